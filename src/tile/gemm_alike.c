@@ -24,6 +24,10 @@ static bool copies(const writer *w, char name) { return (name == 'a' ? w->p.way_
 static bool by_blocks(const writer *w) { return w->g.scales == TW_GEMM_SCALES_BLOCK; }
 static bool across(const writer *w, char name) { return name == 'a' ? w->p.across_a : w->p.across_b; }
 
+/* Groups of a block, and those that copy. */
+static const char *threads_of(const writer *w) { return w->p.producers ? "(GROUPS + PRODUCERS)" : "GROUPS"; }
+static const char *copying(const writer *w) { return w->p.producers ? "PRODUCERS" : "GROUPS"; }
+
 /* The first column of a step. */
 static const char *first_step(const writer *w, const char *step) {
   if (w->p.split > 1) return *step == 's' ? "(begin + s) * BK" : "(begin + s + STAGES - 1) * BK";
@@ -38,9 +42,11 @@ static void write_launch(writer *w) {
   tw_text_add(t, "//: let       GROUPS_M = %d, GROUPS_N = %d, GROUPS = GROUPS_M * GROUPS_N\n", p->groups_m,
               p->groups_n);
   if (!p->tail) tw_text_add(t, "//: require   k %% BK == 0\n");
+  if (p->producers) tw_text_add(t, "//: let       PRODUCERS = %d\n", p->producers);
+  if (p->held) tw_text_add(t, "//: let       HELD = %d\n", p->held);
   if (p->split > 1) tw_text_add(t, "//: let       SPLIT = %d\n//: workspace SPLIT * m * n * 4\n", p->split);
-  tw_text_add(t, "//: grid      ceildiv(m, BM) * ceildiv(n, BN)%s\n//: block     GROUPS * %d\n//: shared    %lld\n",
-              p->split > 1 ? " * SPLIT" : "", w->machine->group_threads, (long long)p->shared_bytes);
+  tw_text_add(t, "//: grid      ceildiv(m, BM) * ceildiv(n, BN)%s\n//: block     %s * %d\n//: shared    %lld\n",
+              p->split > 1 ? " * SPLIT" : "", threads_of(w), w->machine->group_threads, (long long)p->shared_bytes);
   tw_text_add(t, "//: args      A, B, %s, m, n, k, lda, ldb, %s", p->split > 1 ? "workspace" : "C",
               p->split > 1 ? "n" : "ldc");
   if (p->split == 1) tw_tile_result_arguments(t, &w->g);
@@ -71,11 +77,11 @@ static void write_tile_type(writer *w, char name, int rows) {
 static void write_copier(writer *w, char name, const char *half, const char *first) {
   const char *have = name == 'a' ? "m" : "n", *tail = w->p.tail ? "true" : "false";
   if (copies(w, name) && across(w, name))
-    tw_text_add(&w->text, "  copier_across<%c_tile, GROUPS> from_%c%s(%c, ld%c, %s, %s, k);\n", name, name, half, name,
-                name, first, have);
+    tw_text_add(&w->text, "  copier_across<%c_tile, %s> from_%c%s(%c, ld%c, %s, %s, k%s);\n", name, copying(w), name,
+                half, name, name, first, have, w->p.producers ? ", GROUPS" : "");
   else if (copies(w, name))
-    tw_text_add(&w->text, "  copier<%c_tile, GROUPS, %s> from_%c%s(%c, ld%c, %s, %s, k);\n", name, tail, name, half,
-                name, name, first, have);
+    tw_text_add(&w->text, "  copier<%c_tile, %s, %s> from_%c%s(%c, ld%c, %s, %s, k%s);\n", name, copying(w), tail, name,
+                half, name, name, first, have, w->p.producers ? ", GROUPS" : "");
 }
 
 /* An operand that is copied element by element, all at once. */
@@ -107,8 +113,9 @@ static void write_wait(writer *w, const char *in, int stages_under_way) {
   if (stages_under_way == 0)
     tw_text_add(&w->text, "%scopies_wait<0>();\n", in);
   else
-    tw_text_add(&w->text, "%scopies_wait<%d * (%s%s%s)>();\n", in, stages_under_way,
-                a ? "copies_of<a_tile, GROUPS>" : "", a && b ? " + " : "", b ? "copies_of<b_tile, GROUPS>" : "");
+    tw_text_add(&w->text, "%scopies_wait<%d * (%s%s%s%s%s%s%s)>();\n", in, stages_under_way,
+                a ? "copies_of<a_tile, " : "", a ? copying(w) : "", a ? ">" : "", a && b ? " + " : "",
+                b ? "copies_of<b_tile, " : "", b ? copying(w) : "", b ? ">" : "");
 }
 
 static void write_products(writer *w) {
@@ -267,6 +274,49 @@ static void write_ahead(writer *w) {
                  "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n    next = next + 1 == STAGES ? 0 : next + 1;\n  }\n");
 }
 
+/* ---- producers ----
+ *
+ * Groups behind the others copy: they wait for their copies of a stage, and all meet. */
+static void write_producers(writer *w) {
+  tw_text *t = &w->text;
+  tw_text_add(t, "  if (group >= GROUPS) {\n    int next = STAGES - 1;\n    for (int s = 0; s < STAGES - 1; s++) {\n");
+  write_begin(w, "      ", "s", first_step(w, "s"));
+  tw_text_add(t, "    }\n    for (int s = 0; s < steps; s++) {\n");
+  write_wait(w, "      ", w->p.stages - 2);
+  tw_text_add(t, "      sync_block();\n");
+  write_begin(w, "      ", "next", first_step(w, "(s + STAGES - 1)"));
+  tw_text_add(t, "      next = next + 1 == STAGES ? 0 : next + 1;\n    }\n    return;\n  }\n"
+                 "  int slot = 0;\n  for (int s = 0; s < steps; s++) {\n    sync_block();\n");
+  write_products(w);
+  tw_text_add(t, "    slot = slot + 1 == STAGES ? 0 : slot + 1;\n  }\n");
+}
+
+/* ---- held in registers ----
+ *
+ * HELD steps are on their way; where k has no more, all of it is from the start. */
+static void write_held(writer *w) {
+  const bool all = (w->g.k + w->p.k - 1) / w->p.k <= (int64_t)w->p.held * w->p.split;
+  const char *at = w->p.split > 1 ? "begin + " : "";
+  tw_text *t = &w->text;
+  tw_text_add(
+      t,
+      "  constexpr int DEPTH = BK / product::deep;\n"
+      "  const rows_of<%s> of_a(a, lda, row + own_row, ROWS, m, k), of_b(b, ldb, col + own_col, COLS, n, k);\n"
+      "  operand<product, ROWS / product::side, DEPTH> left[HELD];\n"
+      "  operand<product, COLS / product::side, DEPTH> right[HELD];\n#pragma unroll\n"
+      "  for (int i = 0; i < HELD; i++) {\n    of_a.load(left[i], (%si) * BK);\n    of_b.load(right[i], (%si) * BK);\n"
+      "  }\n",
+      w->p.tail || w->p.split > 1 ? "true" : "false", at, at);
+  if (all)
+    tw_text_add(t, "#pragma unroll\n  for (int i = 0; i < HELD; i++) mma_abt(sums, left[i], right[i]);\n");
+  else
+    tw_text_add(t,
+                "  for (int s = 0; s < steps; s += HELD)\n#pragma unroll\n    for (int i = 0; i < HELD; i++) {\n"
+                "      mma_abt(sums, left[i], right[i]);\n      of_a.load(left[i], (%ss + HELD + i) * BK);\n"
+                "      of_b.load(right[i], (%ss + HELD + i) * BK);\n    }\n",
+                at, at);
+}
+
 /* ---- the machine's own loop ---- */
 
 void tw_tile_loop_operand_write(const tw_tile_machine *machine, const tw_tile_loop *loop, char name, bool split,
@@ -311,8 +361,8 @@ static void write_loop(writer *w) {
     write_pinned(w);
     return;
   }
-  if (p->turns || p->ahead) {
-    (p->turns ? write_turns : write_ahead)(w);
+  if (p->turns || p->ahead || p->producers || p->held) {
+    (p->turns ? write_turns : p->ahead ? write_ahead : p->held ? write_held : write_producers)(w);
     return;
   }
   const bool ahead = p->stages > 1;
@@ -351,15 +401,17 @@ static void write_kernel(writer *w) {
   const bool split = w->p.split > 1;
   const char *out = !split ? tw_tile_type_word(w->g.c) : w->g.acc == TW_I32 ? "int" : "float";
   tw_text_add(t,
-              "TW_KERNEL(GROUPS * group_threads, 1) gemm(const %s *a, const %s *b, %s *c, int m, int n, int k, int "
+              "TW_KERNEL(%s * group_threads, 1) gemm(const %s *a, const %s *b, %s *c, int m, int n, int k, int "
               "lda, int ldb, int ldc",
-              tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.b), out);
+              threads_of(w), tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.b), out);
   if (!split) tw_tile_result_parameters(t, &w->g);
   if (split && by_blocks(w)) tw_text_add(t, ", const float *SA, const float *SB");
-  tw_text_add(t,
-              ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES%s>>();\n"
-              "  const auto bs = memory.take<many<b_tile, STAGES%s>>();\n",
-              w->p.turns ? " * 2" : "", w->p.turns ? " * 2" : "");
+  tw_text_add(t, ") {\n");
+  if (!w->p.held)
+    tw_text_add(t,
+                "  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES%s>>();\n"
+                "  const auto bs = memory.take<many<b_tile, STAGES%s>>();\n",
+                w->p.turns ? " * 2" : "", w->p.turns ? " * 2" : "");
   if (split) /* a part of k: as if the operands ended with it */
     tw_text_add(
         t,
@@ -384,8 +436,8 @@ static void write_kernel(writer *w) {
     tw_text_add(t, "  acc<product, ROWS / 2 / product::side, COLS / 2 / product::side> sums[2][2];\n#pragma unroll\n"
                    "  for (int i = 0; i < 4; i++) sums[i / 2][i %% 2].clear();\n");
   } else {
-    write_copier(w, 'a', "", "row");
-    write_copier(w, 'b', "", "col");
+    if (!w->p.held) write_copier(w, 'a', "", "row");
+    if (!w->p.held) write_copier(w, 'b', "", "col");
     tw_text_add(t, "  acc<product, ROWS / product::side, COLS / product::side> sums;\n%s",
                 w->p.pinned ? "" : "  sums.clear();\n");
   }
@@ -418,8 +470,10 @@ void tw_tile_alike_write(const tw_tile_machine *machine, const tw_problem *probl
   write_launch(&w);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing product = mma<%s, %d, %s>;\n", machine->header,
               tw_tile_type_word(w.g.a), w.p.side, tw_tile_type_word(w.g.b));
-  write_tile_type(&w, 'a', w.p.turns ? w.p.m / 2 : w.p.m);
-  write_tile_type(&w, 'b', w.p.turns ? w.p.n / 2 : w.p.n);
+  if (!w.p.held) {
+    write_tile_type(&w, 'a', w.p.turns ? w.p.m / 2 : w.p.m);
+    write_tile_type(&w, 'b', w.p.turns ? w.p.n / 2 : w.p.n);
+  }
   tw_text_add(t, "constexpr int ROWS = BM / GROUPS_M, COLS = BN / GROUPS_N; /* of C, of a group */\n%s\n",
               by_blocks(&w) ? "constexpr int BLOCK = 128 / product::deep; /* products that share scales */\n" : "");
   tw_tile_result_write(t, &w.g);

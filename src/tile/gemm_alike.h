@@ -16,6 +16,9 @@
  *   interleave                the compiler is told to spread reads and copies among products
  *   ahead                     operands of the next products are read while these multiply
  *   pinned                    the loop is the machine's own assembly: its order of instructions, its registers (loop.h)
+ *   producers 4               so many groups more, which copy; the others only multiply
+ *   held 4                    no shared memory: each group loads what it multiplies to its registers, 4 steps ahead; as many
+ *                             as k has: all of it from the start
  *
  * Operands whose pitch or layout no copy of 16 bytes can take are copied element by element. */
 #ifndef TW_TILE_GEMM_ALIKE_H
@@ -39,6 +42,7 @@ typedef struct tw_tile_alike_plan {
   int window, chunk, split;
   int turns; /* of a step: 0, 2, 4 */
   bool interleave, ahead, pinned;
+  int producers, held;
   /* What follows from that. */
   int deep; /* k of a matrix instruction */
   tw_tile_way way_a, way_b;

@@ -9,6 +9,7 @@
 
 enum {
   STAGES_MAX = 8,
+  HELD_MAX = 32,
   SPLIT_BELOW = 4, /* tiles of a processor */
   CHUNK = 16,      /* bytes of a thread's copy */
   PIECE = 1024,    /* bytes that a group copies at once; tiles begin at multiples of it */
@@ -76,6 +77,31 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g,
   return machine->loop(machine, &loop, NULL, error);
 }
 
+/* Roles of groups, and operands that do without shared memory. */
+static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
+  const bool ordered = p->turns || p->ahead || p->interleave || p->pinned,
+             direct = p->way_a == TW_TILE_DIRECT && p->way_b == TW_TILE_DIRECT;
+  const int row = p->k * element_bytes(g->a);
+  if (p->producers && (ordered || p->stages < 2 || !direct || g->scales == TW_GEMM_SCALES_BLOCK))
+    return tw_fail(
+        error, TW_USAGE,
+        "groups that only copy are for two or more stages, tiles that are copied past the registers, no other "
+        "order of the loop, and no scales of blocks");
+  if (p->producers && (p->m * row % (PIECE * p->producers) || p->n * row % (PIECE * p->producers)))
+    return tw_fail(error, TW_USAGE, "a tile of %d x %d, %d deep, is not a whole number of copies by %d producers", p->m,
+                   p->n, p->k, p->producers);
+  if (p->held && (ordered || p->producers || p->across_a || p->across_b || p->way_a == TW_TILE_ELEMENTS ||
+                  p->way_b == TW_TILE_ELEMENTS || g->scales == TW_GEMM_SCALES_BLOCK))
+    return tw_fail(
+        error, TW_USAGE,
+        "operands are held in registers where both have k along their rows (b_transposed=1, no a_transposed), "
+        "which begin and end at multiples of 16 bytes; no other order of the loop, no scales of blocks");
+  if (p->held > ((g->k + p->k - 1) / p->k + p->split - 1) / p->split)
+    return tw_fail(error, TW_USAGE, "held %d: k has fewer steps of %d for each of %d blocks", p->held, p->k, p->split);
+  if (p->held) p->shared_bytes = 0;
+  return TW_OK;
+}
+
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
@@ -93,8 +119,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    p->side, p->side);
   if (row & (row - 1))
     return tw_fail(error, TW_USAGE, "k=%d of a tile: its %d bytes are not a power of two", p->k, row);
-  if (groups * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "%d groups have more than %d threads", groups, machine->block_threads);
+  if ((groups + p->producers) * machine->group_threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "%d groups have more than %d threads", groups + p->producers,
+                   machine->block_threads);
   if ((p->across_a && p->m & (p->m - 1)) || (p->across_b && p->n & (p->n - 1)))
     return tw_fail(
         error, TW_USAGE,
@@ -106,7 +133,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->tail = g->k % p->k != 0;
   p->way_a = by_row_a || p->across_a ? way : TW_TILE_ELEMENTS;
   p->way_b = by_row_b || p->across_b ? way : TW_TILE_ELEMENTS;
-  if (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups))
+  if (!p->held && (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups)))
     return tw_fail(
         error, TW_USAGE,
         "a tile of %d x %d, %d deep, is not a whole number of copies by %d groups: a larger k, or fewer groups", p->m,
@@ -114,10 +141,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
   const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
-  const int words = machine->product_bytes(g->a) / 4 * (p->ahead ? 2 : 1);
-  const int operands =
-      words * (p->m / p->groups_m + p->n / p->groups_n) / p->side + held * row / (groups * machine->group_threads * 4);
-  const int on_simd = (groups + machine->simds - 1) / machine->simds, have = machine->simd_registers / on_simd;
+  const int words = machine->product_bytes(g->a) / 4 * (p->ahead ? 2 : p->held ? p->held * (p->k / p->deep) : 1);
+  const int operands = words * (p->m / p->groups_m + p->n / p->groups_n) / p->side +
+                       (p->held ? 0 : held * row / (groups * machine->group_threads * 4));
+  const int on_simd = (groups + p->producers + machine->simds - 1) / machine->simds,
+            have = machine->simd_registers / on_simd;
   if (!p->pinned && p->sums + operands + OVERHEAD > have)
     return tw_fail(error, TW_USAGE,
                    "a tile of %d x %d for %d groups takes %d registers of a thread for sums and operands, of %d", p->m,
@@ -153,7 +181,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    p->k, p->deep);
   if (p->interleave && (p->turns || p->ahead || p->stages < 2))
     return tw_fail(error, TW_USAGE, "interleaving is for two or more stages, without turns and reads ahead");
-  return p->pinned ? settle_pinned(machine, g, p, error) : TW_OK;
+  const tw_status status = settle_roles(g, p, error);
+  return status == TW_OK && p->pinned ? settle_pinned(machine, g, p, error) : status;
 }
 
 /* ---- steps ---- */
@@ -207,8 +236,27 @@ static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_er
   (void)given, (void)error;
   if (p->groups_m * p->groups_n != simds) p->groups_m = 2, p->groups_n = simds / 2;
   if (p->stages < 2) p->stages = 2;
-  p->turns = 0;
+  p->turns = p->producers = p->held = 0;
   p->ahead = p->interleave = false;
+  return TW_OK;
+}
+
+/* What copies needs two stages; what is held, none. */
+static tw_status then_producers(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)with, (void)given, (void)error;
+  if (p->stages < 2) p->stages = 2;
+  p->turns = p->held = 0;
+  p->pinned = p->ahead = p->interleave = false;
+  return TW_OK;
+}
+
+static tw_status then_held(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)with, (void)given, (void)error;
+  p->stages = 1;
+  p->turns = p->producers = 0;
+  p->pinned = p->ahead = p->interleave = false;
   return TW_OK;
 }
 
@@ -242,6 +290,16 @@ static const tw_verb verbs[] = {
     {.name = "interleave", .usage = "interleave", .sets = TW_FIELD(PLAN, interleave)},
     {.name = "ahead", .usage = "ahead", .sets = TW_FIELD(PLAN, ahead)},
     {.name = "pinned", .usage = "pinned", .sets = TW_FIELD(PLAN, pinned), .then = then_pinned},
+    {.name = "producers",
+     .usage = "producers 4",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, producers, 1, 8)},
+     .then = then_producers},
+    {.name = "held",
+     .usage = "held 4",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, held, 1, HELD_MAX)},
+     .then = then_held},
     {.name = "order",
      .usage = "order window=8 chunk=64",
      .needs = 2,
@@ -292,6 +350,11 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   tw_menu_offer(m, "ahead", "operands of the next products are read while these multiply", "ahead");
   tw_menu_offer(m, "pinned", "reads and copies are issued among the products, in our own order and registers",
                 "pinned");
+  tw_menu_offer(m, "producers", "groups that copy need no registers for sums, and those that multiply issue no copies",
+                "producers 4");
+  const int64_t steps = ((g.k + now->k - 1) / now->k + now->split - 1) / now->split;
+  for (int64_t i = 2; i <= HELD_MAX && few; i = i < steps && steps < 2 * i ? steps : 2 * i)
+    tw_menu_offer(m, "held", "where k is short operands wait in registers for nothing but memory", "held %d", (int)i);
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)
       tw_menu_offer(m, "order", "blocks of a chip read the same rows and columns: its cache holds them",

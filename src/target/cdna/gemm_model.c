@@ -39,22 +39,27 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double reads =
       ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->straight ? 4 : 1);
   const bool elements = p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS;
-  const double lay = step_bytes / 128 * (p->way_a == TW_TILE_DIRECT ? 1 : elements ? 8 : 2);
+  const double lay = p->held ? 0 : step_bytes / 128 * (p->way_a == TW_TILE_DIRECT ? 1 : elements ? 8 : 2);
   /* Of all that CUs ask for, L2 serves what tiles in work at the same time share. */
   const double shared = p->window ? 0.8 : 0.6,
                fetch_rate = (m->caches.l2_tbs * shared + m->caches.llc_tbs * (1 - shared)) * 1e12;
   const double fetch = step_bytes / (fetch_rate / cus) * clock;
-  const double resident =
-      fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / ceil_div(groups, 4))));
+  const double of_simd = ceil_div(groups + p->producers, 4), held = p->held * step_bytes / 256 / groups;
+  const double resident = fmax(1, fmin(p->held ? floor(m->registers / (p->sums + held + 40) / of_simd)
+                                               : floor((double)m->lds_bytes / (double)p->shared_bytes),
+                                       floor(8 / of_simd)));
   const double busy = multiply + scale + BARRIER_CYCLES;
-  const double work = p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * apart(p)
-                                    : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
+  /* What is held comes through L1 for each group, and is waited for by so many steps at once. */
+  const double own = ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / 64;
+  const double work = p->held         ? fmax(fmax(fmax(multiply, own), fetch), LATENCY * clock / p->held)
+                      : p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * apart(p)
+                                      : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
   const double blocks = rows * cols * p->split, at_once = fmin(resident, ceil_div(blocks, cus));
   const double each = steps * work + OVERHEAD_CYCLES + LATENCY * clock + p->m * (double)p->n * 4 / 64;
   /* Blocks that share a CU share its units. */
-  return ceil_div(blocks, cus * at_once) * each * (p->stages > 1 ? at_once : fmax(1, at_once * (busy + reads) / work)) /
-         clock;
+  return ceil_div(blocks, cus * at_once) * each *
+         (p->stages > 1 || p->held ? at_once : fmax(1, at_once * (busy + reads) / work)) / clock;
 }
 
 /* Of a pinned plan: as gemms of tiles with such a loop, and the kernels that pack where that counts. */

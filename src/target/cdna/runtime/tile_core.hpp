@@ -261,8 +261,8 @@ template <class Tile, int Groups> struct copier_across {
   u32 offset[distinct];
   vec16 held[each];
 
-  TW_FN copier_across(const type *matrix, i64 ld_, int col, int cols, int rows_) {
-    group = group_of_block();
+  TW_FN copier_across(const type *matrix, i64 ld_, int col, int cols, int rows_, int first_group = 0) {
+    group = group_of_block() - first_group;
     from = matrix + col;
     ld = ld_;
     pitch = (u32)ld_ * size;

@@ -122,6 +122,39 @@ TW_FN void load(operand<Product, Count, Steps> &to, Tile from, int first, int st
     }
 }
 
+/* Rows of a matrix that a group takes straight to its registers: `count` from row `first` on, k along them. Tail: k may end
+ * within what is loaded, at a multiple of 16 bytes. */
+template <bool Tail> struct rows_of {
+  const u8 *from;
+  u32 bytes, pitch, columns;
+  template <class Type> TW_FN rows_of(const Type *matrix, i64 ld, int first, int count, int rows, int cols) {
+    const int have = min(rows - first, count);
+    from = (const u8 *)(matrix + first * ld);
+    pitch = (u32)ld * sizeof(Type);
+    columns = (u32)cols * sizeof(Type);
+    bytes = have > 0 ? (u32)(have - 1) * pitch + columns : 0;
+  }
+  /* From column `col` on. */
+  template <class Product, int Count, int Steps> TW_FN void load(operand<Product, Count, Steps> &to, int col) const {
+    using type = typename Product::type;
+    constexpr u32 side = Product::side, run = group_threads / side * 16;
+    const u32 lane = (u32)thread_of_group(), at = (u32)col * sizeof(type), piece = lane / side * 16;
+    const __amdgpu_buffer_rsrc_t r =
+        __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, at < columns ? bytes : 0, 0x00020000);
+#pragma unroll
+    for (int s = 0; s < Steps; s++)
+#pragma unroll
+      for (int p = 0; p < Product::parts; p++) {
+        const u32 in = (u32)(s * Product::parts + p) * run + piece;
+        const u32 place = !Tail || at + in < columns ? down(lane % side, pitch) + in : NOWHERE;
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+          to.value[i][s].piece[p] = vec16_of(multiplied<type>(
+              __builtin_amdgcn_raw_buffer_load_b128(r, place, at + (u32)i * side * pitch, 0)));
+      }
+  }
+};
+
 /* One of the reads that `load` makes of a step: Product::parts for each row. */
 template <int Piece, class Product, int Count, class Tile>
 TW_FN void load_piece(operand<Product, Count, 1> &to, Tile from, int first, int step) {
