@@ -17,6 +17,8 @@ enum { ILLEGAL_ADDRESS = 700, INVALID_VALUE = 1, KEPT = 4096 };
 
 static char function[64]; /* the kernel's name */
 static CUresult fault;    /* what the next synchronization ends with */
+static int modules;       /* that were loaded */
+static bool spoilt;       /* all that is computed from now on is wrong */
 static double unseen = 1; /* what events show of the time that passes */
 
 static double now(void) {
@@ -99,6 +101,8 @@ static void compute(void **argument) {
   if (does("faults")) fault = ILLEGAL_ADDRESS;
   if (escapes()) c[0] += 1;
   if (does("ends")) _exit(0);
+  if (does("spoils")) spoilt = true;
+  if (spoilt || (does("later") && modules < 2)) c[7] += 1;
   if (does("spins"))
     for (;;) pause();
   if (does("zeros"))
@@ -135,7 +139,8 @@ ANSWER(cuGetErrorName, (CUresult result, const char **name)) {
 }
 ANSWER(cuGetErrorString, (CUresult result, const char **text)) { return (void)result, *text = "as the stub says", 0; }
 ANSWER(cuModuleLoadData, (CUmodule * module, const void *image)) {
-  *module = NULL;
+  *module = (CUmodule)&modules;
+  modules++;
   return memcmp(image, "\177ELF", 4) ? INVALID_VALUE : 0;
 }
 ANSWER(cuModuleUnload, (CUmodule module)) {
@@ -163,6 +168,7 @@ ANSWER(cuOccupancyMaxActiveClusters, (int *clusters, CUfunction f, const CUlaunc
 ANSWER(cuMemAlloc_v2, (CUdeviceptr * at, size_t bytes)) {
   return *at = (CUdeviceptr)(uintptr_t)aligned_alloc(4096, (bytes + 4095) / 4096 * 4096), *at ? 0 : 2;
 }
+ANSWER(cuMemFree_v2, (CUdeviceptr at)) { return free((void *)(uintptr_t)at), 0; }
 ANSWER(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes)) {
   return memcpy((void *)(uintptr_t)to, from, bytes), 0;
 }

@@ -85,6 +85,7 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0 };
   F(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, CUfunction, int threads, size_t shared))                \
   F(cuOccupancyMaxActiveClusters, (int *clusters, CUfunction, const CUlaunchConfig *))                                 \
   F(cuMemAlloc_v2, (CUdeviceptr *, size_t bytes))                                                                      \
+  F(cuMemFree_v2, (CUdeviceptr))                                                                                       \
   F(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))                                                 \
   F(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))                                                       \
   F(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream))                                  \

@@ -14,11 +14,11 @@
 #include "base/random.h"
 
 enum { KEPT = 2, ALIGNMENT = 4096 };
-static const double BUDGET = 1e9; /* multiply-adds: a fraction of a second, for each of hundreds of kernels */
 static const uint64_t SEED_STEP =
     UINT64_C(0x9e3779b97f4a7c15); /* the golden ratio: far from seeds that people choose */
 
 static cuda_inputs *kept[KEPT]; /* the latest first */
+static uint64_t last_id;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool same_problem(const tw_problem *a, const tw_problem *b) {
@@ -60,26 +60,42 @@ static tw_status write_file(cuda_inputs *x, int s, uint64_t bytes, tw_error *err
   return x->file[s] >= 0 ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the inputs");
 }
 
+typedef struct drawing {
+  cuda_inputs *inputs;
+  uint64_t bytes; /* of a file */
+  tw_status status[CUDA_INPUT_SETS];
+  tw_error error[CUDA_INPUT_SETS];
+} drawing;
+
+static void draw_set(void *context, size_t set) {
+  drawing *d = context;
+  cuda_inputs *x = d->inputs;
+  tw_error *error = &d->error[set];
+  const uint64_t whole = x->seed & TW_SEED_WHOLE, /* sets are of one kind */
+      seed = ((x->seed + set * SEED_STEP) & ~TW_SEED_WHOLE) | whole;
+  tw_status status = x->problem.op->exact ? tw_case_make_inputs(&x->problem, seed, &x->set[set], error)
+                                          : tw_case_make(&x->problem, seed, tw_cores(), &x->set[set], error);
+  if (status == TW_OK) status = write_file(x, (int)set, d->bytes, error);
+  d->status[set] = status;
+}
+
 static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
   cuda_inputs *x = calloc(1, sizeof *x);
-  uint64_t bytes = 0;
+  drawing d = {.inputs = x};
   if (!x) return tw_fail(error, TW_MISSING, "out of memory");
+  x->id = ++last_id;
   x->problem = *data->problem;
   x->seed = data->seed;
   x->n_operands = x->problem.op->operands(&x->problem, x->operand);
   for (size_t i = 0; i < x->n_operands; i++) {
-    x->at[i] = bytes;
-    bytes += (x->operand[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    x->at[i] = d.bytes;
+    d.bytes += (x->operand[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   for (int s = 0; s < CUDA_INPUT_SETS; s++) x->file[s] = -1;
+  tw_parallel_for(CUDA_INPUT_SETS, CUDA_INPUT_SETS, draw_set, &d);
   tw_status status = TW_OK;
-  for (int s = 0; status == TW_OK && s < CUDA_INPUT_SETS; s++) {
-    const uint64_t whole = x->seed & TW_SEED_WHOLE,
-                   seed = ((x->seed + (uint64_t)s * SEED_STEP) & ~TW_SEED_WHOLE) | whole; /* of one kind */
-    status = x->problem.op->exact ? tw_case_make_inputs(&x->problem, seed, &x->set[s], error)
-                                  : tw_case_make(&x->problem, seed, tw_cores(), &x->set[s], error);
-    if (status == TW_OK) status = write_file(x, s, bytes, error);
-  }
+  for (int s = 0; status == TW_OK && s < CUDA_INPUT_SETS; s++)
+    if ((status = d.status[s]) != TW_OK && error) *error = d.error[s];
   if (status == TW_OK)
     *out = x;
   else
@@ -119,15 +135,14 @@ void cuda_inputs_give_back(cuda_inputs *x) {
 }
 
 tw_status cuda_inputs_check(const cuda_inputs *x, uint32_t set, void *const buffer[], void *const actual[],
-                            tw_coverage *coverage, tw_error *error) {
+                            const tw_effort *effort, tw_coverage *coverage, tw_error *error) {
   tw_case c = x->set[set];
-  const tw_effort effort = {.budget = BUDGET};
   void *seen[TW_OPERANDS_MAX];
   for (size_t i = 0; i < x->n_operands; i++) {
     c.buffer[i] = buffer[i];
     seen[i] = actual[i] ? actual[i] : buffer[i];
   }
-  if (x->problem.op->exact) return tw_case_check(&c, seen, &effort, coverage, error);
+  if (x->problem.op->exact) return tw_case_check(&c, seen, effort, coverage, error);
   *coverage = (tw_coverage){.text = "every element"};
   return x->problem.op->compare(&x->problem, c.buffer, seen, error);
 }

@@ -13,6 +13,7 @@
 enum { CUDA_INPUT_SETS = 3, CUDA_FILES_HIGH = 20 };
 
 typedef struct cuda_inputs {
+  uint64_t id; /* no others have it */
   tw_problem problem;
   uint64_t seed;
   size_t n_operands;
@@ -26,9 +27,14 @@ typedef struct cuda_inputs {
 tw_status cuda_inputs_take(const tw_case *, cuda_inputs **out, tw_error *);
 void cuda_inputs_give_back(cuda_inputs *);
 
+/* Multiply-adds of a comparison, where the op knows single elements: of what a search measures, of which many are to be compared
+ * every second; of what it found, or was asked for. */
+#define CUDA_GLANCE 2e8
+#define CUDA_LOOK 1e9
+
 /* Are the operands (as the kernel left them) right for a set? Where an input is NULL, it is not looked at. `buffer`: the set's, or
  * with other inputs in their place. */
 tw_status cuda_inputs_check(const cuda_inputs *, uint32_t set, void *const buffer[], void *const actual[],
-                            tw_coverage *, tw_error *);
+                            const tw_effort *, tw_coverage *, tw_error *);
 
 #endif

@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "base/device.h"
 
-static bool busy[CUDA_DEVICES_MAX]; /* by place in cuda_look()->device */
+static bool busy[CUDA_DEVICES_MAX];             /* by place in cuda_look()->device */
+static cuda_process *resting[CUDA_DEVICES_MAX]; /* touched by who has the device */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
 static const long LOOK_NANOSECONDS = 100 * 1000 * 1000; /* for who waits to see that it shall no longer */
@@ -65,4 +66,12 @@ void cuda_lease_give_back(cuda_lease *l) {
   pthread_cond_signal(&freed);
   pthread_mutex_unlock(&lock);
   *l = (cuda_lease){.lock = -1};
+}
+
+void cuda_lease_leave(const cuda_lease *l, cuda_process *p) { resting[place(l->device)] = p; }
+
+cuda_process *cuda_lease_find(const cuda_lease *l) {
+  cuda_process *found = resting[place(l->device)];
+  resting[place(l->device)] = NULL;
+  return found;
 }

@@ -3,7 +3,7 @@
 #ifndef TW_CUDA_POOL_H
 #define TW_CUDA_POOL_H
 
-#include "target/cuda/device.h"
+#include "target/cuda/process.h"
 
 typedef struct cuda_lease {
   const cuda_device *device;
@@ -14,5 +14,9 @@ typedef struct cuda_lease {
  * to end before. */
 tw_status cuda_lease_take(const cuda_config *, const tw_stop *, cuda_lease *, tw_error *);
 void cuda_lease_give_back(cuda_lease *);
+
+/* Who has the device may leave a process at rest for who has it next; NULL: there is none. */
+void cuda_lease_leave(const cuda_lease *, cuda_process *);
+cuda_process *cuda_lease_find(const cuda_lease *);
 
 #endif

@@ -22,8 +22,11 @@
 static const double START_SECONDS = 120; /* driver, context, copies of the inputs */
 static const double END_SECONDS = 20;    /* for a driver to take a kernel off a device */
 
+enum { CUBIN_ROOM = 4 << 20 }; /* of a process for several kernels */
+
 struct cuda_process {
   const cuda_inputs *inputs;
+  uint64_t inputs_id, cubin_room;
   const tw_launch *launch;
   pid_t pid;
   int file[3], channel; /* orders, results, the other's end of the channel; ours */
@@ -46,11 +49,12 @@ static int new_file(const char *name, uint64_t bytes) {
 
 static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
 
-static void lay_out(cuda_process *p, const cuda_config *c, const cuda_kernel *k) {
+static void lay_out(cuda_process *p, const cuda_config *c, const cuda_kernel *k, bool keeps) {
   cuda_orders *o = p->orders;
   uint64_t at = round_up(sizeof(cuda_results), CUDA_RESULTS_PAGE);
   *o = (cuda_orders){.protocol = CUDA_PROTOCOL,
                      .size = sizeof *o,
+                     .keeps = keeps,
                      .n_operands = (uint32_t)p->inputs->n_operands,
                      .n_sets = CUDA_INPUT_SETS,
                      .launch = k->launch,
@@ -77,13 +81,14 @@ static void *map(int file, uint64_t bytes) {
   return at == MAP_FAILED ? NULL : at;
 }
 
-static tw_status make_files(cuda_process *p, const cuda_config *c, const cuda_kernel *k, tw_error *error) {
+static tw_status make_files(cuda_process *p, const cuda_config *c, const cuda_kernel *k, bool keeps, tw_error *error) {
   char path[64];
   int ends[2] = {-1, -1};
-  p->orders_bytes = round_up(sizeof *p->orders, 64) + k->bytes;
+  p->cubin_room = keeps && k->bytes < CUBIN_ROOM ? CUBIN_ROOM : k->bytes;
+  p->orders_bytes = round_up(sizeof *p->orders, 64) + p->cubin_room;
   const int orders = new_file("tilewright orders", p->orders_bytes);
   if ((p->orders = map(orders, p->orders_bytes))) {
-    lay_out(p, c, k);
+    lay_out(p, c, k, keeps);
     snprintf(path, sizeof path, "/proc/self/fd/%d", orders);
     const int only = open(path, O_RDONLY | O_CLOEXEC);
     p->file[0] = only < 0 ? -1 : fcntl(only, F_DUPFD_CLOEXEC, CUDA_FILES_HIGH);
@@ -148,15 +153,16 @@ static tw_status listen_to(cuda_process *p, double limit, cuda_stage stage, cuda
   return out->error ? cuda_verdict(p->launch, out, error) : TW_OK;
 }
 
-tw_status cuda_process_open(const cuda_config *c, const cuda_kernel *k, const cuda_inputs *inputs, cuda_process **out,
-                            tw_error *error) {
+tw_status cuda_process_open(const cuda_config *c, const cuda_kernel *k, const cuda_inputs *inputs, bool keeps,
+                            cuda_process **out, tw_error *error) {
   cuda_process *p = calloc(1, sizeof *p);
   *out = NULL;
   if (!p) return tw_fail(error, TW_MISSING, "out of memory");
   p->inputs = inputs;
+  p->inputs_id = inputs->id;
   p->launch = &k->launch;
   p->channel = p->file[0] = p->file[1] = p->file[2] = -1;
-  tw_status status = make_files(p, c, k, error);
+  tw_status status = make_files(p, c, k, keeps, error);
   if (status == TW_OK) status = start(p, error);
   if (p->file[2] >= 0) close(p->file[2]);
   p->file[2] = -1; /* so that its end is seen */
@@ -168,11 +174,20 @@ tw_status cuda_process_open(const cuda_config *c, const cuda_kernel *k, const cu
   return status;
 }
 
+bool cuda_process_change(cuda_process *p, const cuda_config *c, const cuda_kernel *k, const cuda_inputs *inputs) {
+  if (p->inputs_id != inputs->id || k->bytes > p->cubin_room) return false;
+  p->inputs = inputs;
+  p->launch = &k->launch;
+  p->inputs_back = false;
+  lay_out(p, c, k, true);
+  return true;
+}
+
 tw_status cuda_process_begin(cuda_process *p, const cuda_device *d, tw_error *error) {
   const cuda_command begin = {.work = CUDA_BEGIN};
   p->orders->device = d->ordinal;
   if (send(p->channel, &begin, sizeof begin, MSG_NOSIGNAL) != (ssize_t)sizeof begin)
-    return cuda_verdict_gone(CUDA_STARTING, error);
+    return cuda_verdict_gone(CUDA_STARTING, error); /* of rest, perhaps */
   return listen_to(p, START_SECONDS, CUDA_STARTING, &p->ready, error);
 }
 

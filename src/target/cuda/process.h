@@ -8,10 +8,13 @@
 
 typedef struct cuda_process cuda_process;
 
-/* Starts it and waits until it has the driver: that takes a while, and no device. */
-tw_status cuda_process_open(const cuda_config *, const cuda_kernel *, const cuda_inputs *, cuda_process **out,
-                            tw_error *);
-/* Waits until kernel and inputs are on the device. TW_FAILED if the kernel is to blame. */
+/* Starts it and waits until it has the driver: that takes a while, and no device. `keeps`: it may serve several kernels, none of
+ * which is suspected of harming the next. */
+tw_status cuda_process_open(const cuda_config *, const cuda_kernel *, const cuda_inputs *, bool keeps,
+                            cuda_process **out, tw_error *);
+/* Another kernel in the place of its last one, to begin with. False: it is not one for these inputs, or has too little room. */
+bool cuda_process_change(cuda_process *, const cuda_config *, const cuda_kernel *, const cuda_inputs *);
+/* Waits until kernel and inputs are on the device: the one that it had before, if it had one. TW_FAILED if the kernel is to blame. */
 tw_status cuda_process_begin(cuda_process *, const cuda_device *, tw_error *);
 void cuda_process_close(cuda_process *); /* NULL is fine. Ends it, whatever it does. */
 

@@ -194,12 +194,12 @@ tw_status cuda_timed_check(const cuda_inputs *x, const cuda_timed *t,
   return status;
 }
 
-tw_status cuda_timed_check_whole(const cuda_inputs *x, const cuda_timed *t, void *const actual[], tw_coverage *coverage,
-                                 tw_error *error) {
+tw_status cuda_timed_check_whole(const cuda_inputs *x, const cuda_timed *t, void *const actual[],
+                                 const tw_effort *effort, tw_coverage *coverage, tw_error *error) {
   const uint64_t turn = t->command.turn[t->command.whole];
   const size_t bytes = x->operand[0].bytes;
   const uint32_t set = t->command.set[t->command.whole];
-  if (!turn) return cuda_inputs_check(x, set, x->set[set].buffer, actual, coverage, error);
+  if (!turn) return cuda_inputs_check(x, set, x->set[set].buffer, actual, effort, coverage, error);
   void *buffer[TW_OPERANDS_MAX];
   memcpy(buffer, x->set[set].buffer, sizeof buffer);
   char *a = malloc(bytes);
@@ -207,7 +207,7 @@ tw_status cuda_timed_check_whole(const cuda_inputs *x, const cuda_timed *t, void
   memcpy(a, (const char *)buffer[0] + turn, bytes - turn);
   memcpy(a + bytes - turn, buffer[0], turn);
   buffer[0] = a;
-  const tw_status status = cuda_inputs_check(x, set, buffer, actual, coverage, error);
+  const tw_status status = cuda_inputs_check(x, set, buffer, actual, effort, coverage, error);
   free(a);
   return status;
 }

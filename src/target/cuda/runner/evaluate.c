@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "target/cuda/runner/runner.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,9 +30,12 @@ typedef struct process {
   cuda_results *results;
   size_t results_bytes;
   const char *set[CUDA_SETS_MAX];
-  CUdeviceptr staged[CUDA_SETS_MAX][TW_OPERANDS_MAX], live[TW_OPERANDS_MAX], workspace, flush;
+  CUdeviceptr staged[CUDA_SETS_MAX][TW_OPERANDS_MAX], live[TW_OPERANDS_MAX], all_live, workspace, flush;
   CUdeviceptr kept[TW_OPERANDS_MAX], kept_guard,
       pieces; /* of timed launches: outputs between guards, the workspace's guard */
+  uint64_t live_bytes;
+  CUmodule module; /* of the kernel; NULL: none yet */
+  bool has_device;
   CUfunction function[TW_LAUNCH_KERNELS];
   CUstream stream;
   CUevent *event; /* 2 * CUDA_LAUNCHES_MAX + 2 */
@@ -70,22 +75,33 @@ static CUdeviceptr allocate(process *p, uint64_t bytes) {
 /* Of a set nothing but inputs is on the device: no room that nobody looks at. */
 static bool is_staged(const cuda_array *x) { return !x->is_output || x->given_bytes; }
 
-static void make_memory(process *p) {
+/* Operands, and the workspace of this kernel. */
+static void make_live(process *p) {
   const cuda_orders *o = p->orders;
-  uint64_t all = GUARD, sets = 0, outputs = GUARD;
-  for (uint32_t i = 0; i < o->n_operands; i++) {
-    const uint64_t bytes = round_up(o->operand[i].bytes, GUARD);
-    all += bytes + GUARD;
-    if (is_staged(&o->operand[i])) sets += bytes;
-    if (o->operand[i].is_output) outputs += bytes + 2 * GUARD;
-  }
+  uint64_t all = GUARD;
+  for (uint32_t i = 0; i < o->n_operands; i++) all += round_up(o->operand[i].bytes, GUARD) + GUARD;
   all += round_up((uint64_t)o->launch.workspace, GUARD) + GUARD;
-  CUdeviceptr at = allocate(p, all) + GUARD;
+  if (all > p->live_bytes) {
+    if (p->live_bytes) CALL(p, cuMemFree_v2, p->all_live);
+    p->all_live = allocate(p, p->live_bytes = all);
+  }
+  CUdeviceptr at = p->all_live + GUARD;
   for (uint32_t i = 0; i < o->n_operands; i++) {
     p->live[i] = at;
     at += round_up(o->operand[i].bytes, GUARD) + GUARD;
   }
   p->workspace = at;
+}
+
+static void make_memory(process *p) {
+  const cuda_orders *o = p->orders;
+  uint64_t sets = 0, outputs = GUARD;
+  CUdeviceptr at;
+  for (uint32_t i = 0; i < o->n_operands; i++) {
+    const uint64_t bytes = round_up(o->operand[i].bytes, GUARD);
+    if (is_staged(&o->operand[i])) sets += bytes;
+    if (o->operand[i].is_output) outputs += bytes + 2 * GUARD;
+  }
   for (uint32_t s = 0; s < o->n_sets; s++) {
     at = allocate(p, sets);
     for (uint32_t i = 0; i < o->n_operands; i++) {
@@ -196,10 +212,10 @@ static void load_kernel(process *p, CUmodule module, size_t k) {
 }
 
 static void load(process *p) {
-  CUmodule module;
   p->reply.stage = CUDA_LOADING;
-  CALL(p, cuModuleLoadData, &module, (const char *)p->orders + p->orders->cubin_at);
-  for (size_t k = 0; k < p->orders->launch.n_kernels; k++) load_kernel(p, module, k);
+  if (p->module) CALL(p, cuModuleUnload, p->module);
+  CALL(p, cuModuleLoadData, &p->module, (const char *)p->orders + p->orders->cubin_at);
+  for (size_t k = 0; k < p->orders->launch.n_kernels; k++) load_kernel(p, p->module, k);
 }
 
 /* The kernels, after what belongs to their time. */
@@ -298,24 +314,55 @@ static void confine(process *p) {
   if (why) give_up(p, 0, why);
 }
 
+/* The library is gone, whatever this process does. */
+static void *watch_channel(void *nothing) {
+  struct pollfd channel = {.fd = CUDA_CHANNEL};
+  while (!(channel.revents & (POLLHUP | POLLERR))) poll(&channel, 1, -1);
+  (void)nothing;
+  _exit(1);
+}
+
+static void watch(process *p) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, watch_channel, NULL) != 0) give_up(p, 0, "no thread for the channel");
+  pthread_detach(thread);
+}
+
+static void begin(process *p) {
+  p->reply.stage = CUDA_STARTING;
+  if (!p->has_device) {
+    open_device(p);
+    make_memory(p);
+  }
+  make_live(p);
+  if (!p->has_device) {
+    confine(p);
+    if (p->orders->keeps) watch(p);
+  }
+  p->has_device = true;
+  load(p);
+}
+
+/* False when there is none any more. */
+static bool next_command(const process *p, cuda_command *c) {
+  struct pollfd channel = {.fd = CUDA_CHANNEL, .events = POLLIN};
+  return poll(&channel, 1, p->orders->keeps ? CUDA_IDLE_SECONDS * 1000 : -1) == 1 &&
+         recv(CUDA_CHANNEL, c, sizeof *c, 0) == (ssize_t)sizeof *c;
+}
+
 static void answer(process *p) { send(CUDA_CHANNEL, &p->reply, sizeof p->reply, MSG_NOSIGNAL); }
 
 int cuda_evaluate(void) {
   static process p;
   cuda_command c;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (!map_files(&p)) return 2;
+  if (!p.orders->keeps) prctl(PR_SET_PDEATHSIG, SIGKILL); /* with the thread that started it */
   open_driver(&p);
   answer(&p);
-  if (recv(CUDA_CHANNEL, &c, sizeof c, 0) != (ssize_t)sizeof c || c.work != CUDA_BEGIN) return 2;
-  open_device(&p);
-  make_memory(&p);
-  confine(&p);
-  load(&p);
-  answer(&p);
-  while (recv(CUDA_CHANNEL, &c, sizeof c, 0) == (ssize_t)sizeof c && c.n <= CUDA_LAUNCHES_MAX) {
+  while (next_command(&p, &c) && c.n <= CUDA_LAUNCHES_MAX && (p.has_device || c.work == CUDA_BEGIN)) {
     p.reply = (cuda_reply){.stage = CUDA_RUNNING};
     switch ((cuda_work)c.work) {
+    case CUDA_BEGIN: begin(&p); break;
     case CUDA_RUN: run(&p, c.set[0]); break;
     case CUDA_TIME:
     case CUDA_IDLE:

@@ -21,6 +21,7 @@
 
 enum {
   CUDA_PROTOCOL = 4,
+  CUDA_IDLE_SECONDS = 60,
   CUDA_ORDERS = 3,
   CUDA_RESULTS,
   CUDA_CHANNEL,
@@ -45,6 +46,7 @@ typedef struct cuda_array {
 typedef struct cuda_orders {
   uint32_t protocol, size;
   int32_t device;
+  int32_t keeps; /* serves several kernels, and ends with its channel or after CUDA_IDLE_SECONDS without work */
   uint32_t n_operands, n_sets;
   cuda_array operand[TW_OPERANDS_MAX];
   tw_launch launch;
@@ -60,7 +62,7 @@ typedef enum cuda_work {
   CUDA_IDLE,  /* the same without the launches */
   CUDA_BATCH, /* n launches one after the other, nothing in between */
   CUDA_FETCH, /* operands and guards to CUDA_RESULTS: set[0] is a cuda_fetched */
-  CUDA_BEGIN  /* kernel and inputs to the device: once, before anything else */
+  CUDA_BEGIN  /* the kernel of the orders to the device, in the place of the last, and inputs before the first */
 } cuda_work;
 
 typedef enum cuda_fetched {
