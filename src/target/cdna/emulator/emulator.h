@@ -27,11 +27,14 @@
 
 /* ---- memory.c: what global addresses reach ---- */
 
+typedef struct cdna_held cdna_held; /* what pages held before they were written */
+
 typedef struct cdna_allocation {
   uint64_t address, size;
   uint8_t *data;
   const char *name; /* for messages */
   bool writable;
+  cdna_held *held;                    /* NULL: what is written is not taken back */
   bool undefined;                     /* its bytes mean nothing before they are written, */
   uint64_t defined_at, defined_bytes; /* but for these */
 } cdna_allocation;
@@ -48,6 +51,11 @@ typedef struct cdna_memory {
 uint64_t cdna_memory_add(cdna_memory *, void *data, uint64_t size, bool writable, const char *name);
 /* The last one that was added holds nothing yet, but for some bytes: for checks of what is read. */
 void cdna_memory_undefined(cdna_memory *, uint64_t defined_at, uint64_t defined_bytes);
+/* From now on what kernels write can be taken back: a page is copied before it is written first. False without memory. */
+bool cdna_memory_hold(cdna_memory *);
+/* All is as it was when it was held; while no kernel runs. */
+void cdna_memory_restore(const cdna_memory *);
+void cdna_memory_let_go(cdna_memory *);
 /* "16 bytes past the end of A (4096 bytes)". */
 void cdna_memory_describe(const cdna_memory *, uint64_t address, char *text, size_t size);
 

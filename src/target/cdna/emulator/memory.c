@@ -1,8 +1,13 @@
 /* memory.c - global memory: the caller's buffers at addresses of the machine. The same launch gives the same
  * addresses. */
 #include <inttypes.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/strings.h"
 #include "target/cdna/emulator/emulator.h"
 
 /* First address, and the least distance from one allocation to the next: far more than an index can be off by
@@ -12,7 +17,8 @@ static const uint64_t FIRST = 0x100000000000ull, APART = 1ull << 32;
 uint64_t cdna_memory_add(cdna_memory *m, void *data, uint64_t size, bool writable, const char *name) {
   if (m->n == CDNA_ALLOCATIONS_MAX || size > APART * 1024) return 0;
   const uint64_t address = m->next ? m->next : FIRST;
-  m->allocation[m->n++] = (cdna_allocation){address, size, data, name, writable, false, 0, 0};
+  m->allocation[m->n++] =
+      (cdna_allocation){.address = address, .size = size, .data = data, .name = name, .writable = writable};
   m->next = address + (size / APART + 2) * APART;
   return address;
 }
@@ -22,6 +28,64 @@ void cdna_memory_undefined(cdna_memory *m, uint64_t defined_at, uint64_t defined
   a->undefined = true;
   a->defined_at = defined_at;
   a->defined_bytes = defined_bytes;
+}
+
+/* ---- taking back ---- */
+
+enum { PAGE = 4096 };
+enum { CLEAN, BEING_KEPT, KEPT };
+struct cdna_held {
+  atomic_uchar *state; /* of pages */
+  uint8_t *bytes;      /* as many as the allocation has: the system gives those that are touched */
+};
+
+static size_t pages_of(const cdna_allocation *a) { return (size_t)((a->size + PAGE - 1) / PAGE); }
+static size_t page_bytes(const cdna_allocation *a, size_t page) {
+  const uint64_t left = a->size - (uint64_t)page * PAGE;
+  return left < PAGE ? (size_t)left : PAGE;
+}
+
+static void keep(const cdna_allocation *a, uint64_t at, uint64_t bytes) {
+  for (size_t page = (size_t)(at / PAGE); page <= (at + bytes - 1) / PAGE; page++) {
+    atomic_uchar *state = &a->held->state[page];
+    unsigned char clean = CLEAN;
+    if (atomic_load_explicit(state, memory_order_acquire) == KEPT) continue;
+    if (atomic_compare_exchange_strong(state, &clean, BEING_KEPT)) {
+      memcpy(a->held->bytes + page * PAGE, a->data + page * PAGE, page_bytes(a, page));
+      atomic_store_explicit(state, KEPT, memory_order_release);
+    }
+    while (atomic_load_explicit(state, memory_order_acquire) != KEPT) sched_yield();
+  }
+}
+
+bool cdna_memory_hold(cdna_memory *m) {
+  for (size_t i = 0; i < m->n; i++) {
+    cdna_allocation *a = &m->allocation[i];
+    if (!a->writable || !a->size) continue;
+    if (!(a->held = tw_new(1, sizeof *a->held))) return false;
+    a->held->state = tw_new(pages_of(a), sizeof *a->held->state);
+    a->held->bytes = malloc(a->size);
+    if (!a->held->state || !a->held->bytes) return false;
+  }
+  return true;
+}
+
+void cdna_memory_restore(const cdna_memory *m) {
+  for (size_t i = 0; i < m->n; i++) {
+    const cdna_allocation *a = &m->allocation[i];
+    for (size_t page = 0; a->held && page < pages_of(a); page++)
+      if (a->held->state[page] == KEPT)
+        memcpy(a->data + page * PAGE, a->held->bytes + page * PAGE, page_bytes(a, page));
+  }
+}
+
+void cdna_memory_let_go(cdna_memory *m) {
+  for (size_t i = 0; i < m->n; i++) {
+    cdna_held *h = m->allocation[i].held;
+    if (h) free(h->state), free(h->bytes);
+    free(h);
+    m->allocation[i].held = NULL;
+  }
 }
 
 void cdna_memory_describe(const cdna_memory *m, uint64_t address, char *text, size_t size) {
@@ -58,7 +122,10 @@ uint8_t *cdna_reach(cdna_wave *w, uint64_t address, uint64_t bytes, bool write, 
     }
     if (a) w->last = a;
   }
-  if (a && (a->writable || !write)) return a->data + (address - a->address);
+  if (a && (a->writable || !write)) {
+    if (write && a->held) keep(a, address - a->address, bytes);
+    return a->data + (address - a->address);
+  }
   if (w->group->unbounded) return cdna_nowhere(w);
   char where[200];
   cdna_memory_describe(w->group->memory, address, where, sizeof where);

@@ -36,29 +36,8 @@ typedef struct timing {
   cdna_spans *spans;
   cdna_cu_setup setups[PLACES];
   uint64_t list[PLACES][TOGETHER_MAX];
-  /* what workgroups may write, and what it held at the start */
   cdna_memory *memory;
-  uint8_t *held[CDNA_ALLOCATIONS_MAX];
 } timing;
-
-/* ---- memory ---- */
-
-/* Every run of workgroups finds memory as the kernel found it when it was checked. */
-static bool hold(timing *t, cdna_memory *m) {
-  t->memory = m;
-  for (size_t i = 0; i < m->n; i++) {
-    const cdna_allocation *a = &m->allocation[i];
-    if (!a->writable) continue;
-    if (!(t->held[i] = malloc(a->size + 1))) return false;
-    memcpy(t->held[i], a->data, a->size);
-  }
-  return true;
-}
-
-static void restore(const timing *t) {
-  for (size_t i = 0; i < t->memory->n; i++)
-    if (t->held[i]) memcpy(t->memory->allocation[i].data, t->held[i], t->memory->allocation[i].size);
-}
 
 static cdna_share share_at(const timing *t, double mhz) {
   const cdna_rates *r = t->rates;
@@ -248,7 +227,7 @@ static void name_bottleneck(const timing *t, cdna_times *out) {
 
 static tw_status time_at(timing *t, double mhz, int jobs, tw_error *error) {
   t->setup.share = share_at(t, mhz);
-  restore(t);
+  cdna_memory_restore(t->memory); /* every run finds it as the kernel found it when it was checked */
   tw_parallel_for(jobs, (size_t)t->n_places, run_place, t);
   for (int i = 0; i < t->n_places; i++)
     if (t->status[i] != TW_OK) {
@@ -348,9 +327,10 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
   tw_status status = cdna_dispatch_open(o, k, l, memory, &d, error);
   cdna_effects *effects = status == TW_OK ? cdna_program_effects(cdna_dispatch_program(d)) : NULL;
   if (status == TW_OK && !effects) status = tw_fail(error, TW_MISSING, "out of memory");
-  if (status == TW_OK && !hold(t, memory)) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && !cdna_memory_hold(memory)) status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) {
     place_grid(t, o, d);
+    t->memory = memory;
     t->spans = options->spans;
     for (size_t i = 0; i < cdna_dispatch_program(d)->n; i++) t->has_matrix |= effects[i].mfma != NULL;
     /* who comes last at a counter in memory may do more: always the same one */
@@ -373,7 +353,7 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
                                .reuse = &t->reuse};
     status = time_as_checked(t, options->watch, jobs, out, error);
   }
-  for (size_t i = 0; i < CDNA_ALLOCATIONS_MAX; i++) free(t->held[i]);
+  cdna_memory_let_go(memory);
   free(effects);
   if (d) cdna_dispatch_close(d);
   free(t);
