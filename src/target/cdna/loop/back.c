@@ -5,12 +5,12 @@
  * this step, dQ of the one before, dP, dV and dK. A step's life, counted in matrix instructions from its first:
  *
  *   0      S = Q K^T             operands are read LEAD instructions before
- *   2 n    dP = dO V^T, begun with -D
+ *   n      dP = dO V^T, begun with -D, every other one, among those of dQ, which read most
  *   3 n    dV += P^T dO          P = 2^(S factor - exponents) is made behind S
  *   4 n    dK += dS^T Q          dS = P dP behind dP, and written to LDS
  *   5 n - BARRIER                all have read this step's queries and written their dS; the next step's have arrived, and copies
  *                                of those of the step after that begin
- *   6 n    dQ = dS K             of all groups' dS, 32 columns of d; then added to memory
+ *   6 n    dQ = dS K             every other one; of all groups' dS, 32 columns of d; then added to memory
  *
  * What is not a matrix instruction stands in a slot behind one. Slots are filled first come, first served: reads as late as
  * LEAD allows, the rest as early as what it is made of is there, while the slot has time for it (`vector`: cycles of the vector
@@ -31,10 +31,13 @@ enum {
   LEAD = 6,
   LEAD_FIRST = 5,  /* of what is read behind the barrier */
   LEAD_BEFORE = 8, /* of what is read last before it */
+  LEAD_DQ = 6,
   BARRIER = 6,
   SLOT_CYCLES = 28,     /* of the vector unit, beside a matrix instruction */
   SLOT_CYCLES_FEW = 40, /* where there are few: they wait for that */
-  SLOT_ISSUES = 6,
+  SLOT_SERVED = 12,
+  SLOT_SERVED_FEW = 16,
+  SLOT_ISSUES = 5,
   SLOT_ISSUES_FEW = 8,
   MOST_OPS = 512,
   MOST_VALUES = 160,
@@ -73,7 +76,8 @@ enum {
   TO_COPY,
   ENDS, /* a head ends behind the step that is two, one, no steps, one step before what is copied next */
   OLD_M0 = ENDS + 3,
-  SCRATCH,
+  NEXT_HAVE,
+  SCRATCH = (NEXT_HAVE + 2) & ~1,
   DOWN = SCRATCH + 2, /* and above */
   SCALARS = DOWN + 2
 };
@@ -122,7 +126,7 @@ typedef enum action {
   WRITE_SLOPES,
   COPY_Q,
   COPY_G,
-  COPY_NEXT,
+  COPY_NEXT, /* in three parts */
   LOAD_LINE,
   LOAD_INNER,
   LINES_NEXT,
@@ -147,7 +151,7 @@ typedef struct writer {
   const tw_tile_back_loop *of;
   tw_text *t;
   int n, wide, deep, period; /* matrix instructions of a product; tiles of 32 columns of d, 16 columns; of a step */
-  int vector[MOST_SLOTS], issued[MOST_SLOTS];
+  int vector[MOST_SLOTS], issued[MOST_SLOTS], served[MOST_SLOTS];
   op op[MOST_OPS];
   int n_ops;
   held value[MOST_VALUES];
@@ -172,24 +176,54 @@ __attribute__((format(printf, 2, 3))) static void line(writer *w, const char *fo
   w->placed = false;
 }
 
+/* ---- the order of matrix instructions ----
+ *
+ * Those of dQ read four times for each, the others once at most: dQ and dP take turns. */
+
+typedef enum which { OF_S, OF_DP, OF_DQ, OF_V, OF_K } which;
+
+/* Instruction i of a product, in the life of a step. */
+static int when(const writer *w, which p, int i) {
+  const int n = w->n;
+  switch (p) {
+  case OF_S: return i;
+  case OF_DP: return n + 2 * i;
+  case OF_DQ: return 6 * n + 2 * i + 1;
+  case OF_V: return 3 * n + i;
+  default: return 4 * n + i;
+  }
+}
+static which product_at(const writer *w, int place, int *i) {
+  const int n = w->n, in = place - n;
+  *i = in >= 0 && in < 2 * n ? in / 2 : place % n;
+  return place < n ? OF_S : in < 2 * n ? (in % 2 ? OF_DQ : OF_DP) : place < 4 * n ? OF_V : OF_K;
+}
+
 /* ---- slots ---- */
 
 static int slot_in(const writer *w, int slot) { return (slot % w->period + w->period) % w->period; }
 
-static bool has_room(const writer *w, int slot, int vector, int issued) {
-  const int s = slot_in(w, slot);
-  return w->vector[s] + vector <= (w->n > 8 ? SLOT_CYCLES : SLOT_CYCLES_FEW) &&
-         w->issued[s] + issued <= (w->n > 8 ? SLOT_ISSUES : SLOT_ISSUES_FEW);
+/* Cycles that it takes of the vector unit, of LDS (its half, which two waves share). */
+static int cycles_of(const op *o) { return o->kind != VALU || o->what == HIDE ? 0 : o->what == EXPONENTIAL ? 16 : 4; }
+static int served_of(const op *o) {
+  if (o->kind != LDS) return 0;
+  return o->what == READ_Q || o->what == READ_G || o->what == READ_K || o->what == WRITE_SLOPES ? 8 : 4;
 }
 
-static int cycles_of(const op *o) { return o->kind != VALU || o->what == HIDE ? 0 : o->what == EXPONENTIAL ? 16 : 4; }
+static bool has_room(const writer *w, const op *o, int issued) {
+  const int s = slot_in(w, o->slot);
+  const bool few = w->n <= 8;
+  return w->vector[s] + cycles_of(o) <= (few ? SLOT_CYCLES_FEW : SLOT_CYCLES) &&
+         w->issued[s] + issued <= (few ? SLOT_ISSUES_FEW : SLOT_ISSUES) + (o->kind == LDS) &&
+         w->served[s] + served_of(o) <= (few ? SLOT_SERVED_FEW : SLOT_SERVED);
+}
 
 /* The first slot from `slot` on, or the last up to it, that has room. */
 static op *place(writer *w, op o, int direction, int issued) {
-  const int vector = cycles_of(&o);
-  for (int i = 0; i < w->period && !has_room(w, o.slot, vector, issued); i++) o.slot += direction;
-  w->vector[slot_in(w, o.slot)] += vector;
+  for (int i = 0; i < w->period && !has_room(w, &o, issued); i++) o.slot += direction;
+  w->vector[slot_in(w, o.slot)] += cycles_of(&o);
   w->issued[slot_in(w, o.slot)] += issued;
+  w->served[slot_in(w, o.slot)] += served_of(&o);
   w->op[w->n_ops] = o;
   return &w->op[w->n_ops++];
 }
@@ -226,35 +260,41 @@ static void place_copies(writer *w) {
   place(w, (op){MEET, BARRIER_HERE, barrier, 0, 0, NOTHING, NOTHING}, 1, 2);
   for (int i = 0; i < 2 * blocks; i++)
     slot = place(w, (op){MEMORY, i < blocks ? COPY_Q : COPY_G, slot, i % blocks, 0, NOTHING, NOTHING}, 1, 3)->slot + 3;
-  place(w, (op){SCALAR, COPY_NEXT, slot, 0, 0, NOTHING, NOTHING}, 1, 5);
+  for (int part = 0; part < 3; part++)
+    slot = place(w, (op){SCALAR, COPY_NEXT, slot, part, 0, NOTHING, NOTHING}, 1, 5)->slot + 1;
 }
 
 static void place_reads(writer *w) {
   const int n = w->n;
   /* from the last to the first: so they are issued in the order in which they are needed */
   for (int i = n - 1; i >= 0; i--) {
-    w->k_down[i] = read_fragment(w, READ_K_DOWN, i, 0, 6 * n + i, 6 * n + i, 4, true);
-    w->slopes_read[i] = read_fragment(w, READ_SLOPES, i, 0, 6 * n + i, 6 * n + i, 4, true);
+    w->k_down[i] = read_fragment(w, READ_K_DOWN, i, 0, when(w, OF_DQ, i), when(w, OF_DQ, i), LEAD_DQ, true);
+    w->slopes_read[i] = read_fragment(w, READ_SLOPES, i, 0, when(w, OF_DQ, i), when(w, OF_DQ, i), LEAD_DQ, true);
   }
   for (int depth = 1; depth >= 0; depth--)
     for (int i = w->wide - 1; i >= 0; i--) {
       const int first = (depth * w->wide + i) * TILES;
-      w->q_down[depth][i] =
-          read_fragment(w, READ_Q_DOWN, depth, i, 4 * n + first, 4 * n + first + TILES - 1, LEAD_BEFORE, true);
+      w->q_down[depth][i] = read_fragment(w, READ_Q_DOWN, depth, i, when(w, OF_K, first),
+                                          when(w, OF_K, first + TILES - 1), LEAD_BEFORE, true);
     }
   for (int depth = 1; depth >= 0; depth--)
     for (int i = w->wide - 1; i >= 0; i--) {
       const int first = (depth * w->wide + i) * TILES;
       w->g_down[depth][i] =
-          read_fragment(w, READ_G_DOWN, depth, i, 3 * n + first, 3 * n + first + TILES - 1, LEAD, true);
+          read_fragment(w, READ_G_DOWN, depth, i, when(w, OF_V, first), when(w, OF_V, first + TILES - 1), LEAD, true);
     }
   for (int d = w->deep - 1; d >= 0; d--)
-    w->g_rows[d] = read_fragment(w, READ_G, d, 0, 2 * n + d * TILES, 2 * n + d * TILES + TILES - 1, LEAD, false);
-  for (int d = w->deep - 1; d >= 0; d--) {
+    w->g_rows[d] =
+        read_fragment(w, READ_G, d, 0, when(w, OF_DP, d * TILES), when(w, OF_DP, d * TILES + TILES - 1), LEAD, false);
+  for (int d = w->deep - 1; d >= 0; d--)
+    w->q_rows[d] = read_fragment(w, READ_Q, d, 0, d * TILES, d * TILES + TILES - 1, LEAD_FIRST, false);
+}
+
+/* Where there is room: keys are there from the beginning. */
+static void place_keys(writer *w) {
+  for (int d = w->deep - 1; d >= 0; d--)
     for (int t = TILES - 1; t >= 0; t--)
       w->k_rows[t][d] = read_fragment(w, READ_K, d, t, d * TILES + t, d * TILES + t, LEAD_FIRST, false);
-    w->q_rows[d] = read_fragment(w, READ_Q, d, 0, d * TILES, d * TILES + TILES - 1, LEAD_FIRST, false);
-  }
 }
 
 /* Weights and slopes, two numbers at a time: those of the first 16 queries of each tile, then of the second. */
@@ -268,7 +308,7 @@ static void place_weights(writer *w) {
     w->scores[t] = new_value(w, SUMS);
     w->changes[t] = new_value(w, SUMS);
     lives(w, w->scores[t], by_product(t), by_product(t) + 1);
-    lives(w, w->changes[t], by_product(2 * n + t), by_product(2 * n + t) + 1);
+    lives(w, w->changes[t], by_product(when(w, OF_DP, t)), by_product(when(w, OF_DP, t)) + 1);
     for (int depth = 0; depth < 2; depth++) {
       w->weights[t][depth] = new_value(w, FRAGMENT);
       w->slopes[t][depth] = new_value(w, FRAGMENT);
@@ -296,7 +336,7 @@ static void place_weights(writer *w) {
   for (int depth = 0; depth < 2; depth++)
     for (int t = 0; t < TILES; t++)
       for (int e = 0; e < 4; e++) {
-        const int pair = 4 * depth + e, ready = 3 * n + (t == TILES - 1);
+        const int pair = 4 * depth + e, ready = when(w, OF_DP, n - TILES + t) + 2;
         int slot = weighed[t][pair] > ready ? weighed[t][pair] : ready;
         slot = place(w, (op){VALU, SLOPE, slot, t, pair, NOTHING, NOTHING}, 1, 1)->slot;
         lives(w, w->scores[t], by_slot(slot), by_slot(slot) + 1);
@@ -315,20 +355,21 @@ static void place_weights(writer *w) {
     }
   /* of the next step, as soon as this one's have been used */
   for (int i = 0; i < 4; i++) {
-    const int slot = place(w, (op){MEMORY, LOAD_LINE, line_end[i] + 1, i, 0, w->line[i], NOTHING}, 1, 1)->slot;
+    const int slot =
+        place(w, (op){MEMORY, LOAD_LINE, line_end[i] + 1 + i * w->n / 4, i, 0, w->line[i], NOTHING}, 1, 1)->slot;
     lives(w, w->line[i], by_slot(slot), by_slot(line_end[i] + w->period) + 1);
   }
-  int slot = 2 * n + 4;
+  int slot = when(w, OF_DP, TILES - 1) + 2;
   for (int i = 0; i < 4; i++) {
-    slot = place(w, (op){MEMORY, LOAD_INNER, slot, i, 0, w->inner, NOTHING}, 1, 1)->slot;
-    lives(w, w->inner, by_slot(slot), by_product(w->period + 2 * n + TILES) + 2);
+    slot = place(w, (op){MEMORY, LOAD_INNER, slot + (i ? w->n / 4 : 0), i, 0, w->inner, NOTHING}, 1, 1)->slot;
+    lives(w, w->inner, by_slot(slot), by_product(w->period + when(w, OF_DP, TILES - 1)) + 2);
   }
 }
 
 static void place_dq(writer *w) {
-  const int first = 7 * w->n + 1, room = 2 * w->n - 5;
+  const int first = when(w, OF_DQ, w->n - 1) + 2, room = 2 * w->n - 6;
   int slot = first;
-  lives(w, w->dq, by_product(6 * w->n), by_product(7 * w->n));
+  lives(w, w->dq, by_product(when(w, OF_DQ, 0)), by_product(when(w, OF_DQ, w->n)));
   for (int i = 0; i < SUMS; i++) {
     const int due = first + i * room / SUMS;
     slot = place(w, (op){MEMORY, ADD_DQ, due > slot ? due : slot, i, 0, w->dq, NOTHING}, 1, 1)->slot;
@@ -355,13 +396,14 @@ static int slot_of(const writer *w, action what, bool last) {
 
 /* What the order of slots has to keep: on which side of the barrier, and of COPY_NEXT, which moves on ENDS. */
 static bool is_in_order(const writer *w) {
-  const int barrier = w->period - BARRIER, next = slot_of(w, COPY_NEXT, true);
+  const int barrier = w->period - BARRIER, next = slot_of(w, COPY_NEXT, false);
   return slot_of(w, READ_Q, false) >= -BARRIER && slot_of(w, READ_Q_DOWN, true) < barrier &&
          slot_of(w, READ_G_DOWN, true) < barrier && slot_of(w, WRITE_SLOPES, true) < barrier &&
          slot_of(w, READ_SLOPES, false) >= barrier &&
          slot_of(w, WRITE_SLOPES, false) > slot_of(w, READ_SLOPES, true) - 2 * w->period &&
          slot_of(w, LOAD_LINE, true) < w->period && slot_of(w, LINES_NEXT, true) < w->period &&
-         slot_of(w, LINES_NEXT, false) > next - w->period && slot_of(w, HIDE_NEXT, false) != next - w->period &&
+         slot_of(w, LINES_NEXT, false) > next - w->period &&
+         (!w->of->causal || slot_of(w, HIDE_NEXT, false) > next - w->period) &&
          slot_of(w, DQ_NEXT, true) < 2 * w->period && slot_of(w, DQ_NEXT, true) > next && next < w->period + w->n &&
          slot_of(w, ROUND_WEIGHTS, true) < 3 * w->n + w->n / 2 && slot_of(w, ROUND_SLOPES, true) < 4 * w->n + w->n / 2;
 }
@@ -502,25 +544,33 @@ static void write_copy(writer *w, const op *o, int stage) {
 }
 
 /* To the queries of the next step: of the same head or of the next one. Behind the last ones there are none. */
-static void write_copy_next(writer *w) {
-  line(w, "s_mov_b32 s%d, s%d", ENDS + 2, ENDS + 1);
-  line(w, "s_mov_b32 s%d, s%d", ENDS + 1, ENDS);
-  line(w, "s_sub_u32 s%d, s%d, s%d", SCRATCH, HAVE, Q_DOWN);
-  line(w, "s_sub_u32 s%d, s%d, 1", LEFT, LEFT);
-  line(w, "s_cmp_eq_u32 s%d, 0", LEFT);
-  line(w, "s_cselect_b32 s%d, 1, 0", ENDS);
-  line(w, "s_cselect_b32 s%d, s%d, s%d", LEFT, HEAD_STEPS, LEFT);
-  line(w, "s_cselect_b32 s%d, s%d, s%d", HAVE, Q_FULL, SCRATCH);
-  line(w, "s_cselect_b32 s%d, s%d, s%d", DOWN, Q_BACK, Q_DOWN);
-  line(w, "s_cselect_b32 s%d, s%d, 0", DOWN + 1, Q_BACK + 1);
-  for (int matrix = Q_MATRIX; matrix <= G_MATRIX; matrix += 4) {
-    line(w, "s_add_u32 s%d, s%d, s%d", matrix, matrix, DOWN);
-    line(w, "s_addc_u32 s%d, s%d, s%d", matrix + 1, matrix + 1, DOWN + 1);
+static void write_copy_next(writer *w, int part) {
+  switch (part) {
+  case 0:
+    line(w, "s_mov_b32 s%d, s%d", ENDS + 2, ENDS + 1);
+    line(w, "s_mov_b32 s%d, s%d", ENDS + 1, ENDS);
+    line(w, "s_sub_u32 s%d, s%d, 1", LEFT, LEFT);
+    line(w, "s_sub_u32 s%d, s%d, s%d", NEXT_HAVE, HAVE, Q_DOWN);
+    line(w, "s_cmp_eq_u32 s%d, 0", LEFT);
+    line(w, "s_cselect_b32 s%d, 1, 0", ENDS);
+    break;
+  case 1:
+    line(w, "s_cmp_eq_u32 s%d, 0", LEFT);
+    line(w, "s_cselect_b32 s%d, s%d, s%d", LEFT, HEAD_STEPS, LEFT);
+    line(w, "s_cselect_b32 s%d, s%d, s%d", HAVE, Q_FULL, NEXT_HAVE);
+    line(w, "s_cselect_b32 s%d, s%d, s%d", DOWN, Q_BACK, Q_DOWN);
+    line(w, "s_cselect_b32 s%d, s%d, 0", DOWN + 1, Q_BACK + 1);
+    line(w, "s_sub_u32 s%d, s%d, 1", TO_COPY, TO_COPY);
+    break;
+  default:
+    for (int matrix = Q_MATRIX; matrix <= G_MATRIX; matrix += 4) {
+      line(w, "s_add_u32 s%d, s%d, s%d", matrix, matrix, DOWN);
+      line(w, "s_addc_u32 s%d, s%d, s%d", matrix + 1, matrix + 1, DOWN + 1);
+    }
+    line(w, "s_cmp_gt_i32 s%d, 0", TO_COPY);
+    line(w, "s_cselect_b32 s%d, s%d, 0", Q_MATRIX + 2, HAVE);
+    line(w, "s_cselect_b32 s%d, s%d, 0", G_MATRIX + 2, HAVE);
   }
-  line(w, "s_sub_u32 s%d, s%d, 1", TO_COPY, TO_COPY);
-  line(w, "s_cmp_gt_i32 s%d, 0", TO_COPY);
-  line(w, "s_cselect_b32 s%d, s%d, 0", Q_MATRIX + 2, HAVE);
-  line(w, "s_mov_b32 s%d, s%d", G_MATRIX + 2, Q_MATRIX + 2);
 }
 
 static void write_next(writer *w, int matrix, int ends, int back, int bytes) {
@@ -542,9 +592,17 @@ static void write_op(writer *w, const op *o, int period) {
         if (number > copies) copies = number;
       }
     if (copies > w->memory_known) w->memory_known = copies;
-    line(w, "s_waitcnt vmcnt(%d) lgkmcnt(0)", w->memory - copies);
+    /* of LDS: what has read this step's queries, and written its slopes */
+    int lds = -1000000;
+    for (int i = 0; i < w->n_ops; i++) {
+      const action x = w->op[i].what;
+      if (x != READ_Q && x != READ_G && x != READ_G_DOWN && x != READ_Q_DOWN && x != WRITE_SLOPES) continue;
+      const int number = (period + later(w, w->op[i].slot)) * w->lds_each + w->number[i] + 1;
+      if (number > lds) lds = number;
+    }
+    line(w, "s_waitcnt vmcnt(%d) lgkmcnt(%d)", w->memory - copies, w->lds - lds < LGKM_MOST ? w->lds - lds : LGKM_MOST);
     line(w, "s_barrier");
-    w->lds_known = w->lds;
+    if (lds > w->lds_known) w->lds_known = lds;
     break;
   }
   case HIDE:
@@ -588,7 +646,7 @@ static void write_op(writer *w, const op *o, int period) {
   }
   case COPY_Q:
   case COPY_G: write_copy(w, o, stage); break;
-  case COPY_NEXT: write_copy_next(w); break;
+  case COPY_NEXT: write_copy_next(w, o->a); break;
   case LOAD_LINE:
   case LOAD_INNER: {
     const int to = at(w, o->value) + (o->what == LOAD_INNER ? 4 * o->a : 0);
@@ -625,26 +683,28 @@ static void multiply(writer *w, char kind, int sums, int first, int second, int 
 
 /* Matrix instruction i of the period. */
 static void write_product(writer *w, int i, int period) {
-  const int n = w->n, in = i % n, t = in % TILES, d = in / TILES, depth = d / w->wide, col = d % w->wide;
-  switch (i / n) {
-  case 0:
+  int in;
+  const which p = product_at(w, i, &in);
+  const int t = in % TILES, d = in / TILES, depth = d / w->wide, col = d % w->wide;
+  switch (p) {
+  case OF_S:
     wait_for(w, w->q_rows[d], period);
     wait_for(w, w->k_rows[t][d], period);
     multiply(w, 'v', at(w, w->scores[t]), at(w, w->q_rows[d]), at(w, w->k_rows[t][d]), d == 0, NOTHING);
     break;
-  case 2:
+  case OF_DP:
     wait_for(w, w->g_rows[d], period);
     if (d == 0) wait_for(w, w->inner, period - 1);
     multiply(w, 'v', at(w, w->changes[t]), at(w, w->g_rows[d]), w->v + (t * w->deep + d) * FRAGMENT, d == 0,
              at(w, w->inner));
     break;
-  case 1:
+  case OF_DQ:
     wait_for(w, w->k_down[in], period - 1);
     wait_for(w, w->slopes_read[in], period - 1);
     multiply(w, 'v', at(w, w->dq), at(w, w->k_down[in]), at(w, w->slopes_read[in]), in == 0, NOTHING);
     break;
   default: {
-    const bool of_v = i / n == 3;
+    const bool of_v = p == OF_V;
     const int fragment = of_v ? w->g_down[depth][col] : w->q_down[depth][col];
     wait_for(w, fragment, period);
     multiply(w, 'a', ((of_v ? TILES * w->wide : 0) + t * w->wide + col) * SUMS, at(w, fragment),
@@ -670,7 +730,7 @@ static void write_before(writer *w) {
       const op *o = &w->op[i];
       if (stage == 1 && o->slot >= w->period) continue;
       if (o->what == COPY_Q || o->what == COPY_G) write_copy(w, o, stage);
-      if (o->what == COPY_NEXT) write_copy_next(w);
+      if (o->what == COPY_NEXT) write_copy_next(w, o->a);
     }
     if (stage == 1) break;
     for (int i = 0; i < w->n_ops; i++)
@@ -692,6 +752,7 @@ static void write_reads_before(writer *w, const int order[MOST_OPS]) {
     const op *o = &w->op[order[i]];
     if (o->kind == LDS && o->slot < 0) write_read(w, o, 0);
   }
+  line(w, "s_waitcnt lgkmcnt(0)"); /* fewer than in the loop are behind them */
 }
 
 static void write_body(writer *w, const int order[MOST_OPS]) {
@@ -702,7 +763,7 @@ static void write_body(writer *w, const int order[MOST_OPS]) {
     w->lds = period * w->lds_each;
     w->memory = period * w->memory_each;
     for (int i = 0; i < w->period; i++) {
-      if (i == 2 * w->n) { /* dQ of the last step has been made */
+      if (i == 3 * w->n) { /* dQ of the last step has been made */
         line(w, "s_sub_u32 s%d, s%d, 1", COUNT, COUNT);
         line(w, "s_cmp_eq_u32 s%d, 0", COUNT);
         line(w, "s_cbranch_scc1 tw_last%d_%%=", period);
@@ -823,6 +884,7 @@ tw_status cdna_loop_back(cdna_arch arch, const tw_tile_back_loop *of, tw_text *t
   place_weights(w);
   place_dq(w);
   place_lines_next(w);
+  place_keys(w);
   number_ops(w, order);
   tw_status status = give_registers(w, w->v + TILES * w->deep * FRAGMENT, error);
   if (status == TW_OK && !is_in_order(w))
