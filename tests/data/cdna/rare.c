@@ -54,6 +54,21 @@ KERNEL(nobody) {
                    : "s20", "s21", "s22", "s23", "scc");
   for (int k = 0; k < 4; k++) out[64 * k + T] = r[k];
 }
+/* MODE: halves that are rounded up, a NaN that a clamp keeps, skipped LDS; e4m3 of each machine; lanes rotated and reversed. */
+KERNEL(modes) {
+  int r[6], cell = 4 * T;
+  shared[T] = T;
+  __asm__ volatile("s_waitcnt lgkmcnt(0)\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 1\n v_cvt_f16_f32 %0, %6\n"
+                   "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 0\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 1), 0\n"
+                   "v_max_f32 %1, %7, %7 clamp\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 1), 1\n"
+                   "s_mov_b32 s20, 1\n s_setvskip s20, 0\n ds_write_b32 %8, %6\n s_setvskip s20, 1\n"
+                   "ds_read_b32 %2, %8\n v_cvt_f32_fp8 %3, 64\n ds_swizzle_b32 %4, %9 offset:swizzle(ROTATE,1,3)\n"
+                   "ds_swizzle_b32 %5, %9 offset:swizzle(FFT,0)\n s_waitcnt lgkmcnt(0)"
+                   : "=&v"(r[0]), "=&v"(r[1]), "=&v"(r[2]), "=&v"(r[3]), "=&v"(r[4]), "=&v"(r[5])
+                   : "v"(1.0f + 0x1p-20f), "v"(__builtin_nanf("")), "v"(cell), "v"(T)
+                   : "s20", "memory");
+  for (int k = 0; k < 6; k++) out[64 * k + T] = r[k];
+}
 /* The first wave asks LDS until the second, which runs after it, has answered. */
 __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(128, 128))) void handshake(memory_int *out) {
   volatile __attribute__((address_space(3))) int *cell = shared;

@@ -731,7 +731,7 @@ static void follow_memory(cdna_wave *w, const seen *x, bool dirty) {
 void undefined_before(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
   const cdna_effects *e = x->e;
-  if (!x->exec && e->klass >= CDNA_CLASS_VALU && !e->mfma) return;
+  if (!x->exec && e->klass > CDNA_CLASS_TRANS && !e->mfma) return; /* VALU may write scalars, and lanes that are off */
   bool dirty = false;
   for (int r = 0; r < e->n_reads && !dirty; r++) dirty = is_dirty(u, e->read[r].first, e->read[r].n);
   switch ((cdna_class)e->klass) {

@@ -163,7 +163,14 @@ typedef enum cdna_state { CDNA_RUNNING, CDNA_AT_BARRIER, CDNA_ENDED, CDNA_STOPPE
 enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ROWS_BEYOND = 64, CDNA_ACCUMULATION = 256 };
 
 /* MODE (register 1 of s_getreg): rounding of f32 and f64, denormals of both, ... and its value at the start. */
-enum { CDNA_MODE_IEEE = 1 << 9, CDNA_MODE_SKIP = 1 << 28, CDNA_MODE_GPR_INDEX = 1 << 27 };
+enum {
+  CDNA_MODE_DENORMAL_32 = 1 << 5, /* results of f32 may be denormal; then those of f64 and f16 */
+  CDNA_MODE_DENORMAL = 1 << 7,
+  CDNA_MODE_DX10_CLAMP = 1 << 8,
+  CDNA_MODE_IEEE = 1 << 9,
+  CDNA_MODE_GPR_INDEX = 1 << 27,
+  CDNA_MODE_SKIP = 1 << 28
+};
 
 struct cdna_wave {
   uint32_t (*v)[CDNA_LANES]; /* VGPRs, then AccVGPRs */

@@ -88,9 +88,18 @@ enum {
   REGISTER_STATUS = 2,
   REGISTER_TRAPSTS = 3,
   REGISTER_HW_ID = 4,
+  REGISTER_GPR_ALLOC = 5,
   REGISTER_LDS_ALLOC = 6,
+  REGISTER_SH_MEM_BASES = 15,
   REGISTER_XCC_ID = 20
 };
+
+/* Where the wave runs, as workgroups go round the 8 XCDs and there round the CUs of 4 engines: wave 3:0, SIMD 5:4, CU 11:8,
+ * engine 15:13. */
+static uint32_t hardware_id(const cdna_wave *w) {
+  const uint32_t cu = (uint32_t)(w->group->id / 8 % 32), wave = (uint32_t)w->id;
+  return (wave / 4 & 15) | (wave & 3) << 4 | cu / 4 << 8 | (cu & 3) << 13;
+}
 
 static bool hardware_register(cdna_wave *w, int id, uint32_t *value) {
   switch (id) {
@@ -99,8 +108,10 @@ static bool hardware_register(cdna_wave *w, int id, uint32_t *value) {
     *value = (uint32_t)w->scc | (uint32_t)!cdna_exec(w) << 9 | (uint32_t)!cdna_scalar64(w, CDNA_VCC) << 10 | 1u << 16;
     return true;
   case REGISTER_TRAPSTS: *value = 0; return true;
-  case REGISTER_HW_ID: *value = (uint32_t)w->id & 15; return true;
-  case REGISTER_LDS_ALLOC: *value = 0; return true;
+  case REGISTER_HW_ID: *value = hardware_id(w); return true;
+  case REGISTER_GPR_ALLOC: *value = (w->program->kernel->rsrc1 & 63) << 8; return true;
+  case REGISTER_LDS_ALLOC: *value = (w->group->lds_bytes + 511) / 512 << 12; return true; /* from 0 on, in 512 bytes */
+  case REGISTER_SH_MEM_BASES: *value = 1u << 16 | 2; return true;           /* apertures: shared, private */
   case REGISTER_XCC_ID: *value = (uint32_t)(w->group->id % 8); return true; /* workgroups go round the 8 XCDs */
   default: return false;
   }
@@ -114,7 +125,9 @@ OP(s_getreg_b32) {
   if (hardware_register(w, op->imm & 63, &value))
     w->s[op->d] = value >> (op->imm >> 6 & 31) & field_mask(op->imm);
   else
-    cdna_stop(w, "reads hardware register %d, which is not modelled (MODE, STATUS, TRAPSTS, HW_ID, XCC_ID are)",
+    cdna_stop(w,
+              "reads hardware register %d, which is not modelled (MODE, STATUS, TRAPSTS, HW_ID, "
+              "GPR_ALLOC, LDS_ALLOC, SH_MEM_BASES, XCC_ID are)",
               op->imm & 63);
 }
 static void set_register(cdna_wave *w, const cdna_op *op, uint32_t value) {

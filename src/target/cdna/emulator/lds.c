@@ -20,6 +20,9 @@ static uint8_t *reach(cdna_wave *w, uint32_t address, uint32_t bytes, const char
   return NULL;
 }
 
+/* VSKIP leaves LDS instructions out, as all that are not scalar. */
+static uint64_t lanes_on(const cdna_wave *w) { return w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w); }
+
 #define EACH_LANE(exec_)                                                                                               \
   for (uint64_t left_ = (exec_); left_; left_ &= left_ - 1)                                                            \
     for (int l = __builtin_ctzll(left_), once_ = 1; once_; once_ = 0)
@@ -35,7 +38,7 @@ OP(read_dwords) {
   uint32_t(*d)[CDNA_LANES] = &w->v[op->d];
   const uint32_t bytes = 4u * op->d_width, offset = (uint32_t)op->imm & 0xFFFF;
   const cdna_group *g = w->group;
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     const uint32_t address = a[l] + offset;
     const uint8_t *from = g->lds + address;
     if (address >= g->lds_bytes || bytes > g->lds_bytes - address) {
@@ -47,10 +50,10 @@ OP(read_dwords) {
     if (op->d_width > 1) memcpy(part + 1, from + 4, bytes - 4);
     for (int n = 0; n < op->d_width; n++) w->temporary[4][n * CDNA_LANES + l] = part[n];
   }
-  const uint64_t exec = cdna_exec(w);
+  const uint64_t exec = lanes_on(w);
   if (exec == ~0ull)
     memcpy(d, w->temporary[4], op->d_width * sizeof d[0]);
-  else
+  else if (exec)
     w->kit->blend(d[0], w->temporary[4], cdna_mask(w), op->d_width);
 }
 
@@ -59,7 +62,7 @@ OP(write_dwords) {
   uint32_t(*data)[CDNA_LANES] = &w->v[op->s[1].code];
   const uint32_t offset = (uint32_t)op->imm & 0xFFFF;
   const int n = op->s[1].width;
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     uint8_t *to = reach(w, a[l] + offset, 4u * (uint32_t)n, "writes", l);
     if (!to) return;
     for (int k = 0; k < n; k++) memcpy(to + 4 * k, &data[k][l], 4);
@@ -71,7 +74,7 @@ OP(read_two) {
   const int n = op->bytes / 4;
   uint32_t a[CDNA_LANES];
   memcpy(a, w->v[op->s[0].code], sizeof a); /* the result may lie over the address */
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     for (int part = 0; part < 2; part++) {
       const uint8_t *from = reach(w, a[l] + offset_of(op, part), op->bytes, "reads", l);
       if (!from) return;
@@ -81,7 +84,7 @@ OP(read_two) {
 }
 OP(write_two) {
   const int n = op->bytes / 4;
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     for (int part = 0; part < 2; part++) {
       uint8_t *to = reach(w, w->v[op->s[0].code][l] + offset_of(op, part), op->bytes, "writes", l);
       if (!to) return;
@@ -92,7 +95,7 @@ OP(write_two) {
 
 /* One or two bytes: extended, or one half of a register of which the other stays. */
 OP(read_small) {
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     const uint8_t *from = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "reads", l);
     if (!from) return;
     uint32_t v = from[0];
@@ -106,7 +109,7 @@ OP(read_small) {
   }
 }
 OP(write_small) {
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     uint8_t *to = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "writes", l);
     if (!to) return;
     const uint32_t v = w->v[op->s[1].code][l] >> (op->flags & HIGH ? 16 : 0);
@@ -173,7 +176,7 @@ static uint64_t data_of(const cdna_wave *w, const cdna_source *s, int lane) {
 
 OP(atomic) {
   cdna_change *const *run = op->more;
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     uint8_t *at = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "changes", l);
     if (!at) return;
     uint64_t old = 0;
@@ -190,7 +193,7 @@ OP(exchange_two) {
   const int n = op->bytes / 4;
   uint32_t a[CDNA_LANES];
   memcpy(a, w->v[op->s[0].code], sizeof a);
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     uint32_t old[4];
     for (int part = 0; part < 2; part++) {
       uint8_t *at = reach(w, a[l] + offset_of(op, part), op->bytes, "changes", l);
@@ -204,7 +207,7 @@ OP(exchange_two) {
 
 /* A counter at M0's upper half plus the offset: as many as there are lanes are added or taken away. */
 static void count_lanes(cdna_wave *w, const cdna_op *op, bool up) {
-  const uint64_t exec = cdna_exec(w);
+  const uint64_t exec = lanes_on(w);
   const uint32_t n = (uint32_t)__builtin_popcountll(exec);
   uint8_t *at = reach(w, (w->s[CDNA_M0] >> 16) + ((uint32_t)op->imm & 0xFFFF), 4, "changes", 0);
   uint32_t old;
@@ -219,7 +222,7 @@ OP(ds_consume) { count_lanes(w, op, false); }
 
 /* Lane by lane from M0 plus the offset on. */
 OP(ds_read_addtid_b32) {
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     const uint8_t *from =
         reach(w, (w->s[CDNA_M0] & 0xFFFF) + ((uint32_t)op->imm & 0xFFFF) + 4u * (uint32_t)l, 4, "reads", l);
     if (!from) return;
@@ -227,7 +230,7 @@ OP(ds_read_addtid_b32) {
   }
 }
 OP(ds_write_addtid_b32) {
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     uint8_t *to = reach(w, (w->s[CDNA_M0] & 0xFFFF) + ((uint32_t)op->imm & 0xFFFF) + 4u * (uint32_t)l, 4, "writes", l);
     if (!to) return;
     memcpy(to, &w->v[op->s[1].code][l], 4);
@@ -238,7 +241,7 @@ OP(ds_write_addtid_b32) {
 
 OP(ds_bpermute_b32) {
   uint32_t from[CDNA_LANES], a[CDNA_LANES];
-  const uint64_t exec = cdna_exec(w);
+  const uint64_t exec = lanes_on(w);
   memcpy(from, w->v[op->s[1].code], sizeof from);
   memcpy(a, w->v[op->s[0].code], sizeof a);
   EACH_LANE(exec) {
@@ -248,22 +251,33 @@ OP(ds_bpermute_b32) {
 }
 OP(ds_permute_b32) {
   uint32_t to[CDNA_LANES] = {0};
-  EACH_LANE(cdna_exec(w))
+  EACH_LANE(lanes_on(w))
   to[(w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF)) >> 2 & 63] = w->v[op->s[1].code][l];
-  EACH_LANE(cdna_exec(w)) w->v[op->d][l] = to[l];
+  EACH_LANE(lanes_on(w)) w->v[op->d][l] = to[l];
 }
-/* offset[15]: a permutation of each four lanes; else of each 32: and, or, xor masks. */
+/* The lane of its 32 that lane i reads. From 0xE000 on bits are reversed as an FFT wants them, from 0xC000 on lanes are
+ * rotated within those bits of their number that are not masked, from 0x8000 on each four are permuted; else and, or, xor. */
+static int swizzled(int i, uint32_t o) {
+  const int mask = (int)(o & 31);
+  if (o >= 0xE000) {
+    int reversed = 0;
+    for (int b = 0; b < 5; b++) reversed |= (i >> b & 1) << (4 - b);
+    return reversed >> __builtin_popcount((unsigned)mask) | (i & mask);
+  }
+  if (o >= 0xC000) {
+    const int by = (int)(o >> 5 & 31);
+    return (i & mask) | ((o >> 10 & 1 ? i - by : i + by) & 31 & ~mask);
+  }
+  if (o >= 0x8000) return (i & ~3) | (int)(o >> 2 * (i & 3) & 3);
+  return ((i & mask) | (int)(o >> 5 & 31)) ^ (int)(o >> 10 & 31);
+}
 OP(ds_swizzle_b32) {
   uint32_t from[CDNA_LANES];
-  const uint64_t exec = cdna_exec(w);
+  const uint64_t exec = lanes_on(w);
   const uint32_t o = (uint32_t)op->imm & 0xFFFF;
   memcpy(from, w->v[op->s[0].code], sizeof from);
   EACH_LANE(exec) {
-    int lane;
-    if (o >> 15)
-      lane = (l & ~3) | (int)(o >> 2 * (l & 3) & 3);
-    else
-      lane = (l & 32) | (((l & 31 & (int)(o & 31)) | (int)(o >> 5 & 31)) ^ (int)(o >> 10 & 31));
+    const int lane = (l & 32) | swizzled(l & 31, o);
     w->v[op->d][l] = exec >> lane & 1 ? from[lane] : 0;
   }
 }
@@ -278,14 +292,14 @@ OP(read_transposed) {
   const int lanes_of_row = 16 / items; /* a row has 16 items */
   const uint32_t mask = (1u << bits) - 1;
   uint64_t row[CDNA_LANES][2] = {{0}}; /* 64 bits, or 48 and 48: whole items */
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     const uint8_t *from =
         reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), (uint32_t)width / 8, "reads", l);
     if (!from) return;
     memcpy(&row[l][0], from, bits == 6 ? 6 : 8);
     if (bits == 6) memcpy(&row[l][1], from + 6, 6);
   }
-  EACH_LANE(cdna_exec(w)) {
+  EACH_LANE(lanes_on(w)) {
     uint64_t out[2] = {0};
     const int d = l & 15, at = (l & ~15) + d / items, item = d % items, half = bits == 6 ? 8 : 16;
     for (int n = 0; n < items; n++) {
@@ -315,12 +329,12 @@ bool cdna_lds_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
   } else if (op->run == ds_read_addtid_b32 || op->run == ds_write_addtid_b32) {
     *out = (cdna_access){
         .reads = op->run == ds_read_addtid_b32, .writes = op->run == ds_write_addtid_b32, .parts = 1, .bytes = 4};
-    out->lanes[CDNA_IN_LDS] = cdna_exec(w);
+    out->lanes[CDNA_IN_LDS] = lanes_on(w);
     EACH_LANE(out->lanes[CDNA_IN_LDS])
     out->address[0][l] = (w->s[CDNA_M0] & 0xFFFF) + ((uint32_t)op->imm & 0xFFFF) + 4u * (uint32_t)l;
     return true;
   } else if (op->run == ds_append || op->run == ds_consume) {
-    const uint64_t exec = cdna_exec(w);
+    const uint64_t exec = lanes_on(w);
     *out = (cdna_access){.reads = true, .writes = true, .parts = 1, .bytes = 4};
     out->lanes[CDNA_IN_LDS] = exec & -exec;
     EACH_LANE(out->lanes[CDNA_IN_LDS])
@@ -337,7 +351,7 @@ bool cdna_lds_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
                                                    : op->bytes;
   if (op->run != exchange_two)
     *out = (cdna_access){.reads = reads, .writes = writes, .parts = two ? 2 : 1, .bytes = bytes};
-  out->lanes[CDNA_IN_LDS] = cdna_exec(w);
+  out->lanes[CDNA_IN_LDS] = lanes_on(w);
   const uint32_t *a = w->v[op->s[0].code];
   for (int part = 0; part < out->parts; part++) EACH_LANE(out->lanes[CDNA_IN_LDS])
   out->address[part][l] = a[l] + offset + (two ? offset_of(op, part) : 0);

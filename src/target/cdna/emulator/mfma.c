@@ -189,6 +189,7 @@ typedef struct scaled_plan {
 } scaled_plan;
 
 static void run_float(cdna_wave *w, const cdna_op *op) {
+  if (w->mode & CDNA_MODE_SKIP) return;
   const matrix_plan *p = op->more;
   const cdna_mfma *m = p->mfma;
   const bool sparse = cdna_mfma_is_sparse(m);
@@ -231,6 +232,7 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
 }
 
 static void run_integer(cdna_wave *w, const cdna_op *op) {
+  if (w->mode & CDNA_MODE_SKIP) return;
   const matrix_plan *p = op->more;
   const cdna_mfma *m = p->mfma;
   const bool sparse = cdna_mfma_is_sparse(m);
@@ -264,6 +266,7 @@ static double wide_item(uint32_t (*row)[CDNA_LANES], int lane, int item) {
 }
 
 static void run_double(cdna_wave *w, const cdna_op *op) {
+  if (w->mode & CDNA_MODE_SKIP) return;
   const matrix_plan *p = op->more;
   const cdna_mfma *m = p->mfma;
   double a[64], b[64], c[256];

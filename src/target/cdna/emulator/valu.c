@@ -130,33 +130,50 @@ static const uint32_t *modified(cdna_wave *w, const cdna_op *op, int s) {
   return row;
 }
 
-static uint32_t scaled32(uint32_t bits, const cdna_modifiers *m, bool scale) {
-  static const float factor[] = {1, 2, 4, 0.5f};
-  float v = tw_float_of(bits);
-  if (scale && m->output_scale) v *= factor[m->output_scale];
-  if (m->clamp) v = v > 0 ? v < 1 ? v : 1 : 0; /* NaN becomes 0 (DX10_CLAMP) */
-  return tw_bits_of(v);
+/* Clamp and scale of a result. A scaled one is flushed: denormals and -0 become 0. A clamped NaN becomes 0 with
+ * DX10_CLAMP, and stays without. */
+typedef struct finish {
+  bool scale, clamp, zero_nan;
+  double factor, least; /* normal number */
+} finish;
+
+static double finished(double v, const finish *f) {
+  if (f->scale) {
+    v *= f->factor;
+    if (fabs(v) < f->least) v = 0;
+  }
+  if (!f->clamp || (v != v && !f->zero_nan)) return v;
+  return v > 0 ? v < 1 ? v : 1 : 0;
+}
+static uint32_t finished16(uint32_t half, const finish *f) {
+  return cdna_half_bits((float)finished((double)cdna_half_value(half & 0xFFFF), f));
 }
 
 static void finish_result(cdna_wave *w, const cdna_op *op, uint32_t *d) {
+  static const double factor[] = {1, 2, 4, 0.5};
   const cdna_modifiers *m = op->modifiers;
-  const bool scale = !(w->mode & CDNA_MODE_IEEE); /* output modifiers are ignored with IEEE on */
-  if (m->result_kind == 32 && (m->clamp || m->output_scale)) {
-    for (int l = 0; l < CDNA_LANES * (op->d_width == 2 ? 2 : 1); l++) d[l] = scaled32(d[l], m, scale);
-  } else if (m->result_kind == 16 && (m->clamp || m->output_scale)) {
-    for (int l = 0; l < CDNA_LANES; l++) {
-      const uint32_t low = cdna_half_bits(tw_float_of(scaled32(tw_bits_of(cdna_half_value(d[l] & 0xFFFF)), m, scale)));
-      const uint32_t high = cdna_half_bits(tw_float_of(scaled32(tw_bits_of(cdna_half_value(d[l] >> 16)), m, scale)));
-      d[l] = m->packed ? low | high << 16 : (d[l] & 0xFFFF0000u) | low;
-    }
-  } else if (m->result_kind == 64 && (m->clamp || m->output_scale)) {
-    static const double factor[] = {1, 2, 4, 0.5};
+  /* output scales are ignored with IEEE on, and where results may be denormal */
+  const bool denormal = w->mode & (m->result_kind == 32 ? CDNA_MODE_DENORMAL_32 : CDNA_MODE_DENORMAL);
+  const finish f = {.scale = m->output_scale && !(w->mode & CDNA_MODE_IEEE) && !denormal,
+                    .clamp = m->clamp,
+                    .zero_nan = w->mode & CDNA_MODE_DX10_CLAMP,
+                    .factor = factor[m->output_scale],
+                    .least = m->result_kind == 16   ? 0x1p-14
+                             : m->result_kind == 32 ? 0x1p-126
+                                                    : 0x1p-1022};
+  if (!f.scale && !f.clamp) {
+  } else if (m->result_kind == 32) {
+    for (int l = 0; l < CDNA_LANES * (op->d_width == 2 ? 2 : 1); l++)
+      d[l] = tw_bits_of((float)finished((double)tw_float_of(d[l]), &f));
+  } else if (m->result_kind == 16) {
+    for (int l = 0; l < CDNA_LANES; l++)
+      d[l] = finished16(d[l], &f) | (m->packed ? finished16(d[l] >> 16, &f) << 16 : d[l] & 0xFFFF0000u);
+  } else if (m->result_kind == 64) {
     for (int l = 0; l < CDNA_LANES; l++) {
       uint64_t bits = d[l] | (uint64_t)d[l + CDNA_LANES] << 32;
       double v;
       memcpy(&v, &bits, sizeof v);
-      if (scale && m->output_scale) v *= factor[m->output_scale];
-      if (m->clamp) v = v > 0 ? v < 1 ? v : 1 : 0;
+      v = finished(v, &f);
       memcpy(&bits, &v, sizeof v);
       d[l] = (uint32_t)bits;
       d[l + CDNA_LANES] = (uint32_t)(bits >> 32);
@@ -210,6 +227,8 @@ static void run_short(cdna_wave *w, const cdna_op *op) {
   x.s[1] = cdna_rows(w, &op->s[1], 1);
   x.s[2] = cdna_rows(w, &op->s[2], 2);
   x.imm = (uint32_t)op->imm;
+  x.mode = w->mode;
+  x.arch = w->program->object->arch;
   if (exec == ~0ull) {
     x.d = w->v[op->d];
     op->lanes->run(&x);
@@ -543,11 +562,11 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
     if (m.half_of_mix) m.result_kind = 32;
     has_modifiers = true;
   }
-  static const char *const keeping[] = {"v_fma_f16",  "v_fmac_f16",       "v_mad_f16",        "v_div_fixup_f16",
-                                        "v_mad_u16",  "v_cvt_pk_fp8_f32", "v_mad_i16",        "v_add_i16",
-                                        "v_sub_i16",  "v_cvt_pk_bf8_f32", "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32",
-                                        "v_med3_f16", "v_med3_i16",       "v_med3_u16",       "v_min3_i16",
-                                        "v_max3_i16", "v_min3_u16",       "v_max3_u16",       "v_bitop3_b16"};
+  static const char *const keeping[] = {
+      "v_fma_f16",  "v_fmac_f16",   "v_mad_f16",  "v_div_fixup_f16",  "v_mad_u16",        "v_cvt_pk_fp8_f32",
+      "v_mad_i16",  "v_add_i16",    "v_sub_i16",  "v_cvt_pk_bf8_f32", "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32",
+      "v_med3_f16", "v_med3_i16",   "v_med3_u16", "v_min3_i16",       "v_max3_i16",       "v_min3_u16",
+      "v_max3_u16", "v_bitop3_b16", "v_mac_f16",  "v_madak_f16",      "v_madmk_f16"};
   for (size_t k = 0; k < sizeof keeping / sizeof *keeping; k++)
     if (!strcmp(i->name, keeping[k]) && !(m.low >> 3 & 1)) op->flags |= KEEPS_HIGH;
   if (has_modifiers) {

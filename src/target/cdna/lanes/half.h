@@ -14,17 +14,20 @@ static inline float cdna_half_value(uint32_t h) {
   return tw_float_of(sign | (magnitude >= 0x7C00u ? special : tw_bits_of(scaled)));
 }
 
-/* Round to nearest even; NaN becomes quiet and keeps the upper bits of its payload. */
+/* Rounded as the host is set to; NaN becomes quiet and keeps the upper bits of its payload. The sum with a power of two
+ * whose unit in the last place is the half's rounds at the right place: for subnormals that is 0.5. */
 static inline uint32_t cdna_half_bits(float f) {
-  const uint32_t bits = tw_bits_of(f), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
-  const uint32_t normal = (magnitude + 0xFFFu + (magnitude >> 13 & 1) - 0x38000000u) >> 13;
-  /* below the smallest normal, the sum with 0.5 rounds at the right place: its unit in the last place is 2^-24 */
-  const uint32_t small = tw_bits_of(tw_float_of(magnitude) + 0.5f) - 0x3F000000u;
+  const uint32_t bits = tw_bits_of(f), sign = bits & 0x80000000u, magnitude = bits & 0x7FFFFFFFu;
+  const uint32_t finite =
+      magnitude < 0x477FFFFFu ? magnitude : 0x477FFFFFu; /* all above round like 65536 less a little */
+  const uint32_t exponent = finite < 0x38800000u ? 0x38800000u : finite & 0x7F800000u,
+                 unit = sign | (exponent + (13u << 23));
+  const uint32_t units = tw_bits_of(tw_float_of(sign | finite) + tw_float_of(unit)) - unit;
   const uint32_t nan = 0x7E00u | (magnitude >> 13 & 0x3FFu);
-  uint32_t r = magnitude < 0x38800000u ? small : normal;
-  r = magnitude >= 0x477FF000u ? 0x7C00u : r;
+  uint32_t r = (exponent >> 13) - (113u << 10) + units;
+  r = magnitude == 0x7F800000u ? 0x7C00u : r;
   r = magnitude > 0x7F800000u ? nan : r;
-  return sign | r;
+  return sign >> 16 | r;
 }
 
 /* Toward zero, as v_cvt_pkrtz_f16_f32 does: what is too large becomes the largest finite value. */
