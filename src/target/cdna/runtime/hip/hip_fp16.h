@@ -1,64 +1,75 @@
 /* hip_fp16.h - half precision: __half and __half2 with HIP's conversions and functions, over the compiler's _Float16. */
 #pragma once
-#include "hip_runtime.h"
+#include "tw_half.h"
 
 struct __half_raw {
   unsigned short x;
 };
+struct __half2_raw {
+  unsigned short x, y;
+};
 struct __half {
   _Float16 data;
   __half() = default;
-  TW_MEMBER __half(_Float16 v) : data(v) {}
-  TW_MEMBER __half(float v) : data((_Float16)v) {}
-  TW_MEMBER __half(double v) : data((_Float16)v) {}
-  TW_MEMBER __half(int v) : data((_Float16)v) {}
-  TW_MEMBER __half(unsigned v) : data((_Float16)v) {}
+  constexpr TW_MEMBER __half(_Float16 v) : data(v) {}
+  template <class T, typename tw_if<__is_arithmetic(T) && !__is_same(T, _Float16)>::type = 0>
+  constexpr TW_MEMBER __half(T v) : data((_Float16)v) {}
   TW_MEMBER __half(__half_raw v) : data(tw_any_bits<_Float16>(v.x)) {}
-  TW_MEMBER operator float() const { return (float)data; }
+  constexpr TW_MEMBER operator float() const { return (float)data; }
   TW_MEMBER operator __half_raw() const { return {tw_any_bits<unsigned short>(data)}; }
+  constexpr TW_MEMBER _Float16 tw() const { return data; }
 };
 typedef __half half;
+typedef _Float16 _Float16_2 __attribute__((ext_vector_type(2)));
 struct alignas(4) __half2 {
   union {
     struct {
       __half x, y;
     };
-    _Float16 data __attribute__((ext_vector_type(2)));
+    _Float16_2 data;
   };
   __half2() = default;
-  TW_MEMBER __half2(__half a, __half b) : x(a), y(b) {}
+  constexpr TW_MEMBER __half2(__half a, __half b) : x(a), y(b) {}
   TW_MEMBER __half2(__half a) : x(a), y(a) {}
-  TW_MEMBER __half2(_Float16 v __attribute__((ext_vector_type(2)))) : data(v) {}
+  TW_MEMBER __half2(_Float16_2 v) : data(v) {}
+  TW_MEMBER __half2(__half2_raw v) : data(tw_any_bits<_Float16_2>(v)) {}
+  TW_MEMBER operator __half2_raw() const { return tw_any_bits<__half2_raw>(data); }
 };
 typedef __half2 half2;
-#define TW_HALF_OPERATOR(OP)                                                                                           \
-  TW_BOTH __half operator OP(__half a, __half b) { return (_Float16)(a.data OP b.data); }                              \
-  TW_BOTH __half &operator OP##=(__half &a, __half b) { return a = a OP b; }                                           \
-  TW_BOTH __half2 operator OP(__half2 a, __half2 b) { return a.data OP b.data; }                                       \
-  TW_BOTH __half2 &operator OP##=(__half2 &a, __half2 b) { return a = a OP b; }
-TW_HALF_OPERATOR(+)
-TW_HALF_OPERATOR(-)
-TW_HALF_OPERATOR(*)
-TW_HALF_OPERATOR(/)
-TW_BOTH __half operator-(__half a) { return (_Float16)-a.data; }
-TW_BOTH __half2 operator-(__half2 a) { return -a.data; }
-#define TW_HALF_COMPARE(OP, NAME)                                                                                      \
-  TW_BOTH bool operator OP(__half a, __half b) { return a.data OP b.data; }                                            \
-  TW_BOTH bool NAME(__half a, __half b) { return a.data OP b.data; }
-TW_HALF_COMPARE(==, __heq)
-TW_HALF_COMPARE(!=, __hne)
-TW_HALF_COMPARE(<, __hlt)
-TW_HALF_COMPARE(<=, __hle)
-TW_HALF_COMPARE(>, __hgt)
-TW_HALF_COMPARE(>=, __hge)
+TW_BOTH __half __hfma(__half a, __half b, __half c) { return __builtin_fmaf16(a.data, b.data, c.data); }
+TW_HALVES(__half, __half2)
 
 TW_BOTH __half __float2half(float x) { return x; }
-TW_BOTH __half __float2half_rn(float x) { return x; }
 TW_BOTH __half __double2half(double x) { return x; }
-TW_BOTH __half __int2half_rn(int x) { return x; }
 TW_BOTH float __half2float(__half x) { return x; }
-TW_BOTH int __half2int_rz(__half x) { return (int)x.data; }
-TW_BOTH int __half2int_rn(__half x) { return (int)__builtin_rintf((float)x); }
+/* toward `side` (tw_float_toward) of the nearest */
+TW_BOTH __half tw_half_toward(double x, int side) {
+  const __half near = (_Float16)x;
+  unsigned short bits = tw_any_bits<unsigned short>(near.data);
+  const double back = (double)near.data;
+  const bool negative = bits >> 15;
+  if (side < 0 ? back > x : side > 0 ? back < x : negative ? back < x : back > x)
+    bits = (unsigned short)((side > 0) != negative ? bits + 1 : bits - 1);
+  return tw_any_bits<_Float16>(bits);
+}
+#define TW_HALF_ROUNDINGS(NAME, T)                                                                                     \
+  TW_BOTH __half __##NAME##2half_rn(T x) { return x; }                                                                 \
+  TW_BOTH __half __##NAME##2half_rz(T x) { return tw_half_toward((double)x, 0); }                                      \
+  TW_BOTH __half __##NAME##2half_rd(T x) { return tw_half_toward((double)x, -1); }                                     \
+  TW_BOTH __half __##NAME##2half_ru(T x) { return tw_half_toward((double)x, 1); }
+#define TW_HALF_INTEGERS(NAME, T)                                                                                      \
+  TW_HALF_ROUNDINGS(NAME, T)                                                                                           \
+  TW_BOTH T __half2##NAME##_rn(__half x) { return (T)__builtin_rintf(x); }                                             \
+  TW_BOTH T __half2##NAME##_rz(__half x) { return (T)(float)x; }                                                       \
+  TW_BOTH T __half2##NAME##_rd(__half x) { return (T)__builtin_floorf(x); }                                            \
+  TW_BOTH T __half2##NAME##_ru(__half x) { return (T)__builtin_ceilf(x); }
+TW_HALF_ROUNDINGS(float, float)
+TW_HALF_INTEGERS(short, short)
+TW_HALF_INTEGERS(ushort, unsigned short)
+TW_HALF_INTEGERS(int, int)
+TW_HALF_INTEGERS(uint, unsigned)
+TW_HALF_INTEGERS(ll, long long)
+TW_HALF_INTEGERS(ull, unsigned long long)
 TW_BOTH unsigned short __half_as_ushort(__half x) { return tw_any_bits<unsigned short>(x.data); }
 TW_BOTH short __half_as_short(__half x) { return tw_any_bits<short>(x.data); }
 TW_BOTH __half __ushort_as_half(unsigned short x) { return tw_any_bits<_Float16>(x); }
@@ -72,32 +83,11 @@ TW_BOTH __half2 make_half2(__half a, __half b) { return {a, b}; }
 TW_BOTH __half2 __half2half2(__half a) { return __half2(a); }
 TW_BOTH __half __low2half(__half2 a) { return a.x; }
 TW_BOTH __half __high2half(__half2 a) { return a.y; }
-TW_BOTH float __low2float(__half2 a) { return a.x; }
-TW_BOTH float __high2float(__half2 a) { return a.y; }
-TW_BOTH __half2 __lowhigh2highlow(__half2 a) { return {a.y, a.x}; }
-#define TW_HALF_NAMED(NAME, OP)                                                                                        \
-  TW_BOTH __half NAME(__half a, __half b) { return a OP b; }                                                           \
-  TW_BOTH __half2 NAME##2(__half2 a, __half2 b) { return a OP b; }
-TW_HALF_NAMED(__hadd, +)
-TW_HALF_NAMED(__hsub, -)
-TW_HALF_NAMED(__hmul, *)
-TW_HALF_NAMED(__hdiv, /)
-TW_BOTH __half __hneg(__half a) { return -a; }
-TW_BOTH __half2 __hneg2(__half2 a) { return -a; }
-TW_BOTH __half __habs(__half a) { return (_Float16)__builtin_fabsf16(a.data); }
-TW_BOTH __half __hfma(__half a, __half b, __half c) { return __builtin_fmaf16(a.data, b.data, c.data); }
-TW_BOTH __half2 __hfma2(__half2 a, __half2 b, __half2 c) { return __builtin_elementwise_fma(a.data, b.data, c.data); }
-TW_BOTH __half __hmax(__half a, __half b) { return __builtin_fmaxf16(a.data, b.data); }
-TW_BOTH __half __hmin(__half a, __half b) { return __builtin_fminf16(a.data, b.data); }
-TW_BOTH bool __hisnan(__half a) { return a.data != a.data; }
-TW_DEVICE __half hsqrt(__half a) { return __builtin_sqrtf16(a.data); }
-TW_DEVICE __half hrcp(__half a) { return __builtin_amdgcn_rcph(a.data); }
-TW_DEVICE __half hrsqrt(__half a) { return __builtin_amdgcn_rsqh(a.data); }
-TW_DEVICE __half hexp(__half a) { return (_Float16)__builtin_expf((float)a.data); }
-TW_DEVICE __half hexp2(__half a) { return (_Float16)__builtin_exp2f((float)a.data); }
-TW_DEVICE __half hlog(__half a) { return (_Float16)__builtin_logf((float)a.data); }
-TW_DEVICE __half hlog2(__half a) { return (_Float16)__builtin_log2f((float)a.data); }
-TW_DEVICE __half hfloor(__half a) { return __builtin_floorf16(a.data); }
-TW_DEVICE __half hceil(__half a) { return __builtin_ceilf16(a.data); }
-TW_DEVICE __half hrint(__half a) { return __builtin_rintf16(a.data); }
-TW_DEVICE __half htrunc(__half a) { return __builtin_truncf16(a.data); }
+TW_BOTH __half2 __low2half2(__half2 a) { return {a.x, a.x}; }
+TW_BOTH __half2 __high2half2(__half2 a) { return {a.y, a.y}; }
+TW_BOTH __half2 __lows2half2(__half2 a, __half2 b) { return {a.x, b.x}; }
+TW_BOTH __half2 __highs2half2(__half2 a, __half2 b) { return {a.y, b.y}; }
+TW_DEVICE __half2 unsafeAtomicAdd(__half2 *p, __half2 v) {
+  typedef _Float16_2 __attribute__((address_space(1))) * global;
+  return __builtin_amdgcn_global_atomic_fadd_v2f16((global)p, v.data);
+}

@@ -5,31 +5,12 @@
 #pragma once
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
 
-#ifndef __CLANG_HIP_RUNTIME_WRAPPER_H__
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __host__ __attribute__((host))
-#define __shared__ __attribute__((shared))
-#define __constant__ __attribute__((constant))
-#define __managed__ __attribute__((managed))
-typedef __SIZE_TYPE__ size_t;
-#endif
-#ifndef __forceinline__
-#define __forceinline__ inline __attribute__((always_inline))
-#endif
-#ifndef __noinline__
-#define __noinline__ __attribute__((noinline))
-#endif
+#include "hip_runtime_api.h"
+
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 #define HIP_SYMBOL(x) x
-#define HIP_VERSION_MAJOR 6
-#define HIP_VERSION_MINOR 4
-#define __HIP_PLATFORM_AMD__ 1
-#define TW_DEVICE static __device__ inline __attribute__((always_inline))
-#define TW_MEMBER __device__ __host__ inline __attribute__((always_inline))
-#define TW_BOTH static TW_MEMBER
 
 template <class To, class From> TW_BOTH To tw_any_bits(From from) {
   static_assert(sizeof(To) == sizeof(From), "");
@@ -37,101 +18,6 @@ template <class To, class From> TW_BOTH To tw_any_bits(From from) {
   __builtin_memcpy(&to, &from, sizeof to);
   return to;
 }
-
-/* ---- vectors ---- */
-
-/* clang-format off */
-#define TW_VECTOR_OPERATIONS(V, T, N)                                                                                  \
-  TW_VECTOR_OPERATOR(V, T, N, +) TW_VECTOR_OPERATOR(V, T, N, -)                                                        \
-  TW_VECTOR_OPERATOR(V, T, N, *) TW_VECTOR_OPERATOR(V, T, N, /)                                                        \
-  TW_BOTH bool operator==(const V &a, const V &b) {                                                                    \
-    for (int i = 0; i < N; i++)                                                                                        \
-      if (a.data[i] != b.data[i]) return false;                                                                        \
-    return true;                                                                                                       \
-  }                                                                                                                    \
-  TW_BOTH bool operator!=(const V &a, const V &b) { return !(a == b); }                                                \
-  TW_BOTH V operator-(const V &a) {                                                                                    \
-    V r;                                                                                                               \
-    for (int i = 0; i < N; i++) r.data[i] = (T)-a.data[i];                                                             \
-    return r;                                                                                                          \
-  }
-/* clang-format on */
-#define TW_VECTOR_OPERATOR(V, T, N, OP)                                                                                \
-  TW_BOTH V operator OP(const V &a, const V &b) {                                                                      \
-    V r;                                                                                                               \
-    for (int i = 0; i < N; i++) r.data[i] = (T)(a.data[i] OP b.data[i]);                                               \
-    return r;                                                                                                          \
-  }                                                                                                                    \
-  TW_BOTH V operator OP(const V &a, T b) {                                                                             \
-    V r;                                                                                                               \
-    for (int i = 0; i < N; i++) r.data[i] = (T)(a.data[i] OP b);                                                       \
-    return r;                                                                                                          \
-  }                                                                                                                    \
-  TW_BOTH V operator OP(T a, const V &b) {                                                                             \
-    V r;                                                                                                               \
-    for (int i = 0; i < N; i++) r.data[i] = (T)(a OP b.data[i]);                                                       \
-    return r;                                                                                                          \
-  }                                                                                                                    \
-  TW_BOTH V &operator OP##=(V &a, const V &b) { return a = a OP b; }                                                   \
-  TW_BOTH V &operator OP##=(V &a, T b) { return a = a OP b; }
-#define TW_VECTORS(T, P)                                                                                               \
-  struct P##1 {                                                                                                        \
-    union {                                                                                                            \
-      struct {                                                                                                         \
-        T x;                                                                                                           \
-      };                                                                                                               \
-      T data[1];                                                                                                       \
-    };                                                                                                                 \
-  };                                                                                                                   \
-  struct alignas(2 * sizeof(T)) P##2 {                                                                                 \
-    union {                                                                                                            \
-      struct {                                                                                                         \
-        T x, y;                                                                                                        \
-      };                                                                                                               \
-      T data[2];                                                                                                       \
-    };                                                                                                                 \
-  };                                                                                                                   \
-  struct P##3 {                                                                                                        \
-    union {                                                                                                            \
-      struct {                                                                                                         \
-        T x, y, z;                                                                                                     \
-      };                                                                                                               \
-      T data[3];                                                                                                       \
-    };                                                                                                                 \
-  };                                                                                                                   \
-  struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) P##4 {                                                       \
-    union {                                                                                                            \
-      struct {                                                                                                         \
-        T x, y, z, w;                                                                                                  \
-      };                                                                                                               \
-      T data[4];                                                                                                       \
-    };                                                                                                                 \
-  };                                                                                                                   \
-  TW_BOTH P##1 make_##P##1(T x) { return {{{x}}}; }                                                                    \
-  TW_BOTH P##2 make_##P##2(T x, T y) { return {{{x, y}}}; }                                                            \
-  TW_BOTH P##3 make_##P##3(T x, T y, T z) { return {{{x, y, z}}}; }                                                    \
-  TW_BOTH P##4 make_##P##4(T x, T y, T z, T w) { return {{{x, y, z, w}}}; }                                            \
-  TW_VECTOR_OPERATIONS(P##1, T, 1)                                                                                     \
-  TW_VECTOR_OPERATIONS(P##2, T, 2) TW_VECTOR_OPERATIONS(P##3, T, 3) TW_VECTOR_OPERATIONS(P##4, T, 4)
-TW_VECTORS(signed char, char)
-TW_VECTORS(unsigned char, uchar)
-TW_VECTORS(short, short)
-TW_VECTORS(unsigned short, ushort)
-TW_VECTORS(int, int)
-TW_VECTORS(unsigned, uint)
-TW_VECTORS(long, long)
-TW_VECTORS(unsigned long, ulong)
-TW_VECTORS(long long, longlong)
-TW_VECTORS(unsigned long long, ulonglong)
-TW_VECTORS(float, float)
-TW_VECTORS(double, double)
-
-struct dim3 {
-  unsigned x, y, z;
-  constexpr __device__ __host__ dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
-  __device__ __host__ dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
-  __device__ __host__ operator uint3() const { return make_uint3(x, y, z); }
-};
 
 /* ---- work-items ---- */
 
@@ -248,6 +134,57 @@ template <class T> TW_DEVICE T __shfl_xor_sync(unsigned long long, T v, int mask
   return __shfl_xor(v, mask, width);
 }
 
+/* The lanes whose value is equal to this lane's; all lanes, if they are all equal. */
+template <class T> TW_DEVICE unsigned long long __match_any_sync(unsigned long long mask, T v) {
+  unsigned long long left = mask & __activemask(), mine = 0;
+  while (left) {
+    const int first = __builtin_ctzll(left);
+    const unsigned long long same = __ballot(tw_from_lane(v, first) == v) & mask;
+    if (same >> __lane_id() & 1) mine = same;
+    left &= ~same;
+  }
+  return mine;
+}
+template <class T> TW_DEVICE unsigned long long __match_any(T v) { return __match_any_sync(__activemask(), v); }
+template <class T> TW_DEVICE unsigned long long __match_all_sync(unsigned long long mask, T v, int *all) {
+  const unsigned long long on = mask & __activemask();
+  *all = (__ballot(tw_from_lane(v, __builtin_ctzll(on)) == v) & on) == on;
+  return *all ? on : 0;
+}
+template <class T> TW_DEVICE unsigned long long __match_all(T v, int *all) {
+  return __match_all_sync(__activemask(), v, all);
+}
+#define TW_REDUCE(NAME, WITH)                                                                                          \
+  template <class T> TW_DEVICE T __reduce_##NAME##_sync(unsigned long long mask, T v) {                                \
+    unsigned long long left = mask & __activemask();                                                                   \
+    T all = tw_from_lane(v, __builtin_ctzll(left));                                                                    \
+    while (left &= left - 1) {                                                                                         \
+      const T b = tw_from_lane(v, __builtin_ctzll(left));                                                              \
+      all = WITH;                                                                                                      \
+    }                                                                                                                  \
+    return all;                                                                                                        \
+  }
+TW_REDUCE(add, all + b)
+TW_REDUCE(min, b < all ? b : all)
+TW_REDUCE(max, b > all ? b : all)
+TW_REDUCE(and, all &b)
+TW_REDUCE(or, all | b)
+TW_REDUCE(xor, all ^ b)
+TW_DEVICE int __hip_ds_permute(int at, int v) { return __builtin_amdgcn_ds_permute(at, v); }
+TW_DEVICE int __hip_ds_bpermute(int at, int v) { return __builtin_amdgcn_ds_bpermute(at, v); }
+TW_DEVICE float __hip_ds_permutef(int at, float v) {
+  return tw_any_bits<float>(__builtin_amdgcn_ds_permute(at, tw_any_bits<int>(v)));
+}
+TW_DEVICE float __hip_ds_bpermutef(int at, float v) {
+  return tw_any_bits<float>(__builtin_amdgcn_ds_bpermute(at, tw_any_bits<int>(v)));
+}
+#define __hip_ds_swizzle(v, pattern) __builtin_amdgcn_ds_swizzle(v, pattern)
+template <int PATTERN> TW_DEVICE int __hip_ds_swizzle_N(int v) { return __builtin_amdgcn_ds_swizzle(v, PATTERN); }
+#define __hip_move_dpp(v, control, rows, banks, bound) __builtin_amdgcn_mov_dpp(v, control, rows, banks, bound)
+template <int CONTROL, int ROWS, int BANKS, bool BOUND> TW_DEVICE int __hip_move_dpp_N(int v) {
+  return __builtin_amdgcn_mov_dpp(v, CONTROL, ROWS, BANKS, BOUND);
+}
+
 /* ---- atomics: relaxed; of the device, or with _system of all ---- */
 
 #define TW_ATOMIC(NAME, T, HOW)                                                                                        \
@@ -339,21 +276,98 @@ TW_DEVICE unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n) {
 TW_DEVICE unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) {
   return (unsigned)(((unsigned long long)hi << 32 | lo) >> (n & 31));
 }
+TW_DEVICE unsigned __funnelshift_lc(unsigned lo, unsigned hi, unsigned n) {
+  return n >= 32 ? lo : __funnelshift_l(lo, hi, n);
+}
+TW_DEVICE unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned n) {
+  return n >= 32 ? hi : __funnelshift_r(lo, hi, n);
+}
+TW_DEVICE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
+TW_DEVICE int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+TW_DEVICE unsigned __uhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b) >> 1); }
+TW_DEVICE unsigned __urhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b + 1) >> 1); }
+TW_DEVICE unsigned long long __bitextract_u64(unsigned long long x, unsigned at, unsigned n) {
+  return n % 64 ? x >> at % 64 & ((1ull << n % 64) - 1) : 0;
+}
+TW_DEVICE unsigned long long __bitinsert_u64(unsigned long long a, unsigned long long b, unsigned at, unsigned n) {
+  const unsigned long long mask = ((1ull << n % 64) - 1) << at % 64;
+  return (a & ~mask) | (b << at % 64 & mask);
+}
+TW_DEVICE unsigned __bitinsert_u32(unsigned a, unsigned b, unsigned at, unsigned n) {
+  const unsigned mask = ((1u << n % 32) - 1) << at % 32;
+  return (a & ~mask) | (b << at % 32 & mask);
+}
 TW_DEVICE unsigned __bitextract_u32(unsigned x, unsigned at, unsigned n) { return __builtin_amdgcn_ubfe(x, at, n); }
-TW_DEVICE float __int2float_rn(int x) { return (float)x; }
-TW_DEVICE float __uint2float_rn(unsigned x) { return (float)x; }
+#define TW_TO_INTEGER(NAME, F, I, X)                                                                                   \
+  TW_DEVICE I __##NAME##_rn(F x) { return (I)__builtin_rint##X(x); }                                                   \
+  TW_DEVICE I __##NAME##_rz(F x) { return (I)x; }                                                                      \
+  TW_DEVICE I __##NAME##_rd(F x) { return (I)__builtin_floor##X(x); }                                                  \
+  TW_DEVICE I __##NAME##_ru(F x) { return (I)__builtin_ceil##X(x); }
+TW_TO_INTEGER(float2int, float, int, f)
+TW_TO_INTEGER(float2uint, float, unsigned, f)
+TW_TO_INTEGER(float2ll, float, long long, f)
+TW_TO_INTEGER(float2ull, float, unsigned long long, f)
+TW_TO_INTEGER(double2int, double, int, )
+TW_TO_INTEGER(double2uint, double, unsigned, )
+TW_TO_INTEGER(double2ll, double, long long, )
+TW_TO_INTEGER(double2ull, double, unsigned long long, )
+/* What cannot be held goes to the nearest, and from there to where it is asked to lie: between `to` and x's side. */
+template <class F, class From, class Bits> TW_DEVICE F tw_toward(From x, int side) {
+  const F near = (F)x;
+  const __int128 back = (__int128)near, exact = (__int128)x;
+  Bits bits = tw_any_bits<Bits>(near);
+  const bool negative = bits >> (8 * sizeof bits - 1);
+  if (side < 0 ? back > exact : side > 0 ? back < exact : negative ? back < exact : back > exact)
+    bits = (side > 0) != negative ? bits + 1 : bits - 1;
+  return tw_any_bits<F>(bits);
+}
+#define TW_TO_FLOAT(NAME, I, F, BITS)                                                                                  \
+  TW_DEVICE F __##NAME##_rn(I x) { return (F)x; }                                                                      \
+  TW_DEVICE F __##NAME##_rz(I x) { return tw_toward<F, I, BITS>(x, 0); }                                               \
+  TW_DEVICE F __##NAME##_rd(I x) { return tw_toward<F, I, BITS>(x, -1); }                                              \
+  TW_DEVICE F __##NAME##_ru(I x) { return tw_toward<F, I, BITS>(x, 1); }
+TW_TO_FLOAT(int2float, int, float, unsigned)
+TW_TO_FLOAT(uint2float, unsigned, float, unsigned)
+TW_TO_FLOAT(ll2float, long long, float, unsigned)
+TW_TO_FLOAT(ull2float, unsigned long long, float, unsigned)
+TW_TO_FLOAT(ll2double, long long, double, unsigned long long)
+TW_TO_FLOAT(ull2double, unsigned long long, double, unsigned long long)
 TW_DEVICE double __int2double_rn(int x) { return (double)x; }
+TW_DEVICE double __uint2double_rn(unsigned x) { return (double)x; }
+TW_DEVICE float tw_float_toward(double x, int side) {
+  const float near = (float)x;
+  unsigned bits = tw_any_bits<unsigned>(near);
+  const bool negative = bits >> 31;
+  if (side < 0 ? near > x : side > 0 ? near < x : negative ? near < x : near > x)
+    bits = (side > 0) != negative ? bits + 1 : bits - 1;
+  return tw_any_bits<float>(bits);
+}
 TW_DEVICE float __double2float_rn(double x) { return (float)x; }
-TW_DEVICE int __float2int_rz(float x) { return (int)x; }
-TW_DEVICE int __float2int_rn(float x) { return (int)__builtin_rintf(x); }
-TW_DEVICE int __float2int_rd(float x) { return (int)__builtin_floorf(x); }
-TW_DEVICE int __float2int_ru(float x) { return (int)__builtin_ceilf(x); }
-TW_DEVICE unsigned __float2uint_rz(float x) { return (unsigned)x; }
-TW_DEVICE unsigned __float2uint_rn(float x) { return (unsigned)__builtin_rintf(x); }
+TW_DEVICE float __double2float_rz(double x) { return tw_float_toward(x, 0); }
+TW_DEVICE float __double2float_rd(double x) { return tw_float_toward(x, -1); }
+TW_DEVICE float __double2float_ru(double x) { return tw_float_toward(x, 1); }
 TW_DEVICE long long clock64() { return (long long)__builtin_readcyclecounter(); }
 TW_DEVICE long long clock() { return clock64(); }
 TW_DEVICE long long wall_clock64() { return (long long)__builtin_amdgcn_s_memrealtime(); }
+TW_DEVICE long long __clock64() { return clock64(); }
+TW_DEVICE long long __clock() { return clock64(); }
 template <class T> TW_DEVICE T __ldg(const T *p) { return *p; }
+template <class T> TW_DEVICE T __ldca(const T *p) { return *p; }
+template <class T> TW_DEVICE T __ldcg(const T *p) { return __builtin_nontemporal_load(p); }
+template <class T> TW_DEVICE T __ldcs(const T *p) { return __builtin_nontemporal_load(p); }
+template <class T> TW_DEVICE T __ldcv(const T *p) { return *(const volatile T *)p; }
+template <class T> TW_DEVICE void __stcg(T *p, T v) { *p = v; }
+template <class T> TW_DEVICE void __stcs(T *p, T v) { *p = v; }
+template <class T> TW_DEVICE void __stwb(T *p, T v) { *p = v; }
+template <class T> TW_DEVICE void __stwt(T *p, T v) { *p = v; }
+TW_DEVICE void __trap() { __builtin_trap(); }
+TW_DEVICE void abort() { __builtin_trap(); }
+/* Of the compute unit: HW_ID's unit in its array, its array and its engine, XCC_ID's die. */
+TW_DEVICE unsigned __smid() {
+  const unsigned cu = __builtin_amdgcn_s_getreg(4 | 8 << 6 | 3 << 11),
+                 se = __builtin_amdgcn_s_getreg(4 | 13 << 6 | 2 << 11);
+  return (__builtin_amdgcn_s_getreg(20 | 3 << 11) << 3 | se) << 4 | cu;
+}
 
 /* ---- what a device cannot do here: prints are dropped, a failed assertion traps ---- */
 
@@ -362,69 +376,3 @@ extern "C" __device__ inline __attribute__((weak, noinline)) void __assert_fail(
                                                                                 const char *) {
   __builtin_trap();
 }
-
-/* ---- the host's side, declared ---- */
-
-typedef enum hipError_t {
-  hipSuccess = 0,
-  hipErrorInvalidValue = 1,
-  hipErrorOutOfMemory = 2,
-  hipErrorNotReady = 600,
-  hipErrorUnknown = 999
-} hipError_t;
-typedef enum hipMemcpyKind {
-  hipMemcpyHostToHost,
-  hipMemcpyHostToDevice,
-  hipMemcpyDeviceToHost,
-  hipMemcpyDeviceToDevice,
-  hipMemcpyDefault
-} hipMemcpyKind;
-typedef struct ihipStream_t *hipStream_t;
-typedef struct ihipEvent_t *hipEvent_t;
-enum { hipStreamDefault = 0, hipStreamNonBlocking = 1, hipHostMallocDefault = 0, hipMemAttachGlobal = 1 };
-typedef struct hipDeviceProp_t {
-  char name[256], gcnArchName[256];
-  size_t totalGlobalMem, sharedMemPerBlock;
-  int warpSize, maxThreadsPerBlock, multiProcessorCount, clockRate, memoryClockRate, memoryBusWidth, major, minor;
-  int maxThreadsDim[3], maxGridSize[3];
-} hipDeviceProp_t;
-extern "C" {
-hipError_t __hipPushCallConfiguration(dim3, dim3, size_t = 0, hipStream_t = 0);
-hipError_t __hipPopCallConfiguration(dim3 *, dim3 *, size_t *, hipStream_t *);
-hipError_t hipLaunchKernel(const void *, dim3, dim3, void **, size_t, hipStream_t);
-hipError_t hipFree(void *);
-hipError_t hipHostFree(void *);
-hipError_t hipMemcpy(void *, const void *, size_t, hipMemcpyKind);
-hipError_t hipMemcpyAsync(void *, const void *, size_t, hipMemcpyKind, hipStream_t = 0);
-hipError_t hipMemset(void *, int, size_t);
-hipError_t hipMemsetAsync(void *, int, size_t, hipStream_t = 0);
-hipError_t hipDeviceSynchronize(void);
-hipError_t hipSetDevice(int);
-hipError_t hipGetDevice(int *);
-hipError_t hipGetDeviceCount(int *);
-hipError_t hipGetDeviceProperties(hipDeviceProp_t *, int);
-hipError_t hipGetLastError(void);
-hipError_t hipPeekAtLastError(void);
-const char *hipGetErrorString(hipError_t);
-const char *hipGetErrorName(hipError_t);
-hipError_t hipStreamCreate(hipStream_t *);
-hipError_t hipStreamCreateWithFlags(hipStream_t *, unsigned);
-hipError_t hipStreamDestroy(hipStream_t);
-hipError_t hipStreamSynchronize(hipStream_t);
-hipError_t hipEventCreate(hipEvent_t *);
-hipError_t hipEventDestroy(hipEvent_t);
-hipError_t hipEventRecord(hipEvent_t, hipStream_t = 0);
-hipError_t hipEventSynchronize(hipEvent_t);
-hipError_t hipEventElapsedTime(float *, hipEvent_t, hipEvent_t);
-hipError_t hipDeviceReset(void);
-}
-template <class T> hipError_t hipMalloc(T **, size_t);
-template <class T> hipError_t hipMallocManaged(T **, size_t, unsigned = hipMemAttachGlobal);
-template <class T> hipError_t hipHostMalloc(T **, size_t, unsigned = hipHostMallocDefault);
-template <class T>
-hipError_t hipMemcpyToSymbol(const T &, const void *, size_t, size_t = 0, hipMemcpyKind = hipMemcpyHostToDevice);
-template <class T>
-hipError_t hipMemcpyFromSymbol(void *, const T &, size_t, size_t = 0, hipMemcpyKind = hipMemcpyDeviceToHost);
-template <class F> hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int *, F, int, size_t);
-#define hipLaunchKernelGGL(kernel, blocks, threads, shared, stream, ...)                                               \
-  (kernel)<<<(blocks), (threads), (shared), (stream)>>>(__VA_ARGS__)

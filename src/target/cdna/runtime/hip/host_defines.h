@@ -1,0 +1,3 @@
+/* host_defines.h - a part of hip_runtime.h. */
+#pragma once
+#include "hip_words.h"
