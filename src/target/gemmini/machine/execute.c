@@ -276,6 +276,7 @@ static bool any_on_its_way(const gm_machine *m, const gm_operand *o, bool weight
 }
 
 static bool results_for_scratchpad(const gm_executor *x) {
+  if (!x->results_to_spad) return false;
   for (int i = 0, t = x->tag_head; i < x->tag_count; i++, t = t + 1 == GM_TAGS ? 0 : t + 1)
     if (x->tags[t].entry >= 0 && !x->tags[t].garbage && !x->tags[t].acc) return true;
   return false;
@@ -517,6 +518,7 @@ static bool in_flight(const gm_executor *x) {
 /* A result still in the array that the commands at hand would read (raw_hazard_*; matters for C in the scratchpad). */
 static bool reads_result(const gm_machine *m, const gm_ex_command *pre, const gm_ex_command *comp) {
   const gm_executor *x = &m->ex;
+  if (!x->results_to_spad) return false;
   for (int i = 0, t = x->tag_head; i < x->tag_count; i++, t = t + 1 == GM_TAGS ? 0 : t + 1) {
     const gm_tag *g = &x->tags[t];
     if (g->garbage || g->acc) continue;

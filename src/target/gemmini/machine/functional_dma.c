@@ -226,6 +226,27 @@ static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t
   }
 }
 
+/* The usual row: whole blocks of 16 bytes, as they are. */
+static void load_plain(gm_arch *g, const load *l, uint32_t row, const uint8_t *from) {
+  for (int col = 0; col < l->cols; col += 16, row += (uint32_t)l->registers->block_stride) {
+    memcpy(gm_spad_at(g, row), from + col, 16);
+    g->spad_written[row] = 1;
+  }
+}
+
+static const gm_load_registers *load_registers(const gm_arch *g, const gm_command *command) {
+  return &g->registers.load[command->funct == GM_MVIN2 ? 1 : command->funct == GM_MVIN3 ? 2 : 0];
+}
+
+void gm_arch_expect_load(const gm_arch *g, const gm_command *command) {
+  const rv64_region *r = g->last_region[false];
+  uint64_t offset = r ? command->rs1 - r->base : 0;
+  for (int rows = gm_rows(command->rs2); r && rows > 0 && offset < r->size; rows--) {
+    __builtin_prefetch(r->host + offset);
+    offset += load_registers(g, command)->stride;
+  }
+}
+
 bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
   load l = {.name = command_name(command),
             .from = command->rs1,
@@ -233,7 +254,7 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
             .cols = gm_cols(command->rs2),
             .to = gm_decode(gm_local(command->rs2)),
             .zeros = command->rs1 == 0};
-  l.registers = &g->registers.load[command->funct == GM_MVIN2 ? 1 : command->funct == GM_MVIN3 ? 2 : 0];
+  l.registers = load_registers(g, command);
   if (gm_is_garbage(gm_local(command->rs2))) return gm_fault(why, "%s: to the garbage address", l.name);
   l.element_bytes = l.to.acc && !l.registers->shrink ? g->acc_bytes : g->input_bytes;
   if (!check_load(g, &l, why)) return false;
@@ -243,6 +264,8 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
    * in integers and NaN in floating point, which shows in the result if the row should be used after all. */
   uint8_t spare[GM_MAX_DIM * sizeof(float)];
   memset(spare, 0xff, sizeof spare);
+  const bool plain = g->dim == 16 && !g->real && !l.to.acc && l.registers->scale == 1.0f &&
+                     l.registers->pixel_repeats == 1 && l.cols % 16 == 0;
   for (int r = 0; r < l.rows; r++) {
     const uint8_t *from = NULL;
     bool missing = false;
@@ -253,6 +276,10 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
       if (!from && !missing) return memory_fault(g, l.name, command->order, false, address, row_bytes, why), false;
     }
     uint32_t row = l.to.row + (uint32_t)r;
+    if (plain && from) {
+      load_plain(g, &l, row, from);
+      continue;
+    }
     for (int col = 0; col < l.cols; col += g->dim, row += (uint32_t)l.registers->block_stride) {
       int n = l.cols - col < g->dim ? l.cols - col : g->dim;
       const uint8_t *block = from ? from + (size_t)(col * l.element_bytes) : missing ? spare : NULL;
