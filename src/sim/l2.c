@@ -1,6 +1,7 @@
-/* l2.c - see l2.h. A step makes one edge, the parts in the order in which the RTL's wires run within a cycle: what is accepted,
- * what is scheduled, who has which bank, and what of the response channel can move. What a part leaves for another one in a
- * register carries the cycle from which it may be seen. */
+/* l2.c - see l2.h. Each part knows the next cycle in which it may do anything. In a cycle they take their turns in the order in
+ * which the RTL's wires run: what is accepted, what is scheduled, what goes to the memory, what comes from there, and what of
+ * the response channel can move. What a part leaves for another one in a register is seen from the next cycle on. The channel
+ * goes last and nobody but the scheduler looks at it, so it lags behind, and then goes through several cycles at once. */
 #include "sim/l2.h"
 
 #include <stdlib.h>
@@ -23,6 +24,20 @@ enum {
   LLC_WAYS = 16,
 };
 
+static uint64_t want(enum l2_want w, int i) { return UINT64_C(1) << (L2_MISSES_MAX * w + i); }
+/* Registers that want it. */
+static uint64_t all_want(enum l2_want w) { return ((UINT64_C(1) << L2_MISSES_MAX) - 1) << L2_MISSES_MAX * w; }
+
+/* What a register in this state asks for; of several things the first. */
+static uint64_t wants_of(unsigned state) {
+  if (!(state & L2_RELEASED)) return want(L2_WANT_RELEASE, 0);
+  if (!(state & L2_FETCHED)) return want(L2_WANT_FETCH, 0);
+  const unsigned start = L2_GRANT_FIRST | L2_FROM_START, all = L2_ANSWERED | L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
+  if (!(state & L2_ANSWERED) && ((state & L2_GRANT_LAST) || (state & start) == start)) return want(L2_WANT_ANSWER, 0);
+  const bool ends = (state & (L2_GRANT_FIRST | L2_GRANTED)) == L2_GRANT_FIRST || (state & all) == all;
+  return ends ? want(L2_WANT_END, 0) : 0;
+}
+
 tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   memset(c, 0, sizeof *c);
   c->p = *p;
@@ -38,7 +53,10 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   c->bank_shift = __builtin_ctz((unsigned)p->port_bytes);
   c->line_beats = (unsigned)(p->line_bytes / p->port_bytes);
   c->beat_banks = p->beat_bytes / p->port_bytes;
-  c->tag = calloc((size_t)sets * (size_t)p->ways, sizeof *c->tag);
+  c->banks = (1u << c->line_beats) - 1;
+  const size_t tags = (size_t)sets * (size_t)p->ways * sizeof *c->tag;
+  c->tag = aligned_alloc(64, (tags + 63) & ~(size_t)63); /* a set is one of the host's cache lines */
+  if (c->tag) memset(c->tag, 0, tags);
   c->llc_set_shift = __builtin_ctz((unsigned)llc_sets);
   c->llc_tag = aligned_alloc(LLC_WAYS * sizeof *c->llc_tag, (size_t)llc_sets * LLC_WAYS * sizeof *c->llc_tag);
   if (c->llc_tag) memset(c->llc_tag, 0, (size_t)llc_sets * LLC_WAYS * sizeof *c->llc_tag);
@@ -48,7 +66,8 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   c->evict_start = 0 - (uint64_t)c->line_beats;
   c->put_end = 1;
   c->secondary_free = (1u << L2_SECONDARY) - 1;
-  c->in_next = c->back_next = c->answer_from = UINT64_MAX;
+  c->in_next = c->schedule_next = c->fetch_next = c->back_next = c->answer_from = c->announce_next = UINT64_MAX;
+  for (unsigned state = 0; state < 256; state++) c->wants[state] = wants_of(state);
   l2_messages *const queues[] = {&c->fetches, &c->lines, &c->acknowledged, &c->clean, &c->granted, &c->numbers};
   for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) queues[i]->at[0].from = UINT64_MAX;
   if (!c->tag || !c->llc_tag || !c->sets_busy) {
@@ -66,7 +85,7 @@ void l2_free(l2_cache *c) {
   c->llc_tag = NULL;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t earlier(uint64_t a, uint64_t b) { return l2_earlier(a, b); }
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- the last-level cache -------------------------------------------------------------------------------- */
@@ -100,6 +119,8 @@ void l2_warm_llc(l2_cache *c, uint64_t address, uint64_t bytes) {
     touch_llc(c, line);
 }
 
+static void respond(l2_cache *, uint64_t last);
+
 /* ---- clients --------------------------------------------------------------------------------------------- */
 
 /* Cycles on the way in beyond the three buffers'. */
@@ -107,20 +128,19 @@ static uint64_t further(const l2_cache *c) {
   return c->p.request_latency > BUFFERS_IN ? (uint64_t)(c->p.request_latency - BUFFERS_IN) : 0;
 }
 
-static uint64_t edge_from(l2_cache *c, uint64_t cycle) {
-  c->in_next = earlier(c->in_next, cycle);
-  c->move_next = earlier(c->move_next, later(cycle, c->edge_before + 1));
-  c->next_edge = earlier(c->next_edge, later(cycle, c->edge_before + 1));
-  return c->next_edge;
+/* The host fetches the set that it will be looked up in. */
+static void expect(const l2_cache *c, uint64_t address) {
+  __builtin_prefetch(c->tag + (address >> c->line_shift & (c->sets - 1)) * (unsigned)c->p.ways);
 }
 
-uint64_t l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes,
-                 uint32_t cookie) {
+void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes,
+             uint32_t cookie) {
+  expect(c, address);
   const int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
   /* the core has no buffer but the last */
   const uint64_t from = cycle + further(c) + (client == L2_CORE ? BUFFERS_IN - 1 : 1);
   c->queue[client].request[i] = (l2_request){from, address, cookie, (uint8_t)kind, (uint8_t)bytes, false};
-  return edge_from(c, from);
+  c->in_next = earlier(c->in_next, from);
 }
 
 /* Before what enters later. */
@@ -141,23 +161,30 @@ static bool has_room(const l2_buffer *b, uint64_t cycle) {
   return (b->count < 2) | (b->at[(b->first + 1) % L2_BUFFER].request.from > cycle);
 }
 
-uint64_t l2_send_clear(l2_cache *c, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes, bool partial,
-                       uint32_t cookie) {
+void l2_send_clear(l2_cache *c, uint64_t cycle, enum l2_kind kind, uint64_t address, int bytes, bool partial,
+                   uint32_t cookie) {
+  expect(c, address);
   const l2_request r = {0, address, cookie, (uint8_t)kind, (uint8_t)bytes, partial};
   const uint64_t from = cycle + further(c) + BUFFERS_IN;
   push(&c->port, &(l2_beat_in){.request = r, .first = true, .last = true, .all = true}, from);
-  return edge_from(c, from);
+  c->in_next = earlier(c->in_next, from);
 }
 
-uint64_t l2_put(l2_cache *c, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last) {
+void l2_put(l2_cache *c, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last) {
+  expect(c, address);
   const l2_request r = {0, address, 0, L2_WRITE, (uint8_t)bytes, partial};
   const uint64_t from = cycle + further(c) + 1;
   push(&c->writer, &(l2_beat_in){.request = r, .first = first, .last = last}, from);
-  return edge_from(c, from);
+  c->in_next = earlier(c->in_next, from);
 }
 
-void l2_pop(l2_cache *c) {
-  c->undelivered -= c->pending[c->pending_first % L2_PENDING].beats;
+void l2_pop(l2_cache *c, uint64_t cycle) {
+  if (c->taken) {
+    l2_run(c, cycle - 1);
+    respond(c, cycle - 1);
+  }
+  c->taken = c->pending[c->pending_first % L2_PENDING].beats;
+  c->taken_at = cycle;
   c->pending_first++;
   const l2_response *next = l2_next(c);
   c->answer_from = next ? next->ready : UINT64_MAX;
@@ -182,32 +209,168 @@ static const l2_message *first_message(const l2_messages *q) { return &q->at[q->
 /* Back to SinkD. */
 static void put_back(l2_cache *c, l2_messages *q, uint64_t from, int of) {
   put_message(q, from, of);
-  c->back_next = earlier(c->back_next, from);
+  if (!c->filling) c->back_next = earlier(c->back_next, from);
 }
 static const l2_message *message(const l2_messages *q, uint64_t cycle) {
   return first_message(q)->from <= cycle ? first_message(q) : NULL;
 }
 
+/* ---- response channel ------------------------------------------------------------------------------------ */
+
+enum { BANKS_AHEAD = 16, BANKS_BACK = 32 };
+
+/* Banks that are taken from that cycle on, one in each, the first one first: by an eviction, a line that comes in. Bit i of
+ * `outer` stands for one that begins i cycles before outer_from; so successive bits of it are the banks of a cycle. */
+static void move_banks(l2_cache *c, uint64_t cycle) {
+  const uint64_t past = cycle + BANKS_AHEAD - c->outer_from;
+  if (cycle > c->responded + BANKS_BACK) respond(c, cycle - 1);
+  c->outer = past < 64 ? c->outer << past : 0;
+  c->outer_once = past < 64 ? c->outer_once << past : 0;
+  c->outer_from = cycle + BANKS_AHEAD;
+}
+static void take_banks(l2_cache *c, uint64_t cycle) {
+  move_banks(c, cycle);
+  c->outer |= 1u << BANKS_AHEAD;
+}
+/* The first one, in that cycle alone. */
+static void take_bank(l2_cache *c, uint64_t cycle) {
+  move_banks(c, cycle);
+  c->outer_once |= 1u << BANKS_AHEAD;
+}
+/* Those of a cycle. */
+static uint32_t taken(const l2_cache *c, uint64_t cycle) {
+  const uint64_t back = c->outer_from - cycle;
+  return back < 64 ? ((uint32_t)(c->outer >> back) & c->banks) | (uint32_t)(c->outer_once >> back & 1) : 0;
+}
+
+static void announce(l2_cache *c, l2_beat beat, uint64_t cycle) {
+  l2_response *r = &c->pending[c->pending_end % L2_PENDING];
+  *r = c->answer[beat >> L2_BEAT_ANSWER_SHIFT];
+  r->ready = cycle + (unsigned)c->p.answer_latency;
+  if (c->pending_first == c->pending_end) c->answer_from = r->ready;
+  c->pending_end++;
+}
+
+/* The channel goes on to that cycle's end. In each cycle, from the way out: the last stage writes what a put brought, if nobody else
+ * has its banks; a beat leaves the third one towards the client if there is room, its answer's first one announces that, and of
+ * a put only that leaves; beats move up; the newest answer's next one comes when its banks can be read, if it needs them, and
+ * there is room. Without branches where nobody could predict them. */
+static void advance_all(l2_cache *c, uint64_t last) {
+  l2_beat s2 = c->stage[0], s3 = c->stage[1], s4 = c->stage[2];
+  bool answering = c->answering, answer_read = c->answer_read;
+  uint32_t reads = c->reads, writes = c->writes;
+  l2_beat first_beat = c->first_beat;
+  int beats_left = c->beats_left, undelivered = c->undelivered, put_beats = c->put_beats;
+  for (uint64_t cycle = c->responded + 1; cycle <= last && (answering | s2 | s3 | s4); cycle++) {
+    const uint32_t outer = taken(c, cycle), written = s4 & L2_BEAT_WRITES, busy = outer | written;
+    s4 = written & outer ? s4 : 0;
+
+    const bool leaves = ((s3 & L2_BEAT_LEAVES) != 0) & (undelivered < c->p.answer_buffer);
+    if (leaves & ((s3 & L2_BEAT_FIRST) != 0)) {
+      announce(c, s3, cycle);
+    }
+    undelivered += leaves;
+    s3 &= ~(leaves ? (l2_beat)L2_BEAT_LEAVES : 0);
+
+    const bool to_last = (s4 == 0) & !(s3 & L2_BEAT_LEAVES);
+    s4 = to_last ? s3 : s4;
+    s3 = to_last ? 0 : s3;
+    const bool up = s3 == 0;
+    s3 = up ? s2 : s3;
+    s2 = up ? 0 : s2;
+    put_beats -= up & ((s3 & L2_BEAT_WRITES) != 0);
+
+    answer_read |= answering & !(reads & busy);
+    const bool begins = answering & answer_read & (s2 == 0);
+    s2 |= begins ? c->beat | first_beat | writes : 0;
+    first_beat = begins ? c->later_beats : first_beat;
+    const int shift = begins ? c->beat_banks : 0;
+    reads = reads << shift & L2_BEAT_WRITES;
+    writes = writes << shift & L2_BEAT_WRITES;
+    answer_read &= !begins;
+    beats_left -= begins;
+    answering &= beats_left != 0;
+  }
+  c->responded = last;
+  c->answering = answering, c->answer_read = answer_read;
+  c->reads = reads, c->writes = writes;
+  c->first_beat = first_beat;
+  c->beats_left = beats_left, c->undelivered = undelivered, c->put_beats = put_beats;
+  c->stage[0] = s2, c->stage[1] = s3, c->stage[2] = s4;
+}
+
+/* The next cycle in which a first beat may leave. */
+static uint64_t next_announcement(const l2_cache *c) {
+  const l2_beat first = L2_BEAT_FIRST | L2_BEAT_LEAVES;
+  const uint64_t begins = c->answering && c->first_beat & L2_BEAT_FIRST ? c->responded + 3 : UINT64_MAX;
+  const uint64_t second = c->stage[0] & L2_BEAT_FIRST ? c->responded + 2 : begins;
+  return (c->stage[1] & first) == first ? c->responded + 1 : second;
+}
+
+/* The same where no beat writes and there is room for all of them: each leaves two cycles after its banks were read. */
+static void advance_reads(l2_cache *c, uint64_t last) {
+  const uint64_t now = c->responded;
+  l2_beat moved[3] = {c->stage[1] & L2_BEAT_LEAVES ? c->stage[1] : 0, c->stage[0], 0}; /* begun at now - 1, now; */
+  for (int i = 0; i < 2; i++) {
+    if (!moved[i] || now + 1 + (unsigned)i > last) continue;
+    if (moved[i] & L2_BEAT_FIRST) announce(c, moved[i], now + 1 + (unsigned)i);
+    c->undelivered++;
+  }
+  /* those begun at last - 1, last */
+  l2_beat s3 = last == now + 1 ? moved[1] : 0, s2 = 0;
+  uint64_t cycle = now + 1;
+  for (; c->answering; cycle++) {
+    if (!c->answer_read)
+      while (cycle <= last && c->reads & taken(c, cycle)) cycle++;
+    if (cycle > last) break;
+    const l2_beat beat = c->beat | c->first_beat;
+    if (cycle + 2 <= last) {
+      if (beat & L2_BEAT_FIRST) announce(c, beat, cycle + 2);
+      c->undelivered++;
+    } else if (cycle == last) {
+      s2 = beat;
+    } else {
+      s3 = beat;
+    }
+    c->first_beat = c->later_beats;
+    c->reads = c->reads << c->beat_banks & L2_BEAT_WRITES;
+    c->answer_read = false;
+    c->answering = --c->beats_left != 0;
+  }
+  c->responded = last;
+  c->stage[0] = s2, c->stage[1] = s3, c->stage[2] = 0;
+}
+
+static void advance(l2_cache *c, uint64_t last) {
+  if (last <= c->responded) return;
+  const l2_beat stages = c->stage[0] | c->stage[1] | c->stage[2];
+  if (!(c->answering | stages)) {
+    c->responded = last;
+  } else if (!((stages | c->writes) & L2_BEAT_WRITES) && c->undelivered + 2 + c->beats_left <= c->p.answer_buffer) {
+    advance_reads(c, last);
+  } else {
+    advance_all(c, last);
+  }
+  c->announce_next = next_announcement(c);
+}
+
+/* The same; the room that the client has made is there after its cycle. */
+static void respond(l2_cache *c, uint64_t last) {
+  if (c->taken && c->taken_at <= last) {
+    advance(c, c->taken_at);
+    c->undelivered -= c->taken;
+    c->taken = 0;
+  }
+  advance(c, last);
+}
+
 /* ---- miss registers -------------------------------------------------------------------------------------- */
 
-static uint64_t want(enum l2_want w, int i) { return UINT64_C(1) << (L2_MISSES_MAX * w + i); }
-/* Registers that want it. */
-static uint64_t all_want(enum l2_want w) { return ((UINT64_C(1) << L2_MISSES_MAX) - 1) << L2_MISSES_MAX * w; }
-
-/* What register i asks for from the next cycle on, or, fresh from the directory, one later. Without branches, which nobody
- * could predict. */
-static void ask(l2_cache *c, int i) {
-  const l2_register *r = &c->of[i];
-  const uint32_t bit = 1u << i;
-  const bool answer = (!r->answered) & (r->grant_last | (r->grant_first & r->from_start));
-  const bool end = (r->grant_first & (!r->granted)) | (r->answered & r->grant_last & r->release_acknowledged);
-  uint64_t wants = end ? want(L2_WANT_END, 0) : 0;
-  wants = answer ? want(L2_WANT_ANSWER, 0) : wants;
-  wants = (r->missed & (!r->fetched)) ? want(L2_WANT_FETCH, 0) : wants;
-  wants = ((r->victim != 0) & (!r->released)) ? want(L2_WANT_RELEASE, 0) : wants;
-  c->want = (c->want & ~(want(0, i) | want(1, i) | want(2, i) | want(3, i))) | wants << i;
-  const bool writes = r->writes_directory & r->grant_last & r->release_acknowledged;
-  c->writes_directory = (c->writes_directory & ~bit) | (writes ? bit : 0);
+/* What register i asks for has changed; it may be scheduled from that cycle on. */
+static void ask(l2_cache *c, int i, uint64_t from) {
+  const uint64_t wants = c->wants[c->of[i].state];
+  c->want = (c->want & ~((want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0)) << i)) | wants << i;
+  c->schedule_next = wants ? earlier(c->schedule_next, from) : c->schedule_next;
 }
 
 /* The directory is read for the register's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12, 10, a step a read; the victim is the way
@@ -228,8 +391,14 @@ static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
   r->victim = set[victim] >> 1;
   r->victim_is_dirty = set[victim] & 1;
   __builtin_prefetch(llc_set(c, r->line));
+  if (r->victim_is_dirty) __builtin_prefetch(llc_set(c, r->victim - 1));
   set[victim] = (r->line + 1) << 1 | is_write(&r->request);
   return false;
+}
+
+/* Registers that may not be scheduled in that cycle, as the directory was read for them in it or in the one before. */
+static uint32_t fresh(const l2_cache *c, uint64_t cycle) {
+  return (c->fresh_at[0] + 1 >= cycle ? c->fresh[0] : 0) | (c->fresh_at[1] + 1 >= cycle ? c->fresh[1] : 0);
 }
 
 /* A request enters register i in `cycle`; `repeats`: behind one to the same line. */
@@ -239,7 +408,6 @@ static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, u
   r->line = request->address >> c->line_shift;
   r->set = (uint32_t)(r->line & (c->sets - 1));
   r->victim = 0;
-  r->released = r->fetched = r->answered = r->granted = false;
   r->writes_directory = false;
   const bool hit = repeats || look_up(c, r, cycle);
   if (repeats && is_write(request)) { /* the line is there; it becomes dirty */
@@ -248,14 +416,17 @@ static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, u
       if (set[w] >> 1 == r->line + 1) r->writes_directory = !(set[w] & 1), set[w] |= 1;
   }
   c->hits += hit;
-  r->missed = !hit;
-  r->granted = r->grant_first = r->grant_last = hit;
-  r->release_acknowledged = !r->victim;
-  r->from_start = (request->address & (c->line_bytes - 1)) == 0;
+  r->state = (uint8_t)((hit ? L2_FETCHED | L2_GRANTED | L2_GRANT_FIRST | L2_GRANT_LAST : 0) |
+                       (r->victim ? 0 : L2_RELEASED | L2_RELEASE_ACKNOWLEDGED) |
+                       (request->address & (c->line_bytes - 1) ? 0 : L2_FROM_START));
   c->valid |= 1u << i;
   /* neither in this cycle nor in the next: the directory's answer has to come, and to go into the register */
-  if (!repeats) c->fresh[cycle & 1] |= 1u << i;
-  ask(c, i);
+  if (!repeats) {
+    const int slot = cycle & 1;
+    c->fresh[slot] = (c->fresh_at[slot] == cycle ? c->fresh[slot] : 0) | 1u << i;
+    c->fresh_at[slot] = cycle;
+  }
+  ask(c, i, cycle + 1 + !repeats);
 }
 
 static void leave(l2_cache *c, int i, uint64_t cycle) {
@@ -281,7 +452,10 @@ static void leave(l2_cache *c, int i, uint64_t cycle) {
 static bool accept(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
   const l2_request *request = &beat->request;
   const int beats = beats_of(c, request);
-  if (is_write(request) && c->put_beats + beats > L2_PUT_BEATS) return false;
+  if (is_write(request) && c->put_beats + beats > L2_PUT_BEATS) {
+    respond(c, cycle - 1);
+    if (c->put_beats + beats > L2_PUT_BEATS) return false;
+  }
   const uint32_t set = (uint32_t)(request->address >> c->line_shift & (c->sets - 1));
   const uint64_t set_bit = UINT64_C(1) << set % 64;
   if (c->sets_busy[set / 64] & set_bit) {
@@ -399,9 +573,11 @@ static void release(l2_cache *c, int i, uint64_t cycle) {
     return;
   }
   c->evict_start = cycle;
+  take_banks(c, cycle);
   c->put_from = cycle + RELEASE_STAGES;
   const uint64_t start = later(c->put_from, c->write_next);
   c->put_end = start + c->line_beats;
+  if (waiting(&c->fetches)) c->fetch_next = earlier(c->fetch_next, later(first_message(&c->fetches)->from, cycle));
   c->write_next = start + (unsigned)c->p.write_interval;
   put_back(c, &c->acknowledged, c->put_end - 1 + (unsigned)c->p.write_latency, i);
   touch_llc(c, r->victim - 1);
@@ -415,12 +591,13 @@ static uint64_t release_from(const l2_cache *c) {
   return waiting(&c->clean) < CLEAN_RELEASES ? from : UINT64_MAX;
 }
 
-static void begin_answer(l2_cache *c, int i) {
+static void begin_answer(l2_cache *c, int i, uint64_t cycle) {
   const l2_register *r = &c->of[i];
   const l2_request *q = &r->request;
   const bool writes = is_write(q);
   const int first_bank = (int)((q->address & (c->line_bytes - 1)) >> c->bank_shift), beats = beats_of(c, q);
   const uint32_t banks = ((1u << c->beat_banks) - 1) << first_bank;
+  respond(c, cycle - 1);
   c->answering = true;
   c->newest = (uint8_t)((c->newest + 1) % L2_ANSWERS);
   c->reads = writes && !q->partial ? 0 : banks;
@@ -432,64 +609,100 @@ static void begin_answer(l2_cache *c, int i) {
   c->answer[c->newest] = (l2_response){.cookie = q->cookie,
                                        .kind = q->kind,
                                        .beats = (uint8_t)(writes ? 1 : beats),
-                                       .interval = (uint8_t)(r->grant_last ? 1 : c->beat_banks)};
+                                       .interval = (uint8_t)(r->state & L2_GRANT_LAST ? 1 : c->beat_banks)};
+  c->announce_next = earlier(c->announce_next, cycle + 2);
+  /* a beat a cycle, or behind a line that comes in */
+  const uint64_t start = c->back_next + 1 - c->line_beats;
+  const bool behind = c->reads && !(r->state & L2_GRANT_LAST);
+  c->free_from = behind ? start + (unsigned)(beats * c->beat_banks) + 1 : cycle + (unsigned)beats;
 }
 
-/* What the scheduler could grant, were none of them fresh, but releases. */
-static uint64_t grantable(const l2_cache *c) {
+/* The first cycle, from the next one on, in which something may be scheduled, or sooner. */
+static uint64_t next_schedule(const l2_cache *c, uint64_t soon) {
   uint64_t could = all_want(L2_WANT_END);
   could |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
   could |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
-  return c->want & could;
+  could &= c->want;
+  const uint64_t not_yet = fresh(c, soon) * (want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0));
+  if (could & ~not_yet) return soon;
+  uint64_t next = could ? soon + 1 : UINT64_MAX;
+  if (c->answering && c->want & all_want(L2_WANT_ANSWER))
+    next = earlier(next, later(later(soon, c->free_from), c->responded + 1 + (unsigned)c->beats_left));
+  if (c->want & all_want(L2_WANT_RELEASE))
+    next = earlier(next, later(later(soon, c->directory_written + 1), release_from(c)));
+  return next;
+}
+
+/* While the directory's queue of one is full: those of the registers that do not end and write it. */
+static uint32_t without_writers(const l2_cache *c, uint32_t could) {
+  const unsigned both = L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
+  for (uint32_t rest = could; rest; rest &= rest - 1) {
+    const l2_register *r = &c->of[__builtin_ctz(rest)];
+    if (r->writes_directory && (r->state & both) == both) could &= ~(rest & -rest);
+  }
+  return could;
 }
 
 static void schedule(l2_cache *c, uint64_t cycle) {
-  uint64_t wanted = grantable(c);
-  const uint64_t releases = c->want & all_want(L2_WANT_RELEASE);
-  if (releases && cycle >= release_from(c) && cycle > c->directory_written) wanted |= releases;
+  if (c->answering && c->want & all_want(L2_WANT_ANSWER)) respond(c, cycle - 1);
+  uint64_t wanted = all_want(L2_WANT_END);
+  wanted |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
+  wanted |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
+  wanted |= cycle > c->directory_written && cycle >= release_from(c) ? all_want(L2_WANT_RELEASE) : 0;
+  wanted &= c->want;
   uint32_t could = (uint32_t)(wanted | wanted >> 32);
-  could = (could | could >> L2_MISSES_MAX) & (uint32_t)all_want(0) & ~(c->fresh[0] | c->fresh[1]);
-  could &= cycle <= c->directory_written ? ~c->writes_directory : ~0u; /* its queue of one is full */
-  if (!could) return;
-  const int i = __builtin_ctz(could & c->turn ? could & c->turn : could);
-  l2_register *r = &c->of[i];
-  c->turn = ~((2u << i) - 1);
-  if (c->want & want(L2_WANT_RELEASE, i)) {
-    release(c, i, cycle);
-    r->released = true;
-    c->directory_written = cycle + 1;
-  } else if (c->want & want(L2_WANT_FETCH, i)) {
-    put_message(&c->fetches, cycle + OUTER_REQUEST, i);
-    r->fetched = true;
-  } else {
-    if (c->want & want(L2_WANT_ANSWER, i)) {
-      begin_answer(c, i);
-      r->answered = true;
-    }
-    if (!r->granted) put_message(&c->numbers, cycle + NUMBER_BACK, i);
-    r->granted = true;
-    if (r->answered && r->grant_last && r->release_acknowledged) {
-      if (r->writes_directory) c->directory_written = cycle + 1;
-      leave(c, i, cycle);
-      return;
+  could = (could | could >> L2_MISSES_MAX) & (uint32_t)all_want(0) & ~fresh(c, cycle);
+  if (cycle <= c->directory_written) could = without_writers(c, could);
+  if (could) {
+    const int i = __builtin_ctz(could & c->turn ? could & c->turn : could);
+    l2_register *r = &c->of[i];
+    c->turn = ~((2u << i) - 1);
+    if (c->want & want(L2_WANT_RELEASE, i)) {
+      release(c, i, cycle);
+      r->state |= L2_RELEASED;
+      c->directory_written = cycle + 1;
+      ask(c, i, cycle + 1);
+    } else if (c->want & want(L2_WANT_FETCH, i)) {
+      if (!waiting(&c->fetches)) c->fetch_next = cycle + OUTER_REQUEST;
+      put_message(&c->fetches, cycle + OUTER_REQUEST, i);
+      r->state |= L2_FETCHED;
+      ask(c, i, cycle + 1);
+    } else {
+      if (c->want & want(L2_WANT_ANSWER, i)) {
+        begin_answer(c, i, cycle);
+        r->state |= L2_ANSWERED;
+      }
+      if (!(r->state & L2_GRANTED)) put_message(&c->numbers, cycle + NUMBER_BACK, i);
+      r->state |= L2_GRANTED;
+      const unsigned all = L2_ANSWERED | L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
+      if ((r->state & all) == all) {
+        if (r->writes_directory) c->directory_written = cycle + 1;
+        leave(c, i, cycle);
+      } else {
+        ask(c, i, cycle + 1);
+      }
     }
   }
-  ask(c, i);
+  c->schedule_next = next_schedule(c, cycle + 1);
 }
 
 /* ---- outer side ------------------------------------------------------------------------------------------ */
 
 /* The cork takes a fetch: permissions are answered at once, lines asked for unless an eviction has the channel. */
 static void send_fetch(l2_cache *c, uint64_t cycle) {
-  const l2_message *m = message(&c->fetches, cycle);
-  if (!m) return;
-  const int i = m->of;
+  const int i = first_message(&c->fetches)->of;
   const l2_register *r = &c->of[i];
   if (writes_whole_line(c, &r->request)) {
-    if (waiting(&c->granted) >= PERMISSIONS) return;
+    if (waiting(&c->granted) >= PERMISSIONS) {
+      c->fetch_next = cycle + 1;
+      return;
+    }
     put_back(c, &c->granted, cycle + OUTER_ANSWER, i);
   } else {
-    if (cycle >= c->put_from && cycle < c->put_end) return;
+    if (cycle >= c->put_from && cycle < c->put_end) {
+      c->fetch_next = c->put_end;
+      return;
+    }
     uint64_t first = cycle + (unsigned)c->p.fill_latency;
     if (!touch_llc(c, r->line)) {
       first += (unsigned)c->p.llc_miss_extra;
@@ -501,6 +714,8 @@ static void send_fetch(l2_cache *c, uint64_t cycle) {
     put_back(c, &c->lines, first, i);
   }
   c->fetches.first++;
+  c->fetch_next = later(first_message(&c->fetches)->from, cycle + 1);
+  if (c->want & all_want(L2_WANT_FETCH)) c->schedule_next = earlier(c->schedule_next, cycle + 1);
 }
 
 /* Has the cork a number for another grant? */
@@ -514,163 +729,76 @@ static uint64_t next_back(const l2_cache *c) {
                  earlier(first_message(&c->clean)->from, first_message(&c->granted)->from));
 }
 
-/* SinkD in this cycle; returns the banks that it takes, as bits, given those of the eviction. */
-static uint32_t sink(l2_cache *c, uint32_t evicted, uint64_t cycle) {
+/* What SinkD takes next in that cycle, NULL = nothing. */
+static l2_messages *incoming(l2_cache *c, uint64_t cycle) {
+  const l2_message *written = message(&c->acknowledged, cycle);
+  const bool waits_long = written && written->from + WRITE_PATIENCE <= cycle;
   l2_messages *from = NULL;
-  if (!c->filling) {
-    if (cycle < c->back_next) return 0;
-    const l2_message *written = message(&c->acknowledged, cycle);
-    const bool waits_long = written && written->from + WRITE_PATIENCE <= cycle;
-    if (!waits_long && message(&c->lines, cycle))
-      from = &c->lines;
-    else if (written)
-      from = &c->acknowledged;
-    else if (message(&c->clean, cycle))
-      from = &c->clean;
-    else if (message(&c->granted, cycle))
-      from = &c->granted;
-    else
-      return 0;
-    const bool grants = from == &c->lines || from == &c->granted;
-    if (grants && !has_number(c, cycle)) return 0;
-    if (evicted & 1) return 1;
-    c->numbered += grants;
-    const int i = from->at[from->first++ % L2_MESSAGES].of;
-    c->back_next = next_back(c);
-    l2_register *r = &c->of[i];
-    if (from != &c->lines) {
-      if (from == &c->granted)
-        r->grant_first = r->grant_last = true;
-      else
-        r->release_acknowledged = true;
-      ask(c, i);
-      return 1;
-    }
-    c->filling = true;
-    c->fill_start = cycle;
-    c->fill_of = (uint8_t)i;
-    r->grant_first = true;
-    ask(c, i);
-    return 1;
-  }
-  const unsigned beat = (unsigned)(cycle - c->fill_start);
-  const uint32_t bank = 1u << beat;
-  if (evicted & bank) {
-    c->fill_start++;
-  } else if (beat + 1 == c->line_beats) {
-    c->filling = false;
-    c->of[c->fill_of].grant_last = true;
-    ask(c, c->fill_of);
-  }
-  return bank;
+  if (!waits_long && message(&c->lines, cycle))
+    from = &c->lines;
+  else if (written)
+    from = &c->acknowledged;
+  else if (message(&c->clean, cycle))
+    from = &c->clean;
+  else if (message(&c->granted, cycle))
+    from = &c->granted;
+  const bool grants = from == &c->lines || from == &c->granted;
+  if ((grants && !has_number(c, cycle)) || c->evict_start == cycle) return NULL;
+  if (from) c->numbered += grants;
+  return from;
 }
 
-/* ---- response channel ------------------------------------------------------------------------------------ */
-
-/* A cycle of the channel, without branches, as nobody could predict them. From the way out: the last stage writes what a
- * put brought, if nobody else has its banks; a beat leaves the third one towards the client if there is room, its answer's
- * first one announces that, and of a put only that leaves; beats move up; the newest answer's next one comes when its banks
- * can be read, if it needs them, and there is room. */
-static void respond(l2_cache *c, uint32_t outer, uint64_t cycle) {
-  l2_beat s2 = c->stage[0], s3 = c->stage[1], s4 = c->stage[2];
-  const uint32_t written = s4 & L2_BEAT_WRITES, taken = outer | written;
-  s4 = written & outer ? s4 : 0;
-
-  const bool leaves = ((s3 & L2_BEAT_LEAVES) != 0) & (c->undelivered < c->p.answer_buffer);
-  const bool announced = leaves & ((s3 & L2_BEAT_FIRST) != 0);
-  l2_response *r = &c->pending[c->pending_end % L2_PENDING];
-  *r = c->answer[s3 >> L2_BEAT_ANSWER_SHIFT];
-  r->ready = cycle + (unsigned)c->p.answer_latency;
-  c->answer_from = (announced & (c->pending_first == c->pending_end)) ? r->ready : c->answer_from;
-  c->pending_end += announced;
-  c->undelivered += leaves;
-  s3 &= ~(leaves ? (l2_beat)L2_BEAT_LEAVES : 0);
-
-  const bool to_last = (s4 == 0) & !(s3 & L2_BEAT_LEAVES);
-  s4 = to_last ? s3 : s4;
-  s3 = to_last ? 0 : s3;
-  const bool up = s3 == 0;
-  s3 = up ? s2 : s3;
-  s2 = up ? 0 : s2;
-  c->put_beats -= up & ((s3 & L2_BEAT_WRITES) != 0);
-
-  c->answer_read |= c->answering & !(c->reads & taken);
-  const bool begins = c->answering & c->answer_read & (s2 == 0);
-  s2 |= begins ? c->beat | c->first_beat | c->writes : 0;
-  c->first_beat = begins ? c->later_beats : c->first_beat;
-  const int shift = begins ? c->beat_banks : 0;
-  c->reads = c->reads << shift & L2_BEAT_WRITES;
-  c->writes = c->writes << shift & L2_BEAT_WRITES;
-  c->answer_read &= !begins;
-  c->beats_left -= begins;
-  c->answering &= c->beats_left != 0;
-  c->stage[0] = s2, c->stage[1] = s3, c->stage[2] = s4;
-}
-
-/* ---- the step -------------------------------------------------------------------------------------------- */
-
-static bool responds(const l2_cache *c) { return c->answering || c->stage[0] | c->stage[1] | c->stage[2]; }
-/* Banks that the eviction reads in this cycle. */
-static uint32_t evicted(const l2_cache *c, uint64_t cycle) {
-  const uint64_t beat = cycle - c->evict_start;
-  return (uint32_t)(beat < c->line_beats) << (beat & 31);
-}
-
-/* The next cycle in which anything but the response channel, or a beat amid a line that comes in, may move. */
-static uint64_t next_move(const l2_cache *c, uint64_t cycle) {
-  const uint64_t soon = cycle + 1;
-  const uint64_t fresh = c->fresh[cycle & 1] * (want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0));
-  const uint64_t grants = grantable(c), releases = c->want & all_want(L2_WANT_RELEASE);
-  if (grants & ~fresh) return soon;
-  uint64_t next = grants ? soon + 1 : UINT64_MAX;
-  if (releases) next = earlier(next, later(release_from(c), releases & ~fresh ? soon : soon + 1));
-  if (waiting(&c->fetches)) {
-    const l2_message *m = &c->fetches.at[c->fetches.first % L2_MESSAGES];
-    const uint64_t from = later(m->from, soon);
-    const bool held = !writes_whole_line(c, &c->of[m->of].request) && from >= c->put_from && from < c->put_end;
-    next = earlier(next, held ? c->put_end : from);
-  }
+/* SinkD in this cycle: the last beat of a line that comes in, which meets no eviction as that began in another cycle, or what
+ * waits. */
+static void sink(l2_cache *c, uint64_t cycle) {
   if (c->filling) {
-    next = earlier(next, c->fill_start + c->line_beats - 1);
+    c->filling = false;
+    c->back_next = later(next_back(c), cycle + 1);
+    c->of[c->fill_of].state |= L2_GRANT_LAST;
+    ask(c, c->fill_of, cycle + 1);
+    return;
+  }
+  l2_messages *from = incoming(c, cycle);
+  if (!from) {
+    c->back_next = later(next_back(c), cycle + 1);
+    return;
+  }
+  const int i = from->at[from->first++ % L2_MESSAGES].of;
+  c->back_next = later(next_back(c), cycle + 1);
+  l2_register *r = &c->of[i];
+  if (from == &c->lines) {
+    c->filling = true;
+    c->back_next = cycle + c->line_beats - 1;
+    c->fill_of = (uint8_t)i;
+    r->state |= L2_GRANT_FIRST;
+    take_banks(c, cycle);
   } else {
-    next = earlier(next, c->back_next);
+    take_bank(c, cycle);
+    r->state |= from == &c->granted ? L2_GRANT_FIRST | L2_GRANT_LAST : L2_RELEASE_ACKNOWLEDGED;
+    if (from == &c->clean && c->want & all_want(L2_WANT_RELEASE))
+      c->schedule_next = earlier(c->schedule_next, cycle + 1);
   }
-  next = earlier(next, c->in_next);
-  return next > soon ? next : soon;
+  ask(c, i, cycle + 1);
 }
 
-static void edge(l2_cache *c, uint64_t cycle) {
-  if (cycle - c->edge_before > 1) c->fresh[~cycle & 1] = 0;
-  c->fresh[cycle & 1] = 0;
-  c->edge_before = cycle;
-  if (cycle >= c->in_next) take_in(c, cycle);
-  if (c->want) schedule(c, cycle);
-  if (c->fetches.first != c->fetches.end) send_fetch(c, cycle);
-  const uint32_t read = evicted(c, cycle), filled = sink(c, read, cycle);
-  if (responds(c)) respond(c, read | filled, cycle);
+/* ---- the edges -------------------------------------------------------------------------------------------- */
+
+void l2_make_edges(l2_cache *c, uint64_t last) {
+  uint64_t cycle;
+  while ((cycle = l2_next_move(c)) <= last) {
+    if (c->in_next == cycle) take_in(c, cycle);
+    if (c->schedule_next == cycle) schedule(c, cycle);
+    if (c->fetch_next == cycle) send_fetch(c, cycle);
+    if (c->back_next == cycle) sink(c, cycle);
+  }
+  if (c->announce_next <= last) respond(c, last);
 }
 
-/* Edges from the next one on, until one in which more moves, and not behind `last`, in which only the response channel does,
- * beside a line that comes in and an eviction. */
-static void respond_alone(l2_cache *c, uint64_t last) {
-  uint64_t cycle = c->next_edge;
-  for (; cycle < c->move_next && cycle <= last && responds(c); cycle++) {
-    c->fresh[cycle & 1] = 0;
-    c->edge_before = cycle;
-    respond(c, evicted(c, cycle) | (c->filling ? 1u << (cycle - c->fill_start) : 0), cycle);
-    if (!c->answering && c->want & all_want(L2_WANT_ANSWER)) c->move_next = cycle + 1;
-  }
-  c->next_edge = responds(c) ? cycle : c->move_next;
-}
-
-uint64_t l2_make_edges(l2_cache *c, uint64_t cycle) {
-  while (c->next_edge <= cycle) {
-    if (c->next_edge >= c->move_next) {
-      edge(c, c->next_edge);
-      c->move_next = next_move(c, c->next_edge);
-      c->next_edge++;
-    }
-    respond_alone(c, cycle);
-  }
-  return c->next_edge;
+/* The cycles that it takes at least from what may come next: a beat needs two from the cycle in which it is scheduled, a request
+ * two to be scheduled, and what comes from the memory is seen by the scheduler in the cycle after. */
+uint64_t l2_next_answer(const l2_cache *c) {
+  uint64_t next = later(c->schedule_next, c->schedule_next + 2);
+  next = earlier(next, later(c->in_next, c->in_next + L2_REQUEST_TO_ANSWER));
+  next = earlier(next, later(earlier(c->back_next, c->fetch_next), earlier(c->back_next, c->fetch_next) + 3));
+  return earlier(next, c->announce_next);
 }

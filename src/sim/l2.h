@@ -1,7 +1,8 @@
 /* l2.h - the memory system behind the cores' and the accelerator's ports: an inclusive L2, one memory port, an LLC.
  *
- * Timing only; data lives in rv64_memory. One step is one clock edge of the TileLink inclusive cache (files of
- * chipsalliance/rocket-chip-inclusive-cache, design/craft/inclusivecache/src) with
+ * Timing only; data lives in rv64_memory. It follows the clock edges of the TileLink inclusive cache (files of
+ * chipsalliance/rocket-chip-inclusive-cache, design/craft/inclusivecache/src), each part from one edge in which it does
+ * something to the next, with
  *   - miss registers (MSHR.scala, Scheduler.scala): every request takes one, hits too, or queues behind the one that has its
  *     set; one register a cycle is scheduled, in turn, when all that it asks for is free; it is held until its line's last
  *     beat is there and the release of what it replaced is acknowledged;
@@ -80,21 +81,34 @@ enum {
   L2_SECONDARY = 28,
   L2_PUT_BEATS = 40,
   L2_MESSAGES = 64,
-  L2_ANSWERS = 8
+  L2_ANSWERS = 8,
+  L2_REQUEST_TO_ANSWER =
+      4 /* cycles at least from when it may move on its way in: two until it may be scheduled, two stages */
 };
 
 /* What a miss register asks the scheduler for. */
 enum l2_want { L2_WANT_RELEASE, L2_WANT_FETCH, L2_WANT_ANSWER, L2_WANT_END, L2_WANTS };
 
+/* What has happened to a request in a miss register, or need not. */
+enum {
+  L2_RELEASED = 1, /* scheduled: release, fetch, the grant's acknowledgement, answer */
+  L2_FETCHED = 2,
+  L2_GRANTED = 4,
+  L2_ANSWERED = 8,
+  L2_GRANT_FIRST = 16, /* has come back: first beat, last beat, the victim's release */
+  L2_GRANT_LAST = 32,
+  L2_RELEASE_ACKNOWLEDGED = 64,
+  L2_FROM_START = 128, /* it wants the line's start */
+};
+
 typedef struct l2_register {
   l2_request request;
   uint64_t line, victim; /* victim: line + 1, 0 = none */
   uint32_t set;
-  bool missed, victim_is_dirty, from_start;  /* the last: wants the line's start */
-  bool writes_directory;                     /* when it ends */
-  bool released, fetched, granted, answered; /* scheduled: release, fetch, the grant's acknowledgement, answer */
-  bool grant_first, grant_last, release_acknowledged; /* has come back: first beat, last beat, the victim's release */
-  int8_t first, last;                                 /* requests queued behind it; -1 = none */
+  uint8_t state;
+  bool victim_is_dirty;
+  bool writes_directory; /* when it ends */
+  int8_t first, last;    /* requests queued behind it; -1 = none */
 } l2_register;
 
 /* A message on its way back from the memory side. */
@@ -124,6 +138,7 @@ typedef struct l2_cache {
   int line_shift, beat_shift, bank_shift, llc_set_shift;
   unsigned line_beats; /* at the port */
   int beat_banks;      /* of a client's beat */
+  uint32_t banks;      /* a bit each */
   uint64_t *tag;       /* [set * ways + way]: (line + 1) << 1 | dirty, 0 = invalid */
   uint32_t *llc_tag;   /* [set * ways + way]: line / sets + 1, 0 = invalid; a set is one of the host's cache lines */
   uint64_t llc_random;
@@ -141,17 +156,23 @@ typedef struct l2_cache {
   bool refused;                     /* the next request waits until a register is left */
   int put_beats;                    /* in the put buffer */
   l2_register of[L2_MISSES_MAX];
-  uint32_t valid;      /* a bit for each register */
-  uint64_t want;       /* bit L2_MISSES_MAX * w + i: register i asks for w */
-  uint64_t *sets_busy; /* a bit for each set that a register has */
-  uint32_t fresh[2];   /* those that the directory was read for in this and the last cycle, by the cycle's last bit */
-  uint32_t writes_directory;  /* those that end, and write the directory, when they are scheduled next */
+  uint32_t valid;             /* a bit for each register */
+  uint64_t want;              /* bit L2_MISSES_MAX * w + i: register i asks for w */
+  uint64_t wants[256];        /* by a register's state: its bits in that, those of register 0 */
+  uint64_t *sets_busy;        /* a bit for each set that a register has */
+  uint32_t fresh[2];          /* those that the directory was read for, by the cycle's last bit */
+  uint64_t fresh_at[2];       /* and in which cycle that was */
   uint64_t directory_written; /* the cycle in which that writes what its queue has, or had, last */
   uint32_t turn;              /* those above the one scheduled last */
   l2_request secondary[L2_SECONDARY];
   int8_t secondary_next[L2_SECONDARY];
   uint32_t secondary_free;
+  uint64_t schedule_next; /* the next cycle in which one may be scheduled */
   /* response channel */
+  uint64_t responded;     /* the cycle that it is at the end of; if nothing is in it, it may be a later one's */
+  uint64_t announce_next; /* the next cycle in which an answer may leave it */
+  uint64_t free_from;     /* another answer cannot begin before */
+  uint64_t outer_from, outer, outer_once; /* banks that others take: see taken() */
   bool answering, answer_read; /* the newest answer is in stage 1; its beat there needs no bank, or has been read */
   uint8_t newest;
   uint32_t reads, writes;                /* the banks of its next beat that it reads, writes */
@@ -160,6 +181,8 @@ typedef struct l2_cache {
   l2_response answer[1 << (32 - L2_BEAT_ANSWER_SHIFT)]; /* by number: of a beat that is none, too */
   l2_beat stage[3];                                     /* stages 2 to 4 */
   int undelivered;                                      /* beats between the channel and the client */
+  int taken; /* of them by the client in that cycle, still to be subtracted */
+  uint64_t taken_at;
   l2_response pending[L2_PENDING];
   uint32_t pending_first, pending_end;
   uint64_t answer_from; /* the cycle from which the next one may be taken; UINT64_MAX: there is none */
@@ -168,18 +191,16 @@ typedef struct l2_cache {
   uint64_t put_from, put_end; /* it holds channel A to the memory, from when it is there until its last beat has gone */
   uint64_t write_next;        /* the memory takes another line from then on */
   l2_messages fetches;
+  uint64_t fetch_next; /* the next cycle in which the first of them may go */
   /* back */
   l2_messages lines, acknowledged, clean,
       granted;         /* lines; answers to writes, to releases of clean lines, to permissions */
   l2_messages numbers; /* of grants, on their way back to the cork */
   int numbered;        /* grants with a number that is not back */
-  uint64_t back_next;  /* the first cycle in which one of them may be taken */
   uint64_t port_next;  /* the memory's next beat of a line */
   bool filling;        /* a line comes in */
-  uint64_t fill_start; /* its first beat came then, or would have without its waits */
   uint8_t fill_of;
-  uint64_t move_next;              /* the next edge in which more than the response channel may move */
-  uint64_t next_edge, edge_before; /* cycles of the next edge that has to be made, and of the latest one made */
+  uint64_t back_next; /* the next cycle in which one of them may be taken, or the one of that line's last beat */
   uint64_t hits, fills, llc_misses, writebacks;
 } l2_cache;
 
@@ -189,41 +210,54 @@ void l2_free(l2_cache *);
 void l2_warm_llc(l2_cache *, uint64_t address, uint64_t bytes);
 
 /* After the edge of that cycle, is nothing on its way in but what is not there yet? Then the DMA's next request meets
- * nothing. */
+ * nothing. If it says so before the edges up to that have been made, they change nothing about it. */
 static inline bool l2_is_clear(const l2_cache *c, uint64_t cycle) {
   return !(c->writer.count | c->dma.count | (unsigned)(c->queue[L2_READER].count | c->queue[L2_CORE].count)) &&
          c->port.count < L2_BUFFER && (!c->port.count || c->port.at[c->port.first].request.from > cycle);
 }
 /* As l2_send, for the reader, and all beats of a put at once, when it is clear. */
-uint64_t l2_send_clear(l2_cache *, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, bool partial,
-                       uint32_t cookie);
+void l2_send_clear(l2_cache *, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, bool partial,
+                   uint32_t cookie);
 static inline bool l2_reader_is_full(const l2_cache *c) { return c->queue[L2_READER].count >= 2; }
 static inline bool l2_writer_is_full(const l2_cache *c) { return c->writer.count >= 2; }
-/* Room for a request of the reader in `cycle`? All edges before that must have been made. */
+/* Room for a request of the reader in `cycle`? All edges before that must have been made, or it was not full before them. */
 static inline bool l2_read_has_room(const l2_cache *c, uint64_t cycle) {
   return c->queue[L2_READER].count + (c->left_at[L2_READER] == cycle) < 2;
 }
 /* A request of the reader or of the core, whose first beat leaves it in `cycle`; `bytes` is a power of two, the address aligned
- * to it. Returns the next cycle that the cache has something to do in. */
-uint64_t l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes,
-                 uint32_t cookie);
-/* Room for a beat of the writer in `cycle`? All edges before that must have been made. */
+ * to it. */
+void l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, uint32_t cookie);
+/* Room for a beat of the writer in `cycle`? As for the reader. */
 static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
   return c->writer.count + (c->left_at[L2_WRITER] == cycle) < 2;
 }
 /* A beat of a put leaves the writer in `cycle`; partial: not all of its bytes are written. */
-uint64_t l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
-/* Makes all edges up to that of `cycle`. Returns the next cycle that has one, UINT64_MAX if none before another request.
- * Answers are known answer_latency cycles ahead, so this may lag behind the clock by less than that. */
-uint64_t l2_make_edges(l2_cache *, uint64_t cycle);
-static inline uint64_t l2_run(l2_cache *c, uint64_t cycle) {
-  return c->next_edge <= cycle ? l2_make_edges(c, cycle) : c->next_edge;
+void l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
+static inline uint64_t l2_earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+/* The next cycle in which anything but the response channel may move. */
+static inline uint64_t l2_next_move(const l2_cache *c) {
+  return l2_earlier(l2_earlier(c->in_next, c->schedule_next), l2_earlier(c->fetch_next, c->back_next));
 }
+/* Before which cycle's edge will none move on its way in? */
+static inline uint64_t l2_next_in(const l2_cache *c) { return c->refused ? l2_next_move(c) : c->in_next; }
+/* Makes all edges up to that of `cycle`. */
+void l2_make_edges(l2_cache *, uint64_t cycle);
+/* The same; false if there was none. */
+static inline bool l2_run(l2_cache *c, uint64_t cycle) {
+  const bool any = l2_next_move(c) <= cycle || c->announce_next <= cycle;
+  if (any) l2_make_edges(c, cycle);
+  return any;
+}
+/* After the edges made so far: before which cycle's edge will no other answer be on its way? UINT64_MAX: none before another
+ * request. It is at the client answer_latency later, so the edges may lag behind the clock that long. */
+uint64_t l2_next_answer(const l2_cache *);
+/* The same for what was sent since. */
+static inline uint64_t l2_next_new_answer(const l2_cache *c) { return c->in_next + L2_REQUEST_TO_ANSWER; }
 /* The next answer, or NULL; it may be taken from its cycle `ready` on. */
 static inline const l2_response *l2_next(const l2_cache *c) {
   return c->pending_first != c->pending_end ? &c->pending[c->pending_first % L2_PENDING] : 0;
 }
-/* Its service begins. */
-void l2_pop(l2_cache *);
+/* Its service begins in that cycle. */
+void l2_pop(l2_cache *, uint64_t cycle);
 
 #endif

@@ -139,11 +139,12 @@ typedef struct gm_loader {
   /* rows of answers that nothing can hold up: written in those cycles without going through the above */
   struct {
     uint64_t cycle;
-    uint32_t bank;       /* a bit */
-    bool last;           /* of its packet */
-  } settled[GM_SETTLED]; /* by cycle */
-  uint64_t settled_end;  /* one past the last such cycle */
-  bool beat_is_row;      /* of the scratchpad */
+    uint32_t bank;         /* a bit */
+    bool last;             /* of its packet */
+  } settled[GM_SETTLED];   /* by cycle */
+  uint64_t settled_to[64]; /* by bank: its bits in settled, also of cycles gone by */
+  uint64_t settled_end;    /* one past the last such cycle */
+  bool beat_is_row;        /* of the scratchpad */
   /* zero writer */
   bool zero_busy;
   gm_row_request zero;
@@ -430,11 +431,16 @@ static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
   m->wake[unit] = cycle < before ? cycle : before;
 }
 
-/* The L2 has something to do in that cycle: it may do so a little later, as long as its answers are known in time, and the
- * room for a request that is waited for. */
-static inline void gm_wake_l2(gm_machine *m, uint64_t cycle) {
-  const unsigned late = (m->ld.stalled | m->st.stalled) ? 1 : (unsigned)m->l2.p.answer_latency - 1;
-  gm_wake(m, GM_UNIT_L2, cycle == GM_NEVER ? GM_NEVER : cycle + late);
+/* The L2 may lag behind the clock as long as its answers are known in time, and the room for a request that is waited for. */
+static inline unsigned gm_l2_lag(const gm_machine *m) { return (unsigned)m->l2.p.answer_latency - 1; }
+static inline void gm_await_room(gm_machine *m) {
+  const uint64_t in = l2_next_in(&m->l2);
+  gm_wake(m, GM_UNIT_L2, in == GM_NEVER ? GM_NEVER : in + 1);
+}
+/* Something was sent to it. */
+static inline void gm_wake_l2(gm_machine *m) {
+  gm_wake(m, GM_UNIT_L2, l2_next_new_answer(&m->l2) + gm_l2_lag(m));
+  if (m->ld.stalled | m->st.stalled) gm_await_room(m);
 }
 /* In this cycle, is what the client has behind the comparison translated? Updates its register: once a cycle. */
 static inline bool gm_translated(gm_machine *m, enum gm_dma client) {
@@ -466,14 +472,21 @@ static inline bool gm_same_page(const gm_machine *m, enum gm_dma client, uint64_
   return m->tlb.of[client].hit && m->tlb.of[client].asks_at <= m->now && a >> GM_PAGE_SHIFT == page &&
          b >> GM_PAGE_SHIFT == page;
 }
-/* The L2 catches up with that cycle. */
-static inline void gm_run_l2(gm_machine *m, uint64_t cycle) {
-  gm_wake_l2(m, l2_run(&m->l2, cycle));
+/* The L2 has made edges. */
+static inline void gm_look_at_l2(gm_machine *m) {
+  const uint64_t next = l2_next_answer(&m->l2);
+  m->wake[GM_UNIT_L2] = next == GM_NEVER ? GM_NEVER : next + gm_l2_lag(m);
+  if (m->ld.stalled | m->st.stalled) gm_await_room(m);
   gm_wake(m, GM_UNIT_READ, m->l2.answer_from);
   if (m->ld.stalled && !l2_reader_is_full(&m->l2)) gm_wake(m, GM_UNIT_READ, m->now + !l2_read_has_room(&m->l2, m->now));
   if (m->st.stalled && !l2_writer_is_full(&m->l2)) gm_wake(m, GM_UNIT_STORE, m->now + !l2_put_has_room(&m->l2, m->now));
 }
+/* It catches up with that cycle. */
+static inline void gm_run_l2(gm_machine *m, uint64_t cycle) {
+  if (l2_run(&m->l2, cycle)) gm_look_at_l2(m);
+}
 static inline bool gm_l2_is_clear(gm_machine *m) {
+  if (l2_is_clear(&m->l2, m->now)) return true;
   gm_run_l2(m, m->now);
   return l2_is_clear(&m->l2, m->now);
 }
@@ -493,8 +506,16 @@ static inline uint32_t gm_settled_bank(const gm_machine *m, uint64_t cycle) {
 /* The first cycle in [from, to] in which such a row goes to one of the banks. */
 static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint64_t from, uint64_t to) {
   if (to >= m->ld.settled_end) to = m->ld.settled_end - 1;
-  for (uint64_t c = from; c <= to && m->ld.settled_end; c++)
+  if (from > to || !m->ld.settled_end) return GM_NEVER;
+  uint64_t bits = 0;
+  for (uint32_t rest = banks; rest; rest &= rest - 1) bits |= m->ld.settled_to[__builtin_ctz(rest)];
+  const unsigned first = from % GM_SETTLED; /* its bit comes first */
+  bits = bits >> first | bits << ((GM_SETTLED - first) % GM_SETTLED);
+  for (; bits; bits &= bits - 1) {
+    const uint64_t c = from + (unsigned)__builtin_ctzll(bits);
+    if (c > to) break;
     if (gm_settled_bank(m, c) & banks) return c;
+  }
   return GM_NEVER;
 }
 

@@ -34,6 +34,7 @@ void gm_loader_push(gm_machine *m, const gm_command *c, int entry) {
   l->queue[i].command = *c;
   l->queue[i].entry = (uint8_t)entry;
   l->queue[i].ready = m->now + 1;
+  if (c->funct != GM_CONFIG) gm_arch_expect_load(m->arch, c);
   gm_wake(m, GM_UNIT_READ, m->now + 1);
 }
 
@@ -242,8 +243,13 @@ static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer)
   for (int i = 0; i < beats; i++) {
     const uint64_t cycle = m->now + (unsigned)(i * interval + BEAT_TO_WRITE);
     const uint32_t row = p->row + (uint32_t)i * p->r.block_stride;
+    const uint32_t bank = row >> m->spad_bank_shift & (uint32_t)(m->config.spad_banks - 1);
+    const uint64_t bit = UINT64_C(1) << cycle % GM_SETTLED;
+    const uint32_t before = l->settled[cycle % GM_SETTLED].bank;
+    if (before) l->settled_to[__builtin_ctz(before)] &= ~bit;
+    l->settled_to[bank] |= bit;
     l->settled[cycle % GM_SETTLED].cycle = cycle;
-    l->settled[cycle % GM_SETTLED].bank = 1u << (row >> m->spad_bank_shift & (uint32_t)(m->config.spad_banks - 1));
+    l->settled[cycle % GM_SETTLED].bank = 1u << bank;
     l->settled[cycle % GM_SETTLED].last = i == beats - 1;
   }
   l->settled_end = m->now + (unsigned)last + 1;
@@ -264,8 +270,7 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
     const l2_response answer = *r;
     const gm_packet *p = &l->packet[answer.cookie];
     const uint64_t end = m->now + (unsigned)(answer.beats * answer.interval);
-    l2_run(&m->l2, m->now); /* what it does until now, it does without the room that this makes */
-    l2_pop(&m->l2);
+    l2_pop(&m->l2, m->now);
     if (answer.kind != L2_READ) { /* nobody can hold it up: all its beats are settled */
       l->next_beat = end;
       if (answer.kind == L2_WRITE) gm_write_acknowledged(m);
@@ -303,11 +308,12 @@ static bool translate(gm_machine *m) {
   gm_loader *l = &m->ld;
   bool again = false;
   if (l->has_translated) {
-    gm_run_l2(m, m->now - 1);
+    if (l2_reader_is_full(&m->l2)) gm_run_l2(m, m->now - 1);
     again = !gm_translated(m, GM_DMA_READER) || !l2_read_has_room(&m->l2, m->now);
     if (!again) {
       const gm_get *g = &l->translated;
-      gm_wake_l2(m, l2_send(&m->l2, L2_READER, m->now, L2_READ, g->address, g->bytes, g->slot));
+      l2_send(&m->l2, L2_READER, m->now, L2_READ, g->address, g->bytes, g->slot);
+      gm_wake_l2(m);
     }
   }
   gm_compare_page(m, GM_DMA_READER, l->queued.address, l->has_queued);
@@ -336,7 +342,7 @@ static void stall_requests(gm_machine *m) {
   l->stalled = (l->has_queued || l->has_translated) && (both || !others) && l2_reader_is_full(&m->l2) &&
                gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
   l->stalled_at = m->now;
-  if (l->stalled) gm_wake_l2(m, m->l2.next_edge);
+  if (l->stalled) gm_await_room(m);
 }
 
 static void request(gm_machine *m) {
@@ -363,7 +369,8 @@ static void request(gm_machine *m) {
                                   .row = r->row + (uint32_t)(l->requested / row_bytes) * r->block_stride};
     address &= ~(uint64_t)(size - 1);
     if (!l->has_queued && !l->has_translated && gm_l2_is_clear(m)) {
-      gm_wake_l2(m, l2_send_clear(&m->l2, m->now + 2, L2_READ, address, size, false, (uint32_t)slot));
+      l2_send_clear(&m->l2, m->now + 2, L2_READ, address, size, false, (uint32_t)slot);
+      gm_wake_l2(m);
       m->tlb.of[GM_DMA_READER].page = address >> GM_PAGE_SHIFT;
     } else {
       l->queued = (gm_get){address, (uint8_t)size, (uint8_t)slot};

@@ -100,7 +100,8 @@ static void step(gm_machine *m) {
   gm_write_bank(m, m->spad_written);
   if (awake(m, GM_UNIT_L2)) {
     m->wake[GM_UNIT_L2] = GM_NEVER;
-    gm_run_l2(m, m->now);
+    l2_run(&m->l2, m->now);
+    gm_look_at_l2(m);
   }
   if (awake(m, GM_UNIT_READ)) {
     m->wake[GM_UNIT_READ] = GM_NEVER;
@@ -231,7 +232,8 @@ enum { DMA_BUFFERS = 2 };
 static void ask(gm_machine *m, uint64_t cycle, uint64_t line, bool is_instruction) {
   m->refill[is_instruction].last_beat = 0;
   if (cycle < m->now) cycle = m->now; /* what has been simulated stays as it is */
-  gm_wake_l2(m, l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, is_instruction));
+  l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, is_instruction);
+  gm_wake_l2(m);
 }
 
 static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
@@ -245,7 +247,8 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_ins
 static void writeback(void *context, uint64_t cycle, uint64_t line) {
   gm_machine *m = context;
   advance_to(m, cycle);
-  gm_wake_l2(m, l2_send(&m->l2, L2_CORE, m->now, L2_WRITEBACK, line, m->l2.p.line_bytes, 0));
+  l2_send(&m->l2, L2_CORE, m->now, L2_WRITEBACK, line, m->l2.p.line_bytes, 0);
+  gm_wake_l2(m);
 }
 
 rv64_ports gm_machine_ports(gm_machine *m) {

@@ -90,10 +90,11 @@ static bool translate(gm_machine *m, const gm_put *offered) {
   gm_storer *t = &m->st;
   const bool translated = gm_translated(m, GM_DMA_WRITER), misses = t->has_translated && !translated;
   if (t->has_translated && translated) {
-    gm_run_l2(m, m->now - 1);
+    if (l2_writer_is_full(&m->l2)) gm_run_l2(m, m->now - 1);
     if (l2_put_has_room(&m->l2, m->now)) {
       const gm_put *p = &t->translated;
-      gm_wake_l2(m, l2_put(&m->l2, m->now, p->address, p->bytes, p->partial, p->first, p->beats_left == 1));
+      l2_put(&m->l2, m->now, p->address, p->bytes, p->partial, p->first, p->beats_left == 1);
+      gm_wake_l2(m);
       t->has_translated = false;
     }
   }
@@ -142,7 +143,8 @@ static bool put(gm_machine *m) {
   const bool first = s->packet.first;
   if (offers && first && !beats_on_their_way(s) && gm_l2_is_clear(m)) { /* all its beats, without a stop */
     const gm_put *p = &s->packet;
-    gm_wake_l2(m, l2_send_clear(&m->l2, m->now + 2, L2_WRITE, p->address, p->bytes, p->partial, 0));
+    l2_send_clear(&m->l2, m->now + 2, L2_WRITE, p->address, p->bytes, p->partial, 0);
+    gm_wake_l2(m);
     m->tlb.of[GM_DMA_WRITER].page = p->address >> GM_PAGE_SHIFT;
     s->in_flight++;
     if (p->beats_left == 1) return end_packet(s);
@@ -366,7 +368,7 @@ void gm_store_step(gm_machine *m) {
   controller(m, dispatch_before);
   s->stalled = s->has_queued && s->has_translated && l2_writer_is_full(&m->l2) &&
                gm_same_page(m, GM_DMA_WRITER, s->queued.address, s->translated.address);
-  if (s->stalled) gm_wake_l2(m, m->l2.next_edge);
+  if (s->stalled) gm_await_room(m);
   gm_wake(m, GM_UNIT_STORE, next_move(m, passed_before));
 }
 
