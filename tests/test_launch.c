@@ -147,6 +147,7 @@ static void a_header_says_all_of_a_launch(void **state) {
       "//: cluster 2\n"
       "//: shared STAGES * (BM + BN) * 32 * 2\n"
       "//: workspace 4 * m * n zeroed\n"
+      "//: parts BM / 32\n"
       "//: map ta = A box(64, BM) swizzle(128) l2(256)\n"
       "//: map tb = B box(8, 4, 2) dims(64, k, ceildiv(n, 64)) pitch(ldb * 2, 128) step(1, 2, 1) fill(nan)\n"
       "//: args ta, tb, C, workspace, m, i64(m * n), f32(scale), ldc\n"
@@ -166,7 +167,7 @@ static void a_header_says_all_of_a_launch(void **state) {
   assert_true(o.kernel[0].clustered && o.kernel[0].cluster[0] == 2 && o.kernel[0].cluster[1] == 1);
   assert_int_equal(o.kernel[0].shared, 4 * 192 * 64);
   assert_int_equal(o.workspace, 4 * 1000 * 520);
-  assert_true(o.zeroed);
+  assert_true(o.zeroed && o.parts == 4);
   assert_int_equal(o.n_maps, 2);
   const tw_launch_map *a = &o.map[0], *b = &o.map[1];
   assert_int_equal(a->operand * 100 + a->rank, 2);

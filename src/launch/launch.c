@@ -239,6 +239,11 @@ static tw_status workspace_word(header *h, const char *p, tw_error *error) {
   return h->out->zeroed || !*p ? TW_OK : tw_fail(error, TW_USAGE, "'zeroed' or nothing is expected at '%.40s'", p);
 }
 
+static tw_status parts_word(header *h, const char *p, tw_error *error) {
+  const tw_status status = read_bytes(&p, h, &h->out->parts, error);
+  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one number is enough: '%.40s'", p);
+}
+
 static tw_status close_cast(const char **p, tw_error *error) {
   if (**p != ')') return tw_fail(error, TW_USAGE, "')' is missing at '%.40s'", *p);
   *p = skip(*p + 1);
@@ -460,8 +465,8 @@ static const struct {
   tw_status (*read)(header *, const char *, tw_error *);
 } words[] = {{"kernel", kernel_word},   {"before", before_word},       {"after", after_word}, {"let", let_word},
              {"require", require_word}, {"grid", grid_word},           {"block", block_word}, {"cluster", cluster_word},
-             {"shared", shared_word},   {"workspace", workspace_word}, {"map", map_word},     {"args", args_word},
-             {"overlap", overlap_word}};
+             {"shared", shared_word},   {"workspace", workspace_word}, {"parts", parts_word}, {"map", map_word},
+             {"args", args_word},       {"overlap", overlap_word}};
 enum { WORDS = sizeof words / sizeof *words };
 
 /* ---- the whole header ---- */
@@ -473,7 +478,7 @@ static tw_status read_line(header *h, const char *line, tw_error *error) {
   return tw_fail(
       error, TW_USAGE,
       "'%.*s' is no word of a launch; kernel, before, after, let, require, grid, block, cluster, overlap, shared, "
-      "workspace, map and args are",
+      "workspace, parts, map and args are",
       length ? (int)length : 20, line);
 }
 

@@ -81,6 +81,7 @@ typedef struct tw_launch {
   } let[TW_LAUNCH_LETS];
   int64_t workspace; /* bytes */
   bool zeroed;
+  int64_t parts; /* 0: unknown */
   size_t n_maps;
   tw_launch_map map[TW_LAUNCH_MAPS];
   size_t n_kernels, main; /* main: which of them the line `kernel` names */

@@ -24,11 +24,11 @@ void tw_tile_attention_alike_back_launch(tw_text *t, const tw_tile_machine *mach
               "//: args      Q, K, V, dO, dK, dV, workspace, workspace(LINES), workspace(2 * LINES)\n"
               "//: args      hq, hkv, sq, sk, LINE, f32(scale)\n",
               machine->group_threads, (long long)shared_bytes);
-  tw_text_add(
-      t,
-      "//: after     finish\n//: grid      ceildiv(b * hq * (LINE / QUERIES) * (D / 32), 4)\n//: block     4 * %d\n"
-      "//: args      workspace(2 * LINES), dQ, b, hq, sq, LINE, f32(scale)\n",
-      machine->group_threads);
+  tw_text_add(t,
+              "//: parts     b * hkv\n//: after     finish\n//: grid      b * hq * (LINE / QUERIES)\n//: block     D / "
+              "32 * %d\n"
+              "//: args      workspace(2 * LINES), dQ, b, hq, sq, LINE, f32(scale)\n",
+              machine->group_threads);
 }
 
 static const char head[] =
@@ -87,18 +87,18 @@ static const char tail[] =
     "  put<true>(kg + from_kv, down_k, k_sums, own, 0, sk, D, as_is());\n"
     "  put<true>(vg + from_kv, down_k, v_sums, own, 0, sk, D, as_is());\n}\n\n"
     "/* 32 x 32 sums of a group. */\n"
-    "TW_KERNEL(4 * group_threads, 2) finish(const float *sums, type *qg, int b, int hq, int sq, int lines, float "
+    "TW_KERNEL(D / 32 * group_threads, 2) finish(const float *sums, type *qg, int b, int hq, int sq, int lines, float "
     "given) {\n"
     "  constexpr int WIDE = D / 32;\n"
-    "  const int id = block_of_grid() * 4 + group_of_block(), col = id % WIDE, of_head = lines / QUERIES;\n"
-    "  const int row = id / WIDE % of_head, head = id / WIDE / of_head % hq, batch = id / WIDE / of_head / hq;\n"
-    "  if (batch >= b) return;\n"
+    "  const int of_head = lines / QUERIES, t = range_of_chip<CHIPS>(block_of_grid(), b * hq * of_head);\n"
+    "  const int col = group_of_block(), id = t * WIDE + col, row = t % of_head, head = t / of_head % hq;\n"
+    "  const i64 batch = t / of_head / hq;\n"
     "  acc<product, 1, 1> x;\n"
     "#pragma unroll\n"
     "  for (int i = 0; i < 16; i++)\n"
     "    x.value[0][0][i] = *(const TW_GLOBAL float *)(sums + (i64)id * 1024 + i * 64 + thread_of_group());\n"
     "  x.times(given == 0 ? SCALE : given);\n"
-    "  put<true>(qg + ((i64)batch * sq * hq + head) * D, (i64)hq * D, x, row * QUERIES, col * 32, sq, D, "
+    "  put<true>(qg + (batch * sq * hq + head) * D, (i64)hq * D, x, row * QUERIES, col * 32, sq, D, "
     "as_is());\n}\n";
 
 void tw_tile_attention_alike_back_pinned(tw_text *t, const tw_tile_machine *machine, const tw_problem *problem) {

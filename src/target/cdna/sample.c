@@ -202,6 +202,12 @@ static int choose(uint64_t groups, uint64_t among, double operations, tw_random 
   return n;
 }
 
+static bool is_among(const uint64_t *id, int n) {
+  for (int i = 0; i < n; i++)
+    if (id[i] == id[n]) return true;
+  return false;
+}
+
 tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text, size_t size, tw_error *error) {
   void *buffer[TW_OPERANDS_MAX] = {0};
   tw_status status = TW_OK;
@@ -224,6 +230,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     const int n = choose(s->groups[k], s->among ? s->among[k] : UINT64_MAX, operations, &random, id);
     drawn sum[TW_OPERANDS_MAX] = {0};
     for (int i = 0; i < n && status == TW_OK; i++) {
+      if (is_among(id, i)) continue; /* by chance */
       status = s->run(s->context, buffer, k, id[i], error);
       for (size_t j = 0; j < c->n_operands && status == TW_OK; j++)
         if (c->operand[j].is_output) {
@@ -256,8 +263,8 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     if (o->is_output) free(buffer[j]);
   }
   snprintf(text, size,
-           "%d of %llu workgroups, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
+           "%d of %llu %s, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
            "elements compared",
-           executed, (unsigned long long)groups, all.compared, all.elements);
+           executed, (unsigned long long)groups, s->of_parts ? "parts" : "workgroups", all.compared, all.elements);
   return status;
 }

@@ -11,6 +11,8 @@ typedef struct cdna_sampler {
   /* Executes one workgroup on buffers of the case's operands: inputs are those of the case. */
   tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *);
   void *context;
+  bool
+      of_parts; /* what is executed at once is not a workgroup but a part of the launch that shares nothing with others */
 } cdna_sampler;
 
 /* Operations of a problem (multiply-adds) up to which everything is executed. */

@@ -187,6 +187,7 @@ enum { ALL_GROUPS = -1 };
 typedef struct manner {
   int64_t group;
   size_t first, end; /* of the kernels, that run; end 0: all */
+  bool adds;         /* to what kernels before have left */
   void *workspace;   /* as another run of the kernels before left it, or is to leave it for them */
   cdna_times *times;
   cdna_spans *spans;
@@ -287,7 +288,8 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
   tw_status status = l->workspace && !workspace ? tw_fail(error, TW_MISSING, "out of memory") : TW_OK;
   if (workspace) {
     if (!how->first && !l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
-    workspace_at = cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, !how->first, "the workspace");
+    workspace_at =
+        cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, !how->first || how->adds, "the workspace");
     if (!how->first && !l->zeroed) cdna_memory_undefined(&memory, 0, 0);
   }
   for (size_t i = 0; i < k->n_operands; i++) {
@@ -349,6 +351,46 @@ static tw_status run_one(void *context, void *const buffer[], size_t kernel, uin
   return run_case(s->artefact, s->data, buffer, &how, error);
 }
 
+/* Workgroup number `n` of a grid of which each chiplet, to which they go in turn, has a range. */
+static uint64_t in_ranges(const tw_artefact *a, uint64_t groups, uint64_t n) {
+  const uint64_t chips = (uint64_t)cdna_machines[a->object.arch].caches.xcds, each = groups / chips,
+                 more = groups % chips;
+  const uint64_t chip = n < more * (each + 1) ? n / (each + 1) : more + (n - more * (each + 1)) / each;
+  const uint64_t first = chip * each + (chip < more ? chip : more);
+  return (n - first) * chips + chip;
+}
+
+static uint64_t groups_of(const tw_launch_kernel *l) {
+  return (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->grid[2];
+}
+
+/* A part of the launch: its share of each kernel from the main one on. */
+static tw_status run_part(void *context, void *const buffer[], size_t unused, uint64_t part, tw_error *error) {
+  const sampled *s = context;
+  const tw_launch *l = &s->artefact->launch;
+  tw_status status = TW_OK;
+  (void)unused;
+  for (size_t k = s->first; k < l->n_kernels && status == TW_OK; k++) {
+    const uint64_t groups = groups_of(&l->kernel[k]), each = groups / (uint64_t)l->parts;
+    for (uint64_t i = 0; i < each && status == TW_OK; i++) {
+      const manner how = {.group = (int64_t)in_ranges(s->artefact, groups, part * each + i),
+                          .first = k,
+                          .end = k + 1,
+                          .adds = true,
+                          .workspace = s->workspace};
+      status = run_case(s->artefact, s->data, buffer, &how, error);
+    }
+  }
+  return status;
+}
+
+/* Are they of equal size, in each kernel? */
+static bool has_parts(const tw_launch *l) {
+  bool even = l->parts > 1;
+  for (size_t k = l->main; k < l->n_kernels; k++) even = even && groups_of(&l->kernel[k]) % (uint64_t)l->parts == 0;
+  return even;
+}
+
 /* Runs the kernels before the main one as a whole; of the operands only the inputs are kept. */
 static tw_status prepare_workspace(const sampled *s, tw_error *error) {
   void *buffer[TW_OPERANDS_MAX] = {0};
@@ -372,10 +414,16 @@ static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *erro
   cdna_sampler sampler = {
       .kernels = l->n_kernels - s.first, .groups = groups, .among = watched, .run = run_one, .context = &s};
   for (size_t i = 0; i < sampler.kernels; i++) {
-    const int64_t *grid = l->kernel[s.first + i].grid;
-    all += groups[i] = (uint64_t)grid[0] * (uint64_t)grid[1] * (uint64_t)grid[2];
+    all += groups[i] = groups_of(&l->kernel[s.first + i]);
     a->watch[s.first + i] = watch_one(a, &l->kernel[s.first + i]);
     watched[i] = a->watch[s.first + i].group;
+  }
+  if (has_parts(l)) {
+    sampler.kernels = 1;
+    sampler.of_parts = true;
+    sampler.run = run_part;
+    sampler.among = NULL;
+    groups[0] = (uint64_t)l->parts;
   }
   if (l->workspace && !(s.workspace = tw_new(1, (size_t)l->workspace)))
     return tw_fail(error, TW_MISSING, "out of memory");

@@ -72,7 +72,8 @@ static bool note_access(const search *q, stream *s, filter *f, const cdna_access
     const uint64_t line = a->address[0][__builtin_ctzll(left)] >> q->shift;
     if (line == last) continue;
     last = line;
-    if (!a->writes && !in_l1(f, line) && !add_line(s, line)) return false;
+    const bool asks = a->writes ? a->reads : !in_l1(f, line); /* L2 itself adds what is added to memory */
+    if (asks && !add_line(s, line)) return false;
   }
   return true;
 }
