@@ -164,7 +164,7 @@ static void block_scaled_gemms_are_right(void **state) {
       {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp6 quantize=mxfp6 rule=up c=f32 bias=row relu=1",
        "tile m=32 n=128;groups 4;ahead 3;order window=2 chunk=1"},
       {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 rule=ceil c=f32", "tile m=16 n=32;split 2"},
-      {"cdna4", "gemm m=17 n=64 k=516 a=mxfp6 b=mxfp8 b_transposed=1", "tile m=64 n=64;groups 2;ahead 2"},
+      {"cdna4", "gemm m=37 n=64 k=771 a=mxfp6 b=mxfp8 a_transposed=1", "tile m=32 n=64;groups 2;ahead 2;split 2"},
   };
   (void)state;
   EXPECT_RIGHT(all);

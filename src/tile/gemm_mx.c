@@ -23,12 +23,12 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const tw_gemm g = tw_gemm_of(p);
   const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
   const int each = 128 / tw_type_bits(tw_tile_mx_stored(&g)); /* elements of 16 bytes */
-  if (machine->block_scales && a && is_mx(g.b) && c && !g.a_transposed && g.lda % each == 0 && g.k % each == 0)
-    return TW_OK;
+  const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
+  if (machine->block_scales && a && is_mx(g.b) && c && whole) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
       "kernels of tiles take block-scaled types on gfx950, b of mxfp4, mxfp6 or mxfp8 with such an a, or with "
-      "quantize=, A not transposed, k and its pitch multiples of %d; for others give a kernel of your own to "
+      "quantize=, that A not transposed, k and its pitch multiples of %d; for others give a kernel of your own to "
       "run",
       each);
 }
@@ -47,11 +47,15 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->deep = (g->k + STEP - 1) / STEP * STEP;
   const int words_a = words_of(tw_tile_mx_left(g)), words_b = words_of(g->b),
             fresh = tw_type_bits(tw_tile_mx_stored(g));
-  p->shared_bytes = 2ll * blocks * LANE_BLOCK * (words_a + 1);
+  p->lines = is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
+  if (p->lines && p->m % PAIR)
+    return tw_fail(error, TW_USAGE, "a tile of %d rows of an A that is packed is not of whole 32 rows", p->m);
+  p->shared_bytes = p->lines ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
   const int each = (blocks + p->groups - 1) / p->groups;
-  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32; /* of a block as floats */
-  const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + fresh * each) + 2 * (words_a + 1) +
-                   numbers + REGISTERS_BESIDE;
+  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32;                /* of a block as floats */
+  const int left = p->lines ? (4 * words_a + 1) * rows / 2 : fresh * each; /* of a step */
+  const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + left) +
+                   (p->lines ? 0 : 2 * (words_a + 1) + numbers) + REGISTERS_BESIDE;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
     return tw_fail(error, TW_USAGE,
@@ -66,8 +70,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 /* ---- steps ---- */
 
 static void plainest(const tw_tile_context *c, void *plan) {
-  (void)c;
-  *(PLAN *)plan = (PLAN){.m = 16, .n = 32, .groups = 1, .ahead = 1, .split = 1, .side = SIDE, .stages = 1};
+  const bool packed = is_mx(tw_gemm_of(c->problem).a);
+  *(PLAN *)plan =
+      (PLAN){.m = packed ? PAIR : SIDE, .n = 32, .groups = 1, .ahead = 1, .split = 1, .side = SIDE, .stages = 1};
 }
 
 static void begin_tile(const void *with, void *plan) { plainest(with, plan); }
@@ -142,8 +147,9 @@ unsigned tw_tile_mx_addend(const tw_gemm *g) {
 
 static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
   const long long codes = (long long)(p->columns * p->deep / 32 * 4 * words_of(g->b)),
-                  scales = codes + (long long)(p->columns * p->deep / 32);
-  const long long parts = (scales + 255) / 256 * 256;
+                  left = codes + (long long)(p->columns * p->deep / 32 + 255) / 256 * 256, /* a packed A */
+      left_scales = left + (long long)(p->lines * p->deep / 32 * 4 * words_of(tw_tile_mx_left(g)));
+  const long long parts = (left_scales + (long long)(p->lines * p->deep / 32) + 255) / 256 * 256;
   tw_text_add(t, "//: let       BM = %d, BN = %d, GROUPS = %d, AHEAD = %d, SPLIT = %d\n", p->m, p->n, p->groups,
               p->ahead, p->split);
   tw_text_add(t, "//: let       COLUMNS = %lld, DEEP = %lld\n//: require   n <= COLUMNS && k <= DEEP\n",
@@ -153,10 +159,20 @@ static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_ge
               "//: before    pack_weights\n//: grid      ceildiv(COLUMNS * (DEEP / 32), 256)\n//: block     256\n"
               "//: args      B, workspace, workspace(%lld), n, k, ldb\n",
               codes);
+  if (p->lines)
+    tw_text_add(t,
+                "//: let       LINES = %lld\n//: require   m <= LINES\n"
+                "//: before    pack_a\n//: grid      ceildiv(LINES * (DEEP / 32), 256)\n//: block     256\n"
+                "//: args      A, workspace(%lld), workspace(%lld), m, k, lda\n",
+                (long long)p->lines, left, left_scales);
   tw_text_add(t,
               "//: kernel    gemm\n//: grid      ceildiv(m, BM) * ceildiv(n, BN) * SPLIT\n//: block     GROUPS * %d\n"
-              "//: shared    %lld\n//: args      A, workspace, workspace(%lld), ",
-              machine->group_threads, (long long)p->shared_bytes, codes);
+              "//: shared    %lld\n//: args      ",
+              machine->group_threads, (long long)p->shared_bytes);
+  if (p->lines)
+    tw_text_add(t, "workspace(%lld), workspace(%lld), workspace, workspace(%lld), ", left, left_scales, codes);
+  else
+    tw_text_add(t, "A, workspace, workspace(%lld), ", codes);
   if (p->split > 1)
     tw_text_add(t, "workspace(%lld), m, n, k, lda, n", parts);
   else
@@ -169,50 +185,10 @@ static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_ge
   tw_text_add(t, "\n");
 }
 
-static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
-  const tw_gemm g = tw_gemm_of(problem);
-  const PLAN *p = plan;
-  const bool split = p->split > 1;
-  if (p->pinned) {
-    tw_tile_mx_write_pinned(machine, &g, p, t);
-    return;
-  }
-  write_launch(t, machine, &g, p);
-  tw_text_add(t,
-              "#include \"%s\"\nusing namespace tw;\n\nconstexpr int ROWS = BM / mx_rows, COLS = BN / GROUPS / 32; /* "
-              "of a group */\n"
-              "using left = %s;  /* what A becomes */\nusing right = %s;\nusing element = %s; /* of A in memory */\n"
-              "constexpr int BLOCKS = 2 * ROWS, EACH = (BLOCKS + GROUPS - 1) / GROUPS; /* of A, a step; that a group "
-              "quantizes */\n\n",
-              machine->header, tw_type_name(tw_tile_mx_left(&g)), tw_type_name(g.b),
-              tw_tile_type_word(tw_tile_mx_stored(&g)));
-  tw_tile_result_write(t, &g);
-  tw_text_add(t,
-              "TW_KERNEL(256, 1) pack_weights(const float *b, u8 *packed, u8 *scales, int n, int k, int ldb) {\n"
-              "  mx_pack<right>(b, %s, packed, scales, n, k, COLUMNS, DEEP);\n}\n\n",
-              g.b_transposed ? "1, ldb" : "ldb, 1");
+/* The steps of a block: A is quantized by all groups together, and comes to each through LDS. */
+static void write_quantized(tw_text *t, const tw_gemm *g) {
   tw_text_add(
       t,
-      "TW_KERNEL(GROUPS * group_threads, 1) gemm(const element *a, const u8 *packed, const u8 *scales, %s *c, int "
-      "m, int n, "
-      "int k, int lda, int ldc",
-      split ? "float" : tw_tile_type_word(g.c));
-  if (!split) tw_tile_result_parameters(t, &g);
-  tw_text_add(
-      t,
-      ") {\n  arena memory;\n  const auto as = memory.take<many<mx_shared<left, BLOCKS>, 2>>();\n"
-      "  const int group = group_of_block(), part = block_of_grid() %% SPLIT, begin = DEEP / mx_step * part / SPLIT;\n"
-      "  const int steps = DEEP / mx_step * (part + 1) / SPLIT - begin;\n"
-      "  k = min(k, (begin + steps) * mx_step);\n");
-  if (split) tw_text_add(t, "  c += (i64)part * m * n;\n");
-  tw_text_add(
-      t,
-      "  const place p = place_of_chips<%d, %d, %d>(block_of_grid() / SPLIT, (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
-      p->window, p->chunk, machine->chips);
-  tw_text_add(
-      t,
-      "  const int row = p.row * BM, col = p.col * BN + group * (BN / GROUPS);\n"
-      "  acc<mx_product, ROWS, 2 * COLS> sums;\n  sums.clear();\n"
       "  mx_fresh<element> fresh[AHEAD][EACH];\n  mx_right<right, COLS> weights[AHEAD];\n"
       "  /* Block i of A: 16 rows, half of a step. */\n"
       "  const auto fetch = [&](mx_fresh<element> (&to)[EACH], int s) __attribute__((always_inline)) {\n#pragma "
@@ -230,7 +206,74 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
       "      fetch(fresh[i], s + AHEAD);\n      sync_block();\n"
       "      mx_multiply_rows<0>(sums, shared_a, weights[i]);\n"
       "      weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + s + AHEAD);\n    }\n  }\n",
-      tw_tile_mx_addend(&g));
+      tw_tile_mx_addend(g));
+}
+
+/* The same where A is packed: each group loads its own, without LDS and barriers. */
+static void write_packed(tw_text *t, const tw_gemm *g) {
+  (void)g;
+  tw_text_add(t, "  mx_right<left, ROWS / 2> lines[AHEAD];\n  mx_right<right, COLS> weights[AHEAD];\n"
+                 "  const auto fetch = [&](int i, int s) __attribute__((always_inline)) {\n"
+                 "    lines[i].load(packed_a, scales_a, row, LINES, DEEP, begin + s, begin + steps);\n"
+                 "    weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + s, begin + steps);\n  };\n"
+                 "#pragma unroll\n  for (int i = 0; i < AHEAD; i++) fetch(i, i);\n  fixed_here(); /* else the compiler "
+                 "loads late */\n"
+                 "  for (int first = 0; first < steps; first += AHEAD) {\n#pragma unroll\n"
+                 "    for (int i = 0; i < AHEAD; i++) {\n      mx_multiply_packed(sums, lines[i], weights[i]);\n"
+                 "      if (first + AHEAD < steps) fetch(i, first + i + AHEAD);\n      fixed_here();\n    }\n  }\n");
+}
+
+static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
+  const tw_gemm g = tw_gemm_of(problem);
+  const PLAN *p = plan;
+  const bool split = p->split > 1;
+  if (p->pinned) {
+    tw_tile_mx_write_pinned(machine, &g, p, t);
+    return;
+  }
+  write_launch(t, machine, &g, p);
+  tw_text_add(t,
+              "#include \"%s\"\nusing namespace tw;\n\nconstexpr int ROWS = BM / mx_rows, COLS = BN / GROUPS / 32; /* "
+              "of a group */\n"
+              "using left = %s;  /* what A becomes */\nusing right = %s;\nusing element = %s; /* of A in memory */\n",
+              machine->header, tw_type_name(tw_tile_mx_left(&g)), tw_type_name(g.b),
+              tw_tile_type_word(tw_tile_mx_stored(&g)));
+  tw_text_add(t, p->lines ? "\n"
+                          : "constexpr int BLOCKS = 2 * ROWS, EACH = (BLOCKS + GROUPS - 1) / GROUPS; /* of A, a step; "
+                            "that a group quantizes */\n\n");
+  tw_tile_result_write(t, &g);
+  tw_text_add(t,
+              "TW_KERNEL(256, 1) pack_weights(const float *b, u8 *packed, u8 *scales, int n, int k, int ldb) {\n"
+              "  mx_pack<right>(b, %s, packed, scales, n, k, COLUMNS, DEEP);\n}\n\n",
+              g.b_transposed ? "1, ldb" : "ldb, 1");
+  if (p->lines)
+    tw_text_add(t,
+                "TW_KERNEL(256, 1) pack_a(const element *a, u8 *packed, u8 *scales, int m, int k, int lda) {\n"
+                "  mx_pack<left>(a, %s, packed, scales, m, k, LINES, DEEP);\n}\n\n",
+                g.a_transposed ? "lda, 1" : "1, lda");
+  tw_text_add(
+      t,
+      "TW_KERNEL(GROUPS * group_threads, 1) gemm(%s, const u8 *packed, const u8 *scales, %s *c, int m, int n, int k, "
+      "int lda, int ldc",
+      p->lines ? "const u8 *packed_a, const u8 *scales_a" : "const element *a",
+      split ? "float" : tw_tile_type_word(g.c));
+  if (!split) tw_tile_result_parameters(t, &g);
+  tw_text_add(t, ") {\n");
+  if (!p->lines)
+    tw_text_add(t, "  arena memory;\n  const auto as = memory.take<many<mx_shared<left, BLOCKS>, 2>>();\n");
+  tw_text_add(
+      t,
+      "  const int group = group_of_block(), part = block_of_grid() %% SPLIT, begin = DEEP / mx_step * part / SPLIT;\n"
+      "  const int steps = DEEP / mx_step * (part + 1) / SPLIT - begin;\n"
+      "  k = min(k, (begin + steps) * mx_step);\n");
+  if (split) tw_text_add(t, "  c += (i64)part * m * n;\n");
+  tw_text_add(
+      t,
+      "  const place p = place_of_chips<%d, %d, %d>(block_of_grid() / SPLIT, (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
+      p->window, p->chunk, machine->chips);
+  tw_text_add(t, "  const int row = p.row * BM, col = p.col * BN + group * (BN / GROUPS);\n"
+                 "  acc<mx_product, ROWS, 2 * COLS> sums;\n  sums.clear();\n");
+  (p->lines ? write_packed : write_quantized)(t, &g);
   if (!split) {
     tw_text_add(t, "  const result finish{row, col, m, n");
     tw_tile_result_names(t, &g);

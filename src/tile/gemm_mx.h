@@ -1,6 +1,7 @@
 /* gemm_mx.h - the structure of a GEMM of tiles with block-scaled operands (MXFP4, MXFP6, MXFP8, in any mixture): A is
  * quantized in the kernel, by its groups together, and shared by them; weights, packed beforehand for the matrix
- * instructions, go from memory to registers. A kernel before it packs them: what a real model does once.
+ * instructions, go from memory to registers. A kernel before it packs them: what a real model does once. An A whose numbers
+ * are such blocks already is packed and loaded as weights are.
  *
  *   tile m=16 n=128       a block computes m x n of C, 256 of its sums at a time
  *   groups 4              that share it, and the quantization of A: each has n / groups of its columns
@@ -25,6 +26,7 @@ typedef struct tw_tile_mx_plan {
   bool pinned;
   int side, stages;                    /* of a pinned one */
   int64_t columns, deep, shared_bytes; /* of the packed weights: n and k rounded up */
+  int64_t lines;                       /* of a packed A: m rounded up; 0: it is quantized in the kernel */
 } tw_tile_mx_plan;
 
 extern const tw_tile_family tw_tile_mx;

@@ -86,8 +86,9 @@ double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_mx
   const double steps = ceil(ceil_div((double)g->k, step) / p->split);
   const double eight = g->b == TW_MXFP8 || g->a == TW_MXFP8 || g->quantize == TW_GEMM_QUANTIZE_MXFP8 ? 2 : 1;
   const double multiply = eight * p->m * (double)p->n * step / 8192 * 4 / fmin(p->groups, 4);
-  const double quantize = ceil_div(p->m / 8.0, p->groups) * 60 * 4,
-               bytes = p->m * step * 2 + p->n * step * (tw_type_bits(g->b) + 0.25) / 8;
+  const double quantize = p->lines ? 0 : ceil_div(p->m / 8.0, p->groups) * 60 * 4;
+  const double of_a = p->lines ? (tw_type_bits(g->a) + 0.25) / 8 * p->groups : 2;
+  const double bytes = p->m * step * of_a + p->n * step * (tw_type_bits(g->b) + 0.25) / 8;
   const double at_once = fmin(blocks, cus * 4), fetch = bytes / fmin(m->memory_tbs * 1e12 / at_once * 2, 5e10) * clock;
   const double work = fmax(fmax(multiply + quantize + BARRIER_CYCLES, fetch), LATENCY * clock / p->ahead);
   const double add = p->split > 1 ? 2e-6 + (double)g->m * (double)g->n * 4 * p->split / (m->memory_tbs * 1e12) : 0;

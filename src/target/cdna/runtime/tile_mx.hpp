@@ -214,13 +214,13 @@ template <class Type, int Count> struct mx_shared {
 template <class Type, int Count> struct mx_right {
   u32 codes[Count][2][2][Type::words]; /* [16 columns][128 deep] */
   u32 scales[Count];
-  /* `packed`, `scales_at`: of all weights; `deep` is k rounded up to whole steps. */
-  TW_FN void load(const u8 *packed, const u8 *scales_at, int col, int cols, int deep, int step) {
+  /* `packed`, `scales_at`: of all weights; `deep` is k rounded up to whole steps. What lies past `end` steps is 0. */
+  TW_FN void load(const u8 *packed, const u8 *scales_at, int col, int cols, int deep, int step, int end = 1 << 30) {
     constexpr u32 tile = Type::words * 256;
 #pragma unroll
     for (int i = 0; i < Count; i++) {
       const int first = col + 32 * i; /* all of 32 columns are there, or none */
-      const u32 there = first < cols && step * mx_step < deep ? 0xffffffffu : 0;
+      const u32 there = first < cols && step * mx_step < deep && step < end ? 0xffffffffu : 0;
       const u32 lane = (u32)thread_of_group(), tiles = (u32)deep / mx_deep;
       const __amdgpu_buffer_rsrc_t codes_of = __builtin_amdgcn_make_buffer_rsrc(
           (void *)(packed + (i64)(first / 16) * tiles * tile), 0, there & (2 * tiles * tile), 0x00020000);
@@ -279,6 +279,30 @@ TW_FN void mx_multiply_rows(acc<mx_product, Rows, 2 * Count> &sums, mx_shared<A,
     mx_multiply<Row>(sums, a, b);
     mx_multiply_rows<Row + 1>(sums, from, b);
   }
+}
+
+/* The same of an A that is packed as weights are, by its rows. */
+template <class A, class B, int Rows, int Count>
+TW_FN void mx_multiply_packed(acc<mx_product, 2 * Rows, 2 * Count> &sums, const mx_right<A, Rows> &a,
+                              const mx_right<B, Count> &b) {
+#define TW_MX(M, N, K)                                                                                                 \
+  sums.value[2 * j + M][2 * i + N] = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(                                 \
+      mx_bits(b.codes[i][N][K]), mx_bits(a.codes[j][M][K]), sums.value[2 * j + M][2 * i + N], B::code, A::code,        \
+      N + 2 * K, (int)b.scales[i], M + 2 * K, (int)a.scales[j])
+#pragma unroll
+  for (int j = 0; j < Rows; j++)
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+      TW_MX(0, 0, 0);
+      TW_MX(0, 1, 0);
+      TW_MX(1, 0, 0);
+      TW_MX(1, 1, 0);
+      TW_MX(0, 0, 1);
+      TW_MX(0, 1, 1);
+      TW_MX(1, 0, 1);
+      TW_MX(1, 1, 1);
+    }
+#undef TW_MX
 }
 
 /* Packs 32 weights, a thread: element (k, n) of B lies at b[k * down + n * right]. Exact: B's elements are such blocks. */
