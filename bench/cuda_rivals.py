@@ -63,7 +63,8 @@ def prepare(directory, path):
         cases.append(case)
     for old in os.listdir(directory):
         if old.endswith(".cubin"): os.remove(os.path.join(directory, old))
-    for header in os.listdir(f"{ROOT}/src/target/cuda/runtime"): shutil.copy(f"{ROOT}/src/target/cuda/runtime/{header}", directory)
+    for folder in ("src/target/cuda/runtime", "src/tile/runtime"):
+        for header in os.listdir(f"{ROOT}/{folder}"): shutil.copy(f"{ROOT}/{folder}/{header}", directory)
     with open(os.path.join(directory, "cases.json"), "w") as f: json.dump(cases, f)
     print(f"{len(cases)} kernels in {directory}")
 
