@@ -50,6 +50,9 @@ class Config(C.Structure):
                 ("attributes", C.POINTER(Attribute)), ("count", C.c_uint)]
 
 
+modules = {}  # by cubin: all sets of operands are for the same code, as in a program
+
+
 class Kernel:
     """A cubin and the source that it was made of, for one problem: keys of the op by name, operands as tensors."""
 
@@ -86,7 +89,10 @@ class Kernel:
             elif word == "require":
                 if not evaluate(rest, names): raise RuntimeError(f"the kernel requires {rest}")
             else: raise RuntimeError(f"this program does not know the launch line '{word}'")
-        check(cuda.cuModuleLoadData(C.byref(self.module), cubin), "module")
+        if cubin not in modules:
+            check(cuda.cuModuleLoadData(C.byref(self.module), cubin), "module")
+            modules[cubin] = self.module
+        self.module = modules[cubin]
         self.keep += [maps]
         for p in self.parts:
             values = []

@@ -257,14 +257,15 @@ static void kernels_of_few_rows_compile(void **state) {
   }
 }
 
-/* Weights that go straight to registers: likewise. A that has no room is shared by as many blocks as it takes. */
+/* Weights that each thread brings for itself: likewise; blocks that share k are a team. */
 static void kernels_of_streams_compile(void **state) {
   static const struct {
     const char *problem, *schedule;
     int split;
   } cases[] = {
       {"m=5 n=1000 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 bias=row", "stream n=64 rows=16 warps=2;blocks 2", 1},
-      {"m=16 n=8192 k=8192 a=bf16 b=ternary c=f32 acc=f32 packed=1", "stream n=128 rows=32 warps=4", 2},
+      {"m=16 n=8192 k=8192 a=bf16 b=ternary c=f32 acc=f32 packed=1", "stream n=128 rows=32 warps=4;early 512;split 2",
+       2},
   };
   (void)state;
   tw_error error;
@@ -325,7 +326,8 @@ static void what_streams_cannot_be_is_refused(void **state) {
   refused(&tw_tile_stream, mx, "stream n=256 rows=16 warps=4", "more than a processor has");
   refused(&tw_tile_stream, mx, "stream n=16 warps=16;split 4", "fewer chunks");
   refused(&tw_tile_stream, mx, "stream n=64;split 9", "up to 8");
-  refused(&tw_tile_stream, large, "stream n=64;split 1", "'split 2' shares A among more");
+  refused(&tw_tile_stream, large, "stream n=512 rows=32;ahead 8", "bytes of shared memory");
+  refused(&tw_tile_stream, large, "stream n=64;early 100", "a multiple of 64");
   refused(&tw_tile_stream, "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=64", "stream n=64",
           "multiples of 128");
   refused(&tw_tile_stream, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "stream n=64",

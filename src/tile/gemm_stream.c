@@ -1,4 +1,4 @@
-/* gemm_stream.c - plans and writes a GEMM of few rows that reads its weights into registers; gemm_stream.h has its structure. */
+/* gemm_stream.c - plans and writes a GEMM of few rows whose threads bring their own weights; gemm_stream.h has its structure. */
 #include "tile/gemm_stream.h"
 
 #include <inttypes.h>
@@ -15,8 +15,9 @@ enum {
   AHEAD_MAX = 8,
   ALIGNMENT = 1024,
   GAP = 8,         /* floats between rows of sums */
+  A_GAP = 32,      /* bytes between eights of A */
   RESERVED = 1024, /* of a processor's shared memory, for each block */
-  REGISTERS_BESIDE = 12
+  REGISTERS_BESIDE = 16
 };
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
@@ -38,9 +39,14 @@ static int codes_of_chunk(const tw_gemm *g) { return CHUNK * 8 / tw_type_bits(g-
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t shared_bytes(const tw_gemm *g, const PLAN *p) {
-  const int64_t operand = up((int64_t)p->chunks * codes_of_chunk(g) * g->m * 2, ALIGNMENT) * ALIGNMENT;
+  const int64_t rows = g->m > 4 ? p->few : g->m;
+  const int64_t places = g->b == TW_MXFP4 ? 0 : g->m > 4 ? 1 : codes_of_chunk(g) / 128; /* of offsets, of a chunk */
+  const int64_t offsets = p->chunks * places * (p->few / 8) * 32;
+  const int64_t eights = (int64_t)p->chunks * codes_of_chunk(g) / 32; /* of each of four threads */
+  const int64_t operand = up(eights * (rows * 64 + A_GAP) + offsets, ALIGNMENT) * ALIGNMENT;
   const int64_t sums = (int64_t)p->warps * p->few * (p->n + GAP) * 4;
-  return ALIGNMENT + (operand > sums ? operand : sums);
+  const int64_t used = operand + (int64_t)p->n * p->warps * CHUNK * p->ahead;
+  return ALIGNMENT + (used > sums ? used : sums);
 }
 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
@@ -60,14 +66,20 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     }
   p->chunks = (int)up(whole, p->split);
   p->shared_bytes = shared_bytes(g, p);
+  /* No more blocks than these share a processor: those of the launch behind would begin where the first ones end, and leave
+   * one processor with two and another with none. */
+  const int64_t apart = (machine->shared_bytes + RESERVED) / (p->blocks + 1) - RESERVED + 1;
+  if (p->shared_bytes < apart) p->shared_bytes = up(apart, ALIGNMENT) * ALIGNMENT;
   p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_chunk(g)) : 0;
   p->threads = p->n / p->rows * p->warps * machine->warp_threads;
+  const bool row_scale = g->b != TW_MXFP4 && !p->together;
   const int each = p->rows / 8, tall = p->rows / 16, wide = p->few / 8;
   const int need =
-      tall * wide * 4 * (p->together ? 2 : 1) + each * (5 * p->ahead + 4 + 2) + 8 * wide + REGISTERS_BESIDE;
+      tall * wide * 4 * (p->together ? 2 : 1) + each * (6 + (row_scale ? 0 : 2)) + 8 * wide + REGISTERS_BESIDE;
   if (p->threads > machine->block_threads || need * p->threads * p->blocks > machine->registers || need > 255)
     return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
                    p->blocks, p->threads, need);
+  if (p->early % CHUNK) return tw_fail(error, TW_USAGE, "early %d: a multiple of %d", p->early, CHUNK);
   if (p->split > machine->blocks_together)
     return tw_fail(error, TW_USAGE, "split %d: up to %d blocks add their sums", p->split, machine->blocks_together);
   if (whole < (int64_t)p->split * p->warps)
@@ -75,7 +87,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    codes_of_chunk(g), p->split, p->warps);
   if (p->shared_bytes > have)
     return tw_fail(error, TW_USAGE,
-                   "A and the sums of warps take %" PRId64 " bytes of shared memory, of %" PRId64
+                   "A, weights under way and the sums of warps take %" PRId64 " bytes of shared memory, of %" PRId64
                    " of each of %d blocks: 'split %d' shares A among more",
                    p->shared_bytes, have, p->blocks, p->split + 1);
   return TW_OK;
@@ -105,6 +117,11 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)},
      .then = needs_stream},
+    {.name = "early",
+     .usage = "early 1024",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, early, 16, 1 << 20)},
+     .then = needs_stream},
     TW_TILE_BLOCKS(PLAN, needs_stream),
     TW_TILE_SPLIT(PLAN, "split 2", needs_stream),
 };
@@ -126,6 +143,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
                     "stream n=%d rows=16 warps=%d", n, warps);
   for (int i = 1; i <= AHEAD_MAX; i += i < 4 ? 1 : 2)
     tw_menu_offer(m, "ahead", "loads under way hide the latency of memory", "ahead %d", i);
+  for (int i = 256; i <= 4096; i *= 2)
+    tw_menu_offer(m, "early", "the cache has the first weights when the kernel before ends", "early %d", i);
   for (int i = 1; i <= 4; i++)
     tw_menu_offer(m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
   for (int i = 1; i <= 8; i++)
@@ -161,26 +180,40 @@ static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
       p->blocks, g->b == TW_MXFP4 ? "u8" : "float", tw_tile_type_word(g->c));
   tw_tile_result_parameters(t, g);
   tw_text_add(t,
-              ") {\n  arena memory;\n  const auto as = memory.take<operand_few<%s, CHUNKS, M>>();\n"
-              "  const room_few<WARPS, FEW, BN> room{as.at}; /* of sums, when A is read */\n"
+              ") {\n  arena memory;\n  const auto as = memory.take<operand_few<%s, CHUNKS, M, THREADS / 32, %s>>();\n"
+              "  const auto waiting = memory.take<waiting_few<ROWS, THREADS / 32, AHEAD>>();\n"
+              "  const room_few<WARPS, FEW, BN> room{as.at}; /* of sums, when all is read */\n"
               "  const int warp = warp_of_block(), row = warp %% (BN / ROWS) * ROWS, part = warp / (BN / ROWS);\n"
               "  const int rank = %s, whole = (k + %d - 1) / %d, begin = whole * rank / SPLIT;\n"
               "  const int end = whole * (rank + 1) / SPLIT, col = block_of_grid() / SPLIT * BN;\n"
-              "  earlier_ended();\n  next_may_begin();\n"
-              "  stream_few<%s, ROWS, FEW, M, %d, AHEAD> weights(b, scales, col + row, n, pitch, all, WARPS, end);\n"
-              "  weights.begin(begin + part);\n  as.lay(a, lda, k, begin, end - begin);\n  sync_block();\n"
+              "  next_may_begin();\n",
+              type, g->k % 8 ? "false" : "true", split ? "rank_of_team()" : "0", codes_of_chunk(g), codes_of_chunk(g));
+  if (p->early)
+    tw_text_add(t, "  early_few<%s, %d, %d>(b, scales, col, BN, n, pitch, all, begin, end);\n", type, p->together,
+                p->early);
+  tw_text_add(t,
+              "  stream_few<%s, ROWS, FEW, M, %d, decltype(waiting), AHEAD> weights(b, scales, col + row, n, pitch, "
+              "all, WARPS, end, waiting);\n"
+              "  const int turn_of_a = as.turn_of_block();\n  vec16 fresh[decltype(as)::at_once]; /* of A */\n"
+              "  earlier_ended();\n  weights.bring_scales(begin + part);\n"
+              "  as.fetch(fresh, a, lda, k, begin, 0, turn_of_a);\n  weights.begin(begin + part);\n"
+              "  as.lay_all(fresh, a, lda, k, begin, turn_of_a);\n  sync_block();\n%s"
               "  sums_few<ROWS, FEW> sums;\n  clear(sums);\n  weights.multiply_all(sums, as, begin + part, begin);\n"
               "  sync_block();\n  room.lay<%s>(sums, part, row);\n  %s();\n",
-              type, split ? "rank_of_team()" : "0", codes_of_chunk(g), codes_of_chunk(g), type, p->together, type,
+              type, p->together, g->b != TW_MXFP4 && g->m > 4 ? "  as.lay_offsets();\n  sync_block();\n" : "", type,
               split ? "sync_team" : "sync_block");
   tw_text_add(t,
-              "  for (int i = rank * THREADS + thread_of_block(); i < m * BN; i += SPLIT * THREADS) {\n"
-              "    const int r = i / BN, j = col + i %% BN;\n"
-              "    float sum = room.sum<SPLIT>(r, i %% BN);\n    if (j >= n) continue;\n%s"
-              "    const result finish{r, j, m, n",
-              row_scales ? "    sum *= scales[j];\n" : "");
+              "  constexpr int turn = SPLIT * THREADS, count = M * BN, at_once = 4;\n"
+              "  for (int i = rank * THREADS + thread_of_block(); i < count; i += at_once * turn) {\n"
+              "    float sum[at_once];\n#pragma unroll\n    for (int e = 0; e < at_once; e++)\n"
+              "      if (i + e * turn < count) sum[e] = room.sum<SPLIT>((i + e * turn) / BN, (i + e * turn) %% BN);\n"
+              "#pragma unroll\n    for (int e = 0; e < at_once; e++) {\n"
+              "      const int r = (i + e * turn) / BN, j = col + (i + e * turn) %% BN;\n"
+              "      if (i + e * turn >= count || j >= n) continue;\n%s"
+              "      const result finish{r, j, m, n",
+              row_scales ? "      sum[e] *= scales[j];\n" : "");
   tw_tile_result_names(t, g);
-  tw_text_add(t, "};\n    set(c[(i64)r * ldc + j], finish(sum, 0, 0));\n  }\n%s}\n",
+  tw_text_add(t, "};\n      set(c[(i64)r * ldc + j], finish(sum[e], 0, 0));\n    }\n  }\n%s}\n",
               split ? "  sync_team(); /* nobody leaves while others read from it */\n" : "");
 }
 

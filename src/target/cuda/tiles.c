@@ -94,7 +94,9 @@ static double predict_few(const void *with, const void *plan) {
   return BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(move, make) * sqrt(uneven) + pieces;
 }
 
-/* Likewise; what is under way is in registers. */
+/* Likewise; A, of which all blocks bring their part first, comes slowly beside weights. */
+static const double OPERAND_BYTES = 16; /* FIT: a cycle of a multiprocessor; m=16, H200 */
+
 static double predict_stream(const void *with, const void *plan) {
   const model *m = with;
   const tw_tile_stream_plan *p = plan;
@@ -106,11 +108,11 @@ static double predict_stream(const void *with, const void *plan) {
   const double resident = fmin(p->blocks, ceil_div(blocks, processors)), busy = fmin(1, blocks / processors);
   const double threads = p->threads * resident, under_way = threads * 2 * p->rows * p->ahead * processors * busy;
   const double needed = bandwidth * 2 * DRAM_LATENCY / clock;
-  const double weight = (g.b == TW_TERNARY ? 1.2 : g.b == TW_I4 ? 1.4 : 2.2) + (0.13 + 1.0 / p->rows) * p->few / 8;
+  const double weight = (g.b == TW_TERNARY ? 0.75 : g.b == TW_I4 ? 0.9 : 2.2) + (0.13 + 1.0 / p->rows) * p->few / 8;
   const double hidden =
       fmin(1, threads / 768); /* warps that wait for what they just began leave the rest of the time unused */
   const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock * hidden) / MADE;
-  const double operand = (double)g.m * (double)g.k * 2 / p->split * resident / (L2_BYTES * clock);
+  const double operand = (double)g.m * (double)g.k * 2 / p->split * resident / (OPERAND_BYTES * clock);
   const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
   return BEGIN + (p->split > 1 ? TEAMS : 0) + operand + fmax(move, make) * (waves > 1 ? sqrt(ceil(waves) / waves) : 1);
 }
