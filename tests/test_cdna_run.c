@@ -170,12 +170,21 @@ static void run_rare(int arch, const char *object, size_t size, const char *name
   assert_int_equal(o.arch, arch);
   assert_int_equal(cdna_object_kernel(&o, name, &k, &error), TW_OK);
   const uint64_t block[] = {cdna_memory_add(&m, out, bytes, true, "out")};
-  const cdna_launch launch = {.grid = {strcmp(name, "nobody") ? 1 : 2, 1, 1},
+  const bool two = !strcmp(name, "nobody") || !strcmp(name, "relay");
+  cdna_result_counts counts = {0};
+  const cdna_launch launch = {.grid = {two ? 2 : 1, 1, 1},
                               .block = {strcmp(name, "handshake") ? 64 : 128, 1, 1},
                               .arguments = block,
                               .argument_bytes = sizeof block,
                               .jobs = 1};
-  if (cdna_run(&o, k, &launch, &m, NULL, &error) != TW_OK) fail_msg("%s: %s", name, error.text);
+  if (!strcmp(name, "alone")) {
+    assert_int_equal(cdna_run(&o, k, &launch, &m, NULL, &error), TW_FAILED);
+    assert_non_null(strstr(error.text, "no workgroup is left that could end that: an infinite loop?"));
+  } else if (cdna_run(&o, k, &launch, &m, &counts, &error) != TW_OK) {
+    fail_msg("%s: %s", name, error.text);
+  } else {
+    assert_int_equal(counts.waited, !strcmp(name, "relay"));
+  }
   cdna_object_free(&o);
 }
 
@@ -197,6 +206,11 @@ static void test_what_compilers_seldom_emit(void **state) {
     assert_int_equal(out[64], 7);
     run_rare(arch, object, size, "handshake", out, sizeof out);
     for (int t = 0; t < 64; t++) assert_int_equal(out[t], 42);
+    out[0] = 0;
+    run_rare(arch, object, size, "relay", out, sizeof out);
+    for (int t = 0; t < 64; t++) assert_int_equal(out[64 + t], 42);
+    out[0] = 0;
+    run_rare(arch, object, size, "alone", out, sizeof out);
     run_rare(arch, object, size, "nobody", out, sizeof out);
     for (int t = 0; t < 64; t++) {
       assert_int_equal(out[t], 1);

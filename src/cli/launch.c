@@ -183,7 +183,7 @@ static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l,
   if (!c->options.json) {
     printf("%s ran on %s\n", cli_kernel(c) && !t->launcher->whole ? cli_kernel(c) : c->words[0], t->name);
     if (*l->note) printf("  result        %s\n", l->note);
-    cli_print_measurement(t, m, NULL);
+    if (m->cost > 0) cli_print_measurement(t, m, NULL);
     if (i) cli_print_inspection(i);
     return TW_OK;
   }

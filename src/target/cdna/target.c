@@ -209,6 +209,9 @@ static void set_shape(const tw_launch_kernel *l, cdna_launch *out) {
   }
 }
 
+/* Instructions of a wave that is timed, when one that ran had so many: beyond that it waits for what is not there. */
+static uint64_t patience(uint64_t most) { return most ? 2 * most + 4096 : 0; }
+
 static cdna_watch watch_one(const tw_artefact *a, const tw_launch_kernel *l) {
   const cdna_kernel *kernel = NULL;
   const uint8_t block[ARGUMENT_BYTES] = {0};
@@ -252,6 +255,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   const bool is_main = l == tw_launch_main(&a->launch);
   cdna_watch *watch = &a->watch[l - a->launch.kernel];
   if (status == TW_OK && how->times) {
+    launch.limit = patience(watch->most);
     const cdna_time_options options = {.spans = is_main ? how->spans : NULL,
                                        .watch = how->data == a->watched ? watch : NULL};
     cdna_times one;
@@ -273,6 +277,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false; /* the next may read it all */
   if (work.instructions) watch->work = work;
   watch->instructions += (double)counts.instructions;
+  watch->most = counts.most > watch->most ? counts.most : watch->most;
   watch->groups += (double)counts.workgroups;
   a->counts.instructions += counts.instructions;
   a->counts.waves += counts.waves;
@@ -617,9 +622,21 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   if (checker) cdna_checker_report(checker, &object, kernel, cdna_machine_of(t), l->inspection);
   cdna_checker_free(checker);
   launch.observer = NULL;
-  if (status == TW_OK) status = cdna_time(&object, kernel, &launch, &copies, &options, &times, error);
+  launch.limit = patience(counts.most);
+  /* a launch whose workgroups wait for one another has its results, but no times */
+  tw_error why = {0};
+  tw_status timed = TW_OK;
+  if (status == TW_OK && !counts.waited) timed = cdna_time(&object, kernel, &launch, &copies, &options, &times, &why);
   free_copies(&copies, &memory, copied);
-  if (status == TW_OK) cdna_report(cdna_machine_of(t), &counts, 1, &times, NULL, out);
+  if (counts.waited || strstr(why.text, CDNA_WAITS_FOR_OTHERS)) {
+    snprintf(l->note, sizeof l->note,
+             "ran, and is not timed: its workgroups wait for one another, which is not modelled");
+  } else if (status == TW_OK && timed != TW_OK) {
+    *error = why;
+    status = timed;
+  } else if (status == TW_OK) {
+    cdna_report(cdna_machine_of(t), &counts, 1, &times, NULL, out);
+  }
   cdna_object_free(&object);
   free(compiled);
   free(block);

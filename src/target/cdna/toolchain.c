@@ -147,6 +147,7 @@ static bool has_hip(const char *folder) {
 }
 
 #define CLANG_WRAPPERS "/usr/lib/llvm-22/lib/clang/22/include/cuda_wrappers"
+#define GCC_HEADERS "/usr/lib/gcc/x86_64-linux-gnu/12/include" /* omp.h, that host code may ask for */
 static void add_hip(command *c, cdna_arch arch, bool includes, bool own) {
   ADD(c, arch == CDNA3 ? "--offload-arch=gfx942" : "--offload-arch=gfx950", "-x", "hip", "--offload-device-only",
       "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++17", "-fdeclspec", "-O3", "-ffp-contract=fast",
@@ -154,7 +155,7 @@ static void add_hip(command *c, cdna_arch arch, bool includes, bool own) {
   if (includes) ADD(c, "-isystem", CLANG_WRAPPERS, "-include", "__clang_hip_runtime_wrapper.h");
   /* ROCm's headers count on what its compiler says and this one no longer does */
   if (own) ADD(c, "-D__HIP_PLATFORM_AMD__=1", "-D__AMDGCN_WAVEFRONT_SIZE=64", "-Wno-invalid-constexpr");
-  if (!own) ADD(c, "-idirafter", ".", "-include", "hip/hip_runtime.h");
+  if (!own) ADD(c, "-idirafter", ".", "-idirafter", GCC_HEADERS, "-include", "hip/hip_runtime.h");
 }
 
 /* What is missing where a library is not there. */

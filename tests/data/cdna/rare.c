@@ -69,6 +69,20 @@ KERNEL(modes) {
                    : "s20", "memory");
   for (int k = 0; k < 6; k++) out[64 * k + T] = r[k];
 }
+/* The first workgroup asks memory until the second, which begins after it, has answered. */
+KERNEL(relay) {
+  volatile memory_int *cell = out;
+  if (__builtin_amdgcn_workgroup_id_x()) {
+    cell[1] = 42;
+    cell[0] = 7;
+  } else {
+    while (cell[0] != 7) {}
+    out[64 + T] = cell[1];
+  }
+}
+KERNEL(alone) {
+  while (*(volatile memory_int *)out != 7) {}
+}
 /* The first wave asks LDS until the second, which runs after it, has answered. */
 __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(128, 128))) void handshake(memory_int *out) {
   volatile __attribute__((address_space(3))) int *cell = shared;

@@ -6,7 +6,8 @@
  * operand, so
  * that VCC, M0 and EXEC are reached like any SGPR. The waves of a workgroup take turns on one thread, from barrier to
  * barrier; workgroups are spread over threads. Kernels with global atomics run their workgroups one after the other, so
- * that results do not depend on the number of threads.
+ * that results do not depend on the number of threads. A workgroup that polls memory for what another is to write stays where
+ * it is, and others begin.
  *
  *     decoding   program.c     isa/decode.c
  *     classes    salu.c  valu.c  narrow.c  cross.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op of its class
@@ -208,6 +209,7 @@ struct cdna_group {
   uint8_t nowhere[64]; /* there */
   tw_error *error;
   void *observed; /* what an observer keeps of it (observe.h) */
+  bool same;      /* it waited, in the same state, when it last went on */
 };
 
 static inline uint64_t cdna_scalar64(const cdna_wave *w, int code) {
@@ -259,6 +261,8 @@ typedef struct cdna_launch {
 
 typedef struct cdna_result_counts {
   uint64_t instructions, waves, workgroups; /* executed */
+  uint64_t most;                            /* instructions of one wave */
+  bool waited;                              /* workgroups waited for others behind them */
 } cdna_result_counts;
 
 /* Runs a grid on `memory`, to which the object is added. TW_FAILED with one line if a wave stops. */

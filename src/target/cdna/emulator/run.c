@@ -58,8 +58,10 @@ typedef struct cdna_dispatch {
   uint32_t lds;
   int waves, rows; /* of a workgroup; register rows that a wave has */
   uint64_t limit;
-  atomic_uint_fast64_t next, failed; /* workgroup to start; the first that failed */
-  atomic_uint_fast64_t instructions;
+  int jobs;
+  atomic_uint_fast64_t next, failed;       /* workgroup to start; the first that failed */
+  atomic_uint_fast64_t instructions, most; /* of all waves; of one */
+  atomic_bool waited;
   tw_error error;
   atomic_flag lock;
 } grid;
@@ -192,9 +194,49 @@ void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
   for (int i = 0; i < group->n_waves; i++) start_wave(g, group, &group->wave[i], i);
 }
 
-/* In turns, from barrier to barrier; false: stopped. */
-static bool run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
-  for (;;) {
+/* ---- waiting for other workgroups ---- */
+
+/* A pass lets each wave go on until it yields. Waves that poll memory come back to where they were, with the same in all
+ * registers: from then on only other workgroups can change that. It is looked for after each WATCH passes for WINDOW of
+ * them, lanes only where scalars are alike. Polls that count, or read a clock, are known by how long they last. */
+enum { WATCH = 1024, WINDOW = 16, LONG = 1 << 16 };
+/* Of workgroups that wait, on one thread. A machine has some 300 CUs for 8 waves or more of each of 4 SIMDs. */
+enum { WAVES_RESIDENT = 4096 };
+typedef enum outcome { ENDED, STOPPED, WAITS } outcome;
+
+static uint64_t mix(uint64_t h, const void *data, size_t bytes) {
+  for (size_t i = 0; i + 8 <= bytes; i += 8) {
+    uint64_t v;
+    memcpy(&v, (const char *)data + i, 8);
+    h = (h ^ v) * 0x9E3779B97F4A7C15ull;
+    h ^= h >> 29;
+  }
+  return h;
+}
+static uint64_t scalars_of(const cdna_group *group) {
+  uint64_t h = 0;
+  for (int i = 0; i < group->n_waves; i++) {
+    const cdna_wave *w = &group->wave[i];
+    const uint64_t place[] = {w->pc, (uint64_t)w->state, (uint64_t)w->scc << 32 | w->mode};
+    h = mix(mix(h, place, sizeof place), w->s, sizeof w->s);
+  }
+  return h;
+}
+static uint64_t lanes_of(const grid *g, const cdna_group *group) {
+  uint64_t h = 0;
+  for (int i = 0; i < group->n_waves; i++) {
+    const cdna_wave *w = &group->wave[i];
+    if (w->state == CDNA_ENDED) continue;
+    h = mix(h, w->v, (size_t)g->rows * sizeof *w->v);
+    h = mix(h, w->v + CDNA_ACCUMULATION, (size_t)g->rows * sizeof *w->v);
+  }
+  return mix(h, group->lds, group->lds_bytes & ~7u);
+}
+
+/* In turns, from barrier to barrier. */
+static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
+  uint64_t scalars = 0, lanes = 0;
+  for (uint32_t pass = 1;; pass++) {
     int waiting = 0, ended = 0;
     for (int i = 0; i < group->n_waves; i++) {
       cdna_wave *w = &group->wave[i];
@@ -203,30 +245,34 @@ static bool run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
         run_wave_seen(g, w, seen);
       else
         run_wave(g, w);
-      if (w->state == CDNA_STOPPED) return false;
+      if (w->state == CDNA_STOPPED) return STOPPED;
       waiting += w->state == CDNA_AT_BARRIER;
       ended += w->state == CDNA_ENDED;
     }
-    if (ended == group->n_waves) return true;
+    if (ended == group->n_waves) return ENDED;
+    if (waiting + ended != group->n_waves) {
+      if (pass % WATCH == 0) {
+        scalars = scalars_of(group);
+        lanes = 0;
+      } else if (pass > WATCH && pass % WATCH <= WINDOW && scalars_of(group) == scalars) {
+        const uint64_t now = lanes_of(g, group);
+        group->same = now == lanes;
+        if (group->same || pass > LONG) return WAITS;
+        lanes = now;
+      }
+      if (pass > LONG) return WAITS;
+      continue;
+    }
     /* waves that have ended no longer count at a barrier */
-    if (waiting + ended != group->n_waves) continue;
     if (seen && seen->barrier) seen->barrier(seen->context, group);
     for (int i = 0; i < group->n_waves; i++)
       if (group->wave[i].state == CDNA_AT_BARRIER) group->wave[i].state = CDNA_RUNNING;
   }
 }
 
-static bool run_group(grid *g, cdna_group *group, uint64_t id) {
+static const cdna_observer *observer_of(const grid *g, const cdna_group *group) {
   const cdna_launch *l = g->launch;
-  const cdna_observer *seen = l->observer ? l->observer : l->watch && id == l->watched ? l->watch : NULL;
-  cdna_group_start(g, group, id);
-  group->in_turns = group->n_waves > 1;
-  const bool ok = (!seen || !seen->begin || seen->begin(seen->context, group)) && run_waves(g, group, seen);
-  if (seen && seen->end) seen->end(seen->context, group);
-  uint64_t sum = 0;
-  for (int i = 0; i < group->n_waves; i++) sum += group->wave[i].instructions;
-  if (ok) atomic_fetch_add(&g->instructions, sum);
-  return ok;
+  return l->observer ? l->observer : l->watch && group->id == l->watched ? l->watch : NULL;
 }
 
 static void fail(grid *g, uint64_t id, const tw_error *error) {
@@ -272,24 +318,107 @@ static bool make_group(const grid *g, cdna_group *group, tw_error *error) {
   return true;
 }
 
-/* One thread: takes workgroups in order until there are none, or one before the next has failed. */
+/* ---- one thread ---- */
+
+/* The workgroups that a thread has begun: one after the other, and more at once where some wait for others. */
+typedef struct resident {
+  cdna_group **group;
+  size_t n, most;
+  cdna_group *spare;
+  tw_error error; /* of any of their waves */
+} resident;
+
+/* It has ended or is stopped, with the thread's error; or nobody is interested in it any more (WAITS). */
+static void end_group(grid *g, resident *r, size_t at, outcome o) {
+  cdna_group *group = r->group[at];
+  const cdna_observer *seen = observer_of(g, group);
+  if (seen && seen->end) seen->end(seen->context, group);
+  uint64_t sum = 0, most = 0;
+  for (int i = 0; i < group->n_waves; i++) {
+    const uint64_t n = group->wave[i].instructions;
+    sum += n;
+    most = n > most ? n : most;
+  }
+  if (o == ENDED) atomic_fetch_add(&g->instructions, sum);
+  for (uint64_t was = g->most; was < most && !atomic_compare_exchange_weak(&g->most, &was, most);) {}
+  if (o == STOPPED) fail(g, group->id, &r->error);
+  r->group[at] = r->group[--r->n];
+  if (r->spare) cdna_group_close(r->spare);
+  r->spare = group;
+}
+
+/* The next of the launch begins; false: it does not. */
+static bool admit(grid *g, resident *r, uint64_t id) {
+  cdna_group *group = r->spare ? r->spare : cdna_group_open(g, &r->error);
+  r->spare = NULL;
+  if (!group) {
+    tw_fail(&r->error, TW_MISSING, "out of memory for a workgroup's registers");
+    fail(g, 0, &r->error);
+    return false;
+  }
+  r->group[r->n++] = group;
+  cdna_group_start(g, group, id);
+  group->in_turns = true;
+  group->same = false;
+  const cdna_observer *seen = observer_of(g, group);
+  if (!seen || !seen->begin || seen->begin(seen->context, group)) return true;
+  end_group(g, r, r->n - 1, STOPPED);
+  return false;
+}
+
+/* Lets one go on; true: it waits, and has done nothing since it did so before. */
+static bool go_on(grid *g, resident *r, size_t at) {
+  cdna_group *group = r->group[at];
+  const bool same = group->same;
+  const uint64_t before = same ? scalars_of(group) : 0;
+  const outcome o = run_waves(g, group, observer_of(g, group));
+  if (o == WAITS) g->waited = true;
+  if (o == WAITS) return same && group->same && scalars_of(group) == before;
+  end_group(g, r, at, o);
+  return false;
+}
+
+/* Nobody is left who could change what they wait for. */
+static void give_up(grid *g, resident *r) {
+  size_t first = 0;
+  for (size_t k = 1; k < r->n; k++)
+    if (r->group[k]->id < r->group[first]->id) first = k;
+  cdna_wave *w = r->group[first]->wave, *last = w + r->group[first]->n_waves - 1;
+  while (w->state != CDNA_YIELDED && w < last) w++;
+  cdna_stop(w, "the wave goes round and round, and no workgroup is left that could end that: an infinite loop?");
+  end_group(g, r, first, STOPPED);
+}
+
+/* Takes workgroups in order until there are none, or one before the next has failed. */
 static void work(void *context, size_t index) {
   grid *g = context;
-  tw_error error = {0};
-  cdna_group group;
+  const size_t most = WAVES_RESIDENT / (size_t)g->waves;
+  resident r = {.most = most, .group = tw_new(most, sizeof(cdna_group *))};
   const uint64_t end = g->launch->count ? g->launch->first + g->launch->count : g->n;
+  bool more = r.group != NULL;
   (void)index;
-  if (make_group(g, &group, &error)) {
-    for (;;) {
+  while (more || r.n) {
+    bool stuck = false;
+    if (more && r.n < r.most) {
       const uint64_t id = atomic_fetch_add(&g->next, 1);
-      if (id >= end || id > g->failed) break;
-      if (!run_group(g, &group, id)) fail(g, id, &error);
+      more = id < end && id <= g->failed;
+      if (more && admit(g, &r, id)) go_on(g, &r, r.n - 1);
+    } else {
+      stuck = true;
+      for (size_t k = r.n; k-- > 0;) stuck = go_on(g, &r, k) && stuck;
+      if (stuck && g->jobs == 1) give_up(g, &r);
     }
-  } else {
-    tw_fail(&error, TW_MISSING, "out of memory for a workgroup's registers");
-    fail(g, 0, &error);
+    if (g->failed == UINT64_MAX) continue;
+    /* those behind the one that failed are of no interest, and those before it may be waiting for it */
+    for (size_t k = r.n; k-- > 0;)
+      if (r.group[k]->id > g->failed || stuck) end_group(g, &r, k, WAITS);
   }
-  free_group(&group);
+  if (!r.group) {
+    tw_fail(&r.error, TW_MISSING, "out of memory for a launch");
+    fail(g, 0, &r.error);
+  }
+  if (r.spare) cdna_group_close(r.spare);
+  free(r.group);
 }
 
 /* ---- the launch ---- */
@@ -450,12 +579,13 @@ tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch
     cdna_dispatch_close(g);
     return TW_USAGE;
   }
-  tw_parallel_for(jobs, n < (uint64_t)jobs ? (size_t)n : (size_t)jobs, work, g);
+  g->jobs = n < (uint64_t)jobs ? (int)n : jobs;
+  tw_parallel_for(g->jobs, (size_t)g->jobs, work, g);
   if (g->failed != UINT64_MAX) {
     if (error) *error = g->error;
     status = g->error.status;
   }
-  if (counts) *counts = (cdna_result_counts){g->instructions, n * (uint64_t)g->waves, n};
+  if (counts) *counts = (cdna_result_counts){g->instructions, n * (uint64_t)g->waves, n, g->most, g->waited};
   cdna_dispatch_close(g);
   return status;
 }

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "target/cdna/isa/effects.h"
 #include "target/cdna/layout/lds.h"
+#include "target/cdna/time/time.h"
 
 enum { SPANS_MAX = 200000, SIMDS = 4, SLOTS = 8, COUNTED = 64, PENDING = 256, SCALAR_LINES = 256 };
 static const int64_t NEVER = INT64_MAX / 4;
@@ -421,6 +422,11 @@ static void pass_barrier(cu *c, group *g, int64_t at) {
 
 /* Finds the next instruction of a wave and when its inputs are there. */
 static void fetch(cu *c, wave *w) {
+  if (c->s->limit && w->wave->instructions > c->s->limit) {
+    cdna_stop(w->wave, "the wave does not end when it is timed: " CDNA_WAITS_FOR_OTHERS);
+    c->failed = true;
+    return;
+  }
   w->op = cdna_wave_next(w->wave);
   if (!w->op || w->op->run == cdna_stop_here) {
     if (w->op) cdna_wave_step(w->wave, w->op); /* says why */

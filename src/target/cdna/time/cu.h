@@ -113,6 +113,7 @@ typedef struct cdna_cu_setup {
   int n_groups, together;
   cdna_spans *spans; /* NULL: none */
   bool execute_matrix;
+  uint64_t limit;   /* instructions of a wave; 0: none */
   uint64_t watched; /* a workgroup; UINT64_MAX: none */
 } cdna_cu_setup;
 

@@ -350,7 +350,8 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
                                .dispatch = d,
                                .memory = memory,
                                .arguments = cdna_dispatch_arguments(d),
-                               .reuse = &t->reuse};
+                               .reuse = &t->reuse,
+                               .limit = l->limit};
     status = time_as_checked(t, options->watch, jobs, out, error);
   }
   cdna_memory_let_go(memory);

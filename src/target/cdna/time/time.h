@@ -29,11 +29,15 @@ typedef struct cdna_times {
   char bottleneck[160];
 } cdna_times;
 
+/* In the error of a launch that cannot be timed. */
+#define CDNA_WAITS_FOR_OTHERS "it waits for other workgroups, which is not modelled"
+
 /* What was executed when results were checked. */
 typedef struct cdna_watch {
   uint64_t group;
   cdna_work work;              /* of that workgroup; 0: not known */
   double instructions, groups; /* of all that were executed */
+  uint64_t most;               /* instructions of one wave */
   bool alone;                  /* what a workgroup does depends on nothing but the operands: it must do the very same */
 } cdna_watch;
 

@@ -5,6 +5,13 @@
 #pragma once
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
 
+#ifdef __CLANG_HIP_RUNTIME_WRAPPER_H__
+#include <assert.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#endif
 #include "hip_runtime_api.h"
 
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
