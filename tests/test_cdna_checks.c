@@ -302,6 +302,14 @@ static void test_code_is_shown_with_its_counts(void **state) {
   assert_non_null(strstr(text, "kernel.c:"));
   assert_non_null(strstr(text, "           6   64.0                        24 ")); /* the store */
   free(text);
+  assert_int_equal(tw_view_show(t, "code", 1, (const char *[]){counts}, TW_VIEW_SVG, &text, &error), TW_OK);
+  const char *store = strstr(text, "           6   64.0                        24 ");
+  assert_true(store && !strncmp(text, "<svg", 4) && !strcmp(strstr(text, "</svg>"), "</svg>\n"));
+  while (store > text && *store != '\n') store--;
+  while (store > text && store[-1] != '\n') store--;
+  assert_non_null(strstr(store, "<rect")); /* its bar */
+  assert_true(strstr(store, "<rect") < strchr(store, '\n'));
+  free(text);
   snprintf(file, sizeof file, "file=%s/cdna/vadd.gfx950.co", TW_TEST_DATA);
   assert_int_equal(tw_view_show(t, "code", 1, (const char *[]){file}, TW_VIEW_TEXT, &text, &error), TW_OK);
   assert_non_null(strstr(text, "v_ashrrev_i32_e32 v1, 31, v0"));

@@ -1,5 +1,5 @@
 /* code.c - the view `code`: a kernel's instructions as llvm-objdump prints them, with source lines, and beside them what a
- * run counted (`tilewright run ... --counts --json`). */
+ * run counted (`tilewright run ... --counts --json`). As a picture, a bar behind each line says how often it was executed. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -60,23 +60,81 @@ static long long number(const json_t *object, const char *key) {
   return (long long)json_integer_value(json_object_get(object, key));
 }
 
-static void print_heading(tw_text *t) {
-  tw_text_add(t, "%12s %6s %14s %10s\n", "executions", "lanes", "turns/phases", "lines");
+/* ---- lines, as text or as a picture ---- */
+
+typedef struct sheet {
+  bool picture;
+  tw_text *out;
+  const json_t *counts;
+  long long most; /* executions of an instruction */
+  int lines, columns;
+} sheet;
+
+enum { LINE = 12 };
+static const double LETTER = 5.42; /* width of one, of the 9 points of a picture's text */
+
+static sheet sheet_open(tw_view_form form, const json_t *counts, tw_text *out) {
+  sheet s = {.picture = form == TW_VIEW_SVG, .out = out, .counts = counts};
+  for (size_t i = 0; i < json_array_size(counts); i++) {
+    const long long n = number(json_array_get(counts, i), "executions");
+    if (n > s.most) s.most = n;
+  }
+  return s;
 }
 
-static void print_counts(tw_text *t, const json_t *one) {
-  const long long executions = number(one, "executions"), turns = number(one, "lds_turns"),
-                  lines = number(one, "lines");
-  char lds[24] = "", memory[24] = "", lanes[24] = "";
-  if (!one) {
-    tw_text_add(t, "%12s %6s %14s %10s  ", "", "", "", "");
+static void add_line(sheet *s, const char *text, long long executions, const char *fill) {
+  if (!s->picture) {
+    tw_text_add(s->out, "%s\n", text);
     return;
   }
+  const int y = CDNA_SVG_TOP + s->lines++ * LINE, columns = (int)strlen(text);
+  if (columns > s->columns) s->columns = columns;
+  if (executions)
+    tw_text_add(s->out, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\" fill-opacity=\".3\"/>\n",
+                CDNA_SVG_LEFT, y - LINE + 3, 12 * LETTER * (double)executions / (double)s->most, LINE - 1,
+                cdna_colour[0]);
+  tw_text_add(s->out, "<text x=\"%d\" y=\"%d\" fill=\"%s\" xml:space=\"preserve\">", CDNA_SVG_LEFT, y, fill);
+  for (; *text; text++) tw_text_add(s->out, *text == '<' ? "&lt;" : *text == '&' ? "&amp;" : "%c", *text);
+  tw_text_add_string(s->out, "</text>\n");
+}
+
+static void add_heading(sheet *s) {
+  char line[80];
+  snprintf(line, sizeof line, "%12s %6s %14s %10s", "executions", "lanes", "turns/phases", "lines");
+  if (s->counts) add_line(s, line, 0, "#555");
+}
+
+/* One instruction; its place in the source, where that is another than before. */
+static void add_instruction(sheet *s, const char *place, char previous[200], const char *address, const char *text,
+                            const json_t *one) {
+  const long long executions = number(one, "executions"), turns = number(one, "lds_turns"),
+                  lines = number(one, "lines");
+  char lds[24] = "", memory[24] = "", lanes[24] = "", times[24] = "", line[400], head[80] = "";
+  if (strchr(place, ':') && strcmp(place, previous) != 0) add_line(s, place, 0, cdna_colour[5]);
+  snprintf(previous, 200, "%s", place);
+  if (one) snprintf(times, sizeof times, "%lld", executions);
   if (turns) snprintf(lds, sizeof lds, "%lld/%lld", turns, number(one, "lds_phases"));
   if (lines) snprintf(memory, sizeof memory, "%lld", lines);
   if (number(one, "vector"))
     snprintf(lanes, sizeof lanes, "%.1f", (double)number(one, "lanes") / (double)number(one, "vector"));
-  tw_text_add(t, "%12lld %6s %14s %10s  ", executions, lanes, lds, memory);
+  if (s->counts) snprintf(head, sizeof head, "%12s %6s %14s %10s  ", times, lanes, lds, memory);
+  snprintf(line, sizeof line, "%s%6s  %s", head, address, text);
+  add_line(s, line, executions, "#000");
+}
+
+/* A picture's frame, when its size is known. */
+static void sheet_close(sheet *s, const char *name) {
+  if (!s->picture) return;
+  char *lines = tw_text_take(s->out);
+  const int width = (int)(LETTER * s->columns) + 2 * CDNA_SVG_LEFT;
+  cdna_svg_open(s->out, width > 480 ? width : 480, CDNA_SVG_TOP + s->lines * LINE, name,
+                s->counts ? "a bar: how often it was executed; turns/phases: of LDS; lines: of memory"
+                          : "instructions by address");
+  tw_text_add_string(s->out, "<g text-anchor=\"start\" font-family=\"monospace\">\n");
+  tw_text_add_string(s->out, lines ? lines : "");
+  tw_text_add_string(s->out, "</g>\n");
+  cdna_svg_close(s->out);
+  free(lines);
 }
 
 /* A kernel goes to the last s_endpgm that begins before the next kernel does. */
@@ -102,11 +160,14 @@ static uint64_t end_of(const listing *l) {
 }
 
 static void list(listing *l, tw_view_form form, tw_text *t) {
-  char previous[200] = "", place[200];
+  char previous[200] = "", place[200], address[24];
   bool first = true;
   const uint64_t end = end_of(l);
-  if (form == TW_VIEW_JSON) tw_text_add_string(t, "{\"instructions\": [");
-  if (form == TW_VIEW_TEXT && l->counts) print_heading(t);
+  sheet s = sheet_open(form, l->counts, t);
+  if (form == TW_VIEW_JSON)
+    tw_text_add_string(t, "{\"instructions\": [");
+  else
+    add_heading(&s);
   for (uint64_t at = l->kernel->entry; at + 4 <= end;) {
     cdna_code c;
     uint32_t word[4] = {0};
@@ -122,46 +183,47 @@ static void list(listing *l, tw_view_form form, tw_text *t) {
       tw_text_add(&line, ".long 0x%08" PRIx32, word[0]);
     char *text = tw_text_take(&line);
     if (form == TW_VIEW_JSON) {
-      tw_text_add(t, "%s{\"address\": \"0x%" PRIx64 "\", \"place\": \"%s\", \"text\": \"%s\"", first ? "" : ", ", at,
-                  place, text);
-      char *counts = one ? json_dumps(one, JSON_COMPACT) : NULL;
-      if (counts) tw_text_add(t, ", \"counts\": %s", counts);
-      tw_text_add_string(t, "}");
-      free(counts);
+      snprintf(address, sizeof address, "0x%" PRIx64, at);
+      json_t *object = json_pack("{ss ss ss}", "address", address, "place", place, "text", text ? text : "");
+      if (one) json_object_set(object, "counts", (json_t *)(uintptr_t)one);
+      char *data = json_dumps(object, 0);
+      tw_text_add(t, "%s%s", first ? "" : ", ", data ? data : "null");
+      free(data);
+      json_decref(object);
     } else {
-      if (strchr(place, ':') && strcmp(place, previous) != 0) tw_text_add(t, "%s\n", place);
-      snprintf(previous, sizeof previous, "%s", place);
-      if (l->counts) print_counts(t, one);
-      tw_text_add(t, "%6" PRIx64 "  %s\n", at, text);
+      snprintf(address, sizeof address, "%" PRIx64, at);
+      add_instruction(&s, place, previous, address, text ? text : "", one);
     }
     first = false;
     free(text);
     at += known ? 4u * c.dwords : 4;
   }
-  if (form == TW_VIEW_JSON) tw_text_add_string(t, "]}");
+  if (form == TW_VIEW_JSON)
+    tw_text_add_string(t, "]}");
+  else
+    sheet_close(&s, l->kernel->name);
 }
 
 /* Without a file: what the counts say. */
 static void list_counted(const json_t *counts, tw_view_form form, tw_text *t) {
-  const char *previous = "";
+  char previous[200] = "";
   if (form == TW_VIEW_JSON) {
     char *all = json_dumps(counts, JSON_COMPACT);
     tw_text_add(t, "{\"instructions\": %s}", all ? all : "[]");
     free(all);
     return;
   }
-  print_heading(t);
+  sheet s = sheet_open(form, counts, t);
+  add_heading(&s);
   for (size_t i = 0; i < json_array_size(counts); i++) {
     const json_t *one = json_array_get(counts, i);
     const char *place = json_string_value(json_object_get(one, "place")),
                *text = json_string_value(json_object_get(one, "text")),
                *address = json_string_value(json_object_get(one, "address"));
-    if (!place || !text || !address) continue;
-    if (strcmp(place, previous) != 0) tw_text_add(t, "%s\n", place);
-    previous = place;
-    print_counts(t, one);
-    tw_text_add(t, "%6s  %s\n", address + (strncmp(address, "0x", 2) ? 0 : 2), text);
+    if (place && text && address)
+      add_instruction(&s, place, previous, address + (strncmp(address, "0x", 2) ? 0 : 2), text, one);
   }
+  sheet_close(&s, "what was executed");
 }
 
 tw_status cdna_show_code(const tw_target *t, const char *const value[], tw_view_form form, char **out,
@@ -172,7 +234,6 @@ tw_status cdna_show_code(const tw_target *t, const char *const value[], tw_view_
   json_t *counts = NULL;
   tw_text text = {0};
   listing l = {.object = &object};
-  if (form == TW_VIEW_SVG) return tw_fail(error, TW_USAGE, "code is shown as text or with --json: leave --svg out");
   tw_status status = read_counts(value[COUNTS], &counts, error);
   if (status != TW_OK) return status;
   if (!*value[FILE_KEY]) {

@@ -109,7 +109,8 @@ static tw_status draw(const question *q, const cdna_machine *m, tw_text *out, tw
   const int rows = cdna_grid_rows(&q->grid), columns = cdna_grid_columns(&q->grid), xcds = m->caches.xcds;
   const int at_once = xcds * m->caches.cus, most = rows > columns ? rows : columns;
   const int cell = most > 200 ? 3 : most > 100 ? 5 : most > 50 ? 8 : 12;
-  char title[160], subtitle[200], order[48];
+  char title[160], order[48];
+  tw_text subtitle = {0};
   int *id_of = tw_new((size_t)(rows * columns), sizeof *id_of);
   if (!id_of) return tw_fail(error, TW_MISSING, "out of memory");
   for (int id = 0; id < rows * columns; id++) {
@@ -119,9 +120,13 @@ static tw_status draw(const question *q, const cdna_machine *m, tw_text *out, tw
   print_order(q->order, order, sizeof order);
   snprintf(title, sizeof title, "%d x %d tiles, %s: L2 %.0f%%, LLC %.0f%%", rows, columns, order, 100 * q->hits.l2,
            100 * q->hits.llc);
-  snprintf(subtitle, sizeof subtitle, "a colour for each XCD; full: the %d workgroups that run first", at_once);
-  const int width = columns * cell > 430 ? columns * cell : 430;
-  cdna_svg_open(out, 2 * CDNA_SVG_LEFT + width, CDNA_SVG_TOP + rows * cell + 12, title, subtitle);
+  tw_text_add(&subtitle, "rows and columns of C; full: the %d workgroups that run first; XCD", at_once);
+  for (int xcd = 0; xcd < xcds; xcd++)
+    tw_text_add(&subtitle, " <tspan font-weight=\"bold\" fill=\"%s\">%d</tspan>", cdna_colour[xcd % 8], xcd);
+  char *under = tw_text_take(&subtitle);
+  const int width = columns * cell > 450 ? columns * cell : 450;
+  cdna_svg_open(out, 2 * CDNA_SVG_LEFT + width, CDNA_SVG_TOP + rows * cell + 12, title, under ? under : "");
+  free(under);
   for (int kind = 0; kind < 2 * xcds; kind++) {
     cdna_svg_path(out, cdna_colour[kind / 2 % 8], kind % 2 ? ".3" : "1");
     for (int row = 0; row < rows; row++)
