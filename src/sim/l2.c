@@ -101,8 +101,9 @@ static bool touch_llc(l2_cache *c, uint64_t line) {
   uint32_t found = 0;
   for (int w = 0; w < LLC_WAYS; w++) found |= set[w] == tag;
   if (found) return true;
-  int victim = 0;
-  while (victim < LLC_WAYS && set[victim]) victim++;
+  int victim = LLC_WAYS;
+  if (!set[LLC_WAYS - 1]) /* lines come in order, and none goes */
+    for (victim = 0; set[victim];) victim++;
   if (victim == LLC_WAYS) {
     c->llc_random ^= c->llc_random << 13;
     c->llc_random ^= c->llc_random >> 7;
@@ -619,6 +620,7 @@ static void begin_answer(l2_cache *c, int i, uint64_t cycle) {
 
 /* The first cycle, from the next one on, in which something may be scheduled, or sooner. */
 static uint64_t next_schedule(const l2_cache *c, uint64_t soon) {
+  if (!c->want) return UINT64_MAX;
   uint64_t could = all_want(L2_WANT_END);
   could |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
   could |= c->answering ? 0 : all_want(L2_WANT_ANSWER);

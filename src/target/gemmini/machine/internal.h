@@ -366,6 +366,7 @@ struct gm_machine {
   uint64_t now;                          /* the cycle that the next step simulates */
   uint64_t wake[GM_UNITS];               /* the next cycle in which the unit does anything */
   int dim_shift, input_shift, acc_shift; /* log2 of elements in a row, bytes of a row */
+  int input_bytes, acc_bytes;            /* of an element */
   int spad_bank_shift, acc_bank_shift;
   /* shared wires of the current cycle */
   uint32_t spad_written, spad_read, acc_written, acc_accumulated; /* bit per bank */

@@ -240,9 +240,9 @@ static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer)
   /* Only a result of the array that goes to the scratchpad could take their bank; a later one is not there in time. */
   const int last = (beats - 1) * interval + BEAT_TO_WRITE;
   if (m->ex.results_to_spad || last > m->ex.latency || last >= GM_SETTLED) return false;
-  for (int i = 0; i < beats; i++) {
-    const uint64_t cycle = m->now + (unsigned)(i * interval + BEAT_TO_WRITE);
-    const uint32_t row = p->row + (uint32_t)i * p->r.block_stride;
+  uint32_t row = p->row;
+  for (uint64_t cycle = m->now + BEAT_TO_WRITE; cycle <= m->now + (unsigned)last;
+       cycle += (unsigned)interval, row += p->r.block_stride) {
     const uint32_t bank = row >> m->spad_bank_shift & (uint32_t)(m->config.spad_banks - 1);
     const uint64_t bit = UINT64_C(1) << cycle % GM_SETTLED;
     const uint32_t before = l->settled[cycle % GM_SETTLED].bank;
@@ -250,7 +250,7 @@ static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer)
     l->settled_to[bank] |= bit;
     l->settled[cycle % GM_SETTLED].cycle = cycle;
     l->settled[cycle % GM_SETTLED].bank = 1u << bank;
-    l->settled[cycle % GM_SETTLED].last = i == beats - 1;
+    l->settled[cycle % GM_SETTLED].last = cycle == m->now + (unsigned)last;
   }
   l->settled_end = m->now + (unsigned)last + 1;
   returned(m, p->r.tracker, p->useful, m->now + (unsigned)last);
@@ -424,7 +424,7 @@ static bool start(gm_machine *m) {
   if (!gm_arch_load(m->arch, c, m->why)) return false;
   uint32_t local = gm_local(c->rs2);
   bool acc = gm_is_acc(local), wide = acc && !r->shrink, zeros = c->rs1 == 0;
-  int element = wide ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config);
+  int element = wide ? m->acc_bytes : m->input_bytes;
   int rows = gm_rows(c->rs2);
   bool repeat = r->stride == 0 && !zeros;
   l->rows = repeat ? 1 : rows;
@@ -445,8 +445,7 @@ static bool start(gm_machine *m) {
                                 .accumulate = gm_accumulates(local),
                                 .unit_scale = r->scale == 1.0f};
   /* The zero writer reports a row by the width of its destination (Scratchpad.scala: zero_writer_bytes_read). */
-  if (zeros)
-    l->current.bytes = (uint16_t)(gm_cols(c->rs2) * (acc ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config)));
+  if (zeros) l->current.bytes = (uint16_t)(gm_cols(c->rs2) * (acc ? m->acc_bytes : m->input_bytes));
   l->tracker[slot].valid = true;
   l->tracker[slot].entry = l->queue[l->head].entry;
   l->tracker[slot].bytes_left = l->current.bytes * l->rows;

@@ -41,6 +41,8 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   m->dim_shift = log2_of((unsigned)c->dim);
   m->input_shift = m->dim_shift + log2_of((unsigned)gm_input_bytes(c));
   m->acc_shift = m->dim_shift + log2_of((unsigned)gm_acc_bytes(c));
+  m->input_bytes = gm_input_bytes(c);
+  m->acc_bytes = gm_acc_bytes(c);
   m->spad_bank_shift = log2_of((unsigned)gm_spad_bank_rows(c));
   m->acc_bank_shift = log2_of((unsigned)gm_acc_bank_rows(c));
   const l2_parameters p = {

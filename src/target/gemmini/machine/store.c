@@ -213,8 +213,9 @@ static void into_norm(gm_machine *m, int norm_before) {
   gm_store_row *r = head(s, GM_STORE_DISPATCH);
   if (!r->garbage && r->acc) {
     uint32_t bank = 1u << (r->row >> m->acc_bank_shift);
+    if (s->bank_output_busy & bank) return;
     gm_mesh_look(m);
-    if ((s->bank_output_busy | m->acc_accumulated) & bank) return;
+    if (m->acc_accumulated & bank) return;
     s->bank_output_busy |= bank;
   } else if (!r->garbage) {
     uint32_t bank = 1u << (r->row >> m->spad_bank_shift);
@@ -260,7 +261,7 @@ static bool start(gm_machine *m) {
 /* The next row block; true if it was the last. */
 static bool send_block(gm_machine *m) {
   gm_storer *s = &m->st;
-  int element = s->wide ? gm_acc_bytes(&m->config) : gm_input_bytes(&m->config), dim = m->config.dim;
+  int element = s->wide ? m->acc_bytes : m->input_bytes, dim = m->config.dim;
   bool last_block = s->block == s->blocks - 1;
   gm_store_row r = {.ready = m->now + 1, .tracker = s->tracker_now, .acc = s->acc};
   r.block = (uint8_t)s->block;
