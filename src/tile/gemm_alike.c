@@ -349,6 +349,7 @@ static void write_pinned(writer *w) {
   const tw_tile_loop loop = tw_tile_alike_loop(&w->g, &w->p);
   tw_text *t = &w->text;
   tw_text_add(t, "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n");
+  if (loop.laid) tw_text_add(t, "  const u32 laid = copied + (u32)thread_of_group() * 16u;\n");
   tw_tile_loop_operand_write(w->machine, &loop, 'a', w->p.split > 1, t);
   tw_tile_loop_operand_write(w->machine, &loop, 'b', w->p.split > 1, t);
   w->machine->loop(w->machine, &loop, t, NULL); /* the plan has asked whether it can */

@@ -55,16 +55,17 @@ tw_tile_loop tw_tile_alike_loop(const tw_gemm *g, const PLAN *p) {
                         .depth = p->k / p->deep,
                         .groups = p->groups_m * p->groups_n,
                         .stages = p->stages,
-                        .tail = p->tail};
+                        .tail = p->tail,
+                        .laid = p->way_a == TW_TILE_REGISTERS};
 }
 
 static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p, tw_error *error) {
   const int groups = p->groups_m * p->groups_n, row = p->k * element_bytes(g->a);
-  if (!machine->loop || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT)
+  if (!machine->loop || p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS)
     return tw_fail(
         error, TW_USAGE,
-        "a pinned loop is for gfx950 and operands whose rows begin and end at multiples of 16 bytes; those of "
-        "8 bits have k along their rows: b_transposed=1, no a_transposed");
+        "a pinned loop is for operands whose rows begin and end at multiples of 16 bytes; those of 8 bits, and all of "
+        "gfx942, have k along their rows: b_transposed=1, no a_transposed");
   if (p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
     return tw_fail(error, TW_USAGE,
                    "a pinned loop has an order of its own: no steps interleave and ahead behind it, no scales=block");

@@ -17,6 +17,10 @@
  *   copied                   u32: LDS address of the group's part of A's first copy; B's tiles lie behind all of A's
  *   a_read[i] b_read[i]      u32: LDS addresses that the lane reads from, of the first stage: `pieces` of them
  *
+ * and, where copies go through registers,
+ *
+ *   laid                     u32: LDS address where the lane's part of A's first copy is laid down
+ *
  * and of block-scaled types, whose scales are copied with the tiles, 16 bytes of a lane, to stages behind all of B's:
  *
  *   scale_matrix scale_lane  u32x4, u32: the resource of the group's part of the first tile's scales, the lane's place in it
@@ -44,6 +48,7 @@ typedef struct tw_tile_loop {
   int groups, stages;
   bool tail;   /* k ends within a tile */
   bool scaled; /* the types are of blocks with scales */
+  bool laid;   /* copies go through registers */
 } tw_tile_loop;
 
 /* Reads of a fragment. */

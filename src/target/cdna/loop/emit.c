@@ -35,7 +35,8 @@ enum {
   OLD_M0 = 59,
   LAST,
   OFFSETS,
-  SCALARS = 100
+  SCALARS = 100,
+  LDS_OPS = 8192
 };
 
 typedef struct writer {
@@ -47,11 +48,18 @@ typedef struct writer {
   int lane[3], past[2], now[3], address[2]; /* first vector registers; the third is of scales */
   int scales[2];                            /* addresses of scales */
   int offset[2];                            /* first scalar one, of the second copy */
+  int laid, data;                           /* where copies through registers go, and what they hold */
   int operands, end;                        /* vector registers */
   int scalars;                              /* the first that it does not use */
   int reads, read;                          /* issued, known to be there */
   int copies;                               /* of this lane, counted from those of tile `stages` */
   bool placed;                              /* m0 was written by the instruction before */
+  /* Of copies through registers: reads and lays, in the order in which they were issued. */
+  struct {
+    bool is_lay;
+    int number;
+  } lds[LDS_OPS];
+  int n_lds;
 } writer;
 
 static int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -103,6 +111,7 @@ static tw_status place_registers(writer *w, tw_error *error) {
     if (has_tail(w, i)) w->past[i] = next, w->now[i] = next + 1, next += 2;
   for (int i = 0; i < 2; i++) w->address[i] = next, next += w->windows[i] * w->pieces[i];
   if (of->scaled) w->lane[2] = w->now[2] = next, w->scales[0] = next + 1, w->scales[1] = next + 2, next += 3;
+  if (of->laid) w->laid = next, w->data = (next + 4) & ~3, next = w->data + 4 * l->n_copies;
   w->operands = (next + 3) & ~3;
   w->scalars = offset;
   w->end = w->operands + l->places * l->product.words;
@@ -117,12 +126,29 @@ static tw_status place_registers(writer *w, tw_error *error) {
 
 /* ---- instructions ---- */
 
+static void note(writer *w, bool is_lay, int number) {
+  if (w->n_lds < LDS_OPS) w->lds[w->n_lds].is_lay = is_lay, w->lds[w->n_lds++].number = number;
+}
+
+/* Accesses of LDS that were issued behind a read, or a lay. */
+static int behind(const writer *w, bool is_lay, int number) {
+  if (!w->l.of->laid) return w->reads - 1 - number;
+  int n = 0;
+  while (n < w->n_lds && (w->lds[w->n_lds - 1 - n].is_lay != is_lay || w->lds[w->n_lds - 1 - n].number > number)) n++;
+  return n;
+}
+
+static void write_lds_wait(writer *w, bool is_lay, int number) {
+  const int later = behind(w, is_lay, number);
+  line(w, "s_waitcnt lgkmcnt(%d)", later < LGKM_MOST ? later : LGKM_MOST);
+}
+
 static void write_read(writer *w, const cdna_loop_op *op, int x) {
   const tw_tile_loop *of = w->l.of;
   const tw_tile_loop_operand *o = &of->operand[op->operand];
   const cdna_loop_fragment *f = &w->l.fragment[op->fragment];
   const int stage = (x + of->stages) % of->stages, reach = w->reach[op->operand], parts = w->l.parts[op->operand];
-  w->reads++;
+  note(w, false, w->reads++);
   if (f->scales) {
     const int bytes = tw_tile_loop_scales(of, op->operand), first = register_of(w, op->fragment, x);
     line(w, "ds_read_b%d v[%d:%d], v%d offset:%d", 8 * bytes, first, first + bytes / 4 - 1, w->scales[op->operand],
@@ -160,6 +186,25 @@ static void write_copy(writer *w, const cdna_loop_op *op) {
   w->copies++;
 }
 
+/* The same through a register: of what was loaded, to tile y, and of the tile behind it. */
+static void write_load(writer *w, const cdna_loop_op *op) {
+  const int matrix = matrix_of(op->operand), data = w->data + 4 * ((op->operand ? w->l.copies[0] : 0) + op->part);
+  char at[16] = "0";
+  if (op->part) snprintf(at, sizeof at, "s%d", w->offset[op->operand] + op->part - 1);
+  line(w, "buffer_load_dwordx4 v[%d:%d], v%d, s[%d:%d], %s offen", data, data + 3, w->now[op->operand], matrix,
+       matrix + 3, at);
+}
+static void write_lay(writer *w, const cdna_loop_op *op, int y) {
+  const tw_tile_loop *of = w->l.of;
+  const int number = (op->operand ? w->l.copies[0] : 0) + op->part, data = w->data + 4 * number;
+  const int first =
+      (op->operand ? of->stages * of->operand[0].bytes : 0) + y % of->stages * of->operand[op->operand].bytes;
+  line(w, "s_waitcnt vmcnt(%d)", w->l.n_copies - 1);
+  line(w, "ds_write_b128 v%d, v[%d:%d] offset:%d", w->laid, data, data + 3, first + op->part * of->groups * 1024);
+  note(w, true, y * w->l.n_copies + number);
+  write_load(w, op);
+}
+
 /* The part of the lanes' offsets that the last tile does not have. */
 static void write_past(writer *w, int operand) {
   if (!has_tail(w, operand)) return;
@@ -195,6 +240,11 @@ static void write_op(writer *w, const cdna_loop_op *op, int x) {
   const int stages = l->of->stages;
   switch (op->kind) {
   case CDNA_LOOP_READY: {
+    if (l->of->laid) {
+      write_lds_wait(w, true, (x + 1) * l->n_copies - 1);
+      line(w, "s_barrier");
+      break;
+    }
     const int later = w->copies - (x + 1 - stages) * l->n_copies;
     line(w, "s_waitcnt vmcnt(%d)", later < VM_MOST ? later : VM_MOST);
     line(w, "s_barrier");
@@ -202,14 +252,18 @@ static void write_op(writer *w, const cdna_loop_op *op, int x) {
   }
   case CDNA_LOOP_READ: write_read(w, op, x); break;
   case CDNA_LOOP_FREED: {
-    const int later = w->reads - (x + 1) * l->n_reads;
-    line(w, "s_waitcnt lgkmcnt(%d)", later < LGKM_MOST ? later : LGKM_MOST);
+    write_lds_wait(w, false, (x + 1) * l->n_reads - 1);
     line(w, "s_barrier");
     if ((x + 1) * l->n_reads > w->read) w->read = (x + 1) * l->n_reads;
     break;
   }
   case CDNA_LOOP_PLACE: write_place(w, op, (x + 2 * stages) % stages); break;
-  case CDNA_LOOP_COPY: write_copy(w, op); break;
+  case CDNA_LOOP_COPY:
+    if (l->of->laid)
+      write_lay(w, op, x + stages);
+    else
+      write_copy(w, op);
+    break;
   case CDNA_LOOP_ADVANCE: write_advance(w, op->operand); break;
   }
 }
@@ -235,13 +289,15 @@ static void write_product(writer *w, int product, int x) {
   }
   const int needed = x * l->n_reads + last + 1;
   if (needed > w->read) {
-    line(w, "s_waitcnt lgkmcnt(%d)", w->reads - needed < LGKM_MOST ? w->reads - needed : LGKM_MOST);
+    write_lds_wait(w, false, needed - 1);
     w->read = needed;
   }
   const int words = l->product.words, sums = l->product.sums, a = register_of(w, u.a, x), b = register_of(w, u.b, x);
   const int c = (u.row * l->of->operand[1].fragments + u.col) * sums;
-  line(w, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s%s", l->product.name, c, c + sums - 1, b, b + words - 1, a,
-       a + words - 1, c, c + sums - 1, scales, l->product.formats);
+  const int halves = l->product.halves, each = words / halves;
+  for (int i = 0; i < halves; i++)
+    line(w, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s%s", l->product.name, c, c + sums - 1, b + i * each,
+         b + (i + 1) * each - 1, a + i * each, a + (i + 1) * each - 1, c, c + sums - 1, scales, l->product.formats);
 }
 
 /* ---- parts ---- */
@@ -258,6 +314,38 @@ static void count(writer *w, bool of_first) {
       if (l->op[i].kind == CDNA_LOOP_READ) w->reads += is_before - (back > 0);
     }
   w->read = 0;
+}
+
+/* Of tiles before the first there are neither reads nor barriers. */
+static bool is_there(const cdna_loop *l, const cdna_loop_op *op, int x) {
+  return op->kind == CDNA_LOOP_COPY || op->kind == CDNA_LOOP_ADVANCE ? x + l->of->stages >= 0 : x >= 0;
+}
+
+/* One period: products of tile s of the body, and whatever else is due among them, of this tile, those before and the next.
+ * Ahead of the loop: without products, of the tiles that there are. */
+static void write_period(writer *w, int s, bool ahead) {
+  const cdna_loop *l = &w->l;
+  struct {
+    int op, x, at;
+  } due[CDNA_LOOP_OPS];
+  int n = 0, next = 0;
+  for (int i = 0; i < l->n_ops; i++) {
+    const int time = l->op[i].time - l->begin, back = time < 0 ? -1 : time / l->period, at = time - back * l->period;
+    int k = n++;
+    for (; k > 0 && due[k - 1].at > at; k--) due[k] = due[k - 1];
+    due[k].op = i, due[k].x = s - back, due[k].at = at;
+  }
+  for (; ahead && next < n; next++)
+    if (is_there(l, &l->op[due[next].op], due[next].x)) write_op(w, &l->op[due[next].op], due[next].x);
+  if (ahead) return;
+  for (int product = 0; product < l->products; product++) {
+    while (next < n && due[next].at <= product * TICKS) {
+      write_op(w, &l->op[due[next].op], due[next].x);
+      next++;
+    }
+    write_product(w, product, s);
+  }
+  for (; next < n; next++) write_op(w, &l->op[due[next].op], due[next].x);
 }
 
 /* Copies of the first tiles, zeros as sums, and what tiles do before the first product. */
@@ -278,7 +366,11 @@ static void write_before(writer *w) {
     write_past(w, operand);
   }
   if (of->scaled) line(w, "s_mov_b32 s%d, s%d", HAVE + 2, SCALE_MATRIX + 2);
-  for (int stage = 0; stage < of->stages; stage++) /* what is due later is in the body, as of every tile */
+  for (int i = 0; i < l->n_ops && of->laid; i++) { /* those of the first tile */
+    if (l->op[i].kind == CDNA_LOOP_COPY) write_load(w, &l->op[i]);
+    if (l->op[i].kind == CDNA_LOOP_ADVANCE) write_advance(w, l->op[i].operand);
+  }
+  for (int stage = 0; stage < of->stages && !of->laid; stage++) /* what is due later is in the body, as of every tile */
     for (int i = 0; i < l->n_ops && l->op[i].time - (of->stages - stage) * l->period < l->begin; i++) {
       if (l->op[i].kind == CDNA_LOOP_PLACE) write_place(w, &l->op[i], stage);
       if (l->op[i].kind == CDNA_LOOP_COPY) write_copy(w, &l->op[i]);
@@ -295,36 +387,14 @@ static void write_before(writer *w) {
       for (int k = 0; k < w->pieces[operand]; k++)
         line(w, "v_add_u32 v%d, 0x%x, v%d", w->address[operand] + i * w->pieces[operand] + k,
              i * w->reach[operand] * of->operand[operand].bytes, w->address[operand] + k);
-  for (int i = 0; i < l->n_ops && l->op[i].time < l->begin; i++) write_op(w, &l->op[i], 0);
-}
-
-/* One period: products of tile s of the body, and whatever else is due among them, of this tile, those before and the next. */
-static void write_period(writer *w, int s) {
-  const cdna_loop *l = &w->l;
-  struct {
-    int op, x, at;
-  } due[CDNA_LOOP_OPS];
-  int n = 0, next = 0;
-  for (int i = 0; i < l->n_ops; i++) {
-    const int time = l->op[i].time - l->begin, back = time < 0 ? -1 : time / l->period, at = time - back * l->period;
-    int k = n++;
-    for (; k > 0 && due[k - 1].at > at; k--) due[k] = due[k - 1];
-    due[k].op = i, due[k].x = s - back, due[k].at = at;
-  }
-  for (int product = 0; product < l->products; product++) {
-    while (next < n && due[next].at <= product * TICKS) {
-      write_op(w, &l->op[due[next].op], due[next].x);
-      next++;
-    }
-    write_product(w, product, s);
-  }
-  for (; next < n; next++) write_op(w, &l->op[due[next].op], due[next].x);
+  for (int i = 0; i < l->n_ops && l->op[i].time < l->begin && !of->laid; i++) write_op(w, &l->op[i], 0);
+  for (int s = -1 - of->stages; s < 0 && of->laid; s++) write_period(w, s, true);
 }
 
 static void write_body(writer *w) {
   line(w, "tw_loop%%=:");
   for (int s = 0; s < w->l.turns; s++) {
-    write_period(w, s);
+    write_period(w, s, false);
     line(w, "s_sub_u32 s%d, s%d, 1", COUNT, COUNT);
     line(w, "s_cmp_eq_u32 s%d, 0", COUNT);
     line(w, s + 1 < w->l.turns ? "s_cbranch_scc1 tw_done%%=" : "s_cbranch_scc0 tw_loop%%=");
@@ -362,6 +432,7 @@ static void write_operands(writer *w) {
     for (int k = 0; k < w->pieces[i]; k++)
       tw_text_add(t, ", \"{v%d}\"(%c_read[%d])", w->address[i] + k, name, k), input[w->address[i] + k] = true;
   }
+  if (l->of->laid) tw_text_add(t, ",\n        \"{v%d}\"(laid)", w->laid), input[w->laid] = true;
   if (l->of->scaled) {
     tw_text_add(t, ",\n        \"{s%d}\"(scale_step), \"{v%d}\"(scale_lane), \"{v%d}\"(a_scale), \"{v%d}\"(b_scale)",
                 SCALE_STEP, w->lane[2], w->scales[0], w->scales[1]);

@@ -9,6 +9,9 @@
  *   freed             a barrier: all waves have all they read of it; copies of the tile `stages` later begin, evenly
  *   begin ...         its products, one after the other, for a period
  *
+ * Where copies go through registers, each waits for what it has loaded a period before, lays it down, and loads the same of the
+ * next tile into the register that is free now.
+ *
  * So the loop's body is the order of all that in one period. It is repeated, as stages and registers take turns.
  *
  * Invariants, by construction: a product waits until its operands are read (the counter falls in order, so the number of
@@ -35,6 +38,7 @@ enum {
 typedef struct cdna_loop_product {
   const char *name, *formats; /* what follows its operands */
   int words, sums, cycles;    /* registers of an operand, of sums */
+  int halves;                 /* instructions that it takes, with so much of the words each */
 } cdna_loop_product;
 
 typedef enum cdna_loop_kind {
