@@ -43,7 +43,6 @@ TW_BOTH __hip_bfloat16 __double2bfloat16(double x) { return x; }
 TW_BOTH float __bfloat162float(__hip_bfloat16 x) { return x; }
 TW_BOTH __hip_bfloat162 __floats2bfloat162_rn(float a, float b) { return {a, b}; }
 TW_BOTH __hip_bfloat162 __float22bfloat162_rn(float2 a) { return {a.x, a.y}; }
-TW_BOTH __hip_bfloat162 __float2bfloat162_rn(float a) { return {a, a}; }
 TW_BOTH float2 __bfloat1622float2(__hip_bfloat162 a) { return make_float2(a.x, a.y); }
 TW_BOTH __hip_bfloat162 __halves2bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) { return {a, b}; }
 TW_BOTH __hip_bfloat162 make_bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) { return {a, b}; }

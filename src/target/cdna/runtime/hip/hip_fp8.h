@@ -1,5 +1,5 @@
 /* hip_fp8.h - 8-bit floats with HIP's classes and conversions: e4m3 and e5m2 of OCP and of FNUZ, whatever the machine's
- * instructions take; rounded to nearest even, saturating by default. */
+ * instructions take; rounded to nearest even, saturating (but for infinities) by default. */
 #pragma once
 #include "hip_bf16.h"
 #include "hip_fp16.h"
@@ -22,8 +22,8 @@ TW_BOTH __hip_fp8_storage_t __hip_cvt_float_to_fp8(float x, __hip_saturation_t h
   const unsigned nan = k & 2 ? 0x80 : sign | 0x7F, infinity = k & 2 ? 0x80 : k & 1 ? sign | 0x7C : sign | 0x7F;
   const int fraction = tw_fp8_bits(k), bias = tw_fp8_bias(k);
   if (a > 0x7F800000) return (__hip_fp8_storage_t)nan;
-  if (a == 0x7F800000) return (__hip_fp8_storage_t)(how == __HIP_NOSAT ? infinity : sign | tw_fp8_most(k));
-  const int exponent = (int)(a >> 23) - 127 + bias; /* of the result, below 1: denormal */
+  if (a == 0x7F800000) return (__hip_fp8_storage_t)infinity; /* saturated or not */
+  const int exponent = (int)(a >> 23) - 127 + bias;          /* of the result, below 1: denormal */
   const int drop = 23 - fraction + (exponent < 1 ? 1 - exponent : 0);
   unsigned r = 0;
   if (a >> 23 && drop < 26) {
@@ -87,6 +87,8 @@ template <__hip_fp8_interpretation_t K> struct tw_fp8x2 {
   __hip_fp8x2_storage_t __x;
   tw_fp8x2() = default;
   explicit TW_MEMBER tw_fp8x2(float2 v) : __x(__hip_cvt_float2_to_fp8x2(v, __HIP_SATFINITE, K)) {}
+  explicit TW_MEMBER tw_fp8x2(__half2 v) : tw_fp8x2(make_float2(v.x, v.y)) {}
+  explicit TW_MEMBER tw_fp8x2(__hip_bfloat162 v) : tw_fp8x2(make_float2(v.x, v.y)) {}
   TW_MEMBER operator float2() const {
     return make_float2(tw_float_of_fp8((unsigned char)__x, K), tw_float_of_fp8((unsigned char)(__x >> 8), K));
   }
@@ -97,6 +99,8 @@ template <__hip_fp8_interpretation_t K> struct tw_fp8x4 {
   explicit TW_MEMBER tw_fp8x4(float4 v)
       : __x(__hip_cvt_float2_to_fp8x2(make_float2(v.x, v.y), __HIP_SATFINITE, K) |
             (unsigned)__hip_cvt_float2_to_fp8x2(make_float2(v.z, v.w), __HIP_SATFINITE, K) << 16) {}
+  explicit TW_MEMBER tw_fp8x4(__half2 a, __half2 b) : tw_fp8x4(make_float4(a.x, a.y, b.x, b.y)) {}
+  explicit TW_MEMBER tw_fp8x4(__hip_bfloat162 a, __hip_bfloat162 b) : tw_fp8x4(make_float4(a.x, a.y, b.x, b.y)) {}
   TW_MEMBER operator float4() const {
     float4 r;
     for (int i = 0; i < 4; i++) r[(unsigned)i] = tw_float_of_fp8((unsigned char)(__x >> 8 * i), K);

@@ -267,7 +267,7 @@ hipError_t __hipPopCallConfiguration(dim3 *, dim3 *, size_t *, hipStream_t *);
 }
 const char *hipGetErrorString(hipError_t);
 const char *hipGetErrorName(hipError_t);
-#define TW_HOST(NAME) template <class... A> inline hipError_t NAME(A &&...) { return hipSuccess; }
+#define TW_HOST(NAME) template <class... A> inline hipError_t NAME(A...) { return hipSuccess; }
 TW_HOST(hipArray3DCreate) TW_HOST(hipArray3DGetDescriptor) TW_HOST(hipArrayCreate) TW_HOST(hipArrayDestroy)
 TW_HOST(hipArrayGetDescriptor) TW_HOST(hipArrayGetInfo) TW_HOST(hipBindTexture) TW_HOST(hipBindTexture2D)
 TW_HOST(hipBindTextureToArray) TW_HOST(hipBindTextureToMipmappedArray) TW_HOST(hipChooseDevice)

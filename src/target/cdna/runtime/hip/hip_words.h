@@ -15,6 +15,9 @@ typedef __SIZE_TYPE__ size_t;
 #ifndef __noinline__
 #define __noinline__ __attribute__((noinline))
 #endif
+#ifndef __align__
+#define __align__(n) __attribute__((aligned(n)))
+#endif
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__ 1
 #endif
