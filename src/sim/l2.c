@@ -1,7 +1,8 @@
-/* l2.c - see l2.h. Each part knows the next cycle in which it may do anything. In a cycle they take their turns in the order in
- * which the RTL's wires run: what is accepted, what is scheduled, what goes to the memory, what comes from there, and what of
- * the response channel can move. What a part leaves for another one in a register is seen from the next cycle on. The channel
- * goes last and nobody but the scheduler looks at it, so it lags behind, and then goes through several cycles at once. */
+/* l2.c - see l2.h. Each part knows the next cycle in which it may do anything. In a cycle they take their turns in the
+ * order in which the RTL's wires run: what is accepted, what is scheduled, what goes to the memory, what comes from
+ * there, and what of the response channel can move. What a part leaves for another one in a register is seen from the
+ * next cycle on. The channel goes last, and is seldom looked at: by the scheduler before an answer, by a put when the put
+ * buffer may be full, by the client. So it lags behind, and then goes through several cycles at once. */
 #include "sim/l2.h"
 
 #include <stdlib.h>
@@ -220,8 +221,8 @@ static const l2_message *message(const l2_messages *q, uint64_t cycle) {
 
 enum { BANKS_AHEAD = 16, BANKS_BACK = 32 };
 
-/* Banks that are taken from that cycle on, one in each, the first one first: by an eviction, a line that comes in. Bit i of
- * `outer` stands for one that begins i cycles before outer_from; so successive bits of it are the banks of a cycle. */
+/* Banks that are taken from that cycle on, one in each, the first one first: by an eviction, a line that comes in. Bit i
+ * of `outer` stands for one that begins i cycles before outer_from; so successive bits of it are the banks of a cycle. */
 static void move_banks(l2_cache *c, uint64_t cycle) {
   const uint64_t past = cycle + BANKS_AHEAD - c->outer_from;
   if (cycle > c->responded + BANKS_BACK) respond(c, cycle - 1);
@@ -252,10 +253,10 @@ static void announce(l2_cache *c, l2_beat beat, uint64_t cycle) {
   c->pending_end++;
 }
 
-/* The channel goes on to that cycle's end. In each cycle, from the way out: the last stage writes what a put brought, if nobody else
- * has its banks; a beat leaves the third one towards the client if there is room, its answer's first one announces that, and of
- * a put only that leaves; beats move up; the newest answer's next one comes when its banks can be read, if it needs them, and
- * there is room. Without branches where nobody could predict them. */
+/* The channel goes on to that cycle's end. In each cycle, from the way out: the last stage writes what a put brought, if
+ * nobody else has its banks; a beat leaves the third one towards the client if there is room, its answer's first one
+ * announces that, and of a put only that leaves; beats move up; the newest answer's next one comes when its banks can be
+ * read, if it needs them, and there is room. Without branches where nobody could predict them. */
 static void advance_all(l2_cache *c, uint64_t last) {
   l2_beat s2 = c->stage[0], s3 = c->stage[1], s4 = c->stage[2];
   bool answering = c->answering, answer_read = c->answer_read;
@@ -267,9 +268,7 @@ static void advance_all(l2_cache *c, uint64_t last) {
     s4 = written & outer ? s4 : 0;
 
     const bool leaves = ((s3 & L2_BEAT_LEAVES) != 0) & (undelivered < c->p.answer_buffer);
-    if (leaves & ((s3 & L2_BEAT_FIRST) != 0)) {
-      announce(c, s3, cycle);
-    }
+    if (leaves & ((s3 & L2_BEAT_FIRST) != 0)) announce(c, s3, cycle);
     undelivered += leaves;
     s3 &= ~(leaves ? (l2_beat)L2_BEAT_LEAVES : 0);
 
@@ -311,7 +310,7 @@ static uint64_t next_announcement(const l2_cache *c) {
 /* The same where no beat writes and there is room for all of them: each leaves two cycles after its banks were read. */
 static void advance_reads(l2_cache *c, uint64_t last) {
   const uint64_t now = c->responded;
-  l2_beat moved[3] = {c->stage[1] & L2_BEAT_LEAVES ? c->stage[1] : 0, c->stage[0], 0}; /* begun at now - 1, now; */
+  const l2_beat moved[2] = {c->stage[1] & L2_BEAT_LEAVES ? c->stage[1] : 0, c->stage[0]}; /* begun at now - 1, now */
   for (int i = 0; i < 2; i++) {
     if (!moved[i] || now + 1 + (unsigned)i > last) continue;
     if (moved[i] & L2_BEAT_FIRST) announce(c, moved[i], now + 1 + (unsigned)i);
@@ -374,8 +373,8 @@ static void ask(l2_cache *c, int i, uint64_t from) {
   c->schedule_next = wants ? earlier(c->schedule_next, from) : c->schedule_next;
 }
 
-/* The directory is read for the register's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12, 10, a step a read; the victim is the way
- * of its bits 9 to 7. */
+/* The directory is read for the register's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12,
+ * 10, a step a read; the victim is the way of its bits 9 to 7. */
 static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
   if (c->directory_written == cycle) c->directory_written++;
   uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
@@ -399,7 +398,8 @@ static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
 
 /* Registers that may not be scheduled in that cycle, as the directory was read for them in it or in the one before. */
 static uint32_t fresh(const l2_cache *c, uint64_t cycle) {
-  return (c->fresh_at[0] + 1 >= cycle ? c->fresh[0] : 0) | (c->fresh_at[1] + 1 >= cycle ? c->fresh[1] : 0);
+  const uint32_t young[2] = {c->fresh_at[0] + 1 >= cycle, c->fresh_at[1] + 1 >= cycle}; /* no branches */
+  return (c->fresh[0] & (0 - young[0])) | (c->fresh[1] & (0 - young[1]));
 }
 
 /* A request enters register i in `cycle`; `repeats`: behind one to the same line. */
@@ -750,8 +750,8 @@ static l2_messages *incoming(l2_cache *c, uint64_t cycle) {
   return from;
 }
 
-/* SinkD in this cycle: the last beat of a line that comes in, which meets no eviction as that began in another cycle, or what
- * waits. */
+/* SinkD in this cycle: the last beat of a line that comes in, which meets no eviction as that began in another cycle, or
+ * what waits. */
 static void sink(l2_cache *c, uint64_t cycle) {
   if (c->filling) {
     c->filling = false;
@@ -796,8 +796,8 @@ void l2_make_edges(l2_cache *c, uint64_t last) {
   if (c->announce_next <= last) respond(c, last);
 }
 
-/* The cycles that it takes at least from what may come next: a beat needs two from the cycle in which it is scheduled, a request
- * two to be scheduled, and what comes from the memory is seen by the scheduler in the cycle after. */
+/* The cycles that it takes at least from what may come next: a beat needs two from the cycle in which it is scheduled, a
+ * request two to be scheduled, and what comes from the memory is seen by the scheduler in the cycle after. */
 uint64_t l2_next_answer(const l2_cache *c) {
   uint64_t next = later(c->schedule_next, c->schedule_next + 2);
   next = earlier(next, later(c->in_next, c->in_next + L2_REQUEST_TO_ANSWER));

@@ -77,8 +77,8 @@ void gm_arch_free(gm_arch *);
 
 bool gm_arch_config(gm_arch *, const gm_command *, char why[256]); /* config_ex, _ld, _st; norm is refused */
 bool gm_arch_load(gm_arch *, const gm_command *, char why[256]);   /* mvin, mvin2, mvin3 */
-/* A mvin will come: its rows of the host's memory are fetched meanwhile. */
-void gm_arch_expect_load(const gm_arch *, const gm_command *);
+/* A mvin or mvout will come: the host fetches its rows meanwhile. */
+void gm_arch_expect(const gm_arch *, const gm_command *);
 bool gm_arch_store(gm_arch *, const gm_command *, char why[256]); /* mvout, pooling included */
 bool gm_arch_preload(gm_arch *, const gm_command *, char why[256]);
 bool gm_arch_compute(gm_arch *, const gm_command *, char why[256]); /* compute_preloaded or _accumulated, by funct */

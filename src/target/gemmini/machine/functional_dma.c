@@ -238,13 +238,13 @@ static const gm_load_registers *load_registers(const gm_arch *g, const gm_comman
   return &g->registers.load[command->funct == GM_MVIN2 ? 1 : command->funct == GM_MVIN3 ? 2 : 0];
 }
 
-void gm_arch_expect_load(const gm_arch *g, const gm_command *command) {
-  const rv64_region *r = g->last_region[false];
+void gm_arch_expect(const gm_arch *g, const gm_command *command) {
+  const bool stores = command->funct == GM_MVOUT;
+  const rv64_region *r = g->last_region[stores];
+  const uint64_t stride = stores ? g->registers.store.stride : load_registers(g, command)->stride;
   uint64_t offset = r ? command->rs1 - r->base : 0;
-  for (int rows = gm_rows(command->rs2); r && rows > 0 && offset < r->size; rows--) {
-    __builtin_prefetch(r->host + offset);
-    offset += load_registers(g, command)->stride;
-  }
+  for (int rows = gm_rows(command->rs2); r && rows > 0 && offset < r->size; rows--, offset += stride)
+    __builtin_prefetch(r->host + offset, 1);
 }
 
 bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {

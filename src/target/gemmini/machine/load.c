@@ -34,7 +34,7 @@ void gm_loader_push(gm_machine *m, const gm_command *c, int entry) {
   l->queue[i].command = *c;
   l->queue[i].entry = (uint8_t)entry;
   l->queue[i].ready = m->now + 1;
-  if (c->funct != GM_CONFIG) gm_arch_expect_load(m->arch, c);
+  if (c->funct != GM_CONFIG) gm_arch_expect(m->arch, c);
   gm_wake(m, GM_UNIT_READ, m->now + 1);
 }
 

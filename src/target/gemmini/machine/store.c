@@ -27,6 +27,7 @@ void gm_storer_push(gm_machine *m, const gm_command *c, int entry) {
   s->queue[i].command = *c;
   s->queue[i].entry = (uint8_t)entry;
   s->queue[i].ready = m->now + 1;
+  if (c->funct != GM_CONFIG) gm_arch_expect(m->arch, c);
   gm_wake(m, GM_UNIT_STORE, m->now + 1);
 }
 
