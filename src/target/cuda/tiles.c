@@ -67,31 +67,46 @@ static const double MADE = 0.55; /* FIT: of four instructions a cycle at the hig
 static const double BEGIN = 2.0e-6,
                     TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a team */
 
+/* Blocks of n rows of weights, `split` of which share theirs: how many a processor has at once, of as many as fit, what part of all
+ * processors is busy, and what waves that are not full cost. */
+typedef struct spread {
+  double resident, busy, uneven;
+} spread;
+
+static spread spread_of(const model *m, int n, int split, int fit) {
+  const double processors = (double)m->config->multiprocessors;
+  const double blocks = ceil_div((double)tw_gemm_of(m->problem).n, n) * split, waves = blocks / (processors * fit);
+  return (spread){.resident = fmin(fit, ceil_div(blocks, processors)),
+                  .busy = fmin(1, blocks / processors),
+                  .uneven = waves > 1 ? sqrt(ceil(waves) / waves) : 1};
+}
+
+/* Weights are moved, `under_way` bytes at a time on a processor, while numbers are made of them, each with so many instructions of which
+ * the part `hidden` waits for nothing. */
+static double flow(const model *m, const spread *s, double under_way, double instructions, double hidden) {
+  const tw_gemm g = tw_gemm_of(m->problem);
+  const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
+  const double at_work = (double)m->config->multiprocessors * s->busy, needed = bandwidth * 2 * DRAM_LATENCY / clock;
+  const double make = (double)g.n * (double)g.k * instructions / (at_work * 128 * clock * hidden) / MADE;
+  const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / (under_way * at_work));
+  return fmax(move, make) * s->uneven;
+}
+
 static double predict_few(const void *with, const void *plan) {
   const model *m = with;
   const tw_tile_few_plan *p = plan;
   const tw_gemm g = tw_gemm_of(m->problem);
-  const cuda_config *c = m->config;
-  const double clock = (double)c->clock_mhz * 1e6, bandwidth = (double)c->memory_gbs * 1e9,
-               processors = (double)c->multiprocessors;
-  const double blocks = ceil_div((double)g.n, p->n) * p->split,
-               resident = fmin(p->blocks, ceil_div(blocks, processors));
-  const double waves = blocks / (processors * p->blocks), uneven = waves > 1 ? ceil(waves) / waves : 1;
-  const double busy = fmin(1, blocks / processors);
-  const double stage = (double)p->few * p->k * 2 + (double)p->n * p->bytes;
-  const double under_way =
-      fmin(p->stages, ceil_div((double)g.k, p->k * p->split)) * stage * resident * processors * busy;
-  const double needed = bandwidth * 2 * DRAM_LATENCY / clock;
+  const spread s = spread_of(m, p->n, p->split, p->blocks);
+  const double stage = (double)p->few * p->k * 2 + (double)p->n * p->bytes,
+               stages = ceil_div((double)g.k, p->k * p->split);
   const double weight = (g.b == TW_BF16 || g.b == TW_F16 ? 0.5
                          : g.b == TW_MXFP4               ? 2.5
                          : g.b == TW_I4                  ? 2.0
                                                          : 1.5) +
                         0.25 * p->few / 8;
-  const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock) / MADE;
-  const double pieces =
-      12.0 * ceil_div((double)g.k, p->k * p->split) / clock / resident; /* of each stage: waits, arrivals */
-  const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
-  return BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(move, make) * sqrt(uneven) + pieces;
+  const double pieces = 12.0 * stages / ((double)m->config->clock_mhz * 1e6) / s.resident; /* waits, arrivals */
+  return BEGIN + (p->split > 1 ? TEAMS : 0) + flow(m, &s, fmin(p->stages, stages) * stage * s.resident, weight, 1) +
+         pieces;
 }
 
 /* Likewise; A, of which all blocks bring their part first, comes slowly beside weights. */
@@ -101,20 +116,14 @@ static double predict_stream(const void *with, const void *plan) {
   const model *m = with;
   const tw_tile_stream_plan *p = plan;
   const tw_gemm g = tw_gemm_of(m->problem);
-  const cuda_config *c = m->config;
-  const double clock = (double)c->clock_mhz * 1e6, bandwidth = (double)c->memory_gbs * 1e9,
-               processors = (double)c->multiprocessors;
-  const double blocks = ceil_div((double)g.n, p->n) * p->split, waves = blocks / (processors * p->blocks);
-  const double resident = fmin(p->blocks, ceil_div(blocks, processors)), busy = fmin(1, blocks / processors);
-  const double threads = p->threads * resident, under_way = threads * 2 * p->rows * p->ahead * processors * busy;
-  const double needed = bandwidth * 2 * DRAM_LATENCY / clock;
+  const spread s = spread_of(m, p->n, p->split, p->blocks);
+  const double threads = p->threads * s.resident;
   const double weight = (g.b == TW_TERNARY ? 0.75 : g.b == TW_I4 ? 0.9 : 2.2) + (0.13 + 1.0 / p->rows) * p->few / 8;
   const double hidden =
       fmin(1, threads / 768); /* warps that wait for what they just began leave the rest of the time unused */
-  const double make = (double)g.n * (double)g.k * weight / (processors * busy * 128 * clock * hidden) / MADE;
-  const double operand = (double)g.m * (double)g.k * 2 / p->split * resident / (OPERAND_BYTES * clock);
-  const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
-  return BEGIN + (p->split > 1 ? TEAMS : 0) + operand + fmax(move, make) * (waves > 1 ? sqrt(ceil(waves) / waves) : 1);
+  const double operand =
+      (double)g.m * (double)g.k * 2 / p->split * s.resident / (OPERAND_BYTES * (double)m->config->clock_mhz * 1e6);
+  return BEGIN + (p->split > 1 ? TEAMS : 0) + operand + flow(m, &s, threads * 2 * p->rows * p->ahead, weight, hidden);
 }
 
 /* ---- the model of rows ----
