@@ -13,8 +13,9 @@ static bool meet(int a, int n, int b, int m, int circle) {
   return ahead < n || behind < m;
 }
 
+/* A product's second half is issued behind the next product's first. */
 static int length_of(const cdna_loop *l, const cdna_loop_fragment *f) {
-  return l->begin + (f->last_use + 1) * TICKS - f->read_at;
+  return l->begin + (f->last_use + l->product.halves) * TICKS - f->read_at;
 }
 
 /* In the order in which they begin. */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "target/cdna/loop/loop.h"
 
@@ -28,6 +29,10 @@ enum {
   FULL_LAST = 52,
   SCALE_MATRIX = 48, /* what is scaled does not lie across */
   SCALE_STEP = 52,
+  SIZE =
+      48, /* of what is fixed, which does not lie across either: all bits of a code but its sign, that, and from what */
+  SIGN,   /* is no number to that */
+  TO_NONE,
   OWN = 54, /* from here on it has them for itself */
   COUNT = OWN,
   LEFT,
@@ -48,11 +53,13 @@ typedef struct writer {
   int lane[3], past[2], now[3], address[2]; /* first vector registers; the third is of scales */
   int scales[2];                            /* addresses of scales */
   int offset[2];                            /* first scalar one, of the second copy */
-  int laid, data;                           /* where copies through registers go, and what they hold */
+  int laid, data, spare;                    /* where copies through registers go, what they hold, for its fixes */
   int operands, end;                        /* vector registers */
   int scalars;                              /* the first that it does not use */
   int reads, read;                          /* issued, known to be there */
   int copies;                               /* of this lane, counted from those of tile `stages` */
+  int fixed;                                /* what is half fixed: a register, or 0 */
+  char second[160];                         /* half of the product before, or "" */
   bool placed;                              /* m0 was written by the instruction before */
   /* Of copies through registers: reads and lays, in the order in which they were issued. */
   struct {
@@ -112,6 +119,7 @@ static tw_status place_registers(writer *w, tw_error *error) {
   for (int i = 0; i < 2; i++) w->address[i] = next, next += w->windows[i] * w->pieces[i];
   if (of->scaled) w->lane[2] = w->now[2] = next, w->scales[0] = next + 1, w->scales[1] = next + 2, next += 3;
   if (of->laid) w->laid = next, w->data = (next + 4) & ~3, next = w->data + 4 * l->n_copies;
+  if (l->product.fixes) w->spare = next, next += 3;
   w->operands = (next + 3) & ~3;
   w->scalars = offset;
   w->end = w->operands + l->places * l->product.words;
@@ -194,12 +202,39 @@ static void write_load(writer *w, const cdna_loop_op *op) {
   line(w, "buffer_load_dwordx4 v[%d:%d], v%d, s[%d:%d], %s offen", data, data + 3, w->now[op->operand], matrix,
        matrix + 3, at);
 }
+/* The second half of a fix, which is issued between the halves of a product: behind each as many instructions hide. */
+static void write_fixed(writer *w) {
+  const int v = w->fixed, some = w->spare, none = w->spare + 1, all = w->spare + 2;
+  if (!v) return;
+  w->fixed = 0;
+  line(w, "v_and_b32 v%d, v%d, v%d", v, v, some);
+  line(w, "v_lshrrev_b32 v%d, 7, v%d", all, none);
+  line(w, "v_sub_u32 v%d, v%d, v%d", all, none, all);
+  line(w, "v_or_b32 v%d, v%d, v%d", all, all, none);
+  line(w, "v_bfi_b32 v%d, v%d, v%d, v%d", v, all, none, v);
+}
+
+/* A word of it as tile_core.hpp's `multiplied` makes it: zeros lose their sign, what is no number becomes NaN. */
+static void write_fix(writer *w, const cdna_loop_op *op) {
+  const int number = (op->operand ? w->l.copies[0] : 0) + op->part, v = w->data + 4 * number + op->fragment;
+  const int some = w->spare, none = w->spare + 1;
+  write_fixed(w);
+  if (!op->fragment) line(w, "s_waitcnt vmcnt(%d)", w->l.n_copies - 1);
+  line(w, "v_and_b32 v%d, s%d, v%d", some, SIZE, v);
+  line(w, "v_add_u32 v%d, s%d, v%d", none, TO_NONE + op->operand, some);
+  line(w, "v_add_u32 v%d, s%d, v%d", some, SIZE, some);
+  line(w, "v_and_b32 v%d, s%d, v%d", none, SIGN, none);
+  line(w, "v_or_b32 v%d, s%d, v%d", some, SIZE, some);
+  w->fixed = v;
+}
+
 static void write_lay(writer *w, const cdna_loop_op *op, int y) {
   const tw_tile_loop *of = w->l.of;
   const int number = (op->operand ? w->l.copies[0] : 0) + op->part, data = w->data + 4 * number;
   const int first =
       (op->operand ? of->stages * of->operand[0].bytes : 0) + y % of->stages * of->operand[op->operand].bytes;
-  line(w, "s_waitcnt vmcnt(%d)", w->l.n_copies - 1);
+  write_fixed(w);
+  if (!w->l.product.fixes) line(w, "s_waitcnt vmcnt(%d)", w->l.n_copies - 1);
   line(w, "ds_write_b128 v%d, v[%d:%d] offset:%d", w->laid, data, data + 3, first + op->part * of->groups * 1024);
   note(w, true, y * w->l.n_copies + number);
   write_load(w, op);
@@ -258,6 +293,7 @@ static void write_op(writer *w, const cdna_loop_op *op, int x) {
     break;
   }
   case CDNA_LOOP_PLACE: write_place(w, op, (x + 2 * stages) % stages); break;
+  case CDNA_LOOP_FIX: write_fix(w, op); break;
   case CDNA_LOOP_COPY:
     if (l->of->laid)
       write_lay(w, op, x + stages);
@@ -278,6 +314,12 @@ static void add_scales(const writer *w, const cdna_loop_use *u, int depth, int x
            register_of(w, l->scales[0], x) + a / 4, b % 2, a % 2, b / 2 % 2, a / 2 % 2);
 }
 
+/* The half of a product that is due: sums of the one before it are there by then. */
+static void write_second(writer *w) {
+  if (*w->second) line(w, "%s", w->second);
+  *w->second = 0;
+}
+
 static void write_product(writer *w, int product, int x) {
   const cdna_loop *l = &w->l;
   const cdna_loop_use u = cdna_loop_use_of(l, product);
@@ -294,10 +336,18 @@ static void write_product(writer *w, int product, int x) {
   }
   const int words = l->product.words, sums = l->product.sums, a = register_of(w, u.a, x), b = register_of(w, u.b, x);
   const int c = (u.row * l->of->operand[1].fragments + u.col) * sums;
-  const int halves = l->product.halves, each = words / halves;
-  for (int i = 0; i < halves; i++)
-    line(w, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s%s", l->product.name, c, c + sums - 1, b + i * each,
-         b + (i + 1) * each - 1, a + i * each, a + (i + 1) * each - 1, c, c + sums - 1, scales, l->product.formats);
+  const int each = words / l->product.halves;
+  char first[160], second[160] = "";
+  for (int i = 0; i < l->product.halves; i++) {
+    char *to = i ? second : first;
+    snprintf(to, sizeof second, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s%s", l->product.name, c, c + sums - 1,
+             b + i * each, b + (i + 1) * each - 1, a + i * each, a + (i + 1) * each - 1, c, c + sums - 1, scales,
+             l->product.formats);
+  }
+  line(w, "%s", first);
+  write_fixed(w);
+  write_second(w);
+  memcpy(w->second, second, sizeof second);
 }
 
 /* ---- parts ---- */
@@ -318,7 +368,9 @@ static void count(writer *w, bool of_first) {
 
 /* Of tiles before the first there are neither reads nor barriers. */
 static bool is_there(const cdna_loop *l, const cdna_loop_op *op, int x) {
-  return op->kind == CDNA_LOOP_COPY || op->kind == CDNA_LOOP_ADVANCE ? x + l->of->stages >= 0 : x >= 0;
+  return op->kind == CDNA_LOOP_COPY || op->kind == CDNA_LOOP_ADVANCE || op->kind == CDNA_LOOP_FIX
+             ? x + l->of->stages >= 0
+             : x >= 0;
 }
 
 /* One period: products of tile s of the body, and whatever else is due among them, of this tile, those before and the next.
@@ -337,7 +389,10 @@ static void write_period(writer *w, int s, bool ahead) {
   }
   for (; ahead && next < n; next++)
     if (is_there(l, &l->op[due[next].op], due[next].x)) write_op(w, &l->op[due[next].op], due[next].x);
-  if (ahead) return;
+  if (ahead) {
+    write_fixed(w);
+    return;
+  }
   for (int product = 0; product < l->products; product++) {
     while (next < n && due[next].at <= product * TICKS) {
       write_op(w, &l->op[due[next].op], due[next].x);
@@ -345,6 +400,8 @@ static void write_period(writer *w, int s, bool ahead) {
     }
     write_product(w, product, s);
   }
+  write_fixed(w);
+  write_second(w);
   for (; next < n; next++) write_op(w, &l->op[due[next].op], due[next].x);
 }
 
@@ -366,6 +423,12 @@ static void write_before(writer *w) {
     write_past(w, operand);
   }
   if (of->scaled) line(w, "s_mov_b32 s%d, s%d", HAVE + 2, SCALE_MATRIX + 2);
+  if (l->product.fixes) {
+    line(w, "s_mov_b32 s%d, 0x7f7f7f7f", SIZE);
+    line(w, "s_mov_b32 s%d, 0x80808080", SIGN);
+    for (int i = 0; i < 2; i++)
+      line(w, "s_mov_b32 s%d, 0x%08x", TO_NONE + i, of->operand[i].type == TW_E4M3 ? 0x01010101 : 0x04040404);
+  }
   for (int i = 0; i < l->n_ops && of->laid; i++) { /* those of the first tile */
     if (l->op[i].kind == CDNA_LOOP_COPY) write_load(w, &l->op[i]);
     if (l->op[i].kind == CDNA_LOOP_ADVANCE) write_advance(w, l->op[i].operand);
@@ -439,6 +502,7 @@ static void write_operands(writer *w) {
     input[w->lane[2]] = input[w->scales[0]] = input[w->scales[1]] = true;
   }
   tw_text_add(t, "\n      : \"memory\", \"scc\"");
+  for (int i = SIZE; i < TO_NONE + 2 && l->product.fixes; i++) tw_text_add(t, ", \"s%d\"", i);
   for (int i = OWN; i < w->scalars; i++) tw_text_add(t, "%s\"s%d\"", (i - OWN) % 12 ? ", " : ",\n        ", i);
   for (int i = 0, n = 0; i < w->end; i++)
     if (!input[i]) tw_text_add(t, "%s\"v%d\"", n++ % 12 ? ", " : ",\n        ", i);

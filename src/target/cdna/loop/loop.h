@@ -38,6 +38,7 @@ enum {
 typedef struct cdna_loop_product {
   const char *name, *formats; /* what follows its operands */
   int words, sums, cycles;    /* registers of an operand, of sums */
+  bool fixes;                 /* copies turn OCP's codes to FNUZ's */
   int halves;                 /* instructions that it takes, with so much of the words each */
 } cdna_loop_product;
 
@@ -46,6 +47,7 @@ typedef enum cdna_loop_kind {
   CDNA_LOOP_READ,
   CDNA_LOOP_FREED, /* wait and barrier */
   CDNA_LOOP_PLACE, /* m0 of the next copy */
+  CDNA_LOOP_FIX,   /* a word of what was loaded becomes what is multiplied: gfx942's formats of 8 bits */
   CDNA_LOOP_COPY,
   CDNA_LOOP_ADVANCE /* to the next tile */
 } cdna_loop_kind;
@@ -54,7 +56,7 @@ typedef struct cdna_loop_op {
   cdna_loop_kind kind;
   int time;     /* ticks of the tile's life */
   int operand;  /* 0 A, 1 B; PLACE, COPY, ADVANCE: 2 scales */
-  int fragment; /* READ: which, and */
+  int fragment; /* READ: which, and; FIX: which word */
   int part;     /* of its 16 bytes; PLACE, COPY: which copy */
 } cdna_loop_op;
 

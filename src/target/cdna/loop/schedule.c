@@ -15,19 +15,31 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
     tw_type a, b;
     cdna_loop_product by16, by32;
   } all[] = {
-      {TW_BF16, TW_BF16, {"v_mfma_f32_16x16x32_bf16", "", 4, 4, 16, 1}, {"v_mfma_f32_32x32x16_bf16", "", 4, 16, 32, 1}},
-      {TW_F16, TW_F16, {"v_mfma_f32_16x16x32_f16", "", 4, 4, 16, 1}, {"v_mfma_f32_32x32x16_f16", "", 4, 16, 32, 1}},
-      {TW_I8, TW_I8, {"v_mfma_i32_16x16x64_i8", "", 4, 4, 16, 1}, {"v_mfma_i32_32x32x32_i8", "", 4, 16, 32, 1}},
+      {TW_BF16,
+       TW_BF16,
+       {"v_mfma_f32_16x16x32_bf16", "", 4, 4, 16, false, 1},
+       {"v_mfma_f32_32x32x16_bf16", "", 4, 16, 32, false, 1}},
+      {TW_F16,
+       TW_F16,
+       {"v_mfma_f32_16x16x32_f16", "", 4, 4, 16, false, 1},
+       {"v_mfma_f32_32x32x16_f16", "", 4, 16, 32, false, 1}},
+      {TW_I8,
+       TW_I8,
+       {"v_mfma_i32_16x16x64_i8", "", 4, 4, 16, false, 1},
+       {"v_mfma_i32_32x32x32_i8", "", 4, 16, 32, false, 1}},
 #define F8(A, B, FORMATS)                                                                                              \
-  {A, B, {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 8, 4, 32, 1}, {"v_mfma_f32_32x32x64_f8f6f4", FORMATS, 8, 16, 64, 1}}
+  {A,                                                                                                                  \
+   B,                                                                                                                  \
+   {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 8, 4, 32, false, 1},                                                       \
+   {"v_mfma_f32_32x32x64_f8f6f4", FORMATS, 8, 16, 64, false, 1}}
       {TW_MXFP4,
        TW_MXFP4,
-       {"v_mfma_scale_f32_16x16x128_f8f6f4", " cbsz:4 blgp:4", 4, 4, 16, 1},
-       {"v_mfma_scale_f32_32x32x64_f8f6f4", " cbsz:4 blgp:4", 4, 16, 32, 1}},
+       {"v_mfma_scale_f32_16x16x128_f8f6f4", " cbsz:4 blgp:4", 4, 4, 16, false, 1},
+       {"v_mfma_scale_f32_32x32x64_f8f6f4", " cbsz:4 blgp:4", 4, 16, 32, false, 1}},
       {TW_MXFP8,
        TW_MXFP8,
-       {"v_mfma_scale_f32_16x16x128_f8f6f4", "", 8, 4, 32, 1},
-       {"v_mfma_scale_f32_32x32x64_f8f6f4", "", 8, 16, 64, 1}},
+       {"v_mfma_scale_f32_16x16x128_f8f6f4", "", 8, 4, 32, false, 1},
+       {"v_mfma_scale_f32_32x32x64_f8f6f4", "", 8, 16, 64, false, 1}},
       F8(TW_E4M3, TW_E4M3, ""),
       F8(TW_E4M3, TW_E5M2, " cbsz:1"),
       F8(TW_E5M2, TW_E4M3, " blgp:1"),
@@ -35,18 +47,39 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
 #undef F8
   };
   static const struct {
-    tw_type a;
+    tw_type a, b;
     cdna_loop_product by16, by32;
   } cdna3[] = {
-      {TW_BF16, {"v_mfma_f32_16x16x16bf16_1k", "", 4, 4, 32, 2}, {"v_mfma_f32_32x32x8bf16_1k", "", 4, 16, 64, 2}},
-      {TW_F16, {"v_mfma_f32_16x16x16_f16", "", 4, 4, 32, 2}, {"v_mfma_f32_32x32x8_f16", "", 4, 16, 64, 2}},
-      {TW_I8, {"v_mfma_i32_16x16x32_i8", "", 4, 4, 32, 2}, {"v_mfma_i32_32x32x16_i8", "", 4, 16, 64, 2}},
+  /* B stands first */
+#define F8(A, B, NAMES)                                                                                                \
+  {                                                                                                                    \
+    A, B, {"v_mfma_f32_16x16x32_" NAMES, "", 4, 4, 32, true, 2}, {                                                     \
+      "v_mfma_f32_32x32x16_" NAMES, "", 4, 16, 64, true, 2                                                             \
+    }                                                                                                                  \
+  }
+      F8(TW_E4M3, TW_E4M3, "fp8_fp8"),
+      F8(TW_E4M3, TW_E5M2, "bf8_fp8"),
+      F8(TW_E5M2, TW_E4M3, "fp8_bf8"),
+      F8(TW_E5M2, TW_E5M2, "bf8_bf8"),
+#undef F8
+      {TW_BF16,
+       TW_BF16,
+       {"v_mfma_f32_16x16x16bf16_1k", "", 4, 4, 32, false, 2},
+       {"v_mfma_f32_32x32x8bf16_1k", "", 4, 16, 64, false, 2}},
+      {TW_F16,
+       TW_F16,
+       {"v_mfma_f32_16x16x16_f16", "", 4, 4, 32, false, 2},
+       {"v_mfma_f32_32x32x8_f16", "", 4, 16, 64, false, 2}},
+      {TW_I8,
+       TW_I8,
+       {"v_mfma_i32_16x16x32_i8", "", 4, 4, 32, false, 2},
+       {"v_mfma_i32_32x32x16_i8", "", 4, 16, 64, false, 2}},
   };
   for (size_t i = 0; arch == CDNA4 && i < sizeof all / sizeof *all; i++)
     if (all[i].a == l->operand[0].type && all[i].b == l->operand[1].type)
       return l->side == 16 ? &all[i].by16 : &all[i].by32;
   for (size_t i = 0; arch == CDNA3 && i < sizeof cdna3 / sizeof *cdna3; i++)
-    if (cdna3[i].a == l->operand[0].type && cdna3[i].a == l->operand[1].type)
+    if (cdna3[i].a == l->operand[0].type && cdna3[i].b == l->operand[1].type)
       return l->side == 16 ? &cdna3[i].by16 : &cdna3[i].by32;
   return NULL;
 }
@@ -113,6 +146,10 @@ static void add_copies(cdna_loop *l, int from) {
   for (int operand = 0; operand < 3; operand++)
     for (int part = 0; part < l->copies[operand]; part++, i++) {
       const int time = from + 1 + TICKS + (int)(i * COPIES * (l->period - 2 * TICKS) / l->n_copies);
+      for (int word = 0; word < 4 && l->product.fixes; word++) { /* a product each, where there are so many */
+        const int early = time - (4 - word) * TICKS;
+        add(l, CDNA_LOOP_FIX, early > before ? early : before, operand, word, part);
+      }
       if (!l->of->laid) add(l, CDNA_LOOP_PLACE, time - TICKS > before ? time - TICKS : before, operand, 0, part);
       add(l, CDNA_LOOP_COPY, time, operand, 0, part);
       if (part == l->copies[operand] - 1) add(l, CDNA_LOOP_ADVANCE, time, operand, 0, 0);
@@ -133,10 +170,11 @@ static void sort(cdna_loop *l) {
 tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *out, tw_error *error) {
   const cdna_loop_product *product = product_of(arch, of);
   if (!product)
-    return tw_fail(error, TW_USAGE,
-                   "a pinned loop is for bf16, f16 and i8, on gfx950 for e4m3 and e5m2, both mxfp4 or both mxfp8, too; "
-                   "not for a=%s b=%s here",
-                   tw_type_name(of->operand[0].type), tw_type_name(of->operand[1].type));
+    return tw_fail(
+        error, TW_USAGE,
+        "a pinned loop is for bf16, f16, i8, e4m3 and e5m2, on gfx950 for both mxfp4 or both mxfp8, too; not "
+        "for a=%s b=%s here",
+        tw_type_name(of->operand[0].type), tw_type_name(of->operand[1].type));
   const tw_tile_loop_operand *a = &of->operand[0], *b = &of->operand[1];
   *out = (cdna_loop){.of = of, .product = *product, .products = a->fragments * b->fragments * of->depth};
   cdna_loop *l = out;
@@ -150,7 +188,7 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   l->n_reads += of->scaled ? 2 : 0;
   l->n_copies = l->copies[0] + l->copies[1] + l->copies[2];
   if (of->depth * (a->fragments + b->fragments) + 2 > CDNA_LOOP_FRAGMENTS ||
-      l->n_reads + 2 * l->n_copies + 4 > CDNA_LOOP_OPS)
+      l->n_reads + 5 * l->n_copies + 6 > CDNA_LOOP_OPS)
     return tw_fail(error, TW_USAGE, "a pinned loop of %d reads and %d copies a step is too long: a smaller k of a tile",
                    l->n_reads, l->n_copies);
   find_uses(l);
