@@ -112,7 +112,8 @@ static void pinned_loops_keep_the_rules(void **state) {
       {"cdna4", "gemm m=120 n=136 k=528 b_transposed=1 a=e4m3 b=e5m2",
        "tile m=128 n=128 k=128;groups m=1 n=4;stages 2;split 2;pinned"},
       {"cdna3", "gemm m=130 n=100 k=400 b_transposed=1 a=e4m3 b=e5m2", "tile m=128 n=128 k=64;product 32;pinned"},
-      {"cdna4", "gemm m=120 n=136 k=300 a=mxfp4 b=mxfp4 b_transposed=1", "tile m=128 n=256;pinned;split 2"},
+      {"cdna4", "gemm m=120 n=136 k=300 a=mxfp4 b=mxfp4 a_transposed=1 b_transposed=1",
+       "tile m=128 n=256;pinned;split 2"},
       {"cdna4", "gemm m=130 n=100 k=264 a=bf16 b=mxfp8 quantize=mxfp8 rule=up bias=row",
        "tile m=256 n=256;pinned;product 32"},
   };

@@ -111,8 +111,9 @@ static void write_packers(tw_text *t, const tw_gemm *g) {
   const char *type = tw_type_name(g->b);
   tw_text_add(t,
               "TW_KERNEL(256, 1) pack_a(const %s *a, u8 *codes, u8 *scales, int m, int k, int lda) {\n"
-              "  mx_pack_rows<%s, product, BM, GROUPS_M, BK, 0x%xu>(a, lda, 1, codes, scales, m, k, DEEP);\n}\n",
-              tw_tile_type_word(tw_tile_mx_stored(g)), type, tw_tile_mx_addend(g));
+              "  mx_pack_rows<%s, product, BM, GROUPS_M, BK, 0x%xu>(a, %s, codes, scales, m, k, DEEP);\n}\n",
+              tw_tile_type_word(tw_tile_mx_stored(g)), type, tw_tile_mx_addend(g),
+              g->a_transposed ? "1, lda" : "lda, 1");
   tw_text_add(t,
               "TW_KERNEL(256, 1) pack_b(const float *b, u8 *codes, u8 *scales, int n, int k, int ldb) {\n"
               "  mx_pack_rows<%s, product, BN, GROUPS_N, BK, 0>(b, %s, codes, scales, n, k, DEEP);\n}\n\n",
