@@ -148,14 +148,24 @@ static bool has_hip(const char *folder) {
 
 #define CLANG_WRAPPERS "/usr/lib/llvm-22/lib/clang/22/include/cuda_wrappers"
 #define GCC_HEADERS "/usr/lib/gcc/x86_64-linux-gnu/12/include" /* omp.h, that host code may ask for */
-static void add_hip(command *c, cdna_arch arch, bool includes, bool own) {
+/* A file that includes HIP's header, or one of its own that stands for it, is compiled as it is; others get ours. */
+static bool brings_hip(const char *source) {
+  for (const char *p = source; (p = strstr(p, "#include")); p++) {
+    const char *hip = strstr(p, "hip"), *end = strchr(p, '\n');
+    if (hip && (!end || hip < end)) return true;
+  }
+  return false;
+}
+
+static void add_hip(command *c, cdna_arch arch, bool includes, bool own, bool brings) {
   ADD(c, arch == CDNA3 ? "--offload-arch=gfx942" : "--offload-arch=gfx950", "-x", "hip", "--offload-device-only",
       "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++17", "-fdeclspec", "-O3", "-ffp-contract=fast",
       "-fno-builtin-printf");
   if (includes) ADD(c, "-isystem", CLANG_WRAPPERS, "-include", "__clang_hip_runtime_wrapper.h");
   /* ROCm's headers count on what its compiler says and this one no longer does */
   if (own) ADD(c, "-D__HIP_PLATFORM_AMD__=1", "-D__AMDGCN_WAVEFRONT_SIZE=64", "-Wno-invalid-constexpr");
-  if (!own) ADD(c, "-idirafter", ".", "-idirafter", GCC_HEADERS, "-include", "hip/hip_runtime.h");
+  if (!own) ADD(c, "-idirafter", ".", "-idirafter", GCC_HEADERS);
+  if (!own && !brings) ADD(c, "-include", "hip/hip_runtime.h");
 }
 
 /* What is missing where a library is not there. */
@@ -181,7 +191,7 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   ADD(&c, "", "-nogpulib", "-g1");
   if (*headers) ADD(&c, "-I", headers);
   if (l == HIP)
-    add_hip(&c, arch, includes, has_hip(headers));
+    add_hip(&c, arch, includes, has_hip(headers), brings_hip(source));
   else
     ADD(&c, "--target=amdgcn-amd-amdhsa", arch == CDNA3 ? "-mcpu=gfx942" : "-mcpu=gfx950");
   if (l == OPENCL) ADD(&c, "-x", "cl", "-cl-std=CL2.0", "-O3", "-include", "opencl/prelude.h");

@@ -30,11 +30,14 @@ __global__ void __launch_bounds__(64) mm(const float *a, const float *b, float *
   /* what a number and its neighbours become: nearest, and no further than the largest */
   const bool eight = __hip_fp8_e4m3(t + 0.49f).__x == __builtin_amdgcn_cvt_pk_fp8_f32(t + 0.49f, 0, 0, false) % 256u &&
                      (float)__hip_fp8_e5m2(t * 1e6f) == (t ? 57344 : 0) && __hip_fp8_e5m2(__builtin_inff()).__x == 0x7C && (float)__hip_fp8_e4m3_fnuz(1e9f) == 240;
+  char bytes_of_seven[sizeof(int)];
+  memset(bytes_of_seven, 7, sizeof bytes_of_seven);
   const auto tile = cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block());
   bool right = sum_of(lanes.x) == 64 * 63 && gridDim.y == (unsigned)m && bytes.x == 1 << (t & 3) && bytes.w == 0 &&
                __hle(halves.y, __half(1 - t * t + 2)) && __hge(halves.y, __half(1 - t * t - 2)) &&
                (float)brain == t * 0.5f && eight && tile.shfl_xor(t, 5) == (t ^ 5) && __match_any(t / 4) == 15ull << (t & ~3) &&
-               __ll2float_ru((1ll << 40) + t) == 0x1p40f + (t ? 0x1p17f : 0) && __reduce_max_sync(~0ull, t) == 63;
+               __ll2float_ru((1ll << 40) + t) == 0x1p40f + (t ? 0x1p17f : 0) && __reduce_max_sync(~0ull, t) == 63 &&
+               bytes_of_seven[t & 3] == 7;
   if (t % 3 == 1) right = right && cooperative_groups::coalesced_threads().shfl(t, 2) == 7;
   c[i * n + j] = right ? sum : 0;
 }
