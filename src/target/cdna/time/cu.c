@@ -9,7 +9,7 @@
 #include "target/cdna/layout/lds.h"
 #include "target/cdna/time/time.h"
 
-enum { SPANS_MAX = 200000, SIMDS = 4, SLOTS = 8, COUNTED = 64, PENDING = 256, SCALAR_LINES = 256 };
+enum { SPANS_MAX = 200000, SIMDS = 4, SLOTS = 8, COUNTED = 64, PENDING = 256, SCALAR_LINES = 256, BROUGHT_WAYS = 16 };
 static const int64_t NEVER = INT64_MAX / 4;
 
 const char *cdna_stall_name(cdna_stall s) {
@@ -75,6 +75,8 @@ typedef struct cu {
   uint32_t pending_from, pending_to;
   line *l1; /* sets of ways, the newest first */
   int sets, ways, shift;
+  uint64_t *brought; /* lines that this CU has lately asked of L2: its share of L2's, sets of BROUGHT_WAYS */
+  size_t brought_sets;
   uint64_t scalar_line[SCALAR_LINES];
   double missed_l2[CDNA_ALLOCATIONS_MAX], missed_llc[CDNA_ALLOCATIONS_MAX]; /* what is owed of misses */
   int64_t end;
@@ -126,6 +128,18 @@ static double serve(double *is_free, double from, double bytes, double rate, dou
   return *is_free > from ? *is_free : from;
 }
 
+/* Whether L2 has the line since this CU asked for it a while ago, and has lost it from L1. */
+static bool was_brought(cu *c, uint64_t address) {
+  const uint64_t tag = (address >> c->shift) + 1;
+  uint64_t *way = c->brought + (size_t)(tag % c->brought_sets) * BROUGHT_WAYS;
+  int i = 0;
+  while (i < BROUGHT_WAYS - 1 && way[i] != tag) i++;
+  const bool was = way[i] == tag;
+  memmove(way + 1, way, (size_t)i * sizeof *way);
+  way[0] = tag;
+  return was;
+}
+
 /* When a line that is asked of L2 at `at` arrives, or `written` bytes of it are there. Misses are dealt out so that each
  * buffer's rates hold. L2 keeps what is written until the line leaves it: each byte goes on once, however many stores made
  * the line. */
@@ -143,7 +157,10 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   c->out->busy[CDNA_L2] += bytes / h->l2;
   c->out->bytes[CDNA_L2] += bytes;
   double none = 0, *owed_l2 = a < 0 ? &none : &c->missed_l2[a], *owed_llc = a < 0 ? &none : &c->missed_llc[a];
-  *owed_l2 += is_write ? (double)written / whole : 1 - l2_hits;
+  if (is_write)
+    *owed_l2 += (double)written / whole;
+  else if (!was_brought(c, address)) /* rates are of lines that are asked once */
+    *owed_l2 += 1 - l2_hits;
   if (*owed_l2 >= 1) {
     *owed_l2 -= 1;
     const double llc = serve(&c->llc_free, (double)at, whole, h->llc, burst);
@@ -643,8 +660,11 @@ static bool open_cu(cu *c) {
   c->shift = __builtin_ctz((unsigned)r->l1_line);
   c->l1 = tw_new((size_t)c->sets * (size_t)c->ways, sizeof *c->l1);
   c->wave = tw_new(SIMDS * SLOTS, sizeof *c->wave);
+  const cdna_cache_machine *m = &c->s->machine->caches;
+  c->brought_sets = (size_t)(m->l2_bytes / m->cus / r->l1_line / BROUGHT_WAYS);
+  c->brought = tw_new(c->brought_sets * BROUGHT_WAYS, sizeof *c->brought);
   for (int i = 0; i < SIMDS; i++) c->at[i] = i;
-  return c->l1 && c->wave;
+  return c->l1 && c->wave && c->brought;
 }
 
 tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *error) {
@@ -678,6 +698,7 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
     for (int i = 0; i < SLOTS * SIMDS; i++)
       if (c->group[i].registers) cdna_group_close(c->group[i].registers);
     free(c->l1);
+    free(c->brought);
     free(c->wave);
   }
   free(c);
