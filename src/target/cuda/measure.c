@@ -494,7 +494,9 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
   drop_later(a);
   if (status == TW_OK && (a->later = malloc(sizeof s))) { /* most that a search measures is too slow to be compared */
     *a->later = s;
-    return is_known(&a->checked, data) ? compare_later(a, CUDA_LOOK, error) : TW_OK;
+    if (is_known(&a->checked, data)) status = compare_later(a, CUDA_LOOK, error);
+    *again = is_doubtful(&s, status);
+    return status;
   }
   *again = is_doubtful(&s, status);
   if (status == TW_OK) status = tw_fail(error, TW_MISSING, "out of memory for the comparison");
