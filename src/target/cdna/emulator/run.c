@@ -199,7 +199,7 @@ void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
 /* A pass lets each wave go on until it yields. Waves that poll memory come back to where they were, with the same in all
  * registers: from then on only other workgroups can change that. It is looked for after each WATCH passes for WINDOW of
  * them, lanes only where scalars are alike. Polls that count, or read a clock, are known by how long they last. */
-enum { WATCH = 1024, WINDOW = 16, LONG = 1 << 16 };
+enum { WATCH = 1024, WINDOW = 16, LONG = 1 << 18 };
 /* Of workgroups that wait, on one thread. A machine has some 300 CUs for 8 waves or more of each of 4 SIMDs. */
 enum { WAVES_RESIDENT = 4096 };
 typedef enum outcome { ENDED, STOPPED, WAITS } outcome;
@@ -236,6 +236,7 @@ static uint64_t lanes_of(const grid *g, const cdna_group *group) {
 /* In turns, from barrier to barrier. */
 static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
   uint64_t scalars = 0, lanes = 0;
+  group->same = false;
   for (uint32_t pass = 1;; pass++) {
     int waiting = 0, ended = 0;
     for (int i = 0; i < group->n_waves; i++) {
@@ -257,7 +258,7 @@ static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) 
       } else if (pass > WATCH && pass % WATCH <= WINDOW && scalars_of(group) == scalars) {
         const uint64_t now = lanes_of(g, group);
         group->same = now == lanes;
-        if (group->same || pass > LONG) return WAITS;
+        if (group->same) return WAITS;
         lanes = now;
       }
       if (pass > LONG) return WAITS;
@@ -372,7 +373,7 @@ static bool go_on(grid *g, resident *r, size_t at) {
   const bool same = group->same;
   const uint64_t before = same ? scalars_of(group) : 0;
   const outcome o = run_waves(g, group, observer_of(g, group));
-  if (o == WAITS) g->waited = true;
+  if (o == WAITS && group->same) g->waited = true; /* others may just be long */
   if (o == WAITS) return same && group->same && scalars_of(group) == before;
   end_group(g, r, at, o);
   return false;
