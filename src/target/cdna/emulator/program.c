@@ -157,11 +157,14 @@ static const char *left_out(const char *name) {
 }
 
 /* What can be decoded and printed, and means nothing on this machine. */
-static const char *impossible_operand(const cdna_operand_form *o, int code) {
+static const char *impossible_operand(const cdna_code *c, const cdna_operand_form *o) {
+  const int code = cdna_operand_code(c, o);
   const bool source = o->field >= '0' && o->field <= '2', result = o->field == 'D' || o->field == 'S';
   if (source && code == CDNA_LDS_DIRECT) return "reads LDS as an operand, which this machine cannot";
   if (source && o->holds == 'a' && code < CDNA_VGPRS) return "reads an AccVGPR, and a scalar is named";
   if (result && code >= CDNA_ZERO && code < CDNA_VGPRS) return "writes to a constant";
+  if (code >= CDNA_VGPRS && code % CDNA_VGPRS + cdna_operand_width(c, o) > CDNA_VGPRS)
+    return "names registers behind the last";
   return (source || result) && code == CDNA_NULL ? "names null, which this machine lacks" : NULL;
 }
 
@@ -169,7 +172,7 @@ void cdna_lower(cdna_program *p, const cdna_code *c, cdna_op *op) {
   op->instruction = c->instruction;
   op->dwords = c->dwords;
   for (int o = 0; o < c->instruction->n_operands && !op->why; o++)
-    op->why = impossible_operand(&c->instruction->operand[o], cdna_operand_code(c, &c->instruction->operand[o]));
+    op->why = impossible_operand(c, &c->instruction->operand[o]);
   for (size_t k = 0; k < sizeof classes / sizeof *classes && !op->run && !op->why; k++)
     if (!classes[k](p, c, op)) op->run = NULL;
   if (!op->run) {

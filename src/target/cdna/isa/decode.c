@@ -169,7 +169,7 @@ static bool is_real_source(const cdna_instruction *i, int source) {
 static bool has_dpp_signs(const cdna_instruction *i, uint32_t extra) {
   if (i->encoding == CDNA_VOP1 && extra >> 22 & 3) return false;
   if (!strncmp(i->name, "v_dot", 5) && strstr(i->name, "c_i32")) return true;
-  for (int source = 0; source < 2; source++)
+  for (int source = 0; source < (strncmp(i->name, "v_ldexp", 7) ? 2 : 1); source++)
     if (extra >> (20 + 2 * source) & 3 && !is_real_source(i, source)) return false;
   return true;
 }
@@ -385,31 +385,29 @@ static bool is_named_constant(int code, int width) {
          (code >= CDNA_VCCZ && code <= CDNA_SCC);
 }
 
+static bool is_scalars(int code, int width) {
+  if (width < 2 || code == CDNA_NULL) return true;
+  if (width > 2) return code + width <= CDNA_XNACK || (code >= CDNA_TTMP && code + width <= CDNA_TTMP + 16);
+  return code != CDNA_M0 && !(code & 1);
+}
+
 /* A code that stands for nothing, or not for so many dwords. */
 static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   const int code = cdna_operand_code(c, o);
   const bool narrow_form = !is_wide(c->instruction->encoding);
   if (code >= 2 * CDNA_VGPRS && code + cdna_operand_width(c, o) > 3 * CDNA_VGPRS) return false;
-  if (is_matrix(c->instruction) && code >= CDNA_VGPRS) /* C's end is not looked at, as llvm-mc does not */
-    return o->field == '2' || (code & 255) + cdna_operand_width(c, o) <= 256;
-  if (is_matrix(c->instruction) && o->field == '2' && code > CDNA_ZERO + 80 &&
-      (code < CDNA_FLOATS || code > CDNA_FLOATS + 8))
-    return false;
-  /* A and B are vectors; what else llvm-mc lets stand there is refused when it is executed */
-  if (is_matrix(c->instruction) && (o->field == '0' || o->field == '1') &&
-      (code <= CDNA_ZERO + 80 || (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8)))
-    return false;
+  if (is_matrix(c->instruction) && code < CDNA_VGPRS) { /* what llvm-mc lets stand there is refused when executed */
+    const bool sum = o->field == '2' && strncmp(c->instruction->name, "v_smfmac", 8) != 0;
+    const bool number = code <= CDNA_ZERO + 80 || (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8);
+    return code == CDNA_NULL || (sum ? number && (code >= CDNA_ZERO || is_scalars(code, o->width))
+                                     : o->width == 1 && is_named_constant(code, 1));
+  }
   if (o->holds == 'a' && !narrow_form) return true;
   if (o->holds == 'a' && o->field != 'D' && code < CDNA_VGPRS) return code == CDNA_NULL || is_named_constant(code, 1);
   if (code >= CDNA_VGPRS || code < 0) return true;
-  if (code < CDNA_ZERO) {
-    if (o->width < 2) return true;
-    if (code == CDNA_NULL) return true;
-    if (o->width > 2) return code + o->width <= CDNA_XNACK || (code >= CDNA_TTMP && code + o->width <= CDNA_TTMP + 16);
-    if (code == CDNA_M0) return false;
-    return !(code & 1);
-  }
-  if (o->field == 'D' && c->instruction->encoding == CDNA_VOP3) return is_named_constant(code, o->width);
+  if (code < CDNA_ZERO) return is_scalars(code, o->width);
+  const cdna_encoding e = (cdna_encoding)c->instruction->encoding;
+  if (o->field == 'D' && (e == CDNA_VOP3 || e == CDNA_VOP1)) return is_named_constant(code, o->width);
   if (o->holds == 'r' || o->field == 'D' || o->field == 'S' || o->field == 'B') return false;
   if (code > CDNA_ZERO + 80 && code < CDNA_FLOATS) return is_named_constant(code, o->width);
   if (code == CDNA_LDS_DIRECT)
@@ -422,6 +420,8 @@ static bool has_operands(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
   /* what goes to LDS goes through no AccVGPR */
   if (i->encoding == CDNA_MUBUF && cdna_bits(c->bits, 16, 1) && cdna_bits(c->bits, 55, 1)) return false;
+  if (i->encoding == CDNA_DS && is_wave_sync(i) && cdna_bits(c->bits, 25, 1) && !cdna_bits(c->bits, 16, 1))
+    return false;
   /* these two return no AccVGPRs */
   if (i->encoding == CDNA_GLOBAL && cdna_bits(c->bits, 55, 1) && cdna_bits(c->bits, 16, 1) &&
       (!strcmp(i->name, "global_atomic_add_f32") || !strcmp(i->name, "global_atomic_pk_add_f16")))

@@ -67,6 +67,8 @@ static bool takes_short_integers(const cdna_instruction *i) {
 
 /* Bits of the constants 0.5 to -4.0 and 1/(2*pi), by what the operand is. */
 static const char *const float_texts[] = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"};
+static const uint32_t single[] = {0x3F000000, 0xBF000000, 0x3F800000, 0xBF800000, 0x40000000,
+                                  0xC0000000, 0x40800000, 0xC0800000, 0x3E22F983};
 static bool is_float_constant(uint32_t bits, const uint32_t constants[9]) {
   for (int k = 0; k < 9; k++)
     if (constants[k] == bits) return true;
@@ -77,9 +79,7 @@ static bool is_small_integer(int32_t v) { return v >= -16 && v <= 64; }
 /* A literal that a constant could stand for is marked, so that it is assembled as it was; of binary64 the constant is printed.
  * Of 16 bits the lower ones count, and of those that are not marked they alone are printed. */
 static void print_literal(tw_text *t, const cdna_code *c, int width) {
-  static const uint32_t single[] = {0x3F000000, 0xBF000000, 0x3F800000, 0xBF800000, 0x40000000,
-                                    0xC0000000, 0x40800000, 0xC0800000, 0x3E22F983},
-                        half[] = {0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118},
+  static const uint32_t half[] = {0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118},
                         brain[] = {0x3F00, 0xBF00, 0x3F80, 0xBF80, 0x4000, 0xC000, 0x4080, 0xC080, 0x3E22},
                         upper[] = {0x3FE00000, 0xBFE00000, 0x3FF00000, 0xBFF00000,
                                    0x40000000, 0xC0000000, 0x40100000, 0xC0100000};
@@ -642,8 +642,13 @@ static void print_operands(const cdna_code *c, tw_text *t) {
     } else if (f->field == 'K') {
       if (begins(i->name, "s_setreg")) {
         const int32_t v = (int32_t)c->literal;
+        const char *real = NULL;
+        for (int n = 0; n < 8; n++)
+          if (single[n] == c->literal) real = float_texts[n];
         if (v >= -16 && v <= 64)
           tw_text_add(t, "%d", v);
+        else if (real)
+          tw_text_add_string(t, real);
         else
           tw_text_add(t, "0x%x", c->literal);
       } else {
