@@ -194,6 +194,34 @@ static void test_launches_that_cannot_be(void **state) {
   free(data);
 }
 
+/* printf's buffer is the kernel's: sizes, ids and formats that cannot be end the text, and nothing else happens. */
+static void test_prints_that_cannot_be(void **state) {
+  static char opencl[] = "1:2:4:8:%d %s\\n", vector[] = "2:1:16:%v4f", hip[] = "0:0:7,%s %f %*d %n %q %",
+              lies[] = "3:9:4:x";
+  char *formats[2][3] = {{opencl, vector, lies}, {hip, hip, hip}};
+  tw_random r;
+  (void)state;
+  tw_random_seed(&r, 5);
+  for (int turn = 0; turn < 4000; turn++) {
+    const cdna_object o = {.n_prints = 3, .print = formats[turn & 1]};
+    const size_t room = 4 * tw_random_below(&r, 24);
+    uint8_t *buffer = malloc(8 + room); /* to the byte: what is beyond belongs to others */
+    uint32_t word = (uint32_t)(turn % 3 ? room : tw_random_next(&r)), capacity = (uint32_t)room;
+    memcpy(buffer, &word, 4);
+    memcpy(buffer + 4, &capacity, 4);
+    for (size_t at = 0; at < room; at += 4) {
+      word = (uint32_t)(tw_random_below(&r, 2) ? tw_random_below(&r, 8) : tw_random_next(&r));
+      if (turn & 1 && tw_random_below(&r, 3) == 0) word = 4 * (uint32_t)tw_random_below(&r, 80) + 2;
+      memcpy(buffer + 8 + at, &word, 4);
+    }
+    tw_text t = {0};
+    cdna_prints(&o, buffer, &t);
+    assert_true(t.length < 100000);
+    tw_text_free(&t);
+    free(buffer);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_vectors_are_added),
@@ -202,6 +230,7 @@ int main(void) {
       cmocka_unit_test(test_other_files_are_named),
       cmocka_unit_test(test_code_that_cannot_go_on),
       cmocka_unit_test(test_launches_that_cannot_be),
+      cmocka_unit_test(test_prints_that_cannot_be),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

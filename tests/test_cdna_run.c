@@ -39,6 +39,30 @@ static tw_status run(const char *machine, const char *file, size_t n, const char
   return status;
 }
 
+/* What a kernel of one workgroup prints; its arguments are an output of 256 bytes and what follows it. */
+static void expect_print(const void *object, size_t size, const char *kernel, int pointers, uint32_t lanes,
+                         const char *expected) {
+  cdna_object o;
+  const cdna_kernel *k;
+  tw_error error = {0};
+  cdna_memory memory = {0};
+  tw_text printed = {0};
+  uint8_t out[256];
+  uint64_t arguments[8] = {0};
+  if (cdna_object_read(object, size, "it", &o, &error) != TW_OK) fail_msg("%s", error.text);
+  if (cdna_object_kernel(&o, kernel, &k, &error) != TW_OK) fail_msg("%s", error.text);
+  for (int i = 0; i < pointers; i++) arguments[i] = i ? arguments[0] : cdna_memory_add(&memory, out, 256, true, "out");
+  const cdna_launch l = {.grid = {1, 1, 1},
+                         .block = {lanes, 1, 1},
+                         .arguments = arguments,
+                         .argument_bytes = (size_t)pointers * 8,
+                         .printed = &printed};
+  if (cdna_run(&o, k, &l, &memory, NULL, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_string_equal(printed.data, expected);
+  tw_text_free(&printed);
+  cdna_object_free(&o);
+}
+
 static void expect_ok(const char *machine, const char *file, size_t n, const char *const words[]) {
   tw_error error = {0};
   if (run(machine, file, n, words, &error) != TW_OK) fail_msg("%s, %s: %s", machine, file, error.text);
@@ -78,6 +102,7 @@ static void test_other_languages_and_code_objects(void **state) {
   snprintf(path, sizeof path, "%s/cdna/gemm.cl", TW_TEST_DATA);
   assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, &error), TW_OK);
   assert_int_equal(cdna_compile(CDNA4, source, length, true, NULL, &object, &size, &error), TW_OK);
+  expect_print(object, size, "mm", 3, 64, "column 0: 0.0 1,-2,3,0|   cl|100%\ncolumn 1: 0.5 1,-2,3,1|   cl|100%\n");
   const size_t header = (size_t)(strstr(source, "__kernel") - source);
   char *both = malloc(header + size);
   assert_non_null(both);
@@ -251,10 +276,13 @@ static void test_what_compilers_seldom_emit(void **state) {
   free(source);
 }
 
-/* Headers of the user's own, and of no other folder. */
+/* Headers of the user's own, and of no other folder; and what printf of HIP prints. */
 static void test_headers_come_from_one_folder(void **state) {
   static const char source[] =
-      "#include \"mine.h\"\nextern \"C\" __global__ void k(int *out) { out[threadIdx.x] = MINE; }\n",
+      "#include \"mine.h\"\nextern \"C\" __global__ void k(int *out) { out[threadIdx.x] = MINE;\n"
+      "printf(\"%d %5.2f|%s|%-*c|%lld %hhx\\n\", threadIdx.x - 1, 0.5f * threadIdx.x, \"text\", 3, 'a', 1ll << 40, "
+      "300);\n"
+      "if (threadIdx.x) printf(out[0] == 7 ? \"seven %u\\n\" : \"\", threadIdx.x); }\n",
                     away[] = "#include \"/etc/hostname\"\nextern \"C\" __global__ void k(int *out) { out[0] = 1; }\n";
   tw_error error = {0};
   char *folder = NULL, *object = NULL, path[4096 + 8];
@@ -270,6 +298,8 @@ static void test_headers_come_from_one_folder(void **state) {
   assert_int_equal(cdna_include(folder, &error), TW_OK);
   if (cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error) != TW_OK)
     fail_msg("%s", error.text);
+  expect_print(object, size, "k", 1, 2,
+               "-1  0.00|text|a  |1099511627776 2c\n0  0.50|text|a  |1099511627776 2c\nseven 1\n");
   assert_int_equal(cdna_compile(CDNA4, away, sizeof away - 1, false, NULL, &(char *){NULL}, &size, &error), TW_FAILED);
   free(object);
   tw_directory_remove(folder);

@@ -29,6 +29,7 @@ struct tw_artefact {
   double whole;              /* workgroups of the launch for each that was executed */
   char coverage[200];        /* of the last check */
   tw_inspection *inspection; /* of checks; NULL: none */
+  bool has_printed;          /* a user's kernel, in one of its launches */
   cdna_checker *checker;     /* while one runs */
   /* of each kernel, a workgroup that was checked and will be timed; on this case */
   cdna_watch watch[TW_LAUNCH_KERNELS];
@@ -240,6 +241,15 @@ static bool packs_only(const tw_artefact *a, const tw_launch_kernel *l, const tw
   return true;
 }
 
+/* What a kernel printed, beside the results; what would steer a terminal is left out. */
+static void put_printed(tw_text *t) {
+  for (size_t i = 0; i < t->length; i++) {
+    const unsigned char c = (unsigned char)t->data[i];
+    fputc(c < ' ' && c != '\n' && c != '\t' ? '?' : c == 127 ? '?' : c, stderr);
+  }
+  tw_text_free(t);
+}
+
 static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memory *memory, const uint64_t operand[],
                             uint64_t workspace, const manner *how, tw_error *error) {
   const cdna_kernel *kernel = NULL;
@@ -273,7 +283,11 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   const cdna_observer adds = {.context = &work, .before = add_work};
   launch.watch = &adds;
   launch.watched = watch->group;
+  tw_text printed = {0};
+  if (a->inspection && !a->has_printed) launch.printed = &printed;
   if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
+  a->has_printed = a->has_printed || printed.length;
+  put_printed(&printed);
   for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false; /* the next may read it all */
   if (work.instructions) watch->work = work;
   watch->instructions += (double)counts.instructions;
@@ -618,7 +632,10 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   cdna_checker *checker = NULL;
   if (status == TW_OK && l->inspection) status = cdna_checker_new(l->inspection, &checker, error);
   if (checker) launch.observer = cdna_checker_start(checker);
+  tw_text printed = {0};
+  launch.printed = &printed;
   if (status == TW_OK) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
+  put_printed(&printed);
   if (checker) cdna_checker_report(checker, &object, kernel, cdna_machine_of(t), l->inspection);
   cdna_checker_free(checker);
   launch.observer = NULL;

@@ -25,7 +25,7 @@ static const tw_toolchain_kind kind = {.title = "the compiler for AMD GPUs",
                                        .program = {"clang-22", "ld.lld-22"},
                                        .driver = true,
                                        .read = (const char *const[]){"/usr/lib/llvm-22", NULL}};
-static const char options[] = "-O3 -nogpulib -ffreestanding -g1 5"; /* for the key: change it with what is below */
+static const char options[] = "-O3 -nogpulib -ffreestanding -g1 6"; /* for the key: change it with what is below */
 
 tw_status cdna_toolchain_find(tw_error *error) {
   tw_toolchain tools;
@@ -160,11 +160,11 @@ static bool brings_hip(const char *source) {
 static void add_hip(command *c, cdna_arch arch, bool includes, bool own, bool brings) {
   ADD(c, arch == CDNA3 ? "--offload-arch=gfx942" : "--offload-arch=gfx950", "-x", "hip", "--offload-device-only",
       "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++17", "-fdeclspec", "-O3", "-ffp-contract=fast",
-      "-fno-builtin-printf");
+      "-mprintf-kind=buffered", "-include", "hip/printf_alloc.h");
   if (includes) ADD(c, "-isystem", CLANG_WRAPPERS, "-include", "__clang_hip_runtime_wrapper.h");
   /* ROCm's headers count on what its compiler says and this one no longer does */
   if (own) ADD(c, "-D__HIP_PLATFORM_AMD__=1", "-D__AMDGCN_WAVEFRONT_SIZE=64", "-Wno-invalid-constexpr");
-  if (!own) ADD(c, "-idirafter", ".", "-idirafter", GCC_HEADERS);
+  ADD(c, "-idirafter", ".", "-idirafter", GCC_HEADERS);
   if (!own && !brings) ADD(c, "-include", "hip/hip_runtime.h");
 }
 

@@ -13,4 +13,5 @@ __kernel void mm(__global const float *a, __global const float *b, __global floa
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   c[i * n + j] = sum;
+  if (i == 0 && j < 2) printf("column %d: %.1f %v4hld|%5s|100%%\n", j, 0.5f * j, (int4)(1, -2, 3, j), "cl");
 }

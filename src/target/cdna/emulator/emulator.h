@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/strings.h"
 #include "target/cdna/isa/effects.h"
 #include "target/cdna/isa/isa.h"
 #include "target/cdna/lanes/lanes.h"
@@ -257,6 +258,7 @@ typedef struct cdna_launch {
   uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
   const cdna_observer *watch;    /* of one workgroup alone, where there is no observer; NULL: none */
   uint64_t watched;
+  tw_text *printed; /* what the kernel prints is added; NULL: nothing is */
 } cdna_launch;
 
 typedef struct cdna_result_counts {
@@ -264,6 +266,11 @@ typedef struct cdna_result_counts {
   uint64_t most;                            /* instructions of one wave */
   bool waited;                              /* workgroups waited for others behind them */
 } cdna_result_counts;
+
+/* ---- prints.c ---- */
+
+/* The calls of printf in a launch's buffer (bytes taken, bytes of room, calls) as text. */
+void cdna_prints(const cdna_object *, const uint8_t *buffer, tw_text *out);
 
 /* Runs a grid on `memory`, to which the object is added. TW_FAILED with one line if a wave stops. */
 tw_status cdna_run(const cdna_object *, const cdna_kernel *, const cdna_launch *, cdna_memory *, cdna_result_counts *,

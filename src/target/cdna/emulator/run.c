@@ -13,6 +13,7 @@
 #include "target/cdna/emulator/observe.h"
 
 static const uint64_t LIMIT = 1ull << 28; /* instructions of a wave: far above any kernel's */
+enum { PRINTS = 4 << 20 };                /* bytes that a launch can print */
 enum { BLOCK_MAX = 1024, LDS_CDNA3 = 65536, LDS_CDNA4 = 163840, SCRATCH_MAX = 1 << 20 };
 
 /* ---- stopping ---- */
@@ -53,6 +54,7 @@ typedef struct cdna_dispatch {
   uint64_t caller_next;
   uint64_t arguments, dispatch; /* addresses */
   uint8_t *argument_bytes, *image, packet[64];
+  uint8_t *prints; /* printf's buffer; NULL: nothing is printed */
   size_t argument_size;
   uint64_t n; /* workgroups */
   uint32_t lds;
@@ -451,7 +453,7 @@ static tw_status check_launch(const cdna_object *o, const cdna_kernel *k, const 
 }
 
 /* Hidden arguments (code object V5): where metadata says. */
-static void set_hidden(const cdna_kernel *k, const cdna_launch *l, uint8_t *block, size_t size) {
+static void set_hidden(const cdna_kernel *k, const cdna_launch *l, uint64_t prints, uint8_t *block, size_t size) {
   for (size_t n = 0; n < k->n_parameters; n++) {
     const cdna_parameter *p = &k->parameter[n];
     uint64_t value = 0;
@@ -469,8 +471,15 @@ static void set_hidden(const cdna_kernel *k, const cdna_launch *l, uint8_t *bloc
     if (!strcmp(p->kind, "hidden_private_base")) value = 2u << 16;
     if (!strcmp(p->kind, "hidden_shared_base")) value = 1u << 16;
     if (!strcmp(p->kind, "hidden_dynamic_lds_size")) value = l->lds;
+    if (!strcmp(p->kind, "hidden_printf_buffer")) value = prints;
     memcpy(block + p->offset, &value, p->size);
   }
+}
+
+static bool does_print(const cdna_object *o, const cdna_kernel *k) {
+  for (size_t n = 0; n < k->n_parameters && o->n_prints; n++)
+    if (!strcmp(k->parameter[n].kind, "hidden_printf_buffer")) return true;
+  return false;
 }
 
 /* The packet that the dispatch pointer leads to (HSA's hsa_kernel_dispatch_packet_t). */
@@ -506,17 +515,22 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
   g->image = tw_new(1, o->size + 64);
   g->argument_size = k->kernarg_size > l->argument_bytes ? k->kernarg_size : l->argument_bytes;
   g->argument_bytes = tw_new(1, g->argument_size + 64);
-  if (!g->image || !g->argument_bytes) status = tw_fail(error, TW_MISSING, "out of memory");
+  const bool prints = does_print(o, k);
+  const uint32_t header[2] = {0, PRINTS};
+  if (prints && (g->prints = tw_new(1, sizeof header + PRINTS))) memcpy(g->prints, header, sizeof header);
+  if (!g->image || !g->argument_bytes || (prints && !g->prints)) status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) {
     for (size_t i = 0; i < o->n_segments; i++)
       memcpy(g->image + o->segment[i].address, o->segment[i].data, o->segment[i].file_size);
     memcpy(g->argument_bytes, l->arguments, l->argument_bytes);
-    set_hidden(k, l, g->argument_bytes, g->argument_size);
+    const uint64_t printed =
+        prints ? cdna_memory_add(memory, g->prints, sizeof header + PRINTS, true, "printf's buffer") : 0;
+    set_hidden(k, l, printed, g->argument_bytes, g->argument_size);
     const uint64_t base = cdna_memory_add(memory, g->image, o->size, true, "the code object");
     g->arguments = cdna_memory_add(memory, g->argument_bytes, g->argument_size + 64, false, "the arguments");
     g->dispatch = cdna_memory_add(memory, g->packet, sizeof g->packet, false, "the dispatch packet");
-    if (!base || !g->arguments || !g->dispatch)
-      status = tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
+    if (!base || !g->arguments || !g->dispatch || (prints && !printed))
+      status = tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 4);
     set_packet(g, g->packet);
     if (status == TW_OK) status = cdna_program_make(o, k, base, &g->own, error);
   }
@@ -538,6 +552,7 @@ void cdna_dispatch_close(cdna_dispatch *g) {
   cdna_program_free(&g->own);
   free(g->image);
   free(g->argument_bytes);
+  free(g->prints);
   free(g);
 }
 
@@ -586,6 +601,7 @@ tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch
     if (error) *error = g->error;
     status = g->error.status;
   }
+  if (g->prints && l->printed) cdna_prints(o, g->prints, l->printed);
   if (counts) *counts = (cdna_result_counts){g->instructions, n * (uint64_t)g->waves, n, g->most, g->waited};
   cdna_dispatch_close(g);
   return status;

@@ -400,7 +400,7 @@ static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
     const bool sum = o->field == '2' && strncmp(c->instruction->name, "v_smfmac", 8) != 0;
     const bool number = code <= CDNA_ZERO + 80 || (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8);
     return code == CDNA_NULL || (sum ? number && (code >= CDNA_ZERO || is_scalars(code, o->width))
-                                     : o->width == 1 && is_named_constant(code, 1));
+                                     : o->width <= 2 && is_named_constant(code, o->width));
   }
   if (o->holds == 'a' && !narrow_form) return true;
   if (o->holds == 'a' && o->field != 'D' && code < CDNA_VGPRS) return code == CDNA_NULL || is_named_constant(code, 1);
@@ -416,16 +416,21 @@ static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   return code != CDNA_LITERAL || (narrow_form && c->has_literal);
 }
 
+/* Atomics of floating point that return no AccVGPRs, or none at system scope, as llvm-mc has it. */
+static bool returns_to(const cdna_instruction *i, uint64_t bits) {
+  const bool atomic = (i->encoding == CDNA_GLOBAL || i->encoding == CDNA_FLAT) && strstr(i->name, "_atomic_");
+  if (!atomic || !cdna_bits(bits, 55, 1) || !cdna_bits(bits, 16, 1)) return true;
+  if (!strcmp(i->name, "global_atomic_add_f32") || !strcmp(i->name, "global_atomic_pk_add_f16")) return false;
+  return !cdna_bits(bits, 25, 1) || !tw_ends_with(i->name, "_f64");
+}
+
 static bool has_operands(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
   /* what goes to LDS goes through no AccVGPR */
   if (i->encoding == CDNA_MUBUF && cdna_bits(c->bits, 16, 1) && cdna_bits(c->bits, 55, 1)) return false;
   if (i->encoding == CDNA_DS && is_wave_sync(i) && cdna_bits(c->bits, 25, 1) && !cdna_bits(c->bits, 16, 1))
     return false;
-  /* these two return no AccVGPRs */
-  if (i->encoding == CDNA_GLOBAL && cdna_bits(c->bits, 55, 1) && cdna_bits(c->bits, 16, 1) &&
-      (!strcmp(i->name, "global_atomic_add_f32") || !strcmp(i->name, "global_atomic_pk_add_f16")))
-    return false;
+  if (!returns_to(i, c->bits)) return false;
   const int base = (int)cdna_bits(c->bits, 48, 7); /* two registers, or none */
   if (i->encoding == CDNA_GLOBAL && ((base > CDNA_FLAT_SCRATCH && base < CDNA_TTMP && base & 1) || base == CDNA_M0))
     return false;

@@ -204,6 +204,8 @@ void cdna_object_free(cdna_object *o) {
     free(o->kernel[i].name);
     free(o->kernel[i].parameter);
   }
+  for (size_t i = 0; i < o->n_prints; i++) free(o->print[i]);
+  free(o->print);
   free(o->kernel);
   free(o->owned);
   *o = (cdna_object){0};

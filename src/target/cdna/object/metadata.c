@@ -172,11 +172,24 @@ static void read_kernel(reader *r, cdna_object *o) {
   k->n_parameters = found.n_parameters;
 }
 
+static void read_prints(reader *r, cdna_object *o) {
+  const item list = expect(r, ARRAY);
+  if (o->print || r->bad || !(o->print = tw_new((size_t)list.value + 1, sizeof *o->print))) r->bad = true;
+  for (uint64_t i = 0; i < list.value && !r->bad; i++) {
+    const item text = expect(r, TEXT);
+    if (!r->bad && (o->print[o->n_prints] = strndup(text.text, (size_t)text.value))) o->n_prints++;
+  }
+}
+
 tw_status cdna_metadata_read(const uint8_t *note, size_t size, const char *name, cdna_object *o, tw_error *error) {
   reader r = {note, note + size, false};
   const item map = expect(&r, MAP);
   for (uint64_t k = 0; k < map.value && !r.bad; k++) {
     const item key = next(&r);
+    if (is(key, "amdhsa.printf")) {
+      read_prints(&r, o);
+      continue;
+    }
     if (!is(key, "amdhsa.kernels")) {
       skip(&r, 0);
       continue;

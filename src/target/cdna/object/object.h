@@ -55,6 +55,8 @@ typedef struct cdna_object {
   uint64_t size; /* of all segments, from address 0 */
   size_t n_kernels;
   cdna_kernel *kernel;
+  size_t n_prints;
+  char **print; /* "amdhsa.printf": id, sizes of arguments and format of each call of printf */
 } cdna_object;
 
 bool cdna_object_is(const void *data, size_t size); /* begins as an ELF file does */

@@ -381,10 +381,11 @@ TW_DEVICE unsigned __smid() {
   return (__builtin_amdgcn_s_getreg(20 | 3 << 11) << 3 | se) << 4 | cu;
 }
 
-/* ---- what a device cannot do here: prints are dropped, a failed assertion traps ---- */
+/* ---- printing (printf_alloc.h); a failed assertion prints and traps ---- */
 
-template <class... A> TW_DEVICE int printf(const char *, A...) { return 0; }
-extern "C" __device__ inline __attribute__((weak, noinline)) void __assert_fail(const char *, const char *, unsigned,
-                                                                                const char *) {
+extern "C" __device__ int printf(const char *, ...) __attribute__((format(printf, 1, 2)));
+extern "C" __device__ inline __attribute__((weak, noinline)) void __assert_fail(const char *what, const char *file,
+                                                                                unsigned line, const char *function) {
+  printf("%s:%u: %s: assertion `%s' failed\n", file, line, function, what);
   __builtin_trap();
 }

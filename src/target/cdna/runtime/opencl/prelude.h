@@ -34,3 +34,14 @@ __attribute__((overloadable, always_inline)) void barrier(uint f) {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 __attribute__((overloadable, always_inline)) void work_group_barrier(uint f) { barrier(f); }
+
+/* Room in the launch's buffer for one call of printf, as for HIP (../hip/printf_alloc.h). */
+__attribute__((weak, noinline)) __global char *__printf_alloc(uint bytes) {
+  enum { HIDDEN_PRINTF_BUFFER = 72 };
+  __global uint *buffer =
+      *(__global uint * __constant *)((__constant char *)__builtin_amdgcn_implicitarg_ptr() + HIDDEN_PRINTF_BUFFER);
+  if (!buffer) return 0;
+  const uint at = __opencl_atomic_fetch_add((__global volatile atomic_uint *)buffer, bytes, memory_order_relaxed,
+                                            memory_scope_device);
+  return at + bytes > buffer[1] ? 0 : (__global char *)(buffer + 2) + at;
+}
