@@ -1,5 +1,6 @@
 /* run.c - `tilewright run FILE OP key=value... -t TARGET`: checks and measures one kernel source, or with
  * --schedule and no FILE the kernel that the schedule makes. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,8 @@ tw_status cli_run(const cli *c, tw_error *error) {
     return tw_fail(
         error, TW_USAGE,
         "say which file to run: `tilewright run FILE OP key=value... -t TARGET`; `tilewright emit` writes one");
+  if (!from_schedule && !tw_file_exists(c->words[0]))
+    return tw_fail(error, TW_USAGE, "cannot read '%s': %s", c->words[0], strerror(ENOENT));
   tw_status status = use_headers(c, error);
   if (status != TW_OK) return status;
   if (cli_is_launch(c)) return cli_launch(c, error);

@@ -12,8 +12,9 @@
 #include "base/strings.h"
 #include "target/cdna/emulator/observe.h"
 
-static const uint64_t LIMIT = 1ull << 28; /* instructions of a wave: far above any kernel's */
-enum { PRINTS = 4 << 20 };                /* bytes that a launch can print */
+/* Instructions of a wave: far above any kernel's. Watched, each takes some five times as long. */
+static const uint64_t LIMIT = 1ull << 28, WATCHED_LIMIT = 1ull << 24;
+enum { PRINTS = 4 << 20 }; /* bytes that a launch can print */
 enum { BLOCK_MAX = 1024, LDS_CDNA3 = 65536, LDS_CDNA4 = 163840, SCRATCH_MAX = 1 << 20 };
 
 /* ---- stopping ---- */
@@ -171,7 +172,8 @@ static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_
       break;
     }
     if (count > limit) {
-      cdna_stop(w, "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop?", limit);
+      cdna_stop(w, "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop?%s", limit,
+                limit == WATCHED_LIMIT ? " (not watched, with --checks none, it may go on to 2^28)" : "");
       break;
     }
     w->instructions = count;
@@ -509,7 +511,7 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
   g->caller_n = memory->n;
   g->caller_next = memory->next;
   g->lds = lds;
-  g->limit = l->limit ? l->limit : LIMIT;
+  g->limit = l->limit ? l->limit : l->observer ? WATCHED_LIMIT : LIMIT;
   g->failed = UINT64_MAX;
   atomic_flag_clear(&g->lock);
   g->image = tw_new(1, o->size + 64);
