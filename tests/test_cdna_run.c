@@ -276,13 +276,16 @@ static void test_what_compilers_seldom_emit(void **state) {
   free(source);
 }
 
-/* Headers of the user's own, and of no other folder; and what printf of HIP prints. */
+/* Headers of the user's own, and of no other folder; what printf of HIP prints, and pointers that are relocated. */
 static void test_headers_come_from_one_folder(void **state) {
   static const char source[] =
-      "#include \"mine.h\"\nextern \"C\" __global__ void k(int *out) { out[threadIdx.x] = MINE;\n"
+      "#include \"mine.h\"\n__device__ int up(int x) { return x + 1; }\n__device__ int down(int x) { return x - 1; }\n"
+      "__device__ int (*const way[2])(int) = {up, down};\nextern \"C\" __global__ void k(int *out) { out[threadIdx.x] "
+      "= MINE;\n"
       "printf(\"%d %5.2f|%s|%-*c|%lld %hhx\\n\", threadIdx.x - 1, 0.5f * threadIdx.x, \"text\", 3, 'a', 1ll << 40, "
       "300);\n"
-      "if (threadIdx.x) printf(out[0] == 7 ? \"seven %u\\n\" : \"\", threadIdx.x); }\n",
+      "if (threadIdx.x) printf(out[0] == 7 ? \"seven %u\\n\" : \"\", threadIdx.x);\n"
+      "printf(\"%d\\n\", way[threadIdx.x](5)); }\n",
                     away[] = "#include \"/etc/hostname\"\nextern \"C\" __global__ void k(int *out) { out[0] = 1; }\n";
   tw_error error = {0};
   char *folder = NULL, *object = NULL, path[4096 + 8];
@@ -299,7 +302,7 @@ static void test_headers_come_from_one_folder(void **state) {
   if (cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error) != TW_OK)
     fail_msg("%s", error.text);
   expect_print(object, size, "k", 1, 2,
-               "-1  0.00|text|a  |1099511627776 2c\n0  0.50|text|a  |1099511627776 2c\nseven 1\n");
+               "-1  0.00|text|a  |1099511627776 2c\n0  0.50|text|a  |1099511627776 2c\nseven 1\n6\n4\n");
   assert_int_equal(cdna_compile(CDNA4, away, sizeof away - 1, false, NULL, &(char *){NULL}, &size, &error), TW_FAILED);
   free(object);
   tw_directory_remove(folder);

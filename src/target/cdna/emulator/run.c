@@ -522,8 +522,6 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
   if (prints && (g->prints = tw_new(1, sizeof header + PRINTS))) memcpy(g->prints, header, sizeof header);
   if (!g->image || !g->argument_bytes || (prints && !g->prints)) status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) {
-    for (size_t i = 0; i < o->n_segments; i++)
-      memcpy(g->image + o->segment[i].address, o->segment[i].data, o->segment[i].file_size);
     memcpy(g->argument_bytes, l->arguments, l->argument_bytes);
     const uint64_t printed =
         prints ? cdna_memory_add(memory, g->prints, sizeof header + PRINTS, true, "printf's buffer") : 0;
@@ -534,6 +532,7 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
     if (!base || !g->arguments || !g->dispatch || (prints && !printed))
       status = tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 4);
     set_packet(g, g->packet);
+    cdna_object_load(o, base, g->image);
     if (status == TW_OK) status = cdna_program_make(o, k, base, &g->own, error);
   }
   g->program = &g->own;

@@ -17,6 +17,14 @@ enum {
   NOTE_METADATA = 32,
   DESCRIPTOR_BYTES = 64
 };
+enum { /* "User Guide for AMDGPU Backend", Relocation Records: those that a linked object keeps */
+       R_NONE = 0,
+       R_ABS32_LO = 1,
+       R_ABS32_HI = 2,
+       R_ABS64 = 3,
+       R_ABS32 = 6,
+       R_RELATIVE64 = 13
+};
 static const uint64_t SIZE_LIMIT = 1ull << 30; /* of all segments in memory */
 
 bool cdna_object_is(const void *data, size_t size) { return size >= 4 && !memcmp(data, ELFMAG, 4); }
@@ -161,6 +169,70 @@ static tw_status read_symbols(cdna_object *o, const Elf64_Ehdr *h, const char *n
   return status;
 }
 
+/* S + A, or B + A: pointers to functions and variables in data. */
+static tw_status add_relocation(cdna_object *o, const Elf64_Rela *r, const section *symbols, const section *strings,
+                                const char *name, tw_error *error) {
+  const uint32_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
+  cdna_relocation *to = &o->relocation[o->n_relocations];
+  *to = (cdna_relocation){.address = r->r_offset,
+                          .value = (uint64_t)r->r_addend,
+                          .bytes = type == R_ABS64 || type == R_RELATIVE64 ? 8 : 4,
+                          .shift = type == R_ABS32_HI ? 32 : 0,
+                          .based = true};
+  if (type == R_NONE) return TW_OK;
+  if (type > R_ABS64 && type != R_ABS32 && type != R_RELATIVE64)
+    return tw_fail(error, TW_USAGE, "%s: a relocation of type %u, which loaders do not know", name, type);
+  if (r->r_offset > o->size || to->bytes > o->size - r->r_offset)
+    return tw_fail(error, TW_USAGE, "%s: a relocation at 0x%" PRIx64 ", outside of what is loaded", name,
+                   (uint64_t)r->r_offset);
+  for (size_t i = 0; i < o->n_segments; i++)
+    if (o->segment[i].executable && r->r_offset - o->segment[i].address < o->segment[i].size)
+      return tw_fail(error, TW_USAGE, "%s: a relocation in code: link it with ld.lld -shared, without -z notext", name);
+  if (type != R_RELATIVE64) {
+    Elf64_Sym s;
+    if (!symbols->data || index >= symbols->header.sh_size / sizeof s)
+      return tw_fail(error, TW_USAGE, "%s: a relocation of symbol %u, which is not there", name, index);
+    memcpy(&s, symbols->data + index * sizeof s, sizeof s);
+    const char *text = string_at(strings, s.st_name);
+    if (s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_WEAK)
+      return tw_fail(error, TW_USAGE, "%s: needs %s of another object: link them into one", name, text ? text : "?");
+    to->value += s.st_value;
+    to->based = s.st_shndx != SHN_UNDEF && s.st_shndx != SHN_ABS;
+  }
+  o->n_relocations++;
+  return TW_OK;
+}
+
+static tw_status read_relocations(cdna_object *o, const Elf64_Ehdr *h, const char *name, tw_error *error) {
+  tw_status status = TW_OK;
+  for (size_t i = 0; i < h->e_shnum && status == TW_OK; i++) {
+    section s, symbols = {.data = NULL}, strings = {.data = NULL};
+    if (!read_section(o, h, i, &s) || s.header.sh_type != SHT_RELA || !s.data || !(s.header.sh_flags & SHF_ALLOC))
+      continue;
+    if (read_section(o, h, s.header.sh_link, &symbols)) read_section(o, h, symbols.header.sh_link, &strings);
+    const size_t n = s.header.sh_size / sizeof(Elf64_Rela);
+    cdna_relocation *grown = tw_resize(o->relocation, o->n_relocations + n + 1, sizeof *grown);
+    if (!grown) return tw_fail(error, TW_MISSING, "out of memory");
+    o->relocation = grown;
+    for (size_t k = 0; k < n && status == TW_OK; k++) {
+      Elf64_Rela r;
+      memcpy(&r, s.data + k * sizeof r, sizeof r);
+      status = add_relocation(o, &r, &symbols, &strings, name, error);
+    }
+  }
+  return status;
+}
+
+void cdna_object_load(const cdna_object *o, uint64_t base, uint8_t *image) {
+  for (size_t i = 0; i < o->n_segments; i++)
+    memcpy(image + o->segment[i].address, o->segment[i].data, o->segment[i].file_size);
+  for (size_t i = 0; i < o->n_relocations; i++) {
+    const cdna_relocation *r = &o->relocation[i];
+    const uint64_t value = (r->value + (r->based ? base : 0)) >> r->shift;
+    memcpy(image + r->address, &value, r->bytes);
+  }
+}
+
 static tw_status read_notes(cdna_object *o, const Elf64_Ehdr *h, const char *name, tw_error *error) {
   tw_status status = TW_OK;
   for (size_t i = 0; i < h->e_shnum && status == TW_OK; i++) {
@@ -193,6 +265,7 @@ tw_status cdna_object_read(const void *data, size_t size, const char *name, cdna
   status = read_segments(out, &h, name, error);
   if (status == TW_OK) status = read_symbols(out, &h, name, error);
   if (status == TW_OK) status = read_notes(out, &h, name, error);
+  if (status == TW_OK) status = read_relocations(out, &h, name, error);
   if (status == TW_OK && !out->n_kernels)
     status = tw_fail(error, TW_USAGE, "%s: no kernel in it: no symbol ends in .kd", name);
   if (status != TW_OK) cdna_object_free(out);
@@ -206,6 +279,7 @@ void cdna_object_free(cdna_object *o) {
   }
   for (size_t i = 0; i < o->n_prints; i++) free(o->print[i]);
   free(o->print);
+  free(o->relocation);
   free(o->kernel);
   free(o->owned);
   *o = (cdna_object){0};

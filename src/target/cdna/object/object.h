@@ -45,6 +45,14 @@ typedef struct cdna_kernel {
   cdna_parameter *parameter;
 } cdna_kernel;
 
+/* What a loader writes where the object lies: an address, or half of one. */
+typedef struct cdna_relocation {
+  uint64_t address;     /* relative to the base */
+  uint64_t value;       /* what is written, or is added to the base if `based` */
+  uint8_t bytes, shift; /* of the value */
+  bool based;
+} cdna_relocation;
+
 typedef struct cdna_object {
   cdna_arch arch;
   const uint8_t *file; /* the caller's bytes, or `owned` */
@@ -55,6 +63,8 @@ typedef struct cdna_object {
   uint64_t size; /* of all segments, from address 0 */
   size_t n_kernels;
   cdna_kernel *kernel;
+  size_t n_relocations;
+  cdna_relocation *relocation;
   size_t n_prints;
   char **print; /* "amdhsa.printf": id, sizes of arguments and format of each call of printf */
 } cdna_object;
@@ -63,6 +73,8 @@ bool cdna_object_is(const void *data, size_t size); /* begins as an ELF file doe
 /* Reads a code object; the bytes must outlive it. `name` is for messages. */
 tw_status cdna_object_read(const void *data, size_t size, const char *name, cdna_object *out, tw_error *);
 void cdna_object_free(cdna_object *);
+/* The loaded object (o->size bytes) as it is at its base: segments, relocated. */
+void cdna_object_load(const cdna_object *, uint64_t base, uint8_t *image);
 /* By name; NULL asks for the only one. TW_USAGE with the names that there are. */
 tw_status cdna_object_kernel(const cdna_object *, const char *name, const cdna_kernel **out, tw_error *);
 /* "kernel.c:12" or "vadd+0x2c" of a code address relative to the base. */
