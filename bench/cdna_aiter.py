@@ -3,8 +3,8 @@
 
     python3 bench/cdna_aiter.py AITER/hsa [--tilewright build/tilewright] [--checks all] [--only PART,PART...]
 
-How they are launched is from AITER's csrc (asm_topksoftmax.cu, asm_gemm_a16w16.cu, asm_gemm_a8w8_blockscale_bpreshuffle.cu,
-asm_f4gemm.cu, mha_fwd.cu, mha_bwd.cu): every argument has a slot of 16 bytes. Exit status 1 if a result is wrong.
+How they are launched is from AITER's csrc (asm_topksoftmax.cu, asm_gemm_a16w16.cu, asm_gemm_a8w8.cu,
+asm_gemm_a8w8_blockscale_bpreshuffle.cu, asm_f4gemm.cu, mha_fwd.cu, mha_bwd.cu): every argument has a slot of 16 bytes. Exit status 1 if a result is wrong.
 """
 import argparse
 import glob
@@ -107,7 +107,8 @@ def shuffled(b):
 
 
 def mxfp4_gemm(run, file):
-    m, n, k = 32, 128, 512
+    rows, n = map(int, os.path.basename(file)[:-3].rsplit("_", 1)[1].split("x"))
+    m, k = rows + 32, 512
     a, b = rng.integers(0, 16, (m, k)).astype(np.uint8), rng.integers(0, 16, (n, k)).astype(np.uint8)
     sa, sb = (rng.integers(125, 130, (r, k // 32)).astype(np.uint8) for r in (m, n))
     scale = lambda s: np.repeat(2.0 ** (s.astype(np.float32) - 127), 32, 1)
@@ -120,8 +121,8 @@ def mxfp4_gemm(run, file):
     run.array(17, scales[0]), run.array(18, scales[1])
     run.slot(19, f"u32={scales[0].shape[1]}"), run.slot(20, "u32=0")
     run.slot(21, f"u32={scales[1].shape[1]}"), run.slot(22, "u32=0"), run.slot(23, "u32=0")
-    got = run.launch(file, (1, 1, 1), 256)
-    return got is not None and error_of(from_bf16(got[0]), from_bf16(to_bf16(expected)))
+    got = run.launch(file, (1, 2, 1), 256)
+    return got is not None and error_of(from_bf16(got[0]), from_bf16(to_bf16(expected)), 0.01)
 
 
 def fp8_codes(machine):
@@ -147,6 +148,21 @@ def fp8_gemm(run, file):
     for at, value in enumerate((m, n, k, k, k, 2 * n, 1, m, 1, k // 128)):
         run.slot(6 + at, f"u32={value}")
     got = run.launch(file, (n // 128, 1, 1), 256)
+    return got is not None and error_of(from_bf16(got[0]), expected, 0.01)
+
+
+def int8_gemm(run, file):
+    m, n, k = 48, 256, 384
+    a, b = rng.integers(-128, 128, (m, k)).astype(np.int8), rng.integers(-128, 128, (n, k)).astype(np.int8)
+    sa, sb = (rng.choice([2.0**-12, 2.0**-11], r).astype(np.float32) for r in (m, n))
+    bias = small_integers(n)
+    expected = (a.astype(np.float64) @ b.T.astype(np.float64)) * sa[:, None] * sb + bias
+    rows, columns = map(int, os.path.basename(file)[:-3].rsplit("_", 1)[1].split("x"))
+    run.output(0, (m, n), np.uint16)
+    run.array(1, a), run.array(2, shuffled(b)), run.array(3, sa), run.array(4, sb), run.array(5, bias)
+    for at, value in enumerate((m, n, k, k, k, 2 * n, 1)):
+        run.slot(6 + at, f"u32={value}")
+    got = run.launch(file, (n // columns, (m + rows - 1) // rows, 1), 256)
     return got is not None and error_of(from_bf16(got[0]), expected, 0.01)
 
 
@@ -246,9 +262,11 @@ def error_of(got, expected, allowed=0.0):
 
 
 CASES = [("cdna4", "gfx950/bf16gemm/bf16gemm_bf16_tn_256x256.co", bf16_gemm),
-         ("cdna4", "gfx950/f4gemm/f4gemm_bf16_per1x32Fp4_BpreShuffle_32x128.co", mxfp4_gemm),
+         ("cdna4", "gfx950/f4gemm/*_BpreShuffle_*.co", mxfp4_gemm),
          ("cdna4", "gfx950/fp8gemm_blockscale/*_32x128.co", fp8_gemm),
          ("cdna3", "gfx942/fp8gemm_blockscale/*_32x128.co", fp8_gemm),
+         ("cdna4", "gfx950/i8gemm/*.co", int8_gemm),
+         ("cdna3", "gfx942/i8gemm/*.co", int8_gemm),
          ("cdna4", "gfx950/fmha_v3_fwd/fwd_hd128_bf16*.co", attention_forward),
          ("cdna3", "gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16*.co", attention_forward),
          ("cdna4", "gfx950/fmha_v3_bwd/bwd_hd128_bf16*_a32_psskddv.co", attention_backward),
@@ -270,7 +288,8 @@ def main():
         for file in files:
             name = os.path.relpath(file, options.folder)
             # batches of sequences of different lengths, and masks by windows, take other arguments
-            if any(word in name for word in ("_group", "_swa", "_br_")):
+            # (the newest int8 GEMM, too)
+            if any(word in name for word in ("_group", "_swa", "_br_", "_112x256")):
                 continue
             if not any(part in name for part in options.only.split(",")):
                 continue
