@@ -92,7 +92,6 @@ static void gemms_are_right(void **state) {
       {"cdna4", "gemm m=128 n=128 k=256 b_transposed=1", "tile m=128 n=128 k=64;stages 2;interleave"},
       {"cdna4", "gemm m=136 n=96 k=328 a_transposed=1", "tile m=128 n=64 k=64;stages 2;ahead;split 2"},
       {"cdna3", "gemm m=40 n=32 k=200 a=i8 c=i8 scale=0.01", "tile m=64 n=64 k=64;stages 2;split 2"},
-      {"cdna3", "gemm m=128 n=128 k=128 b_transposed=1", "tile m=128 n=128 k=64;product 32;stages 2"},
       {"cdna3", "gemm m=100 n=90 k=72 b_transposed=1 a=f16", "tile m=64 n=64 k=64;groups m=1 n=4;straight"},
       {"cdna3", "gemm m=33 n=50 k=300 a=e4m3 b=e5m2 scales=block a_transposed=1",
        "tile m=64 n=64 k=128;product 32;split 2"},
