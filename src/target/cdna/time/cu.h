@@ -14,8 +14,9 @@
  *     width).
  *   - Vector memory: 64 addresses, then lines of L1 (LRU, exact for these workgroups), one after the other. What misses
  *     takes this CU's share of the L2's bandwidth, and where it misses L2, of the LLC's and memory's; hits beyond L1
- *     are dealt out evenly by the rates of reuse.h, but that lines this CU asks again are in L2. Stores take their bytes, in requests of l2_write at least; L2 writes
- *     back, so each byte takes the LLC once. Loads to LDS take write cycles of LDS when they arrive.
+ *     are dealt out evenly by the rates of reuse.h, but that lines this CU asks again are in L2. Stores take their
+ *     bytes, in requests of l2_write at least; L2 writes back, so each byte takes the LLC once. Loads to LDS take write
+ *     cycles of LDS when they arrive.
  *   - Counters fall in order. A wave ends when its last access has.
  *   - Not modelled: instruction fetch, translation of addresses, channels of L2, refresh, contention of scalar caches.
  *
