@@ -69,7 +69,8 @@ static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
 /* ---- attention, backward ----
  *
  * The loop over the queries that see a block's keys, of all heads that share them, 32 at a time: S = Q K^T, dP = dO V^T,
- * dV += P^T dO, dK += dS^T Q, dQ = dS K. A group has 32 `tiles` keys; K lies in shared memory, V in registers, dK and dV are
+ * dV += P^T dO, dK += dS^T Q, dQ = dS K; `causal` from the last ones to the first, so that blocks that begin
+ * together read the same ones. A group has 32 `tiles` keys; K lies in shared memory, V in registers, dK and dV are
  * left in `k_sums` and `v_sums` (acc<product, tiles, d / 32>); dQ is added up in memory. Names that it uses:
  *
  *   own_v                     u32x4 [tiles][d / 16]: what an operand of them is
@@ -81,7 +82,7 @@ static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
  *   lines_matrix lines_lane   u32x4, u32: the resource of the first queries' exponents; the lane's part
  *   inner_from lines_back     u32: from them to -D; as q_back
  *   dq_matrix dq_lane         u32x4, u32: the resource, of no bytes yet, of sums of dQ, which has 128 d bytes for 32 queries,
- *                             that lie before the first ones; the lane's part
+ *                             of the step before the first, as it were; the lane's part
  *   dq_back                   u32: as q_back
  *   factor_bits               u32: an f32; scores times it are exponents of 2
  *   hidden hidden_now         i32, `causal`: first of the group's first 32 keys that the first query does not see, counted from

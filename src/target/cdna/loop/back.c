@@ -559,7 +559,7 @@ static void write_copy_next(writer *w, int part) {
     line(w, "s_cselect_b32 s%d, s%d, s%d", LEFT, HEAD_STEPS, LEFT);
     line(w, "s_cselect_b32 s%d, s%d, s%d", HAVE, Q_FULL, NEXT_HAVE);
     line(w, "s_cselect_b32 s%d, s%d, s%d", DOWN, Q_BACK, Q_DOWN);
-    line(w, "s_cselect_b32 s%d, s%d, 0", DOWN + 1, Q_BACK + 1);
+    line(w, "s_cselect_b32 s%d, s%d, %d", DOWN + 1, Q_BACK + 1, w->of->causal ? -1 : 0);
     line(w, "s_sub_u32 s%d, s%d, 1", TO_COPY, TO_COPY);
     break;
   default:
@@ -575,9 +575,10 @@ static void write_copy_next(writer *w, int part) {
 
 static void write_next(writer *w, int matrix, int ends, int back, int bytes) {
   line(w, "s_cmp_lg_u32 s%d, 0", ends);
-  line(w, "s_cselect_b32 s%d, s%d, %d", SCRATCH, back, bytes);
+  line(w, "s_cselect_b32 s%d, s%d, %d", SCRATCH, back, w->of->causal ? -bytes : bytes);
+  line(w, "s_ashr_i32 s%d, s%d, 31", SCRATCH + 1, SCRATCH);
   line(w, "s_add_u32 s%d, s%d, s%d", matrix, matrix, SCRATCH);
-  line(w, "s_addc_u32 s%d, s%d, 0", matrix + 1, matrix + 1);
+  line(w, "s_addc_u32 s%d, s%d, s%d", matrix + 1, matrix + 1, SCRATCH + 1);
 }
 
 static void write_op(writer *w, const op *o, int period) {
@@ -611,7 +612,7 @@ static void write_op(writer *w, const op *o, int period) {
     line(w, "tw_seen%d_%%=:", period);
     break;
   case HIDE_NEXT:
-    line(w, "s_sub_i32 s%d, s%d, 32", SCRATCH, HIDDEN);
+    line(w, "s_add_i32 s%d, s%d, 32", SCRATCH, HIDDEN);
     line(w, "s_cmp_lg_u32 s%d, 0", ENDS + 1);
     line(w, "s_cselect_b32 s%d, s%d, s%d", HIDDEN, HIDDEN_BACK, SCRATCH);
     break;
