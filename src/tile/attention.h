@@ -27,9 +27,9 @@
 #include "tile/family.h"
 
 typedef struct tw_tile_attention_plan {
-  int keys, groups; /* keys = 0: no tiles yet */
-  int queries;      /* backward */
-  bool turns, persistent, apart; /* apart: O is laid out in room of its own, and not where Q was */
+  int keys, groups;                               /* keys = 0: no tiles yet */
+  int queries;                                    /* backward */
+  bool turns, persistent, apart;                  /* apart: O is laid out in room of its own, and not where Q was */
   int stages, registers_copy, registers_multiply; /* 0: not said yet */
   int heads_at_once; /* causal: heads whose longest rows come first together, so that the L2 holds their keys and values */
   int64_t shared_bytes;

@@ -1,0 +1,116 @@
+/* back.h - the order of instructions and the registers of the loop of attention's backward pass (back_order.c), from which back.c
+ * writes it.
+ *
+ * A step of 32 queries is five products of `n` matrix instructions each, and a period of the loop is 5 n of them: scores S of
+ * this step, dQ of the one before, dP, dV and dK. A step's life, counted in matrix instructions from its first:
+ *
+ *   0      S = Q K^T             operands are read LEAD instructions before
+ *   n      dP = dO V^T, begun with -D, every other one, among those of dQ, which read most
+ *   3 n    dV += P^T dO          P = 2^(S factor - exponents) is made behind S
+ *   4 n    dK += dS^T Q          dS = P dP behind dP, and written to LDS
+ *   5 n - BARRIER                all have read this step's queries and written their dS; the next step's have arrived, and copies
+ *                                of those of the step after that begin
+ *   6 n    dQ = dS K             every other one; of all groups' dS, 32 columns of d; then added to memory
+ *
+ * What is not a matrix instruction stands in a slot behind one. Slots are filled first come, first served: reads as late as
+ * LEAD allows, the rest as early as what it is made of is there, while the slot has time for it (`vector`: cycles of the vector
+ * unit; `issued`: instructions). Each slot of the period holds the work of one step or of two that follow.
+ *
+ * Invariants: those of loop.h; a result of a matrix instruction is used two instructions later at the earliest, that of an exponential
+ * one slot later; all counters are of the steady state, and the first period has the same instructions: of dQ, in a
+ * resource of no bytes. */
+#ifndef TW_CDNA_LOOP_BACK_H
+#define TW_CDNA_LOOP_BACK_H
+
+#include "target/cdna/loop/loop.h"
+
+enum {
+  BACK_TILES = 2, /* of 32 keys of a group */
+  BACK_GROUPS = 4,
+  BACK_REGISTERS = 248, /* what the compiler may not have */
+  BACK_FRAGMENT = 4,    /* registers of an operand, of sums */
+  BACK_SUMS = 16,
+  BACK_OPS = 512,
+  BACK_VALUES = 160,
+  BACK_SLOTS = 80,
+  BACK_NOTHING = -1
+};
+
+typedef enum back_unit {
+  /* in this order where they share a slot */
+  MEET,
+  VALU,
+  LDS,
+  MEMORY,
+  SCALAR
+} back_unit;
+
+typedef enum back_action {
+  BARRIER_HERE,
+  READ_Q, /* fragments: of rows of Q, of dO, of K; down the columns of dO, Q, K; of dS */
+  READ_G,
+  READ_K,
+  READ_G_DOWN,
+  READ_Q_DOWN,
+  READ_K_DOWN,
+  READ_SLOPES,
+  HIDE,
+  HIDE_NEXT,
+  SCALE,
+  EXPONENTIAL,
+  ROUND_WEIGHTS,
+  SLOPE,
+  ROUND_SLOPES,
+  WRITE_SLOPES,
+  COPY_Q,
+  COPY_G,
+  COPY_NEXT, /* in three parts */
+  LOAD_LINE,
+  LOAD_INNER,
+  LINES_NEXT,
+  ADD_DQ,
+  DQ_NEXT
+} back_action;
+
+typedef struct back_op {
+  back_unit kind;
+  back_action what;
+  int slot;  /* of the step's life */
+  int a, b;  /* which */
+  int value; /* that it writes or reads */
+} back_op;
+
+/* Registers that live from the slot (2 slot + 1) or the matrix instruction (2 instruction) `from` to `to`. */
+typedef struct back_held {
+  int size, from, to, at;
+} back_held;
+
+typedef struct back_order {
+  const tw_tile_back_loop *of;
+  int n, wide, deep, period; /* matrix instructions of a product; tiles of 32 columns of d, 16 columns; of a step */
+  int v;                     /* registers of V's own fragments: from here on; below are those that are given */
+  int vector[BACK_SLOTS], issued[BACK_SLOTS], served[BACK_SLOTS]; /* of each slot: how much is taken */
+  back_op op[BACK_OPS];
+  int n_ops, in_turn[BACK_OPS]; /* the ops in the order of the period */
+  back_held value[BACK_VALUES];
+  int n_values;
+  /* values */
+  int q_rows[8], g_rows[8], k_rows[BACK_TILES][8], g_down[2][4], q_down[2][4], k_down[16], slopes_read[16];
+  int scores[BACK_TILES], changes[BACK_TILES], weights[BACK_TILES][2], slopes[BACK_TILES][2], dq, line[4], inner;
+  /* of LDS and memory: how many a period has, and which of a period each op is */
+  int lds_each, memory_each, number[BACK_OPS];
+} back_order;
+
+/* `v`: registers below it are given. TW_USAGE where there is no such order, or too few registers. */
+tw_status cdna_back_order(const tw_tile_back_loop *, int v, back_order *out, tw_error *);
+
+typedef enum back_which { OF_S, OF_DP, OF_DQ, OF_V, OF_K } back_which;
+
+/* Matrix instruction `place` of the period: of which product, and which of it. */
+back_which cdna_back_product(const back_order *, int place, int *i);
+
+/* The slot of the period in which one of a step's life is, and the periods between. */
+static inline int back_slot(const back_order *w, int slot) { return (slot % w->period + w->period) % w->period; }
+static inline int back_later(const back_order *w, int slot) { return (slot - back_slot(w, slot)) / w->period; }
+
+#endif
