@@ -109,18 +109,28 @@ static const tw_family families[] = {
     {.op = "*", .keys = "*", SCHEDULES}, /* whatever the source of a kernel computes */
 };
 
-#define CUDA_TARGET(NAME, SUMMARY, CONFIG)                                                                             \
-  (tw_target) {                                                                                                        \
-    .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
-    .traits = {.measures_first = true,                                                                                 \
-               .own_reference = true,                                                                                  \
-               .language = "CUDA C++",                                                                                 \
-               .source_name = "kernel.cu",                                                                             \
-               .prompts = "cuda"},                                                                                     \
-    .config = CONFIG, .n_families = sizeof families / sizeof *families, .family = families, .available = available,    \
-    .describe = describe, .build = cuda_artefact, .check = cuda_check, .coverage = cuda_coverage,                      \
-    .measure = cuda_measure, .wait = cuda_wait, .release = cuda_release, .exporter = &cuda_exporter                    \
-  }
+static tw_target target_of(const char *name, const char *summary, const cuda_config *config) {
+  return (tw_target){.name = name,
+                     .summary = summary,
+                     .unit = "seconds",
+                     .traits = {.measures_first = true,
+                                .own_reference = true,
+                                .language = "CUDA C++",
+                                .source_name = "kernel.cu",
+                                .prompts = "cuda"},
+                     .config = config,
+                     .n_families = sizeof families / sizeof *families,
+                     .family = families,
+                     .available = available,
+                     .describe = describe,
+                     .build = cuda_artefact,
+                     .check = cuda_check,
+                     .coverage = cuda_coverage,
+                     .measure = cuda_measure,
+                     .wait = cuda_wait,
+                     .release = cuda_release,
+                     .exporter = &cuda_exporter};
+}
 
 enum { TARGETS_MAX = 16 };
 static tw_target target[TARGETS_MAX];
@@ -130,10 +140,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_targets(void) {
   const cuda_config *c;
-  target[n_targets++] = CUDA_TARGET("cuda", "the NVIDIA GPU of this machine: kernels in CUDA C++, run natively", NULL);
+  target[n_targets++] = target_of("cuda", "the NVIDIA GPU of this machine: kernels in CUDA C++, run natively", NULL);
   for (size_t i = 0; (c = cuda_config_at(i)) && n_targets < TARGETS_MAX; i++, n_targets++) {
     snprintf(name[n_targets], sizeof name[0], "cuda-%s", c->name);
-    target[n_targets] = CUDA_TARGET(name[n_targets], c->summary, c);
+    target[n_targets] = target_of(name[n_targets], c->summary, c);
   }
 }
 
