@@ -337,7 +337,7 @@ static void write_product(writer *w, int product, int x) {
   const int words = l->product.words, sums = l->product.sums, a = register_of(w, u.a, x), b = register_of(w, u.b, x);
   const int c = (u.row * l->of->operand[1].fragments + u.col) * sums;
   const int each = words / l->product.halves;
-  char first[160], second[160] = "";
+  char first[160] = "", second[160] = "";
   for (int i = 0; i < l->product.halves; i++) {
     char *to = i ? second : first;
     snprintf(to, sizeof second, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s%s", l->product.name, c, c + sums - 1,

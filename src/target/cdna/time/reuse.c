@@ -218,8 +218,7 @@ static bool replay_rounds(const search *q, const cdna_memory *m, caches *k, int 
   for (int launch = 0; ok && launch < (is_whole ? 2 : 1); launch++) {
     if (launch) *out = (counts){0};
     for (int r = 0; r < rounds; r++) {
-      counts unseen, *sum = !is_whole && r == 0 ? &unseen : out;
-      unseen = (counts){0};
+      counts unseen = {0}, *sum = !is_whole && r == 0 ? &unseen : out;
       const int last = (r + 1) * resident < q->n_streams ? (r + 1) * resident : q->n_streams;
       memset(k->tag, 0, (size_t)c->xcds * k->sets * (size_t)k->ways * sizeof *k->tag);
       replay(q, m, k, &llc, r * resident, last, BEGINNING, sum);
