@@ -302,6 +302,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;held 9"}, "fewer steps"},
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;producers 4"}, "past the registers"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp6", ""}, "with quantize="},
+      {{"cdna4", "gemm m=16 n=64 k=512 a=mxfp4 b=mxfp4 packed=1", ""}, "leave packed=1 out"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp6 b=mxfp4", "tile m=128 n=128;pinned"}, "both operands as mxfp4"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp4 b=mxfp4", "tile m=64 n=128;pinned"}, "multiples of 128 rows"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "ahead 3"}, "k has fewer steps"},

@@ -24,6 +24,8 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
   const int each = 128 / tw_type_bits(tw_tile_mx_stored(&g)); /* elements of 16 bytes */
   const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
+  if (machine->block_scales && g.packed)
+    return tw_fail(error, TW_USAGE, "kernels of block-scaled types take b as f32 and pack it: leave packed=1 out");
   if (machine->block_scales && a && is_mx(g.b) && c && whole) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
