@@ -6,7 +6,16 @@
 
 #define PLAN tw_tile_mx_plan
 
-enum { SIDE = 16, PAIR = 32, STEP = 256, LANE_BLOCK = 256, AHEAD_MAX = 8, STAGES_MAX = 8, REGISTERS_BESIDE = 48 };
+enum {
+  SIDE = 16,
+  PAIR = 32,
+  STEP = 256,
+  LANE_BLOCK = 256,
+  AHEAD_MAX = 8,
+  STAGES_MAX = 8,
+  REGISTERS_BESIDE = 48,
+  PINNED_TILE = 256
+};
 
 static bool is_mx(tw_type t) { return t == TW_MXFP4 || t == TW_MXFP6 || t == TW_MXFP8; }
 /* What A becomes: by the problem's rule, or, where its numbers are of such a type already, exactly. */
@@ -79,10 +88,13 @@ static void plainest(const tw_tile_context *c, void *plan) {
 
 static void begin_tile(const void *with, void *plan) { plainest(with, plan); }
 
-/* Four groups, which have a SIMD each, two stages at least, and no loads ahead of their own. */
+/* Four groups, which have a SIMD each, two stages at least, and no loads ahead of their own; large tiles, if there is but the
+ * plainest, which it does not take. */
 static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
-  PLAN *p = plan;
+  PLAN *p = plan, plain;
   (void)given, (void)error;
+  plainest(with, &plain);
+  if (p->m == plain.m && p->n == plain.n) p->m = p->n = PINNED_TILE;
   p->groups = ((const tw_tile_context *)with)->machine->simds;
   p->ahead = 1;
   if (p->stages < 2) p->stages = 2;
