@@ -72,6 +72,16 @@ static int64_t shared_bytes(const PLAN *p, int stages) {
   return ALIGNMENT + stages * stage_bytes(p) + 2 * stages * BARRIER_BYTES;
 }
 
+tw_status tw_tile_few_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
+                           tw_error *error) {
+  if (threads > machine->block_threads || registers * threads * blocks > machine->registers || registers > 255)
+    return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
+                   blocks, threads, registers);
+  if (split > machine->blocks_together)
+    return tw_fail(error, TW_USAGE, "split %d: up to %d blocks add their sums", split, machine->blocks_together);
+  return TW_OK;
+}
+
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
@@ -101,11 +111,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->threads = p->n / p->rows * p->warps * machine->warp_threads + COPYING;
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
-  if (p->threads > machine->block_threads || need * p->threads * p->blocks > machine->registers || need > 255)
-    return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
-                   p->blocks, p->threads, need);
-  if (p->split > machine->blocks_together)
-    return tw_fail(error, TW_USAGE, "split %d: up to %d blocks add their sums", p->split, machine->blocks_together);
+  const tw_status status = tw_tile_few_fits(machine, p->blocks, p->threads, need, p->split, error);
+  if (status != TW_OK) return status;
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
     return tw_fail(error, TW_USAGE, "split %d: k=%" PRId64 " has fewer stages of %d", p->split, g->k, p->k);
   const int64_t steps = (g->k + p->k - 1) / p->k, most = (steps + p->split - 1) / p->split;

@@ -26,5 +26,7 @@ typedef struct tw_tile_few_plan {
 /* Is it a problem for this structure alone? Its weights are packed. */
 bool tw_tile_few_only(const tw_problem *);
 extern const tw_tile_family tw_tile_few;
+/* Has a processor room for so many blocks, and can `split` of them add their sums? Why not. */
+tw_status tw_tile_few_fits(const tw_tile_machine *, int blocks, int threads, int registers, int split, tw_error *);
 
 #endif

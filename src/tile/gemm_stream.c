@@ -76,12 +76,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   const int each = p->rows / 8, tall = p->rows / 16, wide = p->few / 8;
   const int need =
       tall * wide * 4 * (p->together ? 2 : 1) + each * (6 + (row_scale ? 0 : 2)) + 8 * wide + REGISTERS_BESIDE;
-  if (p->threads > machine->block_threads || need * p->threads * p->blocks > machine->registers || need > 255)
-    return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
-                   p->blocks, p->threads, need);
+  const tw_status status = tw_tile_few_fits(machine, p->blocks, p->threads, need, p->split, error);
+  if (status != TW_OK) return status;
   if (p->early % CHUNK) return tw_fail(error, TW_USAGE, "early %d: a multiple of %d", p->early, CHUNK);
-  if (p->split > machine->blocks_together)
-    return tw_fail(error, TW_USAGE, "split %d: up to %d blocks add their sums", p->split, machine->blocks_together);
   if (whole < (int64_t)p->split * p->warps)
     return tw_fail(error, TW_USAGE, "k=%" PRId64 " has fewer chunks of %d than %d blocks of %d warps share it", g->k,
                    codes_of_chunk(g), p->split, p->warps);
