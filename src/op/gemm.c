@@ -223,10 +223,9 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
 
 static tw_status check_packed(const tw_problem *p, const tw_gemm *g, tw_error *error) {
   if (!tw_gemm_weights_only(g) || tw_format_of_type(g->b)->scale == TW_SCALE_INSIDE)
-    return tw_fail(
-        error, TW_USAGE,
-        "packed=1 needs a of f32, f16 or bf16 and b of i8, i4, ternary, mxfp4, mxfp6 or mxfp8, not a=%s b=%s",
-        tw_type_name(g->a), tw_type_name(g->b));
+    return tw_fail(error, TW_USAGE,
+                   "packed=1 needs a of floating point and b of i8, i4, ternary, mxfp4, mxfp6 or mxfp8, not a=%s b=%s",
+                   tw_type_name(g->a), tw_type_name(g->b));
   if (tw_problem_int(p, "ldb"))
     return tw_fail(error, TW_USAGE, "ldb=%" PRId64 " with packed=1: rows of codes have no gaps", g->ldb);
   return TW_OK;
