@@ -172,11 +172,23 @@ static const char *tiles_loop(const tw_tile_gemm_plan *p) {
   return p->split > 1 || p->parts > 1 ? "if (const int t = first; true)" : "for (int t = first; t < tiles; t += step)";
 }
 
+/* Of blocks, of A's rows and one of B, by all that copy. */
+static void write_staged_scales(writer *w) {
+  tw_text_add(&w->text,
+              "        const int blocks = (k + 127) / 128, block = %ss;\n"
+              "        for (int i = thread_of_block(); i < BM; i += group_threads)\n"
+              "          copy_number(scales[at.slot], i, SA + (i64)(row + i) * blocks + block, row + i < m);\n"
+              "        if (thread_of_block() == 0)\n"
+              "          copy_number(scales[at.slot], BM, SB + col / 128 * blocks + block, col < n);\n"
+              "        full[at.slot].arrive_behind_copies();\n",
+              shares_steps(&w->p) ? "begin + " : "");
+}
+
 static void write_copies(writer *w) {
   const tw_gemm *g = &w->g;
   const tw_tile_gemm_plan *p = &w->p;
   tw_text *t = &w->text;
-  const bool threads = !p->copies_a || !p->copies_b, any = p->copies_a || p->copies_b;
+  const bool threads = !p->copies_a || !p->copies_b || p->scales_staged, any = p->copies_a || p->copies_b;
   tw_text_add(t, "  if (group == 0) { /* copies */\n");
   if (p->registers_copy) tw_text_add(t, "    give_registers<%d>();\n", p->registers_copy);
   tw_text_add(t, "    ring<STAGES> at;\n    %s%s {\n", threads ? "" : "if (thread_of_block() == 0)\n      ",
@@ -200,7 +212,10 @@ static void write_copies(writer *w) {
   }
   if (!p->copies_a) write_copy(w, 'a', false, p->across_a, g->a_transposed, "m", "row", 1, "", "");
   if (!p->copies_b) write_copy(w, 'b', false, p->across_b, !g->b_transposed, "n", "col", 1, "", "");
-  if (threads) tw_text_add(t, "        written();\n        full[at.slot].arrive();\n");
+  if (p->scales_staged)
+    write_staged_scales(w);
+  else if (threads)
+    tw_text_add(t, "        written();\n        full[at.slot].arrive();\n");
   tw_text_add(t, "%s      }\n%s    }\n", in, in);
 }
 
@@ -264,6 +279,24 @@ static void write_block_steps(writer *w, const char *product, const char *releas
          "      } else {\n        mma_wait<0>();\n        take(some, even);\n      }\n");
 }
 
+/* The same of groups with more rows than registers have room for twice: those of one product at a time, while other groups'
+ * products are under way. Scales are read before: the stage is given back when its last product is done. */
+static void write_staged_steps(writer *w, const char *product, const char *release) {
+  tw_text_add(
+      &w->text,
+      "      clear(sums);\n#pragma unroll 1\n      for (int s = 0; s < steps; s++, at.next()) {\n"
+      "        const int before = at.slot;\n"
+      "        full[before].wait(at.parity);\n        const float of_b = scales[before].number(BM);\n"
+      "        const row_factors<ROWS> factors(\n"
+      "            [&](int i) { return scales[before].number(worker * ROWS + i) * of_b; });\n"
+      "#pragma unroll\n        for (int q = 0; q < ROWS / 64; q++) {\n          mma_begin();\n"
+      "          mma_%s(some, as[before], bs[before], false, worker * ROWS + 64 * q);\n          mma_commit();\n"
+      "          mma_wait<0>();\n          mma_settle(some);\n"
+      "          if (q == ROWS / 64 - 1) {\n            %s\n          }\n"
+      "          add(sums, q, some, factors);\n        }\n      }\n",
+      product, release);
+}
+
 static void write_products(writer *w) {
   const tw_tile_gemm_plan *p = &w->p;
   tw_text *t = &w->text;
@@ -274,7 +307,9 @@ static void write_products(writer *w) {
               "    const int worker = group - 1, thread = thread_of_group();\n"
               "    ring<STAGES> at;\n    acc<ROWS, BN, mma_sum<%s>::type> sums;\n",
               factor_word(w, w->g.a));
-  if (p->promote)
+  if (p->scales_staged)
+    tw_text_add_string(t, "    acc<64, BN> some; /* of a step */\n");
+  else if (p->promote)
     tw_text_add(t, "    acc<ROWS, BN, mma_sum<%s>::type> some%s\n", factor_word(w, w->g.a),
                 w->g.scales == TW_GEMM_SCALES_BLOCK ? ", others; /* of a step each */" : "; /* of TOGETHER steps */");
   if (p->even)
@@ -298,7 +333,9 @@ static void write_products(writer *w) {
   static const char *const product[2][2] = {{"abt", "ab"}, {"atbt", "atb"}};
   const char *release =
       team ? "if (thread < TEAM) empty[before].arrive_at(thread);" : "if (thread == 0) empty[before].arrive();";
-  if (w->g.scales == TW_GEMM_SCALES_BLOCK)
+  if (p->scales_staged)
+    write_staged_steps(w, product[p->across_a][p->across_b], release);
+  else if (w->g.scales == TW_GEMM_SCALES_BLOCK)
     write_block_steps(w, product[p->across_a][p->across_b], release);
   else
     write_steps(w, product[p->across_a][p->across_b], release);
@@ -399,6 +436,8 @@ static void write_tiled(writer *w) {
   tw_text_add(t, ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
                  "  const auto bs = memory.take<many<b_tile, STAGES>>();\n");
   if (p->copies_c) tw_text_add(t, "  const auto cs = memory.take<many<c_tile, GROUPS * STAGING>>();\n");
+  if (p->scales_staged) /* of A's rows, then B's */
+    tw_text_add_string(t, "  const auto scales = memory.take<many<line<BM / 256 * 256 + 256>, STAGES>>();\n");
   tw_text_add(t, "  const auto full = memory.take<barriers<STAGES>>(), empty = memory.take<barriers<STAGES>>();\n");
   if (p->split > 1)
     tw_text_add(t,
@@ -406,8 +445,8 @@ static void write_tiled(writer *w) {
                 "  const auto parts = memory.take<partials<acc<ROWS, BN, mma_sum<%s>::type>, GROUPS, SPLIT - 1>>();\n",
                 factor_word(w, g->a));
   if (p->turns) tw_text_add(t, "  const auto turn = memory.take<barriers<GROUPS>>();\n");
-  const int arrivals =
-      (p->copies_a || p->copies_b ? 1 : 0) + (p->copies_a && p->copies_b ? 0 : w->machine->group_threads);
+  const int arrivals = (p->copies_a || p->copies_b ? 1 : 0) +
+                       (p->copies_a && p->copies_b && !p->scales_staged ? 0 : w->machine->group_threads);
   tw_text_add(t, "  const int group = group_of_block();\n  if (thread_of_block() == 0) {\n");
   if (p->copies_a) tw_text_add(t, "    prefetch(a);\n");
   if (p->copies_b) tw_text_add(t, "    prefetch(b);\n");

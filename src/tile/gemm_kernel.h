@@ -34,6 +34,7 @@ typedef struct tw_tile_gemm_plan {
   int band, staging, width;               /* of a tile of results: its columns */
   int registers_copy, registers_multiply; /* 0: as the compiler has it */
   bool scales_early;                      /* of rows and columns: there is room for them while products are made */
+  bool scales_staged;                     /* of blocks: they come with a stage's tiles */
   bool copies_a, copies_b, copies_c;      /* asynchronously; else by threads */
   bool across_a, across_b;                /* their shared tiles are stored with k across the rows */
   int64_t shared_bytes;

@@ -104,7 +104,8 @@ static int64_t shared_bytes(const tw_gemm *g, const tw_tile_gemm_plan *p, int st
   const int64_t stage = (int64_t)(p->m + p->n) * p->k * element_bytes(tw_tile_gemm_factor(p, g->a));
   const int64_t results = p->copies_c ? (int64_t)p->groups * p->staging * pad(64 * p->width * element_bytes(g->c)) : 0;
   const int64_t parts = (int64_t)(p->split - 1) * (p->turns ? p->groups : 1) * p->m * p->n * 4;
-  return ALIGNMENT + stages * stage + results + parts + (2 * stages + p->groups + 1) * BARRIER_BYTES;
+  const int64_t scales = p->scales_staged ? (p->m / 256 + 1) * 1024 : 0;
+  return ALIGNMENT + stages * (stage + scales) + results + parts + (2 * stages + p->groups + 1) * BARRIER_BYTES;
 }
 
 static bool copies(const tw_tile_machine *machine, int64_t pitch, tw_type t) {
@@ -172,7 +173,18 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b))
     return tw_fail(error, TW_USAGE, "registers copy=%d: this pitch or layout is copied by threads, which takes %d",
                    p->registers_copy, COPY_BY_THREADS);
-  const int sums = rows / 64 * p->n / 2 * (g->scales == TW_GEMM_SCALES_BLOCK ? 3 : p->promote ? 2 : 1);
+  /* Of blocks: a group of one product's rows has two in turn beside what they are added to, of more one, for its rows in turn. */
+  const bool of_blocks = g->scales == TW_GEMM_SCALES_BLOCK;
+  p->scales_staged = of_blocks && rows > machine->group_rows;
+  const int sums = (of_blocks && !p->scales_staged ? 3 * rows / 64
+                    : p->scales_staged             ? rows / 64 + 1
+                                                   : rows / 64 * (p->promote ? 2 : 1)) *
+                   p->n / 2;
+  if (p->scales_staged && (!p->copies_a || !p->copies_b))
+    return tw_fail(error, TW_USAGE,
+                   "scales=block: a group with more than %d rows takes A stored m x k and B n x k, their pitches "
+                   "multiples of %d",
+                   machine->group_rows, machine->copy_alignment);
   int have =
       p->registers_copy ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (have > THREAD_MAX) have = THREAD_MAX;

@@ -155,6 +155,11 @@ template <int Count> struct line {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.low), "=f"(v.high) : "r"(at + (u32)i * 4u));
     return v;
   }
+  TW_FN float number(int i) const {
+    float v;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(at + (u32)i * 4u));
+    return v;
+  }
 };
 
 /* Tiles, one after the other: the stages of a pipeline. */
@@ -234,6 +239,10 @@ struct barrier {
   TW_FN void wait_for_writes(u32 parity) const {
     asm volatile("{\n.reg .pred p;\nTW_WAIT:\nmbarrier.try_wait.parity.acquire.cluster.shared.b64 p, [%0], %1;\n@p bra TW_DONE;\nbra "
                  "TW_WAIT;\nTW_DONE:\n}" ::"r"(at), "r"(parity) : "memory");
+  }
+  /* When this thread's copies of numbers are there. */
+  TW_FN void arrive_behind_copies() const {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(at) : "memory");
   }
   TW_FN void expect(u32 count_of_bytes) const { /* and arrive */
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" :: "r"(at), "r"(count_of_bytes) : "memory");
@@ -384,6 +393,11 @@ template <int Count> TW_FN void copy(line<Count> to, const float *from, barrier 
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to.at),
                "l"(from), "r"(to.bytes), "r"(b.at)
                : "memory");
+}
+
+/* The i-th number of a line, by any thread; 0, and nothing is read, where there is none. */
+template <int Count> TW_FN void copy_number(line<Count> to, int i, const float *from, bool there) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to.at + (u32)i * 4u), "l"(from), "r"(there ? 4 : 0) : "memory");
 }
 
 /* Adds to four numbers in memory that begin at a multiple of 16 bytes, each by itself, in any order with others. */

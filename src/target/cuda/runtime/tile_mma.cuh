@@ -364,6 +364,11 @@ template <int Rows, int Cols> TW_FN void add(acc<Rows, Cols> &to, const acc<Rows
 #pragma unroll
     for (int i = 0; i < Cols / 2; i++) to.value[q][i] += d.value[q][i] * by.of[q][i / 2 % 2];
 }
+/* To 64 rows of it, the q-th. */
+template <int Rows, int Cols> TW_FN void add(acc<Rows, Cols> &to, int q, const acc<64, Cols> &d, const row_factors<Rows> &by) {
+#pragma unroll
+  for (int i = 0; i < Cols / 2; i++) to.value[q][i] += d.value[0][i] * by.of[q][i / 2 % 2];
+}
 
 /* What d held is needed no more: before a product that forgets it, so that it takes no registers until then. */
 template <int Rows, int Cols> TW_FN void mma_forget(acc<Rows, Cols, float> &d) {
