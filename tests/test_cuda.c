@@ -152,6 +152,7 @@ static char *file_of(const char *name) {
 static void every_machine_compiles_the_plainest_kernels(void **state) {
   static const char *const problems[] = {"m=100 n=60 k=33", "m=64 n=64 k=64 a=f32 b=f32 c=f32 bias=row relu=1",
                                          "m=64 n=64 k=64 a=i8 b=i8 c=i8 acc=i32 bias=full",
+                                         "m=100 n=60 k=200 a=e4m3 b=e4m3 scales=block",
                                          "m=64 n=64 k=64 a=f16 b=f16 c=f16 a_transposed=1 b_transposed=1 scale=0.5"};
   const cuda_config *c;
   (void)state;

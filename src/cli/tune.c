@@ -164,6 +164,15 @@ static void forget_journal(const char *path) {
   }
 }
 
+/* Who evaluates must have the machine. */
+static tw_status check_usable(const cli_subject *subject, tw_error *error) {
+  tw_error why = {0};
+  const tw_status status = cli_usable(subject, &why);
+  if (status == TW_OK) return TW_OK;
+  return tw_fail(error, status, "%.1800s; or --runner 'ssh HOST tilewright evaluate' has it done where it can be",
+                 why.text);
+}
+
 tw_status cli_tune(const cli *c, tw_error *error) {
   cli_subject subject;
   cli_known known;
@@ -183,8 +192,7 @@ tw_status cli_tune(const cli *c, tw_error *error) {
                    "--exhaustive goes through a menu's kernels; --from begins with one of yours: give one");
   tw_status status = cli_check_timeline(c, error);
   if (status == TW_OK) status = cli_subject_of(c, 0, &subject, error);
-  if (status == TW_OK && !c->options.runner)
-    status = cli_usable(&subject, error); /* who evaluates must have the machine */
+  if (status == TW_OK && !c->options.runner) status = check_usable(&subject, error);
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
   if (status != TW_OK) return status;
   const tw_model_options model = model_options(&c->options);

@@ -27,8 +27,8 @@ static words words_of(tw_type type) {
     return (words){
         "unsigned char",
         type == TW_E4M3
-            ? "unsigned y; asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(y) : \"h\"((unsigned short)x)); "
-              "float z; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(z) : \"h\"((unsigned short)y)); return z;"
+            ? "float y = __uint_as_float((x & 127u) << 20) * 0x1p120f; if ((x & 127) == 127) y = __uint_as_float(~0u); "
+              "return x & 128 ? -y : y;" /* machines before sm_89 have no instruction for it */
             : "float z; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(z) : \"h\"((unsigned short)(x << 8))); return z;",
         NULL};
   case TW_I8: return (words){"signed char", "return x;", "return (signed char)max(-128, min(127, __float2int_rn(x)));"};
@@ -50,6 +50,20 @@ static void add_load(tw_text *s, char operand, bool along_k, const char *line, c
               operand + 'a' - 'A', operand, at);
 }
 
+/* Behind each block of k: what was summed of it, by its factors. */
+static void add_scaled(tw_text *s, const tw_gemm *g) {
+  tw_text_add(
+      s,
+      "    if ((p0 + BK) %% 128 && p0 + BK < k) continue;\n    const long long block = p0 / 128, blocks = (k + 127) / "
+      "128;\n#pragma unroll\n    for (int e = 0; e < R * R; e++) {\n"
+      "      const int i = blockIdx.y * BM + threadIdx.y + e / R * TX;\n"
+      "      const int j = blockIdx.x * BM + threadIdx.x + e %% R * TX;\n"
+      "      if (i < m && j < n) sums[e / R][e %% R] += some[e / R][e %% R] * (SA[%s] * SB[%s]);\n"
+      "      some[e / R][e %% R] = 0;\n    }\n",
+      g->a_transposed ? "block * m + i" : "i * blocks + block",
+      g->b_transposed ? "j / 128 * blocks + block" : "block * ((n + 127) / 128) + j / 128");
+}
+
 static int elements_of_a_thread(const tw_gemm *g) {
   const int64_t least = g->m < g->n ? g->m : g->n;
   return least >= 1024 ? 8 : least >= 128 ? 4 : 1;
@@ -59,11 +73,13 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const words a = words_of(g.a), b = words_of(g.b), c = words_of(g.c);
   const bool integer = g.acc == TW_I32, bias = g.bias != TW_GEMM_BIAS_NONE;
-  if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT || g.scales == TW_GEMM_SCALES_BLOCK)
-    return tw_fail(error, TW_USAGE,
-                   "there is no CUDA kernel for a=%s b=%s c=%s: use f32, f16, bf16, e4m3, e5m2 (without scales of "
-                   "blocks) or i8; weights of mxfp4, i4 and ternary with packed=1",
-                   tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+  const bool blocks = g.scales == TW_GEMM_SCALES_BLOCK;
+  if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT)
+    return tw_fail(
+        error, TW_USAGE,
+        "there is no CUDA kernel for a=%s b=%s c=%s: use f32, f16, bf16, e4m3, e5m2 or i8; weights of mxfp4, "
+        "i4 and ternary with packed=1",
+        tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
   const char *sum = integer ? "int" : "float", *scaled = g.c == TW_I32 ? "int" : "float";
   tw_text s = {0};
   tw_text_add(&s,
@@ -85,21 +101,24 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
               c.stored, bias ? "long long ldd, " : "");
   tw_text_add(&s,
               "  __shared__ %s as[BK][BM + 1], bs[BK][BM + 1];\n"
-              "  const int t = threadIdx.y * TX + threadIdx.x;\n  %s sums[R][R] = {};\n"
+              "  const int t = threadIdx.y * TX + threadIdx.x;\n  %s sums[R][R] = {}%s;\n"
               "  for (int p0 = 0; p0 < k; p0 += BK) {\n    __syncthreads();\n",
-              sum, sum);
+              sum, sum, blocks ? ", some[R][R] = {}" : "");
   add_load(&s, 'A', !g.a_transposed, "i", "m", g.a_transposed ? "q * lda + i" : "i * lda + q");
   add_load(&s, 'B', g.b_transposed, "j", "n", g.b_transposed ? "j * ldb + q" : "q * ldb + j");
   tw_text_add(&s,
               "    __syncthreads();\n    for (int p = 0; p < BK; p++)\n#pragma unroll\n"
               "      for (int y = 0; y < R; y++)\n#pragma unroll\n        for (int x = 0; x < R; x++)\n"
-              "          sums[y][x] += as[p][threadIdx.y + y * TX] * bs[p][threadIdx.x + x * TX];\n  }\n"
-              "#pragma unroll\n  for (int e = 0; e < R * R; e++) {\n"
+              "          %s[y][x] += as[p][threadIdx.y + y * TX] * bs[p][threadIdx.x + x * TX];\n",
+              blocks ? "some" : "sums");
+  if (blocks) add_scaled(&s, &g);
+  tw_text_add(&s,
+              "  }\n#pragma unroll\n  for (int e = 0; e < R * R; e++) {\n"
               "    const int i = blockIdx.y * BM + threadIdx.y + e / R * TX;\n"
               "    const int j = blockIdx.x * BM + threadIdx.x + e %% R * TX;\n    if (i >= m || j >= n) continue;\n"
               "    %s sum = sums[e / R][e %% R];\n",
               sum);
-  if (g.scales)
+  if (g.scales && !blocks)
     tw_text_add(&s, g.scales == TW_GEMM_SCALES_ROW ? "    sum *= SA[i] * SB[j];\n" : "    sum *= SA[0] * SB[0];\n");
   if (bias) tw_text_add(&s, "    sum += D[%sj];\n", g.bias == TW_GEMM_BIAS_FULL ? "i * ldd + " : "");
   tw_text_add(&s, "    %s x = %ssum;\n", scaled, g.c == TW_I32 ? "" : "scale * ");

@@ -51,11 +51,11 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* bf16 as it is first asked for, summed in f32; integers in i32. */
+/* bf16 as it is first asked for, summed in f32; integers in i32; products of 8-bit floats as bf16. */
 static tw_type usual_type(const char *key, tw_type a) {
   const bool integer = a == TW_I8 || a == TW_U8;
   if (strcmp(key, "acc") == 0) return integer ? TW_I32 : TW_F32;
-  if (strcmp(key, "c") == 0) return integer ? TW_I32 : a;
+  if (strcmp(key, "c") == 0) return integer ? TW_I32 : a == TW_E4M3 || a == TW_E5M2 ? TW_BF16 : a;
   return a == TW_U8 ? TW_I8 : a;
 }
 
