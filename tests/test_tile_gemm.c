@@ -121,6 +121,16 @@ static void launches_fit_their_plans(void **state) {
   assert_in_range(legal, PROBLEMS * SCHEDULES * 3 / 4, PROBLEMS * SCHEDULES);
 }
 
+static void a_new_tile_keeps_what_fits_any(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32");
+  const tw_schedule s = schedule_of("tile m=64 n=64;products 6;band n=4;staging 2;stages 2;split 2;tile m=128 n=128");
+  tw_tile_gemm_plan plan;
+  assert_int_equal(tw_tile_plan_of(&tw_tile_gemm, &machine, &p, &s, &plan, NULL), TW_OK);
+  assert_true(plan.band_columns && plan.band == 4 && plan.staging == 2 && plan.products == 6);
+  assert_true(plan.split == 1 && plan.stages > 2);
+}
+
 /* Every element of C belongs to one tile, whatever the band: place_of of tile_core.cuh, said again. */
 static void bands_visit_every_tile_once(void **state) {
   (void)state;
@@ -446,6 +456,7 @@ int main(void) {
   machine = cuda_tile_machine(config);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launches_fit_their_plans),
+      cmocka_unit_test(a_new_tile_keeps_what_fits_any),
       cmocka_unit_test(bands_visit_every_tile_once),
       cmocka_unit_test(what_cannot_be_is_refused),
       cmocka_unit_test(the_menu_offers_what_is_legal),

@@ -234,21 +234,29 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 
 /* ---- steps ---- */
 
-/* A new tile begins anew: what went with the old one may not fit it. */
+/* A new tile keeps what fits any: the order of tiles, results under way, how f32 is multiplied. The rest begins anew. */
 static void begin_tile(const void *with, void *plan) {
   const tw_gemm gemm = tw_gemm_of(((const tw_tile_context *)with)->problem), *g = &gemm;
   const bool parts = g->a == TW_F32 && g->b == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32;
-  *(tw_tile_gemm_plan *)plan = (tw_tile_gemm_plan){.m = 128,
-                                                   .n = 128,
-                                                   .team_m = 1,
-                                                   .team_n = 1,
-                                                   .split = 1,
-                                                   .parts = 1,
-                                                   .products = parts ? usual_products(g->arithmetic, g->k) : 0,
-                                                   .promote = parts ? usual_promote(g->arithmetic, g->k) : 0,
-                                                   .band = 8,
-                                                   .staging = 1,
-                                                   .registers_copy = USUAL};
+  tw_tile_gemm_plan *p = plan;
+  const tw_tile_gemm_plan before = *p;
+  *p = (tw_tile_gemm_plan){.m = 128,
+                           .n = 128,
+                           .team_m = 1,
+                           .team_n = 1,
+                           .split = 1,
+                           .parts = 1,
+                           .products = parts ? usual_products(g->arithmetic, g->k) : 0,
+                           .promote = parts ? usual_promote(g->arithmetic, g->k) : 0,
+                           .band = 8,
+                           .staging = 1,
+                           .registers_copy = USUAL};
+  if (!before.m) return;
+  p->band = before.band;
+  p->band_columns = before.band_columns;
+  p->staging = before.staging;
+  p->products = before.products;
+  p->promote = before.promote;
 }
 
 static tw_status then_groups(const void *with, void *plan, unsigned given, tw_error *error) {
