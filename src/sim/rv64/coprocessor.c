@@ -20,13 +20,14 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
     rv64_fault(core, pc, "illegal instruction 0x%08" PRIx32 ": this machine has no coprocessor", encoding);
     return false;
   }
-  char why[256] = "the coprocessor refused the command";
+  char why[256];
+  why[0] = '\0';
   uint64_t offered = t + STAGES_TO_WRITE_BACK;
   if (core->ports->place) core->ports->place(core->ports->context, pc);
   uint64_t taken = core->ports->command(core->ports->context, offered, encoding, xs1 ? core->x[in->rs1] : 0,
                                         xs2 ? core->x[in->rs2] : 0, &result, why);
   if (taken == UINT64_MAX) {
-    rv64_fault(core, pc, "%s", why);
+    rv64_fault(core, pc, "%s", why[0] ? why : "the coprocessor refused the command");
     return false;
   }
   if (taken > offered) {

@@ -368,6 +368,7 @@ struct gm_machine {
   int dim_shift, input_shift, acc_shift; /* log2 of elements in a row, bytes of a row */
   int input_bytes, acc_bytes;            /* of an element */
   int spad_bank_shift, acc_bank_shift;
+  uint32_t spad_rows, acc_rows;
   /* shared wires of the current cycle */
   uint32_t spad_written, spad_read, acc_written, acc_accumulated; /* bit per bank */
   gm_front front;
@@ -393,7 +394,7 @@ struct gm_machine {
 };
 
 static inline uint32_t gm_row_of(const gm_machine *m, uint32_t local) {
-  return local & (gm_is_acc(local) ? (uint32_t)gm_acc_rows(&m->config) - 1 : (uint32_t)gm_spad_rows(&m->config) - 1);
+  return local & ((gm_is_acc(local) ? m->acc_rows : m->spad_rows) - 1);
 }
 
 /* The place of the command that the last front queue shows to the station, -1 = none. */
@@ -478,7 +479,7 @@ static inline void gm_look_at_l2(gm_machine *m) {
   const uint64_t next = l2_next_answer(&m->l2);
   m->wake[GM_UNIT_L2] = next == GM_NEVER ? GM_NEVER : next + gm_l2_lag(m);
   if (m->ld.stalled | m->st.stalled) gm_await_room(m);
-  gm_wake(m, GM_UNIT_READ, m->l2.answer_from);
+  gm_wake(m, GM_UNIT_READ, m->l2.answer_from > m->ld.next_beat ? m->l2.answer_from : m->ld.next_beat);
   if (m->ld.stalled && !l2_reader_is_full(&m->l2)) gm_wake(m, GM_UNIT_READ, m->now + !l2_read_has_room(&m->l2, m->now));
   if (m->st.stalled && !l2_writer_is_full(&m->l2)) gm_wake(m, GM_UNIT_STORE, m->now + !l2_put_has_room(&m->l2, m->now));
 }

@@ -94,7 +94,7 @@ static bool write_row(gm_machine *m, const gm_row_write *w) {
 /* A pixel repeater's turn (PixelRepeater.scala): the row furthest before its own first; those before the scratchpad, or
  * before its second half from there, take their cycle without being written. True when the row itself is written. */
 static bool repeat_pixel(gm_machine *m, gm_row_write *w) {
-  const uint32_t half = (uint32_t)gm_spad_rows(&m->config) / 2;
+  const uint32_t half = m->spad_rows / 2;
   gm_row_write row = *w;
   row.row -= w->pixels;
   const bool outside = w->pixels && (w->row < half ? 0 : half) + w->pixels > w->row;

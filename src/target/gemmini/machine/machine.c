@@ -45,6 +45,8 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   m->acc_bytes = gm_acc_bytes(c);
   m->spad_bank_shift = log2_of((unsigned)gm_spad_bank_rows(c));
   m->acc_bank_shift = log2_of((unsigned)gm_acc_bank_rows(c));
+  m->spad_rows = (uint32_t)gm_spad_rows(c);
+  m->acc_rows = (uint32_t)gm_acc_rows(c);
   const l2_parameters p = {
       .line_bytes = 64,
       .beat_bytes = c->dma_bus_bits / 8,

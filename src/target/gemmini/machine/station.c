@@ -29,7 +29,7 @@ static uint32_t span(const gm_machine *m, int columns, int rows, uint32_t stride
 
 /* Repeated pixels reach so many rows further back; the range keeps its length, and so misses its last rows (:271-290). */
 static void before_pixels(const gm_machine *m, uint32_t pixels, gm_range *r) {
-  const uint32_t half = (uint32_t)gm_spad_rows(&m->config) / 2, first = r->start > half ? half : 0;
+  const uint32_t half = m->spad_rows / 2, first = r->start > half ? half : 0;
   if (r->start < ACCUMULATOR) r->start = r->start - first < pixels ? first : r->start - pixels;
 }
 

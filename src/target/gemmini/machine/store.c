@@ -131,6 +131,12 @@ static bool end_packet(gm_storer *s) {
 
 static bool beats_on_their_way(const gm_storer *s) { return s->has_queued || s->has_translated || s->has_shadow; }
 
+/* Can nothing move before gm_write_acknowledged? */
+static bool waits_for_acknowledgement(const gm_machine *m) {
+  const gm_storer *s = &m->st;
+  return s->packet_bytes && !s->packet_done && s->in_flight >= m->config.max_in_flight_writes && !beats_on_their_way(s);
+}
+
 /* Puts beat by beat. True if the row's last beat leaves in this cycle. */
 static bool put(gm_machine *m) {
   gm_storer *s = &m->st;
@@ -208,13 +214,18 @@ static void into_scale(gm_machine *m, int scale_before, int passthrough_before) 
   pass(s, GM_STORE_NORM, m->now + 1);
 }
 
+/* Has the row before it in its accumulator bank still to pass into_scale? */
+static bool output_is_busy(const gm_machine *m, const gm_store_row *r) {
+  return r->acc && !r->garbage && m->st.bank_output_busy & 1u << (r->row >> m->acc_bank_shift);
+}
+
 static void into_norm(gm_machine *m, int norm_before) {
   gm_storer *s = &m->st;
   if (!visible(m, GM_STORE_DISPATCH) || norm_before >= s->depth_of[GM_STORE_NORM]) return;
   gm_store_row *r = head(s, GM_STORE_DISPATCH);
   if (!r->garbage && r->acc) {
     uint32_t bank = 1u << (r->row >> m->acc_bank_shift);
-    if (s->bank_output_busy & bank) return;
+    if (output_is_busy(m, r)) return;
     gm_mesh_look(m);
     if (m->acc_accumulated & bank) return;
     s->bank_output_busy |= bank;
@@ -339,12 +350,13 @@ static uint64_t next_move(const gm_machine *m, uint32_t passed_before) {
   }
   if (s->packet_done > soon)
     next = s->packet_done;
-  else if (!s->stalled && (s->writing || beats_on_their_way(s)))
+  else if (!s->stalled && !waits_for_acknowledgement(m) && (s->writing || beats_on_their_way(s)))
     return soon;
   for (int stage = 0; stage < GM_STORE_STAGES; stage++) {
     if (!count(s, stage)) continue;
     uint64_t ready = s->ring[s->first[stage] & (GM_STORE_RING - 1)].ready;
-    if (ready <= m->now && stage == GM_STORE_DISPATCH && count(s, GM_STORE_NORM) < s->depth_of[GM_STORE_NORM])
+    if (ready <= m->now && stage == GM_STORE_DISPATCH && count(s, GM_STORE_NORM) < s->depth_of[GM_STORE_NORM] &&
+        !output_is_busy(m, &s->ring[s->first[stage] & (GM_STORE_RING - 1)]))
       return soon; /* for its bank */
     if (ready > m->now && ready < next) next = ready;
   }
