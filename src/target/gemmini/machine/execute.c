@@ -148,6 +148,24 @@ void gm_mesh_output(gm_machine *m) {
   }
 }
 
+uint32_t gm_mesh_will_accumulate(const gm_machine *m, uint64_t cycle) {
+  const gm_executor *x = &m->ex;
+  int tag = x->tag_head, tags = x->tag_count;
+  for (int i = 0; i < x->row_count && tags; i++) {
+    const gm_outflow *r = &x->rows[(x->row_head + i) & (GM_ROWS - 1)];
+    const gm_tag *t = &x->tags[tag];
+    if (r->exit > cycle) return 0;
+    if (r->exit + r->count <= m->now + 1 || t->id != r->id) continue; /* has left, or is nobody's */
+    if (cycle < r->exit + r->count) {
+      const int row = (int)(cycle - r->exit) + r->before;
+      if (t->entry < 0 || t->garbage || !t->acc || !t->accumulate || row >= t->rows) return 0;
+      return 1u << ((t->row + (uint32_t)row * t->stride) >> m->acc_bank_shift);
+    }
+    if (r->last) tag = tag + 1 == GM_TAGS ? 0 : tag + 1, tags--;
+  }
+  return 0;
+}
+
 /* The next cycle in which gm_mesh_output has something to say of itself, not only when it is asked (gm_mesh_look). */
 static uint64_t next_output(const gm_machine *m) {
   const gm_executor *x = &m->ex;

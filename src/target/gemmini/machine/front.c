@@ -46,7 +46,13 @@ static bool known(gm_machine *m, const gm_command *c) {
 
 void gm_front_init(gm_machine *m) { m->front.free = (1u << GM_FRONT_SLOTS) - 1; }
 
-static int place(gm_front *f, const gm_command *c, enum gm_origin origin) {
+/* The storer settles GM_STORE_AHEAD cycles ahead which rows of the accumulator it can read. A load that adds there could be in
+ * its way: it does so five cycles from here at least (station, load queue, controller, zero writer, write), and from here on
+ * the storer looks in each cycle. */
+static int place(gm_machine *m, const gm_command *c, enum gm_origin origin) {
+  gm_front *f = &m->front;
+  const bool loads = c->funct == GM_MVIN || c->funct == GM_MVIN2 || c->funct == GM_MVIN3;
+  if (loads && gm_is_acc(gm_local(c->rs2)) && gm_accumulates(gm_local(c->rs2))) m->loads_accumulate = true;
   int slot = __builtin_ctz(f->free);
   f->free &= f->free - 1;
   f->command[slot] = *c;
@@ -143,7 +149,7 @@ void gm_front_push(gm_machine *m, const gm_command *c) {
   const bool plain = is_plain(c);
   if (!plain && !f->stepped) start_stepping(m);
   f->loops += !plain;
-  const int slot = place(f, c, GM_BY_CORE);
+  const int slot = place(m, c, GM_BY_CORE);
   if (f->stepped) {
     push(f, 0, slot);
     gm_wake(m, GM_UNIT_FRONT, m->now);
@@ -182,7 +188,7 @@ static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int b
   gm_command out;
   bool take = false, from_loop = false;
   if (step_loop(m, loop, in, &take, room, &out, &from_loop))
-    push(f, queue + 1, place(f, &out, from_loop ? loop : GM_BY_CORE));
+    push(f, queue + 1, place(m, &out, from_loop ? loop : GM_BY_CORE));
   if (!take) return;
   int slot = pop(f, queue);
   if (own) f->loops--;

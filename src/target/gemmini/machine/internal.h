@@ -247,11 +247,21 @@ typedef struct gm_executor {
 
 /* ---- store controller and DMA writer (StoreController, Scratchpad, AccumulatorScale, DMA) ---- */
 enum { GM_STORE_QUEUE = 8, GM_STORE_RING = 64 };
-enum gm_store_stage { GM_STORE_DISPATCH, GM_STORE_NORM, GM_STORE_SCALE, GM_STORE_ISSUE, GM_STORE_STAGES };
+/* GM_STORE_LEFT: with the writer. */
+enum gm_store_stage {
+  GM_STORE_DISPATCH,
+  GM_STORE_NORM,
+  GM_STORE_SCALE,
+  GM_STORE_ISSUE,
+  GM_STORE_LEFT,
+  GM_STORE_STAGES
+};
+/* Cycles that the rows' ways out of the accumulator may be settled ahead: see place() in front.c. */
+enum { GM_STORE_AHEAD = 4 };
 
 typedef struct gm_store_row {
-  uint64_t address, ready, data; /* ready: cycle from which its stage sees it; data: a scratchpad row has been read */
-  uint32_t row;
+  uint64_t address, ready; /* ready: the writer sees it from that cycle on */
+  uint32_t row, number;    /* number: of its kind, those of the accumulator or of the scratchpad */
   uint16_t bytes;
   uint8_t tracker, block;
   bool acc, garbage, store;
@@ -297,16 +307,28 @@ typedef struct gm_storer {
     bool valid;
     uint8_t entry;
     int rows_left;
+    uint64_t returned; /* cycle in which its last row is read, if none is left */
   } tracker[GM_TRACKERS];
   int trackers, trackers_busy;
+  uint64_t returns_at; /* the next cycle that follows one of these */
+  bool trackers_done;
+  uint64_t drop_at; /* cycle in which the command being sent leaves the queue; GM_NEVER: not known yet */
+  /* Rows keep their order from stage to stage, so they have numbers, counted without wrapping. */
   gm_store_row ring[GM_STORE_RING];
-  uint32_t first[GM_STORE_STAGES], end[GM_STORE_STAGES]; /* of each stage in the ring, counted without wrapping */
-  int depth_of[GM_STORE_STAGES], passthrough;
-  uint32_t bank_output_busy; /* accumulator banks whose row was read but not yet taken by the norm stage */
-  int spad_rows_out;         /* scratchpad rows read but not yet taken by the writer */
-  bool last_sent, trackers_done, returned_now; /* as in gm_loader */
+  uint64_t into[GM_STORE_STAGES][GM_STORE_RING]; /* the cycle in which a row enters a stage */
+  uint32_t entered[GM_STORE_STAGES];             /* rows that have, ever; those of cycles to come, too */
+  uint32_t depth_of[GM_STORE_STAGES];
+  uint64_t started;               /* the command being sent */
+  uint64_t send_from, read_from;  /* no row is sent, no row read before */
+  uint64_t read_next;             /* the cycle in which it must be looked whether the next row can be read */
+  uint32_t of_acc, of_acc_issued; /* rows of the accumulator sent, in the last stage */
+  uint32_t of_spad, of_spad_left; /* rows of the scratchpad sent, taken by the writer */
+  uint64_t acc_issued[8];         /* by their number: when */
+  uint64_t spad_left[8];
+  uint64_t output_free[32]; /* by accumulator bank: when the row read last from it leaves norm; GM_NEVER: not known */
   /* writer */
-  bool writing;
+  bool writing; /* from write_from on */
+  uint64_t write_from, free_from;
   uint64_t write_address;
   int write_bytes;
   gm_put packet;                     /* its next beat */
@@ -314,8 +336,7 @@ typedef struct gm_storer {
   uint64_t packet_done;              /* cycle of its last beat, of one that has left as a whole; 0 = none */
   gm_put queued, translated, shadow; /* DMA.scala: tlb_q, translate_q, shadow_retry_a */
   bool has_queued, has_translated, has_shadow;
-  bool stalled;    /* they stay where they are until the L2 has room */
-  uint32_t passed; /* rows that moved from stage to stage, ever */
+  bool stalled; /* they stay where they are until the L2 has room */
   int in_flight;
 } gm_storer;
 
@@ -385,6 +406,7 @@ struct gm_machine {
   gm_counters counters;
   uint64_t counted_from;
   uint64_t limit;                 /* the last cycle that may be simulated */
+  bool loads_accumulate;          /* a load into the accumulator that adds has been on its way */
   uint64_t place;                 /* of the command that comes */
   const rv64_region *last_loaded; /* by the core */
   bool loads_count;               /* a store may write there */
@@ -521,6 +543,9 @@ static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint
   return GM_NEVER;
 }
 
+/* The accumulator banks, a bit each, that the array adds to in a later cycle, which must come before what enters it now is
+ * through. */
+uint32_t gm_mesh_will_accumulate(const gm_machine *, uint64_t cycle);
 void gm_mesh_output(gm_machine *); /* what the array writes, what it completes */
 /* Before a look at what the array writes to the accumulator in this cycle. */
 static inline void gm_mesh_look(gm_machine *m) {

@@ -5,7 +5,11 @@
  * StoreController.scala (one row block a cycle), Scratchpad.scala:230-300, 640-740 (queues; a read waits for an
  * accumulating write of the array in its bank, :380), AccumulatorScale.scala (a pipeline; the issue queue behind it
  * is shorter than its latency, hence 5 rows each 8 cycles), DMA.scala StreamWriter (blocks of a row are gathered,
- * then put beat by beat; a write is in flight until it is acknowledged). */
+ * then put beat by beat; a write is in flight until it is acknowledged).
+ *
+ * Up to the writer, the rows' ways are a matter of times: when a row enters a stage follows from when it entered the one
+ * before, and from when the rows ahead of it left. So they are not stepped: each row's times are found as soon as all that
+ * they follow from is known (settle_rows). Only the writer goes beat by beat. */
 #include "target/gemmini/machine/internal.h"
 
 enum {
@@ -17,8 +21,9 @@ void gm_store_init(gm_machine *m) {
   s->depth = m->config.queue_store;
   s->trackers = m->config.max_in_flight_writes / m->config.dim + 1;
   s->depth_of[GM_STORE_DISPATCH] = 2;
-  s->depth_of[GM_STORE_NORM] = s->depth_of[GM_STORE_SCALE] = m->config.spad_read_delay + 2;
-  s->depth_of[GM_STORE_ISSUE] = m->config.spad_read_delay + 1;
+  s->depth_of[GM_STORE_NORM] = s->depth_of[GM_STORE_SCALE] = (unsigned)m->config.spad_read_delay + 2;
+  s->depth_of[GM_STORE_ISSUE] = (unsigned)m->config.spad_read_delay + 1;
+  s->drop_at = s->returns_at = GM_NEVER;
 }
 
 void gm_storer_push(gm_machine *m, const gm_command *c, int entry) {
@@ -36,7 +41,7 @@ int gm_storer_finished(gm_machine *m, bool take) {
   if (!s->trackers_done || !take) return -1;
   int found = -1, more = 0;
   for (int i = s->trackers - 1; i >= 0; i--)
-    if (s->tracker[i].valid && s->tracker[i].rows_left == 0) found = i, more++;
+    if (s->tracker[i].valid && s->tracker[i].rows_left == 0 && s->tracker[i].returned <= m->now) found = i, more++;
   if (found < 0) return -1;
   s->tracker[found].valid = false;
   s->trackers_busy--;
@@ -45,21 +50,12 @@ int gm_storer_finished(gm_machine *m, bool take) {
   return s->tracker[found].entry;
 }
 
-/* Rows keep their order from stage to stage, so one ring holds them all; a stage is a stretch of it. */
-static gm_store_row *head(gm_storer *s, enum gm_store_stage stage) {
-  return &s->ring[s->first[stage] & (GM_STORE_RING - 1)];
-}
-static int count(const gm_storer *s, enum gm_store_stage stage) { return (int)(s->end[stage] - s->first[stage]); }
-static bool visible(const gm_machine *m, enum gm_store_stage stage) {
-  const gm_storer *s = &m->st;
-  return s->end[stage] != s->first[stage] && s->ring[s->first[stage] & (GM_STORE_RING - 1)].ready <= m->now;
-}
-/* The stage's oldest row moves on and can be seen there from `ready` on. */
-static void pass(gm_storer *s, enum gm_store_stage stage, uint64_t ready) {
-  head(s, stage)->ready = ready;
-  s->first[stage]++;
-  s->passed++;
-  if (stage != GM_STORE_ISSUE) s->end[stage + 1]++;
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static gm_store_row *row_at(gm_storer *s, uint32_t number) { return &s->ring[number & (GM_STORE_RING - 1)]; }
+static uint64_t *into(gm_storer *s, enum gm_store_stage stage, uint32_t number) {
+  return &s->into[stage][number & (GM_STORE_RING - 1)];
 }
 
 /* ---- DMA writer ---- */
@@ -137,16 +133,16 @@ static bool waits_for_acknowledgement(const gm_machine *m) {
   return s->packet_bytes && !s->packet_done && s->in_flight >= m->config.max_in_flight_writes && !beats_on_their_way(s);
 }
 
-/* Puts beat by beat. True if the row's last beat leaves in this cycle. */
-static bool put(gm_machine *m) {
+/* Puts the row that is being written, if any, beat by beat. True if the row's last beat leaves in this cycle. */
+static bool put(gm_machine *m, bool writing) {
   gm_storer *s = &m->st;
-  if (s->writing && !s->packet_bytes) start_packet(m);
+  if (writing && !s->packet_bytes) start_packet(m);
   if (m->now < s->packet_done) return false;
   if (s->packet_done == m->now) {
     s->packet_done = 0;
     return end_packet(s);
   }
-  const bool offers = s->writing && s->in_flight < m->config.max_in_flight_writes;
+  const bool offers = writing && s->in_flight < m->config.max_in_flight_writes;
   const bool first = s->packet.first;
   if (offers && first && !beats_on_their_way(s) && gm_l2_is_clear(m)) { /* all its beats, without a stop */
     const gm_put *p = &s->packet;
@@ -169,75 +165,143 @@ void gm_write_acknowledged(gm_machine *m) {
   gm_wake(m, GM_UNIT_STORE, m->now);
 }
 
-static void writer(gm_machine *m) {
-  gm_storer *s = &m->st;
-  if (s->writing || beats_on_their_way(s)) {
-    const bool done = put(m);
-    if (s->writing && !done) return;
-    s->writing = false;
-  }
-  if (!visible(m, GM_STORE_ISSUE)) return;
-  const gm_store_row *r = head(s, GM_STORE_ISSUE);
+/* ---- the rows' ways ---- */
+
+/* Is there a next row for the stage, and is it known when the row leaves it that makes room for that one? */
+static bool may_enter(const gm_storer *s, enum gm_store_stage stage) {
+  const uint32_t n = s->entered[stage];
+  return n != s->entered[stage - 1] && n - s->entered[stage + 1] < s->depth_of[stage];
+}
+
+/* The first cycle in which it may enter, as to its own way, the row before it, and room by the length at a cycle's start. */
+static uint64_t enters(gm_storer *s, enum gm_store_stage stage) {
+  const uint32_t n = s->entered[stage];
+  const uint64_t after = later(*into(s, stage - 1, n), *into(s, stage, n - 1));
+  return later(after, *into(s, stage + 1, n - s->depth_of[stage])) + 1;
+}
+
+static void enter(gm_storer *s, enum gm_store_stage stage, uint64_t cycle) {
+  *into(s, stage, s->entered[stage]++) = cycle;
+}
+
+/* Each stage takes its next row: false if it is not known yet when. */
+
+/* The writer, unless it does not know yet when it will be through with the row before. */
+static bool leave(gm_storer *s, const gm_machine *m) {
+  const uint32_t n = s->entered[GM_STORE_LEFT];
+  if (s->writing || n == s->entered[GM_STORE_ISSUE]) return false;
+  const gm_store_row *r = row_at(s, n);
+  const uint64_t cycle = later(later(r->ready, *into(s, GM_STORE_LEFT, n - 1) + 1), s->free_from);
+  enter(s, GM_STORE_LEFT, cycle);
+  if (!r->acc && !r->garbage) s->spad_left[s->of_spad_left++ % 8] = cycle;
   if (r->store) {
     s->writing = true;
+    s->write_from = cycle + 1;
     s->write_address = r->address;
     s->write_bytes = r->block * (1 << m->input_shift) + r->bytes;
     s->packet_bytes = 0;
   }
-  if (!r->acc && !r->garbage) s->spad_rows_out--;
-  pass(s, GM_STORE_ISSUE, 0);
+  return true;
 }
 
-/* ---- queues ---- */
-
-static void into_issue(gm_machine *m) {
-  gm_storer *s = &m->st;
-  if (!visible(m, GM_STORE_SCALE) || count(s, GM_STORE_ISSUE) >= s->depth_of[GM_STORE_ISSUE]) return;
-  const gm_store_row *r = head(s, GM_STORE_SCALE);
-  if (r->acc && !r->garbage) {
-    s->passthrough--; /* it entered together with this stage, so it is visible too */
-    pass(s, GM_STORE_SCALE, m->now + (unsigned)m->config.acc_scale_latency);
+/* This one has room in the cycle in which the writer takes a row. */
+static bool into_issue(gm_storer *s, const gm_machine *m) {
+  if (!may_enter(s, GM_STORE_ISSUE)) return false;
+  const uint32_t n = s->entered[GM_STORE_ISSUE];
+  gm_store_row *r = row_at(s, n);
+  const uint64_t after = later(*into(s, GM_STORE_SCALE, n), *into(s, GM_STORE_ISSUE, n - 1));
+  const uint64_t cycle = later(after + 1, *into(s, GM_STORE_LEFT, n - s->depth_of[GM_STORE_ISSUE]));
+  enter(s, GM_STORE_ISSUE, cycle);
+  r->ready = cycle + 1;
+  if (r->garbage) return true;
+  if (r->acc) {
+    r->ready = cycle + (unsigned)m->config.acc_scale_latency;
+    s->acc_issued[s->of_acc_issued++ % 8] = cycle;
   } else {
-    pass(s, GM_STORE_SCALE, r->data > m->now + 1 ? r->data : m->now + 1);
+    r->ready = later(r->ready, *into(s, GM_STORE_NORM, n) + 1 + (unsigned)m->config.spad_read_delay);
   }
+  return true;
 }
 
-static void into_scale(gm_machine *m, int scale_before, int passthrough_before) {
-  gm_storer *s = &m->st;
-  if (!visible(m, GM_STORE_NORM) || scale_before >= s->depth_of[GM_STORE_SCALE]) return;
-  const gm_store_row *r = head(s, GM_STORE_NORM);
+static bool into_scale(gm_storer *s, const gm_machine *m) {
+  if (!may_enter(s, GM_STORE_SCALE)) return false;
+  const gm_store_row *r = row_at(s, s->entered[GM_STORE_SCALE]);
+  uint64_t cycle = enters(s, GM_STORE_SCALE);
   if (r->acc && !r->garbage) {
-    if (passthrough_before >= PASSTHROUGH) return;
-    s->passthrough++;
-    s->bank_output_busy &= ~(1u << (r->row >> m->acc_bank_shift));
+    if (r->number - s->of_acc_issued >= PASSTHROUGH) return false;
+    cycle = later(cycle, s->acc_issued[(r->number - PASSTHROUGH) % 8] + 1);
+    s->output_free[r->row >> m->acc_bank_shift] = cycle;
   }
-  pass(s, GM_STORE_NORM, m->now + 1);
+  enter(s, GM_STORE_SCALE, cycle);
+  return true;
 }
 
-/* Has the row before it in its accumulator bank still to pass into_scale? */
-static bool output_is_busy(const gm_machine *m, const gm_store_row *r) {
-  return r->acc && !r->garbage && m->st.bank_output_busy & 1u << (r->row >> m->acc_bank_shift);
-}
-
-static void into_norm(gm_machine *m, int norm_before) {
+/* The first cycle from that one on in which the array and the DMA leave the row's bank to be read, as far as that is known:
+ * of the accumulator GM_STORE_AHEAD cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next. */
+static uint64_t find_read(gm_machine *m, const gm_store_row *r, uint64_t from) {
   gm_storer *s = &m->st;
-  if (!visible(m, GM_STORE_DISPATCH) || norm_before >= s->depth_of[GM_STORE_NORM]) return;
-  gm_store_row *r = head(s, GM_STORE_DISPATCH);
-  if (!r->garbage && r->acc) {
-    uint32_t bank = 1u << (r->row >> m->acc_bank_shift);
-    if (output_is_busy(m, r)) return;
-    gm_mesh_look(m);
-    if (m->acc_accumulated & bank) return;
-    s->bank_output_busy |= bank;
-  } else if (!r->garbage) {
-    uint32_t bank = 1u << (r->row >> m->spad_bank_shift);
-    uint32_t read = m->spad_read | (m->now <= m->ex.stretch_to ? m->ex.stretch_banks : 0);
-    if ((m->spad_written | read) & bank || s->spad_rows_out > m->config.spad_read_delay) return;
-    s->spad_rows_out++;
-    r->data = m->now + 1 + (unsigned)m->config.spad_read_delay;
+  const uint64_t end = m->now + (r->acc && !m->loads_accumulate ? GM_STORE_AHEAD : 0);
+  for (; from <= end; from++) {
+    if (from > m->now) {
+      if (!(gm_mesh_will_accumulate(m, from) & 1u << (r->row >> m->acc_bank_shift))) return from;
+    } else if (r->acc) {
+      gm_mesh_look(m);
+      if (!(m->acc_accumulated & 1u << (r->row >> m->acc_bank_shift))) return from;
+    } else {
+      const uint32_t read = m->spad_read | (m->now <= m->ex.stretch_to ? m->ex.stretch_banks : 0);
+      if (!((m->spad_written | read) & 1u << (r->row >> m->spad_bank_shift))) return from;
+    }
   }
-  if (--s->tracker[r->tracker].rows_left == 0) s->returned_now = true;
-  pass(s, GM_STORE_DISPATCH, m->now + 1);
+  s->read_from = s->read_next = from;
+  return GM_NEVER;
+}
+
+static bool into_norm(gm_storer *s, gm_machine *m) {
+  s->read_next = GM_NEVER;
+  if (!may_enter(s, GM_STORE_NORM)) return false;
+  const gm_store_row *r = row_at(s, s->entered[GM_STORE_NORM]);
+  uint64_t cycle = later(enters(s, GM_STORE_NORM), s->read_from);
+  if (!r->garbage && r->acc) {
+    uint64_t *free = &s->output_free[r->row >> m->acc_bank_shift];
+    if (*free == GM_NEVER || (cycle = find_read(m, r, later(cycle, *free))) == GM_NEVER) return false;
+    *free = GM_NEVER;
+  } else if (!r->garbage) {
+    const uint32_t out = (unsigned)m->config.spad_read_delay + 1;
+    if (r->number - s->of_spad_left >= out) return false;
+    if ((cycle = find_read(m, r, later(cycle, s->spad_left[(r->number - out) % 8]))) == GM_NEVER) return false;
+  }
+  enter(s, GM_STORE_NORM, cycle);
+  if (--s->tracker[r->tracker].rows_left == 0) {
+    s->tracker[r->tracker].returned = cycle;
+    s->returns_at = earlier(s->returns_at, cycle + 1);
+  }
+  return true;
+}
+
+static bool into_dispatch(gm_storer *s, const gm_machine *m);
+
+/* Finds what can be known of the rows' ways; in the cycle in which it becomes so, and none of it lies before that. */
+static void settle_rows(gm_machine *m) {
+  gm_storer *s = &m->st;
+  bool any;
+  do {
+    any = leave(s, m);
+    any |= into_issue(s, m);
+    any |= into_scale(s, m);
+    any |= into_norm(s, m);
+    any |= into_dispatch(s, m);
+  } while (any);
+}
+
+/* True if the writer has become free. */
+static bool write(gm_machine *m) {
+  gm_storer *s = &m->st;
+  const bool writing = s->writing && m->now >= s->write_from;
+  if (!writing && !beats_on_their_way(s)) return false;
+  if (!put(m, writing) || !writing) return false;
+  s->writing = false;
+  s->free_from = m->now;
+  return true;
 }
 
 /* ---- controller ---- */
@@ -267,15 +331,15 @@ static bool start(gm_machine *m) {
       s->pooling ? r->pool_out_rows * r->pool_out_cols * r->pool_size * r->pool_size : s->rows * s->blocks;
   s->trackers_busy++;
   s->sending = true;
+  s->started = s->send_from = m->now;
   return true;
 }
 
 /* The next row block; true if it was the last. */
-static bool send_block(gm_machine *m) {
-  gm_storer *s = &m->st;
+static bool send_block(gm_storer *s, const gm_machine *m) {
   int element = s->wide ? m->acc_bytes : m->input_bytes, dim = m->config.dim;
   bool last_block = s->block == s->blocks - 1;
-  gm_store_row r = {.ready = m->now + 1, .tracker = s->tracker_now, .acc = s->acc};
+  gm_store_row r = {.tracker = s->tracker_now, .acc = s->acc};
   r.block = (uint8_t)s->block;
   r.bytes = (uint16_t)((last_block ? (s->columns - 1) % dim + 1 : dim) * element);
   bool last;
@@ -298,9 +362,20 @@ static bool send_block(gm_machine *m) {
     last = last_block && s->row == s->rows - 1;
     if (++s->block == s->blocks) s->block = 0, s->row++;
   }
-  s->ring[s->end[GM_STORE_DISPATCH]++ & (GM_STORE_RING - 1)] = r;
-  s->passed++;
+  if (!r.garbage) r.number = r.acc ? s->of_acc++ : s->of_spad++;
+  *row_at(s, s->entered[GM_STORE_DISPATCH]) = r;
   return last;
+}
+
+static bool into_dispatch(gm_storer *s, const gm_machine *m) {
+  const uint32_t n = s->entered[GM_STORE_DISPATCH], depth = s->depth_of[GM_STORE_DISPATCH];
+  if (!s->sending || s->drop_at != GM_NEVER || n - s->entered[GM_STORE_NORM] >= depth) return false;
+  const uint64_t cycle = later(s->send_from, *into(s, GM_STORE_NORM, n - depth) + 1);
+  if (send_block(s, m))
+    s->drop_at = cycle + (cycle == s->started); /* of one row: the controller notices a cycle later */
+  enter(s, GM_STORE_DISPATCH, cycle);
+  s->send_from = cycle + 1;
+  return true;
 }
 
 static void drop(gm_machine *m) {
@@ -310,83 +385,61 @@ static void drop(gm_machine *m) {
   gm_wake(m, GM_UNIT_STATION, m->now);
 }
 
-static void controller(gm_machine *m, int dispatch_before) {
+static void controller(gm_machine *m) {
   gm_storer *s = &m->st;
-  if (s->last_sent) { /* a command of one row: the controller notices a cycle later */
-    s->last_sent = s->sending = false;
-    drop(m);
+  if (s->sending || !s->count || s->queue[s->head].ready > m->now) return;
+  const gm_command *c = &s->queue[s->head].command;
+  if (c->funct == GM_CONFIG) {
+    if (gm_arch_config(m->arch, c, m->why)) drop(m);
     return;
   }
-  bool first = false;
-  if (!s->sending) {
-    if (!s->count || s->queue[s->head].ready > m->now) return;
-    const gm_command *c = &s->queue[s->head].command;
-    if (c->funct == GM_CONFIG) {
-      if (gm_arch_config(m->arch, c, m->why)) drop(m);
-      return;
-    }
-    if (s->trackers_busy >= s->trackers || !start(m)) return;
-    first = true;
-  }
-  if (dispatch_before >= s->depth_of[GM_STORE_DISPATCH]) return;
-  if (send_block(m)) {
-    if (first) {
-      s->last_sent = true;
-    } else {
-      s->sending = false;
-      drop(m);
-    }
-  }
+  if (s->trackers_busy >= s->trackers || !start(m)) return;
+  settle_rows(m);
 }
 
-/* The next cycle in which any of this may move, after one in which `passed_before` tells whether something did. */
-static uint64_t next_move(const gm_machine *m, uint32_t passed_before) {
+/* The next cycle in which any of this may move. */
+static uint64_t next_move(const gm_machine *m) {
   const gm_storer *s = &m->st;
   const uint64_t soon = m->now + 1;
-  if (s->passed != passed_before || s->last_sent || s->returned_now) return soon;
-  uint64_t next = GM_NEVER;
-  if (s->sending || (s->count && s->trackers_busy < s->trackers)) { /* it waits for room behind it, or may start */
-    if (!s->sending || count(s, GM_STORE_DISPATCH) < s->depth_of[GM_STORE_DISPATCH]) return soon;
-  }
-  if (s->packet_done > soon)
-    next = s->packet_done;
-  else if (!s->stalled && !waits_for_acknowledgement(m) && (s->writing || beats_on_their_way(s)))
-    return soon;
-  for (int stage = 0; stage < GM_STORE_STAGES; stage++) {
-    if (!count(s, stage)) continue;
-    uint64_t ready = s->ring[s->first[stage] & (GM_STORE_RING - 1)].ready;
-    if (ready <= m->now && stage == GM_STORE_DISPATCH && count(s, GM_STORE_NORM) < s->depth_of[GM_STORE_NORM] &&
-        !output_is_busy(m, &s->ring[s->first[stage] & (GM_STORE_RING - 1)]))
-      return soon; /* for its bank */
-    if (ready > m->now && ready < next) next = ready;
-  }
-  return next;
+  uint64_t next = earlier(earlier(s->drop_at, s->returns_at), later(s->read_next, soon));
+  if (!s->sending && s->count && (s->trackers_busy < s->trackers || s->queue[s->head].command.funct == GM_CONFIG))
+    next = earlier(next, later(s->queue[s->head].ready, soon));
+  if (s->packet_done > soon) return earlier(next, s->packet_done);
+  if (s->stalled || waits_for_acknowledgement(m)) return next;
+  if (beats_on_their_way(s)) return soon;
+  return s->writing ? earlier(next, later(s->write_from, soon)) : next;
+}
+
+/* Rows were all read in cycles before this one. */
+static void return_commands(gm_machine *m) {
+  gm_storer *s = &m->st;
+  s->trackers_done = true;
+  s->returns_at = GM_NEVER;
+  for (int i = 0; i < s->trackers; i++)
+    if (s->tracker[i].rows_left == 0 && s->tracker[i].returned >= m->now)
+      s->returns_at = earlier(s->returns_at, s->tracker[i].returned + 1);
+  gm_wake(m, GM_UNIT_STATION, m->now);
 }
 
 void gm_store_step(gm_machine *m) {
   gm_storer *s = &m->st;
-  const uint32_t passed_before = s->passed;
   s->stalled = false;
-  if (s->returned_now) {
-    s->trackers_done = true;
-    s->returned_now = false;
-    gm_wake(m, GM_UNIT_STATION, m->now);
+  if (s->returns_at <= m->now) return_commands(m);
+  if (write(m) || s->read_next <= m->now) settle_rows(m);
+  if (s->drop_at <= m->now) {
+    s->drop_at = GM_NEVER;
+    s->sending = false;
+    drop(m);
+  } else {
+    controller(m);
   }
-  int dispatch_before = count(s, GM_STORE_DISPATCH), norm_before = count(s, GM_STORE_NORM),
-      scale_before = count(s, GM_STORE_SCALE);
-  int passthrough_before = s->passthrough;
-  writer(m);
-  into_issue(m);
-  into_scale(m, scale_before, passthrough_before);
-  into_norm(m, norm_before);
-  controller(m, dispatch_before);
   s->stalled = s->has_queued && s->has_translated && l2_writer_is_full(&m->l2) &&
                gm_same_page(m, GM_DMA_WRITER, s->queued.address, s->translated.address);
   if (s->stalled) gm_await_room(m);
-  gm_wake(m, GM_UNIT_STORE, next_move(m, passed_before));
+  gm_wake(m, GM_UNIT_STORE, next_move(m));
 }
 
 bool gm_storer_busy(const gm_machine *m) {
   const gm_storer *s = &m->st;
-  return s->end[GM_STORE_DISPATCH] != s->first[GM_STORE_ISSUE] || s->writing || s->in_flight;
+  return s->entered[GM_STORE_DISPATCH] != s->entered[GM_STORE_LEFT] || s->writing || s->in_flight;
 }
