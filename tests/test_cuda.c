@@ -30,15 +30,20 @@ static const tw_target *device_target(void) {
   return t;
 }
 
+/* Of gemm where no op is named. */
 static tw_problem problem_on(const tw_target *t, const char *text) {
   char copy[256], *rest = NULL;
-  const char *word[16];
+  const char *word[16], *op = "gemm";
   size_t n = 0;
   tw_problem p;
   tw_error error = {0};
   snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
+    if (strchr(w, '='))
+      word[n++] = w;
+    else
+      op = w;
+  if (tw_problem_parse(op, n, word, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s", error.text);
   return p;
 }
@@ -150,7 +155,10 @@ static char *file_of(const char *name) {
 }
 
 static void every_machine_compiles_the_plainest_kernels(void **state) {
-  static const char *const problems[] = {"m=100 n=60 k=33", "m=64 n=64 k=64 a=f32 b=f32 c=f32 bias=row relu=1",
+  static const char *const problems[] = {"softmax rows=10 cols=1001",
+                                         "layernorm rows=10 cols=1001 dropout=0.1 residual=1 a=f16",
+                                         "m=100 n=60 k=33",
+                                         "m=64 n=64 k=64 a=f32 b=f32 c=f32 bias=row relu=1",
                                          "m=64 n=64 k=64 a=i8 b=i8 c=i8 acc=i32 bias=full",
                                          "m=100 n=60 k=200 a=e4m3 b=e4m3 scales=block",
                                          "m=64 n=64 k=64 a=f16 b=f16 c=f16 a_transposed=1 b_transposed=1 scale=0.5"};

@@ -7,6 +7,7 @@
 
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
+#include "target/cuda/plain.h"
 #include "target/cuda/tiles.h"
 #include "tilewright/tilewright.h"
 
@@ -200,8 +201,12 @@ static void every_op_has_a_plainest_kernel(void **state) {
     assert_int_equal(cuda_tiles_steps(config, &p, &none, &menu, &error), TW_OK);
     assert_true(menu.n > 0);
     tw_menu_free(&menu);
-    assert_int_equal(tw_target_emit(old, &p, &none, &source, &error), TW_USAGE);
-    assert_non_null(strstr(error.text, "kernels of tiles need sm_90a"));
+    const bool plain = cuda_has_plain_rows(&p);
+    assert_int_equal(tw_target_emit(old, &p, &none, &source, &error), plain ? TW_OK : TW_USAGE);
+    if (plain)
+      free(source);
+    else
+      assert_non_null(strstr(error.text, "kernels of tiles need sm_90a"));
   }
 }
 

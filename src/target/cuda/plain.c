@@ -8,34 +8,32 @@
 #include "base/strings.h"
 #include "op/gemm_problem.h"
 
-/* How a type lies in memory, becomes a number of the accumulator, and is made from one. */
-typedef struct words {
-  const char *stored, *load, *store;
-} words;
-
-static words words_of(tw_type type) {
+cuda_plain_words cuda_plain_words_of(tw_type type) {
   switch (type) {
-  case TW_F32: return (words){"float", "return x;", "return x;"};
+  case TW_F32: return (cuda_plain_words){"float", "return x;", "return x;"};
   case TW_BF16:
-    return (words){"unsigned short", "return __uint_as_float((unsigned)x << 16);",
-                   "unsigned short y; asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y;"};
+    return (cuda_plain_words){"unsigned short", "return __uint_as_float((unsigned)x << 16);",
+                              "unsigned short y; asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y;"};
   case TW_F16:
-    return (words){"unsigned short", "float y; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x)); return y;",
-                   "unsigned short y; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y;"};
+    return (cuda_plain_words){"unsigned short",
+                              "float y; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x)); return y;",
+                              "unsigned short y; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x)); return y;"};
   case TW_E4M3:
   case TW_E5M2:
-    return (words){
+    return (cuda_plain_words){
         "unsigned char",
         type == TW_E4M3
             ? "float y = __uint_as_float((x & 127u) << 20) * 0x1p120f; if ((x & 127) == 127) y = __uint_as_float(~0u); "
               "return x & 128 ? -y : y;" /* machines before sm_89 have no instruction for it */
             : "float z; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(z) : \"h\"((unsigned short)(x << 8))); return z;",
         NULL};
-  case TW_I8: return (words){"signed char", "return x;", "return (signed char)max(-128, min(127, __float2int_rn(x)));"};
-  case TW_U8: return (words){"unsigned char", "return x;", NULL};
-  case TW_I16: return (words){"short", NULL, "return (short)max(-32768, min(32767, __float2int_rn(x)));"};
-  case TW_I32: return (words){"int", NULL, "return x;"};
-  default: return (words){0};
+  case TW_I8:
+    return (cuda_plain_words){"signed char", "return x;",
+                              "return (signed char)max(-128, min(127, __float2int_rn(x)));"};
+  case TW_U8: return (cuda_plain_words){"unsigned char", "return x;", NULL};
+  case TW_I16: return (cuda_plain_words){"short", NULL, "return (short)max(-32768, min(32767, __float2int_rn(x)));"};
+  case TW_I32: return (cuda_plain_words){"int", NULL, "return x;"};
+  default: return (cuda_plain_words){0};
   }
 }
 
@@ -71,7 +69,7 @@ static int elements_of_a_thread(const tw_gemm *g) {
 
 static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
-  const words a = words_of(g.a), b = words_of(g.b), c = words_of(g.c);
+  const cuda_plain_words a = cuda_plain_words_of(g.a), b = cuda_plain_words_of(g.b), c = cuda_plain_words_of(g.c);
   const bool integer = g.acc == TW_I32, bias = g.bias != TW_GEMM_BIAS_NONE;
   const bool blocks = g.scales == TW_GEMM_SCALES_BLOCK;
   if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT)

@@ -8,5 +8,14 @@
 bool cuda_has_plain(const tw_problem *);
 /* TW_USAGE for types that have none. */
 tw_status cuda_plain(const tw_problem *, char **source, tw_error *);
+/* plain_rows.c: likewise of rows, for problems and machines that have no kernel of tiles. */
+bool cuda_has_plain_rows(const tw_problem *);
+tw_status cuda_plain_rows(const tw_problem *, char **source, tw_error *);
+
+/* How a type lies in memory, becomes a number of the accumulator, and is made from one; NULL where it does not. */
+typedef struct cuda_plain_words {
+  const char *stored, *load, *store;
+} cuda_plain_words;
+cuda_plain_words cuda_plain_words_of(tw_type);
 
 #endif

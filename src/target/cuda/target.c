@@ -81,6 +81,7 @@ static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule
   if (cuda_has_plain(p)) return cuda_plain(p, source, error);
   tw_schedule plainest;
   tw_status status = cuda_tiles_plainest(c, p, &plainest, error);
+  if (status != TW_OK && cuda_has_plain_rows(p)) return cuda_plain_rows(p, source, error);
   if (status == TW_OK) status = cuda_tiles_emit(c, p, &plainest, source, error);
   return status;
 }
