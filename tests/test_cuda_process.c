@@ -21,6 +21,8 @@ static const tw_target *target(void) {
   return NULL;
 }
 
+static double until; /* what more is not wanted */
+
 static tw_status run_trusted(const char *kernel, bool trust, tw_measurement *m, tw_error *error) {
   static const char format[] =
       "//: kernel %s\n//: grid 1\n//: block 32\n//: workspace 100%s\n"
@@ -39,6 +41,7 @@ static tw_status run_trusted(const char *kernel, bool trust, tw_measurement *m, 
   if (tw_target_supports(t, &p, error) != TW_OK) fail_msg("%s", error->text);
   if (t->build(t, &p, source, strlen(source), trust, &artefact, error) != TW_OK) fail_msg("%s", error->text);
   assert_int_equal(tw_target_case(t, &p, 1, 1, &data, error), TW_OK);
+  t->until(artefact, until);
   tw_status status = t->measure(t, artefact, &data, NULL, m, error);
   if (status == TW_OK) status = t->check(t, artefact, &data, error); /* known by now */
   tw_case_free(&data);
@@ -92,6 +95,23 @@ static void a_right_kernel_is_right(void **state) {
     if (run_again(kernels[i], "nothing", &m, &error) != TW_OK) fail_msg("%s: %s", kernels[i], error.text);
     assert_true(m.cost > 1e-6 && m.cost < 0.1);
   }
+}
+
+/* Slower than what is of use: few launches tell; whether it is right is found out when somebody asks. */
+static void what_is_much_too_slow_is_timed_briefly(void **state) {
+  (void)state;
+  tw_measurement m = {0};
+  tw_error error = {0};
+  tw_status right = TW_FAILED;
+  until = 1e-9;
+  for (int i = 0; i < 6 && m.spread.rounds != 11; i++) /* a time that looks like a lie is taken in full */
+    right = run_again("right", "nothing", &m, &error);
+  const size_t rounds = m.spread.rounds;
+  const tw_status wrong = run_again("skips", "wrong result", &m, &error);
+  until = 0;
+  assert_int_equal(right, TW_OK);
+  assert_int_equal(rounds, 11);
+  assert_true(wrong == TW_FAILED && strstr(error.text, "wrong result: C[0][5]"));
 }
 
 /* The stub computes for 20 ms, unless it finds its A among those that it met. */
@@ -176,6 +196,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_devices_are_listed),
       cmocka_unit_test(a_right_kernel_is_right),
+      cmocka_unit_test(what_is_much_too_slow_is_timed_briefly),
       cmocka_unit_test(results_that_are_kept_are_of_no_use),
       cmocka_unit_test(what_is_wrong_or_a_lie_is_told),
       cmocka_unit_test(trusted_kernels_share_a_process_until_one_fails),

@@ -335,6 +335,9 @@ struct tw_target {
   /* Checks and measurements that follow wait for a device until this says otherwise, and end with TW_INTERRUPTED then. NULL:
    * they wait for none. */
   void (*wait)(tw_artefact *, const tw_stop *);
+  /* Of more than this cost nobody wants to know how much more: measurements that follow may end when that is seen. 0: of any; NULL:
+   * they all are made in full. */
+  void (*until)(tw_artefact *, double cost);
 };
 
 /* ---- what the core of the library does with them ---- */

@@ -84,6 +84,7 @@ static bool is_too_slow(stage *s) {
     tw_outcome_fail(s->out, TW_SLOWER, TW_OK, "not measured: it cannot take less than %g", least);
     return true;
   }
+  if (t->until) t->until(s->artefact, limit);
   if (!measure(s, TW_WRONG)) return true;
   s->out->verdict = TW_SLOWER;
   return s->out->measured.cost > limit;

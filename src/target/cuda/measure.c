@@ -45,6 +45,7 @@ struct tw_artefact {
   known_case checked, measured;                  /* on which it was right; that the second of them needs no check */
   struct session *later; /* of a measurement: what it kept is compared if somebody asks whether it was right */
   tw_stop stop;          /* when not to wait for a device any longer */
+  double until;          /* seconds: what takes much longer is timed briefly; 0: nothing is */
 };
 
 enum { FIRST_LAUNCHES = 2, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, SLOW_LAUNCHES = 3, MOST_LAUNCHES = 201 };
@@ -55,6 +56,7 @@ static const double SLOWEST = 1e11;               /* operations a second: what c
 static const double ALLOWANCE = 5;                /* seconds, for whatever else a driver does */
 static const double COPIES = 2e9;                 /* bytes a second to and from a device, at least */
 static const double LONGER = 2, LATER = 5e-5;     /* a launch on new inputs may take so many times and so much longer */
+static const double MUCH = 1.1;                   /* times what is of use: no kernel is timed so wrongly */
 static const double HIDDEN = 0.7, BESIDES = 6e-5; /* of the time on the wall the events must show; seconds a launch */
 
 tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
@@ -131,6 +133,7 @@ void cuda_release(tw_artefact *a) {
 }
 
 void cuda_wait(tw_artefact *a, const tw_stop *stop) { a->stop = *stop; }
+void cuda_until(tw_artefact *a, double cost) { a->until = cost; }
 
 /* Without a device a kernel can still be compiled; then that is what is known. */
 static tw_status need_device(const tw_artefact *a, tw_error *error) {
@@ -423,6 +426,20 @@ static tw_status time_many(session *s, double expected, double idle, timing *out
   return status == TW_OK ? check_new_inputs(fresh, out->median, error) : status;
 }
 
+/* A kernel that takes much longer than what is of use is not timed any better, and of what it wrote nothing is kept. */
+static tw_status time_slow(session *s, double until, double expected, double idle, timing *out, bool *is_slow,
+                           tw_error *error) {
+  double fresh;
+  *is_slow = false;
+  if (until <= 0 || expected <= MUCH * until) return TW_OK;
+  const uint32_t n = expected >= SLOW_SECONDS ? SLOW_LAUNCHES : LEAST_LAUNCHES;
+  tw_status status = draw(s, n, error);
+  if (status == TW_OK) status = time_launches(s, ALLOWANCE + n * (4 * expected + 2 * idle), idle, out, &fresh, error);
+  *is_slow = status == TW_OK && is_believable(out) && out->median > MUCH * until;
+  out->hot = out->median;
+  return status;
+}
+
 static tw_status time_hot(session *s, timing *out, tw_error *error) {
   cuda_command batch = {.work = CUDA_BATCH};
   cuda_reply reply;
@@ -480,18 +497,26 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
   timing times = {0};
   cuda_ceilings top = {0};
   double idle = 0, expected = 0;
+  bool is_slow = false;
   tw_status status = open_session(a, data, fresh, &s, error);
   if (status == TW_OK && cuda_measure_ceilings_of(s.lease.device, a->config, &top, NULL) != TW_OK)
     top = (cuda_ceilings){0}; /* then nothing is related to them */
   if (status == TW_OK) status = time_idle(&s, &idle, error);
-  if (status == TW_OK) status = run_and_keep(&s, 0, NULL, error);
   if (status == TW_OK) status = time_few(&s, &expected, error);
-  if (status == TW_OK) status = time_many(&s, expected, idle, &times, error);
-  if (status == TW_OK) status = time_hot(&s, &times, error);
-  if (status == TW_OK) status = run_and_keep(&s, 1, "on others after many launches", error);
+  if (status == TW_OK) status = time_slow(&s, a->until, expected, idle, &times, &is_slow, error);
+  const bool in_full = status == TW_OK && !is_slow;
+  if (in_full) status = run_and_keep(&s, 0, NULL, error);
+  if (in_full && status == TW_OK) status = time_many(&s, expected, idle, &times, error);
+  if (in_full && status == TW_OK) status = time_hot(&s, &times, error);
+  if (in_full && status == TW_OK) status = run_and_keep(&s, 1, "on others after many launches", error);
   if (status == TW_OK) fill(a, &s, &times, &top, out);
   free_device(&s, status == TW_OK);
   drop_later(a);
+  if (status == TW_OK && is_slow) {
+    *again = false;
+    close_session(&s);
+    return status;
+  }
   if (status == TW_OK && (a->later = malloc(sizeof s))) { /* most that a search measures is too slow to be compared */
     *a->later = s;
     if (is_known(&a->checked, data)) status = compare_later(a, CUDA_LOOK, error);

@@ -11,6 +11,7 @@ tw_status cuda_artefact(const tw_target *, const tw_problem *, const char *sourc
                         tw_artefact **, tw_error *);
 tw_status cuda_check(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
 void cuda_wait(tw_artefact *, const tw_stop *);
+void cuda_until(tw_artefact *, double cost);
 tw_status cuda_measure(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                        tw_error *);
 void cuda_release(tw_artefact *);

@@ -129,6 +129,7 @@ static tw_target target_of(const char *name, const char *summary, const cuda_con
                      .coverage = cuda_coverage,
                      .measure = cuda_measure,
                      .wait = cuda_wait,
+                     .until = cuda_until,
                      .release = cuda_release,
                      .exporter = &cuda_exporter};
 }
