@@ -726,11 +726,12 @@ static void all_forms_of_a_kernel_give_the_same_bits(void **state) {
       for (int i = 0; i < n; i++) a[i] = (int8_t)draw(m), x[i] = y[i] = (int32_t)draw(m);
       if (round == 0) memset(a, -128, sizeof a);
       portable->pack(dim, a, weights);
-      best->pack(dim, a, packed);
-      assert_memory_equal(weights, packed, (size_t)n * 2);
+      best->pack(dim, a, packed); /* each as it likes them */
+      if (round)                  /* else the largest sums there are */
+        for (int i = 0; i < n; i++) a[i] = (int8_t)draw(m);
       int rows = 1 + draw_below(m, dim);
       portable->multiply(dim, rows, a, weights, round % 2 ? x : NULL, x);
-      best->multiply(dim, rows, a, weights, round % 2 ? y : NULL, y);
+      best->multiply(dim, rows, a, packed, round % 2 ? y : NULL, y);
       assert_memory_equal(x, y, (size_t)n * 4); /* rows beyond `rows` are as they were */
       static const float factors[] = {1, -0.5f, 1e-3f, 1e30f, NAN, INFINITY, 0x1p-24f, 0.5f};
       int8_t p[64], q[64];

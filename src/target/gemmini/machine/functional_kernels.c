@@ -145,29 +145,55 @@ AVX2 static void scale_avx2(int dim, const int32_t *in, int32_t floor, float fac
   }
 }
 
-/* ---- x86 with AVX-512 and VNNI: a whole tile of weights of a 16 x 16 array lies in eight registers ---- */
+/* ---- x86 with AVX-512 and VNNI: a tile of weights of a 16 x 16 array lies in four registers ---- */
+
+/* The four-fold multiply-add takes one operand without sign: that is A, moved up by 128, and what this adds to each column, 128
+ * times the sum of its weights, is taken off. Weights: [k / 4][column][k % 4], then minus that for each column, as int32. */
+enum { QUADS = 4, TILE_BYTES = 256 };
+
+AVX512 static void pack_avx512_16(int dim, const int8_t *matrix, int16_t *weights) {
+  (void)dim;
+  __m512i added = _mm512_setzero_si512();
+  for (int k = 0; k < QUADS; k++) {
+    const __m128i *row = (const __m128i *)(const void *)matrix + QUADS * k;
+    const __m128i r0 = _mm_loadu_si128(row), r1 = _mm_loadu_si128(row + 1);
+    const __m128i r2 = _mm_loadu_si128(row + 2), r3 = _mm_loadu_si128(row + 3);
+    const __m128i low01 = _mm_unpacklo_epi8(r0, r1), low23 = _mm_unpacklo_epi8(r2, r3);
+    const __m128i high01 = _mm_unpackhi_epi8(r0, r1), high23 = _mm_unpackhi_epi8(r2, r3);
+    __m512i w = _mm512_castsi128_si512(_mm_unpacklo_epi16(low01, low23));
+    w = _mm512_inserti32x4(w, _mm_unpackhi_epi16(low01, low23), 1);
+    w = _mm512_inserti32x4(w, _mm_unpacklo_epi16(high01, high23), 2);
+    w = _mm512_inserti32x4(w, _mm_unpackhi_epi16(high01, high23), 3);
+    _mm512_storeu_si512((int8_t *)weights + 64 * k, w);
+    added = _mm512_dpbusd_epi32(added, _mm512_set1_epi8(-128), w); /* 128 without sign */
+  }
+  _mm512_storeu_si512((int8_t *)weights + TILE_BYTES, _mm512_sub_epi32(_mm512_setzero_si512(), added));
+}
 
 AVX512 static void multiply_avx512_16(int dim, int rows, const int8_t *a, const int16_t *weights, const int32_t *init,
                                       int32_t *out) {
   (void)dim;
-  __m512i w[8];
-  for (int k = 0; k < 8; k++) w[k] = _mm512_loadu_si512(weights + 32 * k);
+  int32_t moved[TILE_BYTES / 4] __attribute__((aligned(64)));
+  for (int i = 0; i < rows; i++)
+    _mm_store_si128((__m128i *)(void *)(moved + QUADS * i),
+                    _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)(a + 16 * i)), _mm_set1_epi8(-128)));
+  __m512i w[QUADS];
+  for (int k = 0; k < QUADS; k++) w[k] = _mm512_loadu_si512((const int8_t *)weights + 64 * k);
+  const __m512i taken_off = _mm512_loadu_si512((const int8_t *)weights + TILE_BYTES);
   for (int i = 0; i < rows; i++) {
-    int32_t pairs[8] __attribute__((aligned(32)));
-    _mm256_store_si256((__m256i *)(void *)pairs,
-                       _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(a + 16 * i))));
-    __m512i even = init ? _mm512_loadu_si512(init + 16 * i) : _mm512_setzero_si512(), odd = _mm512_setzero_si512();
-    for (int k = 0; k < 8; k += 2) {
-      even = _mm512_dpwssd_epi32(even, _mm512_set1_epi32(pairs[k]), w[k]);
-      odd = _mm512_dpwssd_epi32(odd, _mm512_set1_epi32(pairs[k + 1]), w[k + 1]);
-    }
+    const int32_t *quad = moved + QUADS * i;
+    __m512i even = init ? _mm512_add_epi32(taken_off, _mm512_loadu_si512(init + 16 * i)) : taken_off;
+    __m512i odd = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi32(quad[1]), w[1]);
+    even = _mm512_dpbusd_epi32(even, _mm512_set1_epi32(quad[0]), w[0]);
+    odd = _mm512_dpbusd_epi32(odd, _mm512_set1_epi32(quad[3]), w[3]);
+    even = _mm512_dpbusd_epi32(even, _mm512_set1_epi32(quad[2]), w[2]);
     _mm512_storeu_si512(out + 16 * i, _mm512_add_epi32(even, odd));
   }
 }
 
 static const gm_kernels avx2_kernels = {multiply_avx2, real_multiply_fma, pack_avx2, scale_avx2};
 static const gm_kernels avx2_small_kernels = {multiply, real_multiply_fma, pack_avx2, scale_avx2};
-static const gm_kernels avx512_kernels = {multiply_avx512_16, real_multiply_fma, pack_avx2, scale_avx2};
+static const gm_kernels avx512_kernels = {multiply_avx512_16, real_multiply_fma, pack_avx512_16, scale_avx2};
 #endif
 
 const gm_kernels *gm_choose_kernels(int dim, bool portable) {

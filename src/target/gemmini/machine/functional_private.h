@@ -13,8 +13,8 @@ enum { GM_MAX_DIM = 64, GM_WHY = 256 };
 /* What a register set of the array holds. UNDEFINED: whatever was on the wires, different from run to run. */
 typedef enum gm_contents { GM_UNDEFINED, GM_WEIGHTS, GM_PARTIAL_SUMS } gm_contents;
 
-/* One of the two registers of every PE. Integer weights are int16 pairs of consecutive k, dim columns wide:
- * weights[k / 2][column][k % 2], the order in which a pairwise multiply-add takes them. */
+/* One of the two registers of every PE. Integer weights lie as the kernels for this processor pack them; most make them int16
+ * pairs of consecutive k, dim columns wide: weights[k / 2][column][k % 2], as a pairwise multiply-add takes them. */
 typedef struct gm_pe_registers {
   gm_contents contents;
   union {
