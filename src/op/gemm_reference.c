@@ -44,6 +44,7 @@ static void accumulate_in_place(const job *j, int64_t row, int64_t rows, int64_t
 
 static void integer_block(void *context, size_t index) {
   const job *j = context;
+  const tw_type c_type = tw_gemm_numerics_of(j->g).c;
   int64_t row = (int64_t)index / j->blocks_per_row * ROWS, column = (int64_t)index % j->blocks_per_row * COLUMNS;
   int64_t rows = j->g->m - row < ROWS ? j->g->m - row : ROWS;
   int64_t columns = j->g->n - column < COLUMNS ? j->g->n - column : COLUMNS;
@@ -54,7 +55,7 @@ static void integer_block(void *context, size_t index) {
     accumulate_in_place(j, row, rows, column, columns, sum);
   for (int64_t i = 0; i < rows; i++)
     for (int64_t c = 0; c < columns; c++)
-      tw_set_element(tw_gemm_numerics_of(j->g).c, j->C, (row + i) * j->g->ldc + column + c,
+      tw_set_element(c_type, j->C, (row + i) * j->g->ldc + column + c,
                      tw_gemm_finish(j->g, (double)(sum[i][c] + bias_i32(j, row + i, column + c))));
 }
 
