@@ -6,10 +6,11 @@
 #include "sim/l2.h"
 
 #include <stdlib.h>
+
 #include <string.h>
 
 enum {
-  BUFFERS_IN = 3,     /* TLBuffers from the DMA's reader or writer to channel A; the core passes the last one */
+  BUFFERS_IN = 3,     /* TLBuffers from the DMA's reader or writer to the system bus; the core has one of its own */
   OUTER_REQUEST = 1,  /* scheduled -> at the cork: a buffer (Parameters.scala, outerBuf) */
   OUTER_ANSWER = 2,   /* at the cork -> at SinkD, of what the cork answers itself: its queue, a buffer */
   RELEASE_STAGES = 3, /* read from the banked store -> at the cork (SourceC.scala: two registers, a queue) */
@@ -17,7 +18,10 @@ enum {
   CLEAN_RELEASES =
       4,           /* that may wait for their answer: the cork's queue of two, two in SourceC's (room := count <= 1) */
   PERMISSIONS = 2, /* that may wait to go back: the cork's queue; another one keeps the fetches behind it waiting */
-  WRITE_PATIENCE = 7, /* cycles after which the answer to a write goes before the next line (TLToAXI4: b_delay) */
+  WRITE_PATIENCE =
+      7, /* in every eighth cycle that it waits the answer to a write goes before a line (ToAXI4.scala: b_delay,
+                         three bits that wrap). Lines that follow each other at once begin in every eighth cycle, too: either
+                         the first of them lets it pass, or none */
   GRANTS =
       8, /* lines and permissions that may wait for their acknowledgement: the cork has as many numbers (sinkIds) */
   NUMBER_BACK =
@@ -139,8 +143,8 @@ void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind ki
              uint32_t cookie) {
   expect(c, address);
   const int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
-  /* the core has no buffer but the last */
-  const uint64_t from = cycle + further(c) + (client == L2_CORE ? BUFFERS_IN - 1 : 1);
+  /* of the core: out of its buffer */
+  const uint64_t from = cycle + further(c) + (client == L2_CORE ? BUFFERS_IN : 1);
   c->queue[client].request[i] = (l2_request){from, address, cookie, (uint8_t)kind, (uint8_t)bytes, false};
   c->in_next = earlier(c->in_next, from);
 }
@@ -514,33 +518,43 @@ static void pass_dma(l2_cache *c, uint64_t cycle) {
   }
 }
 
-/* The tile's: the DMA and the core. */
-static void pass_tile(l2_cache *c, bool dma, uint64_t cycle) {
+/* Channel A takes that beat in that cycle, or not. */
+static bool take(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
+  if (cycle < c->accept_next) return false;
+  return !beat->first || (!c->refused && accept(c, beat, cycle));
+}
+
+/* The system bus: the DMA and the core in turn, straight to channel A or into the buffer before it. */
+static void pass_bus(l2_cache *c, uint64_t cycle) {
   const l2_request *core = queued(c, L2_CORE);
   const bool cores = core && core->from <= cycle && !c->port_locked;
+  const bool dma = c->port.count && oldest(&c->port)->request.from <= cycle;
   if (dma && (!cores || c->last_in == L2_CORE)) {
-    const l2_beat_in *beat = oldest(&c->dma);
-    c->port_locked = !beat->last;
-    push(&c->port, beat, cycle + 1);
-    pop(&c->dma);
+    c->before = *oldest(&c->port);
+    c->port_locked = !c->before.last;
+    pop(&c->port);
     c->last_in = L2_READER;
   } else if (cores) {
-    push(&c->port, &(l2_beat_in){.request = *core, .first = true, .last = true, .all = true}, cycle + 1);
+    c->before = (l2_beat_in){.request = *core, .first = true, .last = true, .all = true};
     drop_head(c, L2_CORE);
     c->last_in = L2_CORE;
+  } else {
+    return;
   }
+  c->waits_before = !take(c, &c->before, cycle);
 }
 
 /* The next cycle in which a request or a beat may move on its way in. */
 static uint64_t next_in(const l2_cache *c, uint64_t soon) {
   uint64_t next = UINT64_MAX;
-  const l2_beat_in *beat = &c->port.at[c->port.first];
-  if (c->port.count && !(c->refused && beat->first)) next = later(later(soon, c->accept_next), beat->request.from);
-  if (has_room(&c->port, soon)) {
-    if (c->dma.count) return soon;
+  if (c->waits_before) {
+    if (!(c->refused && c->before.first)) next = later(soon, c->accept_next);
+  } else {
     const l2_request *core = queued(c, L2_CORE);
+    if (c->port.count) next = later(soon, c->port.at[c->port.first].request.from);
     if (core && !c->port_locked) next = earlier(next, later(soon, core->from));
   }
+  if (c->dma.count && has_room(&c->port, soon)) return soon;
   if (c->dma.count < 2) {
     const l2_request *read = queued(c, L2_READER);
     if (read && !c->dma_locked) next = earlier(next, later(soon, read->from));
@@ -552,15 +566,14 @@ static uint64_t next_in(const l2_cache *c, uint64_t soon) {
 /* Channel A and the buffers before it, the last first: each sees the next as it was when the cycle began. */
 static void take_in(l2_cache *c, uint64_t cycle) {
   const bool port_room = has_room(&c->port, cycle), dma_room = c->dma.count < 2, dma = c->dma.count;
-  const l2_beat_in *beat = oldest(&c->port);
-  if (c->port.count && cycle >= c->accept_next && cycle >= beat->request.from) {
-    if (!beat->first) {
-      pop(&c->port);
-    } else if (!c->refused) {
-      if (accept(c, beat, cycle)) pop(&c->port);
-    }
+  if (c->waits_before)
+    c->waits_before = !take(c, &c->before, cycle);
+  else
+    pass_bus(c, cycle);
+  if (port_room && dma) {
+    push(&c->port, oldest(&c->dma), cycle + 1);
+    pop(&c->dma);
   }
-  if (port_room) pass_tile(c, dma, cycle);
   if (dma_room) pass_dma(c, cycle);
   c->in_next = next_in(c, cycle + 1);
 }
@@ -734,9 +747,9 @@ static uint64_t next_back(const l2_cache *c) {
 /* What SinkD takes next in that cycle, NULL = nothing. */
 static l2_messages *incoming(l2_cache *c, uint64_t cycle) {
   const l2_message *written = message(&c->acknowledged, cycle);
-  const bool waits_long = written && written->from + WRITE_PATIENCE <= cycle;
+  const bool passes = written && ((cycle - later(written->from, c->written_from)) & 7) == WRITE_PATIENCE;
   l2_messages *from = NULL;
-  if (!waits_long && message(&c->lines, cycle))
+  if (!passes && message(&c->lines, cycle))
     from = &c->lines;
   else if (written)
     from = &c->acknowledged;
@@ -777,6 +790,7 @@ static void sink(l2_cache *c, uint64_t cycle) {
   } else {
     take_bank(c, cycle);
     r->state |= from == &c->granted ? L2_GRANT_FIRST | L2_GRANT_LAST : L2_RELEASE_ACKNOWLEDGED;
+    if (from == &c->acknowledged) c->written_from = cycle + 1;
     if (from == &c->clean && c->want & all_want(L2_WANT_RELEASE))
       c->schedule_next = earlier(c->schedule_next, cycle + 1);
   }

@@ -12,8 +12,10 @@
  *     eviction's reads (SourceC), the refill's writes (SinkD), and the response channel's writes and reads (SourceD);
  *   - the response channel (SourceD.scala): four stages, one beat a cycle; the answer to a miss that asks for the line's
  *     start follows the line beat by beat as it comes;
- *   - the way in: a TLBuffer of two beats for the DMA's reader and its writer each, one behind their crossbar, one behind the
- *     tile's, where the core comes in (gemmini Scratchpad.scala 200-202; rocket-chip Arbiter.scala: in turn);
+ *   - the way in: a TLBuffer of two beats for the DMA's reader and its writer each, one behind their crossbar, one where the
+ *     DMA leaves the tile, and another where the core does (gemmini Scratchpad.scala 200-202; rocket-chip HasTiles.scala);
+ *     the system bus, on which DMA and core take turns (Arbiter.scala); a buffer of one beat that one passes in no time when
+ *     it is empty (Parameters.scala, flowAD);
  *   - the way to the memory (rocket-chip CacheCork.scala): evictions go before fetches; permissions for lines that are
  *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines; it
  *     has numbers for eight lines and permissions that the L2 has not acknowledged.
@@ -65,8 +67,8 @@ typedef struct l2_beat_in {
   bool first, last, all;
 } l2_beat_in;
 
-/* A TLBuffer: two entries; what enters it in one cycle may leave it from the next on. The last one before the L2 also holds
- * what nothing is in the way of, from when it leaves its client. */
+/* A TLBuffer: two entries; what enters it in one cycle may leave it from the next on. The DMA's last one also holds what
+ * nothing is in the way of, from when it leaves its client. */
 enum { L2_BUFFER = 8 };
 typedef struct l2_buffer {
   l2_beat_in at[L2_BUFFER];
@@ -147,7 +149,9 @@ typedef struct l2_cache {
     l2_request request[L2_QUEUE];
     int head, count;
   } queue[L2_CLIENTS];
-  l2_buffer writer, dma, port;      /* the writer's, behind the DMA's crossbar, behind the tile's */
+  l2_buffer writer, dma, port;      /* the writer's, behind the DMA's crossbar, where it leaves the tile */
+  l2_beat_in before;                /* channel A, behind the system bus: */
+  bool waits_before;                /* there is one */
   enum l2_client last_dma, last_in; /* that passed them last */
   bool dma_locked, port_locked;     /* in a put of several beats */
   uint64_t left_at[2];              /* cycle of the last edge in which a beat left the reader's, the writer's buffer */
@@ -194,11 +198,12 @@ typedef struct l2_cache {
   uint64_t fetch_next; /* the next cycle in which the first of them may go */
   /* back */
   l2_messages lines, acknowledged, clean,
-      granted;         /* lines; answers to writes, to releases of clean lines, to permissions */
-  l2_messages numbers; /* of grants, on their way back to the cork */
-  int numbered;        /* grants with a number that is not back */
-  uint64_t port_next;  /* the memory's next beat of a line */
-  bool filling;        /* a line comes in */
+      granted;           /* lines; answers to writes, to releases of clean lines, to permissions */
+  l2_messages numbers;   /* of grants, on their way back to the cork */
+  int numbered;          /* grants with a number that is not back */
+  uint64_t written_from; /* the next answer to a write cannot be there before */
+  uint64_t port_next;    /* the memory's next beat of a line */
+  bool filling;          /* a line comes in */
   uint8_t fill_of;
   uint64_t back_next; /* the next cycle in which one of them may be taken, or the one of that line's last beat */
   uint64_t hits, fills, llc_misses, writebacks;
@@ -212,7 +217,8 @@ void l2_warm_llc(l2_cache *, uint64_t address, uint64_t bytes);
 /* After the edge of that cycle, is nothing on its way in but what is not there yet? Then the DMA's next request meets
  * nothing. If it says so before the edges up to that have been made, they change nothing about it. */
 static inline bool l2_is_clear(const l2_cache *c, uint64_t cycle) {
-  return !(c->writer.count | c->dma.count | (unsigned)(c->queue[L2_READER].count | c->queue[L2_CORE].count)) &&
+  return !(c->writer.count | c->dma.count | (unsigned)(c->queue[L2_READER].count | c->queue[L2_CORE].count) |
+           c->waits_before) &&
          c->port.count < L2_BUFFER && (!c->port.count || c->port.at[c->port.first].request.from > cycle);
 }
 /* As l2_send, for the reader, and all beats of a put at once, when it is clear. */
