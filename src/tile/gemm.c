@@ -140,6 +140,9 @@ static void write_parameters(writer *w) {
   tw_tile_result_parameters(t, &w->g);
 }
 
+/* Is what threads copy on its way when they go on? Then those that multiply make it seen. */
+static bool in_pieces(const tw_tile_gemm_plan *p) { return p->piece_a || p->piece_b; }
+
 /* Does a block begin in the midst of a tile's k? */
 static bool shares_steps(const tw_tile_gemm_plan *p) { return p->split > 1 || p->parts > 1 || p->even; }
 
@@ -159,6 +162,10 @@ static void write_copy(writer *w, char name, bool asynchronous, bool across, boo
         name, name, name - 32, where);
   else if (asynchronous)
     tw_text_add(t, "          copy(%cs[at.slot], %c, %s, full[at.slot]);\n", name, name, where);
+  else if (name == 'a' ? w->p.piece_a : w->p.piece_b)
+    tw_text_add(t, "        copy_pieces<%d>(%cs[at.slot], %c, ld%c, %s, %s);\n",
+                name == 'a' ? w->p.piece_a : w->p.piece_b, name, name, name, where,
+                across ? (name == 'a' ? "k, m" : "k, n") : (name == 'a' ? "m, k" : "n, k"));
   else if (across)
     tw_text_add(t, "        copy_by_group(%cs[at.slot], %c, ld%c, 1, %s, k, %s);\n", name, name, name, where, rows);
   else
@@ -214,6 +221,8 @@ static void write_copies(writer *w) {
   if (!p->copies_b) write_copy(w, 'b', false, p->across_b, !g->b_transposed, "n", "col", 1, "", "");
   if (p->scales_staged)
     write_staged_scales(w);
+  else if (in_pieces(p))
+    tw_text_add_string(t, "        full[at.slot].arrive_behind_copies();\n");
   else if (threads)
     tw_text_add(t, "        written();\n        full[at.slot].arrive();\n");
   tw_text_add(t, "%s      }\n%s    }\n", in, in);
@@ -233,6 +242,7 @@ static void write_steps(writer *w, const char *product, const char *release) {
   else
     tw_text_add(t, "#pragma unroll 1\n      for (int s = 0; s < steps; s++, at.next()) {\n");
   tw_text_add(t, "%s        full[at.slot].wait(at.parity);\n", in);
+  if (in_pieces(p)) tw_text_add(t, "%s        written();\n", in);
   if (p->turns) tw_text_add(t, "        if (s == steps - 1 && thread == 0) turn[(worker + 1) %% GROUPS].arrive();\n");
   tw_text_add(
       t,
@@ -259,7 +269,7 @@ static void write_block_steps(writer *w, const char *product, const char *releas
               w->g.a_transposed ? "(i64)block * m + row + i" : "(i64)(row + i) * blocks + block");
   tw_text_add(t,
               "      ring<STAGES> done = at; /* with products under way */\n"
-              "      const auto multiply = [&](decltype(sums) &to) {\n        full[at.slot].wait(at.parity);\n"
+              "      const auto multiply = [&](decltype(sums) &to) {\n        full[at.slot].wait(at.parity);\n%s"
               "        mma_forget(to);\n        mma_begin();\n"
               "        mma_%s(to, as[at.slot], bs[at.slot], false, worker * ROWS);\n        mma_commit();\n"
               "        at.next();\n      };\n"
@@ -267,7 +277,7 @@ static void write_block_steps(writer *w, const char *product, const char *releas
               "mma_settle(from);\n"
               "        const int before = done.slot;\n        %s\n        done.next();\n"
               "        add(sums, from, factors);\n      };\n",
-              product, release);
+              in_pieces(p) ? "        written();\n" : "", product, release);
   tw_text_add_string(
       t, "      clear(sums);\n      int s = 0;\n      auto even = factors_of(0);\n      multiply(some);\n"
          "#pragma unroll 1\n      for (; s + 2 < steps; s += 2) {\n        const auto odd = factors_of(s + 1);\n"

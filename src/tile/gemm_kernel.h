@@ -15,8 +15,8 @@
  *   staging 2                         tiles of results that a group holds in shared memory
  *   registers copy=40 multiply=232    of a thread; what copies needs few
  *
- * Operands whose pitch asynchronous copies cannot take, or whose layout the multiplier cannot, are copied by the threads of
- * a group. */
+ * Operands whose pitch copies of whole tiles cannot take, or whose layout the multiplier cannot, are copied by the threads of
+ * a group: in pieces of 4 or 8 bytes that nobody waits for, where pitch and layout allow that, else element by element. */
 #ifndef TW_TILE_GEMM_KERNEL_H
 #define TW_TILE_GEMM_KERNEL_H
 
@@ -36,7 +36,8 @@ typedef struct tw_tile_gemm_plan {
   bool scales_early;                      /* of rows and columns: there is room for them while products are made */
   bool scales_staged;                     /* of blocks: they come with a stage's tiles */
   bool copies_a, copies_b, copies_c;      /* asynchronously; else by threads */
-  bool across_a, across_b;                /* their shared tiles are stored with k across the rows */
+  int piece_a, piece_b;    /* of A and B by threads: bytes that each copies asynchronously; 0: it waits */
+  bool across_a, across_b; /* their shared tiles are stored with k across the rows */
   int64_t shared_bytes;
 } tw_tile_gemm_plan;
 

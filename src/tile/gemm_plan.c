@@ -112,6 +112,12 @@ static bool copies(const tw_tile_machine *machine, int64_t pitch, tw_type t) {
   return machine->copy_alignment && pitch * element_bytes(t) % machine->copy_alignment == 0;
 }
 
+/* Bytes that a thread can copy asynchronously along a row of such a pitch; 0: none. f32 is rounded on its way. */
+static int piece_of(const tw_tile_machine *machine, int64_t pitch, int size, bool along) {
+  const int64_t bytes = pitch * size;
+  return !machine->copy_alignment || size > 2 || !along || bytes % 4 ? 0 : bytes % 8 ? 4 : 8;
+}
+
 /* Columns of a tile of results: as many as a panel has, if n is a multiple of them. */
 static int result_width(const tw_tile_machine *machine, int n, tw_type c) {
   int width = machine->panel_bytes / element_bytes(c);
@@ -152,6 +158,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->across_b = !g->b_transposed && size == 2;
   p->copies_a = p->products || (copies(machine, g->lda, g->a) && (size == 2 || !g->a_transposed));
   p->copies_b = p->products || (copies(machine, g->ldb, g->b) && (size == 2 || g->b_transposed));
+  p->piece_a = p->copies_a ? 0 : piece_of(machine, g->lda, size, size == 2 || !g->a_transposed);
+  p->piece_b = p->copies_b ? 0 : piece_of(machine, g->ldb, size, size == 2 || g->b_transposed);
+  if ((!p->copies_a && !p->piece_a) || (!p->copies_b && !p->piece_b)) p->piece_a = p->piece_b = 0; /* one way to wait */
   p->copies_c = copies(machine, g->ldc, g->c) && p->parts == 1;
   if (p->across_b && !row_fits(machine, p->n * size))
     return tw_fail(error, TW_USAGE, "n=%d of a tile: with B stored k x n it is 16, 32, 64, 128, 192 or 256", p->n);

@@ -29,7 +29,7 @@ void cuda_inputs_give_back(cuda_inputs *);
 
 /* Multiply-adds of a comparison, where the op knows single elements: of what a search measures, of which many are to be compared
  * every second; of what it found, or was asked for. */
-#define CUDA_GLANCE 2e8
+#define CUDA_GLANCE 5e7
 #define CUDA_LOOK 1e9
 
 /* Are the operands (as the kernel left them) right for a set? Where an input is NULL, it is not looked at. `buffer`: the set's, or

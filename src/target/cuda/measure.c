@@ -45,7 +45,7 @@ struct tw_artefact {
   known_case checked, measured;                  /* on which it was right; that the second of them needs no check */
   struct session *later; /* of a measurement: what it kept is compared if somebody asks whether it was right */
   tw_stop stop;          /* when not to wait for a device any longer */
-  double until;          /* seconds: what takes much longer is timed briefly; 0: nothing is */
+  double until;          /* seconds: what takes longer is timed briefly; 0: nothing is */
 };
 
 enum { FIRST_LAUNCHES = 2, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, SLOW_LAUNCHES = 3, MOST_LAUNCHES = 201 };
@@ -56,7 +56,7 @@ static const double SLOWEST = 1e11;               /* operations a second: what c
 static const double ALLOWANCE = 5;                /* seconds, for whatever else a driver does */
 static const double COPIES = 2e9;                 /* bytes a second to and from a device, at least */
 static const double LONGER = 2, LATER = 5e-5;     /* a launch on new inputs may take so many times and so much longer */
-static const double MUCH = 1.1;                   /* times what is of use: no kernel is timed so wrongly */
+static const double MORE = 1.02;                  /* times what is of use, for three launches of four */
 static const double HIDDEN = 0.7, BESIDES = 6e-5; /* of the time on the wall the events must show; seconds a launch */
 
 tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
@@ -426,16 +426,16 @@ static tw_status time_many(session *s, double expected, double idle, timing *out
   return status == TW_OK ? check_new_inputs(fresh, out->median, error) : status;
 }
 
-/* A kernel that takes much longer than what is of use is not timed any better, and of what it wrote nothing is kept. */
+/* A kernel that takes longer than what is of use is not timed any better, and of what it wrote nothing is kept. */
 static tw_status time_slow(session *s, double until, double expected, double idle, timing *out, bool *is_slow,
                            tw_error *error) {
   double fresh;
   *is_slow = false;
-  if (until <= 0 || expected <= MUCH * until) return TW_OK;
+  if (until <= 0 || expected <= until) return TW_OK;
   const uint32_t n = expected >= SLOW_SECONDS ? SLOW_LAUNCHES : LEAST_LAUNCHES;
   tw_status status = draw(s, n, error);
   if (status == TW_OK) status = time_launches(s, ALLOWANCE + n * (4 * expected + 2 * idle), idle, out, &fresh, error);
-  *is_slow = status == TW_OK && is_believable(out) && out->median > MUCH * until;
+  *is_slow = status == TW_OK && is_believable(out) && out->rounds.lower > MORE * until;
   out->hot = out->median;
   return status;
 }

@@ -421,6 +421,20 @@ template <int Count> TW_FN void store_wait() { asm volatile("cp.async.bulk.wait_
 /* What this thread wrote to shared memory is seen by copies and the multiplier, once a sync has followed. */
 TW_FN void written() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+/* A tile by the threads of a group, in pieces of so many bytes along its rows, of which none is waited for: pitches are multiples of
+ * them. What the matrix does not have arrives as zeros. arrive_behind_copies() follows, and `written` by those that it tells. */
+template <int Bytes, class Type, int Rows, int Cols>
+TW_FN void copy_pieces(shared<Type, Rows, Cols> to, const Type *from, i64 pitch, int row, int col, int rows, int cols) {
+  constexpr int pieces = shared<Type, Rows, Cols>::row_bytes / Bytes, size = (int)sizeof(Type);
+  for (int i = thread_of_group(); i < Rows * pieces; i += group_threads) {
+    const int r = i / pieces, byte = i % pieces * Bytes;
+    const int have = row + r < rows ? min(max((cols - col) * size - byte, 0), Bytes) : 0;
+    const Type *at = have ? from + (row + r) * pitch + col + byte / size : from;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to.chunk(r, byte / 16) + (u32)(byte % 16)), "l"(at), "n"(Bytes), "r"(have)
+                 : "memory");
+  }
+}
+
 /* An element on its way in: f32 becomes tf32, to nearest. */
 template <class Type> TW_FN Type arriving(Type x) { return x; }
 TW_FN tf32 arriving(tf32 x) {
