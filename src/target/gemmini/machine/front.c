@@ -89,12 +89,6 @@ static void begin_way(gm_front *f, int slot, int queue, uint64_t cycle) {
   for (int i = queue + 1; i <= known; i++) find(f, k, i);
 }
 
-uint64_t gm_front_room(const gm_machine *m) {
-  const gm_front *f = &m->front;
-  if (f->stepped) return f->queue[0].count < 2 ? m->now : GM_NEVER;
-  return f->next - f->oldest == 2 * GM_FRONT ? GM_NEVER : f->way[(f->next - 2) % GM_FRONT_SLOTS].there[1];
-}
-
 void gm_front_take(gm_machine *m) {
   gm_front *f = &m->front;
   if (f->stepped) {

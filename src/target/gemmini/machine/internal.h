@@ -442,7 +442,11 @@ void gm_front_init(gm_machine *);
 /* The station takes that command in this cycle. */
 void gm_front_take(gm_machine *);
 /* The cycle from which the first queue has room for another command; GM_NEVER: not known yet. */
-uint64_t gm_front_room(const gm_machine *);
+static inline uint64_t gm_front_room(const gm_machine *m) {
+  const gm_front *f = &m->front;
+  if (f->stepped) return f->queue[0].count < 2 ? m->now : GM_NEVER;
+  return f->next - f->oldest == 2 * GM_FRONT ? GM_NEVER : f->way[(f->next - 2) % GM_FRONT_SLOTS].there[1];
+}
 /* A command enters the first queue, which must have room; it may move on in this cycle. */
 void gm_front_push(gm_machine *, const gm_command *);
 

@@ -157,6 +157,21 @@ static void advance(gm_machine *m) {
   step(m);
 }
 
+/* Simulates all that happens before `cycle`, and before the front queues have room. */
+static void advance_to_room(gm_machine *m, uint64_t cycle) {
+  while (!m->why[0]) {
+    const uint64_t room = gm_front_room(m), next = next_wake(m), end = room > cycle ? room : cycle;
+    if (m->now >= end) return;
+    if (next >= end) {
+      if (end == GM_NEVER) advance(m); /* says that nothing will happen */
+      m->now = end;
+      return;
+    }
+    if (next > m->now) m->now = next;
+    step(m);
+  }
+}
+
 static bool failed(gm_machine *m, char why[256]) {
   if (!m->why[0]) return false;
   snprintf(why, 256, "%s", m->why);
@@ -185,10 +200,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
     snprintf(why, 256, "custom instruction 0x%08x: Gemmini listens to custom-3 only", instruction);
     return UINT64_MAX;
   }
-  advance_to(m, cycle);
-  uint64_t room;
-  while ((room = gm_front_room(m)) == GM_NEVER && !m->why[0]) advance(m);
-  if (!m->why[0]) advance_to(m, room);
+  advance_to_room(m, cycle);
   if (failed(m, why)) return UINT64_MAX;
   uint64_t accepted = m->now;
   if (next_wake(m) <= m->now)
