@@ -130,11 +130,14 @@ static void step(gm_machine *m) {
   m->now++;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* In pairs: each next step waits for it. */
 static uint64_t next_wake(const gm_machine *m) {
-  uint64_t next = GM_NEVER;
-  for (int u = 0; u < GM_UNITS; u++)
-    if (m->wake[u] < next) next = m->wake[u];
-  return next;
+  const uint64_t *w = m->wake;
+  const uint64_t memories = earlier(w[GM_UNIT_L2], w[GM_UNIT_READ]), array = earlier(w[GM_UNIT_ARRAY], w[GM_UNIT_EXECUTE]);
+  const uint64_t commands = earlier(w[GM_UNIT_STATION], w[GM_UNIT_FRONT]);
+  return earlier(earlier(memories, array), earlier(commands, w[GM_UNIT_STORE]));
 }
 
 /* Simulates all that happens before `cycle`. */
