@@ -89,6 +89,8 @@ static void unroll_step(gm_executor *x, int n_before, uint64_t now) {
 
 /* ---- the array ---- */
 
+static int id_after(const gm_executor *x, int id, int n) { return id + n < x->ids ? id + n : id + n - x->ids; }
+
 static gm_outflow *rows_at(gm_executor *x, int i) { return &x->rows[(x->row_head + i) & (GM_ROWS - 1)]; }
 
 static void drop_rows_that_left(gm_executor *x, uint64_t now) {
@@ -221,7 +223,7 @@ static bool mesh_input(gm_machine *m, bool flush_asked, bool *flushed) {
   } else if (flush_asked && ready && m->now >= x->stretch_in_array) {
     x->request = x->flush = true;
     x->request_rows = m->config.dim;
-    x->id = x->id_in_array = (x->id + 1) % x->ids;
+    x->id = x->id_in_array = id_after(x, x->id, 1);
     *flushed = true;
   }
   return ready;
@@ -401,8 +403,8 @@ static void begin(gm_machine *m, enum gm_ex_action action) {
                     .stride = x->c_stride,
                     .rows = pre ? (uint8_t)gm_rows(pre->rs2) : 0};
   int old = x->id;
-  x->id = x->id_fed = (x->id + 1) % x->ids;
-  x->tag.id = (uint8_t)((old + (os ? 3 : 2)) % x->ids);
+  x->id = x->id_fed = id_after(x, x->id, 1);
+  x->tag.id = (uint8_t)id_after(x, old, os ? 3 : 2);
   int slot = x->tag_head + x->tag_count++;
   x->tags[slot >= GM_TAGS ? slot - GM_TAGS : slot] = x->tag;
   x->results_to_spad += !x->tag.garbage && !x->tag.acc;

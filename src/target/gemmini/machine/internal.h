@@ -132,6 +132,7 @@ typedef struct gm_loader {
   gm_packet merge;
   int beats_read, bytes_sent, bytes_sent_next; /* all in bytes */
   /* scaling, repeating, writing */
+  bool flows; /* there may be rows in what follows, or in the beat merger */
   gm_row_write scale_in, acc_in, repeat_out;
   gm_row_write ring[GM_SCALE_RING];
   int ring_head, ring_count;
@@ -387,6 +388,7 @@ struct gm_machine {
   uint64_t now;                          /* the cycle that the next step simulates */
   uint64_t wake[GM_UNITS];               /* the next cycle in which the unit does anything */
   int dim_shift, input_shift, acc_shift; /* log2 of elements in a row, bytes of a row */
+  int beat_shift;                        /* of bytes of a beat */
   int input_bytes, acc_bytes;            /* of an element */
   int spad_bank_shift, acc_bank_shift;
   uint32_t spad_rows, acc_rows;

@@ -230,7 +230,7 @@ static bool passes(const gm_row_write *w) {
 /* If nothing can hold up the rows of the answer that begins in this cycle: settles when they are written. */
 static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer) {
   gm_loader *l = &m->ld;
-  const int beat = m->config.dma_bus_bits / 8, beats = answer->beats, interval = answer->interval;
+  const int beat = 1 << m->beat_shift, beats = answer->beats, interval = answer->interval;
   if (p->r.acc || !p->r.unit_scale || p->r.repeats || p->r.pixels || p->shift || p->row_offset ||
       p->useful <= p->length - beat || !l->beat_is_row)
     return false;
@@ -352,21 +352,23 @@ static void request(gm_machine *m) {
   if (l->reading && l->packets_free && room) {
     const gm_row_request *r = &l->read;
     uint64_t address = r->address + (unsigned)l->requested;
-    int left = r->bytes - l->requested, size = 0, useful = 0;
-    for (int s = m->config.dma_bus_bits / 8; s <= m->config.dma_max_bytes; s <<= 1) {
+    const int left = r->bytes - l->requested, largest = m->config.dma_max_bytes;
+    const bool whole = !(address & (unsigned)(largest - 1)) && left >= largest;
+    int size = whole ? largest : 0, useful = size;
+    for (int s = 1 << m->beat_shift; s <= largest && !whole; s <<= 1) {
       int covers = s - (int)(address & (unsigned)(s - 1));
       if (covers > left) covers = left;
       if (covers > useful) useful = covers, size = s;
     }
-    int row_bytes = 1 << (r->wide ? m->acc_shift : m->input_shift);
+    const int row_shift = r->wide ? m->acc_shift : m->input_shift;
     int slot = __builtin_ctzll(l->packets_free);
     l->packets_free &= l->packets_free - 1;
     l->packet[slot] = (gm_packet){.r = *r,
                                   .shift = (uint16_t)(address & (unsigned)(size - 1)),
                                   .useful = (uint16_t)useful,
                                   .length = (uint16_t)size,
-                                  .row_offset = (uint16_t)(l->requested % row_bytes),
-                                  .row = r->row + (uint32_t)(l->requested / row_bytes) * r->block_stride};
+                                  .row_offset = (uint16_t)(l->requested & ((1 << row_shift) - 1)),
+                                  .row = r->row + (uint32_t)(l->requested >> row_shift) * r->block_stride};
     address &= ~(uint64_t)(size - 1);
     if (!l->has_queued && !l->has_translated && gm_l2_is_clear(m)) {
       l2_send_clear(&m->l2, m->now + 2, L2_READ, address, size, false, (uint32_t)slot);
@@ -402,7 +404,7 @@ static void dma_step(gm_machine *m) {
   l->packets_free |= freed;
   l->freed ^= freed;
   bool was_free = !l->merging, popped = false;
-  if (rows_on_their_way(l)) {
+  if (l->flows) {
     write_rows(m);
     zero_writer(m);
     scale(m);
@@ -517,7 +519,7 @@ static uint64_t next_move(const gm_machine *m) {
   const gm_loader *l = &m->ld;
   const uint64_t soon = m->now + 1;
   const bool room = l->current.zeros || l->issue_count < l->issue_depth;
-  if (rows_on_their_way(l) || (l->sending && room) || l->last_sent ||
+  if (l->flows || (l->sending && room) || l->last_sent ||
       (!l->stalled && (l->has_queued || l->has_translated || (l->reading && l->packets_free))))
     return soon;
   uint64_t next = GM_NEVER;
@@ -533,6 +535,7 @@ static uint64_t next_move(const gm_machine *m) {
 void gm_read_step(gm_machine *m) {
   dma_step(m);
   controller(m);
+  m->ld.flows = rows_on_their_way(&m->ld);
   gm_wake(m, GM_UNIT_READ, next_move(m));
 }
 

@@ -39,6 +39,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   gm_front_init(m);
   m->memory = memory;
   m->dim_shift = log2_of((unsigned)c->dim);
+  m->beat_shift = log2_of((unsigned)c->dma_bus_bits / 8);
   m->input_shift = m->dim_shift + log2_of((unsigned)gm_input_bytes(c));
   m->acc_shift = m->dim_shift + log2_of((unsigned)gm_acc_bytes(c));
   m->input_bytes = gm_input_bytes(c);
@@ -135,7 +136,8 @@ static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 /* In pairs: each next step waits for it. */
 static uint64_t next_wake(const gm_machine *m) {
   const uint64_t *w = m->wake;
-  const uint64_t memories = earlier(w[GM_UNIT_L2], w[GM_UNIT_READ]), array = earlier(w[GM_UNIT_ARRAY], w[GM_UNIT_EXECUTE]);
+  const uint64_t memories = earlier(w[GM_UNIT_L2], w[GM_UNIT_READ]),
+                 array = earlier(w[GM_UNIT_ARRAY], w[GM_UNIT_EXECUTE]);
   const uint64_t commands = earlier(w[GM_UNIT_STATION], w[GM_UNIT_FRONT]);
   return earlier(earlier(memories, array), earlier(commands, w[GM_UNIT_STORE]));
 }

@@ -63,7 +63,7 @@ static uint64_t *into(gm_storer *s, enum gm_store_stage stage, uint32_t number) 
 /* The next packet of the row, as large as it gets (DMA.scala StreamWriter). */
 static void start_packet(gm_machine *m) {
   gm_storer *s = &m->st;
-  const int beat = m->config.dma_bus_bits / 8;
+  const int beat = 1 << m->beat_shift;
   int size = 0, written = 0;
   for (int z = beat; z <= m->config.dma_max_bytes; z <<= 1) {
     int offset = (int)(s->write_address & (unsigned)(z - 1));
@@ -73,7 +73,7 @@ static void start_packet(gm_machine *m) {
   s->packet_bytes = written;
   s->packet = (gm_put){.address = s->write_address & ~(uint64_t)(size - 1),
                        .bytes = (uint8_t)size,
-                       .beats_left = (uint8_t)(size / beat),
+                       .beats_left = (uint8_t)(size >> m->beat_shift),
                        .partial = written != size,
                        .first = true};
   m->counters.store_bytes += (unsigned)written;
@@ -341,7 +341,7 @@ static bool send_block(gm_storer *s, const gm_machine *m) {
   bool last_block = s->block == s->blocks - 1;
   gm_store_row r = {.tracker = s->tracker_now, .acc = s->acc};
   r.block = (uint8_t)s->block;
-  r.bytes = (uint16_t)((last_block ? (s->columns - 1) % dim + 1 : dim) * element);
+  r.bytes = (uint16_t)((last_block ? ((s->columns - 1) & (dim - 1)) + 1 : dim) * element);
   bool last;
   if (s->pooling) {
     const gm_store_registers *p = &gm_arch_registers(m->arch)->store;
