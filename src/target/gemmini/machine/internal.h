@@ -44,6 +44,7 @@ typedef struct gm_station {
     uint8_t entry[GM_RS_MAX];
     uint32_t first, end; /* counted without wrapping */
   } waiting[GM_QUEUES];
+  uint32_t open;     /* queues, a bit each, whose next entry waits for no other */
   bool lone_preload; /* solitary_preload */
   /* configuration as it stands at allocation */
   uint32_t a_stride, c_stride, block_stride[3], pixels[3]; /* pixels: repeats minus one */
@@ -140,7 +141,7 @@ typedef struct gm_loader {
   /* rows of answers that nothing can hold up: written in those cycles without going through the above */
   struct {
     uint64_t cycle;
-    uint32_t bank;         /* a bit */
+    uint8_t bank;
     bool last;             /* of its packet */
   } settled[GM_SETTLED];   /* by cycle */
   uint64_t settled_to[64]; /* by bank: its bits in settled, also of cycles gone by */
@@ -531,7 +532,7 @@ void gm_front_step(gm_machine *);
 
 /* The scratchpad bank that a row settled in advance is written to in this cycle, as a bit. */
 static inline uint32_t gm_settled_bank(const gm_machine *m, uint64_t cycle) {
-  return m->ld.settled[cycle % GM_SETTLED].bank & -(uint32_t)(m->ld.settled[cycle % GM_SETTLED].cycle == cycle);
+  return (uint32_t)(m->ld.settled[cycle % GM_SETTLED].cycle == cycle) << m->ld.settled[cycle % GM_SETTLED].bank;
 }
 /* The first cycle in [from, to] in which such a row goes to one of the banks. */
 static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint64_t from, uint64_t to) {

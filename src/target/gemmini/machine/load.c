@@ -25,6 +25,7 @@ void gm_load_init(gm_machine *m) {
       m->config.max_in_flight_reads >= GM_XACTS ? ~UINT64_C(0) : (UINT64_C(1) << m->config.max_in_flight_reads) - 1;
   l->packets_free = l->all_packets;
   l->first_returned = GM_NEVER;
+  for (int i = 0; i < GM_SETTLED; i++) l->settled[i].cycle = GM_NEVER;
   l->beat_is_row = 1 << m->input_shift == m->config.dma_bus_bits / 8;
 }
 
@@ -245,11 +246,10 @@ static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer)
        cycle += (unsigned)interval, row += p->r.block_stride) {
     const uint32_t bank = row >> m->spad_bank_shift & (uint32_t)(m->config.spad_banks - 1);
     const uint64_t bit = UINT64_C(1) << cycle % GM_SETTLED;
-    const uint32_t before = l->settled[cycle % GM_SETTLED].bank;
-    if (before) l->settled_to[__builtin_ctz(before)] &= ~bit;
+    l->settled_to[l->settled[cycle % GM_SETTLED].bank] &= ~bit;
     l->settled_to[bank] |= bit;
     l->settled[cycle % GM_SETTLED].cycle = cycle;
-    l->settled[cycle % GM_SETTLED].bank = 1u << bank;
+    l->settled[cycle % GM_SETTLED].bank = (uint8_t)bank;
     l->settled[cycle % GM_SETTLED].last = cycle == m->now + (unsigned)last;
   }
   l->settled_end = m->now + (unsigned)last + 1;
