@@ -500,8 +500,8 @@ static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t a
 /* The client's register has the pages of both, and will keep them. */
 static inline bool gm_same_page(const gm_machine *m, enum gm_dma client, uint64_t a, uint64_t b) {
   const uint64_t page = m->tlb.of[client].page;
-  return m->tlb.of[client].hit && m->tlb.of[client].asks_at <= m->now && a >> GM_PAGE_SHIFT == page &&
-         b >> GM_PAGE_SHIFT == page;
+  return m->tlb.of[client].hit & (m->tlb.of[client].asks_at <= m->now) &
+         (((a >> GM_PAGE_SHIFT ^ page) | (b >> GM_PAGE_SHIFT ^ page)) == 0);
 }
 /* The L2 has made edges. */
 static inline void gm_look_at_l2(gm_machine *m) {

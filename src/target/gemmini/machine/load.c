@@ -338,8 +338,9 @@ static void wake_requests(gm_machine *m) {
 /* Can nothing happen to the requests, and no other come to them, before the L2 has room? */
 static void stall_requests(gm_machine *m) {
   gm_loader *l = &m->ld;
-  const bool both = l->has_queued && l->has_translated, others = l->reading && l->packets_free;
-  l->stalled = (l->has_queued || l->has_translated) && (both || !others) && l2_reader_is_full(&m->l2) &&
+  /* Bits, as nobody can foresee them. */
+  const bool both = l->has_queued & l->has_translated, others = l->reading & (l->packets_free != 0);
+  l->stalled = (l->has_queued | l->has_translated) & (both | !others) & l2_reader_is_full(&m->l2) &
                gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
   l->stalled_at = m->now;
   if (l->stalled) gm_await_room(m);
@@ -518,10 +519,9 @@ static void controller(gm_machine *m) {
 static uint64_t next_move(const gm_machine *m) {
   const gm_loader *l = &m->ld;
   const uint64_t soon = m->now + 1;
-  const bool room = l->current.zeros || l->issue_count < l->issue_depth;
-  if (l->flows || (l->sending && room) || l->last_sent ||
-      (!l->stalled && (l->has_queued || l->has_translated || (l->reading && l->packets_free))))
-    return soon;
+  const bool room = l->current.zeros | (l->issue_count < l->issue_depth);
+  const bool requests = l->has_queued | l->has_translated | (l->reading & (l->packets_free != 0));
+  if (l->flows | (l->sending & room) | l->last_sent | (!l->stalled & requests)) return soon;
   uint64_t next = GM_NEVER;
   if (l->freed && l->reading) next = later(l->freed_at + 1, soon);
   if (l->freed && (l->freed | l->packets_free) == l->all_packets)
