@@ -641,13 +641,10 @@ void gm_executor_count_idle(gm_machine *m) {
 int gm_executor_finished(gm_machine *m) {
   gm_executor *x = &m->ex;
   if (x->mesh_done >= 0) return x->mesh_done;
-  for (int i = 0; i < 2; i++)
-    if (x->finished[i] >= 0 && x->finished_at < m->now) {
-      int done = x->finished[i];
-      x->finished[i] = -1;
-      return done;
-    }
-  return -1;
+  if (((x->finished[0] & x->finished[1]) < 0) | (x->finished_at >= m->now)) return -1;
+  const int i = x->finished[0] < 0, done = x->finished[i];
+  x->finished[i] = -1;
+  return done;
 }
 
 static void sleep_until_needed(gm_machine *m, bool did_something) {

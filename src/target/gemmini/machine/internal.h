@@ -448,7 +448,8 @@ void gm_front_take(gm_machine *);
 static inline uint64_t gm_front_room(const gm_machine *m) {
   const gm_front *f = &m->front;
   if (f->stepped) return f->queue[0].count < 2 ? m->now : GM_NEVER;
-  return f->next - f->oldest == 2 * GM_FRONT ? GM_NEVER : f->way[(f->next - 2) % GM_FRONT_SLOTS].there[1];
+  const uint64_t unknown = -(uint64_t)(f->next - f->oldest == 2 * GM_FRONT); /* all bits: GM_NEVER */
+  return unknown | f->way[(f->next - 2) % GM_FRONT_SLOTS].there[1];
 }
 /* A command enters the first queue, which must have room; it may move on in this cycle. */
 void gm_front_push(gm_machine *, const gm_command *);

@@ -132,6 +132,7 @@ static void step(gm_machine *m) {
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* In pairs: each next step waits for it. */
 static uint64_t next_wake(const gm_machine *m) {
@@ -146,7 +147,7 @@ static uint64_t next_wake(const gm_machine *m) {
 static void advance_to(gm_machine *m, uint64_t cycle) {
   while (m->now < cycle && !m->why[0]) {
     uint64_t next = next_wake(m);
-    if (next > m->now) m->now = next < cycle ? next : cycle;
+    m->now = later(m->now, earlier(next, cycle));
     if (m->now < cycle) step(m);
   }
 }
@@ -165,14 +166,14 @@ static void advance(gm_machine *m) {
 /* Simulates all that happens before `cycle`, and before the front queues have room. */
 static void advance_to_room(gm_machine *m, uint64_t cycle) {
   while (!m->why[0]) {
-    const uint64_t room = gm_front_room(m), next = next_wake(m), end = room > cycle ? room : cycle;
+    const uint64_t room = gm_front_room(m), next = next_wake(m), end = later(room, cycle);
     if (m->now >= end) return;
     if (next >= end) {
       if (end == GM_NEVER) advance(m); /* says that nothing will happen */
       m->now = end;
       return;
     }
-    if (next > m->now) m->now = next;
+    m->now = later(next, m->now);
     step(m);
   }
 }

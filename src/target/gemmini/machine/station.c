@@ -147,20 +147,23 @@ void gm_station_complete(gm_machine *m, int i) {
   }
 }
 
+/* The bits of the next ones are not branches: nobody can foresee them. */
 static bool accepts(const gm_machine *m, int queue) {
   return queue == GM_LD ? gm_loader_accepts(m) : queue == GM_EX ? gm_executor_accepts(m) : gm_storer_accepts(m);
 }
 
 /* May the queue's next command go in the next cycle, as things are? */
 static bool ready(const gm_machine *m, int queue) {
-  const gm_entry *e = gm_station_next(&m->rs, queue);
-  return e && !e->waits && accepts(m, queue);
+  const gm_station *s = &m->rs;
+  const uint32_t first = s->waiting[queue].first;
+  const gm_entry *e = &s->entry[s->waiting[queue].entry[first % GM_RS_MAX]];
+  return (first != s->waiting[queue].end) & !e->waits & accepts(m, queue);
 }
 
 static void issue(gm_machine *m, int queue) {
   gm_station *s = &m->rs;
-  const gm_entry *next = gm_station_next(s, queue);
-  if (!next || next->waits || next->allocated == m->now || !accepts(m, queue)) return;
+  const gm_entry *next = &s->entry[s->waiting[queue].entry[s->waiting[queue].first % GM_RS_MAX]];
+  if (!(ready(m, queue) & (next->allocated != m->now))) return;
   const int i = s->waiting[queue].entry[s->waiting[queue].first++ % GM_RS_MAX];
   gm_entry *e = &s->entry[i];
   e->issue_cycle = m->now;
@@ -213,9 +216,8 @@ static void complete(gm_machine *m) {
 static uint64_t next_step(const gm_machine *m) {
   const gm_station *s = &m->rs;
   const uint64_t soon = m->now + 1;
-  if (m->ex.finished[0] >= 0 || m->ex.finished[1] >= 0 || m->st.trackers_done || ready(m, GM_LD) || ready(m, GM_EX) ||
-      ready(m, GM_ST))
-    return soon;
+  const bool done = ((m->ex.finished[0] & m->ex.finished[1]) >= 0) | m->st.trackers_done;
+  if (done | ready(m, GM_LD) | ready(m, GM_EX) | ready(m, GM_ST)) return soon;
   uint64_t next = gm_loader_next_finished(m), head = gm_front_next_head(m);
   if (head < next) {
     const gm_command *c = &m->front.command[gm_front_next(m)];
