@@ -606,7 +606,7 @@ def measure(directory, limit):
     for problem, rows in problems.items():
         print(f"--- {problem}")
         for ratio, case, r in sorted(rows, key=lambda x: -x[0])[:int(os.environ.get("ROWS", 8))]:
-            more = f"{r.get('tflops')} beside {r.get('theirs')} ({r.get('library')})" if "tflops" in r else " ".join(f"{k}={v:.4g}" for k, v in r.items() if k not in ("ratio", "us"))
+            more = f"{r.get('tflops')} beside {r.get('theirs')} ({r.get('library')})" if "tflops" in r else " ".join(f"{k}={v:.4g}" for k, v in r.items() if k not in ("ratio", "us") and not isinstance(v, str))
             print(f"{ratio:6.3f} {r.get('us')} us {more}  {'; '.join(case['steps'])}", flush=True)
     print(f"{time.time() - start:.0f} s")
 

@@ -27,7 +27,7 @@ static size_t read_rows(row out[ROWS_MAX]) {
   if (tw_file_read(TW_TEST_DATA "/cuda/gemm_tiles_h100.csv", 1 << 20, &text, NULL, &error) != TW_OK)
     fail_msg("%s", error.text);
   for (char *line = strtok_r(text, "\n", &rest); line && n < ROWS_MAX; line = strtok_r(NULL, "\n", &rest)) {
-    tw_tile_gemm_plan p = {.split = 1};
+    tw_tile_gemm_plan p = {.split = 1, .copies_a = true, .copies_b = true};
     tw_gemm g = {.b_transposed = true, .a = TW_BF16, .b = TW_BF16, .c = TW_BF16, .acc = TW_F32};
     int size, turns, band;
     double us;

@@ -27,11 +27,36 @@ static const char *factor_word(const writer *w, tw_type a) {
   return t == TW_F32 ? "tf32" : tw_type_name(t);
 }
 
-/* Where parts of A and B lie in the workspace, with what makes them; then partial sums. */
+static bool moves(const tw_tile_gemm_plan *p) { return p->moved_a || p->moved_b; }
+
+/* An operand in the workspace, in rows of a pitch that copies of tiles can take, and what brings it there. */
+static void write_moved(writer *w, char name, const char *at) {
+  const int each = 16 * 8 / tw_type_bits(w->g.a);
+  tw_text_add(&w->text,
+              "//: before    aligned\n//: grid      ceildiv(%c.rows * (PITCH_%c / %d), 256)\n//: block     256\n"
+              "//: args      %c, workspace(%s), %c.rows, %c.columns, %c.pitch, PITCH_%c\n",
+              name, name, each, name, at, name, name, name, name);
+}
+
+/* Where parts of A and B, or copies of them, lie in the workspace, with what makes them; then partial sums. */
 static void write_parts(writer *w) {
   const tw_tile_parts x = tw_tile_parts_of(w->p.products);
   tw_text *t = &w->text;
-  if (x.planes)
+  const int size = tw_type_bits(w->g.a) / 8;
+  if (moves(&w->p))
+    tw_text_add(t,
+                "//: let       PITCH_A = align(A.columns, %d), PITCH_B = align(B.columns, %d)\n"
+                "//: let       B_AT = align(%s, 128), SUMS_AT = B_AT + align(%s, 128)\n",
+                16 / size, 16 / size,
+                w->p.moved_a ? size == 1   ? "A.rows * PITCH_A"
+                               : size == 2 ? "A.rows * PITCH_A * 2"
+                                           : "A.rows * PITCH_A * 4"
+                             : "0",
+                w->p.moved_b ? size == 1   ? "B.rows * PITCH_B"
+                               : size == 2 ? "B.rows * PITCH_B * 2"
+                                           : "B.rows * PITCH_B * 4"
+                             : "0");
+  else if (x.planes)
     tw_text_add(t,
                 "//: let       PRODUCTS = %d, PLANES = %d, A_PLANES = %d, B_PLANES = %d\n"
                 "//: let       PITCH_A = align(A.columns, 8), PITCH_B = align(B.columns, 8)\n"
@@ -40,8 +65,10 @@ static void write_parts(writer *w) {
                 w->p.products, x.planes, x.a, x.b);
   else if (w->p.parts > 1)
     tw_text_add(t, "//: let       SUMS_AT = 0\n");
-  if (x.planes || w->p.parts > 1)
+  if (moves(&w->p) || x.planes || w->p.parts > 1)
     tw_text_add(t, "//: workspace SUMS_AT%s\n", w->p.parts > 1 ? " + 4 * PARTS * m * n" : "");
+  if (w->p.moved_a) write_moved(w, 'A', "0");
+  if (w->p.moved_b) write_moved(w, 'B', "B_AT");
   if (!x.planes) return;
   tw_text_add(t, "//: before    split\n//: grid      ceildiv(A.rows * (PITCH_A / 8), 256)\n//: block     256\n"
                  "//: args      A, workspace, A.rows, A.columns, A.pitch, PITCH_A\n"
@@ -60,6 +87,12 @@ static void write_map(writer *w, char name, bool across, int along, const char *
         "//: map       %c = workspace(bf16, %s) dims(%c.columns, %c.rows, PLANES) pitch(PITCH_%c * 2, PLANE_%c) "
         "box(%d, %s, 1) swizzle(%d) l2(256)\n",
         name, name == 'a' ? "0" : "B_AT", name - 32, name - 32, name - 32, name - 32, bytes / size, of, bytes);
+  else if (name == 'a' ? p->moved_a : p->moved_b)
+    tw_text_add(&w->text,
+                "//: map       %c = workspace(%s, %s) dims(%c.columns, %c.rows) pitch(PITCH_%c * %d) box(%d, %s / %s) "
+                "swizzle(%d) l2(256)%s\n",
+                name, tw_type_name(w->g.a), name == 'a' ? "0" : "B_AT", name - 32, name - 32, name - 32, size,
+                bytes / size, of, team, bytes, w->g.a == TW_F32 ? " as(tf32)" : "");
   else
     tw_text_add(&w->text, "//: map       %c = %c box(%d, %s / %s) swizzle(%d) l2(256)%s\n", name, name - 32,
                 bytes / size, of, team, bytes, w->g.a == TW_F32 ? " as(tf32)" : "");
@@ -394,6 +427,18 @@ static void write_others(writer *w) {
   if (p->even)
     tw_text_add_string(t, "TW_KERNEL(256, 1) clear(u32 *flags, int count) {\n  earlier_ended();\n  next_may_begin();\n"
                           "  for (int i = thread_of_block(); i < count; i += 256) flags[i] = 0;\n}\n\n");
+  if (moves(p))
+    tw_text_add(t,
+                "TW_KERNEL(256, 4) aligned(const %s *from, %s *to, int rows, int cols, int pitch, int to_pitch) {\n"
+                "  constexpr int each = 16 / (int)sizeof(*from);\n"
+                "  const i64 id = (i64)block_of_grid() * 256 + thread_of_block(), row = id / (to_pitch / each);\n"
+                "  const int col = (int)(id %% (to_pitch / each)) * each;\n  if (row >= rows) return;\n"
+                "  union {\n    %s element[each];\n    vec16 all;\n  } v;\n"
+                "#pragma unroll\n  for (int i = 0; i < 4; i++) v.all.word[i] = 0;\n"
+                "#pragma unroll\n  for (int i = 0; i < each; i++)\n"
+                "    if (col + i < cols) v.element[i] = from[row * pitch + col + i];\n"
+                "  store16(to + row * to_pitch + col, v.all);\n}\n\n",
+                tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.a));
   if (p->products)
     tw_text_add_string(
         t, "TW_KERNEL(256, 4) split(const float *from, bf16 *to, int rows, int cols, int pitch, int to_pitch) {\n"

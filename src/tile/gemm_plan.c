@@ -156,12 +156,22 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   /* What the multiplier cannot read as it lies is turned by threads on its way in. */
   p->across_a = g->a_transposed && size == 2;
   p->across_b = !g->b_transposed && size == 2;
-  p->copies_a = p->products || (copies(machine, g->lda, g->a) && (size == 2 || !g->a_transposed));
-  p->copies_b = p->products || (copies(machine, g->ldb, g->b) && (size == 2 || g->b_transposed));
-  p->piece_a = p->copies_a ? 0 : piece_of(machine, g->lda, size, size == 2 || !g->a_transposed);
-  p->piece_b = p->copies_b ? 0 : piece_of(machine, g->ldb, size, size == 2 || g->b_transposed);
+  const bool a_lies = size == 2 || !g->a_transposed, b_lies = size == 2 || g->b_transposed;
+  const bool a_fits = copies(machine, g->lda, g->a), b_fits = copies(machine, g->ldb, g->b);
+  p->moved_a = p->aligned && !p->products && a_lies && !a_fits;
+  p->moved_b = p->aligned && !p->products && b_lies && !b_fits;
+  p->copies_a = p->products || p->moved_a || (a_lies && a_fits);
+  p->copies_b = p->products || p->moved_b || (b_lies && b_fits);
+  p->piece_a = p->copies_a ? 0 : piece_of(machine, g->lda, size, a_lies);
+  p->piece_b = p->copies_b ? 0 : piece_of(machine, g->ldb, size, b_lies);
   if ((!p->copies_a && !p->piece_a) || (!p->copies_b && !p->piece_b)) p->piece_a = p->piece_b = 0; /* one way to wait */
   p->copies_c = copies(machine, g->ldc, g->c) && p->parts == 1;
+  if (p->aligned && (p->even || (!p->moved_a && !p->moved_b)))
+    return tw_fail(
+        error, TW_USAGE,
+        "aligned: without even, and of an operand whose pitch is no multiple of %d bytes and that is not turned "
+        "on its way",
+        machine->copy_alignment);
   if (p->across_b && !row_fits(machine, p->n * size))
     return tw_fail(error, TW_USAGE, "n=%d of a tile: with B stored k x n it is 16, 32, 64, 128, 192 or 256", p->n);
   p->width = result_width(machine, p->n, g->c);
@@ -264,6 +274,7 @@ static void begin_tile(const void *with, void *plan) {
   p->band = before.band;
   p->band_columns = before.band_columns;
   p->staging = before.staging;
+  p->aligned = before.aligned;
   p->products = before.products;
   p->promote = before.promote;
 }
@@ -320,6 +331,7 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, parts, 1, 1024)},
      .then = needs_tile},
     {TW_FLAG("even", tw_tile_gemm_plan, even), .then = needs_tile},
+    {TW_FLAG("aligned", tw_tile_gemm_plan, aligned), .then = needs_tile},
     {.name = "products",
      .usage = "products 3",
      .needs = 1,
@@ -363,6 +375,7 @@ static void offer_tiles(tw_menu_builder *m) {
 
 static const tw_offer fixed[] = {
     {"even", "even", "the last round of tiles is shared by all blocks evenly, wherever tiles begin"},
+    {"aligned", "aligned", "rows that copies of tiles cannot take are copied once to where they can"},
     {"team", "team m=2", "two blocks copy half of B's tile each, to both: half of its traffic from the L2"},
     {"team", "team n=2", "two blocks copy half of A's tile each, to both: half of its traffic from the L2"},
     {"team", "team m=1", "blocks that wait for nobody"},

@@ -19,14 +19,17 @@
 
 enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 }; /* of a wgmma: rows of A, bytes along k; a cycle */
 
-static const double MULTIPLIED = 0.807;   /* FIT: of the tensor core's rate, under the power limit */
-static const double SHARED = 0.85;        /* FIT: of shared memory's */
-static const double LATENCY = 2643;       /* FIT: cycles from a request to a full stage, under load */
-static const double START = 3482;         /* FIT: cycles until the first product, and behind the last */
-static const double TEAM = 0.662;         /* FIT: how much longer both are for two blocks that wait for each other */
-static const double COPIED = 0.85;        /* of DRAM's bandwidth, by kernels that only copy (docs/cuda.md) */
-static const double DRAM = 0.454;         /* FIT: of its nominal bandwidth, for operands in tiles */
-static const double L2_BYTES = 64;        /* of a multiprocessor, a cycle: as in tiles.c */
+static const double MULTIPLIED = 0.807; /* FIT: of the tensor core's rate, under the power limit */
+static const double SHARED = 0.85;      /* FIT: of shared memory's */
+static const double LATENCY = 2643;     /* FIT: cycles from a request to a full stage, under load */
+static const double START = 3482;       /* FIT: cycles until the first product, and behind the last */
+static const double TEAM = 0.662;       /* FIT: how much longer both are for two blocks that wait for each other */
+static const double COPIED = 0.85;      /* of DRAM's bandwidth, by kernels that only copy (docs/cuda.md) */
+static const double DRAM = 0.454;       /* FIT: of its nominal bandwidth, for operands in tiles */
+static const double L2_BYTES = 64;      /* of a multiprocessor, a cycle: as in tiles.c */
+static const double PIECES =
+    1.8; /* FIT: a cycle, that a group copies by threads: 4096 in bf16, pitches of 4 and 8 bytes, H200 */
+static const double ELEMENTS = 1.34;      /* FIT: likewise, one by one */
 static const double CLEARED = 1e-6;       /* a kernel of one block, which the next overlaps (docs/cuda.md) */
 enum { STEP_POWER = 6, WHOLE_POWER = 3 }; /* how sharply the slowest part decides */
 
@@ -48,6 +51,11 @@ static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm
   return fmax(least, least * kept + tiles / wave * each * (1 - kept)) + m * n * tw_type_bits(g->c) / 8.0;
 }
 
+/* Cycles in which a group copies its part of an operand's stage; 0: it goes by itself. */
+static double by_threads(bool copies, int piece, double elements, double size) {
+  return copies ? 0 : piece ? elements * size / piece / PIECES : elements / ELEMENTS;
+}
+
 /* f32 in parts: products of bf16 along a longer k; what writes the parts moves f32 and them once, sums of blocks twice. */
 double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_tile_gemm_plan *p) {
   tw_gemm parts = *problem;
@@ -56,8 +64,10 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
   if (p->products) parts.k *= p->products;
   const double m = (double)g->m, n = (double)g->n, k = (double)problem->k;
   const double factors = p->products ? (m + n) * k * (4 + 2 * tw_tile_parts_of(p->products).planes) : 0;
-  const double moved = factors + (p->parts > 1 ? 8 * m * n * p->parts : 0);
-  const double size = tw_type_bits(g->a) / 8.0, shares = p->split * (p->parts > 1 ? p->parts : 1);
+  const double size = tw_type_bits(g->a) / 8.0;
+  const double moved = factors + (p->parts > 1 ? 8 * m * n * p->parts : 0) +
+                       2 * k * size * ((p->moved_a ? m : 0) + (p->moved_b ? n : 0));
+  const double shares = p->split * (p->parts > 1 ? p->parts : 1);
   const double team = p->team_m * p->team_n * shares, wait = p->team_m * p->team_n * p->split > 1 ? 1 + TEAM : 1;
   const double tiles = ceil((double)g->m / (p->m * p->team_m)) * ceil((double)g->n / (p->n * p->team_n));
   const double teams = floor((double)c->multiprocessors / team);
@@ -70,7 +80,9 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
       (double)p->m / PRODUCT_ROWS * (p->k * size / PRODUCT_BYTES) * (PRODUCT_ROWS + p->n) * PRODUCT_BYTES;
   const double shared = (reads + (p->m + p->n) * p->k * size) / SHARED_BYTES / SHARED;
   const double waiting = LATENCY * wait / p->stages;
-  const double step = together(together(multiply, shared, STEP_POWER), waiting, STEP_POWER);
+  const double threads = by_threads(p->copies_a, p->piece_a, (double)p->m * p->k, size) +
+                         by_threads(p->copies_b, p->piece_b, (double)p->n * p->k, size);
+  const double step = fmax(together(together(multiply, shared, STEP_POWER), waiting, STEP_POWER), threads);
   const double cycles = rounds * steps * step + START * wait;
   const double dram = traffic(c, g, p, tiles, teams) / (DRAM * (double)c->memory_gbs * 1e9);
   return together(cycles / ((double)c->clock_mhz * 1e6), dram, WHOLE_POWER) + left +
