@@ -58,14 +58,25 @@ typedef struct rv64_cache {
 enum { HISTORY_ENTRIES = 512, TARGET_ENTRIES = 28, RETURN_ENTRIES = 6, FETCH_QUEUE = 5 };
 enum { PACKETS_SHIFT = LINE_SHIFT - 2 };
 
-typedef struct rv64_predictor {    /* BTB.scala */
-  uint8_t taken[HISTORY_ENTRIES];  /* one-bit counters */
-  uint8_t history;                 /* 8 outcomes, the latest in bit 7 */
-  uint8_t history_before;          /* its last move */
-  uint64_t moved;                  /* when that was, 0 = long ago */
-  uint64_t branch[TARGET_ENTRIES]; /* halfword number of the branch's last half; 0 = invalid */
-  uint64_t target[TARGET_ENTRIES];
-  uint64_t used[TARGET_ENTRIES]; /* cycle of the last use, for replacement */
+typedef enum rv64_jump_kind { JUMP_BRANCH, JUMP_PLAIN, JUMP_CALL, JUMP_RETURN } rv64_jump_kind;
+
+typedef struct rv64_target { /* of the branch target buffer: one for each packet, found by the packet's address */
+  uint64_t packet;           /* 0 = invalid */
+  uint64_t target;
+  uint8_t half; /* of the packet that holds the jump's last half */
+  uint8_t kind; /* rv64_jump_kind */
+  uint8_t twin; /* another entry for the same packet + 1, if there was one when this was written */
+} rv64_target;
+
+typedef struct rv64_predictor {   /* BTB.scala */
+  uint8_t taken[HISTORY_ENTRIES]; /* one-bit counters */
+  uint8_t history;                /* 8 outcomes, the latest in bit 7 */
+  uint8_t history_before;         /* its last move */
+  uint64_t moved;                 /* when that was, 0 = long ago */
+  rv64_target entry[TARGET_ENTRIES];
+  /* Pseudo-LRU, a bit for each node of the tree; and the nodes above an entry, and what they are when it was used. */
+  uint32_t older;
+  uint32_t path[TARGET_ENTRIES], path_older[TARGET_ENTRIES];
   uint64_t returns[RETURN_ENTRIES];
   unsigned return_top, return_count;
 } rv64_predictor;
@@ -76,8 +87,11 @@ typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of
   uint64_t line;               /* I-cache line of that packet */
   uint64_t entered_late;       /* the last packet if it was entered at its second half */
   bool entered_free;           /* and that half went into the instruction buffer beside the jump */
-  uint64_t dequeued[8];        /* cycle at which decode took the last packets, a ring by `count` */
-  uint64_t certain;            /* it and the packet before it are not fetched on speculation */
+  /* [0, 8): when decode took the last packets, a ring by `count`, which is when the first instruction that ends in one leaves
+   * (IBuf.scala 42); above: a place for what is not asked, written while `later` is 8 */
+  uint64_t dequeued[16];
+  unsigned later;
+  uint64_t certain; /* it and the packet before it are not fetched on speculation */
   unsigned count;
 } rv64_frontend;
 
@@ -143,8 +157,10 @@ void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
 uint64_t rv64_fetch_line(rv64_core *, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue);
 void rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);
 unsigned rv64_history_index(uint8_t history, uint64_t packet);
-int rv64_target_find(const rv64_predictor *, const rv64_insn *, uint64_t branch);
-void rv64_target_train(rv64_predictor *, rv64_insn *, uint64_t branch, uint64_t target, uint64_t now);
+void rv64_predictor_make(rv64_predictor *);
+int rv64_target_replace(const rv64_predictor *);
+void rv64_target_train(rv64_core *, int entry, uint64_t branch, rv64_jump_kind, uint64_t target);
+int rv64_target_merge(rv64_predictor *, int entry, rv64_target *merged);
 
 /* cache.c */
 tw_status rv64_cache_make(rv64_cache *, const char *name, int bytes, int ways, tw_error *);

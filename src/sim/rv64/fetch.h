@@ -4,13 +4,27 @@
 
 #include "sim/rv64/core.h"
 
+/* An instruction that ends in the packet leaves decode at t. */
+static inline void dequeue(rv64_frontend *fetch, uint64_t t) {
+  fetch->dequeued[(fetch->count & 7) | fetch->later] = t;
+  fetch->later = 8;
+}
+
+/* When decode took the n-th packet before this one. */
+static inline uint64_t dequeued_before(const rv64_frontend *fetch, unsigned n) {
+  return fetch->dequeued[(fetch->count - n) & 7];
+}
+
 /* Moves to `packet` of the instruction at pc, behind one that was issued at `issue`; the packet is in decode at
  * `available` if its line is in the cache. */
 static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t available, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   fetch->count++;
-  /* the queue takes five packets ahead of decode: Frontend 100-106 */
-  available = later(available, fetch->dequeued[(fetch->count - FETCH_QUEUE) & 7] + 3);
+  fetch->later = 0;
+  /* The queue takes five packets ahead of decode: Frontend 100-106. A packet for which there is no room behind the one before
+   * it passes on without data, and is asked for three cycles later at the earliest: s2_replay, 113. */
+  const uint64_t room = dequeued_before(fetch, FETCH_QUEUE) + 3;
+  if (available < room) available = later(available + 3, room);
   fetch->packet = packet;
   fetch->entered_late = UINT64_MAX;
   uint64_t line = packet >> PACKETS_SHIFT;
@@ -34,24 +48,62 @@ static inline bool is_buffered(const rv64_core *core, uint64_t half) {
   return in->length == 2 && (half & 1 || (half > core->code_base >> 1 && in[-1].length == 2));
 }
 
+/* Where the target buffer remembers that it has a packet: the slot of its first half. */
+static inline uint64_t packet_slot(const rv64_core *core, uint64_t packet) {
+  const uint64_t half = packet << 1, first = core->code_base >> 1;
+  return half > first ? half - first : 0;
+}
+
+/* What the target buffer said of the packet. It finds a packet that was entered at its first half, whatever is jumped from. */
+typedef struct foretold {
+  int entry;  /* -1: nothing */
+  bool taken; /* from its half */
+  uint8_t half;
+  uint64_t target;
+} foretold;
+
+/* Does the branch history's counter for the packet say taken? */
+static inline bool says_taken(const rv64_core *core, uint64_t packet);
+
+static inline foretold foretell(rv64_core *core, uint64_t packet) {
+  rv64_predictor *p = &core->predictor;
+  const uint32_t i = core->code[packet_slot(core, packet)].target_buffer;
+  if (p->entry[i].packet != packet || packet == core->fetch.entered_late) return (foretold){.entry = -1};
+  rv64_target e = p->entry[i];
+  const int entry = unlikely(e.twin) ? rv64_target_merge(p, (int)i, &e) : (int)i;
+  foretold f = {entry, e.kind != JUMP_BRANCH || says_taken(core, packet), e.half, e.target};
+  if (e.kind == JUMP_RETURN && p->return_count) f.target = p->returns[p->return_top];
+  return f;
+}
+
+/* Cycles from a packet in s2 that goes on elsewhere to the one there. The packet behind it, in s1, is counted as one for
+ * which there must be room; if there is none, the next one is asked for in vain, and then the right one again. */
+static inline unsigned s2_redirect(const rv64_frontend *fetch) {
+  const uint64_t s2 = fetch->available, fourth = dequeued_before(fetch, 4);
+  if (likely((fourth + 2 > s2 ? fourth : dequeued_before(fetch, 3)) < s2)) return 2;
+  return dequeued_before(fetch, 2) < s2 + 2 ? 4 : 5;
+}
+
 /* A taken branch that fetch predicted: at once from the target buffer (s1), or one cycle later when s2 sees the
- * instruction itself, which also trains the buffer if a bubble is likely to show (Frontend 196-310). */
-static inline void predicted_taken(rv64_core *core, rv64_insn *in, uint64_t branch, uint64_t target, uint64_t t) {
+ * instruction itself, which also trains the buffer if it does not know the packet and a bubble is likely to show
+ * (Frontend 196-310). */
+static inline void predicted_taken(rv64_core *core, const foretold *f, uint64_t branch, rv64_jump_kind kind,
+                                   uint64_t target, uint64_t t) {
   rv64_predictor *p = &core->predictor;
   uint64_t available = core->fetch.available;
-  int entry = branch >> 1 == core->fetch.entered_late ? -1 : rv64_target_find(p, in, branch);
-  if (likely(entry >= 0 && p->target[entry] == target)) {
-    p->used[entry] = t;
+  if (likely(f->entry >= 0 && f->taken)) {
+    p->older = (p->older & ~p->path[f->entry]) | p->path_older[f->entry];
     available += 1;
   } else {
-    if (t - available < 2) rv64_target_train(p, in, branch, target, t);
-    available += 2;
+    if (f->entry < 0 && dequeued_before(&core->fetch, 2) < available)
+      rv64_target_train(core, rv64_target_replace(p), branch, kind, target);
+    available += s2_redirect(&core->fetch);
   }
   redirect(core, target, available, t);
   core->fetch.entered_free = core->fetch.available <= t && is_buffered(core, branch);
 }
 
-static void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
+static inline void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
   core->mispredicts++;
   redirect(core, target, t + MISPREDICT_REFETCH, t);
   core->fetch.entered_free = false;
@@ -72,33 +124,54 @@ static inline void history_move(rv64_predictor *p, uint64_t available, uint8_t s
   p->moved = right ? available : 0;
 }
 
+static inline bool says_taken(const rv64_core *core, uint64_t packet) {
+  const rv64_predictor *p = &core->predictor;
+  return p->taken[rv64_history_index(history_seen(p, core->fetch.available), packet)];
+}
+
+/* Is there a jump behind the branch in its packet, which fetch follows if the branch is not taken? */
+static inline bool jumps_behind(const rv64_core *core, uint64_t branch) {
+  if (branch & 1) return false;
+  const rv64_insn *in = &core->code[branch + 1 - (core->code_base >> 1)];
+  return in->length == 2 && (in->op == OP_JAL || in->op == OP_JALR);
+}
+
 /* Returns where decode goes on after a conditional branch at pc. */
 static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, bool taken, uint64_t t) {
   rv64_predictor *p = &core->predictor;
   uint64_t branch = (pc + in->length - 2) >> 1;
   const uint8_t history = history_seen(p, core->fetch.available);
   unsigned index = rv64_history_index(history, branch >> 1);
-  bool predicted = p->taken[index];
+  const bool counter = p->taken[index];
+  const foretold f = foretell(core, branch >> 1);
+  /* one that the target buffer knows at the packet's other half is not seen */
+  const bool predicted = f.entry >= 0 && f.taken ? f.half == (branch & 1) : counter;
   p->taken[index] = taken;
-  history_move(p, core->fetch.available, history, taken, predicted == taken);
+  history_move(p, core->fetch.available, history, predicted == taken ? counter : taken, predicted == taken);
   uint64_t next = taken ? pc + (uint64_t)(int64_t)in->imm : pc + in->length;
   if (unlikely(!rv64_is_code(core, next))) return next; /* the caller faults */
   if (likely(predicted == taken)) {
-    if (taken) predicted_taken(core, in, branch, next, t);
+    if (taken) predicted_taken(core, &f, branch, JUMP_BRANCH, next, t);
   } else {
-    if (taken) rv64_target_train(p, in, branch, next, t);
+    if (taken) {
+      /* Without an entry or a jump that fetch saw, the update carries the number 0 and means it: BTB.scala,
+       * resp.bits.entry := OHToUInt(idxHit), and updateHit */
+      int entry = jumps_behind(core, branch) ? rv64_target_replace(p) : 0;
+      if (f.entry >= 0) entry = f.entry;
+      rv64_target_train(core, entry, branch, JUMP_BRANCH, next);
+    }
     mispredicted(core, next, t);
   }
   return next;
 }
 
-static void push_return(rv64_predictor *p, uint64_t address) {
+static inline void push_return(rv64_predictor *p, uint64_t address) {
   if (p->return_count < RETURN_ENTRIES) p->return_count++;
   p->return_top = (p->return_top + 1) % RETURN_ENTRIES;
   p->returns[p->return_top] = address;
 }
 
-static bool pop_return(rv64_predictor *p, uint64_t *address) {
+static inline bool pop_return(rv64_predictor *p, uint64_t *address) {
   if (!p->return_count) return false;
   *address = p->returns[p->return_top];
   p->return_count--;
@@ -106,19 +179,35 @@ static bool pop_return(rv64_predictor *p, uint64_t *address) {
   return true;
 }
 
-static void jump_register(rv64_core *core, rv64_insn *in, uint64_t pc, uint64_t target, uint64_t t) {
-  rv64_predictor *p = &core->predictor;
-  uint64_t branch = (pc + in->length - 2) >> 1, predicted = 0;
-  bool links = in->rd & 1, returns = !links && (in->rs1 & 0x1b) == 1; /* rs1 is x1 or x5: BTB.scala 168-171 */
-  int entry = branch >> 1 == core->fetch.entered_late ? -1 : rv64_target_find(p, in, branch);
-  if (entry >= 0) predicted = p->target[entry];
-  if (returns) pop_return(p, &predicted);
-  if (links) push_return(p, pc + in->length);
-  if (predicted == target && (returns || entry >= 0)) {
-    if (entry >= 0) p->target[entry] = target; /* the buffer's return entries take their target from the stack */
-    predicted_taken(core, in, branch, target, t);
+/* jal, which s2 sees itself. One that the target buffer knows at the packet's other half goes wrong. */
+static inline void jump(rv64_core *core, rv64_insn *in, uint64_t pc, uint64_t target, uint64_t t) {
+  const uint64_t branch = (pc + in->length - 2) >> 1;
+  const rv64_jump_kind kind = in->rd & 1 ? JUMP_CALL : JUMP_PLAIN;
+  const foretold f = foretell(core, branch >> 1);
+  if (unlikely(f.entry >= 0 && f.taken && f.half != (branch & 1))) {
+    rv64_target_train(core, f.entry, branch, kind, target);
+    mispredicted(core, target, t);
   } else {
-    rv64_target_train(p, in, branch, target, t);
+    predicted_taken(core, &f, branch, kind, target, t);
+  }
+}
+
+static inline void jump_register(rv64_core *core, rv64_insn *in, uint64_t pc, uint64_t target, uint64_t t) {
+  rv64_predictor *p = &core->predictor;
+  const uint64_t branch = (pc + in->length - 2) >> 1;
+  const bool links = in->rd & 1, returns = !links && (in->rs1 & 0x1b) == 1; /* rs1 is x1 or x5: BTB.scala 168-171 */
+  const foretold f = foretell(core, branch >> 1);
+  const bool is_known = f.entry >= 0 && f.taken;
+  uint64_t predicted = is_known && f.half == (branch & 1) ? f.target : 0, top;
+  if (returns && pop_return(p, &top) && !is_known) predicted = top;
+  if (links) push_return(p, pc + in->length);
+  const rv64_jump_kind kind = links ? JUMP_CALL : returns ? JUMP_RETURN : JUMP_PLAIN;
+  if (predicted == target) {
+    predicted_taken(core, &f, branch, kind, target, t);
+  } else {
+    rv64_target_train(core, f.entry >= 0 ? f.entry : rv64_target_replace(p), branch, kind, target);
+    p->history = history_seen(p, core->fetch.available); /* BTB.scala: resetHistory */
+    p->moved = 0;
     mispredicted(core, target, t);
   }
 }

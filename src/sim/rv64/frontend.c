@@ -1,7 +1,7 @@
 /* frontend.c - instruction fetch: misses of the I-cache and the tables of the branch predictor.
  *
  * What happens on every packet is inline in run.c; here is what happens seldom. */
-#include "sim/rv64/core.h"
+#include "sim/rv64/fetch.h"
 
 /* ---- Decoding -------------------------------------------------------------------------------------------- */
 
@@ -9,7 +9,8 @@ static uint32_t load_halfword(const uint8_t *p) { return (uint32_t)p[0] | (uint3
 
 void rv64_decode_slot(rv64_core *core, rv64_insn *slot, uint64_t pc) {
   const rv64_region *r = rv64_region_find(core->memory, pc, 2);
-  *slot = (rv64_insn){.op = OP_OUTSIDE, .length = 2};
+  const uint32_t entry = slot->target_buffer;
+  *slot = (rv64_insn){.op = OP_OUTSIDE, .length = 2, .target_buffer = entry};
   if (!r || !(r->rights & RV64_EXECUTE)) return;
   const uint8_t *bytes = r->host + (pc - r->base);
   uint32_t word = load_halfword(bytes);
@@ -18,6 +19,50 @@ void rv64_decode_slot(rv64_core *core, rv64_insn *slot, uint64_t pc) {
     word |= load_halfword(bytes + 2) << 16;
   }
   *slot = rv64_decode(word);
+  slot->target_buffer = entry;
+}
+
+/* ---- Replays --------------------------------------------------------------------------------------------- */
+
+/* What left decode at `issue` is refused in WB: all that was fetched behind it is thrown away and fetched again. The branches
+ * among it have moved the global history already, and do so a second time: only a misprediction puts the history back
+ * (Frontend 257-260, BTB.scala 313-325, Core 918-921). Fetch is behind `packet`, in s2 at cycle `s2`, on its way to pc. */
+static void run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue) {
+  const rv64_frontend *fetch = &core->fetch;
+  rv64_predictor *p = &core->predictor;
+  const uint64_t flush = issue + STAGES_TO_WRITE_BACK;
+  for (unsigned i = 0; pc - core->code_base < core->code_size;) {
+    rv64_insn *in = &core->code[(pc - core->code_base) >> 1];
+    if (!in->length) rv64_decode_slot(core, in, pc);
+    uint64_t last = (pc + in->length - 1) >> 2;
+    for (; packet < last; packet++) {
+      if (++i > FETCH_QUEUE) return;
+      uint64_t room = i < FETCH_QUEUE ? fetch->dequeued[(fetch->count + i - FETCH_QUEUE) & 7] + 3 : issue + 3;
+      s2 = s2 + 1 >= room ? s2 + 1 : later(s2 + 4, room);
+    }
+    if (s2 > flush || in->op == OP_JALR) return;
+    bool is_branch = in->op >= OP_BEQ && in->op <= OP_BGEU, taken = in->op == OP_JAL;
+    if (is_branch) {
+      taken = p->taken[rv64_history_index(p->history, last)];
+      p->history = (uint8_t)(taken << 7 | p->history >> 1);
+    }
+    if (taken) {
+      s2 += p->entry[core->code[packet_slot(core, last)].target_buffer].packet == last ? 1 : 2;
+      pc += (uint64_t)(int64_t)in->imm;
+      packet = pc >> 2;
+      if (++i > FETCH_QUEUE || s2 > flush) return;
+    } else {
+      pc += in->length;
+    }
+  }
+}
+
+/* The instruction at pc left decode at `issue` and is refused in WB. */
+void rv64_fetch_again(rv64_core *core, uint64_t pc, uint64_t issue) {
+  rv64_frontend *fetch = &core->fetch;
+  fetch->certain = (pc >> 2) + 1;
+  run_ahead(core, pc + core->code[(pc - core->code_base) >> 1].length, fetch->packet, fetch->available, issue);
+  if (fetch->available < issue + REPLAY_REFETCH) fetch->available = issue + REPLAY_REFETCH;
 }
 
 /* ---- I-cache misses -------------------------------------------------------------------------------------- */
@@ -48,51 +93,14 @@ uint64_t rv64_fetch_line(rv64_core *core, uint64_t pc, uint64_t line, uint64_t s
   if (rv64_cache_find(&core->icache, line)) return s2;
   rv64_cache_fill(&core->icache, line, &victim);
   if (fetch->packet > fetch->certain || fetch->packet + 1 < fetch->certain) {
-    s2 = later(s2, issue + 1) + REPLAY_REFETCH;
+    const uint64_t decoded = later(s2, issue + 1), next = (line + 1) << PACKETS_SHIFT;
+    if (next - fetch->packet <= STAGES_TO_WRITE_BACK && rv64_cache_find(&core->icache, line + 1))
+      run_ahead(core, next << 2, fetch->packet, s2, decoded); /* what the line has is not seen: words of zeros */
+    s2 = decoded + REPLAY_REFETCH;
     if (pc >> 2 != fetch->packet) s2++; /* its first half comes first */
     fetch->certain = (pc >> 2) + 1;
   }
   return next_try(s2, refill(core, line, s2) + LAST_BEAT_TO_HIT);
-}
-
-/* ---- Replays --------------------------------------------------------------------------------------------- */
-
-/* The instruction at pc left decode at `issue` and is refused in WB: all that was fetched behind it is thrown away
- * and fetched again. The branches among it have moved the global history already, and do so a second time: only a
- * misprediction puts the history back (Frontend 257-260, BTB.scala 313-325, Core 918-921). */
-void rv64_fetch_again(rv64_core *core, uint64_t pc, uint64_t issue) {
-  rv64_frontend *fetch = &core->fetch;
-  rv64_predictor *p = &core->predictor;
-  uint64_t packet = fetch->packet, s2 = fetch->available, flush = issue + STAGES_TO_WRITE_BACK;
-  fetch->certain = (pc >> 2) + 1;
-  pc += core->code[(pc - core->code_base) >> 1].length;
-  for (unsigned i = 0; pc - core->code_base < core->code_size;) {
-    rv64_insn *in = &core->code[(pc - core->code_base) >> 1];
-    if (!in->length) rv64_decode_slot(core, in, pc);
-    uint64_t last = (pc + in->length - 1) >> 2, branch = (pc + in->length - 2) >> 1;
-    for (; packet < last; packet++) {
-      if (++i > FETCH_QUEUE) goto flushed;
-      uint64_t room = i < FETCH_QUEUE ? fetch->dequeued[(fetch->count + i - FETCH_QUEUE) & 7] + 3 : issue + 3;
-      s2 = s2 + 1 > room ? s2 + 1 : room;
-    }
-    if (s2 > flush) break;
-    bool is_branch = in->op >= OP_BEQ && in->op <= OP_BGEU, taken = in->op == OP_JAL;
-    if (is_branch) {
-      taken = p->taken[rv64_history_index(p->history, last)];
-      p->history = (uint8_t)(taken << 7 | p->history >> 1);
-    }
-    if (in->op == OP_JALR) break;
-    if (taken) {
-      s2 += rv64_target_find(p, in, branch) >= 0 ? 1 : 2;
-      pc += (uint64_t)(int64_t)in->imm;
-      packet = pc >> 2;
-      if (++i > FETCH_QUEUE || s2 > flush) break;
-    } else {
-      pc += in->length;
-    }
-  }
-flushed:
-  if (fetch->available < issue + REPLAY_REFETCH) fetch->available = issue + REPLAY_REFETCH;
 }
 
 /* ---- Branch prediction ----------------------------------------------------------------------------------- */
@@ -104,23 +112,54 @@ unsigned rv64_history_index(uint8_t seen, uint64_t packet) {
   return address ^ history << 6;
 }
 
-int rv64_target_find(const rv64_predictor *p, const rv64_insn *in, uint64_t branch) {
-  uint32_t i = in->target_buffer;
-  return p->branch[i] == branch ? (int)i : -1;
+/* The pseudo-LRU tree of util/Replacement.scala over `ways` entries, some of whose nodes have a smaller left side: the nodes
+ * on the way to `way` and what they become when it is used. The tree's root is bit `first` + ways - 2. */
+static void walk_tree(unsigned way, unsigned ways, unsigned first, uint32_t *path, uint32_t *older) {
+  if (ways < 2) return;
+  unsigned right = 1;
+  while (right * 2 < ways) right *= 2;
+  const bool is_left = way & right;
+  *path |= 1u << (first + ways - 2);
+  if (!is_left) *older |= 1u << (first + ways - 2);
+  if (is_left)
+    walk_tree(way & (right - 1), ways - right, first + right - 1, path, older);
+  else
+    walk_tree(way, right, first, path, older);
 }
 
-/* One entry for each packet, as the RTL looks up packets. Its pseudo-LRU replacement is replaced by true LRU. */
-void rv64_target_train(rv64_predictor *p, rv64_insn *in, uint64_t branch, uint64_t target, uint64_t now) {
-  int oldest = 0;
-  for (int i = 0; i < TARGET_ENTRIES; i++) {
-    if (p->branch[i] >> 1 == branch >> 1) {
-      oldest = i;
-      break;
-    }
-    if (p->used[i] < p->used[oldest]) oldest = i;
-  }
-  p->branch[oldest] = branch;
-  p->target[oldest] = target;
-  p->used[oldest] = now;
-  in->target_buffer = (uint32_t)oldest;
+void rv64_predictor_make(rv64_predictor *p) {
+  for (unsigned i = 0; i < TARGET_ENTRIES; i++) walk_tree(i, TARGET_ENTRIES, 0, &p->path[i], &p->path_older[i]);
+}
+
+/* The entry that all nodes above it call older. */
+int rv64_target_replace(const rv64_predictor *p) {
+  for (int i = 0; i < TARGET_ENTRIES; i++)
+    if ((p->older & p->path[i]) == (~p->path_older[i] & p->path[i])) return i;
+  return 0;
+}
+
+/* Two entries of one packet answer together, and are then invalid (BTB.scala: "zap them"). Returns what they pass for. */
+int rv64_target_merge(rv64_predictor *p, int entry, rv64_target *merged) {
+  const int other = p->entry[entry].twin - 1;
+  rv64_target *a = &p->entry[entry], *b = &p->entry[other];
+  a->twin = 0;
+  *merged = *a;
+  if (b->packet != a->packet) return entry;
+  merged->target |= b->target;
+  merged->half |= b->half;
+  if (a->kind == JUMP_BRANCH || b->kind == JUMP_BRANCH) merged->kind = JUMP_BRANCH;
+  a->packet = b->packet = 0;
+  return (entry | other) < TARGET_ENTRIES ? entry | other : -1;
+}
+
+/* A jump is written into an entry: an old one of its packet, or whichever the caller says. */
+void rv64_target_train(rv64_core *core, int entry, uint64_t branch, rv64_jump_kind kind, uint64_t target) {
+  rv64_predictor *p = &core->predictor;
+  const uint64_t packet = branch >> 1;
+  uint8_t twin = 0;
+  for (int i = 0; i < TARGET_ENTRIES; i++)
+    if (p->entry[i].packet == packet && i != entry) twin = (uint8_t)(i + 1);
+  p->entry[entry] = (rv64_target){packet, target, branch & 1, (uint8_t)kind, twin};
+  p->older = (p->older & ~p->path[entry]) | p->path_older[entry];
+  core->code[packet_slot(core, packet)].target_buffer = (uint32_t)entry;
 }

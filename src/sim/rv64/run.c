@@ -105,7 +105,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
 /* An instruction's end: it left decode at t. */
 #define DONE                                                                                                           \
   do {                                                                                                                 \
-    core->fetch.dequeued[core->fetch.count & 7] = t;                                                                   \
+    dequeue(&core->fetch, t);                                                                                          \
     t++;                                                                                                               \
     n++;                                                                                                               \
     pc += in->length;                                                                                                  \
@@ -134,7 +134,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
 #define BRANCH(condition)                                                                                              \
   do {                                                                                                                 \
     t = later(t, later(ready[in->rs1], ready[in->rs2]));                                                               \
-    core->fetch.dequeued[core->fetch.count & 7] = t;                                                                   \
+    dequeue(&core->fetch, t);                                                                                          \
     next = conditional(core, in, pc, condition, t);                                                                    \
     t++;                                                                                                               \
     n++;                                                                                                               \
@@ -202,7 +202,11 @@ next_instruction:
   uint64_t packet = (pc + in->length - 1) >> 2;
   if (packet != core->fetch.packet) {
     /* the target of a jump that straddles two packets: the first only fills the instruction buffer (IBuf.scala) */
-    if (unlikely(pc >> 2 == core->fetch.entered_late)) t = later(t, core->fetch.available) + !core->fetch.entered_free;
+    if (unlikely(pc >> 2 == core->fetch.entered_late)) {
+      t = later(t, core->fetch.available);
+      dequeue(&core->fetch, t - core->fetch.entered_free);
+      t += !core->fetch.entered_free;
+    }
     fetch_packet(core, pc, packet, core->fetch.available + 1, t - 1);
   }
   t = later(t, core->fetch.available);
@@ -305,16 +309,16 @@ next_instruction:
     // clang-format on
   case OP_JAL:
     t = later(t, ready[in->rd]);
-    core->fetch.dequeued[core->fetch.count & 7] = t;
+    dequeue(&core->fetch, t);
     next = pc + (uint64_t)(int64_t)in->imm;
     x[in->rd] = pc + in->length;
     if (in->rd & 1) push_return(&core->predictor, pc + in->length);
-    if (likely(rv64_is_code(core, next))) predicted_taken(core, in, (pc + in->length - 2) >> 1, next, t);
+    if (likely(rv64_is_code(core, next))) jump(core, in, pc, next, t);
     t++;
     JUMPED(next);
   case OP_JALR:
     WAIT1;
-    core->fetch.dequeued[core->fetch.count & 7] = t;
+    dequeue(&core->fetch, t);
     next = (x[in->rs1] + (uint64_t)(int64_t)in->imm) & ~1ull;
     x[in->rd] = pc + in->length;
     ready[in->rd] = t + LINK_READY;
@@ -421,6 +425,7 @@ tw_status rv64_run(const rv64_memory *memory, const rv64_ports *ports, const rv6
   core->result = result;
   core->fetch.line = UINT64_MAX;
   core->x[2] = memory->stack_top;
+  rv64_predictor_make(&core->predictor);
   tw_status status = make_code(core, error);
   if (!status) status = make_caches(core, error);
   if (!status) {
