@@ -359,6 +359,38 @@ static void data_misses_block(void **state) {
   rv64_memory_free(&memory);
 }
 
+/* A line that the memory system takes away is missed again, once; it is asked for what it has taken only while commands are under
+ * way. */
+static bool takes_what_was_refilled_last(void *context, uint64_t cycle, uint64_t *line) {
+  machine *m = context;
+  (void)cycle;
+  for (int i = m->events - 1; i >= 0 && m->event[i].kind != 'L'; i--) {
+    if (m->event[i].kind != 'D') continue;
+    *line = m->event[i].line;
+    record(m, 'L', cycle, *line);
+    return true;
+  }
+  return false;
+}
+static void data_lines_can_be_taken_away(void **state) {
+  (void)state;
+  static const char *const body[] = {COMMAND "ld a0, 0(sp); ld a0, 0(sp); ld a0, 0(sp)\n",
+                                     "ld a0, 0(sp); ld a0, 0(sp); ld a0, 0(sp)\n"};
+  for (int without_commands = 0; without_commands < 2; without_commands++) {
+    machine m = idle;
+    rv64_ports ports = PORTS(m);
+    ports.lost = takes_what_was_refilled_last;
+    cycles_with("li a1, 1; li a2, 2; addi sp, sp, -64; sd zero, 0(sp)", body[without_commands], &ports);
+    uint64_t line = 0;
+    int again = 0;
+    for (int i = 0; i < m.events; i++) {
+      if (m.event[i].kind == 'L') line = m.event[i].line;
+      if (m.event[i].kind == 'D' && line) again += m.event[i].line == line;
+    }
+    assert_int_equal(again > 0, !without_commands);
+  }
+}
+
 /* Twelve instructions, then `tail`, at the start of a line of cold code; the next line begins behind 16. Returns the
  * difference of s9 and s8 at the end. */
 static uint64_t at_the_end_of_a_line(const char *tail, machine *m) {
@@ -497,6 +529,7 @@ int main(void) {
       cmocka_unit_test(results_of_commands_are_written),
       cmocka_unit_test(cold_code_fetches_line_by_line),
       cmocka_unit_test(data_misses_block),
+      cmocka_unit_test(data_lines_can_be_taken_away),
       cmocka_unit_test(fetch_does_not_refill_ahead_of_a_load_that_waits),
       cmocka_unit_test(fetch_on_the_wrong_path_does_not_refill),
       cmocka_unit_test(dirty_lines_are_written_back),

@@ -26,6 +26,9 @@ enum {
       8, /* lines and permissions that may wait for their acknowledgement: the cork has as many numbers (sinkIds) */
   NUMBER_BACK =
       3, /* acknowledgement scheduled -> its number at SinkD with another grant: a buffer, the pool, a buffer */
+  PROBE_TO_L1 =
+      4, /* the directory is read -> the core's data cache has lost the victim: register, SourceB, a buffer, its tags */
+  PROBE = 6, /* it is read -> the register may release the victim, later than without a probe (seen in the RTL) */
   LLC_WAYS = 16,
 };
 
@@ -62,6 +65,7 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   const size_t tags = (size_t)sets * (size_t)p->ways * sizeof *c->tag;
   c->tag = aligned_alloc(64, (tags + 63) & ~(size_t)63); /* a set is one of the host's cache lines */
   if (c->tag) memset(c->tag, 0, tags);
+  c->held = calloc((size_t)sets * (size_t)p->ways, 1);
   c->llc_set_shift = __builtin_ctz((unsigned)llc_sets);
   c->llc_tag = aligned_alloc(LLC_WAYS * sizeof *c->llc_tag, (size_t)llc_sets * LLC_WAYS * sizeof *c->llc_tag);
   if (c->llc_tag) memset(c->llc_tag, 0, (size_t)llc_sets * LLC_WAYS * sizeof *c->llc_tag);
@@ -75,7 +79,7 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   for (unsigned state = 0; state < 256; state++) c->wants[state] = wants_of(state);
   l2_messages *const queues[] = {&c->fetches, &c->lines, &c->acknowledged, &c->clean, &c->granted, &c->numbers};
   for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) queues[i]->at[0].from = UINT64_MAX;
-  if (!c->tag || !c->llc_tag || !c->sets_busy) {
+  if (!c->tag || !c->llc_tag || !c->sets_busy || !c->held) {
     l2_free(c);
     return tw_fail(error, TW_MISSING, "no memory for the simulated caches");
   }
@@ -86,6 +90,8 @@ void l2_free(l2_cache *c) {
   free(c->tag);
   free(c->llc_tag);
   free(c->sets_busy);
+  free(c->held);
+  c->held = NULL;
   c->tag = c->sets_busy = NULL;
   c->llc_tag = NULL;
 }
@@ -377,6 +383,31 @@ static void ask(l2_cache *c, int i, uint64_t from) {
   c->schedule_next = wants ? earlier(c->schedule_next, from) : c->schedule_next;
 }
 
+/* The core's data cache asks for lines that it will hold. */
+static bool is_held(const l2_request *r) { return r->kind == L2_REFILL && !r->cookie; }
+
+/* The victim of register i is taken from the core's data cache. */
+static void probe(l2_cache *c, int i, uint64_t line, uint64_t cycle) {
+  c->probing |= 1u << i;
+  c->probed[i] = cycle + 2 + PROBE;
+  if (c->end_probe - c->first_probe < L2_PROBES)
+    c->probe[c->end_probe++ % L2_PROBES] = (l2_probe){cycle + PROBE_TO_L1, line};
+}
+
+uint64_t l2_take_probe(l2_cache *c, uint64_t cycle) {
+  l2_run(c, cycle);
+  const l2_probe *p = &c->probe[c->first_probe % L2_PROBES];
+  if (c->first_probe == c->end_probe || p->from > cycle) return 0;
+  c->first_probe++;
+  return p->line + 1;
+}
+
+/* The core's data cache takes, or gives back, the line of that way. */
+static void note_held(l2_cache *c, const l2_register *r, int way) {
+  uint8_t *held = c->held + (size_t)r->set * (unsigned)c->p.ways + (unsigned)way;
+  if (r->request.kind == L2_WRITEBACK || is_held(&r->request)) *held = r->request.kind == L2_REFILL;
+}
+
 /* The directory is read for the register's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12,
  * 10, a step a read; the victim is the way of its bits 9 to 7. */
 static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
@@ -389,6 +420,7 @@ static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
     if (set[w] >> 1 != r->line + 1) continue;
     r->writes_directory = is_write(&r->request) && !(set[w] & 1);
     set[w] |= is_write(&r->request);
+    note_held(c, r, w);
     return true;
   }
   r->writes_directory = true;
@@ -397,6 +429,9 @@ static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
   __builtin_prefetch(llc_set(c, r->line));
   if (r->victim_is_dirty) __builtin_prefetch(llc_set(c, r->victim - 1));
   set[victim] = (r->line + 1) << 1 | is_write(&r->request);
+  uint8_t *held = c->held + (size_t)r->set * (unsigned)c->p.ways + victim;
+  if (*held) probe(c, (int)(r - c->of), r->victim - 1, cycle);
+  *held = is_held(&r->request);
   return false;
 }
 
@@ -404,6 +439,13 @@ static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
 static uint32_t fresh(const l2_cache *c, uint64_t cycle) {
   const uint32_t young[2] = {c->fresh_at[0] + 1 >= cycle, c->fresh_at[1] + 1 >= cycle}; /* no branches */
   return (c->fresh[0] & (0 - young[0])) | (c->fresh[1] & (0 - young[1]));
+}
+
+/* Those whose victims are still in the core's data cache. */
+static uint32_t probing(l2_cache *c, uint64_t cycle) {
+  for (uint32_t rest = c->probing; rest; rest &= rest - 1)
+    if (c->probed[__builtin_ctz(rest)] <= cycle) c->probing &= ~(rest & -rest);
+  return c->probing;
 }
 
 /* A request enters register i in `cycle`; `repeats`: behind one to the same line. */
@@ -415,10 +457,14 @@ static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, u
   r->victim = 0;
   r->writes_directory = false;
   const bool hit = repeats || look_up(c, r, cycle);
-  if (repeats && is_write(request)) { /* the line is there; it becomes dirty */
+  if (repeats && (is_write(request) || is_held(request))) { /* the line is there; it becomes dirty, or the core's */
     uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
-    for (int w = 0; w < c->p.ways; w++)
-      if (set[w] >> 1 == r->line + 1) r->writes_directory = !(set[w] & 1), set[w] |= 1;
+    for (int w = 0; w < c->p.ways; w++) {
+      if (set[w] >> 1 != r->line + 1) continue;
+      r->writes_directory = is_write(request) && !(set[w] & 1);
+      set[w] |= is_write(request);
+      note_held(c, r, w);
+    }
   }
   c->hits += hit;
   r->state = (uint8_t)((hit ? L2_FETCHED | L2_GRANTED | L2_GRANT_FIRST | L2_GRANT_LAST : 0) |
@@ -634,6 +680,7 @@ static void begin_answer(l2_cache *c, int i, uint64_t cycle) {
 /* The first cycle, from the next one on, in which something may be scheduled, or sooner. */
 static uint64_t next_schedule(const l2_cache *c, uint64_t soon) {
   if (!c->want) return UINT64_MAX;
+  if (c->probing) return soon;
   uint64_t could = all_want(L2_WANT_END);
   could |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
   could |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
@@ -668,6 +715,7 @@ static void schedule(l2_cache *c, uint64_t cycle) {
   uint32_t could = (uint32_t)(wanted | wanted >> 32);
   could = (could | could >> L2_MISSES_MAX) & (uint32_t)all_want(0) & ~fresh(c, cycle);
   if (cycle <= c->directory_written) could = without_writers(c, could);
+  if (c->probing) could &= ~probing(c, cycle);
   if (could) {
     const int i = __builtin_ctz(could & c->turn ? could & c->turn : could);
     l2_register *r = &c->of[i];

@@ -20,7 +20,9 @@
  *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines; it
  *     has numbers for eight lines and permissions that the L2 has not acknowledged.
  *
- * Not modelled: probes of the core's data cache. */
+ *   - probes (MSHR.scala, s_rprobe): the L2 holds what the core's data cache holds, so a victim is taken from there first.
+ *
+ * Not modelled: probes for what the DMA reads or writes while the core's data cache holds it. */
 #ifndef TW_SIM_L2_H
 #define TW_SIM_L2_H
 
@@ -84,9 +86,15 @@ enum {
   L2_PUT_BEATS = 40,
   L2_MESSAGES = 64,
   L2_ANSWERS = 8,
+  L2_PROBES = 32, /* a data cache of 256 lines loses more of them only if the core asks for none of them meanwhile */
   L2_REQUEST_TO_ANSWER =
       4 /* cycles at least from when it may move on its way in: two until it may be scheduled, two stages */
 };
+
+/* A line that the L2 takes from the core's data cache. */
+typedef struct l2_probe {
+  uint64_t from, line; /* the cycle from which it is not there; address / line size */
+} l2_probe;
 
 /* What a miss register asks the scheduler for. */
 enum l2_want { L2_WANT_RELEASE, L2_WANT_FETCH, L2_WANT_ANSWER, L2_WANT_END, L2_WANTS };
@@ -143,6 +151,7 @@ typedef struct l2_cache {
   uint32_t banks;      /* a bit each */
   uint64_t *tag;       /* [set * ways + way]: (line + 1) << 1 | dirty, 0 = invalid */
   uint32_t *llc_tag;   /* [set * ways + way]: line / sets + 1, 0 = invalid; a set is one of the host's cache lines */
+  uint8_t *held;       /* [set * ways + way]: the core's data cache has, or had, that line */
   uint64_t llc_random;
   uint16_t lfsr;
   struct {
@@ -160,12 +169,16 @@ typedef struct l2_cache {
   bool refused;                     /* the next request waits until a register is left */
   int put_beats;                    /* in the put buffer */
   l2_register of[L2_MISSES_MAX];
-  uint32_t valid;             /* a bit for each register */
-  uint64_t want;              /* bit L2_MISSES_MAX * w + i: register i asks for w */
-  uint64_t wants[256];        /* by a register's state: its bits in that, those of register 0 */
-  uint64_t *sets_busy;        /* a bit for each set that a register has */
-  uint32_t fresh[2];          /* those that the directory was read for, by the cycle's last bit */
-  uint64_t fresh_at[2];       /* and in which cycle that was */
+  uint32_t valid;                 /* a bit for each register */
+  uint64_t want;                  /* bit L2_MISSES_MAX * w + i: register i asks for w */
+  uint64_t wants[256];            /* by a register's state: its bits in that, those of register 0 */
+  uint64_t *sets_busy;            /* a bit for each set that a register has */
+  uint32_t fresh[2];              /* those that the directory was read for, by the cycle's last bit */
+  uint64_t fresh_at[2];           /* and in which cycle that was */
+  uint32_t probing;               /* registers that wait until their victim has left the core's data cache */
+  uint64_t probed[L2_MISSES_MAX]; /* from when it has */
+  l2_probe probe[L2_PROBES];
+  uint32_t first_probe, end_probe;
   uint64_t directory_written; /* the cycle in which that writes what its queue has, or had, last */
   uint32_t turn;              /* those above the one scheduled last */
   l2_request secondary[L2_SECONDARY];
@@ -265,5 +278,8 @@ static inline const l2_response *l2_next(const l2_cache *c) {
 }
 /* Its service begins in that cycle. */
 void l2_pop(l2_cache *, uint64_t cycle);
+/* A line that the core's data cache has lost up to that cycle, whose edge and those before may be made: its number + 1;
+ * 0 = no other. */
+uint64_t l2_take_probe(l2_cache *, uint64_t cycle);
 
 #endif

@@ -129,6 +129,9 @@ typedef struct rv64_ports {
   uint64_t (*refill)(void *context, uint64_t cycle, uint64_t line, bool is_instruction);
   /* A dirty line leaves the L1. The core does not wait. */
   void (*writeback)(void *context, uint64_t cycle, uint64_t line);
+  /* The address of a line that the L1 data cache has lost up to that cycle, as it was evicted where all its lines must be; false:
+   * no other. Asked before an access while commands are under way. */
+  bool (*lost)(void *context, uint64_t cycle, uint64_t *line);
 } rv64_ports;
 
 /* Harness CSRs, write-only; each costs what reading the cycle counter costs. */

@@ -30,6 +30,7 @@ static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address,
     }
   }
   uint64_t line = address >> LINE_SHIFT;
+  if (unlikely(core->unfenced) && core->ports->lost) rv64_lose_lines(core, t + 1);
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
     t = rv64_data_miss(core, pc, line, t);
   core->last_memory = t;
@@ -38,6 +39,7 @@ static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address,
 
 static inline uint64_t data_store(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   uint64_t line = address >> LINE_SHIFT;
+  if (unlikely(core->unfenced) && core->ports->lost) rv64_lose_lines(core, t + 1);
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
     t = rv64_data_miss(core, pc, line, t);
   *core->dcache.last_dirty = 1;

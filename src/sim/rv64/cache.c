@@ -57,6 +57,17 @@ void rv64_cache_fill(rv64_cache *cache, uint64_t line, uint64_t *victim) {
   cache->misses++;
 }
 
+void rv64_lose_lines(rv64_core *core, uint64_t cycle) {
+  rv64_cache *cache = &core->dcache;
+  for (uint64_t line; core->ports->lost(core->ports->context, cycle, &line);) {
+    line >>= LINE_SHIFT;
+    uint64_t *set = cache->tag + (line & cache->set_mask) * cache->ways;
+    for (unsigned way = 0; way < cache->ways; way++)
+      if (set[way] == line + 1) set[way] = 0, cache->dirty[set + way - cache->tag] = 0;
+    if (cache->last_line == line + 1) cache->last_line = 0;
+  }
+}
+
 /* An access that leaves ID at `issue` misses: it is refused in WB, replayed, and waits in ID until the last beat
  * of the refill, when it issues again (DCache.scala 430, Core 888-893: "speculate that a blocked D$ will unblock
  * the cycle after a Grant"). A dirty victim leaves first: four beats through the array and two pipeline stages,

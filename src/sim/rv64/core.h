@@ -170,6 +170,8 @@ bool rv64_cache_find(rv64_cache *, uint64_t line); /* also remembers the line as
 /* Takes the place of a random line; *victim is that line's number + 1 if it was dirty, else 0. */
 void rv64_cache_fill(rv64_cache *, uint64_t line, uint64_t *victim);
 uint64_t rv64_data_miss(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue);
+/* The data cache loses what was taken from it up to that cycle. */
+void rv64_lose_lines(rv64_core *, uint64_t cycle);
 
 /* atomic.c: lr, sc and the read-modify-writes; false if the access faults. */
 bool rv64_atomic(rv64_core *, const rv64_insn *, uint64_t pc, uint64_t *issue);

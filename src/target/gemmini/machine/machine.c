@@ -273,6 +273,14 @@ static void writeback(void *context, uint64_t cycle, uint64_t line) {
   gm_wake_l2(m);
 }
 
+static bool lost(void *context, uint64_t cycle, uint64_t *line) {
+  gm_machine *m = context;
+  advance_to(m, cycle);
+  const uint64_t probed = l2_take_probe(&m->l2, m->now - 1);
+  *line = (probed - 1) * (uint64_t)m->l2.p.line_bytes;
+  return probed;
+}
+
 rv64_ports gm_machine_ports(gm_machine *m) {
   return (rv64_ports){.context = m,
                       .place = place,
@@ -280,7 +288,8 @@ rv64_ports gm_machine_ports(gm_machine *m) {
                       .command = command,
                       .fence = fence,
                       .refill = refill,
-                      .writeback = writeback};
+                      .writeback = writeback,
+                      .lost = lost};
 }
 
 void gm_machine_limit(gm_machine *m, uint64_t max_cycles) { m->limit = max_cycles; }
