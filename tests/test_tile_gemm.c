@@ -195,6 +195,8 @@ static void sums_and_factors_in_parts_compile(void **state) {
        "tile m=256 n=128;parts 2", 2, 0},
       {"m=16 n=512 k=4096 a=i8 b=i8 c=i8 acc=i32 scale=0.01 b_transposed=1", "tile m=64 n=64;parts 5", 2, 0},
       {"m=1001 n=1288 k=721 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "tile m=128 n=128;aligned;parts 2", 4, 2},
+      {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 a_transposed=1 arithmetic=fast8 scales=block",
+       "tile m=256 n=128;aligned;team n=2", 3, 2},
   };
   (void)state;
   tw_error error;
@@ -211,7 +213,7 @@ static void sums_and_factors_in_parts_compile(void **state) {
     assert_int_equal(l.main, cases[i].main);
     assert_int_equal(tw_launch_main(&l)->shared, plan.shared_bytes);
     const int size = tw_type_bits(tw_tile_gemm_factor(&plan, tw_problem_type(&p, "a"))) / 8;
-    check_map(&l.map[0], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, 1);
+    check_map(&l.map[0], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.team_n);
     if (cuda_need_compiler(&error) == TW_OK) {
       if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
         fail_msg("%s\n%s", error.text, source);

@@ -29,13 +29,21 @@ static const char *factor_word(const writer *w, tw_type a) {
 
 static bool moves(const tw_tile_gemm_plan *p) { return p->moved_a || p->moved_b; }
 
-/* An operand in the workspace, in rows of a pitch that copies of tiles can take, and what brings it there. */
-static void write_moved(writer *w, char name, const char *at) {
+/* Of an operand in the workspace. */
+static const char *rows_there(bool turned) { return turned ? "columns" : "rows"; }
+static const char *columns_there(bool turned) { return turned ? "rows" : "columns"; }
+
+/* An operand in the workspace, in rows along k of a pitch that copies of tiles can take, and what brings it there. */
+static void write_moved(writer *w, char name, bool turned, const char *at) {
   const int each = 16 * 8 / tw_type_bits(w->g.a);
-  tw_text_add(&w->text,
-              "//: before    aligned\n//: grid      ceildiv(%c.rows * (PITCH_%c / %d), 256)\n//: block     256\n"
-              "//: args      %c, workspace(%s), %c.rows, %c.columns, %c.pitch, PITCH_%c\n",
-              name, name, each, name, at, name, name, name, name);
+  if (turned)
+    tw_text_add(&w->text, "//: before    turned\n//: grid      ceildiv(%c.rows, 64) * ceildiv(%c.columns, 64)\n", name,
+                name);
+  else
+    tw_text_add(&w->text, "//: before    aligned\n//: grid      ceildiv(%c.rows * (PITCH_%c / %d), 256)\n", name, name,
+                each);
+  tw_text_add(&w->text, "//: block     256\n//: args      %c, workspace(%s), %c.rows, %c.columns, %c.pitch, PITCH_%c\n",
+              name, at, name, name, name, name);
 }
 
 /* Where parts of A and B, or copies of them, lie in the workspace, with what makes them; then partial sums. */
@@ -43,32 +51,27 @@ static void write_parts(writer *w) {
   const tw_tile_parts x = tw_tile_parts_of(w->p.products);
   tw_text *t = &w->text;
   const int size = tw_type_bits(w->g.a) / 8;
-  if (moves(&w->p))
-    tw_text_add(t,
-                "//: let       PITCH_A = align(A.columns, %d), PITCH_B = align(B.columns, %d)\n"
-                "//: let       B_AT = align(%s, 128), SUMS_AT = B_AT + align(%s, 128)\n",
-                16 / size, 16 / size,
-                w->p.moved_a ? size == 1   ? "A.rows * PITCH_A"
-                               : size == 2 ? "A.rows * PITCH_A * 2"
-                                           : "A.rows * PITCH_A * 4"
-                             : "0",
-                w->p.moved_b ? size == 1   ? "B.rows * PITCH_B"
-                               : size == 2 ? "B.rows * PITCH_B * 2"
-                                           : "B.rows * PITCH_B * 4"
-                             : "0");
-  else if (x.planes)
+  if (moves(&w->p)) {
+    const bool of_a = w->p.turned_a, of_b = w->p.turned_b;
+    tw_text_add(t, "//: let       PITCH_A = align(A.%s, %d), PITCH_B = align(B.%s, %d)\n", columns_there(of_a),
+                16 / size, columns_there(of_b), 16 / size);
+    tw_text_add(t, "//: let       B_AT = %d * align(A.%s * PITCH_A * %d, 128)\n", w->p.moved_a, rows_there(of_a), size);
+    tw_text_add(t, "//: let       SUMS_AT = B_AT + %d * align(B.%s * PITCH_B * %d, 128)\n", w->p.moved_b,
+                rows_there(of_b), size);
+  }
+  if (x.planes)
     tw_text_add(t,
                 "//: let       PRODUCTS = %d, PLANES = %d, A_PLANES = %d, B_PLANES = %d\n"
                 "//: let       PITCH_A = align(A.columns, 8), PITCH_B = align(B.columns, 8)\n"
                 "//: let       PLANE_A = A.rows * PITCH_A * 2, PLANE_B = B.rows * PITCH_B * 2\n"
                 "//: let       B_AT = PLANES * PLANE_A, SUMS_AT = align(B_AT + PLANES * PLANE_B, 16)\n",
                 w->p.products, x.planes, x.a, x.b);
-  else if (w->p.parts > 1)
+  else if (w->p.parts > 1 && !moves(&w->p))
     tw_text_add(t, "//: let       SUMS_AT = 0\n");
   if (moves(&w->p) || x.planes || w->p.parts > 1)
     tw_text_add(t, "//: workspace SUMS_AT%s\n", w->p.parts > 1 ? " + 4 * PARTS * m * n" : "");
-  if (w->p.moved_a) write_moved(w, 'A', "0");
-  if (w->p.moved_b) write_moved(w, 'B', "B_AT");
+  if (w->p.moved_a) write_moved(w, 'A', w->p.turned_a, "0");
+  if (w->p.moved_b) write_moved(w, 'B', w->p.turned_b, "B_AT");
   if (!x.planes) return;
   tw_text_add(t, "//: before    split\n//: grid      ceildiv(A.rows * (PITCH_A / 8), 256)\n//: block     256\n"
                  "//: args      A, workspace, A.rows, A.columns, A.pitch, PITCH_A\n"
@@ -87,13 +90,15 @@ static void write_map(writer *w, char name, bool across, int along, const char *
         "//: map       %c = workspace(bf16, %s) dims(%c.columns, %c.rows, PLANES) pitch(PITCH_%c * 2, PLANE_%c) "
         "box(%d, %s, 1) swizzle(%d) l2(256)\n",
         name, name == 'a' ? "0" : "B_AT", name - 32, name - 32, name - 32, name - 32, bytes / size, of, bytes);
-  else if (name == 'a' ? p->moved_a : p->moved_b)
+  else if (name == 'a' ? p->moved_a : p->moved_b) {
+    const bool turned = name == 'a' ? p->turned_a : p->turned_b;
     tw_text_add(&w->text,
-                "//: map       %c = workspace(%s, %s) dims(%c.columns, %c.rows) pitch(PITCH_%c * %d) box(%d, %s / %s) "
+                "//: map       %c = workspace(%s, %s) dims(%c.%s, %c.%s) pitch(PITCH_%c * %d) box(%d, %s / %s) "
                 "swizzle(%d) l2(256)%s\n",
-                name, tw_type_name(w->g.a), name == 'a' ? "0" : "B_AT", name - 32, name - 32, name - 32, size,
-                bytes / size, of, team, bytes, w->g.a == TW_F32 ? " as(tf32)" : "");
-  else
+                name, tw_type_name(w->g.a), name == 'a' ? "0" : "B_AT", name - 32, columns_there(turned), name - 32,
+                rows_there(turned), name - 32, size, bytes / size, of, team, bytes,
+                w->g.a == TW_F32 ? " as(tf32)" : "");
+  } else
     tw_text_add(&w->text, "//: map       %c = %c box(%d, %s / %s) swizzle(%d) l2(256)%s\n", name, name - 32,
                 bytes / size, of, team, bytes, w->g.a == TW_F32 ? " as(tf32)" : "");
 }
@@ -217,11 +222,13 @@ static void write_staged_scales(writer *w) {
   tw_text_add(&w->text,
               "        const int blocks = (k + 127) / 128, block = %ss;\n"
               "        for (int i = thread_of_block(); i < BM; i += group_threads)\n"
-              "          copy_number(scales[at.slot], i, SA + (i64)(row + i) * blocks + block, row + i < m);\n"
+              "          copy_number(scales[at.slot], i, SA + (%s), row + i < m);\n"
               "        if (thread_of_block() == 0)\n"
-              "          copy_number(scales[at.slot], BM, SB + col / 128 * blocks + block, col < n);\n"
+              "          copy_number(scales[at.slot], BM, SB + (%s), col < n);\n"
               "        full[at.slot].arrive_behind_copies();\n",
-              shares_steps(&w->p) ? "begin + " : "");
+              shares_steps(&w->p) ? "begin + " : "",
+              w->g.a_transposed ? "(i64)block * m + row + i" : "(i64)(row + i) * blocks + block",
+              w->g.b_transposed ? "col / 128 * blocks + block" : "block * ((n + 127) / 128) + col / 128");
 }
 
 static void write_copies(writer *w) {
@@ -427,7 +434,7 @@ static void write_others(writer *w) {
   if (p->even)
     tw_text_add_string(t, "TW_KERNEL(256, 1) clear(u32 *flags, int count) {\n  earlier_ended();\n  next_may_begin();\n"
                           "  for (int i = thread_of_block(); i < count; i += 256) flags[i] = 0;\n}\n\n");
-  if (moves(p))
+  if ((p->moved_a && !p->turned_a) || (p->moved_b && !p->turned_b))
     tw_text_add(t,
                 "TW_KERNEL(256, 4) aligned(const %s *from, %s *to, int rows, int cols, int pitch, int to_pitch) {\n"
                 "  constexpr int each = 16 / (int)sizeof(*from);\n"
@@ -439,6 +446,19 @@ static void write_others(writer *w) {
                 "    if (col + i < cols) v.element[i] = from[row * pitch + col + i];\n"
                 "  store16(to + row * to_pitch + col, v.all);\n}\n\n",
                 tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.a));
+  if (p->turned_a || p->turned_b)
+    tw_text_add(
+        t,
+        "TW_KERNEL(256, 2) turned(const %s *from, %s *to, int rows, int cols, int pitch, int to_pitch) {\n"
+        "  __shared__ %s tile[64][65];\n"
+        "  const int across = (cols + 63) / 64, x = thread_of_block() %% 64, y = thread_of_block() / 64;\n"
+        "  const int row = block_of_grid() / across * 64, col = block_of_grid() %% across * 64;\n"
+        "#pragma unroll\n  for (int i = y; i < 64; i += 4)\n"
+        "    if (row + i < rows && col + x < cols) tile[i][x] = from[(i64)(row + i) * pitch + col + x];\n"
+        "  sync_block();\n"
+        "#pragma unroll\n  for (int i = y; i < 64; i += 4)\n"
+        "    if (col + i < cols && row + x < rows) to[(i64)(col + i) * to_pitch + row + x] = tile[x][i];\n}\n\n",
+        tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.a), tw_tile_type_word(w->g.a));
   if (p->products)
     tw_text_add_string(
         t, "TW_KERNEL(256, 4) split(const float *from, bf16 *to, int rows, int cols, int pitch, int to_pitch) {\n"

@@ -11,7 +11,7 @@
  *   parts 33                          blocks share a tile's k; a kernel behind adds their sums
  *   even                              blocks have as many steps each, wherever tiles begin (stream-K)
  *   split 4                           blocks share a tile's k; the first adds what the others send it: for few tiles
- *   aligned                           a kernel before copies A and B to rows whose pitch copies of tiles can take
+ *   aligned                           a kernel before copies A and B to rows that copies of tiles can take
  *   band m=8 | band n=8               the order of tiles: bands of 8 rows (columns) of them
  *   staging 2                         tiles of results that a group holds in shared memory
  *   registers copy=40 multiply=232    of a thread; what copies needs few
@@ -37,6 +37,7 @@ typedef struct tw_tile_gemm_plan {
   bool scales_early;                      /* of rows and columns: there is room for them while products are made */
   bool scales_staged;                     /* of blocks: they come with a stage's tiles */
   bool moved_a, moved_b;                  /* a kernel before copies them to rows that copies of tiles can take */
+  bool turned_a, turned_b;                /* and so that k lies along them */
   bool copies_a, copies_b, copies_c;      /* asynchronously; else by threads */
   int piece_a, piece_b;    /* of A and B by threads: bytes that each copies asynchronously; 0: it waits */
   bool across_a, across_b; /* their shared tiles are stored with k across the rows */

@@ -158,8 +158,10 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->across_b = !g->b_transposed && size == 2;
   const bool a_lies = size == 2 || !g->a_transposed, b_lies = size == 2 || g->b_transposed;
   const bool a_fits = copies(machine, g->lda, g->a), b_fits = copies(machine, g->ldb, g->b);
-  p->moved_a = p->aligned && !p->products && a_lies && !a_fits;
-  p->moved_b = p->aligned && !p->products && b_lies && !b_fits;
+  p->moved_a = p->aligned && !p->products && !(a_lies && a_fits);
+  p->moved_b = p->aligned && !p->products && !(b_lies && b_fits);
+  p->turned_a = p->moved_a && !a_lies;
+  p->turned_b = p->moved_b && !b_lies;
   p->copies_a = p->products || p->moved_a || (a_lies && a_fits);
   p->copies_b = p->products || p->moved_b || (b_lies && b_fits);
   p->piece_a = p->copies_a ? 0 : piece_of(machine, g->lda, size, a_lies);
@@ -169,8 +171,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->aligned && (p->even || (!p->moved_a && !p->moved_b)))
     return tw_fail(
         error, TW_USAGE,
-        "aligned: without even, and of an operand whose pitch is no multiple of %d bytes and that is not turned "
-        "on its way",
+        "aligned: without even, and of an operand whose pitch is no multiple of %d bytes, or of 8-bit types and f32 "
+        "with k across the rows",
         machine->copy_alignment);
   if (p->across_b && !row_fits(machine, p->n * size))
     return tw_fail(error, TW_USAGE, "n=%d of a tile: with B stored k x n it is 16, 32, 64, 128, 192 or 256", p->n);
