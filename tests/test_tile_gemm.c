@@ -11,6 +11,7 @@
 #include "target/cuda/tiles.h"
 #include "tile/gemm_few.h"
 #include "tile/gemm_kernel.h"
+#include "tile/gemm_slices.h"
 #include "tile/gemm_stream.h"
 
 static const cuda_config *config;
@@ -278,7 +279,6 @@ static void kernels_of_streams_compile(void **state) {
     const char *problem, *schedule;
     int split;
   } cases[] = {
-      {"m=5 n=1000 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 bias=row", "stream n=64 rows=16 warps=2;blocks 2", 1},
       {"m=16 n=8192 k=8192 a=bf16 b=ternary c=f32 acc=f32 packed=1", "stream n=128 rows=32 warps=4;early 512;split 2",
        2},
   };
@@ -301,6 +301,35 @@ static void kernels_of_streams_compile(void **state) {
     compiles_without_spills(&p, source);
     free(source);
   }
+}
+
+/* Warps with slices of k: likewise; blocks without work keep places where weights rest, and no more share a processor. */
+static void kernels_of_slices_compile(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("m=5 n=1000 k=2816 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 bias=row");
+  const tw_schedule s = schedule_of("slices n=64 rows=32 warps=8;ahead 4;blocks 2;rest 1");
+  tw_error error;
+  tw_tile_slices_plan plan;
+  tw_launch l;
+  char *source;
+  if (tw_tile_emit(&tw_tile_slices, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
+  assert_int_equal(tw_tile_plan_of(&tw_tile_slices, &machine, &p, &s, &plan, &error), TW_OK);
+  assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
+  assert_int_equal(l.kernel[0].block[0], 8 * 32);
+  assert_int_equal(l.kernel[0].grid[0], config->multiprocessors); /* 16 have work */
+  assert_true(l.kernel[0].overlaps && !l.kernel[0].clustered);
+  assert_true(2 * (plan.shared_bytes + 1024) <= config->shared_multiprocessor &&
+              3 * (plan.shared_bytes + 1024) > config->shared_multiprocessor);
+  assert_true(strstr(source, "weights.begin();\n  earlier_ended();\n  weights.begin_a<true>(a, lda, k);") != NULL);
+  compiles_without_spills(&p, source);
+  free(source);
+  const tw_schedule plain = schedule_of("slices n=64 rows=16 warps=4");
+  if (tw_tile_emit(&tw_tile_slices, &machine, &p, &plain, &source, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
+  assert_int_equal(l.kernel[0].grid[0], 16);
+  assert_true(strstr(source, "earlier_ended();\n  weights.begin_a<true>(a, lda, k);\n  weights.begin();") != NULL);
+  free(source);
 }
 
 static void refused(const tw_tile_family *family, const char *problem, const char *schedule, const char *words) {
@@ -349,6 +378,23 @@ static void what_streams_cannot_be_is_refused(void **state) {
           "of packed weights");
 }
 
+static void what_slices_cannot_be_is_refused(void **state) {
+  (void)state;
+  const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
+  refused(&tw_tile_slices, mx, "ahead 2", "'slices n=64' before it");
+  refused(&tw_tile_slices, mx, "slices n=24", "multiples of 16");
+  refused(&tw_tile_slices, mx, "slices n=512 rows=32 warps=16", "more than a processor has");
+  refused(&tw_tile_slices, mx, "slices n=64 rows=32 warps=16;ahead 8", "bytes of shared memory");
+  refused(&tw_tile_slices, "m=4 n=512 k=896 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "slices n=64 warps=8",
+          "fewer slices");
+  refused(&tw_tile_slices, "m=4 n=512 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "slices n=64",
+          "four scales of mxfp4");
+  refused(&tw_tile_slices, "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=64", "slices n=64",
+          "multiples of 128");
+  refused(&tw_tile_slices, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "slices n=64",
+          "of packed weights");
+}
+
 /* Where a schedule begins, all structures are on the menu; behind a first step its own alone; packed weights have no tiles. */
 static void menus_offer_few_rows(void **state) {
   static const char *const problem[] = {"m=4 n=4096 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
@@ -359,7 +405,7 @@ static void menus_offer_few_rows(void **state) {
       const tw_problem p = problem_of(problem[packed]);
       const tw_schedule s = schedule_of(begun ? "few n=32 k=512 rows=32 warps=4" : "");
       tw_menu menu;
-      size_t few = 0, stream = 0, tile = 0;
+      size_t few = 0, stream = 0, slices = 0, tile = 0;
       assert_int_equal(cuda_tiles_steps(config, &p, &s, &menu, NULL), TW_OK);
       for (size_t i = 0; i < menu.n; i++) {
         tw_schedule next = s;
@@ -370,11 +416,12 @@ static void menus_offer_few_rows(void **state) {
         if (i) assert_true(menu.item[i - 1].predicted_cost <= cost);
         few += strncmp(menu.item[i].step, "few", 3) == 0;
         stream += strncmp(menu.item[i].step, "stream", 6) == 0;
+        slices += strncmp(menu.item[i].step, "slices", 6) == 0;
         tile += strncmp(menu.item[i].step, "tile", 4) == 0;
       }
       assert_in_range(few, 20, 200);
       assert_true((tile > 0) == (!packed && !begun));
-      assert_true((stream > 0) == (packed && !begun));
+      assert_true((stream > 0) == (packed && !begun) && (slices > 0) == (packed && !begun));
       tw_menu_free(&menu);
     }
 }
@@ -469,8 +516,10 @@ int main(void) {
       cmocka_unit_test(sums_and_factors_in_parts_compile),
       cmocka_unit_test(kernels_of_few_rows_compile),
       cmocka_unit_test(kernels_of_streams_compile),
+      cmocka_unit_test(kernels_of_slices_compile),
       cmocka_unit_test(what_few_rows_cannot_be_is_refused),
       cmocka_unit_test(what_streams_cannot_be_is_refused),
+      cmocka_unit_test(what_slices_cannot_be_is_refused),
       cmocka_unit_test(menus_offer_few_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

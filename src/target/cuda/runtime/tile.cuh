@@ -4,4 +4,5 @@
 #include "tile_few.cuh"
 #include "tile_mma.cuh"
 #include "tile_rows.cuh"
+#include "tile_slices.cuh"
 #include "tile_stream.cuh"

@@ -218,6 +218,8 @@ TW_FN void sync_team() {
  * earlier_ended() alone. next_may_begin(), in all blocks, lets the next one do so. */
 TW_FN void earlier_ended() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 TW_FN void next_may_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+/* Keeps this thread, and its block's place, for some nanoseconds. */
+TW_FN void linger(int ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 
 /* ---- barriers ---- */
 

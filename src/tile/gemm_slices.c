@@ -1,0 +1,208 @@
+/* gemm_slices.c - plans and writes a GEMM of few rows whose warps have slices of k; gemm_slices.h has its structure. */
+#include "tile/gemm_slices.h"
+
+#include <inttypes.h>
+
+#include "op/gemm_problem.h"
+#include "tile/gemm_few.h"
+#include "tile/gemm_result.h"
+#include "tile/verbs.h"
+
+#define PLAN tw_tile_slices_plan
+
+enum {
+  SLICE = 64, /* bytes of a row */
+  AHEAD_MAX = 16,
+  ALIGNMENT = 1024,
+  GAP = 4,              /* floats between rows of sums */
+  A_GAP = 16,           /* bytes between rows of a slice of A */
+  RESERVED = 1024,      /* of a processor's shared memory, for each block */
+  REGISTERS_BESIDE = 6, /* at least */
+  STEPS_EARLY = 4       /* of a slice: with more the next step is read early */
+};
+
+static int codes_of_slice(const tw_gemm *g) { return SLICE * 8 / tw_type_bits(g->b); }
+
+static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static bool scaled(const tw_gemm *g) { return g->b == TW_MXFP4 || (g->b == TW_I4 && g->group != g->k); }
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  const tw_status status = tw_tile_few.supports(machine, p, error);
+  if (status != TW_OK) return status;
+  if (!g.packed)
+    return tw_fail(error, TW_USAGE, "slices are of packed weights: for others begin with a step such as 'few n=64'");
+  if (g.b == TW_I4 && g.group != g.k && g.group % codes_of_slice(&g))
+    return tw_fail(error, TW_USAGE,
+                   "group=%" PRId64 ": slices take i4 with scales for multiples of %d, or for a row; for others begin "
+                   "with a step such as 'few n=64'",
+                   g.group, codes_of_slice(&g));
+  if (g.b == TW_MXFP4 && up(g.k, 32) % 4)
+    return tw_fail(error, TW_USAGE,
+                   "k=%" PRId64 ": slices bring four scales of mxfp4 at a time, and a row has %" PRId64
+                   "; begin with a step such as 'few n=64'",
+                   g.k, up(g.k, 32));
+  return TW_OK;
+}
+
+static int64_t shared_bytes(const tw_gemm *g, const PLAN *p) {
+  const int64_t step = p->rows * (int64_t)(SLICE + (scaled(g) ? 4 : 0));
+  const int64_t of_a = g->m * (codes_of_slice(g) * 2 + A_GAP) * up(p->ahead, p->n / p->rows);
+  const int64_t ways = p->warps * (p->ahead * step + of_a), sums = p->warps * g->m * (p->n + GAP) * 4;
+  return ALIGNMENT + up(ways > sums ? ways : sums, ALIGNMENT) * ALIGNMENT;
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm of = tw_gemm_of(problem), *g = &of;
+  PLAN *p = plan;
+  if (!p->rows) p->rows = 16;
+  if (!p->warps) p->warps = 8;
+  if (!p->ahead) p->ahead = 4;
+  if (p->n % 16 || p->rows % 16 || p->n % p->rows)
+    return tw_fail(error, TW_USAGE, "n=%d rows=%d: multiples of 16, n one of rows", p->n, p->rows);
+  const int64_t have = (machine->shared_bytes + RESERVED) / p->blocks - RESERVED;
+  p->shared_bytes = shared_bytes(g, p);
+  /* No more blocks than these share a processor: those of the launch behind would begin where the first ones end, and leave
+   * one processor with two and another with none. */
+  const int64_t apart = (machine->shared_bytes + RESERVED) / (p->blocks + 1) - RESERVED + 1;
+  if (p->shared_bytes < apart) p->shared_bytes = up(apart, ALIGNMENT) * ALIGNMENT;
+  p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_slice(g)) : 0;
+  p->threads = p->warps * machine->warp_threads;
+  const int wide = (int)up(g->m, 8), each = p->rows / 8, eights = codes_of_slice(g) / 32, steps = p->n / p->rows;
+  const int need = p->n / 16 * wide * 4 + eights * wide * 4 +
+                   each * (scaled(g) ? 5 : 4) * (steps > STEPS_EARLY ? 2 : 1) + REGISTERS_BESIDE;
+  if (p->threads > machine->block_threads || need > 255 ||
+      (need + 7) / 8 * 8 * p->threads * p->blocks > machine->registers)
+    return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
+                   p->blocks, p->threads, need);
+  if (up(g->k, codes_of_slice(g)) < p->warps)
+    return tw_fail(error, TW_USAGE, "k=%" PRId64 " has fewer slices of %d than %d warps", g->k, codes_of_slice(g),
+                   p->warps);
+  if (p->shared_bytes > have)
+    return tw_fail(error, TW_USAGE,
+                   "steps under way and the sums of warps take %" PRId64 " bytes of shared memory, of %" PRId64
+                   " of each of %d blocks",
+                   p->shared_bytes, have, p->blocks);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+static void begin(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.blocks = 1};
+}
+
+static tw_status needs_slices(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "needs 'slices n=64' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "slices",
+     .usage = "slices n=64 rows=16 warps=8",
+     .needs = 1,
+     .argument = {TW_NUMBER("n", PLAN, n, 16, 512), TW_NUMBER("rows", PLAN, rows, 16, 32),
+                  TW_NUMBER("warps", PLAN, warps, 1, 32)},
+     .first = begin},
+    {.name = "ahead",
+     .usage = "ahead 4",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)},
+     .then = needs_slices},
+    {.name = "rest",
+     .usage = "rest 1",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, rest, 1, 8)},
+     .then = needs_slices},
+    TW_TILE_BLOCKS(PLAN, needs_slices),
+};
+static const tw_language language = {"gemm of slices", sizeof verbs / sizeof *verbs, verbs};
+
+/* Not `rest`: what is timed alone does not show what it gives. */
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const tw_gemm g = tw_gemm_of(c->problem);
+  /* Shares of a processor: with as many columns for each block none waits for others at the end. */
+  const int share = (int)up(g.n, c->machine->processors);
+  for (int of = 1; of <= 4; of *= 2)
+    for (int rows = 16; rows <= 32; rows *= 2)
+      for (int warps = 4; warps <= 16; warps *= 2)
+        tw_menu_offer(m, of == 1 ? "shares" : "parts of shares", "weights go by once; warps have slices of k",
+                      "slices n=%d rows=%d warps=%d", (int)up(up(share, of), rows) * rows, rows, warps);
+  for (int i = 1; i <= AHEAD_MAX; i += i < 4 ? 1 : 2)
+    tw_menu_offer(m, "ahead", "loads under way hide the latency of memory", "ahead %d", i);
+  for (int i = 1; i <= 2; i++) tw_menu_offer(m, "rest", "weights are here when the kernel before ends", "rest %d", i);
+  for (int i = 1; i <= 4; i++)
+    tw_menu_offer(m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
+}
+
+/* ---- the kernel ---- */
+
+static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
+  tw_text_add(t,
+              "//: kernel    gemm\n//: let       BN = %d, ROWS = %d, WARPS = %d, M = %d, AHEAD = %d, THREADS = WARPS * "
+              "%d\n//: require   m == M\n//: grid      ",
+              p->n, p->rows, p->warps, (int)g->m, p->ahead, machine->warp_threads);
+  if (p->rest)
+    tw_text_add(t, "max(ceildiv(n, BN), %d * sms)", p->rest);
+  else
+    tw_text_add(t, "ceildiv(n, BN)");
+  tw_text_add(t,
+              "\n//: block     THREADS\n//: overlap\n//: shared    %lld\n//: args      A, B, SB, C, m, n, k, lda, ldc, "
+              "B.bytes / n, SB.bytes / n / %d",
+              (long long)p->shared_bytes, g->b == TW_MXFP4 ? 1 : 4);
+  tw_tile_result_arguments(t, g);
+  tw_text_add(t, "\n");
+}
+
+static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
+  const bool row_scales = g->b != TW_MXFP4 && !p->together;
+  const char *whole = g->k % 8 ? "false" : "true";
+  tw_tile_result_write(t, g);
+  tw_text_add(
+      t,
+      "TW_KERNEL(THREADS, %d) gemm(const bf16 *a, const u8 *b, const %s *scales, %s *c, int m, int n, int k, int "
+      "lda, int ldc, int pitch, int all",
+      p->blocks, g->b == TW_MXFP4 ? "u8" : "float", tw_tile_type_word(g->c));
+  tw_tile_result_parameters(t, g);
+  tw_text_add(t,
+              ") {\n  arena memory;\n"
+              "  auto weights = memory.take<slices<%s, ROWS, BN / ROWS, M, WARPS, AHEAD, %d>>();\n"
+              "  const int col = block_of_grid() * BN;\n  next_may_begin();\n",
+              tw_type_name(g->b), p->together);
+  if (p->rest)
+    tw_text_add(t,
+                "  if (col >= n) { /* it keeps a place until the launch behind has its own */\n    earlier_ended();\n"
+                "    linger(2000);\n    return;\n  }\n");
+  tw_text_add(t,
+              "  early_operand(a, ((i64)(m - 1) * lda + k) * 2);\n"
+              "  weights.from(b, scales, col, n, pitch, all, (k + %d - 1) / %d);\n"
+              "%s  weights.begin_a<%s>(a, lda, k);\n%s  decltype(weights)::sums sums;\n"
+              "  weights.multiply_all<%s>(sums, a, lda, k);\n  sync_block();\n  weights.lay(sums);\n  sync_block();\n",
+              codes_of_slice(g), codes_of_slice(g),
+              p->rest ? "  weights.begin();\n  earlier_ended();\n" : "  earlier_ended();\n", whole,
+              p->rest ? "" : "  weights.begin();\n", whole);
+  tw_text_add(t, "  for (int i = thread_of_block(); i < M * BN / 4; i += THREADS) {\n"
+                 "    const int r = i / (BN / 4), first = i %% (BN / 4) * 4;\n    float sum[4];\n"
+                 "    weights.sum(r, first, sum);\n#pragma unroll\n    for (int e = 0; e < 4; e++) {\n"
+                 "      const int j = col + first + e;\n      if (j >= n) continue;\n"
+                 "      const result finish{r, j, m, n");
+  tw_tile_result_names(t, g);
+  tw_text_add(t, "};\n      set(c[(i64)r * ldc + j], finish(sum[e]%s, 0, 0));\n    }\n  }\n}\n",
+              row_scales ? " * scales[j]" : "");
+}
+
+static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
+  const tw_gemm g = tw_gemm_of(problem);
+  write_launch(t, machine, &g, plan);
+  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", machine->header);
+  write_kernel(t, &g, plan);
+}
+
+const tw_tile_family tw_tile_slices = {.language = &language,
+                                       .plan_size = sizeof(PLAN),
+                                       .supports = supports,
+                                       .settle = settle,
+                                       .offers = offers,
+                                       .write = write};
