@@ -1,12 +1,14 @@
-/* l2.c - see l2.h. Each part knows the next cycle in which it may do anything. In a cycle they take their turns in the
- * order in which the RTL's wires run: what is accepted, what is scheduled, what goes to the memory, what comes from
- * there, and what of the response channel can move. What a part leaves for another one in a register is seen from the
- * next cycle on. The channel goes last, and is seldom looked at: by the scheduler before an answer, by a put when the put
- * buffer may be full, by the client. So it lags behind, and then goes through several cycles at once. */
+/* l2.c - see l2.h. Two parts are stepped, from one cycle in which they may do anything to the next: what is accepted, and what is
+ * scheduled, in this order, as the RTL's wires run. The others only follow, and lag behind until one of these two, or a client,
+ * looks at them:
+ *   - the outer side (settle): what goes to the memory and what comes from there. The scheduler looks at it in the first cycle in
+ *     which it can bring something that it waits for (next_schedule), and each time it comes for another reason;
+ *   - the response channel (respond), after the outer side, which has the banks first: the scheduler looks at it before an answer,
+ *     a put when the put buffer may be full, the client.
+ * What a part leaves for another one in a register is seen from the next cycle on. */
 #include "sim/l2.h"
 
 #include <stdlib.h>
-
 #include <string.h>
 
 enum {
@@ -69,6 +71,7 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   c->llc_set_shift = __builtin_ctz((unsigned)llc_sets);
   c->llc_tag = aligned_alloc(LLC_WAYS * sizeof *c->llc_tag, (size_t)llc_sets * LLC_WAYS * sizeof *c->llc_tag);
   if (c->llc_tag) memset(c->llc_tag, 0, (size_t)llc_sets * LLC_WAYS * sizeof *c->llc_tag);
+  c->llc_filled = calloc((size_t)llc_sets, sizeof *c->llc_filled);
   c->sets_busy = calloc((size_t)sets / 64 + 1, sizeof *c->sets_busy);
   c->llc_random = 0x9e3779b97f4a7c15u;
   c->lfsr = 1u << 15;
@@ -79,7 +82,7 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   for (unsigned state = 0; state < 256; state++) c->wants[state] = wants_of(state);
   l2_messages *const queues[] = {&c->fetches, &c->lines, &c->acknowledged, &c->clean, &c->granted, &c->numbers};
   for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) queues[i]->at[0].from = UINT64_MAX;
-  if (!c->tag || !c->llc_tag || !c->sets_busy || !c->held) {
+  if (!c->tag || !c->llc_tag || !c->llc_filled || !c->sets_busy || !c->held) {
     l2_free(c);
     return tw_fail(error, TW_MISSING, "no memory for the simulated caches");
   }
@@ -89,11 +92,13 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
 void l2_free(l2_cache *c) {
   free(c->tag);
   free(c->llc_tag);
+  free(c->llc_filled);
   free(c->sets_busy);
   free(c->held);
   c->held = NULL;
   c->tag = c->sets_busy = NULL;
   c->llc_tag = NULL;
+  c->llc_filled = NULL;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) { return l2_earlier(a, b); }
@@ -112,16 +117,15 @@ static bool touch_llc(l2_cache *c, uint64_t line) {
   uint32_t found = 0;
   for (int w = 0; w < LLC_WAYS; w++) found |= set[w] == tag;
   if (found) return true;
-  int victim = LLC_WAYS;
-  if (!set[LLC_WAYS - 1]) /* lines come in order, and none goes */
-    for (victim = 0; set[victim];) victim++;
-  if (victim == LLC_WAYS) {
-    c->llc_random ^= c->llc_random << 13;
-    c->llc_random ^= c->llc_random >> 7;
-    c->llc_random ^= c->llc_random << 17;
-    victim = (int)(c->llc_random % LLC_WAYS);
+  uint8_t *filled = &c->llc_filled[line & (c->llc_sets - 1)];
+  if (*filled < LLC_WAYS) {
+    set[(*filled)++] = tag;
+    return false;
   }
-  set[victim] = tag;
+  c->llc_random ^= c->llc_random << 13;
+  c->llc_random ^= c->llc_random >> 7;
+  c->llc_random ^= c->llc_random << 17;
+  set[c->llc_random % LLC_WAYS] = tag;
   return false;
 }
 
@@ -131,6 +135,7 @@ void l2_warm_llc(l2_cache *c, uint64_t address, uint64_t bytes) {
     touch_llc(c, line);
 }
 
+static void settle(l2_cache *, uint64_t before);
 static void respond(l2_cache *, uint64_t last);
 
 /* ---- clients --------------------------------------------------------------------------------------------- */
@@ -193,6 +198,7 @@ void l2_put(l2_cache *c, uint64_t cycle, uint64_t address, int bytes, bool parti
 void l2_pop(l2_cache *c, uint64_t cycle) {
   if (c->taken) {
     l2_run(c, cycle - 1);
+    settle(c, cycle);
     respond(c, cycle - 1);
   }
   c->taken = c->pending[c->pending_first % L2_PENDING].beats;
@@ -218,10 +224,10 @@ static void put_message(l2_messages *q, uint64_t from, int of) {
   q->at[q->end % L2_MESSAGES].from = UINT64_MAX;
 }
 static const l2_message *first_message(const l2_messages *q) { return &q->at[q->first % L2_MESSAGES]; }
-/* Back to SinkD. */
+/* Back to SinkD, which takes nothing before a line's last beat. */
 static void put_back(l2_cache *c, l2_messages *q, uint64_t from, int of) {
   put_message(q, from, of);
-  if (!c->filling) c->back_next = earlier(c->back_next, from);
+  c->back_next = earlier(c->back_next, later(from, c->fill_last + 1));
 }
 static const l2_message *message(const l2_messages *q, uint64_t cycle) {
   return first_message(q)->from <= cycle ? first_message(q) : NULL;
@@ -376,11 +382,15 @@ static void respond(l2_cache *c, uint64_t last) {
 
 /* ---- miss registers -------------------------------------------------------------------------------------- */
 
-/* What register i asks for has changed; it may be scheduled from that cycle on. */
-static void ask(l2_cache *c, int i, uint64_t from) {
-  const uint64_t wants = c->wants[c->of[i].state];
+/* What register i asks for has changed. */
+static void ask(l2_cache *c, int i) {
+  const unsigned state = c->of[i].state, done = L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
+  const uint64_t wants = c->wants[state];
+  const uint32_t ends = ((state & done) == done) & c->of[i].writes_directory;
+  const uint32_t lacks = (state & (done | L2_ANSWERED)) == (L2_GRANT_LAST | L2_ANSWERED);
   c->want = (c->want & ~((want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0)) << i)) | wants << i;
-  c->schedule_next = wants ? earlier(c->schedule_next, from) : c->schedule_next;
+  c->writes_at_end = (c->writes_at_end & ~(1u << i)) | ends << i;
+  c->lacks_release = (c->lacks_release & ~(1u << i)) | lacks << i;
 }
 
 /* The core's data cache asks for lines that it will hold. */
@@ -435,10 +445,9 @@ static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
   return false;
 }
 
-/* Registers that may not be scheduled in that cycle, as the directory was read for them in it or in the one before. */
+/* Registers that the directory was read for in that cycle. */
 static uint32_t fresh(const l2_cache *c, uint64_t cycle) {
-  const uint32_t young[2] = {c->fresh_at[0] + 1 >= cycle, c->fresh_at[1] + 1 >= cycle}; /* no branches */
-  return (c->fresh[0] & (0 - young[0])) | (c->fresh[1] & (0 - young[1]));
+  return c->fresh[cycle & 1] & (0 - (uint32_t)(c->fresh_at[cycle & 1] == cycle)); /* no branches */
 }
 
 /* Those whose victims are still in the core's data cache. */
@@ -477,7 +486,7 @@ static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, u
     c->fresh[slot] = (c->fresh_at[slot] == cycle ? c->fresh[slot] : 0) | 1u << i;
     c->fresh_at[slot] = cycle;
   }
-  ask(c, i, cycle + 1 + !repeats);
+  ask(c, i);
 }
 
 static void leave(l2_cache *c, int i, uint64_t cycle) {
@@ -504,6 +513,7 @@ static bool accept(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
   const l2_request *request = &beat->request;
   const int beats = beats_of(c, request);
   if (is_write(request) && c->put_beats + beats > L2_PUT_BEATS) {
+    settle(c, cycle);
     respond(c, cycle - 1);
     if (c->put_beats + beats > L2_PUT_BEATS) return false;
   }
@@ -530,6 +540,7 @@ static bool accept(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
   c->of[i].first = -1;
   c->sets_busy[set / 64] |= set_bit;
   enter(c, i, request, false, cycle);
+  c->schedule_next = earlier(c->schedule_next, cycle + 2);
 accepted:
   if (is_write(request)) c->put_beats += beats;
   c->accept_next = cycle + (beat->all && is_write(request) ? (unsigned)beats : 1);
@@ -644,12 +655,9 @@ static void release(l2_cache *c, int i, uint64_t cycle) {
   c->writebacks++;
 }
 
-/* The cycle from which SourceC takes another release: it has read the last one, whose beats but one are out of its queue. Not
- * before one of the clean ones is answered: never. */
-static uint64_t release_from(const l2_cache *c) {
-  const uint64_t from = later(c->evict_start + c->line_beats, c->put_end - 1);
-  return waiting(&c->clean) < CLEAN_RELEASES ? from : UINT64_MAX;
-}
+/* The cycle from which SourceC takes another release, if fewer of the clean ones wait for their answer than may: it has read
+ * the last one, whose beats but one are out of its queue. */
+static uint64_t source_from(const l2_cache *c) { return later(c->evict_start + c->line_beats, c->put_end - 1); }
 
 static void begin_answer(l2_cache *c, int i, uint64_t cycle) {
   const l2_register *r = &c->of[i];
@@ -672,81 +680,9 @@ static void begin_answer(l2_cache *c, int i, uint64_t cycle) {
                                        .interval = (uint8_t)(r->state & L2_GRANT_LAST ? 1 : c->beat_banks)};
   c->announce_next = earlier(c->announce_next, cycle + 2);
   /* a beat a cycle, or behind a line that comes in */
-  const uint64_t start = c->back_next + 1 - c->line_beats;
+  const uint64_t start = c->fill_last + 1 - c->line_beats;
   const bool behind = c->reads && !(r->state & L2_GRANT_LAST);
   c->free_from = behind ? start + (unsigned)(beats * c->beat_banks) + 1 : cycle + (unsigned)beats;
-}
-
-/* The first cycle, from the next one on, in which something may be scheduled, or sooner. */
-static uint64_t next_schedule(const l2_cache *c, uint64_t soon) {
-  if (!c->want) return UINT64_MAX;
-  if (c->probing) return soon;
-  uint64_t could = all_want(L2_WANT_END);
-  could |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
-  could |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
-  could &= c->want;
-  const uint64_t not_yet = fresh(c, soon) * (want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0));
-  if (could & ~not_yet) return soon;
-  uint64_t next = could ? soon + 1 : UINT64_MAX;
-  if (c->answering && c->want & all_want(L2_WANT_ANSWER))
-    next = earlier(next, later(later(soon, c->free_from), c->responded + 1 + (unsigned)c->beats_left));
-  if (c->want & all_want(L2_WANT_RELEASE))
-    next = earlier(next, later(later(soon, c->directory_written + 1), release_from(c)));
-  return next;
-}
-
-/* While the directory's queue of one is full: those of the registers that do not end and write it. */
-static uint32_t without_writers(const l2_cache *c, uint32_t could) {
-  const unsigned both = L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
-  for (uint32_t rest = could; rest; rest &= rest - 1) {
-    const l2_register *r = &c->of[__builtin_ctz(rest)];
-    if (r->writes_directory && (r->state & both) == both) could &= ~(rest & -rest);
-  }
-  return could;
-}
-
-static void schedule(l2_cache *c, uint64_t cycle) {
-  if (c->answering && c->want & all_want(L2_WANT_ANSWER)) respond(c, cycle - 1);
-  uint64_t wanted = all_want(L2_WANT_END);
-  wanted |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
-  wanted |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
-  wanted |= cycle > c->directory_written && cycle >= release_from(c) ? all_want(L2_WANT_RELEASE) : 0;
-  wanted &= c->want;
-  uint32_t could = (uint32_t)(wanted | wanted >> 32);
-  could = (could | could >> L2_MISSES_MAX) & (uint32_t)all_want(0) & ~fresh(c, cycle);
-  if (cycle <= c->directory_written) could = without_writers(c, could);
-  if (c->probing) could &= ~probing(c, cycle);
-  if (could) {
-    const int i = __builtin_ctz(could & c->turn ? could & c->turn : could);
-    l2_register *r = &c->of[i];
-    c->turn = ~((2u << i) - 1);
-    if (c->want & want(L2_WANT_RELEASE, i)) {
-      release(c, i, cycle);
-      r->state |= L2_RELEASED;
-      c->directory_written = cycle + 1;
-      ask(c, i, cycle + 1);
-    } else if (c->want & want(L2_WANT_FETCH, i)) {
-      if (!waiting(&c->fetches)) c->fetch_next = cycle + OUTER_REQUEST;
-      put_message(&c->fetches, cycle + OUTER_REQUEST, i);
-      r->state |= L2_FETCHED;
-      ask(c, i, cycle + 1);
-    } else {
-      if (c->want & want(L2_WANT_ANSWER, i)) {
-        begin_answer(c, i, cycle);
-        r->state |= L2_ANSWERED;
-      }
-      if (!(r->state & L2_GRANTED)) put_message(&c->numbers, cycle + NUMBER_BACK, i);
-      r->state |= L2_GRANTED;
-      const unsigned all = L2_ANSWERED | L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
-      if ((r->state & all) == all) {
-        if (r->writes_directory) c->directory_written = cycle + 1;
-        leave(c, i, cycle);
-      } else {
-        ask(c, i, cycle + 1);
-      }
-    }
-  }
-  c->schedule_next = next_schedule(c, cycle + 1);
 }
 
 /* ---- outer side ------------------------------------------------------------------------------------------ */
@@ -778,7 +714,6 @@ static void send_fetch(l2_cache *c, uint64_t cycle) {
   }
   c->fetches.first++;
   c->fetch_next = later(first_message(&c->fetches)->from, cycle + 1);
-  if (c->want & all_want(L2_WANT_FETCH)) c->schedule_next = earlier(c->schedule_next, cycle + 1);
 }
 
 /* Has the cork a number for another grant? */
@@ -787,9 +722,12 @@ static bool has_number(l2_cache *c, uint64_t cycle) {
   return c->numbered < GRANTS;
 }
 
+/* From which cycle on is there a line or a permission? */
+static uint64_t next_grant(const l2_cache *c) {
+  return earlier(first_message(&c->lines)->from, first_message(&c->granted)->from);
+}
 static uint64_t next_back(const l2_cache *c) {
-  return earlier(earlier(first_message(&c->lines)->from, first_message(&c->acknowledged)->from),
-                 earlier(first_message(&c->clean)->from, first_message(&c->granted)->from));
+  return earlier(next_grant(c), earlier(first_message(&c->acknowledged)->from, first_message(&c->clean)->from));
 }
 
 /* What SinkD takes next in that cycle, NULL = nothing. */
@@ -811,38 +749,129 @@ static l2_messages *incoming(l2_cache *c, uint64_t cycle) {
   return from;
 }
 
-/* SinkD in this cycle: the last beat of a line that comes in, which meets no eviction as that began in another cycle, or
- * what waits. */
+/* The line that came in is there; the scheduler knows from the cycle after its last beat on. */
+static void end_fill(l2_cache *c) {
+  c->filling = false;
+  c->of[c->fill_of].state |= L2_GRANT_LAST;
+  ask(c, c->fill_of);
+}
+
+/* SinkD in this cycle takes what waits; of a line the first beat, with which the others are settled: an eviction that begins
+ * in another cycle meets none of them. */
 static void sink(l2_cache *c, uint64_t cycle) {
-  if (c->filling) {
-    c->filling = false;
-    c->back_next = later(next_back(c), cycle + 1);
-    c->of[c->fill_of].state |= L2_GRANT_LAST;
-    ask(c, c->fill_of, cycle + 1);
-    return;
-  }
   l2_messages *from = incoming(c, cycle);
   if (!from) {
     c->back_next = later(next_back(c), cycle + 1);
     return;
   }
   const int i = from->at[from->first++ % L2_MESSAGES].of;
-  c->back_next = later(next_back(c), cycle + 1);
   l2_register *r = &c->of[i];
+  uint64_t until = cycle;
   if (from == &c->lines) {
+    if (c->filling) end_fill(c);
     c->filling = true;
-    c->back_next = cycle + c->line_beats - 1;
     c->fill_of = (uint8_t)i;
+    c->fill_last = until = cycle + c->line_beats - 1;
     r->state |= L2_GRANT_FIRST;
     take_banks(c, cycle);
   } else {
     take_bank(c, cycle);
     r->state |= from == &c->granted ? L2_GRANT_FIRST | L2_GRANT_LAST : L2_RELEASE_ACKNOWLEDGED;
     if (from == &c->acknowledged) c->written_from = cycle + 1;
-    if (from == &c->clean && c->want & all_want(L2_WANT_RELEASE))
-      c->schedule_next = earlier(c->schedule_next, cycle + 1);
   }
-  ask(c, i, cycle + 1);
+  c->back_next = later(next_back(c), until + 1);
+  ask(c, i);
+}
+
+/* The outer side up to before that cycle. Nothing of it is an event of its own: the scheduler comes to see what it may ask
+ * for, and what else it does waits until then. */
+static void settle(l2_cache *c, uint64_t before) {
+  uint64_t cycle;
+  while ((cycle = earlier(c->fetch_next, c->back_next)) < before) {
+    if (c->fetch_next == cycle) send_fetch(c, cycle);
+    if (c->back_next == cycle) sink(c, cycle);
+  }
+}
+
+/* ---- schedule -------------------------------------------------------------------------------------------- */
+
+/* While the channel has an answer: another one cannot begin before. */
+static uint64_t answered_from(const l2_cache *c) {
+  return later(c->free_from, c->responded + 1 + (unsigned)c->beats_left);
+}
+
+static uint64_t after(uint64_t cycle, unsigned cycles) { return later(cycle, cycle + cycles); }
+
+/* The first cycle after this one in which something may be scheduled, or sooner: what is asked for now, or what the outer
+ * side may bring. */
+static uint64_t next_schedule(const l2_cache *c, uint64_t cycle) {
+  const uint64_t soon = cycle + 1;
+  if (c->probing) return soon;
+  uint64_t could = all_want(L2_WANT_END);
+  could |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
+  could |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
+  could &= c->want;
+  const uint64_t not_yet = fresh(c, cycle) * (want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0));
+  if (could & ~not_yet) return soon;
+  uint64_t next = could ? soon + 1 : UINT64_MAX;
+  next = earlier(next, c->filling ? c->fill_last + 1 : UINT64_MAX);
+  next = earlier(next, after(later(next_grant(c), c->back_next), 1));
+  next = earlier(next, after(c->fetch_next, c->want & all_want(L2_WANT_FETCH) ? 1 : OUTER_ANSWER + 1));
+  if (c->lacks_release) next = earlier(next, after(c->back_next, 1));
+  if (c->answering && c->want & all_want(L2_WANT_ANSWER)) next = earlier(next, later(soon, answered_from(c)));
+  if (c->want & all_want(L2_WANT_RELEASE)) {
+    const uint64_t room = waiting(&c->clean) < CLEAN_RELEASES ? 0 : after(c->back_next, 1);
+    next = earlier(next, later(later(soon, c->directory_written + 1), later(source_from(c), room)));
+  }
+  return next;
+}
+
+static void schedule(l2_cache *c, uint64_t cycle) {
+  settle(c, cycle);
+  if (c->filling && c->fill_last < cycle) end_fill(c);
+  if (c->answering && cycle >= answered_from(c) && c->want & all_want(L2_WANT_ANSWER)) respond(c, cycle - 1);
+  const bool directory_is_free = cycle > c->directory_written;
+  const bool releases = directory_is_free & (cycle >= source_from(c)) & (waiting(&c->clean) < CLEAN_RELEASES);
+  uint64_t wanted = all_want(L2_WANT_END);
+  wanted |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
+  wanted |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
+  wanted |= releases ? all_want(L2_WANT_RELEASE) : 0;
+  wanted &= c->want;
+  uint32_t could = (uint32_t)(wanted | wanted >> 32);
+  could = (could | could >> L2_MISSES_MAX) & (uint32_t)all_want(0) & ~(fresh(c, cycle) | fresh(c, cycle - 1));
+  could &= ~(c->writes_at_end & (0 - (uint32_t)!directory_is_free)); /* while its queue of one is full */
+  if (c->probing) could &= ~probing(c, cycle);
+  if (could) {
+    const int i = __builtin_ctz(could & c->turn ? could & c->turn : could);
+    l2_register *r = &c->of[i];
+    c->turn = ~((2u << i) - 1);
+    if (c->want & want(L2_WANT_RELEASE, i)) {
+      release(c, i, cycle);
+      r->state |= L2_RELEASED;
+      c->directory_written = cycle + 1;
+      ask(c, i);
+    } else if (c->want & want(L2_WANT_FETCH, i)) {
+      if (!waiting(&c->fetches)) c->fetch_next = cycle + OUTER_REQUEST;
+      put_message(&c->fetches, cycle + OUTER_REQUEST, i);
+      r->state |= L2_FETCHED;
+      ask(c, i);
+    } else {
+      if (c->want & want(L2_WANT_ANSWER, i)) {
+        begin_answer(c, i, cycle);
+        r->state |= L2_ANSWERED;
+      }
+      if (!(r->state & L2_GRANTED)) put_message(&c->numbers, cycle + NUMBER_BACK, i);
+      r->state |= L2_GRANTED;
+      const unsigned all = L2_ANSWERED | L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
+      if ((r->state & all) == all) {
+        if (r->writes_directory) c->directory_written = cycle + 1;
+        leave(c, i, cycle);
+      } else {
+        ask(c, i);
+      }
+    }
+  }
+  c->schedule_next = next_schedule(c, cycle);
 }
 
 /* ---- the edges -------------------------------------------------------------------------------------------- */
@@ -852,10 +881,11 @@ void l2_make_edges(l2_cache *c, uint64_t last) {
   while ((cycle = l2_next_move(c)) <= last) {
     if (c->in_next == cycle) take_in(c, cycle);
     if (c->schedule_next == cycle) schedule(c, cycle);
-    if (c->fetch_next == cycle) send_fetch(c, cycle);
-    if (c->back_next == cycle) sink(c, cycle);
   }
-  if (c->announce_next <= last) respond(c, last);
+  if (c->announce_next <= last) {
+    settle(c, last + 1);
+    respond(c, last);
+  }
 }
 
 /* The cycles that it takes at least from what may come next: a beat needs two from the cycle in which it is scheduled, a
@@ -863,6 +893,5 @@ void l2_make_edges(l2_cache *c, uint64_t last) {
 uint64_t l2_next_answer(const l2_cache *c) {
   uint64_t next = later(c->schedule_next, c->schedule_next + 2);
   next = earlier(next, later(c->in_next, c->in_next + L2_REQUEST_TO_ANSWER));
-  next = earlier(next, later(earlier(c->back_next, c->fetch_next), earlier(c->back_next, c->fetch_next) + 3));
   return earlier(next, c->announce_next);
 }

@@ -151,6 +151,7 @@ typedef struct l2_cache {
   uint32_t banks;      /* a bit each */
   uint64_t *tag;       /* [set * ways + way]: (line + 1) << 1 | dirty, 0 = invalid */
   uint32_t *llc_tag;   /* [set * ways + way]: line / sets + 1, 0 = invalid; a set is one of the host's cache lines */
+  uint8_t *llc_filled; /* ways of a set that hold a line: the first ones */
   uint8_t *held;       /* [set * ways + way]: the core's data cache has, or had, that line */
   uint64_t llc_random;
   uint16_t lfsr;
@@ -172,6 +173,8 @@ typedef struct l2_cache {
   uint32_t valid;                 /* a bit for each register */
   uint64_t want;                  /* bit L2_MISSES_MAX * w + i: register i asks for w */
   uint64_t wants[256];            /* by a register's state: its bits in that, those of register 0 */
+  uint32_t writes_at_end;         /* registers that, scheduled now, end and write the directory */
+  uint32_t lacks_release;         /* registers that lack but the acknowledgement of their victim's release */
   uint64_t *sets_busy;            /* a bit for each set that a register has */
   uint32_t fresh[2];              /* those that the directory was read for, by the cycle's last bit */
   uint64_t fresh_at[2];           /* and in which cycle that was */
@@ -216,9 +219,10 @@ typedef struct l2_cache {
   int numbered;          /* grants with a number that is not back */
   uint64_t written_from; /* the next answer to a write cannot be there before */
   uint64_t port_next;    /* the memory's next beat of a line */
-  bool filling;          /* a line comes in */
+  bool filling;          /* a line comes in, or has, and its register is not told yet */
   uint8_t fill_of;
-  uint64_t back_next; /* the next cycle in which one of them may be taken, or the one of that line's last beat */
+  uint64_t fill_last; /* the cycle of its last beat, and of the last one's before */
+  uint64_t back_next; /* the next cycle in which one of them may be taken */
   uint64_t hits, fills, llc_misses, writebacks;
 } l2_cache;
 
@@ -253,12 +257,13 @@ static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
 /* A beat of a put leaves the writer in `cycle`; partial: not all of its bytes are written. */
 void l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
 static inline uint64_t l2_earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
-/* The next cycle in which anything but the response channel may move. */
-static inline uint64_t l2_next_move(const l2_cache *c) {
-  return l2_earlier(l2_earlier(c->in_next, c->schedule_next), l2_earlier(c->fetch_next, c->back_next));
-}
+/* The next cycle in which a request may move on its way in, or something may be scheduled. All else follows from these. */
+static inline uint64_t l2_next_move(const l2_cache *c) { return l2_earlier(c->in_next, c->schedule_next); }
 /* Before which cycle's edge will none move on its way in? */
-static inline uint64_t l2_next_in(const l2_cache *c) { return c->refused ? l2_next_move(c) : c->in_next; }
+static inline uint64_t l2_next_in(const l2_cache *c) {
+  const uint64_t left = c->schedule_next | (0 - (uint64_t)!c->refused); /* a register, at the earliest; no branch */
+  return l2_earlier(c->in_next, left);
+}
 /* Makes all edges up to that of `cycle`. */
 void l2_make_edges(l2_cache *, uint64_t cycle);
 /* The same; false if there was none. */
