@@ -32,7 +32,7 @@ typedef struct gm_entry {
   uint8_t queue, origin;
   uint64_t waits;      /* bit i: entry i, of another queue, must complete first */
   uint64_t dependents; /* bit i: entry i waits for this one */
-  uint64_t allocated, issue_cycle;
+  uint64_t issue_cycle;
 } gm_entry;
 
 typedef struct gm_station {
@@ -505,14 +505,7 @@ static inline bool gm_same_page(const gm_machine *m, enum gm_dma client, uint64_
          (((a >> GM_PAGE_SHIFT ^ page) | (b >> GM_PAGE_SHIFT ^ page)) == 0);
 }
 /* The L2 has made edges. */
-static inline void gm_look_at_l2(gm_machine *m) {
-  const uint64_t next = l2_next_answer(&m->l2);
-  m->wake[GM_UNIT_L2] = next == GM_NEVER ? GM_NEVER : next + gm_l2_lag(m);
-  if (m->ld.stalled | m->st.stalled) gm_await_room(m);
-  gm_wake(m, GM_UNIT_READ, m->l2.answer_from > m->ld.next_beat ? m->l2.answer_from : m->ld.next_beat);
-  if (m->ld.stalled && !l2_reader_is_full(&m->l2)) gm_wake(m, GM_UNIT_READ, m->now + !l2_read_has_room(&m->l2, m->now));
-  if (m->st.stalled && !l2_writer_is_full(&m->l2)) gm_wake(m, GM_UNIT_STORE, m->now + !l2_put_has_room(&m->l2, m->now));
-}
+void gm_look_at_l2(gm_machine *);
 /* It catches up with that cycle. */
 static inline void gm_run_l2(gm_machine *m, uint64_t cycle) {
   if (l2_run(&m->l2, cycle)) gm_look_at_l2(m);

@@ -399,20 +399,24 @@ static bool rows_on_their_way(const gm_loader *l) {
          l->zero_busy | l->merging;
 }
 
+/* Seldom: kept out of the way of the rest. */
+__attribute__((noinline)) static void move_rows(gm_machine *m, bool *popped) {
+  gm_loader *l = &m->ld;
+  write_rows(m);
+  zero_writer(m);
+  scale(m);
+  l->bytes_sent_next = l->bytes_sent;
+  if (l->merging) merge_out(m, popped);
+  if (l->merging) l->bytes_sent = l->bytes_sent_next;
+}
+
 static void dma_step(gm_machine *m) {
   gm_loader *l = &m->ld;
   const uint64_t freed = l->freed_at < m->now ? l->freed : 0;
   l->packets_free |= freed;
   l->freed ^= freed;
   bool was_free = !l->merging, popped = false;
-  if (l->flows) {
-    write_rows(m);
-    zero_writer(m);
-    scale(m);
-    l->bytes_sent_next = l->bytes_sent;
-    if (l->merging) merge_out(m, &popped);
-    if (l->merging) l->bytes_sent = l->bytes_sent_next;
-  }
+  if (l->flows) move_rows(m, &popped);
   receive(m, was_free, popped);
   request(m);
 }

@@ -89,9 +89,18 @@ void gm_machine_free(gm_machine *m) {
 
 static bool front_empty(const gm_machine *m) { return !m->front.count && !gm_loops_busy(m); }
 
+void gm_look_at_l2(gm_machine *m) {
+  const uint64_t next = l2_next_answer(&m->l2);
+  m->wake[GM_UNIT_L2] = next == GM_NEVER ? GM_NEVER : next + gm_l2_lag(m);
+  if (m->ld.stalled | m->st.stalled) gm_await_room(m);
+  gm_wake(m, GM_UNIT_READ, m->l2.answer_from > m->ld.next_beat ? m->l2.answer_from : m->ld.next_beat);
+  if (m->ld.stalled && !l2_reader_is_full(&m->l2)) gm_wake(m, GM_UNIT_READ, m->now + !l2_read_has_room(&m->l2, m->now));
+  if (m->st.stalled && !l2_writer_is_full(&m->l2)) gm_wake(m, GM_UNIT_STORE, m->now + !l2_put_has_room(&m->l2, m->now));
+}
+
 static bool awake(const gm_machine *m, enum gm_unit unit) { return m->wake[unit] <= m->now; }
 
-static void step(gm_machine *m) {
+__attribute__((noinline)) static void step(gm_machine *m) {
   if (m->now > m->limit && !m->why[0])
     snprintf(m->why, sizeof m->why, "the accelerator is still running after %llu cycles, the limit",
              (unsigned long long)m->limit);

@@ -133,12 +133,22 @@ static const char *name_of(const gm_command *c) {
   }
 }
 
+/* The queue has another next entry, or that has one less to wait for. */
+static void look_at_next(gm_station *s, int queue) {
+  const gm_entry *next = gm_station_next(s, queue);
+  s->open = (s->open & ~(1u << queue)) | (uint32_t)(next && !next->waits) << queue;
+}
+
 void gm_station_complete(gm_machine *m, int i) {
   gm_station *s = &m->rs;
   uint64_t bit = UINT64_C(1) << i;
   gm_entry *e = &s->entry[i];
   s->valid &= ~bit;
-  for (uint64_t rest = e->dependents; rest; rest &= rest - 1) s->entry[__builtin_ctzll(rest)].waits &= ~bit;
+  for (uint64_t rest = e->dependents; rest; rest &= rest - 1) {
+    gm_entry *dependent = &s->entry[__builtin_ctzll(rest)];
+    dependent->waits &= ~bit;
+    look_at_next(s, dependent->queue);
+  }
   if (!(s->valid & s->mask[GM_EX])) gm_wake(m, GM_UNIT_EXECUTE, m->now + 1); /* what it waits for has changed */
   if (e->origin != GM_BY_CORE) s->loop_completed[e->origin][e->queue]++;
   if (m->trace.file) {
@@ -147,25 +157,17 @@ void gm_station_complete(gm_machine *m, int i) {
   }
 }
 
-/* The bits of the next ones are not branches: nobody can foresee them. */
-static bool accepts(const gm_machine *m, int queue) {
-  return queue == GM_LD ? gm_loader_accepts(m) : queue == GM_EX ? gm_executor_accepts(m) : gm_storer_accepts(m);
-}
-
-/* May the queue's next command go in the next cycle, as things are? */
-static bool ready(const gm_machine *m, int queue) {
-  const gm_station *s = &m->rs;
-  const uint32_t first = s->waiting[queue].first;
-  const gm_entry *e = &s->entry[s->waiting[queue].entry[first % GM_RS_MAX]];
-  return (first != s->waiting[queue].end) & !e->waits & accepts(m, queue);
+/* The queues whose next command may go, as things are: bits, as nobody can foresee them. */
+static uint32_t ready(const gm_machine *m) {
+  return m->rs.open & ((uint32_t)gm_loader_accepts(m) << GM_LD | (uint32_t)gm_executor_accepts(m) << GM_EX |
+                       (uint32_t)gm_storer_accepts(m) << GM_ST);
 }
 
 static void issue(gm_machine *m, int queue) {
   gm_station *s = &m->rs;
-  const gm_entry *next = &s->entry[s->waiting[queue].entry[s->waiting[queue].first % GM_RS_MAX]];
-  if (!(ready(m, queue) & (next->allocated != m->now))) return;
   const int i = s->waiting[queue].entry[s->waiting[queue].first++ % GM_RS_MAX];
   gm_entry *e = &s->entry[i];
+  look_at_next(s, queue);
   e->issue_cycle = m->now;
   if (queue == GM_LD)
     gm_loader_push(m, &e->command, i);
@@ -187,12 +189,12 @@ static bool allocate(gm_machine *m, const gm_command *c, uint8_t origin, uint64_
   decode(m, c, e);
   e->queue = (uint8_t)queue;
   e->origin = origin;
-  e->allocated = m->now;
   e->dependents = 0;
   e->waits = hazards(s, e);
   for (uint64_t rest = e->waits; rest; rest &= rest - 1) s->entry[__builtin_ctzll(rest)].dependents |= UINT64_C(1) << i;
   s->valid |= UINT64_C(1) << i;
   s->waiting[queue].entry[s->waiting[queue].end++ % GM_RS_MAX] = (uint8_t)i;
+  look_at_next(s, queue);
   m->counters.commands++;
   if (e->is_config)
     m->counters.configs++;
@@ -217,7 +219,7 @@ static uint64_t next_step(const gm_machine *m) {
   const gm_station *s = &m->rs;
   const uint64_t soon = m->now + 1;
   const bool done = ((m->ex.finished[0] & m->ex.finished[1]) >= 0) | m->st.trackers_done;
-  if (done | ready(m, GM_LD) | ready(m, GM_EX) | ready(m, GM_ST)) return soon;
+  if (done | (ready(m) != 0)) return soon;
   uint64_t next = gm_loader_next_finished(m), head = gm_front_next_head(m);
   if (head < next) {
     const gm_command *c = &m->front.command[gm_front_next(m)];
@@ -229,7 +231,7 @@ static uint64_t next_step(const gm_machine *m) {
 void gm_station_step(gm_machine *m) {
   const uint64_t valid_at_start = m->rs.valid;
   /* What may issue was decided by the state at the start of the cycle: issue before completion. */
-  for (int queue = 0; queue < GM_QUEUES; queue++) issue(m, queue);
+  for (uint32_t queues = ready(m); queues; queues &= queues - 1) issue(m, __builtin_ctz(queues));
   complete(m);
   /* The last front queue. A flush passes by. */
   const int head = gm_front_head(m);
