@@ -1,0 +1,89 @@
+/* gemm m=64 n=48 k=384 scale=0.125 a=i8 b=i8 c=i8 acc=i32 on gemmini-16x16-int8, from the schedule
+ *     buffers a=2 b=2
+ * 16 x 48 x 64 tiles (m x n x k), order ij; A streamed (2), B streamed (2), C in 1 buffer; loads 0 steps ahead.
+ * Scratchpad: A in 2 slots of 64 rows from row 0 (bank 0), B in 2 of 192 from row 128 (bank 0).
+ * i, j, k count blocks of 16 x 16: ii, jj, kk inside the tile that starts at i, j, k;
+ * li, lj, lk is the step whose operands are loaded next. */
+#undef MIN
+#define MIN(x, y) ((x) < (y) ? (x) : (y))
+#define NONE 0xffffffffu /* no address */
+void test(int8_t A[64][384], int8_t B[384][48], int8_t C[64][48]) {
+  /* rows of blocks still to move: where from, where to, how many */
+  const int8_t *b_from = &B[0][0];
+  uint64_t b_to = 0;
+  int b_left = 0;
+  uint64_t b_load = 0;
+  const int8_t *a_from = &A[0][0];
+  uint64_t a_to = 0;
+  int a_left = 0;
+  uint64_t a_load = 0;
+  int8_t *c_to = &C[0][0];
+  uint64_t c_from = 0;
+  int c_left = 0;
+  uint64_t d_to = 0;
+  int d_left = 0;
+  config_ld(48, 1.0f, 16, 2);
+  config_ld(384, 1.0f, 16, 1);
+  config_ld(0, 1.0f, 16, 0);
+  gemmini_extended_config_st(48, NO_ACTIVATION, 0.125f);
+  config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+  uint64_t b_slot = 0;
+  uint64_t a_slot = 0;
+  uint64_t c_at = 0x80000000;
+  for (int i = 0, rows; i < 4; i += rows) {
+    rows = 1;
+    const int j = 0;
+    config_ld(48, 1.0f, 16, 2);
+    config_ld(384, 1.0f, 16, 1);
+    config_ld(0, 1.0f, 16, 0);
+    gemmini_extended_config_st(48, NO_ACTIVATION, 0.125f);
+    d_to = c_at;
+    d_left = rows;
+    while (d_left > 0) { /* zeros */
+      mvin(0, d_to, 16, 16);
+      mvin(0, d_to + 16, 16, 16);
+      mvin(0, d_to + 32, 16, 16);
+      d_to += 48; d_left--;
+    }
+    for (int k = 0; k < 24; k += 4) {
+      b_from = &B[k * 16][j * 16];
+      b_to = 128 + b_load * 192;
+      b_left = 4;
+      b_load ^= 1;
+      a_from = &A[i * 16][k * 16];
+      a_to = a_load * 64;
+      a_left = rows;
+      a_load ^= 1;
+      while (b_left > 0) {
+        mvin3(b_from, b_to, 48, 16);
+        b_from += 768; b_to += 48; b_left--;
+      }
+      while (a_left > 0) {
+        mvin2(a_from, a_to, 64, 16);
+        a_from += 6144; a_to += 64; a_left--;
+      }
+      const uint32_t a = a_slot * 64;
+      const uint32_t b = 128 + b_slot * 192;
+      const uint32_t c = c_at;
+      for (int kk = 0; kk < 4; kk++) {
+        for (int ii = 0; ii < rows; ii++) {
+          for (int jj = 0; jj < 3; jj++) {
+            preload(b + jj * 16 + kk * 48, (c + ii * 48 + jj * 16) | 0x40000000, 16, 16, 16, 16);  compute_preloaded(a + ii * 64 + kk * 16, NONE, 16, 16, 16, 16);
+          }
+        }
+      }
+      b_slot ^= 1;
+      a_slot ^= 1;
+    }
+    c_to = &C[i * 16][j * 16];
+    c_from = c_at;
+    c_left = rows;
+    while (c_left > 0) {
+      mvout(c_to, c_from, 16, 16);
+      mvout(c_to + 16, c_from + 16, 16, 16);
+      mvout(c_to + 32, c_from + 32, 16, 16);
+      c_to += 768; c_from += 48; c_left--;
+    }
+  }
+  fence();
+}
