@@ -485,7 +485,7 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, const 
   tw_count(m, "stack", "bytes", "of a thread, in local memory", r->stack);
   tw_count(m, "blocks", "", "on a multiprocessor at once", ready->blocks);
   tw_count(m, "waves", "", "blocks of the grid, for each that runs at once", at_once > 0 ? grid / at_once : 0);
-  if (r->wgmma_serialized) tw_count(m, "wgmma_serialized", "", "the compiler serialized wgmma (C7510 to C7515)", 1);
+  if (r->wgmma_serialized) tw_count(m, "wgmma_serialized", "", "the compiler serialized wgmma (C7510 to C7520)", 1);
   if (r->setmaxnreg_ignored) tw_count(m, "setmaxnreg_ignored", "", "the compiler ignored setmaxnreg (C7508)", 1);
   m->memory[m->n_memories++] =
       (tw_memory_use){"shared memory", (size_t)(r->shared + l->shared), (size_t)c->shared_block};
