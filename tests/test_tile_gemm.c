@@ -12,7 +12,6 @@
 #include "tile/gemm_few.h"
 #include "tile/gemm_kernel.h"
 #include "tile/gemm_slices.h"
-#include "tile/gemm_stream.h"
 
 static const cuda_config *config;
 static tw_tile_machine machine;
@@ -273,36 +272,6 @@ static void kernels_of_few_rows_compile(void **state) {
   }
 }
 
-/* Weights that each thread brings for itself: likewise; blocks that share k are a team. */
-static void kernels_of_streams_compile(void **state) {
-  static const struct {
-    const char *problem, *schedule;
-    int split;
-  } cases[] = {
-      {"m=16 n=8192 k=8192 a=bf16 b=ternary c=f32 acc=f32 packed=1", "stream n=128 rows=32 warps=4;early 512;split 2",
-       2},
-  };
-  (void)state;
-  tw_error error;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const tw_problem p = problem_of(cases[i].problem);
-    const tw_schedule s = schedule_of(cases[i].schedule);
-    tw_tile_stream_plan plan;
-    tw_launch l;
-    char *source;
-    if (tw_tile_emit(&tw_tile_stream, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
-    assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
-    assert_int_equal(tw_tile_plan_of(&tw_tile_stream, &machine, &p, &s, &plan, &error), TW_OK);
-    assert_int_equal(plan.split, cases[i].split);
-    assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
-    assert_int_equal(l.kernel[0].block[0], plan.threads);
-    assert_int_equal(l.kernel[0].grid[0], (tw_problem_int(&p, "n") + plan.n - 1) / plan.n * plan.split);
-    assert_true(l.kernel[0].overlaps && l.kernel[0].clustered == (plan.split > 1));
-    compiles_without_spills(&p, source);
-    free(source);
-  }
-}
-
 /* Warps with slices of k: likewise; blocks without work keep places where weights rest, and no more share a processor. */
 static void kernels_of_slices_compile(void **state) {
   (void)state;
@@ -361,23 +330,6 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   refused(&tw_tile_few, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32", "few n=64", "stored n x k");
 }
 
-static void what_streams_cannot_be_is_refused(void **state) {
-  (void)state;
-  const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
-  const char *large = "m=16 n=512 k=8192 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
-  refused(&tw_tile_stream, mx, "split 2", "'stream n=64' before it");
-  refused(&tw_tile_stream, mx, "stream n=24", "multiples of 16");
-  refused(&tw_tile_stream, mx, "stream n=256 rows=16 warps=4", "more than a processor has");
-  refused(&tw_tile_stream, mx, "stream n=16 warps=16;split 4", "fewer chunks");
-  refused(&tw_tile_stream, mx, "stream n=64;split 9", "up to 8");
-  refused(&tw_tile_stream, large, "stream n=512 rows=32;ahead 8", "bytes of shared memory");
-  refused(&tw_tile_stream, large, "stream n=64;early 100", "a multiple of 64");
-  refused(&tw_tile_stream, "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=64", "stream n=64",
-          "multiples of 128");
-  refused(&tw_tile_stream, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "stream n=64",
-          "of packed weights");
-}
-
 static void what_slices_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
@@ -405,7 +357,7 @@ static void menus_offer_few_rows(void **state) {
       const tw_problem p = problem_of(problem[packed]);
       const tw_schedule s = schedule_of(begun ? "few n=32 k=512 rows=32 warps=4" : "");
       tw_menu menu;
-      size_t few = 0, stream = 0, slices = 0, tile = 0;
+      size_t few = 0, slices = 0, tile = 0;
       assert_int_equal(cuda_tiles_steps(config, &p, &s, &menu, NULL), TW_OK);
       for (size_t i = 0; i < menu.n; i++) {
         tw_schedule next = s;
@@ -415,13 +367,12 @@ static void menus_offer_few_rows(void **state) {
         assert_true(cost > 0 && cost == menu.item[i].predicted_cost);
         if (i) assert_true(menu.item[i - 1].predicted_cost <= cost);
         few += strncmp(menu.item[i].step, "few", 3) == 0;
-        stream += strncmp(menu.item[i].step, "stream", 6) == 0;
         slices += strncmp(menu.item[i].step, "slices", 6) == 0;
         tile += strncmp(menu.item[i].step, "tile", 4) == 0;
       }
       assert_in_range(few, 20, 200);
       assert_true((tile > 0) == (!packed && !begun));
-      assert_true((stream > 0) == (packed && !begun) && (slices > 0) == (packed && !begun));
+      assert_true((slices > 0) == (packed && !begun));
       tw_menu_free(&menu);
     }
 }
@@ -515,10 +466,8 @@ int main(void) {
       cmocka_unit_test(the_example_compiles),
       cmocka_unit_test(sums_and_factors_in_parts_compile),
       cmocka_unit_test(kernels_of_few_rows_compile),
-      cmocka_unit_test(kernels_of_streams_compile),
       cmocka_unit_test(kernels_of_slices_compile),
       cmocka_unit_test(what_few_rows_cannot_be_is_refused),
-      cmocka_unit_test(what_streams_cannot_be_is_refused),
       cmocka_unit_test(what_slices_cannot_be_is_refused),
       cmocka_unit_test(menus_offer_few_rows),
   };

@@ -11,7 +11,6 @@
 #include "tile/conv_kernel.h"
 #include "tile/gemm_few.h"
 #include "tile/gemm_slices.h"
-#include "tile/gemm_stream.h"
 #include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
@@ -108,23 +107,6 @@ static double predict_few(const void *with, const void *plan) {
   const double pieces = 12.0 * stages / ((double)m->config->clock_mhz * 1e6) / s.resident; /* waits, arrivals */
   return BEGIN + (p->split > 1 ? TEAMS : 0) + flow(m, &s, fmin(p->stages, stages) * stage * s.resident, weight, 1) +
          pieces;
-}
-
-/* Likewise; A, of which all blocks bring their part first, comes slowly beside weights. */
-static const double OPERAND_BYTES = 16; /* FIT: a cycle of a multiprocessor; m=16, H200 */
-
-static double predict_stream(const void *with, const void *plan) {
-  const model *m = with;
-  const tw_tile_stream_plan *p = plan;
-  const tw_gemm g = tw_gemm_of(m->problem);
-  const spread s = spread_of(m, p->n, p->split, p->blocks);
-  const double threads = p->threads * s.resident;
-  const double weight = (g.b == TW_TERNARY ? 0.75 : g.b == TW_I4 ? 0.9 : 2.2) + (0.13 + 1.0 / p->rows) * p->few / 8;
-  const double hidden =
-      fmin(1, threads / 768); /* warps that wait for what they just began leave the rest of the time unused */
-  const double operand =
-      (double)g.m * (double)g.k * 2 / p->split * s.resident / (OPERAND_BYTES * (double)m->config->clock_mhz * 1e6);
-  return BEGIN + (p->split > 1 ? TEAMS : 0) + operand + flow(m, &s, threads * 2 * p->rows * p->ahead, weight, hidden);
 }
 
 /* Likewise, with the instructions that a profiler counted (H200); 12 warps were enough. */
@@ -242,10 +224,9 @@ static bool begins(const tw_schedule *s, const char *word) {
   return s->n && strncmp(s->step[0], word, length) == 0 && s->step[0][length] == ' ';
 }
 static bool is_few(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, "few"); }
-static bool is_stream(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, "stream"); }
 static bool is_slices(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, "slices"); }
 static bool is_tile(const tw_problem *p, const tw_schedule *s) {
-  return s->n ? !begins(s, "few") && !begins(s, "stream") && !begins(s, "slices") : !tw_tile_few_only(p);
+  return s->n ? !begins(s, "few") && !begins(s, "slices") : !tw_tile_few_only(p);
 }
 static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
 static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_backward(p, s); }
@@ -261,7 +242,6 @@ typedef struct kind {
 static const kind kinds[] = {
     {"gemm", is_tile, &tw_tile_gemm, predict_gemm},
     {"gemm", is_few, &tw_tile_few, predict_few},
-    {"gemm", is_stream, &tw_tile_stream, predict_stream},
     {"gemm", is_slices, &tw_tile_slices, predict_slices},
     {"attention", is_backward, &tw_tile_attention_back, predict_attention_back},
     {"attention", is_forward, &tw_tile_attention, predict_attention},

@@ -5,4 +5,3 @@
 #include "tile_mma.cuh"
 #include "tile_rows.cuh"
 #include "tile_slices.cuh"
-#include "tile_stream.cuh"

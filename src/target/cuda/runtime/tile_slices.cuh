@@ -1,15 +1,85 @@
-/* tile_slices.cuh - words for products with few rows whose weights are codes, where each warp has slices of k of its own and
- * all of the block's rows of B in them: its slice of A stays in its registers while the rows go by, and warps meet only to add
- * their sums.
+/* tile_slices.cuh - words for products with few rows whose weights are codes: each warp has slices of k of its own and all of the
+ * block's rows of B in them. Its slice of A stays in its registers while the rows go by, and warps meet only to add their sums.
  *
- * A slice is a chunk of tile_stream.cuh: 64 bytes of a row of B, 16 of each of four threads, multiplied as described there. A
- * step is Rows rows of a slice. Steps follow one another through a place of the warp's in shared memory, Ahead of them under
- * way: codes, where the thread that brought them reads them, and one word of scales for each row (four of mxfp4, one of i4). A's
- * slices come likewise, as many ahead as steps are. */
+ * A slice of a row of B is 64 bytes, 16 for each of four threads: 128 codes of mxfp4 or i4, 256 of ternary. What a thread has
+ * of it are eight numbers at a time; `unit` says whose j-th eight one of k is. A step is Rows rows of a slice. Steps follow one
+ * another through a place of the warp's in shared memory, Ahead of them under way: codes, where the thread that brought them reads
+ * them, and one word of scales for each row (four of mxfp4, one of i4). A's slices come likewise, as many ahead as steps are.
+ *
+ * Codes of i4 and ternary are multiplied as they lie in their bytes: below 256 a bf16's bits are its value times 2^133 (the
+ * numbers below 2^-126, and the first binade above, have the same steps; tensor cores take both, and nothing is rounded). So one
+ * instruction makes two weights, 2^-133 of the code, times a power of two by where in its byte it lay. A is multiplied by
+ * 2^64 and less by that power, exact below 2^64; sums are 2^-69 of the right ones until the end (`whole`), and what is below
+ * 2^-80 is lost. Codes are offset (i4 by 8, ternary by 1): the offset's own product is subtracted of each slice. */
 #pragma once
-#include "tile_stream.cuh"
+#include "tile_few.cuh"
 
 namespace tw {
+
+template <class Type> struct slice_of { /* mxfp4: a thread has 32 that follow one another; numbers with their scale, tile_few.cuh */
+  static constexpr int codes = 128, eights = 4;
+  static constexpr bool offset = false;
+  static constexpr float whole = 1;
+  static TW_FN int unit(int j, int thread) { return thread * 4 + j; }
+  static TW_FN void numbers(const vec16 &x, int j, u32 by, u32 (&to)[4]) { weights<Type>::numbers(x.word[j], 0, by, to); }
+};
+template <> struct slice_of<i4> { /* likewise; 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
+  static constexpr int codes = 128, eights = 4;
+  static constexpr bool offset = true;
+  static constexpr float whole = 0x1p69f;
+  static constexpr u32 zeros = 0; /* codes whose number is the offset alone */
+  static TW_FN int unit(int j, int thread) { return thread * 4 + j; }
+  static TW_FN u32 lift(int, int i) { return i % 2 ? 0x5D805D80u : 0x5F805F80u; }
+  static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) {
+    const u32 low = x.word[j], high = low >> 8;
+    to[0] = and_xor(low, 0x000F000Fu, 0x00080008u), to[1] = and_xor(low, 0x00F000F0u, 0x00800080u);
+    to[2] = and_xor(high, 0x000F000Fu, 0x00080008u), to[3] = and_xor(high, 0x00F000F0u, 0x00800080u);
+  }
+};
+template <> struct slice_of<ternary> { /* two threads share 128; the j-th: two words (j / 4), bits j % 4: 1 + x in 7:6, 5:4, 3:2, 1:0 */
+  static constexpr int codes = 256, eights = 8;
+  static constexpr bool offset = true;
+  static constexpr float whole = 0x1p69f;
+  static constexpr u32 zeros = 0x55555555u;
+  static TW_FN int unit(int j, int thread) { return thread / 2 * 16 + j % 4 * 4 + thread % 2 * 2 + j / 4; }
+  static TW_FN u32 lift(int j, int) { return (u32)(185 + j % 4 * 2 << 7) * 0x00010001u; }
+  static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) {
+    const u32 mask = 0x00C000C0u >> j % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = x.word[j / 4 * 2 + i / 2] >> i % 2 * 8 & mask;
+  }
+};
+
+/* The first `count` of eight. */
+TW_FN vec16 part_of_eight(const bf16 *from, int count) {
+  vec16 x = {{0, 0, 0, 0}};
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+    if (i < count) x.word[i / 2] |= (u32)from[i].bits << i % 2 * 16;
+  return x;
+}
+
+/* 16 bytes of weights, which are read once, on their way to a thread's own place in shared memory; those between two
+ * close_weights() are waited for together. */
+TW_FN void bring_weights(u32 to, const void *from) {
+  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+TW_FN void close_weights() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Later> TW_FN void wait_weights() { asm volatile("cp.async.wait_group %0;" ::"n"(Later) : "memory"); }
+
+/* Scales of a thread's weights of a slice: mxfp4's own bytes, which are multiplied into the weights; of i4 the factor of the
+ * group that the slice is in (Together slices share it), which sums are multiplied by. Together 0: a row has one scale, for
+ * its whole sum. */
+template <class Type, int Together> struct scale_of {
+  static constexpr bool of_weights = false, of_sums = Together != 0;
+  using stored = u32; /* bits of f32 */
+  static TW_FN int place(int chunk) { return chunk / (Together ? Together : 1); }
+};
+template <int Together> struct scale_of<mxfp4, Together> {
+  static constexpr bool of_weights = true, of_sums = false;
+  using stored = u8;
+  static TW_FN int place(int chunk) { return 4 * chunk; }
+};
 
 /* 4 bytes to shared memory, asynchronously: close_weights() and wait_weights() count them, too. */
 TW_FN void bring_word(u32 to, const void *from) {
@@ -23,7 +93,7 @@ TW_FN void early_operand(const void *a, i64 bytes) {
 
 /* Warps warps, Steps steps of Rows rows of B a slice, M rows of A; Together: as scale_of has it. */
 template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Together> struct slices {
-  using c = chunk_of<Type>;
+  using c = slice_of<Type>;
   using scale = scale_of<Type, Together>;
   static_assert(Rows <= 32, "a thread brings a row's scales");
   static constexpr int each = Rows / 8, tall = Rows / 16, wide = (M + 7) / 8, later = (Ahead + Steps - 1) / Steps;
@@ -55,7 +125,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
       for (int i = 0; i < each; i++)
         bring_weights(ring + slot + (u32)(i * 32 + lane) * 16, b + (u32)(min(step * Rows + 8 * i + lane / 4, left) * pitch + place));
       if (scaled && lane < Rows) {
-        const int word = scale::of_weights ? min(chunk * 4, of_scales - 4) : scale::place_from(chunk) * 4;
+        const int word = scale::of_weights ? min(scale::place(chunk), of_scales - 4) : scale::place(chunk) * 4;
         bring_word(ring + slot + codes_bytes + (u32)lane * 4, s + (u32)(min(step * Rows + lane, left) * of_scales + word));
       }
     }
@@ -89,7 +159,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
         const int from_k = (warp + o * Warps) * c::codes + at_k;
         x[i].word[0] = x[i].word[1] = x[i].word[2] = x[i].word[3] = 0;
         if (is && from_k + (Whole ? 0 : 7) < k) x[i] = load16(a + row * pitch_of_a + from_k);
-        else if (!Whole && is && from_k < k) x[i] = operand_few<Type, 1, M, 1, Whole>::part(a + row * pitch_of_a + from_k, k - from_k);
+        else if (!Whole && is && from_k < k) x[i] = part_of_eight(a + row * pitch_of_a + from_k, k - from_k);
       }
 #pragma unroll
       for (int i = 0; i < rounds; i++) {
@@ -110,7 +180,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
       if (is && from_k + (Whole ? 0 : 7) < k) bring_weights(place_of_a(nth, row, at_k), from);
       else if (is) {
         vec16 x = {{0, 0, 0, 0}};
-        if (!Whole && from_k < k) x = operand_few<Type, 1, M, 1, Whole>::part(from, k - from_k);
+        if (!Whole && from_k < k) x = part_of_eight(from, k - from_k);
         store_shared16(place_of_a(nth, row, at_k), x.word[0], x.word[1], x.word[2], x.word[3]);
       }
     }
@@ -164,7 +234,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
       }
 #pragma unroll
       for (int j = 0; j < c::eights; j++) {
-        const int unit = c::eights == 4 ? right * 4 + j : right / 2 * 16 + j % 4 * 4 + right % 2 * 2 + j / 4;
+        const int unit = c::unit(j, right);
 #pragma unroll
         for (int f = 0; f < wide; f++) {
           weights<Type>::arrange(load_shared16(place_of_a(nth, min(8 * f + down, M - 1), unit * 8)), x[j][f]);
