@@ -24,10 +24,8 @@ static inline unsigned byte_mask(uint64_t address, unsigned size) { return ((1u 
 static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   if (unlikely(t < core->store[0].time + 3)) {
     unsigned mask = byte_mask(address, size);
-    if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t)) {
-      rv64_fetch_again(core, pc, t);
-      t += REPLAY_REFETCH;
-    }
+    if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t))
+      t = rv64_fetch_again(core, pc, t);
   }
   uint64_t line = address >> LINE_SHIFT;
   if (unlikely(core->unfenced) && core->ports->lost) rv64_lose_lines(core, t + 1);

@@ -82,8 +82,8 @@ uint64_t rv64_data_miss(rv64_core *core, uint64_t pc, uint64_t line, uint64_t is
       core->ports->writeback(core->ports->context, request + WRITEBACK_FIRST_BEAT, (victim - 1) << LINE_SHIFT);
     request += DIRTY_VICTIM;
   }
-  rv64_fetch_again(core, pc, issue);
+  const uint64_t again = rv64_fetch_again(core, pc, issue);
   uint64_t last = request;
   if (core->ports->refill) last = core->ports->refill(core->ports->context, request, line << LINE_SHIFT, false);
-  return last > issue + REPLAY_REFETCH ? last : issue + REPLAY_REFETCH;
+  return later(last, again);
 }

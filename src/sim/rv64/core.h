@@ -7,8 +7,7 @@
  * subsystem/Configs.scala: mulUnroll = 8 with early out, divider with early out, branch target buffer of 28
  * entries, history table of 512, return stack of 6, blocking 16 KiB L1 caches (nMSHRs = 0).
  *
- * Not modelled, each worth a cycle or less per event in compiled code: two floating-point results of different latency in one cycle; the replay of
- * a memory access right behind the first store to a clean line; drains of the store buffer forced by three
+ * Not modelled, each worth a cycle or less per event in compiled code: the replay of a memory access right behind the first store to a clean line; drains of the store buffer forced by three
  * stores in a row; probes that take lines from the L1 data cache when the coprocessor writes them. */
 #ifndef TW_SIM_RV64_CORE_H
 #define TW_SIM_RV64_CORE_H
@@ -79,6 +78,7 @@ typedef struct rv64_predictor {   /* BTB.scala */
   uint32_t path[TARGET_ENTRIES], path_older[TARGET_ENTRIES];
   uint64_t returns[RETURN_ENTRIES];
   unsigned return_top, return_count;
+  uint64_t return_before, returns_moved; /* the top before the last move, 0 = none, and the cycle of that in s2 */
 } rv64_predictor;
 
 typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of 4 bytes, numbered by address / 4 */
@@ -120,15 +120,16 @@ typedef struct rv64_core {
   rv64_predictor predictor;
   rv64_cache icache, dcache;
 
-  rv64_store store[2];   /* the last two stores, the latest first */
-  uint64_t last_memory;  /* issue of the last memory access */
-  uint64_t last_command; /* issue of the last coprocessor command */
-  bool unfenced;         /* there was one since the last fence */
-  uint64_t divider_free; /* when the multiply-divide unit has written its result and takes the next operation */
-  uint8_t divider_rd;    /* where its result goes */
-  bool divider_waits;    /* that is not sure yet: instructions that will be in WB then may hold it up */
-  uint64_t float_free;   /* when a running fdiv or fsqrt lets the next floating-point instruction pass */
-  uint64_t float_done;   /* when the last floating-point result is written */
+  rv64_store store[2];     /* the last two stores, the latest first */
+  uint64_t last_memory;    /* issue of the last memory access */
+  uint64_t last_command;   /* issue of the last coprocessor command */
+  bool unfenced;           /* there was one since the last fence */
+  uint64_t divider_free;   /* when the multiply-divide unit has written its result and takes the next operation */
+  uint8_t divider_rd;      /* where its result goes */
+  bool divider_waits;      /* that is not sure yet: instructions that will be in WB then may hold it up */
+  uint64_t float_free;     /* when a running fdiv or fsqrt lets the next floating-point instruction pass */
+  uint64_t float_done;     /* when the last floating-point result is written */
+  uint64_t float_write[8]; /* cycles at which results are written, each in the place of its low bits */
 
   uint64_t start_cycle, start_instructions;
   bool started;
@@ -155,7 +156,8 @@ unsigned rv64_divide_latency(uint64_t dividend, uint64_t divisor, bool is_signed
 /* frontend.c */
 void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
 uint64_t rv64_fetch_line(rv64_core *, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue);
-void rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);
+uint64_t rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);
+void rv64_run_ahead(rv64_core *, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue);
 unsigned rv64_history_index(uint8_t history, uint64_t packet);
 void rv64_predictor_make(rv64_predictor *);
 int rv64_target_replace(const rv64_predictor *);
@@ -181,7 +183,7 @@ bool rv64_command(rv64_core *, const rv64_insn *, uint64_t pc, uint64_t *issue);
 bool rv64_fence(rv64_core *, uint64_t pc, uint64_t *issue);
 
 /* float.c: one floating-point instruction but loads and stores; false if its rounding mode is reserved. */
-bool rv64_float(rv64_core *, const rv64_insn *, uint64_t *issue);
+bool rv64_float(rv64_core *, const rv64_insn *, uint64_t pc, uint64_t *issue);
 
 /* csr.c: one CSR instruction; a stop or RV64_CONTINUE. *refetch: what follows is fetched again. */
 enum { RV64_CONTINUE = -1 };

@@ -48,6 +48,26 @@ static inline bool is_buffered(const rv64_core *core, uint64_t half) {
   return in->length == 2 && (half & 1 || (half > core->code_base >> 1 && in[-1].length == 2));
 }
 
+static inline uint64_t top_return(const rv64_predictor *p) { return p->return_count ? p->returns[p->return_top] : 0; }
+
+/* A call or a return is in s2 at that cycle. */
+static inline void push_return(rv64_predictor *p, uint64_t address, uint64_t s2) {
+  p->return_before = top_return(p);
+  p->returns_moved = s2;
+  if (p->return_count < RETURN_ENTRIES) p->return_count++;
+  p->return_top = (p->return_top + 1) % RETURN_ENTRIES;
+  p->returns[p->return_top] = address;
+}
+
+static inline uint64_t pop_return(rv64_predictor *p, uint64_t s2) {
+  p->return_before = top_return(p);
+  p->returns_moved = s2;
+  if (!p->return_count) return 0;
+  p->return_count--;
+  p->return_top = (p->return_top + RETURN_ENTRIES - 1) % RETURN_ENTRIES;
+  return p->return_before;
+}
+
 /* Where the target buffer remembers that it has a packet: the slot of its first half. */
 static inline uint64_t packet_slot(const rv64_core *core, uint64_t packet) {
   const uint64_t half = packet << 1, first = core->code_base >> 1;
@@ -72,7 +92,10 @@ static inline foretold foretell(rv64_core *core, uint64_t packet) {
   rv64_target e = p->entry[i];
   const int entry = unlikely(e.twin) ? rv64_target_merge(p, (int)i, &e) : (int)i;
   foretold f = {entry, e.kind != JUMP_BRANCH || says_taken(core, packet), e.half, e.target};
-  if (e.kind == JUMP_RETURN && p->return_count) f.target = p->returns[p->return_top];
+  if (e.kind == JUMP_RETURN) { /* looked up in s1, when a call or return in s2 has not moved the stack yet */
+    const uint64_t top = core->fetch.available < p->returns_moved + 2 ? p->return_before : top_return(p);
+    if (top) f.target = top;
+  }
   return f;
 }
 
@@ -103,8 +126,13 @@ static inline void predicted_taken(rv64_core *core, const foretold *f, uint64_t 
   core->fetch.entered_free = core->fetch.available <= t && is_buffered(core, branch);
 }
 
-static inline void mispredicted(rv64_core *core, uint64_t target, uint64_t t) {
+/* Fetch went to `wrong` (0: nowhere that it knew), whose packet is in s2 at that cycle, until MEM sent it to `target`. What calls
+ * and returns did to their stack there stays. */
+static inline void mispredicted(rv64_core *core, uint64_t wrong, uint64_t s2, uint64_t target, uint64_t t) {
+  const uint8_t history = core->predictor.history;
   core->mispredicts++;
+  if (wrong) rv64_run_ahead(core, wrong, wrong >> 2, s2, t - 1);
+  core->predictor.history = history;
   redirect(core, target, t + MISPREDICT_REFETCH, t);
   core->fetch.entered_free = false;
 }
@@ -148,7 +176,7 @@ static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, 
   const bool predicted = f.entry >= 0 && f.taken ? f.half == (branch & 1) : counter;
   p->taken[index] = taken;
   history_move(p, core->fetch.available, history, predicted == taken ? counter : taken, predicted == taken);
-  uint64_t next = taken ? pc + (uint64_t)(int64_t)in->imm : pc + in->length;
+  const uint64_t s2 = core->fetch.available, next = taken ? pc + (uint64_t)(int64_t)in->imm : pc + in->length;
   if (unlikely(!rv64_is_code(core, next))) return next; /* the caller faults */
   if (likely(predicted == taken)) {
     if (taken) predicted_taken(core, &f, branch, JUMP_BRANCH, next, t);
@@ -160,23 +188,13 @@ static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, 
       if (f.entry >= 0) entry = f.entry;
       rv64_target_train(core, entry, branch, JUMP_BRANCH, next);
     }
-    mispredicted(core, next, t);
+    const bool at_once = f.entry >= 0 && f.taken;
+    if (predicted)
+      mispredicted(core, pc + (uint64_t)(int64_t)in->imm, s2 + (at_once ? 1 : s2_redirect(&core->fetch)), next, t);
+    else
+      mispredicted(core, pc + in->length, s2 + ((pc + in->length) >> 2 != core->fetch.packet), next, t);
   }
   return next;
-}
-
-static inline void push_return(rv64_predictor *p, uint64_t address) {
-  if (p->return_count < RETURN_ENTRIES) p->return_count++;
-  p->return_top = (p->return_top + 1) % RETURN_ENTRIES;
-  p->returns[p->return_top] = address;
-}
-
-static inline bool pop_return(rv64_predictor *p, uint64_t *address) {
-  if (!p->return_count) return false;
-  *address = p->returns[p->return_top];
-  p->return_count--;
-  p->return_top = (p->return_top + RETURN_ENTRIES - 1) % RETURN_ENTRIES;
-  return true;
 }
 
 /* jal, which s2 sees itself. One that the target buffer knows at the packet's other half goes wrong. */
@@ -186,7 +204,7 @@ static inline void jump(rv64_core *core, rv64_insn *in, uint64_t pc, uint64_t ta
   const foretold f = foretell(core, branch >> 1);
   if (unlikely(f.entry >= 0 && f.taken && f.half != (branch & 1))) {
     rv64_target_train(core, f.entry, branch, kind, target);
-    mispredicted(core, target, t);
+    mispredicted(core, f.target, core->fetch.available + 1, target, t);
   } else {
     predicted_taken(core, &f, branch, kind, target, t);
   }
@@ -198,17 +216,18 @@ static inline void jump_register(rv64_core *core, rv64_insn *in, uint64_t pc, ui
   const bool links = in->rd & 1, returns = !links && (in->rs1 & 0x1b) == 1; /* rs1 is x1 or x5: BTB.scala 168-171 */
   const foretold f = foretell(core, branch >> 1);
   const bool is_known = f.entry >= 0 && f.taken;
-  uint64_t predicted = is_known && f.half == (branch & 1) ? f.target : 0, top;
-  if (returns && pop_return(p, &top) && !is_known) predicted = top;
-  if (links) push_return(p, pc + in->length);
+  uint64_t predicted = is_known ? f.target : 0;
+  const uint64_t s2 = core->fetch.available, top = returns ? pop_return(p, s2) : 0;
+  if (!is_known) predicted = top;
+  if (links) push_return(p, pc + in->length, s2);
   const rv64_jump_kind kind = links ? JUMP_CALL : returns ? JUMP_RETURN : JUMP_PLAIN;
-  if (predicted == target) {
+  if (predicted == target && (!is_known || f.half == (branch & 1))) {
     predicted_taken(core, &f, branch, kind, target, t);
   } else {
     rv64_target_train(core, f.entry >= 0 ? f.entry : rv64_target_replace(p), branch, kind, target);
     p->history = history_seen(p, core->fetch.available); /* BTB.scala: resetHistory */
     p->moved = 0;
-    mispredicted(core, target, t);
+    mispredicted(core, predicted, s2 + (is_known ? 1 : s2_redirect(&core->fetch)), target, t);
   }
 }
 

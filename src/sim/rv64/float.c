@@ -85,7 +85,16 @@ static bool reads_integer(uint8_t op) { return op == OP_FCVT_F_X || op == OP_FMV
 static bool reads_two(uint8_t op) { return op <= OP_FDIV || (op >= OP_FSGNJ && op <= OP_FEQ); }
 static bool is_rounded(uint8_t op) { return op <= OP_FCVT_F_X || op == OP_FCVT_X_F; }
 
-bool rv64_float(rv64_core *core, const rv64_insn *in, uint64_t *issue) {
+/* The register file has one port for results. One that would be written in the cycle of an earlier one is refused in MEM and
+ * fetched again (nack_mem, FPU.scala 890-939). Latencies: FPU.scala 17-23, 875-882. */
+static uint64_t find_port(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t t) {
+  const unsigned latency = in->op > OP_FMUL ? 2 : in->format == SF_D ? 4 : 3;
+  while (core->float_write[(t + latency) & 7] == t + latency) t = rv64_fetch_again(core, pc, t);
+  core->float_write[(t + latency) & 7] = t + latency;
+  return t;
+}
+
+bool rv64_float(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue) {
   unsigned rounding = rounding_of(core, in), flags = 0;
   if (is_rounded(in->op) && rounding > SF_RMM) return false;
 
@@ -101,6 +110,7 @@ bool rv64_float(rv64_core *core, const rv64_insn *in, uint64_t *issue) {
     core->float_done = later(core->float_done, t + TO_INTEGER_READY);
   } else {
     t = later(t, core->f_ready[in->rd]);
+    if (in->op != OP_FDIV && in->op != OP_FSQRT) t = find_port(core, in, pc, t);
     uint64_t ready = t + FLOAT_READY;
     if (in->op == OP_FDIV || in->op == OP_FSQRT) {
       unsigned latency = divide_latency(in->format, operand(core, in->format, in->rs1),

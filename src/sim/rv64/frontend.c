@@ -24,13 +24,14 @@ void rv64_decode_slot(rv64_core *core, rv64_insn *slot, uint64_t pc) {
 
 /* ---- Replays --------------------------------------------------------------------------------------------- */
 
-/* What left decode at `issue` is refused in WB: all that was fetched behind it is thrown away and fetched again. The branches
- * among it have moved the global history already, and do so a second time: only a misprediction puts the history back
- * (Frontend 257-260, BTB.scala 313-325, Core 918-921). Fetch is behind `packet`, in s2 at cycle `s2`, on its way to pc. */
-static void run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue) {
+/* What fetch does until a flush three cycles behind `issue`, though none of it counts: from pc on, in `packet` (or behind it) that is
+ * in s2 at cycle `s2`. Branches move the global history, calls and returns their stack; only a misprediction puts the
+ * history back (Frontend 257-260, BTB.scala 313-325, Core 918-921). A line that is missing shows nothing. */
+void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue) {
   const rv64_frontend *fetch = &core->fetch;
   rv64_predictor *p = &core->predictor;
   const uint64_t flush = issue + STAGES_TO_WRITE_BACK;
+  uint64_t line = fetch->line;
   for (unsigned i = 0; pc - core->code_base < core->code_size;) {
     rv64_insn *in = &core->code[(pc - core->code_base) >> 1];
     if (!in->length) rv64_decode_slot(core, in, pc);
@@ -40,29 +41,41 @@ static void run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2
       uint64_t room = i < FETCH_QUEUE ? fetch->dequeued[(fetch->count + i - FETCH_QUEUE) & 7] + 3 : issue + 3;
       s2 = s2 + 1 >= room ? s2 + 1 : later(s2 + 4, room);
     }
-    if (s2 > flush || in->op == OP_JALR) return;
-    bool is_branch = in->op >= OP_BEQ && in->op <= OP_BGEU, taken = in->op == OP_JAL;
-    if (is_branch) {
-      taken = p->taken[rv64_history_index(p->history, last)];
+    if (s2 > flush) return;
+    if (last >> PACKETS_SHIFT != line && !rv64_cache_find(&core->icache, line = last >> PACKETS_SHIFT)) return;
+    uint64_t target = 0;
+    if (in->op >= OP_BEQ && in->op <= OP_BGEU) {
+      const bool taken = p->taken[rv64_history_index(p->history, last)];
       p->history = (uint8_t)(taken << 7 | p->history >> 1);
+      if (taken) target = pc + (uint64_t)(int64_t)in->imm;
+    } else if (in->op == OP_JAL || in->op == OP_JALR) {
+      if (in->op == OP_JAL)
+        target = pc + (uint64_t)(int64_t)in->imm;
+      else if (!(in->rd & 1) && (in->rs1 & 0x1b) == 1)
+        target = pop_return(p, s2);
+      if (in->rd & 1) push_return(p, pc + in->length, s2);
+      if (!target) return;
     }
-    if (taken) {
-      s2 += p->entry[core->code[packet_slot(core, last)].target_buffer].packet == last ? 1 : 2;
-      pc += (uint64_t)(int64_t)in->imm;
-      packet = pc >> 2;
-      if (++i > FETCH_QUEUE || s2 > flush) return;
-    } else {
+    if (!target) {
       pc += in->length;
+      continue;
     }
+    s2 += p->entry[core->code[packet_slot(core, last)].target_buffer].packet == last ? 1 : 2;
+    pc = target;
+    packet = pc >> 2;
+    if (++i > FETCH_QUEUE || s2 > flush) return;
   }
 }
 
-/* The instruction at pc left decode at `issue` and is refused in WB. */
-void rv64_fetch_again(rv64_core *core, uint64_t pc, uint64_t issue) {
+/* The instruction at pc left decode at `issue` and is refused in WB: all that was fetched behind it is thrown away, and it is
+ * fetched again. Returns when it can issue then. */
+uint64_t rv64_fetch_again(rv64_core *core, uint64_t pc, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   fetch->certain = (pc >> 2) + 1;
-  run_ahead(core, pc + core->code[(pc - core->code_base) >> 1].length, fetch->packet, fetch->available, issue);
-  if (fetch->available < issue + REPLAY_REFETCH) fetch->available = issue + REPLAY_REFETCH;
+  rv64_run_ahead(core, pc + core->code[(pc - core->code_base) >> 1].length, fetch->packet, fetch->available, issue);
+  const uint64_t again = issue + REPLAY_REFETCH + (pc >> 2 != fetch->packet); /* its first half comes first */
+  if (fetch->available < again) fetch->available = again;
+  return again;
 }
 
 /* ---- I-cache misses -------------------------------------------------------------------------------------- */
@@ -95,7 +108,7 @@ uint64_t rv64_fetch_line(rv64_core *core, uint64_t pc, uint64_t line, uint64_t s
   if (fetch->packet > fetch->certain || fetch->packet + 1 < fetch->certain) {
     const uint64_t decoded = later(s2, issue + 1), next = (line + 1) << PACKETS_SHIFT;
     if (next - fetch->packet <= STAGES_TO_WRITE_BACK && rv64_cache_find(&core->icache, line + 1))
-      run_ahead(core, next << 2, fetch->packet, s2, decoded); /* what the line has is not seen: words of zeros */
+      rv64_run_ahead(core, next << 2, fetch->packet, s2, decoded); /* what the line has is not seen: words of zeros */
     s2 = decoded + REPLAY_REFETCH;
     if (pc >> 2 != fetch->packet) s2++; /* its first half comes first */
     fetch->certain = (pc >> 2) + 1;

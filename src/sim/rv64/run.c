@@ -312,7 +312,7 @@ next_instruction:
     dequeue(&core->fetch, t);
     next = pc + (uint64_t)(int64_t)in->imm;
     x[in->rd] = pc + in->length;
-    if (in->rd & 1) push_return(&core->predictor, pc + in->length);
+    if (in->rd & 1) push_return(&core->predictor, pc + in->length, core->fetch.available);
     if (likely(rv64_is_code(core, next))) jump(core, in, pc, next, t);
     t++;
     JUMPED(next);
@@ -352,7 +352,7 @@ next_instruction:
     DONE;
 
   case OP_FMADD ... OP_FMV_X_F:
-    if (!rv64_float(core, in, &t)) {
+    if (!rv64_float(core, in, pc, &t)) {
       stop = (int)rv64_fault(core, pc, "illegal rounding mode %u in frm", core->frm);
       goto stopped;
     }
