@@ -557,7 +557,7 @@ static inline void gm_mesh_look(gm_machine *m) {
 void gm_executor_disturb(gm_machine *);
 static inline void gm_write_bank(gm_machine *m, uint32_t bank) {
   m->spad_written |= bank;
-  if (m->ex.state == GM_EX_STRETCH && m->now <= m->ex.stretch_to && m->ex.stretch_banks & bank) gm_executor_disturb(m);
+  if (m->ex.stretch_banks & bank && m->ex.state == GM_EX_STRETCH && m->now <= m->ex.stretch_to) gm_executor_disturb(m);
 }
 
 void gm_execute_init(gm_machine *);
