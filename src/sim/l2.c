@@ -811,12 +811,21 @@ static uint64_t next_schedule(const l2_cache *c, uint64_t cycle) {
   could |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
   could |= c->answering ? 0 : all_want(L2_WANT_ANSWER);
   could &= c->want;
-  const uint64_t not_yet = fresh(c, cycle) * (want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0));
+  const uint32_t writers = c->writes_at_end & (0 - (uint32_t)(c->directory_written >= soon));
+  const uint64_t not_yet = (fresh(c, cycle) | writers) * (want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0));
   if (could & ~not_yet) return soon;
-  uint64_t next = could ? soon + 1 : UINT64_MAX;
-  next = earlier(next, c->filling ? c->fill_last + 1 : UINT64_MAX);
+  uint64_t next = could ? soon + 1 : UINT64_MAX; /* as the directory is written in the next cycle */
+  if (c->filling) {                              /* SinkD takes an acknowledgement only after the line */
+    const bool asks = c->wants[c->of[c->fill_of].state | L2_GRANT_LAST];
+    next = earlier(next, asks ? c->fill_last + 1 : after(c->back_next, 1));
+  }
   next = earlier(next, after(later(next_grant(c), c->back_next), 1));
-  next = earlier(next, after(c->fetch_next, c->want & all_want(L2_WANT_FETCH) ? 1 : OUTER_ANSWER + 1));
+  if (waiting(&c->fetches)) {
+    const bool room = c->want & all_want(L2_WANT_FETCH);
+    const bool lines =
+        waiting(&c->fetches) == 1 && !writes_whole_line(c, &c->of[first_message(&c->fetches)->of].request);
+    next = earlier(next, c->fetch_next + 1 + (room ? 0 : lines ? (unsigned)c->p.fill_latency : OUTER_ANSWER));
+  }
   if (c->lacks_release) next = earlier(next, after(c->back_next, 1));
   if (c->answering && c->want & all_want(L2_WANT_ANSWER)) next = earlier(next, later(soon, answered_from(c)));
   if (c->want & all_want(L2_WANT_RELEASE)) {
