@@ -243,8 +243,21 @@ static void rows_settled_in_advance_come_at_the_same_time(void **state) {
   }
 }
 
+static void more_banks_than_it_holds_are_refused(void **state) {
+  const bench *b = *state;
+  for (int of_acc = 0; of_acc < 2; of_acc++) {
+    gm_config c = b->config;
+    tw_error e = {0};
+    *(of_acc ? &c.acc_banks : &c.spad_banks) = 2 * GM_BANKS;
+    assert_null(gm_machine_new(&c, &b->memory, &e));
+    assert_non_null(
+        strstr(e.text, "banks, queues, latencies or requests in flight are beyond what the simulator holds"));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(more_banks_than_it_holds_are_refused, setup, teardown),
       cmocka_unit_test(rows_settled_in_advance_come_at_the_same_time),
       cmocka_unit_test_setup_teardown(a_config_may_come_at_any_time, setup, teardown),
       cmocka_unit_test_setup_teardown(loads_take_what_the_rtl_takes, setup, teardown),

@@ -19,6 +19,7 @@ enum { GM_LD, GM_EX, GM_ST, GM_QUEUES };
 enum gm_origin { GM_BY_CORE, GM_BY_LOOP_WS, GM_BY_LOOP_CONV, GM_ORIGINS }; /* who made a command */
 
 /* ---- reservation station (ReservationStation.scala) ---- */
+enum { GM_BANKS = 32 };  /* of a memory: a bit mask holds them */
 enum { GM_RS_MAX = 64 }; /* all entries together: a bit mask holds them */
 
 typedef struct gm_range { /* rows of the scratchpad or, behind all of those, of the accumulator */
@@ -258,7 +259,8 @@ enum gm_store_stage {
   GM_STORE_LEFT,
   GM_STORE_STAGES
 };
-/* Cycles that the rows' ways out of the accumulator may be settled ahead: see place() in front.c. */
+/* Cycles that the rows' ways out of the accumulator may be settled ahead: see place() in front.c. Nor is it known further
+ * ahead than a row takes through the array what that will add to. */
 enum { GM_STORE_AHEAD = 4 };
 
 typedef struct gm_store_row {
@@ -319,7 +321,7 @@ typedef struct gm_storer {
   gm_store_row ring[GM_STORE_RING];
   uint64_t into[GM_STORE_STAGES][GM_STORE_RING]; /* the cycle in which a row enters a stage */
   uint32_t entered[GM_STORE_STAGES];             /* rows that have, ever; those of cycles to come, too */
-  uint32_t depth_of[GM_STORE_STAGES];
+  uint32_t depth_of[GM_STORE_STAGES], ahead;
   uint64_t started;               /* the command being sent */
   uint64_t send_from, read_from;  /* no row is sent, no row read before */
   uint64_t read_next;             /* the cycle in which it must be looked whether the next row can be read */
@@ -327,7 +329,7 @@ typedef struct gm_storer {
   uint32_t of_spad, of_spad_left; /* rows of the scratchpad sent, taken by the writer */
   uint64_t acc_issued[8];         /* by their number: when */
   uint64_t spad_left[8];
-  uint64_t output_free[32]; /* by accumulator bank: when the row read last from it leaves norm; GM_NEVER: not known */
+  uint64_t output_free[GM_BANKS]; /* of the accumulator: when the row read last leaves norm; GM_NEVER: not known */
   /* writer */
   bool writing; /* from write_from on */
   uint64_t write_from, free_from;

@@ -23,13 +23,14 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
     return NULL;
   }
   gm_arch_keep_order(m->arch);
-  if (c->rs_load + c->rs_execute + c->rs_store >= GM_RS_MAX || c->queue_load > GM_LOAD_QUEUE ||
-      c->queue_execute > GM_EX_QUEUE || c->queue_store > GM_STORE_QUEUE || c->max_in_flight_reads > GM_XACTS ||
-      c->max_in_flight_reads / c->dim + 1 > GM_TRACKERS || c->spad_read_delay + 1 > GM_READ_ISSUE ||
-      4 * (c->spad_read_delay + 2) > GM_STORE_RING || 5 * (c->tile_latency + 1) + 1 > GM_TAGS ||
-      c->dim * 2 * (c->tile_latency + 1) + c->mesh_output_delay > GM_ROWS) {
+  if (c->spad_banks > GM_BANKS || c->acc_banks > GM_BANKS || c->rs_load + c->rs_execute + c->rs_store >= GM_RS_MAX ||
+      c->queue_load > GM_LOAD_QUEUE || c->queue_execute > GM_EX_QUEUE || c->queue_store > GM_STORE_QUEUE ||
+      c->max_in_flight_reads > GM_XACTS || c->max_in_flight_reads / c->dim + 1 > GM_TRACKERS ||
+      c->spad_read_delay + 1 > GM_READ_ISSUE || 4 * (c->spad_read_delay + 2) > GM_STORE_RING ||
+      5 * (c->tile_latency + 1) + 1 > GM_TAGS || c->dim * 2 * (c->tile_latency + 1) + c->mesh_output_delay > GM_ROWS) {
     tw_fail(error, TW_USAGE,
-            "%s: queues, latencies or requests in flight are beyond what the simulator holds (internal.h)", c->name);
+            "%s: banks, queues, latencies or requests in flight are beyond what the simulator holds (internal.h)",
+            c->name);
     gm_machine_free(m);
     return NULL;
   }

@@ -24,6 +24,7 @@ void gm_store_init(gm_machine *m) {
   s->depth_of[GM_STORE_NORM] = s->depth_of[GM_STORE_SCALE] = (unsigned)m->config.spad_read_delay + 2;
   s->depth_of[GM_STORE_ISSUE] = (unsigned)m->config.spad_read_delay + 1;
   s->drop_at = s->returns_at = GM_NEVER;
+  s->ahead = m->ex.latency < GM_STORE_AHEAD ? (unsigned)m->ex.latency : GM_STORE_AHEAD;
 }
 
 void gm_storer_push(gm_machine *m, const gm_command *c, int entry) {
@@ -237,10 +238,10 @@ static bool into_scale(gm_storer *s, const gm_machine *m) {
 }
 
 /* The first cycle from that one on in which the array and the DMA leave the row's bank to be read, as far as that is known:
- * of the accumulator GM_STORE_AHEAD cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next. */
+ * of the accumulator `ahead` cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next. */
 static uint64_t find_read(gm_machine *m, const gm_store_row *r, uint64_t from) {
   gm_storer *s = &m->st;
-  const uint64_t end = m->now + (r->acc && !m->loads_accumulate ? GM_STORE_AHEAD : 0);
+  const uint64_t end = m->now + (r->acc && !m->loads_accumulate ? s->ahead : 0);
   for (; from <= end; from++) {
     if (from > m->now) {
       if (!(gm_mesh_will_accumulate(m, from) & 1u << (r->row >> m->acc_bank_shift))) return from;
