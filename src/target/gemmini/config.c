@@ -47,7 +47,7 @@ static const tw_config_key keys[] = {
     KEY(l2_latency, INT, 1, 1000),
     KEY(l2_misses, INT, 1, 16),
     KEY(l2_fill_latency, INT, 1, 10000),
-    KEY(port_bytes, POWER, 4, 16), /* a line in at most 16 beats: sim/l2.c */
+    KEY(port_bytes, POWER, 4, 16), /* a line in at most 16 beats: sim/l2/ */
     KEY(l2_write_interval, INT, 1, 1000),
     KEY(llc_bytes, POWER, 4096, 1 << 30),
     KEY(llc_hit, INT, 1, 10000),
