@@ -1,4 +1,4 @@
-/* channel.c - the response channel: see sim/l2.h. */
+/* channel.c - the response channel (SourceD.scala), and the banks that others take before it (BankedStore.scala). */
 #include "sim/l2/internal.h"
 
 enum { BANKS_AHEAD = 16, BANKS_BACK = 32 };

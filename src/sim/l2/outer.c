@@ -1,4 +1,5 @@
-/* outer.c - the way to the memory and back, and the LLC there: see sim/l2.h. */
+/* outer.c - the way to the memory and back (SourceC.scala, SinkD.scala; rocket-chip CacheCork.scala, ToAXI4.scala), and the
+ * last-level cache there. */
 #include "sim/l2/internal.h"
 
 enum {

@@ -1,4 +1,5 @@
-/* registers.c - miss registers, and the directory that is read for them: see sim/l2.h. */
+/* registers.c - miss registers (MSHR.scala), the requests that wait behind them, and the directory that is read for them
+ * (Directory.scala). A set has one register at most; a line is in the directory as soon as a register asks for it. */
 #include "sim/l2/internal.h"
 
 enum {

@@ -1,4 +1,5 @@
-/* schedule.c - which register does what, and when the next may: see sim/l2.h. */
+/* schedule.c - which register does what (Scheduler.scala): one a cycle, in turn, when all that it asks for is free; and when the
+ * next one may, so that nobody looks in between. */
 #include "sim/l2/internal.h"
 
 enum {
