@@ -71,8 +71,9 @@ void l2_schedule(l2_cache *c, uint64_t cycle) {
   l2_settle(c, cycle);
   if (c->filling && c->fill_last < cycle) l2_end_fill(c);
   if (c->answering && cycle >= answered_from(c) && c->want & all_want(L2_WANT_ANSWER)) l2_respond(c, cycle - 1);
-  const bool directory_is_free = cycle > c->directory_written;
-  const bool releases = directory_is_free & (cycle >= source_from(c)) & (waiting(&c->clean) < CLEAN_RELEASES);
+  const bool directory_is_free = cycle > c->directory_written, source_is_free = cycle >= source_from(c);
+  const bool has_room = waiting(&c->clean) < CLEAN_RELEASES;
+  const bool releases = directory_is_free & source_is_free & has_room; /* no branches */
   uint64_t wanted = all_want(L2_WANT_END);
   wanted |= waiting(&c->fetches) < FETCHES ? all_want(L2_WANT_FETCH) : 0;
   wanted |= c->answering ? 0 : all_want(L2_WANT_ANSWER);

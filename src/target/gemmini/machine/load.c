@@ -340,8 +340,9 @@ static void stall_requests(gm_machine *m) {
   gm_loader *l = &m->ld;
   /* Bits, as nobody can foresee them. */
   const bool both = l->has_queued & l->has_translated, others = l->reading & (l->packets_free != 0);
-  l->stalled = (l->has_queued | l->has_translated) & (both | !others) & l2_reader_is_full(&m->l2) &
-               gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
+  const bool same_page = gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
+  const bool is_full = l2_reader_is_full(&m->l2);
+  l->stalled = (l->has_queued | l->has_translated) & (both | !others) & is_full & same_page;
   l->stalled_at = m->now;
   if (l->stalled) gm_await_room(m);
 }
