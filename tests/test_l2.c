@@ -31,7 +31,7 @@ static void catch_up(client *c, uint64_t cycle) {
   if (l2_run(&c->l2, cycle)) look(c);
 }
 static void sent(client *c) {
-  c->wake = l2_earlier(c->wake, l2_next_new_answer(&c->l2) + (unsigned)c->l2.p.answer_latency - 1);
+  c->wake = earlier(c->wake, l2_next_new_answer(&c->l2) + (unsigned)c->l2.p.answer_latency - 1);
 }
 
 static void take(client *c, uint64_t now, unsigned pause) {

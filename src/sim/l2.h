@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/cycles.h"
 #include "tilewright/status.h"
 
 typedef struct l2_parameters {
@@ -256,13 +257,12 @@ static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
 }
 /* A beat of a put leaves the writer in `cycle`; partial: not all of its bytes are written. */
 void l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
-static inline uint64_t l2_earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 /* The next cycle in which a request may move on its way in, or something may be scheduled. All else follows from these. */
-static inline uint64_t l2_next_move(const l2_cache *c) { return l2_earlier(c->in_next, c->schedule_next); }
+static inline uint64_t l2_next_move(const l2_cache *c) { return earlier(c->in_next, c->schedule_next); }
 /* Before which cycle's edge will none move on its way in? */
 static inline uint64_t l2_next_in(const l2_cache *c) {
   const uint64_t left = c->schedule_next | (0 - (uint64_t)!c->refused); /* a register, at the earliest; no branch */
-  return l2_earlier(c->in_next, left);
+  return earlier(c->in_next, left);
 }
 /* Makes all edges up to that of `cycle`. */
 void l2_make_edges(l2_cache *, uint64_t cycle);

@@ -13,9 +13,6 @@ enum {
   LLC_WAYS = 16,
 };
 
-static inline uint64_t earlier(uint64_t a, uint64_t b) { return l2_earlier(a, b); }
-static inline uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* ---- requests ---- */
 
 static inline bool is_write(const l2_request *r) { return r->kind == L2_WRITE || r->kind == L2_WRITEBACK; }

@@ -7,11 +7,13 @@
  * subsystem/Configs.scala: mulUnroll = 8 with early out, divider with early out, branch target buffer of 28
  * entries, history table of 512, return stack of 6, blocking 16 KiB L1 caches (nMSHRs = 0).
  *
- * Not modelled, each worth a cycle or less per event in compiled code: the replay of a memory access right behind the first store to a clean line; drains of the store buffer forced by three
- * stores in a row; probes that take lines from the L1 data cache when the coprocessor writes them. */
+ * Not modelled, each worth a cycle or less per event in compiled code: the replay of a memory access right behind the first
+ * store to a clean line; drains of the store buffer forced by three stores in a row; probes that take lines from the L1 data
+ * cache when the coprocessor writes them. */
 #ifndef TW_SIM_RV64_CORE_H
 #define TW_SIM_RV64_CORE_H
 
+#include "sim/cycles.h"
 #include "sim/rv64.h"
 #include "sim/rv64/decode.h"
 
@@ -36,8 +38,6 @@ enum {
   CSR_READY = 3,
   LINK_READY = 2, /* of jalr: Core 857 */
 };
-
-static inline uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- L1 caches ------------------------------------------------------------------------------------------- */
 

@@ -23,8 +23,6 @@ void gm_execute_init(gm_machine *m) {
 /* ---- TransposePreloadUnroller: with B transposed (weight-stationary), preload + compute_preloaded become
  * preload B to nowhere, compute to nowhere (which turns B), preload nothing to C, compute. ---- */
 
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* Into the queue, one command a cycle: it shows there from `cycle` on, or behind the one before. */
 static void into_queue(gm_executor *x, const gm_ex_command *c, uint64_t cycle) {
   gm_ex_command *last = &x->queue[(x->head + x->count - 1) & (GM_EX_QUEUE - 1)];

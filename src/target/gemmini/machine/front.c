@@ -68,8 +68,6 @@ static void release(gm_front *f, int slot) {
 
 /* ---- by times ---- */
 
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* Of the commands in the queues, the first two know when they are in the last one, the first four when in the last but
  * one, and so on: what command k needs to know about queue i is when k-2 leaves it. */
 static int known_of(const gm_front *f, uint32_t k) { return GM_FRONT - 1 - (int)(k - f->oldest) / 2; }

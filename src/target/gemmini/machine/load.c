@@ -14,9 +14,6 @@
 
 enum { SCALE_UNITS = 4 }; /* Configs.scala: mvin_scale_args num_scale_units */
 
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 void gm_load_init(gm_machine *m) {
   gm_loader *l = &m->ld;
   l->trackers = m->config.max_in_flight_reads / m->config.dim + 1; /* LoadController.scala:84 */

@@ -141,9 +141,6 @@ __attribute__((noinline)) static void step(gm_machine *m) {
   m->now++;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 /* In pairs: each next step waits for it. */
 static uint64_t next_wake(const gm_machine *m) {
   const uint64_t *w = m->wake;

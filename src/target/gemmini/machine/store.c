@@ -51,9 +51,6 @@ int gm_storer_finished(gm_machine *m, bool take) {
   return s->tracker[found].entry;
 }
 
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 static gm_store_row *row_at(gm_storer *s, uint32_t number) { return &s->ring[number & (GM_STORE_RING - 1)]; }
 static uint64_t *into(gm_storer *s, enum gm_store_stage stage, uint32_t number) {
   return &s->into[stage][number & (GM_STORE_RING - 1)];
