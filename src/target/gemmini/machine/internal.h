@@ -62,19 +62,28 @@ static inline const gm_entry *gm_station_next(const gm_station *s, int queue) {
 /* ---- load controller and DMA reader (LoadController, Scratchpad, DMA, XactTracker, BeatMerger) ---- */
 enum { GM_LOAD_QUEUE = 16, GM_TRACKERS = 20, GM_READ_ISSUE = 8, GM_XACTS = 64, GM_SCALE_RING = 3, GM_SETTLED = 64 };
 
-typedef struct gm_row_request { /* one row of a mvin on its way to memory or to the zero writer */
+typedef struct gm_mvin { /* on its way, by its tracker: what is the same of all its rows */
+  bool valid;
+  uint8_t entry;
+  bool acc, wide, accumulate, unit_scale; /* wide: accumulator-width data */
+  bool plain;                             /* a beat is a row of the scratchpad, as it is */
+  uint8_t pixels;                         /* pixel repeats minus one */
+  uint16_t bytes, block_stride, repeats;  /* bytes: of a row */
+  int bytes_left;
+  uint64_t last_write, returned; /* cycle of the last row, so far; of the command's last, GM_NEVER: not known yet */
+} gm_mvin;
+
+typedef struct gm_mvin_row { /* on its way to memory or to the zero writer */
   uint64_t address;
   uint32_t row; /* local row of the first block */
-  uint16_t bytes, block_stride, repeats;
-  uint8_t pixels; /* pixel repeats minus one */
   uint8_t tracker;
-  bool acc, wide, zeros, unit_scale, accumulate; /* wide: accumulator-width data */
-} gm_row_request;
+} gm_mvin_row;
 
 typedef struct gm_packet { /* XactTrackerEntry */
-  gm_row_request r;
-  uint16_t shift, useful, length, row_offset; /* bytes: skipped, used, fetched, offset in the first local row */
   uint32_t row;
+  uint16_t shift, useful, length, row_offset; /* bytes: skipped, used, fetched, offset in the first local row */
+  uint8_t tracker;
+  bool plain; /* nothing but whole rows of a plain mvin */
 } gm_packet;
 
 typedef struct gm_row_write { /* a row of data on its way into a memory */
@@ -94,6 +103,7 @@ typedef struct gm_get {
 typedef struct gm_loader {
   gm_get queued, translated; /* DMA.scala: tlb_q, translate_q */
   bool has_queued, has_translated;
+  uint64_t translated_from; /* the cycle in which it is in the second one, if that is to come */
   bool stalled; /* those change places in every cycle, and nothing else happens to them, until the L2 has room */
   uint64_t stalled_at;
   struct {
@@ -103,24 +113,19 @@ typedef struct gm_loader {
   } queue[GM_LOAD_QUEUE];
   int head, count;
   bool sending;
+  bool zeros; /* what is being sent */
   int row, rows;
-  gm_row_request current;
+  gm_mvin_row next;
   uint64_t stride;
-  struct {
-    bool valid;
-    uint8_t entry;
-    int bytes_left;
-    uint64_t last_write, returned; /* cycle of the last row, so far; of the command's last, GM_NEVER: not known yet */
-  } tracker[GM_TRACKERS];
+  gm_mvin tracker[GM_TRACKERS];
   int trackers, trackers_busy;
   uint64_t first_returned; /* the earliest of these cycles */
   bool last_sent;
   /* DMA reader */
-  gm_row_request issue[GM_READ_ISSUE];
-  uint64_t issue_ready[GM_READ_ISSUE];
+  gm_mvin_row issue[GM_READ_ISSUE];
   int issue_head, issue_count, issue_depth;
   bool reading;
-  gm_row_request read;
+  gm_mvin_row read;
   int requested; /* bytes of the row already requested */
   gm_packet packet[GM_XACTS];
   uint64_t packets_free, freed; /* freed: by their last beat in cycle freed_at, to use from the next on */
@@ -140,17 +145,15 @@ typedef struct gm_loader {
   int ring_head, ring_count;
   uint64_t scale_free;
   /* rows of answers that nothing can hold up: written in those cycles without going through the above */
-  struct {
-    uint64_t cycle;
-    uint8_t bank;
-    bool last;             /* of its packet */
-  } settled[GM_SETTLED];   /* by cycle */
-  uint64_t settled_to[64]; /* by bank: its bits in settled, also of cycles gone by */
-  uint64_t settled_end;    /* one past the last such cycle */
-  bool beat_is_row;        /* of the scratchpad */
+  uint64_t settled;                 /* the cycles, bit cycle % GM_SETTLED, of those since the last settling */
+  uint64_t settled_last;            /* a packet's last row; also in cycles gone by */
+  uint64_t settled_end;             /* one past the last such cycle */
+  uint64_t settled_to[GM_BANKS];    /* by bank: its bits in settled, also of cycles gone by */
+  uint8_t settled_bank[GM_SETTLED]; /* whose bit that is */
+  bool beat_is_row;                 /* of the scratchpad */
   /* zero writer */
   bool zero_busy;
-  gm_row_request zero;
+  gm_mvin_row zero;
   int zero_column;
   gm_row_write zero_out;
 } gm_loader;
@@ -500,6 +503,10 @@ static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t a
   t->of[client].asked = page;
   t->of[client].asks_at = m->now + 1;
 }
+/* The client's register has that address's page, and will keep it while it is the only one. */
+static inline bool gm_keeps_page(const gm_machine *m, enum gm_dma client, uint64_t address) {
+  return (m->tlb.of[client].asks_at <= m->now) & (address >> GM_PAGE_SHIFT == m->tlb.of[client].page);
+}
 /* The client's register has the pages of both, and will keep them. */
 static inline bool gm_same_page(const gm_machine *m, enum gm_dma client, uint64_t a, uint64_t b) {
   const uint64_t page = m->tlb.of[client].page;
@@ -526,24 +533,24 @@ void gm_store_step(gm_machine *);
 void gm_station_step(gm_machine *);
 void gm_front_step(gm_machine *);
 
-/* The scratchpad bank that a row settled in advance is written to in this cycle, as a bit. */
+/* The scratchpad bank that a row settled in advance is written to in this cycle or a later one, as a bit. */
 static inline uint32_t gm_settled_bank(const gm_machine *m, uint64_t cycle) {
-  return (uint32_t)(m->ld.settled[cycle % GM_SETTLED].cycle == cycle) << m->ld.settled[cycle % GM_SETTLED].bank;
+  const gm_loader *l = &m->ld;
+  const uint32_t there = (cycle < l->settled_end) & (uint32_t)(l->settled >> cycle % GM_SETTLED);
+  return there << l->settled_bank[cycle % GM_SETTLED];
 }
-/* The first cycle in [from, to] in which such a row goes to one of the banks. */
+/* The first cycle in [from, to], none of them gone by, in which such a row goes to one of the banks. */
 static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint64_t from, uint64_t to) {
-  if (to >= m->ld.settled_end) to = m->ld.settled_end - 1;
-  if (from > to || !m->ld.settled_end) return GM_NEVER;
+  const gm_loader *l = &m->ld;
+  to = earlier(to + 1, l->settled_end);
+  if (from >= to) return GM_NEVER;
   uint64_t bits = 0;
-  for (uint32_t rest = banks; rest; rest &= rest - 1) bits |= m->ld.settled_to[__builtin_ctz(rest)];
+  for (uint32_t rest = banks; rest; rest &= rest - 1) bits |= l->settled_to[__builtin_ctz(rest)];
+  bits &= l->settled;
   const unsigned first = from % GM_SETTLED; /* its bit comes first */
   bits = bits >> first | bits << ((GM_SETTLED - first) % GM_SETTLED);
-  for (; bits; bits &= bits - 1) {
-    const uint64_t c = from + (unsigned)__builtin_ctzll(bits);
-    if (c > to) break;
-    if (gm_settled_bank(m, c) & banks) return c;
-  }
-  return GM_NEVER;
+  const uint64_t cycle = from + (unsigned)(bits ? __builtin_ctzll(bits) : GM_SETTLED);
+  return cycle < to ? cycle : GM_NEVER;
 }
 
 /* The accumulator banks, a bit each, that the array adds to in a later cycle, which must come before what enters it now is

@@ -22,7 +22,6 @@ void gm_load_init(gm_machine *m) {
       m->config.max_in_flight_reads >= GM_XACTS ? ~UINT64_C(0) : (UINT64_C(1) << m->config.max_in_flight_reads) - 1;
   l->packets_free = l->all_packets;
   l->first_returned = GM_NEVER;
-  for (int i = 0; i < GM_SETTLED; i++) l->settled[i].cycle = GM_NEVER;
   l->beat_is_row = 1 << m->input_shift == m->config.dma_bus_bits / 8;
 }
 
@@ -63,13 +62,13 @@ int gm_loader_finished(gm_machine *m) {
 
 /* The last row of a packet is written in that cycle; packets that were settled say so before those ahead of them. */
 static void returned(gm_machine *m, int tracker, int bytes, uint64_t cycle) {
-  gm_loader *l = &m->ld;
-  l->tracker[tracker].bytes_left -= bytes;
-  l->tracker[tracker].last_write = later(l->tracker[tracker].last_write, cycle);
-  if (l->tracker[tracker].bytes_left) return;
-  l->tracker[tracker].returned = l->tracker[tracker].last_write;
-  l->first_returned = earlier(l->first_returned, l->tracker[tracker].returned);
-  gm_wake(m, GM_UNIT_STATION, l->tracker[tracker].returned + 1);
+  gm_mvin *t = &m->ld.tracker[tracker];
+  t->bytes_left -= bytes;
+  t->last_write = later(t->last_write, cycle);
+  if (t->bytes_left) return;
+  t->returned = t->last_write;
+  m->ld.first_returned = earlier(m->ld.first_returned, t->returned);
+  gm_wake(m, GM_UNIT_STATION, t->returned + 1);
 }
 
 /* ---- into the memories ---- */
@@ -102,7 +101,7 @@ static bool repeat_pixel(gm_machine *m, gm_row_write *w) {
 
 static void write_rows(gm_machine *m) {
   gm_loader *l = &m->ld;
-  bool last_here = (l->settled[m->now % GM_SETTLED].cycle == m->now && l->settled[m->now % GM_SETTLED].last) ||
+  bool last_here = (m->now < l->settled_end && l->settled & l->settled_last & UINT64_C(1) << m->now % GM_SETTLED) ||
                    (l->repeat_out.valid && l->repeat_out.last && l->repeat_out.pixels == 0) ||
                    (l->acc_in.valid && l->acc_in.last && l->acc_in.ready <= m->now);
   if (l->repeat_out.valid && repeat_pixel(m, &l->repeat_out)) {
@@ -127,7 +126,7 @@ static void write_rows(gm_machine *m) {
 static void zero_writer(gm_machine *m) {
   gm_loader *l = &m->ld;
   if (!l->zero_busy || l->zero_out.valid) return;
-  const gm_row_request *r = &l->zero;
+  const gm_mvin *r = &l->tracker[l->zero.tracker];
   int element = r->acc ? 1 << m->acc_shift >> m->dim_shift : 1 << m->input_shift >> m->dim_shift;
   int columns = r->bytes / element, dim = m->config.dim;
   bool last = l->zero_column + dim >= columns;
@@ -135,10 +134,10 @@ static void zero_writer(gm_machine *m) {
                                .acc = r->acc,
                                .accumulate = r->accumulate,
                                .last = last,
-                               .tracker = r->tracker,
+                               .tracker = l->zero.tracker,
                                .pixels = r->pixels,
                                .bytes = r->bytes,
-                               .row = r->row + (uint32_t)(l->zero_column >> m->dim_shift) * r->block_stride};
+                               .row = l->zero.row + (uint32_t)(l->zero_column >> m->dim_shift) * r->block_stride};
   l->zero_column += dim;
   if (last) l->zero_busy = false;
 }
@@ -177,7 +176,8 @@ static void scale(gm_machine *m) {
 static void merge_out(gm_machine *m, bool *popped) {
   gm_loader *l = &m->ld;
   const gm_packet *p = &l->merge;
-  bool wide = p->r.wide, scaled = !wide || m->config.mvin_scales_acc;
+  const gm_mvin *r = &l->tracker[p->tracker];
+  bool wide = r->wide, scaled = !wide || m->config.mvin_scales_acc;
   int row_bytes = 1 << (wide ? m->acc_shift : m->input_shift);
   int after_shift = l->beats_read > p->shift ? l->beats_read - p->shift : 0;
   int useful = after_shift < p->useful ? after_shift : p->useful;
@@ -188,17 +188,17 @@ static void merge_out(gm_machine *m, bool *popped) {
     int next = l->bytes_sent + row_bytes - offset;
     if (next > p->useful) next = p->useful;
     bool last = next == p->useful;
-    uint32_t row = p->row + (uint32_t)((p->row_offset + l->bytes_sent) / row_bytes) * p->r.block_stride;
+    uint32_t row = p->row + (uint32_t)((p->row_offset + l->bytes_sent) / row_bytes) * r->block_stride;
     gm_row_write w = {.valid = true,
-                      .acc = p->r.acc,
-                      .accumulate = p->r.accumulate,
+                      .acc = r->acc,
+                      .accumulate = r->accumulate,
                       .last = last,
-                      .unit_scale = p->r.unit_scale,
+                      .unit_scale = r->unit_scale,
                       .wide = wide,
-                      .tracker = p->r.tracker,
-                      .pixels = p->r.pixels,
+                      .tracker = p->tracker,
+                      .pixels = r->pixels,
                       .bytes = p->useful,
-                      .repeats = p->r.repeats,
+                      .repeats = r->repeats,
                       .row = row,
                       .ready = m->now + 1};
     if (scaled) {
@@ -228,31 +228,35 @@ static bool passes(const gm_row_write *w) {
 /* If nothing can hold up the rows of the answer that begins in this cycle: settles when they are written. */
 static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer) {
   gm_loader *l = &m->ld;
-  const int beat = 1 << m->beat_shift, beats = answer->beats, interval = answer->interval;
-  if (p->r.acc || !p->r.unit_scale || p->r.repeats || p->r.pixels || p->shift || p->row_offset ||
-      p->useful <= p->length - beat || !l->beat_is_row)
-    return false;
+  const unsigned interval = answer->interval, last = (answer->beats - 1u) * interval + BEAT_TO_WRITE;
+  if (!p->plain) return false;
   /* What is on the way before them keeps ahead of them if it passes too, and has not been held up. */
-  if (!passes(&l->scale_in) || !passes(&l->repeat_out) || l->ring_count > 1) return false;
-  if (l->ring_count && !passes(&l->ring[l->ring_head])) return false;
+  if (l->flows && (!passes(&l->scale_in) || !passes(&l->repeat_out) || l->ring_count > 1 ||
+                   (l->ring_count && !passes(&l->ring[l->ring_head]))))
+    return false;
   /* Only a result of the array that goes to the scratchpad could take their bank; a later one is not there in time. */
-  const int last = (beats - 1) * interval + BEAT_TO_WRITE;
-  if (m->ex.results_to_spad || last > m->ex.latency || last >= GM_SETTLED) return false;
+  if (m->ex.results_to_spad || (int)last > m->ex.latency || last >= GM_SETTLED) return false;
+  const uint64_t now = m->now, end = now + last + 1;
+  const uint64_t rest = l->settled_end > now ? ~UINT64_C(0) >> (GM_SETTLED - (l->settled_end - now)) : 0;
+  uint64_t bits = rest << now % GM_SETTLED | rest >> 1 >> (GM_SETTLED - 1 - now % GM_SETTLED); /* not gone by */
+  bits &= l->settled;
   uint32_t row = p->row;
-  for (uint64_t cycle = m->now + BEAT_TO_WRITE; cycle <= m->now + (unsigned)last;
-       cycle += (unsigned)interval, row += p->r.block_stride) {
-    const uint32_t bank = row >> m->spad_bank_shift & (uint32_t)(m->config.spad_banks - 1);
+  const uint32_t stride = l->tracker[p->tracker].block_stride, banks = (uint32_t)(m->config.spad_banks - 1);
+  for (uint64_t cycle = now + BEAT_TO_WRITE; cycle < end; cycle += interval, row += stride) {
+    const uint32_t bank = row >> m->spad_bank_shift & banks;
     const uint64_t bit = UINT64_C(1) << cycle % GM_SETTLED;
-    l->settled_to[l->settled[cycle % GM_SETTLED].bank] &= ~bit;
+    l->settled_to[l->settled_bank[cycle % GM_SETTLED]] &= ~bit;
     l->settled_to[bank] |= bit;
-    l->settled[cycle % GM_SETTLED].cycle = cycle;
-    l->settled[cycle % GM_SETTLED].bank = (uint8_t)bank;
-    l->settled[cycle % GM_SETTLED].last = cycle == m->now + (unsigned)last;
+    l->settled_bank[cycle % GM_SETTLED] = (uint8_t)bank;
+    l->settled_last &= ~bit;
+    bits |= bit;
   }
-  l->settled_end = m->now + (unsigned)last + 1;
-  returned(m, p->r.tracker, p->useful, m->now + (unsigned)last);
+  l->settled = bits;
+  l->settled_last |= UINT64_C(1) << (end - 1) % GM_SETTLED;
+  l->settled_end = end;
+  returned(m, p->tracker, p->useful, end - 1);
   if (m->ex.state == GM_EX_STRETCH)
-    gm_wake(m, GM_UNIT_EXECUTE, gm_next_settled(m, m->ex.stretch_banks, m->now + 1, m->ex.stretch_to));
+    gm_wake(m, GM_UNIT_EXECUTE, gm_next_settled(m, m->ex.stretch_banks, now + 1, m->ex.stretch_to));
   return true;
 }
 
@@ -283,7 +287,7 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
     l->serving = (int)answer.cookie;
     l->serving_interval = answer.interval;
     l->beats_left = answer.beats;
-    l->merging = true;
+    l->merging = l->flows = true;
     l->merge = *p;
     l->beats_read = l->bytes_sent = l->bytes_sent_next = 0;
   }
@@ -305,6 +309,7 @@ static bool translate(gm_machine *m) {
   gm_loader *l = &m->ld;
   bool again = false;
   if (l->has_translated) {
+    if (m->now < l->translated_from) return true;
     if (l2_reader_is_full(&m->l2)) gm_run_l2(m, m->now - 1);
     again = !gm_translated(m, GM_DMA_READER) || !l2_read_has_room(&m->l2, m->now);
     if (!again) {
@@ -321,74 +326,97 @@ static bool translate(gm_machine *m) {
   return !again;
 }
 
-/* What has happened to the requests since the loader slept, in the cycles before this one. */
-static void wake_requests(gm_machine *m) {
+/* A new one: past the two registers if nothing is in its way in the L2, at once in the second one if nothing but that can
+ * happen to it. */
+static void send(gm_machine *m, uint64_t address, int bytes, int slot) {
   gm_loader *l = &m->ld;
+  const gm_get get = {address, (uint8_t)bytes, (uint8_t)slot};
+  const bool alone = !(l->has_queued | l->has_translated);
+  const uint64_t page = address >> GM_PAGE_SHIFT;
+  if (alone && gm_l2_is_clear(m)) {
+    l2_send_clear(&m->l2, m->now + 2, L2_READ, address, bytes, false, (uint32_t)slot);
+    gm_wake_l2(m);
+    m->tlb.of[GM_DMA_READER].page = page;
+  } else if (alone && !l2_reader_is_full(&m->l2) && gm_keeps_page(m, GM_DMA_READER, address)) {
+    m->tlb.of[GM_DMA_READER].hit = true;
+    l->translated = get, l->has_translated = true;
+    l->translated_from = m->now + 2;
+  } else {
+    l->queued = get, l->has_queued = true;
+  }
+}
+
+/* The next packet of the row that is being read, as large as it gets. */
+static void start_packet(gm_machine *m) {
+  gm_loader *l = &m->ld;
+  const gm_mvin *r = &l->tracker[l->read.tracker];
+  const uint64_t address = l->read.address + (unsigned)l->requested;
+  const int left = r->bytes - l->requested, largest = m->config.dma_max_bytes, beat = 1 << m->beat_shift;
+  const bool whole = !(address & (unsigned)(largest - 1)) && left >= largest;
+  int size = whole ? largest : 0, useful = size;
+  for (int s = beat; s <= largest && !whole; s <<= 1) {
+    int covers = s - (int)(address & (unsigned)(s - 1));
+    if (covers > left) covers = left;
+    if (covers > useful) useful = covers, size = s;
+  }
+  const int row_shift = r->wide ? m->acc_shift : m->input_shift;
+  const unsigned shift = (unsigned)address & (unsigned)(size - 1),
+                 offset = (unsigned)l->requested & ((1u << row_shift) - 1);
+  const int slot = __builtin_ctzll(l->packets_free);
+  l->packets_free &= l->packets_free - 1;
+  l->packet[slot] = (gm_packet){.row = l->read.row + (uint32_t)(l->requested >> row_shift) * r->block_stride,
+                                .shift = (uint16_t)shift,
+                                .useful = (uint16_t)useful,
+                                .length = (uint16_t)size,
+                                .row_offset = (uint16_t)offset,
+                                .tracker = l->read.tracker,
+                                .plain = r->plain & !(shift | offset) & (useful > size - beat)};
+  send(m, address - shift, size, slot);
+  m->counters.load_bytes += (unsigned)useful;
+  l->requested += useful;
+  l->reading = l->requested < r->bytes;
+}
+
+/* While the requests are stalled those in the two registers change places in every cycle. Brings them to that one's end. */
+static void go_round(gm_loader *l, uint64_t cycle) {
   l->stalled = false;
-  if (!((m->now - l->stalled_at - 1) & 1)) return;
+  if (!((cycle - l->stalled_at) & 1)) return;
   const gm_get queued = l->queued;
   const bool has_queued = l->has_queued;
   l->queued = l->translated, l->has_queued = l->has_translated;
   l->translated = queued, l->has_translated = has_queued;
 }
 
-/* Can nothing happen to the requests, and no other come to them, before the L2 has room? */
-static void stall_requests(gm_machine *m) {
-  gm_loader *l = &m->ld;
-  /* Bits, as nobody can foresee them. */
-  const bool both = l->has_queued & l->has_translated, others = l->reading & (l->packets_free != 0);
-  const bool same_page = gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
-  const bool is_full = l2_reader_is_full(&m->l2);
-  l->stalled = (l->has_queued | l->has_translated) & (both | !others) & is_full & same_page;
-  l->stalled_at = m->now;
-  if (l->stalled) gm_await_room(m);
-}
-
 static void request(gm_machine *m) {
   gm_loader *l = &m->ld;
-  if (l->stalled) wake_requests(m);
-  const bool room = (!l->has_queued && !l->has_translated) || translate(m);
-  if (l->reading && l->packets_free && room) {
-    const gm_row_request *r = &l->read;
-    uint64_t address = r->address + (unsigned)l->requested;
-    const int left = r->bytes - l->requested, largest = m->config.dma_max_bytes;
-    const bool whole = !(address & (unsigned)(largest - 1)) && left >= largest;
-    int size = whole ? largest : 0, useful = size;
-    for (int s = 1 << m->beat_shift; s <= largest && !whole; s <<= 1) {
-      int covers = s - (int)(address & (unsigned)(s - 1));
-      if (covers > left) covers = left;
-      if (covers > useful) useful = covers, size = s;
-    }
-    const int row_shift = r->wide ? m->acc_shift : m->input_shift;
-    int slot = __builtin_ctzll(l->packets_free);
-    l->packets_free &= l->packets_free - 1;
-    l->packet[slot] = (gm_packet){.r = *r,
-                                  .shift = (uint16_t)(address & (unsigned)(size - 1)),
-                                  .useful = (uint16_t)useful,
-                                  .length = (uint16_t)size,
-                                  .row_offset = (uint16_t)(l->requested & ((1 << row_shift) - 1)),
-                                  .row = r->row + (uint32_t)(l->requested >> row_shift) * r->block_stride};
-    address &= ~(uint64_t)(size - 1);
-    if (!l->has_queued && !l->has_translated && gm_l2_is_clear(m)) {
-      l2_send_clear(&m->l2, m->now + 2, L2_READ, address, size, false, (uint32_t)slot);
-      gm_wake_l2(m);
-      m->tlb.of[GM_DMA_READER].page = address >> GM_PAGE_SHIFT;
-    } else {
-      l->queued = (gm_get){address, (uint8_t)size, (uint8_t)slot};
-      l->has_queued = true;
-    }
-    m->counters.load_bytes += (unsigned)useful;
-    l->requested += useful;
-    if (l->requested >= r->bytes) l->reading = false;
+  /* Bits, as nobody can foresee them. */
+  const bool stays = l->stalled & l2_reader_is_full(&m->l2) &
+                     ((l->has_queued & l->has_translated) | !(l->reading & (l->packets_free != 0)));
+  if (!stays) {
+    if (l->stalled) go_round(l, m->now - 1);
+    const bool room = !(l->has_queued | l->has_translated) || translate(m);
+    if (l->reading && l->packets_free && room) start_packet(m);
   }
-  if (!l->reading && l->issue_count && l->issue_ready[l->issue_head] <= m->now) {
+  if (!l->reading && l->issue_count) {
     l->read = l->issue[l->issue_head];
     l->issue_head = (l->issue_head + 1) & (GM_READ_ISSUE - 1);
     l->issue_count--;
     l->reading = true;
     l->requested = 0;
+  } else if (stays) {
+    return;
   }
-  stall_requests(m);
+  /* Can nothing happen to the requests, and no other come to them, before the L2 has room? */
+  const bool any = l->has_queued | l->has_translated, both = l->has_queued & l->has_translated;
+  const bool stalls = any & (both | !(l->reading & (l->packets_free != 0))) & l2_reader_is_full(&m->l2) &
+                      gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
+  if (l->stalled) {
+    if (!stalls) go_round(l, m->now);
+  } else if (stalls) {
+    l->stalled = true;
+    l->stalled_at = m->now;
+    gm_await_room(m);
+  }
 }
 
 /* Is anything in the registers between the answers and the memories? Bits, as any of them is rare. */
@@ -406,6 +434,7 @@ __attribute__((noinline)) static void move_rows(gm_machine *m, bool *popped) {
   l->bytes_sent_next = l->bytes_sent;
   if (l->merging) merge_out(m, popped);
   if (l->merging) l->bytes_sent = l->bytes_sent_next;
+  l->flows = rows_on_their_way(l);
 }
 
 static void dma_step(gm_machine *m) {
@@ -437,47 +466,41 @@ static bool start(gm_machine *m) {
   l->stride = r->stride;
   int slot = 0;
   while (l->tracker[slot].valid) slot++;
-  l->current = (gm_row_request){.address = c->rs1,
-                                .row = gm_row_of(m, local),
-                                .bytes = (uint16_t)(gm_cols(c->rs2) * element),
-                                .block_stride = (uint16_t)r->block_stride,
-                                .repeats = (uint16_t)(repeat ? rows - 1 : 0),
-                                .pixels = (uint8_t)(r->pixel_repeats - 1),
-                                .tracker = (uint8_t)slot,
-                                .acc = acc,
-                                .wide = wide,
-                                .zeros = zeros,
-                                .accumulate = gm_accumulates(local),
-                                .unit_scale = r->scale == 1.0f};
   /* The zero writer reports a row by the width of its destination (Scratchpad.scala: zero_writer_bytes_read). */
-  if (zeros) l->current.bytes = (uint16_t)(gm_cols(c->rs2) * (acc ? m->acc_bytes : m->input_bytes));
-  l->tracker[slot].valid = true;
-  l->tracker[slot].entry = l->queue[l->head].entry;
-  l->tracker[slot].bytes_left = l->current.bytes * l->rows;
-  l->tracker[slot].last_write = 0;
-  l->tracker[slot].returned = GM_NEVER;
+  const int bytes = gm_cols(c->rs2) * (zeros && acc ? m->acc_bytes : zeros ? m->input_bytes : element);
+  gm_mvin *t = &l->tracker[slot];
+  *t = (gm_mvin){.valid = true,
+                 .entry = l->queue[l->head].entry,
+                 .acc = acc,
+                 .wide = wide,
+                 .accumulate = gm_accumulates(local),
+                 .unit_scale = r->scale == 1.0f,
+                 .pixels = (uint8_t)(r->pixel_repeats - 1),
+                 .bytes = (uint16_t)bytes,
+                 .block_stride = (uint16_t)r->block_stride,
+                 .repeats = (uint16_t)(repeat ? rows - 1 : 0),
+                 .returned = GM_NEVER};
+  t->plain = l->beat_is_row && !acc && t->unit_scale && !t->repeats && !t->pixels;
+  t->bytes_left = t->bytes * l->rows;
+  l->next = (gm_mvin_row){c->rs1, gm_row_of(m, local), (uint8_t)slot};
+  l->zeros = zeros;
   l->trackers_busy++;
   l->sending = true;
   return true;
 }
 
-static bool send_row(gm_machine *m) {
-  gm_loader *l = &m->ld;
-  gm_row_request r = l->current;
-  if (r.zeros) {
+static bool send_row(gm_loader *l) {
+  if (l->zeros) {
     if (l->zero_busy) return false;
-    r.row += (uint32_t)l->row;
-    l->zero = r;
-    l->zero_busy = true;
+    l->zero = l->next;
+    l->zero_busy = l->flows = true;
     l->zero_column = 0;
   } else {
     if (l->issue_count >= l->issue_depth) return false;
-    r.address += (uint64_t)l->row * l->stride;
-    r.row += (uint32_t)l->row;
-    int i = (l->issue_head + l->issue_count++) & (GM_READ_ISSUE - 1);
-    l->issue[i] = r;
-    l->issue_ready[i] = m->now + 1;
+    l->issue[(l->issue_head + l->issue_count++) & (GM_READ_ISSUE - 1)] = l->next;
   }
+  l->next.address += l->stride;
+  l->next.row++;
   l->row++;
   return true;
 }
@@ -507,7 +530,7 @@ static void controller(gm_machine *m) {
     if (l->trackers_busy >= l->trackers) return;
     if (!start(m)) return;
   }
-  if (send_row(m) && l->row == l->rows) {
+  if (send_row(l) && l->row == l->rows) {
     if (l->rows == 1) {
       l->last_sent = true;
     } else {
@@ -521,14 +544,14 @@ static void controller(gm_machine *m) {
 static uint64_t next_move(const gm_machine *m) {
   const gm_loader *l = &m->ld;
   const uint64_t soon = m->now + 1;
-  const bool room = l->current.zeros | (l->issue_count < l->issue_depth);
-  const bool requests = l->has_queued | l->has_translated | (l->reading & (l->packets_free != 0));
-  if (l->flows | (l->sending & room) | l->last_sent | (!l->stalled & requests)) return soon;
-  uint64_t next = GM_NEVER;
-  if (l->freed && l->reading) next = later(l->freed_at + 1, soon);
+  const bool room = l->zeros | (l->issue_count < l->issue_depth);
+  const bool requests = l->has_queued | (l->reading & (l->packets_free != 0)),
+             issues = !l->reading & (l->issue_count != 0);
+  if (l->flows | issues | (l->sending & room) | l->last_sent | (!l->stalled & requests)) return soon;
+  uint64_t next = l->has_translated & !l->stalled ? later(l->translated_from, soon) : GM_NEVER;
+  if (l->freed && l->reading) next = earlier(next, later(l->freed_at + 1, soon));
   if (l->freed && (l->freed | l->packets_free) == l->all_packets)
-    next = later(l->freed_at, soon); /* a fence may wait */
-  if (l->issue_count && !l->reading) next = earlier(next, later(l->issue_ready[l->issue_head], soon));
+    next = earlier(next, later(l->freed_at, soon)); /* a fence may wait */
   if (l->count && !l->sending && (l->trackers_busy < l->trackers || l->queue[l->head].command.funct == GM_CONFIG))
     next = earlier(next, later(l->queue[l->head].ready, soon));
   return earlier(next, later(later(l->next_beat, m->l2.answer_from), soon));
@@ -537,7 +560,6 @@ static uint64_t next_move(const gm_machine *m) {
 void gm_read_step(gm_machine *m) {
   dma_step(m);
   controller(m);
-  m->ld.flows = rows_on_their_way(&m->ld);
   gm_wake(m, GM_UNIT_READ, next_move(m));
 }
 
