@@ -1,8 +1,7 @@
 /* l2.h - the memory system behind the cores' and the accelerator's ports: an inclusive L2, one memory port, an LLC.
  *
  * Timing only; data lives in rv64_memory. It follows the clock edges of the TileLink inclusive cache (files of
- * chipsalliance/rocket-chip-inclusive-cache, design/craft/inclusivecache/src), each part from one edge in which it does
- * something to the next, with
+ * chipsalliance/rocket-chip-inclusive-cache, design/craft/inclusivecache/src), with
  *   - miss registers (MSHR.scala, Scheduler.scala): every request takes one, hits too, or queues behind the one that has its
  *     set; one register a cycle is scheduled, in turn, when all that it asks for is free; it is held until its line's last
  *     beat is there and the release of what it replaced is acknowledged;
@@ -85,7 +84,7 @@ enum {
   L2_MISSES_MAX = 16,
   L2_SECONDARY = 28,
   L2_PUT_BEATS = 40,
-  L2_MESSAGES = 64,
+  L2_MESSAGES = 32,
   L2_ANSWERS = 8,
   L2_PROBES = 32, /* a data cache of 256 lines loses more of them only if the core asks for none of them meanwhile */
   L2_REQUEST_TO_ANSWER =
@@ -97,30 +96,19 @@ typedef struct l2_probe {
   uint64_t from, line; /* the cycle from which it is not there; address / line size */
 } l2_probe;
 
-/* What a miss register asks the scheduler for. */
-enum l2_want { L2_WANT_RELEASE, L2_WANT_FETCH, L2_WANT_ANSWER, L2_WANT_END, L2_WANTS };
-
-/* What has happened to a request in a miss register, or need not. */
-enum {
-  L2_RELEASED = 1, /* scheduled: release, fetch, the grant's acknowledgement, answer */
-  L2_FETCHED = 2,
-  L2_GRANTED = 4,
-  L2_ANSWERED = 8,
-  L2_GRANT_FIRST = 16, /* has come back: first beat, last beat, the victim's release */
-  L2_GRANT_LAST = 32,
-  L2_RELEASE_ACKNOWLEDGED = 64,
-  L2_FROM_START = 128, /* it wants the line's start */
-};
-
 typedef struct l2_register {
   l2_request request;
   uint64_t line, victim; /* victim: line + 1, 0 = none */
   uint32_t set;
-  uint8_t state;
   bool victim_is_dirty;
-  bool writes_directory; /* when it ends */
-  int8_t first, last;    /* requests queued behind it; -1 = none */
+  int8_t first, last; /* requests queued behind it; -1 = none */
 } l2_register;
+
+/* A bit for each register, in a word's lowest sixteen. */
+typedef uint32_t l2_registers;
+/* What they ask the scheduler for: a bit for each register in sixteen bits for each thing, of which a register asks for one. */
+typedef uint64_t l2_wants;
+enum l2_want { L2_RELEASE, L2_FETCH, L2_ANSWER, L2_END };
 
 /* A message on its way back from the memory side. */
 typedef struct l2_message {
@@ -167,33 +155,33 @@ typedef struct l2_cache {
   bool dma_locked, port_locked;     /* in a put of several beats */
   uint64_t left_at[2];              /* cycle of the last edge in which a beat left the reader's, the writer's buffer */
   uint64_t in_next;                 /* the next cycle in which any of this may move */
+  uint64_t at, next;                /* the cycle of the last edge made; of the next one that changes anything */
   uint64_t accept_next;             /* the core's puts keep channel A that long */
   bool refused;                     /* the next request waits until a register is left */
   int put_beats;                    /* in the put buffer */
   l2_register of[L2_MISSES_MAX];
-  uint32_t valid;                 /* a bit for each register */
-  uint64_t want;                  /* bit L2_MISSES_MAX * w + i: register i asks for w */
-  uint64_t wants[256];            /* by a register's state: its bits in that, those of register 0 */
-  uint32_t writes_at_end;         /* registers that, scheduled now, end and write the directory */
-  uint32_t lacks_release;         /* registers that lack but the acknowledgement of their victim's release */
-  uint64_t *sets_busy;            /* a bit for each set that a register has */
-  uint32_t fresh[2];              /* those that the directory was read for, by the cycle's last bit */
-  uint64_t fresh_at[2];           /* and in which cycle that was */
-  uint32_t probing;               /* registers that wait until their victim has left the core's data cache */
+  l2_registers valid;
+  l2_wants want, can;            /* can: for which of them there is room; that of a release depends on the time, too */
+  l2_registers granted;          /* of those: the grant is there, and its acknowledgement was scheduled */
+  l2_registers answered;         /* the answer was scheduled */
+  l2_registers has_line;         /* the last beat is there, or none was asked for */
+  l2_registers victim_is_gone;   /* its release is answered, or there is none */
+  l2_registers from_start;       /* it wants the line's start */
+  l2_registers whole;            /* it writes all of it */
+  l2_registers writes_directory; /* when it ends */
+  l2_registers fresh;   /* the directory was read for it in this cycle; in the one before: sixteen bits above */
+  l2_registers probing; /* they wait until their victim has left the core's data cache */
+  l2_registers turn;    /* those above the one scheduled last */
+  uint64_t *sets_busy;  /* a bit for each set that a register has */
   uint64_t probed[L2_MISSES_MAX]; /* from when it has */
   l2_probe probe[L2_PROBES];
   uint32_t first_probe, end_probe;
   uint64_t directory_written; /* the cycle in which that writes what its queue has, or had, last */
-  uint32_t turn;              /* those above the one scheduled last */
   l2_request secondary[L2_SECONDARY];
   int8_t secondary_next[L2_SECONDARY];
   uint32_t secondary_free;
-  uint64_t schedule_next; /* the next cycle in which one may be scheduled */
   /* response channel */
-  uint64_t responded;     /* the cycle that it is at the end of; if nothing is in it, it may be a later one's */
-  uint64_t announce_next; /* the next cycle in which an answer may leave it */
-  uint64_t free_from;     /* another answer cannot begin before */
-  uint64_t outer_from, outer, outer_once; /* banks that others take: see taken() */
+  uint32_t taken_banks;        /* by others in the cycle `at`, a bit each; sixteen above: bank 0 in that cycle alone */
   bool answering, answer_read; /* the newest answer is in stage 1; its beat there needs no bank, or has been read */
   uint8_t newest;
   uint32_t reads, writes;                /* the banks of its next beat that it reads, writes */
@@ -210,20 +198,20 @@ typedef struct l2_cache {
   /* towards the memory */
   uint64_t evict_start;       /* the eviction's first beat is, or was, read then */
   uint64_t put_from, put_end; /* it holds channel A to the memory, from when it is there until its last beat has gone */
+  uint64_t release_from;      /* another one may be scheduled */
   uint64_t write_next;        /* the memory takes another line from then on */
   l2_messages fetches;
-  uint64_t fetch_next; /* the next cycle in which the first of them may go */
   /* back */
-  l2_messages lines, acknowledged, clean,
-      granted;           /* lines; answers to writes, to releases of clean lines, to permissions */
-  l2_messages numbers;   /* of grants, on their way back to the cork */
-  int numbered;          /* grants with a number that is not back */
-  uint64_t written_from; /* the next answer to a write cannot be there before */
-  uint64_t port_next;    /* the memory's next beat of a line */
-  bool filling;          /* a line comes in, or has, and its register is not told yet */
-  uint8_t fill_of;
-  uint64_t fill_last; /* the cycle of its last beat, and of the last one's before */
-  uint64_t back_next; /* the next cycle in which one of them may be taken */
+  l2_messages lines, permitted;    /* grants: lines, permissions to write */
+  l2_messages acknowledged, clean; /* releases: answers to writes, to those of clean lines */
+  l2_messages numbers;             /* of grants, on their way back to the cork */
+  int numbered;                    /* grants with a number that is not back */
+  uint64_t written_from;           /* the next answer to a write cannot be there before */
+  uint64_t port_next;              /* the memory's next beat of a line */
+  bool filling;                    /* a line comes in */
+  uint8_t fill_of;                 /* for that register */
+  uint64_t fill_last;              /* the cycle of its last beat, or of the last one's before */
+  uint64_t outer_next;             /* the next cycle in which any of this may move */
   uint64_t hits, fills, llc_misses, writebacks;
 } l2_cache;
 
@@ -257,18 +245,13 @@ static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
 }
 /* A beat of a put leaves the writer in `cycle`; partial: not all of its bytes are written. */
 void l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
-/* The next cycle in which a request may move on its way in, or something may be scheduled. All else follows from these. */
-static inline uint64_t l2_next_move(const l2_cache *c) { return earlier(c->in_next, c->schedule_next); }
 /* Before which cycle's edge will none move on its way in? */
-static inline uint64_t l2_next_in(const l2_cache *c) {
-  const uint64_t left = c->schedule_next | (0 - (uint64_t)!c->refused); /* a register, at the earliest; no branch */
-  return earlier(c->in_next, left);
-}
+uint64_t l2_next_in(const l2_cache *);
 /* Makes all edges up to that of `cycle`. */
 void l2_make_edges(l2_cache *, uint64_t cycle);
-/* The same; false if there was none. */
+/* The same; false if none of them changes anything. */
 static inline bool l2_run(l2_cache *c, uint64_t cycle) {
-  const bool any = l2_next_move(c) <= cycle || c->announce_next <= cycle;
+  const bool any = c->next <= cycle;
   if (any) l2_make_edges(c, cycle);
   return any;
 }

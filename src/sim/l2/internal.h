@@ -1,5 +1,5 @@
 /* internal.h - what the parts of the L2 share: l2.c is the flow, way_in.c what leads to channel A, registers.c the miss registers and
- * the directory, schedule.c what they do and when, channel.c the response channel, outer.c the way to the memory and back. All is
+ * the directory, schedule.h what they do and when, outer.h the way to the memory and back, channel.h the response channel. All is
  * of one l2_cache (sim/l2.h), on which nothing else works. */
 #ifndef TW_SIM_L2_INTERNAL_H
 #define TW_SIM_L2_INTERNAL_H
@@ -8,10 +8,7 @@
 
 #include "sim/l2.h"
 
-enum {
-  OUTER_ANSWER = 2, /* at the cork -> at SinkD, of what the cork answers itself: its queue, a buffer */
-  LLC_WAYS = 16,
-};
+enum { LLC_WAYS = 16 };
 
 /* ---- requests ---- */
 
@@ -23,22 +20,18 @@ static inline int beats_of(const l2_cache *c, const l2_request *r) {
   return r->bytes > c->p.beat_bytes ? r->bytes >> c->beat_shift : 1;
 }
 
-/* ---- what registers ask for ---- */
+/* ---- registers ---- */
 
-static inline uint64_t want(enum l2_want w, int i) { return UINT64_C(1) << (L2_MISSES_MAX * w + i); }
-/* Registers that want it. */
-static inline uint64_t all_want(enum l2_want w) { return ((UINT64_C(1) << L2_MISSES_MAX) - 1) << L2_MISSES_MAX * w; }
+static inline l2_registers if_so(bool so) { return 0 - (l2_registers)so; } /* all, or none: no branches */
 
-/* What register i asks for has changed. */
-static inline void l2_ask(l2_cache *c, int i) {
-  const unsigned state = c->of[i].state, done = L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
-  const uint64_t wants = c->wants[state];
-  const uint32_t ends = ((state & done) == done) & c->of[i].writes_directory;
-  const uint32_t lacks = (state & (done | L2_ANSWERED)) == (L2_GRANT_LAST | L2_ANSWERED);
-  c->want = (c->want & ~((want(0, 0) | want(1, 0) | want(2, 0) | want(3, 0)) << i)) | wants << i;
-  c->writes_at_end = (c->writes_at_end & ~(1u << i)) | ends << i;
-  c->lacks_release = (c->lacks_release & ~(1u << i)) | lacks << i;
-}
+static inline l2_wants want(enum l2_want w, int i) { return UINT64_C(1) << (L2_MISSES_MAX * w + i); }
+static inline l2_wants of_all(enum l2_want w) { return UINT64_C(0xffff) << L2_MISSES_MAX * w; }
+/* Those that ask for it. */
+static inline l2_registers those(l2_wants wants, enum l2_want w) { return wants >> L2_MISSES_MAX * w & 0xffff; }
+/* Whatever these ask for. */
+static inline l2_wants whatever(l2_registers these) { return these * UINT64_C(0x0001000100010001); }
+/* Those that leave as soon as they are answered. */
+static inline l2_registers last_steps(const l2_cache *c) { return c->has_line & c->victim_is_gone; }
 
 /* ---- messages to and from the memory side ---- */
 
@@ -47,20 +40,9 @@ static inline void put_message(l2_messages *q, uint64_t from, int of) {
   q->at[q->end++ % L2_MESSAGES] = (l2_message){from, (uint8_t)of};
   q->at[q->end % L2_MESSAGES].from = UINT64_MAX;
 }
-static inline const l2_message *first_message(const l2_messages *q) { return &q->at[q->first % L2_MESSAGES]; }
-/* Back to SinkD, which takes nothing before a line's last beat. */
-static inline void put_back(l2_cache *c, l2_messages *q, uint64_t from, int of) {
-  put_message(q, from, of);
-  c->back_next = earlier(c->back_next, later(from, c->fill_last + 1));
-}
-static inline const l2_message *message(const l2_messages *q, uint64_t cycle) {
-  return first_message(q)->from <= cycle ? first_message(q) : NULL;
-}
-
-/* From which cycle on is there a line or a permission? */
-static inline uint64_t next_grant(const l2_cache *c) {
-  return earlier(first_message(&c->lines)->from, first_message(&c->granted)->from);
-}
+static inline int take_message(l2_messages *q) { return q->at[q->first++ % L2_MESSAGES].of; }
+/* From when the first one is there; UINT64_MAX: there is none. */
+static inline uint64_t first_from(const l2_messages *q) { return q->at[q->first % L2_MESSAGES].from; }
 
 /* ---- the parts ---- */
 
@@ -72,27 +54,8 @@ bool l2_accept(l2_cache *, const l2_beat_in *, uint64_t cycle);
 /* Register i is done: it takes what is queued behind it, or is free. */
 void l2_leave(l2_cache *, int i, uint64_t cycle);
 
-/* schedule.c: one of the registers does what it asks for. */
-void l2_schedule(l2_cache *, uint64_t cycle);
-
-/* channel.c: goes on to that cycle's end; the room that the client has made is there after its cycle. */
-void l2_respond(l2_cache *, uint64_t last);
-/* The answer to register i's request begins. */
-void l2_begin_answer(l2_cache *, int i, uint64_t cycle);
-/* Banks that somebody else takes, from that cycle on one in each, the first one first; the first one, in that cycle alone. */
-void l2_take_banks(l2_cache *, uint64_t cycle);
-void l2_take_bank(l2_cache *, uint64_t cycle);
-
-/* outer.c: the outer side up to before that cycle, unless it is there already. */
-void l2_follow(l2_cache *, uint64_t before);
-static inline void l2_settle(l2_cache *c, uint64_t before) {
-  if (earlier(c->fetch_next, c->back_next) < before) l2_follow(c, before);
-}
-/* The line that came in is there; the scheduler knows from the cycle after its last beat on. */
-void l2_end_fill(l2_cache *);
-/* Register i's victim goes: to the memory if it is dirty. */
-void l2_release(l2_cache *, int i, uint64_t cycle);
-
+/* llc.c: is the line there? If not, it comes: where nothing is, or in the place of a random one. */
+bool l2_touch_llc(l2_cache *, uint64_t line);
 static inline uint32_t *llc_set(const l2_cache *c, uint64_t line) {
   return c->llc_tag + (line & (c->llc_sets - 1)) * LLC_WAYS;
 }

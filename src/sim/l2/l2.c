@@ -1,25 +1,11 @@
-/* l2.c - see l2.h. Two parts are stepped, from one cycle in which they may do anything to the next: what is accepted, and what is
- * scheduled, in this order, as the RTL's wires run. The others only follow, and lag behind until one of these two, or a client,
- * looks at them:
- *   - the outer side (outer.c): what goes to the memory and what comes from there. The scheduler looks at it in the first cycle in
- *     which it can bring something that it waits for (schedule.c), and each time it comes for another reason;
- *   - the response channel (channel.c), after the outer side, which has the banks first: the scheduler looks at it before an answer,
- *     a put when the put buffer may be full, the client.
- * What a part leaves for another one in a register is seen from the next cycle on. */
-#include "sim/l2/internal.h"
+/* l2.c - see l2.h. All is stepped, cycle by cycle while anything moves: most cycles of a busy memory system change something, and a
+ * step of straight code over words that have a bit for each register costs less than to know which one is the next. The order
+ * within a cycle is that of the RTL's wires: what is accepted, what is scheduled, the memory side, which has the banks first,
+ * the response channel. What a part leaves for another one in a register is seen from the next cycle on. */
+#include "sim/l2/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* What a register in this state asks for; of several things the first. */
-static uint64_t wants_of(unsigned state) {
-  if (!(state & L2_RELEASED)) return want(L2_WANT_RELEASE, 0);
-  if (!(state & L2_FETCHED)) return want(L2_WANT_FETCH, 0);
-  const unsigned start = L2_GRANT_FIRST | L2_FROM_START, all = L2_ANSWERED | L2_GRANT_LAST | L2_RELEASE_ACKNOWLEDGED;
-  if (!(state & L2_ANSWERED) && ((state & L2_GRANT_LAST) || (state & start) == start)) return want(L2_WANT_ANSWER, 0);
-  const bool ends = (state & (L2_GRANT_FIRST | L2_GRANTED)) == L2_GRANT_FIRST || (state & all) == all;
-  return ends ? want(L2_WANT_END, 0) : 0;
-}
 
 tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   memset(c, 0, sizeof *c);
@@ -49,11 +35,10 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   c->llc_random = 0x9e3779b97f4a7c15u;
   c->lfsr = 1u << 15;
   c->evict_start = 0 - (uint64_t)c->line_beats;
-  c->put_end = 1;
   c->secondary_free = (1u << L2_SECONDARY) - 1;
-  c->in_next = c->schedule_next = c->fetch_next = c->back_next = c->answer_from = c->announce_next = UINT64_MAX;
-  for (unsigned state = 0; state < 256; state++) c->wants[state] = wants_of(state);
-  l2_messages *const queues[] = {&c->fetches, &c->lines, &c->acknowledged, &c->clean, &c->granted, &c->numbers};
+  c->in_next = c->next = c->outer_next = c->answer_from = UINT64_MAX;
+  c->can = UINT64_MAX;
+  l2_messages *const queues[] = {&c->fetches, &c->lines, &c->acknowledged, &c->clean, &c->permitted, &c->numbers};
   for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) queues[i]->at[0].from = UINT64_MAX;
   if (!c->tag || !c->llc_tag || !c->llc_filled || !c->sets_busy || !c->held) {
     l2_free(c);
@@ -74,22 +59,76 @@ void l2_free(l2_cache *c) {
   c->llc_filled = NULL;
 }
 
-void l2_make_edges(l2_cache *c, uint64_t last) {
-  uint64_t cycle;
-  while ((cycle = l2_next_move(c)) <= last) {
-    if (c->in_next == cycle) l2_take_in(c, cycle);
-    if (c->schedule_next == cycle) l2_schedule(c, cycle);
-  }
-  if (c->announce_next <= last) {
-    l2_settle(c, last + 1);
-    l2_respond(c, last);
-  }
+/* What lasts for a cycle, or moves on in every one. */
+static void begin(l2_cache *c, uint64_t cycle) {
+  c->at = cycle;
+  c->taken_banks = c->taken_banks << 1 & 0xffff;
+  c->fresh <<= 16;
 }
+
+/* The same when several have passed, in which nothing was fresh. */
+static void resume(l2_cache *c, uint64_t cycle) {
+  const uint64_t passed = cycle - c->at - 1;
+  c->taken_banks = passed < 16 ? (c->taken_banks & 0xffff) << passed : 0;
+  if (passed) c->fresh = 0;
+}
+
+void l2_make_edges(l2_cache *c, uint64_t last) {
+  uint64_t cycle = c->next;
+  while (cycle <= last) {
+    if (cycle != c->at + 1) resume(c, cycle);
+    do {
+      begin(c, cycle);
+      if (c->in_next == cycle) l2_take_in(c, cycle);
+      const l2_wants could = c->want & c->can;
+      if (could) schedule(c, could, cycle);
+      if (c->outer_next <= cycle) move_outer(c, cycle);
+      if (c->answering | in_stages(c)) move_channel(c, cycle);
+      cycle++;
+    } while (cycle <= last && (c->want | in_stages(c) | c->answering));
+    if (!(c->want | in_stages(c) | c->answering)) cycle = later(cycle, earlier(c->in_next, c->outer_next));
+  }
+  c->next = cycle;
+}
+
+void l2_pop(l2_cache *c, uint64_t cycle) {
+  if (c->taken) {
+    l2_run(c, cycle - 1);
+    notice_taken(c, cycle);
+  }
+  c->taken = c->pending[c->pending_first % L2_PENDING].beats;
+  c->taken_at = cycle;
+  c->pending_first++;
+  const l2_response *next = l2_next(c);
+  c->answer_from = next ? next->ready : UINT64_MAX;
+}
+
+/* The first cycle in which a register may leave: one that is answered, or asks for that, when all else is done; else something
+ * has to come back first. A permission takes two cycles to the cork and one from it. */
+static uint64_t next_leave(const l2_cache *c) {
+  if ((those(c->want, L2_ANSWER) | those(c->want, L2_END)) & last_steps(c)) return c->next;
+  return earlier(later(c->next, c->outer_next + (c->outer_next != UINT64_MAX)), c->next + 4);
+}
+
+uint64_t l2_next_in(const l2_cache *c) { return c->refused ? earlier(c->in_next, next_leave(c) + 1) : c->in_next; }
 
 /* The cycles that it takes at least from what may come next: a beat needs two from the cycle in which it is scheduled, a
  * request two to be scheduled, and what comes from the memory is seen by the scheduler in the cycle after. */
 uint64_t l2_next_answer(const l2_cache *c) {
-  uint64_t next = later(c->schedule_next, c->schedule_next + 2);
-  next = earlier(next, later(c->in_next, c->in_next + L2_REQUEST_TO_ANSWER));
-  return earlier(next, c->announce_next);
+  enum { SCHEDULED = 2, SEEN = 1 + SCHEDULED };
+  if (c->next == UINT64_MAX) return UINT64_MAX;
+  const uint64_t soon = c->next;
+  uint64_t next =
+      earlier(next_announcement(c), c->in_next == UINT64_MAX ? UINT64_MAX : c->in_next + L2_REQUEST_TO_ANSWER);
+  if (those(c->want, L2_ANSWER)) next = earlier(next, soon + (unsigned)(c->answering ? c->beats_left : 0) + SCHEDULED);
+  if (next_grant(c) != UINT64_MAX) next = earlier(next, later(next_grant(c), later(c->fill_last + 1, soon)) + SEEN);
+  if (c->filling) next = earlier(next, c->fill_last + SEEN);
+  const l2_wants unsent = c->want & (of_all(L2_RELEASE) | of_all(L2_FETCH));
+  if (waiting(&c->fetches) || unsent) {
+    const bool whole = c->whole & c->valid & ~c->has_line;
+    const uint64_t from = waiting(&c->fetches) ? later(first_from(&c->fetches), soon) : soon + OUTER_REQUEST;
+    next = earlier(next, from + (whole ? OUTER_ANSWER : (unsigned)c->p.fill_latency) + SEEN);
+  }
+  if (c->refused | (c->secondary_free != (1u << L2_SECONDARY) - 1)) next = earlier(next, next_leave(c) + SEEN);
+  return next;
 }

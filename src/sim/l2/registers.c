@@ -33,9 +33,11 @@ static void note_held(l2_cache *c, const l2_register *r, int way) {
   if (r->request.kind == L2_WRITEBACK || is_held(&r->request)) *held = r->request.kind == L2_REFILL;
 }
 
-/* The directory is read for the register's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12,
+/* The directory is read for register i's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12,
  * 10, a step a read; the victim is the way of its bits 9 to 7. */
-static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
+static bool look_up(l2_cache *c, int i, uint64_t cycle) {
+  l2_register *r = &c->of[i];
+  const bool writes = is_write(&r->request);
   if (c->directory_written == cycle) c->directory_written++;
   uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
   const unsigned s = c->lfsr;
@@ -43,53 +45,60 @@ static bool look_up(l2_cache *c, l2_register *r, uint64_t cycle) {
   c->lfsr = (uint16_t)(s << 1 | ((s >> 15 ^ s >> 13 ^ s >> 12 ^ s >> 10) & 1));
   for (int w = 0; w < c->p.ways; w++) {
     if (set[w] >> 1 != r->line + 1) continue;
-    r->writes_directory = is_write(&r->request) && !(set[w] & 1);
-    set[w] |= is_write(&r->request);
+    c->writes_directory |= (l2_registers)(writes && !(set[w] & 1)) << i;
+    set[w] |= writes;
     note_held(c, r, w);
     return true;
   }
-  r->writes_directory = true;
+  c->writes_directory |= 1u << i;
   r->victim = set[victim] >> 1;
   r->victim_is_dirty = set[victim] & 1;
   __builtin_prefetch(llc_set(c, r->line));
   if (r->victim_is_dirty) __builtin_prefetch(llc_set(c, r->victim - 1));
-  set[victim] = (r->line + 1) << 1 | is_write(&r->request);
+  set[victim] = (r->line + 1) << 1 | writes;
   uint8_t *held = c->held + (size_t)r->set * (unsigned)c->p.ways + victim;
-  if (*held) probe(c, (int)(r - c->of), r->victim - 1, cycle);
+  if (*held) probe(c, i, r->victim - 1, cycle);
   *held = is_held(&r->request);
   return false;
 }
 
+/* The line of the request before; it becomes dirty, or the core's. */
+static void note_repeated(l2_cache *c, int i) {
+  const l2_register *r = &c->of[i];
+  const bool writes = is_write(&r->request);
+  if (!writes && !is_held(&r->request)) return;
+  uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
+  for (int w = 0; w < c->p.ways; w++) {
+    if (set[w] >> 1 != r->line + 1) continue;
+    c->writes_directory |= (l2_registers)(writes && !(set[w] & 1)) << i;
+    set[w] |= writes;
+    note_held(c, r, w);
+  }
+}
+
+static void set_to(l2_registers *all, l2_registers it, bool value) { *all = (*all & ~it) | (it & if_so(value)); }
+
 /* A request enters register i in `cycle`; `repeats`: behind one to the same line. */
 static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, uint64_t cycle) {
   l2_register *r = &c->of[i];
+  const l2_registers it = 1u << i;
   r->request = *request;
   r->line = request->address >> c->line_shift;
   r->set = (uint32_t)(r->line & (c->sets - 1));
   r->victim = 0;
-  r->writes_directory = false;
-  const bool hit = repeats || look_up(c, r, cycle);
-  if (repeats && (is_write(request) || is_held(request))) { /* the line is there; it becomes dirty, or the core's */
-    uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
-    for (int w = 0; w < c->p.ways; w++) {
-      if (set[w] >> 1 != r->line + 1) continue;
-      r->writes_directory = is_write(request) && !(set[w] & 1);
-      set[w] |= is_write(request);
-      note_held(c, r, w);
-    }
-  }
+  c->writes_directory &= ~it;
+  if (repeats) note_repeated(c, i);
+  const bool hit = repeats || look_up(c, i, cycle);
   c->hits += hit;
-  r->state = (uint8_t)((hit ? L2_FETCHED | L2_GRANTED | L2_GRANT_FIRST | L2_GRANT_LAST : 0) |
-                       (r->victim ? 0 : L2_RELEASED | L2_RELEASE_ACKNOWLEDGED) |
-                       (request->address & (c->line_bytes - 1) ? 0 : L2_FROM_START));
-  c->valid |= 1u << i;
-  /* neither in this cycle nor in the next: the directory's answer has to come, and to go into the register */
-  if (!repeats) {
-    const int slot = cycle & 1;
-    c->fresh[slot] = (c->fresh_at[slot] == cycle ? c->fresh[slot] : 0) | 1u << i;
-    c->fresh_at[slot] = cycle;
-  }
-  l2_ask(c, i);
+  c->valid |= it;
+  c->want |= want(hit ? L2_ANSWER : r->victim ? L2_RELEASE : L2_FETCH, i);
+  c->answered &= ~it;
+  set_to(&c->granted, it, hit);
+  set_to(&c->has_line, it, hit);
+  set_to(&c->victim_is_gone, it, !r->victim);
+  set_to(&c->from_start, it, !(request->address & (c->line_bytes - 1)));
+  set_to(&c->whole, it, writes_whole_line(c, request));
+  if (!repeats) c->fresh |= it;
 }
 
 void l2_leave(l2_cache *c, int i, uint64_t cycle) {
@@ -99,7 +108,6 @@ void l2_leave(l2_cache *c, int i, uint64_t cycle) {
     c->in_next = cycle + 1;
   }
   if (r->first < 0) {
-    c->want &= ~(want(0, i) | want(1, i) | want(2, i) | want(3, i));
     c->valid &= ~(1u << i);
     c->sets_busy[r->set / 64] &= ~(UINT64_C(1) << r->set % 64);
     return;
@@ -115,11 +123,7 @@ void l2_leave(l2_cache *c, int i, uint64_t cycle) {
 bool l2_accept(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
   const l2_request *request = &beat->request;
   const int beats = beats_of(c, request);
-  if (is_write(request) && c->put_beats + beats > L2_PUT_BEATS) {
-    l2_settle(c, cycle);
-    l2_respond(c, cycle - 1);
-    if (c->put_beats + beats > L2_PUT_BEATS) return false;
-  }
+  if (is_write(request) && c->put_beats + beats > L2_PUT_BEATS) return false;
   const uint32_t set = (uint32_t)(request->address >> c->line_shift & (c->sets - 1));
   const uint64_t set_bit = UINT64_C(1) << set % 64;
   if (c->sets_busy[set / 64] & set_bit) {
@@ -143,7 +147,6 @@ bool l2_accept(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
   c->of[i].first = -1;
   c->sets_busy[set / 64] |= set_bit;
   enter(c, i, request, false, cycle);
-  c->schedule_next = earlier(c->schedule_next, cycle + 2);
 accepted:
   if (is_write(request)) c->put_beats += beats;
   c->accept_next = cycle + (beat->all && is_write(request) ? (unsigned)beats : 1);

@@ -13,6 +13,12 @@ static uint64_t further(const l2_cache *c) {
   return c->p.request_latency > BUFFERS_IN ? (uint64_t)(c->p.request_latency - BUFFERS_IN) : 0;
 }
 
+/* Something will be there from that cycle on. */
+static void comes(l2_cache *c, uint64_t from) {
+  c->in_next = earlier(c->in_next, from);
+  c->next = earlier(c->next, from);
+}
+
 /* The host fetches the set that it will be looked up in. */
 static void expect(const l2_cache *c, uint64_t address) {
   __builtin_prefetch(c->tag + (address >> c->line_shift & (c->sets - 1)) * (unsigned)c->p.ways);
@@ -25,7 +31,7 @@ void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind ki
   /* of the core: out of its buffer */
   const uint64_t from = cycle + further(c) + (client == L2_CORE ? BUFFERS_IN : 1);
   c->queue[client].request[i] = (l2_request){from, address, cookie, (uint8_t)kind, (uint8_t)bytes, false};
-  c->in_next = earlier(c->in_next, from);
+  comes(c, from);
 }
 
 /* Before what enters later. */
@@ -52,7 +58,7 @@ void l2_send_clear(l2_cache *c, uint64_t cycle, enum l2_kind kind, uint64_t addr
   const l2_request r = {0, address, cookie, (uint8_t)kind, (uint8_t)bytes, partial};
   const uint64_t from = cycle + further(c) + BUFFERS_IN;
   push(&c->port, &(l2_beat_in){.request = r, .first = true, .last = true, .all = true}, from);
-  c->in_next = earlier(c->in_next, from);
+  comes(c, from);
 }
 
 void l2_put(l2_cache *c, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last) {
@@ -60,7 +66,7 @@ void l2_put(l2_cache *c, uint64_t cycle, uint64_t address, int bytes, bool parti
   const l2_request r = {0, address, 0, L2_WRITE, (uint8_t)bytes, partial};
   const uint64_t from = cycle + further(c) + 1;
   push(&c->writer, &(l2_beat_in){.request = r, .first = first, .last = last}, from);
-  c->in_next = earlier(c->in_next, from);
+  comes(c, from);
 }
 
 /* ---- on the way ---- */

@@ -1,0 +1,67 @@
+/* schedule.h - which register does what (Scheduler.scala): one a cycle, in turn, when all that it asks for is free. */
+#ifndef TW_SIM_L2_SCHEDULE_H
+#define TW_SIM_L2_SCHEDULE_H
+
+#include "sim/l2/channel.h"
+#include "sim/l2/outer.h"
+
+enum {
+  OUTER_REQUEST = 1, /* scheduled -> at the cork: a buffer (Parameters.scala, outerBuf) */
+  FETCHES = 2,       /* entries of the buffer towards the cork */
+  NUMBER_BACK =
+      3, /* acknowledgement scheduled -> its number at SinkD with another grant: a buffer, the pool, a buffer */
+};
+
+/* Those whose victims are still in the core's data cache. */
+static inline l2_registers still_probing(l2_cache *c, uint64_t cycle) {
+  for (l2_registers rest = c->probing; rest; rest &= rest - 1)
+    if (c->probed[__builtin_ctz(rest)] <= cycle) c->probing &= ~(rest & -rest);
+  return c->probing;
+}
+
+/* Register i does what it asks for. */
+static inline void carry_out(l2_cache *c, int i, uint64_t cycle) {
+  const l2_registers it = 1u << i;
+  if (c->want & want(L2_RELEASE, i)) {
+    release(c, i, cycle);
+    c->want ^= want(L2_RELEASE, i) | want(L2_FETCH, i);
+    c->directory_written = cycle + 1;
+  } else if (c->want & want(L2_FETCH, i)) {
+    put_message(&c->fetches, cycle + OUTER_REQUEST, i);
+    if (waiting(&c->fetches) == FETCHES) c->can &= ~of_all(L2_FETCH);
+    c->outer_next = earlier(c->outer_next, cycle + OUTER_REQUEST);
+    c->want ^= want(L2_FETCH, i);
+  } else {
+    if (c->want & want(L2_ANSWER, i)) {
+      begin_answer(c, i);
+      c->answered |= it;
+    }
+    c->want &= ~(want(L2_ANSWER, i) | want(L2_END, i));
+    if (!(c->granted & it)) put_message(&c->numbers, cycle + NUMBER_BACK, i);
+    c->granted |= it;
+    if (it & c->answered & last_steps(c)) {
+      if (it & c->writes_directory) c->directory_written = cycle + 1;
+      l2_leave(c, i, cycle);
+    }
+  }
+}
+
+/* A cycle in which registers ask for what there is room for. */
+static inline void schedule(l2_cache *c, l2_wants could, uint64_t cycle) {
+  l2_registers not_yet =
+      c->fresh | c->fresh >> 16; /* the directory's answer has to come, and to go into the register */
+  if (c->probing) not_yet |= still_probing(c, cycle);
+  if (cycle < c->release_from) could &= ~of_all(L2_RELEASE);
+  if (cycle <= c->directory_written) { /* its queue of one is full */
+    could &= ~of_all(L2_RELEASE);
+    not_yet |= c->writes_directory & last_steps(c);
+  }
+  could |= could >> 32;
+  const l2_registers these = (l2_registers)(could | could >> 16) & 0xffff & ~not_yet;
+  if (!these) return;
+  const int i = __builtin_ctz(these & c->turn ? these & c->turn : these);
+  c->turn = ~((2u << i) - 1);
+  carry_out(c, i, cycle);
+}
+
+#endif
