@@ -253,25 +253,18 @@ typedef struct gm_executor {
 
 /* ---- store controller and DMA writer (StoreController, Scratchpad, AccumulatorScale, DMA) ---- */
 enum { GM_STORE_QUEUE = 8, GM_STORE_RING = 64 };
-/* GM_STORE_LEFT: with the writer. */
-enum gm_store_stage {
-  GM_STORE_DISPATCH,
-  GM_STORE_NORM,
-  GM_STORE_SCALE,
-  GM_STORE_ISSUE,
-  GM_STORE_LEFT,
-  GM_STORE_STAGES
-};
 /* Cycles that the rows' ways out of the accumulator may be settled ahead: see place() in front.c. Nor is it known further
  * ahead than a row takes through the array what that will add to. */
 enum { GM_STORE_AHEAD = 4 };
 
-typedef struct gm_store_row {
-  uint64_t address, ready; /* ready: the writer sees it from that cycle on */
-  uint32_t row, number;    /* number: of its kind, those of the accumulator or of the scratchpad */
-  uint16_t bytes;
-  uint8_t tracker, block;
-  bool acc, garbage, store;
+enum gm_store_kind { GM_ROW_OF_ACC, GM_ROW_OF_SPAD, GM_ROW_GARBAGE, GM_STORE_KINDS };
+typedef struct gm_store_row { /* one of the host's cache lines */
+  uint64_t address;
+  uint32_t number; /* of its kind */
+  uint16_t bytes;  /* that the writer writes when it has come; 0: others are to come before */
+  uint8_t tracker, kind, bank;
+  bool last;                                  /* of its command */
+  uint64_t read, scaled, issued, ready, left; /* the cycles in which it goes on; the writer sees it from ready on */
 } gm_store_row;
 
 /* Address translation, which changes no address here but takes its turns (FrontendTLB.scala): each of the DMA's two has a
@@ -288,12 +281,13 @@ typedef struct gm_tlb {
   enum gm_dma turn, last;
 } gm_tlb;
 
-/* A beat of a put. */
 typedef struct gm_put {
   uint64_t address;
-  uint8_t bytes, beats_left;
-  bool partial, first;
+  uint8_t bytes;
+  bool partial;
 } gm_put;
+/* A beat of put i as a word, 0 = none: GM_BEAT and what it is of its put, i from GM_BEAT_PUT on. */
+enum { GM_BEAT = 1, GM_BEAT_FIRST = 2, GM_BEAT_LAST = 4, GM_BEAT_PUT = 3, GM_PUTS = 4 };
 
 typedef struct gm_storer {
   struct {
@@ -303,34 +297,34 @@ typedef struct gm_storer {
   } queue[GM_STORE_QUEUE];
   int head, count, depth;
   bool sending;
-  int row, block, rows, blocks, window_row, window_column, out_row, out_column;
+  uint8_t tracker_now, kind;
+  uint32_t local, line;               /* its, its line's first local row */
+  int rows_left, blocks_left, blocks; /* lines, blocks of this one, of each */
+  uint16_t line_bytes;
   uint64_t stride, address;
-  uint32_t local;
-  bool acc, wide;
-  int columns;
   bool pooling;
-  uint8_t tracker_now;
+  int window_row, window_column, out_row, out_column; /* if so */
+  unsigned bank_shift;
   struct {
     bool valid;
     uint8_t entry;
-    int rows_left;
-    uint64_t returned; /* cycle in which its last row is read, if none is left */
+    uint64_t returned; /* cycle in which its last row is read; GM_NEVER: not known yet */
   } tracker[GM_TRACKERS];
   int trackers, trackers_busy;
   uint64_t returns_at; /* the next cycle that follows one of these */
   bool trackers_done;
   uint64_t drop_at; /* cycle in which the command being sent leaves the queue; GM_NEVER: not known yet */
-  /* Rows keep their order from stage to stage, so they have numbers, counted without wrapping. */
+  /* Rows keep their order, so they have numbers, counted without wrapping; how many have gone on, those in cycles to come, too */
   gm_store_row ring[GM_STORE_RING];
-  uint64_t into[GM_STORE_STAGES][GM_STORE_RING]; /* the cycle in which a row enters a stage */
-  uint32_t entered[GM_STORE_STAGES];             /* rows that have, ever; those of cycles to come, too */
-  uint32_t depth_of[GM_STORE_STAGES], ahead;
-  uint64_t started;               /* the command being sent */
-  uint64_t send_from, read_from;  /* no row is sent, no row read before */
-  uint64_t read_next;             /* the cycle in which it must be looked whether the next row can be read */
-  uint32_t of_acc, of_acc_issued; /* rows of the accumulator sent, in the last stage */
-  uint32_t of_spad, of_spad_left; /* rows of the scratchpad sent, taken by the writer */
-  uint64_t acc_issued[8];         /* by their number: when */
+  uint32_t sent, read, scaled, issued, left;
+  uint32_t scale_depth, issue_depth, ahead;
+  uint64_t sent_at[2];           /* by their number, of rows that are not read yet */
+  uint64_t started;              /* the command being sent */
+  uint64_t send_from, read_from; /* no row is sent, no row read before */
+  uint64_t read_next;            /* the cycle in which it must be looked whether the next row can be read */
+  uint32_t of[GM_STORE_KINDS];   /* rows sent, by kind */
+  uint32_t of_acc_issued, of_spad_left;
+  uint64_t acc_issued[2]; /* by their number: when */
   uint64_t spad_left[8];
   uint64_t output_free[GM_BANKS]; /* of the accumulator: when the row read last leaves norm; GM_NEVER: not known */
   /* writer */
@@ -338,13 +332,17 @@ typedef struct gm_storer {
   uint64_t write_from, free_from;
   uint64_t write_address;
   int write_bytes;
-  gm_put packet;                     /* its next beat */
-  int packet_bytes;                  /* of the row that are in the packet; 0 = none begun */
-  uint64_t packet_done;              /* cycle of its last beat, of one that has left as a whole; 0 = none */
-  gm_put queued, translated, shadow; /* DMA.scala: tlb_q, translate_q, shadow_retry_a */
-  bool has_queued, has_translated, has_shadow;
-  bool stalled; /* they stay where they are until the L2 has room */
+  gm_put put[GM_PUTS];
+  uint32_t puts;                      /* ever; the last one is that of the row, if any is begun: */
+  uint8_t beats_left;                 /* of it */
+  uint8_t beat;                       /* its next one, if there is one */
+  int packet_bytes;                   /* of the row that are in it; 0 = none begun */
+  uint64_t packet_done;               /* cycle of its last beat, of one that has left as a whole; 0 = none */
+  uint8_t queued, translated, shadow; /* beats: DMA.scala tlb_q, translate_q, shadow_retry_a */
+  uint64_t beats_from;                /* they do not move before */
+  bool stalled;                       /* they stay where they are until the L2 has room */
   int in_flight;
+  uint64_t others_next; /* the next cycle in which anything but the writer may move */
 } gm_storer;
 
 /* ---- front queues ---- */
