@@ -1,6 +1,5 @@
 /* back.c - the loop of attention's backward pass as assembly, in the order and the registers of back.h. src/tile/loop.h says what it
  * computes, tile_back.hpp how shared memory lies. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -65,14 +64,7 @@ typedef struct writer {
   int lds, memory, lds_known, memory_known; /* issued, known to be there, counted from the body's first */
 } writer;
 
-__attribute__((format(printf, 2, 3))) static void line(writer *w, const char *format, ...) {
-  va_list arguments;
-  char text[192];
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  tw_text_add(w->t, "      \"%s\\n\"\n", text);
-}
+#define line(w, ...) cdna_loop_line((w)->t, __VA_ARGS__)
 
 static int at(const writer *w, int value) { return w->o->value[value].at; }
 

@@ -60,7 +60,7 @@ typedef struct writer {
   int copies;                               /* of this lane, counted from those of tile `stages` */
   int fixed;                                /* what is half fixed: a register, or 0 */
   char second[160];                         /* half of the product before, or "" */
-  bool placed;                              /* m0 was written by the instruction before */
+  size_t placed;                            /* length of the text when m0 was written */
   /* Of copies through registers: reads and lays, in the order in which they were issued. */
   struct {
     bool is_lay;
@@ -71,15 +71,15 @@ typedef struct writer {
 
 static int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-__attribute__((format(printf, 2, 3))) static void line(writer *w, const char *format, ...) {
+void cdna_loop_line(tw_text *t, const char *format, ...) {
   va_list arguments;
-  char text[160];
+  char text[192];
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  tw_text_add(w->t, "      \"%s\\n\"\n", text);
-  w->placed = false;
+  tw_text_add(t, "      \"%s\\n\"\n", text);
 }
+#define line(w, ...) cdna_loop_line((w)->t, __VA_ARGS__)
 
 /* The first register of an operand's fragment of tile x. */
 static int register_of(const writer *w, int fragment, int x) {
@@ -178,7 +178,7 @@ static void write_place(writer *w, const cdna_loop_op *op, int stage) {
                     : op->operand    ? of->stages * a + stage * b
                                      : stage * a;
   line(w, "s_add_u32 m0, s%d, 0x%x", COPIED, first + op->part * of->groups * 1024);
-  w->placed = true;
+  w->placed = w->t->length;
 }
 
 static int matrix_of(int operand) { return operand == 2 ? SCALE_MATRIX : MATRIX + 4 * operand; }
@@ -188,7 +188,7 @@ static void write_copy(writer *w, const cdna_loop_op *op) {
   const bool across = op->operand < 2 && w->l.of->operand[op->operand].across;
   char at[16] = "0";
   if (op->part && !across) snprintf(at, sizeof at, "s%d", w->offset[op->operand] + op->part - 1);
-  if (w->placed) line(w, "s_nop 0");
+  if (w->placed == w->t->length) line(w, "s_nop 0"); /* m0 is read one instruction later at the earliest */
   line(w, "buffer_load_dwordx4 v%d, s[%d:%d], %s offen lds", w->now[op->operand] + (across ? op->part : 0), matrix,
        matrix + 3, at);
   w->copies++;

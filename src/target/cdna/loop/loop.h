@@ -92,6 +92,8 @@ cdna_loop_use cdna_loop_use_of(const cdna_loop *, int product);
 tw_status cdna_loop_schedule(cdna_arch, const tw_tile_loop *, cdna_loop *, tw_error *);
 /* Registers of fragments: `places`, each for one of them at a time. */
 tw_status cdna_loop_allocate(cdna_loop *, tw_error *);
+/* An instruction, as a line of the statement. */
+__attribute__((format(printf, 2, 3))) void cdna_loop_line(tw_text *, const char *format, ...);
 /* All three; the statement is added to the text, if there is one. */
 tw_status cdna_loop_emit(cdna_arch, const tw_tile_loop *, tw_text *, tw_error *);
 
