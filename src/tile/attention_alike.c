@@ -71,17 +71,14 @@ static void begin_tile(const void *with, void *plan) {
   ((PLAN *)plan)->registers = false;
 }
 
-tw_status tw_tile_attention_alike_product(int side, tw_error *error) {
+tw_status tw_tile_attention_alike_then_product(const void *with, void *plan, unsigned given, tw_error *error) {
+  const int side = ((PLAN *)plan)->product;
+  (void)with, (void)given;
   return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "is not of 16 or 32");
 }
 
-static tw_status then_product(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return tw_tile_attention_alike_product(((PLAN *)plan)->product, error);
-}
-
-/* What it needs comes with it, so that a search gets there in one step. */
-static tw_status then_ahead(const void *with, void *plan, unsigned given, tw_error *error) {
+/* So that a search gets there in one step. */
+tw_status tw_tile_attention_alike_then_ahead(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given, (void)error;
   ((PLAN *)plan)->stages = 2;
   return TW_OK;
@@ -99,9 +96,9 @@ static const tw_verb verbs[] = {
      .usage = "product 32",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
-     .then = then_product},
+     .then = tw_tile_attention_alike_then_product},
     {TW_FLAG("turns", PLAN, turns)},
-    {TW_FLAG("ahead", PLAN, ahead), .then = then_ahead},
+    {TW_FLAG("ahead", PLAN, ahead), .then = tw_tile_attention_alike_then_ahead},
     {.name = "copy",
      .usage = "copy registers, copy direct",
      .needs = 1,

@@ -33,18 +33,13 @@
 #include "base/strings.h"
 #include "tile/family.h"
 
+/* Of either pass; names beginning with dq, `pinned` and `at_once` are of the backward one, `turns` of the forward one. */
 typedef struct tw_tile_attention_alike_plan {
-  int queries, keys, groups, stages, product;
-  bool registers, turns, ahead;
-  int64_t shared_bytes;
-} tw_tile_attention_alike_plan;
-
-typedef struct tw_tile_attention_alike_back_plan {
-  int keys, queries, dq_queries, dq_keys, groups, stages, product;
-  bool registers, ahead, pinned;
+  int queries, keys, dq_queries, dq_keys, groups, stages, product;
+  bool registers, turns, ahead, pinned;
   int at_once, dq_at_once; /* blocks on a processor */
   int64_t shared_bytes, dq_shared_bytes;
-} tw_tile_attention_alike_back_plan;
+} tw_tile_attention_alike_plan;
 
 extern const tw_tile_family tw_tile_attention_alike, tw_tile_attention_alike_back;
 
@@ -64,8 +59,9 @@ tw_tile_back_loop tw_tile_attention_alike_back_loop(const tw_problem *);
 int64_t tw_tile_attention_alike_back_shared(int d); /* bytes */
 void tw_tile_attention_alike_back_launch(tw_text *, const tw_tile_machine *, int64_t shared_bytes);
 void tw_tile_attention_alike_back_pinned(tw_text *, const tw_tile_machine *, const tw_problem *);
-/* Are there products of such a side? Says if not. */
-tw_status tw_tile_attention_alike_product(int side, tw_error *);
+/* What follows `product` (are there any of such a side?) and `ahead` (what it needs comes with it). */
+tw_status tw_tile_attention_alike_then_product(const void *with, void *plan, unsigned given, tw_error *);
+tw_status tw_tile_attention_alike_then_ahead(const void *with, void *plan, unsigned given, tw_error *);
 /* `steps` times `body`, on tiles of `slot`, while those of later steps arrive; `each_step` copies of a thread fill them. */
 void tw_tile_attention_alike_loop(tw_text *, int stages, bool direct, const char *body);
 

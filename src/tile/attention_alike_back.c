@@ -12,7 +12,7 @@
 #include "op/attention.h"
 #include "tile/attention_alike.h"
 
-#define PLAN tw_tile_attention_alike_back_plan
+#define PLAN tw_tile_attention_alike_plan
 
 enum {
   SIDE = 16,
@@ -105,17 +105,6 @@ static void begin_tile(const void *with, void *plan) {
   ((PLAN *)plan)->registers = false;
 }
 
-static tw_status then_product(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return tw_tile_attention_alike_product(((PLAN *)plan)->product, error);
-}
-
-static tw_status then_ahead(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given, (void)error;
-  ((PLAN *)plan)->stages = 2;
-  return TW_OK;
-}
-
 static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
   PLAN *p = plan;
   (void)with, (void)given, (void)error;
@@ -141,8 +130,8 @@ static const tw_verb verbs[] = {
      .usage = "product 32",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
-     .then = then_product},
-    {TW_FLAG("ahead", PLAN, ahead), .then = then_ahead},
+     .then = tw_tile_attention_alike_then_product},
+    {TW_FLAG("ahead", PLAN, ahead), .then = tw_tile_attention_alike_then_ahead},
     {TW_FLAG("pinned", PLAN, pinned), .then = then_pinned},
     {.name = "copy",
      .usage = "copy registers, copy direct",

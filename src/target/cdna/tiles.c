@@ -207,7 +207,7 @@ static double predict_attention(const void *with, const void *plan) {
  * is slower decides; a wave that has a SIMD for itself fills less of it. `pinned` is one kernel. */
 static double predict_back(const void *with, const void *plan) {
   const model *x = with;
-  const tw_tile_attention_alike_back_plan *p = plan;
+  const tw_tile_attention_alike_plan *p = plan;
   const cdna_machine *m = &cdna_machines[x->arch];
   const tw_attention of = tw_attention_of(x->problem), *a = &of;
   const double cus = m->caches.xcds * m->caches.cus, of_simd = ceil(p->groups / (double)m->simds);
