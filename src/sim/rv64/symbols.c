@@ -1,8 +1,6 @@
 /* symbols.c - addresses to words: symbols, source lines, and why an access is not allowed.
  *
- * Symbols are read with libelf and lines with libdw on demand: a run that does not fault never opens them. */
-#include <dwarf.h>
-#include <elfutils/libdw.h>
+ * Symbols are read with libelf on demand: a run that does not fault never opens them. */
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +8,7 @@
 
 #include "sim/rv64.h"
 #include "sim/rv64/internal.h"
+#include "sim/source_line.h"
 
 /* ---- The symbol table ------------------------------------------------------------------------------------ */
 
@@ -63,26 +62,7 @@ bool rv64_symbol(const rv64_memory *memory, const char *name, uint64_t *address,
   return true;
 }
 
-/* ---- Source lines ---------------------------------------------------------------------------------------- */
-
-static bool source_line(const rv64_image *image, uint64_t pc, char *text, size_t size) {
-  Dwarf *dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
-  if (!dwarf) return false;
-  bool found = false;
-  Dwarf_CU *unit = NULL;
-  Dwarf_Die die;
-  while (!found && !dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL)) {
-    int line = 0;
-    Dwarf_Line *row = dwarf_haspc(&die, pc) > 0 ? dwarf_getsrc_die(&die, pc) : NULL;
-    const char *path = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
-    if (!path || dwarf_lineno(row, &line) || !line) continue;
-    const char *slash = strrchr(path, '/');
-    snprintf(text, size, "%s:%d", slash ? slash + 1 : path, line);
-    found = true;
-  }
-  dwarf_end(dwarf);
-  return found;
-}
+/* ---- Code addresses --------------------------------------------------------------------------------------- */
 
 static void function_offset(const rv64_memory *memory, uint64_t pc, char *text, size_t size) {
   symbol_query q = {.address = pc, .type = STT_FUNC};
@@ -93,7 +73,8 @@ static void function_offset(const rv64_memory *memory, uint64_t pc, char *text, 
 }
 
 void rv64_describe_code(const rv64_memory *memory, uint64_t pc, char *text, size_t size) {
-  if (!source_line(memory->image, pc, text, size)) function_offset(memory, pc, text, size);
+  const rv64_image *image = memory->image;
+  if (!tw_source_line(image->elf, pc, text, size)) function_offset(memory, pc, text, size);
   rv64_make_printable(text);
 }
 

@@ -1,32 +1,12 @@
-/* place.c - code addresses to words: source lines with libdw, else symbols with libelf. Opened on demand: a run without
- * findings never reads them. */
-#include <dwarf.h>
-#include <elfutils/libdw.h>
+/* place.c - code addresses to words: source lines, else symbols with libelf. Opened on demand: a run without findings never reads
+ * them. */
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/source_line.h"
 #include "target/cdna/object/object.h"
-
-static bool source_line(Elf *elf, uint64_t address, char *text, size_t size) {
-  Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-  if (!dwarf) return false;
-  bool found = false;
-  Dwarf_CU *unit = NULL;
-  Dwarf_Die die;
-  while (!found && !dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL)) {
-    int line = 0;
-    Dwarf_Line *row = dwarf_getsrc_die(&die, address);
-    const char *path = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
-    if (!path || dwarf_lineno(row, &line) || !line) continue;
-    const char *slash = strrchr(path, '/');
-    snprintf(text, size, "%s:%d", slash ? slash + 1 : path, line);
-    found = true;
-  }
-  dwarf_end(dwarf);
-  return found;
-}
 
 static bool symbol_offset(Elf *elf, uint64_t address, char *text, size_t size) {
   for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
@@ -53,7 +33,7 @@ void cdna_object_place(const cdna_object *o, uint64_t address, char *text, size_
   /* libelf wants the bytes writable; nothing writes them */
   Elf *elf = elf_memory((char *)(uintptr_t)o->file, o->file_size);
   if (!elf) return;
-  if (!source_line(elf, address, text, size)) symbol_offset(elf, address, text, size);
+  if (!tw_source_line(elf, address, text, size)) symbol_offset(elf, address, text, size);
   elf_end(elf);
   for (char *c = text; *c; c++)
     if ((unsigned char)*c < ' ' || *c == 0x7F) *c = '?';
