@@ -48,6 +48,22 @@ typedef struct tw_gemm_sizes {
   bool whole;   /* A and B are small whole numbers: tw_gemm_is_small */
 } tw_gemm_sizes;
 
+/* Of one element: adds the product of a and b; `row`, `column` and `norm` are squares until it is finished. */
+static inline void tw_gemm_sizes_add(tw_gemm_sizes *s, double a, double b) {
+  const double product = a * b;
+  s->row += a * a;
+  s->column += b * b;
+  s->products += fabs(product);
+  s->norm += product * product;
+  s->weights += fabs(b);
+  s->largest = fmax(s->largest, fabs(a));
+}
+static inline void tw_gemm_sizes_finish(tw_gemm_sizes *s) {
+  s->row = sqrt(s->row);
+  s->column = sqrt(s->column);
+  s->norm = sqrt(s->norm);
+}
+
 /* Whole numbers up to 7: sums of their products are exact in any order, and on any way, below 2^24. */
 static inline bool tw_gemm_is_small(double x) { return fabs(x) <= 7 && x == nearbyint(x); }
 /* Has the problem whole inputs (inputs.h)? */

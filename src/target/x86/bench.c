@@ -105,17 +105,12 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
   const tw_gemm_numerics numerics = tw_gemm_numerics_of(&g);
   const tw_operand *o = s->operand;
   tw_gemm_sizes z = {0};
-  double sum = 0, row = 0, column = 0;
+  double sum = 0;
   for (int64_t q = 0; q < g.k; q++) {
     const double a = g.a_transposed ? at(&o[0], s->buffer[0], q, i) : at(&o[0], s->buffer[0], i, q);
     const double b = g.b_transposed ? at(&o[1], s->buffer[1], j, q) : at(&o[1], s->buffer[1], q, j);
     sum += a * b;
-    row += a * a;
-    column += b * b;
-    z.products += fabs(a * b);
-    z.norm += a * b * a * b;
-    z.weights += fabs(b);
-    z.largest = fmax(z.largest, fabs(a));
+    tw_gemm_sizes_add(&z, a, b);
   }
   if (g.c == TW_I8) {
     const int rounded = tw_round_i8((int32_t)sum, g.scale, g.relu),
@@ -124,9 +119,7 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
     return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %d and should be %d", (int)i, (int)j, result, rounded);
   }
   if (g.bias != TW_GEMM_BIAS_NONE) sum += z.bias = at(&o[2], s->buffer[2], 0, j);
-  z.norm = sqrt(z.norm);
-  z.row = sqrt(row);
-  z.column = sqrt(column);
+  tw_gemm_sizes_finish(&z);
   z.value = (double)g.scale * sum;
   if (g.relu && z.value < 0) z.value = 0;
   const double bound = tw_gemm_tolerance(&g, &numerics, &z, false), got = at(&o[s->n_operands - 1], output_of(s), i, j);

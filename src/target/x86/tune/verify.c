@@ -198,25 +198,18 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
 static tw_status verify_element(const x86_verifier *v, const void *a, const void *c, int64_t i, int64_t j,
                                 tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum = 0, rows = 0, columns = 0;
+  double sum = 0;
   tw_gemm_sizes s = {0};
   for (int64_t p = 0; p < g->k; p++) {
     const double x = a_at(v, a, i, p), y = b_at(v, p, j);
     sum += x * y;
-    rows += x * x;
-    columns += y * y;
-    s.products += fabs(x * y);
-    s.norm += x * y * x * y;
-    s.weights += fabs(y);
-    s.largest = fmax(s.largest, fabs(x));
+    tw_gemm_sizes_add(&s, x, y);
   }
   if (g->c == TW_I8) { /* exact */
     const double rounded = tw_round_i8((int32_t)sum, g->scale, g->relu);
     return c_at(v, c, i, j) == rounded ? TW_OK : wrong(i, "has an element that is not that of the product", error);
   }
-  s.norm = sqrt(s.norm);
-  s.row = sqrt(rows);
-  s.column = sqrt(columns);
+  tw_gemm_sizes_finish(&s);
   s.value = (double)g->scale * sum;
   if (v->d) s.value += s.bias = tw_operand_element(&v->operand[2], v->d, 0, j);
   if (g->relu && s.value < 0) s.value = 0;
