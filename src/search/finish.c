@@ -8,8 +8,8 @@
 
 #include "search/state.h"
 
-/* Shortening and the ladder may each cost this part of the samples that the search took: one in four. A short search
- * on a large problem, where each sample takes long, so does without. */
+/* Shortening may cost this part of the samples that the search took, the ladder of those that it might have taken: one in four.
+ * A short search on a large problem, where each sample takes long, so does without. */
 enum { SAMPLES_PER_EXTRA = 4 };
 
 /* Emits a schedule as a new candidate, unless it is there already. */
@@ -113,6 +113,12 @@ static tw_status arrange(tw_state *s, tw_error *error) {
   return TW_OK;
 }
 
+static size_t samples_of_ladder(const tw_state *s) {
+  const tw_search_options *o = &s->options;
+  const int64_t planned = 1 + (int64_t)o->plans * o->kernels * (1 + (int64_t)(o->iterations - 1) * o->beam);
+  return (size_t)(planned > s->samples ? planned : s->samples) / SAMPLES_PER_EXTRA;
+}
+
 /* Evaluates the beginnings of the last recipe on the way to the best, for the ladder. One may turn out to be better than
  * the whole. */
 static tw_status walk(tw_state *s, tw_error *error) {
@@ -124,7 +130,7 @@ static tw_status walk(tw_state *s, tw_error *error) {
     tw_schedule beginning = tw_beginning(&schedule, n);
     missing += !tw_state_find(s, &beginning);
   }
-  if (missing * SAMPLES_PER_EXTRA > (size_t)s->samples || tw_state_is_stopped(s)) return TW_OK;
+  if (missing > samples_of_ladder(s) || tw_state_is_stopped(s)) return TW_OK;
   size_t first = s->n;
   for (size_t n = 1; n < schedule.n; n++) {
     tw_schedule beginning = tw_beginning(&schedule, n), before = tw_beginning(&schedule, n - 1);
