@@ -22,15 +22,16 @@ static inline void notice_taken(l2_cache *c, uint64_t before) {
   c->taken -= taken;
 }
 
-/* The newest answer's beat has begun. */
-static inline void next_beat(l2_cache *c) {
-  c->first_beat = c->later_beats;
-  c->reads = c->reads << c->beat_banks & L2_BEAT_WRITES;
-  c->writes = c->writes << c->beat_banks & L2_BEAT_WRITES;
-  c->answer_read = false;
-  if (--c->beats_left) return;
-  c->answering = false;
-  c->can |= of_all(L2_ANSWER);
+/* Has the newest answer's beat begun? Then the next one comes. */
+static inline void move_answer(l2_cache *c, bool begins) {
+  const int shift = begins ? c->beat_banks : 0;
+  c->first_beat = begins ? c->later_beats : c->first_beat;
+  c->reads = c->reads << shift & L2_BEAT_WRITES;
+  c->writes = c->writes << shift & L2_BEAT_WRITES;
+  c->answer_read &= !begins;
+  c->beats_left -= begins;
+  c->answering = c->beats_left != 0;
+  c->can |= of_all(L2_ANSWER) & (0 - (l2_wants)!c->answering);
 }
 
 /* A cycle, from the way out: the last stage writes what a put brought, if nobody else has its banks; a beat leaves the third
@@ -56,23 +57,23 @@ static inline void move_stages(l2_cache *c, uint32_t outer, uint64_t cycle) {
   c->put_beats -= up & ((s3 & L2_BEAT_WRITES) != 0);
 
   c->answer_read |= c->answering & !(c->reads & busy);
-  if (c->answering & c->answer_read & (s2 == 0)) {
-    s2 = c->beat | c->first_beat | c->writes;
-    next_beat(c);
-  }
+  const bool begins = c->answering & c->answer_read & (s2 == 0);
+  s2 |= begins ? c->beat | c->first_beat | c->writes : 0;
+  move_answer(c, begins);
   c->stage[0] = s2, c->stage[1] = s3, c->stage[2] = s4;
 }
 
 /* A cycle. A beat that is only read and meets nothing in the stages, but room, leaves two cycles later whatever comes. */
 static inline void move_channel(l2_cache *c, uint64_t cycle) {
   const uint32_t outer = (c->taken_banks | c->taken_banks >> 16) & c->banks;
-  if (c->taken) notice_taken(c, cycle);
+  notice_taken(c, cycle);
   if (in_stages(c) | c->writes | (c->undelivered >= c->p.answer_buffer)) {
     move_stages(c, outer, cycle);
-  } else if (c->answer_read | !(c->reads & outer)) {
-    if (c->first_beat & L2_BEAT_FIRST) announce(c, c->beat, cycle + 2);
-    c->undelivered++;
-    next_beat(c);
+  } else {
+    const bool begins = c->answer_read | !(c->reads & outer);
+    if (begins & ((c->first_beat & L2_BEAT_FIRST) != 0)) announce(c, c->beat, cycle + 2);
+    c->undelivered += begins;
+    move_answer(c, begins);
   }
 }
 

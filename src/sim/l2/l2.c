@@ -112,23 +112,10 @@ static uint64_t next_leave(const l2_cache *c) {
 
 uint64_t l2_next_in(const l2_cache *c) { return c->refused ? earlier(c->in_next, next_leave(c) + 1) : c->in_next; }
 
-/* The cycles that it takes at least from what may come next: a beat needs two from the cycle in which it is scheduled, a
- * request two to be scheduled, and what comes from the memory is seen by the scheduler in the cycle after. */
+/* A beat needs two cycles from the one in which it is scheduled, behind those of the answer before; what changes a register is
+ * seen by the scheduler in the cycle after. */
 uint64_t l2_next_answer(const l2_cache *c) {
-  enum { SCHEDULED = 2, SEEN = 1 + SCHEDULED };
   if (c->next == UINT64_MAX) return UINT64_MAX;
-  const uint64_t soon = c->next;
-  uint64_t next =
-      earlier(next_announcement(c), c->in_next == UINT64_MAX ? UINT64_MAX : c->in_next + L2_REQUEST_TO_ANSWER);
-  if (those(c->want, L2_ANSWER)) next = earlier(next, soon + (unsigned)(c->answering ? c->beats_left : 0) + SCHEDULED);
-  if (next_grant(c) != UINT64_MAX) next = earlier(next, later(next_grant(c), later(c->fill_last + 1, soon)) + SEEN);
-  if (c->filling) next = earlier(next, c->fill_last + SEEN);
-  const l2_wants unsent = c->want & (of_all(L2_RELEASE) | of_all(L2_FETCH));
-  if (waiting(&c->fetches) || unsent) {
-    const bool whole = c->whole & c->valid & ~c->has_line;
-    const uint64_t from = waiting(&c->fetches) ? later(first_from(&c->fetches), soon) : soon + OUTER_REQUEST;
-    next = earlier(next, from + (whole ? OUTER_ANSWER : (unsigned)c->p.fill_latency) + SEEN);
-  }
-  if (c->refused | (c->secondary_free != (1u << L2_SECONDARY) - 1)) next = earlier(next, next_leave(c) + SEEN);
-  return next;
+  const uint64_t asks = c->next + !those(c->want, L2_ANSWER), free = c->at + 1 + (unsigned)c->beats_left;
+  return earlier(next_announcement(c), later(asks, free) + 2);
 }

@@ -51,11 +51,9 @@ static inline void schedule(l2_cache *c, l2_wants could, uint64_t cycle) {
   l2_registers not_yet =
       c->fresh | c->fresh >> 16; /* the directory's answer has to come, and to go into the register */
   if (c->probing) not_yet |= still_probing(c, cycle);
-  if (cycle < c->release_from) could &= ~of_all(L2_RELEASE);
-  if (cycle <= c->directory_written) { /* its queue of one is full */
-    could &= ~of_all(L2_RELEASE);
-    not_yet |= c->writes_directory & last_steps(c);
-  }
+  const bool directory_is_full = cycle <= c->directory_written; /* its queue of one */
+  could &= ~(of_all(L2_RELEASE) & (0 - (l2_wants)(directory_is_full | (cycle < c->release_from))));
+  not_yet |= c->writes_directory & last_steps(c) & if_so(directory_is_full);
   could |= could >> 32;
   const l2_registers these = (l2_registers)(could | could >> 16) & 0xffff & ~not_yet;
   if (!these) return;
