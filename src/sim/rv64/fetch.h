@@ -87,7 +87,7 @@ static inline bool says_taken(const rv64_core *core, uint64_t packet);
 
 static inline foretold foretell(rv64_core *core, uint64_t packet) {
   rv64_predictor *p = &core->predictor;
-  const uint32_t i = core->code[packet_slot(core, packet)].target_buffer;
+  const uint8_t i = core->code[packet_slot(core, packet)].target_buffer;
   if (p->entry[i].packet != packet || packet == core->fetch.entered_late) return (foretold){.entry = -1};
   rv64_target e = p->entry[i];
   const int entry = unlikely(e.twin) ? rv64_target_merge(p, (int)i, &e) : (int)i;

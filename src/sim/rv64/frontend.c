@@ -9,7 +9,7 @@ static uint32_t load_halfword(const uint8_t *p) { return (uint32_t)p[0] | (uint3
 
 void rv64_decode_slot(rv64_core *core, rv64_insn *slot, uint64_t pc) {
   const rv64_region *r = rv64_region_find(core->memory, pc, 2);
-  const uint32_t entry = slot->target_buffer;
+  const uint8_t entry = slot->target_buffer;
   *slot = (rv64_insn){.op = OP_OUTSIDE, .length = 2, .target_buffer = entry};
   if (!r || !(r->rights & RV64_EXECUTE)) return;
   const uint8_t *bytes = r->host + (pc - r->base);
@@ -24,6 +24,22 @@ void rv64_decode_slot(rv64_core *core, rv64_insn *slot, uint64_t pc) {
 
 /* ---- Replays --------------------------------------------------------------------------------------------- */
 
+/* Halfwords of code from pc on without a jump; not more than fetch can have taken ahead. */
+static unsigned to_jump(rv64_core *core, uint64_t pc) {
+  enum { AHEAD = 2 * (FETCH_QUEUE + 1) };
+  rv64_insn *from = &core->code[(pc - core->code_base) >> 1];
+  if (likely(from->to_jump)) return from->to_jump - 1u;
+  unsigned n = 0;
+  while (n < AHEAD && pc + 2 * n - core->code_base < core->code_size) {
+    rv64_insn *in = from + n;
+    if (!in->length) rv64_decode_slot(core, in, pc + 2 * n);
+    if (in->op >= OP_JAL && in->op <= OP_BGEU) break;
+    n += in->length / 2;
+  }
+  from->to_jump = (uint8_t)(n + 1);
+  return n;
+}
+
 /* What fetch does until a flush three cycles behind `issue`, though none of it counts: from pc on, in `packet` (or behind it) that is
  * in s2 at cycle `s2`. Branches move the global history, calls and returns their stack; only a misprediction puts the
  * history back (Frontend 257-260, BTB.scala 313-325, Core 918-921). A line that is missing shows nothing. */
@@ -32,8 +48,14 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
   rv64_predictor *p = &core->predictor;
   const uint64_t flush = issue + STAGES_TO_WRITE_BACK;
   uint64_t line = fetch->line;
-  for (unsigned i = 0; pc - core->code_base < core->code_size;) {
+  for (unsigned i = 0; rv64_is_code(core, pc);) {
+    const uint64_t straight = 2 * to_jump(core, pc);
     rv64_insn *in = &core->code[(pc - core->code_base) >> 1];
+    const uint64_t first =
+        (pc + in->length - 1) >> LINE_SHIFT; /* a packet of this line is on the way to the next jump */
+    pc += straight;
+    if (!rv64_is_code(core, pc)) return;
+    in += straight / 2;
     if (!in->length) rv64_decode_slot(core, in, pc);
     uint64_t last = (pc + in->length - 1) >> 2;
     for (; packet < last; packet++) {
@@ -42,6 +64,7 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
       s2 = s2 + 1 >= room ? s2 + 1 : later(s2 + 4, room);
     }
     if (s2 > flush) return;
+    if (first != line && first != last >> PACKETS_SHIFT && !rv64_cache_find(&core->icache, first)) return;
     if (last >> PACKETS_SHIFT != line && !rv64_cache_find(&core->icache, line = last >> PACKETS_SHIFT)) return;
     uint64_t target = 0;
     if (in->op >= OP_BEQ && in->op <= OP_BGEU) {
@@ -174,5 +197,5 @@ void rv64_target_train(rv64_core *core, int entry, uint64_t branch, rv64_jump_ki
     if (p->entry[i].packet == packet && i != entry) twin = (uint8_t)(i + 1);
   p->entry[entry] = (rv64_target){packet, target, branch & 1, (uint8_t)kind, twin};
   p->older = (p->older & ~p->path[entry]) | p->path_older[entry];
-  core->code[packet_slot(core, packet)].target_buffer = (uint32_t)entry;
+  core->code[packet_slot(core, packet)].target_buffer = (uint8_t)entry;
 }

@@ -367,6 +367,7 @@ next_instruction:
   case OP_COUNT:
     stop = (int)rv64_fault(core, pc, "illegal instruction 0x%0*" PRIx32, in->length * 2, (uint32_t)in->imm);
     goto stopped;
+  default: __builtin_unreachable();
   }
 
 jumped: /* t and n already count the jump; pc is still its own */
