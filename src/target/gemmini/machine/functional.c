@@ -150,7 +150,11 @@ bool gm_arch_config(gm_arch *g, const gm_command *command, char why[256]) {
    * (ExecuteController.scala:541, 624). */
   if ((command->rs1 & 3) == GM_CONFIG_EX && g->preload_waits && !gm_is_garbage(gm_local(g->c)))
     return gm_fault(why, "config_ex: between a preload and its compute");
-  return gm_registers_apply(&g->registers, g->config, command, why);
+  const bool ok = gm_registers_apply(&g->registers, g->config, command, why);
+  const gm_execute_registers *e = &g->registers.execute;
+  g->plain = !g->real && !g->sums_may_wrap && e->configured && e->weight_stationary && !e->a_transposed &&
+             !e->b_transposed && e->a_stride == 1 && e->c_stride == 1;
+  return ok;
 }
 
 const gm_registers *gm_arch_registers(const gm_arch *g) { return &g->registers; }

@@ -96,24 +96,46 @@ static void wrap(const gm_arch *g, int32_t *sums, int rows) {
   for (int i = 0; i < rows * g->dim; i++) sums[i] = (int32_t)((uint32_t)sums[i] << cut) >> cut;
 }
 
+/* Is the field's size that of the array? */
+static bool is_whole(const gm_arch *g, uint64_t field) {
+  return field >> 32 == ((unsigned)g->dim << 16 | (unsigned)g->dim);
+}
+
 /* A tile of the array's size in the scratchpad, to be taken as it lies: nothing to check, or to rearrange. */
 static bool is_plain_tile(const gm_arch *g, uint64_t field) {
   const uint32_t local = gm_local(field);
-  return !g->real && !gm_is_acc(local) && gm_rows(field) == g->dim && gm_cols(field) == g->dim &&
-         gm_decode(local).row + (uint32_t)g->dim <= g->spad_rows;
+  return is_whole(g, field) && !gm_is_acc(local) && gm_decode(local).row + (uint32_t)g->dim <= g->spad_rows;
+}
+
+static bool is_plain_result(const gm_arch *g, uint64_t field) {
+  const uint32_t local = gm_local(field);
+  return is_whole(g, field) && !gm_is_garbage(local) && gm_is_acc(local) &&
+         gm_decode(local).row + (uint32_t)g->dim <= g->acc_rows;
 }
 
 /* ---- preload ---- */
+
+static void take_preload(gm_arch *g, const gm_command *command, bool plain_c) {
+  g->preload_waits = true;
+  g->c = command->rs2;
+  g->plain_c = plain_c;
+}
 
 bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
   const gm_execute_registers *e = &g->registers.execute;
   if (!e->configured) return gm_fault(why, "preload: before any config_ex");
   if (g->preload_waits && !gm_is_garbage(gm_local(g->c)))
     return gm_fault(why, "preload: the preload before it, which named a C, had no compute");
-  const bool plain = e->weight_stationary && !e->b_transposed && is_plain_tile(g, command->rs1);
+  const bool plain_c = g->plain && is_plain_result(g, command->rs2);
+  if (plain_c && is_plain_tile(g, command->rs1)) {
+    take_preload(g, command, true);
+    pack_weights(g, gm_spad_at(g, gm_decode(gm_local(command->rs1)).row), &g->pe[!g->active]);
+    g->pe[!g->active].contents = GM_WEIGHTS;
+    return true;
+  }
   operand o = decode_operand("preload", e->weight_stationary ? "B" : "D", command->rs1, 1,
                              e->weight_stationary && e->b_transposed);
-  if (!plain && !check_operand(g, &o, why)) return false;
+  if (!check_operand(g, &o, why)) return false;
   operand c = decode_operand("preload", "C", command->rs2, e->c_stride, false);
   if (!check_operand(g, &c, why)) return false;
   if (!c.garbage && c.rows > 1 && e->c_stride == 0) return gm_fault(why, "preload: C with a c_stride of 0");
@@ -121,10 +143,7 @@ bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
     return gm_fault(why, "preload: output-stationary results need a c_stride of 1, not %d", e->c_stride);
   tile scratch;
   gm_pe_registers *pe = &g->pe[!g->active];
-  if (plain) {
-    g->kernels->pack(g->dim, (const int8_t *)gm_spad_at(g, o.from.row), pe->weights);
-    pe->contents = GM_WEIGHTS;
-  } else if (!e->weight_stationary) {
+  if (!e->weight_stationary) {
     widen(g, fetch(g, &o, &scratch), g->dim, pe->sums);
     pe->contents = GM_PARTIAL_SUMS;
   } else if (o.garbage) {
@@ -134,8 +153,7 @@ bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
     pack_weights(g, fetch(g, &o, &scratch), pe);
     pe->contents = GM_WEIGHTS;
   }
-  g->preload_waits = true;
-  g->c = command->rs2;
+  take_preload(g, command, plain_c);
   return true;
 }
 
@@ -291,25 +309,16 @@ static void swap_registers(gm_arch *g) {
   g->sums_left = false;
 }
 
-/* The usual product needs no second look: a whole tile of A by weights, without D, to whole rows of the accumulator. False if it
- * is not one. */
-static bool multiply_plain(gm_arch *g, const gm_command *command, bool preloaded) {
-  const gm_execute_registers *e = &g->registers.execute;
-  const uint32_t d = gm_local(command->rs2), c = gm_local(g->c);
-  const int rows = gm_rows(g->c);
-  const gm_address to = gm_decode(c);
-  if (!e->weight_stationary || e->a_transposed || e->a_stride != 1 || e->c_stride != 1 || g->sums_may_wrap ||
-      !is_plain_tile(g, command->rs1) || !gm_is_garbage(d) || gm_rows(command->rs2) > g->dim ||
-      gm_cols(command->rs2) > g->dim || gm_is_garbage(c) || !to.acc || gm_cols(g->c) != g->dim || rows < 1 ||
-      rows > g->dim || to.row + (uint32_t)rows > g->acc_rows || g->pe[g->active ^ preloaded].contents != GM_WEIGHTS)
-    return false;
-  g->preload_waits = false;
-  if (preloaded) swap_registers(g);
+/* The usual product needs no second look: a whole tile of A by weights, without D, to a whole tile of the accumulator. */
+static void multiply_plain(gm_arch *g, const gm_command *command) {
+  const gm_address to = gm_decode(gm_local(g->c));
   int32_t *sums = (int32_t *)(void *)gm_acc_at(g, to.row);
   const int8_t *a = (const int8_t *)gm_spad_at(g, gm_decode(gm_local(command->rs1)).row);
-  g->kernels->multiply(g->dim, rows, a, g->pe[g->active].weights, to.accumulate ? sums : NULL, sums);
-  memset(g->acc_written + to.row, 1, (size_t)rows);
-  return true;
+  g->kernels->multiply(g->dim, g->dim, a, g->pe[g->active].weights, to.accumulate ? sums : NULL, sums);
+  if (g->dim == 16)
+    memset(g->acc_written + to.row, 1, 16); /* a size the compiler knows */
+  else
+    memset(g->acc_written + to.row, 1, (size_t)g->dim);
 }
 
 bool gm_arch_compute(gm_arch *g, const gm_command *command, char why[256]) {
@@ -317,7 +326,13 @@ bool gm_arch_compute(gm_arch *g, const gm_command *command, char why[256]) {
   bool preloaded = command->funct == GM_COMPUTE_PRELOADED;
   const char *name = preloaded ? "compute_preloaded" : "compute_accumulated";
   if (!g->preload_waits) return gm_fault(why, "%s: no preload before it says where C goes", name);
-  if (multiply_plain(g, command, preloaded)) return true;
+  if (g->plain_c && g->plain && is_plain_tile(g, command->rs1) && is_whole(g, command->rs2) &&
+      gm_is_garbage(gm_local(command->rs2)) && g->pe[g->active ^ preloaded].contents == GM_WEIGHTS) {
+    g->preload_waits = false;
+    if (preloaded) swap_registers(g);
+    multiply_plain(g, command);
+    return true;
+  }
   matmul m = {
       .a = decode_operand(name, "A", command->rs1, e->a_stride, e->a_transposed),
       .bd = decode_operand(name, e->weight_stationary ? "D" : "B", command->rs2, 1,

@@ -43,6 +43,8 @@ struct gm_arch {
   int active;
   bool preload_waits; /* a preload that no compute has used yet */
   uint64_t c;         /* its rs2: where C goes, and its size */
+  bool plain;         /* integer weights, nothing transposed, all strides 1 */
+  bool plain_c;       /* and C is whole rows of the accumulator */
   bool sums_left;     /* output-stationary: the active sums went to C, the array holds them no more */
 
   const gm_config *config;
