@@ -620,7 +620,7 @@ static uint64_t *reason(gm_machine *m) {
     return next->waits & s->mask[GM_LD] ? &n->wait_load : next->waits & s->mask[GM_ST] ? &n->wait_store : &n->wait_cpu;
   if (m->fencing && !(s->valid & s->mask[GM_EX])) return &n->drain;
   int head = gm_front_head(m);
-  if (head >= 0) return m->front.command[head].funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
+  if (head >= 0) return m->front.slot[head].command.funct == GM_MVOUT ? &n->wait_store : &n->wait_load_queue;
   return &n->wait_cpu;
 }
 

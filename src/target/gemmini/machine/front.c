@@ -2,9 +2,12 @@
  * router, raw_cmd, LoopConv's, LoopMatmul's, unrolled_cmd; two entries each, one command a cycle through each.
  * A queue accepts by its length at the start of the cycle, so a full chain moves one gap a cycle.
  *
- * While no hardware loop is about, commands only pass, and their times follow from each other without a step: command
- * k moves from queue i-1 to queue i in the first cycle in which it is there, command k-1 has left, and k-2 has left
- * queue i. With loops the queues are stepped cycle by cycle. */
+ * While no hardware loop is about, commands only pass, and their times follow without a step. Command k moves from queue
+ * i-1 to queue i in the first cycle in which it is there, command k-1 has left, and k-2 has left queue i:
+ *     there(k, i) = max(there(k, i-1), there(k-1, i), there(k-2, i+1)) + 1.
+ * At either end at most one command passes a cycle, so that each way through this that turns takes no longer than one of two
+ * that do not: from its own coming, a cycle for each queue, or from the leaving of the command that makes its room
+ * (there). With loops the queues are stepped cycle by cycle. */
 #include "target/gemmini/machine/internal.h"
 
 static bool is_plain(const gm_command *c) { return c->funct <= GM_FLUSH || c->funct == GM_MVIN3; }
@@ -44,7 +47,10 @@ static bool known(gm_machine *m, const gm_command *c) {
   return false;
 }
 
-void gm_front_init(gm_machine *m) { m->front.free = (1u << GM_FRONT_SLOTS) - 1; }
+void gm_front_init(gm_machine *m) {
+  m->front.free = (1u << GM_FRONT_SLOTS) - 1;
+  m->front.head_from = GM_NEVER;
+}
 
 /* The storer settles GM_STORE_AHEAD cycles ahead which rows of the accumulator it can read. A load that adds there could be in
  * its way: it does so five cycles from here at least (station, load queue, controller, zero writer, write), and from here on
@@ -55,8 +61,9 @@ static int place(gm_machine *m, const gm_command *c, enum gm_origin origin) {
   if (loads && gm_is_acc(gm_local(c->rs2)) && gm_accumulates(gm_local(c->rs2))) m->loads_accumulate = true;
   int slot = __builtin_ctz(f->free);
   f->free &= f->free - 1;
-  f->command[slot] = *c;
-  f->origin[slot] = (uint8_t)origin;
+  f->slot[slot].command = *c;
+  f->slot[slot].origin = (uint8_t)origin;
+  f->slot[slot].station_queue = (uint8_t)gm_station_queue(c);
   f->count++;
   return slot;
 }
@@ -68,37 +75,39 @@ static void release(gm_front *f, int slot) {
 
 /* ---- by times ---- */
 
-/* Of the commands in the queues, the first two know when they are in the last one, the first four when in the last but
- * one, and so on: what command k needs to know about queue i is when k-2 leaves it. */
-static int known_of(const gm_front *f, uint32_t k) { return GM_FRONT - 1 - (int)(k - f->oldest) / 2; }
-
-static uint64_t *way(gm_front *f, uint32_t k) { return f->way[k % GM_FRONT_SLOTS].there; }
-
-static void find(gm_front *f, uint32_t k, int queue) {
-  way(f, k)[queue] = later(way(f, k)[queue - 1], later(way(f, k - 1)[queue], way(f, k - 2)[queue + 1])) + 1;
+/* The first cycle in which the queue shows command k, if that is known: command k - 2 * (GM_FRONT - queue), which makes the room
+ * for it, must have left. */
+static uint64_t there(const gm_front *f, uint32_t k, unsigned queue) {
+  const unsigned behind = GM_FRONT - queue;
+  return later(f->came[k % GM_FRONT_SLOTS] + queue, f->left[(k - 2 * behind) % GM_FRONT_SLOTS] + behind);
 }
 
-/* A new way: the command is at a place and has been seen by queues 0..queue in `cycle`. */
-static void begin_way(gm_front *f, int slot, int queue, uint64_t cycle) {
+static void look_at_ends(gm_front *f) {
+  const uint32_t oldest = f->oldest, next = f->next;
+  f->head = f->slot_of[oldest % GM_FRONT_SLOTS];
+  f->head_from = oldest == next ? GM_NEVER : there(f, oldest, GM_FRONT - 1);
+  f->room = next - oldest == 2 * GM_FRONT ? GM_NEVER : there(f, next - 2, 1);
+}
+
+/* The command is in a slot and queue `queue` shows it in `cycle`: as if it had come to the first so many cycles before, but behind
+ * the command before it. */
+static void begin_way(gm_front *f, int slot, unsigned queue, uint64_t cycle) {
   const uint32_t k = f->next++;
-  const int known = known_of(f, k);
-  f->way[k % GM_FRONT_SLOTS].slot = slot;
-  for (int i = 0; i <= queue; i++) way(f, k)[i] = cycle;
-  for (int i = queue + 1; i <= known; i++) find(f, k, i);
+  f->slot_of[k % GM_FRONT_SLOTS] = (uint8_t)slot;
+  f->came[k % GM_FRONT_SLOTS] = later(cycle - queue, f->came[(k - 1) % GM_FRONT_SLOTS] + 1);
 }
 
 void gm_front_take(gm_machine *m) {
   gm_front *f = &m->front;
   if (f->stepped) {
     f->taken = true; /* gm_front_step removes it */
+    f->head_from = GM_NEVER;
     gm_wake(m, GM_UNIT_FRONT, m->now);
     return;
   }
-  const uint32_t k = f->oldest++;
-  way(f, k)[GM_FRONT] = m->now + 1;
-  release(f, f->way[k % GM_FRONT_SLOTS].slot);
-  const int behind = (int)(f->next - k);
-  for (int i = 1; i < GM_FRONT && 2 * i < behind; i++) find(f, k + 2 * (uint32_t)i, GM_FRONT - i);
+  f->left[f->oldest++ % GM_FRONT_SLOTS] = m->now + 1;
+  release(f, f->head);
+  look_at_ends(f);
 }
 
 /* ---- step by step ---- */
@@ -117,9 +126,10 @@ static void start_stepping(gm_machine *m) {
   gm_front *f = &m->front;
   f->stepped = true;
   for (uint32_t k = f->oldest; k != f->next; k++) {
-    int queue = 0, slot = f->way[k % GM_FRONT_SLOTS].slot;
-    while (queue < known_of(f, k) && way(f, k)[queue + 1] <= m->now) queue++;
-    push(f, queue, slot);
+    const unsigned known = GM_FRONT - 1 - (k - f->oldest) / 2; /* the last queue of which that can be told */
+    unsigned queue = 0;
+    while (queue < known && there(f, k, queue + 1) <= m->now) queue++;
+    push(f, (int)queue, f->slot_of[k % GM_FRONT_SLOTS]);
   }
   f->oldest = f->next;
 }
@@ -129,11 +139,19 @@ static void stop_stepping(gm_machine *m) {
   gm_front *f = &m->front;
   const uint64_t next = m->now + 1;
   f->stepped = false;
-  for (uint32_t gone = 1; gone <= 2; gone++)
-    for (int i = 0; i <= GM_FRONT; i++) way(f, f->oldest - gone)[i] = next;
+  memset(f->came, 0, sizeof f->came); /* those before have all left */
+  memset(f->left, 0, sizeof f->left);
   for (int queue = GM_FRONT - 1; queue >= 0; queue--)
-    while (f->queue[queue].count) begin_way(f, pop(f, queue), queue, next);
-  gm_wake(m, GM_UNIT_STATION, gm_front_next_head(m));
+    while (f->queue[queue].count) begin_way(f, pop(f, queue), (unsigned)queue, next);
+  look_at_ends(f);
+  gm_wake(m, GM_UNIT_STATION, f->head_from);
+}
+
+/* The ends at the start of the next step. */
+static void look_at_queues(gm_front *f) {
+  f->head = f->queue[GM_FRONT - 1].slot[0];
+  f->head_from = f->queue[GM_FRONT - 1].count ? 0 : GM_NEVER;
+  f->room = f->queue[0].count < 2 ? 0 : GM_NEVER;
 }
 
 void gm_front_push(gm_machine *m, const gm_command *c) {
@@ -144,10 +162,12 @@ void gm_front_push(gm_machine *m, const gm_command *c) {
   const int slot = place(m, c, GM_BY_CORE);
   if (f->stepped) {
     push(f, 0, slot);
+    look_at_queues(f);
     gm_wake(m, GM_UNIT_FRONT, m->now);
   } else {
     begin_way(f, slot, 0, m->now);
-    if (f->next - f->oldest == 1) gm_wake(m, GM_UNIT_STATION, gm_front_next_head(m));
+    look_at_ends(f);
+    if (f->next - f->oldest == 1) gm_wake(m, GM_UNIT_STATION, f->head_from);
   }
 }
 
@@ -169,7 +189,7 @@ static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, 
 static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
   gm_front *f = &m->front;
   bool busy = loop == GM_BY_LOOP_WS ? gm_loop_ws_busy(&m->loop) : gm_loop_conv_busy(&m->conv);
-  const gm_command *in = before[queue] ? &f->command[f->queue[queue].slot[0]] : NULL;
+  const gm_command *in = before[queue] ? &f->slot[f->queue[queue].slot[0]].command : NULL;
   bool room = before[queue + 1] < 2, own = in && (loop == GM_BY_LOOP_WS ? !is_plain(in) : gm_is_loop_conv(in->funct));
   if (!in && !busy) return;
   if (!busy && !own) {
@@ -201,6 +221,7 @@ void gm_front_step(gm_machine *m) {
   for (int i = last - 3; i >= 0; i--)
     if (before[i] && before[i + 1] < 2) push(f, i + 1, pop(f, i));
   if (f->queue[last].count && (taken || !before[last])) gm_wake(m, GM_UNIT_STATION, m->now + 1); /* a new head */
+  look_at_queues(f);
   if (f->loops || gm_loops_busy(m))
     gm_wake(m, GM_UNIT_FRONT, m->now + 1);
   else

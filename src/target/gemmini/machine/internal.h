@@ -40,7 +40,7 @@ typedef struct gm_station {
   gm_entry entry[GM_RS_MAX];
   int base[GM_QUEUES + 1]; /* entries of queue q: [base[q], base[q+1]) */
   uint64_t valid;          /* bit masks */
-  uint64_t mask[GM_QUEUES];
+  uint64_t mask[GM_QUEUES + 1]; /* the last: for what passes by; one that is never valid */
   struct { /* entries that have not been issued, oldest first: the order in which they will be */
     uint8_t entry[GM_RS_MAX];
     uint32_t first, end; /* counted without wrapping */
@@ -349,17 +349,21 @@ typedef struct gm_storer {
 enum { GM_FRONT = 5, GM_FRONT_SLOTS = 16 }; /* router, raw, loop conv, loop matmul, unrolled: five two-entry queues */
 
 typedef struct gm_front {
-  gm_command command[GM_FRONT_SLOTS]; /* in the queues, at places that they keep */
-  uint8_t origin[GM_FRONT_SLOTS];
-  uint32_t free;    /* bit per place */
+  struct {
+    gm_command command;
+    uint8_t origin, station_queue; /* GM_QUEUES: it passes by */
+  } slot[GM_FRONT_SLOTS]; /* of the commands in the queues; they keep theirs */
+  uint32_t free;    /* bit per slot */
   int count, loops; /* commands in all queues; those of them that are for a loop unit, or unknown */
   bool stepped;     /* cycle by cycle, because of the loop units; else by the times below */
-  /* The commands' ways, by number: there[i] is the first cycle in which queue i shows the command, there[GM_FRONT] the
-   * one after the station took it, as far as they are known. */
-  struct {
-    uint64_t there[GM_FRONT + 1];
-    int slot;
-  } way[GM_FRONT_SLOTS];
+  /* What the ends look like: the command that the last queue shows, or will next, and the first cycle in which it does; and the
+   * cycle from which the first has room for another command. GM_NEVER: none, or not known yet. */
+  uint64_t head_from, room;
+  uint8_t head;
+  /* By number: when a command came, as there() counts, and its slot; when it had left, the cycle after the station
+   * took it: of the last 2 * GM_FRONT. */
+  uint64_t came[GM_FRONT_SLOTS], left[GM_FRONT_SLOTS];
+  uint8_t slot_of[GM_FRONT_SLOTS];
   uint32_t oldest, next; /* numbers, counted without wrapping */
   /* if stepped: */
   struct {
@@ -425,35 +429,11 @@ static inline uint32_t gm_row_of(const gm_machine *m, uint32_t local) {
   return local & ((gm_is_acc(local) ? m->acc_rows : m->spad_rows) - 1);
 }
 
-/* The place of the command that the last front queue shows to the station, -1 = none. */
-static inline int gm_front_head(const gm_machine *m) {
-  const gm_front *f = &m->front;
-  if (f->stepped) return f->queue[GM_FRONT - 1].count ? f->queue[GM_FRONT - 1].slot[0] : -1;
-  if (f->oldest == f->next) return -1;
-  const uint32_t k = f->oldest % GM_FRONT_SLOTS;
-  return f->way[k].there[GM_FRONT - 1] <= m->now ? f->way[k].slot : -1;
-}
-/* The place of the command that the last queue shows, or will show, next, and the first cycle in which it does; if
- * there is none, or a step is needed to know, GM_NEVER. */
-static inline int gm_front_next(const gm_machine *m) {
-  const gm_front *f = &m->front;
-  return f->stepped ? f->queue[GM_FRONT - 1].slot[0] : f->way[f->oldest % GM_FRONT_SLOTS].slot;
-}
-static inline uint64_t gm_front_next_head(const gm_machine *m) {
-  const gm_front *f = &m->front;
-  if (f->stepped) return f->queue[GM_FRONT - 1].count && !f->taken ? m->now : GM_NEVER;
-  return f->oldest == f->next ? GM_NEVER : f->way[f->oldest % GM_FRONT_SLOTS].there[GM_FRONT - 1];
-}
+/* The slot of the command that the last front queue shows to the station, -1 = none. */
+static inline int gm_front_head(const gm_machine *m) { return m->front.head_from <= m->now ? m->front.head : -1; }
 void gm_front_init(gm_machine *);
 /* The station takes that command in this cycle. */
 void gm_front_take(gm_machine *);
-/* The cycle from which the first queue has room for another command; GM_NEVER: not known yet. */
-static inline uint64_t gm_front_room(const gm_machine *m) {
-  const gm_front *f = &m->front;
-  if (f->stepped) return f->queue[0].count < 2 ? m->now : GM_NEVER;
-  const uint64_t unknown = -(uint64_t)(f->next - f->oldest == 2 * GM_FRONT); /* all bits: GM_NEVER */
-  return unknown | f->way[(f->next - 2) % GM_FRONT_SLOTS].there[1];
-}
 /* A command enters the first queue, which must have room; it may move on in this cycle. */
 void gm_front_push(gm_machine *, const gm_command *);
 
@@ -571,6 +551,8 @@ void gm_execute_init(gm_machine *);
 void gm_load_init(gm_machine *);
 void gm_store_init(gm_machine *);
 void gm_station_init(gm_machine *);
+
+int gm_station_queue(const gm_command *);
 
 /* The reservation station's side of the units. */
 void gm_station_complete(gm_machine *, int entry); /* frees the entry; at most one a cycle, see gm_station_step */

@@ -173,7 +173,7 @@ static void advance(gm_machine *m) {
 /* Simulates all that happens before `cycle`, and before the front queues have room. */
 static void advance_to_room(gm_machine *m, uint64_t cycle) {
   while (!m->why[0]) {
-    const uint64_t room = gm_front_room(m), next = next_wake(m), end = later(room, cycle);
+    const uint64_t room = m->front.room, next = next_wake(m), end = later(room, cycle);
     if (m->now >= end) return;
     if (next >= end) {
       if (end == GM_NEVER) advance(m); /* says that nothing will happen */

@@ -9,6 +9,7 @@ void gm_station_init(gm_machine *m) {
   s->base[GM_ST] = s->base[GM_EX] + m->config.rs_execute;
   s->base[GM_QUEUES] = s->base[GM_ST] + m->config.rs_store;
   for (int q = 0; q < GM_QUEUES; q++) s->mask[q] = (UINT64_C(1) << s->base[q + 1]) - (UINT64_C(1) << s->base[q]);
+  s->mask[GM_QUEUES] = UINT64_C(1) << (GM_RS_MAX - 1);
 }
 
 enum { ACCUMULATOR = 1 << 28, NOWHERE = INT32_MIN }; /* where ranges start: beyond all rows that a command can reach */
@@ -37,7 +38,7 @@ static uint32_t bank_end(const gm_machine *m, uint32_t row) {
   return ((row >> m->acc_bank_shift) + 1) << m->acc_bank_shift;
 }
 
-static int queue_of(const gm_command *c) {
+int gm_station_queue(const gm_command *c) {
   static const uint8_t of_config[4] = {[GM_CONFIG_EX] = GM_EX, [GM_CONFIG_LD] = GM_LD, GM_ST, GM_ST};
   switch (c->funct) {
   case GM_CONFIG: return of_config[c->rs1 & 3];
@@ -45,6 +46,7 @@ static int queue_of(const gm_command *c) {
   case GM_MVIN2:
   case GM_MVIN3: return GM_LD;
   case GM_MVOUT: return GM_ST;
+  case GM_FLUSH: return GM_QUEUES;
   default: return GM_EX;
   }
 }
@@ -178,17 +180,19 @@ static void issue(gm_machine *m, int queue) {
   if (e->is_config && queue != GM_EX) gm_station_complete(m, i); /* complete_on_issue */
 }
 
-/* Takes the command at the end of the front queues if its queue has an entry free. */
-static bool allocate(gm_machine *m, const gm_command *c, uint8_t origin, uint64_t valid_at_start) {
+/* Takes the command at the end of the front queues if its queue has an entry free. A flush passes by. */
+static bool allocate(gm_machine *m, int head, uint64_t valid_at_start) {
   gm_station *s = &m->rs;
-  const int queue = queue_of(c);
-  uint64_t free_entries = s->mask[queue] & ~valid_at_start;
+  const gm_command *c = &m->front.slot[head].command;
+  const int queue = m->front.slot[head].station_queue;
+  if (queue == GM_QUEUES) return true;
+  const uint64_t free_entries = s->mask[queue] & ~valid_at_start;
   if (!free_entries) return false;
   const int i = __builtin_ctzll(free_entries);
   gm_entry *e = &s->entry[i];
   decode(m, c, e);
   e->queue = (uint8_t)queue;
-  e->origin = origin;
+  e->origin = m->front.slot[head].origin;
   e->dependents = 0;
   e->waits = hazards(s, e);
   for (uint64_t rest = e->waits; rest; rest &= rest - 1) s->entry[__builtin_ctzll(rest)].dependents |= UINT64_C(1) << i;
@@ -220,12 +224,9 @@ static uint64_t next_step(const gm_machine *m) {
   const uint64_t soon = m->now + 1;
   const bool done = ((m->ex.finished[0] & m->ex.finished[1]) >= 0) | m->st.trackers_done;
   if (done | (ready(m) != 0)) return soon;
-  uint64_t next = gm_loader_next_finished(m), head = gm_front_next_head(m);
-  if (head < next) {
-    const gm_command *c = &m->front.command[gm_front_next(m)];
-    if (c->funct == GM_FLUSH || s->mask[queue_of(c)] & ~s->valid) next = head;
-  }
-  return next > soon ? next : soon;
+  uint64_t next = gm_loader_next_finished(m);
+  if (s->mask[m->front.slot[m->front.head].station_queue] & ~s->valid) next = earlier(next, m->front.head_from);
+  return later(next, soon);
 }
 
 void gm_station_step(gm_machine *m) {
@@ -233,11 +234,7 @@ void gm_station_step(gm_machine *m) {
   /* What may issue was decided by the state at the start of the cycle: issue before completion. */
   for (uint32_t queues = ready(m); queues; queues &= queues - 1) issue(m, __builtin_ctz(queues));
   complete(m);
-  /* The last front queue. A flush passes by. */
   const int head = gm_front_head(m);
-  if (head >= 0) {
-    const gm_command *c = &m->front.command[head];
-    if (c->funct == GM_FLUSH || allocate(m, c, m->front.origin[head], valid_at_start)) gm_front_take(m);
-  }
+  if (head >= 0 && allocate(m, head, valid_at_start)) gm_front_take(m);
   gm_wake(m, GM_UNIT_STATION, next_step(m));
 }
