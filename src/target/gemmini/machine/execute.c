@@ -13,6 +13,7 @@ void gm_execute_init(gm_machine *m) {
   const gm_config *c = &m->config;
   x->finished[0] = x->finished[1] = -1;
   x->weight_stationary = true;
+  x->whole = (unsigned)c->dim << 16 | (unsigned)c->dim;
   x->control_depth = c->spad_read_delay + 1;
   x->ids = 5 * (c->tile_latency + 1); /* MeshWithDelays.scala:48-56: 5 matmuls a PE latency */
   x->tag_max = x->ids + 1;
@@ -23,13 +24,13 @@ void gm_execute_init(gm_machine *m) {
 /* ---- TransposePreloadUnroller: with B transposed (weight-stationary), preload + compute_preloaded become
  * preload B to nowhere, compute to nowhere (which turns B), preload nothing to C, compute. ---- */
 
-/* Into the queue, one command a cycle: it shows there from `cycle` on, or behind the one before. */
-static void into_queue(gm_executor *x, const gm_ex_command *c, uint64_t cycle) {
-  gm_ex_command *last = &x->queue[(x->head + x->count - 1) & (GM_EX_QUEUE - 1)];
-  gm_ex_command *to = &x->queue[(x->head + x->count) & (GM_EX_QUEUE - 1)];
-  *to = *c;
-  to->ready = x->count ? later(cycle, last->ready + 1) : cycle;
+static gm_ex_command *command_at(gm_executor *x, int i) { return &x->queue[(x->head + i) & (GM_EX_RING - 1)]; }
+
+/* The unroller's first command goes into the queue, one a cycle: it shows there from `cycle` on, or behind the one before. */
+static void into_queue(gm_executor *x, uint64_t cycle) {
+  command_at(x, x->count)->ready = x->count ? later(cycle, command_at(x, x->count - 1)->ready + 1) : cycle;
   x->count++;
+  x->n_unroll--;
 }
 
 /* Does the unroller pass the command on as soon as there is room? */
@@ -41,48 +42,42 @@ static bool passes(const gm_executor *x, const gm_command *c) {
  * it on before the matrix that is being fed has made room. */
 void gm_executor_push(gm_machine *m, const gm_command *c, int entry) {
   gm_executor *x = &m->ex;
-  const gm_ex_command command = {*c, *c, true, entry, 0};
   const bool room = x->count < m->config.queue_execute, now = room && !x->n_unroll && passes(x, c);
-  if (now)
-    into_queue(x, &command, m->now + 2);
-  else
-    x->unroll[x->n_unroll++] = command;
+  *command_at(x, x->count + x->n_unroll++) = (gm_ex_command){*c, entry, 0};
+  if (now) into_queue(x, m->now + 2);
   if (x->state != GM_EX_STRETCH || (room && !now)) gm_wake(m, GM_UNIT_EXECUTE, m->now + 1);
 }
 
 static bool is_compute(const gm_ex_command *c) {
-  return c->timing.funct == GM_COMPUTE_PRELOADED || c->timing.funct == GM_COMPUTE_ACCUMULATED;
+  return c->command.funct == GM_COMPUTE_PRELOADED || c->command.funct == GM_COMPUTE_ACCUMULATED;
+}
+
+/* A command of the unroller's own, before those that it has. */
+static void insert(gm_executor *x, gm_ex_command command) {
+  for (int i = x->count + x->n_unroll++; i > x->count; i--) *command_at(x, i) = *command_at(x, i - 1);
+  command.entry = -1;
+  *command_at(x, x->count) = command;
 }
 
 static void unroll_step(gm_executor *x, int n_before, uint64_t now) {
-  gm_ex_command *in = x->unroll, out = in[0];
-  bool pop = true, first = in[0].timing.funct == GM_PRELOAD && x->unroll_state == 0;
-  if (first && x->b_transposed && n_before < 2) return;
-  bool unroll = first && x->b_transposed && in[1].timing.funct == GM_COMPUTE_PRELOADED;
-  if (unroll) {
-    out.timing.rs2 |= GM_GARBAGE;
-    out.has_semantic = false;
-    out.entry = -1;
-    pop = false;
+  gm_ex_command *in = command_at(x, x->count), *behind = command_at(x, x->count + 1);
+  const bool first = in->command.funct == GM_PRELOAD && x->unroll_state == 0 && x->b_transposed;
+  if (first && n_before < 2) return;
+  if (first && behind->command.funct == GM_COMPUTE_PRELOADED) {
+    insert(x, *in);
+    in->command.rs2 |= GM_GARBAGE;
     x->unroll_state = 1;
   } else if (x->unroll_state == 1) {
-    out = in[1];
-    out.timing.funct = GM_COMPUTE_ACCUMULATED;
-    out.has_semantic = false;
-    out.entry = -1;
-    pop = false;
+    insert(x, *behind);
+    in->command.funct = GM_COMPUTE_ACCUMULATED;
     x->unroll_state = 2;
   } else if (x->unroll_state == 2) {
-    out.timing.rs1 |= GM_GARBAGE;
+    in->command.rs1 |= GM_GARBAGE;
     x->unroll_state = 0;
-  } else if (in[0].timing.funct == GM_CONFIG && !(in[0].timing.rs1 >> 7 & 1)) {
-    x->b_transposed = (in[0].timing.rs1 >> 2 & 1) && (in[0].timing.rs1 >> 9 & 1);
+  } else if (in->command.funct == GM_CONFIG && !(in->command.rs1 >> 7 & 1)) {
+    x->b_transposed = (in->command.rs1 >> 2 & 1) && (in->command.rs1 >> 9 & 1);
   }
-  into_queue(x, &out, now + 1);
-  if (pop) {
-    x->unroll[0] = x->unroll[1];
-    x->n_unroll--;
-  }
+  into_queue(x, now + 1);
 }
 
 /* ---- the array ---- */
@@ -300,6 +295,59 @@ static bool results_for_scratchpad(const gm_executor *x) {
   return false;
 }
 
+/* The operands of the commands at the queue's head, for what is begun with them (:141-180, total_rows :300). */
+static bool decode_operands(gm_machine *m) {
+  gm_executor *x = &m->ex;
+  const enum gm_ex_action action = x->action;
+  const gm_command *q[3];
+  for (int i = 0; i < 3; i++) q[i] = &command_at(x, i)->command;
+  const int preload = action == GM_PRELOAD_ALONE ? 0 : 1;
+  const bool os = !x->weight_stationary;
+  const bool turn_a = os ? !x->a_transposed : x->a_transposed; /* A passes the transposer one step ahead */
+  const bool turn_d = !os && x->b_transposed, turn_b = os && x->b_transposed;
+  const gm_command *pre = action == GM_COMPUTE_ALONE ? NULL : q[preload];
+  const gm_command *for_a = q[preload == 0 ? 1 : turn_a ? 2 : 0], *for_b = q[preload == 0 ? 1 : turn_b ? 2 : 0];
+  if (action == GM_COMPUTE_ALONE) for_a = for_b = q[0];
+  if (in_accumulator(m, for_a->rs1) || in_accumulator(m, for_b->rs2) || (pre && in_accumulator(m, pre->rs1)))
+    return false;
+
+  const int a_rows = x->a_transposed ? gm_cols(for_a->rs1) : gm_rows(for_a->rs1);
+  const int b_rows = turn_b ? gm_cols(for_b->rs2) : gm_rows(for_b->rs2);
+  const bool feeds_a = action == GM_OVERLAP || (action == GM_PRELOAD_ALONE ? turn_a : !turn_a);
+  const bool feeds_b = action == GM_OVERLAP || (action == GM_PRELOAD_ALONE ? turn_b : !turn_b);
+  x->a = operand(m, for_a->rs1, feeds_a, x->a_stride, a_rows);
+  x->b = operand(m, for_b->rs2, feeds_b, 1, b_rows);
+  x->d = pre ? operand(m, pre->rs1, true, 1, turn_d ? gm_cols(pre->rs1) : gm_rows(pre->rs1))
+             : (gm_operand){.garbage = true};
+  if (pre && !x->d.garbage) x->d.step = -1;
+  x->a.own = turn_a ? 1 : 2;
+  x->b.own = turn_b ? 1 : 2;
+  x->d.own = 1;
+
+  x->total = m->config.dim;
+  if (!os && (x->d.garbage || !x->d.feeds) && !turn_a && !turn_b && !turn_d) {
+    const int rows_a = x->a.garbage || !feeds_a ? 1 : a_rows, rows_b = x->b.garbage || !feeds_b ? 1 : b_rows;
+    x->total = rows_a > rows_b ? rows_a : rows_b;
+    if (x->total < 4) x->total = 4;
+  }
+  return true;
+}
+
+/* The whole matrix is fed, a row a cycle from this one on. */
+static void stretch(gm_machine *m, uint32_t banks) {
+  gm_executor *x = &m->ex;
+  x->state = GM_EX_STRETCH;
+  x->stretch_from = m->now;
+  x->stretch_to = m->now + (unsigned)x->total - 1;
+  x->stretch_in_array = x->stretch_to + 2 + (unsigned)m->config.spad_read_delay;
+  x->stretch_banks = banks;
+  x->firsts_on_way--;
+  x->tags_arrived++;
+  add_rows(x, m->now, m->now + 2 + (unsigned)m->config.spad_read_delay + (unsigned)x->latency, x->total, 0, x->id_fed,
+           true);
+  *(x->action == GM_PRELOAD_ALONE ? &m->counters.array_preload : &m->counters.array_busy) += (unsigned)x->total;
+}
+
 /* The usual case needs no look at every row: nothing but A and the weights, in two banks that they stay in. If each
  * of its rows is read from the scratchpad, all of them take the same time, and the whole matrix is one stretch. */
 static void choose_way(gm_machine *m) {
@@ -320,17 +368,8 @@ static void choose_way(gm_machine *m) {
   x->watched = results_for_scratchpad(x);
   if (x->watched && (any_on_its_way(m, a, false) || any_on_its_way(m, &x->b, false) || any_on_its_way(m, d, true)))
     return;
-  if (!x->lockstep || !every_row || x->firsts_on_way > 1 || !x->room_for_tag || m->spad_written & banks) return;
-  x->state = GM_EX_STRETCH;
-  x->stretch_from = m->now;
-  x->stretch_to = m->now + (unsigned)x->total - 1;
-  x->stretch_in_array = x->stretch_to + 2 + (unsigned)m->config.spad_read_delay;
-  x->stretch_banks = banks;
-  x->firsts_on_way--;
-  x->tags_arrived++;
-  add_rows(x, m->now, m->now + 2 + (unsigned)m->config.spad_read_delay + (unsigned)x->latency, x->total, 0, x->id_fed,
-           true);
-  *(x->action == GM_PRELOAD_ALONE ? &m->counters.array_preload : &m->counters.array_busy) += (unsigned)x->total;
+  if (x->lockstep && every_row && x->firsts_on_way <= 1 && x->room_for_tag && !(m->spad_written & banks))
+    stretch(m, banks);
 }
 
 void gm_executor_disturb(gm_machine *m) {
@@ -338,6 +377,7 @@ void gm_executor_disturb(gm_machine *m) {
   gm_mesh_look(m);
   int fed = (int)(m->now - x->stretch_from);
   gm_outflow *r = rows_at(x, x->row_count - 1);
+  if (x->plain_pair) decode_operands(m), x->lockstep = true;
   x->state = GM_EX_COMPUTE;
   x->a.count = x->b.count = x->d.count = fed;
   x->a.started = x->b.started = x->d.started = fed > 0;
@@ -356,42 +396,37 @@ void gm_executor_disturb(gm_machine *m) {
   gm_wake(m, GM_UNIT_EXECUTE, m->now);
 }
 
-/* Starts feeding: decodes the operands of the commands at the queue's head (:141-180, total_rows :300). */
+/* A whole tile of the scratchpad, in one bank, which is a bit in *bank. */
+static bool is_plain(const gm_machine *m, uint64_t field, uint32_t *bank) {
+  const uint32_t row = gm_local(field) & (m->spad_rows - 1), of = row >> m->spad_bank_shift;
+  *bank = 1u << of;
+  return field >> 32 == m->ex.whole && !gm_is_acc(gm_local(field)) &&
+         (row + (uint32_t)m->config.dim - 1) >> m->spad_bank_shift == of;
+}
+
+/* The usual pair that nothing is in the way of: its operands need not be decoded. */
+static bool is_plain_pair(gm_machine *m, const gm_command *compute, const gm_command *preload) {
+  gm_executor *x = &m->ex;
+  return x->plain && !x->b_transposed && gm_is_garbage(gm_local(compute->rs2)) && !x->results_to_spad &&
+         !x->firsts_on_way && x->room_for_tag && is_plain(m, compute->rs1, &x->a_bank) &&
+         is_plain(m, preload->rs1, &x->d_bank) && x->a_bank != x->d_bank &&
+         !(m->spad_written & (x->a_bank | x->d_bank));
+}
+
+/* Starts feeding the commands at the queue's head. */
 static void begin(gm_machine *m, enum gm_ex_action action) {
   gm_executor *x = &m->ex;
   const int dim = m->config.dim;
   gm_ex_command *q[3];
-  for (int i = 0; i < 3; i++) q[i] = &x->queue[(x->head + i) & (GM_EX_QUEUE - 1)];
-  int preload = action == GM_PRELOAD_ALONE ? 0 : 1; /* preload_cmd_place */
-  bool os = !x->weight_stationary;
-  bool turn_a = os ? !x->a_transposed : x->a_transposed; /* A passes the transposer one step ahead */
-  bool turn_d = !os && x->b_transposed;
-  bool turn_b = os && x->b_transposed;
-  const gm_command *pre = action == GM_COMPUTE_ALONE ? NULL : &q[preload]->timing;
-  const gm_command *for_a = &q[preload == 0 ? 1 : turn_a ? 2 : 0]->timing;
-  const gm_command *for_b = &q[preload == 0 ? 1 : turn_b ? 2 : 0]->timing;
-  if (action == GM_COMPUTE_ALONE) for_a = for_b = &q[0]->timing;
-  if (in_accumulator(m, for_a->rs1) || in_accumulator(m, for_b->rs2) || (pre && in_accumulator(m, pre->rs1))) return;
-
-  int a_rows = x->a_transposed ? gm_cols(for_a->rs1) : gm_rows(for_a->rs1);
-  int b_rows = turn_b ? gm_cols(for_b->rs2) : gm_rows(for_b->rs2);
-  bool feeds_a = action == GM_OVERLAP || (action == GM_PRELOAD_ALONE ? turn_a : !turn_a);
-  bool feeds_b = action == GM_OVERLAP || (action == GM_PRELOAD_ALONE ? turn_b : !turn_b);
-  x->a = operand(m, for_a->rs1, feeds_a, x->a_stride, a_rows);
-  x->b = operand(m, for_b->rs2, feeds_b, 1, b_rows);
-  x->d = pre ? operand(m, pre->rs1, true, 1, turn_d ? gm_cols(pre->rs1) : gm_rows(pre->rs1))
-             : (gm_operand){.garbage = true};
-  if (pre && !x->d.garbage) x->d.step = -1;
-  x->a.own = turn_a ? 1 : 2;
-  x->b.own = turn_b ? 1 : 2;
-  x->d.own = 1;
-
-  x->total = dim;
-  if (!os && (x->d.garbage || !x->d.feeds) && !turn_a && !turn_b && !turn_d) {
-    int rows_a = x->a.garbage || !feeds_a ? 1 : a_rows, rows_b = x->b.garbage || !feeds_b ? 1 : b_rows;
-    x->total = rows_a > rows_b ? rows_a : rows_b;
-    if (x->total < 4) x->total = 4;
-  }
+  for (int i = 0; i < 3; i++) q[i] = command_at(x, i);
+  const int preload = action == GM_PRELOAD_ALONE ? 0 : 1; /* preload_cmd_place */
+  const gm_command *pre = action == GM_COMPUTE_ALONE ? NULL : &q[preload]->command;
+  x->action = action;
+  x->plain_pair = action == GM_OVERLAP && is_plain_pair(m, &q[0]->command, pre);
+  if (x->plain_pair)
+    x->total = dim, x->watched = false, x->resume = 0;
+  else if (!decode_operands(m))
+    return;
   uint32_t c = pre ? gm_local(pre->rs2) : GM_GARBAGE;
   x->tag = (gm_tag){.entry = pre && !gm_is_garbage(c) ? q[preload]->entry : -1,
                     .garbage = gm_is_garbage(c),
@@ -400,20 +435,22 @@ static void begin(gm_machine *m, enum gm_ex_action action) {
                     .row = gm_is_garbage(c) ? 0 : gm_row_of(m, c),
                     .stride = x->c_stride,
                     .rows = pre ? (uint8_t)gm_rows(pre->rs2) : 0};
-  int old = x->id;
+  const int old = x->id;
   x->id = x->id_fed = id_after(x, x->id, 1);
-  x->tag.id = (uint8_t)id_after(x, old, os ? 3 : 2);
+  x->tag.id = (uint8_t)id_after(x, old, x->weight_stationary ? 2 : 3);
   int slot = x->tag_head + x->tag_count++;
   x->tags[slot >= GM_TAGS ? slot - GM_TAGS : slot] = x->tag;
   x->results_to_spad += !x->tag.garbage && !x->tag.acc;
-  x->action = action;
   x->begun = m->now;
   x->state = GM_EX_COMPUTE;
   x->firsts_on_way++;
-  choose_way(m);
+  if (x->plain_pair)
+    stretch(m, x->a_bank | x->d_bank);
+  else
+    choose_way(m);
   for (int i = 0; i < (action == GM_OVERLAP ? 2 : 1); i++) {
-    if (!q[i]->has_semantic) continue;
-    const gm_command *s = &q[i]->semantic;
+    if (q[i]->entry < 0) continue;
+    const gm_command *s = &m->rs.entry[q[i]->entry].command;
     bool ok = s->funct == GM_PRELOAD ? gm_arch_preload(m->arch, s, m->why) : gm_arch_compute(m->arch, s, m->why);
     if (!ok) return;
     if (s->funct != GM_PRELOAD && !gm_is_garbage(gm_local(s->rs1)))
@@ -518,12 +555,13 @@ static bool feed(gm_machine *m) {
 
 static bool configure(gm_machine *m, const gm_ex_command *c) {
   gm_executor *x = &m->ex;
-  if (!gm_arch_config(m->arch, &c->semantic, m->why)) return false;
+  if (!gm_arch_config(m->arch, &c->command, m->why)) return false;
   const gm_execute_registers *r = &gm_arch_registers(m->arch)->execute;
   x->weight_stationary = r->weight_stationary;
   x->a_transposed = r->a_transposed;
   x->a_stride = (uint32_t)r->a_stride;
   x->c_stride = (uint32_t)r->c_stride;
+  x->plain = x->weight_stationary && !x->a_transposed && x->a_stride == 1;
   return true;
 }
 
@@ -540,7 +578,7 @@ static bool reads_result(const gm_machine *m, const gm_ex_command *pre, const gm
   for (int i = 0, t = x->tag_head; i < x->tag_count; i++, t = t + 1 == GM_TAGS ? 0 : t + 1) {
     const gm_tag *g = &x->tags[t];
     if (g->garbage || g->acc) continue;
-    const uint64_t r[3] = {pre->timing.rs1, comp->timing.rs1, comp->timing.rs2};
+    const uint64_t r[3] = {pre->command.rs1, comp->command.rs1, comp->command.rs2};
     for (int k = 0; k < 3; k++)
       if (!gm_is_acc(gm_local(r[k])) && gm_row_of(m, gm_local(r[k])) == g->row) return true;
   }
@@ -548,14 +586,14 @@ static bool reads_result(const gm_machine *m, const gm_ex_command *pre, const gm
 }
 
 static void pop(gm_executor *x, int n) {
-  x->head = (x->head + n) & (GM_EX_QUEUE - 1);
+  x->head = (x->head + n) & (GM_EX_RING - 1);
   x->count -= n;
 }
 
 /* Commands in the queue that the controller sees. */
 static int seen(const gm_executor *x, uint64_t now) {
   int n = x->count;
-  while (n && x->queue[(x->head + n - 1) & (GM_EX_QUEUE - 1)].ready > now) n--;
+  while (n && x->queue[(x->head + n - 1) & (GM_EX_RING - 1)].ready > now) n--;
   return n;
 }
 
@@ -567,8 +605,8 @@ static void decide(gm_machine *m) {
     return;
   }
   gm_ex_command *q[3];
-  for (int i = 0; i < 3; i++) q[i] = &x->queue[(x->head + i) & (GM_EX_QUEUE - 1)];
-  bool config = q[0]->timing.funct == GM_CONFIG, preload = q[0]->timing.funct == GM_PRELOAD;
+  for (int i = 0; i < 3; i++) q[i] = command_at(x, i);
+  bool config = q[0]->command.funct == GM_CONFIG, preload = q[0]->command.funct == GM_PRELOAD;
   if (config && x->mesh_done >= 0) { /* the last result leaves in this cycle: the array is empty in the next */
     gm_wake(m, GM_UNIT_EXECUTE, m->now + 1);
   } else if (config && x->finished[0] < 0 && x->finished[1] < 0 && !in_flight(x)) {
@@ -578,7 +616,7 @@ static void decide(gm_machine *m) {
     pop(x, 1);
   } else if (preload && commands >= 2 && !reads_result(m, q[0], q[1])) {
     begin(m, GM_PRELOAD_ALONE);
-  } else if (is_compute(q[0]) && commands >= 3 && q[1]->timing.funct == GM_PRELOAD && !reads_result(m, q[1], q[2])) {
+  } else if (is_compute(q[0]) && commands >= 3 && q[1]->command.funct == GM_PRELOAD && !reads_result(m, q[1], q[2])) {
     begin(m, GM_OVERLAP);
   } else if (is_compute(q[0])) {
     begin(m, GM_COMPUTE_ALONE);
@@ -594,7 +632,7 @@ static void retire(gm_machine *m, uint64_t cycle) {
     static const char *const fed[] = {"weights", "rows", "rows and weights"};
     gm_trace_span(m, "array", fed[x->action], x->begun, cycle + 1);
   }
-  gm_ex_command *q0 = &x->queue[x->head], *q1 = &x->queue[(x->head + 1) & (GM_EX_QUEUE - 1)];
+  const gm_ex_command *q0 = command_at(x, 0), *q1 = command_at(x, 1);
   if (x->action == GM_PRELOAD_ALONE) {
     x->finished[0] = x->tag.garbage ? q0->entry : -1;
     pop(x, 1);
@@ -633,16 +671,6 @@ void gm_executor_count_idle(gm_machine *m) {
   *x->idle_counter += m->now - x->counted_to;
   x->counted_to = m->now;
   x->idle_counter = reason(m);
-}
-
-/* The command that the execute side completes in this cycle: results first (:978-990). */
-int gm_executor_finished(gm_machine *m) {
-  gm_executor *x = &m->ex;
-  if (x->mesh_done >= 0) return x->mesh_done;
-  if (((x->finished[0] & x->finished[1]) < 0) | (x->finished_at >= m->now)) return -1;
-  const int i = x->finished[0] < 0, done = x->finished[i];
-  x->finished[i] = -1;
-  return done;
 }
 
 static void sleep_until_needed(gm_machine *m, bool did_something) {
@@ -689,7 +717,7 @@ void gm_execute_step(gm_machine *m) {
   if (unroll_before && queue_before < m->config.queue_execute) {
     unroll_step(x, unroll_before, m->now);
     if (x->state == GM_EX_STRETCH && x->n_unroll && x->count < m->config.queue_execute &&
-        passes(x, &x->unroll[0].timing))
+        passes(x, &command_at(x, x->count)->command))
       unroll_step(x, x->n_unroll, m->now + 1); /* what it does in the next cycle, while nothing leaves the queue */
   }
   if (x->n_unroll < unroll_before) gm_wake(m, GM_UNIT_STATION, m->now);

@@ -38,10 +38,10 @@ typedef struct gm_entry {
 
 typedef struct gm_station {
   gm_entry entry[GM_RS_MAX];
-  int base[GM_QUEUES + 1]; /* entries of queue q: [base[q], base[q+1]) */
-  uint64_t valid;          /* bit masks */
+  int base[GM_QUEUES + 1];      /* entries of queue q: [base[q], base[q+1]) */
+  uint64_t valid;               /* bit masks */
   uint64_t mask[GM_QUEUES + 1]; /* the last: for what passes by; one that is never valid */
-  struct { /* entries that have not been issued, oldest first: the order in which they will be */
+  struct {                      /* entries that have not been issued, oldest first: the order in which they will be */
     uint8_t entry[GM_RS_MAX];
     uint32_t first, end; /* counted without wrapping */
   } waiting[GM_QUEUES];
@@ -159,12 +159,13 @@ typedef struct gm_loader {
 } gm_loader;
 
 /* ---- execute controller and mesh (ExecuteController, TransposePreloadUnroller, MeshWithDelays, Mesh) ---- */
-enum { GM_EX_QUEUE = 16, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_ROWS = 128 };
+enum { GM_EX_QUEUE = 16, GM_EX_RING = 32, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_ROWS = 128 };
 
+/* What the controller does of a command. Where a transposed B is unrolled, the command itself may differ, or be none: what is
+ * computed is what its entry says. */
 typedef struct gm_ex_command {
-  gm_command timing, semantic; /* differ only where a transposed B is unrolled */
-  bool has_semantic;
-  int entry;      /* -1: none completes */
+  gm_command command;
+  int entry;      /* -1: none completes, and nothing is computed */
   uint64_t ready; /* the cycle from which the controller sees it */
 } gm_ex_command;
 
@@ -206,13 +207,13 @@ typedef struct gm_operand {
 } gm_operand;
 
 typedef struct gm_executor {
-  gm_ex_command unroll[2], queue[GM_EX_QUEUE];
+  gm_ex_command queue[GM_EX_RING]; /* from head on: the queue's, then the unroller's */
   int n_unroll, unroll_state;
   bool b_transposed;
   int head, count;
   enum gm_ex_state state;
   enum gm_ex_action action;
-  gm_operand a, b, d;
+  gm_operand a, b, d; /* of a plain pair: not known, see begin in execute.c */
   int total;
   uint64_t begun;                    /* the cycle in which feeding it was decided */
   gm_tag tag;                        /* of the matrix being fed */
@@ -230,6 +231,8 @@ typedef struct gm_executor {
   int mesh_done;                     /* entry that the array or a config completes in this cycle, -1 = none */
   bool room_for_tag;                 /* at the start of the cycle */
   bool weight_stationary, a_transposed;
+  bool plain, plain_pair; /* weights, A as it lies; two whole tiles in two banks, without D, are being fed so */
+  uint64_t whole;         /* the size of a whole tile, as in the commands */
   uint32_t a_stride, c_stride;
   gm_control control[GM_CONTROL_QUEUE];
   int control_head, control_count, control_depth;
@@ -352,10 +355,10 @@ typedef struct gm_front {
   struct {
     gm_command command;
     uint8_t origin, station_queue; /* GM_QUEUES: it passes by */
-  } slot[GM_FRONT_SLOTS]; /* of the commands in the queues; they keep theirs */
-  uint32_t free;    /* bit per slot */
-  int count, loops; /* commands in all queues; those of them that are for a loop unit, or unknown */
-  bool stepped;     /* cycle by cycle, because of the loop units; else by the times below */
+  } slot[GM_FRONT_SLOTS];          /* of the commands in the queues; they keep theirs */
+  uint32_t free;                   /* bit per slot */
+  int count, loops;                /* commands in all queues; those of them that are for a loop unit, or unknown */
+  bool stepped;                    /* cycle by cycle, because of the loop units; else by the times below */
   /* What the ends look like: the command that the last queue shows, or will next, and the first cycle in which it does; and the
    * cycle from which the first has room for another command. GM_NEVER: none, or not known yet. */
   uint64_t head_from, room;
@@ -563,7 +566,14 @@ void gm_loader_push(gm_machine *, const gm_command *, int entry);
 void gm_executor_push(gm_machine *, const gm_command *, int entry);
 void gm_storer_push(gm_machine *, const gm_command *, int entry);
 /* A finished command that wants the completion port in this cycle, or -1; taken = it got it. */
-int gm_executor_finished(gm_machine *);
+static inline int gm_executor_finished(gm_machine *m) { /* results first (ExecuteController.scala:978-990) */
+  gm_executor *x = &m->ex;
+  if (x->mesh_done >= 0) return x->mesh_done;
+  if (((x->finished[0] & x->finished[1]) < 0) | (x->finished_at >= m->now)) return -1;
+  const int i = x->finished[0] < 0, done = x->finished[i];
+  x->finished[i] = -1;
+  return done;
+}
 int gm_loader_finished(gm_machine *);
 uint64_t gm_loader_next_finished(const gm_machine *); /* the next cycle with one, this or later */
 int gm_storer_finished(gm_machine *, bool take);
