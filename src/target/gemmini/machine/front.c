@@ -185,26 +185,29 @@ static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, 
   return sent;
 }
 
-/* A loop unit sits between `queue`, its own, and the next: its commands stay, others pass by while it is idle. */
-static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
+/* A loop unit sits between `queue`, its own, and the next: its commands stay, others pass by while it is idle. False: nothing
+ * changes until something else does. */
+static bool pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
   gm_front *f = &m->front;
   bool busy = loop == GM_BY_LOOP_WS ? gm_loop_ws_busy(&m->loop) : gm_loop_conv_busy(&m->conv);
   const gm_command *in = before[queue] ? &f->slot[f->queue[queue].slot[0]].command : NULL;
   bool room = before[queue + 1] < 2, own = in && (loop == GM_BY_LOOP_WS ? !is_plain(in) : gm_is_loop_conv(in->funct));
-  if (!in && !busy) return;
+  if (!in && !busy) return false;
   if (!busy && !own) {
     if (room) push(f, queue + 1, pop(f, queue));
-    return;
+    return room;
   }
-  if (in && !known(m, in)) return;
+  if (in && !known(m, in)) return false;
   gm_command out;
   bool take = false, from_loop = false;
   if (step_loop(m, loop, in, &take, room, &out, &from_loop))
     push(f, queue + 1, place(m, &out, from_loop ? loop : GM_BY_CORE));
-  if (!take) return;
-  int slot = pop(f, queue);
-  if (own) f->loops--;
-  release(f, slot);
+  if (take) {
+    int slot = pop(f, queue);
+    if (own) f->loops--;
+    release(f, slot);
+  }
+  return loop != GM_BY_LOOP_WS || !gm_loop_ws_waiting(&m->loop);
 }
 
 void gm_front_step(gm_machine *m) {
@@ -216,14 +219,18 @@ void gm_front_step(gm_machine *m) {
   f->taken = false;
   for (int i = 0; i < GM_FRONT; i++) before[i] = f->queue[i].count;
   if (taken) release(f, pop(f, last));
-  pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
-  pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
-  for (int i = last - 3; i >= 0; i--)
-    if (before[i] && before[i + 1] < 2) push(f, i + 1, pop(f, i));
+  bool moves = taken;
+  moves |= pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
+  moves |= pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
+  for (int i = last - 3; i >= 0; i--) {
+    if (!before[i] || before[i + 1] >= 2) continue;
+    push(f, i + 1, pop(f, i));
+    moves = true;
+  }
   if (f->queue[last].count && (taken || !before[last])) gm_wake(m, GM_UNIT_STATION, m->now + 1); /* a new head */
   look_at_queues(f);
-  if (f->loops || gm_loops_busy(m))
-    gm_wake(m, GM_UNIT_FRONT, m->now + 1);
-  else
+  if (!f->loops && !gm_loops_busy(m))
     stop_stepping(m);
+  else if (moves) /* else it waits for a command that comes, is taken or completes */
+    gm_wake(m, GM_UNIT_FRONT, m->now + 1);
 }
