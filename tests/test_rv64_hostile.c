@@ -13,9 +13,9 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   if (instruction >> 25 == 1) snprintf(why, 256, "no such command");
   return instruction >> 25 == 1 ? UINT64_MAX : cycle + (rs1 & 31);
 }
-static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
+static uint64_t refill(void *context, uint64_t cycle, uint64_t line, rv64_miss why) {
   (void)context;
-  return cycle + (line >> 6 & 31) + is_instruction;
+  return cycle + (line >> 6 & 31) + (why == RV64_FETCH_MISS);
 }
 static const rv64_ports ports = {.command = command, .refill = refill};
 

@@ -206,6 +206,7 @@ typedef struct machine {
   uint64_t latency;    /* of refills, to the last beat */
   uint64_t busy_until; /* the second command is taken from here on */
   int commands, events;
+  bool stays; /* what is lost may still be read */
   struct {
     char kind;
     uint64_t cycle, line;
@@ -218,9 +219,9 @@ static void record(machine *m, char kind, uint64_t cycle, uint64_t line) {
   m->event[m->events].cycle = cycle;
   m->event[m->events++].line = line;
 }
-static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
+static uint64_t refill(void *context, uint64_t cycle, uint64_t line, rv64_miss why) {
   machine *m = context;
-  record(m, is_instruction ? 'I' : 'D', cycle, line);
+  record(m, why == RV64_FETCH_MISS ? 'I' : why == RV64_RIGHT_MISS ? 'R' : 'D', cycle, line);
   return cycle + m->latency;
 }
 static void writeback(void *context, uint64_t cycle, uint64_t line) { record(context, 'W', cycle, line); }
@@ -377,35 +378,50 @@ static void data_misses_block(void **state) {
   rv64_memory_free(&memory);
 }
 
-/* A line that the memory system takes away is missed again, once; it is asked for what it has taken only while commands are under
- * way. */
-static bool takes_what_was_refilled_last(void *context, uint64_t cycle, uint64_t *line) {
+/* The first line that was refilled is taken away, once. */
+static bool takes_the_first(void *context, uint64_t cycle, uint64_t *line, bool *stays) {
   machine *m = context;
-  (void)cycle;
-  for (int i = m->events - 1; i >= 0 && m->event[i].kind != 'L'; i--) {
+  if (cycle < m->busy_until) return false;
+  for (int i = 0; i < m->events; i++)
+    if (m->event[i].kind == 'L') return false;
+  for (int i = 0; i < m->events; i++) {
     if (m->event[i].kind != 'D') continue;
     *line = m->event[i].line;
+    *stays = m->stays;
     record(m, 'L', cycle, *line);
     return true;
   }
   return false;
 }
+/* A line that the memory system takes away is missed again; of one that may only be read the right to write is asked for. */
 static void data_lines_can_be_taken_away(void **state) {
   (void)state;
-  static const char *const body[] = {COMMAND "ld a0, 0(sp); ld a0, 0(sp); ld a0, 0(sp)\n",
-                                     "ld a0, 0(sp); ld a0, 0(sp); ld a0, 0(sp)\n"};
-  for (int without_commands = 0; without_commands < 2; without_commands++) {
+  static const struct {
+    const char *body;
+    bool stays;
+    int again, rights;
+  } of[] = {{COMMAND "ld a0, 0(sp); ld a0, 0(sp); ld a0, 0(sp)\n", false, 1, 0},
+            {COMMAND "fence; ld a0, 0(sp); ld a0, 0(sp)\n", false, 1, 0},
+            {COMMAND "ld a0, 0(sp); ld a0, 0(sp); ld a0, 0(sp)\n", true, 0, 0},
+            {COMMAND "ld a0, 0(sp); sd a0, 0(sp); sd a0, 0(sp)\n", true, 0, 1},
+            {COMMAND "fence; sd a0, 0(sp); ld a0, 0(sp)\n", true, 0, 1}};
+  for (size_t b = 0; b < sizeof of / sizeof *of; b++) {
     machine m = idle;
     rv64_ports ports = PORTS(m);
-    ports.lost = takes_what_was_refilled_last;
-    cycles_with("li a1, 1; li a2, 2; addi sp, sp, -64; sd zero, 0(sp)", body[without_commands], &ports);
+    ports.lost = takes_the_first;
+    m.busy_until = 300; /* behind what comes before the body */
+    m.stays = of[b].stays;
+    cycles_with("li a1, 1; li a2, 2; addi sp, sp, -64; sd zero, 0(sp); li s6, 400\n1: addi s6, s6, -1; bnez s6, 1b",
+                of[b].body, &ports);
     uint64_t line = 0;
-    int again = 0;
+    int again = 0, rights = 0;
     for (int i = 0; i < m.events; i++) {
       if (m.event[i].kind == 'L') line = m.event[i].line;
-      if (m.event[i].kind == 'D' && line) again += m.event[i].line == line;
+      again += m.event[i].kind == 'D' && line && m.event[i].line == line;
+      rights += m.event[i].kind == 'R' && m.event[i].line == line;
     }
-    assert_int_equal(again > 0, !without_commands);
+    assert_int_equal(again, of[b].again);
+    assert_int_equal(rights, of[b].rights);
   }
 }
 

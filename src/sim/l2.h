@@ -19,9 +19,9 @@
  *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines; it
  *     has numbers for eight lines and permissions that the L2 has not acknowledged.
  *
- *   - probes (MSHR.scala, s_rprobe): the L2 holds what the core's data cache holds, so a victim is taken from there first.
- *
- * Not modelled: probes for what the DMA reads or writes while the core's data cache holds it. */
+ *   - probes (MSHR.scala, SourceB.scala; rocket-chip DCache.scala): the L2 holds what the core's data cache holds. A victim is
+ *     taken from there first; so is a line that the DMA writes; of one that it reads the core keeps a copy that it may only
+ *     read. What the core has written comes with the answer. */
 #ifndef TW_SIM_L2_H
 #define TW_SIM_L2_H
 
@@ -86,14 +86,21 @@ enum {
   L2_PUT_BEATS = 40,
   L2_MESSAGES = 32,
   L2_ANSWERS = 8,
-  L2_PROBES = 32, /* a data cache of 256 lines loses more of them only if the core asks for none of them meanwhile */
+  L2_PROBES =
+      512, /* that the core has not seen: a data cache of 256 lines loses each, and before that what it may write */
+  L2_PROBES_SENT = 3, /* behind the one that the data cache works on: SourceB's, a buffer of two */
   L2_REQUEST_TO_ANSWER =
       4 /* cycles at least from when it may move on its way in: two until it may be scheduled, two stages */
 };
 
-/* A line that the L2 takes from the core's data cache. */
+/* Bits: what the core's data cache has of a line: a copy, the right to write it, other data; what it asks for. */
+enum { L2_HELD = 1, L2_HELD_TO_WRITE = 2, L2_HELD_DIRTY = 4 };
+enum { L2_OF_INSTRUCTIONS = 1, L2_TO_WRITE = 2, L2_RIGHT_ALONE = 4 }; /* cookies of refills; the line's data is there */
+
+/* A line that the L2 takes from the core's data cache, or that the core may only read from now on. */
 typedef struct l2_probe {
-  uint64_t from, line; /* the cycle from which it is not there; address / line size */
+  uint64_t from, line; /* the cycle from which it is so; address / line size */
+  bool stays;
 } l2_probe;
 
 typedef struct l2_register {
@@ -101,6 +108,7 @@ typedef struct l2_register {
   uint64_t line, victim; /* victim: line + 1, 0 = none */
   uint32_t set;
   bool victim_is_dirty;
+  uint8_t way, held;  /* of its line; what the core's data cache has of what is taken from there */
   int8_t first, last; /* requests queued behind it; -1 = none */
 } l2_register;
 
@@ -141,7 +149,7 @@ typedef struct l2_cache {
   uint64_t *tag;       /* [set * ways + way]: (line + 1) << 1 | dirty, 0 = invalid */
   uint32_t *llc_tag;   /* [set * ways + way]: line / sets + 1, 0 = invalid; a set is one of the host's cache lines */
   uint8_t *llc_filled; /* ways of a set that hold a line: the first ones */
-  uint8_t *held;       /* [set * ways + way]: the core's data cache has, or had, that line */
+  uint8_t *held;       /* [set * ways + way]: what the core's data cache has, or had, of that line */
   uint64_t llc_random;
   uint16_t lfsr;
   struct {
@@ -161,20 +169,25 @@ typedef struct l2_cache {
   int put_beats;                    /* in the put buffer */
   l2_register of[L2_MISSES_MAX];
   l2_registers valid;
-  l2_wants want, can;            /* can: for which of them there is room; that of a release depends on the time, too */
-  l2_registers granted;          /* of those: the grant is there, and its acknowledgement was scheduled */
-  l2_registers answered;         /* the answer was scheduled */
-  l2_registers has_line;         /* the last beat is there, or none was asked for */
-  l2_registers victim_is_gone;   /* its release is answered, or there is none */
-  l2_registers from_start;       /* it wants the line's start */
-  l2_registers whole;            /* it writes all of it */
+  l2_wants want, can;          /* can: for which of them there is room; that of a release depends on the time, too */
+  l2_registers granted;        /* of those: the grant is there, and its acknowledgement was scheduled */
+  l2_registers answered;       /* the answer was scheduled */
+  l2_registers has_line;       /* the last beat is there, or none was asked for */
+  l2_registers victim_is_gone; /* its release is answered, or there is none; of a hit: the line is back from the core */
+  l2_registers acknowledges;   /* the core has acknowledged its line, or it is not the core's */
+  l2_registers from_start;     /* it wants the line's start */
+  l2_registers whole;          /* it writes all of it */
   l2_registers writes_directory; /* when it ends */
-  l2_registers fresh;   /* the directory was read for it in this cycle; in the one before: sixteen bits above */
-  l2_registers probing; /* they wait until their victim has left the core's data cache */
-  l2_registers turn;    /* those above the one scheduled last */
-  uint64_t *sets_busy;  /* a bit for each set that a register has */
-  uint64_t probed[L2_MISSES_MAX]; /* from when it has */
-  l2_probe probe[L2_PROBES];
+  l2_registers fresh;    /* the directory was read for it in this cycle; in the one before: sixteen bits above */
+  l2_registers to_probe; /* they take a line from the core's data cache first, and have not asked for it */
+  l2_registers turn;     /* those above the one scheduled last */
+  uint64_t *sets_busy;   /* a bit for each set that a register has */
+  uint64_t probe_at[L2_PROBES_SENT]; /* when the data cache turned, or turns, to the last probes */
+  uint64_t probe_next;               /* and to another one at the earliest */
+  uint32_t probes_sent;
+  l2_messages probed, probe_ends; /* its answers, their last beats */
+  l2_messages core_has;           /* its acknowledgements of what it asked for */
+  l2_probe probe[L2_PROBES];      /* what it is told */
   uint32_t first_probe, end_probe;
   uint64_t directory_written; /* the cycle in which that writes what its queue has, or had, last */
   l2_request secondary[L2_SECONDARY];
@@ -266,8 +279,10 @@ static inline const l2_response *l2_next(const l2_cache *c) {
 }
 /* Its service begins in that cycle. */
 void l2_pop(l2_cache *, uint64_t cycle);
-/* A line that the core's data cache has lost up to that cycle, whose edge and those before may be made: its number + 1;
- * 0 = no other. */
-uint64_t l2_take_probe(l2_cache *, uint64_t cycle);
+/* A line that the core's data cache has lost up to that cycle, or may only read since (*stays), whose edge and those before may be
+ * made: its number + 1; 0 = no other. */
+uint64_t l2_take_probe(l2_cache *, uint64_t cycle, bool *stays);
+/* The core writes a line that its data cache has the right to; the edges up to that of `cycle` may be made. */
+void l2_note_write(l2_cache *, uint64_t cycle, uint64_t address);
 
 #endif

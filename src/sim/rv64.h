@@ -108,6 +108,9 @@ void rv64_describe_code(const rv64_memory *, uint64_t pc, char *text, size_t siz
 
 /* ---- The core ------------------------------------------------------------------------------------------- */
 
+/* RV64_RIGHT_MISS: the store's line is there, but only to be read. */
+typedef enum rv64_miss { RV64_LOAD_MISS, RV64_STORE_MISS, RV64_RIGHT_MISS, RV64_FETCH_MISS } rv64_miss;
+
 /* What leaves the core. Every function gets the cycle at which it happens and returns the cycle at which the
  * core may go on (>= cycle). Cycles of calls do not decrease but for writeback and refill, which
  * may lead or lag commands and fences by a few cycles of pipeline. A NULL function stands for a machine that answers at once
@@ -124,14 +127,17 @@ typedef struct rv64_ports {
   void (*load)(void *context, uint64_t pc, uint64_t address, unsigned size);
   /* The fence instruction: everything before it has left the coprocessor. UINT64_MAX as above. */
   uint64_t (*fence)(void *context, uint64_t cycle, char why[256]);
+  /* The core writes a line that the L1 data cache had refilled for a load. May be NULL. */
+  void (*wrote)(void *context, uint64_t cycle, uint64_t line);
   /* An L1 miss, at the cycle of the request: `line` is the address of a 64-byte line; returns the cycle of the
    * last beat of data at the L1. */
-  uint64_t (*refill)(void *context, uint64_t cycle, uint64_t line, bool is_instruction);
+  uint64_t (*refill)(void *context, uint64_t cycle, uint64_t line, rv64_miss why);
   /* A dirty line leaves the L1. The core does not wait. */
   void (*writeback)(void *context, uint64_t cycle, uint64_t line);
-  /* The address of a line that the L1 data cache has lost up to that cycle, as it was evicted where all its lines must be; false:
-   * no other. Asked before an access while commands are under way. */
-  bool (*lost)(void *context, uint64_t cycle, uint64_t *line);
+  /* The address of a line that the L1 data cache has lost up to that cycle, as it was evicted where all its lines must be or as
+   * another one writes it; or that it may only read (*stays), as another one reads it, too; false: no other. Asked before an
+   * access while commands are under way, at a fence, behind a miss. May be NULL. */
+  bool (*lost)(void *context, uint64_t cycle, uint64_t *line, bool *stays);
 } rv64_ports;
 
 /* Harness CSRs, write-only; each costs what reading the cycle counter costs. */

@@ -61,8 +61,8 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   *rd = rs1 ^ rs2 ^ instruction;
   return cycle + (rs1 & 15);
 }
-static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
-  (void)context, (void)is_instruction;
+static uint64_t refill(void *context, uint64_t cycle, uint64_t line, rv64_miss why) {
+  (void)context, (void)why;
   return cycle + (line >> 6 & 31);
 }
 

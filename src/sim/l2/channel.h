@@ -87,7 +87,7 @@ static inline void begin_answer(l2_cache *c, int i) {
   c->answering = true;
   c->can &= ~of_all(L2_ANSWER);
   c->newest = (uint8_t)((c->newest + 1) % L2_ANSWERS);
-  c->reads = writes && !q->partial ? 0 : banks;
+  c->reads = (writes && !q->partial) || (q->kind == L2_REFILL && q->cookie & L2_RIGHT_ALONE) ? 0 : banks;
   c->writes = writes ? banks : 0;
   c->beat = L2_BEAT | (l2_beat)c->newest << L2_BEAT_ANSWER_SHIFT;
   c->first_beat = L2_BEAT_FIRST | L2_BEAT_LEAVES;

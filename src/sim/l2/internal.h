@@ -31,7 +31,11 @@ static inline l2_registers those(l2_wants wants, enum l2_want w) { return wants 
 /* Whatever these ask for. */
 static inline l2_wants whatever(l2_registers these) { return these * UINT64_C(0x0001000100010001); }
 /* Those that leave as soon as they are answered. */
-static inline l2_registers last_steps(const l2_cache *c) { return c->has_line & c->victim_is_gone; }
+static inline l2_registers last_steps(const l2_cache *c) { return c->has_line & c->victim_is_gone & c->acknowledges; }
+/* Register i has something more of that. */
+static inline void may_end(l2_cache *c, int i) {
+  if (c->answered & last_steps(c) & 1u << i) c->want |= want(L2_END, i);
+}
 
 /* ---- messages to and from the memory side ---- */
 
@@ -53,6 +57,9 @@ void l2_take_in(l2_cache *, uint64_t cycle);
 bool l2_accept(l2_cache *, const l2_beat_in *, uint64_t cycle);
 /* Register i is done: it takes what is queued behind it, or is free. */
 void l2_leave(l2_cache *, int i, uint64_t cycle);
+
+/* registers.c: the line that register i takes from the core's data cache is asked for. */
+void l2_send_probe(l2_cache *, int i, uint64_t cycle);
 
 /* llc.c: is the line there? If not, it comes: where nothing is, or in the place of a random one. */
 bool l2_touch_llc(l2_cache *, uint64_t line);

@@ -26,10 +26,31 @@ static inline uint64_t next_back(const l2_cache *c) {
   return earlier(next_grant(c), earlier(first_from(&c->acknowledged), first_from(&c->clean)));
 }
 
+/* The core answers: its data cache the probes (SinkC.scala), acknowledgements (SinkE.scala). */
+static inline uint64_t next_of_core(const l2_cache *c) {
+  return earlier(first_from(&c->probed), earlier(first_from(&c->probe_ends), first_from(&c->core_has)));
+}
+static inline void hear_core(l2_cache *c, uint64_t cycle) {
+  while (first_from(&c->probed) <= cycle) {
+    const int i = take_message(&c->probed);
+    c->want |= want(c->of[i].victim ? L2_RELEASE : L2_ANSWER, i);
+  }
+  while (first_from(&c->probe_ends) <= cycle) {
+    const int i = take_message(&c->probe_ends);
+    c->victim_is_gone |= 1u << i;
+    may_end(c, i);
+  }
+  while (first_from(&c->core_has) <= cycle) {
+    const int i = take_message(&c->core_has);
+    c->acknowledges |= 1u << i;
+    may_end(c, i);
+  }
+}
+
 /* The first cycle after this one in which something goes, comes back, or a line's last beat does. */
 static inline uint64_t next_outer(const l2_cache *c, uint64_t cycle) {
   const uint64_t back = later(next_back(c), c->fill_last + 1), fill = c->fill_last | (0 - (uint64_t)!c->filling);
-  return later(cycle + 1, earlier(fill, earlier(first_from(&c->fetches), back)));
+  return later(cycle + 1, earlier(earlier(fill, next_of_core(c)), earlier(first_from(&c->fetches), back)));
 }
 
 /* Register i's victim goes: to the memory if it is dirty. */
@@ -101,8 +122,8 @@ static inline void have_line(l2_cache *c, int i) {
   c->want &= ~want(L2_END, i);
   if (!(c->answered & it))
     c->want |= want(L2_ANSWER, i);
-  else if (c->victim_is_gone & it)
-    c->want |= want(L2_END, i);
+  else
+    may_end(c, i);
 }
 
 /* SinkD in this cycle takes what waits; of a line the first beat, with which the others are settled: an eviction that begins
@@ -127,7 +148,7 @@ static inline void sink(l2_cache *c, uint64_t cycle) {
     return;
   }
   c->victim_is_gone |= 1u << i;
-  if (c->answered & c->has_line & 1u << i) c->want |= want(L2_END, i);
+  may_end(c, i);
   if (from == &c->acknowledged)
     c->written_from = cycle + 1;
   else
@@ -136,6 +157,7 @@ static inline void sink(l2_cache *c, uint64_t cycle) {
 
 /* A cycle in which it may move. */
 static inline void move_outer(l2_cache *c, uint64_t cycle) {
+  if (next_of_core(c) <= cycle) hear_core(c, cycle);
   if (first_from(&c->fetches) <= cycle) send_fetch(c, cycle);
   if ((next_back(c) <= cycle) & (c->fill_last < cycle)) sink(c, cycle);
   if (c->filling & (c->fill_last == cycle)) {

@@ -3,41 +3,85 @@
 #include "sim/l2/internal.h"
 
 enum {
-  PROBE_TO_L1 =
-      4, /* the directory is read -> the core's data cache has lost the victim: register, SourceB, a buffer, its tags */
-  PROBE = 6, /* it is read -> the register may release the victim, later than without a probe (seen in the RTL) */
+  /* The data cache turns to a probe -> it has lost the line -> the register knows its answer, the last beat of one with data;
+   * and when it turns to the next one (seen in the RTL). */
+  PROBE_TO_L1 = 2,
+  PROBE = 5,
+  PROBE_DATA = 8,
+  PROBE_DATA_LAST = 11,
+  PROBE_NEXT = 4,
+  PROBE_NEXT_DATA = 10,
 };
 
-/* The core's data cache asks for lines that it will hold. */
-static bool is_held(const l2_request *r) { return r->kind == L2_REFILL && !r->cookie; }
+/* The core's data cache asks for a line that it will hold. */
+static bool is_held(const l2_request *r) { return r->kind == L2_REFILL && !(r->cookie & L2_OF_INSTRUCTIONS); }
 
-/* The victim of register i is taken from the core's data cache. */
-static void probe(l2_cache *c, int i, uint64_t line, uint64_t cycle) {
-  c->probing |= 1u << i;
-  c->probed[i] = cycle + 2 + PROBE;
-  if (c->end_probe - c->first_probe < L2_PROBES)
-    c->probe[c->end_probe++ % L2_PROBES] = (l2_probe){cycle + PROBE_TO_L1, line};
+/* The core is told. */
+static void tell(l2_cache *c, uint64_t line, uint64_t from, bool stays) {
+  if (c->end_probe - c->first_probe < L2_PROBES) c->probe[c->end_probe++ % L2_PROBES] = (l2_probe){from, line, stays};
 }
 
-uint64_t l2_take_probe(l2_cache *c, uint64_t cycle) {
+void l2_send_probe(l2_cache *c, int i, uint64_t cycle) {
+  const l2_register *r = &c->of[i];
+  const bool data = r->held & L2_HELD_DIRTY, from_start = c->from_start >> i & 1;
+  const uint64_t at = later(cycle, c->probe_next), last = at + (data ? PROBE_DATA_LAST : PROBE);
+  c->probe_at[c->probes_sent++ % L2_PROBES_SENT] = at;
+  c->probe_next = at + (data ? PROBE_NEXT_DATA : PROBE_NEXT);
+  c->to_probe &= ~(1u << i);
+  put_message(&c->probed, data && (r->victim || from_start) ? at + PROBE_DATA : last, i);
+  if (!r->victim) put_message(&c->probe_ends, last, i);
+  c->outer_next = earlier(c->outer_next, first_from(&c->probed));
+  tell(c, r->victim ? r->victim - 1 : r->line, at + PROBE_TO_L1, !r->victim && !is_write(&r->request));
+}
+
+uint64_t l2_take_probe(l2_cache *c, uint64_t cycle, bool *stays) {
   l2_run(c, cycle);
   const l2_probe *p = &c->probe[c->first_probe % L2_PROBES];
   if (c->first_probe == c->end_probe || p->from > cycle) return 0;
   c->first_probe++;
+  *stays = p->stays;
   return p->line + 1;
 }
 
-/* The core's data cache takes, or gives back, the line of that way. */
-static void note_held(l2_cache *c, const l2_register *r, int way) {
-  uint8_t *held = c->held + (size_t)r->set * (unsigned)c->p.ways + (unsigned)way;
-  if (r->request.kind == L2_WRITEBACK || is_held(&r->request)) *held = r->request.kind == L2_REFILL;
+void l2_note_write(l2_cache *c, uint64_t cycle, uint64_t address) {
+  l2_run(c, cycle);
+  const uint64_t line = address >> c->line_shift;
+  const size_t set = (line & (c->sets - 1)) * (unsigned)c->p.ways;
+  for (size_t at = set; at < set + (unsigned)c->p.ways; at++)
+    if (c->tag[at] >> 1 == line + 1 && c->held[at]) c->held[at] |= L2_HELD_DIRTY;
+}
+
+/* Register i's request meets its line in the register's way: what the core's data cache has of it then, and whether it must be
+ * taken from there (MSHR.scala: new_needT, TRUNK). */
+static bool meet(l2_cache *c, int i, uint64_t cycle) {
+  l2_register *r = &c->of[i];
+  const size_t at = (size_t)r->set * (unsigned)c->p.ways + r->way;
+  const unsigned held = c->held[at];
+  const bool writes = is_write(&r->request);
+  bool changes = writes && !(c->tag[at] & 1), probes = false;
+  c->tag[at] |= writes;
+  if (r->request.kind == L2_WRITEBACK) {
+    c->held[at] = 0;
+    changes |= held != 0;
+  } else if (is_held(&r->request)) {
+    const bool again = held && !(r->request.cookie & L2_TO_WRITE); /* nobody knows that it had gone: only a copy */
+    c->held[at] = again ? L2_HELD : L2_HELD | L2_HELD_TO_WRITE;
+    if (again) tell(c, r->line, cycle, true);
+    changes = true;
+  } else if (held & (writes ? L2_HELD : L2_HELD_TO_WRITE)) {
+    r->held = (uint8_t)held;
+    c->tag[at] |= (held & L2_HELD_DIRTY) != 0;
+    c->held[at] = writes ? 0 : L2_HELD;
+    changes = probes = true;
+  }
+  c->writes_directory |= (l2_registers)changes << i;
+  return probes;
 }
 
 /* The directory is read for register i's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12,
  * 10, a step a read; the victim is the way of its bits 9 to 7. */
 static bool look_up(l2_cache *c, int i, uint64_t cycle) {
   l2_register *r = &c->of[i];
-  const bool writes = is_write(&r->request);
   if (c->directory_written == cycle) c->directory_written++;
   uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
   const unsigned s = c->lfsr;
@@ -45,35 +89,20 @@ static bool look_up(l2_cache *c, int i, uint64_t cycle) {
   c->lfsr = (uint16_t)(s << 1 | ((s >> 15 ^ s >> 13 ^ s >> 12 ^ s >> 10) & 1));
   for (int w = 0; w < c->p.ways; w++) {
     if (set[w] >> 1 != r->line + 1) continue;
-    c->writes_directory |= (l2_registers)(writes && !(set[w] & 1)) << i;
-    set[w] |= writes;
-    note_held(c, r, w);
+    r->way = (uint8_t)w;
     return true;
   }
   c->writes_directory |= 1u << i;
   r->victim = set[victim] >> 1;
-  r->victim_is_dirty = set[victim] & 1;
+  uint8_t *held = c->held + (size_t)r->set * (unsigned)c->p.ways + victim;
+  r->way = (uint8_t)victim;
+  r->held = *held;
+  r->victim_is_dirty = (set[victim] & 1) | (*held & L2_HELD_DIRTY);
   __builtin_prefetch(llc_set(c, r->line));
   if (r->victim_is_dirty) __builtin_prefetch(llc_set(c, r->victim - 1));
-  set[victim] = (r->line + 1) << 1 | writes;
-  uint8_t *held = c->held + (size_t)r->set * (unsigned)c->p.ways + victim;
-  if (*held) probe(c, i, r->victim - 1, cycle);
-  *held = is_held(&r->request);
+  set[victim] = (r->line + 1) << 1 | is_write(&r->request);
+  *held = is_held(&r->request) ? L2_HELD | L2_HELD_TO_WRITE : 0;
   return false;
-}
-
-/* The line of the request before; it becomes dirty, or the core's. */
-static void note_repeated(l2_cache *c, int i) {
-  const l2_register *r = &c->of[i];
-  const bool writes = is_write(&r->request);
-  if (!writes && !is_held(&r->request)) return;
-  uint64_t *set = c->tag + (size_t)r->set * (unsigned)c->p.ways;
-  for (int w = 0; w < c->p.ways; w++) {
-    if (set[w] >> 1 != r->line + 1) continue;
-    c->writes_directory |= (l2_registers)(writes && !(set[w] & 1)) << i;
-    set[w] |= writes;
-    note_held(c, r, w);
-  }
 }
 
 static void set_to(l2_registers *all, l2_registers it, bool value) { *all = (*all & ~it) | (it & if_so(value)); }
@@ -87,15 +116,17 @@ static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, u
   r->set = (uint32_t)(r->line & (c->sets - 1));
   r->victim = 0;
   c->writes_directory &= ~it;
-  if (repeats) note_repeated(c, i);
   const bool hit = repeats || look_up(c, i, cycle);
+  const bool probes = hit ? meet(c, i, cycle) : r->victim && r->held;
   c->hits += hit;
   c->valid |= it;
-  c->want |= want(hit ? L2_ANSWER : r->victim ? L2_RELEASE : L2_FETCH, i);
+  c->want |= want(probes ? L2_END : hit ? L2_ANSWER : r->victim ? L2_RELEASE : L2_FETCH, i);
+  set_to(&c->to_probe, it, probes);
   c->answered &= ~it;
   set_to(&c->granted, it, hit);
   set_to(&c->has_line, it, hit);
-  set_to(&c->victim_is_gone, it, !r->victim);
+  set_to(&c->victim_is_gone, it, !r->victim && !probes);
+  set_to(&c->acknowledges, it, !is_held(request));
   set_to(&c->from_start, it, !(request->address & (c->line_bytes - 1)));
   set_to(&c->whole, it, writes_whole_line(c, request));
   if (!repeats) c->fresh |= it;

@@ -10,19 +10,22 @@ enum {
   FETCHES = 2,       /* entries of the buffer towards the cork */
   NUMBER_BACK =
       3, /* acknowledgement scheduled -> its number at SinkD with another grant: a buffer, the pool, a buffer */
+  CORE_ANSWERS = 4, /* its line scheduled -> the core's acknowledgement of the first beat is here (seen in the RTL) */
 };
 
-/* Those whose victims are still in the core's data cache. */
-static inline l2_registers still_probing(l2_cache *c, uint64_t cycle) {
-  for (l2_registers rest = c->probing; rest; rest &= rest - 1)
-    if (c->probed[__builtin_ctz(rest)] <= cycle) c->probing &= ~(rest & -rest);
-  return c->probing;
+/* SourceB has room: the data cache has turned to one probe less than fit between, and that is seen here. */
+static inline bool may_probe(const l2_cache *c, uint64_t cycle) {
+  enum { ROOM_SEEN = 3 };
+  return cycle >= c->probe_at[c->probes_sent % L2_PROBES_SENT] + ROOM_SEEN;
 }
 
 /* Register i does what it asks for. */
 static inline void carry_out(l2_cache *c, int i, uint64_t cycle) {
   const l2_registers it = 1u << i;
-  if (c->want & want(L2_RELEASE, i)) {
+  if (c->to_probe & it) {
+    c->want ^= want(L2_END, i);
+    l2_send_probe(c, i, cycle);
+  } else if (c->want & want(L2_RELEASE, i)) {
     release(c, i, cycle);
     c->want ^= want(L2_RELEASE, i) | want(L2_FETCH, i);
     c->directory_written = cycle + 1;
@@ -35,6 +38,10 @@ static inline void carry_out(l2_cache *c, int i, uint64_t cycle) {
     if (c->want & want(L2_ANSWER, i)) {
       begin_answer(c, i);
       c->answered |= it;
+      if (!(c->acknowledges & it)) {
+        put_message(&c->core_has, cycle + CORE_ANSWERS, i);
+        c->outer_next = earlier(c->outer_next, cycle + CORE_ANSWERS);
+      }
     }
     c->want &= ~(want(L2_ANSWER, i) | want(L2_END, i));
     if (!(c->granted & it)) put_message(&c->numbers, cycle + NUMBER_BACK, i);
@@ -50,7 +57,7 @@ static inline void carry_out(l2_cache *c, int i, uint64_t cycle) {
 static inline void schedule(l2_cache *c, l2_wants could, uint64_t cycle) {
   l2_registers not_yet =
       c->fresh | c->fresh >> 16; /* the directory's answer has to come, and to go into the register */
-  if (c->probing) not_yet |= still_probing(c, cycle);
+  if (c->to_probe && !may_probe(c, cycle)) not_yet |= c->to_probe;
   const bool directory_is_full = cycle <= c->directory_written; /* its queue of one */
   could &= ~(of_all(L2_RELEASE) & (0 - (l2_wants)(directory_is_full | (cycle < c->release_from))));
   not_yet |= c->writes_directory & last_steps(c) & if_so(directory_is_full);

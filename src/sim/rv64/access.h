@@ -30,7 +30,7 @@ static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address,
   uint64_t line = address >> LINE_SHIFT;
   if (unlikely(core->unfenced) && core->ports->lost) rv64_lose_lines(core, t + 1);
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
-    t = rv64_data_miss(core, pc, line, t);
+    t = rv64_data_miss(core, pc, line, t, RV64_LOAD_MISS);
   core->last_memory = t;
   return t;
 }
@@ -39,8 +39,8 @@ static inline uint64_t data_store(rv64_core *core, uint64_t pc, uint64_t address
   uint64_t line = address >> LINE_SHIFT;
   if (unlikely(core->unfenced) && core->ports->lost) rv64_lose_lines(core, t + 1);
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
-    t = rv64_data_miss(core, pc, line, t);
-  *core->dcache.last_dirty = 1;
+    t = rv64_data_miss(core, pc, line, t, RV64_STORE_MISS);
+  if (unlikely(*core->dcache.last_state != LINE_DIRTY)) t = rv64_first_store(core, pc, line, t);
   core->store[1] = core->store[0];
   core->store[0] = (rv64_store){address >> 3, (uint8_t)byte_mask(address, size), t};
   core->last_memory = t;

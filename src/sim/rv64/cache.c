@@ -18,8 +18,8 @@ tw_status rv64_cache_make(rv64_cache *cache, const char *name, int bytes, int wa
   size_t lines = (size_t)sets * (size_t)ways;
   cache->set_mask = (uint64_t)sets - 1;
   cache->tag = calloc(lines, sizeof *cache->tag);
-  cache->dirty = calloc(lines, 1);
-  return cache->tag && cache->dirty ? TW_OK
+  cache->state = calloc(lines, 1);
+  return cache->tag && cache->state ? TW_OK
                                     : tw_fail(error, TW_MISSING, "not enough host memory for the L1 %s cache", name);
 }
 
@@ -30,7 +30,7 @@ void rv64_cache_clear(rv64_cache *cache) {
 
 void rv64_cache_free(rv64_cache *cache) {
   free(cache->tag);
-  free(cache->dirty);
+  free(cache->state);
 }
 
 bool rv64_cache_find(rv64_cache *cache, uint64_t line) {
@@ -38,7 +38,7 @@ bool rv64_cache_find(rv64_cache *cache, uint64_t line) {
   for (unsigned way = 0; way < cache->ways; way++) {
     if (cache->tag[set + way] == line + 1) {
       cache->last_line = line + 1;
-      cache->last_dirty = &cache->dirty[set + way];
+      cache->last_state = &cache->state[set + way];
       return true;
     }
   }
@@ -47,24 +47,29 @@ bool rv64_cache_find(rv64_cache *cache, uint64_t line) {
 
 void rv64_cache_fill(rv64_cache *cache, uint64_t line, uint64_t *victim) {
   size_t slot = (line & cache->set_mask) * cache->ways + (cache->lfsr & (cache->ways - 1));
+  if (cache->last_line == line + 1) slot = (size_t)(cache->last_state - cache->state);
   unsigned r = cache->lfsr;
   cache->lfsr = (uint16_t)(r << 1 | ((r >> 15 ^ r >> 13 ^ r >> 12 ^ r >> 10) & 1)); /* maximal period */
-  *victim = cache->dirty[slot] ? cache->tag[slot] : 0;
+  *victim = cache->state[slot] == LINE_DIRTY ? cache->tag[slot] : 0;
   cache->tag[slot] = line + 1;
-  cache->dirty[slot] = 0;
+  cache->state[slot] = LINE_CLEAN;
   cache->last_line = line + 1;
-  cache->last_dirty = &cache->dirty[slot];
+  cache->last_state = &cache->state[slot];
   cache->misses++;
 }
 
 void rv64_lose_lines(rv64_core *core, uint64_t cycle) {
   rv64_cache *cache = &core->dcache;
-  for (uint64_t line; core->ports->lost(core->ports->context, cycle, &line);) {
+  bool stays;
+  for (uint64_t line; core->ports->lost(core->ports->context, cycle, &line, &stays);) {
     line >>= LINE_SHIFT;
-    uint64_t *set = cache->tag + (line & cache->set_mask) * cache->ways;
-    for (unsigned way = 0; way < cache->ways; way++)
-      if (set[way] == line + 1) set[way] = 0, cache->dirty[set + way - cache->tag] = 0;
-    if (cache->last_line == line + 1) cache->last_line = 0;
+    const size_t set = (line & cache->set_mask) * cache->ways;
+    for (size_t slot = set; slot < set + cache->ways; slot++) {
+      if (cache->tag[slot] != line + 1) continue;
+      cache->state[slot] = stays ? LINE_READ_ONLY : LINE_CLEAN;
+      if (!stays) cache->tag[slot] = 0;
+    }
+    if (!stays && cache->last_line == line + 1) cache->last_line = 0;
   }
 }
 
@@ -73,7 +78,7 @@ void rv64_lose_lines(rv64_core *core, uint64_t cycle) {
  * the cycle after a Grant"). A dirty victim leaves first: four beats through the array and two pipeline stages,
  * a tag write, and the replayed access misses again 12 cycles after it did (DCache.scala 727-735, 780-795).
  * Returns the cycle at which the access issues successfully. */
-uint64_t rv64_data_miss(rv64_core *core, uint64_t pc, uint64_t line, uint64_t issue) {
+uint64_t rv64_data_miss(rv64_core *core, uint64_t pc, uint64_t line, uint64_t issue, rv64_miss why) {
   enum { DIRTY_VICTIM = 12, WRITEBACK_FIRST_BEAT = 3 };
   uint64_t victim, request = issue + STAGES_TO_WRITE_BACK;
   rv64_cache_fill(&core->dcache, line, &victim);
@@ -84,6 +89,14 @@ uint64_t rv64_data_miss(rv64_core *core, uint64_t pc, uint64_t line, uint64_t is
   }
   const uint64_t again = rv64_fetch_again(core, pc, issue);
   uint64_t last = request;
-  if (core->ports->refill) last = core->ports->refill(core->ports->context, request, line << LINE_SHIFT, false);
+  if (core->ports->refill) last = core->ports->refill(core->ports->context, request, line << LINE_SHIFT, why);
+  if (core->ports->lost) rv64_lose_lines(core, later(last, again));
   return later(last, again);
+}
+
+uint64_t rv64_first_store(rv64_core *core, uint64_t pc, uint64_t line, uint64_t issue) {
+  if (*core->dcache.last_state == LINE_READ_ONLY) issue = rv64_data_miss(core, pc, line, issue, RV64_RIGHT_MISS);
+  if (core->ports->wrote) core->ports->wrote(core->ports->context, issue, line << LINE_SHIFT);
+  *core->dcache.last_state = LINE_DIRTY;
+  return issue;
 }

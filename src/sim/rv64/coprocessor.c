@@ -50,6 +50,7 @@ bool rv64_fence(rv64_core *core, uint64_t pc, uint64_t *issue) {
     rv64_fault(core, pc, "%s", why);
     return false;
   }
+  if (core->unfenced && core->ports->lost) rv64_lose_lines(core, t);
   core->unfenced = false;
   *issue = later(t, core->last_memory + STAGES_TO_WRITE_BACK);
   return true;

@@ -41,14 +41,15 @@ enum {
 
 /* ---- L1 caches ------------------------------------------------------------------------------------------- */
 
+typedef enum rv64_line { LINE_CLEAN, LINE_DIRTY, LINE_READ_ONLY } rv64_line;
 typedef struct rv64_cache {
   uint64_t *tag;  /* [set][way]: line number + 1; 0 = invalid */
-  uint8_t *dirty; /* [set][way] */
+  uint8_t *state; /* [set][way]: a rv64_line */
   uint64_t set_mask;
   unsigned ways;
   uint16_t lfsr;      /* RandomReplacement: util/Replacement.scala */
-  uint64_t last_line; /* the line of the last hit + 1, and its dirty bit */
-  uint8_t *last_dirty;
+  uint64_t last_line; /* the line of the last hit + 1, and its state */
+  uint8_t *last_state;
   uint64_t misses;
 } rv64_cache;
 
@@ -171,7 +172,9 @@ void rv64_cache_free(rv64_cache *);
 bool rv64_cache_find(rv64_cache *, uint64_t line); /* also remembers the line as the last one */
 /* Takes the place of a random line; *victim is that line's number + 1 if it was dirty, else 0. */
 void rv64_cache_fill(rv64_cache *, uint64_t line, uint64_t *victim);
-uint64_t rv64_data_miss(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue);
+uint64_t rv64_data_miss(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue, rv64_miss why);
+/* A store to the line of the last hit, which is not dirty. */
+uint64_t rv64_first_store(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue);
 /* The data cache loses what was taken from it up to that cycle. */
 void rv64_lose_lines(rv64_core *, uint64_t cycle);
 

@@ -114,7 +114,7 @@ static uint64_t next_try(uint64_t s2, uint64_t earliest) {
 
 static uint64_t refill(rv64_core *core, uint64_t line, uint64_t cycle) {
   if (!core->ports->refill) return cycle;
-  return core->ports->refill(core->ports->context, cycle, line << LINE_SHIFT, true);
+  return core->ports->refill(core->ports->context, cycle, line << LINE_SHIFT, RV64_FETCH_MISS);
 }
 
 /* The packet that ends the instruction at pc lies in another line, and is in s2 at cycle `s2`, behind an instruction issued

@@ -275,7 +275,8 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
     if (answer.kind != L2_READ) { /* nobody can hold it up: all its beats are settled */
       l->next_beat = end;
       if (answer.kind == L2_WRITE) gm_write_acknowledged(m);
-      if (answer.kind == L2_REFILL) m->refill[answer.cookie].last_beat = l->next_beat - answer.interval;
+      if (answer.kind == L2_REFILL)
+        m->refill[answer.cookie & L2_OF_INSTRUCTIONS].last_beat = l->next_beat - answer.interval;
       return;
     }
     if (settle(m, p, &answer)) {

@@ -258,17 +258,23 @@ static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
 enum { DMA_BUFFERS = 2 };
 
 /* One line for each L1 at a time: its cookie says which. */
-static void ask(gm_machine *m, uint64_t cycle, uint64_t line, bool is_instruction) {
-  m->refill[is_instruction].last_beat = 0;
+static void ask(gm_machine *m, uint64_t cycle, uint64_t line, rv64_miss why) {
+  static const uint32_t cookie[] = {[RV64_LOAD_MISS] = 0,
+                                    [RV64_STORE_MISS] = L2_TO_WRITE,
+                                    [RV64_RIGHT_MISS] = L2_TO_WRITE | L2_RIGHT_ALONE,
+                                    [RV64_FETCH_MISS] = L2_OF_INSTRUCTIONS};
+  const int bytes = why == RV64_RIGHT_MISS ? m->l2.p.beat_bytes : m->l2.p.line_bytes;
+  m->refill[why == RV64_FETCH_MISS].last_beat = 0;
   if (cycle < m->now) cycle = m->now; /* what has been simulated stays as it is */
-  l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, m->l2.p.line_bytes, is_instruction);
+  l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, bytes, cookie[why]);
   gm_wake_l2(m);
 }
 
-static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
+static uint64_t refill(void *context, uint64_t cycle, uint64_t line, rv64_miss why) {
   gm_machine *m = context;
+  const bool is_instruction = why == RV64_FETCH_MISS;
   advance_to(m, cycle);
-  ask(m, cycle, line, is_instruction);
+  ask(m, cycle, line, why);
   while (!m->refill[is_instruction].last_beat && !m->why[0]) advance(m);
   return m->why[0] ? m->now : m->refill[is_instruction].last_beat - DMA_BUFFERS;
 }
@@ -280,10 +286,16 @@ static void writeback(void *context, uint64_t cycle, uint64_t line) {
   gm_wake_l2(m);
 }
 
-static bool lost(void *context, uint64_t cycle, uint64_t *line) {
+static void wrote(void *context, uint64_t cycle, uint64_t line) {
+  gm_machine *m = context;
+  (void)cycle;
+  l2_note_write(&m->l2, m->now - 1, line);
+}
+
+static bool lost(void *context, uint64_t cycle, uint64_t *line, bool *stays) {
   gm_machine *m = context;
   advance_to(m, cycle);
-  const uint64_t probed = l2_take_probe(&m->l2, m->now - 1);
+  const uint64_t probed = l2_take_probe(&m->l2, m->now - 1, stays);
   *line = (probed - 1) * (uint64_t)m->l2.p.line_bytes;
   return probed;
 }
@@ -296,6 +308,7 @@ rv64_ports gm_machine_ports(gm_machine *m) {
                       .fence = fence,
                       .refill = refill,
                       .writeback = writeback,
+                      .wrote = wrote,
                       .lost = lost};
 }
 
