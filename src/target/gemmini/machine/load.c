@@ -550,7 +550,8 @@ static uint64_t next_move(const gm_machine *m) {
              issues = !l->reading & (l->issue_count != 0);
   if (l->flows | issues | (l->sending & room) | l->last_sent | (!l->stalled & requests)) return soon;
   uint64_t next = l->has_translated & !l->stalled ? later(l->translated_from, soon) : GM_NEVER;
-  if (l->freed && l->reading) next = earlier(next, later(l->freed_at + 1, soon));
+  if (l->freed && l->reading && !(l->stalled & l->has_queued & l->has_translated))
+    next = earlier(next, later(l->freed_at + 1, soon));
   if (l->freed && (l->freed | l->packets_free) == l->all_packets)
     next = earlier(next, later(l->freed_at, soon)); /* a fence may wait */
   if (l->count && !l->sending && (l->trackers_busy < l->trackers || l->queue[l->head].command.funct == GM_CONFIG))
