@@ -461,12 +461,12 @@ static inline void gm_wake_l2(gm_machine *m) {
   if (m->ld.stalled | m->st.stalled) gm_await_room(m);
 }
 /* In this cycle, is what the client has behind the comparison translated? Updates its register: once a cycle. */
-static inline bool gm_translated(gm_machine *m, enum gm_dma client) {
+static inline bool gm_translated(gm_machine *m, enum gm_dma client, uint64_t cycle) {
   gm_tlb *t = &m->tlb;
-  if (t->of[client].asks_at != m->now) return t->of[client].hit;
-  if (t->decided_at != m->now) {
-    t->decided_at = m->now;
-    if (t->of[!client].asks_at != m->now)
+  if (t->of[client].asks_at != cycle) return t->of[client].hit;
+  if (t->decided_at != cycle) {
+    t->decided_at = cycle;
+    if (t->of[!client].asks_at != cycle)
       t->turn = client;
     else
       t->turn = (enum gm_dma) !t->last;
@@ -475,14 +475,14 @@ static inline bool gm_translated(gm_machine *m, enum gm_dma client) {
   return t->turn == client;
 }
 /* The client compares a page with its register, and asks for it if it is another one and moves on. At the end of its cycle. */
-static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t address, bool moves) {
+static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t cycle, uint64_t address, bool moves) {
   gm_tlb *t = &m->tlb;
   const uint64_t page = address >> GM_PAGE_SHIFT;
   t->of[client].hit = page == t->of[client].page;
-  if (t->of[client].asks_at == m->now && t->turn == client) t->of[client].page = t->of[client].asked;
+  if (t->of[client].asks_at == cycle && t->turn == client) t->of[client].page = t->of[client].asked;
   if (!moves || t->of[client].hit) return;
   t->of[client].asked = page;
-  t->of[client].asks_at = m->now + 1;
+  t->of[client].asks_at = cycle + 1;
 }
 /* The client's register has that address's page, and will keep it while it is the only one. */
 static inline bool gm_keeps_page(const gm_machine *m, enum gm_dma client, uint64_t address) {
@@ -583,6 +583,7 @@ bool gm_loader_busy(const gm_machine *);
 bool gm_storer_busy(const gm_machine *);
 void gm_executor_count_idle(gm_machine *); /* up to this cycle */
 void gm_write_acknowledged(gm_machine *);
+void gm_reader_catch_up(gm_machine *); /* with what the reader asks the TLB for up to this cycle */
 
 void gm_trace_span(gm_machine *, const char *unit, const char *name, uint64_t from, uint64_t to);
 

@@ -312,14 +312,14 @@ static bool translate(gm_machine *m) {
   if (l->has_translated) {
     if (m->now < l->translated_from) return true;
     if (l2_reader_is_full(&m->l2)) gm_run_l2(m, m->now - 1);
-    again = !gm_translated(m, GM_DMA_READER) || !l2_read_has_room(&m->l2, m->now);
+    again = !gm_translated(m, GM_DMA_READER, m->now) || !l2_read_has_room(&m->l2, m->now);
     if (!again) {
       const gm_get *g = &l->translated;
       l2_send(&m->l2, L2_READER, m->now, L2_READ, g->address, g->bytes, g->slot);
       gm_wake_l2(m);
     }
   }
-  gm_compare_page(m, GM_DMA_READER, l->queued.address, l->has_queued);
+  gm_compare_page(m, GM_DMA_READER, m->now, l->queued.address, l->has_queued);
   const gm_get waits = l->translated;
   l->translated = l->queued, l->has_translated = l->has_queued;
   l->has_queued = again;
@@ -378,14 +378,25 @@ static void start_packet(gm_machine *m) {
   l->reading = l->requested < r->bytes;
 }
 
-/* While the requests are stalled those in the two registers change places in every cycle. Brings them to that one's end. */
-static void go_round(gm_loader *l, uint64_t cycle) {
-  l->stalled = false;
-  if (!((cycle - l->stalled_at) & 1)) return;
-  const gm_get queued = l->queued;
-  const bool has_queued = l->has_queued;
-  l->queued = l->translated, l->has_queued = l->has_translated;
-  l->translated = queued, l->has_translated = has_queued;
+/* While the requests are stalled those in the two registers change places in every cycle, and are translated again if they are
+ * in two pages. Brings them to that cycle's end. */
+static void go_round(gm_machine *m, uint64_t cycle) {
+  gm_loader *l = &m->ld;
+  const bool one_page = gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
+  uint64_t at = one_page ? cycle - ((cycle - l->stalled_at) & 1) : l->stalled_at;
+  while (at++ != cycle) {
+    if (l->has_translated) gm_translated(m, GM_DMA_READER, at);
+    gm_compare_page(m, GM_DMA_READER, at, l->queued.address, l->has_queued);
+    const gm_get queued = l->queued;
+    const bool has_queued = l->has_queued;
+    l->queued = l->translated, l->has_queued = l->has_translated;
+    l->translated = queued, l->has_translated = has_queued;
+  }
+  l->stalled_at = cycle;
+}
+
+void gm_reader_catch_up(gm_machine *m) {
+  if (m->ld.stalled) go_round(m, m->now);
 }
 
 static void request(gm_machine *m) {
@@ -394,7 +405,8 @@ static void request(gm_machine *m) {
   const bool stays = l->stalled & l2_reader_is_full(&m->l2) &
                      ((l->has_queued & l->has_translated) | !(l->reading & (l->packets_free != 0)));
   if (!stays) {
-    if (l->stalled) go_round(l, m->now - 1);
+    if (l->stalled) go_round(m, m->now - 1);
+    l->stalled = false;
     const bool room = !(l->has_queued | l->has_translated) || translate(m);
     if (l->reading && l->packets_free && room) start_packet(m);
   }
@@ -409,15 +421,14 @@ static void request(gm_machine *m) {
   }
   /* Can nothing happen to the requests, and no other come to them, before the L2 has room? */
   const bool any = l->has_queued | l->has_translated, both = l->has_queued & l->has_translated;
-  const bool stalls = any & (both | !(l->reading & (l->packets_free != 0))) & l2_reader_is_full(&m->l2) &
-                      gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
+  const bool stalls = any & (both | !(l->reading & (l->packets_free != 0))) & l2_reader_is_full(&m->l2);
   if (l->stalled) {
-    if (!stalls) go_round(l, m->now);
+    if (!stalls) go_round(m, m->now);
   } else if (stalls) {
-    l->stalled = true;
     l->stalled_at = m->now;
     gm_await_room(m);
   }
+  l->stalled = stalls;
 }
 
 /* Is anything in the registers between the answers and the memories? Bits, as any of them is rare. */

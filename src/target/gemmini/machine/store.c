@@ -105,7 +105,8 @@ static bool end_beat(gm_storer *s) {
  * true if it is taken. */
 static bool translate(gm_machine *m, bool offers) {
   gm_storer *s = &m->st;
-  const bool translated = gm_translated(m, GM_DMA_WRITER), misses = s->translated && !translated;
+  if (m->tlb.of[GM_DMA_WRITER].asks_at == m->now) gm_reader_catch_up(m);
+  const bool translated = gm_translated(m, GM_DMA_WRITER, m->now), misses = s->translated && !translated;
   const bool queued = s->queued & GM_BEAT;
   if (s->translated && translated) {
     if (l2_writer_is_full(&m->l2)) gm_run_l2(m, m->now - 1);
@@ -118,7 +119,7 @@ static bool translate(gm_machine *m, bool offers) {
     }
   }
   const bool moves = !s->translated || misses;
-  gm_compare_page(m, GM_DMA_WRITER, put_of(s, s->queued)->address, queued && moves);
+  gm_compare_page(m, GM_DMA_WRITER, m->now, put_of(s, s->queued)->address, queued && moves);
   if (misses) {
     s->shadow = queued ? s->queued : 0;
     s->queued = s->translated;
