@@ -272,27 +272,37 @@ static void kernels_of_few_rows_compile(void **state) {
   }
 }
 
-/* Warps with slices of k: likewise; blocks without work keep places where weights rest, and no more share a processor. */
+/* Warps with slices of k: likewise; blocks without work keep places where weights rest, and no more share a processor. Each way to
+ * multiply once. */
 static void kernels_of_slices_compile(void **state) {
+  static const char *const cases[] = {
+      "m=5 n=1000 k=2816 a=bf16 b=i4 group=128 c=bf16 acc=f32 packed=1 bias=row",
+      "m=1 n=1000 k=2816 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1",
+      "m=2 n=1000 k=2816 a=bf16 b=ternary c=f32 acc=f32 packed=1",
+  };
   (void)state;
-  const tw_problem p = problem_of("m=5 n=1000 k=2816 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 bias=row");
-  const tw_schedule s = schedule_of("slices n=64 rows=32 warps=8;ahead 4;blocks 2;rest 1");
   tw_error error;
-  tw_tile_slices_plan plan;
-  tw_launch l;
   char *source;
-  if (tw_tile_emit(&tw_tile_slices, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
-  assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
-  assert_int_equal(tw_tile_plan_of(&tw_tile_slices, &machine, &p, &s, &plan, &error), TW_OK);
-  assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
-  assert_int_equal(l.kernel[0].block[0], 8 * 32);
-  assert_int_equal(l.kernel[0].grid[0], config->multiprocessors); /* 16 have work */
-  assert_true(l.kernel[0].overlaps && !l.kernel[0].clustered);
-  assert_true(2 * (plan.shared_bytes + 1024) <= config->shared_multiprocessor &&
-              3 * (plan.shared_bytes + 1024) > config->shared_multiprocessor);
-  assert_true(strstr(source, "weights.begin();\n  earlier_ended();\n  weights.begin_a<true>(a, lda, k);") != NULL);
-  compiles_without_spills(&p, source);
-  free(source);
+  tw_launch l;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_problem p = problem_of(cases[i]);
+    const tw_schedule s = schedule_of("slices n=64 rows=32 warps=8;ahead 4;blocks 2;rest 1;late 400");
+    tw_tile_slices_plan plan;
+    if (tw_tile_emit(&tw_tile_slices, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+    assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
+    assert_int_equal(tw_tile_plan_of(&tw_tile_slices, &machine, &p, &s, &plan, &error), TW_OK);
+    assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
+    assert_int_equal(l.kernel[0].block[0], 8 * 32);
+    assert_int_equal(l.kernel[0].grid[0], config->multiprocessors); /* 16 have work */
+    assert_true(l.kernel[0].overlaps && !l.kernel[0].clustered);
+    assert_true(2 * (plan.shared_bytes + 1024) <= config->shared_multiprocessor &&
+                3 * (plan.shared_bytes + 1024) > config->shared_multiprocessor);
+    assert_true(strstr(source, "weights.begin();\n  earlier_ended();\n  weights.begin_a<true>(a, lda, k);") != NULL);
+    assert_true(strstr(source, "linger(400);") != NULL);
+    compiles_without_spills(&p, source);
+    free(source);
+  }
+  const tw_problem p = problem_of(cases[0]);
   const tw_schedule plain = schedule_of("slices n=64 rows=16 warps=4");
   if (tw_tile_emit(&tw_tile_slices, &machine, &p, &plain, &source, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
@@ -335,6 +345,7 @@ static void what_slices_cannot_be_is_refused(void **state) {
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   refused(&tw_tile_slices, mx, "ahead 2", "'slices n=64' before it");
   refused(&tw_tile_slices, mx, "slices n=24", "multiples of 16");
+  refused(&tw_tile_slices, mx, "slices n=64;late 400", "'rest 1' before it");
   refused(&tw_tile_slices, mx, "slices n=512 rows=32 warps=16", "more than a processor has");
   refused(&tw_tile_slices, mx, "slices n=64 rows=32 warps=16;ahead 8", "bytes of shared memory");
   refused(&tw_tile_slices, "m=4 n=512 k=896 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "slices n=64 warps=8",

@@ -14,8 +14,11 @@ enum {
   SLICE = 64, /* bytes of a row */
   AHEAD_MAX = 16,
   ALIGNMENT = 1024,
-  GAP = 4,              /* floats between rows of sums */
-  A_GAP = 16,           /* bytes between rows of a slice of A */
+  GAP = 4,         /* floats between rows of sums */
+  A_GAP = 16,      /* bytes between rows of a slice of A */
+  DIGITS_I4 = 576, /* bytes of the digits of a row of A in a slice */
+  DIGITS_TERNARY = 1280,
+  BLOCKS_ZERO = 64,     /* beside 256 of a row, of mxfp4 */
   RESERVED = 1024,      /* of a processor's shared memory, for each block */
   REGISTERS_BESIDE = 6, /* at least */
   STEPS_EARLY = 4       /* of a slice: with more the next step is read early */
@@ -46,11 +49,27 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   return TW_OK;
 }
 
+/* One or two rows: mxfp4 as sums of blocks, others in integers. */
+static bool pair(const tw_gemm *g) { return g->m <= 2; }
+
+static int steps_of(const PLAN *p) { return p->n / p->rows; }
+
 static int64_t shared_bytes(const tw_gemm *g, const PLAN *p) {
   const int64_t step = p->rows * (int64_t)(SLICE + (scaled(g) ? 4 : 0));
-  const int64_t of_a = g->m * (codes_of_slice(g) * 2 + A_GAP) * up(p->ahead, p->n / p->rows);
-  const int64_t ways = p->warps * (p->ahead * step + of_a), sums = p->warps * g->m * (p->n + GAP) * 4;
-  return ALIGNMENT + up(ways > sums ? ways : sums, ALIGNMENT) * ALIGNMENT;
+  const int64_t of_a = g->m * (codes_of_slice(g) * 2 + A_GAP) * up(p->ahead, steps_of(p));
+  const int64_t room = !pair(g)           ? 0
+                       : g->b == TW_MXFP4 ? g->m * codes_of_slice(g) * 2 + BLOCKS_ZERO
+                                          : g->m * (g->b == TW_I4 ? DIGITS_I4 : DIGITS_TERNARY);
+  const int64_t warps = p->warps * (p->ahead * step + of_a + room), sums = p->warps * g->m * (p->n + GAP) * 4;
+  return ALIGNMENT + up((warps > sums ? warps : sums) + (scaled(g) ? 0 : p->n * 4), ALIGNMENT) * ALIGNMENT;
+}
+
+/* At least. */
+static int registers(const tw_gemm *g, const PLAN *p) {
+  const int wide = (int)up(g->m, 8), eights = codes_of_slice(g) / 32, each = p->rows / 8;
+  const int sums = steps_of(p) * (p->rows / 16) * (!pair(g) ? wide * 4 : g->b == TW_MXFP4 ? 2 * (int)g->m : 2);
+  const int operand = eights * (!pair(g) ? wide * 4 : g->b == TW_MXFP4 ? 4 : 2);
+  return sums + operand + each * (scaled(g) ? 5 : 4) * (steps_of(p) > STEPS_EARLY ? 2 : 1) + REGISTERS_BESIDE;
 }
 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
@@ -69,9 +88,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->shared_bytes < apart) p->shared_bytes = up(apart, ALIGNMENT) * ALIGNMENT;
   p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_slice(g)) : 0;
   p->threads = p->warps * machine->warp_threads;
-  const int wide = (int)up(g->m, 8), each = p->rows / 8, eights = codes_of_slice(g) / 32, steps = p->n / p->rows;
-  const int need = p->n / 16 * wide * 4 + eights * wide * 4 +
-                   each * (scaled(g) ? 5 : 4) * (steps > STEPS_EARLY ? 2 : 1) + REGISTERS_BESIDE;
+  const int need = registers(g, p);
   if (p->threads > machine->block_threads || need > 255 ||
       (need + 7) / 8 * 8 * p->threads * p->blocks > machine->registers)
     return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
@@ -99,6 +116,11 @@ static tw_status needs_slices(const void *with, void *plan, unsigned given, tw_e
   return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "needs 'slices n=64' before it");
 }
 
+static tw_status needs_rest(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->rest ? TW_OK : tw_fail(error, TW_USAGE, "needs 'rest 1' before it");
+}
+
 static const tw_verb verbs[] = {
     {.name = "slices",
      .usage = "slices n=64 rows=16 warps=8",
@@ -116,11 +138,16 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, rest, 1, 8)},
      .then = needs_slices},
+    {.name = "late",
+     .usage = "late 400",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, late, 1, 4000)},
+     .then = needs_rest},
     TW_TILE_BLOCKS(PLAN, needs_slices),
 };
 static const tw_language language = {"gemm of slices", sizeof verbs / sizeof *verbs, verbs};
 
-/* Not `rest`: what is timed alone does not show what it gives. */
+/* Not `rest` and `late`: what is timed alone does not show what they give. */
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
   /* Shares of a processor: with as many columns for each block none waits for others at the end. */
@@ -169,12 +196,14 @@ static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
   tw_text_add(t,
               ") {\n  arena memory;\n"
               "  auto weights = memory.take<slices<%s, ROWS, BN / ROWS, M, WARPS, AHEAD, %d>>();\n"
+              "  static_assert(decltype(weights)::bytes <= %lld, \"what the launch asks for\");\n"
               "  const int col = block_of_grid() * BN;\n  next_may_begin();\n",
-              tw_type_name(g->b), p->together);
+              tw_type_name(g->b), p->together, (long long)p->shared_bytes - ALIGNMENT);
   if (p->rest)
     tw_text_add(t,
                 "  if (col >= n) { /* it keeps a place until the launch behind has its own */\n    earlier_ended();\n"
                 "    linger(2000);\n    return;\n  }\n");
+  if (p->late) tw_text_add(t, "  linger(%d); /* A of the launch before goes first */\n", p->late);
   tw_text_add(t,
               "  early_operand(a, ((i64)(m - 1) * lda + k) * 2);\n"
               "  weights.from(b, scales, col, n, pitch, all, (k + %d - 1) / %d);\n"
@@ -190,7 +219,7 @@ static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
                  "      const result finish{r, j, m, n");
   tw_tile_result_names(t, g);
   tw_text_add(t, "};\n      set(c[(i64)r * ldc + j], finish(sum[e]%s, 0, 0));\n    }\n  }\n}\n",
-              row_scales ? " * scales[j]" : "");
+              row_scales ? " * weights.factor(first + e)" : "");
 }
 
 static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {

@@ -7,14 +7,17 @@
  *   rest 1                           weights are written by nobody who may still be at work: they set out before the kernel
  *                                    before has ended. So many blocks for each processor, those without work among them, keep
  *                                    every launch's blocks one to a place
- *   blocks 2                         of a processor at once */
+ *   late 400                         nanoseconds until they do: A of the kernel before goes first
+ *   blocks 2                         of a processor at once
+ *
+ * One or two rows of A are multiplied otherwise than more (tile_slices_products.cuh). */
 #ifndef TW_TILE_GEMM_SLICES_H
 #define TW_TILE_GEMM_SLICES_H
 
 #include "tile/family.h"
 
 typedef struct tw_tile_slices_plan {
-  int n, rows, warps, ahead, rest, blocks;
+  int n, rows, warps, ahead, rest, late, blocks;
   int together; /* slices that share a factor of sums, 0: all */
   int threads;
   int64_t shared_bytes;

@@ -109,13 +109,19 @@ static double predict_few(const void *with, const void *plan) {
          pieces;
 }
 
-/* Likewise, with the instructions that a profiler counted (H200); 12 warps were enough. */
+/* Instructions of a weight for each 32, as the loops have them (sm_90a). */
+static double made_in_slices(const tw_gemm *g) {
+  if (g->m <= 2) return g->b == TW_TERNARY ? 0.5 : g->b == TW_I4 ? 0.7 : 2.6;
+  return (g->b == TW_TERNARY ? 1.0 : g->b == TW_I4 ? 1.6 : 3.0) + 0.35 * (ceil((double)g->m / 8) - 1);
+}
+
+/* Likewise; 12 warps were enough. */
 static double predict_slices(const void *with, const void *plan) {
   const model *m = with;
   const tw_tile_slices_plan *p = plan;
   const tw_gemm g = tw_gemm_of(m->problem);
   const spread s = spread_of(m, p->n, 1, p->blocks);
-  const double weight = (g.b == TW_TERNARY ? 1.0 : g.b == TW_I4 ? 1.6 : 3.0) + 0.35 * (ceil((double)g.m / 8) - 1);
+  const double weight = made_in_slices(&g);
   const double hidden = fmin(1, p->threads * s.resident / 384);
   return (p->rest ? 0.5 : 1) * BEGIN + flow(m, &s, p->threads * s.resident * 2 * p->rows * p->ahead, weight, hidden);
 }

@@ -88,12 +88,17 @@ struct weights_of_nibbles {
 /* e2m1: sign, exponent and mantissa move to where bf16 has them, which is 2^-126 of the number, also of 0.5. `by` is the
  * scale times 2^126, as two bf16: that is one up to a scale of 2; of larger ones only the scale. */
 template <> struct weights<mxfp4> : weights_of_nibbles {
-  static TW_FN void numbers(u32 x, int, u32 by, u32 (&to)[4]) {
+  static TW_FN void bare(u32 x, u32 (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const u32 two = (i < 2 ? x : x >> 8) & (i % 2 ? 0x00F000F0u : 0x000F000Fu);
-      to[i] = fma_two(two * (i % 2 ? (1u << 8) + (1u << 2) : (1u << 12) + (1u << 6)) & 0x81C081C0u, by, 0x80008000u);
+      to[i] = two * (i % 2 ? (1u << 8) + (1u << 2) : (1u << 12) + (1u << 6)) & 0x81C081C0u;
     }
+  }
+  static TW_FN void numbers(u32 x, int, u32 by, u32 (&to)[4]) {
+    bare(x, to);
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = fma_two(to[i], by, 0x80008000u);
   }
 };
 template <> struct weights<mxfp4_large> : weights_of_nibbles {
