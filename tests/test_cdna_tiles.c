@@ -135,6 +135,32 @@ static void pinned_loops_keep_the_rules(void **state) {
   }
 }
 
+/* A code is changed in two halves (loop/emit.c), which no turn of the loop may part. */
+static void codes_are_changed_whole(void **state) {
+  static const char *const schedules[] = {"tile m=256 n=256 k=64;product 32;pinned", "tile m=256 n=256 k=64;pinned",
+                                          "tile m=128 n=128 k=64;product 32;pinned", "tile m=128 n=128 k=64;pinned"};
+  const tw_target *t = tw_target_find("cdna3");
+  tw_problem p;
+  (void)state;
+  assert_int_equal(tw_problem_read("gemm m=256 n=256 k=1024 b_transposed=1 a=e4m3 b=e5m2", &p, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(t, &p, NULL), TW_OK);
+  for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+    const tw_schedule s = schedule_of(schedules[i]);
+    char *source = NULL, *rest;
+    int begun = 0, ended = 0;
+    assert_int_equal(tw_target_emit(t, &p, &s, &source, NULL), TW_OK);
+    char *line = strtok_r(strstr(source, "tw_loop%=:"), "\n", &rest);
+    for (; line && !strstr(line, "s_cbranch_scc0 tw_loop"); line = strtok_r(NULL, "\n", &rest)) {
+      begun += strstr(line, "v_or_b32 v") && strstr(line, ", s");
+      ended += strstr(line, "v_bfi_b32") != NULL;
+    }
+    assert_non_null(line);
+    assert_true(begun > 0);
+    assert_int_equal(begun, ended);
+    free(source);
+  }
+}
+
 /* The vocabulary in C: the example of the documents. */
 static void c_is_compiled(void **state) {
   const tw_target *t = tw_target_find("cdna4");
@@ -351,6 +377,7 @@ int main(void) {
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right),
                                      cmocka_unit_test(pinned_loops_keep_the_rules),
+                                     cmocka_unit_test(codes_are_changed_whole),
                                      cmocka_unit_test(c_is_compiled),
                                      cmocka_unit_test(rows_are_right),
                                      cmocka_unit_test(attention_is_right),

@@ -458,6 +458,7 @@ static void write_body(writer *w) {
   line(w, "tw_loop%%=:");
   for (int s = 0; s < w->l.turns; s++) {
     write_period(w, s, false);
+    if (s + 1 == w->l.turns) write_fixed(w); /* what turns back to the first period finds nothing half done there */
     line(w, "s_sub_u32 s%d, s%d, 1", COUNT, COUNT);
     line(w, "s_cmp_eq_u32 s%d, 0", COUNT);
     line(w, s + 1 < w->l.turns ? "s_cbranch_scc1 tw_done%%=" : "s_cbranch_scc0 tw_loop%%=");
