@@ -425,6 +425,32 @@ static void data_lines_can_be_taken_away(void **state) {
   }
 }
 
+/* An access waits until the data cache has lost what was taken from it, here fifty cycles from the first one behind a command. */
+static uint64_t loses_for_50_cycles(void *context, uint64_t cycle) {
+  machine *m = context;
+  if (cycle >= m->busy_until + 20) m->busy_until = cycle + 50;
+  return cycle < m->busy_until ? m->busy_until : 0;
+}
+static bool loses_nothing(void *context, uint64_t cycle, uint64_t *line, bool *stays) {
+  (void)context, (void)cycle, (void)line, (void)stays;
+  return false;
+}
+static void accesses_wait_while_lines_are_taken_away(void **state) {
+  (void)state;
+  static const char *const body[] = {COMMAND "ld a0, 0(sp); nop; nop; nop; nop; fence\n",
+                                     COMMAND "sd a0, 0(sp); nop; nop; nop; nop; fence\n"};
+  const char *setup = "li a1, 1; li a2, 2; addi sp, sp, -64; sd zero, 0(sp)";
+  for (int i = 0; i < 2; i++) {
+    machine m = idle, slow = idle;
+    rv64_ports ports = PORTS(m);
+    const uint64_t at_once = cycles_with(setup, body[i], &ports);
+    ports = (rv64_ports)PORTS(slow);
+    ports.lost = loses_nothing;
+    ports.loses_until = loses_for_50_cycles;
+    assert_int_equal(cycles_with(setup, body[i], &ports), at_once + 50 + 2);
+  }
+}
+
 /* Twelve instructions, then `tail`, at the start of a line of cold code; the next line begins behind 16. Returns the
  * difference of s9 and s8 at the end. */
 static uint64_t at_the_end_of_a_line(const char *tail, machine *m) {
@@ -566,6 +592,7 @@ int main(void) {
       cmocka_unit_test(cold_code_fetches_line_by_line),
       cmocka_unit_test(data_misses_block),
       cmocka_unit_test(data_lines_can_be_taken_away),
+      cmocka_unit_test(accesses_wait_while_lines_are_taken_away),
       cmocka_unit_test(fetch_does_not_refill_ahead_of_a_load_that_waits),
       cmocka_unit_test(fetch_on_the_wrong_path_does_not_refill),
       cmocka_unit_test(dirty_lines_are_written_back),

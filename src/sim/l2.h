@@ -184,6 +184,7 @@ typedef struct l2_cache {
   uint64_t *sets_busy;   /* a bit for each set that a register has */
   uint64_t probe_at[L2_PROBES_SENT]; /* when the data cache turned, or turns, to the last probes */
   uint64_t probe_next;               /* and to another one at the earliest */
+  uint64_t probing_from;             /* it has been at them since then */
   uint32_t probes_sent;
   l2_messages probed, probe_ends; /* its answers, their last beats */
   l2_messages core_has;           /* its acknowledgements of what it asked for */
@@ -282,6 +283,10 @@ void l2_pop(l2_cache *, uint64_t cycle);
 /* A line that the core's data cache has lost up to that cycle, or may only read since (*stays), whose edge and those before may be
  * made: its number + 1; 0 = no other. */
 uint64_t l2_take_probe(l2_cache *, uint64_t cycle, bool *stays);
+/* After that: is the core's data cache busy with probes in that cycle? From when on it will not be, as far as is known; else 0. */
+static inline uint64_t l2_probes_until(const l2_cache *c, uint64_t cycle) {
+  return (c->probing_from <= cycle) & (cycle < c->probe_next) ? c->probe_next : 0;
+}
 /* The core writes a line that its data cache has the right to; the edges up to that of `cycle` may be made. */
 void l2_note_write(l2_cache *, uint64_t cycle, uint64_t address);
 

@@ -138,6 +138,8 @@ typedef struct rv64_ports {
    * another one writes it; or that it may only read (*stays), as another one reads it, too; false: no other. Asked before an
    * access while commands are under way, at a fence, behind a miss. May be NULL. */
   bool (*lost)(void *context, uint64_t cycle, uint64_t *line, bool *stays);
+  /* Asked after that: from when on the L1 data cache is not busy with losing lines, if it is in that cycle; else 0. */
+  uint64_t (*loses_until)(void *context, uint64_t cycle);
 } rv64_ports;
 
 /* Harness CSRs, write-only; each costs what reading the cycle counter costs. */

@@ -25,6 +25,7 @@ void l2_send_probe(l2_cache *c, int i, uint64_t cycle) {
   const l2_register *r = &c->of[i];
   const bool data = r->held & L2_HELD_DIRTY, from_start = c->from_start >> i & 1;
   const uint64_t at = later(cycle, c->probe_next), last = at + (data ? PROBE_DATA_LAST : PROBE);
+  if (at == cycle) c->probing_from = at;
   c->probe_at[c->probes_sent++ % L2_PROBES_SENT] = at;
   c->probe_next = at + (data ? PROBE_NEXT_DATA : PROBE_NEXT);
   c->to_probe &= ~(1u << i);

@@ -28,7 +28,7 @@ static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address,
       t = rv64_fetch_again(core, pc, t);
   }
   uint64_t line = address >> LINE_SHIFT;
-  if (unlikely(core->unfenced) && core->ports->lost) rv64_lose_lines(core, t + 1);
+  if (unlikely(core->unfenced) && core->ports->lost) t = rv64_wait_for_probes(core, t);
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
     t = rv64_data_miss(core, pc, line, t, RV64_LOAD_MISS);
   core->last_memory = t;
@@ -37,7 +37,7 @@ static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address,
 
 static inline uint64_t data_store(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   uint64_t line = address >> LINE_SHIFT;
-  if (unlikely(core->unfenced) && core->ports->lost) rv64_lose_lines(core, t + 1);
+  if (unlikely(core->unfenced) && core->ports->lost) t = rv64_wait_for_probes(core, t);
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))
     t = rv64_data_miss(core, pc, line, t, RV64_STORE_MISS);
   if (unlikely(*core->dcache.last_state != LINE_DIRTY)) t = rv64_first_store(core, pc, line, t);

@@ -73,6 +73,18 @@ void rv64_lose_lines(rv64_core *core, uint64_t cycle) {
   }
 }
 
+/* The data cache takes no access from when a probe is on its way to it, one cycle before it turns to it, until it has done with
+ * all that wait; the access issues again two cycles later (seen in the RTL: 0 to 4). */
+uint64_t rv64_wait_for_probes(rv64_core *core, uint64_t issue) {
+  enum { AGAIN = 2 };
+  for (;;) {
+    rv64_lose_lines(core, issue + 1);
+    const uint64_t until = core->ports->loses_until ? core->ports->loses_until(core->ports->context, issue) : 0;
+    if (until <= issue) return issue;
+    issue = until + AGAIN;
+  }
+}
+
 /* An access that leaves ID at `issue` misses: it is refused in WB, replayed, and waits in ID until the last beat
  * of the refill, when it issues again (DCache.scala 430, Core 888-893: "speculate that a blocked D$ will unblock
  * the cycle after a Grant"). A dirty victim leaves first: four beats through the array and two pipeline stages,

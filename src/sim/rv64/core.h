@@ -177,6 +177,8 @@ uint64_t rv64_data_miss(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue,
 uint64_t rv64_first_store(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue);
 /* The data cache loses what was taken from it up to that cycle. */
 void rv64_lose_lines(rv64_core *, uint64_t cycle);
+/* The same before an access that may issue in that cycle: returns when it does. */
+uint64_t rv64_wait_for_probes(rv64_core *, uint64_t issue);
 
 /* atomic.c: lr, sc and the read-modify-writes; false if the access faults. */
 bool rv64_atomic(rv64_core *, const rv64_insn *, uint64_t pc, uint64_t *issue);

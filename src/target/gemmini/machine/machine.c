@@ -300,6 +300,11 @@ static bool lost(void *context, uint64_t cycle, uint64_t *line, bool *stays) {
   return probed;
 }
 
+static uint64_t loses_until(void *context, uint64_t cycle) {
+  const gm_machine *m = context;
+  return l2_probes_until(&m->l2, cycle);
+}
+
 rv64_ports gm_machine_ports(gm_machine *m) {
   return (rv64_ports){.context = m,
                       .place = place,
@@ -309,7 +314,8 @@ rv64_ports gm_machine_ports(gm_machine *m) {
                       .refill = refill,
                       .writeback = writeback,
                       .wrote = wrote,
-                      .lost = lost};
+                      .lost = lost,
+                      .loses_until = loses_until};
 }
 
 void gm_machine_limit(gm_machine *m, uint64_t max_cycles) { m->limit = max_cycles; }
