@@ -97,27 +97,18 @@ static void begin_way(gm_front *f, int slot, unsigned queue, uint64_t cycle) {
   f->came[k % GM_FRONT_SLOTS] = later(cycle - queue, f->came[(k - 1) % GM_FRONT_SLOTS] + 1);
 }
 
-void gm_front_take(gm_machine *m) {
-  gm_front *f = &m->front;
-  if (f->stepped) {
-    f->taken = true; /* gm_front_step removes it */
-    f->head_from = GM_NEVER;
-    gm_wake(m, GM_UNIT_FRONT, m->now);
-    return;
-  }
-  f->left[f->oldest++ % GM_FRONT_SLOTS] = m->now + 1;
-  release(f, f->head);
-  look_at_ends(f);
-}
-
 /* ---- step by step ---- */
 
-static void push(gm_front *f, int queue, int slot) { f->queue[queue].slot[f->queue[queue].count++] = (uint8_t)slot; }
+static void push(gm_front *f, int queue, int slot) {
+  f->queue[queue].slot[f->queue[queue].count++] = (uint8_t)slot;
+  f->moved |= 1u << queue;
+}
 
 static int pop(gm_front *f, int queue) {
   int slot = f->queue[queue].slot[0];
   f->queue[queue].slot[0] = f->queue[queue].slot[1];
   f->queue[queue].count--;
+  f->moved |= 1u << queue;
   return slot;
 }
 
@@ -154,6 +145,30 @@ static void look_at_queues(gm_front *f) {
   f->room = f->queue[0].count < 2 ? 0 : GM_NEVER;
 }
 
+static void take_stepped(gm_machine *m) {
+  gm_front *f = &m->front;
+  if (m->wake[GM_UNIT_FRONT] <= m->now) {
+    f->taken = true; /* gm_front_step removes it */
+    f->head_from = GM_NEVER;
+    return;
+  }
+  /* Nothing else happens in the queues in this cycle, nor in the next if the loop that fills this one has nothing for it. */
+  release(f, pop(f, GM_FRONT - 1));
+  look_at_queues(f);
+  if (!gm_loop_ws_busy(&m->loop) || !gm_loop_ws_waiting(&m->loop, true)) gm_wake(m, GM_UNIT_FRONT, m->now + 1);
+}
+
+void gm_front_take(gm_machine *m) {
+  gm_front *f = &m->front;
+  if (f->stepped) {
+    take_stepped(m);
+    return;
+  }
+  f->left[f->oldest++ % GM_FRONT_SLOTS] = m->now + 1;
+  release(f, f->head);
+  look_at_ends(f);
+}
+
 void gm_front_push(gm_machine *m, const gm_command *c) {
   gm_front *f = &m->front;
   const bool plain = is_plain(c);
@@ -185,29 +200,48 @@ static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, 
   return sent;
 }
 
-/* A loop unit sits between `queue`, its own, and the next: its commands stay, others pass by while it is idle. False: nothing
- * changes until something else does. */
-static bool pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
+/* A loop unit sits between `queue`, its own, and the next: its commands stay, others pass by while it is idle. */
+static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
   gm_front *f = &m->front;
   bool busy = loop == GM_BY_LOOP_WS ? gm_loop_ws_busy(&m->loop) : gm_loop_conv_busy(&m->conv);
   const gm_command *in = before[queue] ? &f->slot[f->queue[queue].slot[0]].command : NULL;
   bool room = before[queue + 1] < 2, own = in && (loop == GM_BY_LOOP_WS ? !is_plain(in) : gm_is_loop_conv(in->funct));
-  if (!in && !busy) return false;
+  if (!in && !busy) return;
   if (!busy && !own) {
     if (room) push(f, queue + 1, pop(f, queue));
-    return room;
+    return;
   }
-  if (in && !known(m, in)) return false;
+  if (in && !known(m, in)) return;
   gm_command out;
   bool take = false, from_loop = false;
   if (step_loop(m, loop, in, &take, room, &out, &from_loop))
     push(f, queue + 1, place(m, &out, from_loop ? loop : GM_BY_CORE));
-  if (take) {
-    int slot = pop(f, queue);
-    if (own) f->loops--;
-    release(f, slot);
+  if (!take) return;
+  int slot = pop(f, queue);
+  if (own) f->loops--;
+  release(f, slot);
+}
+
+void gm_front_completed(gm_machine *m, enum gm_origin loop, int queue) {
+  static const uint8_t kind[GM_QUEUES] = {
+      [GM_LD] = GM_LOOP_LOADS, [GM_EX] = GM_LOOP_EXECUTES, [GM_ST] = GM_LOOP_STORES};
+  const bool room = m->front.queue[loop == GM_BY_LOOP_WS ? GM_FRONT - 1 : GM_FRONT - 2].count < 2;
+  if (loop == GM_BY_LOOP_WS && m->wake[GM_UNIT_FRONT] > m->now && gm_loop_ws_busy(&m->loop)) {
+    gm_loop_ws_complete(&m->loop, kind[queue]);
+    if (room) gm_wake(m, GM_UNIT_FRONT, m->now + 1);
+    return;
   }
-  return loop != GM_BY_LOOP_WS || !gm_loop_ws_waiting(&m->loop);
+  m->rs.loop_completed[loop][queue]++;
+  if (room) gm_wake(m, GM_UNIT_FRONT, m->now);
+}
+
+/* Would nothing happen in another step? A change of the last queue is seen by the loop of matrices alone. */
+static bool waits(const gm_machine *m) {
+  const gm_front *f = &m->front;
+  const bool loop = gm_loop_ws_busy(&m->loop), room = f->queue[GM_FRONT - 1].count < 2;
+  const uint32_t moved = f->moved & ((1u << (GM_FRONT - !!loop)) - 1);
+  return !moved && (!loop || gm_loop_ws_waiting(&m->loop, room)) &&
+         (!gm_loop_conv_busy(&m->conv) || gm_loop_conv_waiting(&m->conv));
 }
 
 void gm_front_step(gm_machine *m) {
@@ -217,20 +251,17 @@ void gm_front_step(gm_machine *m) {
   int before[GM_FRONT];
   bool taken = f->taken;
   f->taken = false;
+  f->moved = 0;
   for (int i = 0; i < GM_FRONT; i++) before[i] = f->queue[i].count;
   if (taken) release(f, pop(f, last));
-  bool moves = taken;
-  moves |= pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
-  moves |= pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
-  for (int i = last - 3; i >= 0; i--) {
-    if (!before[i] || before[i + 1] >= 2) continue;
-    push(f, i + 1, pop(f, i));
-    moves = true;
-  }
+  pass_loop(m, GM_BY_LOOP_WS, last - 1, before);
+  pass_loop(m, GM_BY_LOOP_CONV, last - 2, before);
+  for (int i = last - 3; i >= 0; i--)
+    if (before[i] && before[i + 1] < 2) push(f, i + 1, pop(f, i));
   if (f->queue[last].count && (taken || !before[last])) gm_wake(m, GM_UNIT_STATION, m->now + 1); /* a new head */
   look_at_queues(f);
   if (!f->loops && !gm_loops_busy(m))
     stop_stepping(m);
-  else if (moves) /* else it waits for a command that comes, is taken or completes */
+  else if (!waits(m)) /* for a command that comes, is taken or completes */
     gm_wake(m, GM_UNIT_FRONT, m->now + 1);
 }

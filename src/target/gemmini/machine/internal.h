@@ -373,6 +373,7 @@ typedef struct gm_front {
     uint8_t slot[2], count;
   } queue[GM_FRONT]; /* oldest first */
   bool taken;        /* the station took the last queue's head in this cycle */
+  uint32_t moved;    /* the queues that have changed in this cycle, a bit each */
 } gm_front;
 
 /* ---- the whole ---- */
@@ -437,6 +438,8 @@ static inline int gm_front_head(const gm_machine *m) { return m->front.head_from
 void gm_front_init(gm_machine *);
 /* The station takes that command in this cycle. */
 void gm_front_take(gm_machine *);
+/* A command that the loop made for that queue of the station completes in this cycle: the loop may make another. */
+void gm_front_completed(gm_machine *, enum gm_origin loop, int queue);
 /* A command enters the first queue, which must have room; it may move on in this cycle. */
 void gm_front_push(gm_machine *, const gm_command *);
 

@@ -298,10 +298,12 @@ static int sender(const gm_loop_conv *l) {
   return -1;
 }
 
-/* One edge of a unit's two output registers: [1] leaves if `sent`, [0] follows, a new command enters if there is room. */
-static void step_unit(gm_loop_conv *l, int unit, bool sent, bool offered) {
+/* One edge of a unit's two output registers: [1] leaves if `sent`, [0] follows, a new command enters if there is room. True if any
+ * did. */
+static bool step_unit(gm_loop_conv *l, int unit, bool sent, bool offered) {
   gm_conv_unit *u = &l->units[unit];
   bool stalled = u->valid[1] && !sent, enters = offered && !(u->valid[0] && stalled);
+  bool changed = enters || (!stalled && (u->valid[0] || u->valid[1]));
   if (!stalled) {
     u->stage[1] = u->stage[0];
     u->valid[1] = u->valid[0];
@@ -311,13 +313,14 @@ static void step_unit(gm_loop_conv *l, int unit, bool sent, bool offered) {
     u->stage[0] = next_command(l, unit);
     u->valid[0] = true;
   }
+  return changed;
 }
 
 /* ---- Loops ---- */
 
-static void start_unit(gm_loop_conv *l, int unit, unsigned after) {
+static bool start_unit(gm_loop_conv *l, int unit, unsigned after) {
   int loop = gm_loop_start(&l->pair, unit, after);
-  if (loop < 0) return;
+  if (loop < 0) return false;
   const gm_conv_loop *p = &l->loops[loop];
   gm_conv_unit *u = &l->units[unit];
   *u = (gm_conv_unit){.state = CONFIG, .loop = (uint8_t)loop, .new_weights = true};
@@ -325,13 +328,16 @@ static void start_unit(gm_loop_conv *l, int unit, unsigned after) {
   if (unit == GM_CONV_ST && p->no_pool) u->state = WORK;
   if (unit == GM_CONV_BIAS || unit == GM_CONV_EX || unit == GM_CONV_ST)
     u->start = gm_loop_take_acc(&l->pair, unit, p->output != 0);
+  return true;
 }
 
 /* Starts what may start among the units in `ready`. Later units first: each looks at what had started before this cycle. */
-static void start_units(gm_loop_conv *l, unsigned ready) {
+static bool start_units(gm_loop_conv *l, unsigned ready) {
   static const unsigned after[GM_LOOP_UNITS] = {[GM_CONV_EX] = LOADED, [GM_CONV_ST] = 1 << GM_CONV_EX};
+  bool changed = false;
   for (int unit = GM_LOOP_UNITS - 1; unit >= 0; unit--)
-    if (ready >> unit & 1) start_unit(l, unit, after[unit]);
+    if (ready >> unit & 1) changed |= start_unit(l, unit, after[unit]);
+  return changed;
 }
 
 /* ---- Commands from the core ---- */
@@ -430,18 +436,22 @@ static bool step_loops(gm_loop_conv *l, bool out_ready, gm_command *out) {
     ready |= (unsigned)idle(&l->units[i]) << i;
     offered[i] = offers(l, i, waiting);
   }
+  bool changed = retires || unit >= 0;
   for (int i = 0; i < GM_LOOP_UNITS; i++)
-    if (ready >> i & 1) gm_loop_note_idle(&l->pair, i, l->units[i].loop);
+    if (ready >> i & 1) changed |= gm_loop_note_idle(&l->pair, i, l->units[i].loop);
   if (unit >= 0) {
     *out = l->units[unit].stage[1];
     l->pair.used[kind_of(unit)]++;
   }
   for (int i = 0; i < GM_LOOP_UNITS; i++) {
-    step_unit(l, i, i == unit, offered[i]);
-    if (has_nothing_to_do(l, i)) l->units[i].state = IDLE;
+    changed |= step_unit(l, i, i == unit, offered[i]);
+    if (l->units[i].state == IDLE || !has_nothing_to_do(l, i)) continue;
+    l->units[i].state = IDLE;
+    changed = true;
   }
-  start_units(l, ready);
+  changed |= start_units(l, ready);
   if (retires) gm_loop_retire_head(&l->pair);
+  l->idle &= !changed;
   return unit >= 0;
 }
 
@@ -460,6 +470,7 @@ bool gm_loop_conv_step(gm_loop_conv *l, const gm_command *in, bool *take_in, boo
     snprintf(why, 256, "loop_conv: more commands completed than the loop sent");
     return false;
   }
+  l->idle = !ld_completed && !ex_completed && !st_completed && !configures;
   if (busy) {
     sent = *from_loop = step_loops(l, out_ready, out);
   } else if (in && !gm_is_loop_conv(in->funct) && out_ready) {

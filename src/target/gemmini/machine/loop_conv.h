@@ -59,6 +59,7 @@ typedef struct gm_loop_conv {
   gm_conv_loop loops[2];
   gm_conv_unit units[GM_LOOP_UNITS];
   gm_loop_pair pair;
+  bool idle; /* the last step changed nothing */
   int dim, input_bytes, acc_bytes;
   int columns, columns_acc; /* most elements in a row of one mvin: of input, of accumulator elements */
 } gm_loop_conv;
@@ -74,5 +75,8 @@ static inline bool gm_is_loop_conv(uint8_t funct) { return funct >= GM_LOOP_CONV
 /* One clock edge; arguments and results as those of gm_loop_ws_step (loop_ws.h). */
 bool gm_loop_conv_step(gm_loop_conv *, const gm_command *in, bool *take_in, bool out_ready, int ld_completed,
                        int ex_completed, int st_completed, gm_command *out, bool *from_loop, char why[256]);
+
+/* As gm_loop_ws_waiting. */
+static inline bool gm_loop_conv_waiting(const gm_loop_conv *l) { return l->idle; }
 
 #endif

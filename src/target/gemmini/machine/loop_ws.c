@@ -30,7 +30,7 @@ void gm_loop_ws_init(gm_loop_ws *l, const gm_config *c) {
     l->loops[i].a_start = i * (spad_rows / 2);
     l->loops[i].b_end = (i + 1) * (spad_rows / 2);
   }
-  l->idle = true;
+  l->settled = true;
 }
 
 /* ---- The commands of the units ---- */
@@ -381,7 +381,7 @@ bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool ou
   gm_loop_pair *pair = &l->pair;
   int to_configure = gm_loop_to_configure(pair);
   bool busy = gm_loop_ws_busy(l), configures = in && is_loop_command(in->funct) && !pair->slot[to_configure].configured;
-  bool changed = ld_completed || ex_completed || st_completed || configures, sent = false;
+  bool changed = configures, sent = false;
 
   why[0] = 0;
   *take_in = false;
@@ -401,9 +401,10 @@ bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool ou
     if ((sent = unit >= 0)) {
       *out = send(l, unit);
       *from_loop = true;
+      changed |= !l->units[unit].active;
     }
     changed |= start_units(l, idle);
-    changed |= retires || sent;
+    changed |= retires;
     if (retires) gm_loop_retire_head(pair);
   } else if (in && !is_loop_command(in->funct) && out_ready) {
     *out = *in;
@@ -418,6 +419,7 @@ bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool ou
   pair->used[GM_LOOP_LOADS] -= ld_completed;
   pair->used[GM_LOOP_EXECUTES] -= ex_completed;
   pair->used[GM_LOOP_STORES] -= st_completed;
-  l->idle = !changed;
+  l->settled = !changed;
+  l->has_next = gm_loop_ws_busy(l) && sender(l) >= 0;
   return sent;
 }

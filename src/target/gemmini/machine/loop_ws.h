@@ -55,7 +55,8 @@ typedef struct gm_loop_ws {
   gm_loop loops[2];
   gm_loop_unit units[GM_LOOP_UNITS];
   gm_loop_pair pair;
-  bool idle; /* the last step changed nothing */
+  bool settled;  /* but for commands sent and completed the last step changed nothing */
+  bool has_next; /* a command can be sent, unless commands have completed since then: it may be */
   int dim, input_bytes, acc_bytes;
   int blocks, blocks_acc; /* most tiles in one mvin or mvout: of input, of accumulator elements */
 } gm_loop_ws;
@@ -75,8 +76,15 @@ static inline bool gm_loop_ws_busy(const gm_loop_ws *l) { return gm_loop_pair_bu
 bool gm_loop_ws_step(gm_loop_ws *, const gm_command *in, bool *take_in, bool out_ready, int ld_completed,
                      int ex_completed, int st_completed, gm_command *out, bool *from_loop, char why[256]);
 
-/* True if a further step with the same `in` and `out_ready` as in the last one, and without completions, would do
- * nothing: the caller may skip to the next event. */
-static inline bool gm_loop_ws_waiting(const gm_loop_ws *l) { return l->idle; }
+/* True if a further step with the same `in` as in the last one, this out_ready, and without completions would do nothing: the
+ * caller may skip to the next event. */
+static inline bool gm_loop_ws_waiting(const gm_loop_ws *l, bool out_ready) {
+  return l->settled && !(out_ready && l->has_next);
+}
+/* These complete in a cycle in which the loop need not be stepped but for that. */
+static inline void gm_loop_ws_complete(gm_loop_ws *l, int kind) {
+  l->pair.used[kind]--;
+  l->has_next = true;
+}
 
 #endif
