@@ -259,8 +259,8 @@ static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
 }
 /* A beat of a put leaves the writer in `cycle`; partial: not all of its bytes are written. */
 void l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
-/* Before which cycle's edge will none move on its way in? */
-uint64_t l2_next_in(const l2_cache *);
+/* Before which cycle's edge will none leave the DMA's buffers, if they are full? */
+uint64_t l2_next_room(const l2_cache *);
 /* Makes all edges up to that of `cycle`. */
 void l2_make_edges(l2_cache *, uint64_t cycle);
 /* The same; false if none of them changes anything. */

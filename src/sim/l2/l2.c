@@ -111,7 +111,12 @@ static uint64_t next_leave(const l2_cache *c) {
   return earlier(later(c->next, c->outer_next + (c->outer_next != UINT64_MAX)), c->next + 4);
 }
 
-uint64_t l2_next_in(const l2_cache *c) { return c->refused ? earlier(c->in_next, next_leave(c) + 1) : c->in_next; }
+/* A beat that leaves the last buffer lets one into it a cycle later, and that one into the one before a cycle after. */
+uint64_t l2_next_room(const l2_cache *c) {
+  const uint64_t in = c->refused ? earlier(c->in_next, next_leave(c) + 1) : c->in_next;
+  if (c->dma.count < 2 || in == UINT64_MAX) return in;
+  return in + 1 + (c->port.count >= 2 && c->port.at[(c->port.first + 1) % L2_BUFFER].request.from <= in);
+}
 
 /* A beat needs two cycles from the one in which it is scheduled, behind those of the answer before; what changes a register is
  * seen by the scheduler in the cycle after. */

@@ -455,7 +455,7 @@ static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
 /* The L2 may lag behind the clock as long as its answers are known in time, and the room for a request that is waited for. */
 static inline unsigned gm_l2_lag(const gm_machine *m) { return (unsigned)m->l2.p.answer_latency - 1; }
 static inline void gm_await_room(gm_machine *m) {
-  const uint64_t in = l2_next_in(&m->l2);
+  const uint64_t in = l2_next_room(&m->l2);
   gm_wake(m, GM_UNIT_L2, in == GM_NEVER ? GM_NEVER : in + 1);
 }
 /* Something was sent to it. */
