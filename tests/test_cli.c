@@ -138,6 +138,7 @@ static void wrong_usage_is_said_in_one_line(void **state) {
   expect_failure("$T run gemm m=1 n=1 k=1 -t gemmini-16x16-int8", 2, "which file");
   expect_failure("$T help tun", 2, "did you mean 'tune'");
   expect_failure("$T cache clar", 2, "cache clear");
+  expect_failure("$T cache clear now", 2, "'now' is one word too many");
   expect_failure("$T tune gemm m=1 n=1 k=1 -t gemmini-16x16-int8 --fresh", 2, "--out DIR");
   expect_failure("$T report", 2, "--out");
   expect_failure("$T wisdom", 2, "list");
@@ -508,6 +509,9 @@ static void sources_that_are_none_are_refused(void **state) {
   expect_failure("head -c 100 /dev/zero >zero.c; $T run zero.c " SMALL, 1, "no text");
   expect_failure("truncate -s 100M big.c; $T run big.c " SMALL, 1, "larger than");
   expect_failure("$T run nowhere.c " SMALL, 2, "nowhere.c");
+  expect_failure("echo 'int x;' >launched.c; $T run launched.c " SMALL " --grid 4", 2,
+                 "for this machine is started in one way");
+  expect_failure("$T run --schedule /dev/null " SMALL " --kernel gemm", 2, "of a schedule is started in one way");
   expect_failure("mkdir -p folder.c; $T run folder.c " SMALL, 2, "directory");
 }
 

@@ -20,7 +20,8 @@ static tw_status print_json(const cli *c, const tw_cache_kind *kind, size_t n, t
 
 tw_status cli_cache(const cli *c, tw_error *error) {
   tw_cache_kind kind[KINDS_MAX];
-  const bool clear = c->n_words == 1 && strcmp(c->words[0], "clear") == 0;
+  const bool clear = c->n_words && strcmp(c->words[0], "clear") == 0;
+  if (clear && cli_no_words(c, 1, error) != TW_OK) return TW_USAGE;
   if (c->n_words && !clear)
     return tw_fail(
         error, TW_USAGE,

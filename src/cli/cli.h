@@ -89,9 +89,9 @@ void cli_print_help(const cli_command *); /* of one subcommand */
 
 bool cli_is_launch(const cli *);
 const char *cli_kernel(const cli *); /* the last --kernel; NULL without one */
-tw_status cli_add_header(const cli *, char **source, size_t *length, tw_error *); /* run.c: those lines to a source */
-/* With an op: the same options as lines of a launch's header (docs/launch.md), malloc'ed; NULL without any. */
-char *cli_launch_header(const cli *);
+/* With an op: adds what the same options say as lines of a launch's header (docs/launch.md). Check that somebody reads them. */
+tw_status cli_check_header(const cli *, const tw_target *, tw_error *);
+tw_status cli_add_header(const cli *, char **source, size_t *length, tw_error *);
 tw_status cli_launch(const cli *, tw_error *);
 
 /* ---- inspect.c: `run --checks ... --counts` ---- */

@@ -43,7 +43,8 @@ bool cli_is_launch(const cli *c) {
                              c->options.arguments.n || c->options.lds || cli_kernel(c));
 }
 
-char *cli_launch_header(const cli *c) {
+/* The options as lines of a launch's header (docs/launch.md), malloc'ed; NULL without any. */
+static char *launch_header(const cli *c) {
   const cli_options *o = &c->options;
   const struct {
     const char *key;
@@ -60,6 +61,42 @@ char *cli_launch_header(const cli *c) {
       any = true;
     }
   return any ? tw_text_take(&t) : NULL;
+}
+
+/* Does the machine start kernels as their sources say? Such a one runs whatever a source computes, or has launches without an op. */
+static bool reads_headers(const tw_target *t) {
+  for (size_t i = 0; i < t->n_families; i++)
+    if (!strcmp(t->family[i].op, "*")) return true;
+  return t->launcher;
+}
+
+tw_status cli_check_header(const cli *c, const tw_target *t, tw_error *error) {
+  char *header = launch_header(c);
+  free(header);
+  if (!header || (reads_headers(t) && !c->options.schedule)) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "%s is started in one way: leave out --grid, --block, --lds, --arg, --kernel and --kernel-cycles",
+                 c->options.schedule ? "the kernel of a schedule" : "a kernel for this machine");
+}
+
+/* What the command line says of the launch: before a program's bytes, behind a text, whose lines keep their numbers. */
+tw_status cli_add_header(const cli *c, char **source, size_t *length, tw_error *error) {
+  char *header = launch_header(c);
+  if (!header) return TW_OK;
+  const size_t n = strlen(header), all = n + *length + 1;
+  const bool binary = memchr(*source, '\0', *length) != NULL;
+  char *both = malloc(all + 1);
+  if (both) {
+    memcpy(both + (binary ? n : 0), *source, *length);
+    memcpy(both + (binary ? 0 : *length + 1), header, n);
+    if (!binary) both[*length] = '\n';
+    *length = binary ? all - 1 : all;
+    both[*length] = '\0';
+    free(*source);
+    *source = both;
+  }
+  free(header);
+  return both ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
 }
 
 static tw_status parse_three(const char *option, const char *text, uint32_t out[3], tw_error *error) {

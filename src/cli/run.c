@@ -7,26 +7,6 @@
 #include "base/files.h"
 #include "cli/cli.h"
 
-/* What the command line says of the launch: before a program's bytes, behind a text, whose lines keep their numbers. */
-tw_status cli_add_header(const cli *c, char **source, size_t *length, tw_error *error) {
-  char *header = cli_launch_header(c);
-  if (!header) return TW_OK;
-  const size_t n = strlen(header), all = n + *length + 1;
-  const bool binary = memchr(*source, '\0', *length) != NULL;
-  char *both = malloc(all + 1);
-  if (both) {
-    memcpy(both + (binary ? n : 0), *source, *length);
-    memcpy(both + (binary ? 0 : *length + 1), header, n);
-    if (!binary) both[*length] = '\n';
-    *length = binary ? all - 1 : all;
-    both[*length] = '\0';
-    free(*source);
-    *source = both;
-  }
-  free(header);
-  return both ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
-}
-
 /* The user's headers are for what is compiled from here on. */
 static tw_status use_headers(const cli *c, tw_error *error) {
   const tw_target *t = NULL;
@@ -53,6 +33,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
   if (status != TW_OK) return status;
   if (cli_is_launch(c)) return cli_launch(c, error);
   status = cli_subject_of(c, from_schedule ? 0 : 1, &subject, error);
+  if (status == TW_OK) status = cli_check_header(c, subject.target, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
   if (status == TW_OK && from_schedule) {
     status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
