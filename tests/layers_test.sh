@@ -1,0 +1,33 @@
+#!/bin/bash
+# layers_test.sh - what docs/architecture.md says of dependencies: between the folders of src/ they point one way, and machines know
+# nothing of each other.
+set -eu
+cd "$(dirname "$0")/../src"
+declare -A may=(
+  [base]="" [launch]="" [op]="" [format]="" [schedule]="" [model]="" [sim]="" [native]="" [toolchain]="" [tile]="op" [export]="launch op"
+  [target]="export native toolchain tile model sim launch op format schedule"
+  [evaluate]="" [chat]="" [agent]="chat evaluate" [search]="agent evaluate" [cli]="search agent evaluate format")
+status=0
+
+# includes FOLDER ALLOWED...: what files of FOLDER include that does not begin with one of these.
+includes() {
+  local folder=$1 allowed found
+  shift
+  allowed=$(printf '%s|' "$@" | sed 's/|$//')
+  found=$(grep -rnE '^#include "[a-z0-9_]+/' --include='*.[ch]' "$folder" |
+    grep -vE "#include \"($allowed)|/(runtime|generate)/") || return 0
+  echo "src/$folder is not to include:"
+  echo "$found"
+  status=1
+}
+
+for folder in */; do
+  folder=${folder%/}
+  [ -n "${may[$folder]+known}" ] || { echo "tests/layers_test.sh does not know src/$folder"; status=1; continue; }
+  includes "$folder" $(printf '%s/ ' "$folder" base tilewright ${may[$folder]})
+done
+for machine in target/*/; do
+  machine=${machine%/}
+  includes "$machine" 'target/[a-z_]+\.h' $(printf '%s/ ' "$machine" base tilewright ${may[target]}) # target/ itself is shared
+done
+exit $status
