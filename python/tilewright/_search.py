@@ -91,7 +91,8 @@ class Tuned:
     def __str__(self) -> str:
         """The ladder, as the command prints it; `~` marks what is within the error."""
         return "\n".join(
-            f" {'~' if r.within_error else ' '}{self.start.cost / r.cost:7.2f}x  {100 * r.utilization:5.1f}%  {r.cost:14.6g}  {r.step}"
+            f" {'~' if r.within_error else ' '}{self.start.cost / r.cost:7.2f}x  {100 * r.utilization:5.1f}%"
+            f"  {r.cost:{'14,.0f' if r.cost >= 1000 else '14.4g'}}  {r.step}"
             for r in self.ladder
         )
 
