@@ -176,6 +176,32 @@ static void trusted_kernels_share_a_process_until_one_fails(void **state) {
   }
 }
 
+/* Launches follow one another with other copies of the weights; a launch alone is told beside them. */
+static void weights_of_codes_are_timed_in_chains(void **state) {
+  static const char source[] = "//: kernel codes\n//: grid 1\n//: block 32\n//: args A, B, SB, C\n"
+                               "extern \"C\" __global__ void codes(char *A, char *B, char *SB, char *C) {}\n";
+  const tw_target *t = target();
+  tw_problem p;
+  tw_error error = {0};
+  tw_artefact *artefact = NULL;
+  tw_case data = {0};
+  tw_measurement m = {0};
+  (void)state;
+  assert_int_equal(tw_problem_read("gemm m=1 n=16 k=256 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", &p, &error),
+                   TW_OK);
+  if (t->build(t, &p, source, strlen(source), true, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(tw_target_case(t, &p, 1, 1, &data, &error), TW_OK);
+  t->until(artefact, 1e-12); /* nothing is compared */
+  const tw_status status = t->measure(t, artefact, &data, NULL, &m, &error);
+  if (status != TW_OK) fail_msg("%s", error.text);
+  const double *alone = NULL;
+  for (size_t i = 0; i < m.n_counters; i++)
+    if (!strcmp(m.counter[i].name, "alone_us")) alone = &m.counter[i].value;
+  assert_true(alone && *alone > 0 && m.cost > 0);
+  tw_case_free(&data);
+  t->release(artefact);
+}
+
 /* What device code could make of the process that it runs in; without the profile each of them is seen to come through. */
 static void a_process_that_is_taken_over_is_confined(void **state) {
   static const char *const kernels[] = {"opens", "writes", "connects", "signals", "execs", "forks"};
@@ -200,6 +226,7 @@ int main(void) {
       cmocka_unit_test(results_that_are_kept_are_of_no_use),
       cmocka_unit_test(what_is_wrong_or_a_lie_is_told),
       cmocka_unit_test(trusted_kernels_share_a_process_until_one_fails),
+      cmocka_unit_test(weights_of_codes_are_timed_in_chains),
       cmocka_unit_test(a_process_that_is_taken_over_is_confined),
   };
   setenv("LD_LIBRARY_PATH", TW_CUDA_STUB, 1);

@@ -147,7 +147,6 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"gemm of slices", sizeof verbs / sizeof *verbs, verbs};
 
-/* Not `rest` and `late`: what is timed alone does not show what they give. */
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
   /* Shares of a processor: with as many columns for each block none waits for others at the end. */
@@ -160,6 +159,7 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int i = 1; i <= AHEAD_MAX; i += i < 4 ? 1 : 2)
     tw_menu_offer(m, "ahead", "loads under way hide the latency of memory", "ahead %d", i);
   for (int i = 1; i <= 2; i++) tw_menu_offer(m, "rest", "weights are here when the kernel before ends", "rest %d", i);
+  for (int i = 200; i <= 800; i += 200) tw_menu_offer(m, "late", "A of the kernel before goes first", "late %d", i);
   for (int i = 1; i <= 4; i++)
     tw_menu_offer(m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
 }

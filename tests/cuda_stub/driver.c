@@ -71,9 +71,23 @@ static bool escapes(void) {
   return child > 0;
 }
 
+/* Of m=1 n=16 k=256 with weights of 4 bits, which behind two first launches are at another place each time. */
+static void compute_codes(void **argument) {
+  enum { CODES = 16 * 256 / 2 };
+  static char first[CODES];
+  static const char *last;
+  static int launches;
+  const char *b;
+  memcpy(&b, argument[1], sizeof b);
+  if (++launches <= 2) memcpy(first, b, CODES);
+  if (launches > 2 && (b == last || memcmp(b, first, CODES) != 0)) fault = ILLEGAL_ADDRESS;
+  last = b;
+}
+
 static void compute(void **argument) {
   static int launches;
   if (does("copy") || !strncmp(function, "multiply", 8)) return pause_ms(1); /* runtime/ceilings.cu */
+  if (does("codes")) return compute_codes(argument);
   float *a, *b, *c;
   char *workspace;
   int m, n, k;

@@ -184,11 +184,11 @@ static void keep(process *p, const cuda_command *c, uint32_t i) {
 
 /* ---- the kernel ---- */
 
-static void make_arguments(process *p, size_t k) {
+static void make_arguments(process *p, size_t k, const CUdeviceptr operand[], cuda_arguments *to) {
   const tw_launch *l = &p->orders->launch;
   p->reply.stage = CUDA_MAPPING;
   if (l->n_maps && !p->cuda.cuTensorMapEncodeTiled) give_up(p, 0, "this driver is too old for tensor maps");
-  const CUresult result = cuda_make_arguments(&p->cuda, l, k, p->live, p->workspace, &p->arguments[k], &p->reply.index);
+  const CUresult result = cuda_make_arguments(&p->cuda, l, k, operand, p->workspace, to, &p->reply.index);
   if (result) give_up(p, result, NULL);
 }
 
@@ -201,7 +201,7 @@ static void load_kernel(process *p, CUmodule module, size_t k) {
   const CUresult allowed = cuda_allow(&p->cuda, l, f);
   if (allowed) give_up(p, allowed, NULL);
   p->config[k] = cuda_make_config(l, p->stream, false, p->attribute[k]); /* alone on the device */
-  make_arguments(p, k);
+  make_arguments(p, k, p->live, &p->arguments[k]);
   if (k != p->orders->launch.main) return;
   const int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
   CALL(p, cuFuncGetAttribute, &p->reply.registers, CU_FUNCTION_REGISTERS, f);
@@ -219,14 +219,16 @@ static void load(process *p) {
 }
 
 /* The kernels, after what belongs to their time. */
-static void launch(process *p) {
+static void launch_with(process *p, const CUlaunchConfig config[], cuda_arguments arguments[]) {
   const tw_launch *l = &p->orders->launch;
   if (l->zeroed && l->workspace) CALL(p, cuMemsetD8Async, p->workspace, 0, (size_t)l->workspace, p->stream);
   p->reply.stage = CUDA_LAUNCHING;
   for (size_t k = 0; k < l->n_kernels; k++)
-    CALL(p, cuLaunchKernelEx, &p->config[k], p->function[k], p->arguments[k].at, NULL);
+    CALL(p, cuLaunchKernelEx, &config[k], p->function[k], arguments[k].at, NULL);
   p->reply.stage = CUDA_RUNNING;
 }
+
+static void launch(process *p) { launch_with(p, p->config, p->arguments); }
 
 static void finish(process *p) { CALL(p, cuStreamSynchronize, p->stream); }
 
@@ -265,6 +267,53 @@ static void batch(process *p, const cuda_command *c) {
   CALL(p, cuEventRecord, p->event[1], p->stream);
   finish(p);
   CALL(p, cuEventElapsedTime, &p->reply.total_ms, p->event[0], p->event[1]);
+}
+
+/* Arguments of the launches of a chain, with inputs but the first that have been copied to `at`. */
+static cuda_arguments *chained_arguments(process *p, CUdeviceptr at, uint64_t each, uint32_t copies) {
+  const cuda_orders *o = p->orders;
+  const size_t kernels = o->launch.n_kernels;
+  cuda_arguments *all = aligned_alloc(_Alignof(cuda_arguments), copies * kernels * sizeof *all);
+  if (!all) give_up(p, 0, "out of memory");
+  for (uint32_t c = 0; c < copies; c++) {
+    CUdeviceptr operand[TW_OPERANDS_MAX], next = at + c * each;
+    for (uint32_t i = 0; i < o->n_operands; i++) {
+      operand[i] = p->live[i];
+      if (!i || o->operand[i].is_output) continue;
+      copy(p, operand[i] = next, p->live[i], o->operand[i].bytes);
+      next += round_up(o->operand[i].bytes, GUARD);
+    }
+    for (size_t k = 0; k < kernels; k++) make_arguments(p, k, operand, &all[c * kernels + k]);
+  }
+  return all;
+}
+
+/* The device is kept busy with its cache until the host has asked for all launches of a round. */
+static void chain(process *p, const cuda_command *c) {
+  enum { AHEAD = 6 };
+  const cuda_orders *o = p->orders;
+  CUlaunchConfig config[TW_LAUNCH_KERNELS];
+  CUlaunchAttribute attribute[TW_LAUNCH_KERNELS][CUDA_ATTRIBUTES];
+  uint64_t each = 0;
+  for (uint32_t i = 1; i < o->n_operands; i++)
+    if (!o->operand[i].is_output) each += round_up(o->operand[i].bytes, GUARD);
+  const uint64_t wanted = each ? o->flush_bytes / 2 / each + 2 : 1;
+  const uint32_t copies = wanted < CUDA_COPIES_MAX ? (uint32_t)wanted : CUDA_COPIES_MAX;
+  const CUdeviceptr at = allocate(p, copies * each);
+  cuda_arguments *arguments = chained_arguments(p, at, each, copies);
+  for (size_t k = 0; k < o->launch.n_kernels; k++)
+    config[k] = cuda_make_config(&o->launch.kernel[k], p->stream, true, attribute[k]);
+  for (uint32_t i = 0; i < c->n; i++) {
+    for (int f = 0; o->flush_bytes && f < AHEAD; f++)
+      CALL(p, cuMemsetD8Async, p->flush, (unsigned char)f, o->flush_bytes, p->stream);
+    CALL(p, cuEventRecord, p->event[0], p->stream);
+    for (uint32_t j = 0; j < CUDA_CHAINED; j++) launch_with(p, config, arguments + j % copies * o->launch.n_kernels);
+    CALL(p, cuEventRecord, p->event[1], p->stream);
+    finish(p);
+    CALL(p, cuEventElapsedTime, &p->results->ms[i], p->event[0], p->event[1]);
+  }
+  free(arguments);
+  CALL(p, cuMemFree_v2, at);
 }
 
 /* ---- the process ---- */
@@ -370,6 +419,7 @@ int cuda_evaluate(void) {
       time_launches(&p, &c);
       break;
     case CUDA_BATCH: batch(&p, &c); break;
+    case CUDA_CHAIN: chain(&p, &c); break;
     case CUDA_FETCH: fetch(&p, c.set[0]); break;
     default: return 2;
     }

@@ -20,7 +20,7 @@
 #define CUDA_CONFINE "TILEWRIGHT_CUDA_CONFINE" /* environment: "0" leaves the process its rights */
 
 enum {
-  CUDA_PROTOCOL = 4,
+  CUDA_PROTOCOL = 5,
   CUDA_IDLE_SECONDS = 60,
   CUDA_ORDERS = 3,
   CUDA_RESULTS,
@@ -29,6 +29,8 @@ enum {
   CUDA_SETS_MAX = 4,
   CUDA_LAUNCHES_MAX = 512, /* of one command */
   CUDA_TIMED_MAX = 208,    /* of one CUDA_TIME */
+  CUDA_CHAINED = 64,       /* launches of a round of CUDA_CHAIN */
+  CUDA_COPIES_MAX = 24,    /* of what its launches take in turn */
   CUDA_PIECES = 16,        /* of the outputs, that are kept of every timed launch */
   CUDA_PIECE_BYTES = 64,   /* at most */
   CUDA_GUARD = 1 << 16,    /* bytes of TW_POISON before and behind each operand, and behind the workspace */
@@ -61,6 +63,8 @@ typedef enum cuda_work {
                    before each; pieces of the outputs are kept of each, all outputs with their guards of launch `whole` */
   CUDA_IDLE,  /* the same without the launches */
   CUDA_BATCH, /* n launches one after the other, nothing in between */
+  CUDA_CHAIN, /* n rounds of CUDA_CHAINED launches, as in a program whose inputs but the first rest: other copies of them each
+                 time, more than half of flush_bytes, and a kernel may begin before the last has ended */
   CUDA_FETCH, /* operands and guards to CUDA_RESULTS: set[0] is a cuda_fetched */
   CUDA_BEGIN  /* the kernel of the orders to the device, in the place of the last, and inputs before the first */
 } cuda_work;
@@ -102,7 +106,7 @@ typedef struct cuda_reply {
 } cuda_reply;
 
 typedef struct cuda_results {
-  float ms[CUDA_LAUNCHES_MAX]; /* CUDA_TIME */
+  float ms[CUDA_LAUNCHES_MAX]; /* CUDA_TIME; CUDA_CHAIN: of a round */
   char piece[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES];
 } cuda_results;
 
