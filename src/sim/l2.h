@@ -124,8 +124,9 @@ typedef struct l2_message {
   uint8_t of;    /* its miss register */
 } l2_message;
 typedef struct l2_messages {
-  l2_message at[L2_MESSAGES];
+  uint64_t from;       /* of the first one; UINT64_MAX: there is none */
   uint32_t first, end; /* counted without wrapping */
+  l2_message at[L2_MESSAGES];
 } l2_messages;
 
 /* A beat in a stage of the response channel, 0 = none: in one word, as it moves every cycle. */
@@ -188,6 +189,7 @@ typedef struct l2_cache {
   uint32_t probes_sent;
   l2_messages probed, probe_ends; /* its answers, their last beats */
   l2_messages core_has;           /* its acknowledgements of what it asked for */
+  uint64_t core_next;             /* from when on there is any of them */
   l2_probe probe[L2_PROBES];      /* what it is told */
   uint32_t first_probe, end_probe;
   uint64_t directory_written; /* the cycle in which that writes what its queue has, or had, last */

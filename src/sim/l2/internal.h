@@ -41,12 +41,15 @@ static inline void may_end(l2_cache *c, int i) {
 
 static inline unsigned waiting(const l2_messages *q) { return q->end - q->first; }
 static inline void put_message(l2_messages *q, uint64_t from, int of) {
+  if (q->first == q->end) q->from = from;
   q->at[q->end++ % L2_MESSAGES] = (l2_message){from, (uint8_t)of};
   q->at[q->end % L2_MESSAGES].from = UINT64_MAX;
 }
-static inline int take_message(l2_messages *q) { return q->at[q->first++ % L2_MESSAGES].of; }
-/* From when the first one is there; UINT64_MAX: there is none. */
-static inline uint64_t first_from(const l2_messages *q) { return q->at[q->first % L2_MESSAGES].from; }
+static inline int take_message(l2_messages *q) {
+  const int of = q->at[q->first++ % L2_MESSAGES].of;
+  q->from = q->at[q->first % L2_MESSAGES].from;
+  return of;
+}
 
 /* ---- the parts ---- */
 

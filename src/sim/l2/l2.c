@@ -36,11 +36,11 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   c->lfsr = 1u << 15;
   c->evict_start = 0 - (uint64_t)c->line_beats;
   c->secondary_free = (1u << L2_SECONDARY) - 1;
-  c->in_next = c->next = c->outer_next = c->answer_from = UINT64_MAX;
+  c->in_next = c->next = c->outer_next = c->core_next = c->answer_from = UINT64_MAX;
   c->can = UINT64_MAX;
   l2_messages *const queues[] = {&c->fetches, &c->lines,  &c->acknowledged, &c->clean,   &c->permitted,
                                  &c->numbers, &c->probed, &c->probe_ends,   &c->core_has};
-  for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) queues[i]->at[0].from = UINT64_MAX;
+  for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) queues[i]->from = UINT64_MAX;
   if (!c->tag || !c->llc_tag || !c->llc_filled || !c->sets_busy || !c->held) {
     l2_free(c);
     return tw_fail(error, TW_MISSING, "no memory for the simulated caches");

@@ -19,38 +19,34 @@ enum {
 };
 
 /* From when on there is a line or a permission, anything. */
-static inline uint64_t next_grant(const l2_cache *c) {
-  return earlier(first_from(&c->lines), first_from(&c->permitted));
-}
+static inline uint64_t next_grant(const l2_cache *c) { return earlier(c->lines.from, c->permitted.from); }
 static inline uint64_t next_back(const l2_cache *c) {
-  return earlier(next_grant(c), earlier(first_from(&c->acknowledged), first_from(&c->clean)));
+  return earlier(next_grant(c), earlier(c->acknowledged.from, c->clean.from));
 }
 
 /* The core answers: its data cache the probes (SinkC.scala), acknowledgements (SinkE.scala). */
-static inline uint64_t next_of_core(const l2_cache *c) {
-  return earlier(first_from(&c->probed), earlier(first_from(&c->probe_ends), first_from(&c->core_has)));
-}
 static inline void hear_core(l2_cache *c, uint64_t cycle) {
-  while (first_from(&c->probed) <= cycle) {
+  while (c->probed.from <= cycle) {
     const int i = take_message(&c->probed);
     c->want |= want(c->of[i].victim ? L2_RELEASE : L2_ANSWER, i);
   }
-  while (first_from(&c->probe_ends) <= cycle) {
+  while (c->probe_ends.from <= cycle) {
     const int i = take_message(&c->probe_ends);
     c->victim_is_gone |= 1u << i;
     may_end(c, i);
   }
-  while (first_from(&c->core_has) <= cycle) {
+  while (c->core_has.from <= cycle) {
     const int i = take_message(&c->core_has);
     c->acknowledges |= 1u << i;
     may_end(c, i);
   }
+  c->core_next = earlier(c->probed.from, earlier(c->probe_ends.from, c->core_has.from));
 }
 
 /* The first cycle after this one in which something goes, comes back, or a line's last beat does. */
 static inline uint64_t next_outer(const l2_cache *c, uint64_t cycle) {
   const uint64_t back = later(next_back(c), c->fill_last + 1), fill = c->fill_last | (0 - (uint64_t)!c->filling);
-  return later(cycle + 1, earlier(earlier(fill, next_of_core(c)), earlier(first_from(&c->fetches), back)));
+  return later(cycle + 1, earlier(earlier(fill, c->core_next), earlier(c->fetches.from, back)));
 }
 
 /* Register i's victim goes: to the memory if it is dirty. */
@@ -59,7 +55,7 @@ static inline void release(l2_cache *c, int i, uint64_t cycle) {
   if (!r->victim_is_dirty) {
     put_message(&c->clean, cycle + RELEASE_STAGES + OUTER_ANSWER, i);
     if (waiting(&c->clean) == CLEAN_RELEASES) c->can &= ~of_all(L2_RELEASE);
-    c->outer_next = earlier(c->outer_next, first_from(&c->clean));
+    c->outer_next = earlier(c->outer_next, c->clean.from);
     return;
   }
   c->evict_start = cycle;
@@ -93,26 +89,26 @@ static inline void send_fetch(l2_cache *c, uint64_t cycle) {
     c->fills++;
     put_message(&c->lines, first, i);
   }
-  c->fetches.first++;
+  take_message(&c->fetches);
   c->can |= of_all(L2_FETCH);
 }
 
 /* Has the cork a number for another grant? */
 static inline bool has_number(l2_cache *c, uint64_t cycle) {
-  for (; first_from(&c->numbers) <= cycle; c->numbers.first++) c->numbered--;
+  for (; c->numbers.from <= cycle; take_message(&c->numbers)) c->numbered--;
   return c->numbered < GRANTS;
 }
 
 /* What SinkD takes next in that cycle, NULL = nothing. */
 static inline l2_messages *incoming(l2_cache *c, uint64_t cycle) {
-  const bool line = first_from(&c->lines) <= cycle, written = first_from(&c->acknowledged) <= cycle;
-  const uint64_t waits = cycle - later(first_from(&c->acknowledged), c->written_from);
+  const bool line = c->lines.from <= cycle, written = c->acknowledged.from <= cycle;
+  const uint64_t waits = cycle - later(c->acknowledged.from, c->written_from);
   if (c->evict_start == cycle) return NULL;
   if (written & (!line | ((waits & 7) == WRITE_PATIENCE))) return &c->acknowledged;
-  if (!line & (first_from(&c->clean) <= cycle)) return &c->clean;
+  if (!line & (c->clean.from <= cycle)) return &c->clean;
   if (!has_number(c, cycle)) return NULL;
   if (line) return &c->lines;
-  return first_from(&c->permitted) <= cycle ? &c->permitted : NULL;
+  return c->permitted.from <= cycle ? &c->permitted : NULL;
 }
 
 /* Register i has its line, or the permission to write it whole. */
@@ -157,8 +153,8 @@ static inline void sink(l2_cache *c, uint64_t cycle) {
 
 /* A cycle in which it may move. */
 static inline void move_outer(l2_cache *c, uint64_t cycle) {
-  if (next_of_core(c) <= cycle) hear_core(c, cycle);
-  if (first_from(&c->fetches) <= cycle) send_fetch(c, cycle);
+  if (c->core_next <= cycle) hear_core(c, cycle);
+  if (c->fetches.from <= cycle) send_fetch(c, cycle);
   if ((next_back(c) <= cycle) & (c->fill_last < cycle)) sink(c, cycle);
   if (c->filling & (c->fill_last == cycle)) {
     c->filling = false;

@@ -31,7 +31,8 @@ void l2_send_probe(l2_cache *c, int i, uint64_t cycle) {
   c->to_probe &= ~(1u << i);
   put_message(&c->probed, data && (r->victim || from_start) ? at + PROBE_DATA : last, i);
   if (!r->victim) put_message(&c->probe_ends, last, i);
-  c->outer_next = earlier(c->outer_next, first_from(&c->probed));
+  c->core_next = earlier(c->core_next, earlier(c->probed.from, c->probe_ends.from));
+  c->outer_next = earlier(c->outer_next, c->core_next);
   tell(c, r->victim ? r->victim - 1 : r->line, at + PROBE_TO_L1, !r->victim && !is_write(&r->request));
 }
 

@@ -40,7 +40,8 @@ static inline void carry_out(l2_cache *c, int i, uint64_t cycle) {
       c->answered |= it;
       if (!(c->acknowledges & it)) {
         put_message(&c->core_has, cycle + CORE_ANSWERS, i);
-        c->outer_next = earlier(c->outer_next, cycle + CORE_ANSWERS);
+        c->core_next = earlier(c->core_next, cycle + CORE_ANSWERS);
+        c->outer_next = earlier(c->outer_next, c->core_next);
       }
     }
     c->want &= ~(want(L2_ANSWER, i) | want(L2_END, i));
