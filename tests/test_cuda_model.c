@@ -1,5 +1,6 @@
 /* test_cuda_model.c - the model of a GEMM of tiles against what kernels took on a device: it was fitted at 1024 and
- * 8192, and is judged at 2048 and 4096, and on what a search could try on another device. Prints the rank correlation (Spearman) and
+ * 8192, and is judged at 2048 and 4096, and on what a search could try on another device; that of slices at shapes that it was not
+ * fitted to. Prints the rank correlation (Spearman) and
  * the mean error of each size. */
 #include "test.h"
 
@@ -146,8 +147,33 @@ static void the_model_finds_the_best_of_thousands_on_another_device(void **state
   }
 }
 
+static void the_model_of_slices_ranks_shapes_it_was_not_fitted_to(void **state) {
+  enum { PROBLEMS = 9 };
+  static row all[ROWS_MAX];
+  double error = 0, correlations = 0, worst = 1;
+  (void)state;
+  for (size_t i = 0; i < PROBLEMS; i++) {
+    char *text;
+    tw_error why;
+    if (tw_file_read(TW_TEST_DATA "/cuda/slices_search_h200.txt", 1 << 20, &text, NULL, &why) != TW_OK)
+      fail_msg("%s", why.text);
+    const size_t n = read_search(text, i, all);
+    free(text);
+    assert_true(n > 40);
+    for (size_t j = 0; j < n; j++) error += fabs(all[j].predicted / all[j].took - 1) / (double)(n * PROBLEMS);
+    const double correlation = rank_correlation(all, n), reached = best_of_first(all, n);
+    print_message("%zu kernels of slices, rank correlation %.3f, best of its first %d reaches %.1f%%\n", n, correlation,
+                  FIRST, 100 * reached);
+    correlations += correlation / PROBLEMS;
+    worst = fmin(worst, reached);
+  }
+  print_message("mean rank correlation %.3f, mean error %.1f%%\n", correlations, 100 * error);
+  assert_true(correlations >= 0.68 && error <= 0.18 && worst >= 0.96);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_ranks_kernels_at_sizes_it_was_not_fitted_to),
-                                     cmocka_unit_test(the_model_finds_the_best_of_thousands_on_another_device)};
+                                     cmocka_unit_test(the_model_finds_the_best_of_thousands_on_another_device),
+                                     cmocka_unit_test(the_model_of_slices_ranks_shapes_it_was_not_fitted_to)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,21 +109,43 @@ static double predict_few(const void *with, const void *plan) {
          pieces;
 }
 
+/* ---- the model of slices ----
+ *
+ * A launch among others, as these kernels are timed: memory and instructions, of which neither hides the other whole, behind a chain
+ * from launch to launch. FIT: to 454 kernels with one row (i4, mxfp4, ternary; 4096 x 4096, 6144 x 4096, 28672 x 8192) on an H200;
+ * tests/data/cuda/slices_search_h200.txt has others. */
+
+static const double SLICES_CHAIN = 1.9e-6, SLICES_ALONE = 1.6; /* seconds; times as long without `rest` */
+/* Of memory's; cycles; how much too little under way costs, and too few warps: powers. */
+static const double SLICES_BANDWIDTH = 0.85, SLICES_LATENCY = 1350, SLICES_WINDOW = 0.6, SLICES_HIDDEN = 0.4;
+static const double SLICES_MADE = 1.3, SLICES_WARPS = 14; /* of four instructions a cycle, since times add; enough */
+static const double SLICES_OF_A = 200;                    /* instructions for a slice of eight rows of A */
+static const double SLICES_TOGETHER = 1.75;               /* the norm of both times */
+
 /* Instructions of a weight for each 32, as the loops have them (sm_90a). */
 static double made_in_slices(const tw_gemm *g) {
-  if (g->m <= 2) return g->b == TW_TERNARY ? 0.5 : g->b == TW_I4 ? 0.7 : 2.6;
+  if (g->m <= 2) return g->b == TW_TERNARY ? 0.45 : g->b == TW_I4 ? 0.6 : 2.4;
   return (g->b == TW_TERNARY ? 1.0 : g->b == TW_I4 ? 1.6 : 3.0) + 0.35 * (ceil((double)g->m / 8) - 1);
 }
 
-/* Likewise; 12 warps were enough. */
 static double predict_slices(const void *with, const void *plan) {
   const model *m = with;
   const tw_tile_slices_plan *p = plan;
   const tw_gemm g = tw_gemm_of(m->problem);
   const spread s = spread_of(m, p->n, 1, p->blocks);
-  const double weight = made_in_slices(&g);
-  const double hidden = fmin(1, p->threads * s.resident / 384);
-  return (p->rest ? 0.5 : 1) * BEGIN + flow(m, &s, p->threads * s.resident * 2 * p->rows * p->ahead, weight, hidden);
+  const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
+  const double at_work = (double)m->config->multiprocessors * s.busy;
+  const double codes = 64.0 * 8 / tw_type_bits(g.b), rounds = (double)g.k / codes / p->warps;
+  const double weight = made_in_slices(&g) + SLICES_OF_A * ceil((double)g.m / 8) / (p->n * codes / 32);
+  const double busy = pow(fmin(1, p->warps * s.resident / SLICES_WARPS), SLICES_HIDDEN);
+  const double make =
+      (double)g.n * (double)g.k * weight * ceil(rounds) / rounds / (at_work * 128 * clock * busy) / SLICES_MADE;
+  /* Weights that rest are brought for the launch behind, too. */
+  const double under_way = 64.0 * p->warps * p->rows * p->ahead * (p->rest ? p->blocks : s.resident) * at_work;
+  const double move = m->problem->op->bytes(m->problem) / (bandwidth * SLICES_BANDWIDTH) *
+                      pow(fmax(1, bandwidth * 2 * SLICES_LATENCY / clock / under_way), SLICES_WINDOW);
+  const double both = pow(pow(move, SLICES_TOGETHER) + pow(make, SLICES_TOGETHER), 1 / SLICES_TOGETHER);
+  return SLICES_CHAIN * (p->rest ? 1 : SLICES_ALONE) + both * s.uneven;
 }
 
 /* ---- the model of rows ----
