@@ -126,13 +126,11 @@ static int result_width(const tw_tile_machine *machine, int n, tw_type c) {
   return width;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
-  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
-  tw_tile_gemm_plan *p = plan;
-  const int size = element_bytes(tw_tile_gemm_factor(p, g->a)), workers = p->turns ? 1 : p->groups;
-  const int rows = p->m / workers;
-  const tw_status status = check_types(machine, g, p, error);
-  if (status != TW_OK) return status;
+static int workers_of(const tw_tile_gemm_plan *p) { return p->turns ? 1 : p->groups; }
+
+/* The sizes of a tile. */
+static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
+  const int size = element_bytes(tw_tile_gemm_factor(p, g->a)), workers = workers_of(p);
   if (!p->k) p->k = machine->panel_bytes / size;
   if (g->scales == TW_GEMM_SCALES_BLOCK) {
     if (p->k != TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % p->n || p->turns || p->split > 1)
@@ -153,6 +151,13 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->groups < 1 || (p->groups + 1) * machine->group_threads > machine->block_threads)
     return tw_fail(error, TW_USAGE, "groups=%d and one that copies have more than %d threads", p->groups,
                    machine->block_threads);
+  return TW_OK;
+}
+
+/* How each operand comes to shared memory, and results leave. */
+static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p,
+                                tw_error *error) {
+  const int size = element_bytes(tw_tile_gemm_factor(p, g->a));
   /* What the multiplier cannot read as it lies is turned by threads on its way in. */
   p->across_a = g->a_transposed && size == 2;
   p->across_b = !g->b_transposed && size == 2;
@@ -178,6 +183,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE, "n=%d of a tile: with B stored k x n it is 16, 32, 64, 128, 192 or 256", p->n);
   p->width = result_width(machine, p->n, g->c);
   if (p->width * element_bytes(g->c) < machine->panel_bytes / 4) p->copies_c = false;
+  return TW_OK;
+}
+
+/* Registers of threads that copy and of those that multiply, where they can be dealt out. */
+static tw_status share_registers(const tw_tile_machine *machine, tw_tile_gemm_plan *p, tw_error *error) {
   const share usual = usual_share(p);
   if (p->registers_copy == USUAL) {
     p->registers_copy = machine->registers_move ? usual.copy : 0;
@@ -194,6 +204,12 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b))
     return tw_fail(error, TW_USAGE, "registers copy=%d: this pitch or layout is copied by threads, which takes %d",
                    p->registers_copy, COPY_BY_THREADS);
+  return TW_OK;
+}
+
+/* Sums have to fit the registers of those that multiply. */
+static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
+  const int rows = p->m / workers_of(p);
   /* Of blocks: a group of one product's rows has two in turn beside what they are added to, of more one, for its rows in turn. */
   const bool of_blocks = g->scales == TW_GEMM_SCALES_BLOCK;
   p->scales_staged = of_blocks && rows > machine->group_rows;
@@ -214,6 +230,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    "a tile of %d x %d for each group takes %d registers of a thread for its sums, of %d", rows, p->n,
                    sums, have);
   p->scales_early = g->scales == TW_GEMM_SCALES_ROW && p->parts == 1 && sums + p->n / 4 + rows / 32 + OVERHEAD <= have;
+  return TW_OK;
+}
+
+/* What does not go together. */
+static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (p->promote % p->k || (p->turns && p->promote))
     return tw_fail(error, TW_USAGE, "promote k=%d: a multiple of a tile's k=%d, without turns", p->promote, p->k);
   if (p->products && p->team_m * p->team_n > 1)
@@ -224,6 +245,12 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE, "even: without parts, split, products, teams and turns");
   if (p->parts > 1 && g->k < (int64_t)p->parts * p->k)
     return tw_fail(error, TW_USAGE, "parts %d: k=%" PRId64 " has fewer steps of %d", p->parts, g->k, p->k);
+  return TW_OK;
+}
+
+/* Blocks that share copies, or a tile. */
+static tw_status check_teams(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
+                             tw_error *error) {
   const int parts_a = p->across_a ? p->k : p->m, parts_b = p->across_b ? p->k : p->n;
   if (p->team_m * p->team_n > machine->team)
     return tw_fail(error, TW_USAGE, "a team of %d x %d blocks: the machine has teams of up to %d", p->team_m, p->team_n,
@@ -240,6 +267,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE, "a team copies parts of a multiple of %d rows of a tile", ROWS_MIN);
   if (parts_a / p->team_n > BOX_MAX || parts_b / p->team_m > BOX_MAX)
     return tw_fail(error, TW_USAGE, "one copy has at most %d rows of a tile", BOX_MAX);
+  return TW_OK;
+}
+
+/* As many stages as fit, where none are given. */
+static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
   int stages = p->stages;
   if (!stages) {
     stages = STAGES_USUAL;
@@ -251,6 +283,19 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, stages,
                    p->shared_bytes, machine->shared_bytes);
   return TW_OK;
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  tw_tile_gemm_plan *p = plan;
+  tw_status status = check_types(machine, g, p, error);
+  if (status == TW_OK) status = check_tile(machine, g, p, error);
+  if (status == TW_OK) status = place_operands(machine, g, p, error);
+  if (status == TW_OK) status = share_registers(machine, p, error);
+  if (status == TW_OK) status = place_sums(machine, g, p, error);
+  if (status == TW_OK) status = check_ways(g, p, error);
+  if (status == TW_OK) status = check_teams(machine, g, p, error);
+  return status == TW_OK ? place_stages(machine, g, p, error) : status;
 }
 
 /* ---- steps ---- */
