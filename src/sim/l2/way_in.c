@@ -34,8 +34,13 @@ void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind ki
   comes(c, from);
 }
 
-/* Before what enters later. */
 static void push(l2_buffer *b, const l2_beat_in *beat, uint64_t from) {
+  l2_beat_in *last = &b->at[(b->first + b->count++) % L2_BUFFER];
+  *last = *beat;
+  last->request.from = from;
+}
+/* Before what enters later. */
+static void insert(l2_buffer *b, const l2_beat_in *beat, uint64_t from) {
   unsigned i = b->first + b->count++;
   for (; i != b->first && b->at[(i - 1) % L2_BUFFER].request.from > from; i--)
     b->at[i % L2_BUFFER] = b->at[(i - 1) % L2_BUFFER];
@@ -57,12 +62,12 @@ void l2_send_clear(l2_cache *c, uint64_t cycle, enum l2_kind kind, uint64_t addr
   expect(c, address);
   const l2_request r = {0, address, cookie, (uint8_t)kind, (uint8_t)bytes, partial};
   const uint64_t from = cycle + further(c) + BUFFERS_IN;
-  push(&c->port, &(l2_beat_in){.request = r, .first = true, .last = true, .all = true}, from);
+  insert(&c->port, &(l2_beat_in){.request = r, .first = true, .last = true, .all = true}, from);
   comes(c, from);
 }
 
 void l2_put(l2_cache *c, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last) {
-  expect(c, address);
+  if (first) expect(c, address);
   const l2_request r = {0, address, 0, L2_WRITE, (uint8_t)bytes, partial};
   const uint64_t from = cycle + further(c) + 1;
   push(&c->writer, &(l2_beat_in){.request = r, .first = first, .last = last}, from);
@@ -152,7 +157,7 @@ void l2_take_in(l2_cache *c, uint64_t cycle) {
   else
     pass_bus(c, cycle);
   if (port_room && dma) {
-    push(&c->port, oldest(&c->dma), cycle + 1);
+    insert(&c->port, oldest(&c->dma), cycle + 1);
     pop(&c->dma);
   }
   if (dma_room) pass_dma(c, cycle);
