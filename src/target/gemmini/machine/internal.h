@@ -261,7 +261,7 @@ enum { GM_STORE_QUEUE = 8, GM_STORE_RING = 64 };
 enum { GM_STORE_AHEAD = 4 };
 
 enum gm_store_kind { GM_ROW_OF_ACC, GM_ROW_OF_SPAD, GM_ROW_GARBAGE, GM_STORE_KINDS };
-typedef struct gm_store_row { /* one of the host's cache lines */
+typedef struct gm_store_row { /* of 64 bytes, as large as one of the host's cache lines */
   uint64_t address;
   uint32_t number; /* of its kind */
   uint16_t bytes;  /* that the writer writes when it has come; 0: others are to come before */
@@ -289,7 +289,7 @@ typedef struct gm_put {
   uint8_t bytes;
   bool partial;
 } gm_put;
-/* A beat of put i as a word, 0 = none: GM_BEAT and what it is of its put, i from GM_BEAT_PUT on. */
+/* A beat of put i as a word: GM_BEAT, if there is one; what it is of its put; i from bit GM_BEAT_PUT on. */
 enum { GM_BEAT = 1, GM_BEAT_FIRST = 2, GM_BEAT_LAST = 4, GM_BEAT_PUT = 3, GM_PUTS = 4 };
 
 typedef struct gm_storer {
@@ -300,9 +300,9 @@ typedef struct gm_storer {
   } queue[GM_STORE_QUEUE];
   int head, count, depth;
   bool sending;
-  uint8_t tracker_now, kind;
-  uint32_t local, line;               /* its, its line's first local row */
-  int rows_left, blocks_left, blocks; /* lines, blocks of this one, of each */
+  uint8_t tracker_now, kind;          /* of its rows */
+  uint32_t local, line;               /* the next one in the memory, the first of its line */
+  int rows_left, blocks_left, blocks; /* lines to come, blocks of this one to come, of each */
   uint16_t line_bytes;
   uint64_t stride, address;
   bool pooling;
@@ -317,7 +317,7 @@ typedef struct gm_storer {
   uint64_t returns_at; /* the next cycle that follows one of these */
   bool trackers_done;
   uint64_t drop_at; /* cycle in which the command being sent leaves the queue; GM_NEVER: not known yet */
-  /* Rows keep their order, so they have numbers, counted without wrapping; how many have gone on, those in cycles to come, too */
+  /* Rows keep their order, so they have numbers, counted without wrapping; how many have gone on, also in cycles to come: */
   gm_store_row ring[GM_STORE_RING];
   uint32_t sent, read, scaled, issued, left;
   uint32_t scale_depth, issue_depth, ahead;

@@ -378,8 +378,8 @@ static void start_packet(gm_machine *m) {
   l->reading = l->requested < r->bytes;
 }
 
-/* While the requests are stalled those in the two registers change places in every cycle, and are translated again if they are
- * in two pages. Brings them to that cycle's end. */
+/* While the requests are stalled those in the two registers change places in every cycle, and are translated again if they
+ * are in two pages. Brings them to that cycle's end. */
 static void go_round(gm_machine *m, uint64_t cycle) {
   gm_loader *l = &m->ld;
   const bool one_page = gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);

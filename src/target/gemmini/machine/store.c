@@ -147,8 +147,8 @@ static bool put(gm_machine *m, bool writing) {
   if (m->now < s->beats_from) return false;
   if (writing && !s->packet_bytes) start_packet(m);
   const bool offers = writing && s->in_flight < m->config.max_in_flight_writes;
-  if (offers && s->beat & GM_BEAT_FIRST && !beats_on_their_way(s) &&
-      gm_l2_is_clear(m)) { /* all of them, without a stop */
+  const bool begins = offers && s->beat & GM_BEAT_FIRST && !beats_on_their_way(s);
+  if (begins && gm_l2_is_clear(m)) { /* all of them, without a stop */
     const gm_put *p = put_of(s, s->beat);
     l2_send_clear(&m->l2, m->now + 2, L2_WRITE, p->address, p->bytes, p->partial, 0);
     gm_wake_l2(m);
@@ -158,10 +158,8 @@ static bool put(gm_machine *m, bool writing) {
     if (s->packet_bytes) s->packet_done = done;
     return false;
   }
-  if (offers && s->beat & GM_BEAT_FIRST && s->beats_left > 2 &&
-      !beats_on_their_way(s) && /* two, as in the next cycle */
-      s->in_flight + 1 < m->config.max_in_flight_writes &&
-      gm_keeps_page(m, GM_DMA_WRITER, put_of(s, s->beat)->address)) {
+  const bool may_two = s->beats_left > 2 && s->in_flight + 1 < m->config.max_in_flight_writes;
+  if (begins && may_two && gm_keeps_page(m, GM_DMA_WRITER, put_of(s, s->beat)->address)) { /* as in the next cycle */
     m->tlb.of[GM_DMA_WRITER].hit = true;
     s->translated = s->beat;
     end_beat(s);
