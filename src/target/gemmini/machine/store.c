@@ -189,8 +189,8 @@ static bool write(gm_machine *m) {
 static uint64_t next_write(const gm_machine *m) {
   const gm_storer *s = &m->st;
   if (s->packet_done) return s->packet_done;
-  if (s->stalled) return GM_NEVER;
-  if (beats_on_their_way(s)) return later(s->beats_from, m->now + 1);
+  if (s->stalled & s->queued & GM_BEAT) return GM_NEVER;
+  if (!s->stalled && beats_on_their_way(s)) return later(s->beats_from, m->now + 1);
   const bool waits = s->packet_bytes && s->in_flight >= m->config.max_in_flight_writes; /* gm_write_acknowledged */
   return s->writing && !waits ? later(s->write_from, m->now + 1) : GM_NEVER;
 }
@@ -448,7 +448,7 @@ void gm_store_step(gm_machine *m) {
   s->stalled = false;
   const bool freed = write(m);
   if (freed | (s->others_next <= m->now)) s->others_next = others(m, freed);
-  s->stalled = s->queued & GM_BEAT && s->translated && l2_writer_is_full(&m->l2) &&
+  s->stalled = s->translated && !s->shadow && l2_writer_is_full(&m->l2) &&
                gm_same_page(m, GM_DMA_WRITER, put_of(s, s->queued)->address, put_of(s, s->translated)->address);
   if (s->stalled) gm_await_room(m);
   gm_wake(m, GM_UNIT_STORE, earlier(s->others_next, next_write(m)));
