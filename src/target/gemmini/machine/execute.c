@@ -143,21 +143,29 @@ void gm_mesh_output(gm_machine *m) {
   }
 }
 
-uint32_t gm_mesh_will_accumulate(const gm_machine *m, uint64_t cycle) {
+uint32_t gm_mesh_will_accumulate(const gm_machine *m, uint64_t cycle, uint64_t *until) {
   const gm_executor *x = &m->ex;
   int tag = x->tag_head, tags = x->tag_count;
   for (int i = 0; i < x->row_count && tags; i++) {
     const gm_outflow *r = &x->rows[(x->row_head + i) & (GM_ROWS - 1)];
     const gm_tag *t = &x->tags[tag];
+    const uint64_t end = r->exit + r->count;
+    *until = r->exit;
     if (r->exit > cycle) return 0;
-    if (r->exit + r->count <= m->now + 1 || t->id != r->id) continue; /* has left, or is nobody's */
-    if (cycle < r->exit + r->count) {
-      const int row = (int)(cycle - r->exit) + r->before;
-      if (t->entry < 0 || t->garbage || !t->acc || !t->accumulate || row >= t->rows) return 0;
-      return 1u << ((t->row + (uint32_t)row * t->stride) >> m->acc_bank_shift);
+    if (end <= m->now + 1 || t->id != r->id) continue; /* has left, or is nobody's */
+    if (cycle < end) {
+      const int row = (int)(cycle - r->exit) + r->before,
+                last = (r->before + r->count < t->rows ? r->before + r->count : t->rows) - 1;
+      *until = end;
+      if (t->entry < 0 || t->garbage || !t->acc || !t->accumulate || row > last) return 0;
+      const uint32_t bank = (t->row + (uint32_t)row * t->stride) >> m->acc_bank_shift;
+      const bool same = bank == (t->row + (uint32_t)last * t->stride) >> m->acc_bank_shift;
+      *until = same ? r->exit + (unsigned)(last + 1 - r->before) : cycle + 1;
+      return 1u << bank;
     }
     if (r->last) tag = tag + 1 == GM_TAGS ? 0 : tag + 1, tags--;
   }
+  *until = GM_NEVER;
   return 0;
 }
 

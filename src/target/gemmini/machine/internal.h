@@ -325,7 +325,9 @@ typedef struct gm_storer {
   uint64_t started;              /* the command being sent */
   uint64_t send_from, read_from; /* no row is sent, no row read before */
   uint64_t read_next;            /* the cycle in which it must be looked whether the next row can be read */
-  uint32_t of[GM_STORE_KINDS];   /* rows sent, by kind */
+  uint64_t known_from, known_to; /* gm_mesh_will_accumulate in these cycles */
+  uint32_t known_banks;
+  uint32_t of[GM_STORE_KINDS]; /* rows sent, by kind */
   uint32_t of_acc_issued, of_spad_left;
   uint64_t acc_issued[2]; /* by their number: when */
   uint64_t spad_left[8];
@@ -538,8 +540,8 @@ static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint
 }
 
 /* The accumulator banks, a bit each, that the array adds to in a later cycle, which must come before what enters it now is
- * through. */
-uint32_t gm_mesh_will_accumulate(const gm_machine *, uint64_t cycle);
+ * through, and in those up to `until`, of what is in it now. */
+uint32_t gm_mesh_will_accumulate(const gm_machine *, uint64_t cycle, uint64_t *until);
 void gm_mesh_output(gm_machine *); /* what the array writes, what it completes */
 /* Before a look at what the array writes to the accumulator in this cycle. */
 static inline void gm_mesh_look(gm_machine *m) {

@@ -251,24 +251,32 @@ static bool scale(gm_storer *s) {
   return true;
 }
 
+/* Does the array or the DMA take the row's bank in that cycle, which is not over, as far as it is known? */
+static bool is_taken(gm_machine *m, const gm_store_row *r, uint64_t cycle) {
+  gm_storer *s = &m->st;
+  uint32_t banks;
+  if (r->kind == GM_ROW_OF_SPAD) {
+    banks = m->spad_written | m->spad_read | (m->now <= m->ex.stretch_to ? m->ex.stretch_banks : 0);
+  } else if (cycle == m->now) {
+    gm_mesh_look(m);
+    banks = m->acc_accumulated;
+  } else {
+    if (cycle < s->known_from || cycle >= s->known_to) {
+      s->known_banks = gm_mesh_will_accumulate(m, cycle, &s->known_to);
+      s->known_from = cycle;
+    }
+    banks = s->known_banks;
+  }
+  return banks >> r->bank & 1;
+}
+
 /* The first cycle from that one on in which the array and the DMA leave the row's bank to be read, as far as that is known:
  * of the accumulator `ahead` cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next. */
 static uint64_t find_read(gm_machine *m, const gm_store_row *r, uint64_t from) {
   gm_storer *s = &m->st;
-  const bool acc = r->kind == GM_ROW_OF_ACC;
-  const uint64_t end = m->now + (acc && !m->loads_accumulate ? s->ahead : 0);
-  for (; from <= end; from++) {
-    uint32_t taken;
-    if (from > m->now) {
-      taken = gm_mesh_will_accumulate(m, from);
-    } else if (acc) {
-      gm_mesh_look(m);
-      taken = m->acc_accumulated;
-    } else {
-      taken = m->spad_written | m->spad_read | (m->now <= m->ex.stretch_to ? m->ex.stretch_banks : 0);
-    }
-    if (!(taken & 1u << r->bank)) return from;
-  }
+  const uint64_t end = m->now + (r->kind == GM_ROW_OF_ACC && !m->loads_accumulate ? s->ahead : 0);
+  while (from <= end && is_taken(m, r, from)) from = r->kind == GM_ROW_OF_ACC && from > m->now ? s->known_to : from + 1;
+  if (from <= end) return from;
   s->read_from = s->read_next = from;
   return GM_NEVER;
 }
@@ -304,6 +312,7 @@ static bool send(gm_storer *s, const gm_machine *m);
 /* Finds what can be known of the rows' ways; in the cycle in which it becomes so, and none of it lies before that. */
 static void settle_rows(gm_machine *m) {
   gm_storer *s = &m->st;
+  s->known_to = 0;
   bool any;
   do {
     any = leave(s);
