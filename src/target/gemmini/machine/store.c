@@ -290,14 +290,15 @@ static bool read(gm_storer *s, gm_machine *m) {
   const uint64_t after = later(later(sent, row_at(s, n - 1)->read), room);
   uint64_t cycle = later(after + 1, s->read_from);
   if (r->kind == GM_ROW_OF_ACC) {
-    const uint64_t free = s->output_free[r->bank];
-    if (free == GM_NEVER || (cycle = find_read(m, r, later(cycle, free))) == GM_NEVER) return false;
-    s->output_free[r->bank] = GM_NEVER;
+    if (s->output_free[r->bank] == GM_NEVER) return false;
+    cycle = later(cycle, s->output_free[r->bank]);
   } else if (r->kind == GM_ROW_OF_SPAD) {
     const uint32_t out = (unsigned)m->config.spad_read_delay + 1;
     if (r->number - s->of_spad_left >= out) return false;
-    if ((cycle = find_read(m, r, later(cycle, s->spad_left[(r->number - out) % 8]))) == GM_NEVER) return false;
+    cycle = later(cycle, s->spad_left[(r->number - out) % 8]);
   }
+  if (r->kind != GM_ROW_GARBAGE && (cycle = find_read(m, r, cycle)) == GM_NEVER) return false;
+  if (r->kind == GM_ROW_OF_ACC) s->output_free[r->bank] = GM_NEVER;
   r->read = cycle;
   s->read++;
   if (r->last) {
