@@ -43,17 +43,12 @@ static void softmax(tw_text *s, const cuda_plain_words *a) {
          "}\n");
 }
 
-/* The word of Philox4x32-10 that op/layernorm.c draws for an element. */
+/* The word that op/layernorm.c draws for an element. */
 static const char DRAWN[] =
+    "#define TW_FN __device__ __forceinline__\n#include \"tile_philox.h\"\n\n"
     "static __device__ unsigned drawn(unsigned col, unsigned row, unsigned key0, unsigned key1) {\n"
-    "  unsigned w[4] = {col / 4, row, 0, 0};\n"
-    "  for (int round = 0; round < 10; round++, key0 += 0x9E3779B9u, key1 += 0xBB67AE85u) {\n"
-    "    const unsigned a = __umulhi(0xD2511F53u, w[0]), b = __umulhi(0xCD9E8D57u, w[2]);\n"
-    "    const unsigned w1 = w[1], w3 = w[3];\n"
-    "    w[1] = 0xCD9E8D57u * w[2], w[3] = 0xD2511F53u * w[0];\n"
-    "    w[0] = b ^ w1 ^ key0, w[2] = a ^ w3 ^ key1;\n"
-    "  }\n"
-    "  return col % 4 == 0 ? w[0] : col % 4 == 1 ? w[1] : col % 4 == 2 ? w[2] : w[3];\n"
+    "  const tw::philox w(col / 4, row, key0, key1);\n"
+    "  return col % 4 == 0 ? w.word[0] : col % 4 == 1 ? w.word[1] : col % 4 == 2 ? w.word[2] : w.word[3];\n"
     "}\n\n";
 
 static void layernorm(tw_text *s, const tw_problem *p, const cuda_plain_words *a) {

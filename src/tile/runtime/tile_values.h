@@ -4,6 +4,7 @@
  * has fmaxf, includes this file, and defines
  * what is declared under "the machine's". */
 #pragma once
+#include "tile_philox.h"
 
 namespace tw {
 
@@ -127,24 +128,6 @@ template <class Type> struct chunk {
       else
         v.word[i] = tw::packed<Type>::of(value[2 * i], value[2 * i + 1]);
     return v;
-  }
-};
-
-/* Philox4x32-10 (J. Salmon et al., SC 2011): four words for a counter and a key. */
-struct philox {
-  u32 word[4];
-  TW_FN philox(u32 c0, u32 c1, u32 key0, u32 key1) : word{c0, c1, 0, 0} {
-#pragma unroll
-    for (int round = 0; round < 10; round++) {
-      const u64 a = (u64)0xD2511F53u * word[0], b = (u64)0xCD9E8D57u * word[2];
-      const u32 w0 = (u32)(b >> 32) ^ word[1] ^ key0, w2 = (u32)(a >> 32) ^ word[3] ^ key1;
-      word[1] = (u32)b;
-      word[3] = (u32)a;
-      word[0] = w0;
-      word[2] = w2;
-      key0 += 0x9E3779B9u;
-      key1 += 0xBB67AE85u;
-    }
   }
 };
 
