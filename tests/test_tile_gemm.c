@@ -303,6 +303,10 @@ static void kernels_of_slices_compile(void **state) {
     free(source);
   }
   const tw_problem p = problem_of(cases[0]);
+  const tw_schedule again = schedule_of("slices n=64;ahead 2;blocks 2;rest 1;late 400;slices n=32 rows=32 warps=4");
+  tw_tile_slices_plan plan;
+  assert_int_equal(tw_tile_plan_of(&tw_tile_slices, &machine, &p, &again, &plan, &error), TW_OK);
+  assert_true(plan.rest == 1 && plan.late == 400 && plan.blocks == 1 && plan.ahead == 4 && plan.n == 32);
   const tw_schedule plain = schedule_of("slices n=64 rows=16 warps=4");
   if (tw_tile_emit(&tw_tile_slices, &machine, &p, &plain, &source, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);

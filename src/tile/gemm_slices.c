@@ -106,9 +106,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 
 /* ---- steps ---- */
 
+/* Others keep what fits any. */
 static void begin(const void *with, void *plan) {
+  PLAN *p = plan;
   (void)with;
-  *(PLAN *)plan = (PLAN){.blocks = 1};
+  *p = (PLAN){.blocks = 1, .rest = p->rest, .late = p->late};
 }
 
 static tw_status needs_slices(const void *with, void *plan, unsigned given, tw_error *error) {
@@ -153,7 +155,7 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const int share = (int)up(g.n, c->machine->processors);
   for (int of = 1; of <= 4; of *= 2)
     for (int rows = 16; rows <= 32; rows *= 2)
-      for (int warps = 4; warps <= 16; warps *= 2)
+      for (int warps = 4; warps <= 16; warps += 4)
         tw_menu_offer(m, of == 1 ? "shares" : "parts of shares", "weights go by once; warps have slices of k",
                       "slices n=%d rows=%d warps=%d", (int)up(up(share, of), rows) * rows, rows, warps);
   for (int i = 1; i <= AHEAD_MAX; i += i < 4 ? 1 : 2)
