@@ -55,7 +55,7 @@ typedef struct rv64_cache {
 
 /* ---- Frontend -------------------------------------------------------------------------------------------- */
 
-enum { HISTORY_ENTRIES = 512, TARGET_ENTRIES = 28, RETURN_ENTRIES = 6, FETCH_QUEUE = 5 };
+enum { HISTORY_ENTRIES = 512, TARGET_ENTRIES = 28, RETURN_ENTRIES = 6, FETCH_QUEUE = 5, KNOWN_LINES = 8 };
 enum { PACKETS_SHIFT = LINE_SHIFT - 2 };
 
 typedef enum rv64_jump_kind { JUMP_BRANCH, JUMP_PLAIN, JUMP_CALL, JUMP_RETURN } rv64_jump_kind;
@@ -85,7 +85,7 @@ typedef struct rv64_predictor {   /* BTB.scala */
 typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of 4 bytes, numbered by address / 4 */
   uint64_t packet;             /* the last one fetched */
   uint64_t available;          /* cycle at which decode can use it */
-  uint64_t line;               /* I-cache line of that packet */
+  uint64_t lines[KNOWN_LINES]; /* of the I-cache, by their low bits: some that are there, + 1 */
   uint64_t entered_late;       /* the last packet if it was entered at its second half */
   bool entered_free;           /* and that half went into the instruction buffer beside the jump */
   /* [0, 8): when decode took the last packets, a ring by `count`, which is when the first instruction that ends in one leaves
@@ -157,9 +157,9 @@ unsigned rv64_divide_latency(uint64_t dividend, uint64_t divisor, bool is_signed
 /* frontend.c */
 void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
 uint64_t rv64_fetch_line(rv64_core *, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue);
+void rv64_forget_lines(rv64_core *);
 uint64_t rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);
 void rv64_run_ahead(rv64_core *, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue);
-unsigned rv64_history_index(uint8_t history, uint64_t packet);
 void rv64_predictor_make(rv64_predictor *);
 int rv64_target_replace(const rv64_predictor *);
 void rv64_target_train(rv64_core *, int entry, uint64_t branch, rv64_jump_kind, uint64_t target);

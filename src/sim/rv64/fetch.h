@@ -28,7 +28,8 @@ static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, u
   fetch->packet = packet;
   fetch->entered_late = UINT64_MAX;
   uint64_t line = packet >> PACKETS_SHIFT;
-  if (unlikely(line != fetch->line)) available = rv64_fetch_line(core, pc, line, available, issue);
+  if (unlikely(fetch->lines[line % KNOWN_LINES] != line + 1))
+    available = rv64_fetch_line(core, pc, line, available, issue);
   fetch->available = available;
 }
 
@@ -81,6 +82,12 @@ typedef struct foretold {
   uint8_t half;
   uint64_t target;
 } foretold;
+
+/* gshare over packets: BTB.scala 78-93. floor(sqrt(3) / 2 * 2^8) = 221 spreads the history over 3 bits. */
+static inline unsigned history_index(uint8_t seen, uint64_t packet) {
+  const unsigned address = (unsigned)((packet & (HISTORY_ENTRIES - 1)) ^ (packet >> 9 & 3));
+  return address ^ ((221u * seen) >> 5 & 7) << 6;
+}
 
 /* Does the branch history's counter for the packet say taken? */
 static inline bool says_taken(const rv64_core *core, uint64_t packet);
@@ -154,7 +161,7 @@ static inline void history_move(rv64_predictor *p, uint64_t available, uint8_t s
 
 static inline bool says_taken(const rv64_core *core, uint64_t packet) {
   const rv64_predictor *p = &core->predictor;
-  return p->taken[rv64_history_index(history_seen(p, core->fetch.available), packet)];
+  return p->taken[history_index(history_seen(p, core->fetch.available), packet)];
 }
 
 /* Is there a jump behind the branch in its packet, which fetch follows if the branch is not taken? */
@@ -169,7 +176,7 @@ static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, 
   rv64_predictor *p = &core->predictor;
   uint64_t branch = (pc + in->length - 2) >> 1;
   const uint8_t history = history_seen(p, core->fetch.available);
-  unsigned index = rv64_history_index(history, branch >> 1);
+  unsigned index = history_index(history, branch >> 1);
   const bool counter = p->taken[index];
   const foretold f = foretell(core, branch >> 1);
   /* one that the target buffer knows at the packet's other half is not seen */

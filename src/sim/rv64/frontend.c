@@ -1,6 +1,8 @@
 /* frontend.c - instruction fetch: misses of the I-cache and the tables of the branch predictor.
  *
  * What happens on every packet is inline in run.c; here is what happens seldom. */
+#include <string.h>
+
 #include "sim/rv64/fetch.h"
 
 /* ---- Decoding -------------------------------------------------------------------------------------------- */
@@ -40,6 +42,14 @@ static unsigned to_jump(rv64_core *core, uint64_t pc) {
   return n;
 }
 
+static bool has_line(rv64_core *core, uint64_t line) {
+  uint64_t *known = &core->fetch.lines[line % KNOWN_LINES];
+  if (likely(*known == line + 1)) return true;
+  if (!rv64_cache_find(&core->icache, line)) return false;
+  *known = line + 1;
+  return true;
+}
+
 /* What fetch does until a flush three cycles behind `issue`, though none of it counts: from pc on, in `packet` (or behind it) that is
  * in s2 at cycle `s2`. Branches move the global history, calls and returns their stack; only a misprediction puts the
  * history back (Frontend 257-260, BTB.scala 313-325, Core 918-921). A line that is missing shows nothing. */
@@ -47,7 +57,6 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
   const rv64_frontend *fetch = &core->fetch;
   rv64_predictor *p = &core->predictor;
   const uint64_t flush = issue + STAGES_TO_WRITE_BACK;
-  uint64_t line = fetch->line;
   for (unsigned i = 0; rv64_is_code(core, pc);) {
     const uint64_t straight = 2 * to_jump(core, pc);
     rv64_insn *in = &core->code[(pc - core->code_base) >> 1];
@@ -64,11 +73,10 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
       s2 = s2 + 1 >= room ? s2 + 1 : later(s2 + 4, room);
     }
     if (s2 > flush) return;
-    if (first != line && first != last >> PACKETS_SHIFT && !rv64_cache_find(&core->icache, first)) return;
-    if (last >> PACKETS_SHIFT != line && !rv64_cache_find(&core->icache, line = last >> PACKETS_SHIFT)) return;
+    if (!has_line(core, first) || !has_line(core, last >> PACKETS_SHIFT)) return;
     uint64_t target = 0;
     if (in->op >= OP_BEQ && in->op <= OP_BGEU) {
-      const bool taken = p->taken[rv64_history_index(p->history, last)];
+      const bool taken = p->taken[history_index(p->history, last)];
       p->history = (uint8_t)(taken << 7 | p->history >> 1);
       if (taken) target = pc + (uint64_t)(int64_t)in->imm;
     } else if (in->op == OP_JAL || in->op == OP_JALR) {
@@ -117,7 +125,9 @@ static uint64_t refill(rv64_core *core, uint64_t line, uint64_t cycle) {
   return core->ports->refill(core->ports->context, cycle, line << LINE_SHIFT, RV64_FETCH_MISS);
 }
 
-/* The packet that ends the instruction at pc lies in another line, and is in s2 at cycle `s2`, behind an instruction issued
+void rv64_forget_lines(rv64_core *core) { memset(core->fetch.lines, 0, sizeof core->fetch.lines); }
+
+/* The packet that ends the instruction at pc lies in a line that may not be there, and is in s2 at cycle `s2`, behind an instruction issued
  * at `issue`: returns the cycle at which it is available. Fetch that may be misled does not refill: the chicken bit
  * disableSpeculativeICacheRefill is set at reset (CSR 0x7c1, measured: 0x208, and no boot code writes it). Such a packet
  * goes to decode as it is and travels to WB as a replay, and what WB fetches again is certain (Frontend 107-140, 168: s2_kill;
@@ -125,9 +135,9 @@ static uint64_t refill(rv64_core *core, uint64_t line, uint64_t cycle) {
 uint64_t rv64_fetch_line(rv64_core *core, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   uint64_t victim;
-  fetch->line = line;
-  if (rv64_cache_find(&core->icache, line)) return s2;
+  if (has_line(core, line)) return s2;
   rv64_cache_fill(&core->icache, line, &victim);
+  rv64_forget_lines(core); /* one of them was taken out */
   if (fetch->packet > fetch->certain || fetch->packet + 1 < fetch->certain) {
     const uint64_t decoded = later(s2, issue + 1), next = (line + 1) << PACKETS_SHIFT;
     if (next - fetch->packet <= STAGES_TO_WRITE_BACK && rv64_cache_find(&core->icache, line + 1))
@@ -140,13 +150,6 @@ uint64_t rv64_fetch_line(rv64_core *core, uint64_t pc, uint64_t line, uint64_t s
 }
 
 /* ---- Branch prediction ----------------------------------------------------------------------------------- */
-
-/* gshare over packets: BTB.scala 78-93. floor(sqrt(3) / 2 * 2^8) = 221 spreads the history over 3 bits. */
-unsigned rv64_history_index(uint8_t seen, uint64_t packet) {
-  unsigned address = (unsigned)((packet & (HISTORY_ENTRIES - 1)) ^ (packet >> 9 & 3));
-  unsigned history = (221u * seen) >> 5 & 7;
-  return address ^ history << 6;
-}
 
 /* The pseudo-LRU tree of util/Replacement.scala over `ways` entries, some of whose nodes have a smaller left side: the nodes
  * on the way to `way` and what they become when it is used. The tree's root is bit `first` + ways - 2. */

@@ -334,7 +334,7 @@ next_instruction:
     DONE;
   case OP_FENCE_I:
     rv64_cache_clear(&core->icache);
-    core->fetch.line = UINT64_MAX;
+    rv64_forget_lines(core);
     t = later(t, core->last_memory + STAGES_TO_WRITE_BACK + 1) + REPLAY_REFETCH - 1;
     DONE;
   case OP_CSRRW ... OP_CSRRCI:
@@ -424,7 +424,6 @@ tw_status rv64_run(const rv64_memory *memory, const rv64_ports *ports, const rv6
   core->ports = ports;
   core->options = options ? options : &defaults;
   core->result = result;
-  core->fetch.line = UINT64_MAX;
   core->x[2] = memory->stack_top;
   rv64_predictor_make(&core->predictor);
   tw_status status = make_code(core, error);
