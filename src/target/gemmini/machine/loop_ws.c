@@ -31,6 +31,7 @@ void gm_loop_ws_init(gm_loop_ws *l, const gm_config *c) {
     l->loops[i].b_end = (i + 1) * (spad_rows / 2);
   }
   l->settled = true;
+  l->next = -1;
 }
 
 /* ---- The commands of the units ---- */
@@ -392,18 +393,21 @@ bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool ou
     return false;
   }
   if (busy) {
-    bool retires = gm_loop_head_retires(pair);
+    const bool settled = l->settled; /* units and loops stay as they are */
+    const bool retires = !settled && gm_loop_head_retires(pair);
+    const int unit = !out_ready ? -1 : l->next < GM_LOOP_UNITS ? l->next : sender(l);
     unsigned idle = 0;
-    int unit = out_ready ? sender(l) : -1;
-    for (int i = 0; i < GM_LOOP_UNITS; i++) idle |= (unsigned)!l->units[i].active << i;
-    changed |= note_completed(l);
-    changed |= skip_without_matrix(l);
+    if (!settled) {
+      for (int i = 0; i < GM_LOOP_UNITS; i++) idle |= (unsigned)!l->units[i].active << i;
+      changed |= note_completed(l);
+      changed |= skip_without_matrix(l);
+    }
     if ((sent = unit >= 0)) {
       *out = send(l, unit);
       *from_loop = true;
       changed |= !l->units[unit].active;
     }
-    changed |= start_units(l, idle);
+    if (!settled) changed |= start_units(l, idle);
     changed |= retires;
     if (retires) gm_loop_retire_head(pair);
   } else if (in && !is_loop_command(in->funct) && out_ready) {
@@ -420,6 +424,6 @@ bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool ou
   pair->used[GM_LOOP_EXECUTES] -= ex_completed;
   pair->used[GM_LOOP_STORES] -= st_completed;
   l->settled = !changed;
-  l->has_next = gm_loop_ws_busy(l) && sender(l) >= 0;
+  l->next = gm_loop_ws_busy(l) ? sender(l) : -1;
   return sent;
 }

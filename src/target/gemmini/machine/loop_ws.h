@@ -55,8 +55,8 @@ typedef struct gm_loop_ws {
   gm_loop loops[2];
   gm_loop_unit units[GM_LOOP_UNITS];
   gm_loop_pair pair;
-  bool settled;  /* but for commands sent and completed the last step changed nothing */
-  bool has_next; /* a command can be sent, unless commands have completed since then: it may be */
+  bool settled; /* but for commands sent and completed the last step changed nothing */
+  int next; /* the unit that can send the next command, -1 = none; unless commands have completed since: it may be one */
   int dim, input_bytes, acc_bytes;
   int blocks, blocks_acc; /* most tiles in one mvin or mvout: of input, of accumulator elements */
 } gm_loop_ws;
@@ -79,12 +79,12 @@ bool gm_loop_ws_step(gm_loop_ws *, const gm_command *in, bool *take_in, bool out
 /* True if a further step with the same `in` as in the last one, this out_ready, and without completions would do nothing: the
  * caller may skip to the next event. */
 static inline bool gm_loop_ws_waiting(const gm_loop_ws *l, bool out_ready) {
-  return l->settled && !(out_ready && l->has_next);
+  return l->settled && !(out_ready && l->next != -1);
 }
 /* These complete in a cycle in which the loop need not be stepped but for that. */
 static inline void gm_loop_ws_complete(gm_loop_ws *l, int kind) {
   l->pair.used[kind]--;
-  l->has_next = true;
+  l->next = GM_LOOP_UNITS;
 }
 
 #endif
