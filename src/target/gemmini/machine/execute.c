@@ -13,6 +13,7 @@ void gm_execute_init(gm_machine *m) {
   const gm_config *c = &m->config;
   x->finished[0] = x->finished[1] = -1;
   x->weight_stationary = true;
+  x->output_at = GM_NEVER;
   x->whole = (unsigned)c->dim << 16 | (unsigned)c->dim;
   x->control_depth = c->spad_read_delay + 1;
   x->ids = 5 * (c->tile_latency + 1); /* MeshWithDelays.scala:48-56: 5 matmuls a PE latency */
@@ -152,8 +153,8 @@ uint32_t gm_mesh_will_accumulate(const gm_machine *m, uint64_t cycle, uint64_t *
     const uint64_t end = r->exit + r->count;
     *until = r->exit;
     if (r->exit > cycle) return 0;
-    if (end <= m->now + 1 || t->id != r->id) continue; /* has left, or is nobody's */
-    if (cycle < end) {
+    if (t->id != r->id) continue; /* nobody's */
+    if (cycle < end && end > m->now + 1) {
       const int row = (int)(cycle - r->exit) + r->before,
                 last = (r->before + r->count < t->rows ? r->before + r->count : t->rows) - 1;
       *until = end;
@@ -169,23 +170,29 @@ uint32_t gm_mesh_will_accumulate(const gm_machine *m, uint64_t cycle, uint64_t *
   return 0;
 }
 
-/* The next cycle in which gm_mesh_output has something to say of itself, not only when it is asked (gm_mesh_look). */
-static uint64_t next_output(const gm_machine *m) {
-  const gm_executor *x = &m->ex;
-  if (!x->row_count || !x->tag_count) return GM_NEVER;
+/* The next cycle in which gm_mesh_output has something to say of itself, not only when it is asked (gm_mesh_look). Results for
+ * the scratchpad write a bank in every row, before anybody looks. Of others only the end matters, to the station. */
+static uint64_t await_output(gm_machine *m) {
+  gm_executor *x = &m->ex;
   const gm_tag *t = &x->tags[x->tag_head];
-  if (!t->garbage && !t->acc) return m->now + 1; /* writes a scratchpad bank: every row counts */
-  for (int i = 0; i < x->row_count; i++) {
-    const gm_outflow *r = &x->rows[(x->row_head + i) & (GM_ROWS - 1)];
-    uint64_t end = r->exit + r->count - 1;
-    if (r->last && end > m->now) return end;
+  x->output_at = GM_NEVER;
+  if (!x->row_count || !x->tag_count) return GM_NEVER;
+  if (!t->garbage && !t->acc) {
+    gm_wake(m, GM_UNIT_ARRAY, m->now + 1);
+    return m->now + 1;
   }
-  return GM_NEVER;
+  for (int i = 0; i < x->row_count && x->output_at == GM_NEVER; i++) {
+    const gm_outflow *r = rows_at(x, i);
+    const uint64_t end = r->exit + r->count - 1;
+    if (r->last && end > m->now) x->output_at = end;
+  }
+  gm_wake(m, GM_UNIT_STATION, x->output_at);
+  return x->output_at;
 }
 
 void gm_array_step(gm_machine *m) {
-  gm_mesh_output(m);
-  gm_wake(m, GM_UNIT_ARRAY, next_output(m));
+  gm_mesh_look(m);
+  await_output(m);
 }
 
 /* Rows that are complete in the input buffers enter the array; then the next row's operands arrive there. Returns
@@ -412,13 +419,17 @@ static bool is_plain(const gm_machine *m, uint64_t field, uint32_t *bank) {
          (row + (uint32_t)m->config.dim - 1) >> m->spad_bank_shift == of;
 }
 
-/* The usual pair that nothing is in the way of: its operands need not be decoded. */
+/* The usual pair that nothing is in the way of, with new weights or none: its operands need not be decoded. */
 static bool is_plain_pair(gm_machine *m, const gm_command *compute, const gm_command *preload) {
   gm_executor *x = &m->ex;
-  return x->plain && !x->b_transposed && gm_is_garbage(gm_local(compute->rs2)) && !x->results_to_spad &&
-         !x->firsts_on_way && x->room_for_tag && is_plain(m, compute->rs1, &x->a_bank) &&
-         is_plain(m, preload->rs1, &x->d_bank) && x->a_bank != x->d_bank &&
-         !(m->spad_written & (x->a_bank | x->d_bank));
+  if (!x->plain || x->b_transposed || !gm_is_garbage(gm_local(compute->rs2)) || x->results_to_spad ||
+      x->firsts_on_way || !x->room_for_tag || !is_plain(m, compute->rs1, &x->a_bank))
+    return false;
+  if (gm_is_garbage(gm_local(preload->rs1)))
+    x->d_bank = 0;
+  else if (!is_plain(m, preload->rs1, &x->d_bank) || x->a_bank == x->d_bank)
+    return false;
+  return !(m->spad_written & (x->a_bank | x->d_bank));
 }
 
 /* Starts feeding the commands at the queue's head. */
@@ -683,8 +694,7 @@ void gm_executor_count_idle(gm_machine *m) {
 
 static void sleep_until_needed(gm_machine *m, bool did_something) {
   gm_executor *x = &m->ex;
-  const uint64_t output = next_output(m);
-  uint64_t next = output;
+  uint64_t next = await_output(m);
   bool watch = x->control_count || x->request || (x->n_unroll && x->count < m->config.queue_execute) ||
                (!x->weight_stationary && x->tag_count);
   if (x->state == GM_EX_STRETCH) {
@@ -696,13 +706,13 @@ static void sleep_until_needed(gm_machine *m, bool did_something) {
   } else {
     watch = true;
   }
-  gm_wake(m, GM_UNIT_ARRAY, output);
   gm_wake(m, GM_UNIT_EXECUTE, watch ? m->now + 1 : next);
   if (x->finished[0] >= 0 || x->finished[1] >= 0) gm_wake(m, GM_UNIT_STATION, m->now + (x->finished_at == m->now));
 }
 
 void gm_execute_step(gm_machine *m) {
   gm_executor *x = &m->ex;
+  gm_mesh_follow(m);
   if (x->output_of <= m->now) x->room_for_tag = x->tags_arrived < x->tag_max;
   gm_executor_count_idle(m);
   if (x->state == GM_EX_STRETCH && m->now > x->stretch_to) retire(m, x->stretch_to);
@@ -728,6 +738,6 @@ void gm_execute_step(gm_machine *m) {
         passes(x, &command_at(x, x->count)->command))
       unroll_step(x, x->n_unroll, m->now + 1); /* what it does in the next cycle, while nothing leaves the queue */
   }
-  if (x->n_unroll < unroll_before) gm_wake(m, GM_UNIT_STATION, m->now);
+  if (x->n_unroll < unroll_before) gm_wake_issue(m, GM_EX);
   sleep_until_needed(m, x->state != state_before || x->count != queue_before);
 }

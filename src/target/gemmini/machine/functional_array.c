@@ -133,6 +133,11 @@ bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
     g->pe[!g->active].contents = GM_WEIGHTS;
     return true;
   }
+  if (plain_c && gm_is_garbage(gm_local(command->rs1)) && is_whole(g, command->rs1)) {
+    take_preload(g, command, true);
+    g->pe[!g->active].contents = GM_UNDEFINED;
+    return true;
+  }
   operand o = decode_operand("preload", e->weight_stationary ? "B" : "D", command->rs1, 1,
                              e->weight_stationary && e->b_transposed);
   if (!check_operand(g, &o, why)) return false;

@@ -250,6 +250,7 @@ typedef struct gm_executor {
   int row_head, row_count;
   int latency;            /* a row's way through the array */
   uint64_t output_of;     /* the latest cycle of gm_mesh_output + 1 */
+  uint64_t output_at;     /* the next one that ends a matrix, if the station is to see to that */
   uint64_t counted_to;    /* idle cycles are counted up to here */
   uint64_t *idle_counter; /* what the array has been waiting for since then; NULL = it was fed */
 } gm_executor;
@@ -454,6 +455,11 @@ static inline void gm_wake(gm_machine *m, enum gm_unit unit, uint64_t cycle) {
   m->wake[unit] = cycle < before ? cycle : before;
 }
 
+/* There is room for another command of that queue. */
+static inline void gm_wake_issue(gm_machine *m, int queue) {
+  if (m->rs.open >> queue & 1) gm_wake(m, GM_UNIT_STATION, m->now);
+}
+
 /* The L2 may lag behind the clock as long as its answers are known in time, and the room for a request that is waited for. */
 static inline unsigned gm_l2_lag(const gm_machine *m) { return (unsigned)m->l2.p.answer_latency - 1; }
 static inline void gm_await_room(gm_machine *m) {
@@ -543,6 +549,10 @@ static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint
  * through, and in those up to `until`, of what is in it now. */
 uint32_t gm_mesh_will_accumulate(const gm_machine *, uint64_t cycle, uint64_t *until);
 void gm_mesh_output(gm_machine *); /* what the array writes, what it completes */
+/* Before a look at what the array holds, at the end of the cycle: results for the accumulator leave without a step of their own. */
+static inline void gm_mesh_follow(gm_machine *m) {
+  if (m->ex.output_at <= m->now) gm_array_step(m);
+}
 /* Before a look at what the array writes to the accumulator in this cycle. */
 static inline void gm_mesh_look(gm_machine *m) {
   if (m->ex.output_of <= m->now) gm_mesh_output(m);

@@ -214,22 +214,24 @@ static bool allocate(gm_machine *m, int head, uint64_t valid_at_start) {
 /* One completion a cycle: execute, then load, then store (Controller.scala:425-440). */
 static void complete(gm_machine *m) {
   int done = gm_executor_finished(m);
-  if (done < 0) done = gm_loader_finished(m);
-  if (done < 0) done = gm_storer_finished(m, true);
+  if ((done < 0) & (m->ld.first_returned < m->now)) done = gm_loader_finished(m);
+  if ((done < 0) & m->st.trackers_done) done = gm_storer_finished(m, true);
   if (done >= 0) gm_station_complete(m, done);
 }
 
 static uint64_t next_step(const gm_machine *m) {
   const gm_station *s = &m->rs;
   const uint64_t soon = m->now + 1;
-  const bool done = ((m->ex.finished[0] & m->ex.finished[1]) >= 0) | m->st.trackers_done;
-  if (done | (ready(m) != 0)) return soon;
-  uint64_t next = gm_loader_next_finished(m);
-  if (s->mask[m->front.slot[m->front.head].station_queue] & ~s->valid) next = earlier(next, m->front.head_from);
-  return later(next, soon);
+  const bool done = ((m->ex.finished[0] & m->ex.finished[1]) >= 0) | m->st.trackers_done | (ready(m) != 0);
+  const bool room = s->mask[m->front.slot[m->front.head].station_queue] & ~s->valid;
+  const uint64_t head = m->front.head_from | -(uint64_t)!room; /* all bits: GM_NEVER */
+  const uint64_t next = earlier(earlier(gm_loader_next_finished(m), m->ex.output_at), head);
+  return done ? soon : later(next, soon);
 }
 
 void gm_station_step(gm_machine *m) {
+  gm_mesh_follow(m);
+  m->wake[GM_UNIT_STATION] = GM_NEVER; /* that it is awake for the array's end is known */
   const uint64_t valid_at_start = m->rs.valid;
   /* What may issue was decided by the state at the start of the cycle: issue before completion. */
   for (uint32_t queues = ready(m); queues; queues &= queues - 1) issue(m, __builtin_ctz(queues));
