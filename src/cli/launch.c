@@ -72,8 +72,9 @@ static bool reads_headers(const tw_target *t) {
 
 tw_status cli_check_header(const cli *c, const tw_target *t, tw_error *error) {
   char *header = launch_header(c);
+  const bool is_said = header;
   free(header);
-  if (!header || (reads_headers(t) && !c->options.schedule)) return TW_OK;
+  if (!is_said || (reads_headers(t) && !c->options.schedule)) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "%s is started in one way: leave out --grid, --block, --lds, --arg, --kernel and --kernel-cycles",
                  c->options.schedule ? "the kernel of a schedule" : "a kernel for this machine");
