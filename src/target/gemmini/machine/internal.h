@@ -104,6 +104,7 @@ typedef struct gm_loader {
   gm_get queued, translated; /* DMA.scala: tlb_q, translate_q */
   bool has_queued, has_translated;
   uint64_t translated_from; /* the cycle in which it is in the second one, if that is to come */
+  uint64_t sent_at;         /* the cycle in which the last one that was sent ahead leaves */
   bool stalled; /* those change places in every cycle, and nothing else happens to them, until the L2 has room */
   uint64_t stalled_at;
   struct {
@@ -598,6 +599,11 @@ bool gm_loader_busy(const gm_machine *);
 bool gm_storer_busy(const gm_machine *);
 void gm_executor_count_idle(gm_machine *); /* up to this cycle */
 void gm_write_acknowledged(gm_machine *);
+/* In this cycle or the next one, may the writer ask whether the L2 is clear? */
+static inline bool gm_writer_may_ask(const gm_machine *m) {
+  const gm_storer *s = &m->st;
+  return s->writing & (s->write_from <= m->now + 1) & (s->packet_done <= m->now + 1);
+}
 void gm_reader_catch_up(gm_machine *); /* with what the reader asks the TLB for up to this cycle */
 
 void gm_trace_span(gm_machine *, const char *unit, const char *name, uint64_t from, uint64_t to);

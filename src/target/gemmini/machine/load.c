@@ -327,12 +327,12 @@ static bool translate(gm_machine *m) {
   return !again;
 }
 
-/* A new one: past the two registers if nothing is in its way in the L2, at once in the second one if nothing but that can
- * happen to it. */
+/* A new one: past the two registers if nothing is in its way in the L2; if nothing can happen to it there it is sent ahead,
+ * unless the writer could see it in the L2 too early, or is in the second one at once. */
 static void send(gm_machine *m, uint64_t address, int bytes, int slot) {
   gm_loader *l = &m->ld;
   const gm_get get = {address, (uint8_t)bytes, (uint8_t)slot};
-  const bool alone = !(l->has_queued | l->has_translated);
+  const bool alone = !(l->has_queued | l->has_translated | (l->sent_at > m->now));
   const uint64_t page = address >> GM_PAGE_SHIFT;
   if (alone && gm_l2_is_clear(m)) {
     l2_send_clear(&m->l2, m->now + 2, L2_READ, address, bytes, false, (uint32_t)slot);
@@ -340,8 +340,14 @@ static void send(gm_machine *m, uint64_t address, int bytes, int slot) {
     m->tlb.of[GM_DMA_READER].page = page;
   } else if (alone && !l2_reader_is_full(&m->l2) && gm_keeps_page(m, GM_DMA_READER, address)) {
     m->tlb.of[GM_DMA_READER].hit = true;
-    l->translated = get, l->has_translated = true;
-    l->translated_from = m->now + 2;
+    if (gm_writer_may_ask(m)) {
+      l->translated = get, l->has_translated = true;
+      l->translated_from = m->now + 2;
+    } else {
+      l->sent_at = m->now + 2;
+      l2_send(&m->l2, L2_READER, l->sent_at, L2_READ, address, bytes, (uint32_t)slot);
+      gm_wake_l2(m);
+    }
   } else {
     l->queued = get, l->has_queued = true;
   }
