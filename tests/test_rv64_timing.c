@@ -76,6 +76,11 @@ static void loads_behind_stores(void **state) {
   assert_int_equal(cycles(setup, "sd a3, 0(a1)\n ld a4, 8(a1)\n"), 2);
   assert_int_equal(cycles(setup, "sw a3, 0(a1)\n lw a4, 4(a1)\n"), 2);
   assert_int_equal(cycles(setup, X16("sd a3, 0(a1)\n")), 16);
+  /* what reads before it writes is there a cycle longer; sc counts as what reads */
+  assert_int_equal(cycles(setup, "amoadd.d a2, a3, (a1)\n nop\n nop\n ld a4, 0(a1)\n"), 4 + 5);
+  assert_int_equal(cycles(setup, "amoadd.d a2, a3, (a1)\n nop\n nop\n nop\n ld a4, 0(a1)\n"), 5);
+  assert_int_equal(cycles(setup, "lr.d a5, (a1)\n sd a3, 8(a1)\n sc.d a4, a3, (a1)\n"), 3);
+  assert_int_equal(cycles(setup, ".option norvc\n lr.d a5, (a1)\n sd a3, 0(a1)\n sc.d a4, a3, (a1)\n"), 3 + 5);
 }
 
 /* Eight bits a cycle, early out when the rest of rs1 is zero; the unit takes one operation at a time. */
@@ -160,6 +165,23 @@ static void returns_of_one_word_functions_go_wrong(void **state) {
   (void)state;
   const char *setup = "j 9f\n.p2align 2\nf: c.nop\n ret\n.option norvc\n9: mv s7, ra\n";
   assert_int_equal(cycles(setup, ".option norvc\n call f\n nop\n call f\n nop\n mv ra, s7\n"), 2 * 4 + 1 + 2 * 3);
+}
+
+/* A packet for which the queue has no room is in s2 with the data of the one before it: where those begin an instruction of 32
+ * bits and the target buffer knows a jump, it forgets all targets. Nearly all of twenty jumps to the next word then cost a cycle. */
+static void a_full_queue_can_forget_all_targets(void **state) {
+  (void)state;
+  /* the last time through, decode waits ten cycles for the product, with five packets behind it */
+  static const char text[] =
+      ".option push\n.option norvc\n addi a3, s11, -1\n seqz a3, a3\n slli a3, a3, 62\n mul a2, a3, a4\n"
+      " mv a6, a2\n nop\n nop\n nop\n %s\n .option rvc\n c.j 1f\n c.nop\n .option norvc\n"
+      "1: .rept 20\n j .+4\n .endr\n .option pop\n";
+  enum { INSTRUCTIONS = 10 + 20, WAIT = 9 };
+  char body[512];
+  snprintf(body, sizeof body, text, ".option rvc\n c.nop\n c.nop");
+  assert_int_equal(cycles("li a4, 1\n", body), INSTRUCTIONS + 1 + WAIT);
+  snprintf(body, sizeof body, text, "nop");
+  assert_in_range(cycles("li a4, 1\n", body), INSTRUCTIONS + WAIT + 15, INSTRUCTIONS + WAIT + 20);
 }
 
 /* Results of an addition (3 cycles) and of a sign injection (2) behind it want the one port in the same cycle: the second is
@@ -580,6 +602,7 @@ int main(void) {
       cmocka_unit_test(calls_and_returns_are_free),
       cmocka_unit_test(mispredictions_cost_three_cycles),
       cmocka_unit_test(returns_of_one_word_functions_go_wrong),
+      cmocka_unit_test(a_full_queue_can_forget_all_targets),
       cmocka_unit_test(floating_point_results_take_turns),
       cmocka_unit_test(writes_of_csrs_flush_the_pipeline),
       cmocka_unit_test(straddling_targets_cost_a_bubble),

@@ -18,15 +18,21 @@ static inline bool in_buffer(const rv64_store *s, uint64_t address, unsigned mas
 
 static inline unsigned byte_mask(uint64_t address, unsigned size) { return ((1u << size) - 1) << (address & 7); }
 
-/* A load that issues at t; returns when it issues successfully. A load of bytes that wait in the store buffer is
- * refused and replayed: the buffer drains in the first cycle from the store's WB in which no load is in EX, which a
- * load one or two cycles behind the store prevents (DCache.scala 479-500, 541-552). */
-static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
+/* What reads, and sc, is refused and replayed while bytes of it wait in the store buffer, which drains in the first cycle from the
+ * store's WB in which no load is in EX: one that issues one or two cycles behind the store prevents it (DCache.scala 479-500,
+ * 541-552). */
+static inline uint64_t behind_stores(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   if (unlikely(t < core->store[0].time + 3)) {
     unsigned mask = byte_mask(address, size);
     if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t))
       t = rv64_fetch_again(core, pc, t);
   }
+  return t;
+}
+
+/* A load that issues at t; returns when it issues successfully. */
+static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
+  t = behind_stores(core, pc, address, size, t);
   uint64_t line = address >> LINE_SHIFT;
   if (unlikely(core->unfenced) && core->ports->lost) t = rv64_wait_for_probes(core, t);
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))

@@ -23,6 +23,14 @@ static uint64_t atomic_result(unsigned op, uint64_t old, uint64_t operand, unsig
   }
 }
 
+/* What has read first goes from WB to the second place of the store buffer before it can drain, a cycle later than a store
+ * does (pstore1_rmw, DCache.scala 492-510). */
+static uint64_t store_in_place(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
+  t = data_store(core, pc, address, size, t);
+  core->store[0].time++;
+  return t;
+}
+
 /* lr, sc and the read-modify-writes, which the cache does in place (AMOALU). False: the access faults. */
 bool rv64_atomic(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue) {
   unsigned size = 1u << in->format;
@@ -35,7 +43,8 @@ bool rv64_atomic(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *is
     bool held = core->reservation == (address >> 3) + 1;
     if (held) memcpy(p, &operand, size);
     core->reservation = 0;
-    t = held ? data_store(core, pc, address, size, t) : t;
+    t = behind_stores(core, pc, address, size, t);
+    if (held) t = store_in_place(core, pc, address, size, t);
     core->x[in->rd] = !held;
     core->x_ready[in->rd] = t + NARROW_LOAD_READY;
   } else {
@@ -46,7 +55,7 @@ bool rv64_atomic(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *is
     } else {
       uint64_t value = atomic_result(in->op, old, operand, size);
       memcpy(p, &value, size);
-      t = data_store(core, pc, address, size, t);
+      t = store_in_place(core, pc, address, size, t);
     }
     core->x[in->rd] = sign_extend_size(old, size);
     core->x_ready[in->rd] = t + LOAD_READY;

@@ -103,6 +103,7 @@ uint64_t rv64_data_miss(rv64_core *core, uint64_t pc, uint64_t line, uint64_t is
   uint64_t last = request;
   if (core->ports->refill) last = core->ports->refill(core->ports->context, request, line << LINE_SHIFT, why);
   if (core->ports->lost) rv64_lose_lines(core, later(last, again));
+  rv64_waits_again(core, pc, later(last, again));
   return later(last, again);
 }
 

@@ -30,7 +30,10 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
     rv64_fault(core, pc, "%s", why[0] ? why : "the coprocessor refused the command");
     return false;
   }
-  if (taken > offered) t = later(taken + 1, rv64_fetch_again(core, pc, t));
+  if (taken > offered) {
+    t = later(taken + 1, rv64_fetch_again(core, pc, t));
+    rv64_waits_again(core, pc, t);
+  }
   core->last_command = t;
   core->unfenced = true;
   if (xd) {

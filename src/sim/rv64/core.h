@@ -88,6 +88,7 @@ typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of
   uint64_t lines[KNOWN_LINES]; /* of the I-cache, by their low bits: some that are there, + 1 */
   uint64_t entered_late;       /* the last packet if it was entered at its second half */
   bool entered_free;           /* and that half went into the instruction buffer beside the jump */
+  bool lost;                   /* thinks itself on a wrong path, until the core sends it somewhere */
   /* [0, 8): when decode took the last packets, a ring by `count`, which is when the first instruction that ends in one leaves
    * (IBuf.scala 42); above: a place for what is not asked, written while `later` is 8 */
   uint64_t dequeued[16];
@@ -159,6 +160,8 @@ void rv64_decode_slot(rv64_core *, rv64_insn *, uint64_t pc);
 uint64_t rv64_fetch_line(rv64_core *, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue);
 void rv64_forget_lines(rv64_core *);
 uint64_t rv64_fetch_again(rv64_core *, uint64_t pc, uint64_t issue);
+void rv64_waits_again(rv64_core *, uint64_t pc, uint64_t issue);
+bool rv64_loses_targets(rv64_core *, uint64_t pc, uint64_t before, uint64_t packet);
 void rv64_run_ahead(rv64_core *, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue);
 void rv64_predictor_make(rv64_predictor *);
 int rv64_target_replace(const rv64_predictor *);

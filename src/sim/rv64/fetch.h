@@ -15,6 +15,12 @@ static inline uint64_t dequeued_before(const rv64_frontend *fetch, unsigned n) {
   return fetch->dequeued[(fetch->count - n) & 7];
 }
 
+/* Where the target buffer remembers that it has a packet: the slot of its first half. */
+static inline uint64_t packet_slot(const rv64_core *core, uint64_t packet) {
+  const uint64_t half = packet << 1, first = core->code_base >> 1;
+  return half > first ? half - first : 0;
+}
+
 /* Moves to `packet` of the instruction at pc, behind one that was issued at `issue`; the packet is in decode at
  * `available` if its line is in the cache. */
 static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t available, uint64_t issue) {
@@ -24,7 +30,10 @@ static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, u
   /* The queue takes five packets ahead of decode: Frontend 100-106. A packet for which there is no room behind the one before
    * it passes on without data, and is asked for three cycles later at the earliest: s2_replay, 113. */
   const uint64_t room = dequeued_before(fetch, FETCH_QUEUE) + 3;
-  if (available < room) available = later(available + 3, room);
+  if (available < room) {
+    fetch->lost |= rv64_loses_targets(core, pc, fetch->packet, packet);
+    available = later(available + 3, room);
+  }
   fetch->packet = packet;
   fetch->entered_late = UINT64_MAX;
   uint64_t line = packet >> PACKETS_SHIFT;
@@ -52,7 +61,9 @@ static inline bool is_buffered(const rv64_core *core, uint64_t half) {
 static inline uint64_t top_return(const rv64_predictor *p) { return p->return_count ? p->returns[p->return_top] : 0; }
 
 /* A call or a return is in s2 at that cycle. */
-static inline void push_return(rv64_predictor *p, uint64_t address, uint64_t s2) {
+static inline void push_return(rv64_core *core, uint64_t address, uint64_t s2) {
+  rv64_predictor *p = &core->predictor;
+  if (unlikely(core->fetch.lost)) return;
   p->return_before = top_return(p);
   p->returns_moved = s2;
   if (p->return_count < RETURN_ENTRIES) p->return_count++;
@@ -60,19 +71,15 @@ static inline void push_return(rv64_predictor *p, uint64_t address, uint64_t s2)
   p->returns[p->return_top] = address;
 }
 
-static inline uint64_t pop_return(rv64_predictor *p, uint64_t s2) {
+static inline uint64_t pop_return(rv64_core *core, uint64_t s2) {
+  rv64_predictor *p = &core->predictor;
+  if (unlikely(core->fetch.lost)) return top_return(p);
   p->return_before = top_return(p);
   p->returns_moved = s2;
   if (!p->return_count) return 0;
   p->return_count--;
   p->return_top = (p->return_top + RETURN_ENTRIES - 1) % RETURN_ENTRIES;
   return p->return_before;
-}
-
-/* Where the target buffer remembers that it has a packet: the slot of its first half. */
-static inline uint64_t packet_slot(const rv64_core *core, uint64_t packet) {
-  const uint64_t half = packet << 1, first = core->code_base >> 1;
-  return half > first ? half - first : 0;
 }
 
 /* What the target buffer said of the packet. It finds a packet that was entered at its first half, whatever is jumped from. */
@@ -125,7 +132,7 @@ static inline void predicted_taken(rv64_core *core, const foretold *f, uint64_t 
     p->older = (p->older & ~p->path[f->entry]) | p->path_older[f->entry];
     available += 1;
   } else {
-    if (f->entry < 0 && dequeued_before(&core->fetch, 2) < available)
+    if (f->entry < 0 && !core->fetch.lost && dequeued_before(&core->fetch, 2) < available)
       rv64_target_train(core, rv64_target_replace(p), branch, kind, target);
     available += s2_redirect(&core->fetch);
   }
@@ -140,6 +147,7 @@ static inline void mispredicted(rv64_core *core, uint64_t wrong, uint64_t s2, ui
   core->mispredicts++;
   if (wrong) rv64_run_ahead(core, wrong, wrong >> 2, s2, t - 1);
   core->predictor.history = history;
+  core->fetch.lost = false;
   redirect(core, target, t + MISPREDICT_REFETCH, t);
   core->fetch.entered_free = false;
 }
@@ -182,7 +190,8 @@ static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, 
   /* one that the target buffer knows at the packet's other half is not seen */
   const bool predicted = f.entry >= 0 && f.taken ? f.half == (branch & 1) : counter;
   p->taken[index] = taken;
-  history_move(p, core->fetch.available, history, predicted == taken ? counter : taken, predicted == taken);
+  if (likely(predicted != taken || !core->fetch.lost))
+    history_move(p, core->fetch.available, history, predicted == taken ? counter : taken, predicted == taken);
   const uint64_t s2 = core->fetch.available, next = taken ? pc + (uint64_t)(int64_t)in->imm : pc + in->length;
   if (unlikely(!rv64_is_code(core, next))) return next; /* the caller faults */
   if (likely(predicted == taken)) {
@@ -224,9 +233,9 @@ static inline void jump_register(rv64_core *core, rv64_insn *in, uint64_t pc, ui
   const foretold f = foretell(core, branch >> 1);
   const bool is_known = f.entry >= 0 && f.taken;
   uint64_t predicted = is_known ? f.target : 0;
-  const uint64_t s2 = core->fetch.available, top = returns ? pop_return(p, s2) : 0;
+  const uint64_t s2 = core->fetch.available, top = returns ? pop_return(core, s2) : 0;
   if (!is_known) predicted = top;
-  if (links) push_return(p, pc + in->length, s2);
+  if (links) push_return(core, pc + in->length, s2);
   const rv64_jump_kind kind = links ? JUMP_CALL : returns ? JUMP_RETURN : JUMP_PLAIN;
   if (predicted == target && (!is_known || f.half == (branch & 1))) {
     predicted_taken(core, &f, branch, kind, target, t);

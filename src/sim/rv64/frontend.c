@@ -50,6 +50,38 @@ static bool has_line(rv64_core *core, uint64_t line) {
   return true;
 }
 
+/* Does the halfword begin an instruction of 32 bits, if it begins one? */
+static bool is_wide(const rv64_core *core, uint64_t half) {
+  const rv64_region *r = rv64_region_find(core->memory, half << 1, 2);
+  return r && (r->host[(half << 1) - r->base] & 3) == 3;
+}
+
+static bool knows_target(const rv64_core *core, uint64_t packet) {
+  return core->predictor.entry[core->code[packet_slot(core, packet)].target_buffer].packet == packet;
+}
+
+/* The queue has no room for `packet`, of the instruction at pc: it is in s2 without data, where those of the packet before it still
+ * are. If the target buffer knows a jump at a half where those have the beginning of an instruction, which a jump's last half is not,
+ * fetch takes the buffer for wrong: it forgets all targets, and learns nothing more until the core sends it somewhere
+ * (Frontend.scala 256-262, whose s2_valid does not ask for data). Returns whether it does. */
+bool rv64_loses_targets(rv64_core *core, uint64_t pc, uint64_t before, uint64_t packet) {
+  rv64_predictor *p = &core->predictor;
+  const rv64_target *e = &p->entry[core->code[packet_slot(core, packet)].target_buffer];
+  const bool straddles = pc >> 2 != packet;
+  if (!knows_target(core, packet) || (!straddles && pc & 2)) return false; /* entered late: not found */
+  const bool first = !straddles && is_wide(core, before << 1);
+  if (e->half ? first || !is_wide(core, before << 1 | 1) : !first) return false;
+  for (int i = 0; i < TARGET_ENTRIES; i++) p->entry[i].packet = 0;
+  return true;
+}
+
+/* The instruction from pc on, all decoded, that ends in the packet or is the first to end behind it. */
+static uint64_t ending_in(const rv64_core *core, uint64_t pc, uint64_t packet) {
+  for (unsigned length; (pc + (length = core->code[(pc - core->code_base) >> 1].length) - 1) >> 2 < packet;)
+    pc += length;
+  return pc;
+}
+
 /* What fetch does until a flush three cycles behind `issue`, though none of it counts: from pc on, in `packet` (or behind it) that is
  * in s2 at cycle `s2`. Branches move the global history, calls and returns their stack; only a misprediction puts the
  * history back (Frontend 257-260, BTB.scala 313-325, Core 918-921). A line that is missing shows nothing. */
@@ -57,7 +89,9 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
   const rv64_frontend *fetch = &core->fetch;
   rv64_predictor *p = &core->predictor;
   const uint64_t flush = issue + STAGES_TO_WRITE_BACK;
+  if (unlikely(fetch->lost)) return;
   for (unsigned i = 0; rv64_is_code(core, pc);) {
+    const uint64_t from = pc;
     const uint64_t straight = 2 * to_jump(core, pc);
     rv64_insn *in = &core->code[(pc - core->code_base) >> 1];
     const uint64_t first =
@@ -68,8 +102,11 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
     if (!in->length) rv64_decode_slot(core, in, pc);
     uint64_t last = (pc + in->length - 1) >> 2;
     for (; packet < last; packet++) {
-      if (++i > FETCH_QUEUE) return;
-      uint64_t room = i < FETCH_QUEUE ? fetch->dequeued[(fetch->count + i - FETCH_QUEUE) & 7] + 3 : issue + 3;
+      uint64_t room = ++i < FETCH_QUEUE ? fetch->dequeued[(fetch->count + i - FETCH_QUEUE) & 7] + 3 : issue + 3;
+      if ((i > FETCH_QUEUE || s2 + 1 < room) && s2 + 1 <= flush && knows_target(core, packet + 1) &&
+          rv64_loses_targets(core, ending_in(core, from, packet + 1), packet, packet + 1))
+        return;
+      if (i > FETCH_QUEUE) return;
       s2 = s2 + 1 >= room ? s2 + 1 : later(s2 + 4, room);
     }
     if (s2 > flush) return;
@@ -83,19 +120,31 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
       if (in->op == OP_JAL)
         target = pc + (uint64_t)(int64_t)in->imm;
       else if (!(in->rd & 1) && (in->rs1 & 0x1b) == 1)
-        target = pop_return(p, s2);
-      if (in->rd & 1) push_return(p, pc + in->length, s2);
+        target = pop_return(core, s2);
+      if (in->rd & 1) push_return(core, pc + in->length, s2);
       if (!target) return;
     }
     if (!target) {
       pc += in->length;
       continue;
     }
-    s2 += p->entry[core->code[packet_slot(core, last)].target_buffer].packet == last ? 1 : 2;
+    const bool is_known = knows_target(core, last);
+    s2 += is_known ? 1 : 2;
     pc = target;
     packet = pc >> 2;
-    if (++i > FETCH_QUEUE || s2 > flush) return;
+    if (s2 > flush) return;
+    if (++i > FETCH_QUEUE) {
+      if (is_known && rv64_is_code(core, pc)) rv64_loses_targets(core, pc, last, packet);
+      return;
+    }
   }
+}
+
+/* The instruction at pc, fetched again, leaves decode at `issue`, having waited there: its first half went to the buffer a cycle
+ * before, and was in the queue until then (IBuf.scala 42-58). */
+void rv64_waits_again(rv64_core *core, uint64_t pc, uint64_t issue) {
+  rv64_frontend *fetch = &core->fetch;
+  if (pc >> 2 != fetch->packet) fetch->dequeued[(fetch->count - 1) & 7] = issue - 1;
 }
 
 /* The instruction at pc left decode at `issue` and is refused in WB: all that was fetched behind it is thrown away, and it is
@@ -104,8 +153,10 @@ uint64_t rv64_fetch_again(rv64_core *core, uint64_t pc, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   fetch->certain = (pc >> 2) + 1;
   rv64_run_ahead(core, pc + core->code[(pc - core->code_base) >> 1].length, fetch->packet, fetch->available, issue);
+  fetch->lost = false;
   const uint64_t again = issue + REPLAY_REFETCH + (pc >> 2 != fetch->packet); /* its first half comes first */
   if (fetch->available < again) fetch->available = again;
+  rv64_waits_again(core, pc, again);
   return again;
 }
 
@@ -142,6 +193,7 @@ uint64_t rv64_fetch_line(rv64_core *core, uint64_t pc, uint64_t line, uint64_t s
     const uint64_t decoded = later(s2, issue + 1), next = (line + 1) << PACKETS_SHIFT;
     if (next - fetch->packet <= STAGES_TO_WRITE_BACK && rv64_cache_find(&core->icache, line + 1))
       rv64_run_ahead(core, next << 2, fetch->packet, s2, decoded); /* what the line has is not seen: words of zeros */
+    fetch->lost = false;
     s2 = decoded + REPLAY_REFETCH;
     if (pc >> 2 != fetch->packet) s2++; /* its first half comes first */
     fetch->certain = (pc >> 2) + 1;

@@ -312,7 +312,7 @@ next_instruction:
     dequeue(&core->fetch, t);
     next = pc + (uint64_t)(int64_t)in->imm;
     x[in->rd] = pc + in->length;
-    if (in->rd & 1) push_return(&core->predictor, pc + in->length, core->fetch.available);
+    if (in->rd & 1) push_return(core, pc + in->length, core->fetch.available);
     if (likely(rv64_is_code(core, next))) jump(core, in, pc, next, t);
     t++;
     JUMPED(next);
