@@ -287,7 +287,7 @@ void l2_pop(l2_cache *, uint64_t cycle);
 uint64_t l2_take_probe(l2_cache *, uint64_t cycle, bool *stays);
 /* After that: is the core's data cache busy with probes in that cycle? From when on it will not be, as far as is known; else 0. */
 static inline uint64_t l2_probes_until(const l2_cache *c, uint64_t cycle) {
-  return (c->probing_from <= cycle) & (cycle < c->probe_next) ? c->probe_next : 0;
+  return ((c->probing_from <= cycle) & (cycle < c->probe_next)) ? c->probe_next : 0;
 }
 /* The core writes a line that its data cache has the right to; the edges up to that of `cycle` may be made. */
 void l2_note_write(l2_cache *, uint64_t cycle, uint64_t address);

@@ -566,7 +566,7 @@ static uint64_t next_move(const gm_machine *m) {
   const bool requests = l->has_queued | (l->reading & (l->packets_free != 0)),
              issues = !l->reading & (l->issue_count != 0);
   if (l->flows | issues | (l->sending & room) | l->last_sent | (!l->stalled & requests)) return soon;
-  uint64_t next = l->has_translated & !l->stalled ? later(l->translated_from, soon) : GM_NEVER;
+  uint64_t next = (l->has_translated & !l->stalled) ? later(l->translated_from, soon) : GM_NEVER;
   if (l->freed && l->reading && !(l->stalled & l->has_queued & l->has_translated))
     next = earlier(next, later(l->freed_at + 1, soon));
   if (l->freed && (l->freed | l->packets_free) == l->all_packets)
