@@ -29,8 +29,8 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static uint64_t refill(void *context, uint64_t cycle, uint64_t line, bool is_instruction) {
-  (void)context, (void)line, (void)is_instruction;
+static uint64_t refill(void *context, uint64_t cycle, uint64_t line, rv64_miss why) {
+  (void)context, (void)line, (void)why;
   return cycle + 30;
 }
 
