@@ -192,11 +192,12 @@ static void weights_of_codes_are_timed_in_chains(void **state) {
   if (t->build(t, &p, source, strlen(source), true, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(tw_target_case(t, &p, 1, 1, &data, &error), TW_OK);
   t->until(artefact, 1e-12); /* nothing is compared */
-  const tw_status status = t->measure(t, artefact, &data, NULL, &m, &error);
-  if (status != TW_OK) fail_msg("%s", error.text);
   const double *alone = NULL;
-  for (size_t i = 0; i < m.n_counters; i++)
-    if (!strcmp(m.counter[i].name, "alone_us")) alone = &m.counter[i].value;
+  for (int tries = 0; !alone && tries < 6; tries++) { /* a launch that had to wait looks too slow for chains */
+    if (t->measure(t, artefact, &data, NULL, &m, &error) != TW_OK) fail_msg("%s", error.text);
+    for (size_t i = 0; i < m.n_counters; i++)
+      if (!strcmp(m.counter[i].name, "alone_us")) alone = &m.counter[i].value;
+  }
   assert_true(alone && *alone > 0 && m.cost > 0);
   tw_case_free(&data);
   t->release(artefact);

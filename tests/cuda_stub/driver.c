@@ -71,16 +71,16 @@ static bool escapes(void) {
   return child > 0;
 }
 
-/* Of m=1 n=16 k=256 with weights of 4 bits, which behind two first launches are at another place each time. */
+/* Of m=1 n=16 k=256 with weights of 4 bits: where they were first, or copies of what was there last, at another place each time. */
 static void compute_codes(void **argument) {
   enum { CODES = 16 * 256 / 2 };
-  static char first[CODES];
-  static const char *last;
-  static int launches;
+  static char codes[CODES];
+  static const char *first, *last;
   const char *b;
   memcpy(&b, argument[1], sizeof b);
-  if (++launches <= 2) memcpy(first, b, CODES);
-  if (launches > 2 && (b == last || memcmp(b, first, CODES) != 0)) fault = ILLEGAL_ADDRESS;
+  if (!first) first = b;
+  if (b == first) memcpy(codes, b, CODES);
+  if (b != first && (b == last || memcmp(b, codes, CODES) != 0)) fault = ILLEGAL_ADDRESS;
   last = b;
 }
 

@@ -55,7 +55,7 @@ struct tw_artefact {
 
 enum { CHAINS = 9, FIRST_LAUNCHES = 2, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, SLOW_LAUNCHES = 3, MOST_LAUNCHES = 201 };
 _Static_assert((int)MOST_LAUNCHES <= (int)CUDA_TIMED_MAX, "");
-static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05;
+static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05, CHAINS_SECONDS = 1;
 static const double SLOW_SECONDS = 0.05;          /* of a launch: a few of them say enough */
 static const double SLOWEST = 1e11;               /* operations a second: what computes slower is stopped */
 static const double ALLOWANCE = 5;                /* seconds, for whatever else a driver does */
@@ -453,18 +453,18 @@ static bool is_chained(const tw_artefact *a) {
 }
 
 static tw_status time_chains(session *s, double expected, timing *out, tw_error *error) {
-  const cuda_command chains = {.work = CUDA_CHAIN, .n = CHAINS};
+  const cuda_command chains = {.work = CUDA_CHAIN, .n = limited(CHAINS_SECONDS / (CUDA_CHAINED * expected), 1, CHAINS)};
   cuda_reply reply;
   float ms[CHAINS];
   double wall, seconds[CHAINS];
-  const double limit = 2 * ALLOWANCE + CHAINS * CUDA_CHAINED * 4 * expected;
+  const double limit = 2 * ALLOWANCE + chains.n * CUDA_CHAINED * 4 * expected;
   const tw_status status = work(s, &chains, limit, &reply, &wall, error);
   if (status != TW_OK) return status;
   memcpy(ms, cuda_process_results(s->process)->ms, sizeof ms);
-  for (int i = 0; i < CHAINS; i++) seconds[i] = (double)ms[i] * 1e-3 / CUDA_CHAINED;
-  out->rounds = tw_spread_of(seconds, CHAINS);
+  for (uint32_t i = 0; i < chains.n; i++) seconds[i] = (double)ms[i] * 1e-3 / CUDA_CHAINED;
+  out->rounds = tw_spread_of(seconds, chains.n);
   out->median = out->rounds.median;
-  out->launches = CHAINS * CUDA_CHAINED;
+  out->launches = chains.n * CUDA_CHAINED;
   return TW_OK;
 }
 
@@ -508,7 +508,8 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, const 
   if (t->alone > 0) {
     tw_count(m, "alone_us", "us", "a launch by itself, with the L2 cache flushed", t->alone * 1e6);
     tw_count(m, "launches", "",
-             "timed, 64 one behind the other with other weights each: the cost is the median of nine", t->launches);
+             "timed, 64 of a round one behind the other with other weights each: the cost is the median of rounds",
+             t->launches);
   } else {
     tw_count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
   }
@@ -537,7 +538,7 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
     top = (cuda_ceilings){0}; /* then nothing is related to them */
   if (status == TW_OK) status = time_idle(&s, &idle, error);
   if (status == TW_OK) status = time_few(&s, &expected, error);
-  if (status == TW_OK && is_chained(a)) {
+  if (status == TW_OK && is_chained(a) && expected < SLOW_SECONDS) {
     status = time_chains(&s, expected, &chains, error);
     is_slow = status == TW_OK && a->until > 0 && chains.rounds.lower > MORE * a->until;
   } else if (status == TW_OK) {
