@@ -104,13 +104,14 @@ static void the_model_ranks_kernels_at_sizes_it_was_not_fitted_to(void **state) 
   }
 }
 
-/* Kernels of a problem and what they took. */
-static size_t read_search(char *text, size_t which, row out[ROWS_MAX]) {
+/* Kernels of a problem of that file and what they took. */
+static size_t read_search(const char *path, size_t which, row out[ROWS_MAX]) {
   const tw_target *t = tw_target_find("cuda-h200");
   tw_problem p;
   tw_error error = {0};
   size_t n = 0, problems = 0;
-  char *rest = NULL;
+  char *text, *rest = NULL;
+  if (tw_file_read(path, 1 << 20, &text, NULL, &error) != TW_OK) fail_msg("%s", error.text);
   for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
     if (strncmp(line, "gemm ", 5) == 0 && ++problems == which + 1)
       assert_int_equal(tw_problem_read(line, &p, &error), TW_OK);
@@ -124,6 +125,7 @@ static size_t read_search(char *text, size_t which, row out[ROWS_MAX]) {
       fail_msg("%s: %s", line, error.text);
     out[n++].took = us * 1e-6;
   }
+  free(text);
   return n;
 }
 
@@ -132,12 +134,7 @@ static void the_model_finds_the_best_of_thousands_on_another_device(void **state
   static row all[ROWS_MAX];
   (void)state;
   for (size_t i = 0; i < 2; i++) {
-    char *text;
-    tw_error error;
-    if (tw_file_read(TW_TEST_DATA "/cuda/gemm_search_h200.txt", 1 << 20, &text, NULL, &error) != TW_OK)
-      fail_msg("%s", error.text);
-    const size_t n = read_search(text, i, all);
-    free(text);
+    const size_t n = read_search(TW_TEST_DATA "/cuda/gemm_search_h200.txt", i, all);
     assert_true(n > 150);
     const double correlation = rank_correlation(all, n), reached = best_of_first(all, n);
     print_message("%zu kernels of a search, rank correlation %.3f, best of its first %d reaches %.1f%%\n", n,
@@ -153,12 +150,7 @@ static void the_model_of_slices_ranks_shapes_it_was_not_fitted_to(void **state) 
   double error = 0, correlations = 0, worst = 1;
   (void)state;
   for (size_t i = 0; i < PROBLEMS; i++) {
-    char *text;
-    tw_error why;
-    if (tw_file_read(TW_TEST_DATA "/cuda/slices_search_h200.txt", 1 << 20, &text, NULL, &why) != TW_OK)
-      fail_msg("%s", why.text);
-    const size_t n = read_search(text, i, all);
-    free(text);
+    const size_t n = read_search(TW_TEST_DATA "/cuda/slices_search_h200.txt", i, all);
     assert_true(n > 40);
     for (size_t j = 0; j < n; j++) error += fabs(all[j].predicted / all[j].took - 1) / (double)(n * PROBLEMS);
     const double correlation = rank_correlation(all, n), reached = best_of_first(all, n);

@@ -8,8 +8,7 @@
  * entries, history table of 512, return stack of 6, blocking 16 KiB L1 caches (nMSHRs = 0).
  *
  * Not modelled, each worth a cycle or less per event in compiled code: the replay of a memory access right behind the first
- * store to a clean line; drains of the store buffer forced by three stores in a row; probes that take lines from the L1 data
- * cache when the coprocessor writes them. */
+ * store to a clean line; drains of the store buffer forced by three stores in a row. */
 #ifndef TW_SIM_RV64_CORE_H
 #define TW_SIM_RV64_CORE_H
 
