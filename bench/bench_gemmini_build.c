@@ -2,7 +2,7 @@
  *
  *   bench_gemmini_build [RUNS]   the best of RUNS (5) runs of each, in milliseconds of processor time
  *
- * The choice of compiler stands on this (docs/compiler.md). Needs clang and lld for their columns. */
+ * The choice of compiler stands on this (docs/explain/compilers.md). Needs clang and lld for their columns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

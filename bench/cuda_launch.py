@@ -1,4 +1,4 @@
-"""Starts kernels of tiles from Python: reads the launch that a source's //: lines describe (docs/launch.md), beside PyTorch.
+"""Starts kernels of tiles from Python: reads the launch that a source's //: lines describe (docs/reference/kernel-header.md), beside PyTorch.
 
 Used by cuda_rivals.py. Tensors come from torch; the driver is called through ctypes."""
 import ctypes as C

@@ -201,7 +201,7 @@ def worker(directory):
         return n | {"scale": float(k.get("scale", 1))}
 
     def unpacked(k, codes, scales):
-        """Weights of docs/formats.md as numbers, n x k."""
+        """Weights of docs/reference/formats.md as numbers, n x k."""
         n, kk, group = int(k["n"]), int(k["k"]), int(k.get("group", 0))
         nibbles = torch.stack((codes & 15, codes >> 4), -1).view(n, -1).long()
         if k["b"] == "mxfp4":

@@ -1,5 +1,5 @@
 # bench_x86_rivals and the libraries that it compares with: a program for each that is found here, and for each that the user
-# has built and names in an environment variable (docs/x86-bench.md). Nothing else of the project needs them.
+# has built and names in an environment variable (docs/lab/2026-11-x86-libraries.md). Nothing else of the project needs them.
 if(NOT TARGET bench_x86_rivals)
   return()
 endif()

@@ -1,7 +1,7 @@
 #!/bin/sh
 # abi.sh BUILD [record]: compares what the built libraries export, and how public structs are laid out, with the record of the last
 # release of the same minor version, tests/data/abi/VERSION.txt. Symbols may be added, and structs that carry their size may grow at
-# their end; all else needs a new minor version (docs/library.md). `record` writes the record of the version that CMakeLists.txt names.
+# their end; all else needs a new minor version (docs/reference/c-api.md). `record` writes the record of the version that CMakeLists.txt names.
 set -eu
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 #!/bin/sh
-# adding_test.sh ROOT - what docs/adding.md quotes is in examples/machine.c, line for line.
+# adding_test.sh ROOT - what docs/dev/adding-an-op.md quotes is in examples/machine.c, line for line.
 set -eu
 cd "$1"
 count=0
@@ -10,9 +10,9 @@ while IFS= read -r line; do
     '```') in_block= ;;
     *)
       [ "$in_block" ] || continue
-      grep -qxF -- "$line" examples/machine.c || { echo "docs/adding.md quotes what examples/machine.c has not: $line"; exit 1; }
+      grep -qxF -- "$line" examples/machine.c || { echo "docs/dev/adding-an-op.md quotes what examples/machine.c has not: $line"; exit 1; }
       count=$((count + 1))
       ;;
   esac
-done <docs/adding.md
-[ "$count" -ge 20 ] || { echo "docs/adding.md quotes only $count lines"; exit 1; }
+done <docs/dev/adding-an-op.md
+[ "$count" -ge 20 ] || { echo "docs/dev/adding-an-op.md quotes only $count lines"; exit 1; }

@@ -102,7 +102,7 @@ done
 # The documents that the command names are where it says.
 docs=$(COLUMNS=10000 "$work/prefix/bin/tilewright" --help | sed -n 's/^docs.*: //p')
 case $docs in "$work"/prefix/*) ;; *) echo "the command does not find what was installed: '$docs'" && exit 1 ;; esac
-[ -f "$docs/formats.md" ] && [ -f "$docs/../README.md" ]
+[ -f "$docs/reference/formats.md" ] && [ -f "$docs/../README.md" ]
 
 # Only the library's own names are visible.
 if nm -D --defined-only "$library/libtilewright.so" "$library/libtilewright-gemm.so" | grep ' [TDBR] ' | grep -v ' tw_'; then

@@ -1,5 +1,5 @@
 #!/bin/bash
-# layers_test.sh - what docs/architecture.md says of dependencies: between the folders of src/ they point one way, and machines know
+# layers_test.sh - what docs/dev/architecture.md says of dependencies: between the folders of src/ they point one way, and machines know
 # nothing of each other.
 set -eu
 cd "$(dirname "$0")/../src"

@@ -246,7 +246,8 @@ static void test_reads_of_lds(void **state) {
   double measured, sum = 0;
   if (cdna_toolchain_find(NULL) != TW_OK) skip();
   assert_int_equal(tw_file_read(TW_TEST_DATA "/cdna/lds-cycles.csv", 1 << 16, &text, &length, NULL), TW_OK);
-  assert_int_equal(tw_file_read(TW_TEST_DATA "/../../docs/cdna-accuracy.md", 1 << 20, &document, NULL, NULL), TW_OK);
+  assert_int_equal(tw_file_read(TW_TEST_DATA "/../../docs/reference/accuracy-cdna.md", 1 << 20, &document, NULL, NULL),
+                   TW_OK);
   for (const char *line = strchr(text, '\n'); line && line[1]; line = strchr(line + 1, '\n'), rows++) {
     assert_int_equal(sscanf(line + 1, "%7[^,],%d,%d,%lf", machine, &width, &stride, &measured), 4);
     const double cycles = time_reads(!strcmp(machine, "cdna3") ? CDNA3 : CDNA4, width, stride);
@@ -256,7 +257,7 @@ static void test_reads_of_lds(void **state) {
     snprintf(row, sizeof row, "\n| %s | ds_read_b%d | %d | %.0f | ", machine, 8 * width, stride, measured);
     const char *said = strstr(document, row);
     if (!said || fabs(atof(said + strlen(row)) / cycles - 1) > 0.01)
-      fail_msg("docs/cdna-accuracy.md: %s is not %.0f", row + 1, cycles);
+      fail_msg("docs/reference/accuracy-cdna.md: %s is not %.0f", row + 1, cycles);
     if (fabs(cycles / measured - 1) > 0.35) fail_msg("%s: %.0f cycles", line + 1, cycles);
     sum += fabs(cycles / measured - 1);
   }

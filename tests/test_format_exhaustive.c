@@ -161,7 +161,7 @@ static void every_integer_code(void **state) {
 
 /* ---- ternary ---- */
 
-/* Which digit of its byte (or index) value i of a block is: what ternary.c and docs/formats.md say. */
+/* Which digit of its byte (or index) value i of a block is: what ternary.c and docs/reference/formats.md say. */
 static int digit_of(tw_format_id id, int i) {
   switch (id) {
   case TW_FORMAT_I2_S: return i / 32;

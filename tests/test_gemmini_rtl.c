@@ -1,5 +1,5 @@
 /* The simulator against the RTL: programs of the yardstick give the right results, near their measured cycles; and
- * docs/gemmini-accuracy.md says just what this finds.
+ * docs/reference/accuracy-gemmini.md says just what this finds.
  *
  *   build/tests/test_gemmini_rtl --write              writes the tables of that page anew
  *   build/tests/test_gemmini_rtl FOLDER [CHECKOUT]    prints the same tables for the programs of another folder laid out like
@@ -14,7 +14,7 @@
 #include "target/gemmini/run.h"
 #include "tilewright/target.h"
 
-static const page the_page = {"docs/gemmini-accuracy.md",
+static const page the_page = {"docs/reference/accuracy-gemmini.md",
                               "<!-- table: made by build/tests/test_gemmini_rtl --write -->\n",
                               "<!-- end of table -->\n", "test_gemmini_rtl"};
 

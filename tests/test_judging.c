@@ -1,4 +1,4 @@
-/* test_judging.c - the table of docs/judging.md is what the comparison does: how rarely it is wrong about a right result, and
+/* test_judging.c - the table of docs/explain/judging.md is what the comparison does: how rarely it is wrong about a right result, and
  * what it catches, for each type and k.
  *
  * A row is made from 8 x 8 elements of C with inputs of seed 1, and the bounds that the comparison has for them. PRINT=1
@@ -147,7 +147,7 @@ static void print_part(double part, char out[16]) {
   snprintf(out, 16, part > 0.995 ? "100%%" : part > 0.1 ? "%.0f%%" : "%.2g%%", 100 * part);
 }
 
-/* One row of the table, as docs/judging.md has it. */
+/* One row of the table, as docs/explain/judging.md has it. */
 static void print_row(size_t kind, int64_t k, const figures *f, char *out, size_t size) {
   char types[64];
   snprintf(types, sizeof types, "%s", kinds[kind].types);
@@ -166,7 +166,7 @@ static void the_table_is_true(void **state) {
   (void)state;
   char *document, row[256];
   tw_error error;
-  if (tw_file_read(TW_TEST_DATA "/../../docs/judging.md", 1 << 20, &document, NULL, &error) != TW_OK)
+  if (tw_file_read(TW_TEST_DATA "/../../docs/explain/judging.md", 1 << 20, &document, NULL, &error) != TW_OK)
     fail_msg("%s", error.text);
   int wrong = 0;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -175,7 +175,7 @@ static void the_table_is_true(void **state) {
       print_row(i, depths[j], &f, row, sizeof row);
       if (getenv("PRINT")) printf("%s\n", row);
       if (strstr(document, row)) continue;
-      print_message("docs/judging.md does not have: %s\n", row);
+      print_message("docs/explain/judging.md does not have: %s\n", row);
       wrong++;
     }
   free(document);

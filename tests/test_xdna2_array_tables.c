@@ -1,6 +1,6 @@
 /* What the simulated array makes of the published designs, row by row of Tables 2 and 3 of the ATB paper, and of
  * designs that `tilewright tune` found for the same problems. No constant of the array comes from these tables
- * (docs/xdna2-array.md); the page must say what the simulation gives now.
+ * (docs/explain/xdna2-array.md); the page must say what the simulation gives now.
  *
  *   build/tests/test_xdna2_array_tables --write    writes the tables of that page anew */
 #include "page.h"
@@ -9,7 +9,7 @@
 #include "target/xdna2/array/kernel.h"
 #include "xdna2_fit.h"
 
-static const page the_page = {"docs/xdna2-array.md",
+static const page the_page = {"docs/explain/xdna2-array.md",
                               "<!-- tables: made by build/tests/test_xdna2_array_tables --write -->\n",
                               "<!-- end of tables -->\n", "test_xdna2_array_tables"};
 

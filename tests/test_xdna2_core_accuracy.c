@@ -1,4 +1,4 @@
-/* The core's scheduler against published kernels: no number of it comes from the rows below. docs/xdna2-core.md holds
+/* The core's scheduler against published kernels: no number of it comes from the rows below. docs/explain/xdna2-core.md holds
  * what this finds, row by row.
  *
  *   build/tests/test_xdna2_core_accuracy --write    writes the tables of that page anew */
@@ -7,7 +7,7 @@
 
 #include "target/xdna2/core_design.h"
 
-static const page the_page = {"docs/xdna2-core.md",
+static const page the_page = {"docs/explain/xdna2-core.md",
                               "<!-- tables: made by build/tests/test_xdna2_core_accuracy --write -->\n",
                               "<!-- end of tables -->\n", "test_xdna2_core_accuracy"};
 

@@ -3,7 +3,7 @@
  *
  *   build/tests/test_xdna2_elsewhere --points       prints every point
  *   build/tests/test_xdna2_elsewhere --constants    prints what each source says of the constants, and the files' values
- *   build/tests/test_xdna2_elsewhere --write        writes the tables of docs/xdna2-elsewhere.md anew */
+ *   build/tests/test_xdna2_elsewhere --write        writes the tables of docs/reference/accuracy-xdna2.md anew */
 #include "page.h"
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/ddr.h"
@@ -311,7 +311,7 @@ static xd_config machine_without(const data *x, const estimates *e, const char *
 
 /* ---- the page ---- */
 
-static const page the_page = {"docs/xdna2-elsewhere.md",
+static const page the_page = {"docs/reference/accuracy-xdna2.md",
                               "<!-- tables: made by build/tests/test_xdna2_elsewhere --write -->\n",
                               "<!-- end of tables -->\n", "test_xdna2_elsewhere"};
 

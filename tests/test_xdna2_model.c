@@ -1,5 +1,5 @@
 /* The XDNA2 model against the published tables: Table 2's buffers, intensities and bounds as printed, Tables 1 and 3
- * predicted with the judged row left out of every fit; the machine file holds what the fits give, and docs/xdna2-model.md
+ * predicted with the judged row left out of every fit; the machine file holds what the fits give, and docs/explain/xdna2-model.md
  * what this finds.
  *
  *   build/tests/test_xdna2_model --write    writes the tables of that page anew
@@ -9,7 +9,8 @@
 
 #include "model/pipeline.h"
 
-static const page the_page = {"docs/xdna2-model.md", "<!-- tables: made by build/tests/test_xdna2_model --write -->\n",
+static const page the_page = {"docs/explain/xdna2-model.md",
+                              "<!-- tables: made by build/tests/test_xdna2_model --write -->\n",
                               "<!-- end of tables -->\n", "test_xdna2_model"};
 
 typedef struct data {

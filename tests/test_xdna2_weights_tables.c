@@ -1,14 +1,14 @@
 /* Ternary weights three ways, int4 and int8, over shapes from decoding (few rows: memory bounds) to prefill (cores do).
  * For each the best design that a sweep finds: those that the model of the search puts first are simulated.
  *
- *   build/tests/test_xdna2_weights_tables --write    writes the tables of docs/xdna2-weights.md anew */
+ *   build/tests/test_xdna2_weights_tables --write    writes the tables of docs/reference/xdna2-weights.md anew */
 #include "page.h"
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/plan.h"
 #include "target/xdna2/core/core.h"
 #include "xdna2_gemm.h"
 
-static const page the_page = {"docs/xdna2-weights.md",
+static const page the_page = {"docs/reference/xdna2-weights.md",
                               "<!-- tables: made by build/tests/test_xdna2_weights_tables --write -->\n",
                               "<!-- end of tables -->\n", "test_xdna2_weights_tables"};
 

@@ -1,4 +1,4 @@
-/* cases.c - the table of kinds, and the shapes: those for which the project's goals are set (docs/x86-bench.md). */
+/* cases.c - the table of kinds, and the shapes: those for which the project's goals are set (docs/lab/2026-11-x86-libraries.md). */
 #include "bench/rivals/cases.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* link.h - the rivals' programs, and the words exchanged with them (docs/x86-bench.md). */
+/* link.h - the rivals' programs, and the words exchanged with them (docs/lab/2026-11-x86-libraries.md). */
 #ifndef TW_BENCH_LINK_H
 #define TW_BENCH_LINK_H
 

@@ -1,4 +1,4 @@
-/* report.c - the table of cases, and a summary of what it says about the goals (docs/x86-bench.md). */
+/* report.c - the table of cases, and a summary of what it says about the goals (docs/lab/2026-11-x86-libraries.md). */
 #include "bench/rivals/report.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * worker.c into a program of its own.
  *
  * A program each, because the libraries do not get along in one: they export the same names (cblas_sgemm, ggml_init), keep
- * thread pools that spin, and some abort. What a program says on its standard streams is in docs/x86-bench.md: a library
+ * thread pools that spin, and some abort. What a program says on its standard streams is in docs/lab/2026-11-x86-libraries.md: a library
  * that has no file here can take part by speaking that protocol. */
 #ifndef TW_BENCH_RIVAL_H
 #define TW_BENCH_RIVAL_H

@@ -1,4 +1,4 @@
-/* worker.c - the program around one rival: reads cases, packs, runs, tells times. The protocol is in docs/x86-bench.md.
+/* worker.c - the program around one rival: reads cases, packs, runs, tells times. The protocol is in docs/lab/2026-11-x86-libraries.md.
  *
  * Decode shapes (m <= 16) take their weights from memory: packed copies of 256 MiB in all are used in turn, eight times the
  * last-level cache of the machine for which the goals were set. */

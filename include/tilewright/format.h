@@ -11,7 +11,7 @@
  * with the codes of +0, which take no part in its scale; the last group of a row is as short as the row leaves it.
  * Multi-byte numbers are little-endian. Plain conversions of one number stand at the end of this header.
  *
- * docs/formats.md draws the layouts, states the special cases and names the source of each format. In short:
+ * docs/reference/formats.md draws the layouts, states the special cases and names the source of each format. In short:
  * - rounding is to nearest, ties to even, unless said otherwise; subnormals are kept; -0 stays -0 where the
  *   format has one;
  * - a block or group (of any format with a scale) that holds a NaN or an infinity decodes to NaN throughout, so

@@ -56,7 +56,7 @@ bool tw_candidate_set_kernel(tw_candidate *, const tw_schedule *recipe, char *so
 tw_digest tw_schedule_digest(const tw_schedule *);
 /* The same for sources that differ only in block comments, in lines that are a `//` comment, and in white space at
  * the ends of lines: the comment that tells a kernel's schedule is no part of the kernel; lines that begin with `//:` are
- * (docs/launch.md). This is no C parser: two
+ * (docs/reference/kernel-header.md). This is no C parser: two
  * sources of one digest may differ, so a digest may only spare an evaluation, never lend a verdict to another text. */
 tw_digest tw_source_digest(const char *source);
 

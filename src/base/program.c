@@ -46,7 +46,7 @@ char *tw_documents_path(void) {
   char base[PATH], path[PATH + 128];
   if (!folder(base, 0)) return NULL;
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    snprintf(path, sizeof path, "%s%s/cli.md", base, places[i]);
+    snprintf(path, sizeof path, "%s%s/index.md", base, places[i]);
     if (access(path, R_OK) != 0) continue;
     snprintf(path, sizeof path, "%s%s", base, places[i]);
     return realpath(path, NULL);

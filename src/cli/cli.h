@@ -89,7 +89,7 @@ void cli_print_help(const cli_command *); /* of one subcommand */
 
 bool cli_is_launch(const cli *);
 const char *cli_kernel(const cli *); /* the last --kernel; NULL without one */
-/* With an op: adds what the same options say as lines of a launch's header (docs/launch.md). Check that somebody reads them. */
+/* With an op: adds what the same options say as lines of a launch's header (docs/reference/kernel-header.md). Check that somebody reads them. */
 tw_status cli_check_header(const cli *, const tw_target *, tw_error *);
 tw_status cli_add_header(const cli *, char **source, size_t *length, tw_error *);
 tw_status cli_launch(const cli *, tw_error *);

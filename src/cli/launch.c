@@ -43,7 +43,7 @@ bool cli_is_launch(const cli *c) {
                              c->options.arguments.n || c->options.lds || cli_kernel(c));
 }
 
-/* The options as lines of a launch's header (docs/launch.md), malloc'ed; NULL without any. */
+/* The options as lines of a launch's header (docs/reference/kernel-header.md), malloc'ed; NULL without any. */
 static char *launch_header(const cli *c) {
   const cli_options *o = &c->options;
   const struct {

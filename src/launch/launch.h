@@ -1,6 +1,6 @@
 /* launch.h - how a kernel of a GPU is started: what its source says in a comment, evaluated for one problem.
  *
- * The source says it in lines that begin with //: (docs/launch.md is the manual):
+ * The source says it in lines that begin with //: (docs/reference/kernel-header.md is the manual):
  *
  *   //: kernel    gemm_tiled                         the extern "C" function
  *   //: before    split                              another one that is started first; `after`: behind it

@@ -21,7 +21,7 @@ double tw_micro_efficiency(double eta, double epsilon, double ii, double t_k);
 /* Cycles that a core spends besides its micro-kernels. The paper's equations 14 and 15 know the switch alone. */
 typedef struct tw_overhead {
   double per_switch; /* delta: each of the rho kernels of a step of K */
-  double per_step;   /* once for each step of K: 0 in the paper. docs/xdna2-model.md says why it is here */
+  double per_step;   /* once for each step of K: 0 in the paper. docs/explain/xdna2-model.md says why it is here */
 } tw_overhead;
 
 /* Equation 14: T_asym, cycles for an output tile over a depth of K:

@@ -75,7 +75,8 @@ static const tw_key keys[] = {
     {.name = "packed",
      .kind = TW_KEY_BOOL,
      .fallback = "0",
-     .help = "B of a type with shared scales is codes and scales, as docs/formats.md has them for n rows of k"},
+     .help =
+         "B of a type with shared scales is codes and scales, as docs/reference/formats.md has them for n rows of k"},
     {.name = "a_rounding",
      .kind = TW_KEY_CHOICE,
      .fallback = "exact",

@@ -37,7 +37,7 @@ typedef struct tw_tile_family {
   /* Derives what steps left open; TW_USAGE and why if the machine or the problem has no such kernel. */
   tw_status (*settle)(const tw_tile_machine *, const tw_problem *, void *plan, tw_error *);
   void (*offers)(tw_menu_builder *, const tw_tile_context *); /* `now` is a plan that is not settled */
-  /* The kernel with the launch that docs/launch.md describes. */
+  /* The kernel with the launch that docs/reference/kernel-header.md describes. */
   void (*write)(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
 } tw_tile_family;
 

@@ -1,6 +1,6 @@
 /* loop.h - the innermost loop of a GEMM of tiles, for machines that write it themselves: in an order of instructions and in
  * registers of their own, where a compiler would choose others. What is around it is the kernel's, in the words of
- * docs/tiles.md.
+ * docs/reference/tile-library.md.
  *
  * The loop is one statement of that kernel. It copies tiles of both operands to their stages, reads them, and leaves in
  * `sums` (acc<product, rows, cols>) their products over all steps. It uses these names, and no others:

@@ -1,6 +1,6 @@
 /* machine.h - what a GPU offers to the kernels of src/tile: the traits that their structure depends on.
  *
- * The kernels are written in the words of docs/tiles.md; `header` implements them for the machine. What only some machines
+ * The kernels are written in the words of docs/reference/tile-library.md; `header` implements them for the machine. What only some machines
  * have is a trait here, with its own words in the header, and never a fork of an op. */
 #ifndef TW_TILE_MACHINE_H
 #define TW_TILE_MACHINE_H

@@ -49,8 +49,9 @@ static char *describe(const tw_target *t) {
               m->caches.xcds * m->caches.cus, m->clock_mhz, CDNA_LANES);
   tw_text_add(&s, "memory       %d KiB LDS a compute unit, 4 MiB L2 an XCD, 256 MiB LLC, %.1f TB/s\n",
               m->lds_bytes >> 10, m->memory_tbs);
-  tw_text_add(&s,
-              "runs         code objects, wave by wave, to the bit; cost is modelled time (docs/cdna-accuracy.md)\n");
+  tw_text_add(
+      &s,
+      "runs         code objects, wave by wave, to the bit; cost is modelled time (docs/reference/accuracy-cdna.md)\n");
   return tw_text_take(&s);
 }
 
@@ -685,17 +686,18 @@ static const tw_family families[] = {
 #define TARGET(NAME, SUMMARY, MACHINE)                                                                                 \
   {                                                                                                                    \
     .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
-    .traits = {.simulated = true,                                                                                      \
-               .deterministic = true,                                                                                  \
-               .measures_first = true, /* timing needs no result */                                                    \
-               .own_reference = true,                                                                                  \
-               .reference_up_to = CDNA_SAMPLE_ABOVE,                                                                   \
-               .error = 0.088, /* docs/cdna-accuracy.md: its eighteen kernels against what is published of them */     \
-               .error_of = "the model's error: mean over 18 published kernels on MI355X",                              \
-               .simulation_rate = 8e-4, /* so that a search at 8192 has some hundred candidates, of 2 s each */        \
-               .language = "C",                                                                                        \
-               .source_name = "kernel.c",                                                                              \
-               .prompts = "cdna"},                                                                                     \
+    .traits =                                                                                                          \
+        {.simulated = true,                                                                                            \
+         .deterministic = true,                                                                                        \
+         .measures_first = true, /* timing needs no result */                                                          \
+         .own_reference = true,                                                                                        \
+         .reference_up_to = CDNA_SAMPLE_ABOVE,                                                                         \
+         .error = 0.088, /* docs/reference/accuracy-cdna.md: its eighteen kernels against what is published of them */ \
+         .error_of = "the model's error: mean over 18 published kernels on MI355X",                                    \
+         .simulation_rate = 8e-4, /* so that a search at 8192 has some hundred candidates, of 2 s each */              \
+         .language = "C",                                                                                              \
+         .source_name = "kernel.c",                                                                                    \
+         .prompts = "cdna"},                                                                                           \
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
     .describe = describe, .build = build, .inspect = inspect, .include = include, .check = check,                      \
     .coverage = coverage, .measure = measure, .release = release, .exporter = &cdna_exporter, .launcher = &launcher,   \

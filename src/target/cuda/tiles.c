@@ -326,7 +326,7 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
   if (!cuda_tile_machine(c).header)
     return tw_fail(error, TW_USAGE,
                    "there is no kernel for %s on %s, which is %s: kernels of tiles need sm_90a; write one "
-                   "(docs/cuda.md) and `tilewright run` it",
+                   "(docs/guide/nvidia.md) and `tilewright run` it",
                    p->op->name, c->name, c->architecture);
   for (size_t i = 0; i < sizeof plainest / sizeof *plainest; i++) {
     double cost;
@@ -337,7 +337,8 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
   if (why.text[0])
     return tw_fail(error, TW_USAGE, "%s has no kernel of tiles for this problem: %s", p->op->name, why.text);
   return tw_fail(error, TW_USAGE,
-                 "there is no CUDA kernel for %s yet: write one (docs/cuda.md) and `tilewright run` it", p->op->name);
+                 "there is no CUDA kernel for %s yet: write one (docs/guide/nvidia.md) and `tilewright run` it",
+                 p->op->name);
 }
 
 tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_schedule *s, char **source,

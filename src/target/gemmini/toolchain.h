@@ -1,6 +1,6 @@
 /* toolchain.h - the compiler for candidate programs, and the runtime compiled with it.
  *
- * Debian's gcc-riscv64-unknown-elf (docs/compiler.md: why this compiler, why so). Whatever is given a candidate's text runs
+ * Debian's gcc-riscv64-unknown-elf (docs/explain/compilers.md: why this compiler, why so). Whatever is given a candidate's text runs
  * confined (src/toolchain). */
 #ifndef TW_GEMMINI_TOOLCHAIN_H
 #define TW_GEMMINI_TOOLCHAIN_H

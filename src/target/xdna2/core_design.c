@@ -66,7 +66,7 @@ tw_status xd_explain_core(const xd_design *d, tw_explanation *e, tw_error *error
   if (status == TW_USAGE && !asked) return TW_OK; /* such a kernel is explained all the same */
   if (status != TW_OK) return tw_fail(error, status, "%s", why.text);
   tw_add_quantity(e, "core_cycles", "cycles", r.cycles, "a kernel call as scheduled: T_MC / rho rows, one step of K");
-  tw_add_quantity(e, "core_efficiency", "", r.efficiency, "of that call; docs/xdna2-core.md");
+  tw_add_quantity(e, "core_efficiency", "", r.efficiency, "of that call; docs/explain/xdna2-core.md");
   tw_add_quantity(e, "core_convert_cycles", "cycles", r.convert_cycles, "of it, to convert A");
   tw_add_quantity(e, "core_ii", "cycles", r.ii, "from one cluster to the next");
   tw_add_quantity(e, "core_prologue", "cycles", r.prologue, "to the first multiply-accumulate");

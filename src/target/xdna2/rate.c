@@ -1,5 +1,5 @@
 /* rate.c - equations 2, 5 to 10, 12, 13 and 15 of the ATB paper on this machine, and what measurements added to them:
- * a cost of each step of K, the bandwidth that shims reach together, the launch. docs/xdna2-model.md has the reasons
+ * a cost of each step of K, the bandwidth that shims reach together, the launch. docs/explain/xdna2-model.md has the reasons
  * and the errors. */
 #include "target/xdna2/rate.h"
 

@@ -1,6 +1,6 @@
 /* tile_values.h - words of the tile vocabulary that are the same on every GPU: types, values and their roundings, rows.
  *
- * docs/tiles.md is the manual. A machine's core header defines TW_FN (a function that is always inlined into device code),
+ * docs/reference/tile-library.md is the manual. A machine's core header defines TW_FN (a function that is always inlined into device code),
  * has fmaxf, includes this file, and defines
  * what is declared under "the machine's". */
 #pragma once
@@ -17,11 +17,21 @@ using i16 = short;
 using i32 = int;
 using i64 = long long;
 
-struct bf16 { u16 bits; };
-struct f16 { u16 bits; };
-struct e4m3 { u8 bits; };
-struct e5m2 { u8 bits; };
-struct tf32 { u32 bits; };
+struct bf16 {
+  u16 bits;
+};
+struct f16 {
+  u16 bits;
+};
+struct e4m3 {
+  u8 bits;
+};
+struct e5m2 {
+  u8 bits;
+};
+struct tf32 {
+  u32 bits;
+};
 
 /* ---- the machine's ---- */
 
@@ -103,7 +113,9 @@ struct max_of {
 
 /* ---- rows ---- */
 
-struct alignas(16) vec16 { u32 word[4]; };
+struct alignas(16) vec16 {
+  u32 word[4];
+};
 
 /* The elements of 16 bytes as floats, and back (to nearest, ties to even). */
 template <class Type> struct chunk {
@@ -136,4 +148,4 @@ struct place {
   int row, col;
 };
 
-}  // namespace tw
+} // namespace tw

@@ -1,4 +1,4 @@
-/* tile.hpp - the tile vocabulary for AMD's CDNA3 and CDNA4 (gfx942, gfx950): docs/tiles.md. */
+/* tile.hpp - the tile vocabulary for AMD's CDNA3 and CDNA4 (gfx942, gfx950): docs/reference/tile-library.md. */
 #pragma once
 #include "tile_core.hpp"
 #include "tile_rows.hpp"

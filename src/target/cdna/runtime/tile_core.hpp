@@ -1,10 +1,10 @@
 /* tile_core.hpp - words of the tile vocabulary that do not multiply, for AMD GPUs (gfx942, gfx950).
  *
- * docs/tiles.md is the manual. A `shared` tile lies in LDS; a group is what multiplies together: a wave of 64 lanes. Two
+ * docs/reference/tile-library.md is the manual. A `shared` tile lies in LDS; a group is what multiplies together: a wave of 64 lanes. Two
  * compilers read it: clang 22 as freestanding C++17 for amdgcn, without ROCm, and hipcc as HIP. Instructions are reached by
  * the compiler's builtins (LLVM's "User Guide for AMDGPU Backend"); no header of either is needed.
  *
- * Invariants: a kernel's `shared BYTES` (docs/launch.md) is all of its LDS but for small static arrays. Rows of a shared tile
+ * Invariants: a kernel's `shared BYTES` (docs/reference/kernel-header.md) is all of its LDS but for small static arrays. Rows of a shared tile
  * lie one after the other, and a swizzle (XOR of offset bits, layout/swizzle.h) says where each 16 bytes of it are. */
 #pragma once
 

@@ -72,7 +72,7 @@ static void print_text(const question *q, const cdna_machine *m, tw_text *out) {
   print_row(q->order, &q->hits, out);
   if (q->n_best) tw_text_add(out, "\nthe best of %d orders\n", q->tried);
   for (int i = 0; i < q->n_best; i++) print_row(q->best[i].order, &q->best[i].hits, out);
-  tw_text_add_string(out, "\nA model of caches (docs/cdna.md says what it "
+  tw_text_add_string(out, "\nA model of caches (docs/explain/cdna-layouts-and-banks.md says what it "
                           "assumes), LLC of what misses L2; TB/s by the "
                           "paper's equation 1. GB a launch.\n");
 }

@@ -1,4 +1,4 @@
-/* tile.cuh - the whole vocabulary of tiles for NVIDIA GPUs from Hopper (sm_90a) on; docs/tiles.md is its manual. */
+/* tile.cuh - the whole vocabulary of tiles for NVIDIA GPUs from Hopper (sm_90a) on; docs/reference/tile-library.md is its manual. */
 #pragma once
 #include "tile_core.cuh"
 #include "tile_few.cuh"

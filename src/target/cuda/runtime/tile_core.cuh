@@ -1,6 +1,6 @@
 /* tile_core.cuh - words of the tile vocabulary that do not multiply, for NVIDIA GPUs from Hopper (sm_90a) on.
  *
- * docs/tiles.md is the manual. A `shared` tile lies in shared memory; a `tensor` is a matrix in global memory that tiles
+ * docs/reference/tile-library.md is the manual. A `shared` tile lies in shared memory; a `tensor` is a matrix in global memory that tiles
  * are copied from and to; a `barrier` says when copies have arrived or a buffer is free; a group is 128 threads, four warps
  * that multiply together; a team is the blocks of a cluster. No header of CUDA's is needed: types and instructions are our
  * own, so that a kernel compiles in well under a second. Instructions are those of the PTX ISA (mbarrier,

@@ -5,7 +5,7 @@
  * registers: four words of two for eight weights of a row. In which order is the codes' business: `arrange` puts eight
  * numbers of A into the same one, and a sum does not care.
  *
- * Codes are those of docs/formats.md: mxfp4 and i4 have eight in a word; 128 of ternary (i2_s) lie in 32 bytes, of which a
+ * Codes are those of docs/reference/formats.md: mxfp4 and i4 have eight in a word; 128 of ternary (i2_s) lie in 32 bytes, of which a
  * thread reads eight. Weights become numbers exactly; scales are applied to sums, in f32.
  *
  * The instruction gives thread t of a warp rows t / 4 and t / 4 + 8 of 16, and columns 2 (t % 4) and the next of 8. Which rows

@@ -132,7 +132,7 @@ tw_status xd_plan_of(const xd_config *c, const tw_problem *p, const tw_schedule 
 
 char *xd_plan_print(const xd_gemm *g) {
   tw_text t = {0};
-  tw_text_add(&t, "# a GEMM on the XDNA2 array: docs/xdna2-array.md says what the lines mean\n");
+  tw_text_add(&t, "# a GEMM on the XDNA2 array: docs/explain/xdna2-array.md says what the lines mean\n");
   tw_text_add(&t, "kernel %s\n", g->kernel->name);
   tw_text_add(&t, "cluster rows=%d columns=%d\n", g->cover.rows, g->cover.columns);
   tw_text_add(&t, "unroll %d\n", g->cover.unroll);

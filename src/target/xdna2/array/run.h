@@ -9,7 +9,7 @@
  * - Streams of shims share DDR: reads, writes, and both together have a bandwidth, divided evenly among those that
  *   move; a run takes whole bursts.
  * - Cores run their programs; calls take what the cost function says.
- * docs/xdna2-array.md says what is not modelled. */
+ * docs/explain/xdna2-array.md says what is not modelled. */
 #ifndef TW_XDNA2_ARRAY_RUN_H
 #define TW_XDNA2_ARRAY_RUN_H
 

@@ -1,5 +1,5 @@
 /* hints.c - what the text does not say of the functions that its cores call, in comments that begin with //: as launches of
- * other machines have them (docs/launch.md); `tilewright run` writes its options there:
+ * other machines have them (docs/reference/kernel-header.md); `tilewright run` writes its options there:
  *
  *   //: kernel NAME=gemm[,a=i8,c=i32][,block=4x8x8]   C += A B, of the sizes of its arguments; row-major without block
  *   //: kernel NAME=OTHER                              as a function that is known (zero_i32, matmul_bf16_f32)

@@ -1,7 +1,7 @@
 /* read.h - MLIR-AIE text, with object FIFOs or below them, as an array program: what write.h writes, and what others
  * wrote for GEMM.
  *
- * docs/xdna2-mlir.md lists what is taken. Everything else is refused by its name and line. Names must be defined above
+ * docs/reference/mlir-aie.md lists what is taken. Everything else is refused by its name and line. Names must be defined above
  * their use, as aie-opt prints them. Kernels are known by their names: those of symbol.h, and matmul_*, matvec_* and
  * zero_* as mlir-aie's aie_kernels call theirs (call.c). */
 #ifndef TW_XDNA2_MLIR_READ_H

@@ -185,7 +185,8 @@ static void write_fifos(xd_writer *w) {
 static tw_status write_form(const xd_config *c, const xd_program *p, const char *title, bool explicit, char **out,
                             tw_error *error) {
   xd_writer w = {.config = c, .program = p, .error = error, .explicit = explicit};
-  tw_text_add(&w.text, "// %s\n// Made by tilewright: docs/xdna2-mlir.md. `tilewright run` reads and simulates it.\n",
+  tw_text_add(&w.text,
+              "// %s\n// Made by tilewright: docs/reference/mlir-aie.md. `tilewright run` reads and simulates it.\n",
               title);
   write_device(&w);
   xd_write_functions(&w);

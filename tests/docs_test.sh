@@ -1,0 +1,46 @@
+#!/bin/bash
+# docs_test.sh - every link and every page that a file names exists; the index lists every page; guide pages are short.
+set -eu
+cd "$(dirname "$0")/.."
+fail=0
+complain() { echo "$1"; fail=1; }
+
+# anchors PAGE: the anchors of its headings, as GitHub makes them, one a line.
+anchors() {
+  awk '/^```/ { code = !code } !code && /^#+ /' "$1" | sed 's/^#* *//' | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9_ -]//g; s/ /-/g'
+}
+
+# links PAGE: the targets of its links outside of code blocks, one a line.
+links() {
+  awk '/^```/ { code = !code } !code && !/^    /' "$1" | sed 's/`[^`]*`//g' | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//' || true
+}
+
+pages=$(find . -name '*.md' -not -path './build*' -not -path './tests/*' -not -path './.*' | sed 's|^\./||')
+for page in $pages; do
+  while read -r link; do
+    case $link in '' | *://* | mailto:*) continue ;; esac
+    path=${link%%#*} anchor=
+    case $link in *'#'*) anchor=${link#*#} ;; esac
+    file=$page
+    [ -z "$path" ] || file=$(dirname "$page")/$path
+    if [ ! -e "$file" ]; then
+      complain "$page: there is no $link"
+    elif [ "$anchor" ] && ! anchors "$file" | grep -qxF -- "$anchor"; then
+      complain "$page: $file has no heading for #$anchor"
+    fi
+  done < <(links "$page")
+done
+
+# Files name pages as docs/FOLDER/PAGE.md. Pages of other projects are cited by the name of the project.
+while IFS=: read -r file line path; do
+  [ -e "$path" ] || complain "$file:$line: there is no $path"
+done < <(grep -rnoE '(^|[^A-Za-z0-9_/.-])docs/(guide|reference|explain|dev|lab|pictures|man)/[A-Za-z0-9_.-]*[a-z0-9]' include src tests bench cmake python examples \
+  .ci dev CMakeLists.txt ./*.md | sed -E 's/^([^:]*:[0-9]+:)[^d]?docs/\1docs/')
+if old=$(grep -rnE "(^|[^A-Za-z0-9_/.-])docs/[a-z0-9-]+\.(md|svg)" include src bench cmake python examples CMakeLists.txt ./*.md | grep -vE 'docs/index\.md|EMU|MLIR-AIE'); then
+  complain "pages are in folders below docs: $old"
+fi
+
+for page in docs/*/*.md; do
+  grep -qF "(${page#docs/})" docs/index.md || complain "docs/index.md does not list $page"
+done
+exit "$fail"
