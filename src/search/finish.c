@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "search/prune.h"
 #include "search/state.h"
 
 /* Shortening may cost this part of the samples that the search took, the ladder of those that it might have taken: one in four.
@@ -20,13 +21,6 @@ static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, double l
   return c ? tw_state_add(s, c, error) : tw_fail(error, TW_MISSING, "no memory for another candidate");
 }
 
-static tw_schedule without(const tw_schedule *schedule, size_t step) {
-  tw_schedule shorter = *schedule;
-  shorter.n--;
-  memmove(shorter.step[step], shorter.step[step + 1], (shorter.n - step) * sizeof shorter.step[0]);
-  return shorter;
-}
-
 /* A kernel that was met before under another schedule becomes a candidate in its own right. */
 static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
   const tw_candidate *twin = tw_state_evaluated(s, c);
@@ -35,6 +29,27 @@ static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
   c->recalled = twin->recalled;
   memcpy(c->coverage, twin->coverage, sizeof c->coverage);
   return c;
+}
+
+tw_schedule tw_state_pruned(const tw_state *s, const tw_candidate *c) {
+  tw_schedule pruned = *c->recipe;
+  tw_prune_schedule(s->target, &s->problem, &pruned);
+  return pruned;
+}
+
+/* Dead steps are removed at the end of a search only: until then a later step may give a meaning to an earlier one. Needs
+ * neither samples nor time on the machine, so it also happens in searches that were stopped. */
+static tw_status prune(tw_state *s, tw_error *error) {
+  const tw_schedule pruned = tw_state_pruned(s, s->best);
+  if (pruned.n == s->best->recipe->n) return TW_OK;
+  const size_t first = s->n;
+  const tw_status status =
+      add_schedule(s, &pruned, 0, s->best->number, "prune", "the steps that change nothing are left out", error);
+  if (status != TW_OK) return status;
+  tw_state_evaluate(s, first);
+  tw_candidate *c = tw_state_find(s, &pruned);
+  if (c && tw_state_evaluated(s, c)->verdict == TW_CORRECT) s->best = adopt(s, c);
+  return TW_OK;
 }
 
 /* Leaves out steps that the best schedule is no worse without: they are noise in it. */
@@ -47,14 +62,14 @@ static tw_status shorten(tw_state *s, tw_error *error) {
     int parent = s->best->number;
     size_t first = s->n;
     for (size_t i = 0; i < schedule.n; i++) {
-      tw_schedule shorter = without(&schedule, i);
+      tw_schedule shorter = tw_schedule_without(&schedule, i);
       tw_status status = add_schedule(s, &shorter, cost, parent, "leave out", schedule.step[i], error);
       if (status != TW_OK) return status;
     }
     tw_state_evaluate(s, first);
     tw_candidate *chosen = NULL;
     for (size_t i = 0; i < schedule.n; i++) {
-      tw_schedule shorter = without(&schedule, i);
+      tw_schedule shorter = tw_schedule_without(&schedule, i);
       tw_candidate *c = tw_state_find(s, &shorter);
       const tw_candidate *e = c ? tw_state_evaluated(s, c) : NULL;
       if (e && e->verdict == TW_CORRECT &&
@@ -124,7 +139,7 @@ static size_t samples_of_ladder(const tw_state *s) {
 static tw_status walk(tw_state *s, tw_error *error) {
   const tw_candidate *last = tw_state_with_recipe(s, s->best);
   if (!last) return TW_OK;
-  const tw_schedule schedule = *last->recipe;
+  const tw_schedule schedule = tw_state_pruned(s, last);
   size_t missing = 0;
   for (size_t n = 1; n < schedule.n; n++) {
     tw_schedule beginning = tw_beginning(&schedule, n);
@@ -204,8 +219,10 @@ static tw_status confirm(tw_state *s, tw_error *error) {
 /* Nothing that fails here but the confirmation may cost the result: it becomes a note. */
 tw_status tw_finish(tw_state *s, tw_error *error) {
   tw_error why = {0};
-  tw_status status = s->best->recipe ? shorten(s, &why) : TW_OK;
+  tw_status status = s->best->recipe ? prune(s, &why) : TW_OK;
+  if (status == TW_OK && s->best->recipe) status = shorten(s, &why);
   if (status == TW_OK && s->best->recipe) status = arrange(s, &why);
+  if (status == TW_OK && s->best->recipe) status = prune(s, &why);
   if (status == TW_OK) status = walk(s, &why);
   if (status != TW_OK)
     tw_state_note(s, "the schedule of the best candidate was not gone through step by step: %s", why.text);

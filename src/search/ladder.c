@@ -38,15 +38,15 @@ static void finish_rung(tw_rung *r, const tw_candidate *c, const char *agent) {
 
 /* The steps of a recipe whose whole is `last`; returns the number of rungs. */
 static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung *rung) {
-  const tw_schedule *schedule = last->recipe;
+  const tw_schedule schedule = tw_state_pruned(s, last);
   size_t n = 0;
-  for (size_t i = 0; i < schedule->n; i++) {
-    tw_schedule before = tw_beginning(schedule, i), beginning = tw_beginning(schedule, i + 1);
-    const tw_candidate *c = i + 1 == schedule->n ? last : tw_state_find(s, &beginning);
+  for (size_t i = 0; i < schedule.n; i++) {
+    tw_schedule before = tw_beginning(&schedule, i), beginning = tw_beginning(&schedule, i + 1);
+    const tw_candidate *c = i + 1 == schedule.n ? last : tw_state_find(s, &beginning);
     const tw_candidate *e = c ? tw_state_evaluated(s, c) : NULL;
     char why[sizeof rung[n].why];
-    explain(s, &before, schedule->step[i], why, sizeof why);
-    append(rung[n].step, sizeof rung[n].step, schedule->step[i]);
+    explain(s, &before, schedule.step[i], why, sizeof why);
+    append(rung[n].step, sizeof rung[n].step, schedule.step[i]);
     if (why[0]) append(rung[n].why, sizeof rung[n].why, why);
     if (!e || e->verdict != TW_CORRECT) continue; /* no kernel of its own here: it shares the next step's rung */
     finish_rung(&rung[n++], e, c->agent);

@@ -132,6 +132,8 @@ void tw_keep_recipes(tw_state *);
 void tw_polish(tw_state *);
 /* finish.c: the steps of the best recipe one by one, and the best candidate that holds on fresh inputs. */
 tw_status tw_finish(tw_state *, tw_error *);
+/* finish.c: a candidate's recipe without its dead steps. */
+tw_schedule tw_state_pruned(const tw_state *, const tw_candidate *);
 /* exchanges.c: notes them, by the memo that it returns; then lists them with what came of them. */
 tw_memo tw_exchanges_open(tw_exchanges *);
 void tw_exchanges_take(const tw_state *, tw_search_result *);

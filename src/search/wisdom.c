@@ -29,6 +29,7 @@
 #include "base/lock.h"
 #include "base/strings.h"
 #include "evaluate/plausible.h"
+#include "search/prune.h"
 
 static const char FORMAT[] = "tilewright wisdom";
 enum { VERSION = 2, VERSION_OF_SCHEDULES = 1, SIZE_LIMIT = 64 << 20, LOCK_SECONDS = 10 };
@@ -275,6 +276,20 @@ static tw_status keep(const char *path, const tw_wisdom_entry *entry, size_t n, 
   return status;
 }
 
+/* The entries with schedules that have no dead steps; NULL without memory. Sources remain the caller's. */
+static tw_wisdom_entry *pruned(const tw_wisdom_entry *entry, size_t n) {
+  tw_wisdom_entry *out = tw_new(n + 1, sizeof *out);
+  for (size_t i = 0; out && i < n; i++) {
+    const tw_target *t = tw_target_find(entry[i].target);
+    tw_problem problem;
+    out[i] = entry[i];
+    if (t && !out[i].source && tw_target_read(t, out[i].problem, &problem, NULL) == TW_OK &&
+        tw_target_supports(t, &problem, NULL) == TW_OK)
+      tw_prune_schedule(t, &problem, &out[i].schedule);
+  }
+  return out;
+}
+
 tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *entry, size_t n, size_t *refused, tw_error *why,
                              tw_error *error) {
   char *file;
@@ -285,7 +300,9 @@ tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *entry, siz
   for (size_t i = 0; status == TW_OK && i < n; i++) status = check_entry(&entry[i], error);
   if (status == TW_OK) status = find_file(path, &file, error);
   if (status != TW_OK) return status;
-  status = keep(file, entry, n, refused, why, error);
+  tw_wisdom_entry *own = pruned(entry, n); /* before the lock is taken: it takes a while */
+  status = own ? keep(file, own, n, refused, why, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
+  free(own);
   free(file);
   return status;
 }
