@@ -338,6 +338,75 @@ static void bad_specifications_are_refused_in_a_line(void **state) {
   }
 }
 
+static void an_address_is_no_name_of_a_model(void **state) {
+  (void)state;
+  const char *const bad[] = {"llm:m@localhost:8000/v1",
+                             "llm:m@",
+                             "llm:m@host",
+                             "llm:m@//host/v1",
+                             "llm:m@/v1",
+                             "llm:m@FTP://host/v1",
+                             "llm:m@ftp://host/http://host",
+                             "llm:m@https:/host",
+                             "llm:m@http:host",
+                             "llm:m @ http://host/v1",
+                             "llm:m@ http://host/v1",
+                             "llm:m@\thttps://host/v1",
+                             "llm:claude-x@20240620",
+                             "llm:m@user:" SECRET "@host/v1?key=" SECRET,
+                             "llm:@host",
+                             "llm: @http://host/v1",
+                             "llm: ",
+                             "llm:http://localhost:8000/v1",
+                             "llm:localhost:8000/v1",
+                             "llm:localhost:8000",
+                             "llm:org/model",
+                             "llm:m then llm:n@host",
+                             "llm:m THEN exec:x",
+                             "LLM:m@http://host/v1",
+                             "llm:m@http://host/v1 "};
+  setenv("TILEWRIGHT_API_KEY", SECRET, 1);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    tw_error error = {0};
+    if (open_only(bad[i], NULL, &error) != TW_USAGE) fail_msg("'%s' is taken", bad[i]);
+    assert_null(strstr(error.text, SECRET));
+  }
+  const char *const good[] = {
+      "llm:gpt-4o", "llm:claude-sonnet-4.5",        "llm:ft:gpt-4o:org::id", "llm:ada:ft-org-2023",
+      "llm:o1_x",   "llm:org/m:8b@https://host/v1", "llm:m@HTTPS://HOST/v1"};
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    tw_error error = {0};
+    if (open_only(good[i], NULL, &error) != TW_OK) fail_msg("'%s': %s", good[i], error.text);
+  }
+  unsetenv("TILEWRIGHT_API_KEY");
+}
+
+static void base_urls_of_the_environment_are_used_or_refused(void **state) {
+  (void)state;
+  char name[200];
+  tw_error error;
+  setenv("OPENAI_API_KEY", SECRET, 1);
+  const char *const bad[] = {"localhost:8000/v1", "//localhost/v1", "ftp://localhost/v1", "localhost", " "};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    setenv("OPENAI_BASE_URL", bad[i], 1);
+    if (open_only("llm:gpt-x", NULL, &error) != TW_USAGE) fail_msg("'%s' is taken", bad[i]);
+    assert_non_null(strstr(error.text, "OPENAI_BASE_URL"));
+  }
+  setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1", 1);
+  assert_int_equal(open_only("llm:gpt-x", name, &error), TW_OK);
+  assert_string_equal(name, "llm:gpt-x@http://127.0.0.1:9/v1/chat/completions");
+  assert_int_equal(open_only("llm:claude-x", NULL, &error), TW_MISSING); /* it is not Anthropic's */
+  setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9", 1);
+  assert_int_equal(open_only("llm:claude-x", name, &error), TW_OK);
+  assert_string_equal(name, "llm:claude-x@http://127.0.0.1:9/v1/messages");
+  setenv("OPENAI_BASE_URL", "http://far.example/v1", 1); /* the key would go there in the clear */
+  assert_int_equal(open_only("llm:gpt-x", NULL, &error), TW_USAGE);
+  setenv("OPENAI_BASE_URL", "", 1);
+  assert_int_equal(open_only("llm:gpt-x", name, &error), TW_OK);
+  assert_string_equal(name, "llm:gpt-x");
+  unsetenv("OPENAI_BASE_URL"), unsetenv("ANTHROPIC_BASE_URL"), unsetenv("OPENAI_API_KEY");
+}
+
 static void names_hold_no_secrets(void **state) {
   (void)state;
   char name[200];
@@ -423,8 +492,9 @@ static void a_command_is_a_model(void **state) {
 }
 
 int main(void) {
-  static const char *const clear[] = {"TILEWRIGHT_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "http_proxy",
-                                      "https_proxy",        "all_proxy",      "ALL_PROXY",         "HTTPS_PROXY"};
+  static const char *const clear[] = {"TILEWRIGHT_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL",
+                                      "ANTHROPIC_BASE_URL", "http_proxy",     "https_proxy",       "all_proxy",
+                                      "ALL_PROXY",          "HTTPS_PROXY"};
   for (size_t i = 0; i < sizeof clear / sizeof clear[0]; i++) unsetenv(clear[i]);
   setenv("HOME", "/nonexistent", 1);
   unsetenv("XDG_CONFIG_HOME");
@@ -439,6 +509,8 @@ int main(void) {
       cmocka_unit_test(an_interrupt_ends_it_at_once),
       cmocka_unit_test(only_so_many_are_served_at_once),
       cmocka_unit_test(bad_specifications_are_refused_in_a_line),
+      cmocka_unit_test(an_address_is_no_name_of_a_model),
+      cmocka_unit_test(base_urls_of_the_environment_are_used_or_refused),
       cmocka_unit_test(names_hold_no_secrets),
       cmocka_unit_test(keys_come_from_the_environment_or_a_private_file),
       cmocka_unit_test(a_command_is_a_model),

@@ -14,7 +14,17 @@
 #include "base/strings.h"
 #include "chat/internal.h"
 
-static const char ANTHROPIC_HOST[] = "api.anthropic.com", OPENAI_HOST[] = "api.openai.com";
+/* Where models without a URL are. */
+typedef struct service {
+  const char *host, *url;
+  const char *url_variable; /* of the environment: another base URL */
+  const char *key_variable;
+  tw_chat_way way;
+} service;
+static const service OPENAI = {"api.openai.com", "https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY",
+                               TW_CHAT_OPENAI};
+static const service ANTHROPIC = {"api.anthropic.com", "https://api.anthropic.com/v1", "ANTHROPIC_BASE_URL",
+                                  "ANTHROPIC_API_KEY", TW_CHAT_ANTHROPIC};
 
 /* ---- keys ---- */
 
@@ -62,10 +72,14 @@ static tw_status read_key_file(const char *path, const char *host, char **key, t
   return TW_OK;
 }
 
-static tw_status find_key(tw_chat_place *place, tw_error *error) {
+/* `used` is the service that a model without a URL is at; NULL for a model with a URL. */
+static tw_status find_key(tw_chat_place *place, const service *used, tw_error *error) {
   const char *key = getenv("TILEWRIGHT_API_KEY");
-  if ((!key || !*key) && !strcmp(place->host, ANTHROPIC_HOST)) key = getenv("ANTHROPIC_API_KEY");
-  if ((!key || !*key) && !strcmp(place->host, OPENAI_HOST)) key = getenv("OPENAI_API_KEY");
+  const service *of_host = !strcmp(place->host, ANTHROPIC.host) ? &ANTHROPIC
+                           : !strcmp(place->host, OPENAI.host)  ? &OPENAI
+                                                                : NULL;
+  if (of_host) used = of_host;
+  if ((!key || !*key) && used) key = getenv(used->key_variable);
   if (key && *key) {
     place->key = strdup(key);
   } else {
@@ -78,11 +92,10 @@ static tw_status find_key(tw_chat_place *place, tw_error *error) {
     if (!isgraph((unsigned char)*c))
       return tw_fail(error, TW_USAGE, "the key for %s holds a blank or a control character: give it as it was issued",
                      place->host);
-  bool needed = !strcmp(place->host, ANTHROPIC_HOST) || !strcmp(place->host, OPENAI_HOST);
-  if (!place->key && needed)
+  if (!place->key && of_host)
     return tw_fail(error, TW_MISSING,
                    "there is no key for %s: set %s, or write '%s KEY' to ~/.config/tilewright/keys (mode 600)",
-                   place->host, place->way == TW_CHAT_ANTHROPIC ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY", place->host);
+                   place->host, of_host->key_variable, place->host);
   if (place->key && !strncmp(place->url, "http:", 5) && !is_this_machine(place->host))
     return tw_fail(error, TW_USAGE,
                    "a key would go to %s in the clear: use https, or unset the key if that server needs none",
@@ -100,11 +113,12 @@ static char *part(CURLU *url, CURLUPart which) {
 }
 
 /* Adds what the protocol's endpoint lacks to the path of a base URL. */
-static void complete(CURLU *url, tw_chat_place *place) {
+static void complete(CURLU *url, const service *used, tw_chat_place *place) {
   char *path = part(url, CURLUPART_PATH);
   size_t n = path ? strlen(path) : 0;
   while (n > 0 && path[n - 1] == '/') path[--n] = '\0';
-  bool anthropic = !strcmp(place->host, ANTHROPIC_HOST) || (path && tw_ends_with(path, "/messages"));
+  bool anthropic =
+      !strcmp(place->host, ANTHROPIC.host) || used == &ANTHROPIC || (path && tw_ends_with(path, "/messages"));
   place->way = anthropic ? TW_CHAT_ANTHROPIC : TW_CHAT_OPENAI;
   const char *end = anthropic ? "/messages" : "/chat/completions";
   char *whole = NULL;
@@ -114,7 +128,7 @@ static void complete(CURLU *url, tw_chat_place *place) {
   free(path);
 }
 
-static tw_status parse_url(const char *text, tw_chat_place *out, tw_error *error) {
+static tw_status parse_url(const char *text, const service *used, tw_chat_place *out, tw_error *error) {
   CURLU *url = curl_url();
   if (!url) return tw_fail(error, TW_MISSING, "no memory for a URL");
   CURLUcode code = curl_url_set(url, CURLUPART_URL, text, 0);
@@ -123,15 +137,16 @@ static tw_status parse_url(const char *text, tw_chat_place *out, tw_error *error
   tw_status status = TW_OK;
   out->host = part(url, CURLUPART_HOST);
   if (code != CURLUE_OK || !out->host || !scheme || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0)) {
-    status = tw_fail(error, TW_USAGE,
-                     "a model's URL is http://HOST[:PORT]/... or https://..., for example http://localhost:8080/v1");
+    status =
+        tw_fail(error, TW_USAGE, "%s must be http://HOST[:PORT]/... or https://..., as in http://localhost:8080/v1",
+                used ? used->url_variable : "a model's URL");
   } else {
     for (char *c = out->host; *c; c++) *c = (char)tolower((unsigned char)*c);
     if (user && asprintf(&out->userpwd, "%s:%s", user, password ? password : "") < 0) out->userpwd = NULL;
     curl_url_set(url, CURLUPART_USER, NULL, 0);
     curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
     curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
-    complete(url, out);
+    complete(url, used, out);
     out->url = part(url, CURLUPART_URL);
     curl_url_set(url, CURLUPART_QUERY, NULL, 0); /* some gateways take their key there */
     out->shown_url = part(url, CURLUPART_URL);
@@ -153,22 +168,37 @@ static const char *find_url(const char *text) {
   return found;
 }
 
+/* The names of models at the two services have no other characters. What has them is an address: its prompt and key must not
+ * go to a service that the user did not mean. */
+static tw_status check_name_without_url(const char *model, tw_error *error) {
+  const char *at = strrchr(model, '@');
+  if (at) /* behind the last '@' there is no password; behind a '?' there may be a key */
+    return tw_fail(error, TW_USAGE,
+                   "llm: expected a URL after '@' (got '%.*s'); begin it with http:// or https://, as in "
+                   "llm:MODEL@http://localhost:8080/v1",
+                   (int)strcspn(at + 1, "?#"), at + 1);
+  const size_t plain = strspn(model, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:");
+  const char *colon = strchr(model, ':');
+  if (!model[plain] && (!colon || !strncmp(model, "ft:", 3) || strstr(model, ":ft-"))) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "llm: '%.*s' is no name of a model at %s or %s; for another server add its URL: llm:MODEL@URL",
+                 (int)strcspn(model, "?#"), model, OPENAI.host, ANTHROPIC.host);
+}
+
 static tw_status parse_model(const char *text, tw_chat_place *out, tw_error *error) {
-  const char *at = find_url(text);
+  const char *at = find_url(text), *url = at ? at + 1 : NULL;
+  const service *used = at ? NULL : !strncmp(text, "claude", 6) ? &ANTHROPIC : &OPENAI;
   out->model = at ? strndup(text, (size_t)(at - text)) : strdup(text);
   if (!out->model) return tw_fail(error, TW_MISSING, "no memory for a model's name");
-  if (!*out->model) return tw_fail(error, TW_USAGE, "llm: needs a model: llm:MODEL or llm:MODEL@URL");
-  if (!at && strchr(text, '@') && strstr(text, "://"))
-    return tw_fail(error, TW_USAGE,
-                   "a model's URL is http://HOST[:PORT]/... or https://..., for example http://localhost:8080/v1");
-  bool claude = !strncmp(out->model, "claude", 6);
-  tw_status status = parse_url(at       ? at + 1
-                               : claude ? "https://api.anthropic.com/v1"
-                                        : "https://api.openai.com/v1",
-                               out, error);
-  if (status == TW_OK) status = find_key(out, error);
+  if (!out->model[strspn(out->model, " \t\r\n")])
+    return tw_fail(error, TW_USAGE, "llm: needs a model: llm:MODEL or llm:MODEL@URL");
+  tw_status status = used ? check_name_without_url(out->model, error) : TW_OK;
+  const char *elsewhere = used ? getenv(used->url_variable) : NULL;
+  if (used) url = elsewhere && *elsewhere ? elsewhere : used->url;
+  if (status == TW_OK) status = parse_url(url, used, out, error);
+  if (status == TW_OK) status = find_key(out, used, error);
   if (status != TW_OK) return status;
-  if (asprintf(&out->name, at ? "llm:%s@%s" : "llm:%s", out->model, out->shown_url) < 0) {
+  if (asprintf(&out->name, used && url == used->url ? "llm:%s" : "llm:%s@%s", out->model, out->shown_url) < 0) {
     out->name = NULL;
     return tw_fail(error, TW_MISSING, "no memory for a model's name");
   }
