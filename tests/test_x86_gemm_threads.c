@@ -76,6 +76,11 @@ static const product products[] = {
     {{.m = 1, .n = 2000, .k = 800, .a = TW_BF16, .b = TW_MXFP4}, false},
     {{.m = 1, .n = 650, .k = 3000, .b = TW_TERNARY}, false},
     {{.m = 1, .n = 500, .k = 4000, .b = TW_MXFP4, .c = TW_BF16}, true},
+    /* more parts than threads */
+    {{.m = 300, .n = 900, .k = 700, .activation = TW_RELU}, true},
+    {{.m = 260, .n = 1000, .k = 1200, .a = TW_BF16, .b = TW_BF16}, false},
+    {{.m = 500, .n = 1000, .k = 900, .a = TW_U8, .b = TW_I8, .c = TW_I32, .a_transposed = true}, false},
+    {{.m = 16, .n = 2000, .k = 1024, .b = TW_MXFP4}, false},
 };
 enum { PRODUCTS = sizeof products / sizeof *products, MOST = 1 << 21 }; /* MOST: elements of any operand */
 

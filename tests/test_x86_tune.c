@@ -98,7 +98,7 @@ static void illegal_steps_are_named(void **state) {
                {"m=4 n=64 k=64 b=mxfp4", "chains n=3", "a power of two"},
                {"m=4 n=64 k=64 b=mxfp4", "a in_place", "A cannot be read in place"},
                {"m=4 n=64 k=64 b=mxfp4 threads=2", "threads m=2 n=1", "dealt by columns alone"},
-               {"m=64 n=64 k=64 threads=2", "threads m=2 n=2", "more than 2 threads"}};
+               {"m=64 n=64 k=64 threads=2", "threads m=8 n=5", "more than 16 for each of 2 threads"}};
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     const tw_problem p = problem_of(wrong[i].problem);

@@ -190,7 +190,7 @@ static times time_from_memory(const subject *s, int threads) {
 }
 
 static void fill(const subject *s, tw_bench *out) {
-  const int threads = s->plan->threads_m * s->plan->threads_n;
+  const int threads = s->plan->threads;
   const times t = s->copies > 1 ? time_from_memory(s, threads) : time_in_cache(s, threads);
   const double seconds = t.spread.least;
   const double operations = 2 * s->problem->op->operations(s->problem);

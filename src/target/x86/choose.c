@@ -1,4 +1,4 @@
-/* choose.c - kernel, blocks and threads of a plan that was not tuned. */
+/* choose.c - kernel, blocks, parts and threads of a plan that was not tuned. */
 #include "target/x86/choose.h"
 
 #include <string.h>
@@ -134,7 +134,17 @@ bool x86_converts_a(const tw_gemm_planned *p) {
  * rows find room in one set of L1 (8 lines or more) if they lie a power of two apart. */
 enum { COLUMNS_WORTH_PACKING = 512 };
 
-static void choose_threads(tw_gemm_planned *p) {
+/* How many parts for each thread. More than one let a fast core take over what a slow one would do. Measured on 16 virtual
+ * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): up to eight parts for
+ * each thread raise the rate by 10 to 60 %. A part has at least 25 times the work that a thread is worth: smaller
+ * ones cost more in panels read again than they gain. One thread has one part. */
+static int parts_for_each_thread(int threads, double worth) {
+  enum { MOST = 8, WORTH_A_PART = 25 };
+  const double parts = worth / WORTH_A_PART / threads;
+  return threads == 1 || parts < 2 ? 1 : parts > MOST ? MOST : (int)parts;
+}
+
+static void choose_parts(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   /* Starting and joining a thread takes about as long as 1300 cycles of multiply-adds, two instructions each: 64 x 64 x
    * 64 of u8 x i8, 4096 instructions, takes 0.7 us on one thread and 0.8 us on two; of bf16, 8192, the same on both. */
@@ -144,23 +154,25 @@ static void choose_threads(tw_gemm_planned *p) {
   int threads = s->threads;
   if (worth < threads) threads = (int)worth;
   if (threads < 1) threads = 1;
+  const int most = threads * parts_for_each_thread(threads, worth);
   const int64_t tiles = x86_ceil_div(s->m, p->strip_rows), panels = x86_panels(p);
   const double rows_of_panel = 4; /* bringing a panel near takes about as long as these rows of work on it */
   /* Real sums on codes are split by the rows of their tile: how rows are dealt to tiles must not depend on threads. */
-  const int most_tm = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : threads;
+  const int most_m = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : most;
   double least = 1e300;
-  for (int tm = 1; tm <= most_tm; tm++) {
-    const int tn = threads / tm;
-    const int64_t most_tiles = x86_ceil_div(tiles, tm), most_panels = x86_ceil_div(panels, tn);
-    /* rows of the busiest thread decide; among equals the split of m wins, where A is packed once */
-    const double rows = (double)x86_ceil_div(s->m, tm) + rows_of_panel;
-    const double cost = rows * (double)most_panels * (1 + 0.01 * tn) + 1e-6 * (double)most_tiles;
-    if (tm > tiles || tn > panels || cost >= least) continue;
+  for (int m = 1; m <= most_m; m++) {
+    const int n = most / m;
+    const int64_t most_tiles = x86_ceil_div(tiles, m), most_panels = x86_ceil_div(panels, n);
+    /* rows of the largest part decide; among equals the split of m wins, where A is packed once */
+    const double rows = (double)x86_ceil_div(s->m, m) + rows_of_panel;
+    const double cost = rows * (double)most_panels * (1 + 0.01 * n) + 1e-6 * (double)most_tiles;
+    if (m > tiles || n > panels || cost >= least) continue;
     least = cost;
-    p->threads_m = tm;
-    p->threads_n = tn;
+    p->parts_m = m;
+    p->parts_n = n;
   }
-  if (!p->threads_m) p->threads_m = p->threads_n = 1;
+  if (!p->parts_m) p->parts_m = p->parts_n = 1;
+  p->threads = (int)x86_min(threads, p->parts_m * p->parts_n);
 }
 
 /* Up to so many rows codes become elements in registers, once for each strip; above, a panel at a time, once for all. */
@@ -191,9 +203,9 @@ void x86_choose_blocks(tw_gemm_planned *p) {
                   : p->on_codes ? p->kernel->coded_rows
                   : p->wide     ? p->kernel->wide_rows
                                 : p->kernel->rows;
-  choose_threads(p);
-  const int64_t rows = x86_ceil_div(s->m, p->threads_m), kernel_rows = p->strip_rows;
-  const int64_t columns = x86_ceil_div(x86_panels(p), p->threads_n) * p->kernel->columns;
+  choose_parts(p);
+  const int64_t rows = x86_ceil_div(s->m, p->parts_m), kernel_rows = p->strip_rows;
+  const int64_t columns = x86_ceil_div(x86_panels(p), p->parts_n) * p->kernel->columns;
   bool in_place = !p->on_codes && !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
                   (p->wide || columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;

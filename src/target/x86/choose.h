@@ -17,7 +17,7 @@ int64_t x86_choose_block(const tw_gemm_planned *);
 bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
 /* Do tiles work on codes, so that no panel is expanded? `coded_rows`: of the kernel's (AMX has none). */
 bool x86_runs_on_codes(const tw_gemm_spec *, int coded_rows);
-/* Fills a_mode, mc, nc, rho, threads_m, threads_n. */
+/* Fills a_mode, mc, nc, rho, parts_m, parts_n, threads. */
 void x86_choose_blocks(tw_gemm_planned *);
 
 int x86_kernel_group(const x86_kernel *);

@@ -70,6 +70,31 @@ static tw_status check_operands(const tw_gemm_planned *p, const tw_gemm_operands
   return check_overlap(p, o, error);
 }
 
+/* ---- threads ---- */
+
+#ifdef _OPENMP
+#include <omp.h>
+static int this_thread(void) { return omp_get_thread_num(); }
+#else
+static int this_thread(void) { return 0; }
+#endif
+
+/* Cores differ in speed: by their kind, or because another process or virtual machine uses the same core. Where there are
+ * more parts than threads, each thread takes the next part when it is free. The loop, not the thread's number, deals out
+ * the work: all of it is done even if fewer threads were started. */
+static void run_parts(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace) {
+  const int parts = p->parts_m * p->parts_n;
+  if (p->threads == 1) {
+    for (int i = 0; i < parts; i++) x86_run_part(p, o, workspace, i);
+  } else if (parts <= p->threads) {
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+    for (int i = 0; i < parts; i++) x86_run_part(p, o, workspace + (size_t)i * p->bytes_per_thread, i);
+  } else {
+#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 1)
+    for (int i = 0; i < parts; i++) x86_run_part(p, o, workspace + (size_t)this_thread() * p->bytes_per_thread, i);
+  }
+}
+
 tw_status tw_gemm_execute(const tw_gemm_planned *p, const tw_gemm_operands *given, tw_error *error) {
   tw_gemm_operands operands;
   const tw_gemm_operands *const o = &operands;
@@ -78,16 +103,9 @@ tw_status tw_gemm_execute(const tw_gemm_planned *p, const tw_gemm_operands *give
   tw_status status = tw_sized_take("tw_gemm_operands", given, &operands, sizeof operands, error);
   if (status == TW_OK) status = check_operands(p, o, error);
   if (status != TW_OK) return status;
-  const int threads = p->threads_m * p->threads_n;
   const int index = take_workspace(p->workspaces);
   char *workspace = p->workspaces->memory + (size_t)index * (size_t)p->spec.threads * p->bytes_per_thread;
-  if (threads == 1) {
-    x86_run_thread(p, o, workspace, 0);
-  } else {
-    /* The loop, not the thread's number, deals out the work: it is all done even if fewer threads were had. */
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int t = 0; t < threads; t++) x86_run_thread(p, o, workspace + (size_t)t * p->bytes_per_thread, t);
-  }
+  run_parts(p, o, workspace);
   return_workspace(p->workspaces, index);
   return TW_OK;
 }

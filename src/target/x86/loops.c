@@ -1,14 +1,14 @@
 /* loops.c - the loops around a kernel: one structure for every type and instruction set, after Goto and BLIS.
  *
- *   each thread: its rows x columns of C
+ *   each part of C, for the next free thread:
  *     for nc columns, for mc rows:          a block of C, whose sums stay near
  *       for each block of k:
  *         for mc / rho rows:                pack them, rounded if need be (unless A is read in place)
  *           for each panel of B, or two:    in order, so that the next one can be fetched; if it is codes, it is expanded,
  *             for each strip of rows:       the kernel                              or the kernel is one on codes
  *
- * Threads share nothing but what they read. k is never dealt to threads, and a sum's products are added in the order of
- * k: the same bits for any number of threads. */
+ * Threads share nothing but what they read. k is never divided between parts, and a sum's products are added in the order
+ * of k: the same bits for any number of threads. */
 #include "target/x86/loops.h"
 
 #include "target/x86/activations.h"
@@ -331,13 +331,13 @@ static void run_block(const job *j, bool plain) {
       run_rows(j, row, x86_min(buffer, j->row + j->rows - row), block, plain);
 }
 
-void x86_run_thread(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace, int thread) {
-  const int at_m = thread % p->threads_m, at_n = thread / p->threads_m;
+void x86_run_part(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace, int part) {
+  const int at_m = part % p->parts_m, at_n = part / p->parts_m;
   const int64_t width = p->kernel->columns, panels = x86_panels(p);
-  const int64_t first_row = x86_part_start(p->spec.m, at_m, p->threads_m);
-  const int64_t end_row = x86_part_start(p->spec.m, at_m + 1, p->threads_m);
-  const int64_t first_column = x86_part_start(panels, at_n, p->threads_n) * width;
-  const int64_t end_column = x86_min(x86_part_start(panels, at_n + 1, p->threads_n) * width, p->spec.n);
+  const int64_t first_row = x86_part_start(p->spec.m, at_m, p->parts_m);
+  const int64_t end_row = x86_part_start(p->spec.m, at_m + 1, p->parts_m);
+  const int64_t first_column = x86_part_start(panels, at_n, p->parts_n) * width;
+  const int64_t end_column = x86_min(x86_part_start(panels, at_n + 1, p->parts_n) * width, p->spec.n);
   const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;
   job j = {.p = p, .o = o, .workspace = workspace};
   if (p->kernel->begin) p->kernel->begin();

@@ -1,11 +1,11 @@
-/* loops.h - what a thread does of a planned gemm. */
+/* loops.h - computes one part of a planned gemm. */
 #ifndef TW_X86_LOOPS_H
 #define TW_X86_LOOPS_H
 
 #include "target/x86/plan.h"
 
-/* The part of thread `thread` of threads_m x threads_n: nobody else writes there. `workspace`: bytes_per_thread of its own,
- * aligned to TW_GEMM_ALIGNMENT. */
-void x86_run_thread(const tw_gemm_planned *, const tw_gemm_operands *, char *workspace, int thread);
+/* Computes part `part` of parts_m x parts_n of C. Parts do not overlap. `workspace`: bytes_per_thread of the calling
+ * thread's own, aligned to TW_GEMM_ALIGNMENT. */
+void x86_run_part(const tw_gemm_planned *, const tw_gemm_operands *, char *workspace, int part);
 
 #endif

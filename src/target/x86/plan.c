@@ -280,12 +280,12 @@ size_t tw_gemm_print(const tw_gemm_planned *p, char *buffer, size_t size) {
   const tw_gemm_spec *s = &p->spec;
   return (size_t)snprintf(buffer, size,
                           "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " a=%s b=%s c=%s mc=%" PRId64 " nc=%" PRId64
-                          " kc=%" PRId64 " rho=%d A %s%s%s%s, threads %d x %d",
+                          " kc=%" PRId64 " rho=%d A %s%s%s%s, parts %d x %d, threads %d",
                           p->kernel->name, s->m, s->n, s->k, tw_type_name(s->a), tw_type_name(s->b), tw_type_name(s->c),
                           p->mc, p->nc, p->layout.block * x86_kernel_group(p->kernel), p->rho,
                           p->a_mode == X86_A_PACKED ? "packed" : "in place", p->wide ? ", two panels at once" : "",
                           s->a_rounding == TW_A_INT8_ROWS     ? " as int8 by rows"
                           : s->a_rounding == TW_A_INT8_GROUPS ? " as int8 by groups"
                                                               : "",
-                          p->on_codes ? ", tiles on codes" : "", p->threads_m, p->threads_n);
+                          p->on_codes ? ", tiles on codes" : "", p->parts_m, p->parts_n, p->threads);
 }

@@ -75,7 +75,8 @@ struct tw_gemm_planned {
   int strip_rows;        /* of the largest tile that is used */
   int ahead;             /* bytes that a single strip's codes are fetched before they are used */
   tw_packing packing;
-  int threads_m, threads_n;
+  int parts_m, parts_n; /* C is divided into parts_m x parts_n parts */
+  int threads;          /* that compute parts: a thread takes the next one when it is free */
   /* of a thread's workspace, in bytes from its start */
   size_t strip_at, rows_at, tile_at, sums_at, panel_at, row_at, row_scale_at, start_at, a_scale_at, bytes_per_thread;
   x86_workspaces *workspaces; /* behind a pointer: the plan itself is constant */

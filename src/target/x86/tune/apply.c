@@ -22,10 +22,10 @@ void x86_tune_blocks(tw_gemm_planned *p, const x86_blocks *b) {
   }
   const int64_t rows = p->strip_rows, columns = p->kernel->columns;
   const bool deals_rows = !p->on_codes || x86_sums_are_integers(p->kernel); /* choose.c says why */
-  if (b->threads_m > 0 && b->threads_n > 0 && b->threads_m * b->threads_n <= p->spec.threads &&
-      (b->threads_m == 1 || deals_rows)) {
-    p->threads_m = b->threads_m;
-    p->threads_n = b->threads_n;
+  if (b->threads_m > 0 && b->threads_n > 0 && (b->threads_m == 1 || deals_rows)) {
+    p->parts_m = b->threads_m;
+    p->parts_n = b->threads_n;
+    p->threads = (int)x86_min(p->spec.threads, p->parts_m * p->parts_n);
   }
   if (b->a == X86_PACK_A || (!p->on_codes && b->a == X86_READ_A_IN_PLACE && can_read_in_place(p)))
     p->a_mode = b->a == X86_PACK_A ? X86_A_PACKED : X86_A_IN_PLACE;
@@ -44,9 +44,9 @@ static unsigned heights_of_strips(const tw_gemm_planned *p, int64_t rows) {
 x86_heights x86_heights_of(const tw_gemm_planned *p) {
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
   unsigned all = 0;
-  for (int t = 0; t < p->threads_m; t++) {
-    const int64_t end = x86_part_start(p->spec.m, t + 1, p->threads_m);
-    for (int64_t row = x86_part_start(p->spec.m, t, p->threads_m); row < end; row += p->mc)
+  for (int t = 0; t < p->parts_m; t++) {
+    const int64_t end = x86_part_start(p->spec.m, t + 1, p->parts_m);
+    for (int64_t row = x86_part_start(p->spec.m, t, p->parts_m); row < end; row += p->mc)
       for (int64_t left = x86_min(p->mc, end - row); left > 0; left -= buffer)
         all |= heights_of_strips(p, x86_min(buffer, left));
   }

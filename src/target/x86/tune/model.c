@@ -47,13 +47,14 @@ double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
   if (kc * rows * X86_UNIT > (double)cpu->l1) efficiency *= 0.8;
   if (mc / rho * kc * X86_UNIT > (double)cpu->l2) efficiency *= 0.85;
   if (t->blocks.a == X86_READ_A_IN_PLACE && panels > 8 && t->blocks.panels != 2)
-    efficiency *= 0.95;                 /* rows lie far apart */
-  if (k->prefetch) efficiency *= 0.998; /* an instruction more; what it brings is not known here */
+    efficiency *= 0.95;                         /* rows lie far apart */
+  if (k->prefetch) efficiency *= 0.998;         /* an instruction more; what it brings is not known here */
+  const double turns = ceil(tm * tn / threads); /* parts that a thread computes, one after the other */
   const double compute = 2 * group * units * m * panels * columns / (2 * group * lanes * STARTS * CLOCK * efficiency);
   const double sums = (blocks - 1) * 2 * m * panels * columns * X86_UNIT / NEAR;
   const double weights = units * panels * columns * X86_UNIT * ceil(m / mc) * rho / NEAR;
   const double packing = t->blocks.a == X86_READ_A_IN_PLACE ? 0 : m * units * X86_UNIT / PACKING;
-  return fmax(compute, weights) + 0.1 * fmin(compute, weights) + sums + packing;
+  return turns * (fmax(compute, weights) + 0.1 * fmin(compute, weights) + sums + packing);
 }
 
 tw_status x86_predict(const tw_target *target, const tw_problem *p, const tw_schedule *schedule, double *cost,

@@ -104,10 +104,13 @@ static void offer_blocks(menu *m) {
 
 static void offer_partition(menu *m) {
   const int threads = m->spec->threads ? m->spec->threads : x86_this_cpu()->cores;
-  for (int rows = 1; rows <= threads && threads > 1; rows++)
-    if (threads % rows == 0)
-      tw_menu_offer(&m->base, "threads", "how C is dealt to threads: by rows each reads all of B, by columns all of A",
-                    "threads m=%d n=%d", rows, threads / rows);
+  for (int parts = threads; parts <= 8 * threads && threads > 1; parts *= 2)
+    for (int rows = 1; rows <= parts; rows++)
+      if (parts % rows == 0)
+        tw_menu_offer(&m->base, "threads",
+                      "parts of C for threads: parts of rows read all of B, parts of columns all of A; several parts "
+                      "for each thread balance cores of different speed",
+                      "threads m=%d n=%d", rows, parts / rows);
 }
 
 tw_status x86_steps(const tw_target *target, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,

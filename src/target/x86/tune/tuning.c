@@ -122,6 +122,8 @@ static tw_status check_registers(const x86_variant *k, int columns, tw_error *er
   return TW_OK;
 }
 
+enum { PARTS_FOR_A_THREAD = 16 };
+
 tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error *error) {
   const x86_variant *k = &t->kernel;
   const int columns = k->vectors * x86_isa_lanes(k->isa);
@@ -143,9 +145,10 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
   if (t->blocks.a == X86_READ_A_IN_PLACE && !reads_in_place(s, k))
     return tw_fail(error, TW_USAGE, "A cannot be read in place: %s kernels take it otherwise",
                    x86_arithmetic_name(k->arithmetic));
-  if (t->blocks.threads_m * t->blocks.threads_n > threads)
-    return tw_fail(error, TW_USAGE, "%d x %d parts are more than %d threads", t->blocks.threads_m, t->blocks.threads_n,
-                   threads);
+  if (t->blocks.threads_m * t->blocks.threads_n > PARTS_FOR_A_THREAD * threads)
+    return tw_fail(error, TW_USAGE, "threads m=%d n=%d: %d parts are more than %d for each of %d threads",
+                   t->blocks.threads_m, t->blocks.threads_n, t->blocks.threads_m * t->blocks.threads_n,
+                   PARTS_FOR_A_THREAD, threads);
   return TW_OK;
 }
 
