@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/watch.h"
 #include "target/cdna/machine.h"
 
 static const cdna_machine *const mi355 = &cdna_machines[CDNA4];
@@ -172,6 +173,25 @@ static void the_search_finds_at_least_what_hipkittens_would_take(void **state) {
   assert_int_equal(tried, again);
 }
 
+static size_t seen_done, seen_all;
+static void see(const char *what, size_t done, size_t all) {
+  assert_string_equal(what, "orders");
+  assert_int_equal(done, ++seen_done); /* each once, in order, whichever thread did it */
+  seen_all = all;
+}
+
+static void the_search_says_how_far_it_is(void **state) {
+  (void)state;
+  const cdna_grid grid = {1536, 2048, 256, 192, 256, 64, 16};
+  cdna_grid_choice best[CDNA_GRID_CHOICES];
+  int n, tried;
+  tw_watch(see);
+  assert_int_equal(cdna_grid_search(&mi355->caches, &grid, 4, best, &n, &tried, NULL), TW_OK);
+  tw_watch(NULL);
+  assert_int_equal(seen_done, tried);
+  assert_int_equal(seen_all, tried);
+}
+
 static void grids_that_cannot_be_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -251,6 +271,7 @@ int main(void) {
       cmocka_unit_test(caches_that_hold_everything_always_hit),
       cmocka_unit_test(a_part_of_k_gives_the_rates_of_all),
       cmocka_unit_test(the_search_finds_at_least_what_hipkittens_would_take),
+      cmocka_unit_test(the_search_says_how_far_it_is),
       cmocka_unit_test(grids_that_cannot_be_are_refused),
       cmocka_unit_test(occupancy_follows_registers_lds_and_waves),
       cmocka_unit_test(resources_that_do_not_fit_are_refused),

@@ -213,5 +213,7 @@ const volatile int *cli_catch_interrupt(void);
 void cli_show_progress(void *context, const tw_progress *);  /* one line on stderr, rewritten; for terminals */
 void cli_print_progress(void *context, const tw_progress *); /* an object a line on stderr, for programs */
 void cli_clear_progress(void);
+/* A tw_watcher: a line that is rewritten on a terminal, else a line every ten seconds. */
+void cli_show_parts(const char *what, size_t done, size_t all);
 
 #endif

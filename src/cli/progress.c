@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 
 enum { BAR = 24 };
@@ -27,6 +28,23 @@ void cli_print_progress(void *context, const tw_progress *p) {
           "{\"done\": %d, \"planned\": %d, \"correct\": %d, \"iteration\": %d, \"iterations\": %d, \"best\": %.6g, "
           "\"elapsed\": %.3f}\n",
           p->done, p->planned, p->correct, p->iteration, p->iterations, p->best_utilization, p->elapsed);
+}
+
+/* Programs that read stderr get a line now and then, so that they see that something happens. */
+void cli_show_parts(const char *what, size_t done, size_t all) {
+  enum { SECONDS = 10 };
+  static double last;
+  const double now = tw_now();
+  if (isatty(STDERR_FILENO)) {
+    fprintf(stderr, "\r\033[K%zu of %zu %s", done, all, what);
+    if (done == all) cli_clear_progress();
+    fflush(stderr);
+    return;
+  }
+  if (last == 0) last = now;
+  if (now - last < SECONDS) return;
+  last = now;
+  fprintf(stderr, "tilewright: %zu of %zu %s\n", done, all, what);
 }
 
 void cli_clear_progress(void) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/watch.h"
 #include "cli/cli.h"
 
 static json_t *list_json(const tw_target *t) {
@@ -82,6 +83,7 @@ tw_status cli_view(const cli *c, tw_error *error) {
     list(t);
     return TW_OK;
   }
+  tw_watch(cli_show_parts);
   if (c->options.svg) {
     status = show(c, t, TW_VIEW_SVG, &svg, error);
     if (status == TW_OK) status = tw_file_write(c->options.svg, svg, strlen(svg), error);

@@ -38,12 +38,14 @@ static bool l2_touch(const launch *s, int xcd, uint32_t line) {
   const size_t set = ((size_t)xcd * channels + turn % channels) * s->sets + local % s->sets;
   uint32_t *way = s->tag + set * (size_t)m->ways;
   const uint32_t wanted = line + 1;
-  int at = 0;
-  while (at < m->ways - 1 && way[at] != wanted) at++;
-  const bool is_hit = way[at] == wanted;
-  for (; at > 0; at--) way[at] = way[at - 1];
-  way[0] = wanted;
-  return is_hit;
+  uint32_t newer = wanted;
+  for (int at = 0; at < m->ways; at++) {
+    const uint32_t here = way[at];
+    way[at] = newer;
+    if (here == wanted) return true;
+    newer = here;
+  }
+  return false;
 }
 
 static void read_piece(launch *s, int which, int xcd, int panel, int step, int piece) {

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/strings.h"
+#include "base/watch.h"
 #include "target/cdna/grid/caches.h"
 
 enum { WINDOWS = 16, CANDIDATES_MAX = 256 };
@@ -16,6 +17,7 @@ typedef struct work {
   cdna_grid_choice at[CANDIDATES_MAX];
   tw_status status[CANDIDATES_MAX];
   int n;
+  tw_watched watched;
 } work;
 
 static void propose(work *w, int window, int chunk) {
@@ -41,6 +43,7 @@ static void propose_all(work *w) {
 static void evaluate(void *context, size_t i) {
   work *w = context;
   w->status[i] = cdna_grid_hits(w->machine, w->grid, &w->at[i].order, 0, &w->at[i].hits, NULL);
+  tw_watched_step(&w->watched);
 }
 
 /* More bandwidth first; then the lower window and chunk, so that the result does not depend on the sort. */
@@ -60,6 +63,7 @@ tw_status cdna_grid_search(const cdna_cache_machine *m, const cdna_grid *g, int 
   w->machine = m;
   w->grid = g;
   propose_all(w);
+  w->watched = (tw_watched){.what = "orders", .all = (size_t)w->n};
   tw_parallel_for(jobs, (size_t)w->n, evaluate, w);
   for (int i = 0; i < w->n && status == TW_OK; i++)
     if (w->status[i] != TW_OK) status = tw_fail(error, w->status[i], "no memory for the caches");

@@ -1,0 +1,20 @@
+/* watch.h - long computations of the library say how far they are, to whoever in this process wants to know. */
+#ifndef TW_BASE_WATCH_H
+#define TW_BASE_WATCH_H
+
+#include <stddef.h>
+
+/* `done` of `all` parts of `what` ("orders"). Called from any thread, by one thread at a time, `done` never less than before. */
+typedef void tw_watcher(const char *what, size_t done, size_t all);
+
+/* Before the computation begins; NULL: nobody, which is the default. */
+void tw_watch(tw_watcher *);
+
+/* For the computation: one more part is done. Begin with {.what, .all}. */
+typedef struct tw_watched {
+  const char *what;
+  size_t done, all;
+} tw_watched;
+void tw_watched_step(tw_watched *);
+
+#endif
