@@ -16,34 +16,61 @@ function __tilewright_words
         end
     end
 end
-set -l commands targets ops tune run emit bench evaluate model view prompt mcp report quantize wisdom cache
+# generated: fish
+set -l commands targets ops tune run emit bench evaluate model prompt view mcp report quantize wisdom cache
+complete -c tilewright -f -n "__fish_seen_subcommand_from prompt" -a "plan implement"
+complete -c tilewright -f -n "__fish_seen_subcommand_from wisdom" -a "list show forget export import"
+complete -c tilewright -f -n "__fish_seen_subcommand_from cache" -a "clear"
+complete -c tilewright -r -s o -l out
+complete -c tilewright -r -s s -l schedule
+complete -c tilewright -r -l trace
+complete -c tilewright -r -l timeline
+complete -c tilewright -x -l window
+complete -c tilewright -x -l grid
+complete -c tilewright -x -l block
+complete -c tilewright -x -l lds
+complete -c tilewright -x -l checks
+complete -c tilewright -r -l include
+complete -c tilewright -r -l arg
+complete -c tilewright -x -l kernel
+complete -c tilewright -x -l kernel-cycles
+complete -c tilewright -r -l floorplan
+complete -c tilewright -r -l svg
+complete -c tilewright -r -l from
+complete -c tilewright -r -l plan
+complete -c tilewright -x -s j -l jobs
+complete -c tilewright -x -l seed
+complete -c tilewright -x -l iterations
+complete -c tilewright -x -l plans
+complete -c tilewright -x -l kernels
+complete -c tilewright -x -l beam
+complete -c tilewright -x -l dropout
+complete -c tilewright -x -l agent
+complete -c tilewright -x -l temperature
+complete -c tilewright -x -l fix
+complete -c tilewright -x -l at-once
+complete -c tilewright -x -l answer-seconds
+complete -c tilewright -x -l answer-tokens
+complete -c tilewright -x -l questions
+complete -c tilewright -x -l tokens
+complete -c tilewright -x -l money
+complete -c tilewright -x -l price-in
+complete -c tilewright -x -l price-out
+complete -c tilewright -x -l runner
+complete -c tilewright -x -l samples
+complete -c tilewright -x -l seconds
+complete -c tilewright -x -l to -a "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2"
+complete -c tilewright -x -l scale-rule -a "floor even up ceil absmax absmean"
+complete -c tilewright -x -l group -a "row tensor"
+complete -c tilewright -x -l rounding -a "even floor"
+complete -c tilewright -x -l overflow -a "saturate special"
+# end of fish
 complete -c tilewright -f -n "not __fish_seen_subcommand_from $commands" -a "$commands help --help --version"
 complete -c tilewright -f -n "__fish_seen_subcommand_from help" -a "$commands"
 complete -c tilewright -f -n "__fish_seen_subcommand_from tune emit bench model" -a "(__tilewright_words)"
 complete -c tilewright -n "__fish_seen_subcommand_from run" -a "(__tilewright_words)"
 complete -c tilewright -f -n "__fish_seen_subcommand_from targets" -a "(__tilewright_targets)"
 complete -c tilewright -f -n "__fish_seen_subcommand_from view" -a "(tilewright view 2>/dev/null | awk '!/`/ {for (i = /^ / ? 1 : 2; i <= NF; i++) print \$i}' | sort -u)"
-complete -c tilewright -f -n "__fish_seen_subcommand_from wisdom" -a "list show forget export import"
-complete -c tilewright -f -n "__fish_seen_subcommand_from cache" -a "clear"
 complete -c tilewright -n "__fish_seen_subcommand_from $commands" -a "(__tilewright_options)"
 complete -c tilewright -x -s t -l target -a "(__tilewright_targets)"
-complete -c tilewright -r -s o -l out
-complete -c tilewright -r -s s -l schedule
-complete -c tilewright -r -l trace
-complete -c tilewright -r -l timeline
-complete -c tilewright -r -l plan
-complete -c tilewright -r -l kernel
-complete -c tilewright -x -l kernel-cycles
-complete -c tilewright -r -l floorplan
-complete -c tilewright -r -l svg
-complete -c tilewright -x -l grid
-complete -c tilewright -x -l block
-complete -c tilewright -x -l lds
-complete -c tilewright -r -l arg
-complete -c tilewright -r -l from
 complete -c tilewright -n "__fish_seen_subcommand_from quantize" -F
-complete -c tilewright -x -l to -a "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2"
-complete -c tilewright -x -l scale-rule -a "floor even up ceil absmax absmean"
-complete -c tilewright -x -l group -a "row tensor"
-complete -c tilewright -x -l rounding -a "even floor"
-complete -c tilewright -x -l overflow -a "saturate special"

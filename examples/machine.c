@@ -81,8 +81,8 @@ typedef struct plan {
 } plan;
 
 static const tw_verb verbs[] = {
-    {TW_VERB("lanes", "lanes 4", 1, TW_NUMBER("", plan, lanes, 1, LANES))},
-    {TW_VERB("unroll", "unroll 2", 1, TW_NUMBER("", plan, unroll, 1, REGISTERS))},
+    {TW_VERB("lanes", "lanes 4", "Compute this many elements at once.", 1, TW_NUMBER("", plan, lanes, 1, LANES))},
+    {TW_VERB("unroll", "unroll 2", "Unroll the loop.", 1, TW_NUMBER("", plan, unroll, 1, REGISTERS))},
 };
 static const tw_language language = {"scale on abacus", sizeof verbs / sizeof *verbs, verbs};
 

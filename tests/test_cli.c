@@ -89,38 +89,6 @@ static void help_and_version_are_printed(void **state) {
   expect_output("$T ops gemm", "a_transposed");
 }
 
-/* Is `--option` in the man page, where hyphens are written "\\-"? */
-static bool man_page_has(const char *page, const char *option, size_t length) {
-  tw_text text = {0};
-  for (size_t i = 0; i < length; i++) tw_text_add(&text, option[i] == '-' ? "\\-" : "%c", option[i]);
-  char *escaped = tw_text_take(&text);
-  bool found = strstr(page, escaped);
-  free(escaped);
-  return found;
-}
-
-static void man_page_knows_every_option(void **state) {
-  (void)state;
-  static const char *const commands[] = {"targets", "ops", "tune", "run", "emit", "bench", "model", "report", "wisdom"};
-  char *page, twice[] =
-                  "sed -n '/^.SH OPTIONS/,/^.SH EXIT/p' " TW_TEST_DATA "/../../docs/man/tilewright.1 | "
-                  "grep -A1 '^.TP' | grep -oE '\\\\-\\\\-[a-z-]+[a-z\\\\-]*' | sort | uniq -d | grep . || echo none";
-  expect_output(twice, "none");
-  assert_int_equal(tw_file_read(TW_TEST_DATA "/../../docs/man/tilewright.1", 1 << 20, &page, NULL, NULL), TW_OK);
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-    char words[64];
-    snprintf(words, sizeof words, "$T %s --help", commands[i]);
-    outcome o = run(words);
-    for (const char *p = o.out; (p = strstr(p, "--")); p += 2) {
-      size_t length = strspn(p, "-abcdefghijklmnopqrstuvwxyz");
-      if (!man_page_has(page, p, length)) fail_msg("the man page lacks %.*s", (int)length, p);
-      p += length - 2;
-    }
-    release(&o);
-  }
-  free(page);
-}
-
 static void wrong_usage_is_said_in_one_line(void **state) {
   (void)state;
   expect_failure("$T", 2, "--help");
@@ -922,7 +890,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(views_answer_about_machines),
       cmocka_unit_test(help_and_version_are_printed),
-      cmocka_unit_test(man_page_knows_every_option),
       cmocka_unit_test(wrong_usage_is_said_in_one_line),
       cmocka_unit_test(output_fits_the_width),
       cmocka_unit_test(bad_sizes_are_refused),

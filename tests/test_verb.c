@@ -35,9 +35,11 @@ static tw_status then_even(const void *context, void *changed, unsigned given, t
 }
 
 static const tw_verb verbs[] = {
-    {TW_VERB("tile", "tile m=16 n=8", 1, TW_NUMBER("m", plan, m, 1, 1LL << 40), TW_NUMBER("n", plan, n, 0, 4096))},
-    {TW_VERB("order", "order rows", 1, TW_CHOICE("", plan, order, 0, "rows|columns|both"))},
-    {TW_VERB("unroll", "unroll 2 ij", 1, TW_NUMBER("", plan, unroll, 0, 9), TW_READ("", plan, loops, read_loops))},
+    {TW_VERB("tile", "tile m=16 n=8", "Set the tile.", 1, TW_NUMBER("m", plan, m, 1, 1LL << 40),
+             TW_NUMBER("n", plan, n, 0, 4096))},
+    {TW_VERB("order", "order rows", "Choose the order.", 1, TW_CHOICE("", plan, order, 0, "rows|columns|both"))},
+    {TW_VERB("unroll", "unroll 2 ij", "Unroll.", 1, TW_NUMBER("", plan, unroll, 0, 9),
+             TW_READ("", plan, loops, read_loops))},
     {.name = "pack",
      .usage = "pack, pack n=64",
      .sets = TW_FIELD(plan, packed),

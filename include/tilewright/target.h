@@ -338,6 +338,8 @@ struct tw_target {
   /* Of more than this cost nobody wants to know how much more: measurements that follow may end when that is seen. 0: of any; NULL:
    * they all are made in full. */
   void (*until)(tw_artefact *, double cost);
+  /* The languages of its schedules one by one, NULL past the last: for the reference of steps. NULL: there are none. */
+  const tw_language *(*language)(size_t index);
 };
 
 /* ---- what the core of the library does with them ---- */

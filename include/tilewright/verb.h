@@ -49,12 +49,13 @@ typedef struct tw_argument {
 
 enum { TW_ARGUMENTS_MAX = 10 };
 
-/* The columns of a row that nearly all have; argument cells behind `needs_`. */
-#define TW_VERB(name_, usage_, needs_, ...)                                                                            \
-  .name = (name_), .usage = (usage_), .needs = (needs_), .argument = {__VA_ARGS__}
+/* The columns of nearly every row; the cells of arguments follow `needs_`. */
+#define TW_VERB(name_, usage_, help_, needs_, ...)                                                                     \
+  .name = (name_), .usage = (usage_), .help = (help_), .needs = (needs_), .argument = {__VA_ARGS__}
 
 /* A verb without arguments. */
-#define TW_FLAG(name_, plan, field) .name = (name_), .usage = (name_), .sets = TW_FIELD(plan, field)
+#define TW_FLAG(name_, help_, plan, field)                                                                             \
+  .name = (name_), .usage = (name_), .help = (help_), .sets = TW_FIELD(plan, field)
 
 /* `context` is the caller's: machine, problem, whatever its functions ask. */
 typedef struct tw_verb {
@@ -67,6 +68,8 @@ typedef struct tw_verb {
   /* Behind its arguments; bit i of `given` is set if argument[i] was. On failure one line that fits behind the name of
    * the step: "needs 'rows' before it". May be NULL. */
   tw_status (*then)(const void *context, void *plan, unsigned given, tw_error *);
+  /* What the step does: one imperative sentence. The reference page of steps prints it. */
+  const char *help;
 } tw_verb;
 
 typedef struct tw_language {

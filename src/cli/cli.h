@@ -55,7 +55,25 @@ typedef struct cli_command {
   bool is_verbatim; /* what it prints are sources, pictures or a protocol: never wrapped */
 } cli_command;
 
+/* A CLI_LIST may be given several times. */
+typedef enum cli_option_kind { CLI_FLAG, CLI_TEXT, CLI_LIST, CLI_INTEGER, CLI_REAL } cli_option_kind;
+typedef struct cli_option {
+  const char *name;
+  char letter; /* of the short option; 0: there is none */
+  cli_option_kind kind;
+  size_t offset; /* in cli_options */
+  double min, max;
+  const char *argument, *help;
+} cli_option;
+const cli_option *cli_option_at(size_t index); /* NULL past the last */
+/* Words that completions offer for its argument, separated by blanks; NULL: none. */
+const char *cli_option_choices(const cli_option *);
+bool cli_takes(const cli_command *, const char *option);
+
 extern const cli_command cli_commands[]; /* ended by a NULL name */
+
+/* The values that a key takes, for people. Returns buffer, or static text. */
+const char *cli_key_values(const tw_key *, char *buffer, size_t size);
 
 tw_status cli_targets(const cli *, tw_error *);
 tw_status cli_ops(const cli *, tw_error *);
@@ -67,6 +85,7 @@ tw_status cli_bench(const cli *, tw_error *);
 tw_status cli_model(const cli *, tw_error *);
 tw_status cli_cache(const cli *, tw_error *);
 tw_status cli_mcp(const cli *, tw_error *);
+tw_status cli_manual(const cli *, tw_error *);
 tw_status cli_prompt(const cli *, tw_error *);
 tw_status cli_report(const cli *, tw_error *);
 tw_status cli_quantize(const cli *, tw_error *);

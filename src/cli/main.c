@@ -37,13 +37,14 @@ const cli_command cli_commands[] = {
     {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE", "the best schedules known",
      "target verify jobs json", cli_wisdom, true},
     {"cache", "[clear]", "what was built and is kept, to be built once", "json", cli_cache, false},
+    {"manual", "SECTION", NULL, "", cli_manual, true}, /* for ./dev docs: no user needs it, so no list has it */
     {0},
 };
 
 static void print_usage(void) {
   printf("usage: tilewright COMMAND [ARGUMENTS] [OPTIONS]\n\n"
          "Finds, checks and runs fast tiled kernels for tensor accelerators.\n\n");
-  for (const cli_command *c = cli_commands; c->name; c++) printf("  %-8s %s\n", c->name, c->summary);
+  for (const cli_command *c = cli_commands; c->summary; c++) printf("  %-8s %s\n", c->name, c->summary);
   printf("\n`tilewright help COMMAND` says more. For instance:\n\n"
          "  tilewright tune gemm m=512 n=512 k=512 -t gemmini-16x16-int8 --out build/best\n");
   char *documents = tw_documents_path();
@@ -55,9 +56,9 @@ static void print_usage(void) {
 static const cli_command *find_command(const char *name, tw_error *error) {
   const char *names[32];
   size_t n = 0;
-  for (; cli_commands[n].name; n++) {
-    names[n] = cli_commands[n].name;
-    if (strcmp(names[n], name) == 0) return &cli_commands[n];
+  for (const cli_command *c = cli_commands; c->name; c++) {
+    if (strcmp(c->name, name) == 0) return c;
+    if (c->summary) names[n++] = c->name;
   }
   const char *near = tw_nearest_word(name, names, n);
   if (near)

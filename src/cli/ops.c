@@ -5,8 +5,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 
-/* What may stand behind `key=`. */
-static const char *values_of(const tw_key *key, char *buffer, size_t size) {
+const char *cli_key_values(const tw_key *key, char *buffer, size_t size) {
   switch (key->kind) {
   case TW_KEY_INT: snprintf(buffer, size, "%" PRId64 "..%" PRId64, key->min, key->max); return buffer;
   case TW_KEY_BOOL: return "0|1";
@@ -22,7 +21,7 @@ static void add_json(json_t *keys, const tw_key *key, const char *target) {
   json_t *object = json_object();
   json_object_set_new(object, "name", tw_json_text(key->name));
   if (target) json_object_set_new(object, "target", tw_json_text(target));
-  json_object_set_new(object, "values", tw_json_text(values_of(key, buffer, sizeof buffer)));
+  json_object_set_new(object, "values", tw_json_text(cli_key_values(key, buffer, sizeof buffer)));
   json_object_set_new(object, "default", key->fallback ? tw_json_text(key->fallback) : json_null());
   json_object_set_new(object, "help", tw_json_text(key->help));
   json_array_append_new(keys, object);
@@ -42,7 +41,7 @@ static json_t *as_json(const tw_op *op) {
 static void print_key(const tw_key *key) {
   char buffer[64];
   const char *fallback = !key->fallback ? "must be given" : *key->fallback ? key->fallback : "the target's";
-  printf("  %-14s %-16s %-14s %s\n", key->name, values_of(key, buffer, sizeof buffer), fallback, key->help);
+  printf("  %-14s %-16s %-14s %s\n", key->name, cli_key_values(key, buffer, sizeof buffer), fallback, key->help);
 }
 
 static void print_keys(const tw_op *op) {

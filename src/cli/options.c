@@ -8,16 +8,13 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 
-typedef enum option_kind { FLAG, TEXT, LIST, INTEGER, REAL } option_kind; /* a LIST may be given several times */
+#define FLAG CLI_FLAG
+#define TEXT CLI_TEXT
+#define LIST CLI_LIST
+#define INTEGER CLI_INTEGER
+#define REAL CLI_REAL
 
-static const struct option_entry {
-  const char *name;
-  char letter;
-  option_kind kind;
-  size_t offset; /* in cli_options */
-  double min, max;
-  const char *argument, *help;
-} table[] = {
+static const cli_option table[] = {
     {"target", 't', TEXT, offsetof(cli_options, target), 0, 0, "NAME", "the machine; `tilewright targets` lists them"},
     {"out", 'o', TEXT, offsetof(cli_options, out), 0, 0, "DIR",
      "write kernel, schedule, summary and journal there; nothing is written if not said"},
@@ -115,7 +112,23 @@ static const struct option_entry {
 
 enum { N_OPTIONS = sizeof table / sizeof *table };
 
-static bool takes(const cli_command *command, const char *name) {
+const cli_option *cli_option_at(size_t i) { return i < N_OPTIONS ? &table[i] : NULL; }
+
+const char *cli_option_choices(const cli_option *o) {
+  static const char *const choices[][2] = {
+      {"to",
+       "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2"},
+      {"scale-rule", "floor even up ceil absmax absmean"},
+      {"group", "row tensor"},
+      {"rounding", "even floor"},
+      {"overflow", "saturate special"},
+  };
+  for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+    if (strcmp(choices[i][0], o->name) == 0) return choices[i][1];
+  return NULL;
+}
+
+bool cli_takes(const cli_command *command, const char *name) {
   size_t length = strlen(name);
   if (strcmp(name, "help") == 0) return true;
   for (const char *p = command->options; (p = strstr(p, name)); p += length) {
@@ -124,7 +137,7 @@ static bool takes(const cli_command *command, const char *name) {
   return false;
 }
 
-static tw_status set_option(const struct option_entry *o, const char *text, cli_options *options, tw_error *error) {
+static tw_status set_option(const cli_option *o, const char *text, cli_options *options, tw_error *error) {
   void *field = (char *)options + o->offset;
   int64_t integer;
   double real;
@@ -163,7 +176,7 @@ static tw_status unknown_option(const cli_command *command, const char *given, t
   size_t n = 0;
   snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
   for (size_t i = 0; i < N_OPTIONS; i++) {
-    if (takes(command, table[i].name)) names[n++] = table[i].name;
+    if (cli_takes(command, table[i].name)) names[n++] = table[i].name;
   }
   const char *near = strncmp(name, "--", 2) == 0 ? tw_nearest_word(name + 2, names, n) : NULL;
   if (near) return tw_fail(error, TW_USAGE, "%s has no option '%s': did you mean '--%s'?", command->name, name, near);
@@ -176,7 +189,7 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
   char shorts[2 * N_OPTIONS + 2] = ":"; /* tell a missing argument from an unknown option */
   int n = 0;
   for (int i = 0; i < N_OPTIONS; i++) {
-    if (!takes(command, table[i].name)) continue;
+    if (!cli_takes(command, table[i].name)) continue;
     longs[n++] = (struct option){table[i].name, table[i].kind != FLAG, NULL, 256 + i};
     if (table[i].letter)
       snprintf(shorts + strlen(shorts), 3, "%c%s", table[i].letter, table[i].kind == FLAG ? "" : ":");
@@ -210,7 +223,7 @@ void cli_print_help(const cli_command *command) {
   printf("usage: tilewright %s %s [OPTIONS]\n\n%s\n\n", command->name, command->arguments, command->summary);
   for (size_t i = 0; i < N_OPTIONS; i++) {
     char left[40], letter[5] = "    ";
-    if (!takes(command, table[i].name)) continue;
+    if (!cli_takes(command, table[i].name)) continue;
     if (table[i].letter) snprintf(letter, sizeof letter, "-%c, ", table[i].letter);
     snprintf(left, sizeof left, "%s--%s %s", letter, table[i].name, table[i].argument ? table[i].argument : "");
     printf("  %-23s%s  %s\n", left, strlen(left) > 23 ? "\n                         " : "", table[i].help);

@@ -148,6 +148,7 @@ static tw_status needs_few(const void *with, void *plan, unsigned given, tw_erro
 static const tw_verb verbs[] = {
     {.name = "few",
      .usage = "few n=64 k=256 rows=32 warps=4",
+     .help = "Use a skinny-GEMM kernel: columns and k of a block, columns of a warp, warps that share k.",
      .needs = 1,
      .argument = {TW_NUMBER("n", PLAN, n, 16, 256), TW_NUMBER("k", PLAN, k, 64, 4096),
                   TW_NUMBER("rows", PLAN, rows, 16, 64), TW_NUMBER("warps", PLAN, warps, 1, 16)},

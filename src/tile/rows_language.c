@@ -4,17 +4,33 @@
 #define PLAN tw_tile_rows_plan
 
 static const tw_verb rotary_verbs[] = {
-    {.name = "heads", .usage = "heads 2", .needs = 1, .argument = {TW_NUMBER("", PLAN, heads, 1, 16)}},
-    {.name = "threads", .usage = "threads 256", .needs = 1, .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
-    {.name = "once", .usage = "once", .sets = TW_FIELD(PLAN, once)},
+    {.name = "heads",
+     .usage = "heads 2",
+     .help = "Set the heads of a thread; they share the same angles.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, heads, 1, 16)}},
+    {.name = "threads",
+     .usage = "threads 256",
+     .help = "Set the threads of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
+    {.name = "once", .usage = "once", .help = "Let loads and stores bypass the caches.", .sets = TW_FIELD(PLAN, once)},
 };
 const tw_language tw_tile_rotary_language = {"rotary of tiles", sizeof rotary_verbs / sizeof *rotary_verbs,
                                              rotary_verbs};
 
 static const tw_verb row_verbs[] = {
-    {.name = "row", .usage = "row warps=4", .needs = 1, .argument = {TW_NUMBER("warps", PLAN, warps, 1, 32)}},
-    {.name = "block", .usage = "block rows=2", .needs = 1, .argument = {TW_NUMBER("rows", PLAN, rows, 1, 32)}},
-    {.name = "once", .usage = "once", .sets = TW_FIELD(PLAN, once)},
+    {.name = "row",
+     .usage = "row warps=4",
+     .help = "Set the warps that keep one row in registers.",
+     .needs = 1,
+     .argument = {TW_NUMBER("warps", PLAN, warps, 1, 32)}},
+    {.name = "block",
+     .usage = "block rows=2",
+     .help = "Set the rows of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("rows", PLAN, rows, 1, 32)}},
+    {.name = "once", .usage = "once", .help = "Let loads and stores bypass the caches.", .sets = TW_FIELD(PLAN, once)},
 };
 const tw_language tw_tile_row_language = {"rows of tiles", sizeof row_verbs / sizeof *row_verbs, row_verbs};
 

@@ -7,23 +7,28 @@
 /* Tiles under way, in the plan's `stages`. */
 #define TW_TILE_STAGES(plan, least_, most_, then_)                                                                     \
   {                                                                                                                    \
-    .name = "stages", .usage = "stages 4", .needs = 1, .argument = {TW_NUMBER("", plan, stages, least_, most_)},       \
-    .then = (then_)                                                                                                    \
+    .name = "stages", .usage = "stages 4", .help = "Set the pipeline depth: tiles in shared memory or in flight.",     \
+    .needs = 1, .argument = {TW_NUMBER("", plan, stages, least_, most_)}, .then = (then_)                              \
   }
 
 /* Blocks of a processor at once, in the plan's `blocks`; blocks that share k, in its `split`. */
 #define TW_TILE_BLOCKS(plan, then_)                                                                                    \
   {                                                                                                                    \
-    .name = "blocks", .usage = "blocks 2", .needs = 1, .argument = {TW_NUMBER("", plan, blocks, 1, 8)},                \
-    .then = (then_)                                                                                                    \
+    .name = "blocks", .usage = "blocks 2", .help = "Set the thread blocks that a multiprocessor runs at once.",        \
+    .needs = 1, .argument = {TW_NUMBER("", plan, blocks, 1, 8)}, .then = (then_)                                       \
   }
 #define TW_TILE_SPLIT(plan, usage_, then_)                                                                             \
-  { .name = "split", .usage = (usage_), .needs = 1, .argument = {TW_NUMBER("", plan, split, 1, 16)}, .then = (then_) }
+  {                                                                                                                    \
+    .name = "split", .usage = (usage_),                                                                                \
+    .help = "Split k over the blocks of a cluster (split-K); the first adds the partial sums.", .needs = 1,            \
+    .argument = {TW_NUMBER("", plan, split, 1, 16)}, .then = (then_)                                                   \
+  }
 
 /* Registers of a thread, in the plan's `registers_copy` and `registers_multiply`. */
 #define TW_TILE_REGISTERS(plan, then_)                                                                                 \
   {                                                                                                                    \
-    .name = "registers", .usage = "registers copy=40 multiply=232", .needs = 2,                                        \
+    .name = "registers", .usage = "registers copy=40 multiply=232",                                                    \
+    .help = "Move registers from producer to consumer warpgroups (setmaxnreg).", .needs = 2,                           \
     .argument = {TW_NUMBER("copy", plan, registers_copy, 24, 240),                                                     \
                  TW_NUMBER("multiply", plan, registers_multiply, 24, 240)},                                            \
     .then = (then_)                                                                                                    \

@@ -701,7 +701,7 @@ static const tw_family families[] = {
     .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
     .describe = describe, .build = build, .inspect = inspect, .include = include, .check = check,                      \
     .coverage = coverage, .measure = measure, .release = release, .exporter = &cdna_exporter, .launcher = &launcher,   \
-    .machine_views = cdna_views                                                                                        \
+    .machine_views = cdna_views, .language = cdna_tiles_language                                                       \
   }
 /* NOLINTEND(bugprone-macro-parentheses) */
 

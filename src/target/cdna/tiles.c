@@ -275,8 +275,12 @@ static const kind kinds[] = {
     {"softmax", NULL, &tw_tile_softmax, predict_rows, "row warps=1"},
 };
 
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+const tw_language *cdna_tiles_language(size_t i) { return i < KINDS ? kinds[i].family->language : NULL; }
+
 static tw_status kind_of(const tw_problem *p, const kind **out, tw_error *error) {
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+  for (size_t i = 0; i < KINDS; i++)
     if (strcmp(p->op->name, kinds[i].op) == 0 && (!kinds[i].is || kinds[i].is(p))) {
       *out = &kinds[i];
       return TW_OK;

@@ -15,4 +15,7 @@ tw_status cdna_tiles_emit(cdna_arch, const tw_problem *, const tw_schedule *, ch
 tw_status cdna_tiles_steps(cdna_arch, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
 tw_status cdna_tiles_predict(cdna_arch, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 
+/* The language of each kind of kernel, by position; NULL past the last. */
+const tw_language *cdna_tiles_language(size_t index);
+
 #endif

@@ -131,7 +131,8 @@ static tw_target target_of(const char *name, const char *summary, const cuda_con
                      .wait = cuda_wait,
                      .until = cuda_until,
                      .release = cuda_release,
-                     .exporter = &cuda_exporter};
+                     .exporter = &cuda_exporter,
+                     .language = cuda_tiles_language};
 }
 
 enum { TARGETS_MAX = 16 };

@@ -281,6 +281,8 @@ static const kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+const tw_language *cuda_tiles_language(size_t i) { return i < KINDS ? kinds[i].family->language : NULL; }
+
 static bool is_of(const kind *k, const tw_problem *p, const tw_schedule *s) {
   return strcmp(k->op, p->op->name) == 0 && k->is(p, s);
 }

@@ -18,4 +18,7 @@ tw_status cuda_tiles_steps(const cuda_config *, const tw_problem *, const tw_sch
 /* Seconds. */
 tw_status cuda_tiles_predict(const cuda_config *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 
+/* The language of each kind of kernel, by position; NULL past the last. */
+const tw_language *cuda_tiles_language(size_t index);
+
 #endif

@@ -172,6 +172,7 @@ tw_target gm_target_of(const gm_config *c) {
       .release = release,
       .exporter = &exporter,
       .rewriter = &rewriter,
+      .language = gm_language,
   };
 }
 

@@ -87,6 +87,8 @@ static const tw_family families[] = {
      .bound = x86_bound}};
 static const tw_library library = {.bench = x86_bench, .learn = x86_learn};
 
+static const tw_language *language(size_t index) { return index ? NULL : &x86_language; }
+
 static const tw_target x86 = {
     .name = "x86",
     .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16, VNNI and AMX, run natively",
@@ -101,6 +103,7 @@ static const tw_target x86 = {
     .measure = x86_measure,
     .release = x86_release,
     .library = &library,
+    .language = language,
 };
 
 const tw_target *x86_target_at(size_t index) { return index == 0 ? &x86 : NULL; }

@@ -271,6 +271,8 @@ static tw_status launch(const tw_target *t, const void *data, size_t size, tw_ra
 
 /* ---- the tables ---- */
 
+static const tw_language *language(size_t index) { return index ? NULL : &xd_plan_language; }
+
 static const tw_family families[] = {{.op = "gemm",
                                       .keys = "m n k b_transposed scale a b c acc",
                                       .settle = settle,
@@ -328,6 +330,7 @@ static void fill_list(void) {
         .quick = &quick,
         .explainer = &explainer,
         .exporter = &exporter,
+        .language = language,
         .launcher = &launcher,
     };
   }

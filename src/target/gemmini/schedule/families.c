@@ -1,7 +1,10 @@
 /* families.c - the ops that this machine runs, with their types and what limits them. */
 #include "op/conv2d.h"
 #include "sim/rv64.h"
+#include "target/gemmini/schedule/chain/chain.h"
+#include "target/gemmini/schedule/conv/conv.h"
 #include "target/gemmini/schedule/family.h"
+#include "target/gemmini/schedule/plan.h"
 
 /* ---- types ---- */
 
@@ -73,6 +76,11 @@ static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error 
 }
 
 /* ---- the table ---- */
+
+const tw_language *gm_language(size_t i) {
+  static const tw_language *const all[] = {&gm_plan_language, &gm_conv_language, &gm_chain_language};
+  return i < sizeof all / sizeof *all ? all[i] : NULL;
+}
 
 #define CHAIN                                                                                                          \
   .keys = "horizon states inputs type", .settle = settle_chain, .check = check_memory, .steps = gm_chain_steps,        \

@@ -16,6 +16,8 @@
 
 enum { GM_FAMILIES = 4 };
 extern const tw_family gm_families[GM_FAMILIES];
+/* The languages of their schedules, by position; NULL past the last. */
+const tw_language *gm_language(size_t index);
 
 static inline const gm_config *gm_config_of(const tw_target *t) { return t->config; }
 

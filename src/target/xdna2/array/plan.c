@@ -95,19 +95,27 @@ static tw_status then_few(const void *config, void *design, unsigned given, tw_e
 
 #define SIZE(name_, field_, most_) TW_NUMBER(name_, xd_gemm, field_, 1, most_)
 static const tw_verb verbs[] = {
-    {TW_VERB("tile", "tile m=128 k=64 n=128 rho=4", 1, SIZE("m", tile.m, SIDE_MOST), SIZE("k", tile.k, SIDE_MOST),
-             SIZE("n", tile.n, SIDE_MOST), SIZE("rho", tile.rho, SIDE_MOST)),
+    {TW_VERB("tile", "tile m=128 k=64 n=128 rho=4",
+             "Set the tile of a core; rho divides the height of the A buffer (asymmetric tile buffering).", 1,
+             SIZE("m", tile.m, SIDE_MOST), SIZE("k", tile.k, SIDE_MOST), SIZE("n", tile.n, SIDE_MOST),
+             SIZE("rho", tile.rho, SIDE_MOST)),
      .then = then_symmetric},
-    {TW_VERB("cores", "cores rows=4 columns=8", 1, SIZE("rows", rows, SIDE_MOST), SIZE("columns", columns, SIDE_MOST))},
-    {TW_VERB("buffers", "buffers a=2 b=2 c=1", 1, SIZE("a", copies[0], COPIES_MOST), SIZE("b", copies[1], COPIES_MOST),
-             SIZE("c", copies[2], COPIES_MOST))},
-    {TW_VERB("depth", "depth 4", 1, SIZE("", depth, DEPTH_MOST))},
-    {TW_VERB("kernel", "kernel NAME, one of the same types", 1, TW_READ("", xd_gemm, kernel, read_kernel)),
+    {TW_VERB("cores", "cores rows=4 columns=8", "Set the rows and columns of cores.", 1, SIZE("rows", rows, SIDE_MOST),
+             SIZE("columns", columns, SIDE_MOST))},
+    {TW_VERB("buffers", "buffers a=2 b=2 c=1", "Set the number of buffers of A, B and C in each core.", 1,
+             SIZE("a", copies[0], COPIES_MOST), SIZE("b", copies[1], COPIES_MOST), SIZE("c", copies[2], COPIES_MOST))},
+    {TW_VERB("depth", "depth 4",
+             "Set the steps of k that a tile of A in L2 holds; larger values make runs in DDR longer.", 1,
+             SIZE("", depth, DEPTH_MOST))},
+    {TW_VERB("kernel", "kernel NAME, one of the same types", "Choose the micro-kernel.", 1,
+             TW_READ("", xd_gemm, kernel, read_kernel)),
      .then = then_cover},
-    {TW_VERB("cluster", "cluster rows=2 columns=2", 1, SIZE("rows", cover.rows, SIDE_MOST),
-             SIZE("columns", cover.columns, SIDE_MOST)),
+    {TW_VERB("cluster", "cluster rows=2 columns=2",
+             "Set the accumulators that the micro-kernel keeps, in rows and columns.", 1,
+             SIZE("rows", cover.rows, SIDE_MOST), SIZE("columns", cover.columns, SIDE_MOST)),
      .then = then_few},
-    {TW_VERB("unroll", "unroll 4", 1, SIZE("", cover.unroll, UNROLL_MOST))},
+    {TW_VERB("unroll", "unroll 4", "Put this many clusters into straight-line code.", 1,
+             SIZE("", cover.unroll, UNROLL_MOST))},
 };
 const tw_language xd_plan_language = {"gemm on XDNA2", sizeof verbs / sizeof *verbs, verbs};
 

@@ -105,23 +105,28 @@ static void code(const void *problem, void *plan) {
   ((gm_chain_plan *)plan)->code = GM_CODE_LOADS_MOST;
 }
 
-#define FLAG(name_, field_) TW_FLAG(name_, gm_chain_plan, field_)
+#define FLAG(name_, help_, field_) TW_FLAG(name_, help_, gm_chain_plan, field_)
 static const tw_verb verbs[] = {
-    {FLAG("fuse", fuse)},
-    {FLAG("hoist", hoist)},
-    {FLAG("merge", merge)},
-    {FLAG("unfence", fences)},
-    {FLAG("prune", dead)},
-    {FLAG("spread", banks)},
-    {FLAG("keep", keep), .then = then_keep},
-    {FLAG("close", close), .then = then_close},
-    {FLAG("os", os), .then = then_os},
-    {FLAG("rows", rows), .then = then_rows},
-    {TW_VERB("ahead", "ahead 2, ahead 4", 1,
+    {FLAG("fuse", "Compute signs and sums in the accelerator, not in the core.", fuse)},
+    {FLAG("hoist", "Load once what every step loads again.", hoist)},
+    {FLAG("merge", "Set configuration only where it changes.", merge)},
+    {FLAG("unfence", "Remove fences that order no dependence through memory.", fences)},
+    {FLAG("prune", "Remove products whose result is not used.", dead)},
+    {FLAG("spread", "Put the operands of a compute into different banks.", banks)},
+    {FLAG("keep", "Keep vectors in the scratchpad from step to step.", keep), .then = then_keep},
+    {FLAG("close", "Multiply Bdyn by Kinf once, so that a step waits for one product.", close), .then = then_close},
+    {FLAG("os", "Keep sums in the array (output-stationary).", os), .then = then_os},
+    {FLAG("rows", "Multiply vectors as rows, not as columns.", rows), .then = then_rows},
+    {TW_VERB("ahead", "ahead 2, ahead 4", "Compute x[i+2] or x[i+4] from x[i] with a power of the matrix.", 1,
              {.name = "", .into = TW_FIELD(gm_chain_plan, ahead), .choices = "2|4", .read = read_ahead}),
      .then = then_ahead},
-    {TW_VERB("unroll", "unroll inner, unroll all", 1, TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all"))},
-    {.name = "code", .usage = "code, code 2", .first = code, .argument = {TW_NUMBER("", gm_chain_plan, code, 1, 4)}},
+    {TW_VERB("unroll", "unroll inner, unroll all", "Unroll the loops over blocks.", 1,
+             TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all"))},
+    {.name = "code",
+     .usage = "code, code 2",
+     .help = "Load the kernel's own code into the cache with this many loads before it runs.",
+     .first = code,
+     .argument = {TW_NUMBER("", gm_chain_plan, code, 1, 4)}},
 };
 const tw_language gm_chain_language = {"mpc_forward and mpc_backward on Gemmini", sizeof verbs / sizeof *verbs, verbs};
 

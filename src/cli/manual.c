@@ -1,0 +1,328 @@
+/* manual.c - `tilewright manual SECTION`: the generated parts of the reference pages, the man page and the completions.
+ *
+ * The tables of options, commands, ops, targets and steps are the only source of these texts. docs/generate.sh (`./dev docs`)
+ * puts each section between its marks in the files. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "cli/cli.h"
+
+/* ---- text in Markdown and roff ---- */
+
+/* A cell of a Markdown table. */
+static void put_cell(const char *text) {
+  for (; *text; text++) {
+    if (*text == '|') putchar('\\');
+    if (*text == '<')
+      fputs("&lt;", stdout);
+    else
+      putchar(*text);
+  }
+}
+
+static void put_roff(const char *text) {
+  if (*text == '.' || *text == '\'') fputs("\\&", stdout);
+  for (; *text; text++) {
+    if (*text == '-' || *text == '\\') putchar('\\');
+    if (*text == '\\')
+      putchar('e');
+    else
+      putchar(*text);
+  }
+}
+
+/* A help text as a sentence of the man page. */
+static void put_roff_sentence(const char *text) {
+  const char last = *text ? text[strlen(text) - 1] : '.';
+  put_roff(text);
+  puts(last == '.' || last == ']' ? "" : ".");
+}
+
+/* ---- the command line ---- */
+
+static const cli_command *next_command(const cli_command *c) {
+  const cli_command *next = c ? c + 1 : cli_commands;
+  return next->summary ? next : NULL;
+}
+
+static void print_commands(void) {
+  puts("| command | arguments | what it does |\n| --- | --- | --- |");
+  for (const cli_command *c = NULL; (c = next_command(c));) {
+    printf("| `%s` | ", c->name);
+    if (*c->arguments) {
+      putchar('`');
+      put_cell(c->arguments);
+      putchar('`');
+    }
+    fputs(" | ", stdout);
+    put_cell(c->summary);
+    puts(" |");
+  }
+}
+
+static void print_options(void) {
+  const cli_option *o;
+  puts("| option | meaning | commands |\n| --- | --- | --- |");
+  for (size_t i = 0; (o = cli_option_at(i)); i++) {
+    printf("| `--%s%s%s`", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+    if (o->letter) printf(", `-%c`", o->letter);
+    fputs(" | ", stdout);
+    put_cell(o->help);
+    fputs(" |", stdout);
+    if (strcmp(o->name, "help") == 0) fputs(" all", stdout);
+    for (const cli_command *c = NULL; strcmp(o->name, "help") && (c = next_command(c));)
+      if (cli_takes(c, o->name)) printf(" %s", c->name);
+    puts(" |");
+  }
+}
+
+static void print_man_synopsis(void) {
+  for (const cli_command *c = NULL; (c = next_command(c));) {
+    printf("\\fBtilewright %s\\fR ", c->name);
+    put_roff(c->arguments);
+    puts(" [\\fIOPTIONS\\fR]");
+  }
+}
+
+static void print_man_commands(void) {
+  for (const cli_command *c = NULL; (c = next_command(c));) {
+    printf(".TP\n.B %s\n", c->name);
+    put_roff_sentence(c->summary);
+    fputs("Options:", stdout);
+    const cli_option *o;
+    for (size_t i = 0; (o = cli_option_at(i)); i++) {
+      if (!cli_takes(c, o->name)) continue;
+      fputs(" \\-\\-", stdout);
+      put_roff(o->name);
+    }
+    puts(".");
+  }
+}
+
+static void print_man_options(void) {
+  const cli_option *o;
+  for (size_t i = 0; (o = cli_option_at(i)); i++) {
+    fputs(".TP\n", stdout);
+    if (o->letter) printf("\\fB\\-%c\\fR, ", o->letter);
+    fputs("\\fB\\-\\-", stdout);
+    put_roff(o->name);
+    fputs("\\fR", stdout);
+    if (o->argument) printf(" \\fI%s\\fR", o->argument);
+    putchar('\n');
+    put_roff_sentence(o->help);
+  }
+}
+
+/* ---- completions ---- */
+
+static bool is_path(const cli_option *o, const char *kind) {
+  return o->argument && strncmp(o->argument, kind, strlen(kind)) == 0;
+}
+
+/* The first words that a command's arguments allow ("list | show ..." allows list and show); false: none. */
+static bool first_words(const cli_command *c, char *out, size_t size) {
+  *out = '\0';
+  for (const char *p = c->arguments; p && *p; p = strchr(p, '|'), p = p ? p + 1 : NULL) {
+    p += strspn(p, " [");
+    const size_t length = strcspn(p, " |]");
+    if (!islower((unsigned char)*p) || memchr(p, '=', length)) continue;
+    snprintf(out + strlen(out), size - strlen(out), "%s%.*s", *out ? " " : "", (int)length, p);
+  }
+  return *out;
+}
+
+static void put_commands(void) {
+  const char *between = "";
+  for (const cli_command *c = NULL; (c = next_command(c)); between = " ") printf("%s%s", between, c->name);
+}
+
+/* "-o | --out | --include" of all options of a kind, divided as the shell writes it. */
+static void put_paths(const char *kind, const char *divider) {
+  const cli_option *o;
+  const char *between = "";
+  for (size_t i = 0; (o = cli_option_at(i)); i++) {
+    if (!is_path(o, kind)) continue;
+    if (o->letter) printf("%s-%c", between, o->letter), between = divider;
+    printf("%s--%s", between, o->name), between = divider;
+  }
+}
+
+static void print_bash(void) {
+  const cli_option *o;
+  char words[256];
+  fputs("_tilewright_commands=\"", stdout);
+  put_commands();
+  puts("\"\n# PREVIOUS CURRENT: completes the argument of an option; false if PREVIOUS takes "
+       "none.\n_tilewright_argument() {\n"
+       "  case $1 in");
+  fputs("    ", stdout);
+  put_paths("DIR", " | ");
+  fputs(") COMPREPLY=($(compgen -d -- \"$2\")) ;;\n    ", stdout);
+  put_paths("FILE", " | ");
+  puts(") COMPREPLY=($(compgen -f -- \"$2\")) ;;");
+  for (size_t i = 0; (o = cli_option_at(i)); i++)
+    if (cli_option_choices(o))
+      printf("    --%s) COMPREPLY=($(compgen -W \"%s\" -- \"$2\")) ;;\n", o->name, cli_option_choices(o));
+  puts("    *) return 1 ;;\n  esac\n}\n# COMMAND: the first words that it takes.\n_tilewright_first() {\n  case $1 in");
+  for (const cli_command *c = NULL; (c = next_command(c));)
+    if (first_words(c, words, sizeof words)) printf("    %s) echo \"%s\" ;;\n", c->name, words);
+  puts("  esac\n}");
+}
+
+static void print_zsh(void) {
+  const cli_option *o;
+  char words[256];
+  fputs("_tilewright_commands=(", stdout);
+  put_commands();
+  puts(")\n# Completes the argument of the option $1; false if it takes none.\n_tilewright_argument() {\n  case $1 in");
+  fputs("    ", stdout);
+  put_paths("DIR", "|");
+  fputs(") _files -/ ;;\n    ", stdout);
+  put_paths("FILE", "|");
+  puts(") _files ;;");
+  for (size_t i = 0; (o = cli_option_at(i)); i++)
+    if (cli_option_choices(o)) printf("    --%s) compadd %s ;;\n", o->name, cli_option_choices(o));
+  puts("    *) return 1 ;;\n  esac\n}\n# Offers the first words of the command $1; false if it has "
+       "none.\n_tilewright_first() {\n  case $1 in");
+  for (const cli_command *c = NULL; (c = next_command(c));)
+    if (first_words(c, words, sizeof words)) printf("    %s) compadd %s ;;\n", c->name, words);
+  puts("    *) return 1 ;;\n  esac\n}");
+}
+
+static void print_fish(void) {
+  const cli_option *o;
+  char words[256];
+  fputs("set -l commands ", stdout);
+  put_commands();
+  putchar('\n');
+  for (const cli_command *c = NULL; (c = next_command(c));)
+    if (first_words(c, words, sizeof words))
+      printf("complete -c tilewright -f -n \"__fish_seen_subcommand_from %s\" -a \"%s\"\n", c->name, words);
+  for (size_t i = 0; (o = cli_option_at(i)); i++) {
+    if (!o->argument || strcmp(o->name, "target") == 0) continue;
+    const bool path = is_path(o, "FILE") || is_path(o, "DIR") || strcmp(o->name, "arg") == 0;
+    printf("complete -c tilewright %s", path ? "-r" : "-x");
+    if (o->letter) printf(" -s %c", o->letter);
+    printf(" -l %s", o->name);
+    if (cli_option_choices(o)) printf(" -a \"%s\"", cli_option_choices(o));
+    putchar('\n');
+  }
+}
+
+/* ---- ops, targets, steps ---- */
+
+static void print_key(const tw_key *key) {
+  char buffer[64];
+  printf("| `%s` | ", key->name);
+  put_cell(cli_key_values(key, buffer, sizeof buffer));
+  printf(" | %s | ", !key->fallback ? "required" : *key->fallback ? key->fallback : "chosen by the target");
+  put_cell(key->help);
+  puts(" |");
+}
+
+static void print_ops(void) {
+  const tw_op *op;
+  const tw_target *t;
+  for (size_t i = 0; (op = tw_op_at(i)); i++) {
+    printf("\n## %s\n\n", op->name);
+    put_cell(op->summary);
+    puts("\n\n| key | values | default | meaning |\n| --- | --- | --- | --- |");
+    for (size_t k = 0; k < op->n_keys; k++) print_key(&op->keys[k]);
+    for (size_t j = 0; (t = tw_target_at(j)); j++) {
+      const tw_family *f = tw_family_of(t, op);
+      if (!f || !f->n_options) continue;
+      printf("\nOnly on `%s`:\n\n| key | values | default | meaning |\n| --- | --- | --- | --- |\n", t->name);
+      for (size_t k = 0; k < f->n_options; k++) print_key(&f->options[k]);
+    }
+  }
+}
+
+static void print_targets(void) {
+  const tw_target *t;
+  for (size_t i = 0; (t = tw_target_at(i)); i++) {
+    printf("\n## %s\n\n", t->name);
+    put_cell(t->summary);
+    printf("\n\n- cost: %s, %s\n- source: %s (`%s`)\n", t->unit,
+           t->traits.simulated ? "simulated" : "measured on the device", t->traits.language, t->traits.source_name);
+    if (t->traits.error > 0) printf("- error: %.1f%% (%s)\n", 100 * t->traits.error, t->traits.error_of);
+    puts("\n| op | keys |\n| --- | --- |");
+    for (const tw_family *f = t->family; f < t->family + t->n_families; f++)
+      printf("| %s | %s |\n",
+             strcmp(f->op, "*") ? f->op
+             : f == t->family   ? "any"
+                                : "any other",
+             strcmp(f->keys, "*") ? f->keys : "all");
+    char *description = t->traits.simulated ? t->describe(t) : NULL; /* of others: that of this computer */
+    if (description) printf("\n```\n%s```\n", description);
+    free(description);
+  }
+}
+
+static bool has_language(const tw_target *t, const tw_language *l) {
+  const tw_language *other;
+  for (size_t i = 0; t->language && (other = t->language(i)); i++)
+    if (other == l) return true;
+  return false;
+}
+
+/* Has a target before `t`, or `t` before its language number `index`, printed it? */
+static bool is_repeated(const tw_target *t, size_t index) {
+  const tw_target *earlier;
+  const tw_language *l = t->language(index);
+  for (size_t i = 0; i < index; i++)
+    if (t->language(i) == l) return true;
+  for (size_t i = 0; (earlier = tw_target_at(i)) && earlier != t; i++)
+    if (has_language(earlier, l)) return true;
+  return false;
+}
+
+static void print_language(const tw_language *l) {
+  const tw_target *t;
+  const char *between = "\nTargets: ";
+  printf("\n## %s\n", l->of);
+  for (size_t i = 0; (t = tw_target_at(i)); i++)
+    if (has_language(t, l)) printf("%s`%s`", between, t->name), between = ", ";
+  puts("\n\n| step | how to write it | what it does |\n| --- | --- | --- |");
+  for (const tw_verb *v = l->verb; v < l->verb + l->n; v++) {
+    printf("| `%s` | `", v->name);
+    put_cell(v->usage);
+    fputs("` | ", stdout);
+    put_cell(v->help ? v->help : "");
+    puts(" |");
+  }
+}
+
+static void print_steps(void) {
+  const tw_target *t;
+  const tw_language *l;
+  for (size_t i = 0; (t = tw_target_at(i)); i++)
+    for (size_t j = 0; t->language && (l = t->language(j)); j++)
+      if (!is_repeated(t, j)) print_language(l);
+}
+
+/* ---- the sections ---- */
+
+tw_status cli_manual(const cli *c, tw_error *error) {
+  static const struct {
+    const char *name;
+    void (*print)(void);
+  } sections[] = {{"commands", print_commands},
+                  {"options", print_options},
+                  {"ops", print_ops},
+                  {"targets", print_targets},
+                  {"steps", print_steps},
+                  {"man-synopsis", print_man_synopsis},
+                  {"man-commands", print_man_commands},
+                  {"man-options", print_man_options},
+                  {"bash", print_bash},
+                  {"zsh", print_zsh},
+                  {"fish", print_fish}};
+  for (size_t i = 0; c->n_words == 1 && i < sizeof sections / sizeof *sections; i++)
+    if (strcmp(c->words[0], sections[i].name) == 0) return sections[i].print(), TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "manual: expected one section of the generated documentation; src/cli/manual.c lists them");
+}
