@@ -86,6 +86,13 @@ static void near_words_are_found(void **state) {
   assert_string_equal(tw_nearest_word("tuen", (const char *[]){"run", "tune"}, 2), "tune");
   assert_null(tw_nearest_word("softmax", words, 3));
   assert_null(tw_nearest_word("", words, 3));
+  const char *const letters[] = {"m", "n", "k", "bias"};
+  assert_null(tw_nearest_word("z", letters, 4)); /* one letter for another is another word */
+  assert_null(tw_nearest_word("", letters, 4));
+  assert_null(tw_nearest_word("zz", letters, 4));
+  assert_string_equal(tw_nearest_word("K", letters, 4), "k");
+  assert_string_equal(tw_nearest_word("mm", letters, 4), "m");
+  assert_string_equal(tw_nearest_word("BIAS", letters, 4), "bias");
 }
 
 static void expect_hash(const char *text, size_t times, const char *digest) {

@@ -631,6 +631,31 @@ static void missing_compiler_is_named(void **state) {
   expect_failure("PATH=/nowhere; $T tune " SMALL, 3, "apt-get install");
 }
 
+static void a_kernel_that_is_run_on_another_problem_says_so_first(void **state) {
+  (void)state;
+  static const char stated[] = "the kernel's first comment says that it is for";
+  static const struct {
+    const char *keys, *says;
+  } rows[] = {{"m=10 n=24 k=40", " m=20, and it was run with m=10: "},
+              {"m=200 n=24 k=40", " m=20, and it was run with m=200: "},
+              {"m=20 n=30 k=41", " n=24 k=40, and it was run with n=30 k=41: "}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char words[200], says[200];
+    snprintf(words, sizeof words, "$T emit " SMALL " >stated.c; $T run stated.c gemm %s" ON, rows[i].keys);
+    snprintf(says, sizeof says, "%s%s", stated, rows[i].says);
+    expect_failure(words, 1, says);
+  }
+  /* On its own problem, or without a comment, a fault is only a fault. */
+  outcome own = run("$T emit " SMALL " | sed 's/ mvout(/ (void)(/' >stated.c; $T run stated.c " SMALL);
+  outcome none = run("$T emit " SMALL " | sed '1,/\\*\\//d' >stated.c; $T run stated.c gemm m=10 n=24 k=40" ON);
+  assert_int_equal(own.status, 1);
+  assert_int_equal(none.status, 1);
+  assert_null(strstr(own.err, stated));
+  assert_null(strstr(none.err, stated));
+  release(&own);
+  release(&none);
+}
+
 static void schedules_are_emitted_and_bad_ones_refused(void **state) {
   (void)state;
   write_text("misspelt.txt", "tils m=16 n=16 k=16\n");
@@ -638,6 +663,15 @@ static void schedules_are_emitted_and_bad_ones_refused(void **state) {
   expect_output("$T emit " SMALL, "void test(");
   expect_failure("echo 'frobnicate a=1' >s.txt; $T emit " SMALL " --schedule s.txt", 2, "frobnicate");
   expect_failure("$T emit " SMALL " --schedule nowhere.txt", 2, "nowhere.txt");
+  const char *const others[] = {"head -c 900 $T", "head -c 99 /dev/zero",  "echo '{\"a\": 1}'",
+                                "$T emit " SMALL, "yes unroll | head -99", "printf '\\0tile m=16'"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    char words[300];
+    snprintf(words, sizeof words, "%s >other; $T emit " SMALL " --schedule other", others[i]);
+    expect_failure(words, 2, "other: not a schedule file: ");
+  }
+  expect_failure("$T emit " SMALL " z=3", 2, "has no key 'z'; its keys are m n k");
+  expect_failure("$T emit gemm M=20 n=24 k=40" ON, 2, "did you mean 'm'");
   expect_output("$T emit " SMALL " --out $F/of/emit > $F/printed.c; cmp $F/printed.c $F/of/emit/kernel.c && echo same",
                 "same");
   expect_output(": > empty.txt; cmp empty.txt $F/of/emit/schedule.txt && echo empty", "empty");
@@ -727,12 +761,78 @@ static void a_rewritten_program_is_not_lost(void **state) {
   expect_output(words, "is kept nowhere: add --out DIR");
 }
 
+static size_t count_of(const char *text, const char *part) {
+  size_t n = 0;
+  for (; (text = strstr(text, part)); text += strlen(part)) n++;
+  return n;
+}
+
+/* The rungs of hidden/summary.json that are within the error. */
+static size_t count_within_error(void) {
+  size_t n = 0, i;
+  json_error_t why;
+  char *path = tw_path_join(folder, "hidden/summary.json");
+  json_t *summary = json_load_file(path, 0, &why), *rung;
+  free(path);
+  if (!summary) fail_msg("%s", why.text);
+  json_array_foreach(json_object_get(summary, "ladder"), i, rung) n +=
+      json_is_true(json_object_get(rung, "within_error"));
+  json_decref(summary);
+  return n;
+}
+
+static void steps_within_the_error_are_shown_on_request(void **state) {
+  (void)state;
+  size_t within = 0;
+  for (int seed = 1; seed <= 12 && !within; seed++) {
+    char words[200];
+    snprintf(words, sizeof words,
+             "$T tune gemm m=64 n=64 k=64" ON " --no-wisdom --iterations 2 --fresh --out hidden --seed %d", seed);
+    outcome brief = run(words);
+    within = count_within_error();
+    strcat(words, " --verbose");
+    outcome verbose = run(words);
+    assert_int_equal(count_within_error(), within);
+    assert_int_equal(count_of(brief.out, "\n ~ "), 0);
+    assert_int_equal(count_of(verbose.out, "\n ~ "), within);
+    assert_int_equal(count_of(brief.out, "below the error"), within > 0);
+    assert_int_equal(count_of(brief.out, "--verbose shows"), within > 0);
+    release(&brief);
+    release(&verbose);
+  }
+  assert_true(within > 0);
+}
+
+static void columns_of_tables_do_not_collide(void **state) {
+  (void)state;
+  const tw_op *op;
+  for (size_t i = 0; (op = tw_op_at(i)); i++) {
+    char words[100];
+    snprintf(words, sizeof words, "COLUMNS=400 $T ops %s", op->name);
+    outcome o = run(words);
+    const char *help = strstr(o.out, "meaning");
+    assert_non_null(help);
+    const char *heading = strstr(o.out, "  key");
+    const long column = help - heading;
+    for (size_t k = 0; k < op->n_keys; k++) {
+      char row[64];
+      snprintf(row, sizeof row, "\n  %s ", op->keys[k].name);
+      const char *line = strstr(o.out, row);
+      if (!line || strncmp(line + 1 + column, op->keys[k].help, strlen(op->keys[k].help)) != 0 ||
+          strncmp(line + column - 1, "  ", 2) != 0)
+        fail_msg("%s: %s", words, o.out);
+    }
+    release(&o);
+  }
+}
+
 static void wisdom_is_kept_and_carried_over(void **state) {
   (void)state;
   expect_failure("$T wisdom show " SMALL, 1, "nothing is known");
   expect_output("$T bench " SMALL, "not tuned yet");
   expect_output("$T tune " SMALL " --iterations 1 --plans 2 --kernels 1", "best");
   expect_output("$T wisdom list", "m=20 n=24 k=40");
+  expect_output("$T wisdom list | sed -n 2p | tr -s ' '", " target peak cost measured ago");
   expect_output("$T bench " SMALL, "as tuned");
   expect_output("$T wisdom show gemm m=30 n=24 k=40" ON, "nearest shape");
   expect_output("$T wisdom export copy.json; TILEWRIGHT_WISDOM=$F/other.json $T wisdom import copy.json", "1 entries");
@@ -911,7 +1011,10 @@ int main(void) {
       cmocka_unit_test(convolutions_are_run_and_impossible_ones_refused),
       cmocka_unit_test(bad_keys_of_conv2d_are_refused_with_one_line),
       cmocka_unit_test(missing_compiler_is_named),
+      cmocka_unit_test(a_kernel_that_is_run_on_another_problem_says_so_first),
       cmocka_unit_test(schedules_are_emitted_and_bad_ones_refused),
+      cmocka_unit_test(steps_within_the_error_are_shown_on_request),
+      cmocka_unit_test(columns_of_tables_do_not_collide),
       cmocka_unit_test(tuning_gives_files_that_run_as_promised),
       cmocka_unit_test(tuning_does_not_depend_on_jobs),
       cmocka_unit_test(what_is_no_program_is_not_correct),

@@ -40,6 +40,36 @@ static void the_empty_schedule_is_a_schedule(void **state) {
   assert_string_equal(text, "");
 }
 
+static void files_of_other_kinds_are_refused(void **state) {
+  (void)state;
+  char many[70 * 6 + 1] = "";
+  for (int i = 0; i < 70; i++) strcat(many, "tile\n");
+  const char *const bad[] = {"{\"steps\": 1}",
+                             "[1]",
+                             "/* c */",
+                             "// c\ntile",
+                             "#include <x>\n\nvoid f() {\n}",
+                             "<svg/>",
+                             "a,b\n1,2\n",
+                             "\x7f"
+                             "ELF\2",
+                             "\xef\xbb\xbftile",
+                             "m=1",
+                             "name: x",
+                             "tile 1\n- x",
+                             "2 tile",
+                             "%PDF-1.4",
+                             many};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    tw_schedule s = {.n = 3};
+    tw_error error = {0};
+    if (tw_schedule_parse(bad[i], &s, &error) != TW_USAGE) fail_msg("taken: %s", bad[i]);
+    assert_int_equal(s.n, 0);
+    assert_non_null(strstr(error.text, "of the schedule"));
+    assert_null(strstr(error.text, "no room"));
+  }
+}
+
 static void printing_says_how_much_room_it_needs_and_never_exceeds_what_it_has(void **state) {
   (void)state;
   tw_schedule s = {0};
@@ -101,6 +131,7 @@ int main(void) {
       cmocka_unit_test(a_step_has_one_form_whatever_its_blanks),
       cmocka_unit_test(what_is_printed_parses_back),
       cmocka_unit_test(the_empty_schedule_is_a_schedule),
+      cmocka_unit_test(files_of_other_kinds_are_refused),
       cmocka_unit_test(printing_says_how_much_room_it_needs_and_never_exceeds_what_it_has),
       cmocka_unit_test(bad_steps_are_refused_in_a_line),
       cmocka_unit_test(a_parse_error_names_the_line_and_leaves_nothing),

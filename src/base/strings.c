@@ -162,7 +162,9 @@ void tw_append_cut(char *text, size_t size, const char *more) {
 
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n) {
   const char *nearest = NULL;
-  size_t length = strlen(word), best = length < 6 ? 1 : length / 3;
+  size_t length = strlen(word), best = length < 3 ? length / 2 : length < 6 ? 1 : length / 3;
+  for (size_t i = 0; i < n; i++)
+    if (strcasecmp(word, words[i]) == 0) return words[i];
   for (size_t i = 0; length >= 3 && i < n; i++)
     if (strncmp(word, words[i], length) == 0 && (!nearest || strncmp(words[i], nearest, strlen(words[i])) == 0))
       nearest = words[i];

@@ -38,8 +38,8 @@ char *tw_print_real(double value, char buffer[32]);
 /* Adds `more` to a text that has `size` bytes of room; what does not fit is cut between words, with "..." in its place. */
 void tw_append_cut(char *text, size_t size, const char *more);
 
-/* For "did you mean": the first word that begins with `word`, or the one that it begins with itself, if that has 3 letters; else the word most like it
- * (edit distance at most a third of its length, and at least 1); else NULL. */
+/* For "did you mean": the same word in other cases; else the first word that begins with `word`, or the one that it begins with itself, if that has 3
+ * letters; else the word most like it (edit distance at most a third of its length, 1 from 2 letters on); else NULL. */
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n);
 
 #endif

@@ -183,8 +183,8 @@ void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_b
 
 /* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds what the report shows. */
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
-/* Is rung i as good as the last one below it that is not marked so, as far as costs are known? */
-void cli_print_ladder(const cli_subject *, const tw_search_result *);
+/* Steps that differ by less than the error (tw_rung.within_error) are counted only, unless `verbose`. */
+void cli_print_ladder(const cli_subject *, const tw_search_result *, bool verbose);
 /* The kernel (tw_traits.source_name), schedule.txt and the target's own (tw_exporter.sources); the directory is made if it is not there. */
 tw_status cli_write_design(const char *directory, const cli_subject *, const tw_schedule *, const char *source,
                            tw_error *);

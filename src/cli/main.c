@@ -15,7 +15,8 @@ const cli_command cli_commands[] = {
     {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets, false},
     {"ops", "[NAME]", "what can be computed, and its keys", "json", cli_ops, false},
     {"tune", SUBJECT, "search for the best kernel",
-     SEARCH MODELS "target trace timeline window out fresh from rewrites-only exhaustive no-wisdom progress trust json",
+     SEARCH MODELS
+     "target trace timeline window out fresh from rewrites-only exhaustive no-wisdom progress trust verbose json",
      cli_tune, false},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
      "target schedule trace timeline window checks include counts kernel kernel-cycles grid block lds arg seed jobs "

@@ -38,19 +38,52 @@ static json_t *as_json(const tw_op *op) {
   return json_pack("{s:s, s:s, s:o, s:o}", "name", op->name, "summary", op->summary, "keys", keys, "options", options);
 }
 
-static void print_key(const tw_key *key) {
+static const char *fallback_of(const tw_key *key) {
+  return !key->fallback ? "must be given" : *key->fallback ? key->fallback : "the target's";
+}
+
+/* Columns of the table of keys. */
+typedef struct widths {
+  int name, values, fallback;
+} widths;
+
+static void widen(int *width, const char *text) {
+  const int length = (int)strlen(text);
+  if (length > *width) *width = length;
+}
+
+static void widen_all(widths *w, const tw_key *key, size_t n) {
   char buffer[64];
-  const char *fallback = !key->fallback ? "must be given" : *key->fallback ? key->fallback : "the target's";
-  printf("  %-14s %-16s %-14s %s\n", key->name, cli_key_values(key, buffer, sizeof buffer), fallback, key->help);
+  for (size_t i = 0; i < n; i++) {
+    widen(&w->name, key[i].name);
+    widen(&w->values, cli_key_values(&key[i], buffer, sizeof buffer));
+    widen(&w->fallback, fallback_of(&key[i]));
+  }
+}
+
+static void print_row(const widths *w, const char *name, const char *values, const char *fallback, const char *help) {
+  printf("  %-*s  %-*s  %-*s  %s\n", w->name, name, w->values, values, w->fallback, fallback, help);
+}
+
+static void print_rows(const widths *w, const tw_key *key, size_t n) {
+  char buffer[64];
+  for (size_t i = 0; i < n; i++)
+    print_row(w, key[i].name, cli_key_values(&key[i], buffer, sizeof buffer), fallback_of(&key[i]), key[i].help);
 }
 
 static void print_keys(const tw_op *op) {
   const tw_target *t;
-  for (size_t i = 0; i < op->n_keys; i++) print_key(&op->keys[i]);
+  const tw_family *f;
+  widths w = {.name = sizeof "key", .values = sizeof "values", .fallback = sizeof "default"};
+  widen_all(&w, op->keys, op->n_keys);
+  for (size_t i = 0; (t = tw_target_at(i)); i++)
+    if ((f = tw_family_of(t, op))) widen_all(&w, f->options, f->n_options);
+  print_row(&w, "key", "values", "default", "meaning");
+  print_rows(&w, op->keys, op->n_keys);
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
-    const tw_family *f = tw_family_of(t, op);
-    if (f && f->n_options) printf(" on %s alone\n", t->name);
-    for (size_t j = 0; f && j < f->n_options; j++) print_key(&f->options[j]);
+    if (!(f = tw_family_of(t, op)) || !f->n_options) continue;
+    printf(" on %s alone\n", t->name);
+    print_rows(&w, f->options, f->n_options);
   }
 }
 

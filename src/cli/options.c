@@ -105,7 +105,8 @@ static const cli_option table[] = {
     {"verify", 0, FLAG, offsetof(cli_options, verify), 0, 0, NULL,
      "check and measure each entry here first: what is wrong is not taken, and costs are this machine's"},
     {"all", 0, FLAG, offsetof(cli_options, all), 0, 0, NULL, "tensors with fewer than two dimensions too"},
-    {"verbose", 0, FLAG, offsetof(cli_options, verbose), 0, 0, NULL, "all of it: without, a summary is printed"},
+    {"verbose", 0, FLAG, offsetof(cli_options, verbose), 0, 0, NULL,
+     "print every entry, also those that a summary leaves out"},
     {"json", 0, FLAG, offsetof(cli_options, json), 0, 0, NULL, "one JSON object on standard output"},
     {"help", 'h', FLAG, offsetof(cli_options, help), 0, 0, NULL, "this text"},
 };

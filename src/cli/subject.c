@@ -41,12 +41,15 @@ tw_status cli_read_schedule(const cli *c, tw_schedule *out, tw_error *error) {
   *out = (tw_schedule){0};
   if (!c->options.schedule) return TW_OK;
   char *text;
+  size_t length;
   tw_error inner = {0};
-  tw_status status = tw_file_read(c->options.schedule, SCHEDULE_LIMIT, &text, NULL, error);
+  tw_status status = tw_file_read(c->options.schedule, SCHEDULE_LIMIT, &text, &length, error);
   if (status != TW_OK) return status;
-  status = tw_schedule_parse(text, out, &inner);
+  status = strlen(text) == length ? tw_schedule_parse(text, out, &inner)
+                                  : tw_fail(&inner, TW_USAGE, "it holds bytes that are no text");
   free(text);
-  return status == TW_OK ? TW_OK : tw_fail(error, status, "%s: %.1900s", c->options.schedule, inner.text);
+  return status == TW_OK ? TW_OK
+                         : tw_fail(error, status, "%s: not a schedule file: %.1800s", c->options.schedule, inner.text);
 }
 
 void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {

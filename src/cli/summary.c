@@ -105,9 +105,9 @@ static void print_why(const char *text) {
   printf("%*s%s\n", STEPS, "", text);
 }
 
-/* A step that costs by itself is in the ladder for those behind it. */
-static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *rung) {
-  const bool slower = rung > r->rung && rung->cost > rung[-1].cost && !rung->within_error;
+/* A step that costs by itself is in the ladder for the steps after it. `before`: the last rung that was printed, or NULL. */
+static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *before, const tw_rung *rung) {
+  const bool slower = before && rung->cost > before->cost && !rung->within_error;
   char cost[CLI_NUMBER];
   printf(" %c%7.2fx  %6.1f%%  %18s  %s\n", rung->within_error ? '~' : ' ', speedup(r, rung->cost),
          100 * rung->utilization, cli_print_cost(s->target, rung->cost, cost), rung->step);
@@ -115,18 +115,30 @@ static void print_rung(const cli_subject *s, const tw_search_result *r, const tw
   if (slower) print_why("(slower by itself; it makes room for what follows)");
 }
 
-void cli_print_ladder(const cli_subject *s, const tw_search_result *r) {
+/* Steps within the error neither gain nor lose as far as is known: only `verbose` shows them. Returns how many there are. */
+static size_t print_rungs(const cli_subject *s, const tw_search_result *r, bool verbose) {
+  const tw_rung *before = NULL;
+  size_t within = 0;
+  printf("  speed-up  of peak  %18s  step\n", "cost");
+  for (size_t i = 0; i < r->n_rungs; i++) {
+    within += r->rung[i].within_error;
+    if (r->rung[i].within_error && !verbose) continue;
+    print_rung(s, r, before, &r->rung[i]);
+    before = &r->rung[i];
+  }
+  return within;
+}
+
+void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verbose) {
   char problem[512], cost[CLI_NUMBER];
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s\n\n", problem, s->target->name);
-  printf("  speed-up  of peak  %18s  step\n", "cost");
-  bool any = false;
-  for (size_t i = 0; i < r->n_rungs; i++) {
-    print_rung(s, r, &r->rung[i]);
-    any |= r->rung[i].within_error;
-  }
+  const size_t within = print_rungs(s, r, verbose);
   putchar('\n');
-  if (any) printf("  ~ no gain or loss that is known: below %.2g%% (%s)\n", 100 * r->error, noise_of(s));
+  if (within && verbose) printf("  ~ no gain or loss that is known: below %.2g%% (%s)\n", 100 * r->error, noise_of(s));
+  if (within && !verbose)
+    printf("  %zu step%s below the error of %.2g%% (%s); --verbose shows %s\n", within, within == 1 ? "" : "s",
+           100 * r->error, noise_of(s), within == 1 ? "it" : "them");
   printf("  best   %s, %.1f%% of the machine's peak, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
          100 * r->best.utilization, speedup(r, r->best.cost));
   cli_print_spread(s->target, &r->best.spread);

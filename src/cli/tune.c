@@ -85,7 +85,7 @@ static tw_status show(const cli *c, const cli_subject *s, const tw_search_result
     return cli_print_json(c, object, error);
   }
   if (i) cli_print_improvement(s, c->options.from, r, i);
-  cli_print_ladder(s, r);
+  cli_print_ladder(s, r, c->options.verbose);
   return TW_OK;
 }
 

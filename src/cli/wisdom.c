@@ -39,6 +39,11 @@ static const char *age_of(const tw_wisdom_entry *e, char text[CLI_NUMBER]) {
   return text;
 }
 
+/* The heading of entries, which take two lines each. */
+static void print_heading(void) {
+  printf("problem\n  %-24s  %6s  %18s  %s\n\n", "target", "peak", "cost", "measured ago");
+}
+
 static void print_entry(const tw_wisdom_entry *e) {
   char cost[CLI_NUMBER], age[CLI_NUMBER];
   printf("%s\n  %-24s  %5.1f%%  %18s  %s\n", e->problem, e->target, 100 * e->utilization,
@@ -48,6 +53,7 @@ static void print_entry(const tw_wisdom_entry *e) {
 static tw_status list(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   json_t *all = c->options.json ? json_array() : NULL;
   if (!all) cli_wrap_output();
+  if (!all && wisdom->n) print_heading();
   for (size_t i = 0; i < wisdom->n; i++) {
     if (all)
       json_array_append_new(all, as_json(&wisdom->entry[i]));

@@ -10,6 +10,7 @@
 #include "base/device.h"
 #include "base/random.h"
 #include "evaluate/plausible.h"
+#include "evaluate/stated.h"
 
 static const char EVERY_ELEMENT[] = "every element";
 
@@ -162,6 +163,7 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
     if (out->verdict == TW_CORRECT) check_on_others(&s);
     t->release(s.artefact);
   }
+  if (out->error.status == TW_FAILED) tw_stated_explain(trial, &out->error);
   /* Ctrl-C reaches the compiler too. */
   if (!tw_verdict_has_cost(out->verdict) && tw_is_set(setting->interrupt)) out->verdict = TW_SKIPPED;
   if (!tw_verdict_has_cost(out->verdict)) out->measured = (tw_measurement){0};

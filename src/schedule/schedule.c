@@ -4,6 +4,7 @@
  * and can be compared and hashed as text. */
 #include "tilewright/schedule.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,13 +38,21 @@ static tw_status add(tw_schedule *schedule, const char *text, size_t length, tw_
       return tw_fail(error, TW_USAGE, "a step is one line of plain text without '#'; character %zu of it is not",
                      i + 1);
   if (schedule->n >= TW_STEPS_MAX)
-    return tw_fail(error, TW_USAGE, "no room for the step '%s': a schedule has at most %d steps", step, TW_STEPS_MAX);
+    return tw_fail(error, TW_USAGE, "a schedule has at most %d steps, and '%s' is one more", TW_STEPS_MAX, step);
   memcpy(schedule->step[schedule->n++], step, used + 1);
   return TW_OK;
 }
 
 tw_status tw_schedule_add(tw_schedule *schedule, const char *step, tw_error *error) {
   return add(schedule, step, strlen(step), error);
+}
+
+/* A verb is a name. A file of another kind (a program, JSON, bytes) betrays itself by its first word. */
+static bool begins_with_verb(const char *step) {
+  const size_t length = strcspn(step, " ");
+  for (size_t i = 0; i < length; i++)
+    if (!isalnum((unsigned char)step[i]) && step[i] != '_' && step[i] != '-') return false;
+  return isalpha((unsigned char)step[0]);
 }
 
 tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *error) {
@@ -53,7 +62,14 @@ tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *error)
     size_t code = strcspn(text, "#\n");
     char step[TW_STEP_MAX];
     tw_error why;
-    if (normalize(text, code, step) > 0 && add(out, text, code, &why) != TW_OK) {
+    tw_status status = TW_OK;
+    const bool is_blank_line = normalize(text, code, step) == 0;
+    if (!is_blank_line && !begins_with_verb(step))
+      status =
+          tw_fail(&why, TW_USAGE, "expected a step that begins with a verb, as in 'tile m=128' (got '%.24s')", step);
+    else if (!is_blank_line)
+      status = add(out, text, code, &why);
+    if (status != TW_OK) {
       out->n = 0;
       return tw_fail(error, TW_USAGE, "line %d of the schedule: %s", line, why.text);
     }

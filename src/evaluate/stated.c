@@ -1,0 +1,57 @@
+/* stated.c - see stated.h. */
+#include "evaluate/stated.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+
+/* "/" "* OP key=value ... on TARGET[,.;]": the problem on that machine, or on the trial's if it is not known here. */
+static bool read_stated(const tw_trial *t, tw_problem *out) {
+  char line[1024], name[64] = "";
+  const char *from = t->source;
+  if (t->length < 2 || from[0] != '/' || (from[1] != '*' && from[1] != '/')) return false;
+  snprintf(line, sizeof line, "%.*s", (int)strcspn(from + 2, "\n"), from + 2);
+  char *problem = line + strspn(line, "*/ \t"), *on = strstr(problem, " on ");
+  if (!on) return false;
+  *on = '\0';
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(on + 4, " ,;*"), on + 4);
+  const tw_target *machine = tw_target_find(name);
+  if (!machine) machine = t->target;
+  return tw_target_read(machine, problem, out, NULL) == TW_OK && tw_target_supports(machine, out, NULL) == TW_OK;
+}
+
+/* "m=64 k=32": the keys of `p` whose values are not those of `other`. */
+static void print_differences(const tw_problem *p, const tw_problem *other, tw_text *out) {
+  const tw_value *value, *others;
+  const tw_key *key;
+  for (size_t i = 0; (key = tw_problem_key(p, i, &value)) && tw_problem_key(other, i, &others); i++) {
+    char words[512], *rest = NULL;
+    if (value->i == others->i && value->r == others->r) continue;
+    tw_problem_print(p, words, sizeof words);
+    const size_t length = strlen(key->name);
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+      if (!strncmp(word, key->name, length) && word[length] == '=') tw_text_add(out, " %s", word);
+  }
+}
+
+void tw_stated_explain(const tw_trial *t, tw_error *error) {
+  tw_problem stated;
+  if (!read_stated(t, &stated)) return;
+  tw_text is = {0}, was = {0};
+  if (stated.op == t->problem->op) {
+    print_differences(&stated, t->problem, &is);
+    print_differences(t->problem, &stated, &was);
+  } else {
+    tw_text_add(&is, " %s", stated.op->name);
+    tw_text_add(&was, " %s", t->problem->op->name);
+  }
+  char *wanted = tw_text_take(&is), *ran = tw_text_take(&was);
+  const tw_error fault = *error;
+  if (wanted && ran && *wanted)
+    tw_fail(error, fault.status, "the kernel's first comment says that it is for%s, and it was run with%s: %s", wanted,
+            ran, fault.text);
+  free(wanted);
+  free(ran);
+}
