@@ -2,7 +2,6 @@
  *
  *   cc gemm.c $(pkg-config --cflags --libs tilewright) -o gemm */
 #include <stdio.h>
-#include <stdlib.h>
 #include <tilewright/gemm.h>
 
 enum { M = 20, N = 100, K = 300 };
@@ -26,8 +25,9 @@ int main(void) {
   tw_error error;
   if (tw_gemm_plan(&spec, &plan, &error) != TW_OK) return fail(&error);
 
-  void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
-  if (!packed || tw_gemm_pack(plan, b, packed, &error) != TW_OK) return fail(&error);
+  void *packed;
+  if (tw_memory_alloc(tw_gemm_packed_bytes(plan), &packed, &error) != TW_OK) return fail(&error);
+  if (tw_gemm_pack(plan, b, packed, &error) != TW_OK) return fail(&error);
 
   const tw_gemm_operands operands = {.size = sizeof operands, .a = a, .packed_b = packed, .c = c, .bias = bias};
   if (tw_gemm_execute(plan, &operands, &error) != TW_OK) return fail(&error);
@@ -41,7 +41,7 @@ int main(void) {
   char line[400];
   tw_gemm_print(plan, line, sizeof line);
   puts(line);
-  free(packed);
+  tw_memory_free(packed);
   tw_gemm_destroy(plan);
   return 0;
 }

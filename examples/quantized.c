@@ -52,7 +52,8 @@ int main(void) {
   const tw_gemm_spec spec = {.size = sizeof spec, .m = M, .n = N, .k = K, .b = TW_MXFP4, .b_transposed = true};
   tw_gemm_planned *plan;
   require(tw_gemm_plan(&spec, &plan, &error) == TW_OK);
-  void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
+  void *packed;
+  require(tw_memory_alloc(tw_gemm_packed_bytes(plan), &packed, &error) == TW_OK);
   require(tw_gemm_pack_codes(plan, codes, scales, packed, &error) == TW_OK);
   static float a[M][K], c[M][N];
   for (int i = 0; i < M; i++)
@@ -68,7 +69,7 @@ int main(void) {
       for (int p = 0; p < K; p++) sum += (double)a[i][p] * (double)w[j * K + p];
       if (fabs(sum - (double)c[i][j]) > 1e-3) return fprintf(stderr, "c[%d][%d] is wrong\n", i, j), 1;
     }
-  free(w), free(codes), free(scales), free(packed);
+  free(w), free(codes), free(scales), tw_memory_free(packed);
   tw_gemm_destroy(plan);
   return 0;
 }

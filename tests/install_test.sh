@@ -53,13 +53,14 @@ int main() {
   spec.size = sizeof spec;
   spec.m = spec.n = spec.k = 2;
   if (tw_gemm_plan(&spec, &plan, &error) != TW_OK) return 1;
-  void *packed = std::aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
-  if (!packed || tw_gemm_pack(plan, b, packed, &error) != TW_OK) return 1;
+  void *packed = nullptr;
+  if (tw_memory_alloc(tw_gemm_packed_bytes(plan), &packed, &error) != TW_OK) return 1;
+  if (tw_gemm_pack(plan, b, packed, &error) != TW_OK) return 1;
   tw_gemm_operands operands = {};
   operands.size = sizeof operands;
   operands.a = a, operands.packed_b = packed, operands.c = c;
   const bool right = tw_gemm_execute(plan, &operands, &error) == TW_OK && c[0] == 19 && c[3] == 50;
-  std::free(packed);
+  tw_memory_free(packed);
   tw_gemm_destroy(plan);
   return !(right && tw_format_find("mxfp4") && tw_bf16_to_f32(0x3f80) == 1);
 }

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tilewright/memory.h"
 #include "tilewright/status.h"
 #include "tilewright/type.h"
 
@@ -67,7 +68,8 @@ typedef struct tw_gemm_planned tw_gemm_planned;
 tw_status tw_gemm_plan(const tw_gemm_spec *, tw_gemm_planned **out, tw_error *);
 void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
 
-/* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT. B of a type with
+/* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT; that of tw_memory_alloc (memory.h)
+ * is read fastest. B of a type with
  * scales is given as f32 and rounded to that type by its default rule, along k, each column by itself; or, to
  * tw_gemm_pack_codes, as the planes of format.h for n rows of k columns: one row a column of B. Packing allocates a
  * column. */

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/pages.h"
 #include "base/random.h"
 #include "op/compare.h"
 #include "op/gemm_numerics.h"
@@ -56,10 +55,9 @@ typedef struct subject {
   size_t stride, copies;
 } subject;
 
-/* Large pages if the system has them: packed weights are read once from end to end. */
 static void *new_memory(size_t bytes) {
-  if (bytes >= TW_LARGE_PAGE) return tw_new_pages(bytes);
-  return aligned_alloc(TW_GEMM_ALIGNMENT, (bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT);
+  void *memory;
+  return tw_memory_alloc(bytes, &memory, NULL) == TW_OK ? memory : NULL;
 }
 
 static void *output_of(const subject *s) { return s->buffer[s->n_operands - 1]; }
@@ -90,8 +88,8 @@ static tw_status prepare(subject *s, uint64_t seed, tw_error *error) {
 }
 
 static void release(subject *s) {
-  for (size_t i = 0; i < s->n_operands; i++) free(s->buffer[i]);
-  free(s->packed);
+  for (size_t i = 0; i < s->n_operands; i++) tw_memory_free(s->buffer[i]);
+  tw_memory_free(s->packed);
   tw_gemm_destroy(s->plan);
 }
 
