@@ -1,5 +1,5 @@
 #!/bin/bash
-# docs_test.sh - every link and every page that a file names exists; the index lists every page; guide pages are short.
+# docs_test.sh - every link and every page that a file names exists; the index lists every page; pages keep their limits.
 set -eu
 cd "$(dirname "$0")/.."
 fail=0
@@ -40,7 +40,23 @@ if old=$(grep -rnE "(^|[^A-Za-z0-9_/.-])docs/[a-z0-9-]+\.(md|svg)" include src b
   complain "pages are in folders below docs: $old"
 fi
 
+# The tile library's page names functions that the headers have.
+while read -r name; do
+  grep -qrw -- "$name" src/target/cuda/runtime src/target/cdna/runtime src/tile/runtime ||
+    complain "docs/reference/tile-library.md: no header has $name"
+done < <(awk -F'|' '/^\| `/ { print $2 }' docs/reference/tile-library.md | grep -oE '`[A-Za-z_][A-Za-z_0-9]*' | tr -d '`' | sort -u)
+
 for page in docs/*/*.md; do
   grep -qF "(${page#docs/})" docs/index.md || complain "docs/index.md does not list $page"
 done
+# limit LINES PAGE...
+limit() {
+  most=$1
+  shift
+  for page in "$@"; do
+    [ "$(wc -l <"$page")" -le "$most" ] || complain "$page has more than $most lines"
+  done
+}
+limit 120 docs/guide/*.md docs/index.md
+limit 100 README.md
 exit "$fail"

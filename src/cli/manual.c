@@ -117,6 +117,42 @@ static void print_man_options(void) {
   }
 }
 
+static const struct {
+  const char *name, *meaning;
+} environment[] = {
+    {"TILEWRIGHT_API_KEY",
+     "key of language models; else OPENAI_API_KEY or ANTHROPIC_API_KEY, else ~/.config/tilewright/keys"},
+    {"OPENAI_BASE_URL, ANTHROPIC_BASE_URL", "address of models that are named without a URL"},
+    {"TILEWRIGHT_CC", "compiler of kernels for x86 [default: cc]"},
+    {"TILEWRIGHT_GEMM_ISA",
+     "highest instruction set of x86 kernels: portable, avx2, avxvnni, avx512, avx512vnni, avx512bf16 or amx"},
+    {"TILEWRIGHT_CDNA_ISA", "highest instruction set of the CDNA emulator: portable, avx2 or avx512"},
+    {"TILEWRIGHT_FORMAT_ISA", "instruction set of format conversion: reference, avx2 or avx512"},
+    {"TILEWRIGHT_X86_RUNNER, TILEWRIGHT_CUDA_RUNNER", "programs that run kernels [default: those beside the command]"},
+    {"TILEWRIGHT_CUDA_CONFINE", "0: run CUDA kernels without confinement"},
+    {"CUDA_HOME, CUDA_PATH", "where nvcc and NVRTC are installed"},
+    {"TILEWRIGHT_WISDOM", "file of wisdom [default: $XDG_DATA_HOME/tilewright/wisdom.json]"},
+    {"XDG_CACHE_HOME", "parent of the build cache [default: ~/.cache]"},
+    {"COLUMNS", "width of printed text [default: that of the terminal, else 80]"},
+    {"TMPDIR", "folder of temporary files [default: /tmp]"},
+};
+
+static void print_environment(void) {
+  puts("| variable | meaning |\n| --- | --- |");
+  for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
+    printf("| `%s` | ", environment[i].name);
+    put_cell(environment[i].meaning);
+    puts(" |");
+  }
+}
+
+static void print_man_environment(void) {
+  for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
+    printf(".TP\n.B %s\n", environment[i].name);
+    put_roff_sentence(environment[i].meaning);
+  }
+}
+
 /* ---- completions ---- */
 
 static bool is_path(const cli_option *o, const char *kind) {
@@ -318,6 +354,8 @@ tw_status cli_manual(const cli *c, tw_error *error) {
                   {"man-synopsis", print_man_synopsis},
                   {"man-commands", print_man_commands},
                   {"man-options", print_man_options},
+                  {"environment", print_environment},
+                  {"man-environment", print_man_environment},
                   {"bash", print_bash},
                   {"zsh", print_zsh},
                   {"fish", print_fish}};
