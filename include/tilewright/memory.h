@@ -1,5 +1,4 @@
-/* memory.h - memory for large operands: packed weights, matrices. Small pages make reading 64 MiB of weights up to one and a half
- * times slower than pages of 2 MiB do.
+/* memory.h - memory for large operands: packed weights, matrices. They are read faster in pages of 2 MiB than in small pages.
  *
  *   void *packed;
  *   if (tw_memory_alloc(tw_gemm_packed_bytes(plan), &packed, &error) != TW_OK) ...

@@ -43,6 +43,13 @@ def _packing(name: str, rule: Optional[str], group: int):
     return packing
 
 
+def encoded_size(name: str, rows: int, columns: int, group: int) -> "tuple[int, int]":
+    """Bytes of codes and of scales."""
+    error, size = ffi.new("tw_error *"), ffi.new("tw_packed_size *")
+    check(lib.tw_format_sizes(_packing(name, None, group), rows, columns, size, error), error)
+    return size.codes, size.scales
+
+
 @dataclass(frozen=True)
 class Encoded:
     """A matrix in a format: planes of bytes, as tilewright/format.h lays them out."""
@@ -59,8 +66,10 @@ class Encoded:
         """The values, in float32."""
         packing, error = _packing(self.format, self.rule, self.group), ffi.new("tw_error *")
         out = np.empty((self.rows, self.columns), np.float32)
-        codes, scales, x = pointer(self.codes), pointer(self.scales), ffi.cast("float *", out.ctypes.data)
-        check(lib.tw_format_decode(packing, self.rows, self.columns, codes, scales, x, self.columns, error), error)
+        if (self.codes.nbytes, self.scales.nbytes) != encoded_size(self.format, self.rows, self.columns, self.group):
+            raise UsageError(f"codes and scales are not those of {self.rows} x {self.columns} of {self.format}")
+        codes, scales, x = np.ascontiguousarray(self.codes), np.ascontiguousarray(self.scales), ffi.cast("float *", out.ctypes.data)
+        check(lib.tw_format_decode(packing, self.rows, self.columns, pointer(codes), pointer(scales), x, self.columns, error), error)
         return out
 
 

@@ -7,8 +7,8 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._formats import Encoded, array_of, pointer
-from ._library import UsageError, check, ffi, lib, sized, text_of
+from ._formats import Encoded, array_of, encoded_size, pointer
+from ._library import LARGE, UsageError, check, ffi, lib, memory, sized, text_of
 
 #: NumPy's type of an element; bf16 and the 8-bit floats travel as the bits of their codes.
 _DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i8": np.int8, "u8": np.uint8, "i32": np.int32}
@@ -33,10 +33,22 @@ class PackedB:
     """B as a plan wants it; for that plan alone."""
 
     def __init__(self, plan: "Gemm"):
-        size, alignment = lib.tw_gemm_packed_bytes(plan._plan), lib.TW_GEMM_ALIGNMENT
         self.plan = plan
-        memory = np.empty(size + alignment, np.uint8)
-        self._bytes = memory[-memory.ctypes.data % alignment :][:size]
+        self._bytes = ffi.from_buffer(memory(lib.tw_gemm_packed_bytes(plan._plan)))
+
+    def __repr__(self) -> str:
+        return f"<PackedB of {len(self._bytes)} bytes for {self.plan!r}>"
+
+
+class _Call:
+    """The structs of one execution. Making them takes longer than a small product, so a plan keeps those that are not in use."""
+
+    def __init__(self):
+        self.operands, self.error = sized("tw_gemm_operands"), ffi.new("tw_error *")
+
+
+_execute, _from_buffer, _NULL = lib.tw_gemm_execute, ffi.from_buffer, ffi.NULL
+_NO_VECTORS = (_NULL, _NULL, _NULL)
 
 
 class Gemm:
@@ -64,7 +76,10 @@ class Gemm:
         spec, error, out = sized("tw_gemm_spec"), ffi.new("tw_error *"), ffi.new("tw_gemm_planned **")
         spec.m, spec.n, spec.k = m, n, k
         spec.a, spec.b, spec.c = _type(a), _type(b), _type(c)
-        spec.a_transposed, spec.b_transposed, spec.alpha, spec.beta = a_transposed, b_transposed, alpha, beta
+        # 0 means 1 in the struct: zeros as the factors of the rows do what alpha=0 says.
+        spec.a_transposed, spec.b_transposed, spec.alpha, spec.beta = a_transposed, b_transposed, 1.0 if alpha == 0 else alpha, beta
+        if alpha == 0 and c == "i32":
+            raise UsageError("alpha=0 needs c of f32, f16 or bf16: with c='i32' the sums leave as they are")
         spec.activation, spec.group, spec.threads = _choice(_ACTIVATIONS, "activation", activation), group, threads
         spec.a_rounding = _choice(_ROUNDINGS, "a_rounding", a_rounding)
         name = None if kernel is None else ffi.new("char[]", kernel.encode())
@@ -77,7 +92,12 @@ class Gemm:
         self._finalizer = weakref.finalize(self, lib.tw_gemm_destroy, out[0])
         self._a = ((k, m) if a_transposed else (m, k), _DTYPES[a])
         self._b = ((n, k) if b_transposed else (k, n), _DTYPES.get(b))
+        self._encoded = (b, n, k, group)
         self._c, self._beta = ((m, n), _DTYPES[c]), beta
+        self._a_type, self._c_type = np.dtype(_DTYPES[a]), np.dtype(_DTYPES[c])
+        self._c_bytes = m * n * self._c_type.itemsize
+        self._zeros = np.zeros(m, np.float32) if alpha == 0 else None
+        self._calls: "list[_Call]" = []
 
     def __repr__(self) -> str:
         text = ffi.new("char[]", 400)
@@ -97,17 +117,40 @@ class Gemm:
             )
         return values
 
+    def _check_encoded(self, b: Encoded) -> None:
+        name, n, k, group = self._encoded
+        size = encoded_size(name, n, k, group) if b.format == name else None
+        if size is None or (b.rows, b.columns) != (n, k) or (b.codes.nbytes, b.scales.nbytes) != size:
+            raise UsageError(
+                f"b is {b.rows} x {b.columns} of {b.format} (group={b.group}), and the plan wants {n} x {k} of {name} (group={group})"
+            )
+
     def pack(self, b: Any) -> PackedB:
         """B, or its codes and scales as encode makes them (of B transposed, rows along k: n x k)."""
         packed, error = PackedB(self), ffi.new("tw_error *")
-        to = pointer(packed._bytes)
         if isinstance(b, Encoded):
-            check(lib.tw_gemm_pack_codes(self._plan, pointer(b.codes), pointer(b.scales), to, error), error)
+            self._check_encoded(b)
+            codes, scales = np.ascontiguousarray(b.codes), np.ascontiguousarray(b.scales)
+            check(lib.tw_gemm_pack_codes(self._plan, pointer(codes), pointer(scales), packed._bytes, error), error)
         else:
             shape, dtype = self._b
             values = self._take(b, "b", shape, np.float32 if dtype is None else dtype)
-            check(lib.tw_gemm_pack(self._plan, pointer(values), to, error), error)
+            check(lib.tw_gemm_pack(self._plan, pointer(values), packed._bytes, error), error)
         return packed
+
+    def _new_c(self) -> np.ndarray:
+        shape, dtype = self._c
+        if self._c_bytes < LARGE:
+            return np.empty(shape, dtype)
+        return np.frombuffer(memory(self._c_bytes), dtype).reshape(shape)
+
+    def _vectors(self, bias: Any, row_scale: Any, column_scale: Any) -> list:
+        """Their addresses, which keep the arrays."""
+        if self._zeros is not None:
+            row_scale = self._zeros if row_scale is None else np.asarray(row_scale) * np.float32(0)
+        m, n = self._c[0]
+        rows = (("bias", bias, n), ("row_scale", row_scale, m), ("column_scale", column_scale, n))
+        return [_NULL if v is None else _from_buffer("float[]", self._take(v, what, (length,), np.float32)) for what, v, length in rows]
 
     def __call__(
         self,
@@ -127,22 +170,22 @@ class Gemm:
         if out is None:
             if self._beta:
                 raise UsageError("beta is not 0: give the C that is added as `out`")
-            out = np.empty(shape, dtype)
-        elif not isinstance(out, np.ndarray) or out.dtype != dtype or out.shape != shape or not out.flags.carray:
-            raise UsageError(f"out must be a writable C-contiguous array of {np.dtype(dtype)} {shape}")
-        values = self._take(a, "a", *self._a)
-        vectors = [
-            None if v is None else self._take(v, what, (length,), np.float32)
-            for what, v, length in (
-                ("bias", bias, shape[1]),
-                ("row_scale", row_scale, shape[0]),
-                ("column_scale", column_scale, shape[1]),
-            )
-        ]
-        operands, error = sized("tw_gemm_operands"), ffi.new("tw_error *")
-        operands.a, operands.packed_b, operands.c = pointer(values), pointer(packed._bytes), pointer(out)
-        operands.bias, operands.row_scale, operands.column_scale = [
-            ffi.cast("float const *", pointer(v)) for v in vectors
-        ]
-        check(lib.tw_gemm_execute(self._plan, operands, error), error)
+            out = self._new_c()
+        elif not isinstance(out, np.ndarray) or out.dtype != self._c_type or out.shape != shape or not out.flags.carray:
+            raise UsageError(f"out must be a writable C-contiguous array of {self._c_type} {shape}")
+        if type(a) is not np.ndarray or a.dtype != self._a_type or a.shape != self._a[0] or not a.flags.c_contiguous:
+            a = self._take(a, "a", *self._a)
+        has_vectors = not (bias is row_scale is column_scale is self._zeros is None)
+        vectors = self._vectors(bias, row_scale, column_scale) if has_vectors else _NO_VECTORS
+        try:
+            call = self._calls.pop()  # another thread's call takes another one
+        except IndexError:
+            call = _Call()
+        operands, error = call.operands, call.error
+        operands.a, operands.packed_b, operands.c = _from_buffer(a), packed._bytes, _from_buffer(out)
+        operands.bias, operands.row_scale, operands.column_scale = vectors
+        status = _execute(self._plan, operands, error)
+        if status:
+            check(status, error)
+        self._calls.append(call)
         return out

@@ -1,6 +1,7 @@
 """The C library: found at run time and described by its own public headers, so that nothing here can disagree with them.
 
-The headers lie in the package where pip put it (headers/), or in the tree that the package is used from.
+The headers, and the library if it was built before, are in the package where pip put it (headers/, lib/). Otherwise they are in the tree
+that the package is used from.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ def _candidates():
     named = os.environ.get("TILEWRIGHT_LIBRARY")
     if named:
         return [named]
+    packaged = _HERE / "lib" / "libtilewright.so"
+    if packaged.is_file():
+        return [str(packaged)]
     built = sorted((_TREE / "build").glob("libtilewright.so*")) if (_TREE / "include").is_dir() else []
     found = ctypes.util.find_library("tilewright")
     return [str(path) for path in built[:1]] + ([found] if found else []) + ["libtilewright.so.0.1"]
@@ -79,7 +83,8 @@ def _load():
                 raise ImportError(f"{path} was built from other headers than this package ({name}): build and install both again")
         return ffi, library, version
     raise ImportError(
-        "libtilewright.so was not found: run `./dev build` in the tree, `./dev install`, or name it in TILEWRIGHT_LIBRARY "
+        "libtilewright.so was not found. Install in one of two ways: `./dev build` and then `pip install ./python`, which puts the library "
+        "into the package; or `./dev install`, which puts it into the system. TILEWRIGHT_LIBRARY names another library. "
         f"({'; '.join(why)})"
     )
 
@@ -119,6 +124,16 @@ def sized(name: str):
     struct = ffi.new(name + " *")
     struct.size = ffi.sizeof(name)
     return struct
+
+
+LARGE = 1 << 20  #: bytes from which on memory comes in large pages (tilewright/memory.h)
+
+
+def memory(size: int):
+    """Memory of the library, as a buffer; freed with the last reference to it."""
+    out, error = ffi.new("void **"), ffi.new("tw_error *")
+    check(lib.tw_memory_alloc(size, out, error), error)
+    return ffi.buffer(ffi.gc(ffi.cast("char *", out[0]), lib.tw_memory_free, size), size)
 
 
 def text_of(chars) -> str:

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from os import fspath
 from typing import Any, Callable, Optional, Sequence, Union
 
+import numpy as np
+
 from ._library import Error, UsageError, check, ffi, lib, sized, take, text_of
 
 Value = Union[int, float, bool, str]
+Steps = Union[str, Sequence[str]]  #: a schedule: its text, one step a line, or its steps
 
 
 @dataclass(frozen=True)
@@ -70,18 +73,18 @@ class Progress:
 
 @dataclass(frozen=True)
 class Tuned:
-    source: str
+    source: str = field(repr=False)
     schedule: "Optional[list[str]]"  #: the recipe of `source`, if it has one
     best: Measurement
     start: Measurement  #: the baseline
-    start_source: str
+    start_source: str = field(repr=False)
     ladder: "list[Rung]" = field(repr=False)
     bound: Bound
     samples: int
     correct: int
     coverage: str  #: what the check of the best looked at
     seconds: float
-    notes: str
+    notes: str = field(repr=False)
     error: float  #: by how much, as a fraction, costs may differ and mean nothing; 0: not known
 
     @property
@@ -89,12 +92,15 @@ class Tuned:
         return self.start.cost / self.best.cost
 
     def __str__(self) -> str:
-        """The ladder, as the command prints it; `~` marks what is within the error."""
-        return "\n".join(
-            f" {'~' if r.within_error else ' '}{self.start.cost / r.cost:7.2f}x  {100 * r.utilization:5.1f}%"
+        """The ladder, as the command prints it: steps within the error are only counted."""
+        lines = [
+            f"  {self.start.cost / r.cost:7.2f}x  {100 * r.utilization:5.1f}%"
             f"  {r.cost:{'14,.0f' if r.cost >= 1000 else '14.4g'}}  {r.step}"
             for r in self.ladder
-        )
+            if not r.within_error
+        ]
+        hidden = len(self.ladder) - len(lines)
+        return "\n".join(lines + ([f"  steps below the error: {hidden}, in `ladder`"] if hidden else []))
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ def ops() -> "list[str]":
 
 
 def _word(key: str, value: Value) -> str:
-    return f"{key}={int(value) if isinstance(value, bool) else value}"
+    return f"{key}={int(value) if isinstance(value, (bool, np.bool_)) else value}"
 
 
 def _problem(target, op: str, keys: "dict[str, Value]"):
@@ -158,10 +164,20 @@ def _problem(target, op: str, keys: "dict[str, Value]"):
     return problem
 
 
-def _schedule(steps: Optional[Sequence[str]]):
+def _strings(what: str, values: Any) -> "list[str]":
+    """A list of strings. A string alone would be taken for a list of its characters."""
+    if isinstance(values, (str, bytes)) or not all(isinstance(v, str) for v in values):
+        raise UsageError(f"{what} must be a list of strings (got {values!r:.80})")
+    return list(values)
+
+
+def _schedule(steps: Optional[Steps]):
     schedule, error = ffi.new("tw_schedule *"), ffi.new("tw_error *")
-    for step in steps or ():
-        check(lib.tw_schedule_add(schedule, step.encode(), error), error)
+    if isinstance(steps, str):
+        check(lib.tw_schedule_parse(steps.encode(), schedule, error), error)
+    elif steps is not None:
+        for step in _strings("a schedule", steps):
+            check(lib.tw_schedule_add(schedule, step.encode(), error), error)
     return schedule
 
 
@@ -214,8 +230,8 @@ def tune(
     jobs: int = 0,
     samples: int = 0,
     seconds: float = 0.0,
-    agents: Sequence[str] = (),
-    start: Optional[Sequence[str]] = None,
+    agents: Union[str, Sequence[str]] = (),
+    start: Optional[Steps] = None,
     journal: Any = None,
     runner: Optional[str] = None,
     trust: bool = False,
@@ -236,7 +252,7 @@ def tune(
     options.jobs, options.samples, options.seconds, options.trust = jobs, samples, seconds, trust
     if keep:
         options.start = keep[0]
-    names = [ffi.new("char[]", name.encode()) for name in agents]
+    names = [ffi.new("char[]", name.encode()) for name in ([agents] if isinstance(agents, str) else _strings("agents", agents))]
     array = ffi.new("char *[]", names or [ffi.NULL])
     options.agents, options.n_agents = ffi.cast("char const * const *", array), len(names)
     for name, value in (("journal", None if journal is None else fspath(journal)), ("runner", runner)):
@@ -273,7 +289,7 @@ def tune(
     return best
 
 
-def emit(op: str, *, target: str, schedule: Optional[Sequence[str]] = None, **keys: Value) -> str:
+def emit(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Value) -> str:
     """The source that a schedule makes; without one the baseline's."""
     machine = _target(target)
     problem = _problem(machine, op, keys)
@@ -282,7 +298,7 @@ def emit(op: str, *, target: str, schedule: Optional[Sequence[str]] = None, **ke
     return take(source[0])
 
 
-def model(op: str, *, target: str, schedule: Optional[Sequence[str]] = None, **keys: Value) -> "tuple[float, Bound]":
+def model(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Value) -> "tuple[float, Bound]":
     """The analytic model's cost of a schedule, and the lower bound."""
     machine = _target(target)
     problem = _problem(machine, op, keys)

@@ -1,8 +1,10 @@
 """The package's promises: values as in C, objects, exceptions with the C line, progress, interruption, arrays in and out."""
 
+import dataclasses
 import os
 import signal
 import tempfile
+import threading
 import unittest
 
 import numpy as np
@@ -28,11 +30,15 @@ class Search(unittest.TestCase):
         self.assertEqual(found.ladder[0].step, "start")
         self.assertFalse(found.ladder[0].within_error)
         self.assertGreater(found.error, 0)  # the simulator's
-        base = found.ladder[0].cost
-        for rung, line in zip(found.ladder[1:], str(found).split("\n")[1:]):
+        base, text = found.ladder[0].cost, str(found)
+        for rung in found.ladder[1:]:
             self.assertEqual(rung.within_error, abs(rung.cost / base - 1) < found.error)
-            self.assertEqual("~" in line, rung.within_error)
             base = base if rung.within_error else rung.cost
+        shown = [rung for rung in found.ladder if not rung.within_error]
+        self.assertEqual(sum(line.endswith("  " + rung.step) for line, rung in zip(text.split("\n"), shown)), len(shown))
+        self.assertEqual(len(text.split("\n")), len(shown) + (len(shown) < len(found.ladder)))
+        self.assertLess(len(repr(found)), 3000)
+        self.assertNotIn("void test", repr(found))
         self.assertAlmostEqual(found.speedup, found.start.cost / found.best.cost)
         self.assertGreater(found.best.counters["array_busy"].value, 0)
         used, size = found.best.memory["scratchpad"]
@@ -55,6 +61,44 @@ class Search(unittest.TestCase):
         right = tw.emit("gemm", **SMALL)
         with self.assertRaisesRegex(tw.FailedError, r"C\[\d+\]\[\d+\]"):
             tw.run(right.replace("mvout(", "(void)(", 1), "gemm", **SMALL)
+
+    def test_a_schedule_is_a_list_or_a_text(self):
+        steps = tw.tune("gemm", **SMALL, iterations=1, inputs=7).schedule
+        self.assertGreater(len(steps), 0)
+        source = tw.emit("gemm", **SMALL, schedule=steps)
+        for schedule in (tuple(steps), "\n".join(steps), "# a comment\n" + "\n".join(steps) + "\n"):
+            self.assertEqual(tw.emit("gemm", **SMALL, schedule=schedule), source)
+        plain = tw.emit("gemm", **SMALL)
+        self.assertEqual([tw.emit("gemm", **SMALL, schedule=s) for s in (None, [], "")], [plain] * 3)
+        cost = tw.model("gemm", **SMALL, schedule=steps)
+        self.assertEqual(tw.model("gemm", **SMALL, schedule="\n".join(steps)), cost)
+        started = tw.tune("gemm", **SMALL, iterations=1, plans=1, kernels=1, inputs=7, start="\n".join(steps))
+        self.assertLessEqual(started.best.cost, tw.run(source, "gemm", **SMALL).measurement.cost)
+        with self.assertRaisesRegex(tw.UsageError, "step 'foo'"):
+            tw.model("gemm", **SMALL, schedule="foo")
+        for wrong in (b"tile", [b"tile"], [["tile"]], [1]):
+            with self.subTest(wrong), self.assertRaisesRegex(tw.UsageError, "list of strings"):
+                tw.emit("gemm", **SMALL, schedule=wrong)
+        for wrong in (0, False, 3):  # not the empty schedule
+            with self.subTest(wrong), self.assertRaises(TypeError):
+                tw.emit("gemm", **SMALL, schedule=wrong)
+
+    def test_agents_are_a_list_or_one(self):
+        one = tw.tune("gemm", **SMALL, iterations=1, inputs=7, agents="rules")
+        self.assertEqual(one.source, tw.tune("gemm", **SMALL, iterations=1, inputs=7, agents=["rules"]).source)
+        with self.assertRaisesRegex(tw.UsageError, "there is no agent 'ruels'"):
+            tw.tune("gemm", **SMALL, agents="ruels")
+        with self.assertRaisesRegex(tw.UsageError, "list of strings"):
+            tw.tune("gemm", **SMALL, agents=[None])
+        for agents in ("llm:m@localhost:8000/v1", ["llm:m@host"], ["rules", "llm:http://host"]):
+            with self.subTest(agents), self.assertRaisesRegex(tw.UsageError, "llm:"):
+                tw.tune("gemm", **SMALL, agents=agents)
+
+    def test_keys_of_numpy_are_keys(self):
+        self.assertEqual(
+            tw.emit("gemm", m=np.int64(32), n=32, k=32, relu=np.bool_(True), target=SMALL["target"]),
+            tw.emit("gemm", m=32, n=32, k=32, relu=1, target=SMALL["target"]),
+        )
 
     def test_what_progress_raises_ends_the_search(self):
         def angry(progress):
@@ -155,6 +199,53 @@ class Products(unittest.TestCase):
         with self.assertRaisesRegex(tw.UsageError, "beta"):
             plan(self.a, self.b)
 
+    def test_alpha_0_is_0(self):
+        for alpha in (0, 0.0, -0.0):
+            plan = tw.Gemm(5, 7, 64, alpha=alpha, beta=1.0)
+            out, bias = np.full((5, 7), 3, np.float32), np.arange(7, dtype=np.float32)
+            self.assertTrue((plan(self.a, self.b, out) == 3).all())
+            self.assertTrue((plan(self.a, self.b, out, bias=bias, row_scale=np.ones(5, np.float32)) == 3 + bias).all())
+            scales = np.full(7, 2, np.float32)
+            self.assertTrue((tw.Gemm(5, 7, 64, alpha=alpha)(self.a, self.b, column_scale=scales) == 0).all())
+        self.assertTrue((tw.Gemm(5, 7, 64, alpha=0.5)(self.a, self.b) == 0.5 * (self.a @ self.b)).all())
+        with self.assertRaises(TypeError):
+            tw.Gemm(5, 7, 64, alpha=None)
+        with self.assertRaisesRegex(tw.UsageError, "alpha"):
+            tw.Gemm(5, 7, 64, a="i8", b="i8", c="i32", alpha=0)
+
+    def test_vectors_of_other_layouts_are_copied(self):
+        plan, every = tw.Gemm(5, 7, 64), np.arange(14, dtype=np.float32)
+        expected = self.a @ self.b + every[::2]
+        for _ in range(100):
+            self.assertTrue((plan(self.a, self.b, bias=every[::2]) == expected).all())
+            self.assertTrue((plan(self.a, self.b) == self.a @ self.b).all())  # no vector stays from the call before
+
+    def test_large_results_and_weights_are_in_large_pages(self):
+        m, n, k = 512, 2048, 256
+        a, b = np.ones((m, k), np.float32), np.ones((k, n), np.float32)
+        plan = tw.Gemm(m, n, k)
+        packed, c = plan.pack(b), None
+        c = plan(a, packed)
+        self.assertEqual(c.ctypes.data % (2 << 20), 0)
+        del plan, packed
+        self.assertTrue((c == k).all() and c.flags.writeable and c.shape == (m, n))
+        view = c[1:, ::2]
+        del c
+        self.assertTrue((view == k).all())  # it keeps the memory
+
+    def test_threads_share_a_plan(self):
+        plan = tw.Gemm(5, 7, 64, threads=1)
+        packed, expected, wrong = plan.pack(self.b), self.a @ self.b, []
+
+        def work(factor):
+            for _ in range(300):
+                if not (plan(self.a * np.float32(factor), packed) == factor * expected).all():
+                    wrong.append(factor)
+
+        threads = [threading.Thread(target=work, args=(i + 1,)) for i in range(4)]
+        [t.start() for t in threads], [t.join() for t in threads]
+        self.assertEqual(wrong, [])
+
     def test_integers(self):
         a, b = self.a.astype(np.int8), self.b.astype(np.int8)
         c = tw.Gemm(5, 7, 64, a="i8", b="i8", c="i32")(a, b)
@@ -165,6 +256,17 @@ class Products(unittest.TestCase):
         plan = tw.Gemm(5, 7, 64, b="mxfp4", b_transposed=True)
         expected = self.a.astype(np.float64) @ weights.decode().T
         self.assertLess(np.abs(plan(self.a, weights) - expected).max(), 1e-3)
+
+    def test_weights_of_another_shape_or_format_are_refused(self):
+        plan = tw.Gemm(5, 7, 64, b="i4", b_transposed=True, group=32)
+        plan.pack(tw.encode(self.b.T, "i4", group=32))
+        others = (tw.encode(self.b.T, "i4", group=16), tw.encode(self.b.T, "i4"), tw.encode(self.b.T, "mxfp4"))
+        for other in (*others, tw.encode(self.b.T[:6], "i4", group=32), tw.encode(self.b.T[:, :32], "i4", group=32)):
+            with self.subTest(other.format), self.assertRaisesRegex(tw.UsageError, "the plan wants 7 x 64 of i4"):
+                plan.pack(other)
+        cut = dataclasses.replace(others[2], codes=others[2].codes[:-1])
+        with self.assertRaisesRegex(tw.UsageError, "codes and scales"):
+            cut.decode()
 
     def test_refusals(self):
         plan = tw.Gemm(5, 7, 64)
