@@ -1,4 +1,4 @@
-/* test_cdna_executed.c - which instructions the emulator executes: all but those that docs/explain/cdna-layouts-and-banks.md lists, with the reason that
+/* test_cdna_executed.c - which instructions the emulator executes: all but those that docs/explain/cdna-emulator.md lists, with the reason that
  * it gives; and single instructions that compilers seldom emit, each against a second way of computing: typed buffers,
  * stochastic rounding, conversions of 32 items, v_trig_preop_f64, saturating sums. */
 #include <math.h>
@@ -93,7 +93,7 @@ static void what_is_not_executed_is_documented(void **state) {
   size_t n, refused = 0, executed = 0, listed = 0;
   (void)state;
   assert_int_equal(
-      tw_file_read(TW_TEST_DATA "/../../docs/explain/cdna-layouts-and-banks.md", 1 << 20, &document, NULL, NULL),
+      tw_file_read(TW_TEST_DATA "/../../docs/explain/cdna-emulator.md", 1 << 20, &document, NULL, NULL),
       TW_OK);
   const cdna_instruction *table = cdna_instructions(&n);
   const char *names[64];
@@ -105,7 +105,7 @@ static void what_is_not_executed_is_documented(void **state) {
         executed += cdna_is_executed((cdna_arch)arch, &table[k], (cdna_variant)form, &exists, &why);
         if (!exists || !why) continue;
         if (!is_documented(document, table[k].name, why))
-          fail_msg("not in docs/explain/cdna-layouts-and-banks.md: | `%s` | %s |", table[k].name, why);
+          fail_msg("not in docs/explain/cdna-emulator.md: | `%s` | %s |", table[k].name, why);
         bool met = false;
         for (size_t m = 0; m < refused; m++) met |= !strcmp(names[m], table[k].name);
         if (met) continue;

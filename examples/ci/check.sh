@@ -1,6 +1,6 @@
 #!/bin/sh
 # check.sh LIST - executes every kernel of a list on the emulator, watched by all checks, without a GPU: results, races, missing
-# waits and wait states, what nothing has written, alignment, barriers (docs/explain/cdna-layouts-and-banks.md#checks). A line of the list is
+# waits and wait states, what nothing has written, alignment, barriers (docs/explain/cdna-emulator.md#checks). A line of the list is
 # FILE MACHINE OP key=value...; files lie beside it. Exit status 1 if a kernel is wrong or anything is found.
 # TILEWRIGHT: the command, if it is not in the path.
 export COLUMNS=10000 # a finding is a line
