@@ -66,5 +66,9 @@ limit() {
   done
 }
 limit 120 docs/guide/*.md docs/index.md
+for page in docs/lab/*.md; do
+  case ${page##*/} in 20[0-9][0-9]-[01][0-9]-*.md) ;; *) complain "$page is not named YYYY-MM-subject.md" ;; esac
+  grep -q '^Question: ' "$page" && grep -q '^Machine: ' "$page" || complain "$page says no question and machine"
+done
 limit 100 README.md
 exit "$fail"
