@@ -160,6 +160,7 @@ typedef struct tw_case {
   size_t n_operands;
   tw_operand operand[TW_OPERANDS_MAX];
   void *buffer[TW_OPERANDS_MAX]; /* inputs filled, outputs as the reference computes them; 64-byte aligned */
+  bool has_expected;             /* outputs are computed; otherwise poisoned */
 } tw_case;
 tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
 /* The same, but outputs stay poisoned. */

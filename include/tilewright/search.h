@@ -45,32 +45,36 @@ typedef struct tw_model_options {
 } tw_model_options;
 
 typedef struct tw_search_options {
-  size_t size;         /* sizeof(tw_search_options): status.h */
-  bool exhaustive;     /* iterations, plans, kernels, beam and dropout then say nothing */
-  int iterations;      /* T; 0 = default */
-  int plans;           /* N, per parent; 0 = default */
-  int kernels;         /* K, per plan; 0 = default */
-  int beam;            /* B; 0 = default */
-  double dropout;      /* probability that a menu entry is hidden from a plan; < 0 = default */
-  uint64_t seed;       /* of all choices */
-  uint64_t inputs;     /* seed of the inputs that kernels are checked on; 0 = one that nobody can foresee */
-  int jobs;            /* threads; 0 = all cores */
-  int samples;         /* stop when so many candidates were evaluated, or recalled from a journal; 0 = no limit.
+  size_t size;               /* sizeof(tw_search_options): status.h */
+  bool exhaustive;           /* iterations, plans, kernels, beam and dropout then say nothing */
+  int iterations;            /* T; 0 = default */
+  int plans;                 /* N, per parent; 0 = default */
+  int kernels;               /* K, per plan; 0 = default */
+  int beam;                  /* B; 0 = default */
+  double dropout;            /* probability that a menu entry is hidden from a plan; < 0 = default */
+  uint64_t seed;             /* of all choices */
+  uint64_t inputs;           /* seed of the inputs that kernels are checked on; 0 = one that nobody can foresee */
+  int jobs;                  /* threads; 0 = all cores */
+  int samples;               /* stop when so many candidates were evaluated, or recalled from a journal; 0 = no limit.
                               * Agents that ask models go on after those that do not, with as many again */
-  double seconds;      /* stop starting candidates after this long; 0 = no limit. Divided between the two by shares */
-  const char *runner;  /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
-  const char *journal; /* SQLite file; NULL = none. An interrupted search resumes from it. */
-  const tw_schedule *start;      /* schedule to start from, too (wisdom); NULL = none but the target's plainest */
-  const char *start_source;      /* source to start from, too (wisdom); NULL = none */
-  const char *program;           /* source to start from instead of the target's baseline; NULL = none. Agents
+  double seconds;            /* the search ends within max(1.2 seconds, seconds + 2), the confirmation of its result
+                              * included, unless the baseline alone takes longer; 0 = no limit. Divided between the two by shares */
+  const char *runner;        /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
+  const char *journal;       /* SQLite file; NULL = none. An interrupted search resumes from it. */
+  const tw_schedule *start;  /* schedule to start from, too (wisdom); NULL = none but the target's baseline */
+  const char *start_source;  /* source to start from, too (wisdom); NULL = none */
+  const char *program;       /* source to start from instead of the target's baseline; NULL = none. Agents
                                   * that work on schedules have nothing to do with it. */
-  const char *const *agents;     /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
-  size_t n_agents;               /* 0: "rules" alone */
+  const char *const *agents; /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
+  size_t n_agents;           /* 0: "rules" alone */
   const tw_model_options *model; /* for agents that ask language models; NULL: defaults */
   bool trust; /* sources that come from elsewhere are built even where the system cannot confine compilers */
   const volatile int *interrupt;                        /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
   void *context;
+  /* `start` was found for this very problem: the result is no slower, unless the baseline is faster (known_lost). */
+  bool start_is_exact;
+  char reserved[7]; /* 0 */
 } tw_search_options;
 
 /* One rung of the ladder: the step that was taken, and what came of it. */
@@ -121,6 +125,9 @@ typedef struct tw_search_result {
   /* By how much, as a fraction, costs may differ and mean nothing: tw_traits.error, or half of what lies between the quartiles of
    * the rounds that were timed; 0: not known. */
   double error;
+  bool is_baseline; /* no kernel beat the baseline by more than the noise: the best is the baseline */
+  bool known_lost;  /* `start` was exact, and slower than the baseline when both were measured in turns */
+  char reserved[6]; /* 0 */
 } tw_search_result;
 
 /* TW_OK, or TW_INTERRUPTED with the best so far in *out (source is NULL if there was none yet); otherwise nothing is in

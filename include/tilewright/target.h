@@ -182,7 +182,9 @@ typedef struct tw_family {
   tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
   const tw_topic *topics; /* about the op; NULL: none */
-  uint64_t reserved[4];   /* room to grow: 0 */
+  /* The schedule of the kernel that users have without tuning: a search starts from it. NULL: the empty schedule. */
+  tw_status (*baseline)(const tw_target *, const tw_problem *, tw_schedule *out, tw_error *);
+  uint64_t reserved[3]; /* room to grow: 0 */
 } tw_family;
 
 /* ---- what only some machines have ---- */
@@ -357,6 +359,7 @@ tw_status tw_target_supports(const tw_target *, tw_problem *, tw_error *);
 /* As in tw_family, of a problem that is supported. */
 tw_status tw_target_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
 tw_status tw_target_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status tw_target_baseline(const tw_target *, const tw_problem *, tw_schedule *out, tw_error *);
 tw_status tw_target_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 tw_status tw_target_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
 /* What the machine, or its family, says about a topic: static text, or NULL. */

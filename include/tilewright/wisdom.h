@@ -6,8 +6,8 @@
 #ifndef TILEWRIGHT_WISDOM_H
 #define TILEWRIGHT_WISDOM_H
 
-#include "tilewright/op.h"
 #include "tilewright/schedule.h"
+#include "tilewright/target.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,6 +48,10 @@ const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, con
 
 /* The source for this very problem that is better than its recipe; NULL if there is none. */
 const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *, const char *target, const tw_problem *);
+
+/* Does the target's model predict that the schedule is much slower than the baseline? Such an entry is not applied: earlier
+ * versions kept the best kernel of a search even where the library's own was faster. */
+bool tw_wisdom_is_hopeless(const tw_target *, const tw_problem *, const tw_schedule *);
 
 /* Lets the libraries of targets use what the file knows for their problems from now on, in this process: on `x86`,
  * tw_gemm_plan takes the kernel and blocks that a search found for the very description. Takes a second for each kernel

@@ -42,6 +42,7 @@ typedef struct tw_candidate {
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
   tw_measurement measured; /* if correct or slower; cost 0: it was not measured */
   double seconds;          /* that building, checking and measuring took */
+  double build_seconds;    /* of these, the build; 0 where it is not known */
   bool recalled;           /* the verdict is the journal's */
   bool recorded;           /* in the journal */
 } tw_candidate;

@@ -49,7 +49,13 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   cli_find_known(c, &subject, &known);
   if (subject.target->library) {
     free(known.source);
-    if (known.has_schedule && known.is_exact)
+    const bool hopeless =
+        known.has_schedule && tw_wisdom_is_hopeless(subject.target, &subject.problem, &known.schedule);
+    if (hopeless && known.is_exact)
+      fprintf(stderr,
+              "tilewright: the entry in wisdom is predicted to be slower than the library's own kernel and is not "
+              "used; `tilewright tune` replaces it\n");
+    if (known.has_schedule && known.is_exact && !hopeless)
       status = subject.target->library->learn(subject.target, &subject.problem, &known.schedule, error);
     return status == TW_OK ? bench_library(c, &subject, error) : status;
   }

@@ -60,21 +60,21 @@ static void print_reasons(const tw_menu *menu) {
   }
 }
 
-static void print_text(const cli_subject *s, const tw_schedule *schedule, const prediction *p, bool verbose) {
+static void print_text(const cli *c, const cli_subject *s, const prediction *p) {
   char problem[512], cost[CLI_NUMBER];
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s\n", problem, s->target->name);
   printf("  bound      %s (%s)\n", cli_print_cost(s->target, p->bound.cost, cost), p->bound.limit);
   printf("  predicted  %s", cli_print_cost(s->target, p->cost, cost));
-  printf(" for %s: %.1f%% of the bound\n", schedule->n ? "this schedule" : "the baseline",
+  printf(" for %s: %.1f%% of the bound\n", c->options.schedule ? "this schedule" : "the baseline",
          p->cost > 0 ? 100 * p->bound.cost / p->cost : 0);
   size_t shown = 0;
-  for (size_t i = 0; i < p->menu.n; i++) shown += verbose || is_first(&p->menu, i);
+  for (size_t i = 0; i < p->menu.n; i++) shown += c->options.verbose || is_first(&p->menu, i);
   if (shown)
     printf("\nnext steps%s\n%20s  of bound  step\n", shown < p->menu.n ? ", the best of each kind" : "", "predicted");
   for (size_t i = 0; i < p->menu.n; i++) {
     const tw_menu_item *item = &p->menu.item[i];
-    if (!verbose && !is_first(&p->menu, i)) continue;
+    if (!c->options.verbose && !is_first(&p->menu, i)) continue;
     printf("%20s  %7.1f%%  %s\n", cli_print_cost(s->target, item->predicted_cost, cost),
            100 * p->bound.cost / item->predicted_cost, item->step);
   }
@@ -92,11 +92,13 @@ tw_status cli_model(const cli *c, tw_error *error) {
     return tw_fail(error, TW_USAGE, "%s shows no kernel: leave out --kernel", target ? target->name : "the target");
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
+  if (status == TW_OK && !c->options.schedule)
+    status = tw_target_baseline(subject.target, &subject.problem, &schedule, error);
   if (status == TW_OK) status = predict(&subject, &schedule, &p, error);
   if (status == TW_OK && c->options.json)
     status = print_json(c, &subject, &schedule, &p, error);
   else if (status == TW_OK)
-    print_text(&subject, &schedule, &p, c->options.verbose);
+    print_text(c, &subject, &p);
   tw_menu_free(&p.menu);
   return status;
 }

@@ -53,8 +53,23 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
   };
 }
 
+/* What is kept was faster than the baseline and than the entry that was there, measured in this search. So it takes that
+ * entry's place, whatever cost the entry claims. */
+static void forget_entry(const cli_subject *s, const char *why) {
+  tw_error error = {0};
+  size_t forgotten = 0;
+  if (tw_wisdom_forget(NULL, s->target->name, &s->problem, &forgotten, &error) != TW_OK)
+    fprintf(stderr, "tilewright: the entry in wisdom is not dropped: %s\n", error.text);
+  else if (forgotten && why)
+    fprintf(stderr, "tilewright: %s\n", why);
+}
+
 /* A user's program, rewritten, is a source that stands alone: its steps belong to that program. */
-static void keep_wisdom(const cli_subject *s, const tw_search_result *r, bool rewritten) {
+static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
+                        bool rewritten) {
+  if (r->known_lost) forget_entry(s, "the entry in wisdom was slower than the baseline and is dropped");
+  if (r->is_baseline && !c->options.from) return; /* that is what is used without an entry */
+  if (known->is_exact && r->has_recipe && !rewritten) forget_entry(s, NULL);
   tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization, .found = (int64_t)time(NULL)};
   tw_error error = {0};
   if (r->has_recipe && !rewritten)
@@ -113,9 +128,9 @@ static void say_where(const cli *c, const cli_subject *s, const tw_search_result
 }
 
 /* The result is shown before files are written: a full disk then costs the files and nothing else. */
-static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_result *r, const tw_improvement *i,
-                         tw_error *error) {
-  if (!c->options.no_wisdom) keep_wisdom(s, r, i && i->rewritten);
+static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
+                         const tw_improvement *i, tw_error *error) {
+  if (!c->options.no_wisdom) keep_wisdom(c, s, known, r, i && i->rewritten);
   tw_status status = show(c, s, r, i, error);
   if (!c->options.out && i && i->rewritten) say_where(c, s, r);
   if (status == TW_OK) status = cli_draw_source(c, s, r->source, r->has_recipe || c->options.trust, "the best", error);
@@ -201,6 +216,7 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (c->options.fresh) forget_journal(journal);
   cli_find_known(c, &subject, &known);
   if (known.has_schedule) options.start = &known.schedule;
+  options.start_is_exact = known.has_schedule && known.is_exact;
   options.start_source = known.source;
   status = search(c, &subject, &options, &result, &how, error);
   cli_clear_progress();
@@ -211,7 +227,8 @@ tw_status cli_tune(const cli *c, tw_error *error) {
     tw_search_result_free(&result);
     return status;
   }
-  tw_status delivered = deliver(c, &subject, &result, c->options.from && !c->options.agents.n ? &how : NULL, error);
+  tw_status delivered =
+      deliver(c, &subject, &known, &result, c->options.from && !c->options.agents.n ? &how : NULL, error);
   tw_search_result_free(&result);
   if (delivered != TW_OK || status == TW_OK) return delivered;
   return tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");

@@ -141,6 +141,7 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
              .stop = {.deadline = trial->deadline, .interrupt = setting->interrupt},
              .out = out};
   tw_status status = t->build(t, trial->problem, trial->source, trial->length, trial->trust, &s.artefact, &out->error);
+  const double built = tw_now();
   if (status == TW_OK && setting->inspection && t->inspect) {
     status = t->inspect(t, s.artefact, setting->inspection, &out->error);
     if (status != TW_OK) t->release(s.artefact);
@@ -169,4 +170,5 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
   if (!tw_verdict_has_cost(out->verdict)) out->measured = (tw_measurement){0};
   tw_case_free(&made);
   out->seconds = tw_now() - start;
+  out->build_seconds = built - start;
 }

@@ -28,6 +28,7 @@ typedef struct tw_outcome {
   tw_measurement measured; /* if the verdict has a cost and not only a bound told it; cost 0: it was not measured */
   char coverage[240];      /* of what was checked, in words: "every element"; "" if nothing was */
   double seconds;          /* that it took */
+  double build_seconds;    /* of these, the time of the build; 0 where it is not known */
 } tw_outcome;
 
 /* What there is in the process that evaluates. */

@@ -45,8 +45,10 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
 
 tw_status tw_case_make(const tw_problem *problem, uint64_t seed, int threads, tw_case *out, tw_error *error) {
   const tw_status status = tw_case_make_inputs(problem, seed, out, error);
-  if (status == TW_OK) problem->op->reference(problem, out->buffer, threads > 0 ? threads : 1);
-  return status;
+  if (status != TW_OK) return status;
+  problem->op->reference(problem, out->buffer, threads > 0 ? threads : 1);
+  out->has_expected = true;
+  return TW_OK;
 }
 
 void tw_case_free(tw_case *c) {

@@ -40,7 +40,7 @@ static void finish_rung(tw_rung *r, const tw_candidate *c, const char *agent) {
 static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung *rung) {
   const tw_schedule schedule = tw_state_pruned(s, last);
   size_t n = 0;
-  for (size_t i = 0; i < schedule.n; i++) {
+  for (size_t i = tw_state_shared_steps(s, &schedule); i < schedule.n; i++) {
     tw_schedule before = tw_beginning(&schedule, i), beginning = tw_beginning(&schedule, i + 1);
     const tw_candidate *c = i + 1 == schedule.n ? last : tw_state_find(s, &beginning);
     const tw_candidate *e = c ? tw_state_evaluated(s, c) : NULL;

@@ -115,6 +115,14 @@ tw_candidate *tw_state_with_recipe(const tw_state *s, tw_candidate *c) {
   return c->recipe ? c : NULL;
 }
 
+size_t tw_state_shared_steps(const tw_state *s, const tw_schedule *schedule) {
+  const tw_schedule *baseline = s->start->recipe;
+  if (!baseline || schedule->n < baseline->n) return 0;
+  for (size_t i = 0; i < baseline->n; i++)
+    if (strcmp(schedule->step[i], baseline->step[i]) != 0) return 0;
+  return baseline->n;
+}
+
 tw_schedule tw_beginning(const tw_schedule *schedule, size_t n) {
   tw_schedule shorter = *schedule;
   shorter.n = n;
@@ -160,6 +168,7 @@ static void take_outcome(void *context, tw_job *job) {
   c->verdict = o->verdict;
   c->measured = o->measured;
   c->seconds = o->seconds;
+  c->build_seconds = o->build_seconds;
   memcpy(c->coverage, o->coverage, sizeof c->coverage);
   if (*o->error.text) c->message = strdup(o->error.text);
   settle(context, c);
@@ -172,7 +181,7 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .length = strlen(c->source),
                     .seed = s->options.inputs,
                     .limit = c->limit,
-                    .deadline = isfinite(s->deadline) ? s->deadline : 0,
+                    .deadline = isfinite(s->last_measurement) ? s->last_measurement : 0,
                     .trust = s->options.trust || c->recipe}; /* the target made it: the library's own text */
 }
 
@@ -217,6 +226,16 @@ void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_
   job.trial.check_only = true;
   pool.data = data;
   pool.deadline = HUGE_VAL; /* what was found is confirmed, however late it is */
+  pool.done = ignore;
+  tw_pool_run(&pool, all, 1);
+  *out = job.outcome;
+}
+
+void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {
+  tw_job job = {.trial = trial_of(s, c)}, *all[] = {&job};
+  tw_pool pool = pool_of(s);
+  job.trial.limit = 0;
+  pool.deadline = s->last_measurement;
   pool.done = ignore;
   tw_pool_run(&pool, all, 1);
   *out = job.outcome;

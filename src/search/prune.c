@@ -36,8 +36,9 @@ tw_schedule tw_schedule_without(const tw_schedule *schedule, size_t step) {
 }
 
 /* Begins at the end: of two equal steps the first stays, and the steps between them remain legal. */
-static bool remove_one(const tw_target *t, const tw_problem *p, const effect *whole, tw_schedule *schedule) {
-  for (size_t i = schedule->n; i-- > 0;) {
+static bool remove_one(const tw_target *t, const tw_problem *p, const effect *whole, size_t kept,
+                       tw_schedule *schedule) {
+  for (size_t i = schedule->n; i-- > kept;) {
     const tw_schedule shorter = tw_schedule_without(schedule, i);
     effect e;
     if (!find_effect(t, p, &shorter, &e) || !is_same(whole, &e)) continue;
@@ -47,8 +48,12 @@ static bool remove_one(const tw_target *t, const tw_problem *p, const effect *wh
   return false;
 }
 
-void tw_prune_schedule(const tw_target *t, const tw_problem *p, tw_schedule *schedule) {
+void tw_prune_schedule_after(const tw_target *t, const tw_problem *p, size_t kept, tw_schedule *schedule) {
   effect whole;
-  if (schedule->n == 0 || !find_effect(t, p, schedule, &whole)) return;
-  while (remove_one(t, p, &whole, schedule)) continue;
+  if (schedule->n <= kept || !find_effect(t, p, schedule, &whole)) return;
+  while (remove_one(t, p, &whole, kept, schedule)) continue;
+}
+
+void tw_prune_schedule(const tw_target *t, const tw_problem *p, tw_schedule *schedule) {
+  tw_prune_schedule_after(t, p, 0, schedule);
 }

@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/sized.h"
+#include "search/prune.h"
 #include "search/state.h"
 #include "tilewright/tilewright.h"
 
@@ -205,6 +206,21 @@ static void pass_on_beam(tw_state *s) {
   if (end < room) s->beam[s->n_beam++] = s->start;
 }
 
+/* All of a search ends by this time, the confirmation of the result included. */
+static double end_of(const tw_state *s) {
+  const double seconds = s->options.seconds;
+  return s->started + fmax(1.2 * seconds, seconds + 2);
+}
+
+/* The baseline tells what a candidate takes: the last ones start so early that they, one comparison with the incumbent and
+ * the confirmation end in time. */
+static void set_deadline(tw_state *s, double share) {
+  if (s->options.seconds <= 0) return;
+  s->last_measurement = end_of(s) - s->case_seconds - s->trial_seconds;
+  const double last_start = s->last_measurement - s->start->seconds - 2 * s->trial_seconds;
+  s->deadline = fmin(s->started + s->options.seconds * share, last_start);
+}
+
 /* Time is all that watches share: what evaluations take. */
 static void begin_watch(tw_state *s, size_t watch) {
   const tw_watch *w = &s->watch[watch];
@@ -213,7 +229,7 @@ static void begin_watch(tw_state *s, size_t watch) {
   s->options = w->options;
   memset(s->is_retired, 0, sizeof s->is_retired);
   memset(s->plans_given, 0, sizeof s->plans_given);
-  if (s->options.seconds > 0) s->deadline = s->started + s->options.seconds * (watch + 1 < s->n_watches ? w->share : 1);
+  set_deadline(s, watch + 1 < s->n_watches ? w->share : 1);
   if (watch == 0) return;
   s->options.iterations += s->iteration;
   if (s->options.samples) s->options.samples += s->samples;
@@ -230,7 +246,7 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
       .target = target, .problem = *subject->problem, .options = *options, .is_patient = subject->is_patient};
   s->memo = tw_exchanges_open(&s->exchanges);
   s->started = tw_now();
-  s->deadline = HUGE_VAL;
+  s->deadline = s->last_measurement = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
   if (status == TW_OK) status = check_members(subject->n_members, error);
   if (status == TW_OK && target->available && !options->runner) status = target->available(target, error);
@@ -244,8 +260,10 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   if (status == TW_OK)
     status = s->options.runner ? tw_backend_command(s->options.runner, (size_t)s->options.jobs, &s->backend, error)
                                : tw_backend_threads(s->options.jobs, &s->backend, error);
+  const double before_case = tw_now();
   if (status == TW_OK && !s->backend->is_elsewhere)
     status = tw_target_case(s->target, &s->problem, s->options.inputs, s->options.jobs, &s->data, error);
+  s->case_seconds = tw_now() - before_case;
   return status;
 }
 
@@ -315,9 +333,10 @@ static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *er
 
 /* What the ladder begins with: it must be right, or there is nothing to start from. */
 static tw_status evaluate_start(tw_state *s, const char *program, tw_error *error) {
-  const tw_schedule plainest = {0};
-  tw_status status =
-      program ? add_start(s, NULL, strdup(program), "start", error) : add_recipe(s, &plainest, "start", error);
+  tw_schedule baseline;
+  tw_status status = program ? add_start(s, NULL, strdup(program), "start", error)
+                             : tw_target_baseline(s->target, &s->problem, &baseline, error);
+  if (status == TW_OK && !program) status = add_recipe(s, &baseline, "start", error);
   if (status != TW_OK) return status;
   tw_journal *journal = s->journal;
   tw_candidate *c = s->start = s->all[0];
@@ -335,7 +354,17 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
   if (c->verdict != TW_CORRECT) return tw_fail(error, status, "%s: %s: %s", what, tw_verdict_name(c->verdict), message);
   if (known && (status = compare_with_journal(s, recorded.measured.cost, error)) != TW_OK) return status;
   if (journal) tw_journal_record(journal, c);
+  s->trial_seconds = c->seconds - c->build_seconds;
   return TW_OK;
+}
+
+/* True if the time is up: then the baseline is the result. */
+static bool is_out_of_time(tw_state *s) {
+  set_deadline(s, 1);
+  if (s->options.seconds <= 0 || tw_now() < s->deadline) return false;
+  tw_state_note(s, "measuring %s took %.1f s of the %g s given: no candidate was tried",
+                s->start->recipe ? "the baseline" : "the program", tw_now() - s->started, s->options.seconds);
+  return true;
 }
 
 /* The start, and beside it what is known from other searches: the first beam. */
@@ -343,14 +372,18 @@ static tw_status evaluate_starts(tw_state *s, const char *program, tw_error *err
   tw_status status = evaluate_start(s, program, error);
   if (status != TW_OK) return status;
   size_t first = s->n;
-  if (s->options.start) {
+  const bool more = !is_out_of_time(s);
+  if (more && s->options.start) {
     tw_schedule known = replay(s, s->options.start);
-    if (known.n > 0 && (status = add_recipe(s, &known, "known schedule", error)) != TW_OK) return status;
+    const bool is_new = known.n > 0 || (s->start->recipe && s->start->recipe->n > 0);
+    if (is_new && (status = add_recipe(s, &known, "known schedule", error)) != TW_OK) return status;
+    if (is_new && s->options.start_is_exact) s->known = s->all[s->n - 1];
   }
-  if (s->options.start_source &&
+  if (more && s->options.start_source &&
       (status = add_start(s, NULL, strdup(s->options.start_source), "known source", error)) != TW_OK)
     return status;
   tw_state_evaluate(s, first);
+  if (s->known) s->known = s->all[tw_state_evaluated(s, s->known)->number];
   s->beam[s->n_beam++] = s->best;
   if (s->best != s->start && s->options.beam > 1) s->beam[s->n_beam++] = s->start;
   return TW_OK;
@@ -418,6 +451,16 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   return TW_OK;
 }
 
+/* The recipe of the result has no dead step, not even of the baseline; its source names the same steps. */
+static tw_status prune_recipe(tw_state *s, tw_search_result *r, tw_error *error) {
+  r->schedule = *s->best->recipe;
+  tw_prune_schedule(s->target, &s->problem, &r->schedule);
+  if (r->schedule.n == s->best->recipe->n) return TW_OK;
+  free(r->source);
+  r->source = NULL;
+  return tw_target_emit(s->target, &s->problem, &r->schedule, &r->source, error);
+}
+
 static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error) {
   tw_search_result r = {
       .size = sizeof r,
@@ -434,9 +477,13 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
       .wall_seconds = tw_now() - s->started,
   };
   memcpy(r.coverage, s->best->coverage, sizeof r.coverage);
-  if (s->best->recipe) r.schedule = *s->best->recipe;
-  tw_status status =
-      r.source && r.start_source ? tw_climb(s, &r, error) : tw_fail(error, TW_MISSING, "no memory for the result");
+  r.is_baseline = s->best == s->start;
+  r.known_lost = s->known_lost;
+  tw_status status = TW_OK;
+  if (s->best->recipe) status = prune_recipe(s, &r, error);
+  if (status == TW_OK)
+    status =
+        r.source && r.start_source ? tw_climb(s, &r, error) : tw_fail(error, TW_MISSING, "no memory for the result");
   if (status == TW_OK) tw_exchanges_take(s, &r);
   const char *trouble = s->journal ? tw_journal_trouble(s->journal) : NULL;
   if (trouble) tw_state_note(s, "%s", trouble);

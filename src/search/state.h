@@ -49,7 +49,10 @@ typedef struct tw_state {
   tw_case data;              /* inputs and expected outputs; none where that is elsewhere */
   tw_bound bound;
   tw_journal *journal;      /* NULL = none */
-  double started, deadline; /* by tw_now */
+  double started, deadline; /* by tw_now. Candidates start up to the deadline */
+  double last_measurement;  /* measurements end by then, so that the result can be confirmed in time */
+  double case_seconds;      /* that the inputs and expected outputs took */
+  double trial_seconds;     /* that the baseline took without its build */
 
   size_t n, room;
   tw_candidate **all;        /* by number */
@@ -60,6 +63,8 @@ typedef struct tw_state {
     int tried, paid;
   } * experience;                        /* of the levers that were tried so far */
   tw_candidate *start;                   /* the baseline, or the user's program */
+  tw_candidate *known;                   /* the kernel of an earlier search of this very problem; NULL: there is none */
+  bool known_lost;                       /* and it is slower than the baseline */
   tw_candidate *best;                    /* the correct one of least cost */
   double best_cost[TW_STALL_ITERATIONS]; /* at the start of the last iterations, the latest first */
   size_t n_beam;
@@ -101,6 +106,8 @@ tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
 void tw_state_evaluate(tw_state *, size_t first);
 /* Builds and checks one on the inputs of another seed: what came of it is only told. */
 void tw_state_check(tw_state *, const tw_candidate *, uint64_t seed, const tw_case *, tw_outcome *);
+/* Builds, checks and measures one again, by itself: its recorded cost stays. */
+void tw_state_measure(tw_state *, const tw_candidate *, tw_outcome *);
 /* Checks one that was too slow to be checked when it was met. */
 void tw_state_reconsider(tw_state *, tw_candidate *);
 bool tw_state_is_stopped(const tw_state *); /* interrupted, out of time, or of samples */
@@ -132,8 +139,10 @@ void tw_keep_recipes(tw_state *);
 void tw_polish(tw_state *);
 /* finish.c: the steps of the best recipe one by one, and the best candidate that holds on fresh inputs. */
 tw_status tw_finish(tw_state *, tw_error *);
-/* finish.c: a candidate's recipe without its dead steps. */
+/* finish.c: a candidate's recipe without its dead steps, but for those of the baseline that it begins with. */
 tw_schedule tw_state_pruned(const tw_state *, const tw_candidate *);
+/* duel.c: keeps the baseline, or the kernel of an earlier search, unless the best is faster than it by more than the noise. */
+void tw_defend(tw_state *);
 /* exchanges.c: notes them, by the memo that it returns; then lists them with what came of them. */
 tw_memo tw_exchanges_open(tw_exchanges *);
 void tw_exchanges_take(const tw_state *, tw_search_result *);
@@ -149,6 +158,8 @@ tw_candidate *tw_state_find(const tw_state *, const tw_schedule *);
 const tw_candidate *tw_state_evaluated(const tw_state *, const tw_candidate *);
 /* The nearest of its ancestors, itself included, that has a recipe; NULL if none has. */
 tw_candidate *tw_state_with_recipe(const tw_state *, tw_candidate *);
+/* The number of steps of the baseline that the schedule begins with: all of them, or 0. */
+size_t tw_state_shared_steps(const tw_state *, const tw_schedule *);
 /* The first n steps. */
 tw_schedule tw_beginning(const tw_schedule *, size_t n);
 

@@ -76,6 +76,13 @@ static tw_status find_schedules(const tw_target *t, const tw_problem *p, const t
                  p->op->name);
 }
 
+tw_status tw_target_baseline(const tw_target *t, const tw_problem *p, tw_schedule *out, tw_error *error) {
+  const tw_family *f;
+  *out = (tw_schedule){0};
+  const tw_status status = find_schedules(t, p, &f, error);
+  return status == TW_OK && f->baseline ? f->baseline(t, p, out, error) : status;
+}
+
 tw_status tw_target_steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out,
                           tw_error *error) {
   const tw_family *f;

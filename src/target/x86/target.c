@@ -84,6 +84,7 @@ static const tw_family families[] = {
      .steps = x86_steps,
      .emit = x86_emit,
      .predict = x86_predict,
+     .baseline = x86_baseline,
      .bound = x86_bound}};
 static const tw_library library = {.bench = x86_bench, .learn = x86_learn};
 
@@ -93,15 +94,22 @@ static const tw_target x86 = {
     .name = "x86",
     .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16, VNNI and AMX, run natively",
     .unit = "seconds",
-    .traits = {.language = "C", .source_name = "kernel.c", .device = "cpu", .prompts = "x86"},
+    .traits = {.own_reference = true,
+               .reference_up_to = X86_REFERENCE_UP_TO,
+               .language = "C",
+               .source_name = "kernel.c",
+               .device = "cpu",
+               .prompts = "x86"},
     .n_families = sizeof families / sizeof *families,
     .family = families,
     .available = available,
     .describe = describe,
     .build = x86_artefact,
     .check = x86_check,
+    .coverage = x86_coverage,
     .measure = x86_measure,
     .release = x86_release,
+    .wait = x86_wait,
     .library = &library,
     .language = language,
 };

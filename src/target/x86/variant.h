@@ -16,6 +16,9 @@ typedef struct x86_variant {
   unsigned packed_left_out, direct_left_out, wide_packed_left_out, wide_direct_left_out, coded_left_out;
 } x86_variant;
 
+/* How a kernel of the library was generated; false for others. In a generated file (generate/generate.c). */
+bool x86_variant_of(const x86_kernel *, x86_variant *out);
+
 const char *x86_isa_name(x86_isa);               /* "avx512" */
 const char *x86_arithmetic_name(x86_arithmetic); /* "f32" */
 int x86_isa_lanes(x86_isa);                      /* units in a vector */

@@ -41,14 +41,24 @@ static int write_table(const char *directory, const x86_variant *kernel, size_t 
   tw_text text = {0};
   char name[X86_NAME];
   tw_text_add(&text, "/* The default kernels, made by src/target/x86/generate. */\n#include <stddef.h>\n\n"
-                     "#include \"target/x86/kernel.h\"\n\n");
+                     "#include \"target/x86/variant.h\"\n\n");
   for (size_t i = 0; i < n; i++)
     tw_text_add(&text, "extern const x86_kernel %s;\n", x86_kernel_symbol(&kernel[i], name));
   tw_text_add(&text, "\nstatic const x86_kernel *const kernels[] = {");
   for (size_t i = 0; i < n; i++) tw_text_add(&text, "\n    &%s,", x86_kernel_symbol(&kernel[i], name));
   tw_text_add(&text,
               "\n};\n\nconst x86_kernel *x86_kernel_at(int index) {\n"
-              "  return index >= 0 && (size_t)index < sizeof kernels / sizeof *kernels ? kernels[index] : NULL;\n}\n");
+              "  return index >= 0 && (size_t)index < sizeof kernels / sizeof *kernels ? kernels[index] : NULL;\n}\n\n"
+              "bool x86_variant_of(const x86_kernel *kernel, x86_variant *out) {\n"
+              "  static const struct {\n    int unroll, prefetch;\n  } loop[] = {");
+  for (size_t i = 0; i < n; i++) tw_text_add(&text, "%s{%d, %d}", i ? ", " : "", kernel[i].unroll, kernel[i].prefetch);
+  tw_text_add(&text, "};\n  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {\n"
+                     "    if (kernels[i] != kernel) continue;\n"
+                     "    *out = (x86_variant){.isa = kernel->isa, .arithmetic = kernel->arithmetic,\n"
+                     "                         .rows = kernel->rows,\n"
+                     "                         .vectors = kernel->columns / x86_isa_lanes(kernel->isa),\n"
+                     "                         .unroll = loop[i].unroll, .prefetch = loop[i].prefetch};\n"
+                     "    return true;\n  }\n  return false;\n}\n");
   return write_text(directory, "x86_table", &text);
 }
 

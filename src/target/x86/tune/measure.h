@@ -1,4 +1,4 @@
-/* measure.h - tw_target.build, check, measure and release, and tw_family.bound, of x86: see native/sandbox.h. */
+/* measure.h - tw_target.build, check, coverage, measure, wait and release, and tw_family.bound, of x86: see native/sandbox.h. */
 #ifndef TW_X86_MEASURE_H
 #define TW_X86_MEASURE_H
 
@@ -10,6 +10,10 @@ tw_status x86_check(const tw_target *, tw_artefact *, const tw_case *, tw_error 
 tw_status x86_measure(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
                       tw_error *);
 void x86_release(tw_artefact *);
+void x86_wait(tw_artefact *, const tw_stop *);
+void x86_coverage(const tw_target *, const tw_artefact *, char *text, size_t size);
+/* Problems of more multiply-adds have no expected outputs in a search: a sample is compared. */
+#define X86_REFERENCE_UP_TO 2.5e9
 tw_status x86_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
 
 #endif

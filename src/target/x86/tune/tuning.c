@@ -2,6 +2,7 @@
 #include "target/x86/tune/tuning.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,40 @@ tw_status x86_tuning_of(const tw_problem *p, const tw_schedule *schedule, x86_tu
     return tw_fail(error, TW_USAGE, "the schedule%s%s is not legal: %s", schedule->n ? " up to " : "",
                    schedule->n ? schedule->step[schedule->n - 1] : "", why.text);
   *out = t;
+  return TW_OK;
+}
+
+/* ---- the library's own kernel ---- */
+
+static void add_step(tw_schedule *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_step(tw_schedule *s, const char *format, ...) {
+  char step[TW_STEP_MAX];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(step, sizeof step, format, arguments);
+  va_end(arguments);
+  tw_schedule_add(s, step, NULL);
+}
+
+/* The plan of tw_gemm_plan without wisdom, as steps. Blocks and parts are chosen alike for the library's kernels and for
+ * tuned ones, so no step names them. */
+tw_status x86_baseline(const tw_target *target, const tw_problem *p, tw_schedule *out, tw_error *error) {
+  const tw_gemm_spec s = x86_spec_of(p);
+  tw_gemm_planned *plan;
+  x86_variant k;
+  (void)target;
+  *out = (tw_schedule){0};
+  const tw_status status = x86_plan(&s, NULL, &plan, error);
+  if (status != TW_OK) return status;
+  const bool is_known = x86_variant_of(plan->kernel, &k), wide = plan->wide;
+  tw_gemm_destroy(plan);
+  if (!is_known) return tw_fail(error, TW_FAILED, "the library's kernel for this problem has no schedule");
+  add_step(out, "isa %s", x86_isa_name(k.isa));
+  if (k.isa == X86_AMX) return TW_OK; /* its tile has one form */
+  add_step(out, "tile rows=%d vectors=%d", k.rows, k.vectors);
+  if (k.unroll > 1) add_step(out, "unroll k=%d", k.unroll);
+  if (k.prefetch) add_step(out, "prefetch bytes=%d", k.prefetch);
+  if (wide) add_step(out, "panels n=2");
   return TW_OK;
 }
 

@@ -38,9 +38,10 @@ void x86_settle_tile(const tw_gemm_spec *, x86_tuning *);
 /* The arithmetic in which a set computes the types. */
 x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *, x86_isa);
 
-/* tw_family.steps, emit, predict. */
+/* tw_family.steps, emit, baseline, predict. */
 tw_status x86_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
 tw_status x86_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status x86_baseline(const tw_target *, const tw_problem *, tw_schedule *, tw_error *);
 tw_status x86_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 
 /* model.c: seconds, roughly: good for an order among kernels. */

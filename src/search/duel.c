@@ -1,0 +1,105 @@
+/* duel.c - is the best candidate really faster than what its user has? Where measurements differ from one to the next, a
+ * kernel may be the best because it was measured at a good moment.
+ *
+ * What the user has is the incumbent: the baseline, or the kernel of an earlier search if that one holds. Challenger and
+ * incumbent are measured alternately, and the challenger wins if the medians differ by more than the noise. Otherwise the
+ * incumbent is the result. On deterministic machines costs are compared as they are. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "search/state.h"
+
+enum { ROUNDS = 3 };
+
+/* Costs of one kernel. */
+typedef struct series {
+  size_t n;
+  double cost[ROUNDS];
+} series;
+
+static int by_cost(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(series s) {
+  qsort(s.cost, s.n, sizeof *s.cost, by_cost);
+  return s.n % 2 ? s.cost[s.n / 2] : (s.cost[s.n / 2 - 1] + s.cost[s.n / 2]) / 2;
+}
+
+/* Half of the range. */
+static double noise(series s) {
+  qsort(s.cost, s.n, sizeof *s.cost, by_cost);
+  return (s.cost[s.n - 1] - s.cost[0]) / 2;
+}
+
+/* False where it could not be measured: there was no time, or it failed. */
+static bool measure(tw_state *s, const tw_candidate *c, series *to) {
+  tw_outcome o;
+  tw_state_measure(s, c, &o);
+  if (o.verdict != TW_CORRECT) return false;
+  to->cost[to->n++] = o.measured.cost;
+  return true;
+}
+
+/* Time for one more measurement of each, beside the confirmation of the result. */
+static bool has_time(const tw_state *s) {
+  return !tw_state_is_interrupted(s) && tw_now() + 2 * s->trial_seconds < s->last_measurement;
+}
+
+/* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of that; both are 0 where nothing
+ * was measured. */
+static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, double *gain,
+                  double *within) {
+  series a = {0}, b = {0};
+  *gain = *within = 0;
+  if (s->target->traits.deterministic) {
+    *gain = 1 - challenger->measured.cost / incumbent->measured.cost;
+    return *gain > 0;
+  }
+  for (int round = 0; round < ROUNDS && has_time(s); round++) {
+    const bool turned = round % 2;
+    if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a)) break;
+    if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b)) break;
+  }
+  if (a.n == 0 || b.n == 0) return false;
+  const double least = median(b);
+  *gain = 1 - median(a) / least;
+  *within = fmax(noise(a), noise(b)) / least;
+  return *gain > *within;
+}
+
+/* The kernel of an earlier search stays if it is no slower than the baseline. Returns the incumbent. */
+static tw_candidate *incumbent_of(tw_state *s) {
+  double gain, within;
+  tw_candidate *known = s->known;
+  if (!known || known == s->start || known->verdict != TW_CORRECT) return s->start;
+  if (beats(s, known, s->start, &gain, &within) || gain >= 0) return known;
+  s->known_lost = true;
+  tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than the %s: it is dropped", -100 * gain,
+                s->start->recipe ? "baseline" : "program");
+  return s->start;
+}
+
+void tw_defend(tw_state *s) {
+  tw_candidate *const incumbent = incumbent_of(s), *const best = s->best;
+  const tw_candidate *same = tw_state_evaluated(s, best);
+  double gain, within;
+  if (same == incumbent || best == incumbent) return;
+  if (same == s->known && s->known_lost) {
+    s->best = incumbent;
+    return;
+  }
+  if (beats(s, best, incumbent, &gain, &within)) return;
+  s->best = incumbent;
+  if (s->target->traits.deterministic) return;
+  const char *what =
+      incumbent == s->start ? (s->start->recipe ? "the baseline" : "the program") : "the kernel of an earlier search";
+  if (gain == 0 && within == 0)
+    tw_state_note(s, "no time was left to compare the best candidate with %s: %s is kept", what, what);
+  else
+    tw_state_note(s,
+                  "measured alternately, the best candidate is %.1f%% %s than %s, with a noise of %.1f%%: %s is kept",
+                  100 * fabs(gain), gain < 0 ? "slower" : "faster", what, 100 * within, what);
+}

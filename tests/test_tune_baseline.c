@@ -1,0 +1,313 @@
+/* test_tune_baseline.c - tuning never makes things slower: the result of a search is no slower than what its user has, the
+ * baseline or the kernel of an earlier search, on machines whose measurements differ and on simulated ones, however small the
+ * budget; and a search ends in the time that it was given. */
+#include "test.h"
+
+#include "search_fixture.h"
+
+#include "base/clock.h"
+#include "target/x86/bench.h"
+#include "target/x86/plan.h"
+#include "target/x86/tune/apply.h"
+#include "target/x86/tune/tuning.h"
+
+/* ---- a machine whose measurements differ ---- */
+
+enum { MET_MAX = 4096 };
+
+/* What the tests set, and what the machine remembers. */
+static struct {
+  double luck;          /* the first measurement of a kernel, but of the baseline, is off by this factor */
+  double noise;         /* later ones are off by up to this fraction, in turns */
+  bool all_slower;      /* than the baseline, by a tenth */
+  double check_seconds; /* that a check takes */
+  int times[MET_MAX];   /* that each kernel was measured */
+} noisy;
+
+static tw_status noisy_baseline(const tw_target *t, const tw_problem *p, tw_schedule *out, tw_error *error) {
+  (void)t, (void)p;
+  *out = (tw_schedule){0};
+  tw_schedule_add(out, "tile 3", error);
+  return tw_schedule_add(out, "depth 1", error);
+}
+
+static bool is_baseline(const fake_state *s) {
+  fake_state b = fake_plainest();
+  b.value[TILE] = 3, b.value[DEPTH] = 1;
+  return !memcmp(s, &b, sizeof b);
+}
+
+static int *times_of(const fake_state *s) {
+  unsigned index = 0;
+  for (int i = 0; i < LEVERS; i++) index = index * 7 + (unsigned)s->value[i];
+  return &noisy.times[index % MET_MAX];
+}
+
+static void sleep_for(double seconds) {
+  nanosleep(&(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))},
+            NULL);
+}
+
+static tw_status noisy_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_error *error) {
+  sleep_for(noisy.check_seconds);
+  return fake_check(t, artefact, data, error);
+}
+
+static double true_cost(const fake_state *s) {
+  fake_state baseline = fake_plainest();
+  baseline.value[TILE] = 3, baseline.value[DEPTH] = 1;
+  return noisy.all_slower && !is_baseline(s) ? 1.1 * fake_cost(&baseline) : fake_cost(s);
+}
+
+static tw_status noisy_measure(const tw_target *t, tw_artefact *artefact, const tw_case *data, const char *trace,
+                               tw_measurement *out, tw_error *error) {
+  const fake_state *s = (const fake_state *)artefact;
+  const tw_status status = fake_measure(t, artefact, data, trace, out, error);
+  const int n = (*times_of(s))++;
+  const double factor = n == 0 && noisy.luck > 0 && !is_baseline(s) ? noisy.luck : 1 + noisy.noise * (n % 3 - 1);
+  out->cost = out->cycles = true_cost(s) * factor;
+  return status;
+}
+
+static tw_target noisy_target(void) {
+  static tw_family family;
+  tw_target t = fake_target;
+  family = fake_families[0];
+  family.baseline = noisy_baseline;
+  t.name = "noisy-machine";
+  t.family = &family;
+  t.traits.deterministic = t.traits.simulated = false;
+  t.check = noisy_check;
+  t.measure = noisy_measure;
+  return t;
+}
+
+static int start(void **state) {
+  (void)state;
+  fake_reset();
+  memset(&noisy, 0, sizeof noisy);
+  return 0;
+}
+
+static tw_search_result search(const tw_target *t, const tw_search_options *o) {
+  const tw_problem p = fake_problem(10);
+  tw_search_result r = {.size = sizeof r};
+  tw_error error = {0};
+  if (tw_search(t, &p, o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  return r;
+}
+
+static double cost_of(const tw_schedule *schedule) {
+  fake_state s;
+  assert_int_equal(fake_replay(schedule, &s, NULL), TW_OK);
+  return true_cost(&s);
+}
+
+static void a_search_starts_from_the_targets_baseline(void **state) {
+  (void)state;
+  const tw_target t = noisy_target();
+  tw_search_options o = fake_options(1, 1);
+  o.samples = 1;
+  tw_search_result r = search(&t, &o);
+  assert_true(r.is_baseline);
+  assert_int_equal(r.schedule.n, 2);
+  assert_string_equal(r.schedule.step[0], "tile 3");
+  assert_int_equal(r.n_rungs, 1);
+  tw_search_result_free(&r);
+}
+
+static void a_kernel_that_was_measured_at_a_good_moment_does_not_win(void **state) {
+  (void)state;
+  const tw_target t = noisy_target();
+  const int samples[] = {0, 1, 2, 5};
+  noisy.all_slower = true;
+  noisy.luck = 0.8;
+  for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+    tw_search_options o = fake_options(i, 2);
+    o.samples = samples[i];
+    memset(noisy.times, 0, sizeof noisy.times);
+    tw_search_result r = search(&t, &o);
+    assert_true(r.is_baseline);
+    assert_false(r.known_lost);
+    if (samples[i] != 1 && !strstr(r.notes, "the baseline is kept")) fail_msg("%s", r.notes);
+    tw_search_result_free(&r);
+  }
+}
+
+static void a_gain_below_the_noise_is_no_gain(void **state) {
+  (void)state;
+  const tw_target t = noisy_target();
+  tw_search_options o = fake_options(3, 1);
+  noisy.noise = 0.5; /* the best kernel is some 40% better than the baseline */
+  tw_search_result r = search(&t, &o);
+  assert_true(r.is_baseline);
+  tw_search_result_free(&r);
+  noisy.noise = 0.01;
+  memset(noisy.times, 0, sizeof noisy.times);
+  r = search(&t, &o);
+  assert_false(r.is_baseline);
+  assert_true(cost_of(&r.schedule) < 0.9 * r.start.cost);
+  tw_search_result_free(&r);
+}
+
+/* The empty schedule is the plainest kernel, which is slower than the baseline: earlier versions stored it. */
+static void a_known_kernel_that_is_slower_than_the_baseline_is_dropped(void **state) {
+  (void)state;
+  const tw_target t = noisy_target();
+  tw_schedule known = {0};
+  tw_search_options o = fake_options(4, 1);
+  o.start = &known;
+  o.start_is_exact = true;
+  o.samples = 2;
+  tw_search_result r = search(&t, &o);
+  assert_true(r.known_lost);
+  assert_true(r.is_baseline);
+  if (!strstr(r.notes, "is dropped")) fail_msg("%s", r.notes);
+  tw_search_result_free(&r);
+}
+
+static void a_known_kernel_that_holds_is_kept_against_luck(void **state) {
+  (void)state;
+  const tw_target t = noisy_target();
+  tw_schedule known = {0};
+  const char *steps[] = {"tile 4", "depth 2", "bank 2", "order 1", "unroll 3"};
+  for (size_t i = 0; i < 5; i++) tw_schedule_add(&known, steps[i], NULL);
+  const double best = cost_of(&known);
+  noisy.luck = 0.5;
+  for (int samples = 0; samples < 6; samples++) {
+    tw_search_options o = fake_options((uint64_t)samples, 1);
+    o.start = &known;
+    o.start_is_exact = true;
+    o.samples = samples;
+    memset(noisy.times, 0, sizeof noisy.times);
+    tw_search_result r = search(&t, &o);
+    assert_false(r.known_lost);
+    if (samples != 1 && cost_of(&r.schedule) > best) fail_msg("%d samples: %g after %g", samples, r.best.cost, best);
+    tw_search_result_free(&r);
+  }
+}
+
+static void a_search_ends_in_its_time(void **state) {
+  (void)state;
+  const tw_target t = noisy_target();
+  const struct { double seconds, build, check; } cases[] = {{1, 0.05, 0.05}, {1, 0.02, 0.3}, {2, 0.2, 0.1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tw_search_options o = fake_options(5, 2);
+    o.seconds = cases[i].seconds;
+    o.iterations = 1000, o.plans = 50;
+    fake.delay_ms = (int)(1000 * cases[i].build);
+    noisy.check_seconds = cases[i].check;
+    const double before = tw_now();
+    tw_search_result r = search(&t, &o);
+    const double took = tw_now() - before, most = fmax(1.2 * o.seconds, o.seconds + 2);
+    if (took > most + 0.5) fail_msg("%g s were given, it took %.2f s", o.seconds, took); /* 0.5: other processes */
+    assert_true(r.samples > 1);
+    tw_search_result_free(&r);
+  }
+}
+
+static void where_the_baseline_takes_all_of_the_time_the_search_says_so_and_ends(void **state) {
+  (void)state;
+  const tw_target t = noisy_target();
+  tw_search_options o = fake_options(6, 2);
+  o.seconds = 0.1;
+  noisy.check_seconds = 3;
+  tw_search_result r = search(&t, &o);
+  assert_true(r.is_baseline);
+  assert_int_equal(r.samples, 1);
+  if (!strstr(r.notes, "no candidate was tried")) fail_msg("%s", r.notes);
+  tw_search_result_free(&r);
+}
+
+/* ---- real targets ---- */
+
+static void no_target_ends_worse_than_its_baseline(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"gemmini-16x16-int8", "gemm m=64 n=64 k=64"},
+      {"gemmini-16x16-int8", "conv2d n=1 c=16 h=8 w=8 k=16 r=3 s=3 pad=1"},
+      {"gemmini-4x4-fp32", "gemm m=16 n=16 k=16"},
+      {"gemmini-4x4-fp32", "mpc_forward horizon=10 states=12 inputs=4"},
+      {"gemmini-4x4-fp32", "mpc_backward horizon=10 states=12 inputs=4"},
+      {"xdna2", "gemm m=256 n=512 k=256 a=i8 b=i8"},
+      {"cdna4", "gemm m=64 n=64 k=64 a=bf16 b=bf16"},
+      {"cdna4", "softmax rows=16 cols=256 a=f32"},
+      {"x86", "gemm m=64 n=64 k=64"},
+      {"x86", "gemm m=1 n=256 k=256 b=mxfp4 threads=1"},
+      {"x86", "gemm m=100 n=60 k=200 a=u8 b=i8 threads=1"},
+  };
+  static const int budgets[] = {1, 2, 5};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_target *t = tw_target_find(cases[i][0]);
+    tw_problem p;
+    tw_error error = {0};
+    if (t->available(t, &error) != TW_OK) continue;
+    if (tw_target_read(t, cases[i][1], &p, &error) != TW_OK) fail_msg("%s", error.text);
+    const int samples = budgets[i % 3];
+    tw_search_options o = fake_options(1, 2);
+    o.samples = samples;
+    tw_search_result r = {.size = sizeof r};
+    if (tw_search(t, &p, &o, &r, &error) != TW_OK) fail_msg("%s: %s: %s", cases[i][0], cases[i][1], error.text);
+    tw_schedule baseline;
+    assert_int_equal(tw_target_baseline(t, &p, &baseline, &error), TW_OK);
+    if (t->traits.deterministic) assert_true(r.best.cost <= r.start.cost);
+    if (r.is_baseline) assert_string_equal(r.source, r.start_source);
+    if (samples == 1) assert_true(r.is_baseline);
+    tw_search_result_free(&r);
+  }
+}
+
+/* The baseline of x86 is the library's plan: the same kernel, blocks and parts. */
+static void the_baseline_of_x86_is_what_the_library_runs(void **state) {
+  (void)state;
+  static const char *const problems[] = {
+      "gemm m=512 n=512 k=512",
+      "gemm m=100 n=3000 k=77 a=bf16 b=bf16",
+      "gemm m=33 n=400 k=900 a=u8 b=i8",
+      "gemm m=33 n=400 k=900 a=i8 b=i8 c=i8",
+      "gemm m=1 n=4096 k=512 a=bf16 b=i4 group=32",
+      "gemm m=8 n=512 k=512 b=ternary",
+      "gemm m=300 n=512 k=512 b=mxfp4 a_rounding=rows",
+      "gemm m=64 n=64 k=64 a=f16 b=f16 c=f16 a_transposed=1",
+  };
+  const tw_target *t = tw_target_find("x86");
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+    tw_problem p;
+    tw_error error = {0};
+    tw_schedule schedule;
+    x86_tuning tuning;
+    if (tw_target_read(t, problems[i], &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+      fail_msg("%s", error.text);
+    if (tw_target_baseline(t, &p, &schedule, &error) != TW_OK) fail_msg("%s: %s", problems[i], error.text);
+    if (x86_tuning_of(&p, &schedule, &tuning, &error) != TW_OK) fail_msg("%s: %s", problems[i], error.text);
+    const tw_gemm_spec s = x86_spec_of(&p);
+    tw_gemm_planned *plain, *tuned;
+    assert_int_equal(x86_plan(&s, NULL, &plain, &error), TW_OK);
+    const x86_tuned by_schedule = {.kernel = plain->kernel, .blocks = tuning.blocks};
+    assert_int_equal(x86_plan(&s, &by_schedule, &tuned, &error), TW_OK);
+    char a[400], b[400], name[X86_NAME];
+    tw_gemm_print(plain, a, sizeof a);
+    tw_gemm_print(tuned, b, sizeof b);
+    assert_string_equal(a, b);
+    assert_string_equal(x86_kernel_name(&tuning.kernel, name), tw_gemm_kernel(plain));
+    tw_gemm_destroy(plain);
+    tw_gemm_destroy(tuned);
+  }
+}
+
+int main(void) {
+  tw_error error;
+  tw_op_register(&fake_op, &error);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(a_search_starts_from_the_targets_baseline, start),
+      cmocka_unit_test_setup(a_kernel_that_was_measured_at_a_good_moment_does_not_win, start),
+      cmocka_unit_test_setup(a_gain_below_the_noise_is_no_gain, start),
+      cmocka_unit_test_setup(a_known_kernel_that_is_slower_than_the_baseline_is_dropped, start),
+      cmocka_unit_test_setup(a_known_kernel_that_holds_is_kept_against_luck, start),
+      cmocka_unit_test_setup(a_search_ends_in_its_time, start),
+      cmocka_unit_test_setup(where_the_baseline_takes_all_of_the_time_the_search_says_so_and_ends, start),
+      cmocka_unit_test_setup(no_target_ends_worse_than_its_baseline, start),
+      cmocka_unit_test_setup(the_baseline_of_x86_is_what_the_library_runs, start),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
