@@ -71,31 +71,32 @@ static void expect_right(size_t n, const sample *all) {
 
 static void gemms_are_right(void **state) {
   static const sample all[] = {
-      {"cdna4", "gemm m=128 n=256 k=128 b_transposed=1 c=f32", "tile m=128 n=256 k=64;groups m=2 n=4;stages 2"},
+      {"cdna4", "gemm m=128 n=256 k=128 b_transposed=1 c=f32", "tile m=128 n=256 k=64;waves m=2 n=4;stages 2"},
       {"cdna4", "gemm m=130 n=100 k=200 b_transposed=1 bias=row relu=1 scale=0.5",
-       "tile m=128 n=64 k=64;product 32;stages 3;order window=2 chunk=1"},
+       "tile m=128 n=64 k=64;mfma 32;stages 3;rasterize window=2 chunk=1"},
       {"cdna4", "gemm m=65 n=67 k=77 a=f16 c=f32", "tile m=64 n=128 k=64;stages 2"},
       {"cdna4", "gemm m=70 n=64 k=136 b_transposed=1 a=i8 c=i8 scale=0.01",
        "tile m=64 n=64 k=128;stages 2;copy registers"},
       {"cdna4", "gemm m=64 n=64 k=64 a_transposed=1 ldc=99 bias=full", ""},
       {"cdna4", "gemm m=66 n=50 k=144 b_transposed=1 a=e5m2 b=e4m3 scales=row",
-       "tile m=64 n=64 k=128;product 32;stages 2"},
+       "tile m=64 n=64 k=128;mfma 32;stages 2"},
       {"cdna4", "gemm m=140 n=130 k=304 a=e4m3 b=e5m2 b_transposed=1 scales=block",
-       "tile m=128 n=128 k=128;groups m=2 n=4;stages 2;turns 4"},
+       "tile m=128 n=128 k=128;waves m=2 n=4;stages 2;pingpong 4"},
       {"cdna4", "gemm m=40 n=64 k=80 a=f32 b=f32 b_transposed=1", "tile m=64 n=64 k=32;stages 2"},
-      {"cdna4", "gemm m=104 n=136 k=90", "tile m=128 n=128 k=64;product 32;stages 2;straight"},
-      {"cdna4", "gemm m=104 n=72 k=138 a_transposed=1", "tile m=128 n=64 k=64;stages 2;copy registers;split 2"},
-      {"cdna4", "gemm m=128 n=128 k=192 b_transposed=1", "tile m=128 n=128 k=64;turns 4"},
-      {"cdna4", "gemm m=70 n=60 k=200 b_transposed=1", "tile m=64 n=64 k=64;groups m=1 n=2;producers 2;stages 3"},
-      {"cdna4", "gemm m=40 n=50 k=328 b_transposed=1 bias=row", "tile m=32 n=64 k=64;held 3"},
-      {"cdna4", "gemm m=64 n=96 k=160 a=f16", "tile m=128 n=128 k=64;groups m=4 n=2;stages 2;turns 2"},
+      {"cdna4", "gemm m=104 n=136 k=90", "tile m=128 n=128 k=64;mfma 32;stages 2;no_swizzle"},
+      {"cdna4", "gemm m=104 n=72 k=138 a_transposed=1", "tile m=128 n=64 k=64;stages 2;copy registers;split_k 2"},
+      {"cdna4", "gemm m=128 n=128 k=192 b_transposed=1", "tile m=128 n=128 k=64;pingpong 4"},
+      {"cdna4", "gemm m=70 n=60 k=200 b_transposed=1", "tile m=64 n=64 k=64;waves m=1 n=2;producers 2;stages 3"},
+      {"cdna4", "gemm m=40 n=50 k=328 b_transposed=1 bias=row", "tile m=32 n=64 k=64;keep_in_registers 3"},
+      {"cdna4", "gemm m=64 n=96 k=160 a=f16", "tile m=128 n=128 k=64;waves m=4 n=2;stages 2;pingpong 2"},
       {"cdna4", "gemm m=128 n=128 k=256 b_transposed=1", "tile m=128 n=128 k=64;stages 2;interleave"},
-      {"cdna4", "gemm m=136 n=96 k=328 a_transposed=1", "tile m=128 n=64 k=64;stages 2;ahead;split 2"},
-      {"cdna3", "gemm m=40 n=32 k=200 a=i8 c=i8 scale=0.01", "tile m=64 n=64 k=64;stages 2;split 2"},
-      {"cdna3", "gemm m=100 n=90 k=72 b_transposed=1 a=f16", "tile m=64 n=64 k=64;groups m=1 n=4;straight"},
+      {"cdna4", "gemm m=136 n=96 k=328 a_transposed=1", "tile m=128 n=64 k=64;stages 2;register_prefetch;split_k 2"},
+      {"cdna3", "gemm m=40 n=32 k=200 a=i8 c=i8 scale=0.01", "tile m=64 n=64 k=64;stages 2;split_k 2"},
+      {"cdna3", "gemm m=100 n=90 k=72 b_transposed=1 a=f16", "tile m=64 n=64 k=64;waves m=1 n=4;no_swizzle"},
       {"cdna3", "gemm m=33 n=50 k=300 a=e4m3 b=e5m2 scales=block a_transposed=1",
-       "tile m=64 n=64 k=128;product 32;split 2"},
-      {"cdna3", "gemm m=64 n=48 k=144 a=e5m2 b=e4m3 b_transposed=1 c=f32", "tile m=32 n=32 k=64;held 2;split 2"},
+       "tile m=64 n=64 k=128;mfma 32;split_k 2"},
+      {"cdna3", "gemm m=64 n=48 k=144 a=e5m2 b=e4m3 b_transposed=1 c=f32",
+       "tile m=32 n=32 k=64;keep_in_registers 2;split_k 2"},
   };
   (void)state;
   EXPECT_RIGHT(all);
@@ -106,14 +107,14 @@ static void gemms_are_right(void **state) {
 static void pinned_loops_keep_the_rules(void **state) {
   static const sample all[] = {
       /* the first one is broken below */
-      {"cdna4", "gemm m=130 n=100 k=328 b_transposed=1 bias=row", "tile m=128 n=128 k=64;stages 3;pinned"},
-      {"cdna4", "gemm m=120 n=136 k=203 a_transposed=1 a=f16", "tile m=128 n=128 k=64;product 32;stages 4;pinned"},
+      {"cdna4", "gemm m=130 n=100 k=328 b_transposed=1 bias=row", "tile m=128 n=128 k=64;stages 3;hand_scheduled"},
+      {"cdna4", "gemm m=120 n=136 k=203 a_transposed=1 a=f16", "tile m=128 n=128 k=64;mfma 32;stages 4;hand_scheduled"},
       {"cdna4", "gemm m=120 n=136 k=528 b_transposed=1 a=e4m3 b=e5m2",
-       "tile m=128 n=128 k=128;groups m=1 n=4;stages 2;split 2;pinned"},
-      {"cdna3", "gemm m=130 n=100 k=400 b_transposed=1 a=e4m3 b=e5m2", "tile m=128 n=128 k=64;product 32;pinned"},
+       "tile m=128 n=128 k=128;waves m=1 n=4;stages 2;split_k 2;hand_scheduled"},
+      {"cdna3", "gemm m=130 n=100 k=400 b_transposed=1 a=e4m3 b=e5m2", "tile m=128 n=128 k=64;mfma 32;hand_scheduled"},
       {"cdna4", "gemm m=120 n=136 k=300 a=mxfp4 b=mxfp4 a_transposed=1 b_transposed=1",
-       "tile m=128 n=256;pinned;split 2"},
-      {"cdna4", "gemm m=130 n=100 k=264 a=bf16 b=mxfp8 quantize=mxfp8 rule=up bias=row", "pinned;product 32"},
+       "tile m=128 n=256;hand_scheduled;split_k 2"},
+      {"cdna4", "gemm m=130 n=100 k=264 a=bf16 b=mxfp8 quantize=mxfp8 rule=up bias=row", "hand_scheduled;mfma 32"},
   };
   static const char *const left_out[] = {"s_barrier", "s_waitcnt vmcnt", "s_waitcnt lgkmcnt"};
   (void)state;
@@ -137,8 +138,9 @@ static void pinned_loops_keep_the_rules(void **state) {
 
 /* A code is changed in two halves (loop/emit.c), which no turn of the loop may part. */
 static void codes_are_changed_whole(void **state) {
-  static const char *const schedules[] = {"tile m=256 n=256 k=64;product 32;pinned", "tile m=256 n=256 k=64;pinned",
-                                          "tile m=128 n=128 k=64;product 32;pinned", "tile m=128 n=128 k=64;pinned"};
+  static const char *const schedules[] = {
+      "tile m=256 n=256 k=64;mfma 32;hand_scheduled", "tile m=256 n=256 k=64;hand_scheduled",
+      "tile m=128 n=128 k=64;mfma 32;hand_scheduled", "tile m=128 n=128 k=64;hand_scheduled"};
   const tw_target *t = tw_target_find("cdna3");
   tw_problem p;
   (void)state;
@@ -188,9 +190,10 @@ static void block_scaled_gemms_are_right(void **state) {
   static const sample all[] = {
       {"cdna4", "gemm m=4 n=96 k=512 a=bf16 b=mxfp4 quantize=mxfp4 rule=even b_transposed=1", ""},
       {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp6 quantize=mxfp6 rule=up c=f32 bias=row relu=1",
-       "tile m=32 n=128;groups 4;ahead 3;order window=2 chunk=1"},
-      {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 rule=ceil c=f32", "tile m=16 n=32;split 2"},
-      {"cdna4", "gemm m=37 n=64 k=771 a=mxfp6 b=mxfp8 a_transposed=1", "tile m=32 n=64;groups 2;ahead 2;split 2"},
+       "tile m=32 n=128;waves 4;register_prefetch 3;rasterize window=2 chunk=1"},
+      {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 rule=ceil c=f32", "tile m=16 n=32;split_k 2"},
+      {"cdna4", "gemm m=37 n=64 k=771 a=mxfp6 b=mxfp8 a_transposed=1",
+       "tile m=32 n=64;waves 2;register_prefetch 2;split_k 2"},
   };
   (void)state;
   EXPECT_RIGHT(all);
@@ -198,18 +201,19 @@ static void block_scaled_gemms_are_right(void **state) {
 
 static void attention_is_right(void **state) {
   static const sample all[] = {
-      {"cdna4", "attention b=1 hq=2 hkv=1 sq=48 sk=130 d=64", "tile queries=32 keys=64;groups 2;product 32;ahead"},
+      {"cdna4", "attention b=1 hq=2 hkv=1 sq=48 sk=130 d=64",
+       "tile queries=32 keys=64;waves 2;mfma 32;overlap_softmax"},
       {"cdna4", "attention b=2 hq=2 hkv=2 sq=70 sk=100 d=128 causal=1 a=f16",
-       "tile queries=32 keys=64;groups 2;stages 3;turns"},
+       "tile queries=32 keys=64;waves 2;stages 3;pingpong"},
       {"cdna3", "attention b=1 hq=2 hkv=1 sq=37 sk=90 d=128 causal=1",
-       "tile queries=32 keys=32;groups 2;stages 2;product 32"},
+       "tile queries=32 keys=32;waves 2;stages 2;mfma 32"},
       {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=50 sk=70 d=128 causal=1",
-       "tile keys=32 queries=32;dq queries=32 keys=32;groups 2;product 32;ahead"},
+       "tile keys=32 queries=32;dq queries=32 keys=32;waves 2;mfma 32;overlap_softmax"},
       {"cdna4", "attention pass=backward b=2 hq=1 hkv=1 sq=33 sk=18 d=64 a=f16", ""},
-      {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=70 sk=300 d=128 causal=1", "pinned"},
-      {"cdna4", "attention pass=backward b=2 hq=2 hkv=2 sq=40 sk=30 d=64 a=f16", "pinned"},
+      {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=70 sk=300 d=128 causal=1", "hand_scheduled"},
+      {"cdna4", "attention pass=backward b=2 hq=2 hkv=2 sq=40 sk=30 d=64 a=f16", "hand_scheduled"},
       {"cdna3", "attention pass=backward b=1 hq=2 hkv=1 sq=20 sk=37 d=64 causal=1",
-       "tile keys=16 queries=32;dq queries=16 keys=64;groups 2;stages 2"},
+       "tile keys=16 queries=32;dq queries=16 keys=64;waves 2;stages 2"},
   };
   (void)state;
   EXPECT_RIGHT(all);
@@ -218,7 +222,7 @@ static void attention_is_right(void **state) {
 static void rows_are_right(void **state) {
   static const sample all[] = {
       {"cdna4", "layernorm rows=5 cols=1032 dropout=0.25 residual=1", "row warps=2"},
-      {"cdna3", "layernorm rows=3 cols=2048 norm=rms a=f32", "row warps=4;block rows=1;once"},
+      {"cdna3", "layernorm rows=3 cols=2048 norm=rms a=f32", "row warps=4;block rows=1;streaming"},
       {"cdna4", "softmax rows=7 cols=520 a=f16", ""},
       {"cdna3", "softmax rows=4 cols=4096", "row warps=4;block rows=2"},
       {"cdna4", "rotary b=2 h=4 s=5 d=64", "heads 2;threads 128"},
@@ -266,7 +270,7 @@ static void object_is_loaded(const char *data, size_t size) {
 /* What goes to a machine with the GPU: device code that compiles by the command of its README, a program, the launch. */
 static void exported_files_are_complete(void **state) {
   const tw_target *t = tw_target_find("cdna4");
-  const tw_schedule s = schedule_of("tile m=64 n=64 k=64;split 2");
+  const tw_schedule s = schedule_of("tile m=64 n=64 k=64;split_k 2");
   char *source = NULL, *directory = NULL, command[600];
   tw_problem p;
   tw_files files;
@@ -304,33 +308,44 @@ static void what_is_not_possible_is_refused(void **state) {
     const char *says;
   } all[] = {
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=256 n=256 k=128;stages 2"}, "bytes of shared memory"},
-      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=512 n=512 k=16"}, "not a multiple of 32"},
-      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=256 n=512 k=32;groups m=1 n=2"}, "registers"},
-      {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=100 n=64"}, "whole number of products"},
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=512 n=512 k=16"}, "expected a multiple of 32"},
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=256 n=512 k=32;waves m=1 n=2"}, "registers"},
+      {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=100 n=64"}, "does not divide into"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=bf16 b=f16", ""}, "both f32, bf16"},
-      {{"cdna4", "gemm m=64 n=64 k=256 a=e4m3 b=e4m3 scales=block", "tile m=64 n=192 k=128;groups m=1 n=2"},
+      {{"cdna4", "gemm m=64 n=64 k=256 a=e4m3 b=e4m3 scales=block", "tile m=64 n=192 k=128;waves m=1 n=2"},
        "share a scale"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile keys=128 queries=64"}, "registers"},
-      {{"cdna3", "attention b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile queries=32 keys=64;ahead"}, "past the registers"},
-      {{"cdna3", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "pinned"}, "for gfx950"},
-      {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "pinned;ahead"}, "of its own"},
-      {{"cdna4", "gemm m=512 n=512 k=512", "product 24"}, "16 or 32"},
-      {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;turns 4;groups m=2 n=2"}, "turns are for 8 groups"},
-      {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;ahead"}, "past the registers"},
-      {{"cdna3", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", ""}, "on gfx950"},
-      {{"cdna3", "gemm m=512 n=512 k=512 a=f32 b=f32 b_transposed=1", "tile m=128 n=128 k=16;pinned"},
-       "a pinned loop is for bf16"},
-      {{"cdna4", "gemm m=512 n=512 k=512 a=i8", "tile m=128 n=128 k=128;stages 2;pinned"}, "k along their rows"},
-      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;pinned"}, "too few"},
-      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=128 n=128 k=64;stages 2;pinned;ahead"}, "of its own"},
-      {{"cdna4", "gemm m=512 n=512 k=512", "tile m=64 n=64 k=64;held 4"}, "have k along their rows"},
-      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;held 9"}, "fewer steps"},
-      {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;producers 4"}, "past the registers"},
-      {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp6", ""}, "with quantize="},
-      {{"cdna4", "gemm m=16 n=64 k=512 a=mxfp4 b=mxfp4 packed=1", ""}, "leave packed=1 out"},
-      {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp6 b=mxfp4", "tile m=128 n=128;pinned"}, "both operands as mxfp4"},
-      {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp4 b=mxfp4", "tile m=64 n=128;pinned"}, "multiples of 128 rows"},
-      {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "ahead 3"}, "k has fewer steps"},
+      {{"cdna3", "attention b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile queries=32 keys=64;overlap_softmax"},
+       "direct-to-LDS loads"},
+      {{"cdna3", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled"}, "requires gfx950"},
+      {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled;overlap_softmax"},
+       "without overlap_softmax"},
+      {{"cdna4", "gemm m=512 n=512 k=512", "mfma 24"}, "16 or 32"},
+      {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;pingpong 4;waves m=2 n=2"},
+       "pingpong requires 8 waves"},
+      {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;register_prefetch"},
+       "direct-to-LDS loads"},
+      {{"cdna3", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", ""}, "requires gfx950"},
+      {{"cdna3", "gemm m=512 n=512 k=512 a=f32 b=f32 b_transposed=1", "tile m=128 n=128 k=16;hand_scheduled"},
+       "expected bf16"},
+      {{"cdna4", "gemm m=512 n=512 k=512 a=i8", "tile m=128 n=128 k=128;stages 2;hand_scheduled"},
+       "require b_transposed=1"},
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;stages 2;hand_scheduled"},
+       "too few to hide"},
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1",
+        "tile m=128 n=128 k=64;stages 2;hand_scheduled;register_prefetch"},
+       "cannot be combined with interleave"},
+      {{"cdna4", "gemm m=512 n=512 k=512", "tile m=64 n=64 k=64;keep_in_registers 4"}, "requires b_transposed=1"},
+      {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;keep_in_registers 9"},
+       "exceeds the steps"},
+      {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;producers 4"}, "direct-to-LDS loads"},
+      {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp6", ""}, "quantize="},
+      {{"cdna4", "gemm m=16 n=64 k=512 a=mxfp4 b=mxfp4 packed=1", ""}, "leave out packed=1"},
+      {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp6 b=mxfp4", "tile m=128 n=128;hand_scheduled"},
+       "both operands as mxfp4"},
+      {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp4 b=mxfp4", "tile m=64 n=128;hand_scheduled"}, "multiples of 128 rows"},
+      {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "register_prefetch 3"},
+       "exceeds the steps of k"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -208,15 +208,15 @@ static void the_usual_sizes_are_right_all_the_way(void **state) {
   (void)state;
   static const int sizes[][2] = {{12, 4}, {4, 1}, {32, 8}, {13, 5}, {1, 1}, {3, 7}};
   static const int horizons[] = {2, 3, 5, 10, 20};
-  static const char forward[] = "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\n",
-                    backward[] = "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\n";
+  static const char forward[] = "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\n",
+                    backward[] = "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\n";
   static const char *const ends[] = {"",
-                                     "os\n",
-                                     "os\nunroll inner\n",
-                                     "rows\n",
-                                     "rows\nunroll all\n",
-                                     "rows\nahead 2\n",
-                                     "rows\nahead 4\nunroll inner\n"};
+                                     "output_stationary\n",
+                                     "output_stationary\nunroll inner\n",
+                                     "row_vectors\n",
+                                     "row_vectors\nunroll all\n",
+                                     "row_vectors\nlookahead 2\n",
+                                     "row_vectors\nlookahead 4\nunroll inner\n"};
   for (size_t z = 0; z < sizeof sizes / sizeof *sizes; z++)
     for (size_t h = 0; h < sizeof horizons / sizeof *horizons; h++)
       for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
@@ -262,7 +262,7 @@ static void fences_stay_where_a_value_passes_through_memory(void **state) {
   (void)state;
   tw_problem p = problem_of(true, 5, 12, 4);
   gm_chain plain = chain_of(&p, ""), thrifty = chain_of(&p, "unfence"),
-           kept = chain_of(&p, "fuse\nhoist\nkeep\nunfence");
+           kept = chain_of(&p, "fuse\nhoist\nkeep_resident\nunfence");
   assert_int_equal(count(&plain, GM_FENCE), 3);
   assert_int_equal(count(&kept, GM_FENCE), 0);
   assert_true(count(&thrifty, GM_FENCE) >= 2);
@@ -282,8 +282,8 @@ static void fences_stay_where_a_value_passes_through_memory(void **state) {
 /* Any command taken away: the check notices if something was to be read from it, or nothing needs it. */
 static void what_nobody_wrote_is_not_read(void **state) {
   (void)state;
-  static const char *const schedules[] = {"", "fuse", "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep",
-                                          "fuse\nhoist\nkeep\nclose\nprune\nrows"};
+  static const char *const schedules[] = {"", "fuse", "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident",
+                                          "fuse\nhoist\nkeep_resident\nclosed_loop\nprune\nrow_vectors"};
   tw_problem p = problem_of(true, 4, 8, 4);
   int found = 0;
   for (size_t s = 0; s < 4; s++) {
@@ -384,25 +384,27 @@ static void bad_steps_are_refused_in_one_line(void **state) {
   (void)state;
   tw_problem forward = problem_of(true, 5, 12, 4), backward = problem_of(false, 5, 12, 4),
              small = problem_of(true, 5, 4, 1);
-  expect_refused(&forward, "tile m=4", "there are fuse, hoist");
-  expect_refused(&forward, "fuse all", "'all' does not belong there");
-  expect_refused(&forward, "fuse\nfuse", "taken already");
-  expect_refused(&forward, "keep", "needs 'fuse'");
-  expect_refused(&forward, "fuse\nkeep", "needs 'hoist'");
-  expect_refused(&forward, "close", "needs 'keep'");
-  expect_refused(&backward, "fuse\nhoist\nkeep\nclose", "for mpc_forward");
-  expect_refused(&forward, "fuse\nhoist\nkeep\nprune\nrows", "needs 'close'");
-  expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nrows", "needs 'prune'");
-  expect_refused(&forward, "ahead 2", "needs 'rows'");
-  expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nahead 3", "'3' is not one of 2|4");
-  expect_refused(&forward, "fuse\nhoist\nkeep\nclose\nprune\nrows\nos", "in the array anyway");
-  expect_refused(&forward, "code 0", "'0' is not from 1 to 4");
-  expect_refused(&forward, "code 5", "'5' is not from 1 to 4");
-  expect_refused(&forward, "code late", "'late' is not from 1 to 4");
-  expect_refused(&forward, "code 2\ncode 2", "taken already");
-  expect_refused(&forward, "unroll all\nunroll all", "taken already");
-  expect_refused(&forward, "unroll", "is not complete; write unroll inner, unroll all");
-  expect_refused(&small, "unroll outer", "'outer' is not one of inner|all");
+  expect_refused(&forward, "tile m=4", "expected one of fuse, hoist");
+  expect_refused(&forward, "fuse all", "unexpected 'all'");
+  expect_refused(&forward, "fuse\nfuse", "repeats an earlier step");
+  expect_refused(&forward, "keep_resident", "requires 'fuse'");
+  expect_refused(&forward, "fuse\nkeep_resident", "requires 'hoist'");
+  expect_refused(&forward, "closed_loop", "requires 'keep_resident'");
+  expect_refused(&backward, "fuse\nhoist\nkeep_resident\nclosed_loop", "requires mpc_forward");
+  expect_refused(&forward, "fuse\nhoist\nkeep_resident\nprune\nrow_vectors", "requires 'closed_loop'");
+  expect_refused(&forward, "fuse\nhoist\nkeep_resident\nclosed_loop\nrow_vectors", "requires 'prune'");
+  expect_refused(&forward, "lookahead 2", "requires 'row_vectors'");
+  expect_refused(&forward, "fuse\nhoist\nkeep_resident\nclosed_loop\nprune\nrow_vectors\nlookahead 3",
+                 "unsupported value '3'; expected one of 2|4");
+  expect_refused(&forward, "fuse\nhoist\nkeep_resident\nclosed_loop\nprune\nrow_vectors\noutput_stationary",
+                 "has no effect after row_vectors");
+  expect_refused(&forward, "prefetch_code 0", "unsupported value '0'; expected a number from 1 to 4");
+  expect_refused(&forward, "prefetch_code 5", "unsupported value '5'; expected a number from 1 to 4");
+  expect_refused(&forward, "code late", "unsupported value 'late'; expected a number from 1 to 4");
+  expect_refused(&forward, "prefetch_code 2\nprefetch_code 2", "repeats an earlier step");
+  expect_refused(&forward, "unroll all\nunroll all", "repeats an earlier step");
+  expect_refused(&forward, "unroll", "is incomplete; write unroll inner, unroll all");
+  expect_refused(&small, "unroll outer", "unsupported value 'outer'; expected one of inner|all");
 }
 
 static void what_does_not_fit_is_refused(void **state) {
@@ -411,7 +413,7 @@ static void what_does_not_fit_is_refused(void **state) {
              many = problem_of(true, 5000, 12, 4);
   expect_refused(&large, "", "choose fewer states");
   expect_refused(&longer, "", "no schedules for");
-  expect_refused(&many, "fuse\nhoist\nkeep\nclose", "does not fit");
+  expect_refused(&many, "fuse\nhoist\nkeep_resident\nclosed_loop", "do not fit");
 }
 
 /* ---- on the machine ---- */
@@ -485,7 +487,7 @@ static gm_chain with_reader_behind(const tw_problem *p, bool sums, int products_
                                    gm_chain_plan *plan) {
   gm_chain c;
   tw_error error = {0};
-  *s = schedule_of("fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep");
+  *s = schedule_of("fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident");
   if (gm_chain_from(&config, p, s, plan, &c, &error) != TW_OK) fail_msg("%s", error.text);
   append(&c, (gm_chain_command){.kind = GM_SET_LD, .stride = 16, .block_stride = 4, .scale = 1});
   append(&c, (gm_chain_command){.kind = GM_LOAD,
@@ -542,12 +544,13 @@ static void damaged_programs_are_illegal_or_do_what_they_say(void **state) {
   static const struct {
     bool forward;
     const char *schedule;
-  } programs[] = {{true, "fuse\nhoist\nunfence"},
-                  {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep"},
-                  {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nos"},
-                  {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nrows\nahead 2"},
-                  {false, "fuse\nhoist\nmerge\nunfence\nprune\nkeep\nos"},
-                  {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nrows"}};
+  } programs[] = {
+      {true, "fuse\nhoist\nunfence"},
+      {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident"},
+      {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\noutput_stationary"},
+      {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\nrow_vectors\nlookahead 2"},
+      {false, "fuse\nhoist\nmerge\nunfence\nprune\nkeep_resident\noutput_stationary"},
+      {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"}};
   enum { PROGRAMS = sizeof programs / sizeof *programs, HORIZON = 6, STATES = 9, INPUTS = 5 };
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
   tw_error error = {0};
@@ -585,15 +588,19 @@ static void programs_are_right_on_the_simulated_machine(void **state) {
     bool forward;
     int horizon, states, inputs;
     const char *schedule;
-  } runs[] = {{true, 5, 12, 4, ""},
-              {true, 3, 6, 3, "fuse\nhoist\nunfence"},
-              {true, 5, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nos"},
-              {true, 7, 9, 5, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nrows\nahead 2"},
-              {false, 5, 12, 4, ""},
-              {true, 10, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nos\ncode"},
-              {true, 6, 8, 8, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nclose\nrows\ncode 2"},
-              {false, 9, 10, 6, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nos"},
-              {false, 10, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep\nrows"}};
+  } runs[] = {
+      {true, 5, 12, 4, ""},
+      {true, 3, 6, 3, "fuse\nhoist\nunfence"},
+      {true, 5, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\noutput_stationary"},
+      {true, 7, 9, 5,
+       "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\nrow_vectors\nlookahead 2"},
+      {false, 5, 12, 4, ""},
+      {true, 10, 12, 4,
+       "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\noutput_stationary\nprefetch_code"},
+      {true, 6, 8, 8,
+       "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\nrow_vectors\nprefetch_code 2"},
+      {false, 9, 10, 6, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\noutput_stationary"},
+      {false, 10, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"}};
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
   tw_error error = {0};
   assert_non_null(t);

@@ -384,7 +384,7 @@ static void keys_of_mpc_are_checked(void **state) {
   expect_failure("$T tune mpc_backward horizon=1 states=12 inputs=4 -t gemmini-4x4-fp32", 2, "between 2 and");
   write_text("long.txt", "fuse\nhoist\nkeep\n");
   expect_failure("$T emit mpc_forward horizon=10000 states=12 inputs=4 -t gemmini-4x4-fp32 -s long.txt", 2,
-                 "does not fit the scratchpad");
+                 "do not fit the scratchpad");
 }
 
 /* A lane for each unit that did something in the window, a bar for what it did. */

@@ -35,7 +35,7 @@ static char *exported(const char *const words[], size_t n, const char *op, const
 
 static char *exported_backward(char **test) {
   static const char *const words[] = {"b=2", "hq=4", "hkv=2", "sq=700", "sk=900", "d=128", "pass=backward", "a=bf16"};
-  return exported(words, 8, "attention", "tile queries=64 groups=2\n", test);
+  return exported(words, 8, "attention", "tile queries=64 consumers=2\n", test);
 }
 
 static void the_launch_is_in_the_file(void **state) {

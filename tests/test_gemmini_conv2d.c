@@ -31,7 +31,7 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
              PICK(random, "a=0,2 b=1,3", "a=0 b=1", "a=2 b=1,3 c=0,1", "a=3 b=0,1,2 c=0"));
     return;
   case 8: snprintf(step, TW_STEP_MAX, "width %s=%d", PICK(random, "a", "b", "c"), dim * (1 + below(random, 4))); return;
-  case 9: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "overwrite", "fill ahead")); return;
+  case 9: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "overwrite", "fill prefetch")); return;
   case 10: snprintf(step, TW_STEP_MAX, "prefetch %d", below(random, 3)); return;
   case 11: snprintf(step, TW_STEP_MAX, "spread loads=%d stores=%d", below(random, 24), below(random, 24)); return;
   case 12: snprintf(step, TW_STEP_MAX, "loops %s", PICK(random, "rsck", "krsc", "csrk", "ckrs", "skcr")); return;
@@ -41,7 +41,8 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   case 16: snprintf(step, TW_STEP_MAX, "pack s=%d", 1 + below(random, 11)); return;
   default:
     snprintf(step, TW_STEP_MAX, "%s",
-             PICK(random, "hoist configs", "pipeline", "pipeline loads=9 stores=8", "turn weights", "turn weights"));
+             PICK(random, "hoist configs", "pipeline", "pipeline loads=9 stores=8", "transpose weights",
+                  "transpose weights"));
     return;
   }
 }
@@ -197,7 +198,7 @@ static void the_unfolded_kernel_runs_small_images(void **state) {
       {"n=3 h=9 w=11 c=20 k=40 r=3 s=2 stride=2 pad=1", "tile n=3 p=5 q=6 k=48 c=32 r=1 unfold=columns\noverwrite"},
       {"n=2 h=8 w=20 c=17 k=20 r=5 s=5 pad=4 layout=krsc", "tile p=4 q=24 r=5 k=16 c=16 unfold=columns"},
       {"n=4 h=6 w=7 c=20 k=30 r=3 s=3 pad=2", "pipeline n=2 p=8 q=9 k=16 c=32 r=3\nunroll rows"},
-      {"n=4 h=6 w=7 c=20 k=30 r=3 s=3 pad=1", "pipeline n=4 p=6 q=7 k=16 c=16 r=1\nunroll runs\nhold b=whole"},
+      {"n=4 h=6 w=7 c=20 k=30 r=3 s=3 pad=1", "pipeline n=4 p=6 q=7 k=16 c=16 r=1\nunroll runs\nkeep_resident b=whole"},
       {"n=4 h=15 w=15 c=3 k=20 r=3 s=3 stride=2 bias=row", "pipeline n=2 p=7 q=7 k=32 r=3\npack s=3"},
   };
   const gm_config config = read_config(int8);
@@ -262,21 +263,21 @@ static void refused(const char *shape, const char *steps, const char *reason) {
 static void illegal_steps_are_refused_with_the_reason(void **state) {
   (void)state;
   static const char shape[] = "n=1 h=30 w=30 c=64 k=64 r=3 s=3";
-  refused(shape, "fly", "no such step");
-  refused(shape, "tile p=0", "'p=0' is not possible");
-  refused(shape, "tile m=16", "'m' does not belong there");
-  refused(shape, "loops rsc", "'rsc' is not possible; write loops rsck");
-  refused(shape, "loops rscc", "'rscc' is not possible");
-  refused(shape, "blocks odd", "'odd' is not one of full|even");
+  refused(shape, "fly", "unknown step");
+  refused(shape, "tile p=0", "unsupported value 'p=0'");
+  refused(shape, "tile m=16", "unexpected 'm'");
+  refused(shape, "loops rsc", "unsupported value 'rsc'; write loops rsck");
+  refused(shape, "loops rscc", "unsupported value 'rscc'");
+  refused(shape, "blocks odd", "unsupported value 'odd'; expected one of full|even");
   refused(shape, "tile p=28 q=28 k=64", "accumulator rows");
   refused(shape, "prefetch 1", "step 1, 'prefetch 1'");
   refused(shape, "spread loads=4", "prefetch 1");
-  refused(shape, "hold b=panel", "order kp");
+  refused(shape, "keep_resident b=panel", "order kp");
   refused(shape, "banks a=0 b=0", "different banks");
-  refused(shape, "fill ahead", "buffers c=2");
+  refused(shape, "fill prefetch", "buffers c=2");
   refused(shape, "pipeline\npack s=2", "2 pixels of 64 channels do not fit a row of 16");
-  refused(shape, "pack 2", "'2' does not belong there; write pack s=5");
-  refused(shape, "unfold rows", "'rows' is not one of nothing|columns");
+  refused(shape, "pack 2", "unexpected '2'; write pack s=5");
+  refused(shape, "unfold rows", "unsupported value 'rows'; expected one of nothing|columns");
   refused(shape, "tile p=2 q=14 unfold=columns", "several whole ones, 'tile p=28 q=28'");
   refused(shape, "tile p=3 q=28 k=16 unfold=columns", "rows p that divide 28");
   refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 stride=2", "tile p=7 q=7 k=16 r=3 unfold=columns", "'tile r=1'");
@@ -286,10 +287,10 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused("n=4 h=9 w=9 c=16 k=64 r=3 s=3 pool=2", "tile n=2", "without pooling");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pack s=3", "loads are ahead of their use");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pipeline loads=4\npack s=3", "8 pairs");
-  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3 layout=krsc", "pipeline\npack s=3", "layout=rsck only");
+  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3 layout=krsc", "pipeline\npack s=3", "requires layout=rsck");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 bias=row", "overwrite", "bias");
-  refused("n=1 h=600 w=600 c=1 k=16 r=3 s=3", "hold a=whole", "22724 tiles of pixels do not fit");
-  refused("n=1 h=90 w=90 c=256 k=256 r=3 s=3", "hold b=whole", "KiB of scratchpad");
+  refused("n=1 h=600 w=600 c=1 k=16 r=3 s=3", "keep_resident a=whole", "22724 tiles of pixels do not fit");
+  refused("n=1 h=90 w=90 c=256 k=256 r=3 s=3", "keep_resident b=whole", "KiB of scratchpad");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=4", "", "pool=2 or pool=3");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 pool=3 pool_pad=1", "", "relu=1");
   refused("n=1 h=114 w=114 c=16 k=16 r=3 s=3 pool=3 pool_stride=2", "tile p=4 q=55", "one bank");
@@ -301,14 +302,14 @@ static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
   refused("n=1 h=9 w=9 c=16 k=16 r=1 s=1", loop, "one row of pixels");
   refused("n=1 h=9 w=8 c=16 k=16 r=3 s=3", loop, "one size for both sides: h=9 w=8");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=1", loop, "r=3 s=1 must be equal");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", loop, "layout=rsck only");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", loop, "requires layout=rsck");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 pad=3", loop, "pad=3 below the kernel's r=3");
   refused("n=1 h=65536 w=65536 c=1 k=1 r=3 s=3", loop, "counts to 65535");
   refused("n=4 h=30 w=30 c=64 k=64 r=3 s=3", "hardware_loop p=28 q=28 k=16", "half of the scratchpad");
   refused("n=4 h=16 w=16 c=64 k=64 r=3 s=3", "hardware_loop n=3 p=14 q=14 k=16", "half of the scratchpad");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "'fast' does not belong there");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "turn weights", "nothing to turn");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", "turn all", "'all' is not one of weights");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "unexpected 'fast'");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "transpose weights", "has no effect");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", "turn all", "unsupported value 'all'; expected one of weights");
 }
 
 static void capacity_is_never_exceeded(void **state) {

@@ -32,7 +32,9 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   case 10: snprintf(step, TW_STEP_MAX, "spread loads=%d stores=%d", below(random, 24), below(random, 24)); return;
   case 11: snprintf(step, TW_STEP_MAX, "loops %s", PICK(random, "ijk", "ikj", "jik", "jki", "kij", "kji")); return;
   case 12: snprintf(step, TW_STEP_MAX, "unroll %d", below(random, 4)); return;
-  case 13: snprintf(step, TW_STEP_MAX, "%s", PICK(random, "reuse weights", "reuse weights kji", "fill ahead")); return;
+  case 13:
+    snprintf(step, TW_STEP_MAX, "%s", PICK(random, "reuse weights", "reuse weights kji", "fill prefetch"));
+    return;
   case 14: snprintf(step, TW_STEP_MAX, "hoist %s", PICK(random, "configs", "addresses", "all")); return;
   default:
     snprintf(step, TW_STEP_MAX, "%s",
@@ -117,7 +119,8 @@ static void the_pipelined_kernel_runs_every_shape(void **state) {
   const gm_config config = read_config("gemmini-16x16-int8");
   tw_schedule schedule;
   assert_int_equal(
-      tw_schedule_parse("tile m=128 n=64 k=64\npipeline\nhold b=whole\nloops ikj\nunroll 2\ntaper\n", &schedule, NULL),
+      tw_schedule_parse("tile m=128 n=64 k=64\npipeline\nkeep_resident b=whole\nloops ikj\nunroll 2\ntaper\n",
+                        &schedule, NULL),
       TW_OK);
   batch b = {.config = &config};
   static const char *const shapes[] = {"m=1 n=1 k=1",
@@ -143,17 +146,17 @@ static void refused(const char *shape, const char *steps, const char *reason) {
 
 static void illegal_steps_are_refused_with_the_reason(void **state) {
   (void)state;
-  refused("m=64 n=64 k=64", "fly", "no such step");
-  refused("m=64 n=64 k=64", "tile m=0", "'m=0' is not possible; write tile m=128 n=64 k=64");
-  refused("m=64 n=64 k=64", "tile m=16 q=4", "'q' does not belong there");
+  refused("m=64 n=64 k=64", "fly", "unknown step");
+  refused("m=64 n=64 k=64", "tile m=0", "unsupported value 'm=0'; write tile m=128 n=64 k=64");
+  refused("m=64 n=64 k=64", "tile m=16 q=4", "unexpected 'q'");
   refused("m=64 n=64 k=64", "tile m=32 m=64", "'m' is given twice");
   refused("m=64 n=64 k=64", "banks a=0,2", "either both A and B are given banks, or none");
-  refused("m=64 n=64 k=64", "buffers a=9", "'a=9' is not from 1 to 3");
+  refused("m=64 n=64 k=64", "buffers a=9", "unsupported value 'a=9'; expected a number from 1 to 3");
   refused("m=4096 n=4096 k=4096", "tile m=512 n=512 k=64", "accumulator rows");
-  refused("m=4096 n=4096 k=4096", "tile m=16 n=16 k=64\nhold a=whole", "KiB of scratchpad");
+  refused("m=4096 n=4096 k=4096", "tile m=16 n=16 k=64\nkeep_resident a=whole", "KiB of scratchpad");
   refused("m=64 n=64 k=64", "prefetch 1", "step 1, 'prefetch 1'");
   refused("m=64 n=64 k=64", "spread loads=4", "prefetch 1");
-  refused("m=64 n=64 k=64", "hold b=panel", "order ji");
+  refused("m=64 n=64 k=64", "keep_resident b=panel", "order ji");
   refused("m=64 n=64 k=64", "banks a=0 b=0", "different banks");
   refused("m=64 n=64 k=64 bias=row", "overwrite", "bias");
   refused("m=64 n=64 k=64", "reuse weights", "innermost");

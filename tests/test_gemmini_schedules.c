@@ -118,13 +118,13 @@ static void the_pipeline_is_right(void **state) {
   (void)state;
   const tw_target *target = find("gemmini-16x16-int8");
   after(target, "m=256 n=64 k=128",
-        "pipeline m=128 n=64 k=64 loads=8 stores=8\norder ji\nhold b=panel\nunroll 2 ikj\ntaper");
+        "pipeline m=128 n=64 k=64 loads=8 stores=8\norder ji\nkeep_resident b=panel\nunroll 2 ikj\ntaper");
   after(target, "m=144 n=128 k=128",
-        "pipeline m=64 n=64 k=64 loads=8 stores=8\nhold a=panel b=whole\nunroll 2 ikj\ntaper");
+        "pipeline m=64 n=64 k=64 loads=8 stores=8\nkeep_resident a=panel b=whole\nunroll 2 ikj\ntaper");
   after(target, "m=144 n=130 k=64 bias=row",
-        "pipeline m=64 n=64 k=64 loads=8 stores=8\nhold b=whole\nunroll 1 ikj\ntaper");
+        "pipeline m=64 n=64 k=64 loads=8 stores=8\nkeep_resident b=whole\nunroll 1 ikj\ntaper");
   after(target, "m=250 n=130 k=200",
-        "pipeline m=64 n=64 k=64 loads=8 stores=8\norder ji\nhold b=panel\nunroll 2 ikj\npeel both\ntaper");
+        "pipeline m=64 n=64 k=64 loads=8 stores=8\norder ji\nkeep_resident b=panel\nunroll 2 ikj\npeel both\ntaper");
   after(target, "m=100 n=70 k=100 bias=full relu=1 scale=0.5",
         "pipeline m=64 n=48 k=48 loads=8 stores=4\nunroll 3 ikj\npeel last");
   after(target, "m=96 n=64 k=128 b_transposed=1",
@@ -171,8 +171,8 @@ static void the_hardware_loop_of_conv2d_is_right(void **state) {
        "hardware_loop p=4 q=4 k=16 c=3 r=7"},
       {"conv2d n=1 h=16 w=16 c=32 k=32 r=1 s=1 stride=2", "hardware_loop p=4 q=8 k=32 c=32 r=1"},
       {"conv2d n=2 h=9 w=9 c=20 k=70 r=3 s=3 layout=krsc bias=row",
-       "turn weights\nhardware_loop p=7 q=7 k=32 c=20 r=3"},
-      {"conv2d n=1 h=9 w=9 c=3 k=70 r=3 s=3 layout=krsc", "pipeline loads=8\nturn weights\npack s=3"},
+       "transpose weights\nhardware_loop p=7 q=7 k=32 c=20 r=3"},
+      {"conv2d n=1 h=9 w=9 c=3 k=70 r=3 s=3 layout=krsc", "pipeline loads=8\ntranspose weights\npack s=3"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) after(target, cases[i].shape, cases[i].steps);
 }

@@ -38,16 +38,16 @@ static tw_schedule schedule_of(const char *text) {
 }
 
 static const char *const schedules[] = {
-    "tile m=128 n=256;team m=2",
-    "tile m=128 n=256;staging 2;band n=4",
-    "tile m=256 n=128;team n=2;staging 2",
-    "tile m=128 n=128 groups=2 turns;stages 6",
-    "tile m=64 n=256 groups=2 turns;band m=16",
-    "tile m=192 n=128 groups=3",
+    "tile m=128 n=256;cluster m=2",
+    "tile m=128 n=256;epilogue_stages 2;rasterize n=4",
+    "tile m=256 n=128;cluster n=2;epilogue_stages 2",
+    "tile m=128 n=128 consumers=2 pingpong;stages 6",
+    "tile m=64 n=256 consumers=2 pingpong;rasterize m=16",
+    "tile m=192 n=128 consumers=3",
     "tile m=64 n=64;stages 8",
     "tile m=64 n=16 k=128",
-    "tile m=64 n=64;split 4",
-    "tile m=128 n=192 groups=2;registers copy=24 multiply=240",
+    "tile m=64 n=64;split_k 4",
+    "tile m=128 n=192 consumers=2;registers producer=24 consumer=240",
 };
 
 static const char *const problems[] = {
@@ -124,7 +124,8 @@ static void launches_fit_their_plans(void **state) {
 static void a_new_tile_keeps_what_fits_any(void **state) {
   (void)state;
   const tw_problem p = problem_of("m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32");
-  const tw_schedule s = schedule_of("tile m=64 n=64;products 6;band n=4;staging 2;stages 2;split 2;tile m=128 n=128");
+  const tw_schedule s =
+      schedule_of("tile m=64 n=64;products 6;rasterize n=4;epilogue_stages 2;stages 2;split_k 2;tile m=128 n=128");
   tw_tile_gemm_plan plan;
   assert_int_equal(tw_tile_plan_of(&tw_tile_gemm, &machine, &p, &s, &plan, NULL), TW_OK);
   assert_true(plan.band_columns && plan.band == 4 && plan.staging == 2 && plan.products == 6);
@@ -184,19 +185,21 @@ static void sums_and_factors_in_parts_compile(void **state) {
     const char *problem, *schedule;
     size_t kernels, main;
   } cases[] = {
-      {"m=4096 n=4096 k=4096 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=192 groups=2;products 3;promote k=256", 3, 2},
-      {"m=100 n=72 k=1001 a=f32 b=f32 c=bf16 acc=f32 a_transposed=1 bias=row", "tile m=64 n=64;products 6;parts 4", 4,
-       2},
+      {"m=4096 n=4096 k=4096 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=192 consumers=2;products 3;promote k=256", 3, 2},
+      {"m=100 n=72 k=1001 a=f32 b=f32 c=bf16 acc=f32 a_transposed=1 bias=row",
+       "tile m=64 n=64;products 6;split_k_workspace 4", 4, 2},
       {"m=64 n=64 k=96 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=bf16",
-       "tile m=128 n=256;products 1;staging 2", 3, 2},
+       "tile m=128 n=256;products 1;epilogue_stages 2", 3, 2},
       {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast8 scales=block",
-       "tile m=128 n=128;staging 2;even", 2, 1},
+       "tile m=128 n=128;epilogue_stages 2;stream_k", 2, 1},
       {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast8 scales=block",
-       "tile m=256 n=128;parts 2", 2, 0},
-      {"m=16 n=512 k=4096 a=i8 b=i8 c=i8 acc=i32 scale=0.01 b_transposed=1", "tile m=64 n=64;parts 5", 2, 0},
-      {"m=1001 n=1288 k=721 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "tile m=128 n=128;aligned;parts 2", 4, 2},
+       "tile m=256 n=128;split_k_workspace 2", 2, 0},
+      {"m=16 n=512 k=4096 a=i8 b=i8 c=i8 acc=i32 scale=0.01 b_transposed=1", "tile m=64 n=64;split_k_workspace 5", 2,
+       0},
+      {"m=1001 n=1288 k=721 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "tile m=128 n=128;repack;split_k_workspace 2",
+       4, 2},
       {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 a_transposed=1 arithmetic=fast8 scales=block",
-       "tile m=256 n=128;aligned;team n=2", 3, 2},
+       "tile m=256 n=128;repack;cluster n=2", 3, 2},
   };
   (void)state;
   tw_error error;
@@ -242,10 +245,10 @@ static void kernels_of_few_rows_compile(void **state) {
     const char *problem, *schedule;
     int64_t box;
   } cases[] = {
-      {"m=16 n=4096 k=4096 a=bf16 b=i4 c=f32 acc=f32 packed=1 group=128", "few n=32 k=512 rows=32 warps=4;split 2",
+      {"m=16 n=4096 k=4096 a=bf16 b=i4 c=f32 acc=f32 packed=1 group=128", "skinny n=32 k=512 rows=32 warps=4;split_k 2",
        128},
-      {"m=21 n=300 k=1000 a=f16 b=f16 c=f32 acc=f32 b_transposed=1 relu=1", "few n=16 k=256 rows=16 warps=8;split 3",
-       64},
+      {"m=21 n=300 k=1000 a=f16 b=f16 c=f32 acc=f32 b_transposed=1 relu=1",
+       "skinny n=16 k=256 rows=16 warps=8;split_k 3", 64},
   };
   (void)state;
   tw_error error;
@@ -286,7 +289,8 @@ static void kernels_of_slices_compile(void **state) {
   tw_launch l;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_problem p = problem_of(cases[i]);
-    const tw_schedule s = schedule_of("slices n=64 rows=32 warps=8;ahead 4;blocks 2;rest 1;late 400");
+    const tw_schedule s = schedule_of(
+        "sliced_k n=64 rows=32 warps=8;register_prefetch 4;blocks_per_sm 2;prefetch_weights 1;prefetch_delay 400");
     tw_tile_slices_plan plan;
     if (tw_tile_emit(&tw_tile_slices, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
     assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
@@ -303,11 +307,12 @@ static void kernels_of_slices_compile(void **state) {
     free(source);
   }
   const tw_problem p = problem_of(cases[0]);
-  const tw_schedule again = schedule_of("slices n=64;ahead 2;blocks 2;rest 1;late 400;slices n=32 rows=32 warps=4");
+  const tw_schedule again = schedule_of("sliced_k n=64;register_prefetch 2;blocks_per_sm 2;prefetch_weights "
+                                        "1;prefetch_delay 400;sliced_k n=32 rows=32 warps=4");
   tw_tile_slices_plan plan;
   assert_int_equal(tw_tile_plan_of(&tw_tile_slices, &machine, &p, &again, &plan, &error), TW_OK);
   assert_true(plan.rest == 1 && plan.late == 400 && plan.blocks == 1 && plan.ahead == 4 && plan.n == 32);
-  const tw_schedule plain = schedule_of("slices n=64 rows=16 warps=4");
+  const tw_schedule plain = schedule_of("sliced_k n=64 rows=16 warps=4");
   if (tw_tile_emit(&tw_tile_slices, &machine, &p, &plain, &source, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
   assert_int_equal(l.kernel[0].grid[0], 16);
@@ -328,38 +333,39 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   const char *i4 = "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=96";
-  refused(&tw_tile_few, mx, "blocks 2", "'few n=64' before it");
-  refused(&tw_tile_few, mx, "", "begins with a step such as");
-  refused(&tw_tile_few, mx, "few n=24", "multiples of 16");
-  refused(&tw_tile_few, mx, "few n=64 k=300", "k=300 of a stage");
-  refused(&tw_tile_few, mx, "few n=64 k=256 warps=3", "do not share");
-  refused(&tw_tile_few, mx, "few n=64;split 9", "up to 8");
-  refused(&tw_tile_few, mx, "few n=64;stages 20;blocks 2", "bytes of shared memory");
-  refused(&tw_tile_few, mx, "few n=64 k=256 warps=8;blocks 8", "more than a processor has");
-  refused(&tw_tile_few, i4, "few n=64 k=512 rows=32", "multiple of the other");
-  refused(&tw_tile_few, "m=33 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "few n=64",
+  refused(&tw_tile_few, mx, "blocks_per_sm 2", "requires 'skinny n=64' before it");
+  refused(&tw_tile_few, mx, "", "the first step of a tile kernel must be");
+  refused(&tw_tile_few, mx, "skinny n=24", "multiples of 16");
+  refused(&tw_tile_few, mx, "skinny n=64 k=300", "k=300; expected a multiple");
+  refused(&tw_tile_few, mx, "skinny n=64 k=256 warps=3", "cannot share");
+  refused(&tw_tile_few, mx, "skinny n=64;split_k 9", "at most 8");
+  refused(&tw_tile_few, mx, "skinny n=64;stages 20;blocks_per_sm 2", "bytes of shared memory");
+  refused(&tw_tile_few, mx, "skinny n=64 k=256 warps=8;blocks_per_sm 8", "exceed a multiprocessor");
+  refused(&tw_tile_few, i4, "skinny n=64 k=512 rows=32", "multiple of the other");
+  refused(&tw_tile_few, "m=33 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "skinny n=64",
           "decode the weights once");
-  refused(&tw_tile_few, "m=4 n=512 k=4096 a=f16 b=mxfp4 c=f16 acc=f32 packed=1", "few n=64", "a=bf16 with b=mxfp4");
-  refused(&tw_tile_few, "m=4 n=512 k=4000 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=16", "few n=64", "multiples of 32");
-  refused(&tw_tile_few, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32", "few n=64", "stored n x k");
+  refused(&tw_tile_few, "m=4 n=512 k=4096 a=f16 b=mxfp4 c=f16 acc=f32 packed=1", "skinny n=64", "a=bf16 and b=mxfp4");
+  refused(&tw_tile_few, "m=4 n=512 k=4000 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=16", "skinny n=64",
+          "multiples of 32");
+  refused(&tw_tile_few, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32", "skinny n=64", "stored n x k");
 }
 
 static void what_slices_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
-  refused(&tw_tile_slices, mx, "ahead 2", "'slices n=64' before it");
-  refused(&tw_tile_slices, mx, "slices n=24", "multiples of 16");
-  refused(&tw_tile_slices, mx, "slices n=64;late 400", "'rest 1' before it");
-  refused(&tw_tile_slices, mx, "slices n=512 rows=32 warps=16", "more than a processor has");
-  refused(&tw_tile_slices, mx, "slices n=64 rows=32 warps=16;ahead 8", "bytes of shared memory");
-  refused(&tw_tile_slices, "m=4 n=512 k=896 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "slices n=64 warps=8",
+  refused(&tw_tile_slices, mx, "register_prefetch 2", "'sliced_k n=64' before it");
+  refused(&tw_tile_slices, mx, "sliced_k n=24", "multiples of 16");
+  refused(&tw_tile_slices, mx, "sliced_k n=64;prefetch_delay 400", "'prefetch_weights 1' before it");
+  refused(&tw_tile_slices, mx, "sliced_k n=512 rows=32 warps=16", "exceed a multiprocessor");
+  refused(&tw_tile_slices, mx, "sliced_k n=64 rows=32 warps=16;register_prefetch 8", "bytes of shared memory");
+  refused(&tw_tile_slices, "m=4 n=512 k=896 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "sliced_k n=64 warps=8",
           "fewer slices");
-  refused(&tw_tile_slices, "m=4 n=512 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "slices n=64",
+  refused(&tw_tile_slices, "m=4 n=512 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "sliced_k n=64",
           "four scales of mxfp4");
-  refused(&tw_tile_slices, "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=64", "slices n=64",
+  refused(&tw_tile_slices, "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=64", "sliced_k n=64",
           "multiples of 128");
-  refused(&tw_tile_slices, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "slices n=64",
-          "of packed weights");
+  refused(&tw_tile_slices, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "sliced_k n=64",
+          "requires packed weights");
 }
 
 /* Where a schedule begins, all structures are on the menu; behind a first step its own alone; packed weights have no tiles. */
@@ -370,7 +376,7 @@ static void menus_offer_few_rows(void **state) {
   for (int packed = 0; packed < 2; packed++)
     for (int begun = 0; begun < 2; begun++) {
       const tw_problem p = problem_of(problem[packed]);
-      const tw_schedule s = schedule_of(begun ? "few n=32 k=512 rows=32 warps=4" : "");
+      const tw_schedule s = schedule_of(begun ? "skinny n=32 k=512 rows=32 warps=4" : "");
       tw_menu menu;
       size_t few = 0, slices = 0, tile = 0;
       assert_int_equal(cuda_tiles_steps(config, &p, &s, &menu, NULL), TW_OK);
@@ -381,8 +387,8 @@ static void menus_offer_few_rows(void **state) {
         assert_int_equal(cuda_tiles_predict(config, &p, &next, &cost, NULL), TW_OK);
         assert_true(cost > 0 && cost == menu.item[i].predicted_cost);
         if (i) assert_true(menu.item[i - 1].predicted_cost <= cost);
-        few += strncmp(menu.item[i].step, "few", 3) == 0;
-        slices += strncmp(menu.item[i].step, "slices", 6) == 0;
+        few += strncmp(menu.item[i].step, "skinny", 6) == 0;
+        slices += strncmp(menu.item[i].step, "sliced_k", 8) == 0;
         tile += strncmp(menu.item[i].step, "tile", 4) == 0;
       }
       assert_in_range(few, 20, 200);
@@ -416,30 +422,30 @@ static void what_cannot_be_is_refused(void **state) {
   refused(gemm, nt, "tile m=100 n=128", "multiple of 64 rows");
   refused(gemm, nt, "tile m=128 n=120", "multiple of 16");
   refused(gemm, nt, "tile m=128 n=256 k=48", "k=48");
-  refused(gemm, nt, "tile m=256 n=256 groups=2", "registers");
+  refused(gemm, nt, "tile m=256 n=256 consumers=2", "registers");
   refused(gemm, nt, "tile m=128 n=256;stages 8", "bytes of shared memory");
-  refused(gemm, nt, "tile m=128 n=256;team m=2 n=2", "teams of up to 2");
-  refused(gemm, nt, "tile m=128 n=256;registers copy=240 multiply=240", "have at most");
-  refused(gemm, nt, "tile m=128 n=128 groups=1 turns", "takes no turns");
-  refused(gemm, nt, "band m=2", "before it");
-  refused(gemm, nt, "tile m=128 n=256;even;team m=2", "even: without");
-  refused(gemm, nt, "tile m=128 n=256;band m=2 n=2", "not of both");
-  refused(gemm, nt, "tile m=128 n=128;split 9", "up to 8");
-  refused(gemm, nt, "tile m=128 n=128;aligned", "no multiple of 16 bytes");
+  refused(gemm, nt, "tile m=128 n=256;cluster m=2 n=2", "clusters of at most 2");
+  refused(gemm, nt, "tile m=128 n=256;registers producer=240 consumer=240", "the producer at most");
+  refused(gemm, nt, "tile m=128 n=128 consumers=1 pingpong", "two consumer warpgroups");
+  refused(gemm, nt, "rasterize m=2", "before it");
+  refused(gemm, nt, "tile m=128 n=256;stream_k;cluster m=2", "stream_k cannot be combined");
+  refused(gemm, nt, "tile m=128 n=256;rasterize m=2 n=2", "not both");
+  refused(gemm, nt, "tile m=128 n=128;split_k 9", "at most 8");
+  refused(gemm, nt, "tile m=128 n=128;repack", "not a multiple of 16 bytes");
   refused(gemm, "m=512 n=512 k=512 a=e4m3 b=e4m3 c=bf16 acc=f32 arithmetic=fast8 scales=block", "tile m=256 n=128",
-          "A stored m x k and B n x k");
-  refused(gemm, nt, "tile m=128 n=128;team m=2;split 2", "without teams");
-  refused(gemm, odd, "tile m=64 n=64;split 2", "fewer steps");
+          "A stored m x k and B stored n x k");
+  refused(gemm, nt, "tile m=128 n=128;cluster m=2;split_k 2", "without cluster");
+  refused(gemm, odd, "tile m=64 n=64;split_k 2", "exceeds the steps");
   refused(gemm, nn, "tile m=128 n=96", "stored k x n");
-  refused(gemm, odd, "tile m=128 n=256;team m=2", "asynchronously");
+  refused(gemm, odd, "tile m=128 n=256;cluster m=2", "requires asynchronous copies");
   refused(gemm, "m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 1", "arithmetic=bf16");
   refused(gemm, "m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 2", "1, 3 or 6");
-  refused(gemm, nt, "tile m=128 n=128;products 3", "it is f32");
-  refused(gemm, nt, "tile m=128 n=128;parts 2;split 2", "without split");
-  refused(gemm, nt, "tile m=128 n=128;promote k=100", "a multiple of a tile's k=64");
+  refused(gemm, nt, "tile m=128 n=128;products 3", "requires f32");
+  refused(gemm, nt, "tile m=128 n=128;split_k_workspace 2;split_k 2", "cannot be combined with split_k");
+  refused(gemm, nt, "tile m=128 n=128;promote k=100", "a multiple of the tile's k=64");
   refused(gemm, "m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=128 n=128", "arithmetic=fast8");
-  refused(gemm, "m=64 n=64 k=64 a=bf16 b=f16 c=f32 acc=f32", "tile m=128 n=128", "plain kernel only");
-  refused(gemm, "m=64 n=64 k=64 a=bf16 b=mxfp4 c=bf16 acc=f32", "tile m=64 n=64", "kernels of tiles take");
+  refused(gemm, "m=64 n=64 k=64 a=bf16 b=f16 c=f32 acc=f32", "tile m=128 n=128", "the plain kernel");
+  refused(gemm, "m=64 n=64 k=64 a=bf16 b=mxfp4 c=bf16 acc=f32", "tile m=64 n=64", "tile kernels support");
 }
 
 static double predict(const void *with, const void *plan) {
@@ -461,8 +467,8 @@ static void the_menu_offers_what_is_legal(void **state) {
     tw_tile_gemm_plan plan;
     assert_int_equal(tw_schedule_add(&next, menu.item[i].step, NULL), TW_OK);
     assert_int_equal(tw_tile_plan_of(&tw_tile_gemm, &machine, &p, &next, &plan, NULL), TW_OK);
-    team |= strcmp(menu.item[i].step, "team m=2") == 0;
-    turns |= strstr(menu.item[i].step, "turns") != NULL;
+    team |= strcmp(menu.item[i].step, "cluster m=2") == 0;
+    turns |= strstr(menu.item[i].step, "pingpong") != NULL;
   }
   assert_true(team && turns);
   tw_menu_free(&menu);

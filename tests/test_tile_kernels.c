@@ -39,26 +39,28 @@ typedef struct kernel_case {
 } kernel_case;
 
 static const kernel_case cases[] = {
-    {"attention b=2 hq=4 hkv=2 sq=700 sk=900 d=128 causal=1 a=bf16", "tile keys=128 groups=2;turns"},
-    {"attention b=16 hq=16 hkv=16 sq=2048 sk=2048 d=128 a=f16 scale=0.5", "tile keys=176 groups=2;turns;stages 2"},
-    {"attention b=1 hq=8 hkv=1 sq=1 sk=77 d=128 a=bf16", "tile keys=80 groups=3;turns"},
-    {"attention b=4 hq=64 hkv=8 sq=4096 sk=4096 d=64 causal=1 a=bf16", "tile keys=128 groups=3;turns"},
-    {"attention b=4 hq=4 hkv=4 sq=100 sk=100 d=64 a=f16", "tile keys=64 groups=1;stages 3"},
-    {"attention b=4 hq=64 hkv=8 sq=4096 sk=4096 d=128 causal=1 pass=backward a=bf16", "tile queries=64 groups=2"},
-    {"attention b=2 hq=4 hkv=4 sq=77 sk=1000 d=64 pass=backward scale=0.5 a=f16", "tile queries=128 groups=2;stages 2"},
+    {"attention b=2 hq=4 hkv=2 sq=700 sk=900 d=128 causal=1 a=bf16", "tile keys=128 consumers=2;pingpong"},
+    {"attention b=16 hq=16 hkv=16 sq=2048 sk=2048 d=128 a=f16 scale=0.5",
+     "tile keys=176 consumers=2;pingpong;stages 2"},
+    {"attention b=1 hq=8 hkv=1 sq=1 sk=77 d=128 a=bf16", "tile keys=80 consumers=3;pingpong"},
+    {"attention b=4 hq=64 hkv=8 sq=4096 sk=4096 d=64 causal=1 a=bf16", "tile keys=128 consumers=3;pingpong"},
+    {"attention b=4 hq=4 hkv=4 sq=100 sk=100 d=64 a=f16", "tile keys=64 consumers=1;stages 3"},
+    {"attention b=4 hq=64 hkv=8 sq=4096 sk=4096 d=128 causal=1 pass=backward a=bf16", "tile queries=64 consumers=2"},
+    {"attention b=2 hq=4 hkv=4 sq=77 sk=1000 d=64 pass=backward scale=0.5 a=f16",
+     "tile queries=128 consumers=2;stages 2"},
     {"rotary b=2 h=6 s=333 d=128 a=bf16", "heads 2"},
     {"rotary b=2 h=6 s=333 d=64 interleaved=1 a=f16", "heads 1;threads 128"},
-    {"rotary b=2 h=6 s=333 d=96 interleaved=1 a=f32", "heads 3;once"},
+    {"rotary b=2 h=6 s=333 d=96 interleaved=1 a=f32", "heads 3;streaming"},
     {"layernorm rows=32768 cols=2048 dropout=0.1 residual=1 a=bf16", "row warps=4"},
     {"layernorm rows=333 cols=1000 dropout=0.3 norm=rms a=f32", "row warps=2;block rows=2"},
-    {"layernorm rows=333 cols=520 residual=1 a=f16", "row warps=1;block rows=8;once"},
+    {"layernorm rows=333 cols=520 residual=1 a=f16", "row warps=1;block rows=8;streaming"},
     {"conv2d n=256 c=3 h=224 w=224 k=96 r=11 s=11 stride=4 pad=2 bias=row layout=kcrs images=nchw a=f32 b=f32 out=f32 "
      "acc=f32",
      "tile x=8 y=8 n=96;products 3;promote k=256"},
     {"conv3d n=2 c=3 d=9 h=20 w=33 k=24 t=3 r=3 s=3 pad=1 relu=1 layout=kctrs images=ncdhw a=f32 b=f32 out=f32 acc=f32",
-     "tile x=32 y=2 n=32 groups=2;fold 2;products 6"},
+     "tile x=32 y=2 n=32 consumers=2;fold 2;products 6"},
     {"conv2d n=2 c=70 h=40 w=33 k=100 r=5 s=7 stride=2 scale=0.5 layout=krsc a=f16 b=f16 out=f32 acc=f32",
-     "tile x=16 y=4 n=64 groups=3;stages 3"},
+     "tile x=16 y=4 n=64 consumers=3;stages 3"},
     {"softmax rows=333 cols=1000 a=bf16", "row warps=1"},
     {"softmax rows=4096 cols=32768 a=f32", "row warps=32"},
 };
@@ -164,23 +166,23 @@ static void what_cannot_be_is_refused(void **state) {
   (void)state;
   const char *attention = cases[0].problem, *backward = cases[5].problem, *rotary = cases[7].problem,
              *norm = cases[10].problem;
-  refused(attention, "turns", "before it");
+  refused(attention, "pingpong", "before it");
   refused(attention, "tile keys=100", "multiple of 16");
-  refused(attention, "tile keys=256 groups=2", "registers");
-  refused(attention, "tile keys=128 groups=2;stages 4", "bytes of shared memory");
-  refused(attention, "tile keys=128 groups=1;turns", "takes no turns");
+  refused(attention, "tile keys=256 consumers=2", "registers");
+  refused(attention, "tile keys=128 consumers=2;stages 4", "bytes of shared memory");
+  refused(attention, "tile keys=128 consumers=1;pingpong", "two consumer warpgroups");
   refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=96 a=bf16", "tile keys=128", "d=64 or 128");
   refused(backward, "tile keys=128", "keys=128");
   refused(backward, "stages 2", "before it");
-  refused(backward, "tile queries=128 groups=2", "64 x 64 of dQ");
-  refused(backward, "tile queries=64 groups=2;stages 5", "bytes of shared memory");
-  refused(rotary, "heads 4", "does not divide");
+  refused(backward, "tile queries=128 consumers=2", "64 x 64 elements of dQ");
+  refused(backward, "tile queries=64 consumers=2;stages 5", "bytes of shared memory");
+  refused(rotary, "heads 4", "must divide");
   refused("rotary b=1 h=1 s=1 d=10 a=bf16", "heads 1", "16 bytes");
-  refused("softmax rows=1 cols=4096 a=bf16", "row warps=1", "too many");
+  refused("softmax rows=1 cols=4096 a=bf16", "row warps=1", "exceed its registers");
   refused(norm, "row warps=32;block rows=2", "1024 threads");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32;products 2",
           "1, 3 or 6");
-  refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=4 n=32", "64 places");
+  refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=4 n=32", "must be 64");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
   refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no kernels of tiles");

@@ -47,6 +47,13 @@ static const tw_verb verbs[] = {
      .first = pack_first,
      .then = then_even},
 };
+static const tw_verb renamed_verbs[] = {
+    {TW_VERB("cluster|team|gang", "cluster m=2", "Share loads.", 1, TW_NUMBER("m|rows", plan, m, 1, 16))},
+    {TW_VERB("copy", "copy direct_to_lds", "Choose the path.", 1,
+             TW_CHOICE("", plan, order, 0, "direct_to_lds=direct|registers"))},
+    {TW_VERB("team_size|copy", "team_size n=4", "Set a number.", 1, TW_NUMBER("n", plan, n, 1, 64))},
+};
+static const tw_language renamed = {"a renamed test", sizeof renamed_verbs / sizeof *renamed_verbs, renamed_verbs};
 static const tw_language language = {"a test", sizeof verbs / sizeof *verbs, verbs};
 
 static plan applied(const char *text) {
@@ -56,6 +63,57 @@ static plan applied(const char *text) {
   if (tw_schedule_parse(text, &s, &error) || tw_steps_apply(&language, NULL, &s, &p, NULL, &error))
     fail_msg("%s", error.text);
   return p;
+}
+
+static void old_names_are_read_and_replaced(void **state) {
+  static const struct {
+    const char *old, *current;
+  } steps[] = {{"team m=2", "cluster m=2"},
+               {"gang rows=4", "cluster m=4"},
+               {"cluster rows=4", "cluster m=4"},
+               {"copy direct", "copy direct_to_lds"},
+               {"cluster m=2", NULL},
+               {"copy registers", NULL},
+               {"copy direct_to_lds", NULL},
+               {"gangs m=2", NULL}};
+  (void)state;
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    const char *current = steps[i].current ? steps[i].current : steps[i].old;
+    char out[TW_STEP_MAX];
+    plan a = {0}, b = {0};
+    assert_int_equal(tw_step_rename(&renamed, steps[i].old, out), steps[i].current != NULL);
+    assert_string_equal(out, current);
+    const tw_status status = tw_step_apply(&renamed, NULL, steps[i].old, &a, NULL);
+    assert_int_equal(status, strncmp(steps[i].old, "gangs", 5) == 0 ? TW_USAGE : TW_OK);
+    assert_int_equal(tw_step_apply(&renamed, NULL, current, &b, NULL), status);
+    assert_true(tw_plan_same(&renamed, &a, &b));
+  }
+  assert_true(tw_step_is(&renamed_verbs[0], "gang m=2"));
+  assert_true(tw_step_is(&renamed_verbs[0], "cluster"));
+  assert_false(tw_step_is(&renamed_verbs[0], "clusters m=2"));
+}
+
+/* The old name of one verb may be the current name of another. */
+static void a_current_name_comes_before_an_old_one(void **state) {
+  plan p = {0};
+  tw_error error = {0};
+  (void)state;
+  assert_int_equal(tw_step_apply(&renamed, NULL, "copy registers", &p, &error), TW_OK);
+  assert_int_equal(p.order, COLUMNS);
+}
+
+static void messages_have_current_names_only(void **state) {
+  plan p = {0};
+  tw_error error = {0};
+  (void)state;
+  assert_int_equal(tw_step_apply(&renamed, NULL, "copy sideways", &p, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "expected one of direct_to_lds|registers; write"));
+  assert_int_equal(tw_step_apply(&renamed, NULL, "clusterr m=2", &p, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "did you mean 'cluster'?"));
+  assert_int_equal(tw_step_apply(&renamed, NULL, "zzz", &p, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "expected one of cluster, copy, team_size"));
+  assert_int_equal(tw_step_apply(&renamed, NULL, "team rows=99", &p, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "'m=99'; expected a number from 1 to 16"));
 }
 
 static void values_go_where_the_table_says(void **state) {
@@ -93,25 +151,25 @@ static void what_is_wrong_is_said_in_one_line_with_the_word(void **state) {
   static const struct {
     const char *step, *part;
   } wrong[] = {
-      {"fly high", "step 'fly high': there is no such step for a test; there are tile, order, unroll, pack"},
-      {"tile", "step 'tile' is not complete; write tile m=16 n=8"},
+      {"fly high", "step 'fly high': unknown step for a test; expected one of tile, order, unroll, pack"},
+      {"tile", "step 'tile' is incomplete; write tile m=16 n=8"},
       {"tile m=32 m=64", "step 'tile m=32 m=64': 'm' is given twice"},
-      {"tile m=4 n=2 nonsense", "'nonsense' does not belong there; write tile m=16 n=8"},
-      {"tile q=4", "'q' does not belong there"},
-      {"tile =4", "'' does not belong there"},
-      {"tile m", "'m' does not belong there"},
-      {"tile m=", "'m=' is not from 1 to 1099511627776"},
-      {"tile m=0", "'m=0' is not from"},
-      {"tile m=+4", "'m=+4' is not from"},
-      {"tile m=4x", "'m=4x' is not from"},
-      {"tile m=99999999999999999999", "is not from"},
-      {"tile m=1=2", "'m=1=2' is not from"},
-      {"order row", "'row' is not one of rows|columns|both"},
-      {"order rows|columns", "'rows|columns' is not one of"},
-      {"order rows columns", "'columns' does not belong there"},
-      {"unroll 2 ij ji", "'ji' does not belong there"},
-      {"unroll ij", "'ij' is not from 0 to 9"},
-      {"unroll 2 ijk", "'ijk' is not possible; write unroll 2 ij"},
+      {"tile m=4 n=2 nonsense", "unexpected 'nonsense'; write tile m=16 n=8"},
+      {"tile q=4", "unexpected 'q'"},
+      {"tile =4", "unexpected ''"},
+      {"tile m", "unexpected 'm'"},
+      {"tile m=", "unsupported value 'm='; expected a number from 1 to 1099511627776"},
+      {"tile m=0", "unsupported value 'm=0'; expected a number from"},
+      {"tile m=+4", "unsupported value 'm=+4'; expected a number from"},
+      {"tile m=4x", "unsupported value 'm=4x'; expected a number from"},
+      {"tile m=99999999999999999999", "expected a number from"},
+      {"tile m=1=2", "unsupported value 'm=1=2'; expected a number from"},
+      {"order row", "unsupported value 'row'; expected one of rows|columns|both"},
+      {"order rows|columns", "unsupported value 'rows|columns'; expected one of"},
+      {"order rows columns", "unexpected 'columns'"},
+      {"unroll 2 ij ji", "unexpected 'ji'"},
+      {"unroll ij", "unsupported value 'ij'; expected a number from 0 to 9"},
+      {"unroll 2 ijk", "unsupported value 'ijk'; write unroll 2 ij"},
       {"pack n=3", "step 'pack n=3' needs an even n, not 3"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -194,6 +252,9 @@ static void after_a_full_schedule_comes_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(old_names_are_read_and_replaced),
+      cmocka_unit_test(a_current_name_comes_before_an_old_one),
+      cmocka_unit_test(messages_have_current_names_only),
       cmocka_unit_test(values_go_where_the_table_says),
       cmocka_unit_test(of_two_steps_about_the_same_the_later_counts_and_what_a_step_leaves_out_stays),
       cmocka_unit_test(arguments_count_more_than_what_a_verb_sets_by_itself),

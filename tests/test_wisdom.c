@@ -91,6 +91,20 @@ static void another_order_of_keys_is_the_same_problem(void **state) {
   tw_wisdom_free(&w);
 }
 
+static void old_names_of_steps_are_replaced(void **state) {
+  (void)state;
+  tw_wisdom_entry e = entry("gemm m=512 n=512 k=512 a=bf16 b=bf16", 1e-6, "tile m=128 n=128 groups=2 turns");
+  snprintf(e.target, sizeof e.target, "cuda-h200");
+  snprintf(e.unit, sizeof e.unit, "seconds");
+  tw_schedule_add(&e.schedule, "band m=4", NULL);
+  assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+  tw_wisdom w = load();
+  assert_int_equal(w.n, 1);
+  assert_string_equal(w.entry[0].schedule.step[0], "tile m=128 n=128 consumers=2 pingpong");
+  assert_string_equal(w.entry[0].schedule.step[1], "rasterize m=4");
+  tw_wisdom_free(&w);
+}
+
 static void what_is_kept_is_found_again(void **state) {
   (void)state;
   tw_wisdom_entry e = entry("gemm m=64 n=32 k=16", 123.456, "tile m=16");
@@ -505,6 +519,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_missing_file_is_empty_wisdom, start, end),
       cmocka_unit_test_setup_teardown(another_order_of_keys_is_the_same_problem, start, end),
+      cmocka_unit_test_setup_teardown(old_names_of_steps_are_replaced, start, end),
       cmocka_unit_test_setup_teardown(what_is_kept_is_found_again, start, end),
       cmocka_unit_test_setup_teardown(only_a_better_schedule_or_the_same_one_measured_again_replaces, start, end),
       cmocka_unit_test_setup_teardown(without_the_very_problem_the_nearest_shape_of_the_same_types_is_found, start,

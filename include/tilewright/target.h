@@ -181,10 +181,15 @@ typedef struct tw_family {
   /* The analytic model's cost of a schedule, without running it. */
   tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
-  const tw_topic *topics; /* about the op; NULL: none */
+  /* Texts about the op for agents. NULL: none. */
+  const tw_topic *topics;
   /* The schedule of the kernel that users have without tuning: a search starts from it. NULL: the empty schedule. */
   tw_status (*baseline)(const tw_target *, const tw_problem *, tw_schedule *out, tw_error *);
-  uint64_t reserved[3]; /* room to grow: 0 */
+  /* The steps that a schedule of the problem may have, to replace old names by current ones. NULL, or a function that
+   * returns NULL: the family has no table of steps. */
+  const tw_language *(*language)(const tw_target *, const tw_problem *, const tw_schedule *);
+  /* Room to grow: 0. */
+  uint64_t reserved[2];
 } tw_family;
 
 /* ---- what only some machines have ---- */
@@ -362,6 +367,8 @@ tw_status tw_target_emit(const tw_target *, const tw_problem *, const tw_schedul
 tw_status tw_target_baseline(const tw_target *, const tw_problem *, tw_schedule *out, tw_error *);
 tw_status tw_target_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 tw_status tw_target_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
+/* Replaces old names in the steps by current ones (verb.h). Returns whether any step changed. */
+bool tw_target_rename_steps(const tw_target *, const tw_problem *, tw_schedule *);
 /* What the machine, or its family, says about a topic: static text, or NULL. */
 const char *tw_target_topic(const tw_target *, const tw_problem *, const char *topic);
 /* A case for the target's check and measure. */

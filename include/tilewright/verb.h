@@ -1,11 +1,15 @@
-/* verb.h - what steps mean, as tables: a verb a row, an argument a cell, a plan a struct whose fields they set.
+/* verb.h - the grammar of schedule steps as tables: one row per verb, one cell per argument. Arguments set fields of a plan.
  *
- *   step  = verb { ' ' argument }          tile m=128 n=64 k=64
+ *   step     = verb { ' ' argument }       tile m=128 n=64 k=64
  *   argument = name '=' value | word       unroll 2 ikj
  *
- * A machine writes down its verbs once: from the table come the parser, its messages, and the comparison of two plans. An
- * argument may come in any order, and once; bare words come in the order of the table. What the table does not list is
- * refused with one line that names the word. */
+ * Each machine lists its verbs once. The table gives the parser, its error messages and the comparison of two plans.
+ * Arguments may come in any order, each at most once. Bare words are matched in the order of the table. Anything that the
+ * table does not list is an error that names the word.
+ *
+ * Old names: the name of a verb or an argument may be followed by its old names, as in "cluster|team". A choice may be
+ * followed by its old word, as in "direct_to_lds=direct|registers". Old names are parsed like current ones;
+ * tw_step_rename replaces them. */
 #ifndef TILEWRIGHT_VERB_H
 #define TILEWRIGHT_VERB_H
 
@@ -21,25 +25,27 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Where a value lies in a plan: an integer of 1 to 8 bytes (bool, enum, int, int64_t), or whatever `read` makes there. */
+/* The place of a value in a plan: an integer of 1 to 8 bytes (bool, enum, int, int64_t), or any type that `read` fills. */
 typedef struct tw_field {
-  size_t at, size; /* size 0: nowhere */
+  /* In bytes. size 0: no field. */
+  size_t at, size;
 } tw_field;
 #define TW_FIELD(plan, field)                                                                                          \
   { offsetof(plan, field), sizeof((plan *)0)->field }
 
-/* One argument: a whole number in [least, most]; or, with `choices`, one of its words, '|' between them, whose value is
- * `least` + its index; or, with `read`, what that understands. */
+/* One argument: a whole number in [least, most]; with `choices`, one of several words separated by '|', whose value is
+ * `least` plus its index; with `read`, any text that `read` accepts. */
 typedef struct tw_argument {
-  const char *name; /* of name=value; "" of a bare word; NULL ends a verb's list */
+  /* The name before '='. "" for a bare word. NULL ends a verb's list. */
+  const char *name;
   tw_field into;
   int64_t least, most;
   const char *choices;
-  /* Sets the field (plan + into.at) to what `text` says; false if it says nothing that is allowed. */
+  /* Parses `text` into the field (plan + into.at). Returns false if the text is not allowed. */
   bool (*read)(const void *context, const struct tw_argument *, const char *text, void *field);
 } tw_argument;
 
-/* Cells: {.name, .into, ...} in a word. `plan` is the struct, `field` its member; `name_` is "" for a bare word. */
+/* Cells of a row. `plan` is the struct, `field` its member. `name_` is "" for a bare word. */
 #define TW_NUMBER(name_, plan, field, least_, most_)                                                                   \
   { .name = (name_), .into = TW_FIELD(plan, field), .least = (least_), .most = (most_) }
 #define TW_CHOICE(name_, plan, field, least_, choices_)                                                                \
@@ -57,38 +63,48 @@ enum { TW_ARGUMENTS_MAX = 10 };
 #define TW_FLAG(name_, help_, plan, field)                                                                             \
   .name = (name_), .usage = (name_), .help = (help_), .sets = TW_FIELD(plan, field)
 
-/* `context` is the caller's: machine, problem, whatever its functions ask. */
+/* `context` belongs to the caller: machine, problem, or anything else that the functions need. */
 typedef struct tw_verb {
   const char *name;
-  const char *usage; /* how to write it: "tile m=128 n=64 k=64" */
-  int needs;         /* least number of arguments */
+  /* An example: "tile m=128 n=64 k=64". */
+  const char *usage;
+  /* The smallest number of arguments. */
+  int needs;
   tw_argument argument[TW_ARGUMENTS_MAX];
-  tw_field sets;                                  /* becomes 1: what the verb says without any argument */
-  void (*first)(const void *context, void *plan); /* before its arguments are read; may be NULL */
-  /* Behind its arguments; bit i of `given` is set if argument[i] was. On failure one line that fits behind the name of
-   * the step: "needs 'rows' before it". May be NULL. */
+  /* A field that becomes 1 when the verb is used, even without arguments. */
+  tw_field sets;
+  /* Called before the arguments are read. May be NULL. */
+  void (*first)(const void *context, void *plan);
+  /* Called after the arguments are read. Bit i of `given` is set if argument[i] was given. On failure it returns one line
+   * that continues the name of the step: "requires 'rows' before it". May be NULL. */
   tw_status (*then)(const void *context, void *plan, unsigned given, tw_error *);
   /* What the step does: one imperative sentence. The reference page of steps prints it. */
   const char *help;
 } tw_verb;
 
 typedef struct tw_language {
-  const char *of; /* whose: "gemm on Gemmini" */
+  /* Names the language in messages: "gemm on Gemmini". */
+  const char *of;
   size_t n;
   const tw_verb *verb;
 } tw_language;
 
-/* Applies one step; TW_USAGE with the step and the word that is wrong in it, the plan then is of no use. */
+/* Applies one step. Returns TW_USAGE with the step and the wrong word; the plan is undefined then. */
 tw_status tw_step_apply(const tw_language *, const void *context, const char *step, void *plan, tw_error *);
-/* Applies all steps. After each, and before the first, the plan must be `legal` (NULL: steps that follow may mend what
- * one alone would break). */
+/* Applies all steps. The plan must be `legal` before the first step and after each one. NULL: no check, because later
+ * steps may repair a plan that one step alone would break. */
 tw_status tw_steps_apply(const tw_language *, const void *context, const tw_schedule *, void *plan,
                          tw_status (*legal)(const void *context, const void *plan, tw_error *), tw_error *);
+/* Replaces old names in a step by current ones. Returns whether the step changed; `out` then is the new text, else the
+ * step as it was. An unknown step is left as it is. */
+bool tw_step_rename(const tw_language *, const char *step, char out[TW_STEP_MAX]);
+/* Does the step begin with this verb, by its current name or an old one? */
+bool tw_step_is(const tw_verb *, const char *step);
 /* Are all fields of the table equal? */
 bool tw_plan_same(const tw_language *, const void *plan, const void *other);
-/* For `read`: the whole text is a decimal number in [least, most], without a sign. */
+/* For `read`: true if the whole text is a decimal number in [least, most], without a sign. */
 bool tw_read_number(const char *text, int64_t least, int64_t most, int64_t *out);
-/* The index of `text` among the choices, '|' between them. */
+/* The index of `text` in a list of choices separated by '|'. */
 bool tw_read_choice(const char *choices, const char *text, int64_t *out);
 
 #pragma GCC visibility pop

@@ -136,7 +136,7 @@ tw_status cli_find_target(const char *name, const tw_target **, tw_error *);
 /* TW_MISSING with what is not here. Emitting and compiling need less: they say themselves what they miss. */
 tw_status cli_usable(const cli_subject *, tw_error *);
 /* The file of --schedule; the empty schedule without it. */
-tw_status cli_read_schedule(const cli *, tw_schedule *, tw_error *);
+tw_status cli_read_schedule(const cli *, const cli_subject *, tw_schedule *, tw_error *);
 /* The best that wisdom knows for the subject: a schedule that is legal there, of this problem (is_exact) or of a near
  * shape, and a source of this very problem if that is better. Never fails for bad wisdom: says so on stderr. */
 typedef struct cli_known {

@@ -22,7 +22,7 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   tw_schedule schedule;
   char *source;
   tw_status status = cli_subject_of(c, 0, &subject, error);
-  if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
+  if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);
   if (status == TW_OK) status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
   if (status != TW_OK) return status;
   status = write_floorplan(c, &subject, &schedule, error);

@@ -322,9 +322,12 @@ static void print_language(const tw_language *l) {
   printf("\n## %s\n", l->of);
   for (size_t i = 0; (t = tw_target_at(i)); i++)
     if (has_language(t, l)) printf("%s`%s`", between, t->name), between = ", ";
-  puts("\n\n| step | how to write it | what it does |\n| --- | --- | --- |");
+  puts("\n\n| step | old name | how to write it | what it does |\n| --- | --- | --- | --- |");
   for (const tw_verb *v = l->verb; v < l->verb + l->n; v++) {
-    printf("| `%s` | `", v->name);
+    const size_t length = strcspn(v->name, "|"); /* old names follow: verb.h */
+    printf("| `%.*s` | ", (int)length, v->name);
+    if (v->name[length]) printf("`%s` ", v->name + length + 1);
+    fputs("| `", stdout);
     put_cell(v->usage);
     fputs("` | ", stdout);
     put_cell(v->help ? v->help : "");

@@ -91,7 +91,7 @@ tw_status cli_model(const cli *c, tw_error *error) {
   if (cli_kernel(c))
     return tw_fail(error, TW_USAGE, "%s shows no kernel: leave out --kernel", target ? target->name : "the target");
   tw_status status = cli_subject_of(c, 0, &subject, error);
-  if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
+  if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);
   if (status == TW_OK && !c->options.schedule)
     status = tw_target_baseline(subject.target, &subject.problem, &schedule, error);
   if (status == TW_OK) status = predict(&subject, &schedule, &p, error);

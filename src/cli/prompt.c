@@ -31,7 +31,7 @@ static tw_status get_source(const cli *c, const cli_subject *s, const char *file
   tw_schedule schedule;
   size_t length;
   if (file) return cli_read_source(file, source, &length, error);
-  tw_status status = cli_read_schedule(c, &schedule, error);
+  tw_status status = cli_read_schedule(c, s, &schedule, error);
   if (status == TW_OK) status = tw_target_emit(s->target, &s->problem, &schedule, source, error);
   return status;
 }

@@ -34,7 +34,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
   if (cli_is_launch(c)) return cli_launch(c, error);
   status = cli_subject_of(c, from_schedule ? 0 : 1, &subject, error);
   if (status == TW_OK) status = cli_check_header(c, subject.target, error);
-  if (status == TW_OK) status = cli_read_schedule(c, &schedule, error);
+  if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);
   if (status == TW_OK && from_schedule) {
     status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
     length = status == TW_OK ? strlen(source) : 0;

@@ -37,7 +37,7 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
 
 tw_status cli_usable(const cli_subject *s, tw_error *error) { return s->target->available(s->target, error); }
 
-tw_status cli_read_schedule(const cli *c, tw_schedule *out, tw_error *error) {
+tw_status cli_read_schedule(const cli *c, const cli_subject *s, tw_schedule *out, tw_error *error) {
   *out = (tw_schedule){0};
   if (!c->options.schedule) return TW_OK;
   char *text;
@@ -48,6 +48,7 @@ tw_status cli_read_schedule(const cli *c, tw_schedule *out, tw_error *error) {
   status = strlen(text) == length ? tw_schedule_parse(text, out, &inner)
                                   : tw_fail(&inner, TW_USAGE, "it holds bytes that are no text");
   free(text);
+  if (status == TW_OK) tw_target_rename_steps(s->target, &s->problem, out);
   return status == TW_OK ? TW_OK
                          : tw_fail(error, status, "%s: not a schedule file: %.1800s", c->options.schedule, inner.text);
 }

@@ -1,4 +1,4 @@
-/* verb.c - one parser for the steps of every machine: it walks the words of a step and the cells of a verb's row. */
+/* verb.c - the parser of schedule steps for every machine. It matches the words of a step with the cells of a verb's row. */
 #include "tilewright/verb.h"
 
 #include <stdio.h>
@@ -32,16 +32,47 @@ bool tw_plan_same(const tw_language *l, const void *plan, const void *other) {
   return true;
 }
 
+/* ---- names, and their old names ---- */
+
+static bool is_word(const char *text, size_t length, const char *word) {
+  return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+/* The length of the current name in "name|old|older". */
+static size_t name_length(const char *names) { return strcspn(names, "|"); }
+
+static bool is_name(const char *names, const char *word) { return is_word(names, name_length(names), word); }
+
+/* Is the word the name, or one of the old names behind it? */
+static bool is_known_as(const char *names, const char *word) {
+  for (;;) {
+    const size_t n = strcspn(names, "|");
+    if (is_word(names, n, word)) return true;
+    if (!names[n]) return false;
+    names += n + 1;
+  }
+}
+
 /* ---- values ---- */
 
-bool tw_read_choice(const char *choices, const char *text, int64_t *out) {
-  const size_t length = strlen(text);
-  for (int64_t i = 0; *choices; i++) {
-    const size_t n = strcspn(choices, "|");
-    if (n == length && memcmp(choices, text, n) == 0) return *out = i, true;
-    choices += n + (choices[n] == '|');
+/* The index of `text` in "word=old|word"; `length` is that of the current word, which begins at *word. */
+static bool find_choice(const char *choices, const char *text, int64_t *index, const char **word, size_t *length) {
+  for (*index = 0; *choices; ++*index) {
+    const size_t all = strcspn(choices, "|"), old = strcspn(choices, "=|");
+    *word = choices, *length = old;
+    if (is_word(choices, old, text) || (old < all && is_word(choices + old + 1, all - old - 1, text))) return true;
+    choices += all + (choices[all] == '|');
   }
   return false;
+}
+
+bool tw_read_choice(const char *choices, const char *text, int64_t *out) {
+  const char *word;
+  size_t length;
+  int64_t index;
+  const bool found = find_choice(choices, text, &index, &word, &length);
+  if (found) *out = index;
+  return found;
 }
 
 static bool read_value(const void *context, const tw_argument *a, const char *text, void *plan) {
@@ -53,37 +84,106 @@ static bool read_value(const void *context, const tw_argument *a, const char *te
   return true;
 }
 
-/* ---- steps ---- */
+/* ---- messages ---- */
+
+/* "word=old|word" as "word|word". */
+static void print_choices(const char *choices, char *out, size_t size) {
+  size_t used = 0;
+  for (bool is_old = false; *choices && used + 1 < size; choices++) {
+    is_old = *choices == '=' || (is_old && *choices != '|');
+    if (!is_old) out[used++] = *choices;
+  }
+  out[used] = '\0';
+}
 
 static tw_status wrong_value(const tw_verb *v, const tw_argument *a, const char *step, const char *text,
                              tw_error *error) {
-  char allowed[200] = "";
-  if (a->choices)
-    snprintf(allowed, sizeof allowed, "one of %s", a->choices);
-  else if (!a->read)
-    snprintf(allowed, sizeof allowed, "from %lld to %lld", (long long)a->least, (long long)a->most);
-  return tw_fail(error, TW_USAGE, "step '%s': '%s%s%s' is not %s; write %s", step, a->name, *a->name ? "=" : "", text,
-                 *allowed ? allowed : "possible", v->usage);
+  char expected[200] = "", choices[160];
+  if (a->choices) {
+    print_choices(a->choices, choices, sizeof choices);
+    snprintf(expected, sizeof expected, "; expected one of %s", choices);
+  } else if (!a->read) {
+    snprintf(expected, sizeof expected, "; expected a number from %lld to %lld", (long long)a->least,
+             (long long)a->most);
+  }
+  return tw_fail(error, TW_USAGE, "step '%s': unsupported value '%.*s%s%s'%s; write %s", step,
+                 (int)name_length(a->name), a->name, *a->name ? "=" : "", text, expected, v->usage);
 }
 
-static tw_status no_such_step(const tw_language *l, const char *step, const char *name, tw_error *error) {
-  enum { MOST = 64 };
+static tw_status unknown_step(const tw_language *l, const char *step, const char *name, tw_error *error) {
+  enum { MOST = 64, NAME = 40 };
+  char current[MOST][NAME];
   const char *names[MOST];
+  const size_t n = l->n < MOST ? l->n : MOST;
   char known[400] = "";
-  for (size_t i = 0, used = 0; i < l->n && used < sizeof known; i++)
-    used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", l->verb[i].name);
-  for (size_t i = 0; i < l->n && i < MOST; i++) names[i] = l->verb[i].name;
-  const char *near = tw_nearest_word(name, names, l->n < MOST ? l->n : MOST);
+  for (size_t i = 0, used = 0; i < n; i++) {
+    names[i] = current[i];
+    snprintf(current[i], NAME, "%.*s", (int)name_length(l->verb[i].name), l->verb[i].name);
+    if (used < sizeof known)
+      used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", current[i]);
+  }
+  const char *near = tw_nearest_word(name, names, n);
   if (near)
-    return tw_fail(error, TW_USAGE, "step '%s': there is no '%s' for %s: did you mean '%s'?", step, name, l->of, near);
-  return tw_fail(error, TW_USAGE, "step '%s': there is no such step for %s; there are %s", step, l->of, known);
+    return tw_fail(error, TW_USAGE, "step '%s': unknown step '%s' for %s; did you mean '%s'?", step, name, l->of, near);
+  return tw_fail(error, TW_USAGE, "step '%s': unknown step for %s; expected one of %s", step, l->of, known);
 }
 
-/* The cell that a word belongs to: of its name, or the next one of a bare word. NULL: there is none. */
+/* ---- steps ---- */
+
+/* A current name first: an old name may have become the name of something else. NULL: unknown. */
+static const tw_verb *verb_of(const tw_language *l, const char *name) {
+  for (const tw_verb *v = l->verb; v < l->verb + l->n; v++)
+    if (is_name(v->name, name)) return v;
+  for (const tw_verb *v = l->verb; v < l->verb + l->n; v++)
+    if (is_known_as(v->name, name)) return v;
+  return NULL;
+}
+
+/* The cell that a word belongs to: the one of that name, or the next one for a bare word. NULL: there is none. */
 static const tw_argument *cell_of(const tw_verb *v, const char *name, unsigned given) {
   for (int i = 0; i < TW_ARGUMENTS_MAX && v->argument[i].name; i++)
-    if (strcmp(v->argument[i].name, name) == 0 && (*name || !(given >> i & 1))) return &v->argument[i];
+    if (is_name(v->argument[i].name, name) && (*name || !(given >> i & 1))) return &v->argument[i];
+  for (int i = 0; *name && i < TW_ARGUMENTS_MAX && v->argument[i].name; i++)
+    if (is_known_as(v->argument[i].name, name)) return &v->argument[i];
   return NULL;
+}
+
+bool tw_step_is(const tw_verb *v, const char *step) {
+  char name[TW_STEP_MAX];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(step, " "), step);
+  return is_known_as(v->name, name);
+}
+
+/* One word of a step by its current names, appended to `out`. */
+static void rename_word(const tw_verb *v, char *word, unsigned *given, char *out, size_t size) {
+  char *value = strchr(word, '=');
+  if (value) *value++ = '\0';
+  const tw_argument *a = cell_of(v, value ? word : "", *given);
+  const char *text = value ? value : word, *choice;
+  size_t length = strlen(text), used = strlen(out);
+  int64_t index;
+  if (a) *given |= 1u << (a - v->argument);
+  if (a && a->choices && !a->read && find_choice(a->choices, text, &index, &choice, &length)) text = choice;
+  if (!value)
+    snprintf(out + used, size - used, " %.*s", (int)length, text);
+  else
+    snprintf(out + used, size - used, " %.*s=%.*s", a ? (int)name_length(a->name) : (int)strlen(word),
+             a ? a->name : word, (int)length, text);
+}
+
+bool tw_step_rename(const tw_language *l, const char *step, char out[TW_STEP_MAX]) {
+  char copy[TW_STEP_MAX], renamed[4 * TW_STEP_MAX], *words = copy;
+  snprintf(copy, sizeof copy, "%s", step);
+  const char *name = strsep(&words, " ");
+  const tw_verb *v = verb_of(l, name);
+  unsigned given = 0;
+  snprintf(out, TW_STEP_MAX, "%s", step);
+  if (!v) return false;
+  snprintf(renamed, sizeof renamed, "%.*s", (int)name_length(v->name), v->name);
+  for (char *word; (word = strsep(&words, " "));) rename_word(v, word, &given, renamed, sizeof renamed);
+  if (strlen(renamed) >= TW_STEP_MAX || strcmp(renamed, step) == 0) return false;
+  snprintf(out, TW_STEP_MAX, "%s", renamed);
+  return true;
 }
 
 static tw_status read_words(const tw_verb *v, const void *context, const char *step, char *words, void *plan,
@@ -94,23 +194,22 @@ static tw_status read_words(const tw_verb *v, const void *context, const char *s
     if (value) *value++ = '\0';
     const tw_argument *a = cell_of(v, value ? word : "", *given);
     if (!a || (value && !*word))
-      return tw_fail(error, TW_USAGE, "step '%s': '%s' does not belong there; write %s", step, word, v->usage);
+      return tw_fail(error, TW_USAGE, "step '%s': unexpected '%s'; write %s", step, word, v->usage);
     const unsigned bit = 1u << (a - v->argument);
     if (*given & bit) return tw_fail(error, TW_USAGE, "step '%s': '%s' is given twice", step, word);
     *given |= bit;
     if (!read_value(context, a, value ? value : word, plan))
       return error ? wrong_value(v, a, step, value ? value : word, error) : TW_USAGE;
   }
-  return n >= v->needs ? TW_OK : tw_fail(error, TW_USAGE, "step '%s' is not complete; write %s", step, v->usage);
+  return n >= v->needs ? TW_OK : tw_fail(error, TW_USAGE, "step '%s' is incomplete; write %s", step, v->usage);
 }
 
 tw_status tw_step_apply(const tw_language *l, const void *context, const char *step, void *plan, tw_error *error) {
   char copy[TW_STEP_MAX], *words = copy;
   snprintf(copy, sizeof copy, "%s", step);
   const char *name = strsep(&words, " ");
-  const tw_verb *v = l->verb;
-  while (v < l->verb + l->n && strcmp(v->name, name) != 0) v++;
-  if (v == l->verb + l->n) return no_such_step(l, step, name, error);
+  const tw_verb *v = verb_of(l, name);
+  if (!v) return unknown_step(l, step, name, error);
   unsigned given = 0;
   tw_error why = {0};
   if (v->first) v->first(context, plan);

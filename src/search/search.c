@@ -303,8 +303,10 @@ static tw_status add_recipe(tw_state *s, const tw_schedule *recipe, const char *
 }
 
 /* The schedule of another run on this problem: steps that are illegal here are left out. */
-static tw_schedule replay(tw_state *s, const tw_schedule *schedule) {
-  tw_schedule legal = {0};
+static tw_schedule replay(tw_state *s, const tw_schedule *known) {
+  tw_schedule legal = {0}, current = *known;
+  tw_target_rename_steps(s->target, &s->problem, &current);
+  const tw_schedule *schedule = &current;
   for (size_t i = 0; i < schedule->n; i++) {
     tw_schedule longer = legal;
     tw_error why = {0};

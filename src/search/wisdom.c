@@ -59,6 +59,14 @@ static bool copy_text(const json_t *value, char *out, size_t size) {
   return true;
 }
 
+/* An entry of before may have old names of steps (verb.h). */
+static void rename_steps(tw_wisdom_entry *e) {
+  const tw_target *t = tw_target_find(e->target);
+  tw_problem p;
+  if (t && e->schedule.n && tw_target_read(t, e->problem, &p, NULL) == TW_OK)
+    tw_target_rename_steps(t, &p, &e->schedule);
+}
+
 /* NULL, or what is wrong with it. */
 static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
   memset(out, 0, sizeof *out);
@@ -71,6 +79,7 @@ static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
     const char *step = json_string_value(json_array_get(steps, i));
     if (!step || tw_schedule_add(&out->schedule, step, NULL) != TW_OK) return "schedule";
   }
+  rename_steps(out);
   out->cost = json_number_value(json_object_get(object, "cost"));
   if (!(out->cost > 0)) return "cost";
   out->utilization = json_number_value(json_object_get(object, "utilization"));

@@ -69,6 +69,18 @@ tw_status tw_target_supports(const tw_target *t, tw_problem *p, tw_error *error)
 
 /* ---- schedules ---- */
 
+bool tw_target_rename_steps(const tw_target *t, const tw_problem *p, tw_schedule *s) {
+  const tw_family *f = tw_family_of(t, p->op);
+  const tw_language *l = f && f->language ? f->language(t, p, s) : NULL;
+  bool changed = false;
+  for (size_t i = 0; l && i < s->n; i++) {
+    char step[TW_STEP_MAX];
+    changed |= tw_step_rename(l, s->step[i], step);
+    memcpy(s->step[i], step, sizeof step);
+  }
+  return changed;
+}
+
 static tw_status find_schedules(const tw_target *t, const tw_problem *p, const tw_family **out, tw_error *error) {
   const tw_status status = find(t, p, out, error);
   if (status != TW_OK || (*out)->emit) return status;
@@ -95,7 +107,10 @@ tw_status tw_target_emit(const tw_target *t, const tw_problem *p, const tw_sched
                          tw_error *error) {
   const tw_family *f;
   const tw_status status = find_schedules(t, p, &f, error);
-  return status == TW_OK ? f->emit(t, p, s, source, error) : status;
+  if (status != TW_OK) return status;
+  tw_schedule current = *s; /* sources name the steps */
+  tw_target_rename_steps(t, p, &current);
+  return f->emit(t, p, &current, source, error);
 }
 
 tw_status tw_target_predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost,

@@ -19,8 +19,8 @@ tw_status tw_tile_attention_alike_supports(const tw_tile_machine *machine, const
   const tw_attention a = tw_attention_of(p);
   if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "kernels of tiles take attention with a=bf16 or f16, d=64 or 128, scale >= 0; not a=%s d=%" PRId64
-                 "; for others give a kernel of your own to run",
+                 "tile kernels support attention with a=bf16 or f16, d=64 or 128 and scale >= 0 (found a=%s d=%" PRId64
+                 "); run a kernel of your own instead",
                  tw_type_name(a.type), a.d);
 }
 
@@ -29,10 +29,10 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, tile = p->keys * d * ELEMENT;
   if (p->queries % p->product || p->keys % (2 * SIDE))
-    return tw_fail(error, TW_USAGE, "queries=%d keys=%d: multiples of %d and of %d", p->queries, p->keys, p->product,
-                   2 * SIDE);
+    return tw_fail(error, TW_USAGE, "unsupported queries=%d keys=%d; expected multiples of %d and %d", p->queries,
+                   p->keys, p->product, 2 * SIDE);
   if (tile % (PIECE * p->groups))
-    return tw_fail(error, TW_USAGE, "keys=%d is not a whole number of copies by %d groups: more keys, or fewer groups",
+    return tw_fail(error, TW_USAGE, "keys=%d cannot be loaded evenly by %d waves; use more keys or fewer waves",
                    p->keys, p->groups);
   const bool held = p->registers || !machine->direct_bytes;
   /* of a thread: scores and weights of two steps, where there are two at a time, queries, sums, and operands on their way */
@@ -42,20 +42,23 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    (held ? tile / (p->groups * machine->group_threads * 2) : 0) + (p->ahead ? FEW : OVERHEAD);
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
-    return tw_fail(error, TW_USAGE,
-                   "queries=%d keys=%d take %d registers of a thread for scores, weights and sums, of %d", p->queries,
-                   p->keys, need, have);
+    return tw_fail(
+        error, TW_USAGE,
+        "queries=%d keys=%d need %d registers per thread for S, P and O, which exceeds %d; use smaller tiles",
+        p->queries, p->keys, need, have);
   if (p->turns && (held || p->groups % 2 || p->stages < 3))
-    return tw_fail(error, TW_USAGE,
-                   "turns are for an even number of groups, three or more stages, and tiles that are copied past the "
-                   "registers");
+    return tw_fail(
+        error, TW_USAGE,
+        "pingpong requires an even number of waves, stages >= 3 and direct-to-LDS loads (copy direct_to_lds)");
   if (p->ahead && (held || p->stages != 2 || p->turns))
     return tw_fail(error, TW_USAGE,
-                   "ahead is for two stages of tiles that are copied past the registers, without turns");
+                   "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds), without pingpong");
   p->shared_bytes = 2ll * p->stages * tile;
   if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
-                   p->shared_bytes, machine->shared_bytes);
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
   return TW_OK;
 }
 
@@ -74,7 +77,7 @@ static void begin_tile(const void *with, void *plan) {
 tw_status tw_tile_attention_alike_then_product(const void *with, void *plan, unsigned given, tw_error *error) {
   const int side = ((PLAN *)plan)->product;
   (void)with, (void)given;
-  return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "is not of 16 or 32");
+  return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "must be 16 or 32");
 }
 
 /* So that a search gets there in one step. */
@@ -91,8 +94,8 @@ static const tw_verb verbs[] = {
      .needs = 2,
      .argument = {TW_NUMBER("queries", PLAN, queries, 16, 128), TW_NUMBER("keys", PLAN, keys, 32, 256)},
      .first = begin_tile},
-    {.name = "groups",
-     .usage = "groups 4",
+    {.name = "waves|groups",
+     .usage = "waves 4",
      .help = "Set the waves that share tiles of keys and values.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
@@ -101,24 +104,27 @@ static const tw_verb verbs[] = {
      .help = "Set the pipeline depth: tiles in LDS or in flight.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
-    {.name = "product",
-     .usage = "product 32",
+    {.name = "mfma|product",
+     .usage = "mfma 32",
      .help = "Use 32x32 matrix instructions instead of 16x16.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
      .then = tw_tile_attention_alike_then_product},
-    {TW_FLAG("turns",
-             "Alternate two sets of waves (ping-pong): one computes scores while the other computes softmax and "
+    {.name = "pingpong|turns",
+     .usage = "pingpong",
+     .help = "Alternate two sets of waves (ping-pong): one computes scores while the other computes softmax and "
              "multiplies values.",
-             PLAN, turns)},
-    {TW_FLAG("ahead", "Compute the scores of the next keys while the current softmax runs (register double buffering).",
-             PLAN, ahead),
+     .sets = TW_FIELD(PLAN, turns)},
+    {.name = "overlap_softmax|ahead",
+     .usage = "overlap_softmax",
+     .help = "Compute the scores of the next keys while the current softmax runs (register double buffering).",
+     .sets = TW_FIELD(PLAN, ahead),
      .then = tw_tile_attention_alike_then_ahead},
     {.name = "copy",
-     .usage = "copy registers, copy direct",
+     .usage = "copy registers, copy direct_to_lds",
      .help = "Copy to LDS directly or through registers.",
      .needs = 1,
-     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
 };
 static const tw_language language = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
 
@@ -126,19 +132,20 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
   for (int queries = 16; queries <= 64; queries *= 2)
     for (int keys = 32; keys <= 256; keys *= 2)
-      tw_menu_offer(m, "tile",
-                    "more keys at a time: fewer passes over the sums; more queries: keys are read less often",
+      tw_menu_offer(m, "tile", "more keys rescale the accumulator less often; more queries read keys less often",
                     "tile queries=%d keys=%d", queries, keys);
   for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(m, "groups", "groups of a block share the keys and values that it has copied", "groups %d", i);
+    tw_menu_offer(m, "waves", "the waves of a workgroup share its keys and values", "waves %d", i);
   for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
-  tw_menu_offer(m, "copy", "copies past the registers take none of them", "copy direct");
-  tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
+    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
+  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers", "copy direct_to_lds");
+  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
   for (int side = 16; side <= 32; side *= 2)
-    tw_menu_offer(m, "product", "larger products are fewer instructions and moves between lanes", "product %d", side);
-  tw_menu_offer(m, "ahead", "scores of the next keys are multiplied while these are weighed", "ahead");
-  tw_menu_offer(m, "turns", "half of the groups make scores while the others weigh and multiply values", "turns");
+    tw_menu_offer(m, "mfma", "larger matrix instructions: fewer instructions and moves between lanes", "mfma %d", side);
+  tw_menu_offer(m, "overlap_softmax", "the next scores are multiplied during the softmax of the current ones",
+                "overlap_softmax");
+  tw_menu_offer(m, "pingpong", "half of the waves compute scores while the other half computes softmax and P V",
+                "pingpong");
 }
 
 /* ---- the kernel ---- */

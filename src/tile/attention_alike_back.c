@@ -31,28 +31,32 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
                       tw_error *error) {
   const int tile = at_once * d * ELEMENT, rows = own / SIDE;
   if (own % p->product || at_once % (2 * SIDE))
-    return tw_fail(error, TW_USAGE, "%s=%d of a group, %s=%d at a time: multiples of %d and of %d", own_name, own,
-                   other_name, at_once, p->product, 2 * SIDE);
+    return tw_fail(error, TW_USAGE, "unsupported %s=%d of a wave with %s=%d per step; expected multiples of %d and %d",
+                   own_name, own, other_name, at_once, p->product, 2 * SIDE);
   if (tile % (PIECE * p->groups))
     return tw_fail(error, TW_USAGE,
-                   "%s=%d at a time are not a whole number of copies by %d groups: more, or fewer groups", other_name,
+                   "%s=%d per step cannot be loaded evenly by %d waves; use a larger number or fewer waves", other_name,
                    at_once, p->groups);
   const bool held = p->registers || !machine->direct_bytes;
   if (p->ahead && (held || p->stages != 2))
-    return tw_fail(error, TW_USAGE, "ahead is for two stages of tiles that are copied past the registers");
+    return tw_fail(error, TW_USAGE, "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds)");
   /* exponents and D of columns, of two steps where they are fetched ahead */
   const int lines = sums == 2 ? 2 * at_once * p->product / machine->group_threads : 0;
   const int need = rows * (2 * at_once / 4 + 2 * at_once / 8 + 2 * d / 8 + sums * d / 4) + 4 * (d / p->product) +
                    lines * (p->ahead ? 2 : 1) + (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
-    return tw_fail(error, TW_USAGE, "%s=%d %s=%d take %d registers of a thread for operands, scores and sums, of %d",
+    return tw_fail(error, TW_USAGE,
+                   "%s=%d %s=%d need %d registers per thread for operands, S and accumulators, which exceeds %d; use "
+                   "smaller tiles",
                    own_name, own, other_name, at_once, need, have);
   *blocks = p->ahead && 2 * need <= have ? 2 : 1;
   *shared_bytes = 2ll * p->stages * tile;
   if (*shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
-                   *shared_bytes, machine->shared_bytes);
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, *shared_bytes, machine->shared_bytes);
   return TW_OK;
 }
 
@@ -61,15 +65,16 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_problem 
   const tw_attention a = tw_attention_of(problem);
   const tw_tile_back_loop loop = tw_tile_attention_alike_back_loop(problem);
   if (!machine->back_loop || !machine->direct_bytes || p->registers)
-    return tw_fail(error, TW_USAGE, "a pinned loop is for gfx950, and tiles that are copied past the registers");
+    return tw_fail(error, TW_USAGE, "hand_scheduled requires gfx950 and direct-to-LDS loads (copy direct_to_lds)");
   if (p->keys != PINNED_KEYS || p->queries != PINNED_QUERIES || p->groups != PINNED_GROUPS || p->stages != 2 ||
       p->product != 32 || p->ahead)
     return tw_fail(
         error, TW_USAGE,
-        "a pinned loop has an order of its own: tile keys=%d queries=%d, groups %d, stages 2, product 32, no ahead",
+        "hand_scheduled requires tile keys=%d queries=%d, waves %d, stages 2 and mfma 32, without overlap_softmax",
         PINNED_KEYS, PINNED_QUERIES, PINNED_GROUPS);
   if (a.queries * a.query_heads * a.d * ELEMENT > INT32_MAX || a.keys * a.key_heads * a.d * ELEMENT > INT32_MAX)
-    return tw_fail(error, TW_USAGE, "a pinned loop takes sequences of up to 2 GiB: fewer heads or shorter ones");
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled supports operands of up to 2 GiB; use fewer heads or shorter sequences");
   p->at_once = p->dq_at_once = 1;
   p->shared_bytes = tw_tile_attention_alike_back_shared((int)a.d);
   return machine->back_loop(machine, &loop, NULL, error);
@@ -126,8 +131,8 @@ static const tw_verb verbs[] = {
      .help = "Set the tile of the kernel that computes dQ.",
      .needs = 2,
      .argument = {TW_NUMBER("queries", PLAN, dq_queries, 16, 128), TW_NUMBER("keys", PLAN, dq_keys, 32, 256)}},
-    {.name = "groups",
-     .usage = "groups 4",
+    {.name = "waves|groups",
+     .usage = "waves 4",
      .help = "Set the waves of a workgroup.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
@@ -136,21 +141,27 @@ static const tw_verb verbs[] = {
      .help = "Set the pipeline depth: tiles in LDS or in flight.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
-    {.name = "product",
-     .usage = "product 32",
+    {.name = "mfma|product",
+     .usage = "mfma 32",
      .help = "Use 32x32 matrix instructions instead of 16x16.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
      .then = tw_tile_attention_alike_then_product},
-    {TW_FLAG("ahead", "Overlap softmax with the products after the scores (register double buffering).", PLAN, ahead),
+    {.name = "overlap_softmax|ahead",
+     .usage = "overlap_softmax",
+     .help = "Overlap softmax with the products after the scores (register double buffering).",
+     .sets = TW_FIELD(PLAN, ahead),
      .then = tw_tile_attention_alike_then_ahead},
-    {TW_FLAG("pinned", "Use one kernel with a hand-scheduled assembly loop for dQ, dK and dV.", PLAN, pinned),
+    {.name = "hand_scheduled|pinned",
+     .usage = "hand_scheduled",
+     .help = "Use one kernel with a hand-scheduled assembly loop for dQ, dK and dV.",
+     .sets = TW_FIELD(PLAN, pinned),
      .then = then_pinned},
     {.name = "copy",
-     .usage = "copy registers, copy direct",
+     .usage = "copy registers, copy direct_to_lds",
      .help = "Copy to LDS directly or through registers.",
      .needs = 1,
-     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
 };
 static const tw_language language = {"attention of tiles, backward", sizeof verbs / sizeof *verbs, verbs};
 
@@ -158,22 +169,22 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
   for (int own = 16; own <= 64; own *= 2)
     for (int at_once = 32; at_once <= 128; at_once *= 2) {
-      tw_menu_offer(m, "tile", "more keys of a group: queries and gradients are read less often",
-                    "tile keys=%d queries=%d", own, at_once);
-      tw_menu_offer(m, "dq", "more queries of a group: keys and values are read less often", "dq queries=%d keys=%d",
+      tw_menu_offer(m, "tile", "more keys per wave read queries and gradients less often", "tile keys=%d queries=%d",
                     own, at_once);
+      tw_menu_offer(m, "dq", "more queries per wave read keys and values less often", "dq queries=%d keys=%d", own,
+                    at_once);
     }
-  for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(m, "groups", "groups of a block share the tiles that it has copied", "groups %d", i);
+  for (int i = 1; i <= 8; i *= 2) tw_menu_offer(m, "waves", "the waves of a workgroup share its tiles", "waves %d", i);
   for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
+    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
   for (int side = 16; side <= 32; side *= 2)
-    tw_menu_offer(m, "product", "larger products are fewer instructions and moves between lanes", "product %d", side);
-  tw_menu_offer(m, "ahead", "weights are made while the products behind their scores are multiplied", "ahead");
-  tw_menu_offer(m, "pinned", "five products of one kernel, in our own order and registers; dQ is added up in memory",
-                "pinned");
-  tw_menu_offer(m, "copy", "copies past the registers take none of them", "copy direct");
-  tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
+    tw_menu_offer(m, "mfma", "larger matrix instructions: fewer instructions and moves between lanes", "mfma %d", side);
+  tw_menu_offer(m, "overlap_softmax", "P is computed while the products of the previous scores are multiplied",
+                "overlap_softmax");
+  tw_menu_offer(m, "hand_scheduled", "one hand-scheduled kernel with all five products; dQ is summed in memory",
+                "hand_scheduled");
+  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers", "copy direct_to_lds");
+  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
 }
 
 /* ---- the kernels ---- */

@@ -21,7 +21,8 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const tw_attention a = tw_attention_of(p);
   if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "kernels of tiles take attention with a=bf16 or f16, d=64 or 128, scale >= 0; not a=%s d=%" PRId64,
+                 "tile kernels support attention with a=bf16 or f16, d=64 or 128 and scale >= 0 (found a=%s d=%" PRId64
+                 ")",
                  tw_type_name(a.type), a.d);
 }
 
@@ -30,24 +31,30 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d;
   if (p->keys % 16 || p->keys > machine->columns)
-    return tw_fail(error, TW_USAGE, "keys=%d of a tile is not a multiple of 16 up to %d", p->keys, machine->columns);
+    return tw_fail(error, TW_USAGE, "unsupported keys=%d; expected a multiple of 16 up to %d", p->keys,
+                   machine->columns);
   if (p->groups * machine->group_rows > BOX_MAX || (p->groups + 1) * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "groups=%d: one copy has at most %d queries", p->groups, BOX_MAX);
-  if (p->turns && p->groups < 2) return tw_fail(error, TW_USAGE, "one group alone takes no turns: give groups=2");
+    return tw_fail(error, TW_USAGE, "unsupported consumers=%d; one TMA copy has at most %d queries", p->groups,
+                   BOX_MAX);
+  if (p->turns && p->groups < 2)
+    return tw_fail(error, TW_USAGE, "pingpong requires two consumer warpgroups; use consumers=2");
   if (!p->registers_copy && machine->registers_move && p->groups > 1) {
     p->registers_copy = p->groups == 2 ? 24 : 32;
     p->registers_multiply = p->groups == 2 ? 240 : 160;
   }
   if (p->registers_copy % 8 || p->registers_multiply % 8 ||
       (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers)
-    return tw_fail(error, TW_USAGE, "registers copy=%d multiply=%d: multiples of 8, of which a block has %d",
+    return tw_fail(error, TW_USAGE,
+                   "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
+                   "registers of a block",
                    p->registers_copy, p->registers_multiply, machine->registers);
   const int need = p->keys / 2 + p->keys / 4 + d / 2 + OVERHEAD;
   const int have =
       p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (need > have)
-    return tw_fail(error, TW_USAGE, "keys=%d takes %d registers of a thread for scores, weights and sums, of %d",
-                   p->keys, need, have);
+    return tw_fail(error, TW_USAGE,
+                   "keys=%d needs %d registers per thread for S, P and O, which exceeds %d; use fewer keys", p->keys,
+                   need, have);
   const int64_t tile = (int64_t)p->keys * d * ELEMENT, queries = (int64_t)p->groups * machine->group_rows * d * ELEMENT;
   if (!p->stages) {
     p->stages = 4;
@@ -57,8 +64,10 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->apart = p->persistent && p->shared_bytes + queries <= machine->shared_bytes;
   if (p->apart) p->shared_bytes += queries;
   if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
-                   p->shared_bytes, machine->shared_bytes);
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
   /* Keys and values of as many heads as fit half of the L2; all queries that share them. */
   const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
   const int64_t most = a.query_heads * a.batches;
@@ -73,10 +82,10 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, rows = machine->group_rows;
   if (p->queries % rows || p->queries * d != p->groups * rows * rows || p->queries > BOX_MAX)
-    return tw_fail(
-        error, TW_USAGE,
-        "queries=%d groups=%d: each group has %d x %d of dQ, so queries are %d for each group, a multiple of %d",
-        p->queries, p->groups, rows, rows, rows * rows / d, rows);
+    return tw_fail(error, TW_USAGE,
+                   "unsupported queries=%d consumers=%d; each consumer warpgroup has %d x %d elements of dQ, so use %d "
+                   "queries per consumer (a multiple of %d)",
+                   p->queries, p->groups, rows, rows, rows * rows / d, rows);
   p->keys = p->groups * rows;
   if (!p->registers_copy && machine->registers_move && p->groups > 1) {
     p->registers_copy = 24;
@@ -84,14 +93,17 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
   }
   if (p->registers_copy % 8 || p->registers_multiply % 8 ||
       (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers)
-    return tw_fail(error, TW_USAGE, "registers copy=%d multiply=%d: multiples of 8, of which a block has %d",
+    return tw_fail(error, TW_USAGE,
+                   "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
+                   "registers of a block",
                    p->registers_copy, p->registers_multiply, machine->registers);
   const int need = d + rows + OVERHEAD; /* dK and dV; scores and gradients, or what they are rounded to and dQ */
   const int have =
       p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (need > have)
-    return tw_fail(error, TW_USAGE, "queries=%d groups=%d take %d registers of a thread, of %d", p->queries, p->groups,
-                   need, have);
+    return tw_fail(error, TW_USAGE,
+                   "queries=%d consumers=%d need %d registers per thread, which exceeds %d; use fewer queries",
+                   p->queries, p->groups, need, have);
   const int64_t keys = 2 * (int64_t)p->keys * d * ELEMENT, changes = 2 * (int64_t)p->keys * p->queries * ELEMENT;
   const int64_t stage = 2 * (int64_t)p->queries * (d * ELEMENT + 4) + 3 * BARRIER_BYTES;
   if (!p->stages) {
@@ -100,8 +112,10 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
   }
   p->shared_bytes = ALIGNMENT + keys + changes + p->stages * stage + BARRIER_BYTES;
   if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
-                   p->shared_bytes, machine->shared_bytes);
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
   /* Queries and gradients of as many heads of keys as fit half of the L2. */
   const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
   const int64_t most = a.key_heads * a.batches;
@@ -117,19 +131,19 @@ static void begin_tile(const void *with, void *plan) {
 
 static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
-  return ((PLAN *)plan)->keys ? TW_OK : tw_fail(error, TW_USAGE, "needs tiles: 'tile keys=128 groups=2' before it");
+  return ((PLAN *)plan)->keys ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile keys=128 consumers=2' before it");
 }
 
 static const tw_verb verbs[] = {
     {.name = "tile",
-     .usage = "tile keys=128 groups=2",
+     .usage = "tile keys=128 consumers=2",
      .help = "Set the tile and the consumer warpgroups of a thread block.",
      .needs = 1,
-     .argument = {TW_NUMBER("keys", PLAN, keys, 16, 256), TW_NUMBER("groups", PLAN, groups, 1, 4)},
+     .argument = {TW_NUMBER("keys", PLAN, keys, 16, 256), TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
      .first = begin_tile,
      .then = needs_tile},
-    {.name = "turns",
-     .usage = "turns",
+    {.name = "pingpong|turns",
+     .usage = "pingpong",
      .help = "Alternate warpgroups (ping-pong): one multiplies while another computes softmax.",
      .sets = TW_FIELD(PLAN, turns),
      .then = needs_tile},
@@ -145,16 +159,15 @@ static const tw_language forward = {"attention of tiles", sizeof verbs / sizeof 
 
 static tw_status needs_queries(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
-  return ((PLAN *)plan)->queries ? TW_OK
-                                 : tw_fail(error, TW_USAGE, "needs tiles: 'tile queries=64 groups=2' before it");
+  return ((PLAN *)plan)->queries ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile queries=64 consumers=2' before it");
 }
 
 static const tw_verb back_verbs[] = {
     {.name = "tile",
-     .usage = "tile queries=64 groups=2",
+     .usage = "tile queries=64 consumers=2",
      .help = "Set the tile and the consumer warpgroups of a thread block.",
      .needs = 1,
-     .argument = {TW_NUMBER("queries", PLAN, queries, 64, 256), TW_NUMBER("groups", PLAN, groups, 1, 4)},
+     .argument = {TW_NUMBER("queries", PLAN, queries, 64, 256), TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
      .first = begin_tile,
      .then = needs_queries},
     {.name = "stages",
@@ -164,11 +177,11 @@ static const tw_verb back_verbs[] = {
      .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)},
      .then = needs_queries},
     {.name = "registers",
-     .usage = "registers copy=24 multiply=240",
+     .usage = "registers producer=24 consumer=240",
      .help = "Move registers from producer to consumer warpgroups (setmaxnreg).",
      .needs = 2,
-     .argument = {TW_NUMBER("copy", PLAN, registers_copy, 24, 240),
-                  TW_NUMBER("multiply", PLAN, registers_multiply, 24, 240)},
+     .argument = {TW_NUMBER("producer|copy", PLAN, registers_copy, 24, 240),
+                  TW_NUMBER("consumer|multiply", PLAN, registers_multiply, 24, 240)},
      .then = needs_queries},
 };
 static const tw_language backward = {"attention of tiles, backward", sizeof back_verbs / sizeof *back_verbs,
@@ -177,8 +190,8 @@ static const tw_language backward = {"attention of tiles, backward", sizeof back
 static void offer_registers(tw_menu_builder *m) {
   static const int shares[][2] = {{24, 240}, {32, 160}, {40, 232}, {24, 216}, {56, 224}};
   for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
-    tw_menu_offer(m, "registers", "what copies needs few registers, what multiplies many",
-                  "registers copy=%d multiply=%d", shares[i][0], shares[i][1]);
+    tw_menu_offer(m, "registers", "producers need few registers, consumers many", "registers producer=%d consumer=%d",
+                  shares[i][0], shares[i][1]);
 }
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
@@ -190,12 +203,11 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int keys = 64; keys <= 256; keys += 16)
     for (int groups = 1; groups <= 3; groups++)
       tw_menu_offer(m, kind[groups - 1][keys > 128],
-                    "more keys at a time: fewer passes over the sums; more queries: keys are read less often",
-                    "tile keys=%d groups=%d", keys, groups);
-  tw_menu_offer(m, "turns", "one group multiplies while another makes weights of its scores", "turns");
-  tw_menu_offer(m, "persistent", "keys of the next tile arrive while the last one ends", "persistent");
-  for (int i = 2; i <= 4; i++)
-    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+                    "more keys rescale the accumulator less often; more queries read keys less often",
+                    "tile keys=%d consumers=%d", keys, groups);
+  tw_menu_offer(m, "pingpong", "one consumer warpgroup multiplies while another computes its softmax", "pingpong");
+  tw_menu_offer(m, "persistent", "keys of the next tile load while the last tile finishes", "persistent");
+  for (int i = 2; i <= 4; i++) tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
   offer_registers(m);
 }
 
@@ -203,10 +215,9 @@ static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
   for (int groups = 1; groups <= 2; groups++)
     for (int queries = 64; queries <= 128; queries += 64)
-      tw_menu_offer(m, groups > 1 ? "tile, 2 groups" : "tile, 1 group", "queries that a block goes through at a time",
-                    "tile queries=%d groups=%d", queries, groups);
-  for (int i = 1; i <= 3; i++)
-    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+      tw_menu_offer(m, groups > 1 ? "tile, 2 consumers" : "tile, 1 consumer", "queries of one step of the loop",
+                    "tile queries=%d consumers=%d", queries, groups);
+  for (int i = 1; i <= 3; i++) tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
   offer_registers(m);
 }
 

@@ -27,23 +27,23 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const tw_conv v = tw_tile_conv_of(p);
   const bool real = v.input == TW_F32 || v.input == TW_BF16 || v.input == TW_F16;
   if (is_conv2d(p) && tw_conv2d_of(p).pool)
-    return tw_fail(error, TW_USAGE, "kernels of tiles take conv2d without pooling; leave 'pool' out");
+    return tw_fail(error, TW_USAGE, "tile kernels do not support pooling; leave out 'pool'");
   if (real && v.weights == v.input && v.acc == TW_F32) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "kernels of tiles take convolutions with a and b both of f32, bf16 or f16; not a=%s b=%s",
+                 "tile kernels support convolutions with a and b both f32, bf16 or f16 (found a=%s b=%s)",
                  tw_type_name(v.input), tw_type_name(v.weights));
 }
 
 static tw_status check_products(const tw_conv *v, const PLAN *p, tw_error *error) {
   if ((v->input == TW_F32) != (p->products != 0))
     return tw_fail(error, TW_USAGE,
-                   v->input == TW_F32 ? "f32 is multiplied in parts: give 'products 3'"
-                                      : "products %d: it is f32 that is multiplied in parts",
+                   v->input == TW_F32 ? "f32 is multiplied as bf16 parts; use 'products 3'"
+                                      : "products %d requires f32 operands; leave it out",
                    p->products);
   if (p->products && p->products != 1 && p->products != 3 && p->products != 6)
-    return tw_fail(error, TW_USAGE, "products %d: 1, 3 or 6", p->products);
+    return tw_fail(error, TW_USAGE, "unsupported products %d; expected 1, 3 or 6", p->products);
   if (p->products == 1 && v->arithmetic != TW_ARITHMETIC_BF16)
-    return tw_fail(error, TW_USAGE, "products 1 rounds f32 to bf16: give arithmetic=bf16");
+    return tw_fail(error, TW_USAGE, "products 1 rounds f32 to bf16; it requires arithmetic=bf16");
   return TW_OK;
 }
 
@@ -53,11 +53,12 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   const tw_status status = check_products(v, p, error);
   if (status != TW_OK) return status;
   if (p->x * p->y != machine->group_rows)
-    return tw_fail(error, TW_USAGE, "a tile of x=%d y=%d: a group has %d places", p->x, p->y, machine->group_rows);
+    return tw_fail(error, TW_USAGE, "unsupported tile x=%d y=%d; x times y must be %d, the rows of a warpgroup", p->x,
+                   p->y, machine->group_rows);
   if (p->n % 16 || p->n > machine->columns)
-    return tw_fail(error, TW_USAGE, "n=%d of a tile is not a multiple of 16 up to %d", p->n, machine->columns);
+    return tw_fail(error, TW_USAGE, "unsupported n=%d; expected a multiple of 16 up to %d", p->n, machine->columns);
   if ((p->groups + 1) * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "groups=%d and one that copies have more than %d threads", p->groups,
+    return tw_fail(error, TW_USAGE, "consumers=%d and the producer exceed %d threads; use fewer consumers", p->groups,
                    machine->block_threads);
   int64_t channels = v->c;
   for (int d = 0; d < TW_CONV_DIMS; d++) {
@@ -68,13 +69,16 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     channels *= p->folded[d];
   }
   if (channels > 1 << 14)
-    return tw_fail(error, TW_USAGE, "fold %d: %" PRId64 " channels are too many", p->fold, channels);
+    return tw_fail(error, TW_USAGE, "fold %d makes %" PRId64 " channels, which is too many; use a smaller fold",
+                   p->fold, channels);
   p->channels = (int)channels;
   const int panel = machine->panel_bytes / ELEMENT;
   p->k = p->channels <= panel / 4 ? panel / 4 : p->channels <= panel / 2 ? panel / 2 : panel;
   p->padded = (p->channels + p->k - 1) / p->k * p->k;
   p->planes = p->products ? tw_tile_parts_of(p->products).planes : 1;
-  if (p->promote % p->k) return tw_fail(error, TW_USAGE, "promote k=%d: a multiple of a tile's k=%d", p->promote, p->k);
+  if (p->promote % p->k)
+    return tw_fail(error, TW_USAGE, "unsupported promote k=%d; expected a multiple of the tile's k=%d", p->promote,
+                   p->k);
   if (machine->registers_move && p->groups > 1) {
     p->registers_copy = p->groups == 3 ? 32 : 24;
     p->registers_multiply = p->groups == 2 ? 240 : p->groups == 3 ? 160 : 0;
@@ -85,7 +89,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
       p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (have > 255) have = 255;
   if (sums + OVERHEAD > have)
-    return tw_fail(error, TW_USAGE, "n=%d takes %d registers of a thread for its sums, of %d", p->n, sums, have);
+    return tw_fail(error, TW_USAGE,
+                   "n=%d needs %d registers per thread for accumulators, which exceeds %d; use a smaller n", p->n, sums,
+                   have);
   const int64_t stage = (int64_t)p->planes * (PLACES * p->groups + p->n) * p->k * ELEMENT;
   p->width = p->n % 32 ? 16 : 32;
   const int64_t results = v->images_first ? (int64_t)p->groups * p->width * TURNED_PITCH * 4 : 0;
@@ -96,11 +102,13 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   }
   p->shared_bytes = ALIGNMENT + results + p->stages * (stage + 2 * BARRIER_BYTES);
   if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
-                   p->shared_bytes, machine->shared_bytes);
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
   if (stage / p->planes % ALIGNMENT || (int64_t)p->n * p->k * ELEMENT % ALIGNMENT)
-    return tw_fail(error, TW_USAGE, "n=%d: tiles of %d x %d elements do not begin at multiples of %d bytes", p->n, p->n,
-                   p->k, ALIGNMENT);
+    return tw_fail(error, TW_USAGE, "unsupported n=%d; tiles of %d x %d elements must start at multiples of %d bytes",
+                   p->n, p->n, p->k, ALIGNMENT);
   return TW_OK;
 }
 
@@ -116,16 +124,16 @@ static void begin_tile(const void *with, void *plan) {
 
 static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
-  return ((PLAN *)plan)->x ? TW_OK : tw_fail(error, TW_USAGE, "needs tiles: 'tile x=8 y=8 n=96' before it");
+  return ((PLAN *)plan)->x ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile x=8 y=8 n=96' before it");
 }
 
 static const tw_verb verbs[] = {
     {.name = "tile",
-     .usage = "tile x=8 y=8 n=96 groups=2",
+     .usage = "tile x=8 y=8 n=96 consumers=2",
      .help = "Set the output places of a warpgroup (x * y = 64) and the channels.",
      .needs = 3,
      .argument = {TW_NUMBER("x", PLAN, x, 1, 64), TW_NUMBER("y", PLAN, y, 1, 64), TW_NUMBER("n", PLAN, n, 16, 256),
-                  TW_NUMBER("groups", PLAN, groups, 1, 4)},
+                  TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
      .first = begin_tile,
      .then = needs_tile},
     {.name = "fold",
@@ -164,18 +172,19 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int x = 1; x <= 64; x *= 2)
     for (int n = 32; n <= 256; n += 32)
       for (int groups = 1; groups <= 3; groups++)
-        tw_menu_offer(m, kind[groups - 1][n > 96], "rectangles of places that fill the image leave few products unused",
-                      "tile x=%d y=%d n=%d groups=%d", x, 64 / x, n, groups);
+        tw_menu_offer(m, kind[groups - 1][n > 96], "rectangles that fill the image waste few products",
+                      "tile x=%d y=%d n=%d consumers=%d", x, 64 / x, n, groups);
   for (int i = 0; i <= TW_CONV_DIMS; i++)
-    tw_menu_offer(m, "fold", "few channels fill what a copy moves when windows become channels", "fold %d", i);
+    tw_menu_offer(m, "fold", "folding the window into channels fills the copies of inputs with few channels", "fold %d",
+                  i);
   static const int products[] = {1, 3, 6};
   for (size_t i = 0; f32 && i < sizeof products / sizeof *products; i++)
-    tw_menu_offer(m, "products", "f32 on the matrix unit, as parts of 16 bits", "products %d", products[i]);
+    tw_menu_offer(m, "products", "f32 on the matrix unit, as bf16 parts", "products %d", products[i]);
   for (int i = 128; i <= 1024; i *= 2)
-    tw_menu_offer(m, "promote", "the matrix unit cuts long sums; short ones are added outside of it", "promote k=%d",
+    tw_menu_offer(m, "promote", "the matrix unit truncates long sums; promotion adds short sums in f32", "promote k=%d",
                   i);
   for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
 }
 
 const tw_tile_family tw_tile_conv = {.language = &language,

@@ -14,8 +14,8 @@ static tw_status supports(const tw_tile_family *f, const tw_tile_context *c, tw_
 
 /* Of several usages, the first. */
 static tw_status begins_with(const char *usage, tw_error *error) {
-  return tw_fail(error, TW_USAGE, "a kernel of tiles begins with a step such as '%.*s'", (int)strcspn(usage, ","),
-                 usage);
+  return tw_fail(error, TW_USAGE, "the first step of a tile kernel must be a tile; write for instance '%.*s'",
+                 (int)strcspn(usage, ","), usage);
 }
 
 tw_status tw_tile_plan_of(const tw_tile_family *f, const tw_tile_machine *machine, const tw_problem *problem,

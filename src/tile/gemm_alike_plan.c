@@ -24,12 +24,10 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
   const bool sums = g.acc == TW_F32 ? is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
   const bool plain = g.a_rounding == TW_GEMM_A_EXACT && !g.quantize;
   if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
-  return tw_fail(
-      error, TW_USAGE,
-      "kernels of tiles take a and b both f32, bf16, f16, or each e4m3 or e5m2, with c of f32, bf16 or f16, "
-      "and both i8 with c of i32, i16, i8 or a float; not a=%s b=%s c=%s%s; for others give a kernel of your "
-      "own to run",
-      tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c), plain ? "" : " with these roundings");
+  return tw_fail(error, TW_USAGE,
+                 "tile kernels do not support a=%s b=%s c=%s%s; use a and b both f32, bf16 or f16, or e4m3 and e5m2, "
+                 "or both i8, or run a kernel of your own",
+                 tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c), plain ? "" : " with these roundings");
 }
 
 /* Can copies of 16 bytes take the operand: its rows, as they lie in memory, begin at multiples of them and are whole
@@ -62,17 +60,16 @@ tw_tile_loop tw_tile_alike_loop(const tw_gemm *g, const PLAN *p) {
 static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p, tw_error *error) {
   const int groups = p->groups_m * p->groups_n, row = p->k * element_bytes(g->a);
   if (!machine->loop || p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS)
-    return tw_fail(
-        error, TW_USAGE,
-        "a pinned loop is for operands whose rows begin and end at multiples of 16 bytes; those of 8 bits, and all of "
-        "gfx942, have k along their rows: b_transposed=1, no a_transposed");
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled requires rows that start and end at multiples of 16 bytes; 8-bit operands, and all "
+                   "operands on gfx942, require b_transposed=1 without a_transposed");
   if (p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
     return tw_fail(error, TW_USAGE,
-                   "a pinned loop has an order of its own: no steps interleave and ahead behind it, no scales=block");
+                   "hand_scheduled cannot be combined with interleave, register_prefetch or scales=block; remove one");
   if ((!p->across_a || !p->across_b) && PIECE * groups % (p->side * row))
     return tw_fail(error, TW_USAGE,
-                   "a pinned loop takes tiles whose %d rows of %d bytes are copied at once by all groups, %d bytes: a "
-                   "smaller k of a tile, or more groups",
+                   "hand_scheduled requires that %d rows of %d bytes fit the %d bytes that all waves load at once; use "
+                   "a smaller k or more waves",
                    p->side, row, PIECE * groups);
   const tw_tile_loop loop = tw_tile_alike_loop(g, p);
   return machine->loop(machine, &loop, NULL, error);
@@ -84,21 +81,22 @@ static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
              direct = p->way_a == TW_TILE_DIRECT && p->way_b == TW_TILE_DIRECT;
   const int row = p->k * element_bytes(g->a);
   if (p->producers && (ordered || p->stages < 2 || !direct || g->scales == TW_GEMM_SCALES_BLOCK))
-    return tw_fail(
-        error, TW_USAGE,
-        "groups that only copy are for two or more stages, tiles that are copied past the registers, no other "
-        "order of the loop, and no scales of blocks");
+    return tw_fail(error, TW_USAGE,
+                   "producers requires stages >= 2 and direct-to-LDS loads; it cannot be combined with pingpong, "
+                   "interleave, register_prefetch, hand_scheduled or block scales");
   if (p->producers && (p->m * row % (PIECE * p->producers) || p->n * row % (PIECE * p->producers)))
-    return tw_fail(error, TW_USAGE, "a tile of %d x %d, %d deep, is not a whole number of copies by %d producers", p->m,
+    return tw_fail(error, TW_USAGE,
+                   "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change one of the two", p->m,
                    p->n, p->k, p->producers);
   if (p->held && (ordered || p->producers || p->across_a || p->across_b || p->way_a == TW_TILE_ELEMENTS ||
                   p->way_b == TW_TILE_ELEMENTS || g->scales == TW_GEMM_SCALES_BLOCK))
-    return tw_fail(
-        error, TW_USAGE,
-        "operands are held in registers where both have k along their rows (b_transposed=1, no a_transposed), "
-        "which begin and end at multiples of 16 bytes; no other order of the loop, no scales of blocks");
+    return tw_fail(error, TW_USAGE,
+                   "keep_in_registers requires b_transposed=1 without a_transposed, and rows that start and end at "
+                   "multiples of 16 bytes; it cannot be combined with another loop order or block scales");
   if (p->held > ((g->k + p->k - 1) / p->k + p->split - 1) / p->split)
-    return tw_fail(error, TW_USAGE, "held %d: k has fewer steps of %d for each of %d blocks", p->held, p->k, p->split);
+    return tw_fail(error, TW_USAGE,
+                   "keep_in_registers %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
+                   p->held, p->k, p->split);
   if (p->held) p->shared_bytes = 0;
   return TW_OK;
 }
@@ -113,20 +111,22 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->across_b = across && !g->b_transposed && aligned(g->ldb, g->n, g->b);
   if (p->m % (p->groups_m * p->side) || p->n % (p->groups_n * p->side))
     return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d is not a whole number of products of %d x %d for each of %d x %d groups", p->m,
-                   p->n, p->side, p->side, p->groups_m, p->groups_n);
+                   "a tile of %d x %d does not divide into %d x %d matrix instructions for %d x %d waves; change the "
+                   "tile or the waves",
+                   p->m, p->n, p->side, p->side, p->groups_m, p->groups_n);
   if (p->k % p->deep)
-    return tw_fail(error, TW_USAGE, "k=%d of a tile is not a multiple of %d, of a product of %d x %d", p->k, p->deep,
+    return tw_fail(error, TW_USAGE,
+                   "unsupported k=%d; expected a multiple of %d, the k of a %d x %d matrix instruction", p->k, p->deep,
                    p->side, p->side);
   if (row & (row - 1))
-    return tw_fail(error, TW_USAGE, "k=%d of a tile: its %d bytes are not a power of two", p->k, row);
+    return tw_fail(error, TW_USAGE, "unsupported k=%d; its %d bytes must be a power of two", p->k, row);
   if ((groups + p->producers) * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "%d groups have more than %d threads", groups + p->producers,
+    return tw_fail(error, TW_USAGE, "%d waves exceed %d threads; use fewer waves", groups + p->producers,
                    machine->block_threads);
   if ((p->across_a && p->m & (p->m - 1)) || (p->across_b && p->n & (p->n - 1)))
     return tw_fail(
         error, TW_USAGE,
-        "a tile of %d x %d: where k does not lie along the rows of an operand, its other side is a power of two", p->m,
+        "unsupported tile m=%d n=%d; the side of an operand that is not stored along k must be a power of two", p->m,
         p->n);
   const bool by_row_a = !g->a_transposed && aligned(g->lda, g->k, g->a),
              by_row_b = g->b_transposed && aligned(g->ldb, g->k, g->b);
@@ -135,10 +135,9 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->way_a = by_row_a || p->across_a ? way : TW_TILE_ELEMENTS;
   p->way_b = by_row_b || p->across_b ? way : TW_TILE_ELEMENTS;
   if (!p->held && (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups)))
-    return tw_fail(
-        error, TW_USAGE,
-        "a tile of %d x %d, %d deep, is not a whole number of copies by %d groups: a larger k, or fewer groups", p->m,
-        p->n, p->k, groups);
+    return tw_fail(error, TW_USAGE,
+                   "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d waves; use a larger k or fewer waves", p->m,
+                   p->n, p->k, groups);
   p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
   const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
@@ -149,39 +148,44 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
             have = machine->simd_registers / on_simd;
   if (!p->pinned && p->sums + operands + OVERHEAD > have)
     return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d for %d groups takes %d registers of a thread for sums and operands, of %d", p->m,
-                   p->n, groups, p->sums + operands + OVERHEAD, have);
+                   "a tile of %d x %d for %d waves needs %d registers per thread for accumulators and operands, which "
+                   "exceeds %d; use a smaller tile or more waves",
+                   p->m, p->n, groups, p->sums + operands + OVERHEAD, have);
   p->shared_bytes = (int64_t)p->stages * (p->m + p->n) * row;
   if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, p->stages,
-                   p->shared_bytes, machine->shared_bytes);
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
-    return tw_fail(error, TW_USAGE, "split %d: k=%" PRId64 " has fewer steps of %d", p->split, g->k, p->k);
+    return tw_fail(error, TW_USAGE, "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number",
+                   p->split, g->k, p->k);
   if (p->turns &&
       (groups != 2 * machine->simds || p->stages != 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
-    return tw_fail(error, TW_USAGE, "turns are for %d groups, two stages, and tiles that are copied past the registers",
+    return tw_fail(error, TW_USAGE, "pingpong requires %d waves, stages 2 and direct-to-LDS loads (copy direct_to_lds)",
                    2 * machine->simds);
   if (p->turns && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
                    p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
-    return tw_fail(error, TW_USAGE, "turns take halves of a tile: %d x %d, %d deep, is too small for %d groups", p->m,
-                   p->n, p->k, groups);
+    return tw_fail(error, TW_USAGE,
+                   "pingpong halves the tile; m=%d n=%d k=%d is too small for %d waves; use a larger tile", p->m, p->n,
+                   p->k, groups);
   const int halves = p->turns ? 2 : 1, columns = p->n / p->groups_n / halves;
   if (g->scales == TW_GEMM_SCALES_BLOCK && (p->k % TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % columns))
-    return tw_fail(
-        error, TW_USAGE,
-        "scales=block: k=%d of a tile is not a multiple of %d, or the %d columns of a group do not divide %d, "
-        "which share a scale of B",
-        p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
+    return tw_fail(error, TW_USAGE,
+                   "scales=block: k=%d must be a multiple of %d, and the %d columns of a wave must divide %d, the "
+                   "columns that share a scale of B",
+                   p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
   if (g->scales == TW_GEMM_SCALES_BLOCK && p->turns && p->k != TW_GEMM_SCALE_BLOCK)
-    return tw_fail(error, TW_USAGE, "scales=block: turns take k=%d of a tile", TW_GEMM_SCALE_BLOCK);
+    return tw_fail(error, TW_USAGE, "scales=block with pingpong requires tile k=%d", TW_GEMM_SCALE_BLOCK);
   if (p->ahead && (p->turns || p->stages < 2 || p->k / p->deep % 2 || p->way_a != TW_TILE_DIRECT ||
                    p->way_b != TW_TILE_DIRECT || g->scales == TW_GEMM_SCALES_BLOCK))
     return tw_fail(error, TW_USAGE,
-                   "reads ahead are for two or more stages, an even number of products along k=%d of a tile (%d each), "
-                   "tiles that are copied past the registers, no turns, and no scales of blocks",
+                   "register_prefetch requires stages >= 2, direct-to-LDS loads and an even number of matrix "
+                   "instructions along k (k=%d has %d each); not with pingpong or block scales",
                    p->k, p->deep);
   if (p->interleave && (p->turns || p->ahead || p->stages < 2))
-    return tw_fail(error, TW_USAGE, "interleaving is for two or more stages, without turns and reads ahead");
+    return tw_fail(error, TW_USAGE,
+                   "interleave requires stages >= 2; it cannot be combined with pingpong or register_prefetch");
   const tw_status status = settle_roles(g, p, error);
   return status == TW_OK && p->pinned ? settle_pinned(machine, g, p, error) : status;
 }
@@ -214,7 +218,7 @@ static void begin_order(const void *with, void *plan) {
 static tw_status then_product(const void *with, void *plan, unsigned given, tw_error *error) {
   const int side = ((PLAN *)plan)->side;
   (void)with, (void)given;
-  return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "is not of 16 or 32");
+  return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "must be 16 or 32");
 }
 
 /* Turns need two groups a SIMD and two stages: where a schedule has others yet, they come with it. So a search gets there in
@@ -223,7 +227,7 @@ static tw_status then_turns(const void *with, void *plan, unsigned given, tw_err
   const int simds = ((const tw_tile_context *)with)->machine->simds;
   PLAN *p = plan;
   (void)given;
-  if (p->turns == 3) return tw_fail(error, TW_USAGE, "is not of 2 or 4 turns a step");
+  if (p->turns == 3) return tw_fail(error, TW_USAGE, "must be 2 or 4 phases per step");
   if (p->groups_m * p->groups_n != 2 * simds) p->groups_m = 2, p->groups_n = simds;
   p->stages = 2;
   p->pinned = p->ahead = p->interleave = false;
@@ -268,34 +272,34 @@ static const tw_verb verbs[] = {
      .needs = 2,
      .argument = {TW_NUMBER("m", PLAN, m, 16, 512), TW_NUMBER("n", PLAN, n, 16, 512), TW_NUMBER("k", PLAN, k, 16, 512)},
      .first = begin_tile},
-    {.name = "groups",
-     .usage = "groups m=2 n=4",
+    {.name = "waves|groups",
+     .usage = "waves m=2 n=4",
      .help = "Set the waves of a workgroup, in rows and columns of its tile.",
      .needs = 2,
      .argument = {TW_NUMBER("m", PLAN, groups_m, 1, 16), TW_NUMBER("n", PLAN, groups_n, 1, 16)}},
-    {.name = "product",
-     .usage = "product 32",
+    {.name = "mfma|product",
+     .usage = "mfma 32",
      .help = "Use 32x32 matrix instructions instead of 16x16.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, side, 16, 32)},
      .then = then_product},
     TW_TILE_STAGES(PLAN, 1, STAGES_MAX, NULL),
     {.name = "copy",
-     .usage = "copy registers, copy direct",
+     .usage = "copy registers, copy direct_to_lds",
      .help = "Copy to LDS directly or through registers.",
      .needs = 1,
-     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct|registers")}},
-    {.name = "straight",
-     .usage = "straight",
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
+    {.name = "no_swizzle|straight",
+     .usage = "no_swizzle",
      .help = "Store tiles in LDS without a swizzle.",
      .sets = TW_FIELD(PLAN, straight)},
-    {.name = "split",
-     .usage = "split 4",
+    {.name = "split_k|split",
+     .usage = "split_k 4",
      .help = "Split k over workgroups (split-K); a second kernel adds the partial sums.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
-    {.name = "turns",
-     .usage = "turns 4",
+    {.name = "pingpong|turns",
+     .usage = "pingpong 4",
      .help = "Alternate two sets of waves (8-wave ping-pong): one multiplies while the other reads LDS and copies.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, turns, 2, 4)},
@@ -304,12 +308,12 @@ static const tw_verb verbs[] = {
      .usage = "interleave",
      .help = "Ask the compiler to spread reads and copies among matrix instructions.",
      .sets = TW_FIELD(PLAN, interleave)},
-    {.name = "ahead",
-     .usage = "ahead",
+    {.name = "register_prefetch|ahead",
+     .usage = "register_prefetch",
      .help = "Read the operands of the next products while the current ones multiply (register double buffering).",
      .sets = TW_FIELD(PLAN, ahead)},
-    {.name = "pinned",
-     .usage = "pinned",
+    {.name = "hand_scheduled|pinned",
+     .usage = "hand_scheduled",
      .help = "Use a hand-scheduled assembly loop over k.",
      .sets = TW_FIELD(PLAN, pinned),
      .then = then_pinned},
@@ -319,14 +323,14 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, producers, 1, 8)},
      .then = then_producers},
-    {.name = "held",
-     .usage = "held 4",
+    {.name = "keep_in_registers|held",
+     .usage = "keep_in_registers 4",
      .help = "Keep operands resident in registers, loaded this many steps early, without LDS.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, held, 1, HELD_MAX)},
      .then = then_held},
-    {.name = "order",
-     .usage = "order window=8 chunk=64",
+    {.name = "rasterize|order",
+     .usage = "rasterize window=8 chunk=64",
      .help = "Set the rasterization of tiles over XCDs (HipKittens' window and chunk).",
      .needs = 2,
      .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)},
@@ -355,36 +359,36 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   offer_tiles(m, 128 / element_bytes(g.a));
   for (int i = 1; i <= 4; i *= 2)
     for (int j = 1; j <= 4; j *= 2)
-      tw_menu_offer(m, "groups",
-                    "groups of a block share what it has copied; each needs registers of its own for its sums",
-                    "groups m=%d n=%d", i, j);
+      tw_menu_offer(m, "waves", "the waves of a workgroup share its tiles; each holds its own accumulators",
+                    "waves m=%d n=%d", i, j);
   for (int i = 16; i <= 32; i *= 2)
-    tw_menu_offer(m, "product", "larger products read fewer operands, smaller ones have more freedom", "product %d", i);
+    tw_menu_offer(m, "mfma", "larger matrix instructions read fewer operands; smaller ones allow more tiles", "mfma %d",
+                  i);
   for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
-  tw_menu_offer(m, "copy", "copies past the registers take none of them and no instructions to lay them down",
-                "copy direct");
-  tw_menu_offer(m, "copy", "copies through registers need no wait of their own", "copy registers");
+    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
+  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers and no store instructions", "copy direct_to_lds");
+  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
   /* where every processor has several tiles nothing is gained, and the parts are executed as a whole to be checked */
   const int64_t tiles = (g.m + now->m - 1) / now->m * ((g.n + now->n - 1) / now->n);
   const bool few = tiles < SPLIT_BELOW * (int64_t)c->machine->processors;
   for (int i = 1; i <= 16 && (few || now->split > 1); i += i < 4 ? 1 : i / 2)
-    tw_menu_offer(m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d", i);
+    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few tiles", "split_k %d", i);
   for (int i = 2; i <= 4; i += 2)
-    tw_menu_offer(m, "turns", "half of the groups multiply while the others read and copy", "turns %d", i);
-  tw_menu_offer(m, "interleave", "reads and copies hide among products", "interleave");
-  tw_menu_offer(m, "ahead", "operands of the next products are read while these multiply", "ahead");
-  tw_menu_offer(m, "pinned", "reads and copies are issued among the products, in our own order and registers",
-                "pinned");
-  tw_menu_offer(m, "producers", "groups that copy need no registers for sums, and those that multiply issue no copies",
-                "producers 4");
+    tw_menu_offer(m, "pingpong", "half of the waves multiply while the other half loads", "pingpong %d", i);
+  tw_menu_offer(m, "interleave", "the compiler spreads loads among the matrix instructions", "interleave");
+  tw_menu_offer(m, "register_prefetch", "register double buffering: the next operands are read while these multiply",
+                "register_prefetch");
+  tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop: loads are issued among the matrix instructions",
+                "hand_scheduled");
+  tw_menu_offer(m, "producers", "producer waves load, consumer waves only multiply", "producers 4");
   const int64_t steps = ((g.k + now->k - 1) / now->k + now->split - 1) / now->split;
   for (int64_t i = 2; i <= HELD_MAX && few; i = i < steps && steps < 2 * i ? steps : 2 * i)
-    tw_menu_offer(m, "held", "where k is short operands wait in registers for nothing but memory", "held %d", (int)i);
+    tw_menu_offer(m, "keep_in_registers", "with a short k, operands stay in registers and skip LDS",
+                  "keep_in_registers %d", (int)i);
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)
-      tw_menu_offer(m, "order", "blocks of a chip read the same rows and columns: its cache holds them",
-                    "order window=%d chunk=%d", window, chunk);
+      tw_menu_offer(m, "rasterize", "workgroups of one XCD read the same rows and columns: its L2 holds them",
+                    "rasterize window=%d chunk=%d", window, chunk);
 }
 
 const tw_tile_family tw_tile_alike = {.language = &language,

@@ -32,25 +32,30 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const bool plain = is_16(g.a) && g.b == g.a && g.b_transposed && g.ldb % 8 == 0;
   const bool packed = g.packed && g.a == TW_BF16 && (g.b == TW_MXFP4 || g.b == TW_I4 || g.b == TW_TERNARY);
   if (!machine->few_rows)
-    return tw_fail(error, TW_USAGE, "products of few rows are made for NVIDIA GPUs from sm_90a on");
+    return tw_fail(error, TW_USAGE, "skinny GEMM requires an NVIDIA GPU of architecture sm_90a or later");
   if (g.packed && !packed)
-    return tw_fail(error, TW_USAGE,
-                   "packed weights are multiplied as a=bf16 with b=mxfp4, i4 or ternary, not a=%s b=%s",
+    return tw_fail(error, TW_USAGE, "packed weights require a=bf16 and b=mxfp4, i4 or ternary (found a=%s b=%s)",
                    tw_type_name(g.a), tw_type_name(g.b));
   if (g.a_rounding != TW_GEMM_A_EXACT || g.quantize || g.scales || g.acc != TW_F32 || !c || !(plain || packed))
     return tw_fail(error, TW_USAGE,
-                   "products of few rows take a of bf16 or f16 with b the same, stored n x k, its pitch a "
-                   "multiple of 8, or packed weights; c of f32, bf16 or f16");
+                   "skinny GEMM requires a and b both bf16 or f16 with b stored n x k and a pitch that is a multiple "
+                   "of 8, or packed weights; c must be f32, bf16 or f16");
   if (g.m > FEW_MAX)
-    return tw_fail(error, TW_USAGE, "m=%" PRId64 ": products of few rows have up to %d%s", g.m, FEW_MAX,
+    return tw_fail(error, TW_USAGE, "unsupported m=%" PRId64 "; skinny GEMM has at most %d rows%s", g.m, FEW_MAX,
                    packed ? "; for more, decode the weights once and multiply b=bf16" : "");
   if (g.a_transposed || g.lda % 8)
-    return tw_fail(error, TW_USAGE,
-                   "products of few rows copy A asynchronously: not transposed, its pitch a multiple of 8");
+    return tw_fail(
+        error, TW_USAGE,
+        "skinny GEMM copies A asynchronously; A must not be transposed, and its pitch must be a multiple of 8");
   if (g.packed && g.b == TW_I4 && g.k % PIECE)
-    return tw_fail(error, TW_USAGE, "k=%" PRId64 ": rows of i4 are copied in pieces of %d weights", g.k, PIECE);
+    return tw_fail(error, TW_USAGE,
+                   "unsupported k=%" PRId64
+                   "; rows of i4 are copied in pieces of %d weights, so k must be a multiple of that",
+                   g.k, PIECE);
   if (packed && g.group % PIECE && g.group != g.k)
-    return tw_fail(error, TW_USAGE, "group=%" PRId64 ": packed weights have scales for multiples of %d, or for a row",
+    return tw_fail(error, TW_USAGE,
+                   "unsupported group=%" PRId64
+                   "; packed weights require groups that are multiples of %d, or one scale per row",
                    g.group, PIECE);
   return TW_OK;
 }
@@ -75,10 +80,12 @@ static int64_t shared_bytes(const PLAN *p, int stages) {
 tw_status tw_tile_few_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
                            tw_error *error) {
   if (threads > machine->block_threads || registers * threads * blocks > machine->registers || registers > 255)
-    return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
+    return tw_fail(error, TW_USAGE,
+                   "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
                    blocks, threads, registers);
   if (split > machine->blocks_together)
-    return tw_fail(error, TW_USAGE, "split %d: up to %d blocks add their sums", split, machine->blocks_together);
+    return tw_fail(error, TW_USAGE, "unsupported split_k %d; at most %d blocks of a cluster can add their sums", split,
+                   machine->blocks_together);
   return TW_OK;
 }
 
@@ -92,29 +99,32 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->few = (int)((g->m + 7) / 8 * 8);
   p->bytes = p->k / panel * machine->panel_bytes;
   if (p->k % panel)
-    return tw_fail(error, TW_USAGE, "k=%d of a stage is not a multiple of the %d weights in %d bytes", p->k, panel,
+    return tw_fail(error, TW_USAGE, "unsupported k=%d; expected a multiple of the %d weights in %d bytes", p->k, panel,
                    machine->panel_bytes);
   if (p->n % 16 || p->n > BOX_MAX || p->rows % 16 || p->n % p->rows)
-    return tw_fail(error, TW_USAGE, "n=%d rows=%d: multiples of 16, n one of rows and up to %d", p->n, p->rows,
-                   BOX_MAX);
+    return tw_fail(error, TW_USAGE,
+                   "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows and at most %d",
+                   p->n, p->rows, BOX_MAX);
   if (p->k / PIECE % (p->warps * load))
-    return tw_fail(error, TW_USAGE, "warps=%d do not share a stage of k=%d: it has %d pieces", p->warps, p->k,
-                   p->k / PIECE / load);
+    return tw_fail(error, TW_USAGE,
+                   "warps=%d cannot share a stage of k=%d, which has %d pieces; use fewer warps or a larger k",
+                   p->warps, p->k, p->k / PIECE / load);
   p->pieces = p->k / PIECE / p->warps;
   const int64_t group = group_of(g);
   p->together = group ? (int)common(p->pieces, group / PIECE) : 0;
   p->count = group ? p->pieces / p->together : 0;
   if (p->count > 1 && p->together != group / PIECE)
     return tw_fail(error, TW_USAGE,
-                   "warps=%d of k=%d have %d weights each, groups %d: one is to be a multiple of the other", p->warps,
-                   p->k, p->pieces * PIECE, (int)group);
+                   "warps=%d of k=%d have %d weights each and groups have %d; one must be a multiple of the other",
+                   p->warps, p->k, p->pieces * PIECE, (int)group);
   p->threads = p->n / p->rows * p->warps * machine->warp_threads + COPYING;
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
   const tw_status status = tw_tile_few_fits(machine, p->blocks, p->threads, need, p->split, error);
   if (status != TW_OK) return status;
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
-    return tw_fail(error, TW_USAGE, "split %d: k=%" PRId64 " has fewer stages of %d", p->split, g->k, p->k);
+    return tw_fail(error, TW_USAGE, "split_k %d exceeds the stages of k=%" PRId64 " (%d each); use a smaller number",
+                   p->split, g->k, p->k);
   const int64_t steps = (g->k + p->k - 1) / p->k, most = (steps + p->split - 1) / p->split;
   const int64_t have = (machine->shared_bytes + RESERVED) / p->blocks - RESERVED;
   const int64_t sums_bytes = (int64_t)p->warps * p->few * (p->n + GAP) * 4;
@@ -126,10 +136,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->shared_bytes = shared_bytes(p, p->stages);
   if (p->shared_bytes > have)
     return tw_fail(error, TW_USAGE,
-                   "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64 " of each of %d blocks", p->stages,
-                   p->shared_bytes, have, p->blocks);
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   " for each of %d blocks; use fewer stages",
+                   p->stages, p->shared_bytes, have, p->blocks);
   if (sums_bytes > p->stages * stage_bytes(p))
-    return tw_fail(error, TW_USAGE, "the sums of %d warps take more room than the stages, where they meet", p->warps);
+    return tw_fail(
+        error, TW_USAGE,
+        "the accumulators of %d warps exceed the shared memory of the stages, where they are added; use fewer warps",
+        p->warps);
   return TW_OK;
 }
 
@@ -142,12 +156,12 @@ static void begin(const void *with, void *plan) {
 
 static tw_status needs_few(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
-  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "needs 'few n=64' before it");
+  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "requires 'skinny n=64' before it");
 }
 
 static const tw_verb verbs[] = {
-    {.name = "few",
-     .usage = "few n=64 k=256 rows=32 warps=4",
+    {.name = "skinny|few",
+     .usage = "skinny n=64 k=256 rows=32 warps=4",
      .help = "Use a skinny-GEMM kernel: columns and k of a block, columns of a warp, warps that share k.",
      .needs = 1,
      .argument = {TW_NUMBER("n", PLAN, n, 16, 256), TW_NUMBER("k", PLAN, k, 64, 4096),
@@ -155,7 +169,7 @@ static const tw_verb verbs[] = {
      .first = begin},
     TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_few),
     TW_TILE_BLOCKS(PLAN, needs_few),
-    TW_TILE_SPLIT(PLAN, "split 4", needs_few),
+    TW_TILE_SPLIT(PLAN, "split_k 4", needs_few),
 };
 static const tw_language language = {"gemm of few rows", sizeof verbs / sizeof *verbs, verbs};
 
@@ -171,14 +185,14 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     for (int k = panel; k <= 4 * panel; k *= 2)
       for (int rows = 16; rows <= 64; rows *= 2)
         for (int warps = 1; warps <= 8; warps *= 2)
-          tw_menu_offer(m, lever[i], "weights go by once; warps that share k keep few columns busy",
-                        "few n=%d k=%d rows=%d warps=%d", columns[i], k, rows, warps);
+          tw_menu_offer(m, lever[i], "each weight is read once; warps that share k keep few columns busy",
+                        "skinny n=%d k=%d rows=%d warps=%d", columns[i], k, rows, warps);
   for (int i = 1; i <= 6; i++)
-    tw_menu_offer(m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
+    tw_menu_offer(m, "blocks_per_sm", "one block reads while another starts or finishes", "blocks_per_sm %d", i);
   for (int i = 1; i <= 8; i++)
-    tw_menu_offer(m, "split", "few columns keep every processor busy when blocks share k", "split %d", i);
+    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few columns", "split_k %d", i);
   for (int i = 2; i <= STAGES_MAX; i += i < 4 ? 1 : 2)
-    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
 }
 
 /* ---- the kernel ---- */

@@ -34,33 +34,31 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const int each = 128 / tw_type_bits(tw_tile_mx_stored(&g)); /* elements of 16 bytes */
   const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
   if (machine->block_scales && g.packed)
-    return tw_fail(error, TW_USAGE, "kernels of block-scaled types take b as f32 and pack it: leave packed=1 out");
+    return tw_fail(error, TW_USAGE, "block-scaled GEMM takes b as f32 and packs it; leave out packed=1");
   if (machine->block_scales && a && is_mx(g.b) && c && whole) return TW_OK;
-  return tw_fail(
-      error, TW_USAGE,
-      "kernels of tiles take block-scaled types on gfx950, b of mxfp4, mxfp6 or mxfp8 with such an a, or with "
-      "quantize=, that A not transposed, k and its pitch multiples of %d; for others give a kernel of your own to "
-      "run",
-      each);
+  return tw_fail(error, TW_USAGE,
+                 "block-scaled GEMM requires gfx950, b of mxfp4, mxfp6 or mxfp8, an a of such a type or quantize= with "
+                 "a not transposed, and k and its pitch multiples of %d; run a kernel of your own instead",
+                 each);
 }
 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
   if (p->pinned) return tw_tile_mx_settle_pinned(machine, g, p, error);
-  if (p->side != SIDE || p->stages != 1)
-    return tw_fail(error, TW_USAGE, "product 32 and stages are for `pinned` kernels");
+  if (p->side != SIDE || p->stages != 1) return tw_fail(error, TW_USAGE, "mfma 32 and stages require hand_scheduled");
   const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
   if (p->m % SIDE || p->n % (p->groups * PAIR))
-    return tw_fail(error, TW_USAGE, "a tile of %d x %d is not of whole 16 rows, and 32 columns for each of %d groups",
-                   p->m, p->n, p->groups);
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d must have a multiple of 16 rows, and of 32 columns for each of %d waves", p->m,
+                   p->n, p->groups);
   p->columns = (g->n + PAIR - 1) / PAIR * PAIR;
   p->deep = (g->k + STEP - 1) / STEP * STEP;
   const int words_a = words_of(tw_tile_mx_left(g)), words_b = words_of(g->b),
             fresh = tw_type_bits(tw_tile_mx_stored(g));
   p->lines = is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
   if (p->lines && p->m % PAIR)
-    return tw_fail(error, TW_USAGE, "a tile of %d rows of an A that is packed is not of whole 32 rows", p->m);
+    return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
   p->shared_bytes = p->lines ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
   const int each = (blocks + p->groups - 1) / p->groups;
   const int numbers = fresh == 16 && words_a == 4 ? 0 : 32;                /* of a block as floats */
@@ -70,11 +68,13 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
     return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d for %d groups, %d steps ahead, takes %d registers of a thread, of %d", p->m, p->n,
-                   p->groups, p->ahead, need, have);
+                   "a tile of %d x %d for %d waves with register_prefetch %d needs %d registers per thread, which "
+                   "exceeds %d; use a smaller tile",
+                   p->m, p->n, p->groups, p->ahead, need, have);
   if (p->ahead > p->deep / STEP / p->split)
-    return tw_fail(error, TW_USAGE, "ahead %d: k has fewer steps of %d for each of %d blocks", p->ahead, STEP,
-                   p->split);
+    return tw_fail(error, TW_USAGE,
+                   "register_prefetch %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
+                   p->ahead, STEP, p->split);
   return TW_OK;
 }
 
@@ -108,34 +108,34 @@ static const tw_verb verbs[] = {
      .needs = 2,
      .argument = {TW_NUMBER("m", PLAN, m, 16, 256), TW_NUMBER("n", PLAN, n, 32, 512)},
      .first = begin_tile},
-    {.name = "groups",
-     .usage = "groups 4",
+    {.name = "waves|groups",
+     .usage = "waves 4",
      .help = "Set the waves that share the columns of a tile and the quantization of A.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
-    {.name = "ahead",
-     .usage = "ahead 2",
+    {.name = "register_prefetch|ahead",
+     .usage = "register_prefetch 2",
      .help = "Load operands this many steps before their use, into registers.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)}},
-    {.name = "split",
-     .usage = "split 4",
+    {.name = "split_k|split",
+     .usage = "split_k 4",
      .help = "Split k over workgroups (split-K); a second kernel adds the partial sums.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
-    {.name = "pinned",
-     .usage = "pinned",
+    {.name = "hand_scheduled|pinned",
+     .usage = "hand_scheduled",
      .help = "Use a hand-scheduled assembly loop for large MXFP4 or MXFP8 products.",
      .sets = TW_FIELD(PLAN, pinned),
      .then = then_pinned},
-    {.name = "product",
-     .usage = "product 32",
+    {.name = "mfma|product",
+     .usage = "mfma 32",
      .help = "Use 32x32 matrix instructions instead of 16x16.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, side, 16, 32)}},
     TW_TILE_STAGES(PLAN, 1, STAGES_MAX, NULL),
-    {.name = "order",
-     .usage = "order window=8 chunk=8",
+    {.name = "rasterize|order",
+     .usage = "rasterize window=8 chunk=8",
      .help = "Set the rasterization of tiles over XCDs (HipKittens' window and chunk).",
      .needs = 2,
      .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)}},
@@ -147,23 +147,24 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
   for (int i = 16; i <= 256; i *= 2)
     for (int j = 32; j <= 512; j *= 2)
-      tw_menu_offer(m, "tile", "operands of a tile are read once for all of it; small ones keep every processor busy",
+      tw_menu_offer(m, "tile", "large tiles read operands less often; small tiles keep every processor busy",
                     "tile m=%d n=%d", i, j);
   for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(m, "groups", "groups of a block quantize A together, once for all", "groups %d", i);
+    tw_menu_offer(m, "waves", "the waves of a workgroup share the work of quantizing A", "waves %d", i);
   for (int i = 1; i <= AHEAD_MAX; i++)
-    tw_menu_offer(m, "ahead", "operands on their way hide the latency of memory", "ahead %d", i);
+    tw_menu_offer(m, "register_prefetch", "loads in flight hide memory latency", "register_prefetch %d", i);
   for (int i = 1; i <= 32; i += i < 4 ? 1 : i / 2)
-    tw_menu_offer(m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d", i);
+    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few tiles", "split_k %d", i);
   for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(m, "order", "blocks of a chip read the same rows and columns: its cache holds them",
-                  "order window=%d chunk=%d", i, 2 * i);
-  tw_menu_offer(m, "pinned", "both operands come through LDS once for all groups; our own order and registers",
-                "pinned");
+    tw_menu_offer(m, "rasterize", "workgroups of one XCD read the same rows and columns: its L2 holds them",
+                  "rasterize window=%d chunk=%d", i, 2 * i);
+  tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop; all waves share both operands in LDS",
+                "hand_scheduled");
   for (int i = 16; i <= 32 && now->pinned; i *= 2)
-    tw_menu_offer(m, "product", "larger products read fewer operands, smaller ones have more freedom", "product %d", i);
+    tw_menu_offer(m, "mfma", "larger matrix instructions read fewer operands; smaller ones allow more tiles", "mfma %d",
+                  i);
   for (int i = 2; i <= 4 && now->pinned; i++)
-    tw_menu_offer(m, "stages", "tiles arrive while others are multiplied", "stages %d", i);
+    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
 }
 
 /* ---- the kernels ---- */

@@ -42,8 +42,8 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
   const bool integer = (g.a == TW_I8 || g.a == TW_U8) && g.b == TW_I8 && g.acc == TW_I32 && g.c != TW_BFP16;
   if ((real || float8 || integer) && g.a_rounding == TW_GEMM_A_EXACT) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "kernels of tiles take a and b of f32, bf16, f16, e4m3 and e5m2 with c of f32, "
-                 "bf16 or f16, and a=i8 or u8 with b=i8; not a=%s b=%s c=%s",
+                 "tile kernels support a and b of f32, bf16, f16, e4m3 or e5m2 with c of f32, bf16 or f16, and a=i8 or "
+                 "u8 with b=i8 (found a=%s b=%s c=%s)",
                  tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
 }
 
@@ -70,22 +70,22 @@ static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, c
                              tw_error *error) {
   if (p->products) {
     if (g->a != TW_F32 || g->b != TW_F32)
-      return tw_fail(error, TW_USAGE, "products %d: it is f32 that is multiplied in parts", p->products);
+      return tw_fail(error, TW_USAGE, "products %d requires f32 operands; leave it out", p->products);
     if (p->products != 1 && p->products != 3 && p->products != 6)
-      return tw_fail(error, TW_USAGE, "products %d: 1, 3 or 6", p->products);
+      return tw_fail(error, TW_USAGE, "unsupported products %d; expected 1, 3 or 6", p->products);
     if (p->products == 1 && g->arithmetic != TW_ARITHMETIC_BF16)
-      return tw_fail(error, TW_USAGE, "products 1 rounds f32 to bf16: give arithmetic=bf16");
+      return tw_fail(error, TW_USAGE, "products 1 rounds f32 to bf16; it requires arithmetic=bf16");
     return TW_OK;
   }
   if (!machine->multiplies(g->a, g->b))
-    return tw_fail(error, TW_USAGE, "tiles need types that the machine multiplies; a=%s b=%s has the plain kernel only",
+    return tw_fail(error, TW_USAGE,
+                   "the tensor cores do not support a=%s b=%s; use the empty schedule, which is the plain kernel",
                    tw_type_name(g->a), tw_type_name(g->b));
   if (g->a == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32)
     return tw_fail(error, TW_USAGE,
-                   "matrix units multiply f32 as tf32: give arithmetic=tf32, or multiply it in parts: 'products 3'");
+                   "tensor cores multiply f32 as tf32; use arithmetic=tf32, or bf16 parts with 'products 3'");
   if (is_float8(g->a) && g->arithmetic != TW_ARITHMETIC_FAST8)
-    return tw_fail(error, TW_USAGE,
-                   "matrix units sum %s in 14 bits: give arithmetic=fast8; else it has the plain kernel only",
+    return tw_fail(error, TW_USAGE, "tensor cores sum %s in 14 bits; use arithmetic=fast8, or the empty schedule",
                    tw_type_name(g->a));
   return TW_OK;
 }
@@ -135,21 +135,22 @@ static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, tw
   if (g->scales == TW_GEMM_SCALES_BLOCK) {
     if (p->k != TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % p->n || p->turns || p->split > 1)
       return tw_fail(error, TW_USAGE,
-                     "scales=block: a tile has k=%d, and n=16, 32, 64 or 128 columns that share a scale of B; without "
-                     "turns and split",
+                     "scales=block requires tile k=%d and n=16, 32, 64 or 128, the columns that share a scale of B; "
+                     "not with pingpong or split_k",
                      TW_GEMM_SCALE_BLOCK);
     p->promote = p->k;
   }
   if (p->m < 1 || p->m % (machine->group_rows * workers))
-    return tw_fail(error, TW_USAGE, "m=%d of a tile is not a multiple of %d rows for each of %d groups", p->m,
+    return tw_fail(error, TW_USAGE,
+                   "unsupported m=%d; expected a multiple of %d rows for each of %d consumer warpgroups", p->m,
                    machine->group_rows, workers);
   if (p->n < 16 || p->n > machine->columns || p->n % 16)
-    return tw_fail(error, TW_USAGE, "n=%d of a tile is not a multiple of 16 up to %d", p->n, machine->columns);
+    return tw_fail(error, TW_USAGE, "unsupported n=%d; expected a multiple of 16 up to %d", p->n, machine->columns);
   if (!row_fits(machine, p->k * size))
-    return tw_fail(error, TW_USAGE, "k=%d of a tile: its %d bytes are not %d, %d or a multiple of %d", p->k,
+    return tw_fail(error, TW_USAGE, "unsupported k=%d; its %d bytes must be %d, %d or a multiple of %d", p->k,
                    p->k * size, machine->panel_bytes / 4, machine->panel_bytes / 2, machine->panel_bytes);
   if (p->groups < 1 || (p->groups + 1) * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "groups=%d and one that copies have more than %d threads", p->groups,
+    return tw_fail(error, TW_USAGE, "consumers=%d and the producer exceed %d threads; use fewer consumers", p->groups,
                    machine->block_threads);
   return TW_OK;
 }
@@ -174,13 +175,13 @@ static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g
   if ((!p->copies_a && !p->piece_a) || (!p->copies_b && !p->piece_b)) p->piece_a = p->piece_b = 0; /* one way to wait */
   p->copies_c = copies(machine, g->ldc, g->c) && p->parts == 1;
   if (p->aligned && (p->even || (!p->moved_a && !p->moved_b)))
-    return tw_fail(
-        error, TW_USAGE,
-        "aligned: without even, and of an operand whose pitch is no multiple of %d bytes, or of 8-bit types and f32 "
-        "with k across the rows",
-        machine->copy_alignment);
+    return tw_fail(error, TW_USAGE,
+                   "repack requires a pitch that is not a multiple of %d bytes, or 8-bit or f32 operands stored across "
+                   "k; it cannot be combined with stream_k",
+                   machine->copy_alignment);
   if (p->across_b && !row_fits(machine, p->n * size))
-    return tw_fail(error, TW_USAGE, "n=%d of a tile: with B stored k x n it is 16, 32, 64, 128, 192 or 256", p->n);
+    return tw_fail(error, TW_USAGE, "unsupported n=%d; with B stored k x n, expected 16, 32, 64, 128, 192 or 256",
+                   p->n);
   p->width = result_width(machine, p->n, g->c);
   if (p->width * element_bytes(g->c) < machine->panel_bytes / 4) p->copies_c = false;
   return TW_OK;
@@ -196,13 +197,13 @@ static tw_status share_registers(const tw_tile_machine *machine, tw_tile_gemm_pl
   if (p->registers_copy &&
       (p->registers_copy % 8 || p->registers_multiply % 8 || p->registers_copy < 24 || p->registers_multiply > 240 ||
        (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers))
-    return tw_fail(
-        error, TW_USAGE,
-        "registers copy=%d multiply=%d: multiples of 8 between 24 and 240 of which %d groups and one that copies "
-        "have at most %d",
-        p->registers_copy, p->registers_multiply, p->groups, machine->registers);
+    return tw_fail(error, TW_USAGE,
+                   "unsupported registers producer=%d consumer=%d; expected multiples of 8 between 24 and 240, and for "
+                   "%d consumers and the producer at most %d in all",
+                   p->registers_copy, p->registers_multiply, p->groups, machine->registers);
   if (p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b))
-    return tw_fail(error, TW_USAGE, "registers copy=%d: this pitch or layout is copied by threads, which takes %d",
+    return tw_fail(error, TW_USAGE,
+                   "registers producer=%d is too small; this pitch or layout is copied by threads, which requires %d",
                    p->registers_copy, COPY_BY_THREADS);
   return TW_OK;
 }
@@ -219,16 +220,17 @@ static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw
                    p->n / 2;
   if (p->scales_staged && (!p->copies_a || !p->copies_b))
     return tw_fail(error, TW_USAGE,
-                   "scales=block: a group with more than %d rows takes A stored m x k and B n x k, their pitches "
-                   "multiples of %d",
+                   "scales=block: a consumer warpgroup with more than %d rows requires A stored m x k and B stored n x "
+                   "k, with pitches that are multiples of %d",
                    machine->group_rows, machine->copy_alignment);
   int have =
       p->registers_copy ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (have > THREAD_MAX) have = THREAD_MAX;
   if (sums + OVERHEAD > have)
     return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d for each group takes %d registers of a thread for its sums, of %d", rows, p->n,
-                   sums, have);
+                   "a tile of %d x %d per consumer warpgroup needs %d registers per thread for accumulators, which "
+                   "exceeds %d; use a smaller tile",
+                   rows, p->n, sums, have);
   p->scales_early = g->scales == TW_GEMM_SCALES_ROW && p->parts == 1 && sums + p->n / 4 + rows / 32 + OVERHEAD <= have;
   return TW_OK;
 }
@@ -236,15 +238,22 @@ static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw
 /* What does not go together. */
 static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (p->promote % p->k || (p->turns && p->promote))
-    return tw_fail(error, TW_USAGE, "promote k=%d: a multiple of a tile's k=%d, without turns", p->promote, p->k);
+    return tw_fail(error, TW_USAGE,
+                   "unsupported promote k=%d; expected a multiple of the tile's k=%d, without pingpong", p->promote,
+                   p->k);
   if (p->products && p->team_m * p->team_n > 1)
-    return tw_fail(error, TW_USAGE, "a team does not share parts of factors: leave 'team' or 'products' out");
+    return tw_fail(error, TW_USAGE, "cluster cannot be combined with products; remove one");
   if (p->parts > 1 && (p->split > 1 || p->turns || p->team_m * p->team_n > 1))
-    return tw_fail(error, TW_USAGE, "parts %d: without split, teams and turns", p->parts);
+    return tw_fail(error, TW_USAGE,
+                   "split_k_workspace %d cannot be combined with split_k, cluster or pingpong; remove one", p->parts);
   if (p->even && (p->parts > 1 || p->split > 1 || p->turns || p->products || p->team_m * p->team_n > 1))
-    return tw_fail(error, TW_USAGE, "even: without parts, split, products, teams and turns");
+    return tw_fail(
+        error, TW_USAGE,
+        "stream_k cannot be combined with split_k, split_k_workspace, products, cluster or pingpong; remove one");
   if (p->parts > 1 && g->k < (int64_t)p->parts * p->k)
-    return tw_fail(error, TW_USAGE, "parts %d: k=%" PRId64 " has fewer steps of %d", p->parts, g->k, p->k);
+    return tw_fail(error, TW_USAGE,
+                   "split_k_workspace %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number", p->parts,
+                   g->k, p->k);
   return TW_OK;
 }
 
@@ -253,20 +262,23 @@ static tw_status check_teams(const tw_tile_machine *machine, const tw_gemm *g, c
                              tw_error *error) {
   const int parts_a = p->across_a ? p->k : p->m, parts_b = p->across_b ? p->k : p->n;
   if (p->team_m * p->team_n > machine->team)
-    return tw_fail(error, TW_USAGE, "a team of %d x %d blocks: the machine has teams of up to %d", p->team_m, p->team_n,
-                   machine->team);
+    return tw_fail(error, TW_USAGE, "unsupported cluster of %d x %d blocks; the machine has clusters of at most %d",
+                   p->team_m, p->team_n, machine->team);
   if (p->split > machine->blocks_together || (p->split > 1 && (p->turns || p->team_m * p->team_n > 1)))
-    return tw_fail(error, TW_USAGE, "split %d: up to %d blocks, without teams and turns", p->split,
-                   machine->blocks_together);
+    return tw_fail(error, TW_USAGE, "unsupported split_k %d; expected at most %d blocks, without cluster or pingpong",
+                   p->split, machine->blocks_together);
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
-    return tw_fail(error, TW_USAGE, "split %d: k=%" PRId64 " has fewer steps of %d", p->split, g->k, p->k);
+    return tw_fail(error, TW_USAGE, "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number",
+                   p->split, g->k, p->k);
   if ((p->team_m > 1 && !p->copies_b) || (p->team_n > 1 && !p->copies_a))
     return tw_fail(error, TW_USAGE,
-                   "a team shares what is copied asynchronously; this operand's pitch or layout forbids that");
+                   "cluster requires asynchronous copies; the pitch or layout of this operand does not allow them");
   if (parts_a % (ROWS_MIN * p->team_n) || parts_b % (ROWS_MIN * p->team_m))
-    return tw_fail(error, TW_USAGE, "a team copies parts of a multiple of %d rows of a tile", ROWS_MIN);
+    return tw_fail(error, TW_USAGE,
+                   "cluster requires that each block copies a multiple of %d rows of a tile; use a larger tile",
+                   ROWS_MIN);
   if (parts_a / p->team_n > BOX_MAX || parts_b / p->team_m > BOX_MAX)
-    return tw_fail(error, TW_USAGE, "one copy has at most %d rows of a tile", BOX_MAX);
+    return tw_fail(error, TW_USAGE, "one copy has at most %d rows of a tile; use a smaller tile", BOX_MAX);
   return TW_OK;
 }
 
@@ -280,8 +292,10 @@ static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, 
   p->stages = stages;
   p->shared_bytes = shared_bytes(g, p, stages);
   if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE, "%d stages take %" PRId64 " bytes of shared memory, of %" PRId64, stages,
-                   p->shared_bytes, machine->shared_bytes);
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   stages, p->shared_bytes, machine->shared_bytes);
   return TW_OK;
 }
 
@@ -330,7 +344,9 @@ static tw_status then_groups(const void *with, void *plan, unsigned given, tw_er
   tw_tile_gemm_plan *p = plan;
   (void)with, (void)given;
   if (!p->groups) p->groups = p->m >= 128 || p->turns ? 2 : 1;
-  return p->turns && p->groups < 2 ? tw_fail(error, TW_USAGE, "has one group, which takes no turns: groups=2") : TW_OK;
+  return p->turns && p->groups < 2
+             ? tw_fail(error, TW_USAGE, "pingpong requires two consumer warpgroups; use consumers=2")
+             : TW_OK;
 }
 
 static void begin_team(const void *with, void *plan) {
@@ -341,51 +357,56 @@ static void begin_team(const void *with, void *plan) {
 
 static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
-  return ((tw_tile_gemm_plan *)plan)->m ? TW_OK : tw_fail(error, TW_USAGE, "needs tiles: 'tile m=128 n=256' before it");
+  return ((tw_tile_gemm_plan *)plan)->m ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile m=128 n=256' before it");
 }
 
 /* Its second argument is the width along columns. */
 static tw_status then_band(const void *with, void *plan, unsigned given, tw_error *error) {
   ((tw_tile_gemm_plan *)plan)->band_columns = given == 2;
-  return given == 3 ? tw_fail(error, TW_USAGE, "is of rows or of columns, not of both")
-                    : needs_tile(with, plan, given, error);
+  return given == 3 ? tw_fail(error, TW_USAGE, "takes m or n, not both") : needs_tile(with, plan, given, error);
 }
 
 static const tw_verb verbs[] = {
     {.name = "tile",
-     .usage = "tile m=128 n=256 k=64 groups=2, tile m=64 n=256 groups=2 turns",
-     .help = "Set the tile of C of a thread block, the step along k and the consumer warpgroups; `turns` selects "
-             "ping-pong.",
+     .usage = "tile m=128 n=256 k=64 consumers=2, tile m=64 n=256 consumers=2 pingpong",
+     .help = "Set the tile of C of a thread block, the step along k and the consumer warpgroups; `pingpong` lets "
+             "one multiply while another stores.",
      .needs = 2,
      .argument = {TW_NUMBER("m", tw_tile_gemm_plan, m, 16, 512), TW_NUMBER("n", tw_tile_gemm_plan, n, 16, 512),
-                  TW_NUMBER("k", tw_tile_gemm_plan, k, 16, 512), TW_NUMBER("groups", tw_tile_gemm_plan, groups, 1, 8),
-                  TW_CHOICE("", tw_tile_gemm_plan, turns, 1, "turns")},
+                  TW_NUMBER("k", tw_tile_gemm_plan, k, 16, 512),
+                  TW_NUMBER("consumers|groups", tw_tile_gemm_plan, groups, 1, 8),
+                  TW_CHOICE("", tw_tile_gemm_plan, turns, 1, "pingpong=turns")},
      .first = begin_tile,
      .then = then_groups},
     TW_TILE_STAGES(tw_tile_gemm_plan, 2, STAGES_MAX, needs_tile),
-    {.name = "team",
-     .usage = "team m=2, team n=2",
+    {.name = "cluster|team",
+     .usage = "cluster m=2, cluster n=2",
      .help = "Let a cluster of two blocks share a tile of A or B by multicast.",
      .needs = 1,
      .argument = {TW_NUMBER("m", tw_tile_gemm_plan, team_m, 1, 16), TW_NUMBER("n", tw_tile_gemm_plan, team_n, 1, 16)},
      .first = begin_team,
      .then = needs_tile},
-    {.name = "split",
-     .usage = "split 4",
+    {.name = "split_k|split",
+     .usage = "split_k 4",
      .help = "Split k over the blocks of a cluster (split-K); the first adds the partial sums.",
      .needs = 1,
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, split, 1, 16)},
      .then = needs_tile},
-    {.name = "parts",
-     .usage = "parts 33",
+    {.name = "split_k_workspace|parts",
+     .usage = "split_k_workspace 33",
      .help = "Split k over this many blocks (split-K) with partial sums in memory; a second kernel adds them.",
      .needs = 1,
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, parts, 1, 1024)},
      .then = needs_tile},
-    {TW_FLAG("even", "Use stream-K: every block gets the same number of steps.", tw_tile_gemm_plan, even),
+    {.name = "stream_k|even",
+     .usage = "stream_k",
+     .help = "Use stream-K: every block gets the same number of steps.",
+     .sets = TW_FIELD(tw_tile_gemm_plan, even),
      .then = needs_tile},
-    {TW_FLAG("aligned", "Copy A and B to padded buffers first, where their pitch or layout suits no tile copy.",
-             tw_tile_gemm_plan, aligned),
+    {.name = "repack|aligned",
+     .usage = "repack",
+     .help = "Copy A and B to padded buffers first, where their pitch or layout suits no tile copy.",
+     .sets = TW_FIELD(tw_tile_gemm_plan, aligned),
      .then = needs_tile},
     {.name = "products",
      .usage = "products 3",
@@ -399,15 +420,15 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("k", tw_tile_gemm_plan, promote, 16, 1 << 16)},
      .then = needs_tile},
-    {.name = "band",
-     .usage = "band m=8, band n=8",
+    {.name = "rasterize|band",
+     .usage = "rasterize m=8, rasterize n=8",
      .help = "Set the rasterization: tiles in bands of rows or columns.",
      .needs = 1,
      .argument = {TW_NUMBER("m", tw_tile_gemm_plan, band, 1, 1024), TW_NUMBER("n", tw_tile_gemm_plan, band, 1, 1024)},
      .sets = TW_FIELD(tw_tile_gemm_plan, band_columns),
      .then = then_band},
-    {.name = "staging",
-     .usage = "staging 2",
+    {.name = "epilogue_stages|staging",
+     .usage = "epilogue_stages 2",
      .help = "Set the tiles of results that a warpgroup stages in shared memory.",
      .needs = 1,
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, staging, 1, 8)},
@@ -420,49 +441,48 @@ static const tw_language language = {"gemm of tiles", sizeof verbs / sizeof *ver
 
 static void offer_tiles(tw_menu_builder *m) {
   static const int rows[] = {64, 128, 192, 256}, columns[] = {16, 32, 64, 96, 128, 160, 192, 208, 256};
-  static const char together[] =
-      "operands of a tile are read once for all of it: large ones need less bandwidth, small "
-      "ones keep every processor busy",
-                    turns[] = "while one group stores its tile another multiplies";
+  static const char together[] = "large tiles need less bandwidth; small tiles keep every processor busy",
+                    turns[] = "one consumer warpgroup multiplies while another stores its tile";
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
       for (int groups = 1; groups <= 3; groups++)
-        tw_menu_offer(m, "tile", together, "tile m=%d n=%d groups=%d", rows[i], columns[j], groups);
-      tw_menu_offer(m, "tile", turns, "tile m=%d n=%d groups=2 turns", rows[i], columns[j]);
+        tw_menu_offer(m, "tile", together, "tile m=%d n=%d consumers=%d", rows[i], columns[j], groups);
+      tw_menu_offer(m, "tile", turns, "tile m=%d n=%d consumers=2 pingpong", rows[i], columns[j]);
     }
 }
 
 static const tw_offer fixed[] = {
-    {"even", "even", "the last round of tiles is shared by all blocks evenly, wherever tiles begin"},
-    {"aligned", "aligned", "rows that copies of tiles cannot take are copied once to where they can"},
-    {"team", "team m=2", "two blocks copy half of B's tile each, to both: half of its traffic from the L2"},
-    {"team", "team n=2", "two blocks copy half of A's tile each, to both: half of its traffic from the L2"},
-    {"team", "team m=1", "blocks that wait for nobody"},
-    {"registers", "registers copy=24 multiply=240", "what copies needs few registers, what multiplies many"},
-    {"registers", "registers copy=40 multiply=232", "what copies needs few registers, what multiplies many"},
+    {"stream_k", "stream_k", "all blocks share the last wave of tiles evenly"},
+    {"repack", "repack", "operands that TMA cannot read are copied once to padded rows"},
+    {"cluster", "cluster m=2", "multicast: two blocks load half of B's tile each, for both; half of the L2 traffic"},
+    {"cluster", "cluster n=2", "multicast: two blocks load half of A's tile each, for both; half of the L2 traffic"},
+    {"cluster", "cluster m=1", "no cluster: blocks do not wait for each other"},
+    {"registers", "registers producer=24 consumer=240", "producers need few registers, consumers many"},
+    {"registers", "registers producer=40 consumer=232", "producers need few registers, consumers many"},
 };
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_type a = tw_gemm_of(c->problem).a;
   offer_tiles(m);
   for (int i = 1; i <= 32; i *= 2) {
-    tw_menu_offer(m, "band", "tiles in work at the same time share what they read: the L2 holds it", "band m=%d", i);
-    tw_menu_offer(m, "band", "tiles in work at the same time share what they read: the L2 holds it", "band n=%d", i);
+    tw_menu_offer(m, "rasterize", "concurrent tiles share rows and columns in the L2", "rasterize m=%d", i);
+    tw_menu_offer(m, "rasterize", "concurrent tiles share rows and columns in the L2", "rasterize n=%d", i);
   }
   for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "copies under way hide the latency of memory", "stages %d", i);
+    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
   for (int i = 1; i <= 8; i++)
-    tw_menu_offer(m, "split", "few tiles of long sums keep every processor busy when blocks share them", "split %d", i);
+    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few tiles", "split_k %d", i);
   for (int i = 1; i <= 4; i *= 2)
-    tw_menu_offer(m, "staging", "a tile of results is stored while the next is laid", "staging %d", i);
+    tw_menu_offer(m, "epilogue_stages", "one result tile is stored while the next is written to shared memory",
+                  "epilogue_stages %d", i);
   for (int i = 4; i <= 64; i *= 2)
-    tw_menu_offer(m, "parts", "few tiles of very long sums keep every processor busy when blocks share them",
-                  "parts %d", i);
+    tw_menu_offer(m, "split_k_workspace", "blocks that share a very long k keep every processor busy with few tiles",
+                  "split_k_workspace %d", i);
   static const int products[] = {1, 3, 6};
   for (size_t i = 0; a == TW_F32 && i < sizeof products / sizeof *products; i++)
-    tw_menu_offer(m, "products", "f32 on the matrix unit, as parts of 16 bits", "products %d", products[i]);
+    tw_menu_offer(m, "products", "f32 on the matrix unit, as bf16 parts", "products %d", products[i]);
   for (int i = 128; a == TW_F32 && i <= 1024; i *= 2)
-    tw_menu_offer(m, "promote", "the matrix unit cuts long sums; short ones are added outside of it", "promote k=%d",
+    tw_menu_offer(m, "promote", "the matrix unit truncates long sums; promotion adds short sums in f32", "promote k=%d",
                   i);
   tw_menu_offer_all(m, sizeof fixed / sizeof *fixed, fixed);
 }

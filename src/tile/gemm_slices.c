@@ -35,16 +35,16 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const tw_status status = tw_tile_few.supports(machine, p, error);
   if (status != TW_OK) return status;
   if (!g.packed)
-    return tw_fail(error, TW_USAGE, "slices are of packed weights: for others begin with a step such as 'few n=64'");
+    return tw_fail(error, TW_USAGE, "sliced_k requires packed weights; use 'skinny n=64' for other weights");
   if (g.b == TW_I4 && g.group != g.k && g.group % codes_of_slice(&g))
     return tw_fail(error, TW_USAGE,
-                   "group=%" PRId64 ": slices take i4 with scales for multiples of %d, or for a row; for others begin "
-                   "with a step such as 'few n=64'",
+                   "unsupported group=%" PRId64 "; sliced_k requires i4 groups that are multiples of %d, or one scale "
+                   "per row; use 'skinny n=64' for other groups",
                    g.group, codes_of_slice(&g));
   if (g.b == TW_MXFP4 && up(g.k, 32) % 4)
     return tw_fail(error, TW_USAGE,
-                   "k=%" PRId64 ": slices bring four scales of mxfp4 at a time, and a row has %" PRId64
-                   "; begin with a step such as 'few n=64'",
+                   "unsupported k=%" PRId64 "; sliced_k loads four scales of mxfp4 at a time, and a row has %" PRId64
+                   "; use 'skinny n=64'",
                    g.k, up(g.k, 32));
   return TW_OK;
 }
@@ -79,7 +79,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (!p->warps) p->warps = 8;
   if (!p->ahead) p->ahead = 4;
   if (p->n % 16 || p->rows % 16 || p->n % p->rows)
-    return tw_fail(error, TW_USAGE, "n=%d rows=%d: multiples of 16, n one of rows", p->n, p->rows);
+    return tw_fail(error, TW_USAGE, "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows",
+                   p->n, p->rows);
   const int64_t have = (machine->shared_bytes + RESERVED) / p->blocks - RESERVED;
   p->shared_bytes = shared_bytes(g, p);
   /* No more blocks than these share a processor: those of the launch behind would begin where the first ones end, and leave
@@ -91,15 +92,17 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   const int need = registers(g, p);
   if (p->threads > machine->block_threads || need > 255 ||
       (need + 7) / 8 * 8 * p->threads * p->blocks > machine->registers)
-    return tw_fail(error, TW_USAGE, "%d blocks of %d threads with some %d registers each are more than a processor has",
+    return tw_fail(error, TW_USAGE,
+                   "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
                    p->blocks, p->threads, need);
   if (up(g->k, codes_of_slice(g)) < p->warps)
-    return tw_fail(error, TW_USAGE, "k=%" PRId64 " has fewer slices of %d than %d warps", g->k, codes_of_slice(g),
-                   p->warps);
+    return tw_fail(error, TW_USAGE, "k=%" PRId64 " has fewer slices of %d than there are warps (%d); use fewer warps",
+                   g->k, codes_of_slice(g), p->warps);
   if (p->shared_bytes > have)
     return tw_fail(error, TW_USAGE,
-                   "steps under way and the sums of warps take %" PRId64 " bytes of shared memory, of %" PRId64
-                   " of each of %d blocks",
+                   "loads in flight and the accumulators of warps need %" PRId64
+                   " bytes of shared memory, which exceeds %" PRId64
+                   " for each of %d blocks; use a smaller register_prefetch",
                    p->shared_bytes, have, p->blocks);
   return TW_OK;
 }
@@ -115,36 +118,36 @@ static void begin(const void *with, void *plan) {
 
 static tw_status needs_slices(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
-  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "needs 'slices n=64' before it");
+  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "requires 'sliced_k n=64' before it");
 }
 
 static tw_status needs_rest(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
-  return ((PLAN *)plan)->rest ? TW_OK : tw_fail(error, TW_USAGE, "needs 'rest 1' before it");
+  return ((PLAN *)plan)->rest ? TW_OK : tw_fail(error, TW_USAGE, "requires 'prefetch_weights 1' before it");
 }
 
 static const tw_verb verbs[] = {
-    {.name = "slices",
-     .usage = "slices n=64 rows=16 warps=8",
+    {.name = "sliced_k|slices",
+     .usage = "sliced_k n=64 rows=16 warps=8",
      .help = "Use a sliced-K kernel: each warp has its own slices of k.",
      .needs = 1,
      .argument = {TW_NUMBER("n", PLAN, n, 16, 512), TW_NUMBER("rows", PLAN, rows, 16, 32),
                   TW_NUMBER("warps", PLAN, warps, 1, 32)},
      .first = begin},
-    {.name = "ahead",
-     .usage = "ahead 4",
+    {.name = "register_prefetch|ahead",
+     .usage = "register_prefetch 4",
      .help = "Set the steps in flight of a warp.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)},
      .then = needs_slices},
-    {.name = "rest",
-     .usage = "rest 1",
+    {.name = "prefetch_weights|rest",
+     .usage = "prefetch_weights 1",
      .help = "Prefetch constant weights before the previous kernel ends (programmatic dependent launch).",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, rest, 1, 8)},
      .then = needs_slices},
-    {.name = "late",
-     .usage = "late 400",
+    {.name = "prefetch_delay|late",
+     .usage = "prefetch_delay 400",
      .help = "Delay the weight prefetch by this many nanoseconds.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, late, 1, 4000)},
@@ -160,14 +163,18 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int of = 1; of <= 4; of *= 2)
     for (int rows = 16; rows <= 32; rows *= 2)
       for (int warps = 4; warps <= 16; warps += 4)
-        tw_menu_offer(m, of == 1 ? "shares" : "parts of shares", "weights go by once; warps have slices of k",
-                      "slices n=%d rows=%d warps=%d", (int)up(up(share, of), rows) * rows, rows, warps);
+        tw_menu_offer(m, of == 1 ? "shares" : "parts of shares",
+                      "each weight is read once; every warp has a slice of k", "sliced_k n=%d rows=%d warps=%d",
+                      (int)up(up(share, of), rows) * rows, rows, warps);
   for (int i = 1; i <= AHEAD_MAX; i += i < 4 ? 1 : 2)
-    tw_menu_offer(m, "ahead", "loads under way hide the latency of memory", "ahead %d", i);
-  for (int i = 1; i <= 2; i++) tw_menu_offer(m, "rest", "weights are here when the kernel before ends", "rest %d", i);
-  for (int i = 200; i <= 800; i += 200) tw_menu_offer(m, "late", "A of the kernel before goes first", "late %d", i);
+    tw_menu_offer(m, "register_prefetch", "loads in flight hide memory latency", "register_prefetch %d", i);
+  for (int i = 1; i <= 2; i++)
+    tw_menu_offer(m, "prefetch_weights", "weights load before the previous kernel ends (PDL)", "prefetch_weights %d",
+                  i);
+  for (int i = 200; i <= 800; i += 200)
+    tw_menu_offer(m, "prefetch_delay", "the previous kernel loads its A first", "prefetch_delay %d", i);
   for (int i = 1; i <= 4; i++)
-    tw_menu_offer(m, "blocks", "while one block begins or ends another reads", "blocks %d", i);
+    tw_menu_offer(m, "blocks_per_sm", "one block reads while another starts or finishes", "blocks_per_sm %d", i);
 }
 
 /* ---- the kernel ---- */

@@ -12,7 +12,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, voi
   const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
   const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
   if (cols % chunk)
-    return tw_fail(error, TW_USAGE, "cols=%lld: rows are read 16 bytes at a time, a multiple of %lld elements",
+    return tw_fail(error, TW_USAGE,
+                   "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %lld",
                    (long long)cols, (long long)chunk);
   if (!plan->warps)
     for (plan->warps = 1; plan->warps < 32 && cols > (int64_t)plan->warps * machine->warp_threads * 16;)
@@ -20,12 +21,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, voi
   if (!plan->rows) plan->rows = plan->warps < ROWS_USUAL_WARPS ? ROWS_USUAL_WARPS / plan->warps : 1;
   const int64_t threads = (int64_t)plan->warps * machine->warp_threads;
   if (threads * plan->rows > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "%d rows of %d warps are more than %d threads of a block", plan->rows, plan->warps,
-                   machine->block_threads);
+    return tw_fail(error, TW_USAGE, "%d rows of %d warps exceed the %d threads of a block; use fewer", plan->rows,
+                   plan->warps, machine->block_threads);
   const int64_t each = (cols / chunk + threads - 1) / threads;
   if (each * chunk > VALUES_MAX)
-    return tw_fail(error, TW_USAGE,
-                   "row warps=%d: %lld elements of a row are too many for a thread's registers; more warps",
+    return tw_fail(error, TW_USAGE, "row warps=%d: %lld elements per thread exceed its registers; use more warps",
                    plan->warps, (long long)(each * chunk));
   plan->chunks = each * (strcmp(p->op->name, "layernorm") == 0 && tw_problem_int(p, "residual") ? 2 : 1);
   plan->block_threads = threads * plan->rows;

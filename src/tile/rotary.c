@@ -10,21 +10,22 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, voi
                 size = tw_tile_type_bytes(tw_problem_type(p, "a"));
   const int64_t chunk = TW_TILE_CHUNK / size, chunks = d / 2 / chunk;
   if (d % (2 * chunk))
-    return tw_fail(error, TW_USAGE, "d=%lld: a thread turns 16 bytes of each half of a head, %lld elements",
-                   (long long)d, (long long)chunk);
+    return tw_fail(error, TW_USAGE,
+                   "unsupported d=%lld; a thread rotates 16 bytes of each half of a head, %lld elements", (long long)d,
+                   (long long)chunk);
   if (!plan->heads) plan->heads = 1;
   if (!plan->threads) plan->threads = THREADS_USUAL;
   if (h % plan->heads)
-    return tw_fail(error, TW_USAGE, "heads %d: that does not divide h=%lld", plan->heads, (long long)h);
+    return tw_fail(error, TW_USAGE, "unsupported heads %d; it must divide h=%lld", plan->heads, (long long)h);
   if (plan->threads % machine->warp_threads || plan->threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "threads %d: a multiple of %d up to %d", plan->threads, machine->warp_threads,
-                   machine->block_threads);
+    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a multiple of %d up to %d", plan->threads,
+                   machine->warp_threads, machine->block_threads);
   const int64_t items = tw_problem_int(p, "b") * tw_problem_int(p, "s") * (h / plan->heads) * chunks;
   plan->chunks = 2 * plan->heads;
   plan->block_threads = plan->threads;
   plan->blocks = (items + plan->threads - 1) / plan->threads;
   return plan->blocks < INT32_MAX ? TW_OK
-                                  : tw_fail(error, TW_USAGE, "more than 2^31 blocks: give more heads or threads");
+                                  : tw_fail(error, TW_USAGE, "more than 2^31 blocks; use more heads or threads");
 }
 
 /* Where a pair's elements are among those that the thread has: halves apart, or neighbours in what lies one after the

@@ -14,7 +14,10 @@ static const tw_verb rotary_verbs[] = {
      .help = "Set the threads of a thread block.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
-    {.name = "once", .usage = "once", .help = "Let loads and stores bypass the caches.", .sets = TW_FIELD(PLAN, once)},
+    {.name = "streaming|once",
+     .usage = "streaming",
+     .help = "Let loads and stores bypass the caches.",
+     .sets = TW_FIELD(PLAN, once)},
 };
 const tw_language tw_tile_rotary_language = {"rotary of tiles", sizeof rotary_verbs / sizeof *rotary_verbs,
                                              rotary_verbs};
@@ -30,7 +33,10 @@ static const tw_verb row_verbs[] = {
      .help = "Set the rows of a thread block.",
      .needs = 1,
      .argument = {TW_NUMBER("rows", PLAN, rows, 1, 32)}},
-    {.name = "once", .usage = "once", .help = "Let loads and stores bypass the caches.", .sets = TW_FIELD(PLAN, once)},
+    {.name = "streaming|once",
+     .usage = "streaming",
+     .help = "Let loads and stores bypass the caches.",
+     .sets = TW_FIELD(PLAN, once)},
 };
 const tw_language tw_tile_row_language = {"rows of tiles", sizeof row_verbs / sizeof *row_verbs, row_verbs};
 
@@ -44,7 +50,7 @@ void tw_tile_rows_offers(tw_menu_builder *m, const tw_tile_context *c) {
     tw_menu_offer(m, "row", loads, "row warps=%d", i);
     tw_menu_offer(m, "block", small, "block rows=%d", i);
   }
-  tw_menu_offer(m, "once", "what nobody reads again leaves the caches to others", "once");
+  tw_menu_offer(m, "streaming", "data that is used once does not displace other data in the caches", "streaming");
 }
 
 int tw_tile_type_bytes(tw_type t) { return tw_type_bits(t) / 8; }

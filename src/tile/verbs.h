@@ -14,12 +14,13 @@
 /* Blocks of a processor at once, in the plan's `blocks`; blocks that share k, in its `split`. */
 #define TW_TILE_BLOCKS(plan, then_)                                                                                    \
   {                                                                                                                    \
-    .name = "blocks", .usage = "blocks 2", .help = "Set the thread blocks that a multiprocessor runs at once.",        \
-    .needs = 1, .argument = {TW_NUMBER("", plan, blocks, 1, 8)}, .then = (then_)                                       \
+    .name = "blocks_per_sm|blocks", .usage = "blocks_per_sm 2",                                                        \
+    .help = "Set the thread blocks that a multiprocessor runs at once.", .needs = 1,                                   \
+    .argument = {TW_NUMBER("", plan, blocks, 1, 8)}, .then = (then_)                                                   \
   }
 #define TW_TILE_SPLIT(plan, usage_, then_)                                                                             \
   {                                                                                                                    \
-    .name = "split", .usage = (usage_),                                                                                \
+    .name = "split_k|split", .usage = (usage_),                                                                        \
     .help = "Split k over the blocks of a cluster (split-K); the first adds the partial sums.", .needs = 1,            \
     .argument = {TW_NUMBER("", plan, split, 1, 16)}, .then = (then_)                                                   \
   }
@@ -27,10 +28,10 @@
 /* Registers of a thread, in the plan's `registers_copy` and `registers_multiply`. */
 #define TW_TILE_REGISTERS(plan, then_)                                                                                 \
   {                                                                                                                    \
-    .name = "registers", .usage = "registers copy=40 multiply=232",                                                    \
+    .name = "registers", .usage = "registers producer=40 consumer=232",                                                \
     .help = "Move registers from producer to consumer warpgroups (setmaxnreg).", .needs = 2,                           \
-    .argument = {TW_NUMBER("copy", plan, registers_copy, 24, 240),                                                     \
-                 TW_NUMBER("multiply", plan, registers_multiply, 24, 240)},                                            \
+    .argument = {TW_NUMBER("producer|copy", plan, registers_copy, 24, 240),                                            \
+                 TW_NUMBER("consumer|multiply", plan, registers_multiply, 24, 240)},                                   \
     .then = (then_)                                                                                                    \
   }
 

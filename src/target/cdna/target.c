@@ -678,8 +678,18 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
   return cdna_tiles_predict(cdna_arch_of(t), p, schedule, cost, error);
 }
 
-static const tw_family families[] = {
-    {.op = "*", .keys = "*", .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = cdna_bound}};
+static const tw_language *family_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  return (void)t, (void)s, cdna_tiles_language_of(p);
+}
+
+static const tw_family families[] = {{.op = "*",
+                                      .keys = "*",
+                                      .settle = settle,
+                                      .steps = steps,
+                                      .emit = emit,
+                                      .predict = predict,
+                                      .bound = cdna_bound,
+                                      .language = family_language}};
 
 /* What both machines share; they differ in the row of cdna_machines. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): fields, not expressions */

@@ -291,6 +291,11 @@ static tw_status kind_of(const tw_problem *p, const kind **out, tw_error *error)
                  p->op->name);
 }
 
+const tw_language *cdna_tiles_language_of(const tw_problem *p) {
+  const kind *k = NULL;
+  return kind_of(p, &k, NULL) == TW_OK ? k->family->language : NULL;
+}
+
 static tw_schedule begun(const kind *k, const tw_schedule *s) {
   tw_schedule out = *s;
   if (!s->n && k->plainest) tw_schedule_add(&out, k->plainest, NULL);

@@ -13,6 +13,8 @@ tw_tile_machine cdna_tile_machine(cdna_arch);
 /* As in tw_family; TW_USAGE for ops without kernels of tiles. */
 tw_status cdna_tiles_emit(cdna_arch, const tw_problem *, const tw_schedule *, char **source, tw_error *);
 tw_status cdna_tiles_steps(cdna_arch, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
+/* The steps for the op; NULL where there are none. */
+const tw_language *cdna_tiles_language_of(const tw_problem *);
 tw_status cdna_tiles_predict(cdna_arch, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 
 /* The language of each kind of kernel, by position; NULL past the last. */

@@ -101,7 +101,12 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
   return status;
 }
 
-#define SCHEDULES .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = cuda_bound
+static const tw_language *family_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  return (void)t, cuda_tiles_language_of(p, s);
+}
+
+#define SCHEDULES                                                                                                      \
+  .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = cuda_bound, .language = family_language
 static const tw_family families[] = {
     {.op = "gemm",
      .keys = "m n k a_transposed b_transposed bias relu gelu scale lda ldb ldc ldd group packed a_rounding scales "

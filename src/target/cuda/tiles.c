@@ -247,14 +247,16 @@ static double predict_conv(const void *with, const void *plan) {
 
 /* ---- families ---- */
 
-static bool begins(const tw_schedule *s, const char *word) {
-  const size_t length = strlen(word);
-  return s->n && strncmp(s->step[0], word, length) == 0 && s->step[0][length] == ' ';
+/* Does the schedule begin with the first step of the family? */
+static bool begins(const tw_schedule *s, const tw_tile_family *f) {
+  return s->n && tw_step_is(&f->language->verb[0], s->step[0]);
 }
-static bool is_few(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, "few"); }
-static bool is_slices(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, "slices"); }
+static bool is_few(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, &tw_tile_few); }
+static bool is_slices(const tw_problem *p, const tw_schedule *s) {
+  return (void)p, !s->n || begins(s, &tw_tile_slices);
+}
 static bool is_tile(const tw_problem *p, const tw_schedule *s) {
-  return s->n ? !begins(s, "few") && !begins(s, "slices") : !tw_tile_few_only(p);
+  return s->n ? !begins(s, &tw_tile_few) && !begins(s, &tw_tile_slices) : !tw_tile_few_only(p);
 }
 static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
 static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_backward(p, s); }
@@ -306,13 +308,13 @@ static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, c
 static const struct {
   const char *op, *steps;
 } plainest[] = {
-    {"gemm", "few n=32"},
-    {"gemm", "few n=16"},
-    {"attention", "tile keys=64 groups=1"},
-    {"attention", "tile queries=64 groups=2"},
-    {"attention", "tile queries=128 groups=2"},
-    {"conv2d", "tile x=8 y=8 n=64 groups=1"},
-    {"conv3d", "tile x=8 y=8 n=64 groups=1"},
+    {"gemm", "skinny n=32"},
+    {"gemm", "skinny n=16"},
+    {"attention", "tile keys=64 consumers=1"},
+    {"attention", "tile queries=64 consumers=2"},
+    {"attention", "tile queries=128 consumers=2"},
+    {"conv2d", "tile x=8 y=8 n=64 consumers=1"},
+    {"conv3d", "tile x=8 y=8 n=64 consumers=1"},
     {"rotary", "heads 1"},
     {"layernorm", "row warps=1"},
     {"layernorm", "row warps=8"},
@@ -365,6 +367,12 @@ tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_s
   }
   if (status != TW_OK) tw_menu_free(out);
   return status;
+}
+
+const tw_language *cuda_tiles_language_of(const tw_problem *p, const tw_schedule *s) {
+  for (const kind *k = kinds; k < kinds + KINDS; k++)
+    if (is_of(k, p, s)) return k->family->language;
+  return NULL;
 }
 
 tw_status cuda_tiles_predict(const cuda_config *c, const tw_problem *p, const tw_schedule *s, double *cost,

@@ -16,6 +16,8 @@ tw_status cuda_tiles_plainest(const cuda_config *, const tw_problem *, tw_schedu
 /* No steps, without an error, for an op or machine that has none. */
 tw_status cuda_tiles_steps(const cuda_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
 /* Seconds. */
+/* The steps that may follow; NULL where there are none. */
+const tw_language *cuda_tiles_language_of(const tw_problem *, const tw_schedule *);
 tw_status cuda_tiles_predict(const cuda_config *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 
 /* The language of each kind of kernel, by position; NULL past the last. */

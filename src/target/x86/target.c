@@ -74,6 +74,11 @@ static const tw_key options[] = {{.name = "threads",
                                   .max = 1024,
                                   .help = "that share the work; 0 = all cores"}};
 
+static const tw_language *family_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  (void)t, (void)p, (void)s;
+  return &x86_language;
+}
+
 static const tw_family families[] = {
     {.op = "gemm",
      .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd group a_rounding a b c acc",
@@ -85,7 +90,8 @@ static const tw_family families[] = {
      .emit = x86_emit,
      .predict = x86_predict,
      .baseline = x86_baseline,
-     .bound = x86_bound}};
+     .bound = x86_bound,
+     .language = family_language}};
 static const tw_library library = {.bench = x86_bench, .learn = x86_learn};
 
 static const tw_language *language(size_t index) { return index ? NULL : &x86_language; }

@@ -273,13 +273,19 @@ static tw_status launch(const tw_target *t, const void *data, size_t size, tw_ra
 
 static const tw_language *language(size_t index) { return index ? NULL : &xd_plan_language; }
 
+static const tw_language *family_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  (void)t, (void)p, (void)s;
+  return &xd_plan_language;
+}
+
 static const tw_family families[] = {{.op = "gemm",
                                       .keys = "m n k b_transposed scale a b c acc",
                                       .settle = settle,
                                       .steps = steps,
                                       .emit = emit,
                                       .predict = predict,
-                                      .bound = bound}};
+                                      .bound = bound,
+                                      .language = family_language}};
 static const tw_launcher launcher = {.run = launch, .whole = true};
 static const tw_quick quick = {.least = least};
 static const tw_explainer explainer = {.keys = xd_design_keys, .explain = explain, .draw = draw};

@@ -55,6 +55,8 @@ tw_status cdna_loop_allocate(cdna_loop *l, tw_error *error) {
   while (turns + stages <= CDNA_LOOP_TURNS && turns * l->products < BODY) turns += stages;
   for (; turns <= CDNA_LOOP_TURNS; turns += stages)
     if (try(l, turns)) return TW_OK;
-  return tw_fail(error, TW_USAGE, "a pinned loop of %d products and %d stages does not fit its body", l->products,
-                 stages);
+  return tw_fail(error, TW_USAGE,
+                 "hand_scheduled with %d matrix instructions and %d stages does not fit the loop body; use a smaller "
+                 "tile or fewer stages",
+                 l->products, stages);
 }

@@ -461,7 +461,7 @@ static void write_operands(writer *w) {
 
 tw_status cdna_loop_back(cdna_arch arch, const tw_tile_back_loop *of, tw_text *text, tw_error *error) {
   if (arch != CDNA4 || of->tiles != BACK_TILES || of->groups != BACK_GROUPS)
-    return tw_fail(error, TW_USAGE, "a pinned loop of attention is for gfx950, 4 groups and 64 keys of each");
+    return tw_fail(error, TW_USAGE, "hand_scheduled attention requires gfx950, waves 4 and 64 keys per wave");
   back_order *order = tw_new(1, sizeof *order);
   if (!order) return tw_fail(error, TW_MISSING, "no memory for a loop");
   const tw_status status = cdna_back_order(of, (HIDES + 2 + 3) & ~3, order, error);

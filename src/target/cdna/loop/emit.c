@@ -107,7 +107,8 @@ static tw_status place_registers(writer *w, tw_error *error) {
     w->pieces[i] = tw_tile_loop_pieces(of, i, WAVE);
     w->reach[i] = WINDOW / o->bytes < of->stages ? WINDOW / o->bytes : of->stages;
     if (!w->reach[i])
-      return tw_fail(error, TW_USAGE, "a pinned loop takes tiles of up to %d bytes of an operand", WINDOW);
+      return tw_fail(error, TW_USAGE, "hand_scheduled supports tiles of up to %d bytes per operand; use a smaller tile",
+                     WINDOW);
     w->windows[i] = ceil_div(of->stages, w->reach[i]);
     w->offset[i] = offset;
     if (!o->across) offset += w->copies_each[i] - 1;
@@ -127,7 +128,8 @@ static tw_status place_registers(writer *w, tw_error *error) {
             most = have < VECTORS - LEFT_TO_COMPILER ? have : VECTORS - LEFT_TO_COMPILER;
   if (sums > VECTORS || w->end > most || offset > SCALARS)
     return tw_fail(error, TW_USAGE,
-                   "a pinned loop takes %d registers of a lane beside %d sums, of %d, and %d scalar ones, of %d",
+                   "hand_scheduled needs %d registers per lane besides %d accumulators (limit %d) and %d scalar "
+                   "registers (limit %d); use a smaller tile",
                    w->end, sums, sums > VECTORS ? 0 : most, offset, SCALARS);
   return TW_OK;
 }

@@ -170,11 +170,10 @@ static void sort(cdna_loop *l) {
 tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *out, tw_error *error) {
   const cdna_loop_product *product = product_of(arch, of);
   if (!product)
-    return tw_fail(
-        error, TW_USAGE,
-        "a pinned loop is for bf16, f16, i8, e4m3 and e5m2, on gfx950 for both mxfp4 or both mxfp8, too; not "
-        "for a=%s b=%s here",
-        tw_type_name(of->operand[0].type), tw_type_name(of->operand[1].type));
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled does not support a=%s b=%s here; expected bf16, f16, i8, e4m3 or e5m2, or on gfx950 "
+                   "both mxfp4 or both mxfp8",
+                   tw_type_name(of->operand[0].type), tw_type_name(of->operand[1].type));
   const tw_tile_loop_operand *a = &of->operand[0], *b = &of->operand[1];
   *out = (cdna_loop){.of = of, .product = *product, .products = a->fragments * b->fragments * of->depth};
   cdna_loop *l = out;
@@ -189,8 +188,9 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   l->n_copies = l->copies[0] + l->copies[1] + l->copies[2];
   if (of->depth * (a->fragments + b->fragments) + 2 > CDNA_LOOP_FRAGMENTS ||
       l->n_reads + 5 * l->n_copies + 6 > CDNA_LOOP_OPS)
-    return tw_fail(error, TW_USAGE, "a pinned loop of %d reads and %d copies a step is too long: a smaller k of a tile",
-                   l->n_reads, l->n_copies);
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled has %d reads and %d copies per step, which is too long; use a smaller k", l->n_reads,
+                   l->n_copies);
   find_uses(l);
   add(l, CDNA_LOOP_READY, 0, 0, 0, 0);
   const int freed = add_reads(l);
@@ -199,10 +199,9 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   sort(l);
   /* the last copy has to be on its way before the tile it belongs to is waited for */
   if (of->stages < 2 || l->op[l->n_ops - 1].time >= of->stages * l->period || l->begin > l->period)
-    return tw_fail(
-        error, TW_USAGE,
-        "a pinned loop has %d products of a step: too few to read and copy behind them; larger tiles or more "
-        "stages",
-        l->products);
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled has %d matrix instructions per step, too few to hide the loads; use larger tiles or "
+                   "more stages",
+                   l->products);
   return TW_OK;
 }

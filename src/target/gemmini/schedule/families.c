@@ -82,9 +82,24 @@ const tw_language *gm_language(size_t i) {
   return i < sizeof all / sizeof *all ? all[i] : NULL;
 }
 
+static const tw_language *gemm_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  (void)t, (void)p, (void)s;
+  return &gm_plan_language;
+}
+
+static const tw_language *conv_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  (void)t, (void)p, (void)s;
+  return &gm_conv_language;
+}
+
+static const tw_language *chain_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  (void)t, (void)p, (void)s;
+  return &gm_chain_language;
+}
+
 #define CHAIN                                                                                                          \
   .keys = "horizon states inputs type", .settle = settle_chain, .check = check_memory, .steps = gm_chain_steps,        \
-  .emit = gm_chain_emit, .predict = gm_chain_predict, .bound = gm_chain_bound
+  .emit = gm_chain_emit, .predict = gm_chain_predict, .bound = gm_chain_bound, .language = chain_language
 
 const tw_family gm_families[GM_FAMILIES] = {
     {.op = "gemm",
@@ -94,7 +109,8 @@ const tw_family gm_families[GM_FAMILIES] = {
      .steps = gm_gemm_steps,
      .emit = gm_gemm_emit,
      .predict = gm_gemm_predict,
-     .bound = gm_gemm_bound},
+     .bound = gm_gemm_bound,
+     .language = gemm_language},
     {.op = "conv2d",
      .keys = "n h w c k r s stride pad pool pool_stride pool_pad bias relu scale layout a b out acc",
      .settle = settle_conv2d,
@@ -102,7 +118,8 @@ const tw_family gm_families[GM_FAMILIES] = {
      .steps = gm_conv2d_steps,
      .emit = gm_conv2d_emit,
      .predict = gm_conv2d_predict,
-     .bound = gm_conv2d_bound},
+     .bound = gm_conv2d_bound,
+     .language = conv_language},
     {.op = "mpc_forward", CHAIN},
     {.op = "mpc_backward", CHAIN},
 };

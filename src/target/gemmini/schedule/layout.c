@@ -83,28 +83,26 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
     return tw_fail(error, TW_USAGE,
                    "weights are only reused when i is the innermost loop: use 'loops kji' or 'loops jki'");
   if (plan->spread_loads > 0 && plan->prefetch == 0)
-    return tw_fail(error, TW_USAGE,
-                   "loads can only stand among the pairs when they are ahead of their use: use 'prefetch 1'");
+    return tw_fail(error, TW_USAGE, "spread loads require a prefetch; use 'prefetch 1'");
   if (plan->spread_stores > 0 && plan->c_buffers < 2)
-    return tw_fail(error, TW_USAGE,
-                   "a tile can only be stored during the next one when C has two buffers: use 'buffers c=2'");
+    return tw_fail(error, TW_USAGE, "spread stores require two buffers of C; use 'buffers c=2'");
   if (gm_fills_ahead(plan) && plan->spread_stores == 0)
-    return tw_fail(error, TW_USAGE,
-                   "a tile can only be filled during the one before when its buffer is stored by then: use 'buffers "
-                   "c=2' and 'spread stores=16'");
+    return tw_fail(
+        error, TW_USAGE,
+        "'fill prefetch' requires two buffers of C and spread stores; use 'buffers c=2' and 'spread stores=16'");
   if (plan->overwrite && g->bias != TW_GEMM_BIAS_NONE)
-    return tw_fail(error, TW_USAGE, "the bias is filled in first, so that no step may overwrite it");
+    return tw_fail(error, TW_USAGE, "overwrite cannot be combined with a bias, which is filled in first; remove it");
   if ((plan->peel[GM_FIRST] || plan->peel[GM_LAST]) && tiles_k == 1)
-    return tw_fail(error, TW_USAGE, "one step does all of k, so that none can be peeled: use smaller tiles along k");
+    return tw_fail(error, TW_USAGE, "peel requires several steps along k; use smaller tiles along k");
   if (plan->peel[GM_FIRST] && !plan->overwrite)
-    return tw_fail(error, TW_USAGE, "the first step is like the others unless it overwrites: use 'overwrite'");
+    return tw_fail(error, TW_USAGE, "peel first requires 'overwrite' before it");
   if (plan->peel[GM_LAST] && (plan->loops[0] != 'i' || plan->spread_stores == 0))
     return tw_fail(
         error, TW_USAGE,
         "rows of blocks are only complete one by one when i is the outermost loop, and stored one by one when "
         "stores are spread: use 'loops ikj' and 'spread stores=16'");
   if (plan->taper && plan->a.hold == GM_WHOLE && !plan->outer_is_i)
-    return tw_fail(error, TW_USAGE, "all of A is held in chunks of full height: no taper with 'order ji'");
+    return tw_fail(error, TW_USAGE, "taper cannot be combined with 'order ji' and a resident A; remove one");
   if (plan->store_width < 1 || plan->store_width > gm_widest_store(config, g))
     return tw_fail(error, TW_USAGE, "an mvout moves %d to %d columns at a time", config->dim,
                    config->dim * gm_widest_store(config, g));

@@ -59,7 +59,7 @@ void gm_pipeline_operands(gm_operand_plan *a, gm_operand_plan *b) {
 tw_status gm_then_four_banks(const void *context, void *plan, unsigned given, tw_error *error) {
   const gm_lever_context *c = context;
   (void)plan, (void)given;
-  return c->config->spad_banks >= 4 ? TW_OK : tw_fail(error, TW_USAGE, "needs four scratchpad banks");
+  return c->config->spad_banks >= 4 ? TW_OK : tw_fail(error, TW_USAGE, "requires four scratchpad banks");
 }
 
 /* ---- offers ---- */
@@ -119,6 +119,6 @@ void gm_offer_levers(tw_menu_builder *m, const gm_lever_context *c, bool loads, 
   offer_widths(m, dim, gm_widest_load(c->config) * dim, c->widest_store * dim);
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
   if (fills)
-    tw_menu_offer(m, "fill", "zeros or bias move in during the tile before, not between two tiles", "fill ahead");
+    tw_menu_offer(m, "fill", "zeros or bias move in during the tile before, not between two tiles", "fill prefetch");
   offer_spread(m, loads, stores);
 }

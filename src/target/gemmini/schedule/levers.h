@@ -28,24 +28,26 @@ typedef struct gm_lever_context {
 #define GM_SPREAD(plan)                                                                                                \
   TW_NUMBER("loads", plan, spread_loads, 0, 4096), TW_NUMBER("stores", plan, spread_stores, 0, 4096)
 #define GM_LEVERS(plan)                                                                                                \
-  {TW_VERB("hold", "hold a=panel, hold b=whole",                                                                       \
-               "Keep an operand in the scratchpad while the other streams.", 1, GM_HOLD("a", plan, a.hold), GM_HOLD("b", plan, b.hold))},\
-      {TW_VERB("buffers", "buffers a=2 b=2 c=2",                                                                       \
-               "Set the number of buffers of each operand and of C.", 1, TW_NUMBER("a", plan, a.buffers, 1, 3),        \
-               TW_NUMBER("b", plan, b.buffers, 1, 3), TW_NUMBER("c", plan, c_buffers, 1, 2))},                         \
-      {TW_VERB("banks", "banks a=0,2 b=1,3 c=0,1",                                                                     \
-               "Place buffers in scratchpad banks and accumulator halves.", 1, TW_READ("a", plan, a, gm_read_banks),   \
-               TW_READ("b", plan, b, gm_read_banks), TW_READ("c", plan, c_split, gm_read_split))},                     \
-      {TW_VERB("width", "width a=64 b=64 c=64",                                                                        \
-               "Set the columns of a load (mvin) and of a store (mvout).", 1, TW_READ("a", plan, a.width, gm_read_width),\
-               TW_READ("b", plan, b.width, gm_read_width), TW_READ("c", plan, store_width, gm_read_width))},           \
+  {TW_VERB("keep_resident|hold", "keep_resident a=panel, keep_resident b=whole",                                       \
+           "Keep an operand in the scratchpad while the other streams.", 1, GM_HOLD("a", plan, a.hold),                \
+           GM_HOLD("b", plan, b.hold))},                                                                               \
+      {TW_VERB("buffers", "buffers a=2 b=2 c=2", "Set the number of buffers of each operand and of C.", 1,             \
+               TW_NUMBER("a", plan, a.buffers, 1, 3), TW_NUMBER("b", plan, b.buffers, 1, 3),                           \
+               TW_NUMBER("c", plan, c_buffers, 1, 2))},                                                                \
+      {TW_VERB("banks", "banks a=0,2 b=1,3 c=0,1", "Place buffers in scratchpad banks and accumulator halves.", 1,     \
+               TW_READ("a", plan, a, gm_read_banks), TW_READ("b", plan, b, gm_read_banks),                             \
+               TW_READ("c", plan, c_split, gm_read_split))},                                                           \
+      {TW_VERB("width", "width a=64 b=64 c=64", "Set the columns of a load (mvin) and of a store (mvout).", 1,         \
+               TW_READ("a", plan, a.width, gm_read_width), TW_READ("b", plan, b.width, gm_read_width),                 \
+               TW_READ("c", plan, store_width, gm_read_width))},                                                       \
       {TW_FLAG("overwrite", "Let the first step along k overwrite C, so that no zeros are loaded.", plan, overwrite)}, \
-      {TW_VERB("fill", "fill ahead",                                                                                   \
-               "Load zeros or bias during the previous tile.", 1, TW_CHOICE("", plan, fill_ahead, 1, "ahead"))},       \
-      {TW_VERB("prefetch", "prefetch 1",                                                                               \
-               "Issue loads this many steps before their use.", 1, TW_NUMBER("", plan, prefetch, 0, 2))}, {            \
-    TW_VERB("spread", "spread loads=16 stores=16",                                                                     \
-               "Put this many computes between two loads and between two stores.", 1, GM_SPREAD(plan))                 \
+      {TW_VERB("fill", "fill prefetch", "Load zeros or bias during the previous tile.", 1,                             \
+               TW_CHOICE("", plan, fill_ahead, 1, "prefetch=ahead"))},                                                 \
+      {TW_VERB("prefetch", "prefetch 1", "Issue loads this many steps before their use.", 1,                           \
+               TW_NUMBER("", plan, prefetch, 0, 2))},                                                                  \
+  {                                                                                                                    \
+    TW_VERB("spread", "spread loads=16 stores=16", "Put this many computes between two loads and between two stores.", \
+            1, GM_SPREAD(plan))                                                                                        \
   }
 /* clang-format on */
 

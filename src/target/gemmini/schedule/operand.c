@@ -16,7 +16,7 @@ tw_status gm_operand_check(const gm_config *config, const gm_operand_plan *p, co
   if (p->width < 1 || p->width > widest)
     return tw_fail(error, TW_USAGE, "an mvin moves %d to %d columns at a time", config->dim, config->dim * widest);
   if (p->hold == GM_PANEL && !use->outer)
-    return tw_fail(error, TW_USAGE, "a panel of %c is only reused when its tile loop is outside: use '%s'", use->name,
+    return tw_fail(error, TW_USAGE, "a resident panel of %c requires its tile loop outside; use '%s'", use->name,
                    use->outer_step);
   if (p->buffers < 1 || p->buffers > 3) return tw_fail(error, TW_USAGE, "%c has 1, 2 or 3 buffers", use->name);
   if (p->hold == GM_STREAM && use->prefetch >= p->buffers)
@@ -67,9 +67,10 @@ tw_status gm_operands_place(const gm_config *config, const gm_operand_plan *a, c
   const long need = (long)la->slots * la->chunk_rows + (long)lb->slots * lb->chunk_rows;
   const int rows = gm_spad_rows(config), row_bytes = config->dim * gm_input_bytes(config);
   if (need > rows)
-    return tw_fail(error, TW_USAGE,
-                   "A and B need %ld KiB of scratchpad, there are %d: use smaller tiles, fewer buffers or hold less",
-                   need * row_bytes / 1024, config->spad_bytes / 1024);
+    return tw_fail(
+        error, TW_USAGE,
+        "A and B need %ld KiB of scratchpad, which has %d; use smaller tiles or fewer buffers, or keep less resident",
+        need * row_bytes / 1024, config->spad_bytes / 1024);
   *bytes = (size_t)need * (size_t)row_bytes;
   if ((a->n_banks == 0) != (b->n_banks == 0))
     return tw_fail(error, TW_USAGE, "either both A and B are given banks, or none: use 'banks a=0,2 b=1,3'");

@@ -41,8 +41,8 @@ static void order(menu *m) {
   tw_menu_offer(&m->base, "loop order", "the operand of the outer loop stays while the other streams", "order %s",
                 i ? "ji" : "ij");
   if (m->plan->hardware_loop) return;
-  tw_menu_offer(&m->base, "hold", panel, "hold %s=panel", i ? "a" : "b");
-  tw_menu_offer(&m->base, "hold", both, "hold %s=panel %s=whole", i ? "a" : "b", i ? "b" : "a");
+  tw_menu_offer(&m->base, "keep_resident", panel, "keep_resident %s=panel", i ? "a" : "b");
+  tw_menu_offer(&m->base, "keep_resident", both, "keep_resident %s=panel %s=whole", i ? "a" : "b", i ? "b" : "a");
 }
 
 static void inner_loops(menu *m) {
@@ -89,9 +89,9 @@ static void others(menu *m) {
                     reuse[] =
                         "B stays in the array while i runs: fewer reads of its bank, and a transposed B is turned once";
   static const tw_offer offers[] = {
-      {"hold", "hold b=whole", whole},
-      {"hold", "hold a=whole", whole},
-      {"hold", "hold a=stream b=stream", "neither stays: scratchpad for larger chunks"},
+      {"keep_resident", "keep_resident b=whole", whole},
+      {"keep_resident", "keep_resident a=whole", whole},
+      {"keep_resident", "keep_resident a=stream b=stream", "neither stays: scratchpad for larger chunks"},
       {"weight reuse", "reuse weights", reuse},
       {"weight reuse", "reuse weights kji", reuse},
       {"weight reuse", "reuse weights jki", reuse},

@@ -88,7 +88,8 @@ static void offer_blocks(menu *m) {
   const tw_gemm_spec *s = m->spec;
   const int group = x86_group(m->kernel->arithmetic), rows = m->kernel->rows;
   for (int bytes = 1024; bytes <= 1 << 15 && s->m <= rows; bytes *= 2)
-    tw_menu_offer(&m->base, "distance", "weights from memory are in L1 when they are needed", "ahead bytes=%d", bytes);
+    tw_menu_offer(&m->base, "distance", "weights from memory are in L1 when they are needed", "prefetch_b bytes=%d",
+                  bytes);
   for (int64_t k = 64 * group; k < 2 * s->k && k <= 4096 * group; k = next_size(k))
     tw_menu_offer(&m->base, "block of k", "longer blocks touch C less often, shorter ones keep their strip of A in L1",
                   "block k=%" PRId64, k < s->k ? k : s->k);

@@ -5,13 +5,13 @@
  *   merge        configuration is set where it changes
  *   unfence      fences go where no dependence needs them
  *   prune        what no result needs is not computed
- *   spread       operands lie in different banks
- *   keep         vectors stay in the scratchpad from step to step
- *   close        forward: the loop of state and input is closed once, for all steps
- *   os           sums over blocks stay in the array: output-stationary
- *   rows         vectors as rows, sums in the array, results of four steps at once; takes the place of os
- *   ahead 2      steps of the recurrence that one product spans
- *   code         the kernel's own code is brought into the L2 by loads; code 2: by two before the operands, the rest after
+ *   spread_banks operands lie in different banks
+ *   keep_resident  vectors stay in the scratchpad from step to step
+ *   closed_loop  forward: the loop of state and input is closed once, for all steps
+ *   output_stationary  sums over blocks stay in the array: output-stationary
+ *   row_vectors  vectors as rows, sums in the array, results of four steps at once; replaces output_stationary
+ *   lookahead 2  steps of the recurrence that one product spans
+ *   prefetch_code  the kernel's own code is brought into the L2 by loads; prefetch_code 2: by two before the operands, the rest after
  *   unroll inner loops over blocks: the innermost, or all, are unrolled */
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
 /* ---- steps ---- */
 
 static tw_status needs(bool there, const char *other, tw_error *error) {
-  return there ? TW_OK : tw_fail(error, TW_USAGE, "needs '%s' before it", other);
+  return there ? TW_OK : tw_fail(error, TW_USAGE, "requires '%s' before it", other);
 }
 
 static tw_status then_keep(const void *problem, void *plan, unsigned given, tw_error *error) {
@@ -66,15 +66,15 @@ static tw_status then_close(const void *problem, void *plan, unsigned given, tw_
   const gm_chain_problem *of = problem;
   (void)given;
   if (!of->mpc.forward)
-    return tw_fail(error, TW_USAGE, "is for mpc_forward: the backward pass has one recurrence with one matrix");
-  return needs(((gm_chain_plan *)plan)->keep, "keep", error);
+    return tw_fail(error, TW_USAGE, "requires mpc_forward; the backward pass has one recurrence with one matrix");
+  return needs(((gm_chain_plan *)plan)->keep, "keep_resident", error);
 }
 
 static tw_status then_os(const void *problem, void *plan, unsigned given, tw_error *error) {
   const gm_chain_plan *p = plan;
   (void)problem, (void)given;
-  if (p->rows) return tw_fail(error, TW_USAGE, "is of no use: with vectors as rows sums are in the array anyway");
-  return needs(p->keep, "keep", error);
+  if (p->rows) return tw_fail(error, TW_USAGE, "has no effect after row_vectors; sums already stay in the array");
+  return needs(p->keep, "keep_resident", error);
 }
 
 static tw_status then_rows(const void *problem, void *plan, unsigned given, tw_error *error) {
@@ -82,8 +82,8 @@ static tw_status then_rows(const void *problem, void *plan, unsigned given, tw_e
   gm_chain_plan *p = plan;
   (void)given;
   p->os = false;
-  tw_status status = needs(p->close || !of->mpc.forward, "close", error);
-  if (status == TW_OK) status = needs(p->keep, "keep", error);
+  tw_status status = needs(p->close || !of->mpc.forward, "closed_loop", error);
+  if (status == TW_OK) status = needs(p->keep, "keep_resident", error);
   return status == TW_OK ? needs(p->dead, "prune", error) : status;
 }
 
@@ -97,7 +97,7 @@ static bool read_ahead(const void *problem, const tw_argument *argument, const c
 
 static tw_status then_ahead(const void *problem, void *plan, unsigned given, tw_error *error) {
   (void)problem, (void)given;
-  return needs(((gm_chain_plan *)plan)->rows, "rows", error);
+  return needs(((gm_chain_plan *)plan)->rows, "row_vectors", error);
 }
 
 static void code(const void *problem, void *plan) {
@@ -106,24 +106,28 @@ static void code(const void *problem, void *plan) {
 }
 
 #define FLAG(name_, help_, field_) TW_FLAG(name_, help_, gm_chain_plan, field_)
+#define RENAMED(name_, old_, help_, field_)                                                                            \
+  .name = name_ "|" old_, .usage = (name_), .help = (help_), .sets = TW_FIELD(gm_chain_plan, field_)
 static const tw_verb verbs[] = {
     {FLAG("fuse", "Compute signs and sums in the accelerator, not in the core.", fuse)},
     {FLAG("hoist", "Load once what every step loads again.", hoist)},
     {FLAG("merge", "Set configuration only where it changes.", merge)},
     {FLAG("unfence", "Remove fences that order no dependence through memory.", fences)},
     {FLAG("prune", "Remove products whose result is not used.", dead)},
-    {FLAG("spread", "Put the operands of a compute into different banks.", banks)},
-    {FLAG("keep", "Keep vectors in the scratchpad from step to step.", keep), .then = then_keep},
-    {FLAG("close", "Multiply Bdyn by Kinf once, so that a step waits for one product.", close), .then = then_close},
-    {FLAG("os", "Keep sums in the array (output-stationary).", os), .then = then_os},
-    {FLAG("rows", "Multiply vectors as rows, not as columns.", rows), .then = then_rows},
-    {TW_VERB("ahead", "ahead 2, ahead 4", "Compute x[i+2] or x[i+4] from x[i] with a power of the matrix.", 1,
+    {RENAMED("spread_banks", "spread", "Put the operands of a compute into different banks.", banks)},
+    {RENAMED("keep_resident", "keep", "Keep vectors in the scratchpad from step to step.", keep), .then = then_keep},
+    {RENAMED("closed_loop", "close", "Multiply Bdyn by Kinf once, so that a step waits for one product.", close),
+     .then = then_close},
+    {RENAMED("output_stationary", "os", "Keep sums in the array (output-stationary).", os), .then = then_os},
+    {RENAMED("row_vectors", "rows", "Multiply vectors as rows, not as columns.", rows), .then = then_rows},
+    {TW_VERB("lookahead|ahead", "lookahead 2, lookahead 4",
+             "Compute x[i+2] or x[i+4] from x[i] with a power of the matrix.", 1,
              {.name = "", .into = TW_FIELD(gm_chain_plan, ahead), .choices = "2|4", .read = read_ahead}),
      .then = then_ahead},
     {TW_VERB("unroll", "unroll inner, unroll all", "Unroll the loops over blocks.", 1,
              TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all"))},
-    {.name = "code",
-     .usage = "code, code 2",
+    {.name = "prefetch_code|code",
+     .usage = "prefetch_code, prefetch_code 2",
      .help = "Load the kernel's own code into the cache with this many loads before it runs.",
      .first = code,
      .argument = {TW_NUMBER("", gm_chain_plan, code, 1, 4)}},
@@ -170,7 +174,7 @@ tw_status gm_chain_make(const gm_config *config, const gm_chain_problem *p, cons
   tw_status status = TW_OK;
   if (ok && b.full)
     status = tw_fail(error, TW_USAGE,
-                     "%s: what stays there does not fit the scratchpad or the accumulator: choose a shorter horizon "
+                     "%s: the resident operands do not fit the scratchpad or the accumulator; choose a shorter horizon "
                      "or fewer states",
                      config->name);
   const int outputs[1] = {p->mpc.forward ? TW_MPC_U : TW_MPC_BACK_D};
@@ -197,7 +201,7 @@ tw_status gm_chain_from(const gm_config *config, const tw_problem *problem, cons
     const gm_chain_plan before = *plan;
     status = tw_step_apply(&gm_chain_language, &p, schedule->step[i], plan, error);
     if (status == TW_OK && tw_plan_same(&gm_chain_language, plan, &before))
-      status = tw_fail(error, TW_USAGE, "step '%s' has been taken already", schedule->step[i]);
+      status = tw_fail(error, TW_USAGE, "step '%s' repeats an earlier step; remove it", schedule->step[i]);
   }
   return status == TW_OK ? gm_chain_make(config, &p, plan, out, error) : status;
 }

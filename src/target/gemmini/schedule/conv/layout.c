@@ -88,18 +88,15 @@ static tw_status place_accumulator(const gm_config *config, const gm_conv_plan *
 /* Levers that are only legal together with others. */
 static tw_status check_levers(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
   if (p->spread_loads > 0 && p->prefetch == 0)
-    return tw_fail(error, TW_USAGE,
-                   "loads can only stand among the pairs when they are ahead of their use: use 'prefetch 1'");
+    return tw_fail(error, TW_USAGE, "spread loads require a prefetch; use 'prefetch 1'");
   if (p->spread_stores > 0 && p->c_buffers < 2)
-    return tw_fail(error, TW_USAGE,
-                   "a tile can only be stored during the next one when C has two buffers: use 'buffers c=2'");
+    return tw_fail(error, TW_USAGE, "spread stores require two buffers of C; use 'buffers c=2'");
   if (p->overwrite && v->bias)
-    return tw_fail(error, TW_USAGE, "the bias is filled in first, so that no run may overwrite it");
+    return tw_fail(error, TW_USAGE, "overwrite cannot be combined with a bias, which is filled in first; remove it");
   if (gm_conv_fills_ahead(p) && p->spread_stores == 0)
     return tw_fail(
         error, TW_USAGE,
-        "a tile can only be filled during the one before when its buffer is stored by then: use 'buffers c=2' "
-        "and 'spread stores=16'");
+        "'fill prefetch' requires two buffers of C and spread stores; use 'buffers c=2' and 'spread stores=16'");
   if (p->store_width < 1 || p->store_width > gm_conv_widest_store(config, v))
     return tw_fail(error, TW_USAGE, "an mvout %smoves %d to %d columns at a time", v->pool ? "that pools " : "",
                    config->dim, config->dim * gm_conv_widest_store(config, v));
@@ -144,10 +141,7 @@ static tw_status check_packing(const gm_config *config, const gm_conv *v, const 
   if (p->pack * v->c > config->dim)
     return tw_fail(error, TW_USAGE, "%d pixels of %d channels do not fit a row of %d: pack fewer", p->pack, v->c,
                    config->dim);
-  if (v->transposed)
-    return tw_fail(error, TW_USAGE,
-                   "columns of the kernel are packed with layout=rsck only, or behind 'turn weights': there "
-                   "their weights lie one below the other");
+  if (v->transposed) return tw_fail(error, TW_USAGE, "pack requires layout=rsck, or 'transpose weights' before it");
   const int pairs = gm_ceil_div(config->rs_execute, 2);
   if (p->prefetch == 0 || p->spread_loads < pairs)
     return tw_fail(error, TW_USAGE,
@@ -202,8 +196,8 @@ static tw_status place_operands(const gm_config *config, const gm_conv_plan *p, 
   if (a_rows > spad || b_rows > spad)
     return tw_fail(error, TW_USAGE, "a step's chunks do not fit the scratchpad: use smaller tiles");
   if (p->a.hold == GM_WHOLE && (int64_t)a.tiles * a.steps > spad)
-    return tw_fail(error, TW_USAGE, "%d tiles of pixels do not fit the scratchpad: hold less, or use larger tiles",
-                   a.tiles);
+    return tw_fail(error, TW_USAGE,
+                   "%d tiles of pixels do not fit the scratchpad; use larger tiles, or keep less resident", a.tiles);
   tw_status status = gm_operand_check(config, &p->a, &a, error);
   if (status == TW_OK) status = gm_operand_check(config, &p->b, &b, error);
   if (status != TW_OK) return status;
@@ -226,7 +220,7 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
       .chunks_c = gm_ceil_div(v->cb, p->tile_c),
   };
   if (p->turn && !given->transposed)
-    return tw_fail(error, TW_USAGE, "weights of layout=rsck lie as the array takes them: there is nothing to turn");
+    return tw_fail(error, TW_USAGE, "transpose weights has no effect with layout=rsck; remove it");
   if (p->hardware_loop) return gm_conv_hardware_check(config, v, p, l, error);
   const int64_t tile = (int64_t)p->tile_n * p->tile_p * p->tile_q * p->tile_k;
   if (tile > gm_acc_rows(config))

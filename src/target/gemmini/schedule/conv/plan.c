@@ -121,7 +121,7 @@ static const tw_verb verbs[] = {
     {TW_VERB("unroll", "unroll rows, unroll runs", "Unroll the loop over rows or over runs.", 1,
              WORD(unroll, 1, "rows|runs"))},
     {TW_VERB("hoist", "hoist configs", "Move configuration out of the loops.", 1, WORD(hoist_configs, 1, "configs"))},
-    {TW_VERB("turn", "turn weights", "Transpose the weights once, before the convolution.", 1,
+    {TW_VERB("transpose|turn", "transpose weights", "Transpose the weights once, before the convolution.", 1,
              WORD(turn, 1, "weights"))},
     {TW_VERB("pipeline", "pipeline n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns loads=16 stores=16",
              "Double-buffer everything in banks of its own, prefetch one step and spread loads and stores.", 0, TILE,

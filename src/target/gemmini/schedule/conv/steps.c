@@ -134,8 +134,9 @@ static void order(menu *m) {
   const bool outer = m->plan->pixels_outer;
   tw_menu_offer(&m->base, "loop order", "the operand of the outer loop stays while the other streams", "order %s",
                 outer ? "kp" : "pk");
-  tw_menu_offer(&m->base, "hold", panel, "hold %s=panel", outer ? "a" : "b");
-  tw_menu_offer(&m->base, "hold", both, "hold %s=panel %s=whole", outer ? "a" : "b", outer ? "b" : "a");
+  tw_menu_offer(&m->base, "keep_resident", panel, "keep_resident %s=panel", outer ? "a" : "b");
+  tw_menu_offer(&m->base, "keep_resident", both, "keep_resident %s=panel %s=whole", outer ? "a" : "b",
+                outer ? "b" : "a");
 }
 
 /* As many columns of the kernel as fit, and as many as make blocks of equal height. */
@@ -151,9 +152,9 @@ static void pack(menu *m) {
 static void others(menu *m) {
   static const char loops[] = "the order of runs decides which weights and channels are needed first";
   static const tw_offer offers[] = {
-      {"hold", "hold b=whole", "all weights are loaded once and stay"},
-      {"hold", "hold a=whole", "all pixels are loaded once and stay"},
-      {"hold", "hold a=stream b=stream", "neither stays: scratchpad for larger chunks"},
+      {"keep_resident", "keep_resident b=whole", "all weights are loaded once and stay"},
+      {"keep_resident", "keep_resident a=whole", "all pixels are loaded once and stay"},
+      {"keep_resident", "keep_resident a=stream b=stream", "neither stays: scratchpad for larger chunks"},
       {"pixel blocks", "blocks even", "blocks of equal height: the last pair of a run is lower, but none is very low"},
       {"pixel blocks", "blocks full",
        "full blocks, what is left over first: the pair that brings the next weights loses nothing"},
@@ -166,7 +167,8 @@ static void others(menu *m) {
       {"unroll", "unroll runs", "pairs of a whole run as straight code: a few instructions less for each row"},
       {"unroll", "unroll rows", "rows of pixels in a loop: less code to fetch"},
       {"hoist", "hoist configs", "configuration once, not for every tile"},
-      {"turn", "turn weights", "the array turns all weights once; not every block, at the price of low pairs"},
+      {"transpose", "transpose weights",
+       "the array transposes all weights once, not every block, at the cost of low pairs"},
   };
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
   gm_offer_levers(&m->base, m->base.context, m->plan->spread_loads > 0, m->plan->spread_stores > 0,
