@@ -93,12 +93,12 @@ static void wrong_usage_is_said_in_one_line(void **state) {
   (void)state;
   expect_failure("$T", 2, "--help");
   expect_failure("$T tun", 2, "did you mean 'tune'");
-  expect_failure("$T frobnicate", 2, "no command");
+  expect_failure("$T frobnicate", 2, "unknown command");
   expect_failure("$T tune", 2, "say what to compute");
   expect_failure("$T tune gem m=1 n=1 k=1 -t x", 2, "did you mean 'gemm'");
   expect_failure("$T tune gemm m=1 n=1 k=1", 2, "-t TARGET");
-  expect_failure("$T tune gemm m=1 n=1 k=1 -t nonsense", 2, "no target 'nonsense'");
-  expect_failure("$T tune gemm m=1 n=1 k=1 -t", 2, "needs a value");
+  expect_failure("$T tune gemm m=1 n=1 k=1 -t nonsense", 2, "unknown target 'nonsense'");
+  expect_failure("$T tune gemm m=1 n=1 k=1 -t", 2, "requires a value");
   expect_failure("$T tune gemm m=1 n=1 k=1 --itrations 3 -t x", 2, "did you mean '--iterations'");
   expect_failure("$T tune gemm m=1 n=1 k=1 --beam 0 -t x", 2, "between 1 and");
   expect_failure("$T tune gemm m=1 n=1 k=1 --seconds soon -t x", 2, "--seconds soon");
@@ -111,7 +111,7 @@ static void wrong_usage_is_said_in_one_line(void **state) {
   expect_failure("$T report", 2, "--out");
   expect_failure("$T wisdom", 2, "list");
   expect_failure("$T wisdom list extra", 2, "too many");
-  expect_failure("$T ops fft", 2, "no op 'fft'");
+  expect_failure("$T ops fft", 2, "unknown op 'fft'");
 }
 
 /* 80 columns where standard output is no terminal; the width that COLUMNS says where it says one. Pictures and sources stay. */
@@ -855,7 +855,7 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   outcome o = run("TILEWRIGHT_WISDOM=$F/fifth.json $T wisdom import wrong.json --verify");
   assert_int_equal(o.status, 1);
   assert_non_null(strstr(o.out, "0 entries"));
-  assert_non_null(strstr(o.err, "1 of 1 entries are not taken: gemm m=20"));
+  assert_non_null(strstr(o.err, "1 of 1 entries were rejected: gemm m=20"));
   release(&o);
   expect_output("$T wisdom forget " SMALL, "1 entry forgotten");
   expect_failure("$T wisdom forget " SMALL, 1, "nothing is known");

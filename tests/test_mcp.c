@@ -59,8 +59,8 @@ static void what_is_no_request_is_refused(void **state) {
   refused("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32600, "method");
   refused("{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"ping\"}", -32600, "method");
   refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":3}", -32600, "params");
-  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\"}", -32601, "no such method");
-  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}", -32602, "no such tool");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\"}", -32601, "unknown method");
+  refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}", -32602, "unknown tool");
   refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"run\",\"arguments\":[]}}",
           -32602, "object");
   refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
@@ -71,10 +71,10 @@ static void what_is_no_request_is_refused(void **state) {
           "\"problem\":\"gemm m=8 --out /tmp/x\"}}}",
           -32602, "no options");
   refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"file:///etc/passwd\"}}",
-          -32002, "no such resource");
+          -32002, "unknown resource");
   refused(
       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"tilewright://x86/../rules\"}}",
-      -32002, "no such resource");
+      -32002, "unknown resource");
 }
 
 static void notifications_and_answers_are_not_answered(void **state) {

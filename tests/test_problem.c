@@ -70,7 +70,7 @@ static void defaults_are_filled_in_and_types_stay_open(void **state) {
 
 static void bad_words_are_refused_with_a_remedy(void **state) {
   (void)state;
-  expect_refused("", "no op");
+  expect_refused("", "unknown op");
   expect_refused("gem m=1 n=1 k=1", "did you mean 'gemm'");
   expect_refused("fft n=8", "tilewright ops");
   expect_refused("gemm m=1 n=1", "needs k=");

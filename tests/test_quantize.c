@@ -487,7 +487,7 @@ static void the_command_says_what_it_did_or_what_is_wrong(void **state) {
   command("c.npy", 2, "", "tilewright: say what to read and what to write");
   command("c.npy c.safetensors", 2, "", "tilewright: say what to convert to");
   command("c.npy c.safetensors --to mxfp44", 2, "", "did you mean 'mxfp4'?");
-  command("c.npy c.safetensors --to float", 2, "", "there are f32, f16");
+  command("c.npy c.safetensors --to float", 2, "", "expected one of f32, f16");
   command("c.npy c.safetensors --to i8 --group 0", 2, "", "--group 0: give it row, tensor");
   command("c.npy c.safetensors --to i8 --group 3", 2, "", "even number");
   command("c.npy c.safetensors --to i8 --scale-rule up", 2, "", "i8 has no scale rule 'up'");

@@ -114,7 +114,7 @@ static void bad_templates_are_refused_with_their_line(void **state) {
   (void)state;
   const struct {
     const char *template, *says;
-  } bad[] = {{"\n{{nothing}}", "line 2: there is no slot 'nothing'"},
+  } bad[] = {{"\n{{nothing}}", "line 2: unknown slot 'nothing'"},
              {"{{#name}}", "{{#name}} does not close"},
              {"{{/name}}", "closes what is not open"},
              {"{{#name}}{{/empty}}", "closes what is not open"},

@@ -30,7 +30,7 @@ def _packing(name: str, rule: Optional[str], group: int):
     packing = ffi.new("tw_packing *")
     packing.format = lib.tw_format_find(name.encode())
     if not packing.format:
-        raise UsageError(f"there is no format '{name}': " + ", ".join(formats()))
+        raise UsageError(f"unknown format '{name}'; expected one of " + ", ".join(formats()))
     if rule is not None:
         found = ffi.new("tw_scale_rule *")
         if not lib.tw_scale_rule_parse(rule.encode(), found):

@@ -125,7 +125,7 @@ class Interrupted(KeyboardInterrupt):
 def _target(name: str):
     target = lib.tw_target_find(name.encode())
     if not target:
-        raise UsageError(f"there is no target '{name}': " + ", ".join(t.name for t in targets()))
+        raise UsageError(f"unknown target '{name}'; expected one of " + ", ".join(t.name for t in targets()))
     return target
 
 

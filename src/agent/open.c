@@ -36,6 +36,5 @@ tw_status tw_agent_open(const char *text, const tw_target *t, const tw_model_opt
   const char *name = take_share(text, &out->share);
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
     if (is_kind(name, kinds[i].kind)) return kinds[i].open(name, t, o, &out->agent, error);
-  return tw_fail(error, TW_USAGE, "there is no agent '%s': give %s, or with a share, for instance 2*rules", text,
-                 KNOWN);
+  return tw_fail(error, TW_USAGE, "unknown agent '%s'; expected %s, or a share such as 2*rules", text, KNOWN);
 }

@@ -177,7 +177,7 @@ static tw_status find_file(const char *reply, char **source, tw_error *error) {
     return tw_fail(error, TW_FAILED, "the reply ends inside its code: give the whole kernel and close the block");
   if (!best && begins_like_c(reply)) best = reply, best_length = strlen(reply);
   if (!best)
-    return tw_fail(error, TW_FAILED, "there is no code in the reply: give the kernel in one block between ``` and ```");
+    return tw_fail(error, TW_FAILED, "the reply has no code; give the kernel in one block between ``` and ```");
   if (strspn(best, " \t\r\n") >= best_length)
     return tw_fail(error, TW_FAILED, "the block of code in the reply is empty");
   *source = strndup(best, best_length);

@@ -77,7 +77,7 @@ static tw_status fill(filler *f, tw_error *error) {
     if (!read_mark(mark, &kind, name, &end))
       return tw_fail(error, TW_USAGE, "line %d: {{ begins no slot", line_of(f, mark));
     const char *text = find(f, name);
-    if (!text) return tw_fail(error, TW_USAGE, "line %d: there is no slot '%s'", line_of(f, mark), name);
+    if (!text) return tw_fail(error, TW_USAGE, "line %d: unknown slot '%s'", line_of(f, mark), name);
     if (kind) take_line(f, &begin, &end);
     if (f->hidden == 0) tw_text_add_bytes(&f->out, at, (size_t)(begin - at));
     if (kind) {

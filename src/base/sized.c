@@ -27,10 +27,11 @@ tw_status tw_sized_take(const char *type, const void *given, void *own, size_t o
   const unsigned char *bytes = given;
   for (size_t i = own_size; i < size; i++)
     if (bytes[i])
-      return tw_fail(error, TW_USAGE,
-                     "%s has %zu bytes, and this library, " TILEWRIGHT_VERSION
-                     ", knows %zu of them: what lies behind must be 0, or the library as new as the program's headers",
-                     type, size, own_size);
+      return tw_fail(
+          error, TW_USAGE,
+          "%s has %zu bytes, and this library, " TILEWRIGHT_VERSION
+          ", knows %zu of them; bytes after these must be 0, or the library must be as new as the program's headers",
+          type, size, own_size);
   memset(own, 0, own_size);
   memcpy(own, given, size < own_size ? size : own_size);
   memcpy(own, &own_size, sizeof own_size);

@@ -94,8 +94,8 @@ static tw_status find_key(tw_chat_place *place, const service *used, tw_error *e
                      place->host);
   if (!place->key && of_host)
     return tw_fail(error, TW_MISSING,
-                   "there is no key for %s: set %s, or write '%s KEY' to ~/.config/tilewright/keys (mode 600)",
-                   place->host, of_host->key_variable, place->host);
+                   "missing key for %s; set %s, or write '%s KEY' to ~/.config/tilewright/keys (mode 600)", place->host,
+                   of_host->key_variable, place->host);
   if (place->key && !strncmp(place->url, "http:", 5) && !is_this_machine(place->host))
     return tw_fail(error, TW_USAGE,
                    "a key would go to %s in the clear: use https, or unset the key if that server needs none",

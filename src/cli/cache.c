@@ -34,8 +34,7 @@ tw_status cli_cache(const cli *c, tw_error *error) {
   if (clear) n = tw_cache_kinds(kind, KINDS_MAX);
   if (c->options.json) return print_json(c, kind, n, error);
   char *path = tw_cache_directory("");
-  if (!path)
-    return tw_fail(error, TW_MISSING, "there is no cache: HOME and XDG_CACHE_HOME name no place that can be written");
+  if (!path) return tw_fail(error, TW_MISSING, "no writable cache directory; set HOME or XDG_CACHE_HOME");
   unsigned long long total = 0;
   for (size_t i = 0; i < n; i++) {
     printf("%-24s %8zu entries %10.1f MB\n", kind[i].name, kind[i].entries, (double)kind[i].bytes * 1e-6);

@@ -12,8 +12,8 @@
 #define MODELS "temperature fix at-once answer-seconds answer-tokens questions tokens money price-in price-out "
 
 const cli_command cli_commands[] = {
-    {"targets", "[NAME]", "the machines, and which can be used here", "json", cli_targets, false},
-    {"ops", "[NAME]", "what can be computed, and its keys", "json", cli_ops, false},
+    {"targets", "[NAME]", "list the target machines, and which are usable here", "json", cli_targets, false},
+    {"ops", "[NAME]", "list the operations and their keys", "json", cli_ops, false},
     {"tune", SUBJECT, "search for the best kernel",
      SEARCH MODELS
      "target trace timeline window out fresh from rewrites-only exhaustive no-wisdom progress trust verbose json",
@@ -22,22 +22,23 @@ const cli_command cli_commands[] = {
      "target schedule trace timeline window checks include counts kernel kernel-cycles grid block lds arg seed jobs "
      "trust json",
      cli_run, false},
-    {"emit", SUBJECT, "print the source that a schedule makes", "target schedule floorplan out json", cli_emit, true},
+    {"emit", SUBJECT, "print the kernel source of a schedule", "target schedule floorplan out json", cli_emit, true},
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs trust json", cli_bench, false},
-    {"evaluate", "", "read kernels as JSON lines, write what came of each: for --runner", "jobs", cli_evaluate, true},
-    {"model", SUBJECT, "what the analytic model predicts", "target schedule kernel verbose json", cli_model, false},
-    {"prompt", "plan | implement " SUBJECT " [FILE]", "what a language model is asked",
+    {"evaluate", "", "evaluate kernels from standard input (JSON Lines); used by --runner", "jobs", cli_evaluate, true},
+    {"model", SUBJECT, "print the prediction of the analytic model", "target schedule kernel verbose json", cli_model,
+     false},
+    {"prompt", "plan | implement " SUBJECT " [FILE]", "print the prompt for a language model",
      "target schedule plan seed dropout iterations no-run trust json", cli_prompt, true},
-    {"view", "[NAME key=value...] -t TARGET", "what a machine does with data: layouts, banks, grids, ...",
+    {"view", "[NAME key=value...] -t TARGET", "show how a machine handles data: layouts, banks, grids, ...",
      "target svg json", cli_view, true},
-    {"mcp", "", "a Model Context Protocol server on standard input and output, for assistants", "", cli_mcp, true},
-    {"report", "DIR", "a tuning run (--out DIR) as one HTML page", "json", cli_report, false},
+    {"mcp", "", "run a Model Context Protocol server on standard input and output", "", cli_mcp, true},
+    {"report", "DIR", "write a tuning run (--out DIR) as one HTML page", "json", cli_report, false},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
      "to scale-rule group rounding overflow all jobs verbose json", cli_quantize, false},
-    {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE", "the best schedules known",
-     "target verify jobs json", cli_wisdom, true},
-    {"cache", "[clear]", "what was built and is kept, to be built once", "json", cli_cache, false},
+    {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE",
+     "list, show, export or import the best known schedules", "target verify jobs json", cli_wisdom, true},
+    {"cache", "[clear]", "list or clear the build cache", "json", cli_cache, false},
     {"manual", "SECTION", NULL, "", cli_manual, true}, /* for ./dev docs: no user needs it, so no list has it */
     {0},
 };
@@ -63,9 +64,9 @@ static const cli_command *find_command(const char *name, tw_error *error) {
   }
   const char *near = tw_nearest_word(name, names, n);
   if (near)
-    tw_fail(error, TW_USAGE, "there is no command '%s': did you mean '%s'?", name, near);
+    tw_fail(error, TW_USAGE, "unknown command '%s'; did you mean '%s'?", name, near);
   else
-    tw_fail(error, TW_USAGE, "there is no command '%s'; `tilewright --help` lists them", name);
+    tw_fail(error, TW_USAGE, "unknown command '%s'; `tilewright --help` lists them", name);
   return NULL;
 }
 

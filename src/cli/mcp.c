@@ -106,7 +106,7 @@ static void start_call(server *s, const json_t *id, json_t *params) {
   const char *name = json_string_value(json_object_get(params, "name"));
   tw_error error = {0};
   if (!name || !mcp_tool_exists(name)) {
-    refuse(s, id, INVALID_PARAMS, "there is no such tool: tools/list says what there is");
+    refuse(s, id, INVALID_PARAMS, "unknown tool; tools/list lists them");
     return;
   }
   if (mcp_tool_check(name, json_object_get(params, "arguments"), &error) != TW_OK) {
@@ -179,9 +179,9 @@ static void handle_request(server *s, const char *method, const json_t *id, json
     if (result)
       answer(s, id, result);
     else
-      refuse(s, id, uri ? NO_RESOURCE : INVALID_PARAMS, "there is no such resource: resources/list says what there is");
+      refuse(s, id, uri ? NO_RESOURCE : INVALID_PARAMS, "unknown resource; resources/list lists them");
   } else {
-    refuse(s, id, NO_METHOD, "there is no such method");
+    refuse(s, id, NO_METHOD, "unknown method");
   }
 }
 
@@ -227,6 +227,6 @@ tw_status cli_mcp(const cli *c, tw_error *error) {
   }
   end_calls(&s);
   free(line);
-  if (s.broken) status = tw_fail(error, TW_MISSING, "nobody reads the answers any more");
+  if (s.broken) status = tw_fail(error, TW_MISSING, "the client closed the connection");
   return status;
 }

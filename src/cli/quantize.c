@@ -17,11 +17,11 @@ static tw_status unknown_format(const char *name, tw_error *error) {
   const char *names[TW_FORMAT_COUNT];
   for (int i = 0; i < TW_FORMAT_COUNT; i++) names[i] = tw_format_at((tw_format_id)i)->name;
   const char *near = tw_nearest_word(name, names, TW_FORMAT_COUNT);
-  if (near) return tw_fail(error, TW_USAGE, "there is no format '%s': did you mean '%s'?", name, near);
+  if (near) return tw_fail(error, TW_USAGE, "unknown format '%s'; did you mean '%s'?", name, near);
   tw_text list = {0};
   for (int i = 0; i < TW_FORMAT_COUNT; i++) tw_text_add(&list, "%s%s", i ? ", " : "", names[i]);
   char *all = tw_text_take(&list);
-  tw_fail(error, TW_USAGE, "there is no format '%s'; there are %s", name, all ? all : "others");
+  tw_fail(error, TW_USAGE, "unknown format '%s'; expected one of %s", name, all ? all : "others");
   free(all);
   return TW_USAGE;
 }

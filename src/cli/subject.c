@@ -15,8 +15,8 @@ tw_status cli_find_target(const char *name, const tw_target **out, tw_error *err
   if ((*out = tw_target_find(name))) return TW_OK;
   for (const tw_target *t; n < 64 && (t = tw_target_at(n)); n++) names[n] = t->name;
   const char *near = tw_nearest_word(name, names, n);
-  if (near) return tw_fail(error, TW_USAGE, "there is no target '%s': did you mean '%s'?", name, near);
-  return tw_fail(error, TW_USAGE, "there is no target '%s'; `tilewright targets` lists them", name);
+  if (near) return tw_fail(error, TW_USAGE, "unknown target '%s'; did you mean '%s'?", name, near);
+  return tw_fail(error, TW_USAGE, "unknown target '%s'; `tilewright targets` lists them", name);
 }
 
 tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error *error) {

@@ -180,8 +180,7 @@ static void verify_all(const cli *c, tw_wisdom *wisdom, size_t *refused, tw_erro
 static tw_status import(const cli *c, tw_error *error) {
   tw_wisdom wisdom = {0};
   if (c->n_words < 2) return tw_fail(error, TW_USAGE, "say which file to import: `tilewright wisdom import FILE`");
-  if (!tw_file_exists(c->words[1]))
-    return tw_fail(error, TW_USAGE, "cannot read '%s': there is no such file", c->words[1]);
+  if (!tw_file_exists(c->words[1])) return tw_fail(error, TW_USAGE, "cannot read '%s': no such file", c->words[1]);
   tw_status status = tw_wisdom_load(c->words[1], &wisdom, error);
   const size_t all = wisdom.n;
   size_t refused = 0, wrong = 0;
@@ -196,7 +195,7 @@ static tw_status import(const cli *c, tw_error *error) {
   else if (status == TW_OK)
     printf("%zu entries from %s\n", taken, c->words[1]);
   if (status == TW_OK && refused)
-    status = tw_fail(error, TW_FAILED, "%zu of %zu entries are not taken: %.1500s", refused, all,
+    status = tw_fail(error, TW_FAILED, "%zu of %zu entries were rejected: %.1500s", refused, all,
                      wrong ? reason.text : why.text);
   tw_wisdom_free(&wisdom);
   return status;

@@ -129,7 +129,7 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
   t->check_only = json_is_true(check_only);
   t->trust = json_is_true(trust);
   if (!(t->target = find ? find(target) : tw_target_find(target)))
-    return tw_fail(error, TW_USAGE, "there is no target '%.60s' here; `tilewright targets` lists them", target);
+    return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists them", target);
   const tw_status status = tw_target_read(t->target, problem, &out->problem, error);
   if (status != TW_OK) return status;
   t->problem = &out->problem;

@@ -57,7 +57,7 @@ static int64_t unknown(reader *r, const char *name, size_t length) {
   snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, name);
   for (size_t i = 0; i < r->scope->n; i++) known[i] = r->scope->entry[i].name;
   const char *near = tw_nearest_word(word, known, r->scope->n);
-  r->status = tw_fail(r->error, TW_USAGE, "'%.200s': there is no '%s' here%s%s%s", r->text, word,
+  r->status = tw_fail(r->error, TW_USAGE, "'%.200s': unknown name '%s'%s%s%s", r->text, word,
                       near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
   return 0;
 }

@@ -319,7 +319,8 @@ static tw_status property(header *h, tw_launch_map *m, const char **p, tw_error 
     const bool nan = IS("fill") && is_word(value, value_length, "nan");
     *p = skip(*p + value_length);
     if (**p != ')' || !(tf32 || nan))
-      return tw_fail(error, TW_USAGE, "as(tf32) of an operand of f32, and fill(nan), are what there is: '%.40s'", name);
+      return tw_fail(error, TW_USAGE,
+                     "unknown map attribute '%.40s'; expected as(tf32) (f32 operands only) or fill(nan)", name);
     *p = skip(*p + 1);
     m->tf32 |= tf32;
     m->nan |= nan;

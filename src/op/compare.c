@@ -81,7 +81,7 @@ tw_status tw_mismatch_status(const tw_operand *o, const tw_mismatch *found, tw_e
   if (!found->gaps) return TW_OK;
   print_gap(o, found->gap, place, sizeof place);
   return tw_fail(error, TW_FAILED,
-                 "writes outside its array: %s lies behind the %" PRId64 " elements of a row; %" PRId64
+                 "writes outside its array: %s is after the %" PRId64 " elements of a row; %" PRId64
                  " such elements were written",
                  place, tw_operand_columns(o), found->gaps);
 }

@@ -64,9 +64,9 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (!tw_is_real(l.type))
     return tw_fail(error, TW_USAGE, "layernorm does not know a=%s; it knows a=f32, f16 and bf16", tw_type_name(l.type));
   if (!(l.dropout >= 0 && l.dropout < 1))
-    return tw_fail(error, TW_USAGE, "dropout=%g is no fraction: it lies between 0 and 1, and 1 is too much", l.dropout);
+    return tw_fail(error, TW_USAGE, "unsupported dropout=%g; expected at least 0 and below 1", l.dropout);
   if (!(l.eps > 0 && l.eps < 1))
-    return tw_fail(error, TW_USAGE, "eps=%g does not lie between 0 and 1; usual is eps=0.00001", l.eps);
+    return tw_fail(error, TW_USAGE, "unsupported eps=%g; expected a number between 0 and 1, as in eps=0.00001", l.eps);
   return TW_OK;
 }
 

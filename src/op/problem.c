@@ -44,8 +44,8 @@ static tw_status parse_int(const tw_key *key, const char *text, tw_value *out, t
     return tw_fail(error, TW_USAGE, "%s='%s' is not a whole number that fits; say for instance %s=%" PRId64, key->name,
                    text, key->name, example_of(key));
   if (out->i < key->min || out->i > key->max)
-    return tw_fail(error, TW_USAGE, "%s=%s is out of range: %s lies between %" PRId64 " and %" PRId64, key->name, text,
-                   key->name, key->min, key->max);
+    return tw_fail(error, TW_USAGE, "%s=%s is out of range; %s must be between %" PRId64 " and %" PRId64, key->name,
+                   text, key->name, key->min, key->max);
   return TW_OK;
 }
 
@@ -111,8 +111,8 @@ static tw_status unknown_op(const char *name, tw_error *error) {
   size_t n = 0;
   for (const tw_op *op; n < 64 && (op = tw_op_at(n)); n++) names[n] = op->name;
   const char *near = tw_nearest_word(name, names, n);
-  if (near) return tw_fail(error, TW_USAGE, "there is no op '%s': did you mean '%s'?", name, near);
-  return tw_fail(error, TW_USAGE, "there is no op '%s'; `tilewright ops` lists them", name);
+  if (near) return tw_fail(error, TW_USAGE, "unknown op '%s'; did you mean '%s'?", name, near);
+  return tw_fail(error, TW_USAGE, "unknown op '%s'; `tilewright ops` lists them", name);
 }
 
 static tw_status parse_word(tw_problem *problem, const char *word, tw_error *error) {

@@ -47,7 +47,7 @@ static char *default_path(void) {
 static tw_status find_file(const char *path, char **out, tw_error *error) {
   *out = path ? strdup(path) : default_path();
   if (*out) return TW_OK;
-  return tw_fail(error, TW_USAGE, "there is no place for wisdom: set TILEWRIGHT_WISDOM to a file name, or HOME");
+  return tw_fail(error, TW_USAGE, "no place for wisdom; set TILEWRIGHT_WISDOM to a file name, or HOME");
 }
 
 /* ---- reading ---- */
@@ -92,7 +92,7 @@ static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
 }
 
 static tw_status malformed(const char *path, tw_error *error, const char *what) {
-  return tw_fail(error, TW_USAGE, "%s is no wisdom file, or a damaged one: %s; move it away or mend it", path, what);
+  return tw_fail(error, TW_USAGE, "%s is not a wisdom file, or is damaged: %s; move it away or repair it", path, what);
 }
 
 static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out, tw_error *error) {

@@ -28,7 +28,7 @@ await test('names, tools and resources are listed', async () => {
     const { contents } = await client.readResource({ uri });
     assert.ok(contents[0].text.length > 20, uri);
   }
-  await assert.rejects(client.readResource({ uri: 'tilewright://nothing/isa' }), /no such resource/);
+  await assert.rejects(client.readResource({ uri: 'tilewright://nothing/isa' }), /unknown resource/);
 });
 
 await test('machines and ops are looked up', async () => {
@@ -61,7 +61,7 @@ await test('the model and wisdom answer', async () => {
 
 await test('wrong arguments are refused', async () => {
   const wrong = [['run', { target: machine, problem }, /needs 'source'/], ['run', { target: machine, problem, source: 1 }, /is a string/],
-    ['tune', { target: machine, problem, nonsense: 1 }, /no argument 'nonsense'/], ['nothing', {}, /no such tool/],
+    ['tune', { target: machine, problem, nonsense: 1 }, /no argument 'nonsense'/], ['nothing', {}, /unknown tool/],
     ['model', { target: machine, problem: 'gemm --help' }, /no options/]];
   for (const [name, args, says] of wrong) await assert.rejects(call(name, args), says);
   const unknown = await call('model', { target: 'gemmini', problem });

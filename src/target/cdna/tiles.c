@@ -286,8 +286,8 @@ static tw_status kind_of(const tw_problem *p, const kind **out, tw_error *error)
       return TW_OK;
     }
   return tw_fail(error, TW_USAGE,
-                 "%s has no kernels of tiles here; gemm, attention, layernorm, rotary and softmax have: give a kernel "
-                 "of your own to run",
+                 "%s has no tile kernels here; expected gemm, attention, layernorm, rotary or softmax, or run a kernel "
+                 "of your own",
                  p->op->name);
 }
 

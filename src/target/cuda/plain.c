@@ -73,11 +73,10 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const bool integer = g.acc == TW_I32, bias = g.bias != TW_GEMM_BIAS_NONE;
   const bool blocks = g.scales == TW_GEMM_SCALES_BLOCK;
   if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT)
-    return tw_fail(
-        error, TW_USAGE,
-        "there is no CUDA kernel for a=%s b=%s c=%s: use f32, f16, bf16, e4m3, e5m2 or i8; weights of mxfp4, "
-        "i4 and ternary with packed=1",
-        tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+    return tw_fail(error, TW_USAGE,
+                   "no CUDA kernel for a=%s b=%s c=%s; use f32, f16, bf16, e4m3, e5m2 or i8, or weights of mxfp4, i4 "
+                   "or ternary with packed=1",
+                   tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
   const char *sum = integer ? "int" : "float", *scaled = g.c == TW_I32 ? "int" : "float";
   tw_text s = {0};
   tw_text_add(&s,

@@ -294,14 +294,14 @@ static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, c
                          const tw_schedule *s, const kind **out, tw_error *error) {
   const char *step = s->n ? s->step[0] : "";
   if (!machine->header)
-    return tw_fail(error, TW_USAGE, "step '%s': kernels of tiles need sm_90a, and %s is %s: leave the schedule empty",
+    return tw_fail(error, TW_USAGE, "step '%s': tile kernels require sm_90a, and %s is %s; use the empty schedule",
                    step, c->name, c->architecture);
   for (*out = kinds; *out < kinds + KINDS; ++*out)
     if (is_of(*out, p, s)) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
-      "step '%s': %s has no kernels of tiles; gemm, conv2d, conv3d, attention, rotary, layernorm and softmax have",
-      step, p->op->name);
+      "step '%s': %s has no tile kernels; expected gemm, conv2d, conv3d, attention, rotary, layernorm or softmax", step,
+      p->op->name);
 }
 
 /* Small tiles first. */
@@ -329,8 +329,8 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
   *out = (tw_schedule){0};
   if (!cuda_tile_machine(c).header)
     return tw_fail(error, TW_USAGE,
-                   "there is no kernel for %s on %s, which is %s: kernels of tiles need sm_90a; write one "
-                   "(docs/guide/nvidia.md) and `tilewright run` it",
+                   "no kernel for %s on %s, which is %s: tile kernels require sm_90a; write one (docs/guide/nvidia.md) "
+                   "and `tilewright run` it",
                    p->op->name, c->name, c->architecture);
   for (size_t i = 0; i < sizeof plainest / sizeof *plainest; i++) {
     double cost;
@@ -338,10 +338,8 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
     const tw_status status = tw_schedule_parse(plainest[i].steps, out, error);
     if (status != TW_OK || cuda_tiles_predict(c, p, out, &cost, &why) == TW_OK) return status;
   }
-  if (why.text[0])
-    return tw_fail(error, TW_USAGE, "%s has no kernel of tiles for this problem: %s", p->op->name, why.text);
-  return tw_fail(error, TW_USAGE,
-                 "there is no CUDA kernel for %s yet: write one (docs/guide/nvidia.md) and `tilewright run` it",
+  if (why.text[0]) return tw_fail(error, TW_USAGE, "%s has no tile kernel for this problem: %s", p->op->name, why.text);
+  return tw_fail(error, TW_USAGE, "no CUDA kernel for %s yet; write one (docs/guide/nvidia.md) and `tilewright run` it",
                  p->op->name);
 }
 

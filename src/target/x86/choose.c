@@ -77,12 +77,11 @@ tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_er
   }
   *out = best;
   if (best) return TW_OK;
-  if (s->kernel) return tw_fail(error, TW_USAGE, "tw_gemm_plan: there is no kernel=%s", s->kernel);
-  return tw_fail(
-      error, TW_USAGE,
-      "tw_gemm_plan: a=%s b=%s: there is no kernel for these types; a and b are each one of f32, bf16 and f16, "
-      "or a is u8 or i8 and b i8",
-      tw_type_name(s->a), tw_type_name(s->b));
+  if (s->kernel) return tw_fail(error, TW_USAGE, "tw_gemm_plan: unknown kernel=%s", s->kernel);
+  return tw_fail(error, TW_USAGE,
+                 "tw_gemm_plan: unsupported types a=%s b=%s; a and b must each be f32, bf16 or f16, or a must be u8 or "
+                 "i8 and b i8",
+                 tw_type_name(s->a), tw_type_name(s->b));
 }
 
 const char *tw_gemm_kernel_at(size_t index) {

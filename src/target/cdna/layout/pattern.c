@@ -44,13 +44,13 @@ static tw_status parse_runs(const char *text, layout *l, tw_error *error) {
 static tw_status parse_operand(const char *text, cdna_arch arch, cdna_type type, layout *l, tw_error *error) {
   const cdna_mfma *i = cdna_mfma_find(text + 2);
   if (!i || !i->passes[arch])
-    return tw_fail(error, TW_USAGE, "layout '%s': there is no matrix instruction '%s' here; `layout` lists them", text,
+    return tw_fail(error, TW_USAGE, "layout '%s': unknown matrix instruction '%s'; `layout` lists them", text,
                    text + 2);
   if (!cdna_fragment_of(i, (cdna_operand)(text[0] - 'a'), type, &l->fragment))
     return tw_fail(error, TW_USAGE, "layout '%s': %s does not take %s", text, i->name, cdna_type_name(type));
   if (l->fragment.bits != cdna_type_bits(type))
-    return tw_fail(error, TW_USAGE, "layout '%s': its elements have %d bits, those of the tile (%s) %d", text,
-                   l->fragment.bits, cdna_type_name(type), cdna_type_bits(type));
+    return tw_fail(error, TW_USAGE, "layout '%s': its elements have %d bits, but elements of the tile (%s) have %d",
+                   text, l->fragment.bits, cdna_type_name(type), cdna_type_bits(type));
   if (l->fragment.blocks > 1)
     return tw_fail(error, TW_USAGE, "layout '%s': instructions of several blocks are not placed in one tile", text);
   l->has_fragment = true;
@@ -143,8 +143,9 @@ static tw_status place(const cdna_tile *t, const char *text, cdna_arch arch, cdn
   tw_status status = parse_layout(text, arch, t->type, &l, error);
   if (status != TW_OK) return status;
   if (bits && bits != cdna_type_bits(t->type))
-    return tw_fail(error, TW_USAGE, "access '%s': it transposes elements of %d bits, those of the tile (%s) have %d",
-                   p->text, bits, cdna_type_name(t->type), cdna_type_bits(t->type));
+    return tw_fail(error, TW_USAGE,
+                   "access '%s': it transposes elements of %d bits, but elements of the tile (%s) have %d", p->text,
+                   bits, cdna_type_name(t->type), cdna_type_bits(t->type));
   if (items < 1 || l.items % items || p->instruction->bytes * 8 % cdna_type_bits(t->type))
     return tw_fail(error, TW_USAGE, "access '%s': a lane holds %d elements of %d bits, which %d bytes do not divide",
                    p->text, l.items, cdna_type_bits(t->type), p->instruction->bytes);

@@ -121,8 +121,7 @@ static tw_status add_kernel(cdna_object *o, const char *symbol, size_t length, u
   }
   o->kernel[o->n_kernels++] = k;
   if (k.entry & 3 || !at_address(o, k.entry, 4))
-    return tw_fail(error, TW_USAGE, "%s: kernel %s begins at 0x%" PRIx64 ", where there is no code", name, k.name,
-                   k.entry);
+    return tw_fail(error, TW_USAGE, "%s: kernel %s begins at 0x%" PRIx64 ", which is not code", name, k.name, k.entry);
   return TW_OK;
 }
 
@@ -306,7 +305,7 @@ tw_status cdna_object_kernel(const cdna_object *o, const char *name, const cdna_
     *out = &o->kernel[0];
     return TW_OK;
   }
-  if (!o->n_kernels) return tw_fail(error, TW_USAGE, "there is no kernel in the code object");
+  if (!o->n_kernels) return tw_fail(error, TW_USAGE, "the code object has no kernel");
   tw_text names = {0};
   size_t n = 0;
   for (size_t i = 0; i < o->n_kernels; i++) {

@@ -241,7 +241,7 @@ tw_status cdna_show_layout(const tw_target *t, const char *const value[], tw_vie
   tw_text s = {0};
   tw_status status = TW_OK;
   if (!*value[MFMA]) {
-    if (form == TW_VIEW_SVG) return tw_fail(error, TW_USAGE, "name the instruction that is to be drawn: mfma=");
+    if (form == TW_VIEW_SVG) return tw_fail(error, TW_USAGE, "name the matrix instruction to draw: mfma=");
     list(t, form, &s);
     return cdna_view_finish(&s, out, error);
   }

@@ -11,7 +11,7 @@ static void note(gm_change *c, size_t i) {
 }
 
 static tw_status refuse(size_t i, const char *why, tw_error *error) {
-  return tw_fail(error, TW_FAILED, "command %zu is not taken apart: %s", i + 1, why);
+  return tw_fail(error, TW_FAILED, "command %zu is not analysed: %s", i + 1, why);
 }
 
 /* ---- configs ---- */

@@ -73,7 +73,7 @@ tw_status gm_suppose_separate_banks(gm_stream *s, gm_change *change, tw_error *e
   b.role = tw_new(s->n + 1, sizeof *b.role);
   tw_status status = b.writer && b.role ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the analysis");
   if (status == TW_OK && (!follow_rows(&b, false) || !follow_rows(&b, true)))
-    status = tw_fail(error, TW_FAILED, "the operands of the products are not taken apart");
+    status = tw_fail(error, TW_FAILED, "the operands of the products cannot be analysed");
   free(b.writer);
   free(b.role);
   return status;

@@ -44,7 +44,7 @@ tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_ge
   g->nb = gm_ceil_div(g->n, config->dim);
   g->kb = gm_ceil_div(g->k, config->dim);
   if (!g->input_type || !g->acc_type || !g->output_type)
-    return tw_fail(error, TW_USAGE, "%s: there is no C type for its elements", config->name);
+    return tw_fail(error, TW_USAGE, "%s: its elements have no C type", config->name);
   g->turns_b = g->a_transposed && g->b_transposed;
   if (g->turns_b) {
     g->b_transposed = false;

@@ -130,7 +130,8 @@ static tw_status check_unfolding(const gm_conv *v, const gm_conv_plan *p, const 
     return tw_fail(error, TW_USAGE, "unfolded tiles are all alike: use rows p that divide %d and r that divide %d",
                    v->out_h, v->r);
   if (l->row_step > 1)
-    return tw_fail(error, TW_USAGE, "rows of the output join only if those of a step lie side by side: use 'tile r=1'");
+    return tw_fail(error, TW_USAGE,
+                   "rows of the output can only be joined when the rows of a step are adjacent; use 'tile r=1'");
   return TW_OK;
 }
 
@@ -165,8 +166,8 @@ static tw_status check_pooling(const gm_config *config, const gm_conv *v, const 
   if (!v->pool) return TW_OK;
   if (straddles_banks(config, p, l))
     return tw_fail(error, TW_USAGE,
-                   "a tile of %d accumulator rows that is pooled must lie in one bank of %d: use smaller tiles, and "
-                   "'banks a=0,2 b=1,3 c=0,1' with two buffers",
+                   "a pooled tile of %d accumulator rows must fit one bank of %d; use smaller tiles, and 'banks a=0,2 "
+                   "b=1,3 c=0,1' with two buffers",
                    l->c_rows, gm_acc_bank_rows(config));
   if (l->rows > IMAGE_LIMIT || l->columns > IMAGE_LIMIT)
     return tw_fail(error, TW_USAGE, "a tile of %d x %d results is too large to be pooled: at most %d x %d", l->rows,
