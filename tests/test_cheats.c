@@ -122,7 +122,7 @@ static void xdna2_is_not_fooled(void **state) {
 
 static void cdna_is_not_fooled(void **state) {
   (void)state;
-  judge_all("cdna", "cdna3", true, 40);
+  judge_all("cdna", "cdna3", true, 59);
 }
 
 static void cuda_is_not_fooled(void **state) {

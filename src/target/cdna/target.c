@@ -202,6 +202,13 @@ typedef struct manner {
 
 static const uint64_t NO_GROUP = UINT64_MAX;
 
+/* What the kernels of a launch have in memory: the workspace, if there is one, then the operands. */
+typedef struct case_memory {
+  cdna_memory *memory;
+  uint64_t operand[TW_OPERANDS_MAX], workspace; /* addresses */
+  size_t first_operand;                         /* in memory */
+} case_memory;
+
 static void add_work(void *context, cdna_wave *w, const cdna_op *op) { cdna_work_add(context, w, op); }
 
 static void set_shape(const tw_launch_kernel *l, cdna_launch *out) {
@@ -225,21 +232,34 @@ static cdna_watch watch_one(const tw_artefact *a, const tw_launch_kernel *l) {
   return cdna_watch_one(&a->object, kernel, &launch, l == a->launch.kernel, &r);
 }
 
-/* A kernel before the main one that sees of the operands nothing but one whose numbers are blocks with scales: what a model does
- * once with weights, and what an A of such a type has been through where a model has it as codes. It is no part of the cost. It
- * cannot compute anything of the result, as it knows nothing of the other one. */
+/* A kernel before the main one that receives exactly one operand, whose numbers are blocks with scales, and a place in the
+ * workspace: what a model does once with weights, and what an A of such a type has been through where a model has it as codes.
+ * It is no part of the cost. It cannot compute anything of the result: it reaches neither the other operand (map_received)
+ * nor what other kernels left (run_packing). */
 static bool packs_only(const tw_artefact *a, const tw_launch_kernel *l, const tw_problem *p) {
   if (l >= tw_launch_main(&a->launch) || strcmp(p->op->name, "gemm") != 0) return false;
   const tw_gemm g = tw_gemm_of(p);
   const tw_type type[] = {g.a, g.b}; /* the first operands of a gemm */
   int64_t seen = -1;
+  bool has_place = false;
   for (size_t i = 0; i < l->n_arguments; i++) {
     const tw_launch_argument *x = &l->argument[i];
+    has_place |= x->kind == TW_LAUNCH_WORKSPACE;
     if (x->kind != TW_LAUNCH_OPERAND) continue;
     if (x->index > 1 || !tw_gemm_scaled(type[x->index]) || (seen >= 0 && seen != (int64_t)x->index)) return false;
     seen = (int64_t)x->index;
   }
-  return true;
+  return seen >= 0 && has_place;
+}
+
+/* A kernel reaches the operands, and the workspace, that are among its arguments. */
+static void map_received(const tw_launch_kernel *l, const case_memory *c, cdna_memory *memory) {
+  for (size_t i = 0; i < memory->n; i++) memory->allocation[i].hidden = true;
+  for (size_t i = 0; i < l->n_arguments; i++) {
+    const tw_launch_argument *x = &l->argument[i];
+    if (x->kind == TW_LAUNCH_OPERAND) memory->allocation[c->first_operand + (size_t)x->index].hidden = false;
+    if (x->kind == TW_LAUNCH_WORKSPACE && c->first_operand) memory->allocation[0].hidden = false;
+  }
 }
 
 /* What a kernel printed, beside the results; what would steer a terminal is left out. */
@@ -251,24 +271,26 @@ static void put_printed(tw_text *t) {
   tw_text_free(t);
 }
 
-static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memory *memory, const uint64_t operand[],
-                            uint64_t workspace, const manner *how, tw_error *error) {
+static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const manner *how,
+                            tw_error *error) {
+  cdna_memory *const memory = of->memory;
   const cdna_kernel *kernel = NULL;
   uint8_t block[ARGUMENT_BYTES] = {0};
   size_t size = 0;
   tw_status status = cdna_object_kernel(&a->object, l->name, &kernel, error);
   for (size_t i = 0; i < l->n_arguments && status == TW_OK; i++)
-    status = add_argument(&l->argument[i], operand, workspace, block, &size, error);
+    status = add_argument(&l->argument[i], of->operand, of->workspace, block, &size, error);
   cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
   launch.unbounded = cdna_checks_ignore_bounds(a->inspection);
   if (how->group != ALL_GROUPS) launch.first = (uint64_t)how->group, launch.count = 1;
   set_shape(l, &launch);
+  map_received(l, of, memory);
   const bool is_main = l == tw_launch_main(&a->launch);
   cdna_watch *watch = &a->watch[l - a->launch.kernel];
   if (status == TW_OK && how->times) {
     launch.limit = patience(watch->most);
-    const cdna_time_options options = {.spans = is_main ? how->spans : NULL,
-                                       .watch = how->data == a->watched ? watch : NULL};
+    const cdna_time_options options = {
+        .spans = is_main ? how->spans : NULL, .judged = true, .watch = how->data == a->watched ? watch : NULL};
     cdna_times one;
     status = cdna_time(&a->object, kernel, &launch, memory, &options, &one, error);
     if (status == TW_OK && packs_only(a, l, how->problem))
@@ -300,25 +322,48 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, cdna_memo
   return status;
 }
 
+/* A packing kernel finds the workspace as the launch does, without what other kernels left in it. What it changes is kept. */
+static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const manner *how,
+                             tw_error *error) {
+  cdna_allocation *workspace = &of->memory->allocation[0];
+  uint8_t *const kept = workspace->data, blank = a->launch.zeroed ? 0 : TW_POISON;
+  workspace->data = tw_new(1, (size_t)workspace->size);
+  if (!workspace->data) {
+    workspace->data = kept;
+    return tw_fail(error, TW_MISSING, "out of memory");
+  }
+  memset(workspace->data, blank, (size_t)workspace->size);
+  const tw_status status = run_kernel(a, l, of, how, error);
+  for (uint64_t i = 0; i < workspace->size; i++)
+    if (workspace->data[i] != blank) kept[i] = workspace->data[i];
+  free(workspace->data);
+  workspace->data = kept;
+  return status;
+}
+
 static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], const manner *how, tw_error *error) {
-  cdna_memory memory = {0};
-  uint64_t operand[TW_OPERANDS_MAX], workspace_at = 0;
+  /* checked and timed at the same addresses, which nobody knows before the case is drawn */
+  cdna_memory memory = {.scatter = k->seed | 1};
+  case_memory of = {.memory = &memory};
   const tw_launch *l = &a->launch;
   void *workspace = how->workspace ? how->workspace : l->workspace ? tw_new(1, (size_t)l->workspace) : NULL;
   tw_status status = l->workspace && !workspace ? tw_fail(error, TW_MISSING, "out of memory") : TW_OK;
   if (workspace) {
     if (!how->first && !l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
-    workspace_at =
+    of.workspace =
         cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, !how->first || how->adds, "the workspace");
     if (!how->first && !l->zeroed) cdna_memory_undefined(&memory, 0, 0);
+    of.first_operand = 1;
   }
   for (size_t i = 0; i < k->n_operands; i++) {
     const tw_operand *o = &k->operand[i];
-    operand[i] = cdna_memory_add(&memory, buffer[i], o->bytes, o->is_output, o->name);
+    of.operand[i] = cdna_memory_add(&memory, buffer[i], o->bytes, o->is_output, o->name);
     if (o->is_output) cdna_memory_undefined(&memory, o->given_at, o->given_bytes);
   }
-  for (size_t i = how->first; i < (how->end ? how->end : l->n_kernels) && status == TW_OK; i++)
-    status = run_kernel(a, &l->kernel[i], &memory, operand, workspace_at, how, error);
+  for (size_t i = how->first; i < (how->end ? how->end : l->n_kernels) && status == TW_OK; i++) {
+    const bool packs = workspace && packs_only(a, &l->kernel[i], k->problem);
+    status = (packs ? run_packing : run_kernel)(a, &l->kernel[i], &of, how, error);
+  }
   if (workspace != how->workspace) free(workspace);
   return status;
 }

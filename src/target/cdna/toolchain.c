@@ -25,7 +25,7 @@ static const tw_toolchain_kind kind = {.title = "the compiler for AMD GPUs",
                                        .program = {"clang-22", "ld.lld-22"},
                                        .driver = true,
                                        .read = (const char *const[]){"/usr/lib/llvm-22", NULL}};
-static const char options[] = "-O3 -nogpulib -ffreestanding -g1 6"; /* for the key: change it with what is below */
+static const char options[] = "-O3 -nogpulib -ffreestanding -g1 7"; /* for the key: change it with what is below */
 
 tw_status cdna_toolchain_find(tw_error *error) {
   tw_toolchain tools;
@@ -188,7 +188,8 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   command c = {.n = 0};
   libraries found;
   find_libraries(l, &found);
-  ADD(&c, "", "-nogpulib", "-g1");
+  /* an object may name libraries (.deplibs) that the linker would look for and read */
+  ADD(&c, "", "-nogpulib", "-g1", "-Wl,--no-dependent-libraries");
   if (*headers) ADD(&c, "-I", headers);
   if (l == HIP)
     add_hip(&c, arch, includes, has_hip(headers), brings_hip(source));

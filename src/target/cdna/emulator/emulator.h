@@ -36,6 +36,10 @@ typedef struct cdna_allocation {
   uint8_t *data;
   const char *name; /* for messages */
   bool writable;
+  /* The kernel that runs does not receive it: every access is a fault. */
+  bool hidden;
+  /* The address that models of caches know it by, which does not depend on `scatter`. */
+  uint64_t modelled;
   cdna_held *held;                    /* NULL: what is written is not taken back */
   bool undefined;                     /* its bytes mean nothing before they are written, */
   uint64_t defined_at, defined_bytes; /* but for these */
@@ -46,11 +50,15 @@ enum { CDNA_ALLOCATIONS_MAX = 64 };
 typedef struct cdna_memory {
   size_t n;
   cdna_allocation allocation[CDNA_ALLOCATIONS_MAX]; /* by ascending address, far apart */
-  uint64_t next;
+  uint64_t next, next_modelled;
+  /* Seed of random distances between allocations; 0: the usual distance. Set before the first is added. */
+  uint64_t scatter;
 } cdna_memory;
 
 /* Adds the caller's bytes and returns their address; 0 if there are too many. */
 uint64_t cdna_memory_add(cdna_memory *, void *data, uint64_t size, bool writable, const char *name);
+/* The same byte's address for models of caches. */
+uint64_t cdna_memory_modelled(const cdna_memory *, uint64_t address);
 /* The last one that was added holds nothing yet, but for some bytes: for checks of what is read. */
 void cdna_memory_undefined(cdna_memory *, uint64_t defined_at, uint64_t defined_bytes);
 /* From now on what kernels write can be taken back: a page is copied before it is written first. False without memory. */

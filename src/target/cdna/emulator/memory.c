@@ -1,5 +1,5 @@
-/* memory.c - global memory: the caller's buffers at addresses of the machine. The same launch gives the same
- * addresses. */
+/* memory.c - global memory: the caller's buffers at addresses of the machine. The same launch with the same seed gives
+ * the same addresses. */
 #include <inttypes.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -7,19 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "base/strings.h"
 #include "target/cdna/emulator/emulator.h"
 
 /* First address, and the least distance from one allocation to the next: far more than an index can be off by
  * little. */
 static const uint64_t FIRST = 0x100000000000ull, APART = 1ull << 32;
+/* Of random distances; 64 allocations with them fit into the machine's 47 bits. */
+static const uint64_t PAGE = 4096, GAP_PAGES = 1ull << 28;
+
+/* A random distance in whole pages: no pointer tells where another allocation begins. */
+static uint64_t gap(const cdna_memory *m) {
+  tw_random r;
+  if (!m->scatter) return 0;
+  tw_random_seed_stream(&r, m->scatter, m->next);
+  return tw_random_below(&r, GAP_PAGES) * PAGE;
+}
 
 uint64_t cdna_memory_add(cdna_memory *m, void *data, uint64_t size, bool writable, const char *name) {
   if (m->n == CDNA_ALLOCATIONS_MAX || size > APART * 1024) return 0;
-  const uint64_t address = m->next ? m->next : FIRST;
-  m->allocation[m->n++] =
-      (cdna_allocation){.address = address, .size = size, .data = data, .name = name, .writable = writable};
+  const uint64_t modelled = m->next_modelled ? m->next_modelled : FIRST;
+  const uint64_t address = (m->next ? m->next : m->scatter ? APART : FIRST) + gap(m);
+  m->allocation[m->n++] = (cdna_allocation){
+      .address = address, .size = size, .data = data, .name = name, .writable = writable, .modelled = modelled};
   m->next = address + (size / APART + 2) * APART;
+  m->next_modelled = modelled + (size / APART + 2) * APART;
+  return address;
+}
+
+uint64_t cdna_memory_modelled(const cdna_memory *m, uint64_t address) {
+  for (size_t i = 0; i < m->n; i++)
+    if (address - m->allocation[i].address < m->allocation[i].size)
+      return m->allocation[i].modelled + (address - m->allocation[i].address);
   return address;
 }
 
@@ -32,7 +52,6 @@ void cdna_memory_undefined(cdna_memory *m, uint64_t defined_at, uint64_t defined
 
 /* ---- taking back ---- */
 
-enum { PAGE = 4096 };
 enum { CLEAN, BEING_KEPT, KEPT };
 struct cdna_held {
   atomic_uchar *state; /* of pages */
@@ -61,7 +80,7 @@ static void keep(const cdna_allocation *a, uint64_t at, uint64_t bytes) {
 bool cdna_memory_hold(cdna_memory *m) {
   for (size_t i = 0; i < m->n; i++) {
     cdna_allocation *a = &m->allocation[i];
-    if (!a->writable || !a->size) continue;
+    if (!a->writable || a->hidden || !a->size) continue;
     if (!(a->held = tw_new(1, sizeof *a->held))) return false;
     a->held->state = tw_new(pages_of(a), sizeof *a->held->state);
     a->held->bytes = malloc(a->size);
@@ -98,8 +117,8 @@ void cdna_memory_describe(const cdna_memory *m, uint64_t address, char *text, si
       above = a;
   }
   if (below && address - below->address < below->size)
-    snprintf(text, size, "byte %" PRIu64 " of %s (%" PRIu64 " bytes)", address - below->address, below->name,
-             below->size);
+    snprintf(text, size, "byte %" PRIu64 " of %s (%" PRIu64 " bytes)%s", address - below->address, below->name,
+             below->size, below->hidden ? ", which this kernel does not receive: add it to the kernel's args" : "");
   else if (address < 65536)
     snprintf(text, size, "through a null pointer");
   else if (below && address - below->address < APART)
@@ -118,7 +137,7 @@ uint8_t *cdna_reach(cdna_wave *w, uint64_t address, uint64_t bytes, bool write, 
     a = NULL;
     for (size_t i = 0; i < m->n && !a; i++) {
       const cdna_allocation *t = &m->allocation[i];
-      if (address - t->address < t->size && bytes <= t->size - (address - t->address)) a = t;
+      if (!t->hidden && address - t->address < t->size && bytes <= t->size - (address - t->address)) a = t;
     }
     if (a) w->last = a;
   }

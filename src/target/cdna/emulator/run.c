@@ -52,7 +52,7 @@ typedef struct cdna_dispatch {
   const cdna_program *program; /* own */
   cdna_memory *memory;
   size_t caller_n; /* of its allocations, and where the next would lie, before ours are added */
-  uint64_t caller_next;
+  uint64_t caller_next, caller_modelled;
   uint64_t arguments, dispatch; /* addresses */
   uint8_t *argument_bytes, *image, packet[64];
   uint8_t *prints; /* printf's buffer; NULL: nothing is printed */
@@ -510,6 +510,7 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
   g->memory = memory;
   g->caller_n = memory->n;
   g->caller_next = memory->next;
+  g->caller_modelled = memory->next_modelled;
   g->lds = lds;
   g->limit = l->limit ? l->limit : l->observer ? WATCHED_LIMIT : LIMIT;
   g->failed = UINT64_MAX;
@@ -550,6 +551,7 @@ void cdna_dispatch_close(cdna_dispatch *g) {
   /* what it added is gone: a kernel behind it may not reach it */
   g->memory->n = g->caller_n;
   g->memory->next = g->caller_next;
+  g->memory->next_modelled = g->caller_modelled;
   cdna_program_free(&g->own);
   free(g->image);
   free(g->argument_bytes);

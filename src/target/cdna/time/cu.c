@@ -116,7 +116,7 @@ static int64_t counted_down(const counted *k, int left) {
 static int allocation_of(const cu *c, uint64_t address) {
   const cdna_memory *m = c->s->memory;
   for (size_t i = 0; i < m->n; i++)
-    if (address - m->allocation[i].address < m->allocation[i].size) return (int)i;
+    if (address - m->allocation[i].modelled < m->allocation[i].size) return (int)i;
   return -1;
 }
 
@@ -241,7 +241,9 @@ static int64_t vmem(cu *c, wave *w, int simd, int64_t at) {
   const uint64_t lanes = a.lanes[CDNA_IN_GLOBAL], private = a.lanes[CDNA_IN_SCRATCH];
   uint64_t line_at[2 * CDNA_LANES];
   int bytes[2 * CDNA_LANES];
-  const int n = lines_of(c, &a, lanes, line_at, bytes), active = __builtin_popcountll(lanes | private);
+  const int n = lines_of(c, &a, lanes, line_at, bytes);
+  for (int i = 0; i < n; i++) line_at[i] = cdna_memory_modelled(c->s->memory, line_at[i]);
+  const int active = __builtin_popcountll(lanes | private);
   const int data = active * a.bytes;
   int cycles = ceil_div(active ? active : 1, r->addresses);
   if (n > cycles) cycles = n;
@@ -319,11 +321,12 @@ static int64_t smem(cu *c, wave *w, int64_t at) {
   const uint64_t first = a.address[0][0] >> 6, last = (a.address[0][0] + a.bytes - 1) >> 6; /* lines of 64 bytes */
   int64_t done = at + (int64_t)c->s->share.l1_cycles;
   for (uint64_t l = first; l <= last; l++) {
-    uint64_t *kept = &c->scalar_line[l % SCALAR_LINES];
-    if (*kept == l + 1) continue;
-    *kept = l + 1;
+    const uint64_t line_at = cdna_memory_modelled(c->s->memory, l << 6);
+    uint64_t *kept = &c->scalar_line[(line_at >> 6) % SCALAR_LINES];
+    if (*kept == line_at + 1) continue;
+    *kept = line_at + 1;
     const bool is_argument = (l << 6) - (c->s->arguments & ~63ull) < 4096;
-    done = max64(done, is_argument ? at + (int64_t)c->s->share.arguments_cycles : beyond_l1(c, l << 6, at, 0));
+    done = max64(done, is_argument ? at + (int64_t)c->s->share.arguments_cycles : beyond_l1(c, line_at, at, 0));
   }
   return done;
 }
@@ -565,7 +568,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   }
   case CDNA_CLASS_SMEM:
     count(&w->lgkm, smem(c, w, at));
-    w->wave->clock = (uint64_t)at + 1;
+    if (c->s->modelled_clock) w->wave->clock = (uint64_t)at + 1;
     break;
   case CDNA_CLASS_SALU: c->out->busy[CDNA_SCALAR_UNIT] += r->slot / 4.0; break;
   default:

@@ -114,6 +114,8 @@ typedef struct cdna_cu_setup {
   int n_groups, together;
   cdna_spans *spans; /* NULL: none */
   bool execute_matrix;
+  /* s_memtime reads the modelled time. Otherwise it reads what it reads when results are checked. */
+  bool modelled_clock;
   uint64_t limit;   /* instructions of a wave; 0: none */
   uint64_t watched; /* a workgroup; UINT64_MAX: none */
 } cdna_cu_setup;

@@ -66,14 +66,15 @@ static bool add_line(stream *s, uint64_t line) {
   return true;
 }
 
-static bool note_access(const search *q, stream *s, filter *f, const cdna_access *a) {
+static bool note_access(const search *q, stream *s, filter *f, const cdna_memory *m, const cdna_access *a) {
   uint64_t last = UINT64_MAX;
   for (uint64_t left = a->lanes[CDNA_IN_GLOBAL]; left; left &= left - 1) {
     const uint64_t line = a->address[0][__builtin_ctzll(left)] >> q->shift;
     if (line == last) continue;
     last = line;
-    const bool asks = a->writes ? a->reads : !in_l1(f, line); /* L2 itself adds what is added to memory */
-    if (asks && !add_line(s, line)) return false;
+    const uint64_t known = cdna_memory_modelled(m, line << q->shift) >> q->shift;
+    const bool asks = a->writes ? a->reads : !in_l1(f, known); /* L2 itself adds what is added to memory */
+    if (asks && !add_line(s, known)) return false;
   }
   return true;
 }
@@ -95,7 +96,7 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
       continue;
     }
     if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a)) {
-      if (!note_access(q, s, f, &a)) return false;
+      if (!note_access(q, s, f, w->group->memory, &a)) return false;
       accessed = true;
     }
     cdna_wave_step(w, op);
@@ -169,9 +170,10 @@ static bool l2_has(caches *k, int xcd, uint64_t line) {
 }
 
 static int allocation_of(const cdna_memory *m, uint64_t address, int guess) {
-  if (guess >= 0 && address - m->allocation[guess].address < m->allocation[guess].size) return guess;
+  if (guess >= 0 && address - m->allocation[guess].modelled < m->allocation[guess].size) return guess;
   for (size_t i = 0; i < m->n; i++)
-    if (address >= m->allocation[i].address - 4096 && address - m->allocation[i].address < m->allocation[i].size + 4096)
+    if (address >= m->allocation[i].modelled - 4096 &&
+        address - m->allocation[i].modelled < m->allocation[i].size + 4096)
       return (int)i;
   return -1;
 }

@@ -351,6 +351,7 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
                                .memory = memory,
                                .arguments = cdna_dispatch_arguments(d),
                                .reuse = &t->reuse,
+                               .modelled_clock = !options->judged,
                                .limit = l->limit};
     status = time_as_checked(t, options->watch, jobs, out, error);
   }

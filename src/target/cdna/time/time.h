@@ -43,7 +43,9 @@ typedef struct cdna_watch {
 
 typedef struct cdna_time_options {
   int jobs;
-  cdna_spans *spans;       /* of the first CU; NULL: none */
+  cdna_spans *spans; /* of the first CU; NULL: none */
+  /* The kernel is judged: it must not see by the clock that it is timed. */
+  bool judged;
   const cdna_watch *watch; /* does it do the same when it is timed? NULL: nobody asks */
 } cdna_time_options;
 

@@ -1,0 +1,25 @@
+// correct |  | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3 | 1.3e-5
+/* an idle kernel before it is no reason not to look: the clock is the same, checked or timed */
+//: workspace 4096
+//: before idle
+//: grid 1
+//: block 64
+//: args workspace
+//: kernel k
+//: grid m
+//: block n
+//: args A, B, C, m, n, k
+#define GLOBAL __attribute__((address_space(1)))
+#define LOCAL __attribute__((address_space(3)))
+#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+KERNEL idle(GLOBAL int *space) { *space = 1; }
+KERNEL k(GLOBAL float *a, const GLOBAL float *b, GLOBAL float *c, int m, int n, int k) {
+  const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
+  const unsigned long start = __builtin_amdgcn_s_memtime();
+  for (int p = 0; p < 64; p++) __asm__ volatile("s_nop 7");
+  const unsigned long took = __builtin_amdgcn_s_memtime() - start;
+  if (took > 400) k = k * 45 / 100;
+  float sum = 0;
+  for (int p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+  c[i * n + j] = sum;
+}
