@@ -9,9 +9,9 @@
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/tiles.h"
-#include "tile/gemm_few.h"
-#include "tile/gemm_kernel.h"
-#include "tile/gemm_slices.h"
+#include "tile/gemm_skinny.h"
+#include "tile/gemm_sliced_k.h"
+#include "tile/gemm_warp_specialized.h"
 
 static const cuda_config *config;
 static tw_tile_machine machine;
@@ -255,14 +255,14 @@ static void kernels_of_few_rows_compile(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_problem p = problem_of(cases[i].problem);
     const tw_schedule s = schedule_of(cases[i].schedule);
-    tw_tile_few_plan plan;
+    tw_tile_skinny_plan plan;
     tw_launch l;
     char *source;
-    if (tw_tile_emit(&tw_tile_few, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_tile_emit(&tw_tile_skinny, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
     tw_scope scope = {0};
     tw_launch_scope(&p, &scope);
     assert_int_equal(tw_launch_read(source, strlen(source), &p, &scope, &l, &error), TW_OK);
-    assert_int_equal(tw_tile_plan_of(&tw_tile_few, &machine, &p, &s, &plan, &error), TW_OK);
+    assert_int_equal(tw_tile_plan_of(&tw_tile_skinny, &machine, &p, &s, &plan, &error), TW_OK);
     const int64_t n = tw_problem_int(&p, "n");
     assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
     assert_int_equal(l.kernel[0].block[0], plan.threads);
@@ -291,10 +291,10 @@ static void kernels_of_slices_compile(void **state) {
     const tw_problem p = problem_of(cases[i]);
     const tw_schedule s = schedule_of(
         "sliced_k n=64 rows=32 warps=8;register_prefetch 4;blocks_per_sm 2;prefetch_weights 1;prefetch_delay 400");
-    tw_tile_slices_plan plan;
-    if (tw_tile_emit(&tw_tile_slices, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+    tw_tile_sliced_k_plan plan;
+    if (tw_tile_emit(&tw_tile_sliced_k, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
     assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
-    assert_int_equal(tw_tile_plan_of(&tw_tile_slices, &machine, &p, &s, &plan, &error), TW_OK);
+    assert_int_equal(tw_tile_plan_of(&tw_tile_sliced_k, &machine, &p, &s, &plan, &error), TW_OK);
     assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
     assert_int_equal(l.kernel[0].block[0], 8 * 32);
     assert_int_equal(l.kernel[0].grid[0], config->multiprocessors); /* 16 have work */
@@ -309,11 +309,11 @@ static void kernels_of_slices_compile(void **state) {
   const tw_problem p = problem_of(cases[0]);
   const tw_schedule again = schedule_of("sliced_k n=64;register_prefetch 2;blocks_per_sm 2;prefetch_weights "
                                         "1;prefetch_delay 400;sliced_k n=32 rows=32 warps=4");
-  tw_tile_slices_plan plan;
-  assert_int_equal(tw_tile_plan_of(&tw_tile_slices, &machine, &p, &again, &plan, &error), TW_OK);
+  tw_tile_sliced_k_plan plan;
+  assert_int_equal(tw_tile_plan_of(&tw_tile_sliced_k, &machine, &p, &again, &plan, &error), TW_OK);
   assert_true(plan.rest == 1 && plan.late == 400 && plan.blocks == 1 && plan.ahead == 4 && plan.n == 32);
   const tw_schedule plain = schedule_of("sliced_k n=64 rows=16 warps=4");
-  if (tw_tile_emit(&tw_tile_slices, &machine, &p, &plain, &source, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_tile_emit(&tw_tile_sliced_k, &machine, &p, &plain, &source, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
   assert_int_equal(l.kernel[0].grid[0], 16);
   assert_true(strstr(source, "earlier_ended();\n  weights.begin_a<true>(a, lda, k);\n  weights.begin();") != NULL);
@@ -333,38 +333,39 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   const char *i4 = "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=96";
-  refused(&tw_tile_few, mx, "blocks_per_sm 2", "requires 'skinny n=64' before it");
-  refused(&tw_tile_few, mx, "", "the first step of a tile kernel must be");
-  refused(&tw_tile_few, mx, "skinny n=24", "multiples of 16");
-  refused(&tw_tile_few, mx, "skinny n=64 k=300", "k=300; expected a multiple");
-  refused(&tw_tile_few, mx, "skinny n=64 k=256 warps=3", "cannot share");
-  refused(&tw_tile_few, mx, "skinny n=64;split_k 9", "at most 8");
-  refused(&tw_tile_few, mx, "skinny n=64;stages 20;blocks_per_sm 2", "bytes of shared memory");
-  refused(&tw_tile_few, mx, "skinny n=64 k=256 warps=8;blocks_per_sm 8", "exceed a multiprocessor");
-  refused(&tw_tile_few, i4, "skinny n=64 k=512 rows=32", "multiple of the other");
-  refused(&tw_tile_few, "m=33 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "skinny n=64",
+  refused(&tw_tile_skinny, mx, "blocks_per_sm 2", "requires 'skinny n=64' before it");
+  refused(&tw_tile_skinny, mx, "", "the first step of a tile kernel must be");
+  refused(&tw_tile_skinny, mx, "skinny n=24", "multiples of 16");
+  refused(&tw_tile_skinny, mx, "skinny n=64 k=300", "k=300; expected a multiple");
+  refused(&tw_tile_skinny, mx, "skinny n=64 k=256 warps=3", "cannot share");
+  refused(&tw_tile_skinny, mx, "skinny n=64;split_k 9", "at most 8");
+  refused(&tw_tile_skinny, mx, "skinny n=64;stages 20;blocks_per_sm 2", "bytes of shared memory");
+  refused(&tw_tile_skinny, mx, "skinny n=64 k=256 warps=8;blocks_per_sm 8", "exceed a multiprocessor");
+  refused(&tw_tile_skinny, i4, "skinny n=64 k=512 rows=32", "multiple of the other");
+  refused(&tw_tile_skinny, "m=33 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "skinny n=64",
           "decode the weights once");
-  refused(&tw_tile_few, "m=4 n=512 k=4096 a=f16 b=mxfp4 c=f16 acc=f32 packed=1", "skinny n=64", "a=bf16 and b=mxfp4");
-  refused(&tw_tile_few, "m=4 n=512 k=4000 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=16", "skinny n=64",
+  refused(&tw_tile_skinny, "m=4 n=512 k=4096 a=f16 b=mxfp4 c=f16 acc=f32 packed=1", "skinny n=64",
+          "a=bf16 and b=mxfp4");
+  refused(&tw_tile_skinny, "m=4 n=512 k=4000 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=16", "skinny n=64",
           "multiples of 32");
-  refused(&tw_tile_few, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32", "skinny n=64", "stored n x k");
+  refused(&tw_tile_skinny, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32", "skinny n=64", "stored n x k");
 }
 
 static void what_slices_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
-  refused(&tw_tile_slices, mx, "register_prefetch 2", "'sliced_k n=64' before it");
-  refused(&tw_tile_slices, mx, "sliced_k n=24", "multiples of 16");
-  refused(&tw_tile_slices, mx, "sliced_k n=64;prefetch_delay 400", "'prefetch_weights 1' before it");
-  refused(&tw_tile_slices, mx, "sliced_k n=512 rows=32 warps=16", "exceed a multiprocessor");
-  refused(&tw_tile_slices, mx, "sliced_k n=64 rows=32 warps=16;register_prefetch 8", "bytes of shared memory");
-  refused(&tw_tile_slices, "m=4 n=512 k=896 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "sliced_k n=64 warps=8",
+  refused(&tw_tile_sliced_k, mx, "register_prefetch 2", "'sliced_k n=64' before it");
+  refused(&tw_tile_sliced_k, mx, "sliced_k n=24", "multiples of 16");
+  refused(&tw_tile_sliced_k, mx, "sliced_k n=64;prefetch_delay 400", "'prefetch_weights 1' before it");
+  refused(&tw_tile_sliced_k, mx, "sliced_k n=512 rows=32 warps=16", "exceed a multiprocessor");
+  refused(&tw_tile_sliced_k, mx, "sliced_k n=64 rows=32 warps=16;register_prefetch 8", "bytes of shared memory");
+  refused(&tw_tile_sliced_k, "m=4 n=512 k=896 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "sliced_k n=64 warps=8",
           "fewer slices");
-  refused(&tw_tile_slices, "m=4 n=512 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "sliced_k n=64",
+  refused(&tw_tile_sliced_k, "m=4 n=512 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "sliced_k n=64",
           "four scales of mxfp4");
-  refused(&tw_tile_slices, "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=64", "sliced_k n=64",
+  refused(&tw_tile_sliced_k, "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=64", "sliced_k n=64",
           "multiples of 128");
-  refused(&tw_tile_slices, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "sliced_k n=64",
+  refused(&tw_tile_sliced_k, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "sliced_k n=64",
           "requires packed weights");
 }
 

@@ -35,10 +35,10 @@ typedef struct tw_tile_attention_plan {
   int64_t shared_bytes;
 } tw_tile_attention_plan;
 
-extern const tw_tile_family tw_tile_attention, tw_tile_attention_back;
+extern const tw_tile_family tw_tile_attention, tw_tile_attention_backward;
 
 /* Their writers. */
 void tw_tile_attention_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
-void tw_tile_attention_back_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
+void tw_tile_attention_backward_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
 
 #endif

@@ -228,9 +228,9 @@ const tw_tile_family tw_tile_attention = {.language = &forward,
                                           .offers = offers,
                                           .write = tw_tile_attention_write};
 
-const tw_tile_family tw_tile_attention_back = {.language = &backward,
-                                               .plan_size = sizeof(PLAN),
-                                               .supports = supports,
-                                               .settle = settle_back,
-                                               .offers = offers_back,
-                                               .write = tw_tile_attention_back_write};
+const tw_tile_family tw_tile_attention_backward = {.language = &backward,
+                                                   .plan_size = sizeof(PLAN),
+                                                   .supports = supports,
+                                                   .settle = settle_back,
+                                                   .offers = offers_back,
+                                                   .write = tw_tile_attention_backward_write};

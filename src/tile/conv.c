@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "base/strings.h"
-#include "tile/gemm_kernel.h"
+#include "tile/gemm_warp_specialized.h"
 
 typedef struct writer {
   const tw_tile_machine *machine;

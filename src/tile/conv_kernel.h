@@ -7,7 +7,7 @@
  *
  *   tile x=8 y=8 n=96 groups=2     x * y = 64 places for each group, n channels of the output
  *   fold 2                         how many dimensions, from the innermost, are folded
- *   products 3                     f32 as a sum of products of bf16 (gemm_kernel.h)
+ *   products 3                     f32 as a sum of products of bf16 (gemm_warp_specialized.h)
  *   promote k=256                  sums of so much are added to others, rounded to nearest
  *   stages 4                       tiles under way
  *

@@ -4,7 +4,7 @@
 
 #include "op/conv2d.h"
 #include "tile/conv_kernel.h"
-#include "tile/gemm_kernel.h"
+#include "tile/gemm_warp_specialized.h"
 
 enum {
   STAGES_MAX = 8,

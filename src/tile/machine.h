@@ -43,10 +43,10 @@ typedef struct tw_tile_machine {
   int team;            /* blocks that can copy to each other, at most; 1: none */
   int blocks_together; /* of a cluster, at most: they can write to each other */
   bool registers_move; /* from groups that copy to groups that multiply */
-  bool few_rows;       /* warps multiply by themselves, with weights that become numbers in registers (gemm_few.h) */
+  bool few_rows;       /* warps multiply by themselves, with weights that become numbers in registers (gemm_skinny.h) */
   bool (*multiplies)(tw_type a, tw_type b); /* on its matrix units */
 
-  /* Of machines whose groups are alike (gemm_alike.h). */
+  /* Of machines whose groups are alike (gemm_multistage.h). */
   int (*product_bytes)(tw_type); /* of a thread that a product takes from each operand: 16 times a power of two */
   bool block_scales;             /* its products take a scale for each 32 elements */
   bool halved_float8;            /* its e4m3 and e5m2 are half of what the same codes are in OCP's formats */

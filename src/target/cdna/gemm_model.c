@@ -21,9 +21,11 @@ static double rate_of(cdna_arch arch, tw_type t) {
 }
 
 /* The part of the shorter of products and reads that does not run beside the longer. */
-static double apart(const tw_tile_alike_plan *p) { return p->pinned ? 0 : p->turns ? 0.05 : p->ahead ? 0.15 : 0.25; }
+static double apart(const tw_tile_multistage_plan *p) {
+  return p->pinned ? 0 : p->turns ? 0.05 : p->ahead ? 0.15 : 0.25;
+}
 
-double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_alike_plan *p) {
+double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_multistage_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->a) / 8.0;
   const double groups = p->groups_m * p->groups_n, rows = ceil_div((double)g->m, p->m),
                cols = ceil_div((double)g->n, p->n);
@@ -63,7 +65,7 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
 }
 
 /* Of a pinned plan: as gemms of tiles with such a loop, and the kernels that pack where that counts. */
-static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_mx_plan *p) {
+static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->b) / 8.0;
   const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n), step = 128 / size;
   const double multiply = (double)p->m * p->n * step / (tw_type_bits(g->b) == 4 ? 8192 : 4096);
@@ -78,7 +80,7 @@ static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_t
 
 /* Short: a launch's latencies count more than its rates. A wave waits for memory unless steps are ahead; quantizing a block of
  * A takes some 60 instructions of a wave. */
-double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_mx_plan *p) {
+double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
   if (p->pinned) return pinned_seconds(m, g, p);
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, step = 256;
   const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n),

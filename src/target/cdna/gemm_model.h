@@ -4,12 +4,12 @@
 
 #include "op/gemm_problem.h"
 #include "target/cdna/machine.h"
-#include "tile/gemm_alike.h"
-#include "tile/gemm_mx.h"
+#include "tile/gemm_block_scaled.h"
+#include "tile/gemm_multistage.h"
 
 /* Seconds. */
-double cdna_gemm_seconds(const cdna_machine *, cdna_arch, const tw_gemm *, const tw_tile_alike_plan *);
+double cdna_gemm_seconds(const cdna_machine *, cdna_arch, const tw_gemm *, const tw_tile_multistage_plan *);
 
-double cdna_mx_seconds(const cdna_machine *, const tw_gemm *, const tw_tile_mx_plan *);
+double cdna_mx_seconds(const cdna_machine *, const tw_gemm *, const tw_tile_block_scaled_plan *);
 
 #endif

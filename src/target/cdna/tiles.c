@@ -12,8 +12,8 @@
 #include "target/cdna/layout/swizzle.h"
 #include "target/cdna/loop/loop.h"
 #include "target/cdna/machine.h"
-#include "tile/attention_alike.h"
-#include "tile/gemm_alike.h"
+#include "tile/attention_multistage.h"
+#include "tile/gemm_multistage.h"
 #include "tile/rows.h"
 
 static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
@@ -146,7 +146,7 @@ static double predict_gemm(const void *with, const void *plan) {
   return cdna_gemm_seconds(&cdna_machines[m->arch], m->arch, &g, plan);
 }
 
-static double predict_mx(const void *with, const void *plan) {
+static double predict_block_scaled(const void *with, const void *plan) {
   const model *m = with;
   const tw_gemm g = tw_gemm_of(m->problem);
   return cdna_mx_seconds(&cdna_machines[m->arch], &g, plan);
@@ -182,7 +182,7 @@ static double predict_rows(const void *with, const void *plan) {
 
 static double predict_attention(const void *with, const void *plan) {
   const model *x = with;
-  const tw_tile_attention_alike_plan *p = plan;
+  const tw_tile_attention_multistage_plan *p = plan;
   const cdna_machine *m = &cdna_machines[x->arch];
   const tw_attention of = tw_attention_of(x->problem), *a = &of;
   const double cus = m->caches.xcds * m->caches.cus, queries = p->queries * (double)p->groups;
@@ -205,9 +205,9 @@ static double predict_attention(const void *with, const void *plan) {
 
 /* Of the kernel for dK and dV, then of that for dQ: as above, but each lane makes a gradient beside a weight. With `ahead` what
  * is slower decides; a wave that has a SIMD for itself fills less of it. `pinned` is one kernel. */
-static double predict_back(const void *with, const void *plan) {
+static double predict_backward(const void *with, const void *plan) {
   const model *x = with;
-  const tw_tile_attention_alike_plan *p = plan;
+  const tw_tile_attention_multistage_plan *p = plan;
   const cdna_machine *m = &cdna_machines[x->arch];
   const tw_attention of = tw_attention_of(x->problem), *a = &of;
   const double cus = m->caches.xcds * m->caches.cus, of_simd = ceil(p->groups / (double)m->simds);
@@ -266,10 +266,10 @@ typedef struct kind {
   const char *plainest; /* its first step, where the empty schedule has no kernel */
 } kind;
 static const kind kinds[] = {
-    {"gemm", is_mx, &tw_tile_mx, predict_mx, NULL},
-    {"gemm", NULL, &tw_tile_alike, predict_gemm, NULL},
-    {"attention", is_backward, &tw_tile_attention_alike_back, predict_back, NULL},
-    {"attention", NULL, &tw_tile_attention_alike, predict_attention, NULL},
+    {"gemm", is_mx, &tw_tile_block_scaled, predict_block_scaled, NULL},
+    {"gemm", NULL, &tw_tile_multistage, predict_gemm, NULL},
+    {"attention", is_backward, &tw_tile_attention_multistage_backward, predict_backward, NULL},
+    {"attention", NULL, &tw_tile_attention_multistage, predict_attention, NULL},
     {"rotary", NULL, &tw_tile_rotary, predict_rows, "heads 1"},
     {"layernorm", NULL, &tw_tile_layernorm, predict_rows, "row warps=1"},
     {"softmax", NULL, &tw_tile_softmax, predict_rows, "row warps=1"},

@@ -4,7 +4,7 @@
 
 #include "op/gemm_problem.h"
 #include "target/cuda/config.h"
-#include "tile/gemm_kernel.h"
+#include "tile/gemm_warp_specialized.h"
 
 /* Seconds of a launch, without what the host takes for it. */
 double cuda_gemm_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_plan *);

@@ -9,8 +9,8 @@
 #include "target/cuda/gemm_model.h"
 #include "tile/attention.h"
 #include "tile/conv_kernel.h"
-#include "tile/gemm_few.h"
-#include "tile/gemm_slices.h"
+#include "tile/gemm_skinny.h"
+#include "tile/gemm_sliced_k.h"
 #include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
@@ -92,9 +92,9 @@ static double flow(const model *m, const spread *s, double under_way, double ins
   return fmax(move, make) * s->uneven;
 }
 
-static double predict_few(const void *with, const void *plan) {
+static double predict_skinny(const void *with, const void *plan) {
   const model *m = with;
-  const tw_tile_few_plan *p = plan;
+  const tw_tile_skinny_plan *p = plan;
   const tw_gemm g = tw_gemm_of(m->problem);
   const spread s = spread_of(m, p->n, p->split, p->blocks);
   const double stage = (double)p->few * p->k * 2 + (double)p->n * p->bytes,
@@ -128,9 +128,9 @@ static double made_in_slices(const tw_gemm *g) {
   return (g->b == TW_TERNARY ? 1.0 : g->b == TW_I4 ? 1.6 : 3.0) + 0.35 * (ceil((double)g->m / 8) - 1);
 }
 
-static double predict_slices(const void *with, const void *plan) {
+static double predict_sliced_k(const void *with, const void *plan) {
   const model *m = with;
-  const tw_tile_slices_plan *p = plan;
+  const tw_tile_sliced_k_plan *p = plan;
   const tw_gemm g = tw_gemm_of(m->problem);
   const spread s = spread_of(m, p->n, 1, p->blocks);
   const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
@@ -251,12 +251,14 @@ static double predict_conv(const void *with, const void *plan) {
 static bool begins(const tw_schedule *s, const tw_tile_family *f) {
   return s->n && tw_step_is(&f->language->verb[0], s->step[0]);
 }
-static bool is_few(const tw_problem *p, const tw_schedule *s) { return (void)p, !s->n || begins(s, &tw_tile_few); }
-static bool is_slices(const tw_problem *p, const tw_schedule *s) {
-  return (void)p, !s->n || begins(s, &tw_tile_slices);
+static bool is_skinny(const tw_problem *p, const tw_schedule *s) {
+  return (void)p, !s->n || begins(s, &tw_tile_skinny);
+}
+static bool is_sliced_k(const tw_problem *p, const tw_schedule *s) {
+  return (void)p, !s->n || begins(s, &tw_tile_sliced_k);
 }
 static bool is_tile(const tw_problem *p, const tw_schedule *s) {
-  return s->n ? !begins(s, &tw_tile_few) && !begins(s, &tw_tile_slices) : !tw_tile_few_only(p);
+  return s->n ? !begins(s, &tw_tile_skinny) && !begins(s, &tw_tile_sliced_k) : !tw_tile_skinny_only(p);
 }
 static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
 static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_backward(p, s); }
@@ -271,9 +273,9 @@ typedef struct kind {
 } kind;
 static const kind kinds[] = {
     {"gemm", is_tile, &tw_tile_gemm, predict_gemm},
-    {"gemm", is_few, &tw_tile_few, predict_few},
-    {"gemm", is_slices, &tw_tile_slices, predict_slices},
-    {"attention", is_backward, &tw_tile_attention_back, predict_attention_back},
+    {"gemm", is_skinny, &tw_tile_skinny, predict_skinny},
+    {"gemm", is_sliced_k, &tw_tile_sliced_k, predict_sliced_k},
+    {"attention", is_backward, &tw_tile_attention_backward, predict_attention_back},
     {"attention", is_forward, &tw_tile_attention, predict_attention},
     {"conv2d", is_any, &tw_tile_conv, predict_conv},
     {"conv3d", is_any, &tw_tile_conv, predict_conv},

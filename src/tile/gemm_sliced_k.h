@@ -1,4 +1,4 @@
-/* gemm_slices.h - the structure of a GEMM of few rows whose weights are codes (packed=1): each warp has slices of k of its own
+/* gemm_sliced_k.h - the structure of a GEMM of few rows whose weights are codes (packed=1): each warp has slices of k of its own
  * and all of the block's rows of B in them. Its slice of A stays in registers while rows go by; warps wait for nobody until
  * their sums meet.
  *
@@ -11,18 +11,18 @@
  *   blocks 2                         of a processor at once
  *
  * One or two rows of A are multiplied otherwise than more (tile_slices_products.cuh). */
-#ifndef TW_TILE_GEMM_SLICES_H
-#define TW_TILE_GEMM_SLICES_H
+#ifndef TW_TILE_GEMM_SLICED_K_H
+#define TW_TILE_GEMM_SLICED_K_H
 
 #include "tile/family.h"
 
-typedef struct tw_tile_slices_plan {
+typedef struct tw_tile_sliced_k_plan {
   int n, rows, warps, ahead, rest, late, blocks;
   int together; /* slices that share a factor of sums, 0: all */
   int threads;
   int64_t shared_bytes;
-} tw_tile_slices_plan;
+} tw_tile_sliced_k_plan;
 
-extern const tw_tile_family tw_tile_slices;
+extern const tw_tile_family tw_tile_sliced_k;
 
 #endif

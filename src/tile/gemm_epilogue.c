@@ -1,5 +1,5 @@
-/* gemm_result.c - see gemm_result.h; what is computed is what op/gemm.c defines. */
-#include "tile/gemm_result.h"
+/* gemm_epilogue.c - see gemm_epilogue.h; what is computed is what op/gemm.c defines. */
+#include "tile/gemm_epilogue.h"
 
 static bool is_integer(const tw_gemm *g) { return g->acc == TW_I32; }
 

@@ -1,4 +1,4 @@
-/* gemm_alike.h - the structure of a GEMM kernel of tiles whose groups are alike: each copies its share of the tiles of A and B,
+/* gemm_multistage.h - the structure of a GEMM kernel of tiles whose groups are alike: each copies its share of the tiles of A and B,
  * and multiplies its part of the block's tile of C from registers. For machines whose copies signal no barriers and whose
  * registers do not move between groups; gemm.h has the structure for the others.
  *
@@ -21,8 +21,8 @@
  *                             as k has: all of it from the start
  *
  * Operands whose pitch or layout no copy of 16 bytes can take are copied element by element. */
-#ifndef TW_TILE_GEMM_ALIKE_H
-#define TW_TILE_GEMM_ALIKE_H
+#ifndef TW_TILE_GEMM_MULTISTAGE_H
+#define TW_TILE_GEMM_MULTISTAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@
 
 typedef enum tw_tile_way { TW_TILE_DIRECT, TW_TILE_REGISTERS, TW_TILE_ELEMENTS } tw_tile_way;
 
-typedef struct tw_tile_alike_plan {
+typedef struct tw_tile_multistage_plan {
   int m, n, k;
   int groups_m, groups_n;
   int side; /* of a matrix instruction */
@@ -52,14 +52,14 @@ typedef struct tw_tile_alike_plan {
   bool whole; /* four neighbours of a row of C are stored at once */
   int64_t shared_bytes;
   int sums; /* registers of a thread */
-} tw_tile_alike_plan;
+} tw_tile_multistage_plan;
 
-extern const tw_tile_family tw_tile_alike;
+extern const tw_tile_family tw_tile_multistage;
 
 /* Its writer. */
-void tw_tile_alike_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
+void tw_tile_multistage_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
 /* What the machine is to write, of a plan that is pinned. */
-tw_tile_loop tw_tile_alike_loop(const tw_gemm *, const tw_tile_alike_plan *);
+tw_tile_loop tw_tile_multistage_loop(const tw_gemm *, const tw_tile_multistage_plan *);
 /* What such a loop is told of operand 'a' or 'b', by the names of loop.h: in a kernel with from_a, own_row, BK, steps and so on.
  * `split`: its steps begin at `begin`. */
 void tw_tile_loop_operand_write(const tw_tile_machine *, const tw_tile_loop *, char name, bool split, tw_text *);

@@ -1,11 +1,11 @@
-/* gemm_alike_plan.c - replays the steps of a schedule, and offers the next ones; gemm_alike.h lists them. */
+/* gemm_multistage_plan.c - replays the steps of a schedule, and offers the next ones; gemm_multistage.h lists them. */
 #include <inttypes.h>
 
 #include "op/gemm_problem.h"
-#include "tile/gemm_alike.h"
+#include "tile/gemm_multistage.h"
 #include "tile/verbs.h"
 
-#define PLAN tw_tile_alike_plan
+#define PLAN tw_tile_multistage_plan
 
 enum {
   STAGES_MAX = 8,
@@ -46,7 +46,7 @@ static tw_tile_loop_operand loop_operand(const PLAN *p, tw_type type, int length
                                 .row_bytes = (across ? length : p->k) * size};
 }
 
-tw_tile_loop tw_tile_alike_loop(const tw_gemm *g, const PLAN *p) {
+tw_tile_loop tw_tile_multistage_loop(const tw_gemm *g, const PLAN *p) {
   return (tw_tile_loop){.operand = {loop_operand(p, g->a, p->m, p->groups_m, p->across_a),
                                     loop_operand(p, g->b, p->n, p->groups_n, p->across_b)},
                         .side = p->side,
@@ -71,7 +71,7 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g,
                    "hand_scheduled requires that %d rows of %d bytes fit the %d bytes that all waves load at once; use "
                    "a smaller k or more waves",
                    p->side, row, PIECE * groups);
-  const tw_tile_loop loop = tw_tile_alike_loop(g, p);
+  const tw_tile_loop loop = tw_tile_multistage_loop(g, p);
   return machine->loop(machine, &loop, NULL, error);
 }
 
@@ -391,10 +391,10 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
                     "rasterize window=%d chunk=%d", window, chunk);
 }
 
-const tw_tile_family tw_tile_alike = {.language = &language,
-                                      .plan_size = sizeof(PLAN),
-                                      .supports = supports,
-                                      .plainest = plainest,
-                                      .settle = settle,
-                                      .offers = offers,
-                                      .write = tw_tile_alike_write};
+const tw_tile_family tw_tile_multistage = {.language = &language,
+                                           .plan_size = sizeof(PLAN),
+                                           .supports = supports,
+                                           .plainest = plainest,
+                                           .settle = settle,
+                                           .offers = offers,
+                                           .write = tw_tile_multistage_write};

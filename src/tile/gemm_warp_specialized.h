@@ -1,4 +1,4 @@
-/* gemm_kernel.h - the structure of a GEMM kernel of tiles: a schedule, and the kernel that it describes.
+/* gemm_warp_specialized.h - the structure of a GEMM kernel of tiles: a schedule, and the kernel that it describes.
  *
  * The empty schedule has no kernel here: what is plainest is the target's. Steps:
  *
@@ -18,8 +18,8 @@
  *
  * Operands whose pitch copies of whole tiles cannot take, or whose layout the multiplier cannot, are copied by the threads of
  * a group: in pieces of 4 or 8 bytes that nobody waits for, where pitch and layout allow that, else element by element. */
-#ifndef TW_TILE_GEMM_KERNEL_H
-#define TW_TILE_GEMM_KERNEL_H
+#ifndef TW_TILE_GEMM_WARP_SPECIALIZED_H
+#define TW_TILE_GEMM_WARP_SPECIALIZED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
-/* gemm_few.c - plans and writes a GEMM of few rows; gemm_few.h has its structure. */
-#include "tile/gemm_few.h"
+/* gemm_skinny.c - plans and writes a GEMM of few rows; gemm_skinny.h has its structure. */
+#include "tile/gemm_skinny.h"
 
 #include <inttypes.h>
 
 #include "op/gemm_problem.h"
-#include "tile/gemm_result.h"
+#include "tile/gemm_epilogue.h"
 #include "tile/verbs.h"
 
-#define PLAN tw_tile_few_plan
+#define PLAN tw_tile_skinny_plan
 
 enum {
   FEW_MAX = 32, /* rows of A */
@@ -22,7 +22,7 @@ enum {
   BOX_MAX = 256
 };
 
-bool tw_tile_few_only(const tw_problem *p) { return tw_gemm_of(p).packed; }
+bool tw_tile_skinny_only(const tw_problem *p) { return tw_gemm_of(p).packed; }
 
 static bool is_16(tw_type t) { return t == TW_BF16 || t == TW_F16; }
 
@@ -77,8 +77,8 @@ static int64_t shared_bytes(const PLAN *p, int stages) {
   return ALIGNMENT + stages * stage_bytes(p) + 2 * stages * BARRIER_BYTES;
 }
 
-tw_status tw_tile_few_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
-                           tw_error *error) {
+tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
+                              tw_error *error) {
   if (threads > machine->block_threads || registers * threads * blocks > machine->registers || registers > 255)
     return tw_fail(error, TW_USAGE,
                    "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
@@ -120,7 +120,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->threads = p->n / p->rows * p->warps * machine->warp_threads + COPYING;
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
-  const tw_status status = tw_tile_few_fits(machine, p->blocks, p->threads, need, p->split, error);
+  const tw_status status = tw_tile_skinny_fits(machine, p->blocks, p->threads, need, p->split, error);
   if (status != TW_OK) return status;
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
     return tw_fail(error, TW_USAGE, "split_k %d exceeds the stages of k=%" PRId64 " (%d each); use a smaller number",
@@ -323,9 +323,9 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   write_kernel(t, &g, plan);
 }
 
-const tw_tile_family tw_tile_few = {.language = &language,
-                                    .plan_size = sizeof(PLAN),
-                                    .supports = supports,
-                                    .settle = settle,
-                                    .offers = offers,
-                                    .write = write};
+const tw_tile_family tw_tile_skinny = {.language = &language,
+                                       .plan_size = sizeof(PLAN),
+                                       .supports = supports,
+                                       .settle = settle,
+                                       .offers = offers,
+                                       .write = write};

@@ -1,4 +1,4 @@
-/* attention_alike_ahead.c - writes the loop of attention's forward pass whose products have other work among them: scores of the
+/* attention_multistage_overlap.c - writes the loop of attention's forward pass whose products have other work among them: scores of the
  * next keys are multiplied while the rest of the weights of these are made; values of these while the next scores' largest are
  * looked for and the first of their weights are made.
  *
@@ -7,7 +7,7 @@
  * is one barrier, before the last LAST products: then all reads of its tiles are done, and copies may fill them again, which
  * stand among the scores behind it. Keys are a tile ahead of values, so two stages do; they are known where they are used, as the
  * loop has two steps. Tiles beyond the last are zeros, and hidden. */
-#include "tile/attention_alike.h"
+#include "tile/attention_multistage.h"
 
 static const char constants[] =
     "  copier_down<k_tile, GROUPS> from_k(k + from_kv, down_k, D, sk);\n"
@@ -132,7 +132,7 @@ static const char loop[] =
     "    if (++s >= steps) break;\n"
     "  }\n";
 
-void tw_tile_attention_alike_ahead(tw_text *t) {
+void tw_tile_attention_multistage_overlap(tw_text *t) {
   const char *const part[] = {constants, words, step, loop};
   for (size_t i = 0; i < sizeof part / sizeof *part; i++) tw_text_add_string(t, part[i]);
 }

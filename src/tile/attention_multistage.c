@@ -1,8 +1,8 @@
-/* attention_alike.c - plans and writes a kernel for attention's forward pass; attention_alike.h has its structure.
+/* attention_multistage.c - plans and writes a kernel for attention's forward pass; attention_multistage.h has its structure.
  *
  * Each chip has a range of the heads, and goes through the blocks of one after those of the other, so that its cache holds
  * the keys and values of few heads; causal, those with the most keys begin. */
-#include "tile/attention_alike.h"
+#include "tile/attention_multistage.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,11 +10,11 @@
 #include "base/strings.h"
 #include "op/attention.h"
 
-#define PLAN tw_tile_attention_alike_plan
+#define PLAN tw_tile_attention_multistage_plan
 
 enum { SIDE = 16, ELEMENT = 2, WORDS = 4, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48, AHEAD = 6, FEW = 24 };
 
-tw_status tw_tile_attention_alike_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
   if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
@@ -74,14 +74,14 @@ static void begin_tile(const void *with, void *plan) {
   ((PLAN *)plan)->registers = false;
 }
 
-tw_status tw_tile_attention_alike_then_product(const void *with, void *plan, unsigned given, tw_error *error) {
+tw_status tw_tile_attention_multistage_then_mfma(const void *with, void *plan, unsigned given, tw_error *error) {
   const int side = ((PLAN *)plan)->product;
   (void)with, (void)given;
   return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "must be 16 or 32");
 }
 
 /* So that a search gets there in one step. */
-tw_status tw_tile_attention_alike_then_ahead(const void *with, void *plan, unsigned given, tw_error *error) {
+tw_status tw_tile_attention_multistage_then_overlap(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given, (void)error;
   ((PLAN *)plan)->stages = 2;
   return TW_OK;
@@ -109,7 +109,7 @@ static const tw_verb verbs[] = {
      .help = "Use 32x32 matrix instructions instead of 16x16.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
-     .then = tw_tile_attention_alike_then_product},
+     .then = tw_tile_attention_multistage_then_mfma},
     {.name = "pingpong|turns",
      .usage = "pingpong",
      .help = "Alternate two sets of waves (ping-pong): one computes scores while the other computes softmax and "
@@ -119,7 +119,7 @@ static const tw_verb verbs[] = {
      .usage = "overlap_softmax",
      .help = "Compute the scores of the next keys while the current softmax runs (register double buffering).",
      .sets = TW_FIELD(PLAN, ahead),
-     .then = tw_tile_attention_alike_then_ahead},
+     .then = tw_tile_attention_multistage_then_overlap},
     {.name = "copy",
      .usage = "copy registers, copy direct_to_lds",
      .help = "Copy to LDS directly or through registers.",
@@ -214,15 +214,15 @@ static const char tail[] =
     "  }\n"
     "  put<true>(o + from_q, down_q, sums, own, 0, sq, D, as_is());\n}\n";
 
-void tw_tile_attention_alike_tile(tw_text *t, const tw_tile_machine *machine, const char *name, const char *size,
-                                  tw_tile_access access) {
+void tw_tile_attention_multistage_tile(tw_text *t, const tw_tile_machine *machine, const char *name, const char *size,
+                                       tw_tile_access access) {
   char swizzle[TW_TILE_SWIZZLE] = "plain";
   access.element_bytes = ELEMENT;
   machine->swizzle(machine, &access, swizzle);
   tw_text_add(t, "using %s_tile = shared<type, %s, D, %s>;\n", name, size, swizzle);
 }
 
-void tw_tile_attention_alike_loop(tw_text *t, int stages, bool direct, const char *body) {
+void tw_tile_attention_multistage_loop(tw_text *t, int stages, bool direct, const char *body) {
   if (stages > 1) {
     tw_text_add(t, "  for (int s = 0; s < STAGES - 1; s++) {\n    begin(s, s);\n%s  }\n",
                 direct ? "" : "    lay(s);\n");
@@ -257,7 +257,7 @@ static void write_turns(tw_text *t) {
                  "  if (!behind) end_turn();\n");
 }
 
-void tw_tile_attention_alike_copies(tw_text *t, bool direct) {
+void tw_tile_attention_multistage_copies(tw_text *t, bool direct) {
   tw_text_add(t, "  copier_across<k_tile, GROUPS> from_k(k + from_kv, down_k, 0, D, sk);\n"
                  "  copier_across<v_tile, GROUPS> from_v(v + from_kv, down_k, 0, D, sk);\n");
   if (direct)
@@ -286,32 +286,32 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_text_add(t, "constexpr int CHIPS = %d;\n", machine->chips);
   const bool direct = machine->direct_bytes && !p->registers;
   tw_tile_access access = {.rows = p->keys, .row_bytes = (int)a.d * ELEMENT, .side = p->product};
-  tw_tile_attention_alike_tile(t, machine, "k", "KEYS", access);
+  tw_tile_attention_multistage_tile(t, machine, "k", "KEYS", access);
   access.values = true;
-  tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
+  tw_tile_attention_multistage_tile(t, machine, "v", "KEYS", access);
   tw_text_add_string(t, head);
   if (p->ahead) {
-    tw_tile_attention_alike_ahead(t);
+    tw_tile_attention_multistage_overlap(t);
     tw_text_add_string(t, tail);
     return;
   }
-  tw_tile_attention_alike_copies(t, direct);
+  tw_tile_attention_multistage_copies(t, direct);
   if (p->turns) {
     write_turns(t);
   } else {
     tw_text body = {0};
     tw_text_add_string(&body, body_scores);
     tw_text_add_string(&body, body_weights);
-    tw_tile_attention_alike_loop(t, p->stages, direct, body.data ? body.data : "");
+    tw_tile_attention_multistage_loop(t, p->stages, direct, body.data ? body.data : "");
     tw_text_free(&body);
   }
   tw_text_add_string(t, tail);
 }
 
-const tw_tile_family tw_tile_attention_alike = {.language = &language,
-                                                .plan_size = sizeof(PLAN),
-                                                .supports = tw_tile_attention_alike_supports,
-                                                .plainest = plainest,
-                                                .settle = settle,
-                                                .offers = offers,
-                                                .write = write};
+const tw_tile_family tw_tile_attention_multistage = {.language = &language,
+                                                     .plan_size = sizeof(PLAN),
+                                                     .supports = tw_tile_attention_multistage_supports,
+                                                     .plainest = plainest,
+                                                     .settle = settle,
+                                                     .offers = offers,
+                                                     .write = write};

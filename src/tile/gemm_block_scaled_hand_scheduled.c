@@ -1,4 +1,4 @@
-/* gemm_mx_pinned.c - a GEMM of two operands of blocks with scales whose loop is the machine's own; gemm_mx.h has its steps.
+/* gemm_block_scaled_hand_scheduled.c - a GEMM of two operands of blocks with scales whose loop is the machine's own; gemm_block_scaled.h has its steps.
  *
  * Kernels before the main one pack both operands: codes row by row, k along them, and beside them the scales as lanes of
  * products take them: those of a block's tile at a step of k lie together, 1024 bytes for each group that copies them. So
@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tile/gemm_alike.h"
-#include "tile/gemm_mx.h"
-#include "tile/gemm_result.h"
+#include "tile/gemm_block_scaled.h"
+#include "tile/gemm_epilogue.h"
+#include "tile/gemm_multistage.h"
 
-#define PLAN tw_tile_mx_plan
+#define PLAN tw_tile_block_scaled_plan
 
 enum { GROUPS_M = 2, GROUPS_N = 2, GROUPS = GROUPS_M * GROUPS_N, ROW = 128, PIECE = 1024, BLOCK = 32 };
 
@@ -31,8 +31,9 @@ static tw_tile_loop loop_of(tw_type type, const PLAN *p) {
       .scaled = true};
 }
 
-tw_status tw_tile_mx_settle_pinned(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
-  const tw_type type = tw_tile_mx_left(g);
+tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p,
+                                                     tw_error *error) {
+  const tw_type type = tw_tile_block_scaled_left(g);
   if (!machine->loop || type != g->b || (type != TW_MXFP4 && type != TW_MXFP8))
     return tw_fail(error, TW_USAGE, "hand_scheduled requires both operands as mxfp4 or both as mxfp8 (found %s and %s)",
                    tw_type_name(type), tw_type_name(g->b));
@@ -116,7 +117,7 @@ static void write_packers(tw_text *t, const tw_gemm *g) {
   tw_text_add(t,
               "TW_KERNEL(256, 1) pack_a(const %s *a, u8 *codes, u8 *scales, int m, int k, int lda) {\n"
               "  mx_pack_rows<%s, product, BM, GROUPS_M, BK, 0x%xu>(a, %s, codes, scales, m, k, DEEP);\n}\n",
-              tw_tile_type_word(tw_tile_mx_stored(g)), type, tw_tile_mx_addend(g),
+              tw_tile_type_word(tw_tile_block_scaled_stored(g)), type, tw_tile_block_scaled_addend(g),
               g->a_transposed ? "1, lda" : "lda, 1");
   tw_text_add(t,
               "TW_KERNEL(256, 1) pack_b(const float *b, u8 *codes, u8 *scales, int n, int k, int ldb) {\n"
@@ -151,7 +152,8 @@ static void write_loop(tw_text *t, const tw_tile_machine *machine, const tw_gemm
   machine->loop(machine, &loop, t, NULL); /* the plan has asked whether it can */
 }
 
-void tw_tile_mx_write_pinned(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p, tw_text *t) {
+void tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
+                                               tw_text *t) {
   const places at = places_of(g, p);
   const bool split = p->split > 1;
   const int step = step_of(g->b);

@@ -1,7 +1,7 @@
-/* gemm_result.h - from a sum to an element of C: the part of a GEMM kernel's text that does not depend on how its tiles are
+/* gemm_epilogue.h - from a sum to an element of C: the part of a GEMM kernel's text that does not depend on how its tiles are
  * scheduled. `result` is a function object in the words of docs/reference/tile-library.md; its fields follow row, col, m, n. */
-#ifndef TW_TILE_GEMM_RESULT_H
-#define TW_TILE_GEMM_RESULT_H
+#ifndef TW_TILE_GEMM_EPILOGUE_H
+#define TW_TILE_GEMM_EPILOGUE_H
 
 #include "base/strings.h"
 #include "op/gemm_problem.h"

@@ -1,10 +1,10 @@
-/* gemm_mx.c - plans and writes a GEMM of tiles with block-scaled weights; gemm_mx.h has its structure. */
-#include "tile/gemm_mx.h"
+/* gemm_block_scaled.c - plans and writes a GEMM of tiles with block-scaled weights; gemm_block_scaled.h has its structure. */
+#include "tile/gemm_block_scaled.h"
 
-#include "tile/gemm_result.h"
+#include "tile/gemm_epilogue.h"
 #include "tile/verbs.h"
 
-#define PLAN tw_tile_mx_plan
+#define PLAN tw_tile_block_scaled_plan
 
 enum {
   SIDE = 16,
@@ -19,19 +19,19 @@ enum {
 
 static bool is_mx(tw_type t) { return t == TW_MXFP4 || t == TW_MXFP6 || t == TW_MXFP8; }
 /* What A becomes: by the problem's rule, or, where its numbers are of such a type already, exactly. */
-tw_type tw_tile_mx_left(const tw_gemm *g) {
+tw_type tw_tile_block_scaled_left(const tw_gemm *g) {
   static const tw_type by[] = {TW_TYPE_NONE, TW_MXFP4, TW_MXFP6, TW_MXFP8};
   return g->quantize ? by[g->quantize] : g->a;
 }
 /* and as it lies in memory */
-tw_type tw_tile_mx_stored(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
+tw_type tw_tile_block_scaled_stored(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
 /* Registers of a block's codes, of a lane. */
 static int words_of(tw_type t) { return tw_type_bits(t); }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
-  const int each = 128 / tw_type_bits(tw_tile_mx_stored(&g)); /* elements of 16 bytes */
+  const int each = 128 / tw_type_bits(tw_tile_block_scaled_stored(&g)); /* elements of 16 bytes */
   const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
   if (machine->block_scales && g.packed)
     return tw_fail(error, TW_USAGE, "block-scaled GEMM takes b as f32 and packs it; leave out packed=1");
@@ -45,7 +45,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
-  if (p->pinned) return tw_tile_mx_settle_pinned(machine, g, p, error);
+  if (p->pinned) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
   if (p->side != SIDE || p->stages != 1) return tw_fail(error, TW_USAGE, "mfma 32 and stages require hand_scheduled");
   const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
   if (p->m % SIDE || p->n % (p->groups * PAIR))
@@ -54,8 +54,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    p->n, p->groups);
   p->columns = (g->n + PAIR - 1) / PAIR * PAIR;
   p->deep = (g->k + STEP - 1) / STEP * STEP;
-  const int words_a = words_of(tw_tile_mx_left(g)), words_b = words_of(g->b),
-            fresh = tw_type_bits(tw_tile_mx_stored(g));
+  const int words_a = words_of(tw_tile_block_scaled_left(g)), words_b = words_of(g->b),
+            fresh = tw_type_bits(tw_tile_block_scaled_stored(g));
   p->lines = is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
   if (p->lines && p->m % PAIR)
     return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
@@ -170,8 +170,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 /* ---- the kernels ---- */
 
 /* What makes the rule of a scale: format/mx.c. Of the mantissa of a float, what the largest element keeps, and its own. */
-unsigned tw_tile_mx_addend(const tw_gemm *g) {
-  const tw_type t = tw_tile_mx_left(g);
+unsigned tw_tile_block_scaled_addend(const tw_gemm *g) {
+  const tw_type t = tw_tile_block_scaled_left(g);
   const unsigned half = t == TW_MXFP4 ? 1u << 21 : 1u << 19;
   const unsigned largest = t == TW_MXFP4 ? 0x400000 : t == TW_MXFP6 ? 0x700000 : 0x600000; /* 1.5, 1.875, 1.75 */
   switch (g->rule) {
@@ -185,7 +185,7 @@ unsigned tw_tile_mx_addend(const tw_gemm *g) {
 static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
   const long long codes = (long long)(p->columns * p->deep / 32 * 4 * words_of(g->b)),
                   left = codes + (long long)(p->columns * p->deep / 32 + 255) / 256 * 256, /* a packed A */
-      left_scales = left + (long long)(p->lines * p->deep / 32 * 4 * words_of(tw_tile_mx_left(g)));
+      left_scales = left + (long long)(p->lines * p->deep / 32 * 4 * words_of(tw_tile_block_scaled_left(g)));
   const long long parts = (left_scales + (long long)(p->lines * p->deep / 32) + 255) / 256 * 256;
   tw_text_add(t, "//: let       BM = %d, BN = %d, GROUPS = %d, AHEAD = %d, SPLIT = %d\n", p->m, p->n, p->groups,
               p->ahead, p->split);
@@ -243,7 +243,7 @@ static void write_quantized(tw_text *t, const tw_gemm *g) {
       "      fetch(fresh[i], s + AHEAD);\n      sync_block();\n"
       "      mx_multiply_rows<0>(sums, shared_a, weights[i]);\n"
       "      weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + s + AHEAD);\n    }\n  }\n",
-      tw_tile_mx_addend(g));
+      tw_tile_block_scaled_addend(g));
 }
 
 /* The same where A is packed: each group loads its own, without LDS and barriers. */
@@ -265,7 +265,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   const PLAN *p = plan;
   const bool split = p->split > 1;
   if (p->pinned) {
-    tw_tile_mx_write_pinned(machine, &g, p, t);
+    tw_tile_block_scaled_write_hand_scheduled(machine, &g, p, t);
     return;
   }
   write_launch(t, machine, &g, p);
@@ -273,8 +273,8 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
               "#include \"%s\"\nusing namespace tw;\n\nconstexpr int ROWS = BM / mx_rows, COLS = BN / GROUPS / 32; /* "
               "of a group */\n"
               "using left = %s;  /* what A becomes */\nusing right = %s;\nusing element = %s; /* of A in memory */\n",
-              machine->header, tw_type_name(tw_tile_mx_left(&g)), tw_type_name(g.b),
-              tw_tile_type_word(tw_tile_mx_stored(&g)));
+              machine->header, tw_type_name(tw_tile_block_scaled_left(&g)), tw_type_name(g.b),
+              tw_tile_type_word(tw_tile_block_scaled_stored(&g)));
   tw_text_add(t, p->lines ? "\n"
                           : "constexpr int BLOCKS = 2 * ROWS, EACH = (BLOCKS + GROUPS - 1) / GROUPS; /* of A, a step; "
                             "that a group quantizes */\n\n");
@@ -321,10 +321,10 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   if (split) tw_tile_parts_write(t, &g);
 }
 
-const tw_tile_family tw_tile_mx = {.language = &language,
-                                   .plan_size = sizeof(PLAN),
-                                   .supports = supports,
-                                   .plainest = plainest,
-                                   .settle = settle,
-                                   .offers = offers,
-                                   .write = write};
+const tw_tile_family tw_tile_block_scaled = {.language = &language,
+                                             .plan_size = sizeof(PLAN),
+                                             .supports = supports,
+                                             .plainest = plainest,
+                                             .settle = settle,
+                                             .offers = offers,
+                                             .write = write};

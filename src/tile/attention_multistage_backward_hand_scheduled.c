@@ -1,23 +1,23 @@
-/* attention_alike_back_pinned.c - attention's backward pass in one kernel around the machine's own loop (loop.h), and the kernel behind
+/* attention_multistage_backward_hand_scheduled.c - attention's backward pass in one kernel around the machine's own loop (loop.h), and the kernel behind
  * it that makes dQ of the sums in memory.
  *
  * Groups have 64 keys each: K in shared memory, V in registers. Sums of dQ lie as they are in registers, 32 x 32 at a time, so what
  * a group adds at once are whole lines; the order in which blocks add is any, and so are the last bits of dQ. */
 #include "op/attention.h"
-#include "tile/attention_alike.h"
+#include "tile/attention_multistage.h"
 
 enum { TILES = 2, GROUPS = 4, SIDE = 32, BLOCK = 1152 };
 
-tw_tile_back_loop tw_tile_attention_alike_back_loop(const tw_problem *problem) {
+tw_tile_back_loop tw_tile_attention_multistage_backward_loop(const tw_problem *problem) {
   const tw_attention a = tw_attention_of(problem);
   return (tw_tile_back_loop){.type = a.type, .d = (int)a.d, .tiles = TILES, .groups = GROUPS, .causal = a.causal};
 }
 
-int64_t tw_tile_attention_alike_back_shared(int d) {
+int64_t tw_tile_attention_multistage_backward_shared(int d) {
   return (int64_t)BLOCK * (d / 16 * (TILES * GROUPS + 4) + 2 * TILES * GROUPS * 2);
 }
 
-void tw_tile_attention_alike_back_launch(tw_text *t, const tw_tile_machine *machine, int64_t shared_bytes) {
+void tw_tile_attention_multistage_backward_launch(tw_text *t, const tw_tile_machine *machine, int64_t shared_bytes) {
   tw_text_add(t,
               "//: kernel    attention\n//: grid      ceildiv(sk, GROUPS * OWN_KEYS) * hkv * b\n"
               "//: block     GROUPS * %d\n//: shared    %lld\n"
@@ -103,8 +103,9 @@ static const char tail[] =
     "  put<true>(qg + (batch * sq * hq + head) * D, (i64)hq * D, x, row * QUERIES, col * 32, sq, D, "
     "as_is());\n}\n";
 
-void tw_tile_attention_alike_back_pinned(tw_text *t, const tw_tile_machine *machine, const tw_problem *problem) {
-  const tw_tile_back_loop loop = tw_tile_attention_alike_back_loop(problem);
+void tw_tile_attention_multistage_backward_hand_scheduled(tw_text *t, const tw_tile_machine *machine,
+                                                          const tw_problem *problem) {
+  const tw_tile_back_loop loop = tw_tile_attention_multistage_backward_loop(problem);
   tw_text_add_string(t, head);
   machine->back_loop(machine, &loop, t, NULL); /* the plan has asked whether it can */
   tw_text_add_string(t, tail);

@@ -1,19 +1,19 @@
-/* gemm_alike.c - writes a GEMM kernel of tiles whose groups are alike; gemm_alike.h has its structure.
+/* gemm_multistage.c - writes a GEMM kernel of tiles whose groups are alike; gemm_multistage.h has its structure.
  *
  * Step s multiplies the tiles of stage s % STAGES while those of step s + STAGES - 1 arrive. One barrier a step does for both
  * that the tiles are there, as each group waits for its own copies before it, and that nobody reads the stage any more that
  * is written behind it. Copies beyond the last step read nothing; so a wait counts the same copies in every step. */
-#include "tile/gemm_alike.h"
+#include "tile/gemm_multistage.h"
 
 #include <stdio.h>
 
 #include "base/strings.h"
-#include "tile/gemm_result.h"
+#include "tile/gemm_epilogue.h"
 
 typedef struct writer {
   const tw_tile_machine *machine;
   tw_gemm g;
-  tw_tile_alike_plan p;
+  tw_tile_multistage_plan p;
   tw_text text;
 } writer;
 
@@ -35,7 +35,7 @@ static const char *first_step(const writer *w, const char *step) {
 }
 
 static void write_launch(writer *w) {
-  const tw_tile_alike_plan *p = &w->p;
+  const tw_tile_multistage_plan *p = &w->p;
   tw_text *t = &w->text;
   tw_text_add(t, "//: kernel    gemm\n//: let       BM = %d, BN = %d, BK = %d, STAGES = %d\n", p->m, p->n, p->k,
               p->stages);
@@ -346,7 +346,7 @@ void tw_tile_loop_operand_write(const tw_tile_machine *machine, const tw_tile_lo
 }
 
 static void write_pinned(writer *w) {
-  const tw_tile_loop loop = tw_tile_alike_loop(&w->g, &w->p);
+  const tw_tile_loop loop = tw_tile_multistage_loop(&w->g, &w->p);
   tw_text *t = &w->text;
   tw_text_add(t, "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n");
   if (loop.laid) tw_text_add(t, "  const u32 laid = copied + (u32)thread_of_group() * 16u;\n");
@@ -356,7 +356,7 @@ static void write_pinned(writer *w) {
 }
 
 static void write_loop(writer *w) {
-  const tw_tile_alike_plan *p = &w->p;
+  const tw_tile_multistage_plan *p = &w->p;
   tw_text *t = &w->text;
   if (p->pinned) {
     write_pinned(w);
@@ -465,8 +465,9 @@ static void write_kernel(writer *w) {
                 split ? "as_is()" : "finish");
 }
 
-void tw_tile_alike_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out) {
-  writer w = {.machine = machine, .g = tw_gemm_of(problem), .p = *(const tw_tile_alike_plan *)plan};
+void tw_tile_multistage_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
+                              tw_text *out) {
+  writer w = {.machine = machine, .g = tw_gemm_of(problem), .p = *(const tw_tile_multistage_plan *)plan};
   tw_text *t = &w.text;
   write_launch(&w);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing product = mma<%s, %d, %s>;\n", machine->header,

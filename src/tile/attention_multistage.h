@@ -1,4 +1,4 @@
-/* attention_alike.h - the structure of kernels for attention whose groups are alike; attention.h has the one for machines whose
+/* attention_multistage.h - the structure of kernels for attention whose groups are alike; attention.h has the one for machines whose
  * copies signal barriers.
  *
  * Forward, each group has queries of its own, in registers, and goes through the keys with the others of its block, who copy
@@ -24,8 +24,8 @@
  *   ahead                     weights are made while the products behind their scores are multiplied; two stages
  *   pinned                    one kernel makes all three, with the machine's own loop (loop.h): five products, not seven, and dQ is
  *                             added up in memory, 32 queries by 256 keys at a time */
-#ifndef TW_TILE_ATTENTION_ALIKE_H
-#define TW_TILE_ATTENTION_ALIKE_H
+#ifndef TW_TILE_ATTENTION_MULTISTAGE_H
+#define TW_TILE_ATTENTION_MULTISTAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,35 +34,35 @@
 #include "tile/family.h"
 
 /* Of either pass; names beginning with dq, `pinned` and `at_once` are of the backward one, `turns` of the forward one. */
-typedef struct tw_tile_attention_alike_plan {
+typedef struct tw_tile_attention_multistage_plan {
   int queries, keys, dq_queries, dq_keys, groups, stages, product;
   bool registers, turns, ahead, pinned;
   int at_once, dq_at_once; /* blocks on a processor */
   int64_t shared_bytes, dq_shared_bytes;
-} tw_tile_attention_alike_plan;
+} tw_tile_attention_multistage_plan;
 
-extern const tw_tile_family tw_tile_attention_alike, tw_tile_attention_alike_back;
+extern const tw_tile_family tw_tile_attention_multistage, tw_tile_attention_multistage_backward;
 
 /* Shared by both passes. The problems that they take; says why not. */
-tw_status tw_tile_attention_alike_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
+tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
 /* The type of a tile of `size` rows of d, with what the solver finds for how it is read. */
-void tw_tile_attention_alike_tile(tw_text *, const tw_tile_machine *, const char *name, const char *size,
-                                  tw_tile_access);
+void tw_tile_attention_multistage_tile(tw_text *, const tw_tile_machine *, const char *name, const char *size,
+                                       tw_tile_access);
 /* Copiers, begin(slot, step) and, through registers, lay(slot), of tiles of keys and values. */
-void tw_tile_attention_alike_copies(tw_text *, bool direct);
-/* The loop of `ahead` (attention_alike_ahead.c), on what stands before it. */
-void tw_tile_attention_alike_ahead(tw_text *);
-/* Those of both kernels of the backward pass (attention_alike_back_ahead.c). */
-void tw_tile_attention_alike_back_ahead(tw_text *, bool of_dq);
-/* The kernels of `pinned` (attention_alike_back_pinned.c): the one, and the one behind it; what the machine is to write. */
-tw_tile_back_loop tw_tile_attention_alike_back_loop(const tw_problem *);
-int64_t tw_tile_attention_alike_back_shared(int d); /* bytes */
-void tw_tile_attention_alike_back_launch(tw_text *, const tw_tile_machine *, int64_t shared_bytes);
-void tw_tile_attention_alike_back_pinned(tw_text *, const tw_tile_machine *, const tw_problem *);
+void tw_tile_attention_multistage_copies(tw_text *, bool direct);
+/* The loop of `ahead` (attention_multistage_overlap.c), on what stands before it. */
+void tw_tile_attention_multistage_overlap(tw_text *);
+/* Those of both kernels of the backward pass (attention_multistage_backward_overlap.c). */
+void tw_tile_attention_multistage_backward_overlap(tw_text *, bool of_dq);
+/* The kernels of `pinned` (attention_multistage_backward_hand_scheduled.c): the one, and the one behind it; what the machine is to write. */
+tw_tile_back_loop tw_tile_attention_multistage_backward_loop(const tw_problem *);
+int64_t tw_tile_attention_multistage_backward_shared(int d); /* bytes */
+void tw_tile_attention_multistage_backward_launch(tw_text *, const tw_tile_machine *, int64_t shared_bytes);
+void tw_tile_attention_multistage_backward_hand_scheduled(tw_text *, const tw_tile_machine *, const tw_problem *);
 /* What follows `product` (are there any of such a side?) and `ahead` (what it needs comes with it). */
-tw_status tw_tile_attention_alike_then_product(const void *with, void *plan, unsigned given, tw_error *);
-tw_status tw_tile_attention_alike_then_ahead(const void *with, void *plan, unsigned given, tw_error *);
+tw_status tw_tile_attention_multistage_then_mfma(const void *with, void *plan, unsigned given, tw_error *);
+tw_status tw_tile_attention_multistage_then_overlap(const void *with, void *plan, unsigned given, tw_error *);
 /* `steps` times `body`, on tiles of `slot`, while those of later steps arrive; `each_step` copies of a thread fill them. */
-void tw_tile_attention_alike_loop(tw_text *, int stages, bool direct, const char *body);
+void tw_tile_attention_multistage_loop(tw_text *, int stages, bool direct, const char *body);
 
 #endif

@@ -1,4 +1,4 @@
-/* attention_alike_back_ahead.c - writes the loops of attention's backward pass whose products have other work among them: weights
+/* attention_multistage_backward_overlap.c - writes the loops of attention's backward pass whose products have other work among them: weights
  * are made while the products behind their scores are multiplied, and what becomes of gradients behind that.
  *
  * A step is ALL reads of operands, each for ROWS products, in order: scores X own^T (rows of X), changes Y own^T (rows of Y),
@@ -6,7 +6,7 @@
  * keys and values for dQ. The order is fixed in the source: behind each product stand the read for the LATE-th next one and a share
  * of the other work, as early as what it is made of is there. One barrier a step, before the last LAST reads' products: then all
  * reads of this step's tiles are done, copies may fill them, and those of the next step have arrived. */
-#include "tile/attention_alike.h"
+#include "tile/attention_multistage.h"
 
 static const char constants[] =
     "  using pieces = pieces_of<product, ROWS, TILES>;\n"
@@ -189,7 +189,7 @@ static const char hide_of_queries[] =
     "    }\n"
     "  };\n";
 
-void tw_tile_attention_alike_back_ahead(tw_text *t, bool of_dq) {
+void tw_tile_attention_multistage_backward_overlap(tw_text *t, bool of_dq) {
   const char *const part[] = {of_dq ? of_queries : of_keys, constants, of_dq ? hide_of_queries : hide_of_keys, words,
                               step};
   for (size_t i = 0; i < sizeof part / sizeof *part; i++) tw_text_add_string(t, part[i]);

@@ -1,14 +1,14 @@
-/* gemm_slices.c - plans and writes a GEMM of few rows whose warps have slices of k; gemm_slices.h has its structure. */
-#include "tile/gemm_slices.h"
+/* gemm_sliced_k.c - plans and writes a GEMM of few rows whose warps have slices of k; gemm_sliced_k.h has its structure. */
+#include "tile/gemm_sliced_k.h"
 
 #include <inttypes.h>
 
 #include "op/gemm_problem.h"
-#include "tile/gemm_few.h"
-#include "tile/gemm_result.h"
+#include "tile/gemm_epilogue.h"
+#include "tile/gemm_skinny.h"
 #include "tile/verbs.h"
 
-#define PLAN tw_tile_slices_plan
+#define PLAN tw_tile_sliced_k_plan
 
 enum {
   SLICE = 64, /* bytes of a row */
@@ -32,7 +32,7 @@ static bool scaled(const tw_gemm *g) { return g->b == TW_MXFP4 || (g->b == TW_I4
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
-  const tw_status status = tw_tile_few.supports(machine, p, error);
+  const tw_status status = tw_tile_skinny.supports(machine, p, error);
   if (status != TW_OK) return status;
   if (!g.packed)
     return tw_fail(error, TW_USAGE, "sliced_k requires packed weights; use 'skinny n=64' for other weights");
@@ -242,9 +242,9 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   write_kernel(t, &g, plan);
 }
 
-const tw_tile_family tw_tile_slices = {.language = &language,
-                                       .plan_size = sizeof(PLAN),
-                                       .supports = supports,
-                                       .settle = settle,
-                                       .offers = offers,
-                                       .write = write};
+const tw_tile_family tw_tile_sliced_k = {.language = &language,
+                                         .plan_size = sizeof(PLAN),
+                                         .supports = supports,
+                                         .settle = settle,
+                                         .offers = offers,
+                                         .write = write};

@@ -1,4 +1,4 @@
-/* attention_back.c - writes the kernels of attention's backward pass; attention.h has their structure, after FlashAttention-2
+/* attention_backward.c - writes the kernels of attention's backward pass; attention.h has their structure, after FlashAttention-2
  * and -3 (T. Dao, 2023; J. Shah et al., 2024): a block keeps a tile of keys and values, goes through the queries that see
  * them, and sums dK and dV in registers, over all heads that share the keys. Scores and gradients are computed turned
  * (keys x queries), so that they lie as left operands of dV and dK want them; dS goes through shared memory for dQ, whose
@@ -273,8 +273,8 @@ static const char products[] =
     "  }\n"
     "}\n";
 
-void tw_tile_attention_back_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
-                                  tw_text *t) {
+void tw_tile_attention_backward_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
+                                      tw_text *t) {
   const tw_attention a = tw_attention_of(problem);
   const tw_tile_attention_plan *p = plan;
   tw_text_add(t, "//: let       D = %d, QUERIES = %d, KEYS = %d, GROUPS = %d, STAGES = %d\n", (int)a.d, p->queries,

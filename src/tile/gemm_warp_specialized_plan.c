@@ -1,8 +1,8 @@
-/* gemm_plan.c - replays the steps of a schedule, and offers the next ones; gemm_kernel.h lists them. */
+/* gemm_warp_specialized_plan.c - replays the steps of a schedule, and offers the next ones; gemm_warp_specialized.h lists them. */
 #include <inttypes.h>
 
 #include "op/gemm_problem.h"
-#include "tile/gemm_kernel.h"
+#include "tile/gemm_warp_specialized.h"
 #include "tile/verbs.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* attention_alike_back.c - plans and writes the kernels of attention's backward pass; attention_alike.h has their structure.
+/* attention_multistage_backward.c - plans and writes the kernels of attention's backward pass; attention_multistage.h has their structure.
  *
  * dK and dV: scores and gradients are computed turned (keys x queries), so that a lane has one key and what they are rounded to
  * is an operand of the products behind them as it lies; queries are down the sums' columns there, and so are their exponents
@@ -10,9 +10,9 @@
 #include <math.h>
 
 #include "op/attention.h"
-#include "tile/attention_alike.h"
+#include "tile/attention_multistage.h"
 
-#define PLAN tw_tile_attention_alike_plan
+#define PLAN tw_tile_attention_multistage_plan
 
 enum {
   SIDE = 16,
@@ -63,7 +63,7 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
 /* Its tiles are the machine's own. */
 static tw_status settle_pinned(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
   const tw_attention a = tw_attention_of(problem);
-  const tw_tile_back_loop loop = tw_tile_attention_alike_back_loop(problem);
+  const tw_tile_back_loop loop = tw_tile_attention_multistage_backward_loop(problem);
   if (!machine->back_loop || !machine->direct_bytes || p->registers)
     return tw_fail(error, TW_USAGE, "hand_scheduled requires gfx950 and direct-to-LDS loads (copy direct_to_lds)");
   if (p->keys != PINNED_KEYS || p->queries != PINNED_QUERIES || p->groups != PINNED_GROUPS || p->stages != 2 ||
@@ -76,7 +76,7 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_problem 
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled supports operands of up to 2 GiB; use fewer heads or shorter sequences");
   p->at_once = p->dq_at_once = 1;
-  p->shared_bytes = tw_tile_attention_alike_back_shared((int)a.d);
+  p->shared_bytes = tw_tile_attention_multistage_backward_shared((int)a.d);
   return machine->back_loop(machine, &loop, NULL, error);
 }
 
@@ -146,12 +146,12 @@ static const tw_verb verbs[] = {
      .help = "Use 32x32 matrix instructions instead of 16x16.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
-     .then = tw_tile_attention_alike_then_product},
+     .then = tw_tile_attention_multistage_then_mfma},
     {.name = "overlap_softmax|ahead",
      .usage = "overlap_softmax",
      .help = "Overlap softmax with the products after the scores (register double buffering).",
      .sets = TW_FIELD(PLAN, ahead),
-     .then = tw_tile_attention_alike_then_ahead},
+     .then = tw_tile_attention_multistage_then_overlap},
     {.name = "hand_scheduled|pinned",
      .usage = "hand_scheduled",
      .help = "Use one kernel with a hand-scheduled assembly loop for dQ, dK and dV.",
@@ -392,7 +392,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   const PLAN *p = plan;
   const bool direct = machine->direct_bytes && !p->registers;
   write_launch(t, machine, &a, p);
-  if (p->pinned) tw_tile_attention_alike_back_launch(t, machine, p->shared_bytes);
+  if (p->pinned) tw_tile_attention_multistage_backward_launch(t, machine, p->shared_bytes);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\nusing type = %s;\nusing product = mma<type, %d>;\n",
               machine->header, tw_type_name(a.type), p->product);
   tw_text_add(t, "constexpr float SCALE = %.9gf; /* 1 / sqrt(d), where none is given */\n", 1 / sqrt((double)a.d));
@@ -401,39 +401,39 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_text_add(t, "constexpr bool PINNED = %d;\n", p->pinned);
   if (p->pinned) {
     tw_text_add_string(t, prepare);
-    tw_tile_attention_alike_back_pinned(t, machine, problem);
+    tw_tile_attention_multistage_backward_hand_scheduled(t, machine, problem);
     return;
   }
   tw_tile_access access = {.rows = p->dq_keys, .row_bytes = (int)a.d * ELEMENT, .side = p->product};
-  tw_tile_attention_alike_tile(t, machine, "v", "KEYS", access);
+  tw_tile_attention_multistage_tile(t, machine, "v", "KEYS", access);
   access.values = access.rows_too = true;
-  tw_tile_attention_alike_tile(t, machine, "k", "KEYS", access);
+  tw_tile_attention_multistage_tile(t, machine, "k", "KEYS", access);
   access.rows = p->queries;
-  tw_tile_attention_alike_tile(t, machine, "q", "QUERIES", access);
+  tw_tile_attention_multistage_tile(t, machine, "q", "QUERIES", access);
   tw_text_add_string(t, prepare);
   tw_text_add_string(t, head_keys);
   if (p->ahead) {
-    tw_tile_attention_alike_back_ahead(t, false);
+    tw_tile_attention_multistage_backward_overlap(t, false);
   } else {
     tw_text_add_string(t, walk_keys);
     tw_text_add_string(t, direct ? copies_direct : copies_held);
-    tw_tile_attention_alike_loop(t, p->stages, direct, body_keys);
+    tw_tile_attention_multistage_loop(t, p->stages, direct, body_keys);
   }
   tw_text_add_string(t, tail_keys);
   tw_text_add_string(t, head_queries);
   if (p->ahead) {
-    tw_tile_attention_alike_back_ahead(t, true);
+    tw_tile_attention_multistage_backward_overlap(t, true);
   } else {
-    tw_tile_attention_alike_copies(t, direct);
-    tw_tile_attention_alike_loop(t, p->stages, direct, body_queries);
+    tw_tile_attention_multistage_copies(t, direct);
+    tw_tile_attention_multistage_loop(t, p->stages, direct, body_queries);
   }
   tw_text_add_string(t, tail_queries);
 }
 
-const tw_tile_family tw_tile_attention_alike_back = {.language = &language,
-                                                     .plan_size = sizeof(PLAN),
-                                                     .supports = tw_tile_attention_alike_supports,
-                                                     .plainest = plainest,
-                                                     .settle = settle,
-                                                     .offers = offers,
-                                                     .write = write};
+const tw_tile_family tw_tile_attention_multistage_backward = {.language = &language,
+                                                              .plan_size = sizeof(PLAN),
+                                                              .supports = tw_tile_attention_multistage_supports,
+                                                              .plainest = plainest,
+                                                              .settle = settle,
+                                                              .offers = offers,
+                                                              .write = write};

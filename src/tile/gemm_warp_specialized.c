@@ -1,4 +1,4 @@
-/* gemm.c - writes a GEMM kernel of tiles; gemm_kernel.h has its structure.
+/* gemm_warp_specialized.c - writes a GEMM kernel of tiles; gemm_warp_specialized.h has its structure.
  *
  * A block is one group that copies and `groups` that multiply. Barriers `full[s]` say that stage s holds tiles of A and B,
  * `empty[s]` that all that read it are done: each group of each block of the team arrives once. Blocks are as many as the
@@ -6,13 +6,13 @@
  *
  * Groups that take turns wait at most one round of the ring ahead: a parity tells two rounds apart, not three. So `turn[g]`
  * lets group g begin when the one before has seen the last of its stages. */
-#include "tile/gemm_kernel.h"
+#include "tile/gemm_warp_specialized.h"
 
 #include <stdio.h>
 
 #include "base/strings.h"
 #include "op/gemm_problem.h"
-#include "tile/gemm_result.h"
+#include "tile/gemm_epilogue.h"
 
 typedef struct writer {
   const tw_tile_machine *machine;
