@@ -185,7 +185,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=4 n=32", "must be 64");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
-  refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no kernels of tiles");
+  refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no tile kernels");
 }
 
 /* A search begins with the empty schedule: it has a kernel, and steps that lead on. */
@@ -208,7 +208,7 @@ static void every_op_has_a_plainest_kernel(void **state) {
     if (plain)
       free(source);
     else
-      assert_non_null(strstr(error.text, "kernels of tiles need sm_90a"));
+      assert_non_null(strstr(error.text, "tile kernels require sm_90a"));
   }
 }
 

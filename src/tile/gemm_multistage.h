@@ -1,6 +1,6 @@
 /* gemm_multistage.h - the structure of a GEMM kernel of tiles whose groups are alike: each copies its share of the tiles of A and B,
  * and multiplies its part of the block's tile of C from registers. For machines whose copies signal no barriers and whose
- * registers do not move between groups; gemm.h has the structure for the others.
+ * registers do not move between groups; gemm_warp_specialized.h has the structure for other machines.
  *
  * The empty schedule is the plainest: small tiles, one stage, through registers. Steps:
  *
