@@ -163,8 +163,22 @@ static void the_model_of_slices_ranks_shapes_it_was_not_fitted_to(void **state) 
   assert_true(correlations >= 0.68 && error <= 0.18 && worst >= 0.96);
 }
 
+/* The bound is no prediction: the baseline took 44 times as long as its bound on an H200. */
+static void the_baseline_has_no_prediction(void **state) {
+  (void)state;
+  const tw_target *t = tw_target_find("cuda-h200");
+  tw_problem p;
+  tw_error error = {0};
+  double cost = 0;
+  assert_int_equal(tw_target_read(t, "gemm m=4096 n=4096 k=4096", &p, &error), TW_OK);
+  assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+  assert_int_equal(tw_target_predict(t, &p, &(tw_schedule){0}, &cost, &error), TW_MISSING);
+  assert_non_null(strstr(error.text, "no prediction"));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_model_ranks_kernels_at_sizes_it_was_not_fitted_to),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_baseline_has_no_prediction),
+                                     cmocka_unit_test(the_model_ranks_kernels_at_sizes_it_was_not_fitted_to),
                                      cmocka_unit_test(the_model_finds_the_best_of_thousands_on_another_device),
                                      cmocka_unit_test(the_model_of_slices_ranks_shapes_it_was_not_fitted_to)};
   return cmocka_run_group_tests(tests, NULL, NULL);

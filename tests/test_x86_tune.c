@@ -11,6 +11,9 @@
 
 #include "base/random.h"
 #include "target/x86/cpu.h"
+#include "target/x86/plan.h"
+#include "target/x86/rates.h"
+#include "target/x86/tune/apply.h"
 #include "tilewright/tilewright.h"
 
 static const tw_target *target(void) { return tw_target_find("x86"); }
@@ -81,24 +84,25 @@ static void every_step_of_the_menu_is_legal(void **state) {
 static void illegal_steps_are_named(void **state) {
   static const struct {
     const char *problem, *schedule, *words;
-  } wrong[] = {{"m=64 n=64 k=64", "isa sse9", "unsupported value 'sse9'; write isa avx512"},
-               {"m=64 n=64 k=64", "tile rows=0 vectors=1", "unsupported value 'rows=0'; expected a number from 1 to 64"},
-               {"m=64 n=64 k=64", "tile rows=4 vectors=2 nonsense", "unexpected 'nonsense'"},
-               {"m=64 n=64 k=64", "tile rows=4", "is incomplete; write tile rows=14 vectors=2"},
-               {"m=64 n=64 k=64", "go faster", "unknown step for gemm on x86; expected one of isa, tile"},
-               {"m=64 n=64 k=64", "tile rows=9 vectors=2", "registers"},
-               {"m=64 n=64 k=64", "tile rows=17 vectors=1", "at most 16 rows"},
-               {"m=64 n=64 k=64", "unroll k=0", "unsupported value 'k=0'; expected a number from 1 to 16"},
-               {"m=64 n=64 k=64", "block q=5", "unexpected 'q'; write block m="},
-               {"m=64 n=64 k=64 a_transposed=1", "a in_place", "A cannot be read in place"},
-               {"m=64 n=64 k=64", "panels n=3", "unsupported value 'n=3'; expected a number from 1 to 2"},
-               {"m=64 n=64 k=64", "tile rows=4 vectors=3\npanels n=2", "tiles of 3 vectors"},
-               {"m=4 n=64 k=64 b=mxfp4", "panels n=2", "not on codes"},
-               {"m=64 n=64 k=64", "chains n=2", "for tiles on codes"},
-               {"m=4 n=64 k=64 b=mxfp4", "chains n=3", "a power of two"},
-               {"m=4 n=64 k=64 b=mxfp4", "a in_place", "A cannot be read in place"},
-               {"m=4 n=64 k=64 b=mxfp4 threads=2", "threads m=2 n=1", "dealt by columns alone"},
-               {"m=64 n=64 k=64 threads=2", "threads m=8 n=5", "more than 16 for each of 2 threads"}};
+  } wrong[] = {
+      {"m=64 n=64 k=64", "isa sse9", "unsupported value 'sse9'; write isa avx512"},
+      {"m=64 n=64 k=64", "tile rows=0 vectors=1", "unsupported value 'rows=0'; expected a number from 1 to 64"},
+      {"m=64 n=64 k=64", "tile rows=4 vectors=2 nonsense", "unexpected 'nonsense'"},
+      {"m=64 n=64 k=64", "tile rows=4", "is incomplete; write tile rows=14 vectors=2"},
+      {"m=64 n=64 k=64", "go faster", "unknown step for gemm on x86; expected one of isa, tile"},
+      {"m=64 n=64 k=64", "tile rows=9 vectors=2", "registers"},
+      {"m=64 n=64 k=64", "tile rows=17 vectors=1", "at most 16 rows"},
+      {"m=64 n=64 k=64", "unroll k=0", "unsupported value 'k=0'; expected a number from 1 to 16"},
+      {"m=64 n=64 k=64", "block q=5", "unexpected 'q'; write block m="},
+      {"m=64 n=64 k=64 a_transposed=1", "a in_place", "A cannot be read in place"},
+      {"m=64 n=64 k=64", "panels n=3", "unsupported value 'n=3'; expected a number from 1 to 2"},
+      {"m=64 n=64 k=64", "tile rows=4 vectors=3\npanels n=2", "tiles of 3 vectors"},
+      {"m=4 n=64 k=64 b=mxfp4", "panels n=2", "not on codes"},
+      {"m=64 n=64 k=64", "chains n=2", "for tiles on codes"},
+      {"m=4 n=64 k=64 b=mxfp4", "chains n=3", "a power of two"},
+      {"m=4 n=64 k=64 b=mxfp4", "a in_place", "A cannot be read in place"},
+      {"m=4 n=64 k=64 b=mxfp4 threads=2", "threads m=2 n=1", "dealt by columns alone"},
+      {"m=64 n=64 k=64 threads=2", "threads m=8 n=5", "more than 16 for each of 2 threads"}};
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     const tw_problem p = problem_of(wrong[i].problem);
@@ -278,8 +282,41 @@ static void a_short_search_finds_a_better_kernel(void **state) {
   tw_search_result_free(&r);
 }
 
+/* The peak belongs to the machine and the types: a tuned kernel with a small tile does not lower it. */
+static void the_peak_does_not_depend_on_the_kernel(void **state) {
+  (void)state;
+  tw_gemm_spec s = {.size = sizeof s, .m = 64, .n = 64, .k = 64, .a = TW_F32, .b = TW_F32, .c = TW_F32, .threads = 1};
+  tw_gemm_planned *library, *slowest;
+  tw_error error = {0};
+  const char *limit;
+  assert_int_equal(x86_plan(&s, NULL, &library, &error), TW_OK);
+  s.kernel = "f32-gemm-4x8-portable";
+  if (tw_gemm_plan(&s, &slowest, &error) != TW_OK) fail_msg("%s", error.text);
+  const double fast = x86_peak_of(library, 1, &limit), slow = x86_peak_of(slowest, 1, &limit);
+  assert_string_equal(limit, "multiply-adds");
+  if (slow < 0.5 * fast) fail_msg("%g beside %g", slow, fast); /* other processes cannot halve the best of 40 runs */
+  tw_gemm_destroy(library);
+  tw_gemm_destroy(slowest);
+}
+
+/* Sums of three products are looked up in tables where the library does so: its limit is another one, and is named. */
+static void look_ups_have_a_limit_of_their_own(void **state) {
+  (void)state;
+  tw_gemm_spec s = {
+      .size = sizeof s, .m = 1, .n = 512, .k = 512, .a = TW_F32, .b = TW_TERNARY, .c = TW_F32, .threads = 1};
+  tw_gemm_planned *plan;
+  tw_error error = {0};
+  const char *limit;
+  assert_int_equal(x86_plan(&s, NULL, &plan, &error), TW_OK);
+  x86_peak_of(plan, 1, &limit);
+  assert_string_equal(limit, plan->looks_up ? "table look-ups" : "multiply-adds");
+  tw_gemm_destroy(plan);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_peak_does_not_depend_on_the_kernel),
+      cmocka_unit_test(look_ups_have_a_limit_of_their_own),
       cmocka_unit_test(every_step_of_the_menu_is_legal),
       cmocka_unit_test(illegal_steps_are_named),
       cmocka_unit_test(schedules_make_right_kernels),

@@ -178,7 +178,7 @@ typedef struct tw_family {
   tw_status (*steps)(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
   /* The kernel's source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
   tw_status (*emit)(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
-  /* The analytic model's cost of a schedule, without running it. */
+  /* The analytic model's cost of a schedule, without running it. TW_MISSING: the kernel has no model. */
   tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
   tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
   /* Texts about the op for agents. NULL: none. */

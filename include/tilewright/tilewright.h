@@ -1,6 +1,6 @@
 /* tilewright.h - everything: find, check and run fast tiled kernels for tensor accelerators.
  *
- *   tw_problem_parse  ->  tw_target_find  ->  target->supports  ->  tw_search  ->  source, schedule, evidence
+ *   tw_target_find -> tw_target_parse -> tw_target_supports -> tw_search -> source, schedule, measurements
  */
 #ifndef TILEWRIGHT_H
 #define TILEWRIGHT_H

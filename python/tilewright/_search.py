@@ -298,14 +298,16 @@ def emit(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Valu
     return take(source[0])
 
 
-def model(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Value) -> "tuple[float, Bound]":
-    """The analytic model's cost of a schedule, and the lower bound."""
+def model(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Value) -> "tuple[Optional[float], Bound]":
+    """The analytic model's cost of a schedule, None where it has no model, and the lower bound."""
     machine = _target(target)
     problem = _problem(machine, op, keys)
     cost, bound, error = ffi.new("double *"), ffi.new("tw_bound *"), ffi.new("tw_error *")
-    check(lib.tw_target_predict(machine, problem, _schedule(schedule), cost, error), error)
+    status = lib.tw_target_predict(machine, problem, _schedule(schedule), cost, error)
+    if status != lib.TW_MISSING:
+        check(status, error)
     check(lib.tw_target_bound(machine, problem, bound, error), error)
-    return cost[0], Bound(bound.cost, text_of(bound.limit))
+    return None if status == lib.TW_MISSING else cost[0], Bound(bound.cost, text_of(bound.limit))
 
 
 def run(source: str, op: str, *, target: str, seed: int = 0, jobs: int = 0, trust: bool = False, **keys: Value) -> Run:

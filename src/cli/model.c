@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <math.h>
+
 #include "cli/cli.h"
 
 typedef struct prediction {
@@ -17,6 +19,7 @@ static tw_status predict(const cli_subject *s, const tw_schedule *schedule, pred
   const tw_target *t = s->target;
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
   if (status == TW_OK) status = tw_target_predict(t, &s->problem, schedule, &out->cost, error);
+  if (status == TW_MISSING) status = TW_OK, out->cost = 0; /* no prediction */
   if (status == TW_OK) status = tw_target_steps(t, &s->problem, schedule, &out->menu, error);
   return status;
 }
@@ -35,7 +38,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedul
   }
   json_object_set_new(object, "bound", cli_json_bound(s->target, &p->bound));
   json_object_set_new(object, "schedule", cli_json_schedule(schedule));
-  json_object_set_new(object, s->target->unit, cli_json_number(p->cost));
+  json_object_set_new(object, s->target->unit, cli_json_number(p->cost > 0 ? p->cost : NAN));
   json_object_set_new(object, "steps", steps);
   return cli_print_json(c, object, error);
 }
@@ -65,9 +68,12 @@ static void print_text(const cli *c, const cli_subject *s, const prediction *p) 
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s\n", problem, s->target->name);
   printf("  bound      %s (%s)\n", cli_print_cost(s->target, p->bound.cost, cost), p->bound.limit);
-  printf("  predicted  %s", cli_print_cost(s->target, p->cost, cost));
-  printf(" for %s: %.1f%% of the bound\n", c->options.schedule ? "this schedule" : "the baseline",
-         p->cost > 0 ? 100 * p->bound.cost / p->cost : 0);
+  const char *what = c->options.schedule ? "this schedule" : "the baseline";
+  if (p->cost > 0)
+    printf("  predicted  %s for %s: %.1f%% of the bound\n", cli_print_cost(s->target, p->cost, cost), what,
+           100 * p->bound.cost / p->cost);
+  else
+    printf("  predicted  no prediction for %s: it has no cost model\n", what);
   size_t shown = 0;
   for (size_t i = 0; i < p->menu.n; i++) shown += c->options.verbose || is_first(&p->menu, i);
   if (shown)

@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "search/state.h"
 
-enum { ROUNDS = 3 };
+/* One round shows no noise: a single good moment would decide. */
+enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
 
 /* Costs of one kernel. */
 typedef struct series {
@@ -63,7 +64,7 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a)) break;
     if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b)) break;
   }
-  if (a.n == 0 || b.n == 0) return false;
+  if (a.n < ROUNDS_LEAST || b.n < ROUNDS_LEAST) return false;
   const double least = median(b);
   *gain = 1 - median(a) / least;
   *within = fmax(noise(a), noise(b)) / least;
@@ -74,7 +75,13 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
 static tw_candidate *incumbent_of(tw_state *s) {
   double gain, within;
   tw_candidate *known = s->known;
-  if (!known || known == s->start || known->verdict != TW_CORRECT) return s->start;
+  if (!known || known == s->start) return s->start;
+  if (known->verdict != TW_CORRECT) {
+    s->known_lost = tw_verdict_is_failure(known->verdict) || known->verdict == TW_SLOWER;
+    if (s->known_lost)
+      tw_state_note(s, "the kernel of an earlier search is dropped: %s", tw_verdict_name(known->verdict));
+    return s->start;
+  }
   if (beats(s, known, s->start, &gain, &within) || gain >= 0) return known;
   s->known_lost = true;
   tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than the %s: it is dropped", -100 * gain,

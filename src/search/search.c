@@ -212,12 +212,12 @@ static double end_of(const tw_state *s) {
   return s->started + fmax(1.2 * seconds, seconds + 2);
 }
 
-/* The baseline tells what a candidate takes: the last ones start so early that they, one comparison with the incumbent and
+/* The baseline tells what a candidate takes: the last ones start so early that they, two rounds against the incumbent and
  * the confirmation end in time. */
 static void set_deadline(tw_state *s, double share) {
   if (s->options.seconds <= 0) return;
   s->last_measurement = end_of(s) - s->case_seconds - s->trial_seconds;
-  const double last_start = s->last_measurement - s->start->seconds - 2 * s->trial_seconds;
+  const double last_start = s->last_measurement - s->start->seconds - 4 * s->trial_seconds;
   s->deadline = fmin(s->started + s->options.seconds * share, last_start);
 }
 

@@ -91,14 +91,11 @@ static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedul
   return cuda_tiles_steps(cuda_config_of(t), p, schedule, out, error);
 }
 
-/* Of the baseline only that it is no faster than the bound. */
+/* The baseline kernel has no cost model. */
 static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost,
                          tw_error *error) {
   if (schedule->n) return cuda_tiles_predict(cuda_config_of(t), p, schedule, cost, error);
-  tw_bound bound;
-  const tw_status status = cuda_bound(t, p, &bound, error);
-  *cost = bound.cost;
-  return status;
+  return tw_fail(error, TW_MISSING, "%s: no prediction for the baseline kernel: it has no cost model", t->name);
 }
 
 static const tw_language *family_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {

@@ -192,7 +192,8 @@ static void fill(const subject *s, tw_bench *out) {
   const times t = s->copies > 1 ? time_from_memory(s, threads) : time_in_cache(s, threads);
   const double seconds = t.spread.least;
   const double operations = 2 * s->problem->op->operations(s->problem);
-  const double peak = x86_peak(s->plan->kernel, threads),
+  const char *limit;
+  const double peak = x86_peak_of(s->plan, threads, &limit),
                bandwidth = s->copies > 1 ? t.memory : x86_read_bandwidth(threads);
   const double bytes = (double)s->stride;
   tw_measurement *m = &out->measurement;
@@ -203,7 +204,7 @@ static void fill(const subject *s, tw_bench *out) {
   m->utilization = operations / seconds / peak;
   tw_count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
   tw_count(m, "weight_gb_s", "GB/s", "packed weights read a second", bytes / seconds * 1e-9);
-  tw_count(m, "peak_gflops", "GFLOP/s", "of the kernel's instruction on registers alone", peak * 1e-9);
+  tw_count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", peak * 1e-9);
   tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / peak);
   tw_count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", bandwidth * 1e-9);
   if (s->copies > 1)
@@ -215,7 +216,7 @@ static void fill(const subject *s, tw_bench *out) {
   b->memory_cost = s->copies > 1 && bandwidth > 0 ? bytes / bandwidth : 0;
   b->cost = fmax(b->compute_cost, b->memory_cost);
   snprintf(b->limit, sizeof b->limit, "%s",
-           b->memory_cost > b->compute_cost ? "reading the weights from memory" : "multiply-adds");
+           b->memory_cost > b->compute_cost ? "reading the weights from memory" : limit);
 }
 
 tw_status x86_bench(const tw_target *t, const tw_problem *p, uint64_t seed, tw_bench *out, tw_error *error) {

@@ -40,6 +40,7 @@ static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
   }
 }
 
+bool x86_computes(const x86_kernel *k, const tw_gemm_spec *s) { return x86_this_cpu()->has[k->isa] && fits(k, s); }
 static bool runs_here(const x86_kernel *k) { return x86_this_cpu()->has[k->isa]; }
 
 /* From so many rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth generation: with 8

@@ -17,6 +17,8 @@ int64_t x86_choose_block(const tw_gemm_planned *);
 bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
 /* Do tiles work on codes, so that no panel is expanded? `coded_rows`: of the kernel's (AMX has none). */
 bool x86_runs_on_codes(const tw_gemm_spec *, int coded_rows);
+/* Does the CPU have the kernel's instructions, and does the kernel compute the types? */
+bool x86_computes(const x86_kernel *, const tw_gemm_spec *);
 /* Fills a_mode, mc, nc, rho, parts_m, parts_n, threads. */
 void x86_choose_blocks(tw_gemm_planned *);
 

@@ -1,12 +1,14 @@
 /* rates.c - the peak and the bandwidth of the machine, measured the plain way. */
 #include "target/x86/rates.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/pages.h"
+#include "target/x86/choose.h"
 #include "target/x86/cpu.h"
 
 enum { ROUNDS = 20000, RUNS = 40, READS = 6 };
@@ -27,6 +29,16 @@ double x86_peak(const x86_kernel *k, int threads) {
     rate += k->operations_per_round * ROUNDS / best;
   }
   return rate;
+}
+
+double x86_peak_of(const tw_gemm_planned *p, int threads, const char **limit) {
+  static const double LOOK_UPS = 1.5;
+  const x86_kernel *k;
+  double peak = 0;
+  for (int i = 0; (k = x86_kernel_at(i)); i++)
+    if (x86_computes(k, &p->spec)) peak = fmax(peak, x86_peak(k, threads));
+  *limit = p->looks_up ? "table look-ups" : "multiply-adds";
+  return p->looks_up ? LOOK_UPS * peak : peak;
 }
 
 /* Reads from four places at once, as kernels do from a panel that is several lines wide. */

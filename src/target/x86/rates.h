@@ -4,10 +4,15 @@
 
 #include <stddef.h>
 
-#include "target/x86/kernel.h"
+#include "target/x86/plan.h"
 
 /* Operations a second (a multiply-add is two) of the kernel's instruction on `threads` threads: the best of a few runs. */
 double x86_peak(const x86_kernel *, int threads);
+
+/* The highest rate that `threads` threads of this machine can have for the types of a planned product, whatever kernel computes
+ * it: that of the fastest multiply-add instruction for them. Where the library looks up sums of three products in tables, a
+ * look-up and an addition do the work of three multiply-adds. Two instructions instead of three: 1.5 times the rate. `limit` (static text) says which. */
+double x86_peak_of(const tw_gemm_planned *, int threads, const char **limit);
 
 /* Bytes a second that `threads` threads read from memory, each from its own part of 256 MiB, 64 bytes at a time. 0 without
  * the memory for it. */

@@ -29,6 +29,7 @@
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/runner/task.h"
+#include "target/x86/tune/apply.h"
 #include "target/x86/tune/build.h"
 #include "target/x86/tune/verify.h"
 
@@ -255,6 +256,7 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
 
 typedef struct rates {
   double peak, bandwidth; /* bandwidth: 0 for shapes whose weights stay in the cache */
+  const char *limit;      /* what the peak is the peak of */
 } rates;
 
 static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
@@ -262,31 +264,40 @@ static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
   static struct {
     const x86_kernel *kernel;
     int threads;
+    bool looks_up;
+    tw_type a, b;
+    tw_a_rounding rounding;
     double peak, bandwidth;
+    const char *limit;
   } known[KNOWN_MAX];
   static size_t n;
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   tw_gemm_spec s = x86_spec_of(p);
   tw_gemm_planned *plan;
-  tw_status status =
-      tw_gemm_plan(&s, &plan, error); /* the default kernel's peak is that of the machine for these types */
+  tw_status status = x86_plan(&s, NULL, &plan, error); /* the default kernel stands for the types */
   if (status != TW_OK) return status;
   const x86_kernel *kernel = plan->kernel;
   const int threads = plan->spec.threads;
-  tw_gemm_destroy(plan);
+  const bool looks_up = plan->looks_up;
   pthread_mutex_lock(&lock);
   size_t i = 0;
-  while (i < n && (known[i].kernel != kernel || known[i].threads != threads)) i++;
+  while (i < n && (known[i].kernel != kernel || known[i].threads != threads || known[i].looks_up != looks_up ||
+                   known[i].a != s.a || known[i].b != s.b || known[i].rounding != s.a_rounding))
+    i++;
   if (i == n && n < KNOWN_MAX) n++;
   if (i == KNOWN_MAX) known[--i].kernel = NULL;
   if (known[i].kernel != kernel) {
     known[i].kernel = kernel;
     known[i].threads = threads;
-    known[i].peak = x86_peak(kernel, threads);
+    known[i].looks_up = looks_up;
+    known[i].a = s.a, known[i].b = s.b, known[i].rounding = s.a_rounding;
+    known[i].peak = x86_peak_of(plan, threads, &known[i].limit);
     known[i].bandwidth = x86_read_bandwidth(threads);
   }
-  *out = (rates){.peak = known[i].peak, .bandwidth = s.m <= DECODE_ROWS ? known[i].bandwidth : 0};
+  *out =
+      (rates){.limit = known[i].limit, .peak = known[i].peak, .bandwidth = s.m <= DECODE_ROWS ? known[i].bandwidth : 0};
   pthread_mutex_unlock(&lock);
+  tw_gemm_destroy(plan);
   return TW_OK;
 }
 
@@ -313,7 +324,7 @@ tw_status x86_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_e
   /* Both rates were measured here, at another moment: the clock and the neighbours may have been others. */
   out->least = fmax(out->compute_cost / 1.25, out->memory_cost / 2);
   snprintf(out->limit, sizeof out->limit, "%s",
-           out->memory_cost > out->compute_cost ? "reading the weights from memory" : "multiply-adds");
+           out->memory_cost > out->compute_cost ? "reading the weights from memory" : r.limit);
   return TW_OK;
 }
 

@@ -193,8 +193,8 @@ static void fill(const xd_config *c, const xd_program *p, const xd_work *w, cons
   m->utilization = w->macs / (m->seconds * hz) / w->peak / (c->rows * c->columns);
   if (w->macs > 0)
     tw_count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * w->macs / m->seconds);
-  tw_count(m, "dispatch", "cycles", "before anything moves: in the cost, not in cycles",
-           c->array.dispatch_us * 1e-6 * hz);
+  tw_count(m, "dispatch", "seconds", "before anything moves: part of the cost, but not of the cycles",
+           c->array.dispatch_us * 1e-6);
   tw_count(m, "compute", "cycles", "a core is in kernels, mean", r->call_cycles / cores);
   tw_count(m, "wait_input", "cycles", "a core waits for A or B, mean", r->wait_input_cycles / cores);
   tw_count(m, "wait_output", "cycles", "a core waits until C has left, mean", r->wait_output_cycles / cores);
