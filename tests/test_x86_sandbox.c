@@ -100,6 +100,33 @@ static void expect_refusal(const char *globals, const char *body, const char *wo
   if (!strstr(error.text, "kernel.c")) assert_null(strchr(error.text, '\n'));
 }
 
+/* ---- other processes ---- */
+
+/* Clocks of a process or thread: ~pid << 3, with 4 for a thread and a kind from 0 to 2 (linux/posix-timers.h). */
+static void a_kernel_learns_nothing_about_other_processes(void **state) {
+  (void)state;
+  char body[256];
+  snprintf(body, sizeof body, "long mask[128]; call(204, %d, sizeof mask, (long)mask, 0, 0); " RIGHT, (int)getpid());
+  expect_refusal("", body, "look into another process (system call sched_getaffinity)");
+  for (int kind = 0; kind < 7; kind++) {
+    snprintf(body, sizeof body, "long time[2]; call(228, %d, (long)time, 0, 0, 0); " RIGHT,
+             (int)(~(unsigned)getpid() << 3) | kind);
+    expect_refusal("", body, "look into another process (system call clock_gettime)");
+  }
+}
+
+static void a_kernel_reads_its_own_clocks_and_processors(void **state) {
+  (void)state;
+  tw_measurement m;
+  tw_error error = {0};
+  const tw_status status =
+      run_body("",
+               "long mask[128], time[2]; if (call(204, 0, sizeof mask, (long)mask, 0, 0) <= 0) "
+               "return;\nfor (int i = 0; i < 8; i++) if (call(228, i, (long)time, 0, 0, 0)) return;\n" RIGHT,
+               &m, &error);
+  if (status != TW_OK) fail_msg("%s", error.text);
+}
+
 /* ---- the honest ---- */
 
 static void a_plain_kernel_is_right_and_measured(void **state) {
@@ -475,6 +502,8 @@ static void a_command_that_is_killed_leaves_no_runner(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_kernel_learns_nothing_about_other_processes),
+      cmocka_unit_test(a_kernel_reads_its_own_clocks_and_processors),
       cmocka_unit_test(a_plain_kernel_is_right_and_measured),
       cmocka_unit_test(weights_may_be_packed),
       cmocka_unit_test(every_kind_of_problem_is_measured),

@@ -45,6 +45,38 @@ typedef struct tw_call_rule {
     }                                                                                                                  \
   }
 
+/* The clocks of the system and of the caller (9 and 11 have names in <linux/time.h> only). Not the CPU clock of another
+ * process, whose number is made from its pid. For files that include <time.h>. */
+#define TW_CALL_OF_OWN_CLOCK(call)                                                                                     \
+  {                                                                                                                    \
+    call, {                                                                                                            \
+      {                                                                                                                \
+        .argument = 0, .n = 10, .value = {                                                                             \
+          CLOCK_REALTIME,                                                                                              \
+          CLOCK_MONOTONIC,                                                                                             \
+          CLOCK_PROCESS_CPUTIME_ID,                                                                                    \
+          CLOCK_THREAD_CPUTIME_ID,                                                                                     \
+          CLOCK_MONOTONIC_RAW,                                                                                         \
+          CLOCK_REALTIME_COARSE,                                                                                       \
+          CLOCK_MONOTONIC_COARSE,                                                                                      \
+          CLOCK_BOOTTIME,                                                                                              \
+          9,                                                                                                           \
+          11                                                                                                           \
+        }                                                                                                              \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+
+/* The processors that the caller may use, not those of another process. For files that include <sys/syscall.h>. */
+#define TW_CALL_SCHED_GETAFFINITY                                                                                      \
+  {                                                                                                                    \
+    SYS_sched_getaffinity, {                                                                                           \
+      {                                                                                                                \
+        .argument = 0, .n = 1, .value = { 0 }                                                                          \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+
 typedef enum tw_refusal {
   TW_REFUSAL_ERROR, /* the call fails with ENOSYS */
   TW_REFUSAL_TRAP,  /* SIGSYS, whose handler answers or ends the process */

@@ -29,6 +29,8 @@ static const struct call {
     {SYS_tgkill, "tgkill", "send a signal"},
     {SYS_ptrace, "ptrace", "look into another process"},
     {SYS_process_vm_readv, "process_vm_readv", "look into another process"},
+    {SYS_sched_getaffinity, "sched_getaffinity", "look into another process"},
+    {SYS_clock_gettime, "clock_gettime", "look into another process"},
     {SYS_rt_sigaction, "rt_sigaction", "catch signals"},
     {SYS_nanosleep, "nanosleep", "sleep"},
     {SYS_clock_nanosleep, "clock_nanosleep", "sleep"},

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <termios.h>
+#include <time.h>
 
 #include "toolchain/internal.h"
 
@@ -115,7 +116,7 @@ static const tw_call_rule calls[] = {
     {SYS_set_robust_list, {{0}}},
     {SYS_futex, {{0}}},
     {SYS_sched_yield, {{0}}},
-    {SYS_sched_getaffinity, {{0}}},
+    TW_CALL_SCHED_GETAFFINITY,
     {SYS_getcpu, {{0}}},
 #if defined SYS_rseq
     {SYS_rseq, {{0}}},
@@ -139,11 +140,11 @@ static const tw_call_rule calls[] = {
     {SYS_sysinfo, {{0}}},
     {SYS_getrusage, {{0}}},
     {SYS_times, {{0}}},
-    {SYS_clock_gettime, {{0}}},
-    {SYS_clock_getres, {{0}}},
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_getres),
     {SYS_gettimeofday, {{0}}},
     {SYS_nanosleep, {{0}}},
-    {SYS_clock_nanosleep, {{0}}},
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_nanosleep),
     {SYS_getrandom, {{0}}},
 };
 

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -106,7 +107,7 @@ static const tw_call_rule calls[] = {
     {SYS_rseq, {{0}}},
     {SYS_membarrier, {{0}}},
     {SYS_getcpu, {{0}}},
-    {SYS_sched_getaffinity, {{0}}},
+    TW_CALL_SCHED_GETAFFINITY,
     {SYS_restart_syscall, {{0}}},
     /* the loader, on descriptors that are open */
     {SYS_read, {{0}}},
@@ -114,7 +115,7 @@ static const tw_call_rule calls[] = {
     {SYS_fstat, {{0}}},
     {SYS_close, {{0}}},
     /* the time: the library has a clock of its own */
-    {SYS_clock_gettime, {{0}}},
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
     {SYS_gettimeofday, {{0}}},
     {SYS_time, {{0}}},
 #if defined __SANITIZE_ADDRESS__ /* it asks for the stack of signals before a function that does not return */

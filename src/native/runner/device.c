@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/confine.h"
@@ -113,7 +114,7 @@ static const tw_call_rule calls[] = {
     {SYS_prlimit64, {{.argument = 2, .n = 1, .value = {0}}}},
     {SYS_getrandom, {{0}}},
     /* time */
-    {SYS_clock_gettime, {{0}}},
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
     {SYS_clock_getres, {{0}}},
     {SYS_clock_nanosleep, {{0}}},
     {SYS_nanosleep, {{0}}},
