@@ -28,9 +28,10 @@ typedef struct work {
   size_t bytes;
 } work;
 
+static cpu_set_t allowed; /* before any thread is bound */
+
 static void bind_to(int core) {
-  cpu_set_t allowed, one;
-  sched_getaffinity(0, sizeof allowed, &allowed);
+  cpu_set_t one;
   CPU_ZERO(&one);
   for (int i = 0, n = 0; i < CPU_SETSIZE; i++)
     if (CPU_ISSET(i, &allowed) && n++ == core) CPU_SET(i, &one);
@@ -108,6 +109,7 @@ static void line_of(const work *w, const char *what, const char *unit, int threa
 int main(int argc, char **argv) {
   static const size_t sizes[] = {6 << 20, 32 << 20, 128 << 20};
   const x86_cpu *cpu = x86_this_cpu();
+  sched_getaffinity(0, sizeof allowed, &allowed);
   const int asked = argc > 1 ? atoi(argv[1]) : cpu->cores;
   const int threads = asked < 1 ? 1 : asked > THREADS_MAX ? THREADS_MAX : asked;
   printf("%s, %d cores, L1 %lld KiB, L2 %lld KiB, L3 %lld MiB\n%-44s %8s %8s %8s %8s\n", cpu->model, cpu->cores,

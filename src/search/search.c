@@ -218,7 +218,10 @@ static void set_deadline(tw_state *s, double share) {
   if (s->options.seconds <= 0) return;
   s->last_measurement = end_of(s) - s->case_seconds - s->trial_seconds;
   const double last_start = s->last_measurement - s->start->seconds - 4 * s->trial_seconds;
-  s->deadline = fmin(s->started + s->options.seconds * share, last_start);
+  /* A baseline that is many times slower than the candidates says little about their time: half of the time is theirs. */
+  const double half = s->started + s->options.seconds / 2;
+  s->last_measurement = fmax(s->last_measurement, s->started + s->options.seconds);
+  s->deadline = fmin(s->started + s->options.seconds * share, fmax(last_start, half));
 }
 
 /* Time is all that watches share: what evaluations take. */

@@ -135,11 +135,11 @@ bool x86_converts_a(const tw_gemm_planned *p) {
 enum { COLUMNS_WORTH_PACKING = 512 };
 
 /* How many parts for each thread. More than one let a fast core take over what a slow one would do. Measured on 16 virtual
- * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): up to eight parts for
- * each thread raise the rate by 10 to 60 %. A part has at least 25 times the work that a thread is worth: smaller
- * ones cost more in panels read again than they gain. One thread has one part. */
+ * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): up to four parts for
+ * each thread raise the rate by 10 to 60 %. A part has at least 100 times the work that a thread is worth: smaller
+ * ones find no operands of an earlier product in their core's caches. One thread has one part. */
 static int parts_for_each_thread(int threads, double worth) {
-  enum { MOST = 8, WORTH_A_PART = 25 };
+  enum { MOST = 4, WORTH_A_PART = 100 };
   const double parts = worth / WORTH_A_PART / threads;
   return threads == 1 || parts < 2 ? 1 : parts > MOST ? MOST : (int)parts;
 }
