@@ -51,6 +51,10 @@ static bool has_time(const tw_state *s) {
   return !tw_state_is_interrupted(s) && tw_now() + 2 * s->trial_seconds < s->last_measurement;
 }
 
+bool tw_is_clearly_faster(const tw_candidate *c, const tw_candidate *than) {
+  return CLEARLY * c->measured.cost < than->measured.cost;
+}
+
 /* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of that; both are 0 where nothing
  * was measured. */
 static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, double *gain,
@@ -61,7 +65,7 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     *gain = 1 - challenger->measured.cost / incumbent->measured.cost;
     return *gain > 0;
   }
-  if (CLEARLY * challenger->measured.cost < incumbent->measured.cost) {
+  if (tw_is_clearly_faster(challenger, incumbent)) {
     *gain = 1 - challenger->measured.cost / incumbent->measured.cost;
     return true;
   }

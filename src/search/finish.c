@@ -195,7 +195,7 @@ static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reaso
 }
 
 /* Multiply-adds of the reference in a second on one core, at least, and the seconds that a full reference may take. */
-static const double REFERENCE_RATE = 2e9, REFERENCE_SECONDS = 120;
+static const double REFERENCE_RATE = 2.5e8, REFERENCE_SECONDS = 300;
 
 /* Inputs of another seed. The result is compared in full, even where the search compared samples, if the target can and
  * there is time for the reference. */

@@ -212,16 +212,17 @@ static double end_of(const tw_state *s) {
   return s->started + fmax(1.2 * seconds, seconds + 2);
 }
 
-/* The baseline tells what a candidate takes: the last ones start so early that they, two rounds against the incumbent and
- * the confirmation end in time. */
-static void set_deadline(tw_state *s, double share) {
+/* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time. What a
+ * candidate takes is known from the best so far. Where that is still a slow baseline, half of the time is for candidates. */
+static void set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
-  s->last_measurement = end_of(s) - s->case_seconds - s->trial_seconds;
-  const double last_start = s->last_measurement - s->start->seconds - 4 * s->trial_seconds;
-  /* A baseline that is many times slower than the candidates says little about their time: half of the time is theirs. */
+  const tw_candidate *like = s->best ? s->best : s->start;
+  const double trial = like->seconds - like->build_seconds, time = s->started + s->options.seconds;
+  const double rounds = s->known || !tw_is_clearly_faster(like, s->start) ? 4 * s->trial_seconds : 0;
+  s->last_measurement = fmax(end_of(s) - s->case_seconds - trial, time);
+  const double last_start = s->last_measurement - like->seconds - rounds;
   const double half = s->started + s->options.seconds / 2;
-  s->last_measurement = fmax(s->last_measurement, s->started + s->options.seconds);
-  s->deadline = fmin(s->started + s->options.seconds * share, fmax(last_start, half));
+  s->deadline = fmin(s->started + s->options.seconds * s->share, fmax(last_start, half));
 }
 
 /* Time is all that watches share: what evaluations take. */
@@ -232,7 +233,8 @@ static void begin_watch(tw_state *s, size_t watch) {
   s->options = w->options;
   memset(s->is_retired, 0, sizeof s->is_retired);
   memset(s->plans_given, 0, sizeof s->plans_given);
-  set_deadline(s, watch + 1 < s->n_watches ? w->share : 1);
+  s->share = watch + 1 < s->n_watches ? w->share : 1;
+  set_deadline(s);
   if (watch == 0) return;
   s->options.iterations += s->iteration;
   if (s->options.samples) s->options.samples += s->samples;
@@ -365,7 +367,8 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
 
 /* True if the time is up: then the baseline is the result. */
 static bool is_out_of_time(tw_state *s) {
-  set_deadline(s, 1);
+  s->share = 1;
+  set_deadline(s);
   if (s->options.seconds <= 0 || tw_now() < s->deadline) return false;
   tw_state_note(s, "measuring %s took %.1f s of the %g s given: no candidate was tried",
                 s->start->recipe ? "the baseline" : "the program", tw_now() - s->started, s->options.seconds);
@@ -435,6 +438,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   size_t first = s->n;
   tw_error why = {0};
   tw_round *round = NULL;
+  set_deadline(s);
   s->iteration++;
   memmove(&s->best_cost[1], &s->best_cost[0], sizeof s->best_cost - sizeof s->best_cost[0]);
   s->best_cost[0] = s->best->measured.cost;

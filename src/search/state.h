@@ -51,6 +51,7 @@ typedef struct tw_state {
   tw_journal *journal;      /* NULL = none */
   double started, deadline; /* by tw_now. Candidates start up to the deadline */
   double last_measurement;  /* measurements end by then, so that the result can be confirmed in time */
+  double share;             /* of the time, up to the end of this watch */
   double case_seconds;      /* that the inputs and expected outputs took */
   double trial_seconds;     /* that the baseline took without its build */
 
@@ -143,6 +144,8 @@ tw_status tw_finish(tw_state *, tw_error *);
 tw_schedule tw_state_pruned(const tw_state *, const tw_candidate *);
 /* duel.c: keeps the baseline, or the kernel of an earlier search, unless the best is faster than it by more than the noise. */
 void tw_defend(tw_state *);
+/* duel.c: no noise makes so much of a difference. */
+bool tw_is_clearly_faster(const tw_candidate *, const tw_candidate *than);
 /* exchanges.c: notes them, by the memo that it returns; then lists them with what came of them. */
 tw_memo tw_exchanges_open(tw_exchanges *);
 void tw_exchanges_take(const tw_state *, tw_search_result *);
