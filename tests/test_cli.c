@@ -663,8 +663,9 @@ static void schedules_are_emitted_and_bad_ones_refused(void **state) {
   expect_output("$T emit " SMALL, "void test(");
   expect_failure("echo 'frobnicate a=1' >s.txt; $T emit " SMALL " --schedule s.txt", 2, "frobnicate");
   expect_failure("$T emit " SMALL " --schedule nowhere.txt", 2, "nowhere.txt");
-  const char *const others[] = {"head -c 900 $T", "head -c 99 /dev/zero",  "echo '{\"a\": 1}'",
-                                "$T emit " SMALL, "yes unroll | head -99", "printf '\\0tile m=16'"};
+  const char *const others[] = {"head -c 900 $T",       "head -c 99 /dev/zero",  "echo '{\"a\": 1}'",
+                                "$T emit " SMALL,       "yes unroll | head -99", "cat $T",
+                                "printf '\\0tile m=16'"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     char words[300];
     snprintf(words, sizeof words, "%s >other; $T emit " SMALL " --schedule other", others[i]);

@@ -257,6 +257,8 @@ def tune(
     options.agents, options.n_agents = ffi.cast("char const * const *", array), len(names)
     for name, value in (("journal", None if journal is None else fspath(journal)), ("runner", runner)):
         if value is not None:
+            if not value:
+                raise UsageError(f"{name} must not be empty; leave it out for none")
             keep.append(ffi.new("char[]", value.encode()))
             setattr(options, name, keep[-1])
     raised: "list[BaseException]" = []

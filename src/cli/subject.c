@@ -39,18 +39,19 @@ tw_status cli_usable(const cli_subject *s, tw_error *error) { return s->target->
 
 tw_status cli_read_schedule(const cli *c, const cli_subject *s, tw_schedule *out, tw_error *error) {
   *out = (tw_schedule){0};
-  if (!c->options.schedule) return TW_OK;
-  char *text;
+  const char *path = c->options.schedule;
+  if (!path) return TW_OK;
+  char *text = NULL;
   size_t length;
-  tw_error inner = {0};
-  tw_status status = tw_file_read(c->options.schedule, SCHEDULE_LIMIT, &text, &length, error);
-  if (status != TW_OK) return status;
-  status = strlen(text) == length ? tw_schedule_parse(text, out, &inner)
-                                  : tw_fail(&inner, TW_USAGE, "it holds bytes that are no text");
+  tw_error why = {0};
+  tw_status status = tw_file_read(path, SCHEDULE_LIMIT, &text, &length, &why);
+  if (status != TW_OK && !tw_file_exists(path)) return tw_fail(error, status, "%s", why.text);
+  if (status == TW_OK)
+    status = strlen(text) == length ? tw_schedule_parse(text, out, &why)
+                                    : tw_fail(&why, TW_USAGE, "it holds bytes that are no text");
   free(text);
   if (status == TW_OK) tw_target_rename_steps(s->target, &s->problem, out);
-  return status == TW_OK ? TW_OK
-                         : tw_fail(error, status, "%s: not a schedule file: %.1800s", c->options.schedule, inner.text);
+  return status == TW_OK ? TW_OK : tw_fail(error, status, "%s: not a schedule file: %.1800s", path, why.text);
 }
 
 void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {

@@ -60,7 +60,7 @@ tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *error)
   for (int line = 1; *text; line++) {
     size_t length = strcspn(text, "\n");
     size_t code = strcspn(text, "#\n");
-    char step[TW_STEP_MAX];
+    char step[TW_STEP_MAX] = "";
     tw_error why;
     tw_status status = TW_OK;
     const bool is_blank_line = normalize(text, code, step) == 0;

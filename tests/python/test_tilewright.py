@@ -94,6 +94,13 @@ class Search(unittest.TestCase):
             with self.subTest(agents), self.assertRaisesRegex(tw.UsageError, "llm:"):
                 tw.tune("gemm", **SMALL, agents=agents)
 
+    def test_empty_names_are_no_defaults(self):
+        for name in ("journal", "runner"):
+            with self.subTest(name), self.assertRaisesRegex(tw.UsageError, name):
+                tw.tune("gemm", **SMALL, **{name: ""})
+        with self.assertRaises(tw.UsageError):
+            tw.Gemm(4, 4, 4, kernel="")
+
     def test_keys_of_numpy_are_keys(self):
         self.assertEqual(
             tw.emit("gemm", m=np.int64(32), n=32, k=32, relu=np.bool_(True), target=SMALL["target"]),
