@@ -92,9 +92,8 @@ static void what_is_not_executed_is_documented(void **state) {
   char *document = NULL;
   size_t n, refused = 0, executed = 0, listed = 0;
   (void)state;
-  assert_int_equal(
-      tw_file_read(TW_TEST_DATA "/../../docs/explain/cdna-emulator.md", 1 << 20, &document, NULL, NULL),
-      TW_OK);
+  assert_int_equal(tw_file_read(TW_TEST_DATA "/../../docs/explain/cdna-emulator.md", 1 << 20, &document, NULL, NULL),
+                   TW_OK);
   const cdna_instruction *table = cdna_instructions(&n);
   const char *names[64];
   for (size_t k = 0; k < n; k++)

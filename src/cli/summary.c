@@ -139,8 +139,8 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   if (within && !verbose)
     printf("  %zu step%s below the error of %.2g%% (%s); --verbose shows %s\n", within, within == 1 ? "" : "s",
            100 * r->error, noise_of(s), within == 1 ? "it" : "them");
-  printf("  best   %s, %.1f%% of the machine's peak, %.2fx the start\n",
-         cli_print_cost(s->target, r->best.cost, cost), 100 * r->best.utilization, speedup(r, r->best.cost));
+  printf("  best   %s, %.1f%% of the machine's peak, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
+         100 * r->best.utilization, speedup(r, r->best.cost));
   cli_print_spread(s->target, &r->best.spread);
   printf("  bound  %s (%s): no kernel takes less; the best reaches %.1f%% of it\n",
          cli_print_cost(s->target, r->bound.cost, cost), r->bound.limit,

@@ -24,13 +24,15 @@ static const double SHARED = 0.85;      /* FIT: of shared memory's */
 static const double LATENCY = 2643;     /* FIT: cycles from a request to a full stage, under load */
 static const double START = 3482;       /* FIT: cycles until the first product, and behind the last */
 static const double TEAM = 0.662;       /* FIT: how much longer both are for two blocks that wait for each other */
-static const double COPIED = 0.85;      /* of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
-static const double DRAM = 0.454;       /* FIT: of its nominal bandwidth, for operands in tiles */
-static const double L2_BYTES = 64;      /* of a multiprocessor, a cycle: as in tiles.c */
+static const double COPIED =
+    0.85; /* of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
+static const double DRAM = 0.454;  /* FIT: of its nominal bandwidth, for operands in tiles */
+static const double L2_BYTES = 64; /* of a multiprocessor, a cycle: as in tiles.c */
 static const double PIECES =
     1.8; /* FIT: a cycle, that a group copies by threads: 4096 in bf16, pitches of 4 and 8 bytes, H200 */
-static const double ELEMENTS = 1.34;      /* FIT: likewise, one by one */
-static const double CLEARED = 1e-6;       /* a kernel of one block, which the next overlaps (docs/lab/2026-11-nvidia-kernels.md) */
+static const double ELEMENTS = 1.34; /* FIT: likewise, one by one */
+static const double CLEARED =
+    1e-6; /* a kernel of one block, which the next overlaps (docs/lab/2026-11-nvidia-kernels.md) */
 enum { STEP_POWER = 6, WHOLE_POWER = 3 }; /* how sharply the slowest part decides */
 
 static double together(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
