@@ -163,15 +163,17 @@ static void settle(tw_state *s, tw_candidate *c) {
 }
 
 static void take_outcome(void *context, tw_job *job) {
+  tw_state *s = context;
   tw_candidate *c = job->owner;
   const tw_outcome *o = &job->outcome;
   c->verdict = o->verdict;
   c->measured = o->measured;
   c->seconds = o->seconds;
   c->build_seconds = o->build_seconds;
+  if (c->verdict == TW_CORRECT) s->trial_seconds = fmin(s->trial_seconds, c->seconds - c->build_seconds);
   memcpy(c->coverage, o->coverage, sizeof c->coverage);
   if (*o->error.text) c->message = strdup(o->error.text);
-  settle(context, c);
+  settle(s, c);
 }
 
 static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
@@ -181,7 +183,7 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .length = strlen(c->source),
                     .seed = s->options.inputs,
                     .limit = c->limit,
-                    .deadline = isfinite(s->last_measurement) ? s->last_measurement : 0,
+                    .deadline = isfinite(s->deadline) ? s->deadline : 0,
                     .trust = s->options.trust || c->recipe}; /* the target made it: the library's own text */
 }
 
@@ -235,6 +237,7 @@ void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {
   tw_job job = {.trial = trial_of(s, c)}, *all[] = {&job};
   tw_pool pool = pool_of(s);
   job.trial.limit = 0;
+  job.trial.deadline = isfinite(s->last_measurement) ? s->last_measurement : 0;
   pool.deadline = s->last_measurement;
   pool.done = ignore;
   tw_pool_run(&pool, all, 1);

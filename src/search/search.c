@@ -251,7 +251,7 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
       .target = target, .problem = *subject->problem, .options = *options, .is_patient = subject->is_patient};
   s->memo = tw_exchanges_open(&s->exchanges);
   s->started = tw_now();
-  s->deadline = s->last_measurement = HUGE_VAL;
+  s->deadline = s->last_measurement = s->trial_seconds = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
   if (status == TW_OK) status = check_members(subject->n_members, error);
   if (status == TW_OK && target->available && !options->runner) status = target->available(target, error);
@@ -361,7 +361,6 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
   if (c->verdict != TW_CORRECT) return tw_fail(error, status, "%s: %s: %s", what, tw_verdict_name(c->verdict), message);
   if (known && (status = compare_with_journal(s, recorded.measured.cost, error)) != TW_OK) return status;
   if (journal) tw_journal_record(journal, c);
-  s->trial_seconds = c->seconds - c->build_seconds;
   return TW_OK;
 }
 

@@ -53,7 +53,7 @@ typedef struct tw_state {
   double last_measurement;  /* measurements end by then, so that the result can be confirmed in time */
   double share;             /* of the time, up to the end of this watch */
   double case_seconds;      /* that the inputs and expected outputs took */
-  double trial_seconds;     /* that the baseline took without its build */
+  double trial_seconds;     /* that the quickest trial took without its build: no wait for a device, no first use */
 
   size_t n, room;
   tw_candidate **all;        /* by number */
