@@ -55,6 +55,13 @@ bool tw_is_clearly_faster(const tw_candidate *c, const tw_candidate *than) {
   return CLEARLY * c->measured.cost < than->measured.cost;
 }
 
+/* Where there is no time for rounds in turns: a device of its own, as a GPU is, times many launches of a kernel. Then the
+ * middle halves of both must be a tenth apart. */
+static bool is_beyond_its_rounds(const tw_state *s, const tw_candidate *c, const tw_candidate *than) {
+  const tw_spread *a = &c->measured.spread, *b = &than->measured.spread;
+  return s->target->traits.measures_first && a->rounds > 1 && b->rounds > 1 && 1.1 * a->upper < b->lower;
+}
+
 /* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of that; both are 0 where nothing
  * was measured. */
 static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, double *gain,
@@ -74,7 +81,11 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a)) break;
     if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b)) break;
   }
-  if (a.n < ROUNDS_LEAST || b.n < ROUNDS_LEAST) return false;
+  if (a.n < ROUNDS_LEAST || b.n < ROUNDS_LEAST) {
+    if (!is_beyond_its_rounds(s, challenger, incumbent)) return false;
+    *gain = 1 - challenger->measured.cost / incumbent->measured.cost;
+    return true;
+  }
   const double least = median(b);
   *gain = 1 - median(a) / least;
   *within = fmax(noise(a), noise(b)) / least;
