@@ -55,21 +55,19 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
 
 /* What is kept was faster than the baseline and than the entry that was there, measured in this search. So it takes that
  * entry's place, whatever cost the entry claims. */
-static void forget_entry(const cli_subject *s, const char *why) {
+static void forget_entry(const cli_subject *s) {
   tw_error error = {0};
-  size_t forgotten = 0;
-  if (tw_wisdom_forget(NULL, s->target->name, &s->problem, &forgotten, &error) != TW_OK)
+  if (tw_wisdom_forget(NULL, s->target->name, &s->problem, NULL, &error) != TW_OK)
     fprintf(stderr, "tilewright: the entry in wisdom is not dropped: %s\n", error.text);
-  else if (forgotten && why)
-    fprintf(stderr, "tilewright: %s\n", why);
 }
 
 /* A user's program, rewritten, is a source that stands alone: its steps belong to that program. */
 static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
                         bool rewritten) {
-  if (r->known_lost) forget_entry(s, "the entry in wisdom was slower than the baseline and is dropped");
-  if (r->is_baseline && !c->options.from) return; /* that is what is used without an entry */
-  if (known->is_exact && r->has_recipe && !rewritten) forget_entry(s, NULL);
+  const bool is_usual = r->is_baseline && !c->options.from; /* the kernel that is used without an entry */
+  const bool is_replaced = !is_usual && known->is_exact && r->has_recipe && !rewritten;
+  if (r->known_lost || is_replaced) forget_entry(s);
+  if (is_usual) return;
   tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization, .found = (int64_t)time(NULL)};
   tw_error error = {0};
   if (r->has_recipe && !rewritten)

@@ -62,19 +62,20 @@ static bool is_beyond_its_rounds(const tw_state *s, const tw_candidate *c, const
   return s->target->traits.measures_first && a->rounds > 1 && b->rounds > 1 && 1.1 * a->upper < b->lower;
 }
 
-/* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of that; both are 0 where nothing
- * was measured. */
+/* 1 - the ratio of their recorded costs. */
+static double recorded_gain(const tw_candidate *c, const tw_candidate *than) {
+  return 1 - c->measured.cost / than->measured.cost;
+}
+
+/* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of *gain. Both are 0 where
+ * nothing was measured. */
 static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, double *gain,
                   double *within) {
   series a = {0}, b = {0};
   *gain = *within = 0;
-  if (s->target->traits.deterministic) {
-    *gain = 1 - challenger->measured.cost / incumbent->measured.cost;
+  if (s->target->traits.deterministic || tw_is_clearly_faster(challenger, incumbent)) {
+    *gain = recorded_gain(challenger, incumbent);
     return *gain > 0;
-  }
-  if (tw_is_clearly_faster(challenger, incumbent)) {
-    *gain = 1 - challenger->measured.cost / incumbent->measured.cost;
-    return true;
   }
   for (int round = 0; round < ROUNDS && has_time(s); round++) {
     const bool turned = round % 2;
@@ -83,7 +84,7 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
   }
   if (a.n < ROUNDS_LEAST || b.n < ROUNDS_LEAST) {
     if (!is_beyond_its_rounds(s, challenger, incumbent)) return false;
-    *gain = 1 - challenger->measured.cost / incumbent->measured.cost;
+    *gain = recorded_gain(challenger, incumbent);
     return true;
   }
   const double least = median(b);
@@ -96,7 +97,7 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
 static tw_candidate *incumbent_of(tw_state *s) {
   double gain, within;
   tw_candidate *known = s->known;
-  if (!known || known == s->start) return s->start;
+  if (!known || known == s->start || s->known_lost) return s->start;
   if (known->verdict != TW_CORRECT) {
     s->known_lost = tw_verdict_is_failure(known->verdict) || known->verdict == TW_SLOWER;
     if (s->known_lost)
@@ -105,8 +106,8 @@ static tw_candidate *incumbent_of(tw_state *s) {
   }
   if (beats(s, known, s->start, &gain, &within) || gain >= 0) return known;
   s->known_lost = true;
-  tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than the %s: it is dropped", -100 * gain,
-                s->start->recipe ? "baseline" : "program");
+  tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than %s: it is dropped", -100 * gain,
+                tw_state_start_name(s));
   return s->start;
 }
 
@@ -114,7 +115,7 @@ void tw_defend(tw_state *s) {
   tw_candidate *const incumbent = incumbent_of(s), *const best = s->best;
   const tw_candidate *same = tw_state_evaluated(s, best);
   double gain, within;
-  if (same == incumbent || best == incumbent) return;
+  if (same == incumbent || best == incumbent || incumbent->verdict != TW_CORRECT) return;
   if (same == s->known && s->known_lost) {
     s->best = incumbent;
     return;
@@ -122,8 +123,7 @@ void tw_defend(tw_state *s) {
   if (beats(s, best, incumbent, &gain, &within)) return;
   s->best = incumbent;
   if (s->target->traits.deterministic) return;
-  const char *what =
-      incumbent == s->start ? (s->start->recipe ? "the baseline" : "the program") : "the kernel of an earlier search";
+  const char *what = incumbent == s->start ? tw_state_start_name(s) : "the kernel of an earlier search";
   if (gain == 0 && within == 0)
     tw_state_note(s, "no time was left to compare the best candidate with %s: %s is kept", what, what);
   else

@@ -115,6 +115,8 @@ tw_candidate *tw_state_with_recipe(const tw_state *s, tw_candidate *c) {
   return c->recipe ? c : NULL;
 }
 
+const char *tw_state_start_name(const tw_state *s) { return s->start->recipe ? "the baseline" : "the program"; }
+
 size_t tw_state_shared_steps(const tw_state *s, const tw_schedule *schedule) {
   const tw_schedule *baseline = s->start->recipe;
   if (!baseline || schedule->n < baseline->n) return 0;
@@ -220,28 +222,29 @@ static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
 
 static void ignore(void *context, tw_job *job) { (void)context, (void)job; }
 
-void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_case *data, tw_outcome *out) {
-  tw_job job = {.trial = trial_of(s, c)}, *all[] = {&job};
+/* One trial by itself; nothing is recorded of it. `data`: NULL for the search's. */
+static void run_alone(tw_state *s, const tw_trial *trial, const tw_case *data, double deadline, tw_outcome *out) {
+  tw_job job = {.trial = *trial}, *all[] = {&job};
   tw_pool pool = pool_of(s);
-  job.trial.seed = seed;
-  job.trial.limit = job.trial.deadline = 0;
-  job.trial.check_only = true;
-  pool.data = data;
-  pool.deadline = HUGE_VAL; /* what was found is confirmed, however late it is */
+  if (data) pool.data = data;
+  pool.deadline = deadline;
   pool.done = ignore;
+  job.trial.limit = 0;
+  job.trial.deadline = isfinite(deadline) ? deadline : 0;
   tw_pool_run(&pool, all, 1);
   *out = job.outcome;
 }
 
+void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_case *data, tw_outcome *out) {
+  tw_trial trial = trial_of(s, c);
+  trial.seed = seed;
+  trial.check_only = true;
+  run_alone(s, &trial, data, HUGE_VAL, out); /* the result is confirmed, however late it is */
+}
+
 void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {
-  tw_job job = {.trial = trial_of(s, c)}, *all[] = {&job};
-  tw_pool pool = pool_of(s);
-  job.trial.limit = 0;
-  job.trial.deadline = isfinite(s->last_measurement) ? s->last_measurement : 0;
-  pool.deadline = s->last_measurement;
-  pool.done = ignore;
-  tw_pool_run(&pool, all, 1);
-  *out = job.outcome;
+  const tw_trial trial = trial_of(s, c);
+  run_alone(s, &trial, NULL, s->last_measurement, out);
 }
 
 /* A journal that tells of what the machine cannot do is not believed. */

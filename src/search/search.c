@@ -217,9 +217,9 @@ static double end_of(const tw_state *s) {
 static void set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
   const tw_candidate *like = s->best ? s->best : s->start;
-  const double trial = like->seconds - like->build_seconds, time = s->started + s->options.seconds;
+  const double trial = like->seconds - like->build_seconds;
   const double rounds = s->known || !tw_is_clearly_faster(like, s->start) ? 4 * s->trial_seconds : 0;
-  s->last_measurement = fmax(end_of(s) - s->case_seconds - trial, time);
+  s->last_measurement = fmax(end_of(s) - s->case_seconds - trial, s->started + s->options.seconds);
   const double last_start = s->last_measurement - like->seconds - rounds;
   const double half = s->started + s->options.seconds / 2;
   s->deadline = fmin(s->started + s->options.seconds * s->share, fmax(last_start, half));
@@ -353,7 +353,7 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
   s->journal = NULL; /* neither recalled nor written before it is compared */
   tw_state_evaluate(s, 0);
   s->journal = journal;
-  const char *what = program ? "the program" : "the baseline", *message = c->message ? c->message : "?";
+  const char *what = tw_state_start_name(s), *message = c->message ? c->message : "?";
   if (c->verdict == TW_SKIPPED)
     return tw_fail(error, TW_INTERRUPTED, "stopped before %s was measured", program ? what : "the first kernel");
   status = c->verdict == TW_UNAVAILABLE ? TW_MISSING : TW_FAILED;
@@ -369,8 +369,8 @@ static bool is_out_of_time(tw_state *s) {
   s->share = 1;
   set_deadline(s);
   if (s->options.seconds <= 0 || tw_now() < s->deadline) return false;
-  tw_state_note(s, "measuring %s took %.1f s of the %g s given: no candidate was tried",
-                s->start->recipe ? "the baseline" : "the program", tw_now() - s->started, s->options.seconds);
+  tw_state_note(s, "measuring %s took %.1f s of the %g s given: no candidate was tried", tw_state_start_name(s),
+                tw_now() - s->started, s->options.seconds);
   return true;
 }
 
@@ -487,11 +487,9 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   memcpy(r.coverage, s->best->coverage, sizeof r.coverage);
   r.is_baseline = s->best == s->start;
   r.known_lost = s->known_lost;
-  tw_status status = TW_OK;
-  if (s->best->recipe) status = prune_recipe(s, &r, error);
-  if (status == TW_OK)
-    status =
-        r.source && r.start_source ? tw_climb(s, &r, error) : tw_fail(error, TW_MISSING, "no memory for the result");
+  tw_status status = s->best->recipe ? prune_recipe(s, &r, error) : TW_OK;
+  if (status == TW_OK && !(r.source && r.start_source)) status = tw_fail(error, TW_MISSING, "no memory for the result");
+  if (status == TW_OK) status = tw_climb(s, &r, error);
   if (status == TW_OK) tw_exchanges_take(s, &r);
   const char *trouble = s->journal ? tw_journal_trouble(s->journal) : NULL;
   if (trouble) tw_state_note(s, "%s", trouble);

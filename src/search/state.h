@@ -155,6 +155,8 @@ tw_status tw_climb(const tw_state *, tw_search_result *, tw_error *);
 /* Which of the rungs differ from those before them by no more than the result's error. */
 void tw_mark_rungs(tw_search_result *);
 
+/* "the baseline" or "the program". */
+const char *tw_state_start_name(const tw_state *);
 /* The earlier candidate of this recipe; NULL if there is none. */
 tw_candidate *tw_state_find(const tw_state *, const tw_schedule *);
 /* The candidate that tells what a kernel is worth: itself, or the one that it repeats. */

@@ -40,8 +40,8 @@ static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
   }
 }
 
-bool x86_computes(const x86_kernel *k, const tw_gemm_spec *s) { return x86_this_cpu()->has[k->isa] && fits(k, s); }
 static bool runs_here(const x86_kernel *k) { return x86_this_cpu()->has[k->isa]; }
+bool x86_computes(const x86_kernel *k, const tw_gemm_spec *s) { return runs_here(k) && fits(k, s); }
 
 /* From so many rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth generation: with 8
  * bits both read weights as fast as memory gives them at m = 4 (0.98), at m = 16 vectors are bound by their multiply-adds
@@ -74,7 +74,7 @@ tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_er
     if (s->kernel && !fits(k, s))
       return tw_fail(error, TW_USAGE, "tw_gemm_plan: kernel=%s does not compute a=%s b=%s", s->kernel,
                      tw_type_name(s->a), tw_type_name(s->b));
-    if (runs_here(k) && fits(k, s) && (!best || rate(k, s) >= rate(best, s))) best = k;
+    if (x86_computes(k, s) && (!best || rate(k, s) >= rate(best, s))) best = k;
   }
   *out = best;
   if (best) return TW_OK;
