@@ -229,6 +229,7 @@ static tw_status confirm(tw_state *s, tw_error *error) {
     }
     reject(s, s->best, &o.error);
     s->best = next_best(s);
+    if (s->best) tw_defend(s); /* it has not been compared with the incumbent */
   }
   tw_case_free(&fresh);
   return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is right on fresh inputs, not even the plainest one");
