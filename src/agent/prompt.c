@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/template.h"
 #include "base/embedded.h"
+#include "base/template.h"
 
 enum { ATTEMPTS_SHOWN = 12, MESSAGE_SHOWN = 3000 };
 

@@ -1,12 +1,12 @@
-/* template.h - text with named slots: prompts are such files, so that whoever improves one edits words and no code.
+/* template.h - text with named slots. Prompts and kernels are such files: to improve one is to edit its text, not code.
  *
  *   {{name}}                    the slot's text
  *   {{#name}} ... {{/name}}     what stands between, if the slot is not empty
  *   {{^name}} ... {{/name}}     what stands between, if it is
  *
  * Sections nest. A mark alone on its line takes the line with it. */
-#ifndef TW_AGENT_TEMPLATE_H
-#define TW_AGENT_TEMPLATE_H
+#ifndef TW_BASE_TEMPLATE_H
+#define TW_BASE_TEMPLATE_H
 
 #include <stddef.h>
 

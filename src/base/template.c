@@ -1,5 +1,5 @@
 /* template.c - see template.h. */
-#include "agent/template.h"
+#include "base/template.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -95,6 +95,6 @@ tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[],
   tw_status status = fill(&f, error);
   *out = status == TW_OK ? tw_text_take(&f.out) : NULL;
   tw_text_free(&f.out);
-  if (status == TW_OK && !*out) return tw_fail(error, TW_MISSING, "no memory for a prompt");
+  if (status == TW_OK && !*out) return tw_fail(error, TW_MISSING, "no memory for the text");
   return status;
 }
