@@ -731,6 +731,24 @@ static void tuning_gives_files_that_run_as_promised(void **state) {
   json_decref(tuned);
 }
 
+/* A runner's word: what cannot be is refused, what was not confirmed is said to be so. */
+static void a_runner_is_not_trusted(void **state) {
+  (void)state;
+#define GPU "tune gemm m=64 n=64 k=64 a=bf16 b=bf16 c=bf16 -t cuda-h200 --no-wisdom --iterations 1 --jobs 1 --runner "
+#define SAYS(sed) "'" TW_LYING_RUNNER " 5e-4 \"" sed "\"' "
+#define IN_SECONDS "s/.cycles.:5e-4/\\\"cycles\\\":0/;s/.seconds.:0/\\\"seconds\\\":5e-4/"
+  expect_failure("$T tune " SMALL QUICK "--runner '" TW_LYING_RUNNER " 1'", 3, "implausible outcome (faster than the");
+  expect_failure("$T tune " SMALL QUICK "--runner '" TW_LYING_RUNNER " 90000'", 1, "it reported 90000 cycles for the");
+  expect_output("$T tune " SMALL QUICK "--runner \"$T evaluate\"", "cost   reported by the runner, confirmed here");
+  expect_output("$T tune " SMALL QUICK "--out run --runner \"$T evaluate\" --json | grep cost_from",
+                "\"reported by the runner, confirmed here\"");
+  if (tw_target_find("cuda-h200")->available(tw_target_find("cuda-h200"), NULL) == TW_OK) return;
+  expect_output("$T " GPU SAYS(IN_SECONDS), "cost   reported by the runner, not confirmed here");
+  expect_output("$T " GPU SAYS(IN_SECONDS) " --out gpu --json | grep cost_from",
+                "\"reported by the runner, not confirmed here\"");
+  expect_output("grep cost_from gpu/summary.json", "\"reported by the runner, not confirmed here\"");
+}
+
 static void tuning_does_not_depend_on_jobs(void **state) {
   (void)state;
   json_t *one = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 1 --json --timeline best.svg", 0);
@@ -1017,6 +1035,7 @@ int main(void) {
       cmocka_unit_test(steps_within_the_error_are_shown_on_request),
       cmocka_unit_test(columns_of_tables_do_not_collide),
       cmocka_unit_test(tuning_gives_files_that_run_as_promised),
+      cmocka_unit_test(a_runner_is_not_trusted),
       cmocka_unit_test(tuning_does_not_depend_on_jobs),
       cmocka_unit_test(what_is_no_program_is_not_correct),
       cmocka_unit_test(a_pipe_without_a_writer_is_no_program),

@@ -304,11 +304,141 @@ static void a_search_ends_alike_wherever_it_evaluates(void **state) {
   assert_true(here.best.cost == there.best.cost);
   assert_int_equal(here.samples, there.samples);
   assert_int_equal(here.correct, there.correct);
-  assert_string_equal(there.coverage, "every element");
+  assert_string_equal(there.coverage, "every element, in 2 cases");
+  assert_int_equal(here.cost_from, TW_COST_HERE);
+  assert_int_equal(there.cost_from, TW_COST_CONFIRMED);
   assert_int_equal(here.best.n_counters, there.best.n_counters);
   assert_string_equal(here.best.counter[0].help, there.best.counter[0].help);
   tw_search_result_free(&here);
   tw_search_result_free(&there);
+}
+
+/* ---- runners that lie ---- */
+
+static void an_implausible_outcome_says_nothing_of_the_kernel(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("gemm m=16 n=16 k=16");
+  const struct {
+    const char *arguments, *says; /* NULL: believed */
+  } rows[] = {
+      {"5000", NULL},
+      {"1", "implausible outcome (faster than the machine can be: 1 cycles, and nothing takes less than 64"},
+      {"0", "implausible outcome (correct, and its cost is 0)"},
+      {"-5", "the outcome's field \"cost\" is missing or malformed"},
+      {"1e999", "this is no outcome"},
+      {"null", "the outcome's field \"cost\" is missing or malformed"},
+      {"5000 's/\"cost\":5000,//'", "the outcome's field \"cost\" is missing or malformed"},
+      {"5000 's/\"verdict\":\"correct\",//'", "the outcome's field \"verdict\" is missing or malformed"},
+      {"5000 's/\"counters\":.. *,//'", "the outcome's field \"counters\" is missing or malformed"},
+      {"5000 's/every element//'", "implausible outcome (correct, and nothing was compared)"},
+      {"5000 's/\"cycles\":5000/\"cycles\":400/'", "implausible outcome (its cost is 5000, and it took 400 cycles)"},
+      {"5000 's/\"utilization\":0.5/\"utilization\":7/'",
+       "implausible outcome (a utilization of 7 of the machine's peak)"},
+      {"5000 's/:\"correct\"/:\"pending\"/'", "implausible outcome (\"pending\" is no verdict of an evaluation)"},
+      {"5000 's/:\"correct\"/:\"duplicate\"/'", "implausible outcome (\"duplicate\" is no verdict of an evaluation)"},
+      {"5000 's/:\"correct\"/:\"slower, not checked\"/'", "and the trial had no limit"},
+      {"5000 "
+       "'s/.$/"
+       ",\"spread\":{\"rounds\":9,\"least\":1,\"lower_quartile\":2,\"median\":3,\"upper_quartile\":4,\"most\":5}}/'",
+       "implausible outcome (its cost 5000 is not among its rounds (1 to 5))"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char command[1000];
+    tw_backend *b;
+    snprintf(command, sizeof command, "%s %s", TW_LYING_RUNNER, rows[i].arguments);
+    assert_int_equal(tw_backend_command(command, 1, &b, NULL), TW_OK);
+    const tw_outcome o = evaluate_with(b, &p, "void test(void) {}", 0);
+    assert_int_equal(o.verdict, rows[i].says ? TW_UNAVAILABLE : TW_CORRECT);
+    if (rows[i].says && !strstr(o.error.text, rows[i].says)) fail_msg("%s: %s", rows[i].arguments, o.error.text);
+    assert_true(rows[i].says ? o.measured.cost == 0 : o.measured.cost == 5000);
+    b->close(b);
+  }
+}
+
+static tw_status not_here(const tw_target *t, tw_error *error) {
+  (void)t;
+  return tw_fail(error, TW_MISSING, "no such machine here");
+}
+
+/* The plainest kernel of the fake machine takes 16000 cycles. */
+static void the_result_of_a_runner_is_evaluated_again_here(void **state) {
+  (void)state;
+  const tw_problem p = fake_problem(16);
+  for (int deterministic = 0; deterministic < 2; deterministic++)
+    for (int here = 0; here < 2; here++)
+      for (int honest = 0; honest < 2; honest++) {
+        tw_target t = fake_target;
+        tw_search_options o = fake_options(3, 1);
+        tw_search_result r = {.size = sizeof r};
+        tw_error error = {0};
+        o.iterations = 1;
+        o.runner = honest ? TW_LYING_RUNNER " 16000" : TW_LYING_RUNNER " 5000";
+        t.traits.deterministic = deterministic;
+        if (!here) t.available = not_here;
+        const tw_status status = tw_search(&t, &p, &o, &r, &error);
+        if (here && deterministic && !honest) {
+          assert_int_equal(status, TW_FAILED);
+          assert_non_null(
+              strstr(error.text, "--runner: it reported 5000 cycles for the baseline, which takes 16000 here"));
+          assert_null(r.source);
+          continue;
+        }
+        if (status != TW_OK) fail_msg("%s", error.text);
+        assert_int_equal(r.cost_from, here ? TW_COST_CONFIRMED : TW_COST_REPORTED);
+        assert_true(r.best.cost == (here || honest ? 16000 : 5000));
+        assert_true(r.start.cost == r.best.cost);
+        const char *note = "the result was not confirmed here (no such machine here)";
+        assert_int_equal(strstr(r.notes, note) != NULL, !here);
+        tw_search_result_free(&r);
+      }
+}
+
+/* A runner that calls a wrong kernel correct. */
+static void a_wrong_result_of_a_runner_is_found(void **state) {
+  (void)state;
+  const tw_problem p = fake_problem(16);
+  tw_target t = fake_target;
+  tw_search_options o = fake_options(3, 1);
+  tw_search_result r = {.size = sizeof r};
+  tw_error error = {0};
+  o.iterations = 1;
+  o.runner = TW_LYING_RUNNER " 16000";
+  o.start_source = "kernel 0 0 0 5 0 0 1\n"; /* cheats */
+  o.program = "kernel 0 0 0 4 0 0 1\n";
+  assert_int_equal(tw_search(&t, &p, &o, &r, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "as correct, and here the verdict is \"wrong\" (C[3] is 0, not 7)"));
+  t.available = not_here;
+  assert_int_equal(tw_search(&t, &p, &o, &r, NULL), TW_OK);
+  assert_int_equal(r.cost_from, TW_COST_REPORTED);
+  tw_search_result_free(&r);
+}
+
+/* Outcomes of a runner are recalled for searches by runners only. */
+static void a_journal_keeps_a_runner_apart(void **state) {
+  (void)state;
+  const tw_problem p = fake_problem(16);
+  char *directory, path[1000];
+  assert_int_equal(tw_directory_temporary(&directory, NULL), TW_OK);
+  snprintf(path, sizeof path, "%s/journal.sqlite", directory);
+  for (int i = 0; i < 4; i++) {
+    tw_target t = fake_target;
+    tw_search_options o = fake_options(3, 1);
+    tw_search_result r = {.size = sizeof r};
+    tw_error error = {0};
+    o.iterations = 1;
+    o.journal = path;
+    if (i % 2 == 0) t.available = not_here;
+    if (i % 2 == 0) o.runner = TW_LYING_RUNNER " 14000";
+    const int before = fake_builds;
+    if (tw_search(&t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+    assert_int_equal(r.recalled > 0, i > 1);
+    assert_int_equal(r.cost_from, i % 2 ? TW_COST_HERE : TW_COST_REPORTED);
+    assert_int_equal(fake_builds > before, i % 2);
+    assert_true(i % 2 ? r.best.cost < 14000 : r.best.cost == 14000);
+    tw_search_result_free(&r);
+  }
+  tw_directory_remove(directory);
+  free(directory);
 }
 
 /* ---- devices ---- */
@@ -403,6 +533,10 @@ int main(void) {
       cmocka_unit_test_setup(what_died_is_started_once_more, start),
       cmocka_unit_test_setup(an_interrupt_ends_a_command, start),
       cmocka_unit_test_setup(a_search_ends_alike_wherever_it_evaluates, start),
+      cmocka_unit_test_setup(an_implausible_outcome_says_nothing_of_the_kernel, start),
+      cmocka_unit_test_setup(the_result_of_a_runner_is_evaluated_again_here, start),
+      cmocka_unit_test_setup(a_wrong_result_of_a_runner_is_found, start),
+      cmocka_unit_test_setup(a_journal_keeps_a_runner_apart, start),
       cmocka_unit_test_setup_teardown(one_measurement_at_a_time_and_builds_beside_it, start, remove_locks),
       cmocka_unit_test_setup_teardown(a_device_is_held_between_processes, start, remove_locks),
       cmocka_unit_test_setup(what_is_read_does_not_fill_memory, start),

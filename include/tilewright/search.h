@@ -102,6 +102,13 @@ typedef struct tw_asked {
   uint64_t reserved[4]; /* room to grow: 0 */
 } tw_asked;
 
+/* Who measured the result. Outcomes of tw_search_options.runner are checked for plausibility only. */
+typedef enum tw_cost_from {
+  TW_COST_HERE,      /* this process */
+  TW_COST_CONFIRMED, /* the runner, and then this process: the costs and the verdict are this process's */
+  TW_COST_REPORTED,  /* the runner alone: `notes` say why it was not confirmed */
+} tw_cost_from;
+
 typedef struct tw_search_result {
   size_t size;                /* sizeof(tw_search_result), set before the call: status.h */
   char *source;               /* of the best candidate */
@@ -127,7 +134,8 @@ typedef struct tw_search_result {
   double error;
   bool is_baseline; /* no kernel beat the baseline by more than the noise: the best is the baseline */
   bool known_lost;  /* `start` was exact, and slower than the baseline when both were measured in turns */
-  char reserved[6]; /* 0 */
+  char cost_from;   /* a tw_cost_from: of `best` and `start`. The rungs between them have the costs of the search */
+  char reserved[5]; /* 0 */
 } tw_search_result;
 
 /* TW_OK, or TW_INTERRUPTED with the best so far in *out (source is NULL if there was none yet); otherwise nothing is in

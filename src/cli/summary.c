@@ -70,6 +70,15 @@ static json_t *json_legend(const tw_measurement *m) {
   return legend;
 }
 
+/* NULL: this computer, as usual. */
+static const char *cost_from(const tw_search_result *r) {
+  switch (r->cost_from) {
+  case TW_COST_CONFIRMED: return "reported by the runner, confirmed here";
+  case TW_COST_REPORTED: return "reported by the runner, not confirmed here";
+  default: return NULL;
+  }
+}
+
 json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool full) {
   json_t *object = json_object(), *best = json_candidate(s, &r->best, r->source, full);
   json_object_set_new(best, "speedup", json_real(speedup(r, r->best.cost)));
@@ -78,6 +87,7 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
   json_object_set_new(object, "start", json_candidate(s, &r->start, r->start_source, full));
   json_object_set_new(object, "bound", cli_json_bound(s->target, &r->bound));
   if (r->coverage[0]) json_object_set_new(object, "checked", tw_json_text(r->coverage));
+  if (cost_from(r)) json_object_set_new(object, "cost_from", json_string(cost_from(r)));
   json_object_set_new(object, "samples", json_integer(r->samples));
   json_object_set_new(object, "recalled", json_integer(r->recalled));
   json_object_set_new(object, "wall_seconds", json_real(r->wall_seconds));
@@ -151,6 +161,7 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   printf("  %d candidates, %d of them correct, %s%sin %.1f s\n", r->samples, r->correct, recalled, slower,
          r->wall_seconds);
   if (r->coverage[0]) printf("  checked: %s\n", r->coverage);
+  if (cost_from(r)) printf("  cost   %s\n", cost_from(r));
 }
 
 static tw_status write_bytes(const char *directory, const char *name, const char *data, size_t size, tw_error *error) {

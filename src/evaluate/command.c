@@ -3,7 +3,10 @@
  *
  * What ends without an answer is started once more, with the same trial: a connection that was lost, a machine that was
  * restarted. If it ends again, the trial could not be evaluated: that says nothing about the kernel, as nobody knows which
- * of the two was to blame. */
+ * of the two was to blame.
+ *
+ * An answer is not trusted: outcomes that no evaluation can give are refused (plausible.h). They say nothing about the
+ * kernel, either. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +23,7 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "evaluate/backend.h"
+#include "evaluate/plausible.h"
 #include "evaluate/text.h"
 
 enum { SLICE_MS = 50, TRIES = 2, CHUNK = 1 << 16, ANSWER_MAX = 1 << 20, GRACE_MS = 200 };
@@ -157,7 +161,6 @@ static void complain(reply r, const commands *c, const tw_trial *trial, tw_outco
 static void evaluate(tw_backend *b, size_t number, const tw_trial *trial, const tw_case *data, const tw_bound *bound,
                      const volatile int *interrupt, tw_outcome *out) {
   (void)data;
-  (void)bound;
   commands *c = b->own;
   slot *s = &c->slot[number % c->n];
   const tw_stop until = {.deadline = trial->seconds > 0 ? tw_now() + trial->seconds : 0, .interrupt = interrupt};
@@ -185,6 +188,9 @@ static void evaluate(tw_backend *b, size_t number, const tw_trial *trial, const 
   } else if (tw_outcome_read(answer, out, &why) != TW_OK) {
     stop(s, true);
     tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "'%.200s': %s", c->command, why.text);
+  } else if (tw_plausible_outcome(trial, bound, out, &why) != TW_OK) {
+    tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "'%.200s': implausible outcome (%s); check that command",
+                    c->command, why.text);
   }
   free(answer);
 }

@@ -14,6 +14,41 @@ tw_status tw_plausible(const tw_target *t, const tw_bound *b, double cost, tw_er
                  cost, t->unit, b->least, b->limit);
 }
 
+/* A utilization is the quotient of the machine's least time and the cost. Clocks that rise explain no more than this. */
+static const double UTILIZATION_MOST = 2;
+
+static bool is_evaluated(tw_verdict v) {
+  return v == TW_CORRECT || v == TW_UNBUILDABLE || v == TW_WRONG || v == TW_UNMEASURED || v == TW_UNCONFIRMED ||
+         v == TW_IMPOSSIBLE || v == TW_SLOWER || v == TW_UNAVAILABLE || v == TW_SKIPPED;
+}
+
+static bool is_ordered(const tw_spread *s) {
+  return s->least <= s->lower && s->lower <= s->median && s->median <= s->upper && s->upper <= s->most;
+}
+
+tw_status tw_plausible_outcome(const tw_trial *trial, const tw_bound *given, const tw_outcome *o, tw_error *error) {
+  const tw_measurement *m = &o->measured;
+  const bool correct = o->verdict == TW_CORRECT, is_measured = correct && !trial->check_only;
+  const double same = !strcmp(trial->target->unit, "cycles") ? m->cycles : m->seconds;
+  tw_bound asked;
+  if (!is_evaluated(o->verdict))
+    return tw_fail(error, TW_FAILED, "\"%s\" is no verdict of an evaluation", tw_verdict_name(o->verdict));
+  if (o->verdict == TW_SLOWER && !(trial->limit > 0))
+    return tw_fail(error, TW_FAILED, "\"%s\", and the trial had no limit", tw_verdict_name(o->verdict));
+  if (correct && !*o->coverage) return tw_fail(error, TW_FAILED, "correct, and nothing was compared");
+  if (is_measured && !(m->cost > 0)) return tw_fail(error, TW_FAILED, "correct, and its cost is %g", m->cost);
+  if (!tw_verdict_has_cost(o->verdict) || !(m->cost > 0)) return TW_OK;
+  if (same > 0 && same != m->cost)
+    return tw_fail(error, TW_FAILED, "its cost is %.17g, and it took %.17g %s", m->cost, same, trial->target->unit);
+  if (m->utilization > UTILIZATION_MOST)
+    return tw_fail(error, TW_FAILED, "a utilization of %.4g of the machine's peak", m->utilization);
+  if (m->spread.rounds && !(is_ordered(&m->spread) && m->cost >= m->spread.least && m->cost <= m->spread.most))
+    return tw_fail(error, TW_FAILED, "its cost %.17g is not among its rounds (%.17g to %.17g)", m->cost,
+                   m->spread.least, m->spread.most);
+  const tw_status status = given ? TW_OK : tw_target_bound(trial->target, trial->problem, &asked, error);
+  return status == TW_OK ? tw_plausible(trial->target, given ? given : &asked, m->cost, error) : status;
+}
+
 tw_status tw_plausible_entry(const char *target, const char *problem, double cost, tw_error *error) {
   const tw_target *t = tw_target_find(target);
   tw_problem p;

@@ -283,22 +283,32 @@ static bool is_status(json_int_t s) {
   return s == TW_OK || s == TW_FAILED || s == TW_USAGE || s == TW_MISSING || s == TW_INTERRUPTED;
 }
 
-static bool fill_outcome(const json_t *object, tw_outcome *o) {
+/* Returns the first field that is missing or malformed; NULL if there is none. */
+static const char *fill_outcome(const json_t *object, tw_outcome *o) {
   tw_measurement *m = &o->measured;
   const char *verdict = read_text(object, "verdict");
   const json_t *status = json_object_get(object, "status");
-  if (!verdict || !tw_verdict_parse(verdict, &o->verdict) || !json_is_integer(status) ||
-      !is_status(json_integer_value(status)))
-    return false;
+  const struct {
+    const char *name;
+    double *to;
+  } number[] = {{"took", &o->seconds},
+                {"cost", &m->cost},
+                {"cycles", &m->cycles},
+                {"seconds", &m->seconds},
+                {"instructions", &m->instructions},
+                {"utilization", &m->utilization}};
+  if (!verdict || !tw_verdict_parse(verdict, &o->verdict)) return "verdict";
+  if (!json_is_integer(status) || !is_status(json_integer_value(status))) return "status";
   o->error.status = (tw_status)json_integer_value(status);
-  return copy_text(object, "message", o->error.text, sizeof o->error.text) &&
-         copy_text(object, "coverage", o->coverage, sizeof o->coverage) && read_finite(object, "took", &o->seconds) &&
-         read_finite(object, "cost", &m->cost) && read_finite(object, "cycles", &m->cycles) &&
-         read_finite(object, "seconds", &m->seconds) && read_finite(object, "instructions", &m->instructions) &&
-         read_finite(object, "utilization", &m->utilization) && read_counters(json_object_get(object, "counters"), m) &&
-         read_memories(json_object_get(object, "memory"), m) &&
-         read_spread(json_object_get(object, "spread"), &m->spread) &&
-         (o->verdict != TW_CORRECT || o->error.status == TW_OK);
+  if (o->verdict == TW_CORRECT && o->error.status != TW_OK) return "status";
+  if (!copy_text(object, "message", o->error.text, sizeof o->error.text)) return "message";
+  if (!copy_text(object, "coverage", o->coverage, sizeof o->coverage)) return "coverage";
+  for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+    if (!read_finite(object, number[i].name, number[i].to)) return number[i].name;
+  if (!read_counters(json_object_get(object, "counters"), m)) return "counters";
+  if (!read_memories(json_object_get(object, "memory"), m)) return "memory";
+  if (!read_spread(json_object_get(object, "spread"), &m->spread)) return "spread";
+  return NULL;
 }
 
 tw_status tw_outcome_read(const char *text, tw_outcome *out, tw_error *error) {
@@ -306,11 +316,10 @@ tw_status tw_outcome_read(const char *text, tw_outcome *out, tw_error *error) {
   *out = (tw_outcome){0};
   tw_status status = parse(text, "outcome", &object, error);
   if (status != TW_OK) return status;
-  if (!fill_outcome(object, out)) {
+  const char *field = fill_outcome(object, out);
+  if (field) {
     *out = (tw_outcome){0};
-    status = tw_fail(error, TW_USAGE,
-                     "an outcome has verdict, status, message, coverage, took, costs, counters and memory; "
-                     "one is not as it should be");
+    status = tw_fail(error, TW_USAGE, "the outcome's field \"%s\" is missing or malformed", field);
   }
   json_decref(object);
   return status;

@@ -81,6 +81,7 @@ static void take_fresh(tw_search_result *fresh, tw_search_result *r) {
   r->has_recipe = fresh->has_recipe;
   r->schedule = fresh->schedule;
   r->best = fresh->best;
+  r->cost_from = fresh->cost_from;
   free(r->source);
   r->source = fresh->source;
   fresh->source = NULL;

@@ -40,7 +40,8 @@ struct tw_journal {
   sqlite3_stmt *insert, *recall, *describe, *explain, *keep, *remember;
   pthread_mutex_t lock; /* of `keep`, `remember` and `models`: agents call from any thread */
   bool has_described;
-  char **models; /* names that were recalled, each once */
+  bool by_runner; /* TW_JOURNAL_RUNNER */
+  char **models;  /* names that were recalled, each once */
   size_t n_models;
   tw_candidate **waiting; /* could not be written yet */
   size_t n_waiting, room;
@@ -79,7 +80,8 @@ static const char REMEMBER[] = "SELECT model, answer, tokens_in, tokens_out, mon
 static const char RECALL[] = "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization, "
                              "c.took, c.counters, c.memory"
                              " FROM candidate AS c JOIN search AS s ON s.id = c.search"
-                             " WHERE c.digest = ?1 AND c.source = ?2 AND s.seed = ?3 ORDER BY c.search, c.number";
+                             " WHERE c.digest = ?1 AND c.source = ?2 AND s.seed = ?3 AND"
+                             " (instr(s.options, '" TW_JOURNAL_RUNNER "') = 1) = ?4 ORDER BY c.search, c.number";
 
 /* ---- opening ---- */
 
@@ -274,6 +276,7 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
     return tw_fail(error, TW_MISSING, "no memory for the journal %s", path);
   }
   j->seed = (sqlite3_int64)seed;
+  j->by_runner = !strncmp(options, TW_JOURNAL_RUNNER, strlen(TW_JOURNAL_RUNNER));
   pthread_mutex_init(&j->lock, NULL);
   const bool is_new = access(path, F_OK) != 0;
   struct stat info;
@@ -459,6 +462,7 @@ bool tw_journal_recall(tw_journal *j, tw_candidate *c) {
   sqlite3_bind_blob(s, 1, &c->source_digest, sizeof c->source_digest, SQLITE_STATIC);
   sqlite3_bind_text(s, 2, c->source, -1, SQLITE_STATIC);
   sqlite3_bind_int64(s, 3, j->seed);
+  sqlite3_bind_int(s, 4, j->by_runner);
   while (!found && sqlite3_step(s) == SQLITE_ROW) {
     tw_verdict verdict;
     const char *name = (const char *)sqlite3_column_text(s, 0);

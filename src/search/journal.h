@@ -17,6 +17,9 @@
 
 typedef struct tw_journal tw_journal;
 
+/* The options of a search by a runner begin with this line: only searches by runners recall its outcomes. */
+#define TW_JOURNAL_RUNNER "evaluated by a runner\n"
+
 /* What a verdict depends on: a journal is for one of these. */
 typedef struct tw_journal_subject {
   const char *version; /* of tilewright */
@@ -30,7 +33,7 @@ typedef struct tw_journal_subject {
  * there is no room. `options` is all else that decides what a search does, `seed` that of its inputs. */
 tw_status tw_journal_open(const char *path, const tw_journal_subject *, const char *agent, const char *options,
                           uint64_t seed, tw_journal **out, tw_error *);
-/* Was this very source evaluated with the same seed? Then fills verdict, message, measurement and time. */
+/* Was this very source evaluated with the same seed, by a runner as in this search or without one? Then fills verdict, message, measurement and time. */
 bool tw_journal_recall(tw_journal *, tw_candidate *);
 /* Questions to agents' models and their answers, of this search. Valid until close. */
 tw_memo tw_journal_memo(tw_journal *);

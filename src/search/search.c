@@ -123,6 +123,7 @@ static char *print_options(const tw_state *s, const char *program) {
   tw_text t = {0};
   char dropout[32];
   const tw_search_options *o = &s->options;
+  if (o->runner) tw_text_add_string(&t, TW_JOURNAL_RUNNER);
   if (o->exhaustive) tw_text_add(&t, "exhaustive ");
   for (size_t i = 0; i < s->n_watches; i++) {
     const tw_search_options *w = &s->watch[i].options;
@@ -487,6 +488,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   memcpy(r.coverage, s->best->coverage, sizeof r.coverage);
   r.is_baseline = s->best == s->start;
   r.known_lost = s->known_lost;
+  r.cost_from = (char)s->cost_from;
   tw_status status = s->best->recipe ? prune_recipe(s, &r, error) : TW_OK;
   if (status == TW_OK && !(r.source && r.start_source)) status = tw_fail(error, TW_MISSING, "no memory for the result");
   if (status == TW_OK) status = tw_climb(s, &r, error);
@@ -528,6 +530,7 @@ tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options
   } else {
     for (size_t i = 0; status == TW_OK && i < s.n_watches; i++) status = keep_watch(&s, i, error);
   }
+  if (status == TW_OK) status = tw_confirm_here(&s, error);
   if (status == TW_OK) status = fill_result(&s, out, error);
   if (status == TW_OK && tw_state_is_interrupted(&s))
     status = tw_fail(error, TW_INTERRUPTED, "stopped after %d candidates; the best so far is kept", s.samples);

@@ -75,6 +75,7 @@ typedef struct tw_state {
   int samples, correct; /* evaluated; of those correct */
   int recalled;         /* of the samples, those that the journal knew */
   int slower;           /* and slower than their parent, not checked */
+  tw_cost_from cost_from;
   int under_way;        /* handed to the evaluator and not ended yet */
   tw_text notes;        /* lines for the user */
 } tw_state;
@@ -150,6 +151,9 @@ bool tw_is_clearly_faster(const tw_candidate *, const tw_candidate *than);
 tw_memo tw_exchanges_open(tw_exchanges *);
 void tw_exchanges_take(const tw_state *, tw_search_result *);
 void tw_exchanges_close(tw_exchanges *);
+/* confirm_here.c: evaluates the result and the start of a search by a runner in this process, where the target can be used.
+ * TW_FAILED if the outcomes do not agree. */
+tw_status tw_confirm_here(tw_state *, tw_error *);
 /* ladder.c: from the start to the best. */
 tw_status tw_climb(const tw_state *, tw_search_result *, tw_error *);
 /* Which of the rungs differ from those before them by no more than the result's error. */

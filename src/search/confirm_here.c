@@ -1,0 +1,89 @@
+/* confirm_here.c - the result of a search by a runner, evaluated again in this process.
+ *
+ * A runner may lie, or be a machine in another state. So the result is not its word where this computer has the target: the
+ * best kernel and the start are built, checked on two cases and measured here. On a deterministic target both costs must be
+ * the reported ones. On a real machine the costs of this computer replace the reported ones. Where nothing can be evaluated
+ * here, the result says so. */
+#include <math.h>
+#include <string.h>
+
+#include "search/state.h"
+
+/* Costs of a deterministic target differ by no more between two computers: their mathematical libraries may round differently. */
+static const double SAME = 1e-6;
+
+static tw_status report_only(tw_state *s, const char *why) {
+  s->cost_from = TW_COST_REPORTED;
+  tw_state_note(s, "the costs are the runner's word: the result was not confirmed here (%s)", why);
+  return TW_OK;
+}
+
+static void evaluate_here(tw_state *s, const tw_candidate *c, tw_outcome *out) {
+  const tw_trial trial = {.target = s->target,
+                          .problem = &s->problem,
+                          .source = c->source,
+                          .length = strlen(c->source),
+                          .seed = s->options.inputs,
+                          .trust = s->options.trust || c->recipe,
+                          .more_cases = 1};
+  const tw_setting setting = {.bound = &s->bound, .jobs = s->options.jobs, .interrupt = s->options.interrupt};
+  tw_trial_run(&trial, &setting, out);
+}
+
+/* Does an outcome of this process agree with the candidate's? */
+static tw_status compare_costs(const tw_state *s, const tw_candidate *c, const tw_outcome *o, tw_error *error) {
+  const double reported = c->measured.cost, here = o->measured.cost;
+  const char *what = c == s->start ? tw_state_start_name(s) : "the best kernel";
+  if (o->verdict != TW_CORRECT)
+    return tw_fail(error, TW_FAILED,
+                   "--runner: it reported %s as correct, and here the verdict is \"%s\" (%.600s); check it", what,
+                   tw_verdict_name(o->verdict), o->error.text);
+  if (s->target->traits.deterministic && fabs(here / reported - 1) > SAME)
+    return tw_fail(error, TW_FAILED,
+                   "--runner: it reported %.9g %s for %s, which takes %.9g here; use the same tilewright on both sides",
+                   reported, s->target->unit, what, here);
+  return TW_OK;
+}
+
+/* True if the outcome says nothing about the kernel, or only that this computer's compiler does not build it. */
+static bool is_inconclusive(const tw_outcome *o) {
+  return !tw_verdict_is_final(o->verdict) || o->verdict == TW_UNBUILDABLE;
+}
+
+/* For all candidates that are this kernel. */
+static void take_outcome(tw_state *s, tw_candidate *c, const tw_outcome *o) {
+  memcpy(c->coverage, o->coverage, sizeof c->coverage);
+  for (size_t i = 0; i < s->n; i++)
+    if (s->all[i]->verdict == TW_CORRECT &&
+        !memcmp(&s->all[i]->source_digest, &c->source_digest, sizeof c->source_digest))
+      s->all[i]->measured = o->measured;
+}
+
+tw_status tw_confirm_here(tw_state *s, tw_error *error) {
+  tw_candidate *const of[] = {s->best, s->start};
+  const size_t n = s->best == s->start ? 1 : 2;
+  tw_outcome o[2];
+  tw_error why = {0};
+  if (!s->backend->is_elsewhere) return TW_OK;
+  if (tw_state_is_interrupted(s)) return report_only(s, "interrupted");
+  if (s->target->available && s->target->available(s->target, &why) != TW_OK) return report_only(s, why.text);
+  for (size_t i = 0; i < n; i++) {
+    evaluate_here(s, of[i], &o[i]);
+    if (is_inconclusive(&o[i])) return report_only(s, o[i].error.text);
+  }
+  for (size_t i = 0; i < n; i++) {
+    const tw_status status = compare_costs(s, of[i], &o[i], error);
+    if (status != TW_OK) return status;
+  }
+  if (!s->target->traits.deterministic)
+    tw_state_note(s, "the runner reported %.4g %s for the best kernel, which takes %.4g here", s->best->measured.cost,
+                  s->target->unit, o[0].measured.cost);
+  for (size_t i = 0; i < n; i++) take_outcome(s, of[i], &o[i]);
+  if (n == 2 && s->best->measured.cost > s->start->measured.cost) {
+    tw_state_note(s, "the best kernel is slower than %s here: %s is kept", tw_state_start_name(s),
+                  tw_state_start_name(s));
+    s->best = s->start;
+  }
+  s->cost_from = TW_COST_CONFIRMED;
+  return TW_OK;
+}
