@@ -259,6 +259,40 @@ static void a_parameter_that_is_not_taken_is_left_out(void **state) {
   done(&a);
 }
 
+static void *ask_with_temperature(void *context) {
+  tw_chat_reply reply;
+  tw_error error = {0};
+  const tw_chat_request request = {.prompt = "p", .temperature = 0.5};
+  const tw_status status = tw_chat_ask(context, &request, &reply, &error);
+  tw_chat_reply_free(&reply);
+  return (void *)(uintptr_t)status;
+}
+
+/* Requests that were sent before the server's first complaint get another attempt, too. */
+static void all_requests_in_flight_outlive_a_parameter(void **state) {
+  (void)state;
+  static const char complaint[] = "{\"error\":{\"message\":\"Unsupported parameter: Temperature\"}}";
+  const scene scenes[] = {{.status = 400, .body = complaint, .delay_ms = 6},
+                          {.status = 400, .body = complaint, .delay_ms = 6},
+                          {.status = 400, .body = complaint, .delay_ms = 6},
+                          {.status = 200, .body = GOOD("fine")}};
+  chat_server *server = chat_server_start(scenes, 4);
+  char name[100];
+  snprintf(name, sizeof name, "llm:m@http://127.0.0.1:%d", server->port);
+  tw_chat *chat;
+  assert_int_equal(tw_chat_open(name, &QUICK, &chat, NULL), TW_OK);
+  pthread_t thread[3];
+  for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, ask_with_temperature, chat);
+  for (int i = 0; i < 3; i++) {
+    void *status;
+    pthread_join(thread[i], &status);
+    assert_int_equal((tw_status)(uintptr_t)status, TW_OK);
+  }
+  assert_int_equal(server->n, 6);
+  tw_chat_close(chat);
+  chat_server_stop(server);
+}
+
 static volatile int interrupt_flag;
 static void *interrupt_soon(void *context) {
   (void)context;
@@ -487,8 +521,24 @@ static void a_command_is_a_model(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     a = run_command(bad[i].command, "p");
     assert_int_equal(a.reply.trouble, bad[i].trouble);
+    assert_int_equal(a.reply.attempts, bad[i].trouble == TW_CHAT_BROKEN ? 2 : 1);
     assert_non_null(strstr(a.error.text, bad[i].says));
   }
+}
+
+static void a_command_that_fails_once_is_run_again(void **state) {
+  (void)state;
+  char *folder, *command;
+  assert_int_equal(tw_directory_temporary(&folder, NULL), TW_OK);
+  assert_true(asprintf(&command, "exec:if test -e %s/once; then cat; else touch %s/once; exit 1; fi", folder, folder) >
+              0);
+  asked a = run_command(command, "p");
+  assert_int_equal(a.status, TW_OK);
+  assert_string_equal(a.reply.text, "rules\n\np");
+  assert_int_equal(a.reply.attempts, 2);
+  tw_chat_reply_free(&a.reply);
+  tw_directory_remove(folder);
+  free(folder), free(command);
 }
 
 int main(void) {
@@ -506,6 +556,7 @@ int main(void) {
       cmocka_unit_test(a_trickle_and_silence_end_in_time),
       cmocka_unit_test(what_passes_is_tried_again_and_retry_after_honoured),
       cmocka_unit_test(a_parameter_that_is_not_taken_is_left_out),
+      cmocka_unit_test(all_requests_in_flight_outlive_a_parameter),
       cmocka_unit_test(an_interrupt_ends_it_at_once),
       cmocka_unit_test(only_so_many_are_served_at_once),
       cmocka_unit_test(bad_specifications_are_refused_in_a_line),
@@ -514,6 +565,7 @@ int main(void) {
       cmocka_unit_test(names_hold_no_secrets),
       cmocka_unit_test(keys_come_from_the_environment_or_a_private_file),
       cmocka_unit_test(a_command_is_a_model),
+      cmocka_unit_test(a_command_that_fails_once_is_run_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

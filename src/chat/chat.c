@@ -97,17 +97,17 @@ static void end_turn(tw_chat *chat) {
 
 /* ---- attempts ---- */
 
-/* A server that does not take a parameter says so once: it is left out from then on. True if there was one to leave out. */
-static bool drop_parameter(tw_chat *chat, const tw_chat_request *request, const tw_chat_exchange *e) {
+/* A server that does not take a parameter says so to each request that was sent before its first answer: the parameter is left
+ * out from then on. True if this request had it, and is worth another attempt without it. */
+static bool drop_parameter(tw_chat *chat, const tw_chat_exchange *e) {
   if (e->http_status != 400 && e->http_status != 422) return false;
-  bool dropped = false;
+  const bool temperature = e->sent_temperature && strcasestr(e->text, "temperature");
+  const bool max_tokens = e->sent_max_tokens && strcasestr(e->text, "max_tokens");
   pthread_mutex_lock(&chat->lock);
-  if (strstr(e->text, "temperature") && request->temperature >= 0 && !chat->no_temperature)
-    chat->no_temperature = dropped = true;
-  if (strstr(e->text, "max_tokens") && request->tokens_most > 0 && !chat->no_max_tokens)
-    chat->no_max_tokens = dropped = true;
+  chat->no_temperature |= temperature;
+  chat->no_max_tokens |= max_tokens;
   pthread_mutex_unlock(&chat->lock);
-  return dropped;
+  return temperature || max_tokens;
 }
 
 static void exchange(tw_chat *chat, const tw_chat_request *request, tw_chat_exchange *e) {
@@ -117,9 +117,12 @@ static void exchange(tw_chat *chat, const tw_chat_request *request, tw_chat_exch
   }
   pthread_mutex_lock(&chat->lock);
   char *body = tw_chat_write(chat, request);
+  const bool temperature = request->temperature >= 0 && !chat->no_temperature;
+  const bool max_tokens = request->tokens_most > 0 && !chat->no_max_tokens && chat->place.way == TW_CHAT_OPENAI;
   pthread_mutex_unlock(&chat->lock);
   if (body) {
     tw_chat_post(chat, body, request->interrupt, e);
+    e->sent_temperature = temperature, e->sent_max_tokens = max_tokens;
   } else {
     *e = (tw_chat_exchange){.trouble = TW_CHAT_MALFORMED};
     snprintf(e->text, sizeof e->text, "no memory for the request");
@@ -142,9 +145,14 @@ static void read_answer(const tw_chat *chat, tw_chat_exchange *e, tw_chat_reply 
   tw_chat_hide_secrets(&chat->place, e->text);
 }
 
+enum { COMMAND_ATTEMPTS = 2 };
+
 /* Attempts until there is an answer, or none to hope for; what is wrong stands in e->text. */
 static void attempt(tw_chat *chat, const tw_chat_request *request, tw_chat_reply *out, tw_chat_exchange *e) {
   double pause = chat->options.pause_first;
+  const int most = chat->place.way == TW_CHAT_COMMAND && chat->options.attempts > COMMAND_ATTEMPTS
+                       ? COMMAND_ATTEMPTS
+                       : chat->options.attempts;
   for (out->attempts = 1;; out->attempts++) {
     exchange(chat, request, e);
     out->trouble = e->trouble;
@@ -152,8 +160,8 @@ static void attempt(tw_chat *chat, const tw_chat_request *request, tw_chat_reply
     free(e->body);
     e->body = NULL;
     if (out->trouble == TW_CHAT_FINE) return;
-    if (drop_parameter(chat, request, e)) continue;
-    if (e->trouble == TW_CHAT_FINE || !e->may_pass || out->attempts >= chat->options.attempts) return;
+    if (drop_parameter(chat, e)) continue;
+    if (e->trouble == TW_CHAT_FINE || !e->may_pass || out->attempts >= most) return;
     double wait = e->retry_after >= 0 ? e->retry_after : pause;
     if (wait > chat->options.pause_most && e->retry_after >= 0) {
       size_t n = strlen(e->text);

@@ -28,8 +28,8 @@
 typedef struct tw_chat tw_chat;
 
 typedef struct tw_chat_options {
-  double seconds;     /* that one attempt may take; 0 = 600 */
-  int attempts;       /* for what may pass: no connection, 408, 429, 5xx; 0 = 6 */
+  double seconds; /* that one attempt may take; 0 = 600 */
+  int attempts;   /* for what may pass: no connection, 408, 429, 5xx; 0 = 6. A command that fails gets two at most */
   double pause_first; /* seconds before the second attempt, doubled for each further; 0 = 1. A server's Retry-After goes
                        * before it. */
   double pause_most;  /* no pause is longer; a server that asks for more is not asked again; 0 = 120 */

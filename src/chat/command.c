@@ -16,7 +16,10 @@ static void last_line(char *text, char *out, size_t size) {
   snprintf(out, size, "%s", line ? line + 1 : text);
 }
 
-static void fail(tw_chat_exchange *out, tw_chat_trouble trouble) { out->trouble = trouble; }
+static void fail(tw_chat_exchange *out, tw_chat_trouble trouble) {
+  out->trouble = trouble;
+  out->may_pass = trouble == TW_CHAT_BROKEN; /* such a command may have met a server that was busy */
+}
 
 void tw_chat_command(const tw_chat *chat, const tw_chat_request *request, tw_chat_exchange *out) {
   *out = (tw_chat_exchange){.retry_after = -1};

@@ -43,8 +43,9 @@ typedef struct tw_chat_exchange {
   long http_status;   /* 0 for a command */
   double retry_after; /* seconds that the server asks for; < 0: it does not */
   tw_chat_trouble trouble;
-  bool may_pass;  /* the trouble: another attempt makes sense */
-  char text[400]; /* what the trouble is, in a line without secrets */
+  bool may_pass;                          /* the trouble: another attempt makes sense */
+  bool sent_temperature, sent_max_tokens; /* parameters of the request that a server may not know */
+  char text[400];                         /* what the trouble is, in a line without secrets */
 } tw_chat_exchange;
 
 /* Both fill out->trouble, and out->body where there is one. */
