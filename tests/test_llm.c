@@ -160,6 +160,87 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   free(source);
 }
 
+/* Each try is told why the one before failed: a kernel, an edit that fits nowhere, a reply without code; the same kernel again. */
+static void a_reply_without_a_kernel_is_sent_back_with_the_reason(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[DEPTH] = 2;
+  char *source = source_of(&better);
+  write_file("better", source);
+  tw_search_options o = options_of(NULL, 0);
+  tw_model_options mending = hurried;
+  mending.fixes = 4;
+  o.iterations = 1, o.plans = o.kernels = 1, o.model = &mending;
+  tw_search_result r = search(
+      model(PLAN_OR("n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n >n; echo \"$p\" >prompt$n; case $n in "
+                    "1) printf 'Done:\n<<<<<<< SEARCH\nno such line\n=======\nx\n>>>>>>> REPLACE\n';; "
+                    "2) echo I would rather not;; "
+                    "3|4) printf '```\nkernel 5 0 0 5 3 0 0\n```\n';; "
+                    "*) echo '```'; cat better; echo '```';; esac")),
+      o);
+  assert_true(r.best.cost == fake_cost(&better));
+  static const char *const outcomes[] = {"a plan",         "no kernel: edit 1", "no kernel: the reply has no code",
+                                         "does not build", "duplicate",         "correct"};
+  expect_outcomes(&r, 6, outcomes);
+  char *prompt[6];
+  for (int i = 1; i < 6; i++) {
+    char name[10];
+    snprintf(name, sizeof name, "prompt%d", i);
+    prompt[i] = read_text(name);
+    for (int k = 1; k < i; k++) assert_string_not_equal(prompt[i], prompt[k]);
+  }
+  assert_null(strstr(prompt[1], "# The last"));
+  assert_non_null(strstr(prompt[2], "> no such line\n"));
+  assert_non_null(strstr(prompt[2], "used: edit 1: its SEARCH lines stand in no place"));
+  assert_non_null(strstr(prompt[2], "edits of the program\nabove")); /* the parent is still what is edited */
+  assert_non_null(strstr(prompt[3], "> I would rather not\n"));
+  assert_non_null(strstr(prompt[3], "- no kernel: edit 1"));
+  assert_non_null(strstr(prompt[4], "too large"));
+  assert_null(strstr(prompt[4], "# The last reply"));
+  assert_non_null(
+      strstr(prompt[5], "the same program as an earlier one, which failed: does not build: kernel.c:1: too"));
+  assert_non_null(strstr(prompt[5], "- no kernel: the reply has no code"));
+  for (int i = 1; i < 6; i++) free(prompt[i]);
+  free(source);
+  tw_search_result_free(&r);
+}
+
+/* The second and third question for a kernel are lost, each after another attempt; the search goes on with the next. */
+static void a_lost_question_is_one_candidate(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[BANK] = 2;
+  char *source = source_of(&better);
+  write_file("better", source);
+  tw_search_options o = options_of(NULL, 0);
+  o.iterations = 2, o.plans = 2, o.kernels = 1, o.beam = 1;
+  tw_search_result r = search(model(PLAN_OR("echo x >>kernels; n=$(wc -l <kernels); if test $n -lt 5; then exit 1; fi; "
+                                            "echo '```'; cat better; echo '```'")),
+                              o);
+  assert_true(r.best.cost == fake_cost(&better));
+  assert_null(strstr(r.notes, "proposes no more"));
+  assert_non_null(strstr(r.notes, "2 questions without an answer"));
+  assert_int_equal(r.n_exchanges, 8);
+  assert_int_equal(strncmp(r.exchange[2].outcome, "no kernel: exec:", 16), 0);
+  assert_true(r.exchange[2].candidate > 0);
+  char *log = read_text("log");
+  assert_int_equal(count(log, "# The last"), 0); /* nobody is told of it */
+  free(log), free(source);
+  tw_search_result_free(&r);
+}
+
+static void a_model_that_never_answers_is_asked_no_more(void **state) {
+  (void)state;
+  tw_search_options o = options_of(NULL, 0);
+  o.iterations = 9, o.plans = 9;
+  tw_search_result r = search(model("exit 1"), o);
+  char *log = read_text("log");
+  assert_int_equal(count(log, "tensor accelerator"), 12); /* six, twice each */
+  assert_non_null(strstr(r.notes, "gave no answer to 6 questions in a row"));
+  free(log);
+  tw_search_result_free(&r);
+}
+
 /* Whatever comes back, the search ends with the best that it had and says a line of each kind. */
 static void useless_replies_end_in_a_line_of_each_kind(void **state) {
   (void)state;
@@ -529,6 +610,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_reply_becomes_a_kernel, start, end),
       cmocka_unit_test_setup_teardown(a_failure_is_sent_back_with_its_message, start, end),
+      cmocka_unit_test_setup_teardown(a_reply_without_a_kernel_is_sent_back_with_the_reason, start, end),
+      cmocka_unit_test_setup_teardown(a_lost_question_is_one_candidate, start, end),
+      cmocka_unit_test_setup_teardown(a_model_that_never_answers_is_asked_no_more, start, end),
       cmocka_unit_test_setup_teardown(useless_replies_end_in_a_line_of_each_kind, start, end),
       cmocka_unit_test_setup_teardown(nobody_pays_for_nothing, start, end),
       cmocka_unit_test_setup_teardown(a_budget_ends_the_questions_and_not_the_search, start, end),

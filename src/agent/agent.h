@@ -63,6 +63,8 @@ typedef struct tw_request {
   bool (*known)(const void *context, const tw_schedule *);
   /* How many kernels that took this lever were tried in this search, and how many of them beat their parent. */
   void (*experience)(const void *context, const char *lever, int *tried, int *paid);
+  /* The candidate of a number: of `mends` and `twin`. NULL: the request has no search around it. */
+  const tw_candidate *(*candidate)(const void *context, int number);
   const void *context;
 } tw_request;
 
@@ -87,8 +89,9 @@ typedef struct tw_order {
   const tw_request *request;
   const tw_agent_plan *plan;
   size_t alternative;
-  const tw_candidate *failed; /* what came of it before, with verdict and message, to be mended; NULL: a first try */
-  int mended;                 /* how often it is ordered again, this time included */
+  /* The last try, with verdict and message, to be mended: a kernel, or a reply without one. NULL: a first try. */
+  const tw_candidate *failed;
+  int mended; /* how often it is ordered again, this time included */
 } tw_order;
 
 /* What implement makes of an order. */
@@ -101,6 +104,7 @@ typedef struct tw_kernel {
   char step[TW_STEP_MAX]; /* without a recipe: what was done to the parent, in a line */
   char why[TW_WHY_MAX];
   uint64_t exchange; /* the question to a model that it answers; 0: none */
+  char *reply;       /* malloc'ed: without a source, the model's answer; NULL: it gave none */
   tw_error
       message; /* its status says whether there is a kernel to blame (TW_FAILED: it counts as one that was tried), or
                      * none was tried (TW_INTERRUPTED, TW_MISSING) */

@@ -12,7 +12,11 @@
 #include "base/clock.h"
 #include "base/strings.h"
 
-enum { AT_ONCE = 4, HOPELESS = 24 /* replies without a kernel in a row */ };
+enum {
+  AT_ONCE = 4,
+  USELESS_MOST = 24,  /* replies without a kernel in a row */
+  UNANSWERED_MOST = 6 /* questions without an answer in a row */
+};
 
 void tw_account_open(tw_account *a) {
   *a = (tw_account){0};
@@ -38,13 +42,17 @@ void tw_account_useful(tw_account *a) {
   pthread_mutex_unlock(&a->lock);
 }
 
-tw_status tw_account_hope(tw_account *a, const char *agent, tw_error *error) {
+/* TW_MISSING: more questions would be lost like the last ones. */
+static tw_status check_hope(tw_account *a, const char *agent, tw_error *error) {
   pthread_mutex_lock(&a->lock);
-  const size_t row = a->useless_in_a_row;
+  const size_t useless = a->useless_in_a_row, unanswered = a->unanswered_in_a_row;
   pthread_mutex_unlock(&a->lock);
-  return row < HOPELESS
-             ? TW_OK
-             : tw_fail(error, TW_MISSING, "%s gave no kernel in %zu answers in a row: it is asked no more", agent, row);
+  if (useless >= USELESS_MOST)
+    return tw_fail(error, TW_MISSING, "%s gave no kernel in %zu answers in a row: it is asked no more", agent, useless);
+  if (unanswered >= UNANSWERED_MOST)
+    return tw_fail(error, TW_MISSING, "%s gave no answer to %zu questions in a row: it is asked no more", agent,
+                   unanswered);
+  return TW_OK;
 }
 
 void tw_account_print(tw_account *a, const char *agent, tw_text *out) {
@@ -91,8 +99,11 @@ static void enter(tw_account *a, const tw_exchange *e, const tw_question *q) {
   pthread_mutex_lock(&a->lock);
   a->tokens_in += e->tokens_in, a->tokens_out += e->tokens_out;
   a->money += e->money, a->seconds += e->seconds;
-  if (q->trouble != TW_CHAT_FINE && q->trouble != TW_CHAT_STOPPED && a->troubles[q->trouble]++ == 0)
-    a->trouble[q->trouble] = strdup(q->error.text);
+  if (q->trouble == TW_CHAT_FINE) a->unanswered_in_a_row = 0;
+  if (q->trouble != TW_CHAT_FINE && q->trouble != TW_CHAT_STOPPED) {
+    a->unanswered_in_a_row++;
+    if (a->troubles[q->trouble]++ == 0) a->trouble[q->trouble] = strdup(q->error.text);
+  }
   pthread_mutex_unlock(&a->lock);
 }
 
@@ -125,6 +136,7 @@ static void ask_one(const asker *k, tw_question *q) {
     q->status = tw_fail(&q->error, TW_INTERRUPTED, "stopped before it was asked");
     return;
   }
+  if ((q->status = check_hope(k->account, k->name, &q->error)) != TW_OK) return;
   if (!take_budget(o, k->account)) {
     q->status = tw_fail(&q->error, TW_MISSING, "the budget for %s is used up", k->name);
     return;

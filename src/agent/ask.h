@@ -17,15 +17,14 @@ typedef struct tw_account {
   size_t useless;                  /* replies without a kernel in them */
   char *useless_why;               /* of the first; malloc'ed */
   size_t useless_in_a_row;
-  bool spent; /* a budget is used up */
+  size_t unanswered_in_a_row; /* questions, by the order in which they ended */
+  bool spent;                 /* a budget is used up */
 } tw_account;
 void tw_account_open(tw_account *);
 void tw_account_close(tw_account *);
 /* A reply had a kernel in it; had none, and why not. */
 void tw_account_useful(tw_account *);
 void tw_account_useless(tw_account *, const char *why);
-/* So many replies in a row had none that more will not: TW_MISSING. */
-tw_status tw_account_hope(tw_account *, const char *agent, tw_error *);
 /* Lines for the user: what was asked and what it took; then one for each kind of trouble. */
 void tw_account_print(tw_account *, const char *agent, tw_text *out);
 
@@ -42,7 +41,8 @@ typedef struct tw_question {
   tw_error error;
 } tw_question;
 
-/* Asks those whose status is TW_OK and fills answer, or status. `name` is the agent's, for the memo. */
+/* Asks those whose status is TW_OK and fills answer, or status. `name` is the agent's, for the memo. After several questions in a
+ * row without an answer, or many answers in a row without a kernel, the rest gets TW_MISSING with TW_CHAT_FINE. */
 void tw_ask(const tw_model_options *, tw_account *, const char *name, size_t n, tw_question question[]);
 
 #endif

@@ -20,6 +20,7 @@ void tw_candidate_free(tw_candidate *candidate) {
   free(candidate->recipe);
   free(candidate->source);
   free(candidate->message);
+  free(candidate->reply);
   free(candidate);
 }
 

@@ -30,12 +30,8 @@ typedef struct plan_detail {
   char *text;
 } plan_detail;
 
-/* Is there no hope for more: nobody answered, and each said so for good? */
-static bool is_gone(size_t n, const tw_question question[]) {
-  for (size_t i = 0; i < n; i++)
-    if (question[i].trouble != TW_CHAT_UNREACHABLE && question[i].trouble != TW_CHAT_REFUSED) return false;
-  return n > 0;
-}
+/* Was the question not put because none is any more? What was put and failed is no reason to retire. */
+static bool is_over(const tw_question *q) { return q->status == TW_MISSING && q->trouble == TW_CHAT_FINE; }
 
 static void free_plan(tw_agent_plan *plan) {
   plan_detail *detail = plan->detail;
@@ -60,17 +56,14 @@ static void add_plan(const tw_request *r, size_t number, char *answer, tw_propos
 }
 
 /* The plans of one request out of its answers. */
-static void take_plans(const tw_request *r, tw_question *q, bool gone, tw_proposal *p) {
+static void take_plans(const tw_request *r, tw_question *q, tw_proposal *p) {
   *p = (tw_proposal){.plan = p->plan};
   for (size_t i = 0; i < r->plans; i++) {
     if (q[i].answer) {
       add_plan(r, i, q[i].answer, p);
     } else if (p->status != TW_INTERRUPTED && q[i].status != TW_OK) {
       p->error = q[i].error;
-      p->status = q[i].status == TW_INTERRUPTED || (q[i].status == TW_MISSING && q[i].trouble == TW_CHAT_FINE)
-                      ? q[i].status
-                  : gone ? TW_MISSING
-                         : TW_FAILED;
+      p->status = q[i].status == TW_INTERRUPTED || is_over(&q[i]) ? q[i].status : TW_FAILED;
       p->error.status = p->status;
     }
   }
@@ -88,16 +81,14 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
     for (size_t j = 0; question && j < r->plans; j++, k++) {
       tw_question *q = &question[k];
       *q = (tw_question){.chat = m->planner, .place = r->place | j, .memo = r->memo, .stop = r->stop};
-      q->status = tw_account_hope(&m->account, agent->name, &q->error);
-      if (q->status == TW_OK) q->status = tw_prompt_plan(r, &random, &q->prompt, &q->error);
+      q->status = tw_prompt_plan(r, &random, &q->prompt, &q->error);
     }
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, wanted, question);
-  const bool gone = question && is_gone(wanted, question);
   k = 0;
   for (size_t i = 0; i < n; k += request[i++]->plans) {
     if (question)
-      take_plans(request[i], question + k, gone, &proposal[i]);
+      take_plans(request[i], question + k, &proposal[i]);
     else
       proposal[i].status = tw_fail(&proposal[i].error, TW_MISSING, "no memory for questions");
   }
@@ -115,18 +106,18 @@ static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *ou
   copy_text(out->why, sizeof out->why, o->plan->why);
   copy_text(out->step, sizeof out->step, o->plan->lever);
   if (!q->answer) {
-    out->message = q->error;
-    bool tried = q->trouble == TW_CHAT_TOO_LONG || q->trouble == TW_CHAT_MALFORMED || q->trouble == TW_CHAT_EMPTY ||
-                 q->trouble == TW_CHAT_DECLINED;
-    out->message.status = q->status == TW_INTERRUPTED ? TW_INTERRUPTED : tried ? TW_FAILED : TW_MISSING;
+    out->message = q->error; /* one lost question is a kernel that was tried; the account says when to give up */
+    out->message.status = q->status == TW_INTERRUPTED || is_over(q) ? q->status : TW_FAILED;
     return;
   }
-  /* edits are of what was shown last: the attempt that failed, if there was one */
-  const char *shown = o->failed && o->failed->source ? o->failed->source : o->request->parent->source;
-  if (tw_reply_source(q->answer, shown, &out->source, &out->message) == TW_OK)
+  const char *shown = tw_prompt_edited(o->request, o->failed)->source;
+  if (tw_reply_source(q->answer, shown, &out->source, &out->message) == TW_OK) {
     tw_account_useful(&m->account);
-  else
+  } else {
     tw_account_useless(&m->account, out->message.text);
+    out->reply = q->answer;
+    q->answer = NULL;
+  }
 }
 
 static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kernel kernel[]) {
@@ -144,8 +135,7 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
                        .kernel = true,
                        .memo = o->request->memo,
                        .stop = o->request->stop};
-    q->status = tw_account_hope(&m->account, agent->name, &q->error);
-    if (q->status == TW_OK) q->status = tw_prompt_implement(o->request, detail->text, o->failed, &q->prompt, &q->error);
+    q->status = tw_prompt_implement(o->request, detail->text, o->failed, &q->prompt, &q->error);
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, n, question);
   for (size_t i = 0; i < n; i++) {

@@ -10,7 +10,7 @@
 #include "base/embedded.h"
 #include "base/template.h"
 
-enum { ATTEMPTS_SHOWN = 12, MESSAGE_SHOWN = 3000 };
+enum { ATTEMPTS_SHOWN = 12, MESSAGE_SHOWN = 3000, REPLY_SHOWN = 6000, LINE_SHOWN = 200 };
 
 /* ---- words about a machine ---- */
 
@@ -96,11 +96,15 @@ static int length_of_line(const char *text, int most) {
   return n < most ? n : most;
 }
 
+/* A question without an answer says nothing about its plan. */
+static bool tells_something(const tw_candidate *c) { return c->source || c->recipe || c->reply; }
+
 static char *write_attempts(const tw_request *r) {
   tw_text t = {0};
   size_t first = r->n_children > ATTEMPTS_SHOWN ? r->n_children - ATTEMPTS_SHOWN : 0;
   for (size_t i = first; i < r->n_children; i++) {
     const tw_candidate *c = r->child[i];
+    if (!tells_something(c)) continue;
     tw_text_add_string(&t, "- ");
     add_deed(&t, c);
     tw_text_add_string(&t, " -> ");
@@ -108,9 +112,66 @@ static char *write_attempts(const tw_request *r) {
       add_cost(&t, r->target, c->measured.cost);
     else
       tw_text_add_string(&t, tw_verdict_name(c->verdict));
-    if (c->message) tw_text_add(&t, " (%.*s)", length_of_line(c->message, 200), c->message);
+    if (c->message) tw_text_add(&t, " (%.*s)", length_of_line(c->message, LINE_SHOWN), c->message);
     tw_text_add_string(&t, "\n");
   }
+  return tw_text_take(&t);
+}
+
+/* ---- what failed ---- */
+
+static const tw_candidate *candidate_at(const tw_request *r, int number) {
+  return number == TW_NONE || !r->candidate ? NULL : r->candidate(r->context, number);
+}
+
+/* The try before this one, of the same order. */
+static const tw_candidate *try_before(const tw_request *r, const tw_candidate *c) { return candidate_at(r, c->mends); }
+
+/* The last try that has a kernel, this one included; NULL if none has. */
+static const tw_candidate *last_kernel(const tw_request *r, const tw_candidate *c) {
+  while (c && !c->source) c = try_before(r, c);
+  return c;
+}
+
+const tw_candidate *tw_prompt_edited(const tw_request *r, const tw_candidate *failed) {
+  const tw_candidate *kernel = last_kernel(r, failed);
+  return kernel ? kernel : r->parent;
+}
+
+/* A kernel that repeats one failed as that did. */
+static char *write_failure(const tw_request *r, const tw_candidate *c, int most) {
+  const tw_candidate *twin = c->verdict == TW_DUPLICATE ? candidate_at(r, c->twin) : NULL;
+  tw_text t = {0};
+  if (twin) tw_text_add_string(&t, "it is the same program as an earlier one, which failed: ");
+  if (twin) c = twin;
+  tw_text_add_string(&t, tw_verdict_name(c->verdict));
+  if (c->message) tw_text_add(&t, ": %.*s", most, c->message);
+  return tw_text_take(&t);
+}
+
+/* A line for each try but those that are shown whole. */
+static char *write_earlier(const tw_request *r, const tw_candidate *failed, const tw_candidate *kernel) {
+  tw_text t = {0};
+  for (const tw_candidate *c = try_before(r, failed); c; c = try_before(r, c)) {
+    if (c == kernel) continue;
+    char *failure = write_failure(r, c, LINE_SHOWN);
+    if (failure) tw_text_add(&t, "- %.*s\n", length_of_line(failure, 2 * LINE_SHOWN), failure);
+    free(failure);
+  }
+  return tw_text_take(&t);
+}
+
+/* As a quotation: its fences and edits are none of the prompt's. */
+static char *quote(const char *reply) {
+  tw_text t = {0};
+  const char *end = reply + strnlen(reply, REPLY_SHOWN);
+  while (end > reply && *end && ((unsigned char)*end & 0xc0) == 0x80) end--; /* no half a character */
+  for (const char *line = reply; line < end;) {
+    const size_t n = strcspn(line, "\n"), left = (size_t)(end - line);
+    tw_text_add(&t, "> %.*s\n", (int)(n < left ? n : left), line);
+    line += n + (line[n] == '\n');
+  }
+  if (*end) tw_text_add_string(&t, "> ... (the rest is left out here)\n");
   return tw_text_take(&t);
 }
 
@@ -189,16 +250,17 @@ tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_ca
                               tw_error *error) {
   tw_status status = tw_prompt_available(r->target, r->problem, error);
   if (status != TW_OK) return status;
-  char *failure = NULL;
-  if (failed && asprintf(&failure, "%s%s%.*s", tw_verdict_name(failed->verdict), failed->message ? ": " : "",
-                         MESSAGE_SHOWN, failed->message ? failed->message : "") < 0)
-    failure = NULL;
+  const tw_candidate *kernel = failed ? last_kernel(r, failed) : NULL;
   prompt p = {0};
   set_common(&p, r);
   set(&p, "plan", plan);
   set_owned(&p, "example", find_examples(r->target, r->problem->op->name, plan));
-  set(&p, "failed", failed ? failed->source : NULL);
-  set_owned(&p, "failure", failure);
+  set(&p, "failed", kernel ? kernel->source : NULL);
+  set_owned(&p, "failure", kernel ? write_failure(r, kernel, MESSAGE_SHOWN) : NULL);
+  const bool is_reply = failed && failed->reply;
+  set_owned(&p, "reply", is_reply ? quote(failed->reply) : NULL);
+  set(&p, "trouble", is_reply ? failed->message : NULL);
+  set_owned(&p, "earlier", failed ? write_earlier(r, failed, kernel) : NULL);
   return fill(&p, "implement", out, error);
 }
 

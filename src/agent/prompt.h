@@ -21,8 +21,11 @@ tw_status tw_prompt_available(const tw_target *, const tw_problem *, tw_error *)
 /* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last one
  * ("other") never is, so there is always one. */
 tw_status tw_prompt_plan(const tw_request *, tw_random *, char **out, tw_error *);
-/* The prompt for a kernel that follows the plan; with `failed`, for one that puts that right. */
+/* The prompt for a kernel that follows the plan; with `failed`, for one that puts that right: a kernel that failed, or a reply
+ * without one. It tells what went wrong, and all tries before that. */
 tw_status tw_prompt_implement(const tw_request *, const char *plan, const tw_candidate *failed, char **out, tw_error *);
+/* Whose source the edits of a reply to that prompt are of: the last kernel that failed, or the parent. */
+const tw_candidate *tw_prompt_edited(const tw_request *, const tw_candidate *failed);
 
 /* What a planning reply says: the option's name in `lever`, the reason in `why`; both are filled whatever the reply is. */
 void tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]);

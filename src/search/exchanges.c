@@ -69,6 +69,10 @@ void tw_exchanges_take(const tw_state *s, tw_search_result *out) {
       if (list[k].place != c->exchange) continue;
       list[k].candidate = c->number;
       snprintf(list[k].outcome, sizeof list[k].outcome, "%s", tw_verdict_name(c->verdict));
+      if (c->verdict == TW_NO_KERNEL && c->message) { /* elsewhere the journal has more than a line */
+        tw_append_cut(list[k].outcome, sizeof list[k].outcome, ": ");
+        tw_append_cut(list[k].outcome, sizeof list[k].outcome, c->message);
+      }
       list[k].cost = tw_verdict_has_cost(e->verdict) ? e->measured.cost : 0;
     }
   }

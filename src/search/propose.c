@@ -73,6 +73,11 @@ static void look_up_experience(const void *context, const char *lever, int *trie
     }
 }
 
+static const tw_candidate *candidate_at(const void *context, int number) {
+  const tw_state *s = context;
+  return number >= 0 && (size_t)number < s->n ? s->all[number] : NULL;
+}
+
 /* ---- who is asked for what ---- */
 
 static bool can_propose(const tw_state *s, size_t member, const tw_candidate *parent) {
@@ -132,6 +137,7 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .memo = &s->memo,
       .known = is_known,
       .experience = look_up_experience,
+      .candidate = candidate_at,
       .context = s,
   };
   tw_random_seed_stream(&request.random, o->seed, stream);
@@ -219,6 +225,7 @@ static tw_status make_candidate(asking *a, const tw_order *order, const tw_kerne
   tw_candidate *c = tw_candidate_new();
   if (!c || !tw_candidate_set_kernel(c, kernel->has_recipe ? &kernel->recipe : NULL, kernel->source)) {
     if (!c) free(kernel->source);
+    free(kernel->reply);
     tw_candidate_free(c);
     return tw_fail(&a->error, TW_MISSING, "no memory for another candidate");
   }
@@ -235,6 +242,7 @@ static tw_status make_candidate(asking *a, const tw_order *order, const tw_kerne
   if (!kernel->source) {
     c->verdict = kernel->has_recipe ? TW_ILLEGAL : TW_NO_KERNEL;
     c->message = strdup(kernel->message.text);
+    c->reply = kernel->reply;
   }
   *out = c;
   return TW_OK;
@@ -435,6 +443,13 @@ tw_status tw_propose(tw_state *s, tw_round **out, tw_error *error) {
   return gather(r, error);
 }
 
+/* Can its author be told what is wrong? With a question that was not answered nobody can. A try to mend one kernel that repeats
+ * another one that failed, failed, too. */
+static bool is_mendable(const tw_state *s, const tw_candidate *c) {
+  const tw_candidate *tried = c->mends == TW_NONE ? c : tw_state_evaluated(s, c);
+  return (c->source || c->reply) && tw_verdict_is_failure(tried->verdict);
+}
+
 /* Orders again what failed and may be mended, with what was wrong. */
 static bool order_mends(tw_round *r, asking *a) {
   const tw_state *s = r->state;
@@ -444,7 +459,7 @@ static bool order_mends(tw_round *r, asking *a) {
     drawer *d = &a->drawer[plan];
     for (size_t k = 0; k < d->n_taken; k++) {
       const tw_candidate *c = d->candidate[k];
-      if (!c || !tw_verdict_is_failure(c->verdict) || d->mended[k] >= mends) continue;
+      if (!c || d->mended[k] >= mends || !is_mendable(s, c)) continue;
       if (!make_room(r, r->n_orders + 1)) return false;
       d->mended[k]++;
       add_order(r, a, plan, k, c, d->mended[k], &d->candidate[k]);
