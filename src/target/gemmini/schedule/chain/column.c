@@ -56,7 +56,7 @@ static void plain_backward(gm_builder *b) {
   gm_block t = gm_begin_steps(b, "t", b->p.horizon - 1, b->p.horizon - 2, -1);
   operator(b, "Bdyn' p", TW_MPC_BACK_BDYN, m, n, true, TW_MPC_BACK_P, element(after(t), n), Bp, gm_at(0));
   gm_add(b, bp, gm_elements(TW_MPC_BACK_R, element(t, m), m), bpr);
-  operator(b, "Quu_inv (Bdyn' p + r)", TW_MPC_BACK_QUU, m, m, true, g, gm_at(0), TW_MPC_BACK_D, element(t, m));
+  operator(b, "Quu_inv (Bdyn' p + r)", TW_MPC_BACK_QUU, m, m, false, g, gm_at(0), TW_MPC_BACK_D, element(t, m));
   operator(b, "Kinf' r", TW_MPC_BACK_KINF, n, m, true, TW_MPC_BACK_R, element(t, m), Kr, gm_at(0));
   operator(b, "AmBKt p", TW_MPC_BACK_AMBKT, n, n, false, TW_MPC_BACK_P, element(after(t), n), Mp, gm_at(0));
   gm_add(b, gm_elements(TW_MPC_BACK_Q, element(t, n), n), mp, qmp);
@@ -121,13 +121,6 @@ static void fused_backward(gm_builder *b) {
       1);
   gm_store_column(b, GM_ACC, g_out, m, g, gm_at(0));
   gm_fence(b);
-  gm_operator(b, "d = Quu_inv (Bdyn' p + r)");
-  gm_load_matrix(b, Q, TW_MPC_BACK_QUU, 1);
-  gm_load_column(b, g, gm_at(0), 1, gradient, m);
-  gm_multiply_columns(b, &(gm_product){.matrix = Q, .transposed = true, .x = gradient, .space = GM_ACC, .out = d_out},
-                      1);
-  gm_store_column(b, GM_ACC, d_out, m, TW_MPC_BACK_D, element(t, m));
-  gm_fence(b);
   gm_operator(b, "q - Kinf' r");
   gm_load_matrix(b, K, TW_MPC_BACK_KINF, -1);
   gm_load_column(b, TW_MPC_BACK_Q, element(t, n), 1, q, n);
@@ -137,6 +130,12 @@ static void fused_backward(gm_builder *b) {
           .matrix = K, .transposed = true, .x = r, .space = GM_ACC, .out = p_out, .has_start = true, .start = q},
       1);
   b->a_transposed = false;
+  gm_operator(b, "d = Quu_inv (Bdyn' p + r)");
+  gm_load_matrix(b, Q, TW_MPC_BACK_QUU, 1);
+  gm_load_column(b, g, gm_at(0), 1, gradient, m);
+  gm_multiply_columns(b, &(gm_product){.matrix = Q, .x = gradient, .space = GM_ACC, .out = d_out}, 1);
+  gm_store_column(b, GM_ACC, d_out, m, TW_MPC_BACK_D, element(t, m));
+  gm_fence(b);
   gm_operator(b, "+ AmBKt p");
   gm_load_matrix(b, M, TW_MPC_BACK_AMBKT, 1);
   gm_multiply_columns(b, &(gm_product){.matrix = M, .x = p, .space = GM_ACC_ADD, .out = p_out}, 1);

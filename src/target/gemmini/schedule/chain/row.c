@@ -4,7 +4,7 @@
  *
  *   all that the recurrence only reads      V[t] = -d[t] Bdyn'  or  q[t] - r[t] Kinf       4 steps at once
  *   the recurrence                          x[t+1] = x[t] G + V[t]                         G = (Adyn - Bdyn Kinf)' or AmBKt'
- *   all that nothing waits for              u[t] = -x[t] Kinf' - d[t], d[t] = (p[t+1] Bdyn + r[t]) Quu_inv   4 at once
+ *   all that nothing waits for              u[t] = -x[t] Kinf' - d[t], d[t] = (p[t+1] Bdyn + r[t]) Quu_inv'   4 at once
  *
  * Only the recurrence waits for itself. `ahead` lets it take s = 2 or 4 steps with one product: x[t+s] = x[t] G^s + V_s[t],
  * V_2s[t] = V_s[t] G^s + V_s[t+s] (cyclic reduction: R. Hockney, 1965; for recurrences P. Kogge, H. Stone, 1973), where s
@@ -272,7 +272,7 @@ static void rows_forward(gm_builder *b) {
 
 /* ---- backward ---- */
 
-/* d[t] = (p[t+1] Bdyn + r[t]) Quu_inv, for the rows t + 1 given. */
+/* d[t] = (p[t+1] Bdyn + r[t]) Quu_inv', for the rows t + 1 given. */
 static void make_d(gm_builder *b, const recurrence *r, const void *context, gm_affine rows, int size) {
   const outputs *o = context;
   gm_affine before = rows;
@@ -287,23 +287,24 @@ static void make_d(gm_builder *b, const recurrence *r, const void *context, gm_a
 
 static void rows_backward(gm_builder *b) {
   int n = b->p.n, m = b->p.m, N = b->p.horizon, dim = b->p.dim;
-  gm_matrix M = gm_take_matrix(b, 0, n, n), B = gm_take_matrix(b, 1, n, m), Q = gm_take_matrix(b, 1, m, m),
-            K = gm_take_matrix(b, 1, m, n), G = gm_take_matrix(b, 1, n, n);
+  gm_matrix M = gm_take_matrix(b, 0, n, n), Q = gm_take_matrix(b, 0, m, m), B = gm_take_matrix(b, 1, n, m),
+            Qt = gm_take_matrix(b, 1, m, m), K = gm_take_matrix(b, 1, m, n), G = gm_take_matrix(b, 1, n, n);
   int identity = gm_take_rows(b, 1, dim);
   panel p = take_panel(b, 0, N, n), r = take_panel(b, 3, N, m), q = take_panel(b, 3, N, n), v = take_panel(b, 2, N, n),
         sums = take_panel(b, 0, N, m), d = take_results(b, N, m);
   b->a_transposed = true;
-  gm_operator(b, "AmBKt'");
+  gm_operator(b, "AmBKt', Quu_inv'");
+  gm_load(b, gm_chain_identity(b), gm_at(0), dim, 1, gm_at(identity), dim, dim, dim);
   if (N > 2) {
-    gm_load(b, gm_chain_identity(b), gm_at(0), dim, 1, gm_at(identity), dim, dim, dim);
     gm_load_matrix(b, M, TW_MPC_BACK_AMBKT, 1);
     gm_load_matrix(b, K, TW_MPC_BACK_KINF, -1);
     gm_transpose(b, M, G, identity);
   }
+  gm_load_matrix(b, Q, TW_MPC_BACK_QUU, 1);
+  gm_transpose(b, Q, Qt, identity);
   load_panel(b, r, TW_MPC_BACK_R, 0, N - 1, 1);
   if (N > 2) load_panel(b, q, TW_MPC_BACK_Q, 1, N - 2, 1);
   gm_load_matrix(b, B, TW_MPC_BACK_BDYN, 1);
-  gm_load_matrix(b, Q, TW_MPC_BACK_QUU, 1);
   gm_load(b, TW_MPC_BACK_P, gm_at((N - 1) * n), n, 1, gm_at(p.base + N - 1), 1, n, p.pitch);
   b->a_transposed = false;
   b->output_stationary = true;
@@ -320,7 +321,7 @@ static void rows_backward(gm_builder *b) {
   }
   gm_fence(b);
   gm_operator(b, "steps");
-  const outputs o = {.add = r, .sums = sums, .out = d, .first = B, .second = Q, .array = TW_MPC_BACK_D};
+  const outputs o = {.add = r, .sums = sums, .out = d, .first = B, .second = Qt, .array = TW_MPC_BACK_D};
   recurrence chain = {.x = p, .v = v, .g = G, .count = N - 1, .backward = true, .low = 1};
   run(b, &chain, &(consumer){make_d, &o});
 }
