@@ -107,7 +107,7 @@ static void judge_all(const char *machine, const char *target, bool has_device, 
 
 static void gemmini_is_not_fooled(void **state) {
   (void)state;
-  judge_all("gemmini", "gemmini-16x16-int8", true, 76);
+  judge_all("gemmini", "gemmini-16x16-int8", true, 78);
 }
 
 static void x86_is_not_fooled(void **state) {

@@ -5,7 +5,8 @@
  *   mpc_backward   d[i] = Quu_inv (Bdyn' p[i+1] + r[i]),  p[i] = q[i] + AmBKt p[i+1] - Kinf' r[i]   i = N-2 .. 0
  *
  * As in the Autocomp paper, appendix D.2, and in TinyMPC (src/tinympc/admm.cpp, forward_pass and backward_pass_grad,
- * without the affine terms). Quu_inv is symmetric there, and here.
+ * without the affine terms). Quu_inv is symmetric in TinyMPC. The op does not assume it: its inputs are not symmetric, so
+ * that a kernel that reads the transpose of a matrix is found.
  *
  * The C parameters of a kernel, dense:
  *   forward    Adyn[n][n], Bdyn[n][m], Kinf[m][n], x[N+1][n][1], d[N][m][1], u[N][m][1]
@@ -178,10 +179,7 @@ static void backward_inputs(const tw_mpc *m, uint64_t seed, void *const buffers[
   float *Quu = buffers[TW_MPC_BACK_QUU];
   fill(seed, 1, 1.5 / sqrt((double)n), n * k, buffers[TW_MPC_BACK_BDYN]);
   fill(seed, 2, 1 / sqrt((double)k), k * k, Quu);
-  for (int64_t i = 0; i < k; i++) {
-    Quu[i * k + i] = 1;
-    for (int64_t j = 0; j < i; j++) Quu[j * k + i] = Quu[i * k + j];
-  }
+  for (int64_t i = 0; i < k; i++) Quu[i * k + i] = 1 + Quu[i * k + i] / 2; /* no element of d is lost to a small row */
   fill(seed, 3, 0.8 / sqrt((double)k), k * n, buffers[TW_MPC_BACK_KINF]);
   fill_contraction(seed, 4, n, buffers[TW_MPC_BACK_AMBKT]);
   fill(seed, 5, 1, n, (float *)buffers[TW_MPC_BACK_P] + (m->horizon - 1) * n);
