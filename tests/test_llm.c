@@ -318,6 +318,48 @@ static void a_budget_ends_the_questions_and_not_the_search(void **state) {
   tw_search_result_free(&r);
 }
 
+/* A command reports no tokens: a fourth of the characters counts, and the output says so. */
+static void tokens_and_money_are_limited_without_a_report(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[BANK] = 2;
+  char *source = source_of(&better);
+  write_file("better", source);
+  const char *agent =
+      model(PLAN_OR("sleep 0.2; head -c 4000 /dev/zero | tr '\\0' ' '; echo '```'; cat better; echo '```'"));
+  tw_model_options limited = hurried;
+  tw_search_options o = options_of(NULL, 0);
+  o.model = &limited;
+  limited.at_once = 4;
+  limited.tokens = 1; /* a prompt is longer: nothing is asked */
+  tw_search_result r = search(agent, o);
+  assert_int_equal(r.n_exchanges, 0);
+  assert_non_null(strstr(r.notes, "0 of 1 tokens, and another question takes about"));
+  tw_search_result_free(&r);
+  for (int money = 0; money < 2; money++) {
+    write_file("log", "");
+    limited.tokens = money ? 0 : 6000;
+    limited.money = money ? 0.018 : 0;
+    limited.price_in = limited.price_out = 3;
+    r = search(agent, o);
+    double in = 0, out = 0, spent = 0;
+    for (size_t i = 0; i < r.n_exchanges; i++) {
+      in += r.exchange[i].tokens_in;
+      out += r.exchange[i].tokens_out;
+      spent += r.exchange[i].money;
+    }
+    char *log = read_text("log"); /* echo ends each prompt with one newline for those at its end */
+    assert_true(fabs(in - (double)strlen(log) / 4) < (double)(2 * r.n_exchanges));
+    free(log);
+    assert_true(in + out <= 6000 && in + out > 3000);
+    assert_true(fabs(spent - 3e-6 * (in + out)) < 1e-9);
+    assert_non_null(strstr(r.notes, "(estimated as characters / 4)"));
+    assert_non_null(strstr(r.notes, "the budget is used up ("));
+    tw_search_result_free(&r);
+  }
+  free(source);
+}
+
 static void a_resumed_search_asks_nothing_twice(void **state) {
   (void)state;
   fake_state better = fake_plainest();
@@ -616,6 +658,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(useless_replies_end_in_a_line_of_each_kind, start, end),
       cmocka_unit_test_setup_teardown(nobody_pays_for_nothing, start, end),
       cmocka_unit_test_setup_teardown(a_budget_ends_the_questions_and_not_the_search, start, end),
+      cmocka_unit_test_setup_teardown(tokens_and_money_are_limited_without_a_report, start, end),
       cmocka_unit_test_setup_teardown(a_resumed_search_asks_nothing_twice, start, end),
       cmocka_unit_test_setup_teardown(two_models_share_the_work, start, end),
       cmocka_unit_test_setup_teardown(a_search_outlives_its_server, start, end),

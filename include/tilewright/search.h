@@ -39,7 +39,7 @@ typedef struct tw_model_options {
   int reply_tokens;   /* of an answer, at most; 0 = the server's limit */
   /* Budgets of each agent: when one is used up, it is asked no more. 0 = none. */
   int questions;
-  double tokens;              /* in and out, as the server counts */
+  double tokens;              /* in and out, as the server counts, or characters / 4 where it does not */
   double money;               /* at the prices below */
   double price_in, price_out; /* of a million tokens */
 } tw_model_options;
@@ -94,7 +94,7 @@ typedef struct tw_asked {
   char agent[64], model[64];
   uint64_t place; /* of the question in its iteration: ascending in the order of parents, plans and kernels */
   int iteration;
-  double tokens_in, tokens_out, money, seconds; /* 0 where it is not known */
+  double tokens_in, tokens_out, money, seconds; /* tokens: as the server counts, or characters / 4 */
   bool recalled;                                /* the journal had the answer */
   int candidate;                                /* the kernel that was made of it; -1: none */
   double cost;                                  /* of that kernel; 0: it was not measured */

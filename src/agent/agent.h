@@ -27,7 +27,7 @@ typedef struct tw_exchange {
   bool kernel;                         /* asked for a kernel, not for a plan */
   char *answer;                        /* malloc'ed; NULL: there was none */
   const char *trouble;                 /* why not */
-  double tokens_in, tokens_out, money; /* 0 where it is not known; money in the unit of the agent's budget */
+  double tokens_in, tokens_out, money; /* reported or estimated; money in the unit of the agent's budget */
   double seconds;
 } tw_exchange;
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/strings.h"
@@ -21,11 +22,14 @@ enum {
 void tw_account_open(tw_account *a) {
   *a = (tw_account){0};
   pthread_mutex_init(&a->lock, NULL);
+  pthread_cond_init(&a->freed, NULL);
 }
 
 void tw_account_close(tw_account *a) {
   for (int i = 0; i < TW_CHAT_TROUBLES; i++) free(a->trouble[i]);
   free(a->useless_why);
+  free(a->spent_why);
+  pthread_cond_destroy(&a->freed);
   pthread_mutex_destroy(&a->lock);
 }
 
@@ -59,10 +63,15 @@ void tw_account_print(tw_account *a, const char *agent, tw_text *out) {
   if (a->asked + a->recalled == 0) return;
   tw_text_add(out, "%s: %zu questions asked", agent, a->asked);
   if (a->recalled) tw_text_add(out, ", %zu more known from the journal", a->recalled);
-  if (a->tokens_in + a->tokens_out > 0) tw_text_add(out, ", %.0f tokens in and %.0f out", a->tokens_in, a->tokens_out);
-  if (a->money > 0) tw_text_add(out, ", %.4g spent", a->money);
+  const char *about = a->estimated ? "about " : "";
+  if (a->tokens_in + a->tokens_out > 0)
+    tw_text_add(out, ", %s%.0f tokens in and %.0f out%s", about, a->tokens_in, a->tokens_out,
+                a->estimated ? " (estimated as characters / 4)" : "");
+  if (a->money > 0) tw_text_add(out, ", %s%.4g spent", about, a->money);
   tw_text_add(out, ", %.1f s of waiting\n", a->seconds);
-  if (a->spent) tw_text_add(out, "%s: the budget is used up; the search went on without it\n", agent);
+  if (a->spent)
+    tw_text_add(out, "%s: the budget is used up (%s); the search went on without it\n", agent,
+                a->spent_why ? a->spent_why : "?");
   for (int i = 0; i < TW_CHAT_TROUBLES; i++)
     if (a->troubles[i])
       tw_text_add(out, "%s: %zu questions without an answer, %s\n", agent, a->troubles[i],
@@ -78,27 +87,100 @@ static double price(const tw_model_options *o, const tw_exchange *e) {
   return 1e-6 * (o->price_in * e->tokens_in + o->price_out * e->tokens_out);
 }
 
-static bool is_spent(const tw_model_options *o, const tw_account *a) {
-  return (o->questions > 0 && a->asked >= (size_t)o->questions) ||
-         (o->tokens > 0 && a->tokens_in + a->tokens_out >= o->tokens) || (o->money > 0 && a->money >= o->money);
+static double estimate_tokens(const char *text) { return text ? ceil((double)strlen(text) / 4) : 0; }
+
+/* What a question will take, as far as that can be told. */
+static tw_exchange expect(const tw_model_options *o, const tw_account *a, const char *prompt) {
+  tw_exchange e = {.tokens_in = estimate_tokens(prompt)};
+  e.tokens_out = o->reply_tokens > 0 ? o->reply_tokens : a->answers ? a->tokens_out / (double)a->answers : e.tokens_in;
+  e.money = price(o, &e);
+  return e;
 }
 
-/* A question that may be asked counts as asked. */
-static bool take_budget(const tw_model_options *o, tw_account *a) {
+/* Why the budget does not suffice for one more: malloc'ed; NULL: it does. */
+static char *find_shortage(const tw_model_options *o, const tw_account *a, const tw_exchange *e, double tokens_reserved,
+                           double money_reserved) {
+  const double used = a->tokens_in + a->tokens_out, tokens = e->tokens_in + e->tokens_out;
+  tw_text t = {0};
+  if (o->questions > 0 && a->asked >= (size_t)o->questions)
+    tw_text_add(&t, "%d questions", o->questions);
+  else if (o->tokens > 0 && used + tokens_reserved + tokens > o->tokens)
+    tw_text_add(&t, "%.0f of %.0f tokens, and another question takes about %.0f", used, o->tokens, tokens);
+  else if (o->money > 0 && a->money + money_reserved + e->money > o->money)
+    tw_text_add(&t, "%.4g of %.4g spent, and another question costs about %.4g", a->money, o->money, e->money);
+  return t.length ? tw_text_take(&t) : NULL;
+}
+
+static void wait_for_others(tw_account *a) {
+  struct timespec soon; /* an interrupt is a flag that wakes nobody */
+  clock_gettime(CLOCK_REALTIME, &soon);
+  soon.tv_nsec += 50000000;
+  if (soon.tv_nsec >= 1000000000) soon.tv_sec++, soon.tv_nsec -= 1000000000;
+  pthread_cond_timedwait(&a->freed, &a->lock, &soon);
+}
+
+/* A question that may be asked counts as asked; what it is expected to take is reserved. */
+static tw_status take_budget(const tw_model_options *o, tw_account *a, const char *name, tw_question *q,
+                             tw_exchange *reserved) {
+  tw_status status = TW_OK;
   pthread_mutex_lock(&a->lock);
-  bool allowed = !is_spent(o, a);
-  if (allowed)
+  for (;; wait_for_others(a)) {
+    *reserved = expect(o, a, q->prompt);
+    char *now = find_shortage(o, a, reserved, a->tokens_reserved, a->money_reserved);
+    char *ever = now ? find_shortage(o, a, reserved, 0, 0) : NULL;
+    if (ever) {
+      status = tw_fail(&q->error, TW_MISSING, "the budget for %s is used up: %s", name, ever);
+      if (!a->spent_why) a->spent_why = strdup(ever);
+      a->spent = true;
+    } else if (now && tw_is_stopped(q->stop)) {
+      status = tw_fail(&q->error, TW_INTERRUPTED, "stopped before it was asked");
+    }
+    free(ever);
+    free(now);
+    if (!now || status != TW_OK) break;
+  }
+  if (status == TW_OK) {
     a->asked++;
-  else
-    a->spent = true;
+    a->tokens_reserved += reserved->tokens_in + reserved->tokens_out;
+    a->money_reserved += reserved->money;
+  }
   pthread_mutex_unlock(&a->lock);
-  return allowed;
+  return status;
 }
 
-static void enter(tw_account *a, const tw_exchange *e, const tw_question *q) {
-  pthread_mutex_lock(&a->lock);
+/* Did the server read the prompt, as far as is known? */
+static bool is_charged(tw_chat_trouble trouble) {
+  return trouble != TW_CHAT_UNREACHABLE && trouble != TW_CHAT_REFUSED && trouble != TW_CHAT_OVERLOADED &&
+         trouble != TW_CHAT_STOPPED;
+}
+
+/* What a question took, where nobody says. */
+static void estimate(const tw_model_options *o, const tw_question *q, tw_exchange *e) {
+  if (e->tokens_in + e->tokens_out > 0 || !is_charged(q->trouble)) return;
+  e->tokens_in = estimate_tokens(q->prompt);
+  e->tokens_out = estimate_tokens(e->answer);
+  e->money = price(o, e);
+}
+
+/* A memo keeps counts and not where they are from. */
+static bool is_estimate(const tw_exchange *e) {
+  return e->tokens_in > 0 && e->tokens_in == estimate_tokens(e->asked) && e->tokens_out == estimate_tokens(e->answer);
+}
+
+static void add_tokens(tw_account *a, const tw_exchange *e) {
   a->tokens_in += e->tokens_in, a->tokens_out += e->tokens_out;
-  a->money += e->money, a->seconds += e->seconds;
+  a->money += e->money;
+  a->answers += e->answer != NULL;
+  a->estimated |= is_estimate(e);
+}
+
+static void enter(tw_account *a, const tw_exchange *e, const tw_exchange *reserved, const tw_question *q) {
+  pthread_mutex_lock(&a->lock);
+  add_tokens(a, e);
+  a->seconds += e->seconds;
+  a->tokens_reserved -= reserved->tokens_in + reserved->tokens_out;
+  a->money_reserved -= reserved->money;
+  pthread_cond_broadcast(&a->freed);
   if (q->trouble == TW_CHAT_FINE) a->unanswered_in_a_row = 0;
   if (q->trouble != TW_CHAT_FINE && q->trouble != TW_CHAT_STOPPED) {
     a->unanswered_in_a_row++;
@@ -110,8 +192,7 @@ static void enter(tw_account *a, const tw_exchange *e, const tw_question *q) {
 static void recall(tw_account *a, const tw_exchange *e) {
   pthread_mutex_lock(&a->lock);
   a->recalled++;
-  a->tokens_in += e->tokens_in, a->tokens_out += e->tokens_out,
-      a->money += e->money; /* they count in the budget, too */
+  add_tokens(a, e); /* they count in the budget, too */
   pthread_mutex_unlock(&a->lock);
 }
 
@@ -137,10 +218,8 @@ static void ask_one(const asker *k, tw_question *q) {
     return;
   }
   if ((q->status = check_hope(k->account, k->name, &q->error)) != TW_OK) return;
-  if (!take_budget(o, k->account)) {
-    q->status = tw_fail(&q->error, TW_MISSING, "the budget for %s is used up", k->name);
-    return;
-  }
+  tw_exchange reserved;
+  if ((q->status = take_budget(o, k->account, k->name, q, &reserved)) != TW_OK) return;
   tw_chat_reply reply;
   const tw_chat_request request = {.prompt = q->prompt,
                                    .temperature = o->temperature == 0 ? 1 : o->temperature,
@@ -151,7 +230,8 @@ static void ask_one(const asker *k, tw_question *q) {
   e.tokens_in = (double)reply.tokens_in, e.tokens_out = (double)reply.tokens_out, e.seconds = reply.seconds;
   e.money = price(o, &e);
   e.answer = q->answer = reply.text;
-  enter(k->account, &e, q);
+  estimate(o, q, &e);
+  enter(k->account, &e, &reserved, q);
   if (!q->answer) e.trouble = q->error.text;
   if (q->memo && q->trouble != TW_CHAT_STOPPED) q->memo->keep(q->memo->context, k->name, &e);
 }

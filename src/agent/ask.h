@@ -1,5 +1,9 @@
 /* ask.h - many questions to models at once: each is looked up in the search's memo first, and asked if it is not there and
- * the budget allows. What it took, and what went wrong, is kept in an account. */
+ * the budget allows. What it took, and what went wrong, is kept in an account.
+ *
+ * Where a server or command reports no tokens, a fourth of the characters counts. A question is asked if the budget suffices for
+ * what was used, what is reserved for questions in flight and what this one will take: its prompt, and a reply of the greatest
+ * length allowed, or as long as replies so far, or as the prompt. While only the reserved part stands in the way, it waits. */
 #ifndef TW_AGENT_ASK_H
 #define TW_AGENT_ASK_H
 
@@ -10,15 +14,19 @@
 
 typedef struct tw_account {
   pthread_mutex_t lock;
-  size_t asked, recalled;
+  pthread_cond_t freed; /* a question ended: what was reserved for it is free */
+  size_t asked, recalled, answers;
   double tokens_in, tokens_out, money, seconds;
+  double tokens_reserved, money_reserved; /* for questions in flight */
+  bool estimated;                         /* some counts of tokens are estimates */
   size_t troubles[TW_CHAT_TROUBLES];
   char *trouble[TW_CHAT_TROUBLES]; /* the first message of the kind; malloc'ed */
   size_t useless;                  /* replies without a kernel in them */
   char *useless_why;               /* of the first; malloc'ed */
   size_t useless_in_a_row;
   size_t unanswered_in_a_row; /* questions, by the order in which they ended */
-  bool spent;                 /* a budget is used up */
+  bool spent;                 /* a budget does not suffice for another question */
+  char *spent_why;            /* malloc'ed */
 } tw_account;
 void tw_account_open(tw_account *);
 void tw_account_close(tw_account *);
