@@ -22,9 +22,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/embedded.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "base/template.h"
 #include "evaluate/trial.h"
 #include "target/x86/cpu.h"
 #include "tilewright/tilewright.h"
@@ -172,11 +174,47 @@ static bool is_corpus(const char *name) {
   return length > 4 && !strcmp(name + length - 4, ".txt");
 }
 
+/* ---- templates (base/template.h) ---- */
+
+enum { TEMPLATES = 256 };
+static const char *filled[TEMPLATES];
+static size_t n_filled;
+
+static bool was_filled(const char *file) {
+  for (size_t i = 0; i < n_filled; i++)
+    if (!strcmp(filled[i], file)) return true;
+  return false;
+}
+
+static void note_filled(const char *file) {
+  if (was_filled(file)) return;
+  assert_true(n_filled < TEMPLATES);
+  filled[n_filled++] = file;
+}
+
+/* A filled template has no unknown slot and no open section: filling checks every mark, also in sections that are left out. Names are those
+ * of the table of embedded files. */
+static void every_template_of_a_kernel_is_filled(void **state) {
+  (void)state;
+  const tw_embedded *e;
+  int templates = 0, missing = 0;
+  for (size_t i = 0; (e = tw_embedded_at(i)); i++) {
+    if (!tw_ends_with(e->name, ".in")) continue;
+    templates++;
+    if (was_filled(e->name)) continue;
+    missing++;
+    print_error("%s: no entry of the corpus uses it; add one with test_corpus --add\n", e->name);
+  }
+  assert_true(templates > 0);
+  assert_int_equal(missing, 0);
+}
+
 static void texts_and_costs_are_as_recorded(void **state) {
   (void)state;
   int entries = 0, costs = 0, differences = 0;
   DIR *folder = opendir(TW_TEST_DATA "/corpus");
   assert_non_null(folder);
+  tw_template_watch = note_filled;
   for (struct dirent *e; (e = readdir(folder));) {
     if (!is_corpus(e->d_name)) continue;
     char path[512];
@@ -186,6 +224,7 @@ static void texts_and_costs_are_as_recorded(void **state) {
     entries += c.entries, costs += c.costs, differences += c.differences;
   }
   closedir(folder);
+  tw_template_watch = NULL;
   print_message("%d texts and %d costs compared, %d differ\n", entries, costs, differences);
   if (differences) fail_msg("where this is meant, run test_corpus --write and commit the change by itself");
   assert_true(entries >= 300);
@@ -269,6 +308,7 @@ static int add(int argc, char **argv) {
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "--write")) return write_again();
   if (argc > 4 && !strcmp(argv[1], "--add")) return add(argc - 2, argv + 2);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(texts_and_costs_are_as_recorded)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(texts_and_costs_are_as_recorded),
+                                     cmocka_unit_test(every_template_of_a_kernel_is_filled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

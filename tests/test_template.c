@@ -1,6 +1,7 @@
 /* test_template.c - templates with slots: prompts and kernels. */
 #include "test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,15 @@ static void slots_and_sections_are_filled(void **state) {
   fills("one\n{{#name}}\ntwo\n  {{#empty}}\nthree {{name}}\n  {{/empty}}\n{{/name}}\nfour\n", "one\ntwo\nfour\n");
   fills("{{#empty}}{{#name}}x{{/name}}{{^name}}y{{/name}}{{/empty}}z", "z");
   fills("{{more}}", "{{name}}"); /* what fills a slot is no template */
+  fills("vec16{{0, 1}} {{name}}", "vec16{{0, 1}} Gemmini");
+}
+
+static void else_is_the_other_case(void **state) {
+  (void)state;
+  fills("{{#name}}a{{else}}b{{/name}} {{#none}}a{{else}}b{{/none}} {{^none}}a{{else}}b{{/none}}", "a b a");
+  fills("  {{#none}}\na\n  {{else}}\n  b\n  {{/none}}\nc\n", "  b\nc\n");
+  /* In a section that is left out, both cases are. */
+  fills("{{#none}}{{#name}}a{{else}}b{{/name}}{{else}}{{#none}}c{{else}}d{{/none}}{{/none}}", "d");
 }
 
 static void bad_templates_are_refused_with_their_line(void **state) {
@@ -33,6 +43,13 @@ static void bad_templates_are_refused_with_their_line(void **state) {
              {"{{#name}}", "{{#name}} does not close"},
              {"{{/name}}", "closes what is not open"},
              {"{{#name}}{{/empty}}", "closes what is not open"},
+             {"{{#name}}\n{{#none}}{{/none}}\n", "{{#name}} does not close"},
+             {"{{#none}}{{nothing}}{{/none}}", "line 1: unknown slot 'nothing'"},
+             {"\n{{else}}", "line 2: {{else}} is in no section"},
+             {"{{#name}}{{else}}{{else}}{{/name}}", "or the section's second"},
+             {"{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}", "deeper than 8"},
+             {"\n{{> other.in}}", "line 2: unknown template 'other.in' to include"},
+             {"{{> ../up}}", "line 1"},
              {"\n\n{{ name }}", "line 3"},
              {"{{name", "line 1"},
              {"{{", "line 1"}};
@@ -45,10 +62,83 @@ static void bad_templates_are_refused_with_their_line(void **state) {
   }
 }
 
+/* ---- templates that are part of the library ---- */
+
+static void refuses(const char *file, tw_slots *s, const char *says) {
+  tw_text t = {0};
+  tw_error error = {0};
+  assert_int_not_equal(tw_template_add(&t, file, s, &error), TW_OK);
+  if (!strstr(error.text, says)) fail_msg("%s", error.text);
+  tw_text_free(&t);
+  tw_slots_free(s);
+}
+
+static void set_rotary(tw_slots *s) {
+  static const char *const text[] = {"header", "type", "threads", "pair", "interleaved", "once"};
+  for (size_t i = 0; i < sizeof text / sizeof *text; i++) tw_slots_text(s, text[i], NULL);
+  tw_slots_number(s, "heads", -3);
+}
+
+static void slots_of_their_own_fill_embedded_templates(void **state) {
+  (void)state;
+  tw_slots s = {0};
+  tw_text t = {0};
+  tw_error error = {0};
+  set_rotary(&s);
+  if (tw_template_add(&t, "tile/kernels/rotary.cuh.in", &s, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_non_null(strstr(t.data, "HEADS = -3, THREADS = \n"));
+  assert_null(strstr(t.data, "{{"));
+  tw_text_free(&t);
+  tw_slots_free(&s);
+}
+
+static void every_kind_of_slot_has_its_text(void **state) {
+  (void)state;
+  tw_slots s = {0};
+  tw_text moved = {0};
+  tw_text_add_string(&moved, "moved");
+  tw_slots_text(&s, "a", "x");
+  tw_slots_text(&s, "b", NULL);
+  tw_slots_format(&s, "c", "%d-%s", 1, "y");
+  tw_slots_number_or_empty(&s, "d", 0);
+  tw_slots_number_or_empty(&s, "e", 7);
+  tw_slots_flag(&s, "f", false);
+  tw_slots_flag(&s, "g", true);
+  tw_slots_take(&s, "h", &moved);
+  static const char *const texts[] = {"x", "", "1-y", "", "7", "", "1", "moved"};
+  assert_int_equal(s.n, 8);
+  assert_false(s.failed);
+  for (size_t i = 0; i < s.n; i++) assert_string_equal(s.texts.data + s.slot[i].at, texts[i]);
+  assert_int_equal(moved.length, 0);
+  tw_slots_free(&s);
+}
+
+static void errors_name_the_file_and_the_line(void **state) {
+  (void)state;
+  tw_slots s = {0};
+  refuses("tile/kernels/none.in", &s, "template tile/kernels/none.in: it is not part of this build");
+  refuses("tile/kernels/rotary.cuh.in", &s, "template tile/kernels/rotary.cuh.in: line 2: unknown slot 'heads'");
+  refuses("tile/kernels/softmax.cuh.in", &s, "softmax.cuh.in: row_launch.cuh.in: line 1: unknown slot 'op'");
+  set_rotary(&s);
+  tw_slots_text(&s, "heads", "again");
+  refuses("tile/kernels/rotary.cuh.in", &s, "a slot is set twice");
+  static char names[TW_SLOTS_MAX + 1][8];
+  s = (tw_slots){0};
+  for (int i = 0; i <= TW_SLOTS_MAX; i++) {
+    snprintf(names[i], sizeof names[i], "s%d", i);
+    tw_slots_number(&s, names[i], i);
+  }
+  refuses("tile/kernels/rotary.cuh.in", &s, "exceeds 80");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slots_and_sections_are_filled),
+      cmocka_unit_test(else_is_the_other_case),
       cmocka_unit_test(bad_templates_are_refused_with_their_line),
+      cmocka_unit_test(slots_of_their_own_fill_embedded_templates),
+      cmocka_unit_test(every_kind_of_slot_has_its_text),
+      cmocka_unit_test(errors_name_the_file_and_the_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,23 @@
 /* template.h - text with named slots. Prompts and kernels are such files: to improve one is to edit its text, not code.
  *
- *   {{name}}                    the slot's text
- *   {{#name}} ... {{/name}}     what stands between, if the slot is not empty
- *   {{^name}} ... {{/name}}     what stands between, if it is
+ *   {{name}}                        the slot's text
+ *   {{#name}} ... {{/name}}         the text between the marks, if the slot is not empty
+ *   {{^name}} ... {{/name}}         the text between the marks, if the slot is empty
+ *   {{#name}} ... {{else}} ... {{/name}}
+ *                                   one text or the other; also with ^
+ *   {{> file}}                      another template of the same folder, filled with the same slots
  *
- * Sections nest. A mark alone on its line takes the line with it. */
+ * Sections nest. A mark that is alone on its line takes the line with it; a slot's mark does not. Names are of a-z, 0-9 and _ and begin
+ * with a letter. "{{" before a digit is text, as C++ has it in initializers. Every mark is checked, in sections that are left out, too:
+ * one rendering shows whether a template uses slots that do not exist. */
 #ifndef TW_BASE_TEMPLATE_H
 #define TW_BASE_TEMPLATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/strings.h"
 #include "tilewright/status.h"
 
 typedef struct tw_slot {
@@ -18,5 +26,35 @@ typedef struct tw_slot {
 
 /* malloc'ed. TW_USAGE with the line of the template: a name that is no slot, a section that does not close. */
 tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[], char **out, tw_error *);
+
+/* ---- slots with texts of their own ----
+ *
+ * Begin with `tw_slots s = {0}`; end with tw_slots_free. The functions copy what they get, and may run out of memory: the rendering
+ * tells it. A name is a string constant and is set once. */
+enum { TW_SLOTS_MAX = 80 };
+
+typedef struct tw_slots {
+  size_t n;
+  tw_text texts;
+  bool failed; /* too many slots, or one of them twice */
+  struct {
+    const char *name;
+    size_t at; /* of its text, in `texts` */
+  } slot[TW_SLOTS_MAX];
+} tw_slots;
+
+void tw_slots_text(tw_slots *, const char *name, const char *text); /* NULL: empty */
+void tw_slots_format(tw_slots *, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tw_slots_number(tw_slots *, const char *name, int64_t);
+void tw_slots_number_or_empty(tw_slots *, const char *name, int64_t); /* 0 is empty: for sections */
+void tw_slots_flag(tw_slots *, const char *name, bool);               /* for sections */
+void tw_slots_take(tw_slots *, const char *name, tw_text *);          /* and empties it */
+void tw_slots_free(tw_slots *);
+
+/* Adds the embedded template `file` ("tile/kernels/rotary.cuh.in"), filled. The error names the file and the line. */
+tw_status tw_template_add(tw_text *, const char *file, const tw_slots *, tw_error *);
+
+/* For tests: called with the name of each embedded template that is filled. */
+extern void (*tw_template_watch)(const char *file);
 
 #endif

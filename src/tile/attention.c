@@ -227,7 +227,9 @@ static const char behind_take[] =
     "  }\n"
     "}\n";
 
-void tw_tile_attention_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
+tw_status tw_tile_attention_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
+                                  tw_text *t, tw_error *error) {
+  (void)error;
   const tw_attention a = tw_attention_of(problem);
   const tw_tile_attention_plan *p = plan;
   tw_text_add(t,
@@ -256,4 +258,5 @@ void tw_tile_attention_write(const tw_tile_machine *machine, const tw_problem *p
   tw_text_add_string(t, before_take);
   if (p->registers_multiply) tw_text_add(t, "    take_registers<%d>();\n", p->registers_multiply);
   tw_text_add_string(t, behind_take);
+  return TW_OK;
 }

@@ -273,8 +273,9 @@ static const char products[] =
     "  }\n"
     "}\n";
 
-void tw_tile_attention_backward_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
-                                      tw_text *t) {
+tw_status tw_tile_attention_backward_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
+                                           tw_text *t, tw_error *error) {
+  (void)error;
   const tw_attention a = tw_attention_of(problem);
   const tw_tile_attention_plan *p = plan;
   tw_text_add(t, "//: let       D = %d, QUERIES = %d, KEYS = %d, GROUPS = %d, STAGES = %d\n", (int)a.d, p->queries,
@@ -299,4 +300,5 @@ void tw_tile_attention_backward_write(const tw_tile_machine *machine, const tw_p
   tw_text_add_string(t, copies);
   if (p->registers_multiply) tw_text_add(t, "    take_registers<%d>();\n", p->registers_multiply);
   tw_text_add_string(t, products);
+  return TW_OK;
 }

@@ -270,7 +270,9 @@ void tw_tile_attention_multistage_copies(tw_text *t, bool direct) {
                 "  const auto lay = [&](int to) {\n    from_k.lay(ks[to]);\n    from_v.lay(vs[to]);\n  };\n");
 }
 
-static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  (void)error;
   const tw_attention a = tw_attention_of(problem);
   const PLAN *p = plan;
   tw_text_add(t,
@@ -293,7 +295,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   if (p->ahead) {
     tw_tile_attention_multistage_overlap(t);
     tw_text_add_string(t, tail);
-    return;
+    return TW_OK;
   }
   tw_tile_attention_multistage_copies(t, direct);
   if (p->turns) {
@@ -306,6 +308,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
     tw_text_free(&body);
   }
   tw_text_add_string(t, tail);
+  return TW_OK;
 }
 
 const tw_tile_family tw_tile_attention_multistage = {.language = &language,

@@ -387,7 +387,9 @@ static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_at
               machine->group_threads, (long long)p->dq_shared_bytes);
 }
 
-static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  (void)error;
   const tw_attention a = tw_attention_of(problem);
   const PLAN *p = plan;
   const bool direct = machine->direct_bytes && !p->registers;
@@ -402,7 +404,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   if (p->pinned) {
     tw_text_add_string(t, prepare);
     tw_tile_attention_multistage_backward_hand_scheduled(t, machine, problem);
-    return;
+    return TW_OK;
   }
   tw_tile_access access = {.rows = p->dq_keys, .row_bytes = (int)a.d * ELEMENT, .side = p->product};
   tw_tile_attention_multistage_tile(t, machine, "v", "KEYS", access);
@@ -428,6 +430,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
     tw_tile_attention_multistage_loop(t, p->stages, direct, body_queries);
   }
   tw_text_add_string(t, tail_queries);
+  return TW_OK;
 }
 
 const tw_tile_family tw_tile_attention_multistage_backward = {.language = &language,

@@ -272,7 +272,9 @@ static void write_store(writer *w) {
     write_store_last(w);
 }
 
-void tw_tile_conv_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out) {
+tw_status tw_tile_conv_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out,
+                             tw_error *error) {
+  (void)error;
   writer w = {.machine = machine, .v = tw_tile_conv_of(problem), .p = *(const tw_tile_conv_plan *)plan};
   tw_text *t = &w.text;
   write_constants(&w);
@@ -299,4 +301,5 @@ void tw_tile_conv_write(const tw_tile_machine *machine, const tw_problem *proble
   write_multiply(&w);
   write_store(&w);
   *out = w.text;
+  return TW_OK;
 }

@@ -35,7 +35,7 @@ typedef struct tw_tile_conv_plan {
 extern const tw_tile_family tw_tile_conv;
 
 /* Its writer. */
-void tw_tile_conv_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
+tw_status tw_tile_conv_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *, tw_error *);
 
 /* A conv2d or conv3d problem. */
 tw_conv tw_tile_conv_of(const tw_problem *);

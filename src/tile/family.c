@@ -78,9 +78,12 @@ tw_status tw_tile_emit(const tw_tile_family *f, const tw_tile_machine *machine, 
                        const tw_schedule *s, char **source, tw_error *error) {
   tw_tile_any_plan plan;
   tw_text t = {0};
-  const tw_status status = tw_tile_plan_of(f, machine, problem, s, &plan, error);
-  if (status != TW_OK) return status;
-  f->write(machine, problem, &plan, &t);
+  tw_status status = tw_tile_plan_of(f, machine, problem, s, &plan, error);
+  if (status == TW_OK) status = f->write(machine, problem, &plan, &t, error);
+  if (status != TW_OK) {
+    tw_text_free(&t);
+    return status;
+  }
   *source = tw_text_take(&t);
   return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
 }

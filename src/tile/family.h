@@ -38,7 +38,7 @@ typedef struct tw_tile_family {
   tw_status (*settle)(const tw_tile_machine *, const tw_problem *, void *plan, tw_error *);
   void (*offers)(tw_menu_builder *, const tw_tile_context *); /* `now` is a plan that is not settled */
   /* The kernel with the launch that docs/reference/kernel-header.md describes. */
-  void (*write)(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
+  tw_status (*write)(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *, tw_error *);
 } tw_tile_family;
 
 /* The cost of a settled plan. */

@@ -260,13 +260,15 @@ static void write_packed(tw_text *t, const tw_gemm *g) {
                  "      if (first + AHEAD < steps) fetch(i, first + i + AHEAD);\n      fixed_here();\n    }\n  }\n");
 }
 
-static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  (void)error;
   const tw_gemm g = tw_gemm_of(problem);
   const PLAN *p = plan;
   const bool split = p->split > 1;
   if (p->pinned) {
     tw_tile_block_scaled_write_hand_scheduled(machine, &g, p, t);
-    return;
+    return TW_OK;
   }
   write_launch(t, machine, &g, p);
   tw_text_add(t,
@@ -319,6 +321,7 @@ static void write(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_text_add(t, "  put<%s>(c, ldc, sums, row, col, m, min(n, col + BN / GROUPS), %s);\n}\n",
               g.n % 4 == 0 && (split || g.ldc % 4 == 0) ? "true" : "false", split ? "as_is()" : "finish");
   if (split) tw_tile_parts_write(t, &g);
+  return TW_OK;
 }
 
 const tw_tile_family tw_tile_block_scaled = {.language = &language,

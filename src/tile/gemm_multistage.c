@@ -465,8 +465,9 @@ static void write_kernel(writer *w) {
                 split ? "as_is()" : "finish");
 }
 
-void tw_tile_multistage_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
-                              tw_text *out) {
+tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
+                                   tw_text *out, tw_error *error) {
+  (void)error;
   writer w = {.machine = machine, .g = tw_gemm_of(problem), .p = *(const tw_tile_multistage_plan *)plan};
   tw_text *t = &w.text;
   write_launch(&w);
@@ -482,4 +483,5 @@ void tw_tile_multistage_write(const tw_tile_machine *machine, const tw_problem *
   write_kernel(&w);
   if (w.p.split > 1) tw_tile_parts_write(&w.text, &w.g);
   *out = w.text;
+  return TW_OK;
 }

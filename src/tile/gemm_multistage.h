@@ -57,7 +57,8 @@ typedef struct tw_tile_multistage_plan {
 extern const tw_tile_family tw_tile_multistage;
 
 /* Its writer. */
-void tw_tile_multistage_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
+tw_status tw_tile_multistage_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *,
+                                   tw_error *);
 /* What the machine is to write, of a plan that is pinned. */
 tw_tile_loop tw_tile_multistage_loop(const tw_gemm *, const tw_tile_multistage_plan *);
 /* What such a loop is told of operand 'a' or 'b', by the names of loop.h: in a kernel with from_a, own_row, BK, steps and so on.

@@ -316,11 +316,14 @@ static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
               split ? "  sync_team(); /* nobody leaves while others read from it */\n" : "");
 }
 
-static void write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t) {
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  (void)error;
   const tw_gemm g = tw_gemm_of(problem);
   write_launch(t, machine, &g, plan);
   tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", machine->header);
   write_kernel(t, &g, plan);
+  return TW_OK;
 }
 
 const tw_tile_family tw_tile_skinny = {.language = &language,

@@ -568,10 +568,13 @@ static void write_tiled(writer *w) {
   tw_text_add(t, "}\n");
 }
 
-void tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out) {
+tw_status tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *out,
+                             tw_error *error) {
+  (void)error;
   writer w = {.machine = machine, .g = tw_gemm_of(problem), .p = *(const tw_tile_gemm_plan *)plan};
   w.result = w.g;
   if (w.p.scales_early) w.result.scales = TW_GEMM_SCALES_NONE;
   write_tiled(&w);
   *out = w.text;
+  return TW_OK;
 }

@@ -47,7 +47,7 @@ typedef struct tw_tile_gemm_plan {
 extern const tw_tile_family tw_tile_gemm;
 
 /* Its writer. */
-void tw_tile_gemm_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *);
+tw_status tw_tile_gemm_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *, tw_error *);
 
 /* What A and B are in shared tiles. */
 tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *, tw_type a);
