@@ -27,6 +27,12 @@ static void slots_and_sections_are_filled(void **state) {
   fills("vec16{{0, 1}} {{name}}", "vec16{{0, 1}} Gemmini");
 }
 
+static void comments_are_left_out(void **state) {
+  (void)state;
+  fills("a{{! b }}c {{!{{name}} }}", "ac  }}");
+  fills("{{! one\n two: {name}\n}}\nthree\n", "three\n");
+}
+
 static void else_is_the_other_case(void **state) {
   (void)state;
   fills("{{#name}}a{{else}}b{{/name}} {{#none}}a{{else}}b{{/none}} {{^none}}a{{else}}b{{/none}}", "a b a");
@@ -50,6 +56,7 @@ static void bad_templates_are_refused_with_their_line(void **state) {
              {"{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}{{#name}}", "deeper than 8"},
              {"\n{{> other.in}}", "line 2: unknown template 'other.in' to include"},
              {"{{> ../up}}", "line 1"},
+             {"\n{{! no end", "line 2"},
              {"\n\n{{ name }}", "line 3"},
              {"{{name", "line 1"},
              {"{{", "line 1"}};
@@ -134,6 +141,7 @@ static void errors_name_the_file_and_the_line(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slots_and_sections_are_filled),
+      cmocka_unit_test(comments_are_left_out),
       cmocka_unit_test(else_is_the_other_case),
       cmocka_unit_test(bad_templates_are_refused_with_their_line),
       cmocka_unit_test(slots_of_their_own_fill_embedded_templates),

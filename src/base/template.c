@@ -40,11 +40,17 @@ static const char *find(const filler *f, const char *name) {
   return NULL;
 }
 
-/* A mark {{...}} at `at`: its kind ('#', '^', '/', '>' or 0), its name, and where it ends; false if it is none. */
+/* A mark {{...}} at `at`: its kind ('#', '^', '/', '>', '!' or 0), its name, and where it ends; false if it is none. */
 static bool read_mark(const char *at, char *kind, char name[NAME], const char **end) {
   const char *begin = at + 2;
-  *kind = *begin && strchr("#^/>", *begin) ? *begin : '\0';
+  *kind = *begin && strchr("#^/>!", *begin) ? *begin : '\0';
   begin += *kind != '\0';
+  if (*kind == '!') {
+    const char *close = strstr(begin, "}}");
+    *name = '\0';
+    *end = close ? close + 2 : NULL;
+    return close;
+  }
   if (*kind == '>') begin += strspn(begin, " ");
   const size_t length =
       strspn(begin, *kind == '>' ? "abcdefghijklmnopqrstuvwxyz0123456789_." : "abcdefghijklmnopqrstuvwxyz0123456789_");
@@ -133,16 +139,17 @@ static tw_status fill(filler *f, tw_error *error) {
     if (!read_mark(mark, &kind, name, &end))
       return tw_fail(error, TW_USAGE, "line %d: {{ begins no slot", line_of(f, mark));
     const bool other = !kind && !strcmp(name, "else");
-    const char *text = other || kind == '>' ? "" : find(f, name);
+    const bool is_slot = !other && kind != '>' && kind != '!';
+    const char *text = is_slot ? find(f, name) : "";
     if (!text) return tw_fail(error, TW_USAGE, "line %d: unknown slot '%s'", line_of(f, mark), name);
     if (kind || other) take_line(f, &begin, &end);
     if (f->shown == f->depth) tw_text_add_bytes(f->out, at, (size_t)(begin - at));
     tw_status status = TW_OK;
     if (kind == '>')
       status = include(f, mark, name, error);
-    else if (kind || other)
+    else if (other || (kind && kind != '!'))
       status = section(f, mark, kind, name, text, error);
-    else if (f->shown == f->depth)
+    else if (!kind && f->shown == f->depth)
       tw_text_add_string(f->out, text);
     if (status != TW_OK) return status;
     at = end;

@@ -6,6 +6,7 @@
  *   {{#name}} ... {{else}} ... {{/name}}
  *                                   one text or the other; also with ^
  *   {{> file}}                      another template of the same folder, filled with the same slots
+ *   {{! text }}                     a comment, which may have more lines
  *
  * Sections nest. A mark that is alone on its line takes the line with it; a slot's mark does not. Names are of a-z, 0-9 and _ and begin
  * with a letter. "{{" before a digit is text, as C++ has it in initializers. Every mark is checked, in sections that are left out, too:

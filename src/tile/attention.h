@@ -37,9 +37,4 @@ typedef struct tw_tile_attention_plan {
 
 extern const tw_tile_family tw_tile_attention, tw_tile_attention_backward;
 
-/* Their writers. */
-tw_status tw_tile_attention_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *, tw_error *);
-tw_status tw_tile_attention_backward_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *,
-                                           tw_error *);
-
 #endif

@@ -1,6 +1,9 @@
-/* attention_plan.c - replays the steps of a schedule, and offers the next ones; attention.h lists them. */
+/* attention_plan.c - replays the steps of a schedule, offers the next ones, and fills the kernels; attention.h lists the steps,
+ * kernels/attention.cuh.in and kernels/attention_backward.cuh.in are the kernels. */
 #include <inttypes.h>
+#include <math.h>
 
+#include "base/template.h"
 #include "op/attention.h"
 #include "tile/attention.h"
 #include "tile/verbs.h"
@@ -221,16 +224,56 @@ static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
   offer_registers(m);
 }
 
+/* ---- the kernels ---- */
+
+static tw_status write(const char *file, const tw_tile_machine *machine, const tw_problem *problem,
+                       const tw_tile_attention_plan *p, tw_text *t, tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  tw_slots s = {0};
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_text(&s, "type", tw_type_name(a.type));
+  tw_slots_number(&s, "d", a.d);
+  tw_slots_number(&s, "keys", p->keys);
+  tw_slots_number(&s, "queries", p->queries);
+  tw_slots_number(&s, "groups", p->groups);
+  tw_slots_number(&s, "stages", p->stages);
+  tw_slots_number(&s, "turns", p->turns);
+  tw_slots_number(&s, "apart", p->apart);
+  tw_slots_number(&s, "causal", a.causal);
+  tw_slots_number(&s, "batches", a.batches);
+  tw_slots_number(&s, "heads_at_once", p->heads_at_once);
+  tw_slots_flag(&s, "persistent", p->persistent);
+  tw_slots_number(&s, "group_rows", machine->group_rows);
+  tw_slots_number(&s, "group_threads", machine->group_threads);
+  tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
+  tw_slots_number_or_empty(&s, "registers_copy", p->registers_copy);
+  tw_slots_number_or_empty(&s, "registers_multiply", p->registers_multiply);
+  const tw_status status = tw_template_add(t, file, &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+static tw_status write_forward(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                               tw_error *error) {
+  return write("tile/kernels/attention.cuh.in", machine, problem, plan, t, error);
+}
+
+static tw_status write_backward(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                                tw_error *error) {
+  return write("tile/kernels/attention_backward.cuh.in", machine, problem, plan, t, error);
+}
+
 const tw_tile_family tw_tile_attention = {.language = &forward,
                                           .plan_size = sizeof(PLAN),
                                           .supports = supports,
                                           .settle = settle,
                                           .offers = offers,
-                                          .write = tw_tile_attention_write};
+                                          .write = write_forward};
 
 const tw_tile_family tw_tile_attention_backward = {.language = &backward,
                                                    .plan_size = sizeof(PLAN),
                                                    .supports = supports,
                                                    .settle = settle_back,
                                                    .offers = offers_back,
-                                                   .write = tw_tile_attention_backward_write};
+                                                   .write = write_backward};
