@@ -9,7 +9,7 @@
 
 #include "base/embedded.h"
 
-enum { DEPTH = 8, NAME = 48, INCLUDES = 4 };
+enum { DEPTH = 8, NAME = 64, INCLUDES = 4 };
 
 void (*tw_template_watch)(const char *file);
 

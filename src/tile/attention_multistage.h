@@ -30,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/strings.h"
+#include "base/template.h"
 #include "tile/family.h"
 
 /* Of either pass; names beginning with dq, `pinned` and `at_once` are of the backward one, `turns` of the forward one. */
@@ -45,24 +45,12 @@ extern const tw_tile_family tw_tile_attention_multistage, tw_tile_attention_mult
 
 /* Shared by both passes. The problems that they take; says why not. */
 tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
-/* The type of a tile of `size` rows of d, with what the solver finds for how it is read. */
-void tw_tile_attention_multistage_tile(tw_text *, const tw_tile_machine *, const char *name, const char *size,
-                                       tw_tile_access);
-/* Copiers, begin(slot, step) and, through registers, lay(slot), of tiles of keys and values. */
-void tw_tile_attention_multistage_copies(tw_text *, bool direct);
-/* The loop of `ahead` (attention_multistage_overlap.c), on what stands before it. */
-void tw_tile_attention_multistage_overlap(tw_text *);
-/* Those of both kernels of the backward pass (attention_multistage_backward_overlap.c). */
-void tw_tile_attention_multistage_backward_overlap(tw_text *, bool of_dq);
-/* The kernels of `pinned` (attention_multistage_backward_hand_scheduled.c): the one, and the one behind it; what the machine is to write. */
-tw_tile_back_loop tw_tile_attention_multistage_backward_loop(const tw_problem *);
-int64_t tw_tile_attention_multistage_backward_shared(int d); /* bytes */
-void tw_tile_attention_multistage_backward_launch(tw_text *, const tw_tile_machine *, int64_t shared_bytes);
-void tw_tile_attention_multistage_backward_hand_scheduled(tw_text *, const tw_tile_machine *, const tw_problem *);
+/* Slots of either pass; the slot that swizzles a tile of d elements a row, with what the solver finds for how it is read. */
+void tw_tile_attention_multistage_slots(tw_slots *, const tw_tile_machine *, const tw_problem *,
+                                        const tw_tile_attention_multistage_plan *);
+void tw_tile_attention_multistage_swizzle(tw_slots *, const tw_tile_machine *, const char *slot, tw_tile_access);
 /* What follows `product` (are there any of such a side?) and `ahead` (what it needs comes with it). */
 tw_status tw_tile_attention_multistage_then_mfma(const void *with, void *plan, unsigned given, tw_error *);
 tw_status tw_tile_attention_multistage_then_overlap(const void *with, void *plan, unsigned given, tw_error *);
-/* `steps` times `body`, on tiles of `slot`, while those of later steps arrive; `each_step` copies of a thread fill them. */
-void tw_tile_attention_multistage_loop(tw_text *, int stages, bool direct, const char *body);
 
 #endif
