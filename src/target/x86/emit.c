@@ -271,6 +271,7 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   tw_text_add(t, "#include \"target/x86/kernel.h\"\n#include \"target/x86/runtime/words_%s.h\"\n", words[s->isa]);
   const bool amx = s->isa == X86_AMX;
   if (!amx) tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n");
+  tw_text_add(t, "#define PANEL_COLUMNS %d\n#include \"target/x86/runtime/interleave.h\"\n", s->vectors * lanes);
   tw_text_add(t, "#include \"target/x86/runtime/finish.h\"\n");
   const bool quantizes = !amx && (s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8);
   tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
@@ -292,6 +293,6 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
     tw_text_add(t, "    .wide_rows = %d, .wide_packed = wide_packed_tiles, .wide_direct = wide_direct_tiles,\n",
                 x86_wide_rows(s));
   x86_emit_coded_fields(s, t);
-  tw_text_add(t, "    .transpose = transpose, .finish = finish%s};\n",
+  tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s};\n",
               quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");
 }

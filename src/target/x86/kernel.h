@@ -176,6 +176,11 @@ typedef struct x86_quantize {
   int32_t *starts; /* [strip][group][row], written: -lift * the sum of the group's integers (x86_coded) */
 } x86_quantize;
 
+/* to[p * pitch + j] = unit p of column j, for `width` <= pitch columns. Rows of the source are `stride` bytes apart. Elements
+ * of 32 bits are multiplied by `scale`, others are copied (runtime/interleave.h). */
+typedef void x86_pack(void *to, const void *from, int64_t stride, int64_t width, int64_t pitch, int64_t units,
+                      float scale);
+
 typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
   x86_isa isa;
@@ -191,6 +196,8 @@ typedef struct x86_kernel {
   double operations_per_round;                       /* of `spin`: multiplications and additions */
   void (*spin)(int64_t rounds);                      /* multiply-adds on registers alone: the peak */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
+  x86_pack *interleave; /* packs rows that hold one element of k each, of the kernel's own type: s16 has no such type */
+  x86_pack *gather;     /* packs rows of units */
   void (*finish)(const x86_finish *);
   int coded_rows; /* of the largest tile on codes; 0: there are none */
   /* By form; NULL: there is none. */

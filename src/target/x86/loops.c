@@ -96,10 +96,10 @@ static x86_coded_tile *const *tiles_on_codes(const tw_gemm_planned *p, const voi
 }
 
 static void run_coded(const job *j, const strip *t, int64_t block, int64_t columns, const panel *b, void *sums,
-                      int64_t stride) {
+                      int64_t stride, bool accumulate) {
   const tw_gemm_planned *p = j->p;
   x86_coded o = coded_of(j, block, b);
-  o.codes = b->b, o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = block > 0,
+  o.codes = b->b, o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = accumulate,
   o.strips = t->n;
   if (x86_quantizes(&p->spec)) {
     o.start = (const int32_t *)(const void *)(j->workspace + p->start_at) + t->group_at;
@@ -148,10 +148,11 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
     sums = j->workspace + p->sums_at + (t->row - j->row) * stride + (column - j->column) * X86_UNIT;
   }
   if (!plain && p->blocks == 1) fetch_c(j, t, column, columns);
+  const bool accumulate = block > 0 || (plain && p->adds);
   if (p->on_codes)
-    run_coded(j, t, block, columns, b, sums, stride);
+    run_coded(j, t, block, columns, b, sums, stride, accumulate);
   else
-    tile_on(p, t->rows, b->columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns, block > 0,
+    tile_on(p, t->rows, b->columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns, accumulate,
                                     b->next, b->next_step, t->n);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
@@ -231,6 +232,7 @@ static void pack_strip(const job *j, const strip *t, int64_t block, int64_t unit
   const bool whole = (unit + units) * x86_kernel_group(p->kernel) <= p->spec.k;
   const char *from = (const char *)j->o->a + t->row * p->spec.lda * bytes + unit * X86_UNIT;
   int64_t stride = p->spec.lda * bytes;
+  if (x86_pack_columns_of_a(p, j->o->a, t->row, t->rows, unit, units, (void *)t->a)) return;
   if (x86_converts_a(p) || !whole) {
     stride = units * X86_UNIT;
     from = j->workspace + p->rows_at;

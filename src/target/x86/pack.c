@@ -49,6 +49,22 @@ static void convert_row(x86_arithmetic arithmetic, tw_type type, void *to, const
     for (int64_t i = 0; i < n; i++) ((int16_t *)to)[i] = ((const uint8_t *)from)[i];
 }
 
+bool x86_pack_columns_of_a(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit,
+                           int64_t units, void *to) {
+  const tw_gemm_spec *s = &p->spec;
+  const x86_kernel *k = p->kernel;
+  const tw_type taken = k->arithmetic == X86_F32    ? TW_F32
+                        : k->arithmetic == X86_BF16 ? TW_BF16
+                        : k->arithmetic == X86_U8S8 ? TW_U8
+                        : k->arithmetic == X86_S8S8 ? TW_I8
+                                                    : TW_TYPE_NONE;
+  const int64_t group = x86_kernel_group(k), bytes = tw_type_bits(s->a) / 8;
+  if (!s->a_transposed || s->a != taken || k->isa == X86_AMX || p->looks_up || (unit + units) * group > s->k)
+    return false;
+  k->interleave(to, (const char *)a + (unit * group * s->lda + row) * bytes, s->lda * bytes, rows, rows, units, 1);
+  return true;
+}
+
 void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
                       void *to, int64_t stride) {
   const tw_gemm_spec *s = &p->spec;
@@ -69,8 +85,9 @@ void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int6
 
 /* ---- B ---- */
 
-/* One panel of one block of k. */
-static void pack_panel(const tw_gemm_planned *p, const void *b, int64_t block, int64_t panel, char *to) {
+/* One panel of one block of k, units [first, ...) of it, element by element. */
+static void pack_elements(const tw_gemm_planned *p, const void *b, int64_t block, int64_t panel, int64_t first_unit,
+                          char *to) {
   const tw_gemm_spec *s = &p->spec;
   const int64_t columns = p->kernel->columns, group = x86_kernel_group(p->kernel),
                 first = block * p->layout.block * group;
@@ -78,9 +95,11 @@ static void pack_panel(const tw_gemm_planned *p, const void *b, int64_t block, i
   const int64_t units = x86_block_units(p, block);
   enum { LIFT = 128 };
   int32_t *start = p->kernel->arithmetic == X86_S8S8 ? (int32_t *)(void *)to : NULL;
-  memset(to, 0, x86_panel_bytes(p, units));
-  if (start) to += columns * X86_UNIT;
-  for (int64_t q = 0; q < x86_min(units * group, s->k - first); q++)
+  const int64_t before = start ? columns * X86_UNIT : 0;
+  if (start) memset(start, 0, (size_t)before);
+  to += before;
+  memset(to + first_unit * columns * X86_UNIT, 0, (size_t)((units - first_unit) * columns * X86_UNIT));
+  for (int64_t q = first_unit * group; q < x86_min(units * group, s->k - first); q++)
     for (int64_t j = 0; j < width; j++) {
       const int64_t at = ((q / group) * columns + j) * group + q % group;
       const int64_t from = s->b_transposed ? (column + j) * s->ldb + first + q : (first + q) * s->ldb + column + j;
@@ -89,8 +108,48 @@ static void pack_panel(const tw_gemm_planned *p, const void *b, int64_t block, i
     }
 }
 
+/* Is B of the kernel's own type, so that packing only moves it? s8s8 also sums its columns. */
+static bool only_moves_b(const tw_gemm_planned *p) {
+  const x86_arithmetic arithmetic = p->kernel->arithmetic;
+  return (arithmetic == X86_F32 && p->spec.b == TW_F32) || (arithmetic == X86_BF16 && p->spec.b == TW_BF16) ||
+         arithmetic == X86_U8S8;
+}
+
+static void scale_elements(float *x, int64_t n, float scale) {
+  for (int64_t i = 0; scale != 1 && i < n; i++) x[i] *= scale;
+}
+
+/* Rows of B are read in runs of several panels, so that a page serves more than one of them. */
+void x86_pack_panels(const tw_gemm_planned *p, const void *b, float scale, int64_t block, int64_t panel, int64_t panels,
+                     void *packed) {
+  enum { RUN = 32 /* units */ };
+  const tw_gemm_spec *s = &p->spec;
+  const int64_t columns = p->kernel->columns, group = x86_kernel_group(p->kernel), bytes = tw_type_bits(s->b) / 8;
+  const int64_t units = x86_block_units(p, block), first = block * p->layout.block * group;
+  const int64_t whole = only_moves_b(p) ? x86_min(units, (s->k - first) / group) : 0;
+  const size_t panel_bytes = x86_panel_bytes(p, units);
+  char *to = (char *)packed + x86_panel_at(p, block, panel);
+  x86_pack *pack = s->b_transposed ? p->kernel->gather : p->kernel->interleave;
+  const int64_t column_step = bytes * (s->b_transposed ? s->ldb : 1), row_step = bytes * (s->b_transposed ? 1 : s->ldb);
+  for (int64_t unit = 0; unit < whole; unit += RUN)
+    for (int64_t i = 0; i < panels; i++) {
+      const int64_t column = (panel + i) * columns, width = x86_min(columns, s->n - column);
+      const int64_t n = x86_min(RUN, whole - unit);
+      char *at = to + (size_t)i * panel_bytes + unit * columns * X86_UNIT;
+      if (width < columns) memset(at, 0, (size_t)(n * columns * X86_UNIT));
+      pack(at, (const char *)b + (first + unit * group) * row_step + column * column_step, s->ldb * bytes, width,
+           columns, n, scale);
+    }
+  for (int64_t i = 0; i < panels && whole < units; i++) {
+    char *at = to + (size_t)i * panel_bytes;
+    pack_elements(p, b, block, panel + i, whole, at);
+    if (p->kernel->arithmetic == X86_F32)
+      scale_elements((float *)(void *)at + whole * columns, (units - whole) * columns, scale);
+  }
+}
+
 /* Everything that is not written later is zero. */
-static void begin(const tw_gemm_planned *p, char *out) {
+void x86_begin_packed(const tw_gemm_planned *p, void *out) {
   memset(out, 0, p->has_codes ? tw_gemm_packed_bytes(p) : x86_panel_at(p, 0, 0));
   memcpy(out, &p->layout, sizeof p->layout);
 }
@@ -125,7 +184,7 @@ tw_status tw_gemm_pack_codes(const tw_gemm_planned *p, const void *codes, const 
     return tw_fail(error, TW_USAGE, "%s: packed overlaps codes", name);
   if (overlaps(p, packed, scales, (size_t)p->spec.n * row.scales))
     return tw_fail(error, TW_USAGE, "%s: packed overlaps scales", name);
-  begin(p, packed);
+  x86_begin_packed(p, packed);
   return x86_pack_weights(p, NULL, codes, scales, packed, error);
 }
 
@@ -138,10 +197,10 @@ tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw
   const size_t b_bytes = ((rows - 1) * (size_t)s->ldb + width) * (size_t)tw_type_bits(p->has_codes ? TW_F32 : s->b) / 8;
   if (overlaps(p, packed, b, b_bytes)) return tw_fail(error, TW_USAGE, "tw_gemm_pack: packed overlaps b");
   char *out = packed;
-  begin(p, out);
+  x86_begin_packed(p, out);
   if (p->has_codes) return x86_pack_weights(p, b, NULL, NULL, out, error);
   for (int64_t block = 0; block < p->blocks; block++)
-    for (int64_t panel = 0; panel < x86_panels(p); panel++)
-      pack_panel(p, b, block, panel, out + x86_panel_at(p, block, panel));
+    for (int64_t panel = 0; panel < x86_panels(p); panel += X86_PANELS_AT_ONCE)
+      x86_pack_panels(p, b, 1, block, panel, x86_min(X86_PANELS_AT_ONCE, x86_panels(p) - panel), out);
   return TW_OK;
 }

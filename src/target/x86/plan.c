@@ -164,7 +164,6 @@ static void lay_out_workspace(tw_gemm_planned *p) {
 }
 
 static tw_status reserve(tw_gemm_planned *p, tw_error *error) {
-  lay_out_workspace(p);
   x86_workspaces *w = calloc(1, sizeof *w);
   if (!w) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
   pthread_mutex_init(&w->lock, NULL);
@@ -205,7 +204,8 @@ static void settle_finish(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   bool sums_are_c = s->c == (x86_sums_are_integers(p->kernel) && !p->has_codes ? TW_I32 : TW_F32);
   p->output = output_of(s->c);
-  p->plain = sums_are_c && s->alpha == 1 && s->beta == 0 && s->activation == TW_LINEAR;
+  p->adds = sums_are_c && s->beta == 1;
+  p->plain = sums_are_c && s->alpha == 1 && (s->beta == 0 || p->adds) && s->activation == TW_LINEAR;
   p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
 }
 
@@ -227,8 +227,7 @@ tw_status tw_gemm_plan(const tw_gemm_spec *given, tw_gemm_planned **out, tw_erro
   return x86_plan(&spec, NULL, out, error);
 }
 
-tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_planned **out, tw_error *error) {
-  *out = NULL;
+tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_planned *p, tw_error *error) {
   tw_gemm_spec s = *spec;
   const x86_kernel *kernel;
   fill_defaults(&s);
@@ -238,22 +237,25 @@ tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_pla
   if (status == TW_OK && !tuned) status = x86_choose_kernel(&s, &kernel, error);
   if (status == TW_OK) status = check_output(&s, error);
   if (status != TW_OK) return status;
-  tw_gemm_planned *p = calloc(1, sizeof *p);
-  if (!p) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
-  p->kernel = kernel;
-  p->spec = s;
+  *p = (tw_gemm_planned){.kernel = kernel, .spec = s};
   p->spec.kernel = NULL;
   status = settle_layout(p, tuned, error);
-  if (status == TW_OK) {
-    settle_finish(p);
-    x86_choose_blocks(p);
-    if (tuned) x86_tune_blocks(p, &tuned->blocks);
-    if (tuned && !x86_has_heights(p))
-      status = tw_fail(error, TW_USAGE, "tw_gemm_plan: the kernel has no functions for these numbers of rows");
-  }
-  if (status == TW_OK) {
-    status = reserve(p, error);
-  }
+  if (status != TW_OK) return status;
+  settle_finish(p);
+  x86_choose_blocks(p);
+  if (tuned) x86_tune_blocks(p, &tuned->blocks);
+  if (tuned && !x86_has_heights(p))
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: the kernel has no functions for these numbers of rows");
+  lay_out_workspace(p);
+  return TW_OK;
+}
+
+tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_planned **out, tw_error *error) {
+  *out = NULL;
+  tw_gemm_planned *p = calloc(1, sizeof *p);
+  if (!p) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
+  tw_status status = x86_describe(spec, tuned, p, error);
+  if (status == TW_OK) status = reserve(p, error);
   if (status != TW_OK) {
     tw_gemm_destroy(p);
     return status;

@@ -65,6 +65,7 @@ struct tw_gemm_planned {
   int64_t mc, nc;        /* rows and columns of a block of C */
   int rho;               /* the buffer of A is mc / rho rows */
   bool plain;            /* sums are C: nothing to finish */
+  bool adds;             /* if plain: sums begin with C (beta = 1) */
   bool sums_in_c;        /* sums of all but the last block of k wait in C; otherwise in the workspace */
   bool has_codes;        /* B is kept as codes with scales */
   bool on_codes;         /* and the tiles work on them: no panel is expanded */

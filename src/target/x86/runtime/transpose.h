@@ -7,28 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef int32_t quad __attribute__((vector_size(16)));
-
-static inline quad load_quad(const char *p) {
-  quad q;
-  memcpy(&q, p, sizeof q);
-  return q;
-}
-
-static inline void transpose_4x4(char *to, int64_t to_stride, const char *from, int64_t stride) {
-  quad r0 = load_quad(from), r1 = load_quad(from + stride), r2 = load_quad(from + 2 * stride),
-       r3 = load_quad(from + 3 * stride);
-  quad low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5), high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
-  quad low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5), high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-  quad c0 = __builtin_shufflevector(low01, low23, 0, 1, 4, 5), c1 = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
-  quad c2 = __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
-       c3 = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
-  memcpy(to, &c0, sizeof c0);
-  memcpy(to + to_stride, &c1, sizeof c1);
-  memcpy(to + 2 * to_stride, &c2, sizeof c2);
-  memcpy(to + 3 * to_stride, &c3, sizeof c3);
-}
-
+#include "target/x86/runtime/quad.h"
 /* to[p * rows + i] = from[i][p], in units; `stride` in bytes. The last four rows and units of a strip may be done twice
  * rather than one by one. Four rows at a time: more might lie in one set of the cache. */
 static void transpose(void *to_start, const void *from_start, int64_t stride, int64_t rows, int64_t units) {
