@@ -1,0 +1,16 @@
+/* team.h - threads that stay between calls, and share the tasks of one call.
+ *
+ * A call never waits for a thread that has not begun: it does the work alone if it must. One call at a time has the team; calls
+ * of other threads meanwhile run alone. After fork the child has no threads, and starts its own. */
+#ifndef TW_BLAS_TEAM_H
+#define TW_BLAS_TEAM_H
+
+/* Runs on the calling thread as member 0, and at the same time on up to `members` - 1 others, each with a number of its own below
+ * `members`. Returns when all that have begun have returned. */
+typedef void blas_work(void *context, int member);
+void blas_team_run(int members, blas_work *, void *context);
+
+/* Threads for a call: TILEWRIGHT_NUM_THREADS, or else OMP_NUM_THREADS, or else the cores that the process may use. Read once. */
+int blas_threads(void);
+
+#endif
