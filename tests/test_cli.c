@@ -922,9 +922,9 @@ static int journal_rows(const char *path) {
   return rows;
 }
 
-static void ctrl_c_keeps_and_shows_what_was_found(void **state) {
-  (void)state;
-  char *out = tw_path_join(folder, "broken_off"), *log = tw_path_join(folder, "log");
+/* The signal comes `times`. */
+static void expect_kept_after(int signal, int times, const char *name) {
+  char *out = tw_path_join(folder, name), *log = tw_path_join(folder, "log"), words[300];
   char *journal = tw_path_join(out, "journal.sqlite"), *text;
   pid_t pid = fork();
   if (pid == 0) {
@@ -938,17 +938,39 @@ static void ctrl_c_keeps_and_shows_what_was_found(void **state) {
     assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
     usleep(20000);
   }
-  kill(pid, SIGINT);
+  for (int i = 0; i < times; i++) kill(pid, signal), usleep(1000);
   assert_int_equal(waitpid(pid, &status, 0), pid);
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 130);
   assert_int_equal(tw_file_read(log, 1 << 20, &text, NULL, NULL), TW_OK);
   assert_non_null(strstr(text, "best"));
   free(text);
-  expect_output("$T run broken_off/kernel.c gemm m=128 n=128 k=128" ON, "correct");
+  snprintf(words, sizeof words, "$T run %s/kernel.c gemm m=128 n=128 k=128" ON, name);
+  expect_output(words, "correct");
+  snprintf(words, sizeof words, "cat %s/summary.json", name);
+  expect_output(words, "\"ladder\"");
   free(journal);
   free(log);
   free(out);
+}
+
+static void ctrl_c_keeps_and_shows_what_was_found(void **state) {
+  (void)state;
+  expect_kept_after(SIGINT, 1, "broken_off");
+}
+
+/* A shell passes it on, so that it comes more than once. */
+static void the_loss_of_the_terminal_keeps_what_was_found(void **state) {
+  (void)state;
+  expect_kept_after(SIGHUP, 3, "hung_up");
+  /* nobody reads any more */
+  expect_output("{ $T tune " SMALL QUICK "--out unread; } | true; sleep 2; cat unread/summary.json", "\"ladder\"");
+}
+
+static void a_small_stack_suffices(void **state) {
+  (void)state;
+  expect_output("ulimit -s 100; $T tune " SMALL QUICK, "best");
+  expect_output("ulimit -s 64; $T targets", "gemmini");
 }
 
 static int make_folder(void **state) {
@@ -1046,6 +1068,8 @@ int main(void) {
       cmocka_unit_test(full_disk_costs_the_files_only),
       cmocka_unit_test(a_limit_on_files_is_told),
       cmocka_unit_test(ctrl_c_keeps_and_shows_what_was_found),
+      cmocka_unit_test(the_loss_of_the_terminal_keeps_what_was_found),
+      cmocka_unit_test(a_small_stack_suffices),
   };
   return cmocka_run_group_tests_name("cli", tests, make_folder, remove_folder);
 }

@@ -43,6 +43,27 @@ static json_t *exchange(const char *line) {
   return answer;
 }
 
+/* The same of a call: its input ends when it was answered. */
+static json_t *exchange_slowly(const char *line) {
+  static const char script[] = "d=$(mktemp -d) && trap 'rm -rf $d' EXIT; : >$d/out\n"
+                               "{ cat; until [ -s $d/out ]; do sleep 0.02; done; } | $0 mcp >$d/out; s=$?\n"
+                               "cat $d/out; exit $s";
+  const char *const argv[] = {"sh", "-c", script, TW_COMMAND, NULL};
+  const tw_process_options options = {.argv = argv,
+                                      .input = line,
+                                      .input_length = strlen(line),
+                                      .output_limit = 1 << 20,
+                                      .errors_apart = true,
+                                      .seconds = 60};
+  tw_process_result result;
+  assert_int_equal(tw_process_run(&options, &result, NULL), TW_OK);
+  if (result.exit_status != 0) fail_msg("%s: %s", line, result.errors);
+  json_t *answer = json_loads(result.output, JSON_DISABLE_EOF_CHECK, NULL);
+  assert_non_null(answer);
+  tw_process_result_free(&result);
+  return answer;
+}
+
 static void refused(const char *line, int code, const char *says) {
   json_t *answer = exchange(line), *error = json_object_get(answer, "error");
   assert_int_equal(json_integer_value(json_object_get(error, "code")), code);
@@ -75,6 +96,56 @@ static void what_is_no_request_is_refused(void **state) {
   refused(
       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"tilewright://x86/../rules\"}}",
       -32002, "unknown resource");
+}
+
+/* A name is a resource as a whole or not at all. */
+static void a_name_with_more_words_is_no_resource(void **state) {
+  (void)state;
+  static const char *const names[] = {"x86/gemm/kernel/../../../x",
+                                      "x86/gemm/kernel/",
+                                      "x86/gemm/kernel/x",
+                                      "x86/rules/",
+                                      "x86//rules",
+                                      "/x86/rules",
+                                      "x86/gemm//kernel",
+                                      "x86/../x86/gemm/kernel",
+                                      "x86",
+                                      "",
+                                      "x86/gemm/rules",
+                                      "x86/kernel"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char line[300];
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"tilewright://%s\"}}",
+             names[i]);
+    refused(line, -32002, "unknown resource");
+  }
+}
+
+/* Calls that fail are answered; with AddressSanitizer the server also ends with an error if it lost memory. */
+static void calls_that_fail_are_answered_and_cost_no_memory(void **state) {
+  (void)state;
+  static const char *const calls[] = {
+      "{\"name\":\"targets\",\"arguments\":{\"target\":\"nothing\"}}",
+      "{\"name\":\"ops\",\"arguments\":{\"op\":\"nothing\"}}",
+      "{\"name\":\"run\",\"arguments\":{\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=0\",\"source\":\"x\"}}",
+      "{\"name\":\"emit\",\"arguments\":{\"target\":\"x\",\"problem\":\"gemm\",\"schedule\":\"nonsense\"}}",
+      "{\"name\":\"model\",\"arguments\":{\"target\":\"x86\",\"problem\":\"nonsense\"}}",
+      "{\"name\":\"wisdom\",\"arguments\":{\"target\":\"x86\",\"problem\":\"nonsense\"}}",
+      "{\"name\":\"compare\",\"arguments\":{\"target\":\"x\",\"problem\":\"y\",\"source_a\":\"\",\"source_b\":\"\"}}",
+      "{\"name\":\"tune\",\"arguments\":{\"target\":\"x\",\"problem\":\"y\",\"seconds\":1}}",
+      "{\"name\":\"run\",\"arguments\":{\"target\":\"x\"}}",
+  };
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    tw_text line = {0};
+    tw_text_add(&line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":%s}\n", calls[i]);
+    json_t *answer = exchange_slowly(line.data);
+    json_t *result = json_object_get(answer, "result");
+    assert_true(json_is_true(json_object_get(result, "isError")) || json_object_get(answer, "error") ||
+                json_object_get(json_object_get(json_object_get(result, "structuredContent"), "a"), "error"));
+    json_decref(answer);
+    tw_text_free(&line);
+  }
 }
 
 static void notifications_and_answers_are_not_answered(void **state) {
@@ -121,6 +192,8 @@ static void the_end_of_the_input_ends_what_runs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_no_request_is_refused),
+      cmocka_unit_test(a_name_with_more_words_is_no_resource),
+      cmocka_unit_test(calls_that_fail_are_answered_and_cost_no_memory),
       cmocka_unit_test(notifications_and_answers_are_not_answered),
       cmocka_unit_test(versions_are_agreed_on),
       cmocka_unit_test(the_end_of_the_input_ends_what_runs),

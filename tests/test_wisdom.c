@@ -1,7 +1,9 @@
 /* test_wisdom.c - what is known is kept, by several writers at once, and never destroyed. */
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -496,6 +498,69 @@ static void what_killed_processes_left_is_removed(void **state) {
   for (int i = 0; i < 2; i++) free(folder[i]);
 }
 
+/* In a process of its own, which is killed; malloc'ed. */
+static char *folder_of_a_killed_process(void) {
+  int end[2];
+  char name[1000] = "";
+  assert_int_equal(pipe(end), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char *made;
+    if (tw_directory_temporary(&made, NULL) != TW_OK || write(end[1], made, strlen(made)) < 1) _exit(1);
+    pause();
+    _exit(0);
+  }
+  assert_true(read(end[0], name, sizeof name - 1) > 0);
+  assert_true(tw_file_exists(name));
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  close(end[0]);
+  close(end[1]);
+  return strdup(name);
+}
+
+/* At once, where the name says that its process was one of this system. */
+static void folders_of_killed_processes_are_removed_by_the_next_run(void **state) {
+  (void)state;
+  setenv("TMPDIR", directory, 1);
+  char *left = folder_of_a_killed_process(), *other = strdup(left), *own;
+  char *system = strchr(strrchr(other, '/') + strlen("/tilewright-"), '-') + 1;
+  system[0] = system[0] == '0' ? '1' : '0'; /* another system, whose process may run */
+  assert_int_equal(tw_directory_make(other, NULL), TW_OK);
+  assert_int_equal(tw_directory_temporary(&own, NULL), TW_OK);
+  const pid_t looker = fork();
+  if (looker == 0 && freopen("/dev/null", "w", stdout))
+    execl(TW_COMMAND, TW_COMMAND, "run", TW_TEST_DATA "/../cheats/gemmini/honest_plain.c", "gemm", "m=64", "n=64",
+          "k=64", "-t", "gemmini-16x16-int8", NULL),
+        _exit(9);
+  int status = -1;
+  waitpid(looker, &status, 0);
+  unsetenv("TMPDIR");
+  assert_false(tw_file_exists(left));
+  assert_true(tw_file_exists(other));
+  assert_true(tw_file_exists(own));
+  tw_directory_remove(own);
+  tw_directory_remove(other);
+  free(own);
+  free(other);
+  free(left);
+}
+
+/* The part that cannot be made, and why, where its parents are the trouble. */
+static void a_folder_that_cannot_be_made_says_which_part(void **state) {
+  (void)state;
+  tw_error error = {0};
+  assert_int_equal(tw_directory_make("/sys/kernel/tilewright/of/wisdom", &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "'/sys/kernel/tilewright/of/wisdom': '/sys/kernel/tilewright': "));
+  assert_null(strstr(error.text, strerror(ENOENT)));
+  char *plain = tw_path_join(directory, "a_file"), *below = tw_path_join(plain, "below");
+  assert_int_equal(tw_file_write(plain, "x", 1, NULL), TW_OK);
+  assert_int_equal(tw_directory_make(below, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, strerror(ENOTDIR)));
+  free(below);
+  free(plain);
+}
+
 static void a_link_stays_a_link_and_rights_stay(void **state) {
   (void)state;
   char *real = tw_path_join(directory, "real.json");
@@ -536,6 +601,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(many_entries_are_one_change, start, end),
       cmocka_unit_test_setup_teardown(forgetting_takes_one_problem_out, start, end),
       cmocka_unit_test_setup_teardown(what_killed_processes_left_is_removed, start, end),
+      cmocka_unit_test_setup_teardown(folders_of_killed_processes_are_removed_by_the_next_run, start, end),
+      cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made_says_which_part, start, end),
       cmocka_unit_test_setup_teardown(a_link_stays_a_link_and_rights_stay, start, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

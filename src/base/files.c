@@ -112,8 +112,8 @@ int tw_file_open_beside(const char *path, char **name) {
 
 /* ---- what killed processes leave ---- */
 
-/* Processes of other containers may share the folder, and their numbers mean nothing here: a file that somebody works on
- * is younger. */
+/* Processes of other systems and containers may share the folder, and their numbers mean nothing here: a file that somebody
+ * works on is younger. */
 static const double STALE_SECONDS = 3600;
 
 /* Is it `prefix`, the number of a process that has ended, and `mark`? */
@@ -125,13 +125,37 @@ static bool is_left_behind(const char *name, const char *prefix, char mark) {
   return *end == mark && process <= INT_MAX && kill((pid_t)process, 0) < 0 && errno == ESRCH;
 }
 
+/* The system that numbers processes: this boot of this kernel, and the container's name space. Zeros if that is not known. */
+enum { SYSTEM_TEXT = 9 };
+static void system_text(char out[SYSTEM_TEXT]) {
+  char boot[64] = "", space[64] = "";
+  const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  const bool known =
+      fd >= 0 && read(fd, boot, sizeof boot - 1) > 0 && readlink("/proc/self/ns/pid", space, sizeof space - 1) > 0;
+  uint32_t hash = 2166136261u; /* FNV-1a */
+  for (const char *c = boot; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
+  for (const char *c = space; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
+  if (fd >= 0) close(fd);
+  snprintf(out, SYSTEM_TEXT, "%08x", known ? hash : 0);
+}
+
+/* Does the name say that this system gave its process the number? Then it need not be old. */
+static bool is_of_this_system(const char *name, const char *prefix, char mark) {
+  char system[SYSTEM_TEXT];
+  const char *after = strchr(name + strlen(prefix), mark);
+  system_text(system);
+  return after && strcmp(system, "00000000") != 0 && !strncmp(after + 1, system, strlen(system)) &&
+         after[SYSTEM_TEXT] == '-';
+}
+
 static void remove_stale(const char *directory, const char *prefix, char mark, mode_t kind) {
   DIR *stream = opendir(directory);
   const time_t now = time(NULL);
   for (struct dirent *e; stream && (e = readdir(stream));) {
     struct stat info;
     if (!is_left_behind(e->d_name, prefix, mark) || fstatat(dirfd(stream), e->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
-        (info.st_mode & S_IFMT) != kind || info.st_uid != geteuid() || difftime(now, info.st_mtime) < STALE_SECONDS)
+        (info.st_mode & S_IFMT) != kind || info.st_uid != geteuid() ||
+        (difftime(now, info.st_mtime) < STALE_SECONDS && !is_of_this_system(e->d_name, prefix, mark)))
       continue;
     char *path = tw_path_join(directory, e->d_name);
     if (path) tw_directory_remove(path); /* of a file, too */
@@ -182,15 +206,22 @@ tw_status tw_directory_make(const char *path, tw_error *error) {
     if (*slash != '/' && *slash != '\0') continue;
     char kept = *slash;
     *slash = '\0';
-    number = mkdir(part, 0777) < 0 && errno != EEXIST ? errno : 0;
+    /* A folder that is there may be one in which nothing can be made. The first part that cannot be made says why. */
+    number = mkdir(part, 0777) < 0 ? errno : 0;
+    struct stat info;
+    if (number && stat(part, &info) == 0) number = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+    if (number || !kept) break;
     *slash = kept;
-    if (!kept) break;
   }
+  tw_status status = TW_OK;
+  if (number == ENOSPC || number == EDQUOT)
+    status = tw_file_cannot_write(path, number, error);
+  else if (number && strcmp(part, path) != 0)
+    status = tw_fail(error, TW_USAGE, "cannot make the directory '%s': '%s': %s", path, part, strerror(number));
+  else if (number)
+    status = tw_fail(error, TW_USAGE, "cannot make the directory '%s': %s", path, strerror(number));
   free(part);
-  struct stat info;
-  if (!number && stat(path, &info) == 0 && !S_ISDIR(info.st_mode)) number = ENOTDIR;
-  if (number == ENOSPC || number == EDQUOT) return tw_file_cannot_write(path, number, error);
-  return number ? tw_fail(error, TW_USAGE, "cannot make the directory '%s': %s", path, strerror(number)) : TW_OK;
+  return status;
 }
 
 tw_status tw_directory_temporary(char **path, tw_error *error) {
@@ -199,7 +230,10 @@ tw_status tw_directory_temporary(char **path, tw_error *error) {
   const char *own = getenv("TMPDIR"), *base = own && *own ? own : "/tmp";
   if (!atomic_flag_test_and_set(&looked)) remove_stale(base, PREFIX, '-', S_IFDIR);
   tw_text name = {0};
-  tw_text_add(&name, "%s%s%s%ld-XXXXXX", base, base[strlen(base) - 1] == '/' ? "" : "/", PREFIX, (long)getpid());
+  char system[SYSTEM_TEXT];
+  system_text(system);
+  tw_text_add(&name, "%s%s%s%ld-%s-XXXXXX", base, base[strlen(base) - 1] == '/' ? "" : "/", PREFIX, (long)getpid(),
+              system);
   *path = tw_text_take(&name);
   if (!*path) return no_memory("a temporary directory", error);
   if (mkdtemp(*path)) return TW_OK;

@@ -47,6 +47,13 @@ static void close_end(int *fd) {
   *fd = -1;
 }
 
+/* What a confined program writes goes to a socket: a pipe can be opened again by its name (`#include "/dev/fd/1"`), to wait for
+ * its own output for ever; a socket cannot. */
+static bool open_output(const running *r, int end[2]) {
+  return (r->options->confinement ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) : pipe2(end, O_CLOEXEC)) ==
+         0;
+}
+
 /* Child ends in `child`, ours in r. */
 static int open_pipes(running *r, int child[3]) {
   int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
@@ -57,7 +64,7 @@ static int open_pipes(running *r, int child[3]) {
     in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (in[0] < 0) return errno;
   }
-  if (pipe2(out, O_CLOEXEC) < 0 || (r->options->errors_apart && pipe2(err, O_CLOEXEC) < 0)) {
+  if (!open_output(r, out) || (r->options->errors_apart && !open_output(r, err))) {
     int number = errno;
     close_end(&in[0]), close_end(&in[1]);
     close_end(&out[0]), close_end(&out[1]);

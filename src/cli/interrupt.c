@@ -1,4 +1,4 @@
-/* interrupt.c - Ctrl-C: the first one asks for an end, the second one is one. */
+/* interrupt.c - Ctrl-C: the first one asks for an end, the second one is one. The loss of the terminal asks, too. */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
@@ -15,5 +15,13 @@ const volatile int *cli_catch_interrupt(void) {
   sigaction(SIGINT, &action, NULL);
   action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
   sigaction(SIGTERM, &action, NULL);
+  /* A shell passes it on, so that it comes twice. Nobody may be there to read any more: files are written all the same. Who asked
+   * for its neglect (nohup) keeps that. */
+  struct sigaction before;
+  action.sa_flags = SA_RESTART;
+  if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+  }
   return &interrupted;
 }

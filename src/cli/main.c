@@ -1,7 +1,10 @@
 /* main.c - the command `tilewright`: finds the subcommand, runs it, says in one line what went wrong. */
+#define _GNU_SOURCE /* pthread_setattr_default_np */
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/program.h"
 #include "base/strings.h"
@@ -122,7 +125,13 @@ static tw_status dispatch(cli *c, int argc, char *argv[], tw_error *error) {
   return status == TW_OK ? run_command(command, c, error) : status;
 }
 
-int main(int argc, char *argv[]) {
+typedef struct invocation {
+  int argc;
+  char **argv;
+  tw_status status;
+} invocation;
+
+static tw_status invoke(int argc, char *argv[]) {
   tw_error error = {0};
   bool printed = false;
   cli c = {.printed = &printed};
@@ -132,4 +141,32 @@ int main(int argc, char *argv[]) {
   tw_status finished = finish_output(status, &error);
   if (finished != status) fputs("tilewright: ", stderr), cli_put_line(stderr, error.text);
   return finished;
+}
+
+static void *invoke_on_thread(void *context) {
+  invocation *i = context;
+  i->status = invoke(i->argc, i->argv);
+  return NULL;
+}
+
+/* A low limit on the stack (`ulimit -s 100`) holds for the first thread, and is the size of all other threads' stacks unless they
+ * ask for another. Then everything runs on threads that ask. */
+int main(int argc, char *argv[]) {
+  static const rlim_t STACK = 8 << 20;
+  invocation i = {.argc = argc, .argv = argv};
+  struct rlimit limit;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK) return invoke(argc, argv);
+  /* For compilers, which run with this limit. */
+  const struct rlimit wanted = {.rlim_cur = STACK, .rlim_max = limit.rlim_max < STACK ? STACK : limit.rlim_max};
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_STACK, &wanted) < 0) setrlimit(RLIMIT_STACK, &limit);
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, STACK);
+  pthread_setattr_default_np(&attributes);
+  if (pthread_create(&thread, &attributes, invoke_on_thread, &i) != 0) return invoke(argc, argv);
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&attributes);
+  return i.status;
 }

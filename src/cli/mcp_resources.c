@@ -67,12 +67,12 @@ json_t *mcp_resources_list(void) {
 }
 
 json_t *mcp_resource_read(const char *uri) {
-  char copy[300], *words[3] = {NULL};
+  char copy[300], *words[3] = {NULL}, *rest = copy;
   size_t n = 0;
   if (strncmp(uri, SCHEME, sizeof SCHEME - 1) != 0 || strlen(uri) >= sizeof copy) return NULL;
   strcpy(copy, uri + sizeof SCHEME - 1);
-  for (char *rest = copy, *word; n < 3 && (word = strsep(&rest, "/"));) words[n++] = word;
-  const tw_target *target = n >= 2 ? tw_target_find(words[0]) : NULL;
+  for (char *word; n < 3 && (word = strsep(&rest, "/"));) words[n++] = word;
+  const tw_target *target = n >= 2 && !rest ? tw_target_find(words[0]) : NULL;
   const tw_op *op = !target ? NULL : n == 3 ? tw_op_find(words[1]) : any_op(target);
   if (!op || !tw_family_of(target, op)) return NULL;
   char *text = NULL;

@@ -122,6 +122,16 @@ static void hear(void *context, const char *line) {
   json_decref(object);
 }
 
+/* `errors`: what a command printed that ended without a result, in any bytes; NULL: `why` it could not be run. */
+static json_t *no_result(const char *errors, const char *why) {
+  tw_text text = {0};
+  tw_text_add(&text, "%s%s", errors ? "the command ended without a result: " : "", errors ? errors : why);
+  char *line = tw_text_take(&text);
+  json_t *object = json_pack("{s:o, s:i}", "error", tw_json_text(line ? line : why), "status", (int)TW_MISSING);
+  free(line);
+  return object;
+}
+
 /* What the subcommand printed; with an `error` of its own if it could not be run. NULL if it was cancelled. */
 static json_t *run(command *c, const mcp_listener *listener) {
   tw_process_result result = {0};
@@ -142,9 +152,7 @@ static json_t *run(command *c, const mcp_listener *listener) {
     return NULL;
   }
   if (status == TW_OK) object = json_loadb(result.output, result.length, 0, NULL);
-  if (!object)
-    object = json_pack("{s:s+, s:i}", "error", status == TW_OK ? "the command ended without a result: " : "",
-                       status == TW_OK ? (result.errors ? result.errors : "") : error.text, "status", (int)TW_MISSING);
+  if (!object) object = no_result(status == TW_OK ? result.errors : NULL, error.text);
   tw_process_result_free(&result);
   return object;
 }
@@ -362,6 +370,8 @@ json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_liste
   char *text = json_dumps(object, JSON_INDENT(1));
   /* a kernel that is wrong is a result; that the question could not be answered is an error */
   const bool failed = json_object_get(object, "error") && !json_object_get(object, "correct");
-  return json_pack("{s:[{s:s, s:s#}], s:o, s:b}", "content", "type", "text", "text", text ? text : "",
-                   (int)(text ? strlen(text) : 0), "structuredContent", object, "isError", failed);
+  json_t *result = json_pack("{s:[{s:s, s:s}], s:o, s:b}", "content", "type", "text", "text", text ? text : "",
+                             "structuredContent", object, "isError", failed);
+  free(text);
+  return result;
 }

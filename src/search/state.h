@@ -76,8 +76,8 @@ typedef struct tw_state {
   int recalled;         /* of the samples, those that the journal knew */
   int slower;           /* and slower than their parent, not checked */
   tw_cost_from cost_from;
-  int under_way;        /* handed to the evaluator and not ended yet */
-  tw_text notes;        /* lines for the user */
+  int under_way; /* handed to the evaluator and not ended yet */
+  tw_text notes; /* lines for the user */
 } tw_state;
 
 /* What a search is about, beside its options. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 #include "toolchain/internal.h"
 
 static const double SECONDS = 60;
-static const size_t MEMORY = (size_t)4 << 30, FILE_BYTES = (size_t)128 << 20;
+static const size_t MEMORY = (size_t)4 << 30, FILE_BYTES = (size_t)128 << 20, STACK_LEAST = (size_t)4 << 20;
 
 /* ---- which programs ---- */
 
@@ -158,6 +159,12 @@ static tw_status report(const tw_tool_run *run, const tw_process_result *r, doub
   if (strstr(r->output, "No space left on device"))
     return tw_fail(error, TW_MISSING,
                    "%s: no space left on the device for temporary files: set TMPDIR to a place with room", what);
+  struct rlimit stack;
+  if ((r->signal == SIGSEGV || strstr(r->output, "Segmentation fault")) && getrlimit(RLIMIT_STACK, &stack) == 0 &&
+      stack.rlim_cur < STACK_LEAST)
+    return tw_fail(error, TW_MISSING,
+                   "%s: the stack is limited to %zu KiB, too little for a compiler; raise it (ulimit -s 8192)", what,
+                   (size_t)stack.rlim_cur >> 10);
   char *lines = error_lines(r->output, 8);
   tw_status status;
   if (lines && *lines)
@@ -218,6 +225,9 @@ tw_status tw_tool_run_confined(const tw_toolchain *tools, const tw_tool_run *run
   size_t n = 1;
   for (size_t i = 0; t->is_driver && run->program == 0 && i < sizeof safe / sizeof *safe; i++) argv[n++] = safe[i];
   if (n > 1) argv[n++] = t->is_clang ? "-fno-caret-diagnostics" : "-fno-diagnostics-show-caret";
+  /* `#pragma clang __debug overflow_stack` never ends. It has no effect then; nor do those that end the compiler. */
+  static const char *const of_clang[] = {"-Xclang", "-disable-pragma-debug-crash", "-fno-crash-diagnostics"};
+  for (size_t i = 0; n > 1 && t->is_clang && i < sizeof of_clang / sizeof *of_clang; i++) argv[n++] = of_clang[i];
   for (size_t i = 1; n < ARGUMENTS && run->argv[i]; i++) argv[n++] = run->argv[i];
   /* Not the folder's own name, which would stand in messages. */
   const char *const environment[] = {t->path, "TMPDIR=.", "LC_ALL=C", NULL};

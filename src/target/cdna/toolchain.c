@@ -178,6 +178,18 @@ static tw_status name_library(language l, const libraries *found, tw_status stat
                  l == OPENCL ? "OpenCL's" : "HIP's mathematical", l == OPENCL ? "libclc-22" : "rocm-device-libs", text);
 }
 
+/* clang's commands for its own tests end it, or never end. The tool chain runs it so that they have no effect
+ * (toolchain.c); this says so. */
+static tw_status refuse_debugging(const char *source, tw_error *error) {
+  for (const char *p = source; (p = strstr(p, "__debug")); p++) {
+    const char *line = p;
+    while (line > source && line[-1] != '\n') line--;
+    const char *clang = strstr(line, "clang");
+    if (clang && clang < p) return tw_fail(error, TW_FAILED, "kernel: error: '#pragma clang __debug' is unsupported");
+  }
+  return TW_OK;
+}
+
 static tw_status compile_in(const tw_toolchain *tools, const char *directory, cdna_arch arch, const char *source,
                             size_t length, bool trust, char define[][64], int n_defines, char **object, size_t *size,
                             tw_error *error) {
@@ -218,7 +230,8 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
                            .what = "compiling the kernel",
                            .trust = trust,
                            .memory = (size_t)8 << 30};
-  tw_status status = tw_tool_write(directory, name, source, length, error);
+  tw_status status = refuse_debugging(source, error);
+  if (status == TW_OK) status = tw_tool_write(directory, name, source, length, error);
   if (status == TW_OK) status = write_headers(directory, l, error);
   if (status == TW_OK) status = name_library(l, &found, tw_tool_run_confined(tools, &run, error), error);
   if (status == TW_OK) status = tw_tool_read(directory, "kernel.co", object, size, error);
