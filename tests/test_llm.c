@@ -191,7 +191,7 @@ static void a_reply_without_a_kernel_is_sent_back_with_the_reason(void **state) 
   }
   assert_null(strstr(prompt[1], "# The last"));
   assert_non_null(strstr(prompt[2], "> no such line\n"));
-  assert_non_null(strstr(prompt[2], "used: edit 1: its SEARCH lines stand in no place"));
+  assert_non_null(strstr(prompt[2], "used: edit 1: SEARCH text not found: its line 1, 'no such line'"));
   assert_non_null(strstr(prompt[2], "edits of the program\nabove")); /* the parent is still what is edited */
   assert_non_null(strstr(prompt[3], "> I would rather not\n"));
   assert_non_null(strstr(prompt[3], "- no kernel: edit 1"));
@@ -238,6 +238,18 @@ static void a_model_that_never_answers_is_asked_no_more(void **state) {
   assert_int_equal(count(log, "tensor accelerator"), 12); /* six, twice each */
   assert_non_null(strstr(r.notes, "gave no answer to 6 questions in a row"));
   free(log);
+  tw_search_result_free(&r);
+}
+
+/* A reply without a plan costs no question about a kernel. */
+static void a_reply_that_is_no_plan_is_not_followed(void **state) {
+  (void)state;
+  tw_search_options o = options_of(NULL, 0);
+  o.iterations = 1, o.plans = 3;
+  tw_search_result r = search(model("echo sure"), o);
+  assert_int_equal(r.n_exchanges, 3);
+  assert_non_null(strstr(r.notes, "3 answers without a plan, the first: the reply names no OPTION and has no PLAN"));
+  assert_string_equal(r.exchange[0].outcome, "no plan");
   tw_search_result_free(&r);
 }
 
@@ -631,18 +643,25 @@ static void plans_are_read_whatever_is_around_them(void **state) {
   (void)state;
   const struct {
     const char *reply, *lever, *why;
+    bool is_plan;
   } cases[] = {
-      {"OPTION: double buffering\nWHY: hides loads.\nPLAN:\nx", "double buffering", "hides loads"},
-      {"Thinking...\n**Option:** 3. tiling: change sizes\n**Why:** `less` traffic\n", "tiling", "less` traffic"},
-      {"## OPTION: banks\r\nno reason", "banks", "## OPTION: banks"},
-      {"just do it\nnow", "other", "just do it"},
-      {"", "other", ""},
+      {"OPTION: double buffering\nWHY: hides loads.\nPLAN:\nx", "double buffering", "hides loads", true},
+      {"Thinking...\n**Option:** 3. tiling: change sizes\n**Why:** `less` traffic\n", "tiling", "less` traffic", true},
+      {"## OPTION: banks\r\nno reason", "banks", "## OPTION: banks", true},
       {"option: a name that is far longer than the room there is for it\nwhy: x", "a name that is far longer than t",
-       "x"},
+       "x", true},
+      {"\xef\xbb\xbfOPTION: edges\nWHY: x\n", "edges", "x", true},
+      {"1. OPTION: product shape\n2. WHY: 96 loads\n", "product shape", "96 loads", true},
+      {"2) **OPTION:** 2) banks\nWHY: 2. loads\n", "banks", "loads", true},
+      {"OPTION: x\nWHY: 3.5 us of 7 are waiting\n", "x", "3.5 us of 7 are waiting", true},
+      {"PLAN:\ndo it", "other", "PLAN:", true},
+      {"just do it\nnow", "other", "just do it", false},
+      {"no", "other", "no", false},
+      {"", "other", "", false},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char lever[TW_LEVER_MAX], why[TW_WHY_MAX];
-    tw_prompt_read_plan(cases[i].reply, lever, why);
+    if (tw_prompt_read_plan(cases[i].reply, lever, why) != cases[i].is_plan) fail_msg("%s", cases[i].reply);
     assert_int_equal(strncmp(lever, cases[i].lever, TW_LEVER_MAX - 1), 0);
     assert_string_equal(why, cases[i].why);
   }
@@ -655,6 +674,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_reply_without_a_kernel_is_sent_back_with_the_reason, start, end),
       cmocka_unit_test_setup_teardown(a_lost_question_is_one_candidate, start, end),
       cmocka_unit_test_setup_teardown(a_model_that_never_answers_is_asked_no_more, start, end),
+      cmocka_unit_test_setup_teardown(a_reply_that_is_no_plan_is_not_followed, start, end),
       cmocka_unit_test_setup_teardown(useless_replies_end_in_a_line_of_each_kind, start, end),
       cmocka_unit_test_setup_teardown(nobody_pays_for_nothing, start, end),
       cmocka_unit_test_setup_teardown(a_budget_ends_the_questions_and_not_the_search, start, end),

@@ -88,12 +88,69 @@ static void edits_that_do_not_fit_are_refused_with_their_number(void **state) {
   refuse("<<<<<<< SEARCH\n  c();\n}\n\nmore\n=======\n  d();\n>>>>>>> REPLACE\n", "in no place");
 }
 
+/* Models copy a part of a line, or indent otherwise. What stands in one place only is meant. */
+static void a_search_may_be_a_part_of_a_line_or_have_other_blanks(void **state) {
+  (void)state;
+  expect("<<<<<<< SEARCH\nb ( ) ;\n=======\n  b2();\n>>>>>>> REPLACE\n",
+         "void test() {\n  a();\n  b2();\n  a();\n  c();\n}\n");
+  expect("<<<<<<< SEARCH\n\n\tb();\n a();\n\n=======\n  x();\n>>>>>>> REPLACE\n",
+         "void test() {\n  a();\n  x();\n  c();\n}\n");
+  expect("<<<<<<< SEARCH\n test() \n=======\nother(int x)\n>>>>>>> REPLACE\n",
+         "void other(int x) {\n  a();\n  b();  \n  a();\n  c();\n}\n");
+  expect("<<<<<<< SEARCH\ntest() {\n  a();\n=======\ntest() {\n>>>>>>> REPLACE\n",
+         "void test() {\n  b();  \n  a();\n  c();\n}\n");
+  refuse("<<<<<<< SEARCH\na();\n=======\nx();\n>>>>>>> REPLACE\n", "in several places");
+  refuse("<<<<<<< SEARCH\n();\n=======\nx();\n>>>>>>> REPLACE\n", "in several places");
+  refuse("<<<<<<< SEARCH\n  b();\n  nothing(1);\n=======\n  x();\n>>>>>>> REPLACE\n",
+         "edit 1: SEARCH text not found: its line 2, '  nothing(1);', stands in no place");
+}
+
+static void edits_may_be_json(void **state) {
+  (void)state;
+  static const char *const result = "void test() {\n  a();\n  b2();\n  a();\n  d();\n}\n";
+  expect("[{\"search\": \"  b();\", \"replace\": \"  b2();\"}, {\"search\": \"c();\", \"replace\": \"  d();\"}]",
+         result);
+  expect("Here:\n```json\n{\"edits\": [{\"old_string\": \"  b();\\n\", \"new_string\": \"  b2();\\n\"},\n"
+         " {\"old\": \"c()\", \"new\": \"d()\"}]}\n```\n",
+         result);
+  expect("{\"search\": \"  a();\\n  b();\\n\", \"replace\": \"\"}", "void test() {\n  a();\n  c();\n}\n");
+  refuse("{\"tool_calls\":[{\"name\":\"edit_file\",\"arguments\":{\"path\":\"kernel.c\"}}]}", "no code");
+  refuse("[{\"search\": \"x\"", "no code");
+  refuse("[{\"search\": \"\", \"replace\": \"\"}]", "searches for nothing");
+  expect("```c\n{ int x[] = {1}; }\n```\n", "{ int x[] = {1}; }\n");
+}
+
+static void edits_may_be_a_diff(void **state) {
+  (void)state;
+  expect("The diff:\n```diff\n--- kernel.c\n+++ kernel.c\n@@ -2,3 +2,3 @@\n   a();\n-  b();\n+  b2();\n   a();\n```\n",
+         "void test() {\n  a();\n  b2();\n  a();\n  c();\n}\n");
+  expect("--- a/k\n+++ b/k\n@@ -1 +1,2 @@\n-void test() {\n+void f() {\n+  z();\n@@ -5,2 +6 @@\n-  c();\n }\n\\ No "
+         "newline\n",
+         "void f() {\n  z();\n  a();\n  b();  \n  a();\n}\n");
+  refuse("@@ -2 +2 @@\n-  a();\n+  x();\n", "edit 1: its SEARCH lines stand in several places");
+  refuse("@@ -2 +2 @@\n+  x();\n", "searches for nothing");
+  refuse("@@", "no code");
+}
+
+static void a_byte_order_mark_is_no_part_of_a_reply(void **state) {
+  (void)state;
+  expect("\xef\xbb\xbf```c\nint x;\n```\n", "int x;\n");
+  expect("```c\n\xef\xbb\xbfint x;\n```\n", "int x;\n");
+  expect("\xef\xbb\xbf<<<<<<< SEARCH\n  b();\n=======\n  b2();\n>>>>>>> REPLACE\n",
+         "void test() {\n  a();\n  b2();\n  a();\n  c();\n}\n");
+  expect("\xef\xbb\xbf// all of it\nint x;\n", "// all of it\nint x;\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_kernel_is_the_longest_block),
       cmocka_unit_test(code_without_a_fence_is_taken_as_it_is),
       cmocka_unit_test(what_is_no_kernel_is_refused_in_a_line),
       cmocka_unit_test(edits_change_the_parent),
+      cmocka_unit_test(a_search_may_be_a_part_of_a_line_or_have_other_blanks),
+      cmocka_unit_test(edits_may_be_json),
+      cmocka_unit_test(edits_may_be_a_diff),
+      cmocka_unit_test(a_byte_order_mark_is_no_part_of_a_reply),
       cmocka_unit_test(edits_that_do_not_fit_are_refused_with_their_number),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

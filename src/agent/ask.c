@@ -27,15 +27,16 @@ void tw_account_open(tw_account *a) {
 
 void tw_account_close(tw_account *a) {
   for (int i = 0; i < TW_CHAT_TROUBLES; i++) free(a->trouble[i]);
-  free(a->useless_why);
+  free(a->useless_why[0]);
+  free(a->useless_why[1]);
   free(a->spent_why);
   pthread_cond_destroy(&a->freed);
   pthread_mutex_destroy(&a->lock);
 }
 
-void tw_account_useless(tw_account *a, const char *why) {
+void tw_account_useless(tw_account *a, bool kernel, const char *why) {
   pthread_mutex_lock(&a->lock);
-  if (a->useless++ == 0) a->useless_why = strdup(why);
+  if (a->useless[kernel]++ == 0) a->useless_why[kernel] = strdup(why);
   a->useless_in_a_row++;
   pthread_mutex_unlock(&a->lock);
 }
@@ -76,9 +77,10 @@ void tw_account_print(tw_account *a, const char *agent, tw_text *out) {
     if (a->troubles[i])
       tw_text_add(out, "%s: %zu questions without an answer, %s\n", agent, a->troubles[i],
                   a->trouble[i] ? a->trouble[i] : "?");
-  if (a->useless)
-    tw_text_add(out, "%s: %zu answers without a kernel, the first: %s\n", agent, a->useless,
-                a->useless_why ? a->useless_why : "?");
+  for (int kernel = 0; kernel < 2; kernel++)
+    if (a->useless[kernel])
+      tw_text_add(out, "%s: %zu answers without a %s, the first: %s\n", agent, a->useless[kernel],
+                  kernel ? "kernel" : "plan", a->useless_why[kernel] ? a->useless_why[kernel] : "?");
 }
 
 /* ---- one question ---- */

@@ -21,8 +21,8 @@ typedef struct tw_account {
   bool estimated;                         /* some counts of tokens are estimates */
   size_t troubles[TW_CHAT_TROUBLES];
   char *trouble[TW_CHAT_TROUBLES]; /* the first message of the kind; malloc'ed */
-  size_t useless;                  /* replies without a kernel in them */
-  char *useless_why;               /* of the first; malloc'ed */
+  size_t useless[2];               /* replies without a plan, and without a kernel */
+  char *useless_why[2];            /* of the first; malloc'ed */
   size_t useless_in_a_row;
   size_t unanswered_in_a_row; /* questions, by the order in which they ended */
   bool spent;                 /* a budget does not suffice for another question */
@@ -30,9 +30,9 @@ typedef struct tw_account {
 } tw_account;
 void tw_account_open(tw_account *);
 void tw_account_close(tw_account *);
-/* A reply had a kernel in it; had none, and why not. */
+/* A reply had a kernel in it; had none, or no plan, and why not. */
 void tw_account_useful(tw_account *);
-void tw_account_useless(tw_account *, const char *why);
+void tw_account_useless(tw_account *, bool kernel, const char *why);
 /* Lines for the user: what was asked and what it took; then one for each kind of trouble. */
 void tw_account_print(tw_account *, const char *agent, tw_text *out);
 

@@ -42,25 +42,28 @@ static void free_plan(tw_agent_plan *plan) {
 
 /* ---- plans ---- */
 
-static void add_plan(const tw_request *r, size_t number, char *answer, tw_proposal *p) {
+/* Takes the answer over. A reply that holds no plan is none: nobody could follow it. */
+static void add_plan(llm *m, const tw_request *r, size_t number, char *answer, tw_proposal *p) {
   tw_agent_plan *plan = &p->plan[p->n];
-  plan_detail *detail = malloc(sizeof *detail);
+  *plan = (tw_agent_plan){.n_alternatives = r->kernels};
+  const bool is_plan = tw_prompt_read_plan(answer, plan->lever, plan->why);
+  plan_detail *detail = is_plan ? malloc(sizeof *detail) : NULL;
+  if (!is_plan) tw_account_useless(&m->account, false, "the reply names no OPTION and has no PLAN");
   if (!detail) {
     free(answer);
     return;
   }
   *detail = (plan_detail){number, answer};
-  *plan = (tw_agent_plan){.n_alternatives = r->kernels, .detail = detail};
-  tw_prompt_read_plan(answer, plan->lever, plan->why);
+  plan->detail = detail;
   p->n++;
 }
 
 /* The plans of one request out of its answers. */
-static void take_plans(const tw_request *r, tw_question *q, tw_proposal *p) {
+static void take_plans(llm *m, const tw_request *r, tw_question *q, tw_proposal *p) {
   *p = (tw_proposal){.plan = p->plan};
   for (size_t i = 0; i < r->plans; i++) {
     if (q[i].answer) {
-      add_plan(r, i, q[i].answer, p);
+      add_plan(m, r, i, q[i].answer, p);
     } else if (p->status != TW_INTERRUPTED && q[i].status != TW_OK) {
       p->error = q[i].error;
       p->status = q[i].status == TW_INTERRUPTED || is_over(&q[i]) ? q[i].status : TW_FAILED;
@@ -88,7 +91,7 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
   k = 0;
   for (size_t i = 0; i < n; k += request[i++]->plans) {
     if (question)
-      take_plans(request[i], question + k, &proposal[i]);
+      take_plans(m, request[i], question + k, &proposal[i]);
     else
       proposal[i].status = tw_fail(&proposal[i].error, TW_MISSING, "no memory for questions");
   }
@@ -114,7 +117,7 @@ static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *ou
   if (tw_reply_source(q->answer, shown, &out->source, &out->message) == TW_OK) {
     tw_account_useful(&m->account);
   } else {
-    tw_account_useless(&m->account, out->message.text);
+    tw_account_useless(&m->account, true, out->message.text);
     out->reply = q->answer;
     q->answer = NULL;
   }

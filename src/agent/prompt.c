@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/lines.h"
 #include "base/embedded.h"
 #include "base/template.h"
 
@@ -266,14 +267,24 @@ tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_ca
 
 /* ---- a plan's beginning ---- */
 
+/* After "3." or "3)" and blanks: the number of an item, which is no part of a text that begins with a number. */
+static const char *skip_item_number(const char *text) {
+  const size_t n = strspn(text, "0123456789");
+  return n > 0 && (text[n] == '.' || text[n] == ')') && !isdigit((unsigned char)text[n + 1])
+             ? text + n + 1 + strspn(text + n + 1, " \t*_`\"")
+             : text;
+}
+
 /* What follows `mark` at the beginning of a line, whatever Markdown is around; NULL if there is no such line. */
 static const char *find_mark(const char *reply, const char *mark) {
+  reply = tw_skip_byte_order_mark(reply);
   for (const char *line = reply; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-    const char *at = line + strspn(line, " \t*#>-");
+    const char *at = skip_item_number(line + strspn(line, " \t*#>-"));
+    at += strspn(at, "*_#");
     if (strncasecmp(at, mark, strlen(mark)) != 0) continue;
     at += strlen(mark);
     at += strspn(at, "*_");
-    if (*at == ':') return at + 1 + strspn(at + 1, " \t*_`\"0123456789.)");
+    if (*at == ':') return skip_item_number(at + 1 + strspn(at + 1, " \t*_`\""));
   }
   return NULL;
 }
@@ -286,9 +297,11 @@ static void copy_line(const char *text, const char *stop, char *out, size_t size
   out[k] = '\0';
 }
 
-void tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]) {
-  copy_line(find_mark(reply, "option"), "\n:", lever, TW_LEVER_MAX);
+bool tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]) {
+  const char *option = find_mark(reply, "option");
+  copy_line(option, "\n:", lever, TW_LEVER_MAX);
   copy_line(find_mark(reply, "why"), "\n", why, TW_WHY_MAX);
   if (!*lever) snprintf(lever, TW_LEVER_MAX, "other");
   if (!*why) copy_line(reply + strspn(reply, " \t\r\n"), "\n", why, TW_WHY_MAX);
+  return option || find_mark(reply, "plan");
 }

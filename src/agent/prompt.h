@@ -27,7 +27,8 @@ tw_status tw_prompt_implement(const tw_request *, const char *plan, const tw_can
 /* Whose source the edits of a reply to that prompt are of: the last kernel that failed, or the parent. */
 const tw_candidate *tw_prompt_edited(const tw_request *, const tw_candidate *failed);
 
-/* What a planning reply says: the option's name in `lever`, the reason in `why`; both are filled whatever the reply is. */
-void tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]);
+/* What a planning reply says: the option's name in `lever`, the reason in `why`. Both are filled whatever the reply is; false if it
+ * is no plan: it names no option and has no part PLAN. */
+bool tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]);
 
 #endif

@@ -2,16 +2,8 @@
  *
  * Either the whole file, in a fenced block (``` or ~~~, whatever language it names); of several blocks the longest, the later
  * one of two as long, since models show fragments before the whole. Or edits of the kernel it was given, in any number,
- * inside a fence or not:
- *
- *   <<<<<<< SEARCH
- *   lines as they are, found in one place only
- *   =======
- *   lines as they shall be
- *   >>>>>>> REPLACE
- *
- * made one after the other. White space at the ends of lines does not count in the search. A reply without a fence is a
- * whole file if it begins like C (a comment, a directive or a declaration). */
+ * inside a fence or not, in a form of edits.h. A reply without a fence is a whole file if it begins like C (a comment, a
+ * directive or a declaration). A byte order mark does not count. */
 #ifndef TW_AGENT_REPLY_H
 #define TW_AGENT_REPLY_H
 

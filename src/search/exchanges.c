@@ -4,8 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/prompt.h"
 #include "base/strings.h"
 #include "search/state.h"
+
+/* Of an answer; that of a kernel is said when it was tried. */
+static const char *first_outcome(const tw_exchange *e) {
+  char lever[TW_LEVER_MAX], why[TW_WHY_MAX];
+  if (e->kernel) return "no kernel";
+  return e->answer && !tw_prompt_read_plan(e->answer, lever, why) ? "no plan" : "a plan";
+}
 
 /* Without memory the list lacks some. */
 static void note(tw_exchanges *x, const char *agent, const tw_exchange *e, bool recalled) {
@@ -27,7 +35,7 @@ static void note(tw_exchanges *x, const char *agent, const tw_exchange *e, bool 
                     .candidate = TW_NONE};
     tw_append_cut(a->agent, sizeof a->agent, agent);
     tw_append_cut(a->model, sizeof a->model, e->model ? e->model : "");
-    tw_append_cut(a->outcome, sizeof a->outcome, e->trouble ? e->trouble : e->kernel ? "no kernel" : "a plan");
+    tw_append_cut(a->outcome, sizeof a->outcome, e->trouble ? e->trouble : first_outcome(e));
   }
   pthread_mutex_unlock(&x->lock);
 }
