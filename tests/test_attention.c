@@ -164,6 +164,10 @@ static void the_backward_pass_is_the_gradient_of_the_forward_pass(void **state) 
 #define SHAPE " b=1 hq=4 hkv=2 sq=3 sk=5 d=4 causal=1 a=f32"
   op_run f, g;
   op_run_make(&f, "attention" SHAPE, 3);
+  for (int64_t e = 0; e < 3 * 4 * 4; e++) { /* differences are too coarse for large queries */
+    float *q = (float *)f.data.buffer[TW_ATTENTION_Q] + e;
+    if (fabsf(*q) > 2) *q /= 64;
+  }
   op_run_make(&g, "attention pass=backward" SHAPE, 3);
   for (int i = TW_ATTENTION_Q; i <= TW_ATTENTION_V; i++)
     memcpy(g.data.buffer[i], f.data.buffer[i], f.data.operand[i].bytes);
@@ -267,7 +271,7 @@ static void a_sample_and_the_survey_find_wrong_blocks(void **state) {
   op_put(&r, TW_ATTENTION_O, 12345, 2.5); /* values are below 2 */
   op_expect_sampled(&r, budget, false);
   forward(&r, RIGHT);
-  op_put(&r, TW_ATTENTION_LSE, 777, 0.5); /* a single one that is too small */
+  op_put(&r, TW_ATTENTION_LSE, 777, op_get(&r, TW_ATTENTION_LSE, 777) - 3); /* a single one that is too small */
   op_expect_sampled(&r, budget, false);
   op_run_free(&r);
 }

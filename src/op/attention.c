@@ -113,9 +113,28 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 /* ---- inputs ----
  *
  * Scores of most queries have a deviation of 4/3 for d elements and scale 1 / sqrt(d): many keys count, none alone. One
- * query of 16 is 64 times as large: few keys count, and exp overflows binary32 unless the largest is subtracted. */
+ * query of 16 is 64 times as large: few keys count, and exp overflows binary32 unless the largest is subtracted. Of another
+ * query of 16 all scores are near -120: exp underflows unless the largest is subtracted, so that a largest score that begins
+ * at 0 is wrong, and log-sum-exps have both signs. For that, the first element of every key is near 2. */
 
-enum { AMPLITUDE = 2, LOUD = 64 };
+enum { AMPLITUDE = 2, LOUD = 64, KEY_OFFSET = 2, KEY_SHARE = 64, OFFSET_LEAST_D = 4 };
+static const double LOW_SCORE = -120, LARGEST_QUERY = 30000; /* a query that f16 can hold */
+
+static bool is_low(const tw_attention *a, uint64_t seed, int64_t row) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)3 << 60 | (uint64_t)row);
+  return a->d >= OFFSET_LEAST_D && tw_random_below(&r, 16) == 0;
+}
+
+/* Moves the first element of keys to KEY_OFFSET and that of low queries to where their scores are LOW_SCORE. */
+static void offset_scores(const tw_attention *a, uint64_t seed, void *q, void *k) {
+  if (a->d < OFFSET_LEAST_D) return;
+  for (int64_t row = 0; row < a->batches * a->keys * a->key_heads; row++)
+    tw_set_element(a->type, k, row * a->d, KEY_OFFSET + tw_element(a->type, k, row * a->d) / KEY_SHARE);
+  const double low = LOW_SCORE / KEY_OFFSET / a->scale;
+  for (int64_t row = 0; row < a->batches * a->queries * a->query_heads; row++)
+    if (is_low(a, seed, row)) tw_set_element(a->type, q, row * a->d, fmax(-LARGEST_QUERY, fmin(low, LARGEST_QUERY)));
+}
 
 static tw_spread spread_of_query(uint64_t seed, int64_t row) {
   tw_random r;
@@ -125,7 +144,8 @@ static tw_spread spread_of_query(uint64_t seed, int64_t row) {
 
 /* Backward, a log-sum-exp is near what the scores of its query have, or weights would overflow. What many quiet scores of
  * this deviation have is log n + deviation^2 / 2; where one is loud, it is the largest of them, which has to be looked for:
- * among many long rows fewer are loud, so that this takes a second at most. */
+ * among many long rows fewer are loud, so that this takes a second at most. The first element of a query adds its product with
+ * KEY_OFFSET to all scores. */
 
 static const double LOUD_PRODUCTS = 1e9;
 
@@ -171,11 +191,13 @@ static void fill_lse_of(void *with, size_t index) {
     const double moved = tw_random_real(&r) - 0.5;
     double about = 0, norm = 0;
     for (int64_t c = 0; c < a->d; c++) {
-      const double e = tw_element(a->type, j->q, row * a->d + c);
-      norm += e * e;
+      const bool offset = c == 0 && a->d >= OFFSET_LEAST_D;
+      const double e = tw_element(a->type, j->q, row * a->d + c), part = offset ? e / KEY_SHARE : e;
+      norm += part * part;
+      if (offset) about = a->scale * e * KEY_OFFSET;
     }
-    about = log((double)tw_attention_sees(a, i)) + a->scale * a->scale * norm * AMPLITUDE * AMPLITUDE / 6;
-    if (x && is_loud(a, j->seed, row)) {
+    about += log((double)tw_attention_sees(a, i)) + a->scale * a->scale * norm * AMPLITUDE * AMPLITUDE / 6;
+    if (x && is_loud(a, j->seed, row) && !is_low(a, j->seed, row)) {
       for (int64_t c = 0; c < a->d; c++)
         tw_set_element(a->type, j->q, row * a->d + c, LOUD * tw_element(a->type, j->q, row * a->d + c));
       about = largest_score(a, j->q, j->k, b, i, h, x, x + a->d);
@@ -194,6 +216,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   else
     tw_fill_rows(seed, TW_ATTENTION_Q, &o[TW_ATTENTION_Q], spread_of_query, buffers[TW_ATTENTION_Q]);
   for (int i = TW_ATTENTION_K; i <= TW_ATTENTION_V; i++) tw_fill_uniform(seed, i, &o[i], AMPLITUDE, buffers[i]);
+  offset_scores(&a, seed, buffers[TW_ATTENTION_Q], buffers[TW_ATTENTION_K]);
   if (!a.backward) return;
   tw_fill_uniform(seed, TW_ATTENTION_O, &o[TW_ATTENTION_O], 0.5, buffers[TW_ATTENTION_O]);
   tw_fill_uniform(seed, TW_ATTENTION_DO, &o[TW_ATTENTION_DO], 1, buffers[TW_ATTENTION_DO]);

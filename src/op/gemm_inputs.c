@@ -102,11 +102,6 @@ void tw_gemm_round_operands(const tw_gemm *g, void *const buffers[]) {
 /* Can the type hold small numbers as well as large ones? */
 static bool is_wide(tw_type t) { return tw_is_real(t); }
 
-static tw_spread spread_of_scales(uint64_t seed, int64_t row) {
-  (void)seed, (void)row;
-  return (tw_spread){.middle = 1, .amplitude = 0.75};
-}
-
 /* B as floats, line by line, becomes codes and scales. Without memory they stay zeros. */
 static void fill_packed(const tw_gemm *g, uint64_t seed, void *codes, void *scales) {
   tw_operand line = tw_operand_dense("B", TW_F32, 2, (int64_t[]){g->n, g->k});
@@ -157,7 +152,7 @@ void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
       fill_packed(&g, seed, buffers[1], buffers[2]);
     else
       tw_fill_lines(seed, 1, &o[1], g.b_transposed ? TW_LINES_ROWS : TW_LINES_COLUMNS, is_wide(o[1].type), buffers[1]);
-    for (int i = 2; g.scales && i < 4; i++) tw_fill_rows(seed, i, &o[i], spread_of_scales, buffers[i]);
+    for (int i = 2; g.scales && i < 4; i++) tw_fill_factors(seed, i, &o[i], buffers[i]);
     const size_t d = tw_gemm_d_index(&g);
     if (has_bias) tw_fill_uniform(seed, (int)d, &o[d], 1, buffers[d]);
     if (!g.packed) tw_gemm_round_operands(&g, buffers);

@@ -12,6 +12,7 @@ typedef struct filling {
   int operand;
   const tw_operand *o;
   tw_spread all, (*of_row)(uint64_t seed, int64_t row); /* of_row NULL: all */
+  bool signs;                                           /* a random sign on top */
   void *data;
 } filling;
 
@@ -24,9 +25,10 @@ static void fill_piece(void *context, size_t index) {
     const int64_t at = tw_operand_row_at(f->o, row);
     tw_random r;
     tw_random_seed_stream(&r, f->seed, (uint64_t)(f->operand + 8) << 32 | (uint64_t)row);
-    for (int64_t i = 0; i < columns; i++)
-      tw_set_element(f->o->type, f->data, at + i * step,
-                     s.middle + (double)tw_random_between(&r, -0xffffff, 0xffffff) * unit);
+    for (int64_t i = 0; i < columns; i++) {
+      const double value = s.middle + (double)tw_random_between(&r, -0xffffff, 0xffffff) * unit;
+      tw_set_element(f->o->type, f->data, at + i * step, f->signs && tw_random_below(&r, 2) ? -value : value);
+    }
   }
 }
 
@@ -103,6 +105,10 @@ void tw_fill_lines(uint64_t seed, int operand, const tw_operand *o, tw_lines alo
 
 void tw_fill_uniform(uint64_t seed, int operand, const tw_operand *o, double amplitude, void *data) {
   fill(&(filling){.seed = seed, .operand = operand, .o = o, .all = {0, amplitude}, .data = data});
+}
+
+void tw_fill_factors(uint64_t seed, int operand, const tw_operand *o, void *data) {
+  fill(&(filling){.seed = seed, .operand = operand, .o = o, .all = {1, 0.75}, .signs = true, .data = data});
 }
 
 void tw_fill_rows(uint64_t seed, int operand, const tw_operand *o, tw_spread (*of_row)(uint64_t, int64_t), void *data) {

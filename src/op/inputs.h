@@ -9,14 +9,17 @@
  * tells the streams of one seed apart. */
 void tw_fill_uniform(uint64_t seed, int operand, const tw_operand *, double amplitude, void *data);
 
-/* Likewise, with a middle and an amplitude for each row. */
+/* Factors of results: magnitudes uniform in (0.25, 1.75), none near 0, with random signs. */
+void tw_fill_factors(uint64_t seed, int operand, const tw_operand *, void *data);
+
+/* As tw_fill_uniform, with a middle and an amplitude for each row. */
 typedef struct tw_spread {
   double middle, amplitude;
 } tw_spread;
 void tw_fill_rows(uint64_t seed, int operand, const tw_operand *, tw_spread (*)(uint64_t seed, int64_t row),
                   void *data);
 
-/* Likewise, for operands of products: each line (a row, or a column) is of one of four manners, by chance, and which of them
+/* As tw_fill_uniform, for operands of products: each line (a row, or a column) is of one of four manners, by chance, and which of them
  * there are how often is of the seed's choice, so that lines differ from each other and cases do.
  *
  *   uniform   in (-1, 1)

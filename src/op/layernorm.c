@@ -95,17 +95,12 @@ static tw_spread spread_of_row(uint64_t seed, int64_t row) {
   return (tw_spread){.middle = 2 * tw_random_real(&r) - 1, .amplitude = 2};
 }
 
-static tw_spread spread_of_weights(uint64_t seed, int64_t row) {
-  (void)seed, (void)row;
-  return (tw_spread){.middle = 1, .amplitude = 0.75};
-}
-
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   const layernorm l = layernorm_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   tw_fill_rows(seed, l.x, &o[l.x], spread_of_row, buffers[l.x]);
-  tw_fill_rows(seed, l.weight, &o[l.weight], spread_of_weights, buffers[l.weight]);
+  tw_fill_factors(seed, l.weight, &o[l.weight], buffers[l.weight]);
   if (l.residual >= 0) tw_fill_rows(seed, l.residual, &o[l.residual], spread_of_row, buffers[l.residual]);
   if (l.bias >= 0) tw_fill_uniform(seed, l.bias, &o[l.bias], 1, buffers[l.bias]);
   if (l.seed < 0) return;

@@ -179,7 +179,7 @@ static void backward_inputs(const tw_mpc *m, uint64_t seed, void *const buffers[
   float *Quu = buffers[TW_MPC_BACK_QUU];
   fill(seed, 1, 1.5 / sqrt((double)n), n * k, buffers[TW_MPC_BACK_BDYN]);
   fill(seed, 2, 1 / sqrt((double)k), k * k, Quu);
-  for (int64_t i = 0; i < k; i++) Quu[i * k + i] = 1 + Quu[i * k + i] / 2; /* no element of d is lost to a small row */
+  for (int64_t i = 0; i < k; i++) Quu[i * k + i] += Quu[i * k + i] < 0 ? -1 : 1; /* no row is small */
   fill(seed, 3, 0.8 / sqrt((double)k), k * n, buffers[TW_MPC_BACK_KINF]);
   fill_contraction(seed, 4, n, buffers[TW_MPC_BACK_AMBKT]);
   fill(seed, 5, 1, n, (float *)buffers[TW_MPC_BACK_P] + (m->horizon - 1) * n);
