@@ -141,7 +141,7 @@ static double element(const question *q, cdna_operand operand, cdna_type type, c
   int lane = at.lane;
   const bool permutes = q->m->fields == CDNA_FIELDS_BROADCAST || q->m->fields == CDNA_FIELDS_BLGP;
   if (operand == CDNA_A && q->m->fields == CDNA_FIELDS_BROADCAST && q->cbsz)
-    lane = lane % (64 >> q->cbsz) + (64 >> q->cbsz) * q->abid;
+    lane = cdna_fragment_slot(&f, (cdna_position){p.block >> q->cbsz << q->cbsz | q->abid, p.row, p.column}).lane;
   static const int period[] = {64, 32, 32, 64, 16, 16, 16, 16}, first[] = {0, 0, 32, 16, 0, 16, 32, 48};
   if (operand == CDNA_B && permutes) lane = (lane % period[q->blgp] + first[q->blgp]) % 64;
   double value = (operand == CDNA_A ? held_a : held_b)[lane][at.item];
@@ -402,11 +402,12 @@ static void fields_that_mean_nothing_are_refused(void **state) {
   static const struct {
     const char *name;
     int cbsz, abid, blgp;
-  } rows[] = {{"v_mfma_f32_16x16x128_f8f6f4", 5, 0, 0},
-              {"v_mfma_f32_16x16x128_f8f6f4", 0, 0, 7},
-              {"v_mfma_f32_32x32x1_2b_f32", 2, 0, 0},
-              {"v_mfma_f32_32x32x1_2b_f32", 1, 2, 0},
-              {"v_mfma_f32_4x4x4_16b_f16", 5, 0, 0}};
+  } rows[] = {{"v_mfma_f32_16x16x128_f8f6f4", 5, 0, 0}, {"v_mfma_f32_16x16x128_f8f6f4", 0, 0, 7},
+              {"v_mfma_f32_32x32x1_2b_f32", 2, 0, 0},   {"v_mfma_f32_32x32x1_2b_f32", 1, 2, 0},
+              {"v_mfma_f32_4x4x4_16b_f16", 5, 0, 0},    {"v_mfma_f32_32x32x8_f16", 0, 0, 1}, /* supports none of them */
+              {"v_mfma_i32_16x16x64_i8", 1, 0, 0},      {"v_mfma_f32_32x32x16_fp8_fp8", 0, 1, 0},
+              {"v_mfma_f32_32x32x2_f32", 1, 0, 0},      {"v_mfma_f64_16x16x4_f64", 0, 1, 0},
+              {"v_smfmac_f32_16x16x64_f16", 0, 0, 4}};
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     const question q = {.arch = CDNA4,
                         .m = cdna_mfma_find(rows[r].name),

@@ -254,23 +254,27 @@ static void items_of_6_bits_cross_registers(void **state) {
   assert_int_equal(cdna_item_bit(&f, 5), 30); /* bits 30 and 31 of the first register, 0 to 3 of the second */
 }
 
-static void broadcasts_are_the_manuals(void **state) {
+static void broadcasts_are_the_calculators(void **state) {
   (void)state;
+  const cdna_mfma *four = instruction("v_mfma_f32_16x16x4_4b_f16"), *sixteen = instruction("v_mfma_f32_4x4x4_16b_f16");
   for (int lane = 0; lane < CDNA_LANES; lane++) {
     const int b[8] = {lane,      lane % 32,      lane % 32 + 32, (lane + 16) % 64,
                       lane % 16, lane % 16 + 16, lane % 16 + 32, lane % 16 + 48};
     for (int blgp = 0; blgp < 8; blgp++) assert_int_equal(cdna_lane_of_b(lane, blgp), b[blgp]);
-    assert_int_equal(cdna_lane_of_a(lane, 0, 0), lane);
-    assert_int_equal(cdna_lane_of_a(lane, 2, 1), 16 + lane % 16); /* its examples */
-    assert_int_equal(cdna_lane_of_a(lane, 2, 3), 48 + lane % 16);
-    assert_int_equal(cdna_lane_of_a(lane, 3, 0), lane % 8);
+    assert_int_equal(cdna_lane_of_a(four, lane, 0, 0), lane);
+    assert_int_equal(cdna_lane_of_a(four, lane, 2, 1), 16 + lane % 16); /* the manual's examples: one group */
+    assert_int_equal(cdna_lane_of_a(four, lane, 2, 3), 48 + lane % 16);
+    /* smaller groups: matrix_calculator.py -a cdna3 -i v_mfma_f32_4x4x4_16b_f16 -A -R --cbsz 2 --abid 1, and the like */
+    assert_int_equal(cdna_lane_of_a(four, lane, 1, 1), lane / 32 * 32 + 16 + lane % 16);
+    assert_int_equal(cdna_lane_of_a(sixteen, lane, 2, 1), lane / 16 * 16 + 4 + lane % 4);
+    assert_int_equal(cdna_lane_of_a(sixteen, lane, 3, 5), lane / 32 * 32 + 20 + lane % 4);
   }
   /* CBSZ=1, ABID=1 on v_mfma_f32_32x32x1_2b_f32: A[1,i,0] stands for A[b,i,0] */
   const cdna_mfma *i = instruction("v_mfma_f32_32x32x1_2b_f32");
   const cdna_fragment a = fragment(i, CDNA_A, CDNA_F8F6F4);
   for (int block = 0; block < 2; block++)
     for (int row = 0; row < 32; row++) {
-      const int lane = cdna_lane_of_a(cdna_fragment_slot(&a, (cdna_position){block, row, 0}).lane, 1, 1);
+      const int lane = cdna_lane_of_a(i, cdna_fragment_slot(&a, (cdna_position){block, row, 0}).lane, 1, 1);
       const cdna_position p = cdna_fragment_position(&a, (cdna_slot){lane, 0});
       assert_int_equal(p.block, 1);
       assert_int_equal(p.row, row);
@@ -380,7 +384,7 @@ int main(void) {
       cmocka_unit_test(scales_belong_to_rows_and_runs_of_32),
       cmocka_unit_test(indices_lie_beside_the_items_that_they_place),
       cmocka_unit_test(items_of_6_bits_cross_registers),
-      cmocka_unit_test(broadcasts_are_the_manuals),
+      cmocka_unit_test(broadcasts_are_the_calculators),
       cmocka_unit_test(operands_take_the_registers_that_the_assembler_wants),
       cmocka_unit_test(passes_give_the_published_peak),
   };

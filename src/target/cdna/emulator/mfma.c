@@ -339,26 +339,29 @@ static bool scales_of(const cdna_mfma *m, const cdna_code *c, matrix_plan *p) {
   return true;
 }
 
-/* CBSZ, ABID and BLGP. */
+/* CBSZ, ABID and BLGP. What an instruction does not support is no modifier of it: the manuals and AMD's calculator agree. */
 static bool fields_of(const cdna_mfma *m, const cdna_code *c, matrix_plan *p, cdna_op *op) {
   const int cbsz = (int)cdna_bits(c->bits, 8, 3), abid = (int)cdna_bits(c->bits, 11, 4),
             blgp = (int)cdna_bits(c->bits, 61, 3);
-  switch (m->fields) {
-  case CDNA_FIELDS_BROADCAST:
-    if (!cdna_broadcast_is_defined(m, cbsz, abid)) {
-      op->why = "has CBSZ and ABID that name no run of lanes";
-      return false;
-    }
-    for (int l = 0; l < CDNA_LANES; l++) p->a.lane[l] = (uint8_t)cdna_lane_of_a(l, cbsz, abid);
-    for (int l = 0; l < CDNA_LANES; l++) p->b.lane[l] = (uint8_t)cdna_lane_of_b(l, blgp);
-    return true;
-  case CDNA_FIELDS_BLGP:
-    for (int l = 0; l < CDNA_LANES; l++) p->b.lane[l] = (uint8_t)cdna_lane_of_b(l, blgp);
-    return true;
-  case CDNA_FIELDS_NEGATE: p->negate = (uint8_t)blgp; return true;
-  case CDNA_FIELDS_INDEX: p->index_bit = cdna_index_bit(m, cbsz, abid); return true;
-  default: return true;
+  const bool broadcasts = m->fields == CDNA_FIELDS_BROADCAST, chooses = m->fields == CDNA_FIELDS_INDEX,
+             has_formats = m->fields == CDNA_FIELDS_FORMATS, permutes = broadcasts || m->fields == CDNA_FIELDS_BLGP;
+  if (blgp && !permutes && !has_formats && m->fields != CDNA_FIELDS_NEGATE) {
+    op->why = "has BLGP, which it does not support: leave it out";
+    return false;
   }
+  if ((cbsz || abid) && !broadcasts && !chooses && !has_formats) {
+    op->why = "has CBSZ or ABID, which it does not support: leave them out";
+    return false;
+  }
+  if (broadcasts && !cdna_broadcast_is_defined(m, cbsz, abid)) {
+    op->why = "has CBSZ and ABID that name no run of lanes";
+    return false;
+  }
+  for (int l = 0; l < CDNA_LANES && broadcasts; l++) p->a.lane[l] = (uint8_t)cdna_lane_of_a(m, l, cbsz, abid);
+  for (int l = 0; l < CDNA_LANES && permutes; l++) p->b.lane[l] = (uint8_t)cdna_lane_of_b(l, blgp);
+  if (m->fields == CDNA_FIELDS_NEGATE) p->negate = (uint8_t)blgp;
+  if (chooses) p->index_bit = cdna_index_bit(m, cbsz, abid);
+  return true;
 }
 
 bool cdna_lower_mfma(cdna_program *p, const cdna_code *c, cdna_op *op) {

@@ -82,12 +82,18 @@ static void pack_words(uint32_t *row, const cdna_modifiers *m, int s) {
   }
 }
 
-/* v_fma_mix: an f32, or with op_sel_hi the half of an f16 that op_sel names; here neg_hi is the absolute value. */
-static void mix(uint32_t *row, const cdna_modifiers *m, int s) {
-  const bool half = m->high >> s & 1;
+/* v_fma_mix: an f32, or with op_sel_hi the half of an f16 that op_sel names; here neg_hi is the absolute value. Denormals of a
+ * half are flushed by the mode of halves, not by that of f32. */
+static void mix(uint32_t *row, const cdna_modifiers *m, uint32_t mode, int s) {
+  enum { DENORMAL_INPUTS_16 = 1 << 6 };
+  const bool half = m->high >> s & 1, flush = !(mode & DENORMAL_INPUTS_16);
   const int shift = m->low >> s & 1 ? 16 : 0;
   for (int l = 0; l < CDNA_LANES; l++) {
-    uint32_t v = half ? tw_bits_of(cdna_half_value(row[l] >> shift & 0xFFFF)) : row[l];
+    uint32_t v = row[l];
+    if (half) {
+      const uint32_t h = v >> shift & 0xFFFF;
+      v = tw_bits_of(cdna_half_value_kept(flush && !(h & 0x7C00) ? h & 0x8000 : h));
+    }
     if (m->negate_high >> s & 1) v &= 0x7FFFFFFFu;
     if (m->negate >> s & 1) v ^= 0x80000000u;
     row[l] = v;
@@ -114,7 +120,7 @@ static const uint32_t *modified(cdna_wave *w, const cdna_op *op, int s) {
     memcpy(row, from, (size_t)n * CDNA_LANES * sizeof *row);
   }
   if (m->mix) {
-    mix(row, m, s);
+    mix(row, m, w->mode, s);
   } else if (m->packed) {
     if (source->width == 2)
       pack_words(row, m, s);

@@ -14,6 +14,14 @@ static inline float cdna_half_value(uint32_t h) {
   return tw_float_of(sign | (magnitude >= 0x7C00u ? special : tw_bits_of(scaled)));
 }
 
+/* The same where the host may be set to take denormals for 0: the f32 of every half but 0 is normal. */
+static inline float cdna_half_value_kept(uint32_t h) {
+  const uint32_t magnitude = h & 0x7FFFu;
+  const float small = (float)(int32_t)magnitude * 0x1p-24f;
+  if (magnitude >= 0x400u) return cdna_half_value(h);
+  return tw_float_of((h & 0x8000u) << 16 | tw_bits_of(small));
+}
+
 /* Rounded as the host is set to; NaN becomes quiet and keeps the upper bits of its payload. The sum with a power of two
  * whose unit in the last place is the half's rounds at the right place: for subnormals that is 0.5. */
 static inline uint32_t cdna_half_bits(float f) {

@@ -115,9 +115,9 @@ bool cdna_broadcast_is_defined(const cdna_mfma *i, int cbsz, int abid) {
   return cbsz >= 0 && cbsz <= 4 && 1 << cbsz <= i->blocks && abid >= 0 && abid < 1 << cbsz;
 }
 
-int cdna_lane_of_a(int lane, int cbsz, int abid) {
-  const int broadcast = CDNA_LANES >> cbsz;
-  return cbsz ? lane % broadcast + broadcast * abid : lane;
+int cdna_lane_of_a(const cdna_mfma *i, int lane, int cbsz, int abid) {
+  const int of_block = CDNA_LANES / i->blocks, group = of_block << cbsz;
+  return cbsz ? lane / group * group + abid * of_block + lane % of_block : lane;
 }
 
 int cdna_lane_of_b(int lane, int blgp) {

@@ -115,10 +115,12 @@ cdna_position cdna_fragment_position(const cdna_fragment *, cdna_slot);
 /* First bit of an item in its lane's registers. */
 static inline int cdna_item_bit(const cdna_fragment *f, int item) { return item * f->bits; }
 
-/* CBSZ and ABID name a run of lanes that exists, and no more blocks than the instruction has. */
+/* CBSZ and ABID name a block that exists: groups of 2^CBSZ blocks, no more than the instruction has, all use block ABID of their
+ * group. This is what AMD's matrix instruction calculator does. The manuals name lanes of one run for all groups instead;
+ * both agree where there is one group. */
 bool cdna_broadcast_is_defined(const cdna_mfma *, int cbsz, int abid);
 /* The lane that is read in place of `lane`; CBSZ and ABID are defined, BLGP is below 8. */
-int cdna_lane_of_a(int lane, int cbsz, int abid);
+int cdna_lane_of_a(const cdna_mfma *, int lane, int cbsz, int abid);
 int cdna_lane_of_b(int lane, int blgp);
 
 /* First bit, in the index register, of the indices that a sparse instruction uses: item e's 2 bits follow at 2 * e. */

@@ -35,7 +35,7 @@ typedef struct asked {
 
 static int lane_read(const asked *a, int lane) {
   if (a->operand == CDNA_A && a->mfma->fields == CDNA_FIELDS_BROADCAST)
-    return cdna_lane_of_a(lane, (int)a->cbsz, (int)a->abid);
+    return cdna_lane_of_a(a->mfma, lane, (int)a->cbsz, (int)a->abid);
   if (a->operand == CDNA_B && (a->mfma->fields == CDNA_FIELDS_BROADCAST || a->mfma->fields == CDNA_FIELDS_BLGP))
     return cdna_lane_of_b(lane, (int)a->blgp);
   return lane;
