@@ -317,7 +317,8 @@ struct tw_target {
   /* The checks that follow watch for this, and fill it in; it outlives them. TW_USAGE if it asks for what there is not.
    * NULL: there is nothing to ask for. */
   tw_status (*inspect)(const tw_target *, tw_artefact *, tw_inspection *, tw_error *);
-  /* A folder of the user's own headers, which sources built from now on may include; NULL: there is no such thing. */
+  /* Adds a folder of the user's own headers, which sources built from now on may include: at most eight, searched in the order
+   * in which they are added. NULL: there is no such thing. */
   tw_status (*include)(const tw_target *, const char *folder, tw_error *);
   /* What that check took in, in words, if it was right. NULL: every element of the problem's outputs. */
   void (*coverage)(const tw_target *, const tw_artefact *, char *text, size_t size);

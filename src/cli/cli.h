@@ -26,11 +26,11 @@ typedef struct cli_options {
   bool exhaustive;
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *floorplan, *plan, *runner, *svg;
   cli_list agents;
-  const char *checks;  /* of a run; NULL: the usual ones */
-  const char *include; /* a folder of headers; NULL: none */
+  const char *checks; /* of a run; NULL: the usual ones */
   bool counts;
   const char *grid, *block; /* of a kernel that is launched by hand */
   cli_list arguments, kernel_names, kernel_cycles;
+  cli_list include; /* folders of headers, in the order in which they are searched */
   int64_t lds;
   uint64_t inputs; /* the seed of inputs: that of --seed, or one that nobody can foresee */
   int64_t jobs, seed, iterations, plans, kernels, beam;

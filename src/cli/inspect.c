@@ -31,6 +31,7 @@ void cli_print_inspection(const tw_inspection *i) {
     printf("\n");
     line += n + (line[n] == '\n');
   }
+  fflush(stdout); /* before the error that may follow from them */
 }
 
 /* "findings": a list of lines; "counts". */

@@ -10,9 +10,11 @@
 /* The user's headers are for what is compiled from here on. */
 static tw_status use_headers(const cli *c, tw_error *error) {
   const tw_target *t = NULL;
-  if (!c->options.include) return TW_OK;
-  const tw_status status = cli_find_target(c->options.target, &t, error);
-  if (status != TW_OK || t->include) return status == TW_OK ? t->include(t, c->options.include, error) : status;
+  if (!c->options.include.n) return TW_OK;
+  tw_status status = cli_find_target(c->options.target, &t, error);
+  for (size_t i = 0; i < c->options.include.n && status == TW_OK && t->include; i++)
+    status = t->include(t, c->options.include.text[i], error);
+  if (status != TW_OK || t->include) return status;
   return tw_fail(error, TW_USAGE, "%s compiles sources without headers of yours: leave --include out", t->name);
 }
 

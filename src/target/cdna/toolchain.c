@@ -25,7 +25,7 @@ static const tw_toolchain_kind kind = {.title = "the compiler for AMD GPUs",
                                        .program = {"clang-22", "ld.lld-22"},
                                        .driver = true,
                                        .read = (const char *const[]){"/usr/lib/llvm-22", NULL}};
-static const char options[] = "-O3 -nogpulib -ffreestanding -g1 7"; /* for the key: change it with what is below */
+static const char options[] = "-O3 -nogpulib -ffreestanding -g1 8"; /* for the key: change it with what is below */
 
 tw_status cdna_toolchain_find(tw_error *error) {
   tw_toolchain tools;
@@ -52,14 +52,21 @@ static language language_of(const char *source) {
                                             : C;
 }
 
-static char headers[4096]; /* the user's folder; "": none. Set before anything is compiled. */
+/* The user's folders. Added before anything is compiled. */
+enum { HEADERS_MAX = 8 };
+static char headers[HEADERS_MAX][PATH_MAX];
+static int n_headers;
 
 tw_status cdna_include(const char *folder, tw_error *error) {
   struct stat s;
   char path[PATH_MAX];
   if (!realpath(folder, path) || stat(path, &s) || !S_ISDIR(s.st_mode) || access(path, R_OK | X_OK))
     return tw_fail(error, TW_USAGE, "--include %s: no folder that can be read", folder);
-  snprintf(headers, sizeof headers, "%s", path);
+  for (int i = 0; i < n_headers; i++)
+    if (!strcmp(headers[i], path)) return TW_OK;
+  if (n_headers == HEADERS_MAX)
+    return tw_fail(error, TW_USAGE, "--include %s: more than %d folders", folder, HEADERS_MAX);
+  memcpy(headers[n_headers++], path, sizeof path);
   return TW_OK;
 }
 
@@ -130,7 +137,7 @@ static void find_libraries(language of, libraries *l) {
 /* ---- one compilation ---- */
 
 typedef struct command {
-  const char *argv[80 + DEFINES_MAX];
+  const char *argv[80 + 2 * HEADERS_MAX + DEFINES_MAX];
   int n;
 } command;
 
@@ -139,11 +146,14 @@ static void add(command *c, const char *const words[]) {
 }
 #define ADD(c, ...) add(c, (const char *const[]){__VA_ARGS__, NULL})
 
-/* A folder of the user's that has HIP's headers itself, as ROCm's has. */
-static bool has_hip(const char *folder) {
+/* A folder of the user's has HIP's headers itself, as ROCm's has. */
+static bool has_hip(void) {
   char path[PATH_MAX + 32];
-  snprintf(path, sizeof path, "%s/hip/hip_runtime.h", folder);
-  return *folder && access(path, R_OK) == 0;
+  for (int i = 0; i < n_headers; i++) {
+    snprintf(path, sizeof path, "%.*s/hip/hip_runtime.h", PATH_MAX, headers[i]);
+    if (access(path, R_OK) == 0) return true;
+  }
+  return false;
 }
 
 #define CLANG_WRAPPERS "/usr/lib/llvm-22/lib/clang/22/include/cuda_wrappers"
@@ -164,7 +174,9 @@ static void add_hip(command *c, cdna_arch arch, bool includes, bool own, bool br
   if (includes) ADD(c, "-isystem", CLANG_WRAPPERS, "-include", "__clang_hip_runtime_wrapper.h");
   /* ROCm's headers count on what its compiler says and this one no longer does */
   if (own) ADD(c, "-D__HIP_PLATFORM_AMD__=1", "-D__AMDGCN_WAVEFRONT_SIZE=64", "-Wno-invalid-constexpr");
-  ADD(c, "-idirafter", ".", "-idirafter", GCC_HEADERS);
+  ADD(c, "-idirafter", ".");
+  if (!own) ADD(c, "-idirafter", "hip"); /* <hip_bf16.h>, as some name it */
+  ADD(c, "-idirafter", GCC_HEADERS);
   if (!own && !brings) ADD(c, "-include", "hip/hip_runtime.h");
 }
 
@@ -202,9 +214,9 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   find_libraries(l, &found);
   /* an object may name libraries (.deplibs) that the linker would look for and read */
   ADD(&c, "", "-nogpulib", "-g1", "-Wl,--no-dependent-libraries");
-  if (*headers) ADD(&c, "-I", headers);
+  for (int i = 0; i < n_headers; i++) ADD(&c, "-I", headers[i]);
   if (l == HIP)
-    add_hip(&c, arch, includes, has_hip(headers), brings_hip(source));
+    add_hip(&c, arch, includes, has_hip(), brings_hip(source));
   else
     ADD(&c, "--target=amdgcn-amd-amdhsa", arch == CDNA3 ? "-mcpu=gfx942" : "-mcpu=gfx950");
   if (l == OPENCL) ADD(&c, "-x", "cl", "-cl-std=CL2.0", "-O3", "-include", "opencl/prelude.h");
@@ -217,16 +229,15 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   for (int i = 0; i < n_defines; i++) c.argv[c.n++] = define[i];
   ADD(&c, name, "-o", "kernel.co");
   /* a source in HIP may include what its host code needs: headers of C and C++ */
-  const char *const folders[] = {"/usr/include",
-                                 "/usr/lib/gcc",
-                                 "/usr/lib/clc",
-                                 device_libraries[0],
-                                 device_libraries[1],
-                                 *headers ? headers : NULL,
-                                 NULL};
+  static const char *const usual[] = {"/usr/include", "/usr/lib/gcc", "/usr/lib/clc"};
+  enum { USUAL = sizeof usual / sizeof *usual, LIBRARIES = sizeof device_libraries / sizeof *device_libraries };
+  const char *folders[USUAL + LIBRARIES + HEADERS_MAX + 1] = {NULL};
+  memcpy(folders, usual, sizeof usual);
+  memcpy(folders + USUAL, device_libraries, sizeof device_libraries);
+  for (int i = 0; i < n_headers; i++) folders[USUAL + LIBRARIES + i] = headers[i];
   const tw_tool_run run = {.argv = c.argv,
                            .directory = directory,
-                           .read = l == HIP || l == OPENCL ? folders : folders + sizeof folders / sizeof *folders - 2,
+                           .read = l == HIP || l == OPENCL ? folders : folders + USUAL + LIBRARIES,
                            .what = "compiling the kernel",
                            .trust = trust,
                            .memory = (size_t)8 << 30};
@@ -263,11 +274,11 @@ tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, bool t
     tw_hash_add_string(&h, define[n]);
   }
   tw_hash_finish_text(&h, key);
-  if (!*headers && tw_cache_get(CACHE, key, object, size)) return TW_OK;
+  if (!n_headers && tw_cache_get(CACHE, key, object, size)) return TW_OK;
   status = tw_directory_temporary(&directory, error);
   if (status == TW_OK)
     status = compile_in(&tools, directory, arch, source, length, trust, define, n, object, size, error);
-  if (status == TW_OK && !*headers) tw_cache_put(CACHE, key, *object, *size);
+  if (status == TW_OK && !n_headers) tw_cache_put(CACHE, key, *object, *size);
   if (directory) tw_directory_remove(directory);
   free(directory);
   return status;

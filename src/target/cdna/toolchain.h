@@ -16,7 +16,7 @@
 /* TW_MISSING with what to install. */
 tw_status cdna_toolchain_find(tw_error *);
 
-/* A folder of the user's own headers, for all sources that are compiled from now on: the compiler may read it (-I), and what
+/* Adds a folder of the user's own headers, for all sources that are compiled from now on: the compiler may read it (-I), and what
  * it makes of them is not kept. TW_USAGE if it is no folder that can be read. */
 tw_status cdna_include(const char *folder, tw_error *);
 

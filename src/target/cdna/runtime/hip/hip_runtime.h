@@ -14,7 +14,7 @@
 #endif
 #include "hip_runtime_api.h"
 
-#define TW_DEVICE_C extern "C" __device__ inline __attribute__((always_inline))
+#define TW_DEVICE_C extern "C" __device__ inline __attribute__((always_inline, nodebug))
 TW_DEVICE_C void *memcpy(void *to, const void *from, size_t n) { return __builtin_memcpy(to, from, n); }
 TW_DEVICE_C void *memmove(void *to, const void *from, size_t n) { return __builtin_memmove(to, from, n); }
 TW_DEVICE_C void *memset(void *to, int value, size_t n) { return __builtin_memset(to, value, n); }

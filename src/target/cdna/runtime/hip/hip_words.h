@@ -27,6 +27,7 @@ typedef __SIZE_TYPE__ size_t;
 #define HIP_VERSION_MINOR 4
 #define HIP_VERSION_PATCH 0
 #define HIP_VERSION 60400000
-#define TW_DEVICE static __device__ inline __attribute__((always_inline))
-#define TW_MEMBER __device__ __host__ inline __attribute__((always_inline))
+/* Without lines of their own: what they become is on the line that calls them. */
+#define TW_DEVICE static __device__ inline __attribute__((always_inline, nodebug))
+#define TW_MEMBER __device__ __host__ inline __attribute__((always_inline, nodebug))
 #define TW_BOTH static TW_MEMBER
