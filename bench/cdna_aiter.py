@@ -201,6 +201,44 @@ def attention_forward(run, file):
     return got is not None and max(error_of(from_bf16(got[0]), p @ v, 0.02), error_of(got[4], lse, 0.01))
 
 
+def attention_wide(run, file):
+    """Forward for heads of 192 and 128, and in fp8 (descaled by one number each) for heads of 128 and 256."""
+    causal, fp8 = "causal" in file, "_fp8" in file
+    d, dv = (192, 128) if "hd192" in file else (256, 256) if "hd256" in file else (128, 128)
+    s = 512
+    size, codes = (1, fp8_codes(run.machine)) if fp8 else (2, None)
+    if fp8:
+        usable = np.array([c for c in range(256) if c & 127 < 0x40 and c != 0x80], np.uint8)
+        bits = [rng.choice(usable, (s, w)) for w in (d, d, dv)]
+        q, k, v = (codes[b] for b in bits)
+    else:
+        q, k, v = (from_bf16(to_bf16(rng.normal(0, 1, (s, w)))) for w in (d, d, dv))
+        bits = [to_bf16(x) for x in (q, k, v)]
+    scores = q @ k.T / np.sqrt(d)
+    if causal:
+        scores[np.triu_indices(s, 1)] = -np.inf
+    p, lse = softmax(scores)
+    rows = 128 if d == 192 else 256
+    row, row_v, row_o = size * d, size * dv, 2 * dv
+    run.output(0, (s, dv), np.uint16)
+    for at, data in zip((1, 2, 3), bits):
+        run.array(at, data)
+    run.output(4, (s,), np.float32)
+    run.slot(5, f"f32={float(1 / np.sqrt(d))}")
+    for at, value in enumerate((s, row, rows * row, row * s, row * s, 1, row, row * s, row * s, 3 if causal else 5, 1, s, d, dv, 1, row_v,
+                                row_v * s, row_v * s, row_o, row_o * s, row_o * s)):
+        run.slot(6 + at, f"u32={value}")
+    run.slot(27, "null"), run.slot(28, "null"), run.slot(29, f"u32={4 * s}")
+    run.slot(30, "null"), run.slot(31, "null")
+    for at in range(32, 35):
+        run.array(at, np.ones(1, np.float32)) if fp8 else run.slot(at, "null")
+    for at in range(35, 41):
+        run.slot(at, "u32=4" if fp8 else "u32=0")
+    tiles = (s + rows - 1) // rows
+    got = run.launch(file, ((tiles + 1) // 2 if causal else tiles, 1, 1), 256 if d == 192 else 512)
+    return got is not None and max(error_of(from_bf16(got[0]), p @ v, 0.06), error_of(got[4], lse, 0.01))
+
+
 def attention_backward(run, file):
     s, d = 256, 128
     causal = "causal" in file
@@ -269,6 +307,8 @@ CASES = [("cdna4", "gfx950/bf16gemm/bf16gemm_bf16_tn_256x256.co", bf16_gemm),
          ("cdna3", "gfx942/i8gemm/*.co", int8_gemm),
          ("cdna4", "gfx950/fmha_v3_fwd/fwd_hd128_bf16*.co", attention_forward),
          ("cdna3", "gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16*.co", attention_forward),
+         ("cdna4", "gfx950/fmha_v3_fwd/fwd_hd192_hd128_bf16*.co", attention_wide),
+         ("cdna4", "gfx950/fmha_v3_fwd/fwd_hd*_fp8*.co", attention_wide),
          ("cdna4", "gfx950/fmha_v3_bwd/bwd_hd128_bf16*_a32_psskddv.co", attention_backward),
          ("cdna3", "gfx942/fmha_v3_bwd/bwd_hd128_bf16*_a32_*psskddv.co", attention_backward),
          ("cdna4", "gfx950/topksoftmax/*.co", top_k),

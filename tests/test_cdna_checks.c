@@ -86,7 +86,9 @@ static const struct mistake {
     {"lds_read", "uninitialized", "reads LDS at", 1},
     {"memory_read", "uninitialized", "of out (1536 bytes), which nothing has written: it decides what is stored", 1},
     {"race", "races", "which wave 0 writes in ds_write_b32", 1},
-    {"race_to_another", "races", "writes LDS at 0, which wave 0 writes in ds_write_b32", 1},
+    {"race_to_another", "races", "wave 1 writes LDS at 0, which wave 0 writes in ds_write_b32", 1},
+    {"write_after_read", "races", "wave 0 writes LDS at 0, which wave 1 reads in ds_read_b32", 1},
+    {"counter_read_early", "races", "which wave 1 writes in ds_max", 1},
     {"wide_sum_above", "uninitialized", "reads v61, which nothing has written", 1},
     {"write_not_waited", "races", "s_waitcnt lgkmcnt is missing before the barrier", 1},
     {"load_not_waited", "waits", "reads v60, which global_load_dword", 1},
@@ -324,6 +326,37 @@ static void test_code_is_shown_with_its_counts(void **state) {
   free(path);
 }
 
+/* The missing barrier comes first, then the value that was not there, whose address stops the kernel. */
+static void test_what_comes_first_is_the_cause(void **state) {
+  (void)state;
+  for (int arch = 0; arch < CDNA_ARCHES; arch++) {
+    const cdna_kernel *k;
+    cdna_memory m = {0};
+    cdna_checker *c;
+    tw_error error = {0};
+    tw_inspection i = {.checks = "all"};
+    for (int n = 0; n < ITEMS; n++) in[n] = n & 127;
+    assert_int_equal(cdna_object_kernel(&code[arch], "late", &k, &error), TW_OK);
+    const uint64_t to = cdna_memory_add(&m, out, sizeof out, true, "out");
+    const uint64_t block[] = {to, cdna_memory_add(&m, in, sizeof in, false, "in")};
+    assert_int_equal(cdna_checker_new(&i, &c, &error), TW_OK);
+    const cdna_launch launch = {.grid = {1, 1, 1},
+                                .block = {BLOCK, 1, 1},
+                                .arguments = block,
+                                .argument_bytes = sizeof block,
+                                .observer = cdna_checker_start(c)};
+    assert_int_equal(cdna_run(&code[arch], k, &launch, &m, NULL, &error), TW_FAILED);
+    assert_non_null(strstr(error.text, "wave 0: lane 0 reads 4 bytes")); /* not what the other wave does then */
+    cdna_checker_report(c, &code[arch], k, &cdna_machines[arch], &i);
+    cdna_checker_free(c);
+    const char *consequence = strstr(i.findings, "\nuninitialized: ds_read_b32");
+    if (strncmp(i.findings, "races: ds_write_b32", 19) != 0 || !strstr(i.findings, "wave 1 writes LDS at ") ||
+        !strstr(i.findings, "which wave 0 reads in ds_read_b32") || !consequence || strstr(consequence, "races"))
+      fail_msg("%s", i.findings);
+    tw_inspection_free(&i);
+  }
+}
+
 /* Stopped where it reads too far; or, without that check, what lies there is 0 and what is written there is lost. */
 static void test_bounds_are_a_check_as_others(void **state) {
   (void)state;
@@ -378,6 +411,7 @@ int main(void) {
       cmocka_unit_test(test_swizzles_as_a_kernel_uses_them),
       cmocka_unit_test(test_lanes_lines_and_resources_are_counted),
       cmocka_unit_test(test_code_is_shown_with_its_counts),
+      cmocka_unit_test(test_what_comes_first_is_the_cause),
       cmocka_unit_test(test_bounds_are_a_check_as_others),
       cmocka_unit_test(test_lists_of_checks),
   };

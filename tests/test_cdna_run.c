@@ -198,7 +198,7 @@ static void run_rare(int arch, const char *object, size_t size, const char *name
   const bool two = !strcmp(name, "nobody") || !strcmp(name, "relay");
   cdna_result_counts counts = {0};
   const cdna_launch launch = {.grid = {two ? 2 : 1, 1, 1},
-                              .block = {strcmp(name, "handshake") ? 64 : 128, 1, 1},
+                              .block = {strcmp(name, "handshake") && strcmp(name, "level") ? 64 : 128, 1, 1},
                               .arguments = block,
                               .argument_bytes = sizeof block,
                               .jobs = 1};
@@ -263,6 +263,14 @@ static void test_what_compilers_seldom_emit(void **state) {
       assert_int_equal(out[256 + t], (t & 32) | ((bits - 3) & 31));
       assert_int_equal(out[320 + t], (t & 32) | reversed);
     }
+    run_rare(arch, object, size, "mixed", out, sizeof out);
+    for (int t = 0; t < 64; t++) {
+      assert_int_equal((uint32_t)out[t], 0xb8270000);
+      assert_int_equal(out[64 + t], 0);  /* by the mode of halves: -0 + 0 */
+      assert_int_equal(out[128 + t], 0); /* an f32, by the mode of f32 */
+    }
+    run_rare(arch, object, size, "level", out, sizeof out);
+    for (int t = 0; t < 128; t++) assert_int_equal(out[t], (t ^ 64) + 3 * 128);
     run_rare(arch, object, size, "lds", out, sizeof out);
     for (int t = 0; t < 64; t++) {
       assert_int_equal(out[t], t); /* exchanged for 2t and 3t */
@@ -276,19 +284,57 @@ static void test_what_compilers_seldom_emit(void **state) {
   free(source);
 }
 
-/* Headers of the user's own, and of no other folder; what printf of HIP prints, and pointers that are relocated. */
-static void test_headers_come_from_one_folder(void **state) {
+/* An instruction of HIP's header is on the line that asks for it. */
+static void test_lines_are_the_users(void **state) {
+  static const char source[] = "#include <hip_bf16.h>\n__global__ void k(int *out) {\n  __shared__ int c;\n"
+                               "  c = 0;\n  __syncthreads();\n  atomicAdd(&c, 1);\n  __syncthreads();\n"
+                               "  out[threadIdx.x] = c + (int)__bfloat162float(__float2bfloat16(2.5f * c));\n}\n";
+  tw_error error = {0};
+  char *object = NULL, place[200];
+  size_t size, barriers = 0, atomics = 0;
+  cdna_object o;
+  (void)state;
+  if (cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  assert_int_equal(cdna_object_read(object, size, "lines", &o, &error), TW_OK);
+  const cdna_segment *s = o.segment;
+  while (!s->executable) s++;
+  for (size_t at = 0; at < s->file_size / 4;) {
+    cdna_code c;
+    uint32_t word[4] = {0};
+    const size_t left = s->file_size / 4 - at;
+    memcpy(word, s->data + 4 * at, 4 * (left < 4 ? left : 4));
+    if (cdna_decode(CDNA4, word, left < 4 ? left : 4, &c)) break;
+    cdna_object_place(&o, s->address + 4 * at, place, sizeof place);
+    if (strstr(place, "hip_")) fail_msg("%s at %s", c.instruction->name, place);
+    const bool barrier = !strcmp(c.instruction->name, "s_barrier"), atomic = !strcmp(c.instruction->name, "ds_add_u32");
+    if (barrier && !strstr(place, barriers ? "kernel.hip:7" : "kernel.hip:5")) fail_msg("%s", place);
+    if (atomic && !strstr(place, "kernel.hip:6")) fail_msg("%s", place);
+    barriers += barrier;
+    atomics += atomic;
+    at += (size_t)c.dwords;
+    if (!strcmp(c.instruction->name, "s_endpgm")) break;
+  }
+  assert_int_equal(barriers, 2);
+  assert_int_equal(atomics, 1);
+  cdna_object_free(&o);
+  free(object);
+}
+
+/* Headers of the user's own folders, and of no other; what printf of HIP prints, and pointers that are relocated. */
+static void test_headers_come_from_the_users_folders(void **state) {
   static const char source[] =
-      "#include \"mine.h\"\n__device__ int up(int x) { return x + 1; }\n__device__ int down(int x) { return x - 1; }\n"
+      "#include \"mine.h\"\n#include \"also.h\"\n__device__ int up(int x) { return x + 1; }\n__device__ int down(int "
+      "x) { return x - 1; }\n"
       "__device__ int (*const way[2])(int) = {up, down};\nextern \"C\" __global__ void k(int *out) { out[threadIdx.x] "
-      "= MINE;\n"
+      "= MINE + ALSO;\n"
       "printf(\"%d %5.2f|%s|%-*c|%lld %hhx\\n\", threadIdx.x - 1, 0.5f * threadIdx.x, \"text\", 3, 'a', 1ll << 40, "
       "300);\n"
       "if (threadIdx.x) printf(out[0] == 7 ? \"seven %u\\n\" : \"\", threadIdx.x);\n"
       "printf(\"%d\\n\", way[threadIdx.x](5)); }\n",
                     away[] = "#include \"/etc/hostname\"\nextern \"C\" __global__ void k(int *out) { out[0] = 1; }\n";
   tw_error error = {0};
-  char *folder = NULL, *object = NULL, path[4096 + 8];
+  char *folder = NULL, *second = NULL, *object = NULL, path[4096 + 8];
   size_t size;
   (void)state;
   assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error), TW_FAILED);
@@ -296,9 +342,15 @@ static void test_headers_come_from_one_folder(void **state) {
   assert_int_equal(tw_directory_temporary(&folder, &error), TW_OK);
   snprintf(path, sizeof path, "%s/mine.h", folder);
   assert_int_equal(cdna_include(path, &error), TW_USAGE); /* not there */
-  assert_int_equal(tw_file_write(path, "#define MINE 7\n", 15, &error), TW_OK);
+  assert_int_equal(tw_file_write(path, "#define MINE 4\n", 15, &error), TW_OK);
   assert_int_equal(cdna_include(path, &error), TW_USAGE); /* no folder */
   assert_int_equal(cdna_include(folder, &error), TW_OK);
+  assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "also.h"));
+  assert_int_equal(tw_directory_temporary(&second, &error), TW_OK);
+  snprintf(path, sizeof path, "%s/also.h", second);
+  assert_int_equal(tw_file_write(path, "#define ALSO 3\n", 15, &error), TW_OK);
+  assert_int_equal(cdna_include(second, &error), TW_OK); /* beside the first */
   if (cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error) != TW_OK)
     fail_msg("%s", error.text);
   expect_print(object, size, "k", 1, 2,
@@ -306,7 +358,9 @@ static void test_headers_come_from_one_folder(void **state) {
   assert_int_equal(cdna_compile(CDNA4, away, sizeof away - 1, false, NULL, &(char *){NULL}, &size, &error), TW_FAILED);
   free(object);
   tw_directory_remove(folder);
+  tw_directory_remove(second);
   free(folder);
+  free(second);
 }
 
 int main(void) {
@@ -321,7 +375,8 @@ int main(void) {
       cmocka_unit_test(test_what_compilers_seldom_emit),
       cmocka_unit_test(test_other_languages_and_code_objects),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
-      cmocka_unit_test(test_headers_come_from_one_folder), /* the last: the folder stays set */
+      cmocka_unit_test(test_lines_are_the_users),
+      cmocka_unit_test(test_headers_come_from_the_users_folders), /* the last: the folders stay set */
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

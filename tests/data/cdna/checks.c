@@ -142,6 +142,50 @@ KERNEL(ok_write_waited) {
                    : "memory");
   out[I] = x;
 }
+/* A wave overwrites what the other has read, with nothing to keep it from doing so before. */
+KERNEL(write_after_read) {
+  shared[T] = in[I];
+  barrier();
+  const int x = shared[127 - T];
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+  shared[T] = x + 1;
+  barrier();
+  out[I] = shared[T];
+}
+KERNEL(ok_write_after_read) {
+  shared[T] = in[I];
+  barrier();
+  const int x = shared[127 - T];
+  barrier();
+  shared[T] = x + 1;
+  barrier();
+  out[I] = shared[T];
+}
+/* Counters: atomics of several waves, and of several kinds, between barriers. */
+LDS(counter, 20);
+#define COUNT(name_, of_, with_)                                                                                       \
+  __scoped_atomic_fetch_##name_(&counter[of_], with_, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP)
+#define COUNTERS(barrier_, read_)                                                                                      \
+  if (T < 20) counter[T] = 0;                                                                                          \
+  barrier();                                                                                                           \
+  const int before = COUNT(add, 16, 1);                                                                                \
+  COUNT(add, in[I] & 15, 1);                                                                                           \
+  COUNT(max, 16, 3);                                                                                                   \
+  COUNT(or, 17, T);                                                                                                    \
+  barrier_;                                                                                                            \
+  out[I] = read_ + (before < 0);
+KERNEL(ok_counters) { COUNTERS(barrier(), counter[T & 15] + counter[16] + counter[17]) }
+KERNEL(counter_read_early) {
+  COUNTERS(__builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"), counter[16])
+}
+/* One wave is late: the other reads what is not there yet, and goes where it says. */
+KERNEL(late) {
+  if (T >= 64)
+    for (int i = 0; i < 100; i++) __builtin_amdgcn_s_sleep(1);
+  shared[T] = in[T];
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+  out[I] = in[shared[127 - T]];
+}
 /* Bytes of one dword by two waves. */
 LDS(bytes, 64);
 KERNEL(ok_bytes) {

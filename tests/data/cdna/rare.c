@@ -94,3 +94,29 @@ __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(128, 128))) void hands
     out[T] = cell[1];
   }
 }
+/* 1 times a half that is a denormal (-2^-15 * 1.3...), with denormals of f32 flushed, of halves kept, and of halves flushed; an
+ * f32 that is one. */
+KERNEL(mixed) {
+  float r[3];
+  __asm__ volatile("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\n v_fma_mix_f32 %0, %3, 1.0, 0 op_sel_hi:[1,0,0]\n"
+                   "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), 0\n v_fma_mix_f32 %1, %3, 1.0, 0 op_sel_hi:[1,0,0]\n"
+                   "v_fma_mix_f32 %2, %4, 1.0, 0\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 15"
+                   : "=&v"(r[0]), "=&v"(r[1]), "=&v"(r[2])
+                   : "v"(0x829c), "v"(0x00400000));
+  for (int k = 0; k < 3; k++) out[64 * k + T] = __builtin_bit_cast(int, r[k]);
+}
+/* Each wave reads what the other wrote some instructions ago, and overwrites its own soon after: right where waves are level,
+ * as on the machine, without any barrier but the first. */
+__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(128, 128))) void level(memory_int *out) {
+  int x, own = (int)&shared[T], other = (int)&shared[T ^ 64];
+  __asm__ volatile("v_mov_b32 v60, %1\n s_mov_b32 s20, 3\n s_barrier\n"
+                   "1: ds_write_b32 %2, v60\n s_waitcnt lgkmcnt(0)\n .rept 20\n v_add_u32 v61, v60, v60\n .endr\n"
+                   "ds_read_b32 %0, %3\n s_waitcnt lgkmcnt(0)\n .rept 20\n v_add_u32 v61, v60, v60\n .endr\n"
+                   "v_add_u32 v60, 0x80, v60\n s_sub_u32 s20, s20, 1\n s_cmp_lg_u32 s20, 0\n s_cbranch_scc1 1b\n"
+                   "ds_write_b32 %2, v60\n s_waitcnt lgkmcnt(0)\n .rept 20\n v_add_u32 v61, v60, v60\n .endr\n"
+                   "ds_read_b32 %0, %3\n s_waitcnt lgkmcnt(0)"
+                   : "=&v"(x)
+                   : "v"(T), "v"(own), "v"(other)
+                   : "v60", "v61", "s20", "scc", "memory");
+  out[T] = x;
+}

@@ -141,14 +141,20 @@ void cdna_finding_print(const cdna_finding *f, const cdna_object *o, const cdna_
   if (f->times > 1) tw_text_add(t, " (%" PRIu64 " times)", f->times);
 }
 
-static int by_place(const void *a, const void *b) {
+/* A missing barrier or wait comes before what it leads to: values that are not there yet. */
+static bool is_cause(cdna_check c) {
+  return c == CDNA_CHECK_BARRIERS || c == CDNA_CHECK_RACES || c == CDNA_CHECK_WAITS;
+}
+
+static int by_cause(const void *a, const void *b) {
   const cdna_finding *x = a, *y = b;
+  if (is_cause(x->check) != is_cause(y->check)) return is_cause(x->check) ? -1 : 1;
   if (x->at != y->at) return x->at < y->at ? -1 : 1;
   return (int)x->check - (int)y->check;
 }
 
 size_t cdna_checker_findings(const cdna_checker *c, const cdna_finding **out) {
-  if (c->n) qsort(c->finding, c->n, sizeof *c->finding, by_place);
+  if (c->n) qsort(c->finding, c->n, sizeof *c->finding, by_cause);
   *out = c->finding;
   return c->n;
 }

@@ -59,7 +59,7 @@ const cdna_observer *cdna_checker_start(cdna_checker *);
 /* After the runs: adds findings and counts to the inspection, in words. */
 void cdna_checker_report(cdna_checker *, const cdna_object *, const cdna_kernel *, const cdna_machine *,
                          tw_inspection *);
-/* Findings of the last run by instruction, then check. */
+/* Findings of the last run: missing barriers and waits first, each by instruction, then check. */
 size_t cdna_checker_findings(const cdna_checker *, const cdna_finding **out);
 /* How many are no warnings. */
 size_t cdna_checker_errors(const cdna_checker *);

@@ -4,26 +4,43 @@
  * A barrier is the only order between waves. Between two of them each cell keeps who wrote and who read it. A wave that
  * arrives at a barrier has to have waited for its writes (lgkmcnt), and for loads that go to LDS (vmcnt), which is also
  * what its own reads need. Atomics do not race with each other, nor do waves that write the same value. */
+#include <stdio.h>
 #include <string.h>
 
 #include "target/cdna/checks/state.h"
 
-enum { SEVERAL = -1 };
+static bool is_one(uint16_t waves) { return waves && !(waves & (waves - 1)); }
 
 /* Has the write ended, for a wave that reads? For its own, and of others at the barrier that is between them. */
 static bool has_ended(const group_state *g, const lds_cell *c, int reader) {
-  if (c->writer == SEVERAL || c->written < g->first) return true;
-  const wait_state *s = &g->wave[c->writer].waits;
-  if (c->writer == reader) return !c->direct || c->sequence <= s->vm_done;
+  if (!is_one(c->writers) || c->written < g->first) return true;
+  const int writer = __builtin_ctz(c->writers);
+  const wait_state *s = &g->wave[writer].waits;
+  if (writer == reader) return !c->direct || c->sequence <= s->vm_done;
   return c->sequence <= (c->direct ? s->vm_passed : s->lds_passed);
 }
 
-static void report(cdna_wave *w, int lane, uint32_t address, const char *does, int other, const char *did, size_t at) {
-  char place[240];
+/* "wave 3 reads", "waves 0, 1 and 3 read". */
+static void name_waves(uint16_t waves, const char *does, char text[80]) {
+  int n = 0;
+  const bool one = is_one(waves);
+  n += snprintf(text, 80, one ? "wave" : "waves");
+  for (unsigned left = waves; left; left &= left - 1) {
+    const bool first = left == waves, last = !(left & (left - 1));
+    n += snprintf(text + n, 80 - (size_t)n, "%s%d", first ? " " : last ? " and " : ", ", __builtin_ctz(left));
+  }
+  snprintf(text + n, 80 - (size_t)n, " %s%s", does, one ? "s" : "");
+}
+
+/* `does` and `did`: "read" or "write". */
+static void report(cdna_wave *w, int lane, uint32_t address, const char *does, uint16_t others, const char *did,
+                   size_t at) {
+  char place[240], names[80];
   if (found_before(w, CDNA_CHECK_RACES, w->at)) return;
   place_name(w, at, place, sizeof place);
-  find_at(w, CDNA_CHECK_RACES, w->at, lane, "%s LDS at %u, which wave %d %s in %s: no barrier is between them", does,
-          address, other, did, place);
+  name_waves(others, did, names);
+  find_at(w, CDNA_CHECK_RACES, w->at, lane, "wave %d %ss LDS at %u, which %s in %s: no barrier is between them", w->id,
+          does, address, names, place);
 }
 
 /* Two waves that write the same value leave no doubt about what is there: kernels fetch what all waves need so. */
@@ -33,7 +50,7 @@ static void doubt(cdna_wave *w, group_state *g, const lds_cell *c, uint32_t addr
   *d = (doubtful){.address = address,
                   .other_at = c->write_at,
                   .lane = (int16_t)lane,
-                  .other = (int16_t)(c->writer == SEVERAL ? 0 : c->writer)};
+                  .others = (uint16_t)(c->writers & ~(1u << w->id))};
   memcpy(&d->old, w->group->lds + address, g->checker->narrow ? 1 : 4);
   g->doubtful_wave = w;
   g->doubtful_at = w->at;
@@ -49,7 +66,7 @@ void lds_settle(cdna_group *group) {
     const size_t at = w->at;
     if (!memcmp(&d->old, group->lds + d->address, g->checker->narrow ? 1 : 4)) continue;
     w->at = g->doubtful_at; /* findings are placed where the wave is */
-    report(w, d->lane, d->address, "writes", d->other, "writes", d->other_at);
+    report(w, d->lane, d->address, "write", d->others, "write", d->other_at);
     w->at = at;
     return;
   }
@@ -57,38 +74,41 @@ void lds_settle(cdna_group *group) {
 
 static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint32_t address, int lane, bool reads,
                   bool writes, uint32_t sequence) {
-  const int id = w->id;
+  const uint16_t mine = (uint16_t)(1u << w->id);
   const bool is_written = c->written == g->epoch, read = c->read == g->epoch, atomic = reads && writes;
-  const bool after_atomic = atomic && w->program->op[c->write_at].run == x->op->run;
-  if (is_written && c->writer != id && !after_atomic && writes && !atomic && !(read && c->reader != id)) {
+  const uint16_t writers = is_written ? c->writers & (uint16_t)~mine : 0,
+                 readers = read ? c->readers & (uint16_t)~mine : 0;
+  const bool among_atomics = atomic && is_written && c->atomic; /* in any order */
+  if (writers && !among_atomics && writes && !atomic && !readers) {
     doubt(w, g, c, address, lane);
-  } else if (is_written && c->writer != id && !after_atomic) {
-    report(w, lane, address, reads && !writes ? "reads" : "writes", c->writer == SEVERAL ? 0 : c->writer, "writes",
-           c->write_at);
+  } else if (writers && !among_atomics) {
+    report(w, lane, address, reads && !writes ? "read" : "write", writers, "write", c->write_at);
     return false;
   }
-  if (writes && !atomic && read && c->reader != id) {
-    report(w, lane, address, "writes", c->reader == SEVERAL ? 0 : c->reader, "reads", c->read_at);
+  if (writes && readers) {
+    report(w, lane, address, "write", readers, "read", c->read_at);
     return false;
   }
-  if (reads && !has_ended(g, c, id)) {
+  if (reads && !among_atomics && !has_ended(g, c, w->id)) {
     char place[240];
     if (found_before(w, CDNA_CHECK_RACES, w->at)) return false;
     place_name(w, c->write_at, place, sizeof place);
     find_at(w, CDNA_CHECK_RACES, w->at, lane, "reads LDS at %u, which wave %d writes in %s: s_waitcnt %s is missing%s",
-            address, c->writer, place, c->direct ? "vmcnt" : "lgkmcnt", is_written ? "" : " before the barrier");
+            address, __builtin_ctz(c->writers), place, c->direct ? "vmcnt" : "lgkmcnt",
+            is_written ? "" : " before the barrier");
     return false;
   }
   if (reads && !atomic) {
-    c->reader = !read || c->reader == id ? (int8_t)id : SEVERAL;
+    c->readers = (uint16_t)((read ? c->readers : 0) | mine);
     c->read = g->epoch;
     c->read_at = (uint32_t)w->at;
   }
   if (writes) {
-    c->writer = is_written && c->writer != id ? SEVERAL : (int8_t)id;
+    c->atomic = atomic && (!is_written || c->atomic);
+    c->writers = (uint16_t)((is_written ? c->writers : 0) | mine);
     c->written = g->epoch;
     c->write_at = (uint32_t)w->at;
-    c->sequence = sequence;
+    c->sequence = sequence & 0x3FFFFFFF;
     c->direct = x->access.to_lds;
   }
   return true;
@@ -96,7 +116,7 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
 
 /* The usual: it was read before, since nobody has written it. */
 static inline bool is_read_again(const lds_cell *c, uint32_t epoch, int wave) {
-  return c->read == epoch && c->written != epoch && (c->reader == wave || c->reader == SEVERAL);
+  return c->read == epoch && c->written != epoch && c->readers >> wave & 1;
 }
 
 static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, bool writes, uint32_t sequence) {

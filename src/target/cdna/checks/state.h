@@ -80,9 +80,10 @@ typedef struct wave_state {
 typedef struct lds_cell {
   uint32_t written, read; /* epoch: workgroups and barriers, counted */
   uint32_t write_at, read_at;
-  uint32_t sequence;     /* of the write in its wave's counter */
-  int8_t writer, reader; /* waves; -1: several */
-  bool direct;           /* a load that goes to LDS wrote it */
+  uint32_t sequence : 30;    /* of the write in its wave's counter */
+  uint32_t direct : 1;       /* a load that goes to LDS wrote it */
+  uint32_t atomic : 1;       /* all writes of that epoch were atomics */
+  uint16_t writers, readers; /* waves of these epochs, a bit each */
 } lds_cell;
 
 /* A cell that a wave writes without a barrier behind another's write: a race, unless it writes what is there. */
@@ -90,7 +91,8 @@ enum { DOUBTFUL_MAX = 256 };
 typedef struct doubtful {
   uint32_t address, old; /* bytes of LDS, as many as a cell has */
   uint32_t other_at;
-  int16_t lane, other;
+  uint16_t others; /* waves, a bit each */
+  int16_t lane;
 } doubtful;
 
 typedef struct group_state {

@@ -44,8 +44,8 @@ static void let_others(cdna_wave *w) {
   if (w->group->in_turns) w->state = CDNA_YIELDED;
 }
 OP(s_waitcnt) {
-  enum { VMCNT_MOST = 63 };
-  if ((op->imm & 15) + (op->imm >> 14 & 3) * 16 < VMCNT_MOST) let_others(w);
+  enum { VMCNT_MOST = 63, LGKMCNT_MOST = 15 };
+  if ((op->imm & 15) + (op->imm >> 14 & 3) * 16 < VMCNT_MOST || (op->imm >> 8 & 15) < LGKMCNT_MOST) let_others(w);
 }
 OP(s_sleep) {
   (void)op;

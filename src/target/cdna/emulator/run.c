@@ -154,29 +154,19 @@ static inline const cdna_op *fetch(cdna_wave *w, const cdna_op *ops, size_t n) {
   return NULL;
 }
 
-/* Until the wave waits, ends, stops, or it is another's turn. */
-enum { TURN = 1 << 14 };
-static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_wave *w, const cdna_observer *seen) {
+/* Until the wave waits, ends, stops, or has executed `most` instructions: then it is still CDNA_RUNNING. */
+static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_wave *w, uint64_t most,
+                                                            const cdna_observer *seen) {
   const cdna_op *ops = g->program->op;
   const size_t n = g->program->n;
   const uint64_t limit = g->limit;
   uint64_t count = w->instructions;
-  const uint64_t turn = w->group->in_turns && limit - count > TURN ? count + TURN : limit;
-  while (w->state == CDNA_RUNNING) {
+  const uint64_t turn = limit - count > most ? count + most : limit;
+  while (w->state == CDNA_RUNNING && count < turn) {
     const cdna_op *op = fetch(w, ops, n);
     if (!op) break;
     w->pc = w->at + op->dwords;
-    if (++count > turn && turn < limit) { /* it may be asking LDS for what another wave is to write */
-      w->pc = w->at;
-      w->state = CDNA_YIELDED;
-      break;
-    }
-    if (count > limit) {
-      cdna_stop(w, "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop?%s", limit,
-                limit == WATCHED_LIMIT ? " (not watched, with --checks none, it may go on to 2^28)" : "");
-      break;
-    }
-    w->instructions = count;
+    w->instructions = ++count;
     if (seen) {
       seen->before(seen->context, w, op);
       if (w->state == CDNA_STOPPED) break;
@@ -184,9 +174,14 @@ static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_
     op->run(w, op);
     if (seen && seen->after && w->state != CDNA_STOPPED) seen->after(seen->context, w, op);
   }
+  if (w->state == CDNA_RUNNING && count >= limit)
+    cdna_stop(w, "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop?%s", limit,
+              limit == WATCHED_LIMIT ? " (not watched, with --checks none, it may go on to 2^28)" : "");
 }
-static void run_wave(const grid *g, cdna_wave *w) { run_until(g, w, NULL); }
-static void run_wave_seen(const grid *g, cdna_wave *w, const cdna_observer *seen) { run_until(g, w, seen); }
+static void run_wave(const grid *g, cdna_wave *w, uint64_t most) { run_until(g, w, most, NULL); }
+static void run_wave_seen(const grid *g, cdna_wave *w, uint64_t most, const cdna_observer *seen) {
+  run_until(g, w, most, seen);
+}
 
 void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
   const uint32_t *size = g->launch->grid;
@@ -237,25 +232,53 @@ static uint64_t lanes_of(const grid *g, const cdna_group *group) {
   return mix(h, group->lds, group->lds_bytes & ~7u);
 }
 
-/* In turns, from barrier to barrier. */
+/* Instructions of a turn. Waves that share LDS stay level, as on the machine, where all issue at about the same rate: kernels
+ * count on a wave that has read LDS long ago when another overwrites it. Other waves meet only in memory. */
+enum { TURN = 1 << 14, LEVEL_TURN = 1 };
+static uint64_t turn_of(const cdna_group *group) { return group->lds_bytes && group->n_waves > 1 ? LEVEL_TURN : TURN; }
+
+/* A wave has stopped: its mistake may be another wave's, which writes what this one should have waited for. */
+static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen) {
+  const tw_error first = *group->error;
+  for (int i = 0; i < group->n_waves; i++) {
+    cdna_wave *w = &group->wave[i];
+    const uint64_t end = w->instructions + TURN;
+    while ((w->state == CDNA_RUNNING || w->state == CDNA_YIELDED) && w->instructions < end) {
+      w->state = CDNA_RUNNING;
+      run_wave_seen(g, w, end - w->instructions, seen);
+    }
+  }
+  *group->error = first;
+}
+
+/* In turns, from barrier to barrier. Turns in which no wave waited are one pass together, up to TURN instructions. */
 static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
-  uint64_t scalars = 0, lanes = 0;
+  const uint64_t turn = turn_of(group);
+  uint64_t scalars = 0, lanes = 0, executed = 0;
   group->same = false;
-  for (uint32_t pass = 1;; pass++) {
+  for (uint32_t pass = 1;;) {
     int waiting = 0, ended = 0;
+    bool yielded = false;
     for (int i = 0; i < group->n_waves; i++) {
       cdna_wave *w = &group->wave[i];
       if (w->state == CDNA_YIELDED) w->state = CDNA_RUNNING;
       if (seen)
-        run_wave_seen(g, w, seen);
+        run_wave_seen(g, w, turn, seen);
       else
-        run_wave(g, w);
-      if (w->state == CDNA_STOPPED) return STOPPED;
+        run_wave(g, w, turn);
+      if (w->state == CDNA_STOPPED) {
+        if (seen && group->lds_bytes) look_on(g, group, seen);
+        return STOPPED;
+      }
+      yielded |= w->state == CDNA_YIELDED;
       waiting += w->state == CDNA_AT_BARRIER;
       ended += w->state == CDNA_ENDED;
     }
     if (ended == group->n_waves) return ENDED;
     if (waiting + ended != group->n_waves) {
+      executed += turn;
+      if (!yielded && executed < TURN) continue;
+      executed = 0;
       if (pass % WATCH == 0) {
         scalars = scalars_of(group);
         lanes = 0;
@@ -265,13 +288,14 @@ static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) 
         if (group->same) return WAITS;
         lanes = now;
       }
-      if (pass > LONG) return WAITS;
+      if (pass++ > LONG) return WAITS;
       continue;
     }
     /* waves that have ended no longer count at a barrier */
     if (seen && seen->barrier) seen->barrier(seen->context, group);
     for (int i = 0; i < group->n_waves; i++)
       if (group->wave[i].state == CDNA_AT_BARRIER) group->wave[i].state = CDNA_RUNNING;
+    pass++;
   }
 }
 
@@ -389,7 +413,7 @@ static void give_up(grid *g, resident *r) {
   for (size_t k = 1; k < r->n; k++)
     if (r->group[k]->id < r->group[first]->id) first = k;
   cdna_wave *w = r->group[first]->wave, *last = w + r->group[first]->n_waves - 1;
-  while (w->state != CDNA_YIELDED && w < last) w++;
+  while ((w->state == CDNA_ENDED || w->state == CDNA_AT_BARRIER) && w < last) w++;
   cdna_stop(w, "the wave goes round and round, and no workgroup is left that could end that: an infinite loop?");
   end_group(g, r, first, STOPPED);
 }
