@@ -67,7 +67,7 @@ static void words_say_what_was_computed(void **state) {
   expect("layout mfma=v_mfma_f32_16x16x32_bf16", "  17 [1][8..9]       [1][10..11]");
   expect("layout mfma=v_mfma_f32_32x32x16_bf16 operand=c lane=37 item=9", "C[21][5]: lane 37, item 9: register v9");
   expect("layout mfma=v_mfma_f32_32x32x16_bf16 operand=c row=21 column=5", "C[21][5]: lane 37, item 9: register v9");
-  expect("layout mfma=v_mfma_f32_4x4x4_16b_f16 cbsz=2 abid=1 lane=0", "lane 16 is read in its place");
+  expect("layout mfma=v_mfma_f32_4x4x4_16b_f16 cbsz=2 abid=1 lane=0", "lane 4 is read in its place");
   expect("layout mfma=v_mfma_f32_16x16x128_f8f6f4 type=fp6 lane=0 item=5", "register v0, bits 30 to 35");
   expect("banks access=ds_read_b128:row16x32s8", "2-way conflicts: 8 turns instead of 4");
   expect("banks access=ds_read_b128:row16x32s8 swizzle=st_16x32", "no conflicts: 4 turns");
