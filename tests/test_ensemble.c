@@ -148,10 +148,74 @@ static void models_have_a_budget_of_their_own(void **state) {
   tw_search_result_free(&r);
 }
 
+/* ---- parents much slower than the best ---- */
+
+/* In the first iteration a fast kernel and one that is not much slower; then of the start two that beat it by little, and of
+ * others nothing new. What the third iteration asks is kept. */
+static const fake_state FAST = {{4, 2, 2, 1, 0, 0, 0}}, NEAR = {{1, 1, 1, 1, 0, 0, 0}},
+                        FAR[2] = {{{1, 1, 0, 5, 0, 0, 0}}, {{1, 2, 0, 5, 0, 0, 0}}};
+static struct {
+  size_t n;
+  struct {
+    double cost;
+    size_t plans;
+  } asked[8];
+} third;
+
+static void plan_ideas(tw_agent *a, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
+  (void)a;
+  for (size_t i = 0; i < n; i++) {
+    if (request[i]->iteration == 3) {
+      third.asked[third.n].cost = request[i]->parent->measured.cost;
+      third.asked[third.n++].plans = request[i]->plans;
+    }
+    proposal[i].n = request[i]->plans;
+    proposal[i].status = TW_OK;
+    for (size_t p = 0; p < proposal[i].n; p++)
+      proposal[i].plan[p] = (tw_agent_plan){.lever = "idea", .n_alternatives = request[i]->kernels};
+  }
+}
+
+static void implement_ideas(tw_agent *a, size_t n, const tw_order order[], tw_kernel kernel[]) {
+  (void)a;
+  for (size_t i = 0; i < n; i++) {
+    const tw_request *r = order[i].request;
+    fake_state to = fake_read(r->parent->source);
+    if (r->parent->parent == TW_NONE)
+      to = r->iteration > 1 ? FAR[order[i].alternative] : order[i].alternative ? NEAR : FAST;
+    kernel[i].source = write_source(&to);
+  }
+}
+
+static void much_slower_kernels_take_no_place_and_few_questions(void **state) {
+  (void)state;
+  fake_reset();
+  tw_agent model = {.name = "llm:test",
+                    .asks_models = true,
+                    .plan = plan_ideas,
+                    .implement = implement_ideas,
+                    .free_plan = free_plan,
+                    .close = close_agent};
+  const tw_member alone = {&model, 1};
+  const tw_problem p = fake_problem(16);
+  const tw_search_subject subject = {
+      .target = &fake_target, .problem = &p, .n_members = 1, .member = &alone, .is_patient = true};
+  tw_search_options o = fake_options(1, 1);
+  o.iterations = 3, o.plans = 2, o.kernels = 2, o.beam = 3;
+  tw_search_result r = {.size = sizeof r};
+  assert_int_equal(tw_search_by(&subject, &o, &r, NULL), TW_OK);
+  assert_int_equal(third.n, 3);
+  assert_true(third.asked[0].cost == fake_cost(&FAST) && third.asked[0].plans == 2);
+  assert_true(third.asked[1].cost == fake_cost(&NEAR) && third.asked[1].plans == 2);
+  assert_true(third.asked[2].cost == fake_cost(&FAR[0]) && third.asked[2].plans == 1);
+  tw_search_result_free(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_model_makes_it_worse),
       cmocka_unit_test(models_have_a_budget_of_their_own),
+      cmocka_unit_test(much_slower_kernels_take_no_place_and_few_questions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,15 @@
 /* beam.c - which candidates are the parents of the next iteration.
  *
- * As in Autocomp (section 3.3): the best B of those children that are correct and beat their own parent. Two additions:
- * the best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; and when
- * fewer than B children qualify, the best of the old parents stay and are tried with other plans. A third, for
- * ensembles, is tw_keep_recipes. */
+ * As in Autocomp (section 3.3): the best B of those children that are correct and beat their own parent. Additions: the
+ * best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; when fewer than
+ * B children qualify, the best of the old parents stay and are tried with other plans; a child that is much slower than
+ * the best has no precedence over the old parents, however slow its own parent was. tw_keep_recipes is for ensembles. */
 #include <string.h>
 
 #include "search/state.h"
+
+/* Much slower: by more than most single steps gain. */
+static const double FAR = 2;
 
 /* Inserts by cost; what falls off the end is dropped. */
 static void insert(tw_candidate **beam, size_t *n, size_t room, tw_candidate *c) {
@@ -27,6 +30,10 @@ static bool contains(tw_candidate *const *beam, size_t n, const tw_candidate *c)
 
 static bool beats_its_parent(const tw_state *s, const tw_candidate *c) {
   return c->verdict == TW_CORRECT && c->parent != TW_NONE && c->measured.cost < s->all[c->parent]->measured.cost;
+}
+
+bool tw_is_far_from_best(const tw_state *s, const tw_candidate *c) {
+  return c->measured.cost > FAR * s->best->measured.cost;
 }
 
 static struct tw_experience *experience_of(tw_state *s, const char *lever) {
@@ -83,15 +90,24 @@ void tw_select_beam(tw_state *s, size_t first) {
   for (size_t i = first; i < s->n; i++) learn(s, s->all[i]);
   tw_candidate *next[TW_BEAM_MAX];
   size_t n = 0, room = (size_t)s->options.beam;
-  for (size_t i = first; i < s->n; i++)
-    if (beats_its_parent(s, s->all[i])) insert(next, &n, room, s->all[i]);
-  s->idle = n > 0 ? 0 : s->idle + 1;
+  bool gained = false;
+  for (size_t i = first; i < s->n; i++) {
+    if (!beats_its_parent(s, s->all[i])) continue;
+    gained = true;
+    if (!tw_is_far_from_best(s, s->all[i])) insert(next, &n, room, s->all[i]);
+  }
+  s->idle = gained ? 0 : s->idle + 1;
   if (!contains(next, n, s->best)) {
     if (n > 0 && n == room) n--; /* the worst child makes room */
     insert(next, &n, room, s->best);
   }
-  for (size_t i = 0; i < s->n_beam && n < room; i++) /* the old beam is in order of cost */
-    if (!contains(next, n, s->beam[i])) insert(next, &n, room, s->beam[i]);
+  tw_candidate *others[TW_BEAM_MAX]; /* for the places that are left */
+  size_t n_others = 0;
+  for (size_t i = 0; i < s->n_beam; i++)
+    if (!contains(next, n, s->beam[i])) insert(others, &n_others, room, s->beam[i]);
+  for (size_t i = first; i < s->n; i++)
+    if (beats_its_parent(s, s->all[i]) && tw_is_far_from_best(s, s->all[i])) insert(others, &n_others, room, s->all[i]);
+  for (size_t i = 0; i < n_others && n < room; i++) insert(next, &n, room, others[i]);
   memcpy(s->beam, next, n * sizeof(tw_candidate *));
   s->n_beam = n;
   tw_keep_recipes(s);

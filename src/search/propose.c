@@ -151,6 +151,12 @@ static int most_plans(const tw_state *s) {
   return (o->samples - s->samples + o->kernels - 1) / o->kernels;
 }
 
+/* Where each plan is paid for, a parent that is far from the best, such as the start after a while, keeps one: it may lead
+ * elsewhere, but its children have the more to catch up with. */
+static int plans_wanted(const tw_state *s, const tw_candidate *parent) {
+  return s->member[0].agent->asks_models && tw_is_far_from_best(s, parent) ? 1 : s->options.plans;
+}
+
 /* Divides the plans of the beam; false without memory. */
 static bool divide(tw_round *r) {
   tw_state *s = r->state;
@@ -163,8 +169,8 @@ static bool divide(tw_round *r) {
   for (size_t place = 0; done && place < s->n_beam; place++) {
     done = meet_family(s, s->beam[place], &r->family[place]);
     memset(plans, 0, s->n_members * sizeof *plans);
-    for (int i = 0, member; i < s->options.plans && left > 0 && (member = next_member(s, s->beam[place])) >= 0;
-         i++, left--)
+    const int wanted = plans_wanted(s, s->beam[place]);
+    for (int i = 0, member; i < wanted && left > 0 && (member = next_member(s, s->beam[place])) >= 0; i++, left--)
       plans[member]++;
     size_t first_plan = 0;
     for (size_t m = 0; done && m < s->n_members; m++) {

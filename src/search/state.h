@@ -135,6 +135,8 @@ void tw_round_free(tw_round *);
 tw_status tw_enumerate(tw_state *, tw_error *);
 /* beam.c: the next parents, out of this iteration's candidates from number `first` on, and what it says of levers. */
 void tw_select_beam(tw_state *, size_t first);
+/* beam.c: it takes so much longer than the best that plans are better spent elsewhere. */
+bool tw_is_far_from_best(const tw_state *, const tw_candidate *);
 /* beam.c: sees to it that agents that work on recipes find one. */
 void tw_keep_recipes(tw_state *);
 /* polish.c: small problems: the kernels around the best, wherever measuring costs little. */
