@@ -2,7 +2,7 @@
  *
  *   bench_blas [threads=1] [rounds=15] [slice=0.02] [MxNxK[:TT]]...     TT: transposes, N or T for each of A and B
  *
- * A turn is a slice of time and at least two calls; its time is that of the fastest call. Numbers are GFLOP/s by the best
+ * A turn is a slice of time and at least two calls; its time is the fastest call's. Numbers are GFLOP/s by the median
  * turn; ratios are medians over rounds of the ratio within a round. Above 1 the library is faster. OpenBLAS is loaded by
  * name, or by the path in TILEWRIGHT_OPENBLAS. */
 #define _GNU_SOURCE
@@ -13,7 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "tilewright/gemm.h"
 
@@ -54,13 +53,23 @@ static void call(const contest *x, int who) {
   }
 }
 
-static double time_turn(const contest *x, int who, double slice) {
-  const double start = tw_now();
+/* One thread is timed by its processor time, which other programs on the machine do not lengthen. */
+static double clock_of(int threads) {
+  struct timespec t;
+  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Calls that take less than the clock's own time are timed several together. */
+static double time_turn(const contest *x, int who, int threads, double slice) {
+  const double work = 2e-11 * x->s.m * x->s.n * x->s.k; /* seconds at 100 GFLOP/s */
+  const int together = work < 2e-5 ? (int)(2e-5 / work) + 1 : 1;
+  const double start = clock_of(threads);
   double best = INFINITY;
-  for (int calls = 0; calls < 2 || tw_now() - start < slice; calls++) {
-    const double begin = tw_now();
-    call(x, who);
-    best = fmin(best, tw_now() - begin);
+  for (int turns = 0; turns < 2 || clock_of(threads) - start < slice; turns++) {
+    const double begin = clock_of(threads);
+    for (int i = 0; i < together; i++) call(x, who);
+    best = fmin(best, (clock_of(threads) - begin) / together);
   }
   return best;
 }
@@ -106,13 +115,13 @@ static int measure(const shape *s, int threads, int rounds, double slice, sgemm_
     for (int i = 0; i < n; i++) {
       const int who = (i + round) % n;
       nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); /* idle threads of the last one stop spinning */
-      turn[who][round] = time_turn(&x, who, slice);
+      turn[who][round] = time_turn(&x, who, threads, slice);
     }
   printf("%5dx%5dx%5d %c%c %d", s->m, s->n, s->k, s->ta ? 'T' : 'N', s->tb ? 'T' : 'N', threads);
   for (int who = 0; who < n; who++) {
-    double best = INFINITY;
-    for (int r = 0; r < rounds; r++) best = fmin(best, turn[who][r]);
-    printf("  %s %7.1f", names[who], 2e-9 * s->m * s->n * s->k / best);
+    double sorted[ROUNDS_MAX];
+    memcpy(sorted, turn[who], sizeof sorted);
+    printf("  %s %7.1f", names[who], 2e-9 * s->m * s->n * s->k / median(sorted, rounds));
   }
   for (int who = 1; who < n; who++) {
     double ratio[ROUNDS_MAX];

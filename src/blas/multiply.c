@@ -19,6 +19,7 @@
 
 enum {
   ROWS_MOST = 1 << 28,
+  ROWS_ON_THE_WAY = 512, /* up to so many, each part packs B as it goes along */
   K_MOST = 1 << 15,       /* of a piece: then at least 512 columns of it fit */
   COLUMNS_STEP = 64,      /* pieces have whole pairs of panels */
   PACKED_MOST = 64 << 20, /* bytes */
@@ -48,7 +49,7 @@ static const tw_gemm_planned *plan_of(const tw_gemm_spec *s, tw_error *error) {
   known_plan *k = &known[next_known];
   next_known = (next_known + 1) % PLANS_KEPT;
   k->spec.m = 0;
-  if (x86_describe(s, NULL, &k->plan, error) != TW_OK) return NULL;
+  if (x86_describe(s, NULL, s->m <= ROWS_ON_THE_WAY, &k->plan, error) != TW_OK) return NULL;
   k->spec = *s;
   return &k->plan;
 }
@@ -68,7 +69,8 @@ typedef struct piece {
 static void pack(piece *w, int64_t task) {
   const int64_t panel = task % w->groups * X86_PANELS_AT_ONCE;
   x86_pack_panels(w->plan, w->b, w->scale, task / w->groups, panel,
-                  x86_min(X86_PANELS_AT_ONCE, x86_panels(w->plan) - panel), w->packed);
+                  x86_min(X86_PANELS_AT_ONCE, x86_panels(w->plan) - panel),
+                  w->packed + x86_panel_at(w->plan, task / w->groups, panel));
 }
 
 static void wait_for(const atomic_int *done, int64_t tasks) {
@@ -79,23 +81,28 @@ static void wait_for(const atomic_int *done, int64_t tasks) {
 
 static void work(void *context, int member) {
   piece *w = context;
-  const int64_t tasks = w->groups * w->plan->blocks;
+  const int64_t tasks = w->plan->packs_b ? 0 : w->groups * w->plan->blocks;
   for (int64_t i; (i = atomic_fetch_add(&w->next_packing, 1)) < tasks; atomic_fetch_add(&w->packed_so_far, 1))
     pack(w, i);
   wait_for(&w->packed_so_far, tasks);
   const int parts = w->plan->parts_m * w->plan->parts_n;
   for (int i; (i = atomic_fetch_add(&w->next_part, 1)) < parts;)
-    x86_run_part(w->plan, &w->operands, w->workspaces + (size_t)member * w->plan->bytes_per_thread, i);
+    x86_run_part_on(w->plan, &w->operands, w->b, w->scale, w->workspaces + (size_t)member * w->plan->bytes_per_thread,
+                    i);
 }
 
 static void complain(const char *text) { fprintf(stderr, "tilewright-blas: %s; C is not complete\n", text); }
 
-static size_t round_up(size_t bytes) { return (bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT; }
+/* Of B that is packed in advance. */
+static size_t packed_bytes(const tw_gemm_planned *p) {
+  const size_t bytes = p->packs_b ? 0 : tw_gemm_packed_bytes(p);
+  return (bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT;
+}
 
 static void run_in(piece *w, char *memory) {
   const tw_gemm_planned *p = w->plan;
   w->packed = memory;
-  w->workspaces = memory + round_up(tw_gemm_packed_bytes(p));
+  w->workspaces = memory + packed_bytes(p);
   w->groups = x86_ceil_div(x86_panels(p), X86_PANELS_AT_ONCE);
   w->operands.packed_b = memory;
   blas_team_run(p->threads, work, w);
@@ -113,7 +120,7 @@ static void run(const tw_gemm_spec *s, float scale, const void *a, const void *b
     complain(error.text);
     return;
   }
-  const size_t bytes = round_up(tw_gemm_packed_bytes(w.plan)) + (size_t)w.plan->threads * w.plan->bytes_per_thread;
+  const size_t bytes = packed_bytes(w.plan) + (size_t)w.plan->threads * w.plan->bytes_per_thread;
   if (bytes <= ON_STACK) {
     run_on_stack(&w);
     return;

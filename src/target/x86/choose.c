@@ -109,12 +109,15 @@ int64_t x86_block_step(const tw_gemm_planned *p, int64_t units) {
  * AMX takes the blocks of the vectors' kernels, so that the same packed weights go with both. Where rows become
  * tables, 43 bytes a unit, a single row's must stay in L1 beside the codes that stream through it and C, which a fifth of
  * it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
+enum { UNITS_ON_THE_WAY = 256 };
+
 int64_t x86_choose_block(const tw_gemm_planned *p) {
   const x86_kernel *k = p->kernel;
   const int64_t units = x86_ceil_div(p->spec.k, x86_kernel_group(k)), step = x86_block_step(p, units);
   enum { VECTOR_ROWS = 14 };
   const int rows = k->isa == X86_AMX ? VECTOR_ROWS : k->rows;
   int64_t most = x86_this_cpu()->l1 * 5 / 4 / X86_UNIT / rows / step * step;
+  if (p->packs_b) most = x86_min(most, UNITS_ON_THE_WAY);
   if (p->has_codes && p->codes.form == X86_T3)
     most = x86_min(most, x86_this_cpu()->l1 / 5 / x86_tables_bytes(step) * step);
   if (most < step) most = step;
@@ -225,11 +228,16 @@ void x86_choose_blocks(tw_gemm_planned *p) {
   if (most < kernel_rows) most = kernel_rows;
   const int64_t tiles = x86_ceil_div(rows, kernel_rows), blocks = x86_ceil_div(rows, most);
   p->mc = x86_ceil_div(tiles, blocks) * kernel_rows;
+  if (p->packs_b) p->mc = tiles * kernel_rows;
   /* Sums that wait in the workspace stay in this core's part of the last cache. */
   p->nc = columns;
   if (p->blocks > 1 && !p->sums_in_c) {
     int64_t room = cpu->l3_share / 2 / X86_UNIT / p->mc / p->kernel->columns * p->kernel->columns;
     if (room < p->kernel->columns) room = p->kernel->columns;
     if (p->nc > room) p->nc = room;
+  }
+  if (p->packs_b) {
+    const int64_t pair = 2 * p->kernel->columns, room = cpu->l2 / 2 / X86_UNIT / p->layout.block / pair * pair;
+    p->nc = x86_min(p->nc, room < pair ? pair : room);
   }
 }

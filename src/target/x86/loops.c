@@ -19,6 +19,8 @@
 typedef struct job {
   const tw_gemm_planned *p;
   const tw_gemm_operands *o;
+  const void *b;                      /* as it is stored, if parts pack it */
+  float scale;                        /* of its elements */
   char *workspace;                    /* of this thread */
   int64_t row, rows, column, columns; /* the block of C at hand; `column` is the first of a panel */
 } job;
@@ -305,10 +307,11 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   const int64_t bytes = (int64_t)x86_panel_bytes(p, units);
   const strips all = strips_of(j, row, rows, block);
   if (p->a_mode == X86_A_PACKED) pack_strips(j, all, block);
-  const char *packed = j->o->packed_b;
+  const char *first =
+      p->packs_b ? j->workspace + p->b_at : (const char *)j->o->packed_b + x86_panel_at(p, block, j->column / width);
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
-  panel b = {.packed = packed + x86_panel_at(p, block, j->column / width), .scales_stride = scales};
-  if (p->has_codes) b.scales = packed + x86_scales_at(p, block, j->column / width);
+  panel b = {.packed = first, .scales_stride = scales};
+  if (p->has_codes) b.scales = (const char *)j->o->packed_b + x86_scales_at(p, block, j->column / width);
   for (int64_t column = j->column; column < end; column += b.columns) {
     const int64_t panels = panels_at_once(p, all.left, end - column, plain);
     b.columns = panels * width;
@@ -325,15 +328,28 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   }
 }
 
+static void pack_b(const job *j, int64_t block) {
+  const tw_gemm_planned *p = j->p;
+  const int64_t first = j->column / p->kernel->columns, n = x86_ceil_div(j->columns, p->kernel->columns);
+  x86_pack_panels(p, j->b, j->scale, block, first, n, j->workspace + p->b_at);
+}
+
 static void run_block(const job *j, bool plain) {
   const tw_gemm_planned *p = j->p;
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
-  for (int64_t block = 0; block < p->blocks; block++)
+  for (int64_t block = 0; block < p->blocks; block++) {
+    if (p->packs_b) pack_b(j, block);
     for (int64_t row = j->row; row < j->row + j->rows; row += buffer)
       run_rows(j, row, x86_min(buffer, j->row + j->rows - row), block, plain);
+  }
 }
 
 void x86_run_part(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace, int part) {
+  x86_run_part_on(p, o, NULL, 1, workspace, part);
+}
+
+void x86_run_part_on(const tw_gemm_planned *p, const tw_gemm_operands *o, const void *b, float scale, char *workspace,
+                     int part) {
   const int at_m = part % p->parts_m, at_n = part / p->parts_m;
   const int64_t width = p->kernel->columns, panels = x86_panels(p);
   const int64_t first_row = x86_part_start(p->spec.m, at_m, p->parts_m);
@@ -341,7 +357,7 @@ void x86_run_part(const tw_gemm_planned *p, const tw_gemm_operands *o, char *wor
   const int64_t first_column = x86_part_start(panels, at_n, p->parts_n) * width;
   const int64_t end_column = x86_min(x86_part_start(panels, at_n + 1, p->parts_n) * width, p->spec.n);
   const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;
-  job j = {.p = p, .o = o, .workspace = workspace};
+  job j = {.p = p, .o = o, .b = b, .scale = scale, .workspace = workspace};
   if (p->kernel->begin) p->kernel->begin();
   for (j.column = first_column; j.column < end_column; j.column += p->nc) {
     j.columns = x86_min(p->nc, end_column - j.column);

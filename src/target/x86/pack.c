@@ -121,14 +121,14 @@ static void scale_elements(float *x, int64_t n, float scale) {
 
 /* Rows of B are read in runs of several panels, so that a page serves more than one of them. */
 void x86_pack_panels(const tw_gemm_planned *p, const void *b, float scale, int64_t block, int64_t panel, int64_t panels,
-                     void *packed) {
+                     void *to_start) {
   enum { RUN = 32 /* units */ };
   const tw_gemm_spec *s = &p->spec;
   const int64_t columns = p->kernel->columns, group = x86_kernel_group(p->kernel), bytes = tw_type_bits(s->b) / 8;
   const int64_t units = x86_block_units(p, block), first = block * p->layout.block * group;
   const int64_t whole = only_moves_b(p) ? x86_min(units, (s->k - first) / group) : 0;
   const size_t panel_bytes = x86_panel_bytes(p, units);
-  char *to = (char *)packed + x86_panel_at(p, block, panel);
+  char *to = to_start;
   x86_pack *pack = s->b_transposed ? p->kernel->gather : p->kernel->interleave;
   const int64_t column_step = bytes * (s->b_transposed ? s->ldb : 1), row_step = bytes * (s->b_transposed ? 1 : s->ldb);
   for (int64_t unit = 0; unit < whole; unit += RUN)
@@ -201,6 +201,7 @@ tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw
   if (p->has_codes) return x86_pack_weights(p, b, NULL, NULL, out, error);
   for (int64_t block = 0; block < p->blocks; block++)
     for (int64_t panel = 0; panel < x86_panels(p); panel += X86_PANELS_AT_ONCE)
-      x86_pack_panels(p, b, 1, block, panel, x86_min(X86_PANELS_AT_ONCE, x86_panels(p) - panel), out);
+      x86_pack_panels(p, b, 1, block, panel, x86_min(X86_PANELS_AT_ONCE, x86_panels(p) - panel),
+                      out + x86_panel_at(p, block, panel));
   return TW_OK;
 }

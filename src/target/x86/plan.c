@@ -160,6 +160,8 @@ static void lay_out_workspace(tw_gemm_planned *p) {
   if (p->has_codes && (!p->on_codes || p->expands)) p->panel_at = take(&at, (size_t)(block * tile_columns) * X86_UNIT);
   if (p->blocks > 1 && !p->sums_in_c)
     p->sums_at = take(&at, (size_t)(p->mc * x86_ceil_div(p->nc, columns) * columns) * X86_UNIT);
+  if (p->packs_b)
+    p->b_at = take(&at, (size_t)x86_ceil_div(p->nc, columns) * x86_panel_bytes(p, x86_min(p->layout.block, p->units)));
   p->bytes_per_thread = at;
 }
 
@@ -227,7 +229,8 @@ tw_status tw_gemm_plan(const tw_gemm_spec *given, tw_gemm_planned **out, tw_erro
   return x86_plan(&spec, NULL, out, error);
 }
 
-tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_planned *p, tw_error *error) {
+tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, bool packs_b, tw_gemm_planned *p,
+                       tw_error *error) {
   tw_gemm_spec s = *spec;
   const x86_kernel *kernel;
   fill_defaults(&s);
@@ -237,7 +240,7 @@ tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm
   if (status == TW_OK && !tuned) status = x86_choose_kernel(&s, &kernel, error);
   if (status == TW_OK) status = check_output(&s, error);
   if (status != TW_OK) return status;
-  *p = (tw_gemm_planned){.kernel = kernel, .spec = s};
+  *p = (tw_gemm_planned){.kernel = kernel, .spec = s, .packs_b = packs_b};
   p->spec.kernel = NULL;
   status = settle_layout(p, tuned, error);
   if (status != TW_OK) return status;
@@ -254,7 +257,7 @@ tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_pla
   *out = NULL;
   tw_gemm_planned *p = calloc(1, sizeof *p);
   if (!p) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
-  tw_status status = x86_describe(spec, tuned, p, error);
+  tw_status status = x86_describe(spec, tuned, false, p, error);
   if (status == TW_OK) status = reserve(p, error);
   if (status != TW_OK) {
     tw_gemm_destroy(p);

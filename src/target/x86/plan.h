@@ -73,13 +73,15 @@ struct tw_gemm_planned {
   x86_codes codes;       /* if so */
   bool looks_up;         /* and A is packed as tables for them */
   bool wide;             /* tiles take two panels at once, but for an odd last one */
+  bool packs_b;          /* B is given as it is stored, and each part packs what it needs, a block at a time */
   int strip_rows;        /* of the largest tile that is used */
   int ahead;             /* bytes that a single strip's codes are fetched before they are used */
   tw_packing packing;
   int parts_m, parts_n; /* C is divided into parts_m x parts_n parts */
   int threads;          /* that compute parts: a thread takes the next one when it is free */
   /* of a thread's workspace, in bytes from its start */
-  size_t strip_at, rows_at, tile_at, sums_at, panel_at, row_at, row_scale_at, start_at, a_scale_at, bytes_per_thread;
+  size_t strip_at, rows_at, tile_at, sums_at, panel_at, row_at, row_scale_at, start_at, a_scale_at, b_at,
+      bytes_per_thread;
   x86_workspaces *workspaces; /* behind a pointer: the plan itself is constant */
 };
 

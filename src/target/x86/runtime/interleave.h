@@ -8,57 +8,76 @@
 
 #include "target/x86/runtime/quad.h"
 
-/* Rows whose width the compiler knows become loads and stores of whole vectors. */
-#define INTERLEAVE_ROWS(width, convert)                                                                                \
-  for (int64_t p = 0; p < units; p++, to += pitch, from += group * stride)                                             \
-    for (int64_t j = 0; j < (width); j++) to[j] = convert;
-
-/* to[p * pitch + j] = unit p of column j, in units, for `width` <= pitch columns; element (q, j) of the source lies at
- * q * stride + j * (bytes of an element). Real elements of 32 bits are multiplied by `scale`. Columns behind `width` are
- * not touched. */
-static void interleave(void *to_start, const void *from_start, int64_t stride, int64_t width, int64_t pitch,
-                       int64_t units, float scale) {
+/* Unit `j` of the rows of a unit's elements, the first of which is at `from`. */
 #if defined ARITHMETIC_F32
-  enum { group = 1 };
-  float *restrict to = to_start;
-  const float *restrict from = from_start;
-  stride /= (int64_t)sizeof *from;
-  if (width == PANEL_COLUMNS && scale == 1) {
-    INTERLEAVE_ROWS(PANEL_COLUMNS, from[j])
-  } else if (width == PANEL_COLUMNS) {
-    INTERLEAVE_ROWS(PANEL_COLUMNS, from[j] * scale)
-  } else {
-    INTERLEAVE_ROWS(width, from[j] * scale)
-  }
+typedef float stored_element, packed_unit;
+enum { ELEMENTS = 1 };
+static inline packed_unit unit_of(const stored_element *from, int64_t stride, int64_t j) {
+  return (void)stride, from[j];
+}
+static inline packed_unit times(packed_unit x, float scale) { return x * scale; }
 #elif defined ARITHMETIC_BF16
-  enum { group = 2 };
-  uint32_t *restrict to = to_start;
-  const uint16_t *restrict from = from_start;
-  stride /= (int64_t)sizeof *from;
-  (void)scale;
-  if (width == PANEL_COLUMNS) {
-    INTERLEAVE_ROWS(PANEL_COLUMNS, from[j] | (uint32_t)from[stride + j] << 16)
-  } else {
-    INTERLEAVE_ROWS(width, from[j] | (uint32_t)from[stride + j] << 16)
-  }
-#elif defined ARITHMETIC_U8S8 || defined ARITHMETIC_S8S8
-  enum { group = 4 };
-  uint32_t *restrict to = to_start;
-  const uint8_t *restrict from = from_start;
-  (void)scale;
-  if (width == PANEL_COLUMNS) {
-    INTERLEAVE_ROWS(PANEL_COLUMNS, from[j] | (uint32_t)from[stride + j] << 8 | (uint32_t)from[2 * stride + j] << 16 |
-                                       (uint32_t)from[3 * stride + j] << 24)
-  } else {
-    INTERLEAVE_ROWS(width, from[j] | (uint32_t)from[stride + j] << 8 | (uint32_t)from[2 * stride + j] << 16 |
-                               (uint32_t)from[3 * stride + j] << 24)
-  }
-#else /* s16: elements of 8 bits become 16 */
-  (void)to_start, (void)from_start, (void)stride, (void)width, (void)pitch, (void)units, (void)scale;
+typedef uint16_t stored_element;
+typedef uint32_t packed_unit;
+enum { ELEMENTS = 2 };
+static inline packed_unit unit_of(const stored_element *from, int64_t stride, int64_t j) {
+  return from[j] | (uint32_t)from[stride + j] << 16;
+}
+static inline packed_unit times(packed_unit x, float scale) { return (void)scale, x; }
+#else /* of 8 bits; s16, whose elements must be converted, does not ask */
+typedef uint8_t stored_element;
+typedef uint32_t packed_unit;
+enum { ELEMENTS = 4 };
+static inline packed_unit unit_of(const stored_element *from, int64_t stride, int64_t j) {
+  return from[j] | (uint32_t)from[stride + j] << 8 | (uint32_t)from[2 * stride + j] << 16 |
+         (uint32_t)from[3 * stride + j] << 24;
+}
+static inline packed_unit times(packed_unit x, float scale) { return (void)scale, x; }
 #endif
+
+static inline __attribute__((always_inline)) void interleave_rows(packed_unit *restrict to,
+                                                                  const stored_element *restrict from, int64_t stride,
+                                                                  int64_t width, int64_t pitch, int64_t units,
+                                                                  float scale) {
+  for (int64_t p = 0; p < units; p++, to += pitch, from += ELEMENTS * stride)
+    for (int64_t j = 0; j < width; j++) to[j] = times(unit_of(from, stride, j), scale);
 }
 
-#undef INTERLEAVE_ROWS
+/* to[p * pitch + j] = unit p of column j, in units, for `width` <= pitch columns; element (q, j) of the source is at
+ * q * stride + j * (bytes of an element). Real elements of 32 bits are multiplied by `scale`. Columns after `width` are
+ * not touched. Where the compiler knows the width, that of a panel or a strip, a row becomes a few whole vectors. */
+static void interleave(void *to, const void *from, int64_t stride, int64_t width, int64_t pitch, int64_t units,
+                       float scale) {
+#define STRIP(rows)                                                                                                    \
+  case rows: interleave_rows(to, from, stride, rows, rows, units, 1); return;
+  stride /= (int64_t)sizeof(stored_element);
+  if (width == PANEL_COLUMNS && pitch == width) {
+    if (scale == 1)
+      interleave_rows(to, from, stride, PANEL_COLUMNS, PANEL_COLUMNS, units, 1);
+    else
+      interleave_rows(to, from, stride, PANEL_COLUMNS, PANEL_COLUMNS, units, scale);
+    return;
+  }
+  if (pitch == width && scale == 1) switch (width) {
+      STRIP(1)
+      STRIP(2)
+      STRIP(3)
+      STRIP(4)
+      STRIP(5)
+      STRIP(6)
+      STRIP(7)
+      STRIP(8)
+      STRIP(9)
+      STRIP(10)
+      STRIP(11)
+      STRIP(12)
+      STRIP(13)
+      STRIP(14)
+    default: break;
+    }
+  interleave_rows(to, from, stride, width, pitch, units, scale);
+#undef STRIP
+}
 
 /* to[p * pitch + j] = unit p of row j, for `width` <= pitch rows of `units` units, `stride` bytes apart: B that is stored
  * transposed. */
