@@ -103,16 +103,16 @@ static void every_kind_of_slot_has_its_text(void **state) {
   (void)state;
   tw_slots s = {0};
   tw_text moved = {0};
-  tw_text_add_string(&moved, "moved");
+  tw_text_add_string(&moved, "moved\n");
   tw_slots_text(&s, "a", "x");
   tw_slots_text(&s, "b", NULL);
   tw_slots_format(&s, "c", "%d-%s", 1, "y");
   tw_slots_number_or_empty(&s, "d", 0);
-  tw_slots_number_or_empty(&s, "e", 7);
+  tw_slots_number_or_empty(&s, "e", INT64_MIN);
   tw_slots_flag(&s, "f", false);
   tw_slots_flag(&s, "g", true);
   tw_slots_take(&s, "h", &moved);
-  static const char *const texts[] = {"x", "", "1-y", "", "7", "", "1", "moved"};
+  static const char *const texts[] = {"x", "", "1-y", "", "-9223372036854775808", "", "1", "moved"};
   assert_int_equal(s.n, 8);
   assert_false(s.failed);
   for (size_t i = 0; i < s.n; i++) assert_string_equal(s.texts.data + s.slot[i].at, texts[i]);
@@ -128,14 +128,32 @@ static void errors_name_the_file_and_the_line(void **state) {
   refuses("tile/kernels/softmax.cuh.in", &s, "softmax.cuh.in: row_launch.cuh.in: line 1: unknown slot 'op'");
   set_rotary(&s);
   tw_slots_text(&s, "heads", "again");
-  refuses("tile/kernels/rotary.cuh.in", &s, "a slot is set twice");
+  refuses("tile/kernels/rotary.cuh.in", &s, "slot 'heads' is set twice");
   static char names[TW_SLOTS_MAX + 1][8];
   s = (tw_slots){0};
   for (int i = 0; i <= TW_SLOTS_MAX; i++) {
     snprintf(names[i], sizeof names[i], "s%d", i);
     tw_slots_number(&s, names[i], i);
   }
-  refuses("tile/kernels/rotary.cuh.in", &s, "exceeds 80");
+  refuses("tile/kernels/rotary.cuh.in", &s, "more than 120 are set");
+}
+
+static void more_slots_than_there_is_room_for_are_refused(void **state) {
+  (void)state;
+  static tw_slot many[TW_SLOTS_MAX + 1];
+  static char names[TW_SLOTS_MAX + 1][8];
+  char *out;
+  tw_error error = {0};
+  for (int i = 0; i <= TW_SLOTS_MAX; i++) {
+    snprintf(names[i], sizeof names[i], "s%d", i);
+    many[i] = (tw_slot){names[i], names[i]};
+  }
+  assert_int_equal(tw_template_fill("{{s0}} {{s41}} {{s119}}", TW_SLOTS_MAX, many, &out, &error), TW_OK);
+  assert_string_equal(out, "s0 s41 s119");
+  free(out);
+  assert_int_equal(tw_template_fill("{{s0}}", TW_SLOTS_MAX + 1, many, &out, &error), TW_USAGE);
+  assert_null(out);
+  assert_non_null(strstr(error.text, "121 slots exceed 120"));
 }
 
 int main(void) {
@@ -144,6 +162,7 @@ int main(void) {
       cmocka_unit_test(comments_are_left_out),
       cmocka_unit_test(else_is_the_other_case),
       cmocka_unit_test(bad_templates_are_refused_with_their_line),
+      cmocka_unit_test(more_slots_than_there_is_room_for_are_refused),
       cmocka_unit_test(slots_of_their_own_fill_embedded_templates),
       cmocka_unit_test(every_kind_of_slot_has_its_text),
       cmocka_unit_test(errors_name_the_file_and_the_line),

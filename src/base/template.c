@@ -1,7 +1,6 @@
 /* template.c - see template.h. */
 #include "base/template.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +8,34 @@
 
 #include "base/embedded.h"
 
-enum { DEPTH = 8, NAME = 64, INCLUDES = 4 };
+enum { DEPTH = 8, NAME = 64, INCLUDES = 4, BUCKETS = 256 };
 
 void (*tw_template_watch)(const char *file);
+
+/* Slots by name, hashed with open addressing: a kernel has hundreds of marks and up to TW_SLOTS_MAX slots. */
+typedef struct lookup {
+  tw_slot slot[BUCKETS];
+} lookup;
+
+static unsigned bucket_of(const char *name, size_t length) {
+  unsigned hash = 2166136261u; /* FNV-1a */
+  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+  return hash % BUCKETS;
+}
+
+/* false: the name has a slot already. */
+static bool add_slot(lookup *l, const char *name, const char *text) {
+  unsigned at = bucket_of(name, strlen(name));
+  for (; l->slot[at].name; at = (at + 1) % BUCKETS)
+    if (!strcmp(l->slot[at].name, name)) return false;
+  l->slot[at] = (tw_slot){name, text ? text : ""};
+  return true;
+}
 
 typedef struct filler {
   const char *file; /* of the library; NULL: a text that is in no file */
   const char *template;
-  size_t n;
-  const tw_slot *slot;
+  const lookup *slots;
   tw_text *out;
   int includes; /* templates that include this one */
   size_t depth, shown;
@@ -35,10 +53,13 @@ static int line_of(const filler *f, const char *at) {
 
 /* The slot's text, "" if it is empty; NULL if there is no such slot. */
 static const char *find(const filler *f, const char *name) {
-  for (size_t i = 0; i < f->n; i++)
-    if (!strcmp(f->slot[i].name, name)) return f->slot[i].text ? f->slot[i].text : "";
-  return NULL;
+  const tw_slot *slot = f->slots->slot;
+  unsigned at = bucket_of(name, strlen(name));
+  while (slot[at].name && strcmp(slot[at].name, name) != 0) at = (at + 1) % BUCKETS;
+  return slot[at].name ? slot[at].text : NULL;
 }
+
+static bool is_of_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
 /* A mark {{...}} at `at`: its kind ('#', '^', '/', '>', '!' or 0), its name, and where it ends; false if it is none. */
 static bool read_mark(const char *at, char *kind, char name[NAME], const char **end) {
@@ -52,8 +73,8 @@ static bool read_mark(const char *at, char *kind, char name[NAME], const char **
     return close;
   }
   if (*kind == '>') begin += strspn(begin, " ");
-  const size_t length =
-      strspn(begin, *kind == '>' ? "abcdefghijklmnopqrstuvwxyz0123456789_." : "abcdefghijklmnopqrstuvwxyz0123456789_");
+  size_t length = 0;
+  while (is_of_name(begin[length]) || (*kind == '>' && begin[length] == '.')) length++;
   if (length == 0 || length >= NAME || strncmp(begin + length, "}}", 2) != 0) return false;
   memcpy(name, begin, length);
   name[length] = '\0';
@@ -117,8 +138,7 @@ static tw_status include(const filler *f, const char *at, const char *name, tw_e
   const bool shown = f->shown == f->depth;
   filler inner = {.file = other->name,
                   .template = (const char *)other->data,
-                  .n = f->n,
-                  .slot = f->slot,
+                  .slots = f->slots,
                   .out = shown ? f->out : &dropped,
                   .includes = f->includes + 1};
   if (shown && tw_template_watch) tw_template_watch(other->name);
@@ -158,7 +178,13 @@ static tw_status fill(filler *f, tw_error *error) {
 
 tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[], char **out, tw_error *error) {
   tw_text text = {0};
-  filler f = {.template = template, .n = n, .slot = slot, .out = &text};
+  lookup slots = {0};
+  *out = NULL;
+  if (n > TW_SLOTS_MAX) return tw_fail(error, TW_USAGE, "%zu slots exceed %d", n, TW_SLOTS_MAX);
+  for (size_t i = 0; i < n; i++)
+    if (!add_slot(&slots, slot[i].name, slot[i].text))
+      return tw_fail(error, TW_USAGE, "slot '%s' is set twice", slot[i].name);
+  filler f = {.template = template, .slots = &slots, .out = &text};
   tw_status status = fill(&f, error);
   *out = status == TW_OK ? tw_text_take(&text) : NULL;
   tw_text_free(&text);
@@ -170,12 +196,11 @@ tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[],
 
 /* Begins a slot: its text is what is added to `texts` next, and a '\0'. */
 static tw_text *begin_slot(tw_slots *s, const char *name) {
-  bool known = s->n == TW_SLOTS_MAX;
-  for (size_t i = 0; i < s->n && !known; i++) known = !strcmp(s->slot[i].name, name);
-  s->failed |= known;
-  if (!known) {
+  if (s->n < TW_SLOTS_MAX) {
     s->slot[s->n].name = name;
     s->slot[s->n++].at = s->texts.length;
+  } else {
+    s->failed = true;
   }
   return &s->texts;
 }
@@ -197,7 +222,15 @@ void tw_slots_format(tw_slots *s, const char *name, const char *format, ...) {
   tw_slots_text(s, name, text);
 }
 
-void tw_slots_number(tw_slots *s, const char *name, int64_t number) { tw_slots_format(s, name, "%" PRId64, number); }
+void tw_slots_number(tw_slots *s, const char *name, int64_t number) {
+  char text[24], *at = text + sizeof text; /* by hand: most slots are numbers, and printf takes as long as the rest */
+  uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+  *--at = '\0';
+  do *--at = (char)('0' + rest % 10);
+  while ((rest /= 10) > 0);
+  if (number < 0) *--at = '-';
+  tw_slots_text(s, name, at);
+}
 
 void tw_slots_number_or_empty(tw_slots *s, const char *name, int64_t number) {
   if (number)
@@ -210,7 +243,8 @@ void tw_slots_flag(tw_slots *s, const char *name, bool on) { tw_slots_text(s, na
 
 void tw_slots_take(tw_slots *s, const char *name, tw_text *text) {
   s->texts.failed |= text->failed;
-  tw_text_add_bytes(begin_slot(s, name), text->data, text->length);
+  const bool is_line = text->length && text->data[text->length - 1] == '\n';
+  tw_text_add_bytes(begin_slot(s, name), text->data, text->length - is_line);
   end_slot(s);
   tw_text_free(text);
 }
@@ -225,10 +259,12 @@ tw_status tw_template_add(tw_text *out, const char *file, const tw_slots *s, tw_
   if (!found) return tw_fail(error, TW_MISSING, "template %s: it is not part of this build", file);
   if (s->texts.failed) return tw_fail(error, TW_MISSING, "template %s: no memory for its slots", file);
   if (s->failed)
-    return tw_fail(error, TW_USAGE, "template %s: a slot is set twice or too long, or exceeds %d", file, TW_SLOTS_MAX);
-  tw_slot slot[TW_SLOTS_MAX];
-  for (size_t i = 0; i < s->n; i++) slot[i] = (tw_slot){s->slot[i].name, s->texts.data + s->slot[i].at};
-  filler f = {.file = found->name, .template = (const char *)found->data, .n = s->n, .slot = slot, .out = out};
+    return tw_fail(error, TW_USAGE, "template %s: a slot is too long, or more than %d are set", file, TW_SLOTS_MAX);
+  lookup slots = {0};
+  for (size_t i = 0; i < s->n; i++)
+    if (!add_slot(&slots, s->slot[i].name, s->texts.data + s->slot[i].at))
+      return tw_fail(error, TW_USAGE, "template %s: slot '%s' is set twice", file, s->slot[i].name);
+  filler f = {.file = found->name, .template = (const char *)found->data, .slots = &slots, .out = out};
   tw_error why = {0};
   if (tw_template_watch) tw_template_watch(found->name);
   const tw_status status = fill(&f, &why);

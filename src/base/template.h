@@ -32,12 +32,12 @@ tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[],
  *
  * Begin with `tw_slots s = {0}`; end with tw_slots_free. The functions copy what they get, and may run out of memory: the rendering
  * tells it. A name is a string constant and is set once. */
-enum { TW_SLOTS_MAX = 80 };
+enum { TW_SLOTS_MAX = 120 };
 
 typedef struct tw_slots {
   size_t n;
   tw_text texts;
-  bool failed; /* too many slots, or one of them twice */
+  bool failed; /* too many slots, or a text that is too long */
   struct {
     const char *name;
     size_t at; /* of its text, in `texts` */
@@ -49,7 +49,8 @@ void tw_slots_format(tw_slots *, const char *name, const char *format, ...) __at
 void tw_slots_number(tw_slots *, const char *name, int64_t);
 void tw_slots_number_or_empty(tw_slots *, const char *name, int64_t); /* 0 is empty: for sections */
 void tw_slots_flag(tw_slots *, const char *name, bool);               /* for sections */
-void tw_slots_take(tw_slots *, const char *name, tw_text *);          /* and empties it */
+/* Without its last newline, as a mark on a line of its own keeps that line's; and empties it. */
+void tw_slots_take(tw_slots *, const char *name, tw_text *);
 void tw_slots_free(tw_slots *);
 
 /* Adds the embedded template `file` ("tile/kernels/rotary.cuh.in"), filled. The error names the file and the line. */

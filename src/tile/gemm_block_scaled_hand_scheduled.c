@@ -130,8 +130,8 @@ static void write_loop(tw_text *t, const tw_tile_machine *machine, const tw_gemm
   const tw_tile_loop loop = loop_of(g->b, p);
   const int step = step_of(g->b);
   tw_text_add(t, "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n");
-  tw_tile_loop_operand_write(machine, &loop, 'a', true, t);
-  tw_tile_loop_operand_write(machine, &loop, 'b', true, t);
+  tw_tile_loop_operand_write(machine, &loop, 'a', true, t, NULL);
+  tw_tile_loop_operand_write(machine, &loop, 'b', true, t, NULL);
   tw_text_add(
       t,
       "  /* the first groups copy A's scales, the next ones B's */\n"

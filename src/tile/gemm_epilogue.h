@@ -3,7 +3,7 @@
 #ifndef TW_TILE_GEMM_EPILOGUE_H
 #define TW_TILE_GEMM_EPILOGUE_H
 
-#include "base/strings.h"
+#include "base/template.h"
 #include "op/gemm_problem.h"
 #include "tile/machine.h"
 
@@ -19,5 +19,10 @@ void tw_tile_result_arguments(tw_text *, const tw_gemm *);
  * it adds them in their order, a thread for each element of C. The lines of its launch, and itself. */
 void tw_tile_parts_launch(tw_text *, const tw_gemm *, long long at);
 void tw_tile_parts_write(tw_text *, const tw_gemm *);
+
+/* The slots of these files, and of kernels: `result_parameters`, `result_names` and `result_arguments` are what `result` needs beyond row,
+ * col, m and n, as the kernel's parameters, as names of them, and as arguments of a launch, each after a comma. `result` may have no scales
+ * where the kernel applies those of the problem before it. */
+void tw_tile_result_slots(tw_slots *, const tw_gemm *problem, const tw_gemm *result);
 
 #endif

@@ -63,6 +63,7 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *, const tw_problem *, 
 tw_tile_loop tw_tile_multistage_loop(const tw_gemm *, const tw_tile_multistage_plan *);
 /* What such a loop is told of operand 'a' or 'b', by the names of loop.h: in a kernel with from_a, own_row, BK, steps and so on.
  * `split`: its steps begin at `begin`. */
-void tw_tile_loop_operand_write(const tw_tile_machine *, const tw_tile_loop *, char name, bool split, tw_text *);
+tw_status tw_tile_loop_operand_write(const tw_tile_machine *, const tw_tile_loop *, char name, bool split, tw_text *,
+                                     tw_error *);
 
 #endif
