@@ -7,9 +7,17 @@
 
 const tw_embedded *tw_embedded_at(size_t index) { return index < tw_embedded_count ? &tw_embedded_table[index] : NULL; }
 
+/* The table is in order of name. */
 const tw_embedded *tw_embedded_find(const char *name) {
-  for (size_t i = 0; i < tw_embedded_count; i++) {
-    if (strcmp(tw_embedded_table[i].name, name) == 0) return &tw_embedded_table[i];
+  size_t low = 0, high = tw_embedded_count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = strcmp(tw_embedded_table[middle].name, name);
+    if (order == 0) return &tw_embedded_table[middle];
+    if (order < 0)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return NULL;
 }
