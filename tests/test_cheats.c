@@ -117,7 +117,7 @@ static void x86_is_not_fooled(void **state) {
 
 static void xdna2_is_not_fooled(void **state) {
   (void)state;
-  judge_all("xdna2", "xdna2", true, 18);
+  judge_all("xdna2", "xdna2", true, 25);
 }
 
 static void cdna_is_not_fooled(void **state) {

@@ -241,14 +241,14 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
 static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
   (void)t;
   if (a->is_read)
-    xd_mlir_coverage(&a->problem, text, size);
+    xd_mlir_coverage(&a->work, &a->problem, text, size);
   else
     xd_execute_coverage(&a->gemm, &a->problem, text, size);
 }
 
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
                          tw_error *error) {
-  if (a->is_read) return xd_mlir_measure(config(t), &a->design, &a->work, k->problem, trace, out, error);
+  if (a->is_read) return xd_mlir_measure(config(t), &a->design, &a->work, k, trace, out, error);
   return xd_execute_measure(config(t), &a->gemm, trace, out, error);
 }
 

@@ -112,7 +112,8 @@ static tw_status run_part(const xd_config *c, const xd_gemm *g, part *p, tw_erro
   return status;
 }
 
-tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], void *const host[], tw_error *error) {
+tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], const int64_t *row, void *const host[],
+                        tw_error *error) {
   const tw_type a_type = operand[0].type, c_type = operand[n - 1].type;
   float *a = tw_new((size_t)(g->m * g->k), sizeof *a), *c = tw_new((size_t)(g->m * g->n), sizeof *c);
   tw_status status = a && c ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
@@ -124,7 +125,7 @@ tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], 
     const double got = tw_element(c_type, host[n - 1], i), expected = (double)c[i];
     if (got != expected && !(isnan(got) && isnan(expected)))
       status = tw_fail(error, TW_FAILED, "wrong result: C[%lld][%lld] is %.9g and should be exactly %.9g",
-                       (long long)(i / g->n), (long long)(i % g->n), got, expected);
+                       (long long)(row ? row[i / g->n] : i / g->n), (long long)(i % g->n), got, expected);
   }
   free(a);
   free(c);
@@ -139,7 +140,7 @@ static tw_status check_part(const xd_config *c, const xd_gemm *g, const tw_case 
   if (check != TW_OK) return check;
   xd_result_from_device(g, &p->operand[p->n - 1], p->device[XD_GEMM_C], p->host[p->n - 1]);
   const bool rounds = g->kernel->b == TW_BFP16 || xd_gemm_narrow_sums(g);
-  if (rounds && (check = xd_check_bits(g, p->n, p->operand, p->host, error)) != TW_OK) return check;
+  if (rounds && (check = xd_check_bits(g, p->n, p->operand, NULL, p->host, error)) != TW_OK) return check;
   p->problem.op->reference(&p->problem, p->expected, 1);
   return p->problem.op->compare(&p->problem, p->expected, p->host, error);
 }
@@ -209,7 +210,7 @@ static void fill(const xd_config *c, const xd_program *p, const xd_work *w, cons
   m->memory[1] = (tw_memory_use){"l2", (size_t)fullest(p, XD_MEMORY), (size_t)c->l2_bytes};
 }
 
-static bool has_scalars(const xd_program *p) {
+bool xd_has_scalars(const xd_program *p) {
   for (size_t c = 0; c < p->cores.n; c++)
     for (size_t i = 0; i < p->cores.at[c].ops.n; i++)
       if (p->cores.at[c].ops.at[i].kind == XD_SCALAR) return true;
@@ -254,10 +255,9 @@ tw_status xd_measure_run(const xd_config *c, const xd_program *program, const xd
   return status;
 }
 
-/* What scalar code loads may say how long it runs: it gets zeros. */
 tw_status xd_measure_program(const xd_config *c, const xd_program *program, const xd_work *work, const char *trace,
                              tw_measurement *out, tw_error *error) {
-  if (!has_scalars(program)) return xd_measure_run(c, program, work, NULL, trace, out, error);
+  if (!xd_has_scalars(program)) return xd_measure_run(c, program, work, NULL, trace, out, error);
   void **zeros = make_zeros(program);
   const tw_status status =
       zeros ? xd_measure_run(c, program, work, zeros, trace, out, error) : tw_fail(error, TW_MISSING, "out of memory");

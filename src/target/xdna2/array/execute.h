@@ -26,6 +26,9 @@ typedef struct xd_work {
 /* With data, which the external buffers' bytes are (run.h). */
 tw_status xd_measure_run(const xd_config *, const xd_program *, const xd_work *, void *const external[],
                          const char *trace, tw_measurement *out, tw_error *);
+/* Does scalar code of its cores load values, on which its time may depend? */
+bool xd_has_scalars(const xd_program *);
+/* Data moves nowhere, or zeros do, where there is scalar code. */
 tw_status xd_measure_program(const xd_config *, const xd_program *, const xd_work *, const char *trace,
                              tw_measurement *out, tw_error *);
 
@@ -34,7 +37,9 @@ void xd_operands_to_device(const xd_gemm *, const tw_operand operand[], void *co
 void xd_result_from_device(const xd_gemm *, const tw_operand *c, const void *device, void *host);
 
 /* Kernels of bf16 and bfp16 round sums on the way, so the op's comparison must be wide; the definition in reference.h
- * is met to the bit. The last of the n operands is C. */
-tw_status xd_check_bits(const xd_gemm *, size_t n, const tw_operand operand[], void *const host[], tw_error *);
+ * is met to the bit. The last of the n operands is C. `row`: which rows of the problem these are, for messages; NULL: the
+ * first ones. */
+tw_status xd_check_bits(const xd_gemm *, size_t n, const tw_operand operand[], const int64_t *row, void *const host[],
+                        tw_error *);
 
 #endif

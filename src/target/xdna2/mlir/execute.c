@@ -1,11 +1,14 @@
 /* execute.c - see execute.h. */
 #include "target/xdna2/mlir/execute.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "base/strings.h"
+#include "op/sample.h"
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/execute.h"
 #include "tilewright/format.h"
@@ -33,42 +36,83 @@ static bool make_memory(const xd_program *p, memory *m) {
   return m->device[XD_GEMM_A] && m->device[XD_GEMM_B] && m->device[XD_GEMM_C];
 }
 
+/* Memory with the case's A and B; the caller frees it, also after an error. */
+static tw_status fill_memory(const xd_mlir_design *d, const xd_mlir_work *w, const tw_case *k, memory *m,
+                             tw_error *error) {
+  if (!make_memory(&d->program, m)) return tw_fail(error, TW_MISSING, "out of memory");
+  if (w->packed) {
+    xd_operands_to_device(&w->gemm, k->operand, k->buffer, m->device);
+  } else {
+    memcpy(m->device[0], k->buffer[0], k->operand[0].bytes);
+    memcpy(m->device[1], k->buffer[1], k->operand[1].bytes);
+  }
+  return TW_OK;
+}
+
 /* The case's A and B through the design: C. */
 static tw_status run(const xd_config *c, const xd_mlir_design *d, const xd_mlir_work *w, const tw_case *k, void *result,
                      tw_error *error) {
   memory m = {{0}};
   xd_run_result r;
-  const size_t bytes = k->operand[2].bytes;
   const xd_run_options options = {.cost = xd_cost_of(c), .external = m.device};
-  tw_status status = make_memory(&d->program, &m) ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
-  if (status == TW_OK && w->packed) {
-    xd_operands_to_device(&w->gemm, k->operand, k->buffer, m.device);
-  } else if (status == TW_OK) {
-    memcpy(m.device[0], k->buffer[0], k->operand[0].bytes);
-    memcpy(m.device[1], k->buffer[1], k->operand[1].bytes);
-  }
+  tw_status status = fill_memory(d, w, k, &m, error);
   if (status == TW_OK) status = xd_run(c, &d->program, &options, &r, error);
   if (status == TW_FAILED) xd_mlir_locate(d, error);
   if (status == TW_OK && w->packed)
     xd_result_from_device(&w->gemm, &k->operand[2], m.device[XD_GEMM_C], result);
   else if (status == TW_OK)
-    memcpy(result, m.device[2], bytes);
+    memcpy(result, m.device[2], k->operand[2].bytes);
   free_memory(&m);
   return status;
 }
 
-/* ---- the comparison ---- */
+/* ---- the comparison ----
+ *
+ * Up to XD_COMPARE_MACS every element is compared with the op's reference. Beyond, tw_case_check compares a random sample, looks at
+ * every element, and makes the op's survey of all. Kernels that round in a way of their own must agree to the bit: in random
+ * rows, one of each tile at least. All is drawn after the design ran. */
 
-/* `rows` rows of the matrix, evenly spread over all, the last among them. */
-static void take_rows(const tw_operand *o, const char *from, int64_t rows, char *to) {
-  const size_t row = o->bytes / (size_t)o->dims[0];
-  for (int64_t i = 0; i < rows; i++)
-    memcpy(to + (size_t)i * row, from + (size_t)((i + 1) * o->dims[0] / rows - 1) * row, row);
+/* Rows of the narrowest tiles. */
+enum { TILE_ROWS = 32 };
+/* One element of each block of so many is compared at least, so that a tile of 32 x 32 holds a whole block. */
+static const double BLOCK = 128;
+
+static double macs_of(const tw_problem *p) {
+  return (double)tw_problem_int(p, "m") * (double)tw_problem_int(p, "n") * (double)tw_problem_int(p, "k");
+}
+
+static bool is_whole(const tw_problem *p) { return macs_of(p) <= XD_COMPARE_MACS; }
+
+/* Must its results agree to the bit with sums that are rounded as the kernel rounds them? */
+static bool has_bits(const xd_mlir_work *w) {
+  const xd_gemm *g = &w->gemm;
+  return w->step || (g->kernel && (g->kernel->b == TW_BFP16 || xd_gemm_narrow_sums(g)));
+}
+
+/* How many rows are compared to the bit. */
+static int64_t rows_of(const tw_problem *p) {
+  const int64_t m = tw_problem_int(p, "m"), tiles = (m + TILE_ROWS - 1) / TILE_ROWS;
+  const int64_t most = (int64_t)(XD_COMPARE_MACS * (double)m / macs_of(p));
+  return is_whole(p) ? m : most < tiles ? tiles : most;
+}
+
+/* One of each of `rows` parts of all rows, at random; malloc'ed. */
+static int64_t *draw_rows(int64_t m, int64_t rows) {
+  int64_t *row = tw_new((size_t)rows, sizeof *row);
+  tw_random r;
+  tw_random_seed(&r, tw_random_system());
+  for (int64_t i = 0; row && i < rows; i++) row[i] = tw_sample_part(&r, m, i, rows);
+  return row;
+}
+
+static void take_rows(const tw_operand *o, const char *from, const int64_t *row, int64_t rows, char *to) {
+  const size_t bytes = o->bytes / (size_t)o->dims[0];
+  for (int64_t i = 0; i < rows; i++) memcpy(to + (size_t)i * bytes, from + (size_t)row[i] * bytes, bytes);
 }
 
 /* Sums of bf16 that are rounded after every step: by definition, to the bit. */
-static tw_status check_steps(const tw_problem *p, int step, const uint16_t *a, const uint16_t *b, const uint16_t *c,
-                             tw_error *error) {
+static tw_status check_steps(const tw_problem *p, int step, const int64_t *row, const uint16_t *a, const uint16_t *b,
+                             const uint16_t *c, tw_error *error) {
   const int64_t m = tw_problem_int(p, "m"), n = tw_problem_int(p, "n"), k = tw_problem_int(p, "k");
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < n; j++) {
@@ -77,32 +121,16 @@ static tw_status check_steps(const tw_problem *p, int step, const uint16_t *a, c
         sum += tw_bf16_to_f32(a[i * k + q]) * tw_bf16_to_f32(b[q * n + j]);
         if ((q + 1) % step == 0) sum = tw_bf16_to_f32(tw_f32_to_bf16(sum));
       }
-      if (sum != tw_bf16_to_f32(c[i * n + j]))
-        return tw_fail(error, TW_FAILED,
-                       "wrong result: row %lld of those compared, column %lld is %.9g and should be %.9g", (long long)i,
-                       (long long)j, (double)tw_bf16_to_f32(c[i * n + j]), (double)sum);
+      const float got = tw_bf16_to_f32(c[i * n + j]);
+      if (sum != got && !(isnan(sum) && isnan(got)))
+        return tw_fail(error, TW_FAILED, "wrong result: C[%lld][%lld] is %.9g and should be %.9g", (long long)row[i],
+                       (long long)j, (double)got, (double)sum);
     }
   return TW_OK;
 }
 
-/* How many rows of C are compared. */
-static int64_t rows_of(const tw_problem *p) {
-  const int64_t m = tw_problem_int(p, "m");
-  const double row = (double)tw_problem_int(p, "k") * (double)tw_problem_int(p, "n");
-  const int64_t least = m < 64 ? m : 64, most = (int64_t)(XD_COMPARE_MACS / row);
-  return most > m ? m : most < least ? least : most;
-}
-
-void xd_mlir_coverage(const tw_problem *p, char *text, size_t size) {
-  const long long rows = rows_of(p), m = tw_problem_int(p, "m");
-  if (rows == m)
-    snprintf(text, size, "every element");
-  else
-    snprintf(text, size, "all is computed, %lld of %lld rows of C are compared, evenly spread over all tiles", rows, m);
-}
-
-/* A and C of those rows, as a problem of their own; B is the case's. */
-static tw_status compare(const xd_mlir_work *w, const tw_case *k, const char *result, tw_error *error) {
+/* A and C of random rows, as a problem of their own; B is the case's. */
+static tw_status compare_bits(const xd_mlir_work *w, const tw_case *k, const char *result, tw_error *error) {
   const int64_t rows = rows_of(k->problem);
   tw_problem problem = *k->problem;
   tw_operand operand[TW_OPERANDS_MAX];
@@ -111,28 +139,62 @@ static tw_status compare(const xd_mlir_work *w, const tw_case *k, const char *re
   tw_status status = tw_problem_set(&problem, "m", number, error);
   if (status != TW_OK) return status;
   problem.op->operands(&problem, operand);
-  char *a = tw_new(operand[0].bytes + 1, 1), *c = tw_new(operand[2].bytes + 1, 1),
-       *expected = tw_new(operand[2].bytes + 1, 1);
-  if (!a || !c || !expected) status = tw_fail(error, TW_MISSING, "out of memory");
+  char *a = tw_new(operand[0].bytes + 1, 1), *c = tw_new(operand[2].bytes + 1, 1);
+  int64_t *row = draw_rows(tw_problem_int(k->problem, "m"), rows);
+  if (!a || !c || !row) status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) {
-    take_rows(&k->operand[0], k->buffer[0], rows, a);
-    take_rows(&k->operand[2], result, rows, c);
-    void *const is[] = {a, k->buffer[1], c}, *const should[] = {a, k->buffer[1], expected};
+    take_rows(&k->operand[0], k->buffer[0], row, rows, a);
+    take_rows(&k->operand[2], result, row, rows, c);
+    void *const is[] = {a, k->buffer[1], c};
     xd_gemm g = w->gemm;
     g.m = rows;
-    if (g.kernel && (g.kernel->b == TW_BFP16 || xd_gemm_narrow_sums(&g)))
-      status = xd_check_bits(&g, 3, operand, is, error);
-    if (w->step) {
-      status = check_steps(&problem, w->step, (const void *)a, k->buffer[1], (const void *)c, error);
-    } else if (status == TW_OK) {
-      problem.op->reference(&problem, should, 1);
-      status = problem.op->compare(&problem, should, is, error);
-    }
+    status = w->step ? check_steps(&problem, w->step, row, (const void *)a, k->buffer[1], (const void *)c, error)
+                     : xd_check_bits(&g, 3, operand, row, is, error);
   }
   free(a);
   free(c);
+  free(row);
+  return status;
+}
+
+/* Every element of a problem that is small enough. */
+static tw_status compare_all(const tw_case *k, char *result, tw_error *error) {
+  const tw_op *op = k->problem->op;
+  char *expected = tw_new(k->operand[2].bytes + 1, 1);
+  if (!expected) return tw_fail(error, TW_MISSING, "out of memory");
+  void *const is[] = {k->buffer[0], k->buffer[1], result}, *const should[] = {k->buffer[0], k->buffer[1], expected};
+  op->reference(k->problem, should, 1);
+  const tw_status status = op->compare(k->problem, should, is, error);
   free(expected);
   return status;
+}
+
+static tw_status compare_sample(const tw_case *k, char *result, tw_error *error) {
+  void *const is[] = {k->buffer[0], k->buffer[1], result};
+  const tw_effort effort = {.budget = fmax(XD_COMPARE_MACS, macs_of(k->problem) / BLOCK)};
+  tw_coverage coverage;
+  return tw_case_check(k, is, &effort, &coverage, error);
+}
+
+/* Sums in steps of bf16 are further from the exact ones than the op allows. */
+static tw_status compare(const xd_mlir_work *w, const tw_case *k, char *result, tw_error *error) {
+  tw_status status = has_bits(w) ? compare_bits(w, k, result, error) : TW_OK;
+  if (status != TW_OK || w->step) return status;
+  return is_whole(k->problem) ? compare_all(k, result, error) : compare_sample(k, result, error);
+}
+
+void xd_mlir_coverage(const xd_mlir_work *w, const tw_problem *p, char *text, size_t size) {
+  const long long m = tw_problem_int(p, "m"), rows = has_bits(w) ? rows_of(p) : 0;
+  if (is_whole(p))
+    snprintf(text, size, "every element");
+  else if (rows)
+    snprintf(text, size, "all is computed; %lld of %lld rows of C, chosen at random after the run%s", rows, m,
+             w->step ? "" : ", to the bit; of all elements a sample");
+  else
+    snprintf(text, size,
+             "all is computed; a sample of C, chosen at random after the run, one element of each %.0f at least; "
+             "all elements by a survey, where their type has one",
+             BLOCK);
 }
 
 tw_status xd_mlir_check(const xd_config *c, const xd_mlir_design *d, const xd_mlir_work *w, const tw_case *k,
@@ -145,11 +207,19 @@ tw_status xd_mlir_check(const xd_config *c, const xd_mlir_design *d, const xd_ml
   return status;
 }
 
-tw_status xd_mlir_measure(const xd_config *c, const xd_mlir_design *d, const xd_mlir_work *w, const tw_problem *p,
+/* Scalar code may compute less for data that it knows, such as zeros: it meets the data of the check. */
+tw_status xd_mlir_measure(const xd_config *c, const xd_mlir_design *d, const xd_mlir_work *w, const tw_case *k,
                           const char *trace, tw_measurement *out, tw_error *error) {
-  const xd_work work = {
-      (double)tw_problem_int(p, "m") * (double)tw_problem_int(p, "n") * (double)tw_problem_int(p, "k"), w->peak};
-  const tw_status status = xd_measure_program(c, &d->program, &work, trace, out, error);
+  const xd_work work = {macs_of(k->problem), w->peak};
+  memory m = {{0}};
+  tw_status status;
+  if (xd_has_scalars(&d->program)) {
+    status = fill_memory(d, w, k, &m, error);
+    if (status == TW_OK) status = xd_measure_run(c, &d->program, &work, m.device, trace, out, error);
+    free_memory(&m);
+  } else {
+    status = xd_measure_program(c, &d->program, &work, trace, out, error);
+  }
   if (status == TW_FAILED) xd_mlir_locate(d, error);
   return status;
 }

@@ -21,15 +21,15 @@ tw_status xd_mlir_work_of(const xd_config *, const xd_mlir_design *, const tw_pr
 /* Whether designs with these types can be read, though no kernel of the machine has them. */
 bool xd_mlir_knows_types(tw_type a, tw_type b, tw_type c);
 
-/* Moves and computes every byte of the case; C is compared with the op's reference in all rows, or, of large problems,
- * in rows of every tile (XD_COMPARE_MACS multiply-accumulates of the reference). */
+/* Moves and computes every byte of the case; C is compared with the op's reference in full, or, of problems of more than
+ * XD_COMPARE_MACS multiply-accumulates, by a sample that is drawn after the run and a survey of all elements. */
 #define XD_COMPARE_MACS 5e8
 tw_status xd_mlir_check(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_case *, tw_error *);
 /* What of a problem is compared, in words. */
-void xd_mlir_coverage(const tw_problem *, char *text, size_t size);
+void xd_mlir_coverage(const xd_mlir_work *, const tw_problem *, char *text, size_t size);
 /* Without an op. */
 tw_status xd_mlir_launch(const xd_config *, const char *text, tw_raw_launch *, tw_measurement *, tw_error *);
-tw_status xd_mlir_measure(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_problem *,
+tw_status xd_mlir_measure(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_case *,
                           const char *trace, tw_measurement *, tw_error *);
 
 #endif
