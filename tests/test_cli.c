@@ -114,6 +114,37 @@ static void wrong_usage_is_said_in_one_line(void **state) {
   expect_failure("$T ops fft", 2, "unknown op 'fft'");
 }
 
+/* Former names of options work as the present ones do: the same limits, the same messages; no help has them. */
+static void former_names_of_options_are_accepted(void **state) {
+  (void)state;
+  static const char *const names[][2] = {{"at-once 99", "concurrent-requests 99"},
+                                         {"fix 99", "repairs 99"},
+                                         {"answer-seconds 0", "answer-timeout 0"},
+                                         {"answer-tokens 0", "max-answer-tokens 0"},
+                                         {"questions 0", "max-requests 0"},
+                                         {"tokens 0", "max-tokens 0"},
+                                         {"money x", "max-cost x"}};
+  outcome help = run("$T tune --help");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char words[2][200], part[100];
+    for (int k = 0; k < 2; k++) snprintf(words[k], sizeof words[k], "$T tune gemm -t x86 --%s", names[i][k]);
+    snprintf(part, sizeof part, "--%s: give it a", names[i][1]);
+    for (int k = 0; k < 2; k++) expect_failure(words[k], 2, part);
+    snprintf(part, sizeof part, "--%.*s ", (int)strcspn(names[i][0], " "), names[i][0]);
+    if (strstr(help.out, part)) fail_msg("help has '%s'", part);
+  }
+  release(&help);
+  expect_failure("$T tune gemm -t x86 --money 1", 2, "--max-cost needs prices");
+  expect_failure("$T bench gemm -t x86 --money 1", 2, "bench has no option '--money'");
+  const char *tune = "$T tune gemm m=16 n=16 k=16 -t gemmini-16x16-int8 --no-wisdom --seed 1 --iterations 1 --agent "
+                     "'exec:cat >/dev/null; echo OPTION: x; echo PLAN: y' ";
+  for (int k = 0; k < 2; k++) {
+    char words[400];
+    snprintf(words, sizeof words, "%s --%s 1 2>&1", tune, k ? "questions" : "max-requests");
+    expect_output(words, "1 questions asked");
+  }
+}
+
 /* 80 columns where standard output is no terminal; the width that COLUMNS says where it says one. Pictures and sources stay. */
 static void output_fits_the_width(void **state) {
   static const char *const commands[] = {
@@ -1032,6 +1063,7 @@ int main(void) {
       cmocka_unit_test(views_answer_about_machines),
       cmocka_unit_test(help_and_version_are_printed),
       cmocka_unit_test(wrong_usage_is_said_in_one_line),
+      cmocka_unit_test(former_names_of_options_are_accepted),
       cmocka_unit_test(output_fits_the_width),
       cmocka_unit_test(bad_sizes_are_refused),
       cmocka_unit_test(failures_are_json_too),

@@ -34,10 +34,11 @@ typedef struct cli_options {
   int64_t lds;
   uint64_t inputs; /* the seed of inputs: that of --seed, or one that nobody can foresee */
   int64_t jobs, seed, iterations, plans, kernels, beam;
-  double dropout, seconds;                                                /* dropout < 0: the search's default */
-  int64_t samples, fix, at_once, answer_tokens, questions;                /* fix < 0: the search's default */
-  double temperature, answer_seconds, tokens, money, price_in, price_out; /* temperature < 0: likewise */
-  const char *to, *scale_rule, *group, *rounding, *overflow;              /* of quantize */
+  double dropout, seconds; /* dropout < 0: the search's default */
+  int64_t samples, repairs, concurrent_requests, max_answer_tokens,
+      max_requests;                                                              /* repairs < 0: the search's default */
+  double temperature, answer_timeout, max_tokens, max_cost, price_in, price_out; /* temperature < 0: likewise */
+  const char *to, *scale_rule, *group, *rounding, *overflow;                     /* of quantize */
   bool all;
 } cli_options;
 

@@ -12,7 +12,9 @@
 
 #define SUBJECT "OP key=value... -t TARGET"
 #define SEARCH "jobs seed agent runner iterations plans kernels beam dropout samples seconds "
-#define MODELS "temperature fix at-once answer-seconds answer-tokens questions tokens money price-in price-out "
+#define MODELS                                                                                                         \
+  "temperature repairs concurrent-requests answer-timeout max-answer-tokens max-requests max-tokens max-cost "         \
+  "price-in price-out "
 
 const cli_command cli_commands[] = {
     {"targets", "[NAME]", "list the target machines, and which are usable here", "json", cli_targets, false},

@@ -76,19 +76,21 @@ static const cli_option table[] = {
      "rules]"},
     {"temperature", 0, REAL, offsetof(cli_options, temperature), 0, 2, "T",
      "set the sampling temperature of models [default: 1]"},
-    {"fix", 0, INTEGER, offsetof(cli_options, fix), 0, 8, "N",
-     "send a failed kernel back to its model up to N times [default: 1]"},
-    {"at-once", 0, INTEGER, offsetof(cli_options, at_once), 1, 64, "N",
+    {"repairs", 0, INTEGER, offsetof(cli_options, repairs), 0, 8, "N",
+     "send a failed kernel or an unusable reply back to its model up to N times [default: 1]"},
+    {"concurrent-requests", 0, INTEGER, offsetof(cli_options, concurrent_requests), 1, 64, "N",
      "keep up to N requests to a model in flight [default: 4]"},
-    {"answer-seconds", 0, REAL, offsetof(cli_options, answer_seconds), 0.001, 1e6, "S",
+    {"answer-timeout", 0, REAL, offsetof(cli_options, answer_timeout), 0.001, 1e6, "S",
      "stop waiting for an answer of a model after S seconds [default: 600]"},
-    {"answer-tokens", 0, INTEGER, offsetof(cli_options, answer_tokens), 1, 1e7, "N",
+    {"max-answer-tokens", 0, INTEGER, offsetof(cli_options, max_answer_tokens), 1, 1e7, "N",
      "limit the tokens of an answer of a model [default: the server's limit]"},
-    {"questions", 0, INTEGER, offsetof(cli_options, questions), 1, 1e9, "N",
+    {"max-requests", 0, INTEGER, offsetof(cli_options, max_requests), 1, 1e9, "N",
      "limit the requests to each model [default: no limit]"},
-    {"tokens", 0, REAL, offsetof(cli_options, tokens), 1, 1e15, "N",
-     "limit the tokens of each model, input and output [default: no limit]"},
-    {"money", 0, REAL, offsetof(cli_options, money), 0, 1e12, "X",
+    {"max-tokens", 0, REAL, offsetof(cli_options, max_tokens), 1, 1e15, "N",
+     "limit the tokens of each model, input and output, estimated as characters / 4 where a model reports none "
+     "[default: "
+     "no limit]"},
+    {"max-cost", 0, REAL, offsetof(cli_options, max_cost), 0, 1e12, "X",
      "limit the cost of each model, computed from --price-in and --price-out [default: no limit]"},
     {"price-in", 0, REAL, offsetof(cli_options, price_in), 0, 1e9, "X", "set the price of a million input tokens"},
     {"price-out", 0, REAL, offsetof(cli_options, price_out), 0, 1e9, "X", "set the price of a million output tokens"},
@@ -120,6 +122,27 @@ static const cli_option table[] = {
 };
 
 enum { N_OPTIONS = sizeof table / sizeof *table };
+
+/* Former names, which command lines may still use. Help, completions and messages know the present ones alone. */
+static const struct {
+  const char *former, *name;
+} aliases[] = {
+    {"at-once", "concurrent-requests"},
+    {"fix", "repairs"},
+    {"answer-seconds", "answer-timeout"},
+    {"answer-tokens", "max-answer-tokens"},
+    {"questions", "max-requests"},
+    {"tokens", "max-tokens"},
+    {"money", "max-cost"},
+};
+
+enum { N_ALIASES = sizeof aliases / sizeof *aliases };
+
+static int find_option(const char *name) {
+  int i = 0;
+  while (strcmp(table[i].name, name) != 0) i++; /* aliases are of options that there are */
+  return i;
+}
 
 const cli_option *cli_option_at(size_t i) { return i < N_OPTIONS ? &table[i] : NULL; }
 
@@ -194,7 +217,7 @@ static tw_status unknown_option(const cli_command *command, const char *given, t
 }
 
 tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out, tw_error *error) {
-  struct option longs[N_OPTIONS + 1] = {0};
+  struct option longs[N_OPTIONS + N_ALIASES + 1] = {0};
   char shorts[2 * N_OPTIONS + 2] = ":"; /* tell a missing argument from an unknown option */
   int n = 0;
   for (int i = 0; i < N_OPTIONS; i++) {
@@ -203,7 +226,12 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
     if (table[i].letter)
       snprintf(shorts + strlen(shorts), 3, "%c%s", table[i].letter, table[i].kind == FLAG ? "" : ":");
   }
-  out->options = (cli_options){.seed = -1, .dropout = -1, .fix = -1, .temperature = -1};
+  for (int i = 0; i < N_ALIASES; i++) {
+    const int to = find_option(aliases[i].name);
+    if (cli_takes(command, aliases[i].name))
+      longs[n++] = (struct option){aliases[i].former, table[to].kind != FLAG, NULL, 256 + to};
+  }
+  out->options = (cli_options){.seed = -1, .dropout = -1, .repairs = -1, .temperature = -1};
   opterr = 0;
   int found;
   while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {

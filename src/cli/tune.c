@@ -14,15 +14,15 @@ static tw_model_options model_options(const cli_options *o) {
       .temperature = o->temperature == 0  ? 1e-9
                      : o->temperature < 0 ? 0
                                           : o->temperature,
-      .fixes = o->fix == 0  ? -1
-               : o->fix < 0 ? 0
-                            : (int)o->fix,
-      .at_once = (int)o->at_once,
-      .seconds = o->answer_seconds,
-      .reply_tokens = (int)o->answer_tokens,
-      .questions = (int)o->questions,
-      .tokens = o->tokens,
-      .money = o->money,
+      .fixes = o->repairs == 0  ? -1
+               : o->repairs < 0 ? 0
+                                : (int)o->repairs,
+      .at_once = (int)o->concurrent_requests,
+      .seconds = o->answer_timeout,
+      .reply_tokens = (int)o->max_answer_tokens,
+      .questions = (int)o->max_requests,
+      .tokens = o->max_tokens,
+      .money = o->max_cost,
       .price_in = o->price_in,
       .price_out = o->price_out,
   };
@@ -198,8 +198,8 @@ tw_status cli_tune(const cli *c, tw_error *error) {
     return tw_fail(error, TW_USAGE, "--rewrites-only needs a program to rewrite: add --from FILE");
   if (c->options.rewrites_only && c->options.agents.n)
     return tw_fail(error, TW_USAGE, "--rewrites-only rewrites without agents: leave --agent away");
-  if (c->options.money > 0 && c->options.price_in + c->options.price_out <= 0)
-    return tw_fail(error, TW_USAGE, "--money needs prices: add --price-in and --price-out, of a million tokens");
+  if (c->options.max_cost > 0 && c->options.price_in + c->options.price_out <= 0)
+    return tw_fail(error, TW_USAGE, "--max-cost needs prices: add --price-in and --price-out, of a million tokens");
   if (c->options.exhaustive && c->options.from)
     return tw_fail(error, TW_USAGE,
                    "--exhaustive goes through a menu's kernels; --from begins with one of yours: give one");
