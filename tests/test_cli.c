@@ -882,7 +882,7 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   expect_output("$T bench " SMALL, "not tuned yet");
   expect_output("$T tune " SMALL " --iterations 1 --plans 2 --kernels 1", "best");
   expect_output("$T wisdom list", "m=20 n=24 k=40");
-  expect_output("$T wisdom list | sed -n 2p | tr -s ' '", " target peak cost measured ago");
+  expect_output("$T wisdom list | sed -n 2p | tr -s ' '", " target utilization cost measured ago");
   expect_output("$T bench " SMALL, "as tuned");
   expect_output("$T wisdom show gemm m=30 n=24 k=40" ON, "nearest shape");
   expect_output("$T wisdom export copy.json; TILEWRIGHT_WISDOM=$F/other.json $T wisdom import copy.json", "1 entries");
@@ -910,6 +910,54 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   expect_output("$T wisdom forget " SMALL, "1 entry forgotten");
   expect_failure("$T wisdom forget " SMALL, 1, "nothing is known");
   expect_failure("$T wisdom list --verify", 2, "import");
+}
+
+#define CLAIM(target, cost)                                                                                            \
+  "{\"format\": \"tilewright wisdom\", \"version\": 2, \"entries\": [{\"target\": \"" target                           \
+  "\", \"problem\": \"gemm m=20 n=24 k=40\", \"cost\": " cost ", \"unit\": \"seconds\", \"utilization\": 0.1, "        \
+  "\"source\": \"int x;\"}]}"
+
+/* Costs of two computers do not compare: a claim does not take the place of what was measured here. A model's costs do. */
+static void claims_of_other_computers_do_not_win(void **state) {
+  (void)state;
+  write_text("here.json", CLAIM("x86", "0.2"));
+  write_text("there.json", CLAIM("x86", "0.1"));
+  write_text("model_here.json", CLAIM("cdna3", "0.2"));
+  write_text("model_there.json", CLAIM("cdna3", "0.1"));
+  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import here.json", "1 entries");
+  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import there.json", "1 entries are left out");
+  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import there.json --json", "\"left_out\": 1");
+  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom list", "200 ms");
+  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import model_here.json", "1 entries");
+  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import model_there.json", "1 entries");
+  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom list", "100 ms");
+}
+
+/* Memory-bound kernels are compared with their bound, wherever a utilization is told. */
+static void utilization_is_of_what_limits(void **state) {
+  (void)state;
+  json_t *object = expect_json("$T bench softmax rows=64 cols=256 -t cdna3 --no-wisdom --json", 0);
+  const json_t *bound = json_object_get(object, "bound");
+  assert_string_equal(json_string_value(json_object_get(bound, "utilization_of")), "bound");
+  assert_true(fabs(number_of(object, "utilization") * number_of(object, "seconds") / number_of(bound, "seconds") - 1) <
+              1e-6);
+  json_decref(object);
+  object = expect_json("$T bench gemm m=64 n=64 k=64" ON " --no-wisdom --json", 0);
+  assert_string_equal(json_string_value(json_object_get(json_object_get(object, "bound"), "utilization_of")), "peak");
+  json_decref(object);
+  expect_output("$T tune softmax rows=64 cols=256 -t cdna3 --no-wisdom --samples 1 --out memory_bound",
+                "speed-up of bound");
+  expect_output("$T tune gemm m=64 n=64 k=64" ON " --no-wisdom --samples 1", "speed-up  of peak");
+  char *path = tw_path_join(folder, "memory_bound/summary.json");
+  object = json_load_file(path, 0, NULL);
+  assert_non_null(object);
+  bound = json_object_get(object, "bound");
+  const json_t *best = json_object_get(object, "best"), *rung = json_array_get(json_object_get(object, "ladder"), 0);
+  const double share = number_of(bound, "seconds") / number_of(best, "seconds");
+  assert_true(fabs(number_of(best, "utilization") / share - 1) < 1e-6);
+  assert_true(fabs(number_of(rung, "utilization") / share - 1) < 1e-6);
+  json_decref(object);
+  free(path);
 }
 
 /* A limit on file size stands for a full disk: what was found is shown, and the missing file named. */
@@ -1097,6 +1145,8 @@ int main(void) {
       cmocka_unit_test(a_journal_that_never_ends_is_no_journal),
       cmocka_unit_test(a_rewritten_program_is_not_lost),
       cmocka_unit_test(wisdom_is_kept_and_carried_over),
+      cmocka_unit_test(claims_of_other_computers_do_not_win),
+      cmocka_unit_test(utilization_is_of_what_limits),
       cmocka_unit_test(full_disk_costs_the_files_only),
       cmocka_unit_test(a_limit_on_files_is_told),
       cmocka_unit_test(ctrl_c_keeps_and_shows_what_was_found),

@@ -445,6 +445,39 @@ static void forgetting_takes_one_problem_out(void **state) {
   tw_wisdom_free(&w);
 }
 
+/* What was measured against an entry takes its place, whatever cost the entry claims; and if that fails, nothing is lost. */
+static void replacing_is_one_step(void **state) {
+  (void)state;
+  tw_wisdom_entry source = entry("gemm m=8 n=8 k=9", 50, "x"), slower = entry("gemm m=8 n=8 k=9", 90, "tile m=4");
+  const tw_problem p = gemm("m=8 n=8 k=9");
+  source.source = (char *)"void f(void) {}";
+  assert_int_equal(tw_wisdom_keep(file, &source, NULL), TW_OK);
+  keep("gemm m=8 n=8 k=9", 40, "tile m=2");
+  keep("gemm m=8 n=8 k=10", 70, "tile m=3");
+  const size_t before = load_count();
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, 100});
+    _exit(tw_wisdom_replace(file, &slower, &p, NULL) != TW_OK ? 0 : 1);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  assert_int_equal(status, 0);
+  assert_int_equal(load_count(), before);
+  assert_int_equal(tw_wisdom_replace(file, &slower, &p, NULL), TW_OK);
+  assert_int_equal(load_count(), before - 1);
+  tw_wisdom w = load();
+  assert_string_equal(tw_wisdom_find(&w, "machine", &p, NULL)->schedule.step[0], "tile m=4");
+  assert_null(tw_wisdom_find_source(&w, "machine", &p));
+  tw_wisdom_free(&w);
+  tw_wisdom_entry impossible = gemmini(1);
+  tw_problem real;
+  assert_int_equal(tw_problem_read(impossible.problem, &real, NULL), TW_OK);
+  assert_int_equal(tw_wisdom_replace(file, &impossible, &real, NULL), TW_FAILED);
+  assert_int_equal(load_count(), before - 1);
+}
+
 /* A process that was killed while it wrote leaves a file, and one that worked in a folder leaves the folder. */
 static void what_killed_processes_left_is_removed(void **state) {
   (void)state;
@@ -600,6 +633,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(it_does_not_stand_in_the_way_of_the_truth, start, end),
       cmocka_unit_test_setup_teardown(many_entries_are_one_change, start, end),
       cmocka_unit_test_setup_teardown(forgetting_takes_one_problem_out, start, end),
+      cmocka_unit_test_setup_teardown(replacing_is_one_step, start, end),
       cmocka_unit_test_setup_teardown(what_killed_processes_left_is_removed, start, end),
       cmocka_unit_test_setup_teardown(folders_of_killed_processes_are_removed_by_the_next_run, start, end),
       cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made_says_which_part, start, end),

@@ -52,7 +52,8 @@ typedef struct tw_measurement {
   double cost;            /* what the search minimizes: cycles on simulated targets, seconds on native ones */
   double cycles, seconds; /* 0 where it does not apply */
   double instructions;    /* retired by the host core; 0 where it does not apply */
-  double utilization;     /* fraction of the target's peak */
+  /* Fraction of the target's peak, or, where memory limits the problem (tw_bound), of the bound. */
+  double utilization;
   tw_spread spread;
   char bottleneck[160]; /* what limited it, in words; empty where that is not known */
   size_t n_counters;

@@ -40,6 +40,9 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
  * NULL) counts them, and the first of them is told in *why (may be NULL). */
 tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *, size_t n, size_t *refused, tw_error *why,
                              tw_error *);
+/* Replaces the recipe and the source for the problem by the entry, whatever their costs: the entry was measured against them. One
+ * step: on failure the file is as it was. TW_FAILED for an entry that is faster than the machine can be. */
+tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *, const tw_problem *, tw_error *);
 /* Takes the recipe and the source for this very problem out; *forgotten (may be NULL) is how many there were. */
 tw_status tw_wisdom_forget(const char *path, const char *target, const tw_problem *, size_t *forgotten, tw_error *);
 /* The recipe for this very problem; else the one of the same op, types and target whose shape is nearest

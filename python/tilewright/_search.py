@@ -35,7 +35,7 @@ class Counter:
 @dataclass(frozen=True)
 class Measurement:
     cost: float  #: in the target's unit
-    utilization: float  #: of the machine's peak
+    utilization: float  #: of the machine's peak; of the bound where memory limits the problem
     cycles: float  #: 0 where it does not apply
     seconds: float
     instructions: float

@@ -10,6 +10,7 @@
 #include "agent/lines.h"
 #include "base/embedded.h"
 #include "base/template.h"
+#include "target/utilization.h"
 
 enum { ATTEMPTS_SHOWN = 12, MESSAGE_SHOWN = 3000, REPLY_SHOWN = 6000, LINE_SHOWN = 200 };
 
@@ -57,7 +58,9 @@ static char *write_feedback(const tw_request *r) {
   tw_text t = {0};
   tw_text_add_string(&t, "It takes ");
   add_cost(&t, r->target, m->cost);
-  if (m->utilization > 0) tw_text_add(&t, ", %.1f%% of the machine's peak", 100 * m->utilization);
+  if (m->utilization > 0)
+    tw_text_add(&t, ", %.1f%% of %s", 100 * m->utilization,
+                r->bound ? tw_utilization_of(r->bound) : "the machine's peak");
   tw_text_add_string(&t, ". ");
   if (r->bound && r->bound->cost > 0) {
     tw_text_add_string(&t, "No program can take less than ");

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "target/utilization.h"
 
 static const char *winner(const tw_improvement *i) {
   return !i->rewritten ? "search" : i->rewrites.n ? "rewrites" : "start";
@@ -38,8 +39,8 @@ json_t *cli_json_improvement(const cli_subject *s, const tw_search_result *r, co
 void cli_print_improvement(const cli_subject *s, const char *name, const tw_search_result *r, const tw_improvement *i) {
   char cost[CLI_NUMBER];
   double start = r->start.cost;
-  printf("%s: %s, %.1f%% of the machine's peak\n\n", name, cli_print_cost(s->target, start, cost),
-         100 * r->start.utilization);
+  printf("%s: %s, %.1f%% of %s\n\n", name, cli_print_cost(s->target, start, cost), 100 * r->start.utilization,
+         tw_utilization_of(&r->bound));
   printf("where its time goes (what overlaps is counted with each)\n\n");
   for (size_t k = 0; k < i->diagnosis.n; k++) {
     const tw_finding *f = &i->diagnosis.finding[k];

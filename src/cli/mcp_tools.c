@@ -116,7 +116,7 @@ static void hear(void *context, const char *line) {
   if (listener->progress && object &&
       json_unpack(object, "{s:F, s:F, s:F}", "done", &done, "planned", &planned, "best", &best) == 0) {
     char text[100];
-    snprintf(text, sizeof text, "%.0f candidates, the best at %.1f%% of peak", done, 100 * best);
+    snprintf(text, sizeof text, "%.0f candidates, the best at a utilization of %.1f%%", done, 100 * best);
     listener->progress(listener->context, done, planned, text);
   }
   json_decref(object);

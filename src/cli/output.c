@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 #include "evaluate/text.h"
+#include "target/utilization.h"
 
 tw_status cli_print_json(const cli *c, json_t *object, tw_error *error) {
   *c->printed = true;
@@ -45,6 +46,7 @@ json_t *cli_json_bound(const tw_target *target, const tw_bound *bound) {
   json_object_set_new(object, "compute", cli_json_number(bound->compute_cost));
   json_object_set_new(object, "memory", cli_json_number(bound->memory_cost));
   json_object_set_new(object, "limit", tw_json_text(bound->limit));
+  json_object_set_new(object, "utilization_of", json_string(tw_is_memory_bound(bound) ? "bound" : "peak"));
   return object;
 }
 
@@ -174,7 +176,9 @@ void cli_print_measurement(const tw_target *target, const tw_measurement *m, con
   char text[CLI_NUMBER];
   printf("  cost          %s\n", cli_print_cost(target, m->cost, text));
   cli_print_spread(target, &m->spread);
-  if (bound || m->utilization > 0) printf("  utilization   %.1f%% of the machine's peak\n", 100 * m->utilization);
+  if (bound || m->utilization > 0)
+    printf("  utilization   %.1f%% of %s\n", 100 * m->utilization,
+           bound ? tw_utilization_of(bound) : "the machine's peak");
   if (bound)
     printf("  bound         %s (%s): this is %.1f%% of it\n", cli_print_cost(target, bound->cost, text), bound->limit,
            m->cost > 0 ? 100 * bound->cost / m->cost : 0);

@@ -35,7 +35,7 @@ static void add_headline(tw_text *out, const json_t *summary) {
   tw_text_add_string(out, "<div class=\"big\">");
   add_figure(out, cli_print_amount(unit, cost, number), "the best");
   snprintf(text, sizeof text, "%.1f%%", 100 * number_of(best, "utilization"));
-  add_figure(out, text, "of the machine's peak");
+  if (strcmp(text_of(bound, "utilization_of"), "bound") != 0) add_figure(out, text, "of the machine's peak");
   snprintf(text, sizeof text, "%.1f%%", cost > 0 ? 100 * number_of(bound, unit) / cost : 0);
   add_figure(out, text, "of the bound");
   snprintf(text, sizeof text, "%.2fx", number_of(best, "speedup"));

@@ -91,7 +91,7 @@ static void add_chart(tw_text *out, sqlite3 *db, int samples) {
       tw_text_add(out, "%d were slower than what they came from and not checked (grey%s); ",
                   sqlite3_column_int(extent, 2),
                   unmeasured ? ", on the axis where a bound said so before they ran" : "");
-    tw_text_add_string(out, "a colour is an iteration, the height is the share of the machine's peak.</p>\n");
+    tw_text_add_string(out, "a colour is an iteration, the height is the utilization.</p>\n");
     tw_text_add(out, "<div class=\"chart\"><svg width=\"100%%\" height=\"%d\" role=\"img\">\n", HEIGHT);
     add_axes(out, drawn, end);
     for (int i = 0; i < drawn && sqlite3_step(all) == SQLITE_ROW; i++) add_dot(out, all, i, drawn, end);

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 #include "evaluate/text.h"
+#include "target/utilization.h"
 
 static double speedup(const tw_search_result *r, double cost) { return cost > 0 ? r->start.cost / cost : 0; }
 
@@ -129,7 +130,7 @@ static void print_rung(const cli_subject *s, const tw_search_result *r, const tw
 static size_t print_rungs(const cli_subject *s, const tw_search_result *r, bool verbose) {
   const tw_rung *before = NULL;
   size_t within = 0;
-  printf("  speed-up  of peak  %18s  step\n", "cost");
+  printf("  speed-up %s  %18s  step\n", tw_is_memory_bound(&r->bound) ? "of bound" : " of peak", "cost");
   for (size_t i = 0; i < r->n_rungs; i++) {
     within += r->rung[i].within_error;
     if (r->rung[i].within_error && !verbose) continue;
@@ -149,8 +150,8 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   if (within && !verbose)
     printf("  %zu step%s below the error of %.2g%% (%s); --verbose shows %s\n", within, within == 1 ? "" : "s",
            100 * r->error, noise_of(s), within == 1 ? "it" : "them");
-  printf("  best   %s, %.1f%% of the machine's peak, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
-         100 * r->best.utilization, speedup(r, r->best.cost));
+  printf("  best   %s, %.1f%% of %s, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
+         100 * r->best.utilization, tw_utilization_of(&r->bound), speedup(r, r->best.cost));
   cli_print_spread(s->target, &r->best.spread);
   printf("  bound  %s (%s): no kernel takes less; the best reaches %.1f%% of it\n",
          cli_print_cost(s->target, r->bound.cost, cost), r->bound.limit,

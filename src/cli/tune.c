@@ -53,21 +53,23 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
   };
 }
 
-/* What is kept was faster than the baseline and than the entry that was there, measured in this search. So it takes that
- * entry's place, whatever cost the entry claims. */
 static void forget_entry(const cli_subject *s) {
   tw_error error = {0};
   if (tw_wisdom_forget(NULL, s->target->name, &s->problem, NULL, &error) != TW_OK)
     fprintf(stderr, "tilewright: the entry in wisdom is not dropped: %s\n", error.text);
 }
 
-/* A user's program, rewritten, is a source that stands alone: its steps belong to that program. */
+/* The result was measured in this search and is faster than the baseline and than the known entry. So it takes the entry's
+ * place, whatever cost the entry claims. A user's program, rewritten, is a source that stands alone: its steps belong to that
+ * program. */
 static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
                         bool rewritten) {
   const bool is_usual = r->is_baseline && !c->options.from; /* the kernel that is used without an entry */
   const bool is_replaced = !is_usual && known->is_exact && r->has_recipe && !rewritten;
-  if (r->known_lost || is_replaced) forget_entry(s);
-  if (is_usual) return;
+  if (is_usual) {
+    if (r->known_lost) forget_entry(s);
+    return;
+  }
   tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization, .found = (int64_t)time(NULL)};
   tw_error error = {0};
   if (r->has_recipe && !rewritten)
@@ -77,7 +79,8 @@ static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *kno
   snprintf(entry.target, sizeof entry.target, "%s", s->target->name);
   snprintf(entry.unit, sizeof entry.unit, "%s", s->target->unit);
   if (tw_problem_print(&s->problem, entry.problem, sizeof entry.problem) >= sizeof entry.problem) return;
-  if (tw_wisdom_keep(NULL, &entry, &error) != TW_OK)
+  if ((r->known_lost || is_replaced ? tw_wisdom_replace(NULL, &entry, &s->problem, &error)
+                                    : tw_wisdom_keep(NULL, &entry, &error)) != TW_OK)
     fprintf(stderr, "tilewright: the result is not kept as wisdom: %s\n", error.text);
 }
 

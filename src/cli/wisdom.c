@@ -41,12 +41,12 @@ static const char *age_of(const tw_wisdom_entry *e, char text[CLI_NUMBER]) {
 
 /* The heading of entries, which take two lines each. */
 static void print_heading(void) {
-  printf("problem\n  %-24s  %6s  %18s  %s\n\n", "target", "peak", "cost", "measured ago");
+  printf("problem\n  %-24s  %11s  %18s  %s\n\n", "target", "utilization", "cost", "measured ago");
 }
 
 static void print_entry(const tw_wisdom_entry *e) {
   char cost[CLI_NUMBER], age[CLI_NUMBER];
-  printf("%s\n  %-24s  %5.1f%%  %18s  %s\n", e->problem, e->target, 100 * e->utilization,
+  printf("%s\n  %-24s  %10.1f%%  %18s  %s\n", e->problem, e->target, 100 * e->utilization,
          cli_print_amount(e->unit, e->cost, cost), age_of(e, age));
 }
 
@@ -177,23 +177,61 @@ static void verify_all(const cli *c, tw_wisdom *wisdom, size_t *refused, tw_erro
   wisdom->n = kept;
 }
 
+/* Costs of a device hold for the computer that measured them. Costs that a model computes hold everywhere. */
+static bool costs_compare(const tw_wisdom_entry *e) {
+  const tw_target *t = tw_target_find(e->target);
+  return t && t->traits.simulated;
+}
+
+static bool is_in(const tw_wisdom *wisdom, const tw_wisdom_entry *e) {
+  for (size_t i = 0; i < wisdom->n; i++)
+    if (!strcmp(wisdom->entry[i].target, e->target) && !strcmp(wisdom->entry[i].problem, e->problem)) return true;
+  return false;
+}
+
+/* Leaves out what this computer has an entry for, where costs do not compare; *left_out is their number. */
+static tw_status leave_out_known(tw_wisdom *wisdom, size_t *left_out, tw_error *error) {
+  tw_wisdom own;
+  size_t kept = 0;
+  const tw_status status = tw_wisdom_load(NULL, &own, error);
+  if (status != TW_OK) return status;
+  for (size_t i = 0; i < wisdom->n; i++) {
+    if (!costs_compare(&wisdom->entry[i]) && is_in(&own, &wisdom->entry[i]))
+      free(wisdom->entry[i].source);
+    else
+      wisdom->entry[kept++] = wisdom->entry[i];
+  }
+  *left_out = wisdom->n - kept;
+  wisdom->n = kept;
+  tw_wisdom_free(&own);
+  return TW_OK;
+}
+
 static tw_status import(const cli *c, tw_error *error) {
   tw_wisdom wisdom = {0};
   if (c->n_words < 2) return tw_fail(error, TW_USAGE, "say which file to import: `tilewright wisdom import FILE`");
   if (!tw_file_exists(c->words[1])) return tw_fail(error, TW_USAGE, "cannot read '%s': no such file", c->words[1]);
   tw_status status = tw_wisdom_load(c->words[1], &wisdom, error);
   const size_t all = wisdom.n;
-  size_t refused = 0, wrong = 0;
+  size_t refused = 0, wrong = 0, left_out = 0;
   tw_error why = {0}, reason = {0};
   if (status == TW_OK && c->options.verify) verify_all(c, &wisdom, &wrong, &reason);
+  if (status == TW_OK && !c->options.verify) status = leave_out_known(&wisdom, &left_out, error);
   if (status == TW_OK) status = tw_wisdom_keep_all(NULL, wisdom.entry, wisdom.n, &refused, &why, error);
   refused += wrong;
-  const size_t taken = all - refused;
+  const size_t taken = all - refused - left_out;
   if (status == TW_OK && c->options.json)
-    status = cli_print_json(c, json_pack("{s:I, s:I}", "imported", (json_int_t)taken, "refused", (json_int_t)refused),
+    status = cli_print_json(c,
+                            json_pack("{s:I, s:I, s:I}", "imported", (json_int_t)taken, "refused", (json_int_t)refused,
+                                      "left_out", (json_int_t)left_out),
                             error);
   else if (status == TW_OK)
     printf("%zu entries from %s\n", taken, c->words[1]);
+  if (status == TW_OK && left_out && !c->options.json)
+    printf(
+        "%zu entries are left out: this computer has its own for the same problems, and costs of two computers do not "
+        "compare; --verify measures the file's here\n",
+        left_out);
   if (status == TW_OK && refused)
     status = tw_fail(error, TW_FAILED, "%zu of %zu entries were rejected: %.1500s", refused, all,
                      wrong ? reason.text : why.text);

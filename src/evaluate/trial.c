@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "evaluate/plausible.h"
 #include "evaluate/stated.h"
+#include "target/utilization.h"
 
 static const char EVERY_ELEMENT[] = "every element";
 
@@ -73,6 +74,7 @@ static bool measure(stage *s, tw_verdict if_failed) {
     return false;
   }
   status = tw_plausible(t, s->bound, m->cost, &s->out->error);
+  tw_set_utilization(s->bound, m);
   if (status != TW_OK) judge(s->out, status, TW_IMPOSSIBLE);
   return status == TW_OK;
 }

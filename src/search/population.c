@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "evaluate/plausible.h"
 #include "search/state.h"
+#include "target/utilization.h"
 
 bool tw_state_is_interrupted(const tw_state *s) { return tw_is_set(s->options.interrupt); }
 
@@ -170,6 +171,7 @@ static void take_outcome(void *context, tw_job *job) {
   const tw_outcome *o = &job->outcome;
   c->verdict = o->verdict;
   c->measured = o->measured;
+  tw_set_utilization(&s->bound, &c->measured);
   c->seconds = o->seconds;
   c->build_seconds = o->build_seconds;
   if (c->verdict == TW_CORRECT) s->trial_seconds = fmin(s->trial_seconds, c->seconds - c->build_seconds);
@@ -250,8 +252,10 @@ void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {
 /* A journal that tells of what the machine cannot do is not believed. */
 static bool recall(tw_state *s, tw_candidate *c) {
   if (!tw_journal_recall(s->journal, c)) return false;
-  if (!tw_verdict_has_cost(c->verdict) || tw_plausible(s->target, &s->bound, c->measured.cost, NULL) == TW_OK)
+  if (!tw_verdict_has_cost(c->verdict) || tw_plausible(s->target, &s->bound, c->measured.cost, NULL) == TW_OK) {
+    tw_set_utilization(&s->bound, &c->measured);
     return true;
+  }
   free(c->message);
   c->message = NULL;
   c->verdict = TW_PENDING;

@@ -337,6 +337,21 @@ static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
          tw_problem_print(&known, again, sizeof again) < sizeof again && !strcmp(text, again);
 }
 
+/* Takes the entries for a problem out; returns their number. */
+static size_t remove_entries(tw_wisdom *wisdom, const char *target, const tw_problem *p) {
+  const size_t all = wisdom->n;
+  size_t kept = 0;
+  for (size_t i = 0; i < all; i++) {
+    tw_wisdom_entry *e = &wisdom->entry[i];
+    if (!strcmp(e->target, target) && is_named(e, p))
+      free(e->source);
+    else
+      wisdom->entry[kept++] = *e;
+  }
+  wisdom->n = kept;
+  return all - kept;
+}
+
 static tw_status forget(const char *path, const char *target, const tw_problem *p, size_t *forgotten, tw_error *error) {
   int fd = -1;
   tw_wisdom wisdom = {0};
@@ -344,16 +359,7 @@ static tw_status forget(const char *path, const char *target, const tw_problem *
   tw_status status = lock(path, &fd, error);
   if (status != TW_OK) return status;
   status = load(path, &wisdom, error);
-  size_t kept = 0;
-  for (size_t i = 0; i < wisdom.n; i++) {
-    tw_wisdom_entry *e = &wisdom.entry[i];
-    if (!strcmp(e->target, target) && is_named(e, p))
-      free(e->source);
-    else
-      wisdom.entry[kept++] = *e;
-  }
-  *forgotten = wisdom.n - kept;
-  wisdom.n = kept;
+  *forgotten = remove_entries(&wisdom, target, p);
   if (status == TW_OK && *forgotten) status = save(path, &wisdom, error);
   tw_wisdom_free(&wisdom);
   tw_unlock_file(fd);
@@ -369,6 +375,39 @@ tw_status tw_wisdom_forget(const char *path, const char *target, const tw_proble
   tw_status status = find_file(path, &file, error);
   if (status != TW_OK) return status;
   status = forget(file, target, p, forgotten, error);
+  free(file);
+  return status;
+}
+
+/* ---- replacing ---- */
+
+static tw_status replace(const char *path, const tw_wisdom_entry *entry, const tw_problem *p, tw_error *error) {
+  int fd = -1;
+  tw_wisdom wisdom = {0};
+  bool changed;
+  tw_status status = make_directory_of(path, error);
+  if (status == TW_OK) status = lock(path, &fd, error);
+  if (status != TW_OK) return status;
+  tw_file_remove_stale(path);
+  status = load(path, &wisdom, error);
+  remove_entries(&wisdom, entry->target, p);
+  if (status == TW_OK) status = merge(&wisdom, entry, &changed, error);
+  if (status == TW_OK) status = save(path, &wisdom, error);
+  tw_wisdom_free(&wisdom);
+  tw_unlock_file(fd);
+  return status;
+}
+
+tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *entry, const tw_problem *problem,
+                            tw_error *error) {
+  char *file;
+  tw_status status = check_entry(entry, error);
+  if (status == TW_OK) status = tw_plausible_entry(entry->target, entry->problem, entry->cost, error);
+  if (status == TW_OK) status = find_file(path, &file, error);
+  if (status != TW_OK) return status;
+  tw_wisdom_entry *own = pruned(entry, 1);
+  status = own ? replace(file, own, problem, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
+  free(own);
   free(file);
   return status;
 }

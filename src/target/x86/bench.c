@@ -16,6 +16,7 @@
 #include "op/gemm_numerics.h"
 #include "op/int8.h"
 #include "target/count.h"
+#include "target/utilization.h"
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/runtime/convert.h"
@@ -215,6 +216,7 @@ static void fill(const subject *s, tw_bench *out) {
   b->compute_cost = operations / peak;
   b->memory_cost = s->copies > 1 && bandwidth > 0 ? bytes / bandwidth : 0;
   b->cost = fmax(b->compute_cost, b->memory_cost);
+  tw_set_utilization(b, m);
   snprintf(b->limit, sizeof b->limit, "%s",
            b->memory_cost > b->compute_cost ? "reading the weights from memory" : limit);
 }

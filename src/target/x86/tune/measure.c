@@ -336,7 +336,7 @@ static void fill(const tw_problem *p, const tw_spread *spread, const rates *r, t
       .cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak, .spread = *spread};
   tw_count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
   tw_count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", r->peak * 1e-9);
-  tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", m->utilization);
+  tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / r->peak);
   if (r->bandwidth > 0) {
     tw_count(m, "weight_gb_s", "GB/s", "weights read a second, packed as the library does",
              weight_bytes(p) / seconds * 1e-9);
