@@ -1,0 +1,75 @@
+/* program.c - lists of instructions and tensors. */
+#include "target/trainium/program.h"
+
+#include <stdlib.h>
+
+/* Room for one more; false without memory. */
+static bool grow(void **array, size_t n, size_t *capacity, size_t size) {
+  if (n < *capacity) return true;
+  const size_t more = *capacity ? 2 * *capacity : 64;
+  void *moved = realloc(*array, more * size);
+  if (!moved) return false;
+  *array = moved;
+  *capacity = more;
+  return true;
+}
+
+int trn_program_add_tensor(trn_program *p, const trn_tensor *tensor) {
+  if (!grow((void **)&p->tensor, p->n_tensors, &p->tensor_capacity, sizeof *p->tensor)) return -1;
+  p->tensor[p->n_tensors] = *tensor;
+  return (int)p->n_tensors++;
+}
+
+int trn_program_add(trn_program *p, const trn_instruction *instruction) {
+  if (!grow((void **)&p->instruction, p->n_instructions, &p->instruction_capacity, sizeof *p->instruction)) return -1;
+  p->instruction[p->n_instructions] = *instruction;
+  return (int)p->n_instructions++;
+}
+
+void trn_program_free(trn_program *p) {
+  free(p->instruction);
+  free(p->tensor);
+  free(p->wait);
+  *p = (trn_program){0};
+}
+
+const char *trn_opcode_name(trn_opcode opcode) {
+  static const char *const name[TRN_OPCODES] = {
+      [TRN_MATMUL] = "nc_matmul",
+      [TRN_PE_TRANSPOSE] = "nc_transpose",
+      [TRN_TRANSPOSE] = "transpose",
+      [TRN_ACTIVATION] = "activation",
+      [TRN_COPY] = "tensor_copy",
+      [TRN_TENSOR_TENSOR] = "tensor_tensor",
+      [TRN_TENSOR_SCALAR] = "tensor_scalar",
+      [TRN_SCALAR_TENSOR_TENSOR] = "scalar_tensor_tensor",
+      [TRN_REDUCE] = "tensor_reduce",
+      [TRN_SCAN] = "tensor_tensor_scan",
+      [TRN_RECIPROCAL] = "reciprocal",
+      [TRN_MEMSET] = "memset",
+      [TRN_IOTA] = "iota",
+      [TRN_SELECT] = "select",
+      [TRN_AFFINE_SELECT] = "affine_select",
+      [TRN_RANGE_SELECT] = "range_select",
+      [TRN_BN_STATS] = "bn_stats",
+      [TRN_BN_AGGREGATE] = "bn_aggr",
+      [TRN_MAX8] = "max8",
+      [TRN_FIND8] = "nc_find_index8",
+      [TRN_REPLACE8] = "nc_match_replace8",
+      [TRN_SHUFFLE] = "nc_stream_shuffle",
+      [TRN_PARTITION_REDUCE] = "tensor_partition_reduce",
+      [TRN_GATHER] = "gather",
+      [TRN_DMA] = "dma",
+  };
+  return name[opcode];
+}
+
+const char *trn_engine_name(trn_engine engine) {
+  static const char *const name[TRN_ENGINES + 1] = {"tensor", "vector", "scalar", "gpsimd", "sync", "any"};
+  return name[engine];
+}
+
+const char *trn_memory_name(trn_memory memory) {
+  static const char *const name[TRN_MEMORIES] = {"HBM", "SBUF", "PSUM"};
+  return name[memory];
+}

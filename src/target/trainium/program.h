@@ -1,0 +1,123 @@
+/* program.h - a kernel as a NeuronCore executes it: one list of instructions with the exact regions that they touch.
+ *
+ * The reader (nki/) writes a program while it executes a kernel. The timing model (timing/) orders its instructions on
+ * engines and queues and gives each a start and an end. A trace of a real machine can be read into the same form, with the
+ * dependencies that its semaphores made.
+ *
+ * A tensor is a buffer in one memory. In SBUF and PSUM it has partitions; a partition holds `bytes` bytes of it. In HBM it
+ * has one "partition" of all its bytes. */
+#ifndef TW_TRAINIUM_PROGRAM_H
+#define TW_TRAINIUM_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+#include "tilewright/type.h"
+
+typedef enum trn_memory { TRN_HBM, TRN_SBUF, TRN_PSUM, TRN_MEMORIES } trn_memory;
+
+/* In-order sequencers. TRN_SYNC only starts DMA transfers. */
+typedef enum trn_engine {
+  TRN_TENSOR,
+  TRN_VECTOR,
+  TRN_SCALAR,
+  TRN_GPSIMD,
+  TRN_SYNC,
+  TRN_ENGINES,
+  TRN_ENGINE_ANY = TRN_ENGINES /* the compiler chooses */
+} trn_engine;
+
+typedef enum trn_opcode {
+  TRN_MATMUL,        /* operands: dst, stationary, moving; a load of the stationary operand and a multiplication */
+  TRN_PE_TRANSPOSE,  /* dst, src; on the Tensor engine */
+  TRN_TRANSPOSE,     /* dst, src; blocks of 32 x 32 on the Vector engine */
+  TRN_ACTIVATION,    /* dst, src; function(src * scale + bias) */
+  TRN_COPY,          /* dst, src; with a cast */
+  TRN_TENSOR_TENSOR, /* dst, a, b */
+  TRN_TENSOR_SCALAR, /* dst, src; one or two operations with scalars or one value a partition */
+  TRN_SCALAR_TENSOR_TENSOR, /* dst, a, b: (a op0 scalar) op1 b */
+  TRN_REDUCE,               /* dst, src; along the free dimensions */
+  TRN_SCAN,                 /* dst, a, b: s = (s op0 a) op1 b along the free dimension */
+  TRN_RECIPROCAL,           /* dst, src */
+  TRN_MEMSET,               /* dst */
+  TRN_IOTA,                 /* dst */
+  TRN_SELECT,               /* dst, src, predicate */
+  TRN_AFFINE_SELECT,        /* dst, src */
+  TRN_RANGE_SELECT,         /* dst, src */
+  TRN_BN_STATS,             /* dst, src */
+  TRN_BN_AGGREGATE,         /* dst, src */
+  TRN_MAX8,                 /* dst, src */
+  TRN_FIND8,                /* dst, src, values */
+  TRN_REPLACE8,             /* dst, src, values */
+  TRN_SHUFFLE,              /* dst, src; inside groups of 32 partitions */
+  TRN_PARTITION_REDUCE,     /* dst, src */
+  TRN_GATHER,               /* dst, src, index */
+  TRN_DMA,                  /* dst, src; either in HBM or SBUF */
+  TRN_OPCODES
+} trn_opcode;
+
+enum { TRN_DIMS_MAX = 6, TRN_OPERANDS_MAX = 8 };
+
+/* What an instruction reads or writes of a tensor. The free pattern is in bytes from the start of the tensor's part of a
+ * partition; the last dimension varies fastest. */
+typedef struct trn_region {
+  int tensor;               /* index in trn_program.tensor */
+  bool is_written, is_read; /* both: accumulation */
+  bool is_pointer;          /* one value a partition, beside the data: a scale, a bias, an operand of tensor_scalar */
+  tw_type type;
+  int first_partition, partitions, partition_step;
+  int64_t offset;
+  int n_dims;
+  int64_t size[TRN_DIMS_MAX];
+  int64_t stride[TRN_DIMS_MAX]; /* bytes; 0: repeats */
+} trn_region;
+
+typedef struct trn_instruction {
+  trn_opcode opcode;
+  trn_engine engine;
+  int line;         /* of the source; 0: none */
+  int64_t elements; /* of each partition that the instruction steps over; columns of the moving operand of a matmul */
+  int partitions;   /* at most 128; rows of the stationary operand of a matmul */
+  int columns;      /* of the stationary operand of a matmul; else 0 */
+  int passes;       /* of the data: 2 where the engine goes over it twice, as with an accumulating activation */
+  const char *function; /* of an activation: static text, "exp"; NULL: none. A change of function set loads a table */
+  bool is_transpose, is_software_dma; /* is_software_dma: descriptors are written by GpSimd */
+  bool is_first, is_last;             /* of a group that accumulates in PSUM */
+  int n_operands;
+  trn_region operand[TRN_OPERANDS_MAX]; /* outputs first */
+  /* Instructions that must complete before, in trn_program.wait, where a trace says so. -1: follows from the regions. */
+  int first_wait, n_waits;
+} trn_instruction;
+
+typedef struct trn_tensor {
+  trn_memory memory;
+  tw_type type;
+  int partitions;
+  int64_t bytes;    /* of each partition */
+  int64_t address;  /* in the partition; -1: the compiler chooses */
+  int line;         /* of its definition; 0: none */
+  bool is_argument; /* an operand of the kernel, in HBM before it starts */
+  char name[32];
+} trn_tensor;
+
+typedef struct trn_program {
+  trn_instruction *instruction;
+  size_t n_instructions, instruction_capacity;
+  trn_tensor *tensor;
+  size_t n_tensors, tensor_capacity;
+  int *wait;
+  size_t n_waits, wait_capacity;
+} trn_program;
+
+void trn_program_free(trn_program *);
+/* Both return the index, or -1 without memory. */
+int trn_program_add_tensor(trn_program *, const trn_tensor *);
+int trn_program_add(trn_program *, const trn_instruction *);
+
+const char *trn_opcode_name(trn_opcode);
+const char *trn_engine_name(trn_engine);
+const char *trn_memory_name(trn_memory);
+
+#endif

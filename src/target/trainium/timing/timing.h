@@ -1,0 +1,47 @@
+/* timing.h - when each instruction of a program runs.
+ *
+ * Two stages that can be judged apart:
+ *   the compiler   gives tensors addresses, removes copies, chooses engines, and orders the instructions of each engine by
+ *                  list scheduling with a bounded look-ahead. Each part can be switched off.
+ *   the machine    runs each engine's queue strictly in order, with issue intervals and completion times, hazards by
+ *                  region, semaphores between engines, the clock ramp of the PE array, table loads, and DMA queues.
+ * Times are nanoseconds. Every number comes from the machine file, which names its source. */
+#ifndef TW_TRAINIUM_TIMING_H
+#define TW_TRAINIUM_TIMING_H
+
+#include "target/trainium/config.h"
+#include "target/trainium/program.h"
+
+typedef struct trn_compiler {
+  bool allocate;      /* addresses by next fit in program order; tensors that reuse bytes wait for the last reader */
+  bool remove_copies; /* readers of a plain copy read its source where the ISA allows that */
+  bool
+      choose_engines; /* instructions of TRN_ENGINE_ANY go to the engine that is free first; else to the first legal one */
+  int look_ahead;     /* instructions of an engine among which the ready one is chosen; 1: program order */
+} trn_compiler;
+extern const trn_compiler trn_compiler_usual, trn_compiler_none; /* none: order and engines as given, as for a trace */
+
+/* One stay of an instruction on an engine, or of a transfer's packets on a DMA engine. */
+typedef struct trn_span {
+  int instruction;
+  int lane; /* trn_engine, or TRN_ENGINES + number of the DMA engine */
+  double start, end;
+} trn_span;
+
+typedef struct trn_timing {
+  double total;                       /* launch to the end of the last instruction: the cost */
+  double device;                      /* first DMA trigger to the end of the last instruction */
+  double busy[TRN_ENGINES], dma_busy; /* dma_busy: mean over the DMA engines */
+  int64_t hbm_read, hbm_written;      /* bytes */
+  int64_t sbuf_used, psum_used;       /* bytes of a partition, at most */
+  size_t copies_removed, table_loads;
+  size_t n_spans;
+  trn_span *span;
+  double *start, *end; /* of each instruction of the program */
+} trn_timing;
+
+/* TW_FAILED if tensors do not fit, with the line of the one that does not. */
+tw_status trn_time(const trn_config *, const trn_program *, const trn_compiler *, trn_timing *out, tw_error *);
+void trn_timing_free(trn_timing *);
+
+#endif
