@@ -58,6 +58,7 @@ const char *trn_opcode_name(trn_opcode opcode) {
       [TRN_REPLACE8] = "nc_match_replace8",
       [TRN_SHUFFLE] = "nc_stream_shuffle",
       [TRN_PARTITION_REDUCE] = "tensor_partition_reduce",
+      [TRN_ACCUMULATOR_READ] = "accumulator_read",
       [TRN_GATHER] = "gather",
       [TRN_DMA] = "dma",
   };

@@ -53,6 +53,7 @@ typedef enum trn_opcode {
   TRN_REPLACE8,             /* dst, src, values */
   TRN_SHUFFLE,              /* dst, src; inside groups of 32 partitions */
   TRN_PARTITION_REDUCE,     /* dst, src */
+  TRN_ACCUMULATOR_READ,     /* dst, src: what an activation added up, after it */
   TRN_GATHER,               /* dst, src, index */
   TRN_DMA,                  /* dst, src; either in HBM or SBUF */
   TRN_OPCODES

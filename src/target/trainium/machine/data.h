@@ -1,0 +1,144 @@
+/* data.h - what tensors hold, and what instructions compute: element types, strided views, loops over them.
+ *
+ * Every element is kept in 4 bytes: floating-point types as the float that they are exactly, integers as int32_t. What was
+ * never written is marked; a result is marked where an operand is. Engines compute in binary32 and round when they write. */
+#ifndef TW_TRAINIUM_MACHINE_DATA_H
+#define TW_TRAINIUM_MACHINE_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/trainium/program.h"
+
+typedef enum trn_type {
+  TRN_F32,
+  TRN_TF32,
+  TRN_BF16,
+  TRN_F16,
+  TRN_E4M3,
+  TRN_E5M2,
+  TRN_I32,
+  TRN_U32,
+  TRN_I16,
+  TRN_U16,
+  TRN_I8,
+  TRN_U8,
+  TRN_BOOL,
+  TRN_TYPES
+} trn_type;
+
+const char *trn_type_name(trn_type); /* as nki.language has it: "float32" */
+int trn_type_bytes(trn_type);
+bool trn_type_is_real(trn_type);
+tw_type trn_type_to_tw(trn_type); /* the type of the same size and kind */
+/* The value as the type holds it: rounded to nearest even; integers saturate. e4m3 ends at 240. */
+double trn_round(trn_type, double);
+
+typedef struct trn_array {
+  int64_t n; /* elements */
+  uint32_t *cell;
+  uint8_t *undefined; /* of each element; NULL: everything was written */
+} trn_array;
+
+/* Zeroed cells, all undefined unless `is_defined`. False without memory. */
+bool trn_array_make(trn_array *, int64_t n, bool is_defined);
+void trn_array_free(trn_array *);
+
+/* A strided part of an array. The last dimension varies fastest. */
+typedef struct trn_view {
+  trn_array *array; /* NULL: the program is only timed */
+  trn_type type;
+  int n;
+  int64_t size[TRN_DIMS_MAX], stride[TRN_DIMS_MAX], offset;
+} trn_view;
+
+int64_t trn_view_elements(const trn_view *);
+
+/* Operations of two operands, and of one. */
+typedef enum trn_binary {
+  TRN_ADD,
+  TRN_SUBTRACT,
+  TRN_MULTIPLY,
+  TRN_DIVIDE,
+  TRN_MAXIMUM,
+  TRN_MINIMUM,
+  TRN_POWER,
+  TRN_MODULO,
+  TRN_EQUAL,
+  TRN_NOT_EQUAL,
+  TRN_LESS,
+  TRN_LESS_EQUAL,
+  TRN_GREATER,
+  TRN_GREATER_EQUAL,
+  TRN_LOGICAL_AND,
+  TRN_LOGICAL_OR,
+  TRN_LOGICAL_XOR,
+  TRN_BITWISE_AND,
+  TRN_BITWISE_OR,
+  TRN_BITWISE_XOR,
+  TRN_LEFT_SHIFT,
+  TRN_RIGHT_SHIFT,
+  TRN_ABS_MAX,
+  TRN_BYPASS, /* the first operand */
+  TRN_BINARIES
+} trn_binary;
+
+typedef enum trn_unary {
+  TRN_IDENTITY,
+  TRN_EXP,
+  TRN_LOG,
+  TRN_SQRT,
+  TRN_RSQRT,
+  TRN_SQUARE,
+  TRN_RECIP,
+  TRN_TANH,
+  TRN_SIGMOID,
+  TRN_SILU,
+  TRN_GELU,
+  TRN_GELU_TANH,
+  TRN_RELU,
+  TRN_SIN,
+  TRN_COS,
+  TRN_ABS,
+  TRN_NEGATE,
+  TRN_SIGN,
+  TRN_ERF,
+  TRN_SOFTPLUS,
+  TRN_MISH,
+  TRN_ARCTAN,
+  TRN_FLOOR,
+  TRN_CEIL,
+  TRN_LOGICAL_NOT,
+  TRN_INVERT,
+  TRN_UNARIES
+} trn_unary;
+
+bool trn_binary_is_exact(trn_binary); /* on integers: bits, shifts, comparisons */
+double trn_compute_binary(trn_binary, double, double);
+double trn_compute_unary(trn_unary, double);
+const char *trn_unary_name(trn_unary);
+
+/* What may be written: an element at `at` of the destination's dimensions. */
+typedef bool trn_allowed(const void *context, const int64_t at[]);
+
+/* One pass over views of the same shape (sizes of sources may be 1 or their strides 0: they repeat). `compute` gets one
+ * row: n elements of each source, and writes n results; what is not `allowed` (NULL: all) is left alone. */
+typedef void trn_row(void *context, int64_t n, const double *const source[], double *out);
+void trn_map(const trn_view *dst, size_t n_sources, const trn_view *const source[], trn_row *compute, void *context,
+             trn_allowed *allowed, const void *mask);
+
+/* Along the last `axes` dimensions of src, in order; dst has the dimensions before. Adds to what dst holds if `adds`. */
+void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary op, bool is_negated);
+/* dst[i] = (state op0 a[i]) op1 b[i] along the last dimension; the state starts with initial (one value a row). */
+void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const trn_view *initial, double scalar,
+              trn_binary op0, trn_binary op1);
+/* dst [M][N] = stationary [K][M]^T moving [K][N], added to dst if `adds`. False without memory. */
+bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_view *moving, bool adds);
+/* The same elements, cast. */
+void trn_copy(const trn_view *dst, const trn_view *src);
+void trn_fill(const trn_view *dst, double value);
+/* Does an element have no value? Its place to `at`. */
+bool trn_is_undefined(const trn_view *, int64_t at[TRN_DIMS_MAX]);
+
+#endif

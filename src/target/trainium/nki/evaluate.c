@@ -1,0 +1,726 @@
+/* evaluate.c - runs statements and evaluates expressions, as Python does.
+ *
+ * Evaluation of the module itself never fails a run: names whose value cannot be computed here (a tensor of the host's
+ * NumPy, a class) become unavailable, and only a kernel that uses one fails. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/strings.h"
+#include "target/trainium/nki/value.h"
+
+enum { CALLS_MAX = 100, STEPS_MAX = 400000000, LOCALS_MIN = 16 };
+
+static void run_block(nki_run *, nki_node *const *body, size_t n);
+
+/* ---- frames ---- */
+
+nki_frame *nki_frame_new(nki_run *r, nki_frame *closure) {
+  nki_frame *f = nki_new(r, NKI_V_FRAME, sizeof *f);
+  f->closure = closure;
+  f->slots = LOCALS_MIN;
+  f->symbol = tw_new(LOCALS_MIN, sizeof *f->symbol);
+  f->value = tw_new(LOCALS_MIN, sizeof *f->value);
+  if (!f->symbol || !f->value) nki_out_of_memory(r);
+  nki_charge(r, &f->object, LOCALS_MIN * (sizeof *f->symbol + sizeof *f->value));
+  return f;
+}
+
+static int slot_of(const nki_frame *f, int symbol) {
+  int at = (int)((unsigned)symbol * 2654435761u >> 8) & (f->slots - 1);
+  while (f->symbol[at] && f->symbol[at] != symbol + 1) at = (at + 1) & (f->slots - 1);
+  return at;
+}
+
+void nki_set(nki_run *r, nki_frame *f, int symbol, nki_value v) {
+  if (2 * (f->n + 1) > f->slots) {
+    nki_frame old = *f;
+    int *symbols = tw_new((size_t)f->slots * 2, sizeof *symbols);
+    nki_value *values = tw_new((size_t)f->slots * 2, sizeof *values);
+    if (!symbols || !values) {
+      free(symbols);
+      free(values);
+      nki_out_of_memory(r);
+    }
+    f->symbol = symbols;
+    f->value = values;
+    f->slots *= 2;
+    for (int i = 0; i < old.slots; i++) {
+      if (!old.symbol[i]) continue;
+      const int at = slot_of(f, old.symbol[i] - 1);
+      f->symbol[at] = old.symbol[i];
+      f->value[at] = old.value[i];
+    }
+    free(old.symbol);
+    free(old.value);
+  }
+  const int at = slot_of(f, symbol);
+  if (!f->symbol[at]) f->n++;
+  f->symbol[at] = symbol + 1;
+  f->value[at] = v;
+}
+
+const nki_value *nki_lookup(const nki_frame *f, int symbol) {
+  for (; f; f = f->closure) {
+    const int at = slot_of(f, symbol);
+    if (f->symbol[at]) return &f->value[at];
+  }
+  return NULL;
+}
+
+/* ---- names and attributes ---- */
+
+static nki_value name(nki_run *r, const nki_node *n) {
+  const nki_value *known = nki_lookup(r->frame, n->symbol);
+  if (known && known->type == NKI_V_UNAVAILABLE)
+    nki_fail(r, "'%s' has no value here (%s)", n->text, ((const nki_string *)known->as.o)->text);
+  if (known) return *known;
+  const nki_value v = nki_python_name(r, n->text);
+  if (v.type != NKI_V_MISSING) return v;
+  nki_fail(r, "unknown name '%s'", n->text);
+}
+
+static nki_value tuple_of_sizes(nki_run *r, const nki_view *v) {
+  nki_value size[TRN_DIMS_MAX];
+  for (int d = 0; d < v->n; d++) size[d] = nki_int(v->size[d]);
+  return nki_sequence_of(r, NKI_V_TUPLE, (size_t)v->n, size);
+}
+
+static nki_value view_attribute(nki_run *r, nki_value self, const nki_node *n) {
+  const nki_view *v = nki_view_of(self);
+  if (strcmp(n->text, "shape") == 0) return tuple_of_sizes(r, v);
+  if (strcmp(n->text, "dtype") == 0) return (nki_value){.type = NKI_V_DTYPE, .as.i = v->type};
+  if (strcmp(n->text, "ndim") == 0) return nki_int(v->n);
+  if (strcmp(n->text, "itemsize") == 0) return nki_int(trn_type_bytes(v->type));
+  if (strcmp(n->text, "buffer") == 0) return (nki_value){.type = NKI_V_BUFFER, .as.i = v->tensor->memory};
+  return (nki_value){.type = NKI_V_MISSING};
+}
+
+/* nl.mgrid[...].p, .x, .y, .z: the index tensors by position. */
+static nki_value grid_attribute(nki_value self, const char *text) {
+  static const char names[] = "pxyzw";
+  const char *at = strlen(text) == 1 ? strchr(names, *text) : NULL;
+  if (!at || (size_t)(at - names) >= nki_items(self)->n) return (nki_value){.type = NKI_V_MISSING};
+  return nki_items(self)->item[at - names];
+}
+
+static nki_value attribute(nki_run *r, const nki_node *n) {
+  const nki_value self = nki_evaluate(r, n->a);
+  nki_value v = {.type = NKI_V_MISSING};
+  if (self.type == NKI_V_MODULE) return nki_library_attribute(r, (nki_library)self.as.i, n->text);
+  if (self.type == NKI_V_VIEW) v = view_attribute(r, self, n);
+  if (self.type == NKI_V_TUPLE) v = grid_attribute(self, n->text);
+  if (self.type == NKI_V_DTYPE && strcmp(n->text, "itemsize") == 0) v = nki_int(trn_type_bytes((trn_type)self.as.i));
+  if (self.type == NKI_V_SLICE) {
+    const nki_slice *s = (nki_slice *)self.as.o;
+    v = strcmp(n->text, "start") == 0  ? s->start
+        : strcmp(n->text, "stop") == 0 ? s->stop
+        : strcmp(n->text, "step") == 0 ? s->step
+                                       : v;
+  }
+  if (v.type != NKI_V_MISSING) return v;
+  const nki_builtin *builtin = nki_method_find(n->text);
+  if (!builtin) nki_fail(r, "%s has no attribute '%s'", nki_type_name(self), n->text);
+  nki_method *m = nki_new(r, NKI_V_METHOD, sizeof *m);
+  m->self = self;
+  m->builtin = builtin;
+  return nki_of(m);
+}
+
+/* ---- calls ---- */
+
+enum { POSITIONAL_MAX = 64, NAMED_MAX = 48 };
+
+typedef struct given {
+  size_t n, n_named;
+  nki_value positional[POSITIONAL_MAX], named[NAMED_MAX];
+  int symbol[NAMED_MAX];
+} given;
+
+static void add_positional(nki_run *r, given *g, nki_value v) {
+  if (g->n == POSITIONAL_MAX) nki_fail(r, "the call has more than %d arguments", POSITIONAL_MAX);
+  g->positional[g->n++] = v;
+}
+
+static void add_named(nki_run *r, given *g, int symbol, nki_value v) {
+  if (g->n_named == NAMED_MAX) nki_fail(r, "the call has more than %d named arguments", NAMED_MAX);
+  g->symbol[g->n_named] = symbol;
+  g->named[g->n_named++] = v;
+}
+
+static int symbol_of(nki_run *r, const char *text) {
+  nki_module *m = (nki_module *)(uintptr_t)r->module; /* its table of symbols grows */
+  const int symbol = nki_symbol(&m->symbols, &m->arena, text, strlen(text));
+  if (symbol < 0) nki_out_of_memory(r);
+  return symbol;
+}
+
+static nki_value iterate(nki_run *, nki_value iterable, size_t i, bool *is_end);
+
+static void collect_arguments(nki_run *r, const nki_node *n, given *g) {
+  for (size_t i = 0; i < n->n_items; i++) {
+    const nki_node *item = n->item[i];
+    if (item->kind == NKI_STAR) {
+      const nki_value all = nki_evaluate(r, item->a);
+      bool is_end = false;
+      for (size_t k = 0;; k++) {
+        const nki_value v = iterate(r, all, k, &is_end);
+        if (is_end) break;
+        add_positional(r, g, v);
+      }
+    } else if (item->kind == NKI_KEYWORD && item->text) {
+      add_named(r, g, item->symbol, nki_evaluate(r, item->a));
+    } else if (item->kind == NKI_KEYWORD) {
+      const nki_value all = nki_evaluate(r, item->a);
+      if (all.type != NKI_V_DICT) nki_fail(r, "unsupported '**' of %s; expected a dict", nki_type_name(all));
+      for (size_t k = 0; k + 1 < nki_items(all)->n; k += 2) {
+        if (nki_items(all)->item[k].type != NKI_V_STRING) nki_fail(r, "the names of '**' must be strings");
+        add_named(r, g, symbol_of(r, nki_string_of(nki_items(all)->item[k])), nki_items(all)->item[k + 1]);
+      }
+    } else {
+      add_positional(r, g, nki_evaluate(r, item));
+    }
+  }
+}
+
+/* Parameters of a function from the arguments of a call, into its new frame. */
+static void bind_parameters(nki_run *r, const nki_function *f, nki_frame *frame, const given *g) {
+  const nki_node *n = f->node;
+  bool used[NAMED_MAX] = {false};
+  size_t next = 0;
+  bool only_named = false;
+  for (size_t i = 0; i < n->n_items; i++) {
+    const nki_node *p = n->item[i];
+    if (p->op == '/') {
+      only_named = true;
+      continue;
+    }
+    if (p->op == '*') {
+      only_named = true;
+      const size_t rest = g->n > next ? g->n - next : 0;
+      nki_set(r, frame, p->symbol, nki_sequence_of(r, NKI_V_TUPLE, rest, g->positional + next));
+      next = g->n;
+      continue;
+    }
+    if (p->op == 'p') {
+      const nki_value rest = nki_sequence_of(r, NKI_V_DICT, 0, NULL);
+      for (size_t k = 0; k < g->n_named; k++) {
+        if (used[k]) continue;
+        const char *text = r->module->symbols.text[g->symbol[k]];
+        nki_append(r, nki_items(rest), nki_text(r, text, strlen(text)));
+        nki_append(r, nki_items(rest), g->named[k]);
+        used[k] = true;
+      }
+      nki_set(r, frame, p->symbol, rest);
+      continue;
+    }
+    nki_value v = {.type = NKI_V_MISSING};
+    if (!only_named && next < g->n) v = g->positional[next++];
+    for (size_t k = 0; k < g->n_named; k++) {
+      if (g->symbol[k] != p->symbol) continue;
+      if (v.type != NKI_V_MISSING)
+        nki_fail(r, "%s: argument '%s' is given twice", n->text ? n->text : "lambda", p->text);
+      v = g->named[k];
+      used[k] = true;
+    }
+    if (v.type == NKI_V_MISSING && f->fallback) v = f->fallback[i];
+    if (v.type == NKI_V_MISSING) nki_fail(r, "%s: argument '%s' is missing", n->text ? n->text : "lambda", p->text);
+    nki_set(r, frame, p->symbol, v);
+  }
+  if (next < g->n) nki_fail(r, "%s takes %zu arguments (%zu were given)", n->text ? n->text : "lambda", next, g->n);
+  for (size_t k = 0; k < g->n_named; k++)
+    if (!used[k])
+      nki_fail(r, "%s has no parameter '%s'", n->text ? n->text : "lambda", r->module->symbols.text[g->symbol[k]]);
+}
+
+static nki_value call_function(nki_run *r, nki_function *f, const given *g) {
+  if (r->depth >= CALLS_MAX) nki_fail(r, "calls are nested more than %d deep", CALLS_MAX);
+  nki_frame *frame = nki_frame_new(r, f->closure);
+  const int line = r->line;
+  bind_parameters(r, f, frame, g);
+  frame->caller = r->frame;
+  r->frame = frame;
+  r->depth++;
+  nki_value out = nki_none();
+  if (f->node->kind == NKI_LAMBDA) {
+    out = nki_evaluate(r, f->node->a);
+  } else {
+    run_block(r, f->node->body, f->node->n_body);
+    if (r->flow == NKI_RETURN) out = r->returned;
+    r->flow = 0;
+    r->returned = nki_none();
+  }
+  r->depth--;
+  r->frame = frame->caller;
+  r->line = line;
+  nki_keep(r, out);
+  return out;
+}
+
+nki_value nki_call_function(nki_run *r, nki_function *f, size_t n, const nki_value *positional) {
+  given g = {0};
+  for (size_t i = 0; i < n; i++) add_positional(r, &g, positional[i]);
+  return call_function(r, f, &g);
+}
+
+static nki_value call_with(nki_run *r, nki_value callee, given *g, nki_view *into, bool adds, bool *used_into) {
+  nki_arguments arguments = {.into = into, .adds = adds};
+  if (callee.type == NKI_V_FUNCTION) return call_function(r, (nki_function *)callee.as.o, g);
+  const nki_builtin *b = NULL;
+  if (callee.type == NKI_V_BUILTIN) b = callee.as.builtin;
+  if (callee.type == NKI_V_METHOD) {
+    const nki_method *m = (nki_method *)callee.as.o;
+    if (g->n == POSITIONAL_MAX) nki_fail(r, "the call has more than %d arguments", POSITIONAL_MAX);
+    memmove(g->positional + 1, g->positional, g->n * sizeof *g->positional);
+    g->positional[0] = m->self;
+    g->n++;
+    b = m->builtin;
+  }
+  if (callee.type == NKI_V_DTYPE && g->n == 1) { /* np.float32(x), nl.int32(x) */
+    const double x = trn_round((trn_type)callee.as.i, nki_number(r, g->positional[0], "value"));
+    return trn_type_is_real((trn_type)callee.as.i) ? nki_real(x) : nki_int((int64_t)x);
+  }
+  if (!b) nki_fail(r, "%s cannot be called", nki_type_name(callee));
+  if (!b->call) nki_fail(r, "unsupported call of %s; it is known as an operation only", b->name);
+  nki_bind(r, b, g->n, g->positional, g->n_named, g->symbol, g->named, &arguments);
+  const nki_value out = b->call(r, b, &arguments);
+  *used_into = arguments.used_into;
+  nki_keep(r, out);
+  return out;
+}
+
+nki_value nki_invoke(nki_run *r, nki_value callee, size_t n, const nki_value *positional) {
+  given g = {0};
+  bool used = false;
+  for (size_t i = 0; i < n; i++) add_positional(r, &g, positional[i]);
+  return call_with(r, callee, &g, NULL, false, &used);
+}
+
+static nki_value call(nki_run *r, const nki_node *n, nki_view *into, bool adds, bool *used_into) {
+  given g = {0};
+  const nki_value callee = nki_evaluate(r, n->a);
+  collect_arguments(r, n, &g);
+  r->line = n->line;
+  return call_with(r, callee, &g, into, adds, used_into);
+}
+
+/* ---- expressions ---- */
+
+static nki_value iterate(nki_run *r, nki_value v, size_t i, bool *is_end) {
+  *is_end = false;
+  if (nki_is_sequence(v)) {
+    if (i < nki_items(v)->n) return nki_items(v)->item[i];
+  } else if (v.type == NKI_V_DICT) {
+    if (2 * i < nki_items(v)->n) return nki_items(v)->item[2 * i];
+  } else if (v.type == NKI_V_RANGE) {
+    const nki_range *range = (nki_range *)v.as.o;
+    const int64_t x = range->start + (int64_t)i * range->step;
+    if (range->step > 0 ? x < range->stop : x > range->stop) return nki_int(x);
+  } else if (v.type == NKI_V_STRING) {
+    if (i < ((const nki_string *)v.as.o)->length) return nki_text(r, nki_string_of(v) + i, 1);
+  } else {
+    nki_fail(r, "unsupported iteration over %s; expected a range, tuple or list", nki_type_name(v));
+  }
+  *is_end = true;
+  return nki_none();
+}
+
+static void assign(nki_run *, const nki_node *target, nki_value);
+
+static void count_step(nki_run *r) {
+  if (++r->steps > STEPS_MAX) nki_fail(r, "the kernel runs more than %d statements", STEPS_MAX);
+  if ((r->steps & 1023) == 0 && r->request->stop && tw_is_stopped(r->request->stop)) {
+    r->status = tw_fail(r->error, TW_INTERRUPTED, "interrupted");
+    longjmp(*r->fail, 1);
+  }
+}
+
+static void comprehend(nki_run *r, const nki_node *n, size_t loop, nki_sequence *out) {
+  if (loop == n->n_items) {
+    nki_append(r, out, nki_evaluate(r, n->a));
+    return;
+  }
+  const nki_node *clause = n->item[loop];
+  const nki_value all = nki_evaluate(r, clause->b);
+  for (size_t i = 0;; i++) {
+    bool is_end, holds = true;
+    const nki_value v = iterate(r, all, i, &is_end);
+    if (is_end) return;
+    count_step(r);
+    assign(r, clause->a, v);
+    for (size_t c = 0; c < clause->n_items && holds; c++) holds = nki_truth(r, nki_evaluate(r, clause->item[c]));
+    if (holds) comprehend(r, n, loop + 1, out);
+  }
+}
+
+/* Its variables are its own. */
+static nki_value comprehension(nki_run *r, const nki_node *n) {
+  const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
+  nki_frame *frame = nki_frame_new(r, r->frame);
+  frame->caller = r->frame;
+  r->frame = frame;
+  comprehend(r, n, 0, nki_items(out));
+  r->frame = frame->caller;
+  return out;
+}
+
+static nki_value function(nki_run *r, const nki_node *n) {
+  nki_function *f = nki_new(r, NKI_V_FUNCTION, sizeof *f);
+  f->node = n;
+  f->closure = r->frame;
+  f->fallback = tw_new(n->n_items ? n->n_items : 1, sizeof *f->fallback);
+  if (!f->fallback) nki_out_of_memory(r);
+  for (size_t i = 0; i < n->n_items; i++)
+    if (n->item[i]->a) f->fallback[i] = nki_evaluate(r, n->item[i]->a);
+  return nki_of(f);
+}
+
+static nki_value items(nki_run *r, const nki_node *n, nki_type type) {
+  const nki_value out = nki_sequence_of(r, type, 0, NULL);
+  for (size_t i = 0; i < n->n_items; i++) {
+    if (n->item[i]->kind != NKI_STAR) {
+      nki_append(r, nki_items(out), nki_evaluate(r, n->item[i]));
+      continue;
+    }
+    const nki_value all = nki_evaluate(r, n->item[i]->a);
+    bool is_end = false;
+    for (size_t k = 0; !is_end; k++) {
+      const nki_value v = iterate(r, all, k, &is_end);
+      if (!is_end) nki_append(r, nki_items(out), v);
+    }
+  }
+  return out;
+}
+
+static nki_value format(nki_run *r, const nki_node *n) {
+  char text[1000];
+  size_t length = 0;
+  for (size_t i = 0; i < n->n_items && length + 1 < sizeof text; i++) {
+    nki_print(nki_evaluate(r, n->item[i]), text + length, sizeof text - length);
+    length += strlen(text + length);
+  }
+  return nki_text(r, text, length);
+}
+
+static nki_value slice(nki_run *r, const nki_node *n) {
+  nki_slice *s = nki_new(r, NKI_V_SLICE, sizeof *s);
+  s->start = n->a ? nki_evaluate(r, n->a) : nki_none();
+  s->stop = n->b ? nki_evaluate(r, n->b) : nki_none();
+  s->step = n->c ? nki_evaluate(r, n->c) : nki_none();
+  return nki_of(s);
+}
+
+static nki_value comparison(nki_run *r, const nki_node *n) {
+  nki_value left = nki_evaluate(r, n->item[0]), out = nki_bool(true);
+  for (size_t i = 1; i < n->n_items; i++) {
+    const nki_value right = nki_evaluate(r, n->item[i]);
+    out = nki_compare(r, n->ops[i - 1], left, right);
+    if (n->n_items > 2 && !nki_truth(r, out)) return out;
+    left = right;
+  }
+  return out;
+}
+
+/* Where a result may be written directly, `into` says so; `used` says whether it was. */
+static nki_value evaluate_into(nki_run *r, const nki_node *n, nki_view *into, bool adds, bool *used) {
+  r->line = n->line;
+  if (n->kind == NKI_CALL) return call(r, n, into, adds, used);
+  if (n->kind == NKI_BINARY) {
+    nki_arguments arguments = {.into = into};
+    const nki_value a = nki_evaluate(r, n->a), b = nki_evaluate(r, n->b);
+    r->line = n->line;
+    const nki_value out = nki_binary(r, n->op, a, b, &arguments);
+    *used = arguments.used_into;
+    return out;
+  }
+  return nki_evaluate(r, n);
+}
+
+nki_value nki_evaluate(nki_run *r, const nki_node *n) {
+  bool used = false;
+  switch (n->kind) {
+  case NKI_NAME: r->line = n->line; return name(r, n);
+  case NKI_INTEGER: return nki_int(n->integer);
+  case NKI_NUMBER: return nki_real(n->real);
+  case NKI_STRING: return nki_text(r, n->text, n->length);
+  case NKI_FORMAT: return format(r, n);
+  case NKI_NONE: return nki_none();
+  case NKI_TRUE: return nki_bool(true);
+  case NKI_FALSE: return nki_bool(false);
+  case NKI_ELLIPSIS: return (nki_value){.type = NKI_V_ELLIPSIS};
+  case NKI_TUPLE: return items(r, n, NKI_V_TUPLE);
+  case NKI_LIST: return items(r, n, NKI_V_LIST);
+  case NKI_DICT: return items(r, n, NKI_V_DICT);
+  case NKI_COMPREHENSION: return comprehension(r, n);
+  case NKI_ATTRIBUTE: r->line = n->line; return attribute(r, n);
+  case NKI_INDEX: {
+    const nki_value of = nki_evaluate(r, n->a), index = nki_evaluate(r, n->b);
+    r->line = n->line;
+    return nki_subscript(r, of, index);
+  }
+  case NKI_SLICE: return slice(r, n);
+  case NKI_CALL:
+  case NKI_BINARY: return evaluate_into(r, n, NULL, false, &used);
+  case NKI_UNARY: {
+    const nki_value v = nki_evaluate(r, n->a);
+    r->line = n->line;
+    return nki_unary(r, n->op, v);
+  }
+  case NKI_COMPARE: return comparison(r, n);
+  case NKI_AND:
+  case NKI_OR: {
+    const nki_value a = nki_evaluate(r, n->a);
+    return nki_truth(r, a) == (n->kind == NKI_OR) ? a : nki_evaluate(r, n->b);
+  }
+  case NKI_NOT: return nki_bool(!nki_truth(r, nki_evaluate(r, n->a)));
+  case NKI_CHOICE: return nki_evaluate(r, nki_truth(r, nki_evaluate(r, n->a)) ? n->b : n->c);
+  case NKI_LAMBDA: return function(r, n);
+  default: nki_fail(r, "unsupported expression");
+  }
+}
+
+/* ---- statements ---- */
+
+static void assign_items(nki_run *r, const nki_node *target, nki_value v) {
+  size_t n = 0, star = target->n_items;
+  bool is_end = false;
+  while (!is_end) {
+    iterate(r, v, n, &is_end);
+    n += !is_end;
+    if (n > 100000) break;
+  }
+  for (size_t i = 0; i < target->n_items; i++)
+    if (target->item[i]->kind == NKI_STAR) star = i;
+  const bool has_star = star < target->n_items;
+  if (has_star ? n + 1 < target->n_items : n != target->n_items)
+    nki_fail(r, "%zu values for %zu names", n, target->n_items);
+  for (size_t i = 0, at = 0; i < target->n_items; i++) {
+    if (i != star) {
+      assign(r, target->item[i], iterate(r, v, at++, &is_end));
+      continue;
+    }
+    const nki_value rest = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
+    for (size_t k = 0; k < n + 1 - target->n_items; k++) nki_append(r, nki_items(rest), iterate(r, v, at++, &is_end));
+    assign(r, target->item[i]->a, rest);
+  }
+}
+
+static void set_item(nki_run *r, nki_value of, nki_value index, nki_value v) {
+  if (of.type == NKI_V_DICT) {
+    nki_sequence *d = nki_items(of);
+    for (size_t i = 0; i + 1 < d->n; i += 2) {
+      if (!nki_equal(d->item[i], index)) continue;
+      d->item[i + 1] = v;
+      return;
+    }
+    nki_append(r, d, index);
+    nki_append(r, d, v);
+  } else if (of.type == NKI_V_LIST) {
+    nki_sequence *s = nki_items(of);
+    int64_t i = nki_integer(r, index, "index");
+    if (i < 0) i += (int64_t)s->n;
+    if (i < 0 || i >= (int64_t)s->n) nki_fail(r, "index %lld of a list of %zu", (long long)i, s->n);
+    s->item[i] = v;
+  } else {
+    nki_fail(r, "unsupported assignment to a part of %s", nki_type_name(of));
+  }
+}
+
+static void assign(nki_run *r, const nki_node *target, nki_value v) {
+  r->line = target->line;
+  if (target->kind == NKI_NAME) {
+    nki_set(r, r->frame, target->symbol, v);
+  } else if (target->kind == NKI_TUPLE || target->kind == NKI_LIST) {
+    assign_items(r, target, v);
+  } else if (target->kind == NKI_INDEX) {
+    const nki_value of = nki_evaluate(r, target->a), index = nki_evaluate(r, target->b);
+    if (of.type == NKI_V_VIEW)
+      nki_store(r, nki_view_index(r, nki_view_of(of), index), v);
+    else
+      set_item(r, of, index, v);
+  } else {
+    nki_fail(r, "unsupported assignment to an attribute");
+  }
+}
+
+/* `tensor[...] = value`: what computes the value writes it there. */
+static void assignment(nki_run *r, const nki_node *n) {
+  const nki_node *target = n->item[0];
+  bool used = false;
+  if (n->n_items == 1 && target->kind == NKI_INDEX) {
+    const nki_value of = nki_evaluate(r, target->a);
+    if (of.type == NKI_V_VIEW) {
+      nki_view *into = nki_view_index(r, nki_view_of(of), nki_evaluate(r, target->b));
+      const nki_value v = evaluate_into(r, n->a, into, false, &used);
+      r->line = n->line;
+      if (!used) nki_store(r, into, v);
+      return;
+    }
+  }
+  const nki_value v = nki_evaluate(r, n->a);
+  for (size_t i = 0; i < n->n_items; i++) assign(r, n->item[i], v);
+}
+
+/* `x += y`: tensors are changed in place; a multiplication accumulates in PSUM. */
+static void augment(nki_run *r, const nki_node *n) {
+  const nki_value old = nki_evaluate(r, n->a);
+  bool used = false;
+  if (old.type != NKI_V_VIEW) {
+    const nki_value v = nki_evaluate(r, n->b);
+    if (old.type == NKI_V_LIST && n->op == '+' && nki_is_sequence(v)) {
+      for (size_t i = 0, count = nki_items(v)->n; i < count; i++) nki_append(r, nki_items(old), nki_items(v)->item[i]);
+      return;
+    }
+    r->line = n->line;
+    assign(r, n->a, nki_binary(r, n->op, old, v, NULL));
+    return;
+  }
+  nki_view *view = nki_view_of(old);
+  const bool adds = n->op == '+' && view->tensor->memory == TRN_PSUM;
+  const nki_value v = adds ? evaluate_into(r, n->b, view, true, &used) : nki_evaluate(r, n->b);
+  if (used) return;
+  nki_arguments arguments = {.into = view};
+  r->line = n->line;
+  nki_binary(r, n->op, old, v, &arguments);
+}
+
+static void loop(nki_run *r, const nki_node *n) {
+  const nki_value all = n->kind == NKI_FOR ? nki_evaluate(r, n->b) : nki_none();
+  const size_t kept = r->n_temporaries;
+  for (size_t i = 0;; i++) {
+    r->n_temporaries = kept;
+    count_step(r);
+    if (n->kind == NKI_FOR) {
+      bool is_end;
+      const nki_value v = iterate(r, all, i, &is_end);
+      if (is_end) break;
+      assign(r, n->a, v);
+    } else if (!nki_truth(r, nki_evaluate(r, n->a))) {
+      break;
+    }
+    run_block(r, n->body, n->n_body);
+    if (r->flow == NKI_CONTINUE) r->flow = 0;
+    if (r->flow) break;
+  }
+  if (r->flow == NKI_BREAK) r->flow = 0;
+}
+
+static void check_assertion(nki_run *r, const nki_node *n) {
+  char text[400] = "";
+  if (nki_truth(r, nki_evaluate(r, n->a))) return;
+  if (n->b) nki_print(nki_evaluate(r, n->b), text, sizeof text);
+  r->line = n->line;
+  nki_fail(r, "the kernel's assertion fails%s%s", *text ? ": " : "", text);
+}
+
+static void import(nki_run *r, const nki_node *n) {
+  for (size_t i = 0; i < n->n_items; i++) {
+    const nki_node *alias = n->item[i];
+    char path[300];
+    snprintf(path, sizeof path, "%s%s%s", n->kind == NKI_FROM ? n->text : "", n->kind == NKI_FROM ? "." : "",
+             alias->text);
+    /* `import a.b` binds a; `import a.b as c` binds a.b */
+    char top[200];
+    snprintf(top, sizeof top, "%.*s", (int)strcspn(alias->text, "."), alias->text);
+    const bool whole = n->kind == NKI_FROM || alias->b;
+    nki_value v = {.type = NKI_V_MODULE, .as.i = nki_library_of(whole ? path : top)};
+    if (strncmp(path, "nki", 3) == 0 && (path[3] == '.' || !path[3])) r->is_newer = true;
+    if (n->kind == NKI_FROM && v.as.i == NKI_LIB_OTHER && nki_library_of(n->text) != NKI_LIB_OTHER)
+      v = nki_library_attribute(r, nki_library_of(n->text), alias->text);
+    nki_set(r, r->frame, alias->b ? alias->b->symbol : symbol_of(r, n->kind == NKI_FROM ? alias->text : top), v);
+  }
+  if (n->n_items || n->kind != NKI_FROM || nki_library_of(n->text) == NKI_LIB_OTHER) return;
+  r->stars |= 1u << nki_library_of(n->text); /* names that are not known otherwise are looked up there */
+}
+
+static void run_statement(nki_run *r, const nki_node *n) {
+  r->line = n->line;
+  switch (n->kind) {
+  case NKI_EXPRESSION: nki_evaluate(r, n->a); break;
+  case NKI_ASSIGN: assignment(r, n); break;
+  case NKI_AUGMENT: augment(r, n); break;
+  case NKI_IF:
+    if (nki_truth(r, nki_evaluate(r, n->a)))
+      run_block(r, n->body, n->n_body);
+    else
+      run_block(r, n->other, n->n_other);
+    break;
+  case NKI_FOR:
+  case NKI_WHILE: loop(r, n); break;
+  case NKI_DEF: nki_set(r, r->frame, n->symbol, function(r, n)); break;
+  case NKI_RETURN:
+    r->returned = n->a ? nki_evaluate(r, n->a) : nki_none();
+    r->flow = NKI_RETURN;
+    break;
+  case NKI_ASSERT: check_assertion(r, n); break;
+  case NKI_PASS: break;
+  case NKI_BREAK:
+  case NKI_CONTINUE: r->flow = (int)n->kind; break;
+  case NKI_IMPORT:
+  case NKI_FROM: import(r, n); break;
+  case NKI_WITH:
+    for (size_t i = 0; i < n->n_items; i++) nki_evaluate(r, n->item[i]);
+    run_block(r, n->body, n->n_body);
+    break;
+  case NKI_RAISE: {
+    char text[300] = "";
+    if (n->a && n->a->kind == NKI_CALL && n->a->n_items) nki_print(nki_evaluate(r, n->a->item[0]), text, sizeof text);
+    r->line = n->line;
+    nki_fail(r, "the kernel raises an error%s%s", *text ? ": " : "", text);
+  }
+  case NKI_UNSUPPORTED: nki_fail(r, "unsupported statement '%s'", n->text);
+  default: nki_fail(r, "unsupported statement");
+  }
+}
+
+static void run_block(nki_run *r, nki_node *const *body, size_t n) {
+  for (size_t i = 0; i < n && !r->flow; i++) {
+    const size_t kept = r->n_temporaries;
+    count_step(r);
+    run_statement(r, body[i]);
+    r->n_temporaries = kept;
+    if (r->bytes > r->collect_at) nki_collect(r);
+  }
+}
+
+/* ---- the module ---- */
+
+/* The names that a statement would have set have no value, for this reason. */
+static void make_unavailable(nki_run *r, const nki_node *target, nki_value why) {
+  if (target->kind == NKI_NAME) nki_set(r, r->globals, target->symbol, why);
+  for (size_t i = 0; (target->kind == NKI_TUPLE || target->kind == NKI_LIST) && i < target->n_items; i++)
+    make_unavailable(r, target->item[i], why);
+}
+
+void nki_run_module(nki_run *r) {
+  jmp_buf *outer = r->fail;
+  tw_error *error = r->error;
+  for (volatile size_t i = 0; i < r->module->n_body; i++) {
+    const nki_node *n = r->module->body[i];
+    tw_error why = {0};
+    jmp_buf here;
+    r->fail = &here;
+    r->error = &why;
+    if (setjmp(here) == 0) {
+      run_statement(r, n);
+    } else {
+      r->frame = r->globals;
+      r->depth = 0;
+      nki_value v = {0};
+      r->fail = outer;
+      v = nki_text(r, why.text, strlen(why.text));
+      v.as.o->type = v.type = NKI_V_UNAVAILABLE;
+      if (n->kind == NKI_ASSIGN)
+        for (size_t k = 0; k < n->n_items; k++) make_unavailable(r, n->item[k], v);
+    }
+    r->flow = 0;
+    r->n_temporaries = 0;
+    r->status = TW_OK;
+    r->fail = outer;
+    r->error = error;
+    if (r->program->n_instructions) { /* the module itself computes nothing on the machine */
+      r->program->n_instructions = r->program->n_tensors = 0;
+    }
+  }
+}

@@ -1,0 +1,364 @@
+/* index.c - parts of tensors: slices, index tensors, None, ellipsis; reshaping and broadcasting. */
+#include <string.h>
+
+#include "target/trainium/nki/value.h"
+
+nki_index *nki_index_new(nki_run *r, int n) {
+  nki_index *i = nki_new(r, NKI_V_INDEX, sizeof *i);
+  i->n = n;
+  for (int d = 0; d < n; d++) i->size[d] = 1;
+  return i;
+}
+
+nki_mask *nki_mask_new(nki_run *r) { return nki_new(r, NKI_V_MASK, sizeof(nki_mask)); }
+
+nki_index *nki_index_of(nki_run *r, nki_value v) {
+  if (v.type == NKI_V_INDEX) return (nki_index *)v.as.o;
+  nki_index *i = nki_index_new(r, 0);
+  i->offset = nki_integer(r, v, "index");
+  return i;
+}
+
+nki_view *nki_view_copy(nki_run *r, const nki_view *v) {
+  nki_view *out = nki_new(r, NKI_V_VIEW, sizeof *out);
+  const nki_object object = out->object;
+  *out = *v;
+  out->object = object;
+  return out;
+}
+
+/* ---- items of an index ---- */
+
+enum { ITEMS_MAX = 16 };
+
+/* The items with the ellipsis filled in by whole dimensions. */
+static int spread_items(nki_run *r, const nki_view *v, nki_value index, nki_value item[ITEMS_MAX]) {
+  const nki_value *given = index.type == NKI_V_TUPLE ? nki_items(index)->item : &index;
+  const size_t n = index.type == NKI_V_TUPLE ? nki_items(index)->n : 1;
+  nki_slice *whole = nki_new(r, NKI_V_SLICE, sizeof *whole);
+  whole->start = whole->stop = whole->step = nki_none();
+  int used = 0, out = 0;
+  bool has_ellipsis = false;
+  for (size_t i = 0; i < n; i++) used += given[i].type != NKI_V_NONE && given[i].type != NKI_V_ELLIPSIS;
+  if (used > v->n) nki_fail(r, "%d indices for a tensor of %d dimensions", used, v->n);
+  for (size_t i = 0; i <= n; i++) {
+    const bool fills = i == n ? !has_ellipsis : given[i].type == NKI_V_ELLIPSIS;
+    for (int k = 0; fills && k < v->n - used; k++) {
+      if (out == ITEMS_MAX) nki_fail(r, "the index has more than %d items", ITEMS_MAX);
+      item[out++] = nki_of(whole);
+    }
+    if (i < n && given[i].type == NKI_V_ELLIPSIS) {
+      if (has_ellipsis) nki_fail(r, "the index has two ellipses");
+      has_ellipsis = true;
+    } else if (i < n) {
+      if (out == ITEMS_MAX) nki_fail(r, "the index has more than %d items", ITEMS_MAX);
+      item[out++] = given[i];
+    }
+  }
+  return out;
+}
+
+static void check_limit(nki_run *r, const nki_view *v, int which, const int64_t size[]) {
+  int64_t low = v->limit[which].offset, high = low;
+  for (int d = 0; d < v->n; d++) {
+    const int64_t reach = v->limit[which].factor[d] * (size[d] - 1);
+    if (!size[d]) return;
+    *(reach < 0 ? &low : &high) += reach;
+  }
+  if (low < 0 || high >= v->limit[which].limit)
+    nki_fail(r, "index %lld of dimension %d is outside of the tensor (it has %lld); add a mask or correct the index",
+             (long long)(low < 0 ? low : high), v->limit[which].axis, (long long)v->limit[which].limit);
+}
+
+static int add_dim(nki_run *r, nki_view *out, int64_t size, int64_t partitions, int64_t columns) {
+  if (out->n == TRN_DIMS_MAX) nki_fail(r, "a tensor has more than %d dimensions", TRN_DIMS_MAX);
+  out->size[out->n] = size;
+  out->along_partitions[out->n] = partitions;
+  out->along_columns[out->n] = columns;
+  return out->n++;
+}
+
+static void add_limit(nki_run *r, nki_view *out, int axis, int64_t offset, int64_t limit) {
+  if (out->n_limits == TRN_DIMS_MAX) nki_fail(r, "a tensor has more than %d dimensions", TRN_DIMS_MAX);
+  memset(&out->limit[out->n_limits], 0, sizeof out->limit[0]);
+  out->limit[out->n_limits].axis = axis;
+  out->limit[out->n_limits].offset = offset;
+  out->limit[out->n_limits++].limit = limit;
+}
+
+static void take_slice(nki_run *r, nki_view *out, const nki_view *v, int axis, const nki_slice *s) {
+  const int64_t size = v->size[axis], step = s->step.type == NKI_V_NONE ? 1 : nki_integer(r, s->step, "step");
+  if (!step) nki_fail(r, "a slice has step 0");
+  int64_t start = s->start.type == NKI_V_NONE ? (step > 0 ? 0 : size - 1) : nki_integer(r, s->start, "start");
+  int64_t stop = s->stop.type == NKI_V_NONE ? (step > 0 ? size : -1) : nki_integer(r, s->stop, "stop");
+  if (s->start.type != NKI_V_NONE && start < 0) start += size;
+  if (s->stop.type != NKI_V_NONE && stop < 0) stop += size;
+  const int64_t n = step > 0 ? (stop > start ? (stop - start + step - 1) / step : 0)
+                             : (start > stop ? (start - stop - step - 1) / -step : 0);
+  const int d = add_dim(r, out, n, v->along_partitions[axis] * step, v->along_columns[axis] * step);
+  out->partition += start * v->along_partitions[axis];
+  out->column += start * v->along_columns[axis];
+  if (n && (start < 0 || start >= size || start + (n - 1) * step < 0 || start + (n - 1) * step >= size)) {
+    add_limit(r, out, axis, start, size);
+    out->limit[out->n_limits - 1].factor[d] = step;
+  }
+}
+
+/* Index tensors (and the ints beside them) select together: their grid is one group of dimensions. */
+static void take_indices(nki_run *r, nki_view *out, const nki_view *v, int n_items, const nki_value item[], int first) {
+  int64_t size[TRN_DIMS_MAX];
+  int n = 0;
+  for (int i = 0; i < n_items; i++) {
+    if (item[i].type != NKI_V_INDEX) continue;
+    const nki_index *x = (nki_index *)item[i].as.o;
+    for (int d = n; d < x->n; d++) size[d] = 1;
+    if (x->n > n) { /* align at the end */
+      memmove(size + (x->n - n), size, (size_t)n * sizeof *size);
+      for (int d = 0; d < x->n - n; d++) size[d] = 1;
+      n = x->n;
+    }
+    for (int d = 0; d < x->n; d++) {
+      int64_t *s = &size[n - x->n + d];
+      if (*s != x->size[d] && *s != 1 && x->size[d] != 1) nki_fail(r, "the index tensors do not broadcast");
+      if (*s == 1) *s = x->size[d];
+    }
+  }
+  const int base = out->n;
+  for (int d = 0; d < n; d++) add_dim(r, out, size[d], 0, 0);
+  for (int i = 0, axis = 0; i < n_items; i++) {
+    if (item[i].type == NKI_V_NONE) continue;
+    if (item[i].type == NKI_V_INDEX && i >= first) {
+      const nki_index *x = (nki_index *)item[i].as.o;
+      out->partition += x->offset * v->along_partitions[axis];
+      out->column += x->offset * v->along_columns[axis];
+      add_limit(r, out, axis, x->offset, v->size[axis]);
+      for (int d = 0; d < x->n; d++) {
+        const int to = base + n - x->n + d;
+        out->along_partitions[to] += x->factor[d] * v->along_partitions[axis];
+        out->along_columns[to] += x->factor[d] * v->along_columns[axis];
+        out->limit[out->n_limits - 1].factor[to] = x->size[d] == 1 ? 0 : x->factor[d];
+      }
+    }
+    axis++;
+  }
+}
+
+nki_view *nki_view_index(nki_run *r, const nki_view *v, nki_value index) {
+  nki_value item[ITEMS_MAX];
+  const int n = spread_items(r, v, index, item);
+  nki_view *out = nki_view_copy(r, v);
+  for (int i = 0; i < v->n_limits; i++) check_limit(r, v, i, v->size);
+  out->n = out->n_limits = 0;
+  bool has_indices = false;
+  for (int i = 0, axis = 0; i < n; i++) {
+    const nki_value x = item[i];
+    if (x.type == NKI_V_NONE) {
+      add_dim(r, out, 1, 0, 0);
+      continue;
+    }
+    if (x.type == NKI_V_SLICE) {
+      take_slice(r, out, v, axis, (nki_slice *)x.as.o);
+    } else if (x.type == NKI_V_INDEX) {
+      if (!has_indices) take_indices(r, out, v, n, item, i);
+      has_indices = true;
+    } else if (x.type == NKI_V_VIEW) {
+      nki_fail(r, "unsupported index by the values of a tensor");
+    } else {
+      int64_t at = nki_integer(r, x, "index");
+      if (at < 0) at += v->size[axis];
+      if (at < 0 || at >= v->size[axis])
+        nki_fail(r, "index %lld of dimension %d is outside of the tensor (it has %lld)", (long long)at, axis,
+                 (long long)v->size[axis]);
+      out->partition += at * v->along_partitions[axis];
+      out->column += at * v->along_columns[axis];
+    }
+    axis++;
+  }
+  return out;
+}
+
+/* ---- index tensors indexed: i[:, None] ---- */
+
+static nki_value index_index(nki_run *r, const nki_index *v, nki_value index) {
+  const nki_value *item = index.type == NKI_V_TUPLE ? nki_items(index)->item : &index;
+  const size_t n = index.type == NKI_V_TUPLE ? nki_items(index)->n : 1;
+  nki_index *out = nki_index_new(r, 0);
+  int axis = 0;
+  out->offset = v->offset;
+  for (size_t i = 0; i < n; i++) {
+    if (out->n == TRN_DIMS_MAX) nki_fail(r, "an index tensor has more than %d dimensions", TRN_DIMS_MAX);
+    if (item[i].type == NKI_V_NONE) {
+      out->size[out->n++] = 1;
+    } else if (item[i].type == NKI_V_SLICE && axis < v->n) {
+      const nki_slice *s = (nki_slice *)item[i].as.o;
+      if (s->start.type != NKI_V_NONE || s->stop.type != NKI_V_NONE || s->step.type != NKI_V_NONE)
+        nki_fail(r, "unsupported slice of an index tensor; expected ':' or None");
+      out->size[out->n] = v->size[axis];
+      out->factor[out->n++] = v->factor[axis++];
+    } else if (item[i].type == NKI_V_INT && axis < v->n) {
+      out->offset += v->factor[axis++] * item[i].as.i;
+    } else if (item[i].type == NKI_V_ELLIPSIS) {
+      for (; axis < v->n && out->n < TRN_DIMS_MAX; out->n++) {
+        out->size[out->n] = v->size[axis];
+        out->factor[out->n] = v->factor[axis++];
+      }
+    } else {
+      nki_fail(r, "unsupported index of an index tensor; expected ':' or None");
+    }
+  }
+  for (; axis < v->n && out->n < TRN_DIMS_MAX; out->n++) {
+    out->size[out->n] = v->size[axis];
+    out->factor[out->n] = v->factor[axis++];
+  }
+  return nki_of(out);
+}
+
+/* nl.mgrid[0:128, 0:512]: an index tensor for each dimension. */
+static nki_value grid(nki_run *r, nki_value index) {
+  const nki_value *item = index.type == NKI_V_TUPLE ? nki_items(index)->item : &index;
+  const size_t n = index.type == NKI_V_TUPLE ? nki_items(index)->n : 1;
+  nki_value out[TRN_DIMS_MAX];
+  int64_t size[TRN_DIMS_MAX], start[TRN_DIMS_MAX];
+  if (n > TRN_DIMS_MAX) nki_fail(r, "mgrid has more than %d dimensions", TRN_DIMS_MAX);
+  for (size_t d = 0; d < n; d++) {
+    if (item[d].type != NKI_V_SLICE) nki_fail(r, "mgrid needs slices, as in mgrid[0:128, 0:512]");
+    const nki_slice *s = (nki_slice *)item[d].as.o;
+    start[d] = s->start.type == NKI_V_NONE ? 0 : nki_integer(r, s->start, "start");
+    size[d] = nki_integer(r, s->stop, "stop") - start[d];
+    if (size[d] < 0) size[d] = 0;
+  }
+  for (size_t d = 0; d < n; d++) {
+    nki_index *i = nki_index_new(r, (int)n);
+    memcpy(i->size, size, n * sizeof *size);
+    i->factor[d] = 1;
+    i->offset = start[d];
+    out[d] = nki_of(i);
+  }
+  return nki_sequence_of(r, NKI_V_TUPLE, n, out);
+}
+
+/* ---- everything that has parts ---- */
+
+static nki_value sequence_index(nki_run *r, nki_value v, nki_value index) {
+  const nki_sequence *s = nki_items(v);
+  const int64_t n = (int64_t)s->n;
+  if (index.type != NKI_V_SLICE) {
+    int64_t i = nki_integer(r, index, "index");
+    if (i < 0) i += n;
+    if (i < 0 || i >= n) nki_fail(r, "index %lld of %s with %lld items", (long long)i, nki_type_name(v), (long long)n);
+    return s->item[i];
+  }
+  const nki_slice *x = (nki_slice *)index.as.o;
+  const int64_t step = x->step.type == NKI_V_NONE ? 1 : nki_integer(r, x->step, "step");
+  int64_t from = x->start.type == NKI_V_NONE ? (step > 0 ? 0 : n - 1) : nki_integer(r, x->start, "start");
+  int64_t to = x->stop.type == NKI_V_NONE ? (step > 0 ? n : -1) : nki_integer(r, x->stop, "stop");
+  if (!step) nki_fail(r, "a slice has step 0");
+  if (from < 0 && x->start.type != NKI_V_NONE) from = from + n < 0 ? 0 : from + n;
+  if (to < 0 && x->stop.type != NKI_V_NONE) to += n;
+  const nki_value out = nki_sequence_of(r, v.type, 0, NULL);
+  for (int64_t i = from; step > 0 ? i < to && i < n : i > to && i >= 0; i += step)
+    if (i < n) nki_append(r, nki_items(out), s->item[i]);
+  return out;
+}
+
+nki_value nki_subscript(nki_run *r, nki_value v, nki_value index) {
+  if (v.type == NKI_V_VIEW) return nki_of(nki_view_index(r, nki_view_of(v), index));
+  if (v.type == NKI_V_INDEX) return index_index(r, (nki_index *)v.as.o, index);
+  if (nki_is_sequence(v)) return sequence_index(r, v, index);
+  if (v.type == NKI_V_BUILTIN && strcmp(v.as.builtin->name, "mgrid") == 0) return grid(r, index);
+  if (v.type == NKI_V_DICT) {
+    const nki_sequence *d = nki_items(v);
+    for (size_t i = 0; i + 1 < d->n; i += 2)
+      if (nki_equal(d->item[i], index)) return d->item[i + 1];
+    char key[80];
+    nki_print(index, key, sizeof key);
+    nki_fail(r, "the dict has no key '%s'", key);
+  }
+  if (v.type == NKI_V_STRING) {
+    int64_t i = nki_integer(r, index, "index");
+    const int64_t n = (int64_t)((const nki_string *)v.as.o)->length;
+    if (i < 0) i += n;
+    if (i < 0 || i >= n) nki_fail(r, "index %lld of a string with %lld characters", (long long)i, (long long)n);
+    return nki_text(r, nki_string_of(v) + i, 1);
+  }
+  nki_fail(r, "unsupported index of %s", nki_type_name(v));
+}
+
+/* ---- other shapes ---- */
+
+nki_view *nki_view_whole(nki_run *r, nki_tensor *t, int n, const int64_t size[], int partition_axis) {
+  nki_view *v = nki_new(r, NKI_V_VIEW, sizeof *v);
+  int64_t step = 1;
+  v->tensor = t;
+  v->type = t->type;
+  v->n = n;
+  for (int d = n - 1; d >= 0; d--) {
+    v->size[d] = size[d];
+    if (d == partition_axis)
+      v->along_partitions[d] = 1;
+    else {
+      v->along_columns[d] = step;
+      step *= size[d];
+    }
+  }
+  return v;
+}
+
+nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]) {
+  nki_view *out = nki_view_copy(r, v);
+  int64_t old = 1, wanted = 1;
+  int unknown = -1;
+  for (int d = 0; d < v->n; d++) old *= v->size[d];
+  for (int d = 0; d < n; d++) {
+    out->size[d] = size[d];
+    if (size[d] == -1 && unknown < 0)
+      unknown = d;
+    else
+      wanted *= size[d];
+  }
+  if (unknown >= 0 && wanted > 0) {
+    out->size[unknown] = old / wanted;
+    wanted *= out->size[unknown];
+  }
+  if (wanted != old) nki_fail(r, "reshape of %lld elements to %lld", (long long)old, (long long)wanted);
+  for (int i = 0; i < v->n_limits; i++) check_limit(r, v, i, v->size);
+  out->n = n;
+  out->n_limits = 0;
+  /* the partitions stay the first dimension, except where there is one only */
+  const bool keeps = v->n && v->along_partitions[0] && v->size[0] > 1;
+  if (keeps && (!n || out->size[0] != v->size[0]))
+    nki_fail(r, "unsupported reshape that changes the partition dimension (%lld partitions)", (long long)v->size[0]);
+  int64_t step = 1;
+  for (int d = v->n - 1; d >= 0; d--) {
+    if (keeps && d == 0) break;
+    if (v->size[d] != 1 && (v->along_columns[d] != step || v->along_partitions[d]))
+      nki_fail(r, "unsupported reshape of a part that is not contiguous");
+    step *= v->size[d];
+  }
+  step = 1;
+  for (int d = n - 1; d >= 0; d--) {
+    out->along_partitions[d] = keeps && d == 0 ? v->along_partitions[0] : 0;
+    out->along_columns[d] = keeps && d == 0 ? 0 : step;
+    if (!(keeps && d == 0)) step *= out->size[d];
+  }
+  return out;
+}
+
+nki_view *nki_broadcast(nki_run *r, const nki_view *v, int n, const int64_t size[]) {
+  nki_view *out = nki_view_copy(r, v);
+  if (n < v->n || n > TRN_DIMS_MAX) nki_fail(r, "a tensor of %d dimensions cannot be broadcast to %d", v->n, n);
+  for (int i = 0; i < v->n_limits; i++) check_limit(r, v, i, v->size);
+  out->n = n;
+  out->n_limits = 0;
+  for (int d = 0; d < n; d++) {
+    const int from = d - (n - v->n);
+    const int64_t old = from < 0 ? 1 : v->size[from];
+    if (old != size[d] && old != 1)
+      nki_fail(r, "dimension %d has %lld elements and cannot be broadcast to %lld", d, (long long)old,
+               (long long)size[d]);
+    out->size[d] = size[d];
+    out->along_partitions[d] = from < 0 || old != size[d] ? 0 : v->along_partitions[from];
+    out->along_columns[d] = from < 0 || old != size[d] ? 0 : v->along_columns[from];
+  }
+  return out;
+}

@@ -1,0 +1,618 @@
+/* instructions.c - what kernels make the engines do: shapes, limits, values, and the entry in the program. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/trainium/nki/value.h"
+
+/* ---- shapes ---- */
+
+static int64_t free_elements(const nki_view *v) {
+  int64_t n = 1;
+  for (int d = 1; d < v->n; d++) n *= v->size[d];
+  return n;
+}
+
+static void print_shape(int n, const int64_t size[], char text[120]) {
+  nki_value item[TRN_DIMS_MAX];
+  nki_sequence s = {.object.type = NKI_V_TUPLE, .n = (size_t)n, .item = item};
+  for (int d = 0; d < n; d++) item[d] = nki_int(size[d]);
+  nki_print((nki_value){.type = NKI_V_TUPLE, .as.o = &s.object}, text, 120);
+}
+
+/* The view with these sizes: dimensions of one element come and go, and a dimension may be split. */
+static nki_view *shaped(nki_run *r, const nki_view *v, int n, const int64_t size[], const char *what) {
+  nki_view *out = nki_view_copy(r, v);
+  int from = v->n - 1;
+  int64_t left = from >= 0 ? v->size[from] : 1, step = 1; /* of dimension `from`: still to be given out */
+  bool fits = true;
+  out->n = n;
+  for (int d = n - 1; d >= 0; d--) {
+    out->size[d] = size[d];
+    out->along_partitions[d] = out->along_columns[d] = 0;
+    if (size[d] == 1) continue;
+    while (from >= 0 && left == 1) {
+      from--;
+      left = from >= 0 ? v->size[from] : 1;
+      step = 1;
+    }
+    fits = fits && from >= 0 && left % size[d] == 0;
+    if (!fits) break;
+    out->along_partitions[d] = v->along_partitions[from] * step;
+    out->along_columns[d] = v->along_columns[from] * step;
+    left /= size[d];
+    step *= size[d];
+  }
+  for (; fits && from >= 0; left = --from >= 0 ? v->size[from] : 1) fits = left == 1;
+  if (!fits) {
+    char have[120], want[120];
+    print_shape(v->n, v->size, have);
+    print_shape(n, size, want);
+    nki_fail(r, "%s has shape %s; expected %s", what, have, want);
+  }
+  return out;
+}
+
+/* The view that a result of these sizes is written to. */
+static nki_view *destination(nki_run *r, const nki_result *result, trn_memory memory, trn_type type, int n,
+                             const int64_t size[]) {
+  if (result->into) {
+    nki_view *tile = result->into->tensor->memory == TRN_HBM ? result->into : nki_as_tile(r, result->into);
+    bool same = tile->n == n;
+    for (int d = 0; d < n && same; d++) same = tile->size[d] == size[d];
+    if (same) return tile;
+    nki_view *out = shaped(r, tile, n, size, "the destination");
+    if (tile->n_limits)
+      nki_fail(r, "unsupported destination: index tensors of another number of dimensions than the result");
+    return out;
+  }
+  return nki_tile(r, memory, result->has_type ? result->type : type, n, size);
+}
+
+/* Operands of one instruction with equal numbers of dimensions; their common sizes. */
+static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t size[TRN_DIMS_MAX]) {
+  int n = 2;
+  for (size_t i = 0; i < n_views; i++) n = view[i]->n > n ? view[i]->n : n;
+  for (size_t i = 0; i < n_views; i++) {
+    if (view[i]->n == n) continue;
+    nki_view *out = nki_view_copy(r, view[i]);
+    bool is_column = true;
+    for (int d = 1; d < view[i]->n; d++) is_column = is_column && view[i]->size[d] == 1;
+    const int more = n - view[i]->n;
+    for (int d = n - 1; d > 0; d--) { /* free dimensions align at the end */
+      const int from = is_column ? (d < view[i]->n ? d : -1) : d - more;
+      out->size[d] = from > 0 ? view[i]->size[from] : 1;
+      out->along_columns[d] = from > 0 ? view[i]->along_columns[from] : 0;
+      out->along_partitions[d] = 0;
+    }
+    out->n = n;
+    view[i] = out;
+  }
+  for (int d = 0; d < n; d++) {
+    size[d] = 1;
+    for (size_t i = 0; i < n_views; i++) {
+      if (view[i]->size[d] == 1) continue;
+      if (size[d] != 1 && size[d] != view[i]->size[d]) {
+        char a[120], b[120];
+        print_shape(view[0]->n, view[0]->size, a);
+        print_shape(view[i]->n, view[i]->size, b);
+        nki_fail(r, "operands of shapes %s and %s do not go together", a, b);
+      }
+      size[d] = view[i]->size[d];
+    }
+  }
+  return n;
+}
+
+static nki_view *tile_of(nki_run *r, nki_view *v) { return nki_spread(r, nki_as_tile(r, v)); }
+
+/* A pointer operand: one value a partition. */
+static nki_view *pointer_of(nki_run *r, nki_view *v, int n) {
+  nki_view *tile = nki_as_tile(r, v);
+  if (free_elements(tile) != 1) {
+    char text[120];
+    print_shape(v->n, v->size, text);
+    nki_fail(r, "an operand of shape %s; expected one value a partition", text);
+  }
+  tile->n = n;
+  for (int d = 1; d < n; d++) {
+    tile->size[d] = 1;
+    tile->along_partitions[d] = tile->along_columns[d] = 0;
+  }
+  return tile;
+}
+
+static trn_type promote(trn_type a, trn_type b) {
+  if (a == b) return a;
+  if (trn_type_is_real(a) != trn_type_is_real(b)) return trn_type_is_real(a) ? a : b;
+  if (trn_type_bytes(a) == trn_type_bytes(b) && trn_type_is_real(a)) return TRN_F32; /* bf16 and f16 */
+  return trn_type_bytes(a) >= trn_type_bytes(b) ? a : b;
+}
+
+/* ---- rows ---- */
+
+typedef struct computation {
+  trn_unary unary;
+  trn_binary op[2];
+  bool reverse[2];
+  double scalar[2];
+  int source[2]; /* of op: the source that is its second operand; -1: the scalar */
+  bool has_second;
+  bool is_exact; /* integers as such, not through binary32 */
+  double scale, bias;
+  int scale_source, bias_source; /* -1: the number */
+} computation;
+
+static double round_step(const computation *c, double x) { return c->is_exact ? x : (double)(float)x; }
+
+static void arithmetic_row(void *context, int64_t n, const double *const source[], double *out) {
+  const computation *c = context;
+  for (int k = 0; k < (c->has_second ? 2 : 1); k++) {
+    const double *a = k ? out : source[0], *b = c->source[k] >= 0 ? source[c->source[k]] : NULL;
+    for (int64_t i = 0; i < n; i++) {
+      const double y = b ? b[i] : c->scalar[k];
+      out[i] =
+          round_step(c, c->reverse[k] ? trn_compute_binary(c->op[k], y, a[i]) : trn_compute_binary(c->op[k], a[i], y));
+    }
+  }
+}
+
+/* The common case without a switch for each element. */
+static void simple_row(void *context, int64_t n, const double *const source[], double *out) {
+  const computation *c = context;
+  const double *a = source[0], *b = source[1];
+  if (c->op[0] == TRN_ADD)
+    for (int64_t i = 0; i < n; i++) out[i] = (double)(float)(a[i] + b[i]);
+  else if (c->op[0] == TRN_SUBTRACT)
+    for (int64_t i = 0; i < n; i++) out[i] = (double)(float)(a[i] - b[i]);
+  else
+    for (int64_t i = 0; i < n; i++) out[i] = (double)(float)(a[i] * b[i]);
+}
+
+static void activation_row(void *context, int64_t n, const double *const source[], double *out) {
+  const computation *c = context;
+  for (int64_t i = 0; i < n; i++) {
+    const double scale = c->scale_source >= 0 ? source[c->scale_source][i] : c->scale;
+    const double bias = c->bias_source >= 0 ? source[c->bias_source][i] : c->bias;
+    out[i] = trn_compute_unary(c->unary, (double)(float)((double)(float)(source[0][i] * scale) + bias));
+  }
+}
+
+/* ---- one pass over operands of one shape ---- */
+
+/* Cuts dst and sources by the mask, computes, and emits. Pointers are sources, too, marked in `pointers`. */
+static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type type, int n, const int64_t size[],
+                      size_t n_sources, nki_view *source[], unsigned pointers, trn_instruction i, trn_row *row,
+                      computation *c) {
+  nki_view *whole = destination(r, &result, memory, type, n, size);
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
+  if (bounds.is_empty) return whole;
+  nki_view *operand[4] = {nki_cut(r, whole, &bounds)};
+  trn_view data[4] = {nki_data(operand[0])};
+  const trn_view *in[3];
+  for (size_t s = 0; s < n_sources; s++) {
+    operand[s + 1] = nki_cut(r, source[s], &bounds);
+    data[s + 1] = nki_data(operand[s + 1]);
+    in[s] = &data[s + 1];
+  }
+  i.engine = result.engine;
+  i.partitions = (int)operand[0]->size[0];
+  i.elements = free_elements(operand[0]);
+  const int first = i.n_operands;
+  const size_t at = r->program->n_instructions;
+  nki_emit(r, i, 1, n_sources + 1, operand);
+  for (size_t s = 0; s < n_sources; s++)
+    if (pointers >> s & 1)
+      r->program->instruction[r->program->n_instructions - 1].operand[first + 1 + (int)s].is_pointer = true;
+  (void)at;
+  if (data[0].array) trn_map(&data[0], n_sources, in, row, c, bounds.rest ? nki_allowed : NULL, &bounds);
+  return whole;
+}
+
+nki_view *nki_do_copy(nki_run *r, nki_view *src, nki_result result) {
+  nki_view *source[1] = {tile_of(r, src)};
+  int64_t size[TRN_DIMS_MAX];
+  const int n = common_shape(r, 1, source, size);
+  computation c = {.source = {-1, -1}, .op = {TRN_BYPASS}, .is_exact = true};
+  return pass(r, result, TRN_SBUF, src->type, n, size, 1, source, 0, (trn_instruction){.opcode = TRN_COPY},
+              arithmetic_row, &c);
+}
+
+nki_view *nki_do_unary(nki_run *r, trn_unary op, nki_view *src, nki_scalar scale, const nki_scalar *bias,
+                       nki_result result) {
+  nki_view *source[3] = {tile_of(r, src)};
+  int64_t size[TRN_DIMS_MAX];
+  const int n = common_shape(r, 1, source, size);
+  computation c = {.unary = op, .scale = scale.value, .scale_source = -1, .bias_source = -1};
+  size_t used = 1;
+  if (scale.pointer) {
+    c.scale_source = (int)used;
+    source[used++] = pointer_of(r, scale.pointer, n);
+  }
+  if (bias && bias->pointer) {
+    c.bias_source = (int)used;
+    source[used++] = pointer_of(r, bias->pointer, n);
+  } else if (bias) {
+    c.bias = bias->value;
+  }
+  const trn_instruction i = {.opcode = TRN_ACTIVATION, .function = trn_unary_name(op)};
+  return pass(r, result, TRN_SBUF, src->type, n, size, used, source,
+              used == 3   ? 6
+              : used == 2 ? 2
+                          : 0,
+              i, activation_row, &c);
+}
+
+nki_view *nki_do_reciprocal(nki_run *r, nki_view *src, nki_result result) {
+  nki_view *source[1] = {tile_of(r, src)};
+  int64_t size[TRN_DIMS_MAX];
+  const int n = common_shape(r, 1, source, size);
+  computation c = {.unary = TRN_RECIP, .scale = 1, .scale_source = -1, .bias_source = -1};
+  return pass(r, result, TRN_SBUF, src->type, n, size, 1, source, 0, (trn_instruction){.opcode = TRN_RECIPROCAL},
+              activation_row, &c);
+}
+
+nki_view *nki_do_binary(nki_run *r, trn_binary op, nki_view *a, nki_view *b, nki_result result) {
+  nki_view *source[2] = {tile_of(r, a), tile_of(r, b)};
+  int64_t size[TRN_DIMS_MAX];
+  const int n = common_shape(r, 2, source, size);
+  const bool integers = !trn_type_is_real(a->type) && !trn_type_is_real(b->type);
+  computation c = {.op = {op}, .source = {1, -1}};
+  c.is_exact = trn_binary_is_exact(op) || (integers && result.engine == TRN_GPSIMD);
+  trn_row *row = !c.is_exact && op <= TRN_MULTIPLY ? simple_row : arithmetic_row;
+  return pass(r, result, TRN_SBUF, promote(a->type, b->type), n, size, 2, source, 0,
+              (trn_instruction){.opcode = TRN_TENSOR_TENSOR}, row, &c);
+}
+
+static void set_scalar(nki_run *r, computation *c, int k, const nki_scalar *s, nki_view *source[3], size_t *used,
+                       int n) {
+  c->scalar[k] = s->value;
+  c->source[k] = -1;
+  if (!s->pointer) return;
+  c->source[k] = (int)*used;
+  source[(*used)++] = pointer_of(r, s->pointer, n);
+}
+
+nki_view *nki_do_scalar(nki_run *r, nki_view *src, trn_binary op0, nki_scalar operand0, bool reverse0, trn_binary op1,
+                        const nki_scalar *operand1, bool reverse1, nki_result result) {
+  nki_view *source[3] = {tile_of(r, src)};
+  int64_t size[TRN_DIMS_MAX];
+  const int n = common_shape(r, 1, source, size);
+  computation c = {.op = {op0, op1}, .reverse = {reverse0, reverse1}, .has_second = operand1 != NULL};
+  size_t used = 1;
+  set_scalar(r, &c, 0, &operand0, source, &used, n);
+  if (operand1) set_scalar(r, &c, 1, operand1, source, &used, n);
+  c.is_exact = trn_binary_is_exact(op0) || (result.engine == TRN_GPSIMD && !trn_type_is_real(src->type));
+  return pass(r, result, TRN_SBUF, src->type, n, size, used, source,
+              used == 3   ? 6
+              : used == 2 ? 2
+                          : 0,
+              (trn_instruction){.opcode = TRN_TENSOR_SCALAR}, arithmetic_row, &c);
+}
+
+nki_view *nki_do_scalar_tensor(nki_run *r, nki_view *a, trn_binary op0, nki_scalar scalar, bool reverse0,
+                               trn_binary op1, nki_view *b, bool reverse1, nki_result result) {
+  nki_view *source[3] = {tile_of(r, a), tile_of(r, b)};
+  int64_t size[TRN_DIMS_MAX];
+  const int n = common_shape(r, 2, source, size);
+  computation c = {.op = {op0, op1}, .reverse = {reverse0, reverse1}, .has_second = true};
+  size_t used = 2;
+  set_scalar(r, &c, 0, &scalar, source, &used, n);
+  c.source[1] = 1;
+  c.is_exact = trn_binary_is_exact(op0) && trn_binary_is_exact(op1);
+  return pass(r, result, TRN_SBUF, promote(a->type, b->type), n, size, used, source, used == 3 ? 4 : 0,
+              (trn_instruction){.opcode = TRN_SCALAR_TENSOR_TENSOR}, arithmetic_row, &c);
+}
+
+/* ---- HBM ---- */
+
+nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
+  const bool from_hbm = src->tensor->memory == TRN_HBM;
+  nki_view *source = from_hbm ? src : nki_as_tile(r, src);
+  if (src->tensor->memory == TRN_PSUM || (result.into && result.into->tensor->memory == TRN_PSUM))
+    nki_fail(r, "a DMA transfer cannot touch PSUM; copy to SBUF first");
+  if (from_hbm && !result.into && src->n == 1) { /* one value a partition */
+    source = nki_view_copy(r, src);
+    source->size[1] = 1;
+    source->along_partitions[1] = source->along_columns[1] = 0;
+    source->n = 2;
+  }
+  if (!result.into && source->n && source->size[0] > r->config->memory.partitions)
+    nki_fail(r, "a load of %lld rows; expected at most %d, one a partition", (long long)source->size[0],
+             r->config->memory.partitions);
+  int n = source->n;
+  int64_t size[TRN_DIMS_MAX];
+  memcpy(size, source->size, sizeof size);
+  nki_view *whole;
+  if (result.into && result.into->tensor->memory == TRN_HBM) { /* the destination's shape counts: its mask is over it */
+    n = result.into->n;
+    memcpy(size, result.into->size, sizeof size);
+    whole = result.into;
+    bool same = source->n == n;
+    for (int d = 0; d < n && same; d++) same = source->size[d] == size[d] || source->size[d] == 1;
+    if (!same) source = shaped(r, source, n, size, "the source");
+  } else {
+    whole = destination(r, &result, TRN_SBUF, src->type, n, size);
+  }
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
+  if (bounds.is_empty) return whole;
+  nki_view *dst = nki_cut(r, whole, &bounds), *part = nki_cut(r, source, &bounds);
+  trn_instruction i = {.opcode = TRN_DMA,
+                       .engine = result.engine,
+                       .elements = free_elements(dst),
+                       .partitions = (int)(dst->n ? dst->size[0] : 1)};
+  i.is_software_dma = result.engine == TRN_GPSIMD;
+  nki_emit(r, i, 1, 2, (nki_view *[]){dst, part});
+  const trn_view to = nki_data(dst), from = nki_data(part);
+  const trn_view *in[1] = {&from};
+  computation c = {.source = {-1, -1}, .op = {TRN_BYPASS}, .is_exact = true};
+  if (to.array) trn_map(&to, 1, in, arithmetic_row, &c, bounds.rest ? nki_allowed : NULL, &bounds);
+  return whole;
+}
+
+/* ---- reductions ---- */
+
+nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes, bool keeps_dims, bool is_negated,
+                        nki_result result) {
+  nki_view *tile = tile_of(r, src);
+  if (axes & 1) nki_fail(r, "unsupported reduction over the partition dimension; expected free dimensions");
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, tile->n, tile->size);
+  if (bounds.rest) nki_fail(r, "unsupported mask of a reduction with conditions on several dimensions");
+  nki_view *ordered = nki_view_copy(r, tile);
+  int64_t size[TRN_DIMS_MAX];
+  nki_bounds kept = {0};
+  int n = 0, at = 0, reduced = 0;
+  for (int phase = 0; phase < 2; phase++)
+    for (int d = 0; d < tile->n; d++) {
+      const bool is_reduced = axes >> d & 1;
+      if (is_reduced == (phase == 0)) continue;
+      ordered->size[at] = tile->size[d];
+      ordered->along_partitions[at] = tile->along_partitions[d];
+      ordered->along_columns[at++] = tile->along_columns[d];
+      reduced += is_reduced;
+    }
+  for (int d = 0; d < tile->n; d++) {
+    const bool is_reduced = axes >> d & 1;
+    if (is_reduced && !keeps_dims) continue;
+    kept.lo[n] = is_reduced ? 0 : bounds.lo[d];
+    kept.hi[n] = is_reduced ? 1 : bounds.hi[d];
+    size[n++] = is_reduced ? 1 : tile->size[d];
+  }
+  if (n == 1) {
+    kept.hi[1] = 1;
+    size[n++] = 1;
+  }
+  kept.n = n;
+  if (!reduced) nki_fail(r, "the reduction has no axis");
+  nki_view *whole = destination(r, &result, TRN_SBUF, src->type, n, size);
+  if (bounds.is_empty) return whole;
+  nki_view *from = nki_cut(r, tile, &bounds), *to = nki_cut(r, whole, &kept);
+  /* the same cut for the order with reduced dimensions last */
+  nki_bounds moved = {.n = tile->n};
+  at = 0;
+  for (int phase = 0; phase < 2; phase++)
+    for (int d = 0; d < tile->n; d++) {
+      if ((axes >> d & 1) == (phase == 0)) continue;
+      moved.lo[at] = bounds.lo[d];
+      moved.hi[at++] = bounds.hi[d];
+    }
+  ordered->n_limits = 0;
+  ordered = nki_cut(r, ordered, &moved);
+  trn_instruction i = {
+      .opcode = TRN_REDUCE, .engine = result.engine, .partitions = (int)from->size[0], .elements = free_elements(from)};
+  nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
+  trn_view dst = nki_data(to), in = nki_data(ordered);
+  if (keeps_dims) { /* its dimensions of one element are not walked */
+    int k = 0;
+    trn_view squeezed = dst;
+    for (int d = 0; d < dst.n; d++) {
+      if (d < tile->n && (axes >> d & 1)) continue;
+      squeezed.size[k] = dst.size[d];
+      squeezed.stride[k++] = dst.stride[d];
+    }
+    squeezed.n = k;
+    dst = squeezed;
+  }
+  if (dst.array) trn_reduce(&dst, &in, reduced, op, is_negated);
+  return whole;
+}
+
+nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, trn_binary op0, trn_binary op1,
+                      nki_result result) {
+  nki_view *source[2] = {tile_of(r, a), tile_of(r, b)};
+  int64_t size[TRN_DIMS_MAX];
+  const int n = common_shape(r, 2, source, size);
+  nki_view *whole = destination(r, &result, TRN_SBUF, promote(a->type, b->type), n, size);
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
+  if (bounds.rest) nki_fail(r, "unsupported mask of a scan with conditions on several dimensions");
+  if (bounds.is_empty) return whole;
+  nki_view *operand[4] = {nki_cut(r, whole, &bounds), nki_cut(r, source[0], &bounds), nki_cut(r, source[1], &bounds)};
+  if (initial.pointer) operand[3] = nki_cut(r, pointer_of(r, initial.pointer, n), &bounds);
+  trn_instruction i = {.opcode = TRN_SCAN,
+                       .engine = result.engine,
+                       .partitions = (int)operand[0]->size[0],
+                       .elements = free_elements(operand[0])};
+  nki_emit(r, i, 1, initial.pointer ? 4 : 3, operand);
+  if (initial.pointer) r->program->instruction[r->program->n_instructions - 1].operand[3].is_pointer = true;
+  const trn_view dst = nki_data(operand[0]), x = nki_data(operand[1]), y = nki_data(operand[2]);
+  trn_view start = {0};
+  if (initial.pointer) start = nki_data(operand[3]);
+  if (dst.array) trn_scan(&dst, &x, &y, initial.pointer ? &start : NULL, initial.value, op0, op1);
+  return whole;
+}
+
+/* ---- the Tensor engine ---- */
+
+/* Free dimensions as one; a copy of the values where their strides do not allow that. */
+static trn_view flat(nki_run *r, const nki_view *v) {
+  trn_view d = nki_data(v), out = d;
+  out.n = 2;
+  out.size[1] = free_elements(v);
+  out.stride[1] = d.n > 1 ? d.stride[d.n - 1] : 0;
+  int64_t expected = 0;
+  bool is_regular = true;
+  for (int k = d.n - 1; k > 0; k--) {
+    if (d.size[k] == 1) continue;
+    if (!expected) out.stride[1] = d.stride[k];
+    is_regular = is_regular && (!expected || d.stride[k] == expected);
+    expected = d.stride[k] * d.size[k];
+  }
+  if (is_regular || !d.array) return out;
+  const size_t tensors = r->program->n_tensors;
+  nki_view *copy = nki_tile(r, TRN_SBUF, v->type, v->n, v->size);
+  r->program->n_tensors = tensors; /* of the host only */
+  trn_view to = nki_data(copy);
+  trn_copy(&to, &d);
+  to.n = 2;
+  to.size[1] = out.size[1];
+  to.stride[1] = 1;
+  return to;
+}
+
+nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool adds, nki_result result) {
+  nki_view *s = tile_of(r, stationary), *m = tile_of(r, moving);
+  const int64_t rows = s->size[0], columns = free_elements(s), n = free_elements(m);
+  if (s->size[0] != m->size[0])
+    nki_fail(r, "nc_matmul contracts %lld partitions of the stationary with %lld of the moving operand",
+             (long long)s->size[0], (long long)m->size[0]);
+  if (rows > 128 || columns > 128 || n > 512)
+    nki_fail(r, "nc_matmul of %lld x %lld and %lld x %lld; expected at most 128 x 128 and 128 x 512", (long long)rows,
+             (long long)columns, (long long)rows, (long long)n);
+  if (s->tensor->memory != TRN_SBUF || m->tensor->memory != TRN_SBUF)
+    nki_fail(r, "the operands of nc_matmul must be in SBUF");
+  if (result.into && result.into->tensor->memory != TRN_PSUM && !adds) result.into = NULL;
+  nki_view *whole = destination(r, &result, TRN_PSUM, TRN_F32, 2, (int64_t[]){columns, n});
+  if (whole->tensor->memory != TRN_PSUM) nki_fail(r, "the result of nc_matmul must be in PSUM");
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, 2, whole->size);
+  if (bounds.is_empty) return whole;
+  if (bounds.rest) nki_fail(r, "unsupported mask of nc_matmul with conditions on several dimensions");
+  nki_view *to = nki_cut(r, whole, &bounds);
+  nki_tensor *t = to->tensor;
+  const int64_t block = to->column / t->columns;
+  bool is_first = !adds;
+  if (t->block_is_zero_pending && t->block_is_zero_pending[block]) {
+    t->block_is_zero_pending[block] = false;
+    is_first = true;
+  }
+  if (bounds.lo[0] || bounds.lo[1] || bounds.hi[0] < columns || bounds.hi[1] < n) {
+    nki_bounds cut = {.n = s->n};
+    for (int d = 0; d < s->n; d++) cut.hi[d] = s->size[d];
+    if (s->n != 2 || m->n != 2) nki_fail(r, "unsupported mask of nc_matmul on operands of more than two dimensions");
+    cut.lo[1] = bounds.lo[0];
+    cut.hi[1] = bounds.hi[0];
+    s = nki_cut(r, s, &cut);
+    cut.hi[0] = m->size[0];
+    cut.lo[1] = bounds.lo[1];
+    cut.hi[1] = bounds.hi[1];
+    m = nki_cut(r, m, &cut);
+  } else {
+    nki_bounds all = {.n = s->n};
+    memcpy(all.hi, s->size, sizeof all.hi);
+    s = nki_cut(r, s, &all);
+    all.n = m->n;
+    memcpy(all.hi, m->size, sizeof all.hi);
+    m = nki_cut(r, m, &all);
+  }
+  trn_instruction i = {.opcode = TRN_MATMUL,
+                       .engine = TRN_TENSOR,
+                       .elements = free_elements(m),
+                       .partitions = (int)rows,
+                       .columns = (int)free_elements(s),
+                       .is_first = is_first};
+  nki_emit(r, i, 1, 3, (nki_view *[]){to, s, m});
+  if (!is_first) r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
+  const trn_view dst = flat(r, to), x = flat(r, s), y = flat(r, m);
+  if (dst.array && !trn_multiply(&dst, &x, &y, !is_first)) nki_out_of_memory(r);
+  return whole;
+}
+
+nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
+  nki_view *s = tile_of(r, src);
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, s->n, s->size);
+  if (bounds.rest) nki_fail(r, "unsupported mask of a transpose with conditions on several dimensions");
+  const int64_t rows = s->size[0], columns = free_elements(s), limit = result.engine == TRN_VECTOR ? 32 : 128;
+  if (rows > limit || columns > limit)
+    nki_fail(r, "nc_transpose of %lld x %lld; expected at most %lld x %lld on this engine", (long long)rows,
+             (long long)columns, (long long)limit, (long long)limit);
+  const bool by_tensor = result.engine != TRN_VECTOR;
+  if (by_tensor && s->tensor->memory != TRN_SBUF)
+    nki_fail(r, "the Tensor engine transposes from SBUF; expected a tile in SBUF");
+  nki_view *whole = destination(r, &result, by_tensor ? TRN_PSUM : TRN_SBUF, src->type, 2, (int64_t[]){columns, rows});
+  if (bounds.is_empty) return whole;
+  nki_bounds turned = {.n = 2, .hi = {columns, rows}};
+  if (s->n == 2) {
+    turned.lo[0] = bounds.lo[1];
+    turned.hi[0] = bounds.hi[1];
+  }
+  turned.lo[1] = bounds.lo[0];
+  turned.hi[1] = bounds.hi[0];
+  nki_view *from = nki_cut(r, s, &bounds), *to = nki_cut(r, whole, &turned);
+  trn_instruction i = {.opcode = by_tensor ? TRN_PE_TRANSPOSE : TRN_TRANSPOSE,
+                       .engine = by_tensor ? TRN_TENSOR : TRN_VECTOR,
+                       .partitions = (int)from->size[0],
+                       .elements = free_elements(from),
+                       .columns = (int)from->size[0],
+                       .is_transpose = true};
+  nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
+  const trn_view dst = nki_data(to);
+  trn_view in = flat(r, from);
+  const int64_t stride = in.stride[0], size = in.size[0];
+  in.stride[0] = in.stride[1];
+  in.size[0] = in.size[1];
+  in.stride[1] = stride;
+  in.size[1] = size;
+  if (dst.array) {
+    trn_view flat_dst = flat(r, to);
+    trn_copy(&flat_dst, &in);
+  }
+  return whole;
+}
+
+/* ---- constants and selections ---- */
+
+nki_view *nki_do_fill(nki_run *r, double value, nki_view *into, nki_value mask, trn_engine engine) {
+  nki_view *tile = nki_as_tile(r, into);
+  const nki_bounds bounds = nki_bounds_of(r, mask, tile->n, tile->size);
+  if (bounds.is_empty) return into;
+  if (bounds.rest) nki_fail(r, "unsupported mask of a fill with conditions on several dimensions");
+  nki_view *to = nki_cut(r, tile, &bounds);
+  trn_instruction i = {
+      .opcode = TRN_MEMSET, .engine = engine, .partitions = (int)to->size[0], .elements = free_elements(to)};
+  nki_emit(r, i, 1, 1, &to);
+  const trn_view dst = nki_data(to);
+  trn_fill(&dst, value);
+  return into;
+}
+
+typedef struct selection {
+  nki_bounds predicate;
+  double on_false;
+  const int64_t *at;
+} selection;
+
+nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true, double on_false, nki_result result) {
+  nki_view *source[1] = {tile_of(r, on_true)};
+  int64_t size[TRN_DIMS_MAX];
+  const int n = common_shape(r, 1, source, size);
+  nki_view *whole = destination(r, &result, TRN_SBUF, on_true->type, n, size);
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
+  if (bounds.is_empty) return whole;
+  if (bounds.rest) nki_fail(r, "unsupported mask of affine_select with conditions on several dimensions");
+  nki_view *to = nki_cut(r, whole, &bounds), *from = nki_cut(r, source[0], &bounds);
+  trn_instruction i = {
+      .opcode = TRN_AFFINE_SELECT, .engine = TRN_GPSIMD, .partitions = (int)to->size[0], .elements = free_elements(to)};
+  nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
+  const trn_view dst = nki_data(to), src = nki_data(from);
+  if (!dst.array) return whole;
+  /* the value for all, then what the predicate allows */
+  nki_bounds allowed = bounds;
+  allowed.rest = nki_mask_new(r);
+  *allowed.rest = (nki_mask){.object = allowed.rest->object, .n = predicate->n};
+  memcpy(allowed.rest->condition, predicate->condition, sizeof predicate->condition);
+  const trn_view *in[1] = {&src};
+  computation c = {.source = {-1, -1}, .op = {TRN_BYPASS}, .is_exact = true};
+  if (dst.array == src.array) nki_fail(r, "unsupported affine_select in place");
+  trn_fill(&dst, on_false);
+  trn_map(&dst, 1, in, arithmetic_row, &c, nki_allowed, &allowed);
+  return whole;
+}

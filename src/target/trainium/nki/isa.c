@@ -1,0 +1,243 @@
+/* isa.c - nki.isa: one instruction for each call. The older dialect returns tiles; the newer one writes to `dst`. */
+#include <math.h>
+#include <string.h>
+
+#include "target/trainium/nki/value.h"
+
+static trn_engine engine_of(nki_run *r, nki_value v, trn_engine fallback) {
+  if (!nki_given(v)) return fallback;
+  if (v.type != NKI_V_ENGINE)
+    nki_fail(r, "unsupported value of 'engine': %s; expected nisa.vector_engine or another engine", nki_type_name(v));
+  return v.as.i == TRN_ENGINE_ANY ? fallback : (trn_engine)v.as.i;
+}
+
+/* Where the result goes: `dst` of the newer dialect, or what is assigned to. */
+static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask, trn_engine engine) {
+  nki_result out = {.mask = mask, .engine = engine};
+  if (a->at[0].type != NKI_V_MISSING) {
+    if (a->at[0].type != NKI_V_VIEW)
+      nki_fail(r, "unsupported value of 'dst': %s; expected a tensor", nki_type_name(a->at[0]));
+    out.into = nki_view_of(a->at[0]);
+    if (out.into->tensor->memory == TRN_HBM) nki_fail(r, "'dst' is in HBM; expected a tile in SBUF or PSUM");
+    return out;
+  }
+  out.into = a->into;
+  if (a->into) a->used_into = true;
+  if (nki_given(dtype)) {
+    out.has_type = true;
+    out.type = nki_dtype(r, dtype);
+  }
+  return out;
+}
+
+static bool flag(nki_run *r, nki_value v) { return nki_given(v) && nki_truth(r, v); }
+
+/* A matmul or transpose writes to PSUM: what is assigned to may be elsewhere, and then a copy follows. */
+static void only_psum(nki_arguments *a, nki_result *result) {
+  if (a->at[0].type != NKI_V_MISSING || !result->into || result->into->tensor->memory == TRN_PSUM) return;
+  result->into = NULL;
+  a->used_into = false;
+}
+
+/* dst stationary moving ... mask accumulate */
+static nki_value do_nc_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  nki_result result = result_of(r, a, (nki_value){0}, a->at[8], TRN_TENSOR);
+  only_psum(a, &result);
+  nki_view *stationary = nki_operand(r, a->at[1], "stationary"), *moving = nki_operand(r, a->at[2], "moving");
+  if (nki_given(a->at[7])) nki_fail(r, "nc_matmul: unsupported argument 'perf_mode'");
+  bool adds = a->adds && a->used_into;
+  if (a->at[0].type != NKI_V_MISSING) { /* None: to what a multiplication wrote before, or over what nothing did */
+    nki_tensor *t = result.into->tensor;
+    adds = nki_given(a->at[9]) ? nki_truth(r, a->at[9]) : nki_accumulates(r, result.into);
+    (void)t;
+  }
+  const nki_value out = nki_of(nki_do_matmul(r, stationary, moving, adds, result));
+  if (a->at[0].type != NKI_V_MISSING) nki_note_matmul(r, result.into);
+  return out;
+}
+
+static nki_value do_nc_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  nki_view *data = nki_operand(r, a->at[1], "data");
+  int64_t free = 1;
+  for (int d = 1; d < data->n; d++) free *= data->size[d];
+  const bool is_small = data->n && data->size[0] <= 32 && free <= 32;
+  const trn_engine engine =
+      engine_of(r, a->at[3], is_small && data->tensor->memory == TRN_PSUM ? TRN_VECTOR : TRN_TENSOR);
+  nki_result result = result_of(r, a, a->at[4], a->at[2], engine);
+  if (engine == TRN_TENSOR) only_psum(a, &result);
+  return nki_of(nki_do_transpose(r, data, result));
+}
+
+/* dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype */
+static nki_value do_activation(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const trn_unary op = nki_unary_op(r, a->at[1], "op");
+  nki_view *data = nki_operand(r, a->at[2], "data");
+  nki_scalar bias = {0};
+  if (nki_given(a->at[3])) bias = nki_scalar_of(r, a->at[3], "bias");
+  const nki_scalar scale = nki_given(a->at[4]) ? nki_scalar_of(r, a->at[4], "scale") : (nki_scalar){.value = 1};
+  (void)b;
+  nki_view *out = nki_do_unary(r, op, data, scale, nki_given(a->at[3]) ? &bias : NULL,
+                               result_of(r, a, a->at[9], a->at[8], TRN_SCALAR));
+  if (nki_given(a->at[6])) { /* also the sum of each partition: the engine reads its accumulator back */
+    nki_view *sum = nki_operand(r, a->at[6], "reduce_res");
+    nki_do_reduce(r, nki_given(a->at[5]) ? nki_binary_op(r, a->at[5], "reduce_op") : TRN_ADD, out,
+                  (1u << nki_as_tile(r, out)->n) - 2, false, false,
+                  (nki_result){.into = sum, .mask = a->at[8], .engine = TRN_SCALAR});
+    r->program->instruction[r->program->n_instructions - 1].opcode = TRN_ACCUMULATOR_READ;
+  }
+  return nki_of(out);
+}
+
+/* dst data1 data2 op dtype mask engine */
+static nki_value do_tensor_tensor(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const trn_binary op = nki_binary_op(r, a->at[3], "op");
+  (void)b;
+  nki_result result =
+      result_of(r, a, a->at[4], a->at[5], engine_of(r, a->at[6], op == TRN_POWER ? TRN_GPSIMD : TRN_VECTOR));
+  return nki_of(nki_do_binary(r, op, nki_operand(r, a->at[1], "data1"), nki_operand(r, a->at[2], "data2"), result));
+}
+
+/* dst data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine */
+static nki_value do_tensor_scalar(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_view *data = nki_operand(r, a->at[1], "data");
+  const trn_binary op0 = nki_binary_op(r, a->at[2], "op0");
+  const bool has_second = nki_given(a->at[5]);
+  nki_scalar second = {0};
+  (void)b;
+  if (has_second) second = nki_scalar_of(r, a->at[6], "operand1");
+  return nki_of(nki_do_scalar(r, data, op0, nki_scalar_of(r, a->at[3], "operand0"), flag(r, a->at[4]),
+                              has_second ? nki_binary_op(r, a->at[5], "op1") : TRN_BYPASS, has_second ? &second : NULL,
+                              flag(r, a->at[7]),
+                              result_of(r, a, a->at[8], a->at[9], engine_of(r, a->at[10], TRN_ENGINE_ANY))));
+}
+
+/* dst data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask */
+static nki_value do_scalar_tensor_tensor(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  return nki_of(nki_do_scalar_tensor(r, nki_operand(r, a->at[1], "data"), nki_binary_op(r, a->at[2], "op0"),
+                                     nki_scalar_of(r, a->at[3], "operand0"), flag(r, a->at[6]),
+                                     nki_binary_op(r, a->at[4], "op1"), nki_operand(r, a->at[5], "operand1"),
+                                     flag(r, a->at[7]), result_of(r, a, a->at[8], a->at[9], TRN_VECTOR)));
+}
+
+/* dst op data axis dtype mask negate keepdims */
+static nki_value do_tensor_reduce(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_view *data = nki_operand(r, a->at[2], "data");
+  (void)b;
+  return nki_of(nki_do_reduce(r, nki_binary_op(r, a->at[1], "op"), data, nki_axes(r, a->at[3], data->n),
+                              flag(r, a->at[7]), flag(r, a->at[6]), result_of(r, a, a->at[4], a->at[5], TRN_VECTOR)));
+}
+
+/* dst data0 data1 initial op0 op1 dtype mask reverse0 reverse1 */
+static nki_value do_scan(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (flag(r, a->at[8]) || flag(r, a->at[9]))
+    nki_fail(r, "tensor_tensor_scan: unsupported argument 'reverse0' or 'reverse1'");
+  nki_scalar initial = {0};
+  if (a->at[3].type == NKI_V_VIEW)
+    initial = nki_scalar_of(r, a->at[3], "initial");
+  else
+    initial.value = nki_number(r, a->at[3], "initial");
+  return nki_of(nki_do_scan(r, nki_operand(r, a->at[1], "data0"), nki_operand(r, a->at[2], "data1"), initial,
+                            nki_binary_op(r, a->at[4], "op0"), nki_binary_op(r, a->at[5], "op1"),
+                            result_of(r, a, a->at[6], a->at[7], TRN_VECTOR)));
+}
+
+/* dst src dtype mask engine */
+static nki_value do_tensor_copy(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  return nki_of(nki_do_copy(r, nki_operand(r, a->at[1], "src"),
+                            result_of(r, a, a->at[2], a->at[3], engine_of(r, a->at[4], TRN_ENGINE_ANY))));
+}
+
+/* dst data dtype mask */
+static nki_value do_reciprocal(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  return nki_of(
+      nki_do_reciprocal(r, nki_operand(r, a->at[1], "data"), result_of(r, a, a->at[2], a->at[3], TRN_VECTOR)));
+}
+
+/* dst src mask dst_rmw_op oob_mode dge_mode: dst comes first in both dialects */
+static nki_value do_dma_copy(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  for (int k = 0; k < 2; k++)
+    if (a->at[k].type != NKI_V_VIEW)
+      nki_fail(r, "dma_copy: unsupported value of '%s': %s; expected a tensor", k ? "src" : "dst",
+               nki_type_name(a->at[k]));
+  if (nki_given(a->at[3])) nki_fail(r, "dma_copy: unsupported argument 'dst_rmw_op'");
+  return nki_of(nki_do_dma(r, nki_view_of(a->at[1]),
+                           (nki_result){.into = nki_view_of(a->at[0]), .mask = a->at[2], .engine = TRN_SYNC}));
+}
+
+/* shape value dtype mask engine, or dst value */
+static nki_value do_memset(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const trn_engine engine = engine_of(r, a->at[5], TRN_ENGINE_ANY);
+  (void)b;
+  if (a->at[0].type == NKI_V_VIEW || a->at[1].type == NKI_V_VIEW) {
+    nki_view *dst = nki_operand(r, a->at[0].type == NKI_V_VIEW ? a->at[0] : a->at[1], "dst");
+    nki_do_fill(r, nki_number(r, a->at[2], "value"), dst, a->at[4], engine);
+    return nki_of(dst);
+  }
+  int64_t size[TRN_DIMS_MAX];
+  const int n = nki_shape(r, a->at[1], size, NULL);
+  nki_view *out = nki_tile(r, TRN_SBUF, nki_given(a->at[3]) ? nki_dtype(r, a->at[3]) : TRN_F32, n, size);
+  nki_do_fill(r, nki_number(r, a->at[2], "value"), out, a->at[4], engine);
+  return nki_of(out);
+}
+
+/* dst pred on_true_tile on_false_value mask dtype */
+static nki_value do_affine_select(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  const nki_result result = result_of(r, a, a->at[5], a->at[4], TRN_GPSIMD);
+  nki_view *tile = nki_operand(r, a->at[2], "on_true_tile");
+  const double value = nki_number(r, a->at[3], "on_false_value");
+  nki_mask *mask = NULL;
+  if (a->at[1].type == NKI_V_MASK)
+    mask = (nki_mask *)a->at[1].as.o;
+  else if (a->at[1].type != NKI_V_BOOL)
+    nki_fail(r, "affine_select: unsupported value of 'pred': %s; expected a comparison of indices",
+             nki_type_name(a->at[1]));
+  if (!mask) {
+    mask = nki_mask_new(r);
+    mask->n = 1;
+    mask->condition[0].offset = a->at[1].as.i ? 0 : -1;
+  }
+  return nki_of(nki_do_select(r, mask, tile, value, result));
+}
+
+static nki_value do_nothing(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)r, (void)b, (void)a;
+  return nki_none();
+}
+
+static nki_value do_version(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)a;
+  (void)b;
+  return nki_int(r->config->tensor.slow_rate < 1 ? 3 : 2);
+}
+
+const nki_builtin nki_isa_builtins[] = {
+    {NKI_LIB_NISA, "nc_matmul", do_nc_matmul,
+     "dst stationary moving is_stationary_onezero is_moving_onezero is_transpose tile_position perf_mode mask "
+     "accumulate tile_size",
+     -1},
+    {NKI_LIB_NISA, "nc_transpose", do_nc_transpose, "dst data mask engine dtype", -1},
+    {NKI_LIB_NISA, "activation", do_activation, "dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype",
+     -1},
+    {NKI_LIB_NISA, "tensor_tensor", do_tensor_tensor, "dst data1 data2 op dtype mask engine", -1},
+    {NKI_LIB_NISA, "tensor_scalar", do_tensor_scalar,
+     "dst data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine", -1},
+    {NKI_LIB_NISA, "scalar_tensor_tensor", do_scalar_tensor_tensor,
+     "dst data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask", -1},
+    {NKI_LIB_NISA, "tensor_reduce", do_tensor_reduce, "dst op data axis dtype mask negate keepdims", -1},
+    {NKI_LIB_NISA, "tensor_tensor_scan", do_scan, "dst data0 data1 initial op0 op1 dtype mask reverse0 reverse1", -1},
+    {NKI_LIB_NISA, "tensor_copy", do_tensor_copy, "dst src dtype mask engine", -1},
+    {NKI_LIB_NISA, "reciprocal", do_reciprocal, "dst data dtype mask", -1},
+    {NKI_LIB_NISA, "memset", do_memset, "dst shape value dtype mask engine", -1},
+    {NKI_LIB_NISA, "affine_select", do_affine_select, "dst pred on_true_tile on_false_value mask dtype", -1},
+    {NKI_LIB_NKI, "dma_copy", do_dma_copy, "dst src mask dst_rmw_op oob_mode dge_mode", -1},
+    {NKI_LIB_NKI, "get_nc_version", do_version, "", -1},
+    {NKI_LIB_NKI, "barrier", do_nothing, "*", -1},
+    {NKI_LIB_NISA, NULL, NULL, NULL, -1}};

@@ -1,0 +1,265 @@
+/* kernel.c - finds the kernel in a module, gives it its arguments, and takes what it returns. */
+#include "target/trainium/nki/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/element.h"
+#include "target/trainium/nki/value.h"
+
+/* ---- directives: "#: name = value" ---- */
+
+typedef struct directives {
+  nki_module module; /* of the texts after "#:", joined */
+  bool any;
+} directives;
+
+static tw_status read_directives(const char *source, directives *out, tw_error *error) {
+  char *text = malloc(strlen(source) + 2), *to = text;
+  tw_status status;
+  *out = (directives){0};
+  if (!text) return tw_fail(error, TW_MISSING, "out of memory");
+  for (const char *line = source; *line;) {
+    const size_t n = strcspn(line, "\n");
+    if (n > 2 && line[0] == '#' && line[1] == ':') {
+      const char *from = line + 2 + strspn(line + 2, " \t");
+      const size_t length = (size_t)(line + n - from);
+      memcpy(to, from, length);
+      to += length;
+      out->any = true;
+    }
+    *to++ = '\n'; /* lines keep their numbers */
+    line += n + (line[n] == '\n');
+  }
+  *to = '\0';
+  status = out->any ? nki_parse(text, (size_t)(to - text), &out->module, error) : TW_OK;
+  free(text);
+  return status;
+}
+
+static const nki_node *directive(const directives *d, const char *name) {
+  for (size_t i = 0; d->any && i < d->module.n_body; i++) {
+    const nki_node *n = d->module.body[i];
+    if (n->kind == NKI_ASSIGN && n->n_items == 1 && n->item[0]->kind == NKI_NAME && strcmp(n->item[0]->text, name) == 0)
+      return n->a;
+  }
+  return NULL;
+}
+
+/* ---- the kernel ---- */
+
+/* Has the function a decorator of NKI's: @nki.jit, @nki.jit(...), @nki.benchmark(...)? */
+static bool is_kernel(const nki_node *n) {
+  static const char *const names[] = {"jit", "benchmark", "baremetal", "profile", "trace"};
+  for (size_t d = 0; d < n->n_other; d++) {
+    const nki_node *x = n->other[d]->kind == NKI_CALL ? n->other[d]->a : n->other[d];
+    for (size_t i = 0; i < sizeof names / sizeof *names && x->text; i++)
+      if (strcmp(x->text, names[i]) == 0) return true;
+  }
+  return false;
+}
+
+static const nki_node *find_kernel(nki_run *r, const directives *d) {
+  const nki_node *wanted = directive(d, "kernel"), *last = NULL, *usual = NULL;
+  const char *name = wanted ? wanted->text : NULL;
+  int n = 0;
+  for (size_t i = 0; i < r->module->n_body; i++) {
+    const nki_node *x = r->module->body[i];
+    if (x->kind != NKI_DEF) continue;
+    if (name && strcmp(x->text, name) == 0) return x;
+    if (!is_kernel(x)) continue;
+    n++;
+    last = x;
+    if (strcmp(x->text, "solution") == 0) usual = x;
+  }
+  r->line = 1;
+  if (name) nki_fail(r, "the source has no function '%s'", name);
+  if (!last) nki_fail(r, "the source has no kernel; expected a function with @nki.jit");
+  if (usual) return usual;
+  if (n > 1) nki_fail(r, "the source has %d kernels; name one in a line '#: kernel = %s'", n, last->text);
+  return last;
+}
+
+/* ---- arguments ---- */
+
+static trn_type type_of(nki_run *r, tw_type type) {
+  static const trn_type known[TW_TYPE_COUNT] = {
+      [TW_F32] = TRN_F32, [TW_F16] = TRN_F16, [TW_BF16] = TRN_BF16, [TW_E4M3] = TRN_E4M3, [TW_E5M2] = TRN_E5M2,
+      [TW_I8] = TRN_I8,   [TW_U8] = TRN_U8,   [TW_I32] = TRN_I32,   [TW_I16] = TRN_I16};
+  if (type != TW_F32 && !known[type]) nki_fail(r, "unsupported operand type %s", tw_type_name(type));
+  return known[type];
+}
+
+/* An operand as a tensor in HBM. */
+static nki_value tensor_of(nki_run *r, const tw_operand *o, const void *buffer) {
+  nki_tensor *t = nki_tensor_new(r, TRN_HBM, type_of(r, o->type), o->rank, o->dims, -1, !o->is_output);
+  nki_view *v = nki_view_whole(r, t, o->rank, o->dims, -1);
+  trn_tensor *entry = &r->program->tensor[t->first];
+  entry->is_argument = true;
+  strncpy(entry->name, o->name, sizeof entry->name - 1);
+  if (!r->computes || o->is_output) return nki_of(v);
+  int64_t at[TW_RANK_MAX] = {0};
+  for (int64_t i = 0; i < t->array.n; i++) {
+    int64_t from = 0;
+    for (int d = 0; d < o->rank; d++) from += at[d] * o->stride[d];
+    const double x = tw_element(o->type, buffer, from);
+    const float f = (float)x;
+    const int32_t integer = (int32_t)x;
+    memcpy(&t->array.cell[i], trn_type_is_real(t->type) ? (const void *)&f : (const void *)&integer, 4);
+    for (int d = o->rank - 1; d >= 0 && ++at[d] == o->dims[d]; d--) at[d] = 0;
+  }
+  return nki_of(v);
+}
+
+static bool has_name(const char *names, const char *name) {
+  const size_t n = strlen(name);
+  for (const char *p = names; *p; p += *p == '|') {
+    const size_t length = strcspn(p, "|");
+    if (length == n && memcmp(p, name, n) == 0) return true;
+    p += length;
+  }
+  return false;
+}
+
+typedef struct call_plan {
+  size_t n;
+  nki_value argument[64];
+  nki_value output[TW_OPERANDS_MAX]; /* that the kernel writes into; MISSING: it returns them */
+} call_plan;
+
+static void plan_call(nki_run *r, const nki_function *f, const directives *d, call_plan *out) {
+  const nki_request *q = r->request;
+  size_t next_in = 0, next_out = 0;
+  for (size_t i = 0; i < f->node->n_items; i++) {
+    const nki_node *p = f->node->item[i], *given = p->text ? directive(d, p->text) : NULL;
+    nki_value v = {0};
+    if (p->op == '/' || p->op == '*' || p->op == 'p') break;
+    r->line = p->line;
+    if (out->n == 64) nki_fail(r, "the kernel has more than 64 parameters");
+    if (given) v = nki_evaluate(r, given);
+    for (size_t s = 0; s < q->n_scalars && v.type == NKI_V_MISSING; s++)
+      if (has_name(q->scalar[s].names, p->text)) v = nki_real(q->scalar[s].value);
+    if (v.type == NKI_V_MISSING && !p->a) {
+      while (next_in < q->n_operands && q->operand[next_in].is_output) next_in++;
+      if (next_in < q->n_operands) {
+        v = tensor_of(r, &q->operand[next_in], q->buffer ? q->buffer[next_in] : NULL);
+        next_in++;
+      }
+    }
+    if (v.type == NKI_V_MISSING && p->a) v = f->fallback[i];
+    if (v.type == NKI_V_MISSING) {
+      while (next_out < q->n_operands && !q->operand[next_out].is_output) next_out++;
+      if (next_out < q->n_operands) {
+        v = out->output[next_out] = tensor_of(r, &q->operand[next_out], NULL);
+        next_out++;
+      }
+    }
+    if (v.type == NKI_V_MISSING)
+      nki_fail(r, "parameter '%s' has no value; add a line '#: %s = ...' to the source", p->text, p->text);
+    out->argument[out->n++] = v;
+  }
+  while (next_in < q->n_operands && q->operand[next_in].is_output) next_in++;
+  if (next_in < q->n_operands) nki_fail(r, "the kernel has no parameter for operand '%s'", q->operand[next_in].name);
+}
+
+/* ---- results ---- */
+
+static void copy_out(nki_run *r, const tw_operand *o, nki_value v, void *buffer) {
+  if (v.type != NKI_V_VIEW || nki_view_of(v)->tensor->memory != TRN_HBM)
+    nki_fail(r, "the kernel returns %s for '%s'; expected a tensor in HBM",
+             v.type == NKI_V_VIEW ? "a tile" : nki_type_name(v), o->name);
+  const nki_view *view = nki_view_of(v);
+  int64_t wanted = 1, have = 1, dims[TRN_DIMS_MAX];
+  for (int d = 0; d < o->rank; d++) wanted *= dims[d] = o->dims[d];
+  for (int d = 0; d < view->n; d++) have *= view->size[d];
+  if (wanted != have)
+    nki_fail(r, "the kernel returns %lld elements for '%s'; expected %lld", (long long)have, o->name,
+             (long long)wanted);
+  if (view->type != type_of(r, o->type))
+    nki_fail(r, "the kernel returns %s for '%s'; expected %s", trn_type_name(view->type), o->name,
+             trn_type_name(type_of(r, o->type)));
+  const nki_tensor *t = view->tensor;
+  r->program->tensor[t->first].is_argument = true;
+  if (!r->computes) return;
+  const nki_view *same = nki_reshape(r, view, o->rank, dims);
+  int64_t at[TW_RANK_MAX] = {0};
+  for (int64_t i = 0; i < wanted; i++) {
+    int64_t to = 0, from = same->column;
+    for (int d = 0; d < o->rank; d++) {
+      to += at[d] * o->stride[d];
+      from += at[d] * same->along_columns[d];
+    }
+    if (!t->array.undefined || !t->array.undefined[from]) { /* else the poison stays */
+      float f;
+      int32_t integer;
+      memcpy(&f, &t->array.cell[from], 4);
+      memcpy(&integer, &t->array.cell[from], 4);
+      tw_set_element(o->type, buffer, to, trn_type_is_real(t->type) ? (double)f : (double)integer);
+    }
+    for (int d = o->rank - 1; d >= 0 && ++at[d] == o->dims[d]; d--) at[d] = 0;
+  }
+}
+
+static void take_results(nki_run *r, const call_plan *plan, nki_value returned) {
+  const nki_request *q = r->request;
+  size_t next = 0;
+  for (size_t i = 0; i < q->n_operands; i++) {
+    if (!q->operand[i].is_output) continue;
+    nki_value v = plan->output[i];
+    if (v.type == NKI_V_MISSING && nki_is_sequence(returned))
+      v = next < nki_items(returned)->n ? nki_items(returned)->item[next++] : (nki_value){0};
+    else if (v.type == NKI_V_MISSING && !next++)
+      v = returned;
+    if (v.type == NKI_V_MISSING || v.type == NKI_V_NONE)
+      nki_fail(r, "the kernel returns nothing for '%s'", q->operand[i].name);
+    copy_out(r, &q->operand[i], v, q->buffer ? q->buffer[i] : NULL);
+  }
+}
+
+/* ---- the run ---- */
+
+static void run_kernel(nki_run *r, const directives *d) {
+  call_plan plan = {0};
+  nki_run_module(r);
+  r->frame = r->globals;
+  const nki_node *node = find_kernel(r, d);
+  const nki_value *f = nki_lookup(r->globals, node->symbol);
+  if (!f || f->type != NKI_V_FUNCTION) nki_fail(r, "'%s' is not a function", node->text);
+  plan_call(r, (nki_function *)f->as.o, d, &plan);
+  const nki_value out = nki_call_function(r, (nki_function *)f->as.o, plan.n, plan.argument);
+  r->line = node->line;
+  take_results(r, &plan, out);
+}
+
+tw_status nki_execute(const trn_config *config, const nki_module *module, const char *source,
+                      const nki_request *request, trn_program *out, tw_error *error) {
+  directives d;
+  jmp_buf fail;
+  *out = (trn_program){0};
+  tw_status status = read_directives(source, &d, error);
+  if (status != TW_OK) return status;
+  nki_run *r = calloc(1, sizeof *r);
+  if (!r) {
+    if (d.any) nki_module_free(&d.module);
+    return tw_fail(error, TW_MISSING, "out of memory");
+  }
+  *r = (nki_run){.config = config,
+                 .module = module,
+                 .program = out,
+                 .request = request,
+                 .computes = request->buffer != NULL,
+                 .error = error,
+                 .fail = &fail,
+                 .collect_at = 32 << 20,
+                 .status = TW_OK};
+  if (setjmp(fail) == 0) {
+    r->globals = r->frame = nki_frame_new(r, NULL);
+    run_kernel(r, &d);
+  }
+  status = r->status;
+  nki_free_objects(r);
+  free(r);
+  if (d.any) nki_module_free(&d.module);
+  if (status != TW_OK) trn_program_free(out);
+  return status;
+}

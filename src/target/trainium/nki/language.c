@@ -1,0 +1,404 @@
+/* language.c - nki.language: tensors, loads and stores, arithmetic on tiles. Each function becomes the instructions of nki.isa
+ * that NKI's documentation names for it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/trainium/nki/value.h"
+
+static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask) {
+  nki_result out = {.into = a->into, .mask = mask, .engine = TRN_ENGINE_ANY, .memory = TRN_SBUF};
+  if (a->into) a->used_into = true;
+  if (nki_given(dtype)) {
+    out.has_type = true;
+    out.type = nki_dtype(r, dtype);
+  }
+  return out;
+}
+
+/* ---- tensors ---- */
+
+static trn_memory memory_of(nki_run *r, nki_value v) {
+  if (v.type == NKI_V_BUFFER) return (trn_memory)v.as.i;
+  if (!nki_given(v)) return TRN_SBUF;
+  nki_fail(r, "unsupported value of 'buffer': %s; expected nl.sbuf, nl.psum or nl.shared_hbm", nki_type_name(v));
+}
+
+/* shape dtype buffer */
+static nki_view *make(nki_run *r, nki_value shape, nki_value dtype, nki_value buffer, bool is_defined) {
+  int64_t size[TRN_DIMS_MAX];
+  int axis;
+  const int n = nki_shape(r, shape, size, &axis);
+  const trn_memory memory = memory_of(r, buffer);
+  if (!n) nki_fail(r, "a tensor without dimensions");
+  nki_tensor *t = nki_tensor_new(r, memory, nki_given(dtype) ? nki_dtype(r, dtype) : TRN_F32, n, size,
+                                 memory == TRN_HBM ? -1 : axis, is_defined);
+  return nki_view_whole(r, t, n, size, memory == TRN_HBM ? -1 : axis);
+}
+
+static nki_value do_ndarray(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  return nki_of(make(r, a->at[0], a->at[1], a->at[2], false));
+}
+
+/* shape dtype buffer value */
+static nki_value filled(nki_run *r, nki_value shape, nki_value dtype, nki_value buffer, double value) {
+  nki_view *v = make(r, shape, dtype, buffer, true);
+  nki_tensor *t = v->tensor;
+  if (t->memory == TRN_HBM) nki_fail(r, "unsupported filled tensor in HBM; expected nl.sbuf or nl.psum");
+  if (t->memory == TRN_PSUM && value == 0) { /* where a multiplication comes first, nothing has to be written */
+    t->block_is_zero_pending = calloc((size_t)t->blocks, sizeof(bool));
+    if (!t->block_is_zero_pending) nki_out_of_memory(r);
+    memset(t->block_is_zero_pending, true, (size_t)t->blocks);
+    return nki_of(v);
+  }
+  for (int64_t block = 0; block < t->blocks; block++) {
+    nki_view *part = nki_tile_of_block(r, t, block);
+    nki_do_fill(r, value, part, (nki_value){0}, TRN_ENGINE_ANY);
+  }
+  return nki_of(v);
+}
+
+static nki_value do_zeros(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  return filled(r, a->at[0], a->at[1], a->at[2], *b->name == 'o');
+}
+
+static nki_value do_full(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  return filled(r, a->at[0], a->at[2], a->at[3], nki_number(r, a->at[1], b->name));
+}
+
+static nki_value do_zeros_like(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_value size[TRN_DIMS_MAX];
+  (void)b;
+  const nki_view *v = nki_operand(r, a->at[0], "a");
+  for (int d = 0; d < v->n; d++) size[d] = nki_int(v->size[d]);
+  const nki_value dtype = nki_given(a->at[1]) ? a->at[1] : (nki_value){.type = NKI_V_DTYPE, .as.i = v->type};
+  return filled(r, nki_sequence_of(r, NKI_V_TUPLE, (size_t)v->n, size), dtype, a->at[2], *b->name == 'o');
+}
+
+static nki_value do_par_dim(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  return (nki_value){.type = NKI_V_PAR_DIM, .as.i = nki_integer(r, a->at[0], b->name)};
+}
+
+static nki_value do_arange(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const bool has_start = a->at[1].type != NKI_V_MISSING;
+  const int64_t start = has_start ? nki_integer(r, a->at[0], "start") : 0;
+  const int64_t stop = nki_integer(r, a->at[has_start ? 1 : 0], "stop");
+  nki_index *i = nki_index_new(r, 1);
+  (void)b;
+  i->size[0] = stop > start ? stop - start : 0;
+  i->factor[0] = 1;
+  i->offset = start;
+  return nki_of(i);
+}
+
+static nki_value do_ds(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_slice *s = nki_new(r, NKI_V_SLICE, sizeof *s);
+  const int64_t start = nki_integer(r, a->at[0], b->name);
+  s->start = nki_int(start);
+  s->stop = nki_int(start + nki_integer(r, a->at[1], b->name));
+  s->step = nki_none();
+  return nki_of(s);
+}
+
+static nki_value do_one(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)r, (void)a;
+  return nki_int(b->code);
+}
+
+/* ---- HBM ---- */
+
+static nki_value do_load(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->tensor->memory != TRN_HBM)
+    nki_fail(r, "nl.load of %s; expected a tensor in HBM",
+             a->at[0].type == NKI_V_VIEW ? "a tile" : nki_type_name(a->at[0]));
+  nki_result result = result_of(r, a, a->at[2], a->at[1]);
+  return nki_of(nki_do_dma(r, nki_view_of(a->at[0]), result));
+}
+
+static nki_value do_store(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->tensor->memory != TRN_HBM)
+    nki_fail(r, "nl.store to %s; expected a tensor in HBM",
+             a->at[0].type == NKI_V_VIEW ? "a tile" : nki_type_name(a->at[0]));
+  nki_view *value;
+  if (nki_is_number(a->at[1])) {
+    nki_fail(r, "unsupported nl.store of a number; expected a tile");
+  } else {
+    value = nki_operand(r, a->at[1], "value");
+  }
+  if (value->tensor->memory == TRN_PSUM) value = nki_do_copy(r, value, (nki_result){.engine = TRN_ENGINE_ANY});
+  nki_do_dma(r, value, (nki_result){.into = nki_view_of(a->at[0]), .mask = a->at[2], .engine = TRN_SYNC});
+  return nki_none();
+}
+
+static nki_value do_load_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->n != 2)
+    nki_fail(r, "load_transpose2d needs a tensor of two dimensions in HBM");
+  nki_view *src = nki_view_copy(r, nki_view_of(a->at[0]));
+  const nki_view *v = nki_view_of(a->at[0]);
+  if (v->n_limits) nki_fail(r, "unsupported index tensors in load_transpose2d; expected slices");
+  for (int d = 0; d < 2; d++) {
+    src->size[d] = v->size[1 - d];
+    src->along_columns[d] = v->along_columns[1 - d];
+  }
+  return nki_of(nki_do_dma(r, src, result_of(r, a, a->at[2], a->at[1])));
+}
+
+/* ---- arithmetic ---- */
+
+static bool is_pointer(const nki_view *v, const nki_view *other) {
+  int64_t free = 1, others = 1;
+  for (int d = 1; d < v->n; d++) free *= v->size[d];
+  for (int d = 1; d < other->n; d++) others *= other->size[d];
+  return free == 1 && others > 1 && v->n && (v->along_partitions[0] || v->size[0] == 1) && v->size[0] == other->size[0];
+}
+
+nki_value nki_arithmetic(nki_run *r, trn_binary op, nki_value x, nki_value y, nki_value mask, const nki_value *dtype,
+                         nki_view *into) {
+  nki_result result = {.into = into, .mask = mask, .engine = op == TRN_POWER ? TRN_GPSIMD : TRN_ENGINE_ANY};
+  if (dtype && nki_given(*dtype)) {
+    result.has_type = true;
+    result.type = nki_dtype(r, *dtype);
+  }
+  if (nki_is_number(x) && nki_is_number(y))
+    return nki_real(trn_compute_binary(op, nki_number(r, x, "x"), nki_number(r, y, "y")));
+  if (nki_is_number(x)) {
+    nki_view *v = nki_operand(r, y, "y");
+    return nki_of(
+        nki_do_scalar(r, v, op, (nki_scalar){.value = nki_number(r, x, "x")}, true, TRN_BYPASS, NULL, false, result));
+  }
+  nki_view *a = nki_operand(r, x, "x");
+  if (!nki_is_number(y)) {
+    nki_view *b = nki_operand(r, y, "y");
+    if (is_pointer(b, a))
+      return nki_of(nki_do_scalar(r, a, op, (nki_scalar){.pointer = b}, false, TRN_BYPASS, NULL, false, result));
+    if (is_pointer(a, b))
+      return nki_of(nki_do_scalar(r, b, op, (nki_scalar){.pointer = a}, true, TRN_BYPASS, NULL, false, result));
+    if (result.engine == TRN_ENGINE_ANY) result.engine = TRN_VECTOR;
+    return nki_of(nki_do_binary(r, op, a, b, result));
+  }
+  double value = nki_number(r, y, "y");
+  if (op == TRN_DIVIDE) { /* the engines multiply by the reciprocal */
+    value = 1 / value;
+    op = TRN_MULTIPLY;
+  }
+  return nki_of(nki_do_scalar(r, a, op, (nki_scalar){.value = value}, false, TRN_BYPASS, NULL, false, result));
+}
+
+static nki_value do_arithmetic(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  if (a->at[0].type == NKI_V_INDEX || a->at[1].type == NKI_V_INDEX || a->at[0].type == NKI_V_MASK) {
+    const int op = b->code == TRN_ADD           ? '+'
+                   : b->code == TRN_SUBTRACT    ? '-'
+                   : b->code == TRN_MULTIPLY    ? '*'
+                   : b->code == TRN_LOGICAL_AND ? '&'
+                                                : 0;
+    if (op) return nki_binary(r, op, a->at[0], a->at[1], NULL);
+  }
+  const nki_value out = nki_arithmetic(r, (trn_binary)b->code, a->at[0], a->at[1], a->at[3], &a->at[2], a->into);
+  if (a->into) a->used_into = true;
+  return out;
+}
+
+static nki_value do_function(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const trn_unary op = (trn_unary)(b->code - NKI_ACTIVATION);
+  if (nki_is_number(a->at[0])) return nki_real(trn_compute_unary(op, nki_number(r, a->at[0], b->name)));
+  nki_view *x = nki_operand(r, a->at[0], "x");
+  nki_result result = result_of(r, a, a->at[1], a->at[2]);
+  if (op == TRN_NEGATE)
+    return nki_of(nki_do_scalar(r, x, TRN_MULTIPLY, (nki_scalar){.value = -1}, false, TRN_BYPASS, NULL, false, result));
+  if (op == TRN_RECIP) return nki_of(nki_do_reciprocal(r, x, result));
+  result.engine = TRN_SCALAR;
+  return nki_of(nki_do_unary(r, op, x, (nki_scalar){.value = 1}, NULL, result));
+}
+
+static nki_value do_copy(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  return nki_of(nki_do_copy(r, nki_operand(r, a->at[0], "src"), result_of(r, a, a->at[1], a->at[2])));
+}
+
+/* x axis dtype mask keepdims */
+static nki_value do_reduction(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_view *x = nki_operand(r, a->at[0], "x");
+  const nki_value dtype = a->at[2], mask = a->at[3];
+  const bool keeps = nki_given(a->at[4]) && nki_truth(r, a->at[4]);
+  const unsigned axes = nki_axes(r, a->at[1], x->n);
+  nki_result result = {.mask = mask, .engine = TRN_VECTOR};
+  const bool is_mean = strcmp(b->name, "mean") == 0;
+  if (!is_mean) {
+    result = result_of(r, a, dtype, mask);
+    result.engine = TRN_VECTOR;
+    return nki_of(nki_do_reduce(r, (trn_binary)b->code, x, axes, keeps, false, result));
+  }
+  int64_t n = 1;
+  for (int d = 0; d < x->n; d++)
+    if (axes >> d & 1) n *= x->size[d];
+  nki_view *sum = nki_do_reduce(r, TRN_ADD, x, axes, keeps, false, result);
+  nki_result last = result_of(r, a, dtype, (nki_value){0});
+  return nki_of(
+      nki_do_scalar(r, sum, TRN_MULTIPLY, (nki_scalar){.value = 1 / (double)n}, false, TRN_BYPASS, NULL, false, last));
+}
+
+/* x y transpose_x mask */
+static nki_value do_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_view *x = nki_operand(r, a->at[0], "x"), *y = nki_operand(r, a->at[1], "y");
+  (void)b;
+  if (!(nki_given(a->at[2]) &&
+        nki_truth(r, a->at[2]))) { /* the Tensor engine wants x with the contraction in partitions */
+    nki_view *turned = nki_do_transpose(r, x, (nki_result){.engine = TRN_TENSOR});
+    x = nki_do_copy(r, turned, (nki_result){.engine = TRN_ENGINE_ANY, .has_type = true, .type = x->type});
+  }
+  nki_result result = {
+      .into = a->into && a->into->tensor->memory == TRN_PSUM ? a->into : NULL, .mask = a->at[3], .engine = TRN_TENSOR};
+  a->used_into = result.into != NULL;
+  return nki_of(nki_do_matmul(r, x, y, a->adds && a->used_into, result));
+}
+
+static nki_value do_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  nki_result result = result_of(r, a, a->at[1], a->at[2]);
+  if (result.into && result.into->tensor->memory != TRN_PSUM) {
+    result.into = NULL;
+    a->used_into = false;
+  }
+  result.engine = TRN_TENSOR;
+  return nki_of(nki_do_transpose(r, nki_operand(r, a->at[0], "x"), result));
+}
+
+static nki_value do_broadcast(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  return nki_method_find("broadcast_to")->call(r, b, a);
+}
+
+static nki_value do_expand_dims(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_value index[TRN_DIMS_MAX + 1];
+  (void)b;
+  if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "expand_dims of %s; expected a tensor", nki_type_name(a->at[0]));
+  const int n = nki_view_of(a->at[0])->n;
+  int64_t axis = nki_integer(r, a->at[1], "axis");
+  if (axis < 0) axis += n + 1;
+  if (axis < 0 || axis > n || n == TRN_DIMS_MAX)
+    nki_fail(r, "expand_dims: axis %lld of %d dimensions", (long long)axis, n);
+  nki_slice *all = nki_new(r, NKI_V_SLICE, sizeof *all);
+  all->start = all->stop = all->step = nki_none();
+  for (int d = 0; d <= n; d++) index[d] = d == axis ? nki_none() : nki_of(all);
+  return nki_of(nki_view_index(r, nki_view_of(a->at[0]), nki_sequence_of(r, NKI_V_TUPLE, (size_t)n + 1, index)));
+}
+
+/* condition x y dtype mask: y + (x - y) where the condition holds, by a predicated copy over y. */
+static nki_value do_where(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type == NKI_V_MASK) {
+    nki_result result = result_of(r, a, a->at[3], a->at[4]);
+    return nki_of(nki_do_select(r, (nki_mask *)a->at[0].as.o, nki_operand(r, a->at[1], "x"),
+                                nki_number(r, a->at[2], "y"), result));
+  }
+  nki_fail(r, "unsupported nl.where on the values of a tensor; expected a condition on indices");
+}
+
+/* x axis dtype mask: max, exp(x - max), sum, times 1 / sum */
+static nki_value do_softmax(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_view *x = nki_operand(r, a->at[0], "x");
+  const unsigned axes = nki_axes(r, a->at[1], x->n);
+  const nki_value mask = a->at[3];
+  (void)b;
+  nki_view *least =
+      nki_do_reduce(r, TRN_MAXIMUM, x, axes, true, true, (nki_result){.mask = mask, .engine = TRN_VECTOR});
+  nki_scalar bias = {.pointer = least};
+  nki_view *e = nki_do_unary(r, TRN_EXP, x, (nki_scalar){.value = 1}, &bias,
+                             (nki_result){.mask = mask, .engine = TRN_SCALAR, .has_type = true, .type = TRN_F32});
+  nki_view *sum = nki_do_reduce(r, TRN_ADD, e, axes, true, false, (nki_result){.mask = mask, .engine = TRN_VECTOR});
+  nki_view *inverse = nki_do_reciprocal(r, sum, (nki_result){.engine = TRN_VECTOR});
+  return nki_of(nki_do_scalar(r, e, TRN_MULTIPLY, (nki_scalar){.pointer = inverse}, false, TRN_BYPASS, NULL, false,
+                              result_of(r, a, a->at[2], mask)));
+}
+
+#define BINARY(name, op)                                                                                               \
+  { NKI_LIB_NL, name, do_arithmetic, "x y dtype mask", op }
+#define FUNCTION(name, op)                                                                                             \
+  { NKI_LIB_NL, name, do_function, "x dtype mask", NKI_ACTIVATION + op }
+#define REDUCTION(name, op)                                                                                            \
+  { NKI_LIB_NL, name, do_reduction, "x axis dtype mask keepdims", op }
+const nki_builtin nki_language_builtins[] = {{NKI_LIB_NL, "ndarray", do_ndarray, "shape dtype buffer", -1},
+                                             {NKI_LIB_NL, "empty", do_ndarray, "shape dtype buffer", -1},
+                                             {NKI_LIB_NL, "zeros", do_zeros, "shape dtype buffer", -1},
+                                             {NKI_LIB_NL, "ones", do_zeros, "shape dtype buffer", -1},
+                                             {NKI_LIB_NL, "full", do_full, "shape fill_value dtype buffer", -1},
+                                             {NKI_LIB_NL, "zeros_like", do_zeros_like, "a dtype buffer", -1},
+                                             {NKI_LIB_NL, "par_dim", do_par_dim, "size", -1},
+                                             {NKI_LIB_NL, "arange", do_arange, "start stop", -1},
+                                             {NKI_LIB_NL, "mgrid", NULL, "", -1},
+                                             {NKI_LIB_NL, "ds", do_ds, "start size", -1},
+                                             {NKI_LIB_NL, "dslice", do_ds, "start size", -1},
+                                             {NKI_LIB_NL, "affine_range", nki_do_range, "*", -1},
+                                             {NKI_LIB_NL, "sequential_range", nki_do_range, "*", -1},
+                                             {NKI_LIB_NL, "static_range", nki_do_range, "*", -1},
+                                             {NKI_LIB_NL, "program_id", do_one, "axis", 0},
+                                             {NKI_LIB_NL, "num_programs", do_one, "axes", 1},
+                                             {NKI_LIB_NL, "program_ndim", do_one, "", 0},
+                                             {NKI_LIB_NL, "load", do_load, "src mask dtype", -1},
+                                             {NKI_LIB_NL, "store", do_store, "dst value mask", -1},
+                                             {NKI_LIB_NL, "load_transpose2d", do_load_transpose, "src mask dtype", -1},
+                                             {NKI_LIB_NL, "copy", do_copy, "src dtype mask", TRN_BYPASS},
+                                             {NKI_LIB_NL, "static_cast", do_copy, "src dtype mask", -1},
+                                             {NKI_LIB_NL, "matmul", do_matmul, "x y transpose_x mask", -1},
+                                             {NKI_LIB_NL, "transpose", do_transpose, "x dtype mask", -1},
+                                             {NKI_LIB_NL, "broadcast_to", do_broadcast, "x shape", -1},
+                                             {NKI_LIB_NL, "expand_dims", do_expand_dims, "data axis", -1},
+                                             {NKI_LIB_NL, "where", do_where, "condition x y dtype mask", -1},
+                                             {NKI_LIB_NL, "softmax", do_softmax, "x axis dtype mask", -1},
+                                             REDUCTION("sum", TRN_ADD),
+                                             REDUCTION("max", TRN_MAXIMUM),
+                                             REDUCTION("min", TRN_MINIMUM),
+                                             REDUCTION("mean", -1),
+                                             REDUCTION("prod", TRN_MULTIPLY),
+                                             BINARY("add", TRN_ADD),
+                                             BINARY("subtract", TRN_SUBTRACT),
+                                             BINARY("multiply", TRN_MULTIPLY),
+                                             BINARY("divide", TRN_DIVIDE),
+                                             BINARY("maximum", TRN_MAXIMUM),
+                                             BINARY("minimum", TRN_MINIMUM),
+                                             BINARY("power", TRN_POWER),
+                                             BINARY("mod", TRN_MODULO),
+                                             BINARY("equal", TRN_EQUAL),
+                                             BINARY("not_equal", TRN_NOT_EQUAL),
+                                             BINARY("less", TRN_LESS),
+                                             BINARY("less_equal", TRN_LESS_EQUAL),
+                                             BINARY("greater", TRN_GREATER),
+                                             BINARY("greater_equal", TRN_GREATER_EQUAL),
+                                             BINARY("logical_and", TRN_LOGICAL_AND),
+                                             BINARY("logical_or", TRN_LOGICAL_OR),
+                                             BINARY("logical_xor", TRN_LOGICAL_XOR),
+                                             BINARY("bitwise_and", TRN_BITWISE_AND),
+                                             BINARY("bitwise_or", TRN_BITWISE_OR),
+                                             BINARY("bitwise_xor", TRN_BITWISE_XOR),
+                                             BINARY("left_shift", TRN_LEFT_SHIFT),
+                                             BINARY("right_shift", TRN_RIGHT_SHIFT),
+                                             BINARY("abs_max", TRN_ABS_MAX),
+                                             FUNCTION("exp", TRN_EXP),
+                                             FUNCTION("log", TRN_LOG),
+                                             FUNCTION("sqrt", TRN_SQRT),
+                                             FUNCTION("rsqrt", TRN_RSQRT),
+                                             FUNCTION("square", TRN_SQUARE),
+                                             FUNCTION("reciprocal", TRN_RECIP),
+                                             FUNCTION("tanh", TRN_TANH),
+                                             FUNCTION("sigmoid", TRN_SIGMOID),
+                                             FUNCTION("silu", TRN_SILU),
+                                             FUNCTION("gelu", TRN_GELU),
+                                             FUNCTION("gelu_apprx_tanh", TRN_GELU_TANH),
+                                             FUNCTION("relu", TRN_RELU),
+                                             FUNCTION("sin", TRN_SIN),
+                                             FUNCTION("cos", TRN_COS),
+                                             FUNCTION("abs", TRN_ABS),
+                                             FUNCTION("negative", TRN_NEGATE),
+                                             FUNCTION("sign", TRN_SIGN),
+                                             FUNCTION("erf", TRN_ERF),
+                                             FUNCTION("softplus", TRN_SOFTPLUS),
+                                             FUNCTION("mish", TRN_MISH),
+                                             FUNCTION("arctan", TRN_ARCTAN),
+                                             FUNCTION("floor", TRN_FLOOR),
+                                             FUNCTION("ceil", TRN_CEIL),
+                                             FUNCTION("logical_not", TRN_LOGICAL_NOT),
+                                             FUNCTION("invert", TRN_INVERT),
+                                             {NKI_LIB_NL, NULL, NULL, NULL, -1}};

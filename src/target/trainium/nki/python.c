@@ -1,0 +1,384 @@
+/* python.c - Python's own functions, those of math and numpy, and methods. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "target/trainium/nki/value.h"
+
+typedef nki_value call(nki_run *, const nki_builtin *, nki_arguments *);
+
+static size_t given(const nki_arguments *a) {
+  size_t n = 0;
+  while (n < NKI_ARGUMENTS_MAX && a->at[n].type != NKI_V_MISSING) n++;
+  return n;
+}
+
+/* The i-th item of what can be iterated; MISSING past the end. */
+static nki_value item_of(nki_run *r, nki_value v, size_t i) {
+  if (nki_is_sequence(v)) return i < nki_items(v)->n ? nki_items(v)->item[i] : (nki_value){0};
+  if (v.type == NKI_V_DICT) return 2 * i < nki_items(v)->n ? nki_items(v)->item[2 * i] : (nki_value){0};
+  if (v.type == NKI_V_RANGE) {
+    const nki_range *x = (nki_range *)v.as.o;
+    const int64_t at = x->start + (int64_t)i * x->step;
+    return (x->step > 0 ? at < x->stop : at > x->stop) ? nki_int(at) : (nki_value){0};
+  }
+  nki_fail(r, "unsupported iteration over %s", nki_type_name(v));
+}
+
+nki_value nki_do_range(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const size_t n = given(a);
+  if (!n || n > 3) nki_fail(r, "%s takes 1 to 3 arguments", b->name);
+  nki_range *x = nki_new(r, NKI_V_RANGE, sizeof *x);
+  x->start = n > 1 ? nki_integer(r, a->at[0], "start") : 0;
+  x->stop = nki_integer(r, a->at[n > 1 ? 1 : 0], "stop");
+  x->step = n > 2 ? nki_integer(r, a->at[2], "step") : 1;
+  if (!x->step) nki_fail(r, "%s: step is 0", b->name);
+  return nki_of(x);
+}
+
+static nki_value do_len(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const nki_value v = a->at[0];
+  (void)b;
+  if (nki_is_sequence(v)) return nki_int((int64_t)nki_items(v)->n);
+  if (v.type == NKI_V_DICT) return nki_int((int64_t)nki_items(v)->n / 2);
+  if (v.type == NKI_V_STRING) return nki_int((int64_t)((nki_string *)v.as.o)->length);
+  if (v.type == NKI_V_VIEW && nki_view_of(v)->n) return nki_int(nki_view_of(v)->size[0]);
+  if (v.type == NKI_V_RANGE) {
+    int64_t n = 0;
+    while (item_of(r, v, (size_t)n).type != NKI_V_MISSING) n++;
+    return nki_int(n);
+  }
+  nki_fail(r, "unsupported len() of %s", nki_type_name(v));
+}
+
+static nki_value do_extreme(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const bool is_max = b->name[1] == 'a';
+  const nki_value all = given(a) == 1 ? a->at[0] : (nki_value){0};
+  nki_value best = {0};
+  for (size_t i = 0;; i++) {
+    const nki_value v = all.type != NKI_V_MISSING ? item_of(r, all, i) : i < given(a) ? a->at[i] : (nki_value){0};
+    if (v.type == NKI_V_MISSING) break;
+    const double x = nki_number(r, v, b->name);
+    if (best.type == NKI_V_MISSING || (is_max ? x > nki_number(r, best, "") : x < nki_number(r, best, ""))) best = v;
+  }
+  if (best.type == NKI_V_MISSING) nki_fail(r, "%s of nothing", b->name);
+  return best;
+}
+
+static nki_value do_sum(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_value sum = a->at[1].type == NKI_V_MISSING ? nki_int(0) : a->at[1];
+  (void)b;
+  for (size_t i = 0;; i++) {
+    const nki_value v = item_of(r, a->at[0], i);
+    if (v.type == NKI_V_MISSING) return sum;
+    sum = nki_binary(r, '+', sum, v, NULL);
+  }
+}
+
+static nki_value do_any_all(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const bool is_any = b->name[1] == 'n';
+  for (size_t i = 0;; i++) {
+    const nki_value v = item_of(r, a->at[0], i);
+    if (v.type == NKI_V_MISSING) return nki_bool(!is_any);
+    if (nki_truth(r, v) == is_any) return nki_bool(is_any);
+  }
+}
+
+static nki_value do_int(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type == NKI_V_REAL && !(fabs(a->at[0].as.r) < 9e18)) nki_fail(r, "int() of a number that is too large");
+  return a->at[0].type == NKI_V_REAL ? nki_int((int64_t)a->at[0].as.r) : nki_int(nki_integer(r, a->at[0], "value"));
+}
+
+static nki_value do_float(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type == NKI_V_STRING) {
+    const char *text = nki_string_of(a->at[0]);
+    const double sign = *text == '-' ? -1 : 1;
+    if (strcmp(text + (*text == '-'), "inf") == 0) return nki_real(sign * INFINITY);
+  }
+  return nki_real(nki_number(r, a->at[0], "value"));
+}
+
+static nki_value do_bool(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  return nki_bool(nki_truth(r, a->at[0]));
+}
+
+static nki_value do_str(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  char text[300];
+  (void)b;
+  nki_print(a->at[0], text, sizeof text);
+  return nki_text(r, text, strlen(text));
+}
+
+static nki_value do_abs(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type == NKI_V_INT) return nki_int(a->at[0].as.i < 0 ? -a->at[0].as.i : a->at[0].as.i);
+  return nki_real(fabs(nki_number(r, a->at[0], "value")));
+}
+
+static nki_value do_sequence(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const nki_value out = nki_sequence_of(r, *b->name == 't' ? NKI_V_TUPLE : NKI_V_LIST, 0, NULL);
+  for (size_t i = 0; a->at[0].type != NKI_V_MISSING; i++) {
+    const nki_value v = item_of(r, a->at[0], i);
+    if (v.type == NKI_V_MISSING) break;
+    nki_append(r, nki_items(out), v);
+  }
+  return out;
+}
+
+static nki_value do_reversed(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const nki_value out = do_sequence(r, b, a);
+  nki_sequence *s = nki_items(out);
+  for (size_t i = 0; i < s->n / 2; i++) {
+    const nki_value v = s->item[i];
+    s->item[i] = s->item[s->n - 1 - i];
+    s->item[s->n - 1 - i] = v;
+  }
+  return out;
+}
+
+static nki_value do_enumerate(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
+  (void)b;
+  for (size_t i = 0;; i++) {
+    const nki_value v = item_of(r, a->at[0], i);
+    if (v.type == NKI_V_MISSING) return out;
+    nki_append(r, nki_items(out), nki_sequence_of(r, NKI_V_TUPLE, 2, (nki_value[]){nki_int((int64_t)i), v}));
+  }
+}
+
+static nki_value do_zip(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
+  (void)b;
+  for (size_t i = 0;; i++) {
+    nki_value row[NKI_ARGUMENTS_MAX];
+    const size_t n = given(a);
+    for (size_t k = 0; k < n; k++) {
+      row[k] = item_of(r, a->at[k], i);
+      if (row[k].type == NKI_V_MISSING) return out;
+    }
+    if (!n) return out;
+    nki_append(r, nki_items(out), nki_sequence_of(r, NKI_V_TUPLE, n, row));
+  }
+}
+
+static bool is_instance(nki_value v, nki_value type) {
+  if (nki_is_sequence(type)) {
+    for (size_t i = 0; i < nki_items(type)->n; i++)
+      if (is_instance(v, nki_items(type)->item[i])) return true;
+    return false;
+  }
+  if (type.type != NKI_V_BUILTIN) return false;
+  static const struct {
+    const char *name;
+    nki_type type;
+  } known[] = {{"int", NKI_V_INT},    {"int", NKI_V_BOOL},    {"float", NKI_V_REAL}, {"bool", NKI_V_BOOL},
+               {"str", NKI_V_STRING}, {"tuple", NKI_V_TUPLE}, {"list", NKI_V_LIST},  {"dict", NKI_V_DICT}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (v.type == known[i].type && strcmp(type.as.builtin->name, known[i].name) == 0) return true;
+  return false;
+}
+
+static nki_value do_isinstance(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)r, (void)b;
+  return nki_bool(is_instance(a->at[0], a->at[1]));
+}
+
+static nki_value do_nothing(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)r, (void)b, (void)a;
+  return nki_none();
+}
+
+/* @nki.jit, @nki.jit(mode=...), nki.trace: the function itself. */
+static nki_value do_decorate(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)r, (void)b;
+  return a->at[0].type == NKI_V_MISSING ? nki_none() : a->at[0];
+}
+
+static nki_value do_slice(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_slice *s = nki_new(r, NKI_V_SLICE, sizeof *s);
+  const size_t n = given(a);
+  (void)b;
+  s->start = n > 1 ? a->at[0] : nki_none();
+  s->stop = n > 1 ? a->at[1] : a->at[0];
+  s->step = n > 2 ? a->at[2] : nki_none();
+  return nki_of(s);
+}
+
+static nki_value do_divmod(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  return nki_sequence_of(r, NKI_V_TUPLE, 2,
+                         (nki_value[]){nki_binary(r, NKI_OP('/', '/'), a->at[0], a->at[1], NULL),
+                                       nki_binary(r, '%', a->at[0], a->at[1], NULL)});
+}
+
+static nki_value do_round(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  return nki_int((int64_t)nearbyint(nki_number(r, a->at[0], "value")));
+}
+
+/* The default value of kernels' parameters by name: max(1, ...). normalize_dim, n_elts, div_ceil of Neuron's utilities. */
+static nki_value do_div_ceil(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  const int64_t x = nki_integer(r, a->at[0], "n"), y = nki_integer(r, a->at[1], "d");
+  if (y <= 0) nki_fail(r, "div_ceil by %lld", (long long)y);
+  return nki_int((x + y - 1) / y);
+}
+
+static nki_value do_product(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_value out = nki_int(1);
+  (void)b;
+  for (size_t i = 0;; i++) {
+    const nki_value v = item_of(r, a->at[0], i);
+    if (v.type == NKI_V_MISSING) return out;
+    out = nki_binary(r, '*', out, v, NULL);
+  }
+}
+
+static nki_value do_normalize_dim(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  const int64_t axis = nki_integer(r, a->at[0], "dim"), rank = nki_integer(r, a->at[1], "rank");
+  return nki_int(axis < 0 ? axis + rank : axis);
+}
+
+const nki_builtin nki_python_builtins[] = {
+    {NKI_LIB_OTHER, "range", nki_do_range, "*", -1},
+    {NKI_LIB_OTHER, "len", do_len, "x", -1},
+    {NKI_LIB_OTHER, "min", do_extreme, "*", -1},
+    {NKI_LIB_OTHER, "max", do_extreme, "*", -1},
+    {NKI_LIB_OTHER, "sum", do_sum, "x start", -1},
+    {NKI_LIB_OTHER, "any", do_any_all, "x", -1},
+    {NKI_LIB_OTHER, "all", do_any_all, "x", -1},
+    {NKI_LIB_OTHER, "int", do_int, "x", -1},
+    {NKI_LIB_OTHER, "float", do_float, "x", -1},
+    {NKI_LIB_OTHER, "bool", do_bool, "x", -1},
+    {NKI_LIB_OTHER, "str", do_str, "x", -1},
+    {NKI_LIB_OTHER, "abs", do_abs, "x", -1},
+    {NKI_LIB_OTHER, "tuple", do_sequence, "x", -1},
+    {NKI_LIB_OTHER, "list", do_sequence, "x", -1},
+    {NKI_LIB_OTHER, "sorted", do_sequence, "x", -1},
+    {NKI_LIB_OTHER, "reversed", do_reversed, "x", -1},
+    {NKI_LIB_OTHER, "enumerate", do_enumerate, "x", -1},
+    {NKI_LIB_OTHER, "zip", do_zip, "*", -1},
+    {NKI_LIB_OTHER, "isinstance", do_isinstance, "x type", -1},
+    {NKI_LIB_OTHER, "print", do_nothing, "*", -1},
+    {NKI_LIB_OTHER, "slice", do_slice, "*", -1},
+    {NKI_LIB_OTHER, "divmod", do_divmod, "a b", -1},
+    {NKI_LIB_OTHER, "round", do_round, "x", -1},
+    {NKI_LIB_OTHER, "jit", do_decorate, "function mode platform_target show_compiler_tb debug_kernel", -1},
+    {NKI_LIB_OTHER, "trace", do_decorate, "function", -1},
+    {NKI_LIB_OTHER, "div_ceil", do_div_ceil, "n d", -1},
+    {NKI_LIB_OTHER, "n_elts", do_product, "shape", -1},
+    {NKI_LIB_OTHER, "normalize_dim", do_normalize_dim, "dim rank", -1},
+    {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
+
+/* ---- math and numpy on numbers ---- */
+
+static nki_value do_number(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const double x = nki_number(r, a->at[0], b->name);
+  switch (b->code - 1000) {
+  case 0: return nki_int((int64_t)ceil(x));
+  case 1: return nki_int((int64_t)floor(x));
+  case 2: return nki_real(log2(x));
+  case 3: return nki_real(log10(x));
+  default: return nki_real(x);
+  }
+}
+
+static nki_value do_elementary(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  return nki_real(trn_compute_unary((trn_unary)(b->code - NKI_ACTIVATION), nki_number(r, a->at[0], b->name)));
+}
+
+static nki_value do_gcd(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  int64_t x = nki_integer(r, a->at[0], b->name), y = nki_integer(r, a->at[1], b->name);
+  while (y) {
+    const int64_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return nki_int(x < 0 ? -x : x);
+}
+
+static nki_value do_pow(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  return nki_real(pow(nki_number(r, a->at[0], b->name), nki_number(r, a->at[1], b->name)));
+}
+
+const nki_builtin nki_math_builtins[] = {{NKI_LIB_MATH, "ceil", do_number, "x", 1000},
+                                         {NKI_LIB_MATH, "floor", do_number, "x", 1001},
+                                         {NKI_LIB_MATH, "log2", do_number, "x", 1002},
+                                         {NKI_LIB_MATH, "log10", do_number, "x", 1003},
+                                         {NKI_LIB_MATH, "sqrt", do_elementary, "x", NKI_ACTIVATION + TRN_SQRT},
+                                         {NKI_LIB_MATH, "exp", do_elementary, "x", NKI_ACTIVATION + TRN_EXP},
+                                         {NKI_LIB_MATH, "log", do_elementary, "x", NKI_ACTIVATION + TRN_LOG},
+                                         {NKI_LIB_MATH, "gcd", do_gcd, "a b", -1},
+                                         {NKI_LIB_MATH, "pow", do_pow, "x y", -1},
+                                         {NKI_LIB_MATH, "prod", do_product, "x axis", -1},
+                                         {NKI_LIB_MATH, "maximum_int", do_extreme, "*", -1},
+                                         {NKI_LIB_MATH, NULL, NULL, NULL, -1}};
+
+/* ---- methods: the first argument is the value ---- */
+
+static nki_value do_reshape(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  int64_t size[TRN_DIMS_MAX];
+  (void)b;
+  if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "reshape of %s; expected a tensor", nki_type_name(a->at[0]));
+  const bool is_list = nki_is_sequence(a->at[1]);
+  const nki_value shape = is_list ? a->at[1] : nki_sequence_of(r, NKI_V_TUPLE, given(a) - 1, a->at + 1);
+  const int n = nki_shape(r, shape, size, NULL);
+  return nki_of(nki_reshape(r, nki_view_of(a->at[0]), n, size));
+}
+
+static nki_value do_broadcast_to(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  int64_t size[TRN_DIMS_MAX];
+  (void)b;
+  if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "broadcast_to of %s; expected a tensor", nki_type_name(a->at[0]));
+  const nki_value shape =
+      nki_is_sequence(a->at[1]) ? a->at[1] : nki_sequence_of(r, NKI_V_TUPLE, given(a) - 1, a->at + 1);
+  const int n = nki_shape(r, shape, size, NULL);
+  return nki_of(nki_broadcast(r, nki_view_of(a->at[0]), n, size));
+}
+
+static nki_value do_astype(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  const trn_type type = nki_dtype(r, a->at[1]);
+  return nki_of(nki_do_copy(r, nki_operand(r, a->at[0], "astype"),
+                            (nki_result){.has_type = true, .type = type, .engine = TRN_ENGINE_ANY}));
+}
+
+static nki_value do_append(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type != NKI_V_LIST) nki_fail(r, "append to %s; expected a list", nki_type_name(a->at[0]));
+  nki_append(r, nki_items(a->at[0]), a->at[1]);
+  return nki_none();
+}
+
+static nki_value do_get(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[0].type != NKI_V_DICT) nki_fail(r, "get of %s; expected a dict", nki_type_name(a->at[0]));
+  const nki_sequence *d = nki_items(a->at[0]);
+  for (size_t i = 0; i + 1 < d->n; i += 2)
+    if (nki_equal(d->item[i], a->at[1])) return d->item[i + 1];
+  return a->at[2].type == NKI_V_MISSING ? nki_none() : a->at[2];
+}
+
+static nki_value do_dict_parts(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
+  if (a->at[0].type != NKI_V_DICT) nki_fail(r, "%s of %s; expected a dict", b->name, nki_type_name(a->at[0]));
+  const nki_sequence *d = nki_items(a->at[0]);
+  for (size_t i = 0; i + 1 < d->n; i += 2)
+    nki_append(r, nki_items(out),
+               *b->name == 'i' ? nki_sequence_of(r, NKI_V_TUPLE, 2, d->item + i) : d->item[i + (*b->name == 'v')]);
+  return out;
+}
+
+const nki_builtin nki_methods[] = {{NKI_LIB_OTHER, "reshape", do_reshape, "*", -1},
+                                   {NKI_LIB_OTHER, "broadcast_to", do_broadcast_to, "*", -1},
+                                   {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},
+                                   {NKI_LIB_OTHER, "append", do_append, "self item", -1},
+                                   {NKI_LIB_OTHER, "get", do_get, "self key fallback", -1},
+                                   {NKI_LIB_OTHER, "items", do_dict_parts, "self", -1},
+                                   {NKI_LIB_OTHER, "keys", do_dict_parts, "self", -1},
+                                   {NKI_LIB_OTHER, "values", do_dict_parts, "self", -1},
+                                   {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};

@@ -1,0 +1,366 @@
+/* value.h - values of a running kernel, and the run itself: shared by the files of this folder only.
+ *
+ * Values that need memory are objects. Objects are collected between statements: what is reachable from frames and from the
+ * values of unfinished expressions stays. Tiles that a kernel has dropped are freed that way.
+ *
+ * A function that fails does not return: nki_fail jumps to the end of the run. Nothing but objects may be held across a
+ * call that can fail. */
+#ifndef TW_TRAINIUM_NKI_VALUE_H
+#define TW_TRAINIUM_NKI_VALUE_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target/trainium/config.h"
+#include "target/trainium/machine/data.h"
+#include "target/trainium/nki/kernel.h"
+#include "target/trainium/nki/syntax.h"
+#include "target/trainium/program.h"
+
+typedef struct nki_run nki_run;
+typedef struct nki_builtin nki_builtin;
+typedef struct nki_object nki_object;
+
+typedef enum nki_type {
+  NKI_V_MISSING, /* an argument that was not given */
+  NKI_V_NONE,
+  NKI_V_BOOL,
+  NKI_V_INT,
+  NKI_V_REAL,
+  NKI_V_ELLIPSIS,
+  NKI_V_DTYPE,   /* i: a trn_type */
+  NKI_V_BUFFER,  /* i: a trn_memory */
+  NKI_V_MODULE,  /* i: a nki_library */
+  NKI_V_ENGINE,  /* i: a trn_engine */
+  NKI_V_BUILTIN, /* builtin */
+  NKI_V_STRING,
+  NKI_V_TUPLE,
+  NKI_V_LIST,
+  NKI_V_DICT,
+  NKI_V_SLICE,
+  NKI_V_RANGE,
+  NKI_V_FUNCTION,
+  NKI_V_METHOD,
+  NKI_V_PAR_DIM, /* i */
+  NKI_V_INDEX,
+  NKI_V_MASK,
+  NKI_V_VIEW,
+  NKI_V_UNAVAILABLE, /* of the module: evaluating it failed; text says why */
+  NKI_V_FRAME,
+  NKI_V_TENSOR
+} nki_type;
+
+typedef struct nki_value {
+  nki_type type;
+  union {
+    int64_t i;
+    double r;
+    nki_object *o;
+    const nki_builtin *builtin;
+  } as;
+} nki_value;
+
+struct nki_object {
+  nki_object *next;
+  nki_type type;
+  bool is_marked;
+  size_t bytes;
+};
+
+typedef struct nki_string {
+  nki_object object;
+  size_t length;
+  char text[];
+} nki_string;
+
+typedef struct nki_sequence { /* tuple, list; a dict has keys and values in turn */
+  nki_object object;
+  int depth; /* of sequences within it */
+  size_t n, capacity;
+  nki_value *item;
+} nki_sequence;
+
+typedef struct nki_slice {
+  nki_object object;
+  nki_value start, stop, step;
+} nki_slice;
+
+typedef struct nki_range {
+  nki_object object;
+  int64_t start, stop, step;
+} nki_range;
+
+typedef struct nki_frame nki_frame;
+
+typedef struct nki_function {
+  nki_object object;
+  const nki_node *node; /* NKI_DEF or NKI_LAMBDA */
+  nki_frame *closure;
+  nki_value *fallback; /* of each parameter that has one */
+} nki_function;
+
+typedef struct nki_method {
+  nki_object object;
+  nki_value self;
+  const nki_builtin *builtin;
+} nki_method;
+
+/* Variables by symbol: open addressing. */
+struct nki_frame {
+  nki_object object;
+  nki_frame *closure, *caller;
+  int n, slots;
+  int *symbol; /* + 1; 0: free */
+  nki_value *value;
+};
+
+/* An affine expression over the indices of a grid: what nl.arange and nl.mgrid make. */
+typedef struct nki_index {
+  nki_object object;
+  int n;
+  int64_t size[TRN_DIMS_MAX], factor[TRN_DIMS_MAX], offset;
+} nki_index;
+
+/* All of these expressions are at least 0. */
+enum { NKI_CONDITIONS_MAX = 12 };
+typedef struct nki_mask {
+  nki_object object;
+  int n;
+  nki_index condition[NKI_CONDITIONS_MAX];
+} nki_mask;
+
+/* A buffer. Its dimensions: blocks, then the partitions, then the free ones. HBM has no partitions. */
+typedef struct nki_tensor {
+  nki_object object;
+  trn_memory memory;
+  trn_type type;
+  int first;                           /* index of the first block's trn_tensor in the program */
+  int64_t blocks, partitions, columns; /* columns: elements of a partition in one block */
+  trn_array array;                     /* [partition][block][column] */
+  /* Blocks in PSUM that nl.zeros made and nothing has read: the first multiplication overwrites them. NULL: none. */
+  bool *block_is_zero_pending;
+  int64_t version;   /* counts writes */
+  bool *accumulates; /* newer dialect: by first column, the last use was a multiplication into it */
+  /* The last broadcast along partitions, of which content and from where. */
+  struct nki_view *spread;
+  int64_t spread_version, spread_column, spread_partition;
+  int line;
+} nki_tensor;
+
+/* A part of a tensor, as an index selects it. An element of the view at i lies in partition `partition` +
+ * sum i[d] along_partitions[d] and in column `column` + sum i[d] along_columns[d]. */
+typedef struct nki_view nki_view;
+struct nki_view {
+  nki_object object;
+  nki_tensor *tensor;
+  trn_type type;
+  int n;
+  int64_t size[TRN_DIMS_MAX], along_partitions[TRN_DIMS_MAX], along_columns[TRN_DIMS_MAX];
+  int64_t partition, column;
+  /* Index expressions that must stay below a limit and not be negative: checked when the mask is known. */
+  int n_limits;
+  struct {
+    int64_t factor[TRN_DIMS_MAX], offset, limit;
+    int axis;
+  } limit[TRN_DIMS_MAX];
+};
+
+typedef enum nki_library {
+  NKI_LIB_NKI,
+  NKI_LIB_NL,
+  NKI_LIB_NISA,
+  NKI_LIB_NUMPY,
+  NKI_LIB_MATH,
+  NKI_LIB_TILE_SIZE,
+  NKI_LIB_OTHER
+} nki_library;
+
+/* Arguments of a call, bound to the parameters of a builtin. */
+enum { NKI_ARGUMENTS_MAX = 24 };
+typedef struct nki_arguments {
+  nki_value at[NKI_ARGUMENTS_MAX];
+  nki_view *into; /* where the result is assigned to, if that is known: write there; NULL: to a new tile */
+  bool adds;      /* into, by a multiplication */
+  bool used_into; /* set by the builtin */
+} nki_arguments;
+
+struct nki_builtin {
+  nki_library library;
+  const char *name;
+  nki_value (*call)(nki_run *, const nki_builtin *, nki_arguments *);
+  const char *parameters; /* names with blanks between; "dst" first: also callable without it */
+  int code;               /* of the operation that it stands for: a trn_binary, or 100 + trn_unary; -1: none */
+};
+
+struct nki_run {
+  const trn_config *config;
+  const nki_module *module;
+  trn_program *program;
+  const nki_request *request;
+  bool computes; /* data, not only times */
+  bool is_newer; /* the dialect with destinations first */
+  int line;
+  nki_frame *frame, *globals;
+  nki_object *objects;
+  size_t bytes, collect_at;
+  nki_value *temporary;
+  size_t n_temporaries, temporary_capacity;
+  int depth;
+  int64_t steps;
+  nki_value returned;
+  unsigned stars; /* libraries of which every name was imported: a bit for each */
+  int flow;       /* of the statement just executed: 0, NKI_RETURN, NKI_BREAK or NKI_CONTINUE */
+  tw_status status;
+  tw_error *error;
+  jmp_buf *fail;
+};
+
+/* A scalar operand: a number, or one value a partition. */
+typedef struct nki_scalar {
+  double value;
+  nki_view *pointer;
+} nki_scalar;
+
+/* ---- failing ---- */
+_Noreturn void nki_fail(nki_run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void nki_out_of_memory(nki_run *);
+
+/* ---- objects (object.c) ---- */
+void *nki_new(nki_run *, nki_type, size_t bytes);       /* zeroed; kept until the statement ends */
+void nki_keep(nki_run *, nki_value);                    /* until the statement ends */
+void nki_charge(nki_run *, nki_object *, size_t bytes); /* memory that an object holds beside itself */
+void nki_collect(nki_run *);
+void nki_free_objects(nki_run *);
+nki_value nki_of(void *object);
+nki_value nki_int(int64_t);
+nki_value nki_real(double);
+nki_value nki_bool(bool);
+nki_value nki_none(void);
+nki_value nki_text(nki_run *, const char *, size_t length);
+nki_value nki_sequence_of(nki_run *, nki_type, size_t n, const nki_value *items);
+void nki_append(nki_run *, nki_sequence *, nki_value);
+static inline nki_sequence *nki_items(nki_value v) { return (nki_sequence *)v.as.o; }
+static inline const char *nki_string_of(nki_value v) { return ((const nki_string *)v.as.o)->text; }
+static inline nki_view *nki_view_of(nki_value v) { return (nki_view *)v.as.o; }
+bool nki_is_sequence(nki_value);
+const char *nki_type_name(nki_value);
+bool nki_truth(nki_run *, nki_value);
+bool nki_equal(nki_value, nki_value);
+bool nki_is_number(nki_value); /* int, bool or real */
+double nki_number(nki_run *, nki_value, const char *what);
+int64_t nki_integer(nki_run *, nki_value, const char *what);
+void nki_print(nki_value, char *text, size_t size);
+
+/* ---- evaluation (evaluate.c) ---- */
+nki_value nki_evaluate(nki_run *, const nki_node *);
+nki_value nki_invoke(nki_run *, nki_value callee, size_t n,
+                     const nki_value *positional); /* positional arguments only */
+void nki_run_module(nki_run *);
+nki_value nki_call_function(nki_run *, nki_function *, size_t n, const nki_value *positional);
+nki_frame *nki_frame_new(nki_run *, nki_frame *closure);
+const nki_value *nki_lookup(const nki_frame *, int symbol);
+void nki_set(nki_run *, nki_frame *, int symbol, nki_value);
+
+/* ---- operators (operators.c) ---- */
+nki_value nki_binary(nki_run *, int op, nki_value, nki_value, nki_arguments *);
+nki_value nki_compare(nki_run *, int op, nki_value, nki_value);
+nki_value nki_unary(nki_run *, int op, nki_value);
+/* a op b where one is a tensor; a new tile, or `into`. */
+nki_value nki_arithmetic(nki_run *, trn_binary, nki_value a, nki_value b, nki_value mask, const nki_value *dtype,
+                         nki_view *into);
+
+/* ---- indices (index.c) ---- */
+nki_value nki_subscript(nki_run *, nki_value, nki_value index);
+nki_view *nki_view_index(nki_run *, const nki_view *, nki_value index);
+nki_index *nki_index_new(nki_run *, int n);
+nki_index *nki_index_of(nki_run *, nki_value); /* of an int, too */
+nki_mask *nki_mask_new(nki_run *);
+nki_view *nki_view_whole(nki_run *, nki_tensor *, int n, const int64_t size[], int partition_axis);
+nki_view *nki_view_copy(nki_run *, const nki_view *);
+nki_view *nki_reshape(nki_run *, const nki_view *, int n, const int64_t size[]);
+nki_view *nki_broadcast(nki_run *, const nki_view *, int n, const int64_t size[]);
+
+/* ---- names (names.c) ---- */
+extern const nki_builtin nki_python_builtins[], nki_methods[], nki_language_builtins[], nki_isa_builtins[],
+    nki_math_builtins[]; /* ended by a NULL name */
+const nki_builtin *nki_method_find(const char *name);
+nki_value nki_library_attribute(nki_run *, nki_library, const char *name);
+nki_value nki_python_name(nki_run *, const char *name); /* NKI_V_MISSING: there is none */
+nki_library nki_library_of(const char *module);
+void nki_bind(nki_run *, const nki_builtin *, size_t n, const nki_value *positional, size_t n_named, const int *symbol,
+              const nki_value *named, nki_arguments *);
+/* Arguments of handlers. */
+bool nki_given(nki_value);                                                            /* and not None */
+trn_type nki_dtype(nki_run *, nki_value);                                             /* fails if it is none */
+int nki_shape(nki_run *, nki_value, int64_t size[TRN_DIMS_MAX], int *partition_axis); /* of ints and par_dims */
+int nki_operation(nki_run *, nki_value, const char *what);                            /* code of a builtin */
+trn_binary nki_binary_op(nki_run *, nki_value, const char *what);
+trn_unary nki_unary_op(nki_run *, nki_value, const char *what);
+unsigned nki_axes(nki_run *, nki_value, int n);
+nki_scalar nki_scalar_of(nki_run *, nki_value, const char *what);
+enum { NKI_ACTIVATION = 100 }; /* added to the code of a trn_unary */
+
+/* ---- tensors and instructions (tile.c) ---- */
+nki_tensor *nki_tensor_new(nki_run *, trn_memory, trn_type, int n, const int64_t size[], int partition_axis,
+                           bool is_defined);
+/* A new tile: partitions first. */
+nki_view *nki_tile(nki_run *, trn_memory, trn_type, int n, const int64_t size[]);
+trn_view nki_data(const nki_view *);
+/* What a mask leaves of n dimensions: lo to hi of each, and conditions on more than one dimension. */
+typedef struct nki_bounds {
+  int n;
+  bool is_empty;
+  int64_t lo[TRN_DIMS_MAX], hi[TRN_DIMS_MAX];
+  nki_mask *rest; /* NULL: none */
+} nki_bounds;
+nki_bounds nki_bounds_of(nki_run *, nki_value mask, int n, const int64_t size[]);
+/* The part of a view within the bounds of its leading dimensions; checks that indices stay in the tensor. */
+nki_view *nki_cut(nki_run *, const nki_view *, const nki_bounds *);
+bool nki_allowed(const void *bounds, const int64_t at[]); /* a trn_allowed for conditions that are left */
+/* The view with partitions as its first dimension, and at least two dimensions. */
+nki_view *nki_as_tile(nki_run *, const nki_view *);
+trn_region nki_region(nki_run *, const nki_view *tile, bool is_read, bool is_written);
+/* An instruction of these tiles, outputs first. */
+void nki_emit(nki_run *, trn_instruction, size_t n_outputs, size_t n, nki_view *const operand[]);
+/* A value of the kernel as a tensor in SBUF or PSUM; fails with the name of the argument. */
+nki_view *nki_operand(nki_run *, nki_value, const char *what);
+/* A broadcast along partitions as a tile that has them all. */
+nki_view *nki_spread(nki_run *, nki_view *);
+/* Copies a value into a part of a tensor. */
+void nki_store(nki_run *, nki_view *into, nki_value);
+
+/* ---- instructions (instructions.c): computed at once and added to the program; mask and into may be NULL ---- */
+typedef struct nki_result { /* where an instruction writes */
+  nki_view *into;           /* NULL: a new tile */
+  bool has_type;
+  trn_type type;     /* of a new tile */
+  trn_memory memory; /* of a new tile */
+  nki_value mask;
+  trn_engine engine;
+} nki_result;
+nki_view *nki_do_copy(nki_run *, nki_view *src, nki_result);
+nki_view *nki_do_dma(nki_run *, nki_view *src, nki_result);
+nki_view *nki_do_unary(nki_run *, trn_unary, nki_view *src, nki_scalar scale, const nki_scalar *bias, nki_result);
+nki_view *nki_do_binary(nki_run *, trn_binary, nki_view *a, nki_view *b, nki_result);
+nki_view *nki_do_scalar(nki_run *, nki_view *, trn_binary op0, nki_scalar, bool reverse0, trn_binary op1,
+                        const nki_scalar *, bool reverse1, nki_result);
+nki_view *nki_do_scalar_tensor(nki_run *, nki_view *a, trn_binary op0, nki_scalar, bool reverse0, trn_binary op1,
+                               nki_view *b, bool reverse1, nki_result);
+nki_view *nki_do_reduce(nki_run *, trn_binary, nki_view *src, unsigned axes, bool keeps_dims, bool is_negated,
+                        nki_result);
+nki_view *nki_do_matmul(nki_run *, nki_view *stationary, nki_view *moving, bool adds, nki_result);
+nki_view *nki_do_transpose(nki_run *, nki_view *src, nki_result);
+nki_view *nki_do_fill(nki_run *, double value, nki_view *into, nki_value mask, trn_engine);
+nki_view *nki_do_scan(nki_run *, nki_view *a, nki_view *b, nki_scalar initial, trn_binary op0, trn_binary op1,
+                      nki_result);
+nki_view *nki_do_reciprocal(nki_run *, nki_view *, nki_result);
+/* In the newer dialect: does a multiplication add to what is there? The last one wrote all of it, and nothing read it since. */
+bool nki_accumulates(nki_run *, const nki_view *into);
+void nki_note_matmul(nki_run *, const nki_view *into);
+nki_value nki_do_range(nki_run *, const nki_builtin *, nki_arguments *);
+nki_view *nki_tile_of_block(nki_run *, nki_tensor *, int64_t block); /* [partitions][columns] */
+nki_view *nki_do_select(nki_run *, const nki_mask *, nki_view *on_true, double on_false, nki_result);
+
+#endif
