@@ -13,11 +13,16 @@
 #include "target/trainium/program.h"
 
 typedef struct trn_compiler {
-  bool allocate;      /* addresses by next fit in program order; tensors that reuse bytes wait for the last reader */
-  bool remove_copies; /* readers of a plain copy read its source where the ISA allows that */
-  bool
-      choose_engines; /* instructions of TRN_ENGINE_ANY go to the engine that is free first; else to the first legal one */
-  int look_ahead;     /* instructions of an engine among which the ready one is chosen; 1: program order */
+  /* Addresses by next fit in program order; tensors that reuse bytes wait for the last reader. */
+  bool allocate;
+  /* Readers of a plain copy read its source where the ISA allows that. */
+  bool remove_copies;
+  /* Instructions of TRN_ENGINE_ANY go to the engine that is free first; else to the first legal one. */
+  bool choose_engines;
+  /* Descriptors of transfers are written before the launch, which costs their engine nothing. */
+  bool static_dma;
+  /* Instructions of an engine among which the ready one is chosen; 1: program order. */
+  int look_ahead;
 } trn_compiler;
 extern const trn_compiler trn_compiler_usual, trn_compiler_none; /* none: order and engines as given, as for a trace */
 

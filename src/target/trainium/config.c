@@ -1,0 +1,168 @@
+/* config.c - reads the machine from its text: a section for each engine, by tables of keys. */
+#include "target/trainium/config.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "base/embedded.h"
+
+#define KEY(record, field, kind, low, high)                                                                            \
+  { #field, TW_CONFIG_##kind, offsetof(record, field), low, high, 1, NULL, NULL }
+#define NS(record, field) KEY(record, field, REAL, 0, 1e6)
+#define CYCLES(record, field) KEY(record, field, REAL, 0, 1000)
+#define GHZ(record) KEY(record, ghz, REAL, 0.01, 100)
+
+static const tw_config_key machine_keys[] = {
+    KEY(trn_config, name, TEXT, 0, sizeof((trn_config *)0)->name),
+    KEY(trn_config, summary, TEXT, 0, sizeof((trn_config *)0)->summary),
+    KEY(trn_config, error, REAL, 0, 1),
+    KEY(trn_config, error_of, TEXT, 0, sizeof((trn_config *)0)->error_of),
+    NS(trn_config, launch_ns),
+};
+static const tw_config_key memory_keys[] = {
+    KEY(trn_config_memory, partitions, INT, 32, 128),
+    KEY(trn_config_memory, sbuf_bytes, INT64, 1024, 1 << 24),
+    KEY(trn_config_memory, psum_bank_bytes, INT64, 64, 1 << 20),
+    KEY(trn_config_memory, psum_banks, INT, 1, 64),
+};
+static const tw_config_key tensor_keys[] = {
+    GHZ(trn_config_tensor),
+    CYCLES(trn_config_tensor, row_cycles_16),
+    CYCLES(trn_config_tensor, row_cycles_32),
+    KEY(trn_config_tensor, passes_32, INT, 1, 16),
+    CYCLES(trn_config_tensor, transpose_cycles_32),
+    KEY(trn_config_tensor, rows_min, INT, 0, 512),
+    NS(trn_config_tensor, issue_ns),
+    NS(trn_config_tensor, load_ns),
+    NS(trn_config_tensor, done_ns),
+    NS(trn_config_tensor, slow_done_ns),
+    KEY(trn_config_tensor, slow_rate, REAL, 0.01, 1),
+    KEY(trn_config_tensor, window_ns, REAL, 1, 1e6),
+    NS(trn_config_tensor, window_phase_ns),
+    KEY(trn_config_tensor, up_use, REAL, 0, 1),
+    KEY(trn_config_tensor, down_use, REAL, 0, 1),
+};
+static const tw_config_key vector_keys[] = {
+    GHZ(trn_config_vector),
+    CYCLES(trn_config_vector, start_cycles),
+    NS(trn_config_vector, pointer_ns),
+    NS(trn_config_vector, done_ns),
+    CYCLES(trn_config_vector, copy_32),
+    CYCLES(trn_config_vector, copy_16),
+    CYCLES(trn_config_vector, widen),
+    CYCLES(trn_config_vector, psum),
+    CYCLES(trn_config_vector, tensor_tensor_32),
+    CYCLES(trn_config_vector, tensor_tensor_16),
+    CYCLES(trn_config_vector, tensor_tensor_psum),
+    CYCLES(trn_config_vector, reduce),
+    CYCLES(trn_config_vector, reciprocal),
+    CYCLES(trn_config_vector, scan),
+    CYCLES(trn_config_vector, select),
+    CYCLES(trn_config_vector, memset),
+    CYCLES(trn_config_vector, bn_aggregate),
+    NS(trn_config_vector, transpose_ns),
+};
+static const tw_config_key scalar_keys[] = {
+    GHZ(trn_config_scalar),
+    CYCLES(trn_config_scalar, cycles),
+    NS(trn_config_scalar, sbuf_ns),
+    NS(trn_config_scalar, psum_ns),
+    NS(trn_config_scalar, pointer_ns),
+    CYCLES(trn_config_scalar, slow_cycles),
+    NS(trn_config_scalar, accumulate_ns),
+    NS(trn_config_scalar, done_ns),
+    NS(trn_config_scalar, table_ns),
+};
+static const tw_config_key gpsimd_keys[] = {
+    GHZ(trn_config_gpsimd),
+    CYCLES(trn_config_gpsimd, start_cycles),
+    CYCLES(trn_config_gpsimd, cycles),
+    NS(trn_config_gpsimd, done_ns),
+};
+static const tw_config_key sync_keys[] = {
+    NS(trn_config_sync, handoff_ns),     NS(trn_config_sync, wait_tensor_ns), NS(trn_config_sync, wait_vector_ns),
+    NS(trn_config_sync, wait_scalar_ns), NS(trn_config_sync, wait_gpsimd_ns), NS(trn_config_sync, wait_sync_ns),
+};
+static const tw_config_key dma_keys[] = {
+    KEY(trn_config_dma, engines, INT, 1, 64),
+    NS(trn_config_dma, packet_ns),
+    KEY(trn_config_dma, engine_gbs, REAL, 0.01, 10000),
+    KEY(trn_config_dma, packet_bytes, INT64, 64, 1 << 20),
+    KEY(trn_config_dma, merge_bytes, INT64, 0, 1 << 20),
+    KEY(trn_config_dma, read_factor, REAL, 0.1, 10),
+    KEY(trn_config_dma, total_gbs, REAL, 0.01, 100000),
+    NS(trn_config_dma, hardware_issue_ns),
+    NS(trn_config_dma, hardware_first_ns),
+    NS(trn_config_dma, software_prepare_ns),
+    NS(trn_config_dma, software_issue_ns),
+    NS(trn_config_dma, software_first_ns),
+    NS(trn_config_dma, static_issue_ns),
+    NS(trn_config_dma, static_first_ns),
+    NS(trn_config_dma, notice_ns),
+    KEY(trn_config_dma, hardware, BOOL, 0, 1),
+};
+
+static const struct section {
+  const char *name;
+  const tw_config_key *key;
+  size_t n, offset;
+} sections[] = {
+#define SECTION(name)                                                                                                  \
+  { #name, name##_keys, sizeof name##_keys / sizeof name##_keys[0], offsetof(trn_config, name) }
+    SECTION(memory), SECTION(tensor), SECTION(vector), SECTION(scalar), SECTION(gpsimd), SECTION(sync), SECTION(dma),
+#undef SECTION
+};
+enum { SECTIONS = sizeof sections / sizeof sections[0] };
+
+typedef struct reader {
+  trn_config *config;
+  tw_config_record record;
+  bool was_read[SECTIONS];
+  tw_config_place last;
+} reader;
+
+static tw_status parse_line(void *context, char *line, tw_config_place at, tw_error *error) {
+  reader *r = context;
+  const char *key = NULL;
+  char *value = NULL;
+  r->last = at;
+  if (line[0] == '[') {
+    const tw_status status = tw_config_complete(&r->record, at, error);
+    if (status != TW_OK) return status;
+    const size_t n = strlen(line);
+    for (size_t i = 0; i < SECTIONS; i++) {
+      const struct section *s = &sections[i];
+      if (n != strlen(s->name) + 2 || line[n - 1] != ']' || strncmp(line + 1, s->name, n - 2) != 0) continue;
+      if (r->was_read[i]) return tw_fail(error, TW_USAGE, "%s:%d: a second %s", at.origin, at.line, line);
+      r->was_read[i] = true;
+      r->record = (tw_config_record){.what = s->name, .key = s->key, .n = s->n, .out = (char *)r->config + s->offset};
+      return TW_OK;
+    }
+    return tw_fail(error, TW_USAGE, "%s:%d: unknown section %s", at.origin, at.line, line);
+  }
+  const tw_status status = tw_config_split(line, &key, &value, at, error);
+  return status == TW_OK ? tw_config_set(&r->record, key, value, at, error) : status;
+}
+
+tw_status trn_config_parse(const char *text, const char *origin, trn_config *out, tw_error *error) {
+  reader r = {
+      .config = out,
+      .record = {.what = "machine", .key = machine_keys, .n = sizeof machine_keys / sizeof machine_keys[0], .out = out},
+      .last = {origin, 0}};
+  *out = (trn_config){0};
+  tw_status status = tw_config_lines(text, origin, parse_line, &r, error);
+  if (status == TW_OK) status = tw_config_complete(&r.record, r.last, error);
+  for (size_t i = 0; i < SECTIONS && status == TW_OK; i++)
+    if (!r.was_read[i]) status = tw_fail(error, TW_USAGE, "%s: section [%s] is missing", origin, sections[i].name);
+  return status;
+}
+
+tw_status trn_config_load(const char *name, trn_config *out, tw_error *error) {
+  char path[128];
+  snprintf(path, sizeof path, "trainium/configs/%s.txt", name);
+  const tw_embedded *file = tw_embedded_find(path);
+  if (!file) return tw_fail(error, TW_USAGE, "%s: there is no such machine file", path);
+  return trn_config_parse((const char *)file->data, file->name, out, error);
+}

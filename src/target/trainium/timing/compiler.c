@@ -1,0 +1,341 @@
+/* compiler.c - copy removal, then addresses by next fit over the life of each tensor.
+ *
+ * A tensor lives from its first to its last access in program order. Next fit goes once around a memory before it reuses
+ * bytes, so that buffers of a loop rotate through all that is free. The first writers of a tensor must follow the last
+ * accesses of the tensors whose bytes it takes over. */
+#include "target/trainium/timing/compiler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const trn_compiler trn_compiler_usual = {
+    .allocate = true, .remove_copies = true, .choose_engines = true, .look_ahead = 16};
+const trn_compiler trn_compiler_none = {.look_ahead = 1};
+
+static int64_t element_bytes(tw_type type) {
+  const int bits = tw_type_bits(type);
+  return bits > 8 ? bits / 8 : 1;
+}
+
+/* --- copies --- */
+
+typedef struct use {
+  int writes, first_write, last_write;
+  bool needs_sbuf; /* a reader cannot read PSUM */
+} use;
+
+static bool is_one_run(const trn_region *r) {
+  int64_t bytes = element_bytes(r->type);
+  for (int i = r->n_dims - 1; i >= 0; i--) {
+    if (r->size[i] == 1) continue;
+    if (r->stride[i] != bytes) return false;
+    bytes *= r->size[i];
+  }
+  return true;
+}
+
+static int64_t run_elements(const trn_region *r) {
+  int64_t n = 1;
+  for (int i = 0; i < r->n_dims; i++) n *= r->size[i];
+  return n;
+}
+
+/* Readers that take no operand from PSUM. */
+static bool needs_sbuf(const trn_program *p, const trn_instruction *in, const trn_region *r) {
+  switch (in->opcode) {
+  case TRN_DMA:
+  case TRN_MATMUL:
+  case TRN_PE_TRANSPOSE: return true;
+  default: break;
+  }
+  if (in->engine == TRN_GPSIMD || r->is_pointer) return true;
+  for (int k = 0; k < in->n_operands; k++) { /* not two operands of PSUM: nor one beside the copy's source */
+    const trn_region *other = &in->operand[k];
+    if (other != r && !other->is_written && !other->is_pointer && p->tensor[other->tensor].memory != TRN_HBM &&
+        run_elements(other) > 1)
+      return true;
+  }
+  return false;
+}
+
+/* Tensors that are a plain copy of another which nobody changes afterwards: their readers read the source. */
+static tw_status remove_copies(trn_compiled *c, tw_error *error) {
+  const trn_program *p = c->program;
+  use *u = calloc(p->n_tensors + 1, sizeof *u);
+  if (!u) return tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  for (size_t i = 0; i < p->n_instructions; i++)
+    for (int k = 0; k < p->instruction[i].n_operands; k++) {
+      const trn_region *r = &p->instruction[i].operand[k];
+      use *t = &u[r->tensor];
+      if (r->is_written) {
+        if (!t->writes++) t->first_write = (int)i;
+        t->last_write = (int)i;
+      } else {
+        t->needs_sbuf |= needs_sbuf(p, &p->instruction[i], r);
+      }
+    }
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    const trn_instruction *in = &p->instruction[i];
+    if (in->opcode != TRN_COPY || in->n_operands != 2 || in->n_waits >= 0) continue;
+    const trn_region *to = &in->operand[0], *from = &in->operand[1];
+    const trn_tensor *target = &p->tensor[to->tensor];
+    const use *t = &u[to->tensor], *s = &u[from->tensor];
+    if (target->memory == TRN_HBM || target->is_argument || target->address >= 0 || to->type != from->type) continue;
+    if (t->writes != 1 || s->last_write >= (int)i || c->place[from->tensor].tensor != from->tensor) continue;
+    if (!is_one_run(to) || !is_one_run(from) || to->partitions != from->partitions ||
+        to->partition_step != from->partition_step)
+      continue;
+    if (p->tensor[from->tensor].memory == TRN_HBM) continue;
+    if (p->tensor[from->tensor].memory == TRN_PSUM && t->needs_sbuf) continue;
+    c->place[to->tensor] =
+        (trn_place){from->tensor, from->offset - to->offset, from->first_partition - to->first_partition};
+    c->is_removed[i] = true;
+    c->copies_removed++;
+  }
+  free(u);
+  return TW_OK;
+}
+
+/* --- addresses --- */
+
+typedef struct life {
+  int first, last; /* -1: never */
+  int64_t address;
+} life;
+
+/* One memory. `block` holds tensors by address; dead ones stay until their bytes are taken over. */
+typedef struct block {
+  int64_t first, end;
+  int tensor;
+} block;
+
+typedef struct arena {
+  int64_t size, bank; /* bank 0: none */
+  int64_t cursor, used;
+  block *block;
+  size_t n, capacity;
+} arena;
+
+typedef struct allocator {
+  trn_compiled *c;
+  life *life;
+  arena arena[TRN_MEMORIES];
+  bool is_full;
+} allocator;
+
+static bool grow(void **array, size_t n, size_t *capacity, size_t size) {
+  if (n < *capacity) return true;
+  const size_t more = *capacity ? 2 * *capacity : 256;
+  void *moved = realloc(*array, more * size);
+  if (!moved) return false;
+  *array = moved;
+  *capacity = more;
+  return true;
+}
+
+/* An address at or after `from` that does not cross a bank. */
+static int64_t align(const arena *a, int64_t from, int64_t bytes) {
+  from = (from + 3) / 4 * 4;
+  if (!a->bank) return from;
+  const int64_t in_bank = from % a->bank;
+  if (bytes > a->bank) return in_bank ? from - in_bank + a->bank : from;
+  return in_bank + bytes > a->bank ? from - in_bank + a->bank : from;
+}
+
+/* First address in [from, to) with room between live blocks; -1: none. */
+static int64_t find_room(const allocator *m, const arena *a, int64_t from, int64_t to, int64_t bytes, int now) {
+  int64_t at = align(a, from, bytes);
+  for (size_t i = 0; i < a->n && at < to; i++) {
+    const block *b = &a->block[i];
+    if (b->end <= at || m->life[b->tensor].last < now) continue;
+    if (b->first >= at + bytes) break;
+    at = align(a, b->end, bytes);
+  }
+  return at < to && at + bytes <= a->size ? at : -1;
+}
+
+static int compare_ends(const void *x, const void *y) {
+  const block *a = x, *b = y;
+  return (a->end > b->end) - (a->end < b->end);
+}
+
+/* Puts a tensor at an address: dead tensors there lose their bytes to it. */
+static bool put(allocator *m, arena *a, int tensor, int64_t at, int64_t bytes) {
+  trn_compiled *c = m->c;
+  block part[2], *keep = a->block;
+  size_t n = 0, parts = 0, place = 0;
+  for (size_t i = 0; i < a->n; i++) {
+    const block b = a->block[i];
+    if (b.end <= at || b.first >= at + bytes) {
+      keep[n++] = b;
+      continue;
+    }
+    if (!grow((void **)&c->reused, c->n_reused, &c->reused_capacity, sizeof *c->reused)) return false;
+    c->reused[c->n_reused++] = b.tensor;
+    if (b.first < at && parts < 2) part[parts++] = (block){b.first, at, b.tensor};
+    if (b.end > at + bytes && parts < 2) part[parts++] = (block){at + bytes, b.end, b.tensor};
+  }
+  a->n = n;
+  for (size_t k = 0; k < parts + 1; k++) {
+    const block b = k < parts ? part[k] : (block){at, at + bytes, tensor};
+    if (!grow((void **)&a->block, a->n, &a->capacity, sizeof *a->block)) return false;
+    for (place = a->n; place > 0 && compare_ends(&a->block[place - 1], &b) > 0; place--)
+      a->block[place] = a->block[place - 1];
+    a->block[place] = b;
+    a->n++;
+  }
+  return true;
+}
+
+static int64_t live_bytes(const allocator *m, const arena *a, int now) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < a->n; i++)
+    if (m->life[a->block[i].tensor].last >= now) bytes += a->block[i].end - a->block[i].first;
+  return bytes;
+}
+
+static tw_status place_tensor(allocator *m, int tensor, int now, tw_error *error) {
+  const trn_tensor *t = &m->c->program->tensor[tensor];
+  arena *a = &m->arena[t->memory];
+  const int64_t bytes = t->bytes > 0 ? t->bytes : 1;
+  int64_t at = t->address;
+  if (at >= 0) {
+    if (at + bytes > a->size)
+      return tw_fail(error, TW_FAILED, "line %d: %s ends at byte %lld of %s (a partition has %lld)", t->line, t->name,
+                     (long long)(at + bytes), trn_memory_name(t->memory), (long long)a->size);
+  } else {
+    at = find_room(m, a, a->cursor, a->size, bytes, now);
+    if (at < 0) at = find_room(m, a, 0, a->size, bytes, now);
+    if (at < 0)
+      return tw_fail(error, TW_FAILED,
+                     "line %d: %s does not fit in %s (%lld bytes of a partition, %lld of %lld are in use); "
+                     "use smaller tiles or fewer at a time",
+                     t->line, t->name[0] ? t->name : "a tensor", trn_memory_name(t->memory), (long long)bytes,
+                     (long long)live_bytes(m, a, now), (long long)a->size);
+    a->cursor = at + bytes;
+  }
+  if (!put(m, a, tensor, at, bytes)) return tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  m->life[tensor].address = at;
+  const int64_t live = live_bytes(m, a, now);
+  if (live > a->used) a->used = live;
+  return TW_OK;
+}
+
+/* An entry of the list of tensors in order of their first access. */
+typedef struct birth {
+  int now, tensor;
+} birth;
+
+static int compare_births(const void *x, const void *y) {
+  const birth *a = x, *b = y;
+  if (a->now != b->now) return (a->now > b->now) - (a->now < b->now);
+  return (a->tensor > b->tensor) - (a->tensor < b->tensor);
+}
+
+static void find_lives(allocator *m) {
+  const trn_program *p = m->c->program;
+  for (size_t t = 0; t < p->n_tensors; t++) m->life[t] = (life){-1, -1, -1};
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    if (m->c->is_removed[i]) continue;
+    for (int k = 0; k < p->instruction[i].n_operands; k++) {
+      life *l = &m->life[m->c->place[p->instruction[i].operand[k].tensor].tensor];
+      if (l->first < 0) l->first = (int)i;
+      l->last = (int)i;
+    }
+  }
+}
+
+static tw_status place_all(allocator *m, birth *order, size_t *first_reused, size_t *reused_by, tw_error *error) {
+  const trn_program *p = m->c->program;
+  size_t n = 0;
+  for (size_t t = 0; t < p->n_tensors; t++)
+    if (m->life[t].first >= 0 && p->tensor[t].memory != TRN_HBM) order[n++] = (birth){m->life[t].first, (int)t};
+  qsort(order, n, sizeof *order, compare_births);
+  for (size_t k = 0; k < n; k++) {
+    const int t = order[k].tensor;
+    first_reused[t] = m->c->n_reused;
+    const tw_status status = place_tensor(m, t, order[k].now, error);
+    if (status != TW_OK) return status;
+    reused_by[t] = m->c->n_reused - first_reused[t];
+  }
+  return TW_OK;
+}
+
+/* From lists in order of birth to lists in order of tensor. */
+static bool sort_reused(trn_compiled *c, const size_t *first, const size_t *count) {
+  const size_t n = c->program->n_tensors;
+  int *sorted = malloc((c->n_reused + 1) * sizeof *sorted);
+  c->first_reused = calloc(n + 1, sizeof *c->first_reused);
+  if (!sorted || !c->first_reused) {
+    free(sorted);
+    return false;
+  }
+  size_t at = 0;
+  for (size_t t = 0; t < n; t++) {
+    c->first_reused[t] = at;
+    memcpy(sorted + at, c->reused + first[t], count[t] * sizeof *sorted);
+    at += count[t];
+  }
+  c->first_reused[n] = at;
+  free(c->reused);
+  c->reused = sorted;
+  return true;
+}
+
+static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *error) {
+  const size_t n = c->program->n_tensors;
+  allocator m = {.c = c};
+  m.arena[TRN_SBUF].size = config->memory.sbuf_bytes;
+  m.arena[TRN_PSUM].size = config->memory.psum_bank_bytes * config->memory.psum_banks;
+  m.arena[TRN_PSUM].bank = config->memory.psum_bank_bytes;
+  m.life = malloc((n + 1) * sizeof *m.life);
+  birth *order = malloc((n + 1) * sizeof *order);
+  size_t *first = calloc(n + 1, sizeof *first), *count = calloc(n + 1, sizeof *count);
+  tw_status status = TW_FAILED;
+  if (!m.life || !order || !first || !count || !grow((void **)&c->reused, 0, &c->reused_capacity, sizeof *c->reused)) {
+    tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  } else {
+    find_lives(&m);
+    status = place_all(&m, order, first, count, error);
+    if (status == TW_OK && !sort_reused(c, first, count))
+      status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  }
+  c->sbuf_used = m.arena[TRN_SBUF].used;
+  c->psum_used = m.arena[TRN_PSUM].used;
+  for (int k = 0; k < TRN_MEMORIES; k++) free(m.arena[k].block);
+  free(m.life);
+  free(order);
+  free(first);
+  free(count);
+  return status;
+}
+
+tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler, trn_compiled *out,
+                      tw_error *error) {
+  trn_compiled c = {.program = p, .static_dma = compiler->static_dma, .look_ahead = compiler->look_ahead};
+  if (c.look_ahead < 1) c.look_ahead = 1;
+  c.place = malloc((p->n_tensors + 1) * sizeof *c.place);
+  c.is_removed = calloc(p->n_instructions + 1, sizeof *c.is_removed);
+  c.engines = calloc(p->n_instructions + 1, sizeof *c.engines);
+  tw_status status = TW_OK;
+  if (!c.place || !c.is_removed || !c.engines) status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  for (size_t t = 0; status == TW_OK && t < p->n_tensors; t++) c.place[t] = (trn_place){(int)t, 0, 0};
+  if (status == TW_OK && compiler->remove_copies) status = remove_copies(&c, error);
+  if (status == TW_OK && compiler->allocate) status = allocate(config, &c, error);
+  for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
+    const unsigned engines = trn_legal_engines(&c, &p->instruction[i]);
+    c.engines[i] = (uint8_t)(compiler->choose_engines ? engines : engines & -engines);
+  }
+  *out = c;
+  if (status != TW_OK) trn_compiled_free(out);
+  return status;
+}
+
+void trn_compiled_free(trn_compiled *c) {
+  free(c->place);
+  free(c->is_removed);
+  free(c->engines);
+  free(c->first_reused);
+  free(c->reused);
+  *c = (trn_compiled){0};
+}

@@ -1,0 +1,204 @@
+/* cost.c - the laws of single instructions. */
+#include "target/trainium/timing/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+const trn_tensor *trn_tensor_of(const trn_compiled *c, const trn_region *r) {
+  return &c->program->tensor[c->place ? c->place[r->tensor].tensor : r->tensor];
+}
+
+static int64_t type_bytes(tw_type type) {
+  const int bits = tw_type_bits(type);
+  return bits > 8 ? bits / 8 : 1;
+}
+
+/* What the laws ask about the operands, pointers aside. */
+typedef struct data {
+  bool reads_psum, touches_psum;
+  bool all_16, widens; /* widens: 16 bits and less in, 32 out */
+  bool is_dense;       /* the fast modes of Vector step over neighbours */
+  int inputs, pointers;
+} data;
+
+static bool is_dense(const trn_region *r) {
+  return r->n_dims == 0 || r->size[r->n_dims - 1] == 1 || r->stride[r->n_dims - 1] == type_bytes(r->type);
+}
+
+static data data_of(const trn_compiled *c, const trn_instruction *in) {
+  data d = {.all_16 = true, .is_dense = true};
+  bool all_in_16 = true, out_32 = false;
+  for (int i = 0; i < in->n_operands; i++) {
+    const trn_region *r = &in->operand[i];
+    if (r->is_pointer) {
+      d.pointers++;
+      continue;
+    }
+    const bool is_psum = trn_tensor_of(c, r)->memory == TRN_PSUM, is_16 = type_bytes(r->type) <= 2;
+    d.touches_psum |= is_psum;
+    d.all_16 &= is_16;
+    d.is_dense &= is_dense(r);
+    if (r->is_written) {
+      out_32 |= !is_16;
+    } else {
+      d.inputs++;
+      d.reads_psum |= is_psum;
+      all_in_16 &= is_16;
+    }
+  }
+  d.widens = all_in_16 && out_32;
+  return d;
+}
+
+/* Cycles for each element on Vector. */
+static double vector_cycles(const trn_config_vector *v, const trn_instruction *in, data d) {
+  switch (in->opcode) {
+  case TRN_COPY:
+  case TRN_ACTIVATION:
+  case TRN_TENSOR_SCALAR:
+    if (d.touches_psum) return v->psum;
+    if (!d.is_dense) return fmax(1, v->copy_32);
+    return d.all_16 ? v->copy_16 : d.widens ? v->widen : v->copy_32;
+  case TRN_TENSOR_TENSOR:
+  case TRN_SCALAR_TENSOR_TENSOR:
+    if (d.touches_psum) return v->tensor_tensor_psum;
+    return d.all_16 && d.is_dense ? v->tensor_tensor_16 : v->tensor_tensor_32;
+  case TRN_RECIPROCAL: return v->reciprocal;
+  case TRN_SCAN: return v->scan;
+  case TRN_SELECT: return v->select;
+  case TRN_MEMSET: return v->memset;
+  case TRN_BN_AGGREGATE: return v->bn_aggregate;
+  default: return v->reduce;
+  }
+}
+
+static trn_cost vector_cost(const trn_config_vector *v, const trn_instruction *in, data d) {
+  const double n = (double)in->elements * (in->passes > 1 ? in->passes : 1);
+  double issue = (vector_cycles(v, in, d) * n + v->start_cycles) / v->ghz;
+  if (in->opcode == TRN_TRANSPOSE) issue = v->transpose_ns * ceil((double)in->elements / 32);
+  if (d.pointers) issue += v->pointer_ns;
+  return (trn_cost){issue, issue + v->done_ns};
+}
+
+/* Functions that take two look-ups. */
+static bool is_slow(const char *function) {
+  static const char *const slow[] = {"silu", "gelu", "mish", "swish"};
+  for (size_t i = 0; function && i < sizeof slow / sizeof *slow; i++)
+    if (!strncmp(function, slow[i], strlen(slow[i]))) return true;
+  return false;
+}
+
+static trn_cost scalar_cost(const trn_config_scalar *s, const trn_instruction *in, data d) {
+  const bool is_function = in->opcode == TRN_ACTIVATION && trn_table_of(in->function);
+  /* A function reads a bias always: the compiler gives it one of zeros. */
+  const int pointers = is_function && !d.pointers ? 1 : d.pointers;
+  const double cycles = s->cycles * (is_function && is_slow(in->function) ? s->slow_cycles : 1);
+  double issue =
+      (double)in->elements * cycles / s->ghz + (d.reads_psum ? s->psum_ns : s->sbuf_ns) + pointers * s->pointer_ns;
+  if (in->passes > 1) issue += s->accumulate_ns;
+  return (trn_cost){issue, issue + s->done_ns};
+}
+
+trn_cost trn_cost_of(const trn_config *c, const trn_compiled *program, const trn_instruction *in, trn_engine engine) {
+  const data d = data_of(program, in);
+  if (engine == TRN_VECTOR) return vector_cost(&c->vector, in, d);
+  if (engine == TRN_SCALAR) return scalar_cost(&c->scalar, in, d);
+  const double n = (double)in->elements * (in->passes > 1 ? in->passes : 1);
+  const double issue = (c->gpsimd.cycles * n + c->gpsimd.start_cycles) / c->gpsimd.ghz;
+  return (trn_cost){issue, issue + c->gpsimd.done_ns};
+}
+
+trn_tensor_cost trn_cost_of_tensor(const trn_config *c, const trn_compiled *program, const trn_instruction *in) {
+  const trn_config_tensor *t = &c->tensor;
+  bool is_32 = false;
+  for (int i = 0; i < in->n_operands; i++) is_32 |= !in->operand[i].is_written && type_bytes(in->operand[i].type) > 2;
+  (void)program;
+  const bool is_transpose = in->opcode == TRN_PE_TRANSPOSE || in->is_transpose;
+  const double cycles = !is_32 ? t->row_cycles_16 : is_transpose ? t->transpose_cycles_32 : t->row_cycles_32;
+  return (trn_tensor_cost){
+      .rows = fmax((double)in->elements, t->rows_min) * cycles / t->ghz,
+      .passes = is_32 && !is_transpose ? t->passes_32 : 1,
+      .fill = fmin(1, (double)in->partitions / c->memory.partitions),
+  };
+}
+
+/* Bytes of the runs of neighbours that a pattern consists of. */
+static int64_t run_bytes(const trn_region *r) {
+  int64_t bytes = type_bytes(r->type);
+  for (int i = r->n_dims - 1; i >= 0; i--) {
+    if (r->size[i] == 1) continue;
+    if (r->stride[i] != bytes) return bytes;
+    bytes *= r->size[i];
+  }
+  return bytes;
+}
+
+trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, const trn_instruction *in) {
+  const trn_config_dma *d = &c->dma;
+  trn_dma_cost cost = {.kind = in->is_software_dma                   ? TRN_DMA_SOFTWARE
+                               : !d->hardware || program->static_dma ? TRN_DMA_STATIC
+                                                                     : TRN_DMA_HARDWARE};
+  int64_t elements = 0, run = INT64_MAX, widest = 1, narrowest = INT64_MAX, hbm_run = 0;
+  for (int i = 0; i < in->n_operands; i++) {
+    const trn_region *r = &in->operand[i];
+    if (r->is_pointer) continue;
+    int64_t n = r->partitions > 0 ? r->partitions : 1;
+    for (int k = 0; k < r->n_dims; k++) n *= r->size[k];
+    const int64_t size = type_bytes(r->type);
+    if (n > elements) elements = n;
+    if (size > widest) widest = size;
+    if (size < narrowest) narrowest = size;
+    if (run_bytes(r) / size < run) run = run_bytes(r) / size;
+    if (trn_tensor_of(program, r)->memory != TRN_HBM) continue;
+    *(r->is_written ? &cost.written : &cost.read) += n * size;
+    hbm_run = run_bytes(r) / size;
+  }
+  if (elements == 0 || run == INT64_MAX) return cost;
+  /* Software descriptors join rows that are neighbours in HBM, unless the type changes on the way. */
+  const int64_t merged = d->merge_bytes / widest;
+  if (cost.kind == TRN_DMA_SOFTWARE && widest == narrowest && run < merged && hbm_run > run)
+    run = hbm_run < merged ? hbm_run : merged;
+  if (run > d->packet_bytes / widest) run = d->packet_bytes / widest;
+  const int64_t packets = (elements + run - 1) / run, bytes = run * narrowest;
+  cost.engines = packets < d->engines ? (int)packets : d->engines;
+  const int64_t rounds = (packets + d->engines - 1) / d->engines;
+  double each = d->packet_ns + (double)bytes / d->engine_gbs;
+  each = fmax(each, (double)bytes * d->engines / d->total_gbs);
+  cost.busy = (double)rounds * each * (cost.read ? d->read_factor : 1);
+  return cost;
+}
+
+unsigned trn_legal_engines(const trn_compiled *c, const trn_instruction *in) {
+  enum { VECTOR = 1 << TRN_VECTOR, SCALAR = 1 << TRN_SCALAR, GPSIMD = 1 << TRN_GPSIMD };
+  if (in->engine != TRN_ENGINE_ANY) return 1u << in->engine;
+  const unsigned gpsimd = data_of(c, in).touches_psum ? 0 : GPSIMD; /* GpSimd cannot reach PSUM */
+  switch (in->opcode) {
+  case TRN_MATMUL:
+  case TRN_PE_TRANSPOSE: return 1 << TRN_TENSOR;
+  case TRN_ACTIVATION: return SCALAR;
+  case TRN_COPY:
+  case TRN_TENSOR_SCALAR: return VECTOR | SCALAR | gpsimd;
+  case TRN_TENSOR_TENSOR:
+  case TRN_MEMSET: return VECTOR | gpsimd;
+  case TRN_IOTA:
+  case TRN_AFFINE_SELECT:
+  case TRN_PARTITION_REDUCE:
+  case TRN_GATHER: return GPSIMD;
+  case TRN_DMA: return in->is_software_dma ? GPSIMD : 1 << TRN_SYNC;
+  default: return VECTOR;
+  }
+}
+
+int trn_table_of(const char *function) {
+  /* Functions of one line share a table: assumed. Functions that are not here have one of their own kind. */
+  static const char *const each[] = {"copy", "identity", "relu", "square", "abs", "sign", "memset", "lrelu", "prelu"};
+  static const char *const table[] = {"exp", "log",  "sqrt", "rsqrt", "reciprocal", "sigmoid",  "tanh",
+                                      "erf", "gelu", "silu", "sin",   "arctan",     "softplus", "mish"};
+  const size_t n = sizeof table / sizeof *table;
+  if (!function) return 0;
+  for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+    if (!strcmp(function, each[i])) return 0;
+  for (size_t i = 0; i < n; i++)
+    if (!strncmp(function, table[i], strlen(table[i]))) return (int)i + 1;
+  return (int)n + 1;
+}

@@ -1,0 +1,361 @@
+/* hazards.c - edges between instructions.
+ *
+ * Each tensor that is written is cut into cells: the bytes between two neighbouring ends of runs that any instruction
+ * touches, in each quadrant of 32 partitions if not all instructions touch the same partitions. A cell knows its last
+ * writer and the readers since. Cells are fixed before the walk over the program, so an access costs what it covers. */
+#include "target/trainium/timing/hazards.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  RUNS_MAX = 64,          /* runs of a region in SBUF or PSUM; more: the bytes from the first to the last */
+  HBM_RUNS_MAX = 1 << 14, /* in HBM, where a tile of a matrix is one run a row */
+  QUADRANTS = 4,
+  CLASSES = TRN_ENGINES + 2, /* engines, instructions of several engines, transfers */
+};
+
+typedef struct run {
+  int64_t first, end;
+} run;
+
+/* An access to a tensor; lists end with -1. */
+typedef struct node {
+  int instruction, next;
+} node;
+
+typedef struct cell {
+  int writer;
+  int readers; /* newest first */
+} cell;
+
+typedef struct track {
+  int64_t *bound; /* sorted ends of runs */
+  size_t n, capacity, sorted;
+  cell *cell; /* of n - 1 intervals, and of each quadrant */
+  int quadrants;
+  unsigned partitions; /* bits of the quadrants of the first access */
+  int last_write;      /* -1: never */
+  int accesses;        /* newest first; of tensors whose bytes are taken over */
+  bool is_reused, was_written;
+  size_t first_inherited, n_inherited; /* last accesses of the tensors whose bytes it takes over */
+} track;
+
+typedef struct finder {
+  const trn_compiled *c;
+  trn_hazards *out;
+  track *track;
+  node *node;
+  size_t n_nodes, node_capacity;
+  int *inherited;
+  size_t n_inherited, inherited_capacity;
+  int *seen; /* instruction: 1 + its edge's number within the current instruction's edges */
+  int *seen_by;
+  run *run;
+  bool is_full; /* no memory */
+} finder;
+
+static bool room(void **array, size_t n, size_t *capacity, size_t size) {
+  if (n < *capacity) return true;
+  const size_t more = *capacity ? 2 * *capacity : 1024;
+  void *moved = realloc(*array, more * size);
+  if (!moved) return false;
+  *array = moved;
+  *capacity = more;
+  return true;
+}
+
+static int64_t element_bytes(tw_type type) {
+  const int bits = tw_type_bits(type);
+  return bits > 8 ? bits / 8 : 1;
+}
+
+/* Runs of neighbouring bytes of a region in its tensor. */
+static size_t runs_of(const trn_region *r, int64_t base, size_t at_most, run *out) {
+  int64_t size[TRN_DIMS_MAX], stride[TRN_DIMS_MAX], bytes = element_bytes(r->type), count = 1;
+  int64_t low = base + r->offset, high = low;
+  int n = 0;
+  for (int i = r->n_dims - 1; i >= 0; i--) {
+    if (r->size[i] <= 1 || r->stride[i] == 0) continue;
+    if (n == 0 && r->stride[i] == bytes) {
+      bytes *= r->size[i];
+      continue;
+    }
+    size[n] = r->size[i];
+    stride[n++] = r->stride[i];
+    count *= r->size[i];
+    *(r->stride[i] < 0 ? &low : &high) += (r->size[i] - 1) * r->stride[i];
+  }
+  if (count > (int64_t)at_most) {
+    out[0] = (run){low, high + bytes};
+    return 1;
+  }
+  for (int64_t k = 0; k < count; k++) {
+    int64_t at = base + r->offset, left = k;
+    for (int i = 0; i < n; i++) {
+      at += left % size[i] * stride[i];
+      left /= size[i];
+    }
+    out[k] = (run){at, at + bytes};
+  }
+  return (size_t)count;
+}
+
+static int compare_bounds(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static void sort_bounds(track *t) {
+  size_t n = 0;
+  qsort(t->bound, t->n, sizeof *t->bound, compare_bounds);
+  for (size_t i = 0; i < t->n; i++)
+    if (n == 0 || t->bound[i] != t->bound[n - 1]) t->bound[n++] = t->bound[i];
+  t->n = t->sorted = n;
+}
+
+static bool add_bound(track *t, int64_t at) {
+  if (t->n >= 2 * t->sorted + 256) sort_bounds(t);
+  if (!room((void **)&t->bound, t->n, &t->capacity, sizeof *t->bound)) return false;
+  t->bound[t->n++] = at;
+  return true;
+}
+
+/* Number of the interval that begins at a bound. */
+static size_t interval_at(const track *t, int64_t at) {
+  size_t low = 0, high = t->n;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (t->bound[middle] < at)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static unsigned quadrants_of(const trn_region *r, int shift) {
+  const int first = r->first_partition + shift;
+  const int step = r->partition_step > 0 ? r->partition_step : 1;
+  const int last = first + (r->partitions > 0 ? r->partitions - 1 : 0) * step;
+  unsigned bits = 0;
+  for (int q = 0; q < QUADRANTS; q++)
+    if (first < 32 * (q + 1) && last >= 32 * q) bits |= 1u << q;
+  return bits ? bits : 1;
+}
+
+typedef struct access {
+  track *track;
+  int64_t base;
+  unsigned quadrants;
+  size_t runs_max;
+} access;
+
+static access access_of(const finder *f, const trn_region *r) {
+  const trn_place here = {r->tensor, 0, 0}, p = f->c->place ? f->c->place[r->tensor] : here;
+  const bool is_hbm = f->c->program->tensor[p.tensor].memory == TRN_HBM;
+  return (access){&f->track[p.tensor], p.offset, is_hbm ? 1 : quadrants_of(r, p.partition),
+                  is_hbm ? HBM_RUNS_MAX : RUNS_MAX};
+}
+
+/* First walk: which tensors are written, and where runs end. */
+static bool find_bounds(finder *f) {
+  const trn_program *p = f->c->program;
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    if (f->c->is_removed && f->c->is_removed[i]) continue;
+    for (int k = 0; k < p->instruction[i].n_operands; k++)
+      if (p->instruction[i].operand[k].is_written)
+        access_of(f, &p->instruction[i].operand[k]).track->last_write = (int)i;
+  }
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    const trn_instruction *in = &p->instruction[i];
+    if (f->c->is_removed && f->c->is_removed[i]) continue;
+    for (int k = 0; k < in->n_operands; k++) {
+      const access a = access_of(f, &in->operand[k]);
+      if (a.track->last_write < 0) continue;
+      if (!a.track->quadrants) {
+        a.track->quadrants = 1;
+        a.track->partitions = a.quadrants;
+      } else if (a.quadrants != a.track->partitions) {
+        a.track->quadrants = QUADRANTS;
+      }
+      const size_t n = runs_of(&in->operand[k], a.base, a.runs_max, f->run);
+      for (size_t j = 0; j < n; j++)
+        if (!add_bound(a.track, f->run[j].first) || !add_bound(a.track, f->run[j].end)) return false;
+    }
+  }
+  for (size_t t = 0; t < p->n_tensors; t++) {
+    track *k = &f->track[t];
+    if (k->n < 2) continue;
+    sort_bounds(k);
+    const size_t cells = (k->n - 1) * (size_t)k->quadrants;
+    k->cell = malloc(cells * sizeof *k->cell);
+    if (!k->cell) return false;
+    for (size_t i = 0; i < cells; i++) k->cell[i] = (cell){-1, -1};
+  }
+  return true;
+}
+
+static void add_edge(finder *f, int to, int from, bool is_order) {
+  trn_hazards *h = f->out;
+  if (from < 0 || from == to) return;
+  if (f->seen_by[from] == to) {
+    h->edge[h->first[to] + (size_t)f->seen[from]].is_order &= is_order;
+    return;
+  }
+  if (!room((void **)&h->edge, h->n, &h->capacity, sizeof *h->edge)) {
+    f->is_full = true;
+    return;
+  }
+  f->seen_by[from] = to;
+  f->seen[from] = (int)(h->n - h->first[to]);
+  h->edge[h->n++] = (trn_edge){from, is_order};
+}
+
+static int add_node(finder *f, int instruction, int next) {
+  if (!room((void **)&f->node, f->n_nodes, &f->node_capacity, sizeof *f->node)) {
+    f->is_full = true;
+    return next;
+  }
+  f->node[f->n_nodes] = (node){instruction, next};
+  return (int)f->n_nodes++;
+}
+
+static int class_of(const finder *f, int instruction) {
+  const unsigned engines = f->c->engines[instruction];
+  if (f->c->program->instruction[instruction].opcode == TRN_DMA) return TRN_ENGINES + 1;
+  for (int e = 0; e < TRN_ENGINES; e++)
+    if (engines == 1u << e) return e;
+  return TRN_ENGINES;
+}
+
+/* The accesses of a list that matter to one that must follow all of them. An engine moves an instruction by fewer than
+ * look_ahead places, so older ones of an engine than the last look_ahead follow from those. */
+static void follow_list(finder *f, int to, int list, void (*visit)(finder *, int to, int from)) {
+  int count[CLASSES] = {0};
+  for (int i = list; i >= 0; i = f->node[i].next) {
+    const int from = f->node[i].instruction, class = class_of(f, from);
+    if (class < TRN_ENGINES && count[class]++ >= f->c->look_ahead) continue;
+    visit(f, to, from);
+  }
+}
+
+static void visit_reader(finder *f, int to, int from) { add_edge(f, to, from, true); }
+
+static void visit_inherited(finder *f, int to, int from) {
+  (void)to;
+  if (room((void **)&f->inherited, f->n_inherited, &f->inherited_capacity, sizeof *f->inherited))
+    f->inherited[f->n_inherited++] = from;
+  else
+    f->is_full = true;
+}
+
+/* The first write to a tensor: the tensors whose bytes it takes over have seen their last access. */
+static void inherit(finder *f, int tensor) {
+  track *t = &f->track[tensor];
+  t->first_inherited = f->n_inherited;
+  for (size_t k = f->c->first_reused[tensor]; k < f->c->first_reused[tensor + 1]; k++)
+    follow_list(f, 0, f->track[f->c->reused[k]].accesses, visit_inherited);
+  t->n_inherited = f->n_inherited - t->first_inherited;
+}
+
+static void follow_region(finder *f, int i, const trn_region *r) {
+  const access a = access_of(f, r);
+  track *t = a.track;
+  const int tensor = (int)(t - f->track);
+  if (t->is_reused && !(t->accesses >= 0 && f->node[t->accesses].instruction == i))
+    t->accesses = add_node(f, i, t->accesses);
+  if (t->last_write < 0 || !t->cell) return;
+  const bool accumulates = r->is_written && r->is_read && f->c->program->tensor[tensor].memory == TRN_PSUM;
+  const bool keep_reader = !r->is_written && i < t->last_write;
+  bool is_fresh = false;
+  if (r->is_written && !t->was_written && f->c->first_reused) inherit(f, tensor);
+  if (r->is_written) t->was_written = true;
+  const size_t n = runs_of(r, a.base, a.runs_max, f->run);
+  for (size_t j = 0; j < n; j++) {
+    const size_t end = interval_at(t, f->run[j].end);
+    for (size_t k = interval_at(t, f->run[j].first); k < end; k++)
+      for (int q = 0; q < t->quadrants; q++) {
+        if (t->quadrants > 1 && !(a.quadrants >> q & 1)) continue;
+        cell *c = &t->cell[k * (size_t)t->quadrants + (size_t)q];
+        if (c->writer < 0 && c->readers < 0) is_fresh = true;
+        if (!r->is_written || (r->is_read && !accumulates)) {
+          add_edge(f, i, c->writer, false);
+        } else {
+          add_edge(f, i, c->writer, true);
+        }
+        if (r->is_written) {
+          follow_list(f, i, c->readers, visit_reader);
+          *c = (cell){i, -1};
+        } else if (keep_reader && !(c->readers >= 0 && f->node[c->readers].instruction == i)) {
+          c->readers = add_node(f, i, c->readers);
+        }
+      }
+  }
+  if (r->is_written && is_fresh)
+    for (size_t k = 0; k < t->n_inherited; k++) add_edge(f, i, f->inherited[t->first_inherited + k], true);
+}
+
+static bool find_edges(finder *f) {
+  const trn_program *p = f->c->program;
+  trn_hazards *h = f->out;
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    const trn_instruction *in = &p->instruction[i];
+    h->first[i] = h->n;
+    if (f->c->is_removed && f->c->is_removed[i]) continue;
+    if (in->n_waits >= 0) {
+      for (int k = 0; k < in->n_waits; k++) add_edge(f, (int)i, p->wait[in->first_wait + k], false);
+    } else { /* reads before writes: an instruction may write where it reads */
+      for (int k = 0; k < in->n_operands; k++)
+        if (!in->operand[k].is_written) follow_region(f, (int)i, &in->operand[k]);
+      for (int k = 0; k < in->n_operands; k++)
+        if (in->operand[k].is_written) follow_region(f, (int)i, &in->operand[k]);
+    }
+    if (f->is_full) return false;
+  }
+  h->first[p->n_instructions] = h->n;
+  return true;
+}
+
+static bool any_follows_from_regions(const trn_program *p) {
+  for (size_t i = 0; i < p->n_instructions; i++)
+    if (p->instruction[i].n_waits < 0) return true;
+  return false;
+}
+
+tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *error) {
+  const trn_program *p = c->program;
+  finder f = {.c = c, .out = out};
+  *out = (trn_hazards){0};
+  out->first = calloc(p->n_instructions + 1, sizeof *out->first);
+  f.track = calloc(p->n_tensors + 1, sizeof *f.track);
+  f.seen = calloc(p->n_instructions + 1, sizeof *f.seen);
+  f.seen_by = malloc((p->n_instructions + 1) * sizeof *f.seen_by);
+  f.run = malloc(HBM_RUNS_MAX * sizeof *f.run);
+  bool is_done = out->first && f.track && f.seen && f.seen_by && f.run;
+  if (is_done) {
+    for (size_t i = 0; i <= p->n_instructions; i++) f.seen_by[i] = -1;
+    for (size_t t = 0; t < p->n_tensors; t++) f.track[t].last_write = f.track[t].accesses = -1;
+    for (size_t k = 0; c->first_reused && k < c->n_reused; k++) f.track[c->reused[k]].is_reused = true;
+    is_done = (!any_follows_from_regions(p) || find_bounds(&f)) && find_edges(&f);
+  }
+  for (size_t t = 0; f.track && t < p->n_tensors; t++) {
+    free(f.track[t].bound);
+    free(f.track[t].cell);
+  }
+  free(f.track);
+  free(f.seen);
+  free(f.seen_by);
+  free(f.run);
+  free(f.node);
+  free(f.inherited);
+  if (is_done) return TW_OK;
+  trn_hazards_free(out);
+  return tw_fail(error, TW_FAILED, "trainium timing: out of memory (%zu instructions)", p->n_instructions);
+}
+
+void trn_hazards_free(trn_hazards *h) {
+  free(h->first);
+  free(h->edge);
+  *h = (trn_hazards){0};
+}

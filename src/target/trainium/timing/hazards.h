@@ -1,0 +1,23 @@
+/* hazards.h - which instructions an instruction must follow: from the waits of a trace, or from the regions it touches. */
+#ifndef TW_TRAINIUM_HAZARDS_H
+#define TW_TRAINIUM_HAZARDS_H
+
+#include "target/trainium/timing/cost.h"
+
+/* An edge from an earlier instruction. Where it is only an order (write after read, write after write, accumulation), an
+ * in-order engine needs no wait for itself. */
+typedef struct trn_edge {
+  int instruction;
+  bool is_order;
+} trn_edge;
+
+typedef struct trn_hazards {
+  size_t *first; /* edges of instruction i: edge[first[i]] up to first[i + 1] */
+  trn_edge *edge;
+  size_t n, capacity;
+} trn_hazards;
+
+tw_status trn_find_hazards(const trn_compiled *, trn_hazards *out, tw_error *);
+void trn_hazards_free(trn_hazards *);
+
+#endif

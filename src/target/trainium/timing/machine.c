@@ -1,0 +1,371 @@
+/* machine.c - runs the instructions: five in-order engines, chosen from in the order in which they can start.
+ *
+ * Each step takes, of all engines, the instruction that starts first among those whose predecessors have been taken. An
+ * engine offers the first of its queue; with look-ahead, any ready one of the first few. Transfers start on their engine,
+ * then occupy DMA engines, first come first served. */
+#include "target/trainium/timing/machine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+trn_clock trn_clock_start(const trn_config_tensor *t) { return (trn_clock){t, t->slow_rate, t->window_phase_ns, 0}; }
+
+static void end_window(trn_clock *c) {
+  const double use = c->used / c->config->window_ns;
+  if (c->rate < 1 && use >= c->config->up_use)
+    c->rate = 1;
+  else if (c->rate >= 1 && use < c->config->down_use)
+    c->rate = c->config->slow_rate;
+  c->used = 0;
+  c->window_end += c->config->window_ns;
+}
+
+double trn_clock_run(trn_clock *c, double start, double work, double fill) {
+  double now = start;
+  if (c->config->slow_rate >= 1) return start + work;
+  while (c->window_end <= now) end_window(c);
+  while (now + work / c->rate > c->window_end) {
+    const double part = c->window_end - now;
+    c->used += part * c->rate * fill;
+    work -= part * c->rate;
+    now = c->window_end;
+    end_window(c);
+  }
+  c->used += work * fill;
+  return now + work / c->rate;
+}
+
+/* An engine's instructions in program order; those before `head` have been taken. */
+typedef struct queue {
+  int *instruction;
+  size_t n, head;
+  double free;
+  int issued;
+  int known[TRN_ENGINES]; /* instructions of each engine of which this one has waited for the end */
+  int candidate;          /* -1: none is ready */
+  double candidate_start;
+  bool is_stale;
+} queue;
+
+enum { WAITS_MAX = 64 };
+
+typedef struct machine {
+  const trn_config *config;
+  const trn_compiled *c;
+  const trn_hazards *h;
+  trn_timing *out;
+  queue queue[TRN_ENGINES];
+  trn_clock clock;
+  double load_free, array_free, software_trigger; /* software_trigger: the last one's start */
+  int table;
+  double *dma_free;
+  double *visible;      /* when others see the end of an instruction */
+  int8_t *engine;       /* -1: not taken */
+  int *number;          /* within its engine */
+  uint8_t *was_awaited; /* transfers: bits of engines */
+  int *pending;         /* predecessors that have not been taken */
+  size_t *first_successor;
+  int *successor;
+  size_t span_capacity;
+} machine;
+
+static double wait_ns(const trn_config_sync *s, trn_engine e) {
+  const double ns[TRN_ENGINES] = {s->wait_tensor_ns, s->wait_vector_ns, s->wait_scalar_ns, s->wait_gpsimd_ns,
+                                  s->wait_sync_ns};
+  return ns[e];
+}
+
+static bool is_dma(const machine *m, int i) { return m->c->program->instruction[i].opcode == TRN_DMA; }
+
+/* Instructions that an engine waits for, one for each producer, earliest first. */
+typedef struct waits {
+  int n;
+  double at[WAITS_MAX];
+} waits;
+
+static void add_wait(waits *w, double at) {
+  int place = w->n < WAITS_MAX ? w->n++ : WAITS_MAX - 1;
+  for (; place > 0 && w->at[place - 1] > at; place--) w->at[place] = w->at[place - 1];
+  w->at[place] = at;
+}
+
+static waits waits_of(const machine *m, int i, trn_engine e) {
+  waits w = {0};
+  double of_engine[TRN_ENGINES] = {0};
+  bool waits_for[TRN_ENGINES] = {false};
+  const queue *q = &m->queue[e];
+  for (size_t k = m->h->first[i]; k < m->h->first[i + 1]; k++) {
+    const int from = m->h->edge[k].instruction;
+    const trn_engine producer = (trn_engine)m->engine[from];
+    if (is_dma(m, from)) {
+      if (!(m->was_awaited[from] >> e & 1)) add_wait(&w, m->visible[from]);
+      continue;
+    }
+    if (producer == e && m->h->edge[k].is_order) continue;
+    if (m->number[from] < q->known[producer]) continue;
+    waits_for[producer] = true;
+    if (m->visible[from] > of_engine[producer]) of_engine[producer] = m->visible[from];
+  }
+  for (int p = 0; p < TRN_ENGINES; p++)
+    if (waits_for[p]) add_wait(&w, of_engine[p]);
+  return w;
+}
+
+/* When the waits are over, from a time on at which the engine is free: all but the last are instructions. */
+static double after_waits(const machine *m, const waits *w, trn_engine e, double now) {
+  for (int k = 0; k < w->n; k++) {
+    if (w->at[k] > now) now = w->at[k];
+    if (k + 1 < w->n) now += wait_ns(&m->config->sync, e);
+  }
+  return now;
+}
+
+static double start_of(const machine *m, int i, trn_engine e) {
+  const waits w = waits_of(m, i, e);
+  return after_waits(m, &w, e, m->queue[e].free);
+}
+
+static void remember_waits(machine *m, int i, trn_engine e) {
+  queue *q = &m->queue[e];
+  for (size_t k = m->h->first[i]; k < m->h->first[i + 1]; k++) {
+    const int from = m->h->edge[k].instruction;
+    const int producer = m->engine[from];
+    if (is_dma(m, from))
+      m->was_awaited[from] |= (uint8_t)(1u << e);
+    else if (!((int)e == producer && m->h->edge[k].is_order) && m->number[from] >= q->known[producer])
+      q->known[producer] = m->number[from] + 1;
+  }
+}
+
+static void find_candidate(machine *m, trn_engine e) {
+  queue *q = &m->queue[e];
+  q->is_stale = false;
+  q->candidate = -1;
+  while (q->head < q->n && m->engine[q->instruction[q->head]] >= 0) q->head++;
+  int seen = 0;
+  for (size_t k = q->head; k < q->n && seen < m->c->look_ahead; k++) {
+    const int i = q->instruction[k];
+    if (m->engine[i] >= 0) continue;
+    seen++;
+    if (m->pending[i]) continue;
+    const double start = start_of(m, i, e);
+    if (q->candidate >= 0 && start >= q->candidate_start) continue;
+    q->candidate = i;
+    q->candidate_start = start;
+    if (start <= q->free) break;
+  }
+}
+
+static bool add_span(machine *m, trn_span span) {
+  trn_timing *t = m->out;
+  if (t->n_spans == m->span_capacity) {
+    const size_t more = m->span_capacity ? 2 * m->span_capacity : 1024;
+    trn_span *moved = realloc(t->span, more * sizeof *moved);
+    if (!moved) return false;
+    t->span = moved;
+    m->span_capacity = more;
+  }
+  t->span[t->n_spans++] = span;
+  return true;
+}
+
+/* The array multiplies while the stationary operand of the next multiplication loads. */
+static void run_on_array(machine *m, int i, double start) {
+  const trn_config_tensor *t = &m->config->tensor;
+  const trn_tensor_cost cost = trn_cost_of_tensor(m->config, m->c, &m->c->program->instruction[i]);
+  double multiply = 0, end = 0;
+  double load = fmax(start, m->load_free);
+  for (int pass = 0; pass < cost.passes; pass++) {
+    multiply = fmax(load + t->load_ns, m->array_free);
+    end = trn_clock_run(&m->clock, multiply, cost.rows / cost.passes, cost.fill);
+    m->array_free = end + t->issue_ns;
+    m->load_free = load = multiply;
+  }
+  m->out->start[i] = start;
+  m->out->end[i] = end + (m->clock.rate < 1 ? t->slow_done_ns : t->done_ns);
+  m->out->busy[TRN_TENSOR] += end - start;
+  m->queue[TRN_TENSOR].free = multiply;
+}
+
+static bool run_transfer(machine *m, int i, trn_engine e, double ready) {
+  const trn_config_dma *d = &m->config->dma;
+  const trn_dma_cost cost = trn_cost_of_dma(m->config, m->c, &m->c->program->instruction[i]);
+  double start = ready, issue = d->hardware_issue_ns, first = d->hardware_first_ns;
+  if (cost.kind == TRN_DMA_SOFTWARE) {
+    start = fmax(start + d->software_prepare_ns, m->software_trigger + d->software_issue_ns);
+    m->software_trigger = start;
+    issue = 0;
+    first = d->software_first_ns;
+  } else if (cost.kind == TRN_DMA_STATIC) {
+    issue = d->static_issue_ns;
+    first = d->static_first_ns;
+  }
+  /* The engines that are free first. */
+  double end = start + first;
+  for (int k = 0; k < cost.engines; k++) {
+    int best = 0;
+    for (int j = 1; j < d->engines; j++)
+      if (m->dma_free[j] < m->dma_free[best]) best = j;
+    const double from = fmax(m->dma_free[best], start + first);
+    m->dma_free[best] = from + cost.busy;
+    end = fmax(end, from + cost.busy);
+    m->out->dma_busy += cost.busy / d->engines;
+    if (!add_span(m, (trn_span){i, TRN_ENGINES + best, from, from + cost.busy})) return false;
+  }
+  m->out->start[i] = start;
+  m->out->end[i] = end;
+  m->out->hbm_read += cost.read;
+  m->out->hbm_written += cost.written;
+  /* Software descriptors are prepared beside what the engine does next. */
+  m->queue[e].free = cost.kind == TRN_DMA_SOFTWARE ? ready : start + issue;
+  m->out->busy[e] += issue;
+  return add_span(m, (trn_span){i, e, start, start + issue});
+}
+
+static bool take(machine *m, trn_engine e) {
+  queue *q = &m->queue[e];
+  const int i = q->candidate;
+  const trn_instruction *in = &m->c->program->instruction[i];
+  double start = q->candidate_start;
+  remember_waits(m, i, e);
+  m->engine[i] = (int8_t)e;
+  m->number[i] = q->issued++;
+  if (in->opcode == TRN_DMA) {
+    if (!run_transfer(m, i, e, start)) return false;
+    m->visible[i] = m->out->end[i] + m->config->dma.notice_ns;
+  } else {
+    const int table = e == TRN_SCALAR ? trn_table_of(in->function) : 0;
+    if (table && table != m->table) { /* loads while it waits */
+      start = fmax(start, q->free + m->config->scalar.table_ns);
+      m->out->busy[e] += m->config->scalar.table_ns;
+      m->out->table_loads++;
+      m->table = table;
+    }
+    if (e == TRN_TENSOR) {
+      run_on_array(m, i, start);
+    } else {
+      const trn_cost cost = trn_cost_of(m->config, m->c, in, e);
+      q->free = start + cost.issue;
+      m->out->start[i] = start;
+      m->out->end[i] = start + cost.completion;
+      m->out->busy[e] += cost.issue;
+    }
+    m->visible[i] = m->out->end[i] + m->config->sync.handoff_ns;
+    if (!add_span(m, (trn_span){i, e, m->out->start[i], m->out->end[i]})) return false;
+  }
+  q->is_stale = true;
+  for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
+    const int next = m->successor[k];
+    if (--m->pending[next]) continue;
+    for (int other = 0; other < TRN_ENGINES; other++)
+      if (m->c->engines[next] >> other & 1) m->queue[other].is_stale = true;
+  }
+  for (int other = 0; other < TRN_ENGINES; other++)
+    if (m->c->engines[i] >> other & 1) m->queue[other].is_stale = true;
+  return true;
+}
+
+/* Takes instructions until none is left; false without memory, or if instructions wait for each other. */
+static bool run_all(machine *m) {
+  for (;;) {
+    int best = -1;
+    for (int e = 0; e < TRN_ENGINES; e++) {
+      if (m->queue[e].is_stale) find_candidate(m, (trn_engine)e);
+      if (m->queue[e].candidate < 0) continue;
+      const queue *q = &m->queue[e], *b = best < 0 ? NULL : &m->queue[best];
+      if (!b || q->candidate_start < b->candidate_start ||
+          (q->candidate_start == b->candidate_start && q->candidate < b->candidate))
+        best = e;
+    }
+    if (best < 0) break;
+    if (!take(m, (trn_engine)best)) return false;
+  }
+  return true;
+}
+
+static bool fill_queues(machine *m) {
+  const trn_program *p = m->c->program;
+  for (int e = 0; e < TRN_ENGINES; e++) {
+    queue *q = &m->queue[e];
+    for (size_t i = 0; i < p->n_instructions; i++) q->n += !m->c->is_removed[i] && (m->c->engines[i] >> e & 1);
+    q->instruction = malloc((q->n + 1) * sizeof *q->instruction);
+    if (!q->instruction) return false;
+    q->n = 0;
+    for (size_t i = 0; i < p->n_instructions; i++)
+      if (!m->c->is_removed[i] && (m->c->engines[i] >> e & 1)) q->instruction[q->n++] = (int)i;
+    q->is_stale = true;
+  }
+  return true;
+}
+
+static bool fill_successors(machine *m) {
+  const size_t n = m->c->program->n_instructions;
+  m->first_successor = calloc(n + 2, sizeof *m->first_successor);
+  m->successor = malloc((m->h->n + 1) * sizeof *m->successor);
+  if (!m->first_successor || !m->successor) return false;
+  for (size_t k = 0; k < m->h->n; k++) m->first_successor[m->h->edge[k].instruction + 2]++;
+  for (size_t i = 0; i < n; i++) m->first_successor[i + 2] += m->first_successor[i + 1];
+  for (size_t i = 0; i < n; i++) {
+    m->pending[i] = (int)(m->h->first[i + 1] - m->h->first[i]);
+    for (size_t k = m->h->first[i]; k < m->h->first[i + 1]; k++)
+      m->successor[m->first_successor[m->h->edge[k].instruction + 1]++] = (int)i;
+  }
+  return true;
+}
+
+/* From the start of the first transfer, or of the program without one. */
+static double device_span(const machine *m) {
+  double begin = INFINITY, end = 0;
+  for (size_t i = 0; i < m->c->program->n_instructions; i++) {
+    if (m->engine[i] < 0) continue;
+    const double here = is_dma(m, (int)i) ? m->visible[i] : m->out->end[i];
+    if (here > end) end = here;
+    if (is_dma(m, (int)i) && m->out->start[i] < begin) begin = m->out->start[i];
+  }
+  return begin < end ? end - begin : end;
+}
+
+static tw_status check_all_ran(const machine *m, tw_error *error) {
+  for (size_t i = 0; i < m->c->program->n_instructions; i++)
+    if (!m->c->is_removed[i] && m->engine[i] < 0)
+      return tw_fail(error, TW_FAILED, "line %d: instruction %zu (%s) waits for one that never runs",
+                     m->c->program->instruction[i].line, i, trn_opcode_name(m->c->program->instruction[i].opcode));
+  return TW_OK;
+}
+
+tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const trn_hazards *h, trn_timing *out,
+                          tw_error *error) {
+  const size_t n = c->program->n_instructions;
+  machine m = {.config = config, .c = c, .h = h, .out = out, .clock = trn_clock_start(&config->tensor)};
+  m.software_trigger = -config->dma.software_issue_ns;
+  m.dma_free = calloc((size_t)config->dma.engines, sizeof *m.dma_free);
+  m.visible = calloc(n + 1, sizeof *m.visible);
+  m.engine = malloc(n + 1);
+  m.number = calloc(n + 1, sizeof *m.number);
+  m.was_awaited = calloc(n + 1, 1);
+  m.pending = calloc(n + 1, sizeof *m.pending);
+  out->start = calloc(n + 1, sizeof *out->start);
+  out->end = calloc(n + 1, sizeof *out->end);
+  tw_status status = TW_OK;
+  if (!m.dma_free || !m.visible || !m.engine || !m.number || !m.was_awaited || !m.pending || !out->start || !out->end) {
+    status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  } else {
+    memset(m.engine, -1, n + 1);
+    if (!fill_queues(&m) || !fill_successors(&m) || !run_all(&m))
+      status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+    else
+      status = check_all_ran(&m, error);
+    out->device = device_span(&m);
+  }
+  for (int e = 0; e < TRN_ENGINES; e++) free(m.queue[e].instruction);
+  free(m.dma_free);
+  free(m.visible);
+  free(m.engine);
+  free(m.number);
+  free(m.was_awaited);
+  free(m.pending);
+  free(m.first_successor);
+  free(m.successor);
+  return status;
+}

@@ -1,0 +1,405 @@
+/* The timing model of Trainium: programs whose times follow from published laws and from the machine file. */
+#include "target/trainium/timing/timing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/trainium/timing/machine.h"
+#include "test.h"
+
+static trn_config trn2;
+
+static int load(void **state) {
+  tw_error error;
+  (void)state;
+  return trn_config_load("trn2", &trn2, &error) == TW_OK ? 0 : -1;
+}
+
+static int tensor(trn_program *p, trn_memory memory, int64_t bytes) {
+  return trn_program_add_tensor(p, &(trn_tensor){.memory = memory,
+                                                 .type = TW_F32,
+                                                 .partitions = memory == TRN_HBM ? 1 : 128,
+                                                 .bytes = bytes,
+                                                 .address = -1,
+                                                 .line = 10 + (int)p->n_tensors});
+}
+
+/* `n` neighbours of f32 in each of 128 partitions. */
+static trn_region part(int t, int64_t first, int64_t n) {
+  return (trn_region){.tensor = t,
+                      .is_read = true,
+                      .type = TW_F32,
+                      .partitions = 128,
+                      .partition_step = 1,
+                      .offset = 4 * first,
+                      .n_dims = 1,
+                      .size = {n},
+                      .stride = {4}};
+}
+
+static trn_region out(trn_region r) {
+  r.is_written = true;
+  r.is_read = false;
+  return r;
+}
+
+/* Rows of a matrix in HBM. */
+static trn_region rows(int t, int64_t n, int64_t columns) {
+  return (trn_region){.tensor = t,
+                      .is_read = true,
+                      .type = TW_F32,
+                      .partitions = 1,
+                      .n_dims = 2,
+                      .size = {n, columns},
+                      .stride = {4 * columns, 4}};
+}
+
+static int add(trn_program *p, trn_opcode opcode, trn_engine engine, int64_t n, int operands, const trn_region *r) {
+  trn_instruction in = {.opcode = opcode,
+                        .engine = engine,
+                        .line = 100 + (int)p->n_instructions,
+                        .elements = n,
+                        .partitions = 128,
+                        .passes = 1,
+                        .n_operands = operands,
+                        .n_waits = -1};
+  if (opcode == TRN_MATMUL) in.columns = 128;
+  memcpy(in.operand, r, (size_t)operands * sizeof *r);
+  return trn_program_add(p, &in);
+}
+#define OPERANDS(...)                                                                                                  \
+  (int)(sizeof((trn_region[]){__VA_ARGS__}) / sizeof(trn_region)), (trn_region[]) { __VA_ARGS__ }
+
+static trn_timing timed(const trn_program *p, trn_compiler compiler) {
+  trn_timing t;
+  tw_error error;
+  const tw_status status = trn_time(&trn2, p, &compiler, &t, &error);
+  if (status != TW_OK) fail_msg("%s", error.text);
+  return t;
+}
+
+static void near(double value, double expected) {
+  if (fabs(value - expected) > 0.5) fail_msg("%.2f, not %.2f", value, expected);
+}
+
+static void dependent_instructions_follow_each_other_after_the_semaphore(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048), c = tensor(&p, TRN_SBUF, 2048);
+  add(&p, TRN_COPY, TRN_VECTOR, 512, OPERANDS(out(part(b, 0, 512)), part(a, 0, 512)));
+  add(&p, TRN_COPY, TRN_VECTOR, 512, OPERANDS(out(part(c, 0, 512)), part(b, 0, 512)));
+  trn_timing t = timed(&p, trn_compiler_none);
+  /* [VOY] tensor_copy f32 in SBUF: 160.5 + 0.5207 N = 427; the law of issue and completion gives 419 */
+  near(t.end[0], (0.5 * 512 + 60) / 0.96 + trn2.vector.done_ns);
+  near(t.start[1], t.end[0] + trn2.sync.handoff_ns);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void engines_run_in_parallel_and_slices_do_not_depend_on_each_other(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 4096), b = tensor(&p, TRN_SBUF, 4096);
+  add(&p, TRN_COPY, TRN_VECTOR, 512, OPERANDS(out(part(b, 0, 512)), part(a, 0, 512)));
+  add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(out(part(b, 512, 512)), part(a, 512, 512)));
+  trn_timing t = timed(&p, trn_compiler_none);
+  near(t.start[0], 0);
+  near(t.start[1], 0);
+  near(t.device, fmax(t.end[0], t.end[1]));
+  trn_timing_free(&t);
+  /* One element of the other half: the second waits for the first. */
+  p.instruction[1].operand[1].offset -= 4;
+  p.instruction[1].operand[1].tensor = b;
+  t = timed(&p, trn_compiler_none);
+  near(t.start[1], t.end[0] + trn2.sync.handoff_ns);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void an_engine_issues_before_the_instruction_before_is_complete(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 4096), b = tensor(&p, TRN_SBUF, 4096);
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(b, 0, 1)), part(a, 0, 512)));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(b, 1, 1)), part(a, 0, 512)));
+  trn_timing t = timed(&p, trn_compiler_none);
+  near(t.start[1], (512 + 60) / 0.96); /* [TRC] 597 ns between starts, 685 ns each */
+  assert_true(t.end[0] > t.start[1]);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void transfers_take_their_packets_over_sixteen_engines(void **state) {
+  trn_program p = {0};
+  const int hbm = tensor(&p, TRN_HBM, 128 * 4096), sbuf = tensor(&p, TRN_SBUF, 4096);
+  add(&p, TRN_DMA, TRN_SYNC, 1024, OPERANDS(out(part(sbuf, 0, 1024)), rows(hbm, 128, 1024)));
+  trn_timing t = timed(&p, trn_compiler_none);
+  const double packet = trn2.dma.packet_ns + 4096 / trn2.dma.engine_gbs;
+  near(t.end[0] - t.start[0], trn2.dma.hardware_first_ns + 8 * packet * trn2.dma.read_factor);
+  near(t.device, t.end[0] + trn2.dma.notice_ns);
+  assert_int_equal(t.hbm_read, 128 * 4096);
+  assert_int_equal(t.n_spans, 17);
+  trn_timing_free(&t);
+  /* The same bytes as elements of 4 bytes: 1024 times the packets. */
+  p.instruction[0].operand[1].stride[1] = 512 * 4;
+  p.instruction[0].operand[1].stride[0] = 4;
+  t = timed(&p, trn_compiler_none);
+  near(t.end[0] - t.start[0],
+       trn2.dma.hardware_first_ns + 8 * 1024 * (trn2.dma.packet_ns + 4 / trn2.dma.engine_gbs) * trn2.dma.read_factor);
+  trn_timing_free(&t);
+  /* Written before the launch, descriptors cost their engine next to nothing. */
+  add(&p, TRN_DMA, TRN_SYNC, 1024, OPERANDS(out(rows(hbm, 128, 1024)), part(sbuf, 0, 1024)));
+  p.instruction[1].operand[1].tensor = tensor(&p, TRN_SBUF, 4096);
+  p.instruction[1].operand[0].tensor = tensor(&p, TRN_HBM, 128 * 4096);
+  t = timed(&p, trn_compiler_none);
+  near(t.start[1], trn2.dma.hardware_issue_ns);
+  trn_timing_free(&t);
+  t = timed(&p, (trn_compiler){.static_dma = true, .look_ahead = 1});
+  near(t.start[1], trn2.dma.static_issue_ns);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void software_descriptors_join_rows_that_are_neighbours(void **state) {
+  trn_program p = {0};
+  const int hbm = tensor(&p, TRN_HBM, 128 * 2048), sbuf = tensor(&p, TRN_SBUF, 2048);
+  add(&p, TRN_DMA, TRN_GPSIMD, 512, OPERANDS(out(part(sbuf, 0, 512)), rows(hbm, 128, 512)));
+  p.instruction[0].is_software_dma = true;
+  trn_timing t = timed(&p, trn_compiler_none);
+  /* [TRC] 64 packets of 4096 bytes, not 128 of 2048 */
+  const double packet = trn2.dma.packet_ns + 4096 / trn2.dma.engine_gbs;
+  near(t.end[0] - t.start[0], trn2.dma.software_first_ns + 4 * packet * trn2.dma.read_factor);
+  near(t.start[0], trn2.dma.software_prepare_ns);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void matmul(trn_program *p, int psum, int stationary, int moving, tw_type type) {
+  trn_region c = out(part(psum, 0, 512)), a = part(stationary, 0, 128), b = part(moving, 0, 512);
+  a.type = b.type = type;
+  a.stride[0] = b.stride[0] = tw_type_bits(type) / 8;
+  add(p, TRN_MATMUL, TRN_TENSOR, 512, OPERANDS(c, a, b));
+}
+
+static void the_array_runs_at_half_rate_until_a_window_was_busy(void **state) {
+  trn_program p = {0};
+  const int psum = tensor(&p, TRN_PSUM, 2048), a = tensor(&p, TRN_SBUF, 512), b = tensor(&p, TRN_SBUF, 2048);
+  for (int i = 0; i < 100; i++) matmul(&p, psum, a, b, TW_BF16);
+  trn_timing t = timed(&p, trn_compiler_none);
+  /* [TRC] bf16, 512 rows: 426 ns at half rate, 215 at the full one. */
+  near(t.start[3] - t.start[2], 2 * 512 / 2.4 + trn2.tensor.issue_ns);
+  near(t.start[60] - t.start[59], 512 / 2.4 + trn2.tensor.issue_ns);
+  /* The first window is half over when the program starts; the array is in use for nearly all of the rest. */
+  assert_true(t.start[5] < trn2.tensor.window_phase_ns + trn2.tensor.window_ns);
+  for (int i = 1; i < 100; i++)
+    if (t.start[i] > trn2.tensor.window_phase_ns + trn2.tensor.window_ns + 500)
+      assert_true(t.start[i] - t.start[i - 1] < 220);
+  trn_timing_free(&t);
+  /* A rest of two windows brings the clock down. */
+  trn_clock clock = trn_clock_start(&trn2.tensor);
+  double now = trn_clock_run(&clock, 0, 20000, 1);
+  assert_true(clock.rate >= 1);
+  now += 3 * trn2.tensor.window_ns;
+  near(trn_clock_run(&clock, now, 100, 1) - now, 200);
+  /* Half the rows do not raise it. */
+  clock = trn_clock_start(&trn2.tensor);
+  near(trn_clock_run(&clock, 0, 20000, 0.5), 40000);
+  (void)state;
+  trn_program_free(&p);
+}
+
+static void f32_multiplies_twice_at_half_speed(void **state) {
+  trn_program p = {0};
+  trn_config saved = trn2;
+  trn2.tensor.slow_rate = 1; /* without the ramp */
+  const int psum = tensor(&p, TRN_PSUM, 2048), a = tensor(&p, TRN_SBUF, 512), b = tensor(&p, TRN_SBUF, 2048);
+  for (int i = 0; i < 4; i++) matmul(&p, psum, a, b, TW_F32);
+  trn_timing t = timed(&p, trn_compiler_none);
+  near(t.start[3] - t.start[2], 4 * 512 / 2.4 + 2 * trn2.tensor.issue_ns); /* [TRC] 2 x 428 */
+  trn2 = saved;
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void a_change_of_function_loads_a_table(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048);
+  const char *const function[] = {"exp", "exp", "square", "exp", "rsqrt"};
+  for (int i = 0; i < 5; i++) {
+    add(&p, TRN_ACTIVATION, TRN_SCALAR, 512, OPERANDS(out(part(b, 0, 512)), part(a, 0, 512)));
+    p.instruction[i].function = function[i];
+  }
+  trn_timing t = timed(&p, trn_compiler_none);
+  assert_int_equal(t.table_loads, 2);
+  near(t.start[0], trn2.scalar.table_ns);
+  near(t.start[1] - t.start[0], 512 / 1.2 + trn2.scalar.sbuf_ns + trn2.scalar.pointer_ns); /* [TRC] 611 */
+  near(t.start[4] - t.start[3], t.start[1] - t.start[0] + trn2.scalar.table_ns);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void a_tensor_that_does_not_fit_is_named_with_its_line(void **state) {
+  trn_program p = {0};
+  tw_error error;
+  trn_timing t;
+  const int a = tensor(&p, TRN_SBUF, 4);
+  int psum[9];
+  for (int i = 0; i < 9; i++) {
+    psum[i] = tensor(&p, TRN_PSUM, 2048);
+    add(&p, TRN_MEMSET, TRN_VECTOR, 512, OPERANDS(out(part(psum[i], 0, 512))));
+  }
+  for (int i = 0; i < 8; i++) add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(a, 0, 1)), part(psum[i], 0, 512)));
+  assert_int_equal(trn_time(&trn2, &p, &trn_compiler_usual, &t, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "line 19:"));
+  assert_non_null(strstr(error.text, "PSUM"));
+  assert_int_equal(trn_time(&trn2, &p, &trn_compiler_none, &t, &error), TW_OK); /* without addresses */
+  trn_timing_free(&t);
+  trn_program_free(&p);
+  const int large = tensor(&p, TRN_SBUF, trn2.memory.sbuf_bytes + 4);
+  add(&p, TRN_MEMSET, TRN_VECTOR, 512, OPERANDS(out(part(large, 0, 512))));
+  assert_int_equal(trn_time(&trn2, &p, &trn_compiler_usual, &t, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "line 10:"));
+  trn_program_free(&p);
+  (void)state;
+}
+
+/* Tiles of 2048 bytes of PSUM in turn: Vector writes one, Scalar reads it. */
+static void tiles_in_turn(trn_program *p, int n) {
+  const int a = tensor(p, TRN_SBUF, 4);
+  for (int i = 0; i < n; i++) {
+    const int tile = tensor(p, TRN_PSUM, 2048);
+    add(p, TRN_MEMSET, TRN_VECTOR, 64, OPERANDS(out(part(tile, 0, 64))));
+    add(p, TRN_COPY, TRN_SCALAR, 4096, OPERANDS(out(part(a, 0, 1)), part(tile, 0, 512)));
+  }
+}
+
+static void bytes_that_are_used_again_wait_for_their_last_reader(void **state) {
+  trn_program p = {0};
+  tiles_in_turn(&p, 20);
+  const trn_compiler addresses = {.allocate = true, .look_ahead = 1};
+  trn_timing t = timed(&p, addresses);
+  assert_int_equal(t.psum_used, 2048);
+  for (int i = 0; i < 20; i++) {
+    if (i < 8) assert_true(t.start[2 * i] < t.end[1]);
+    /* The ninth tile has the bytes of the first. */
+    if (i >= 8) assert_true(t.start[2 * i] >= t.end[2 * (i - 8) + 1] + trn2.sync.handoff_ns - 0.5);
+  }
+  trn_timing_free(&t);
+  t = timed(&p, trn_compiler_none); /* without addresses Vector never waits */
+  assert_true(t.start[38] < t.end[3]);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void look_ahead_takes_what_is_ready(void **state) {
+  trn_program p = {0};
+  const int hbm = tensor(&p, TRN_HBM, 128 * 2048), a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048),
+            c = tensor(&p, TRN_SBUF, 2048);
+  add(&p, TRN_DMA, TRN_SYNC, 512, OPERANDS(out(part(a, 0, 512)), rows(hbm, 128, 512)));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(c, 0, 1)), part(a, 0, 512)));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(c, 1, 1)), part(b, 0, 512)));
+  trn_timing t = timed(&p, trn_compiler_none);
+  assert_true(t.start[2] > t.start[1]);
+  const double in_order = t.device;
+  trn_timing_free(&t);
+  t = timed(&p, (trn_compiler){.look_ahead = 2});
+  assert_true(t.start[2] < t.start[1]);
+  assert_true(t.device < in_order - 500);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void copies_that_need_not_be_are_removed(void **state) {
+  trn_program p = {0};
+  const int psum = tensor(&p, TRN_PSUM, 2048), copy = tensor(&p, TRN_SBUF, 2048), sum = tensor(&p, TRN_SBUF, 4),
+            cast = tensor(&p, TRN_SBUF, 1024);
+  add(&p, TRN_MEMSET, TRN_VECTOR, 512, OPERANDS(out(part(psum, 0, 512))));
+  add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(out(part(copy, 0, 512)), part(psum, 0, 512)));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, 0, 1)), part(copy, 0, 512)));
+  trn_region narrow = out(part(cast, 0, 512));
+  narrow.type = TW_BF16;
+  narrow.stride[0] = 2;
+  add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(narrow, part(psum, 0, 512)));
+  trn_timing t = timed(&p, (trn_compiler){.remove_copies = true, .look_ahead = 1});
+  assert_int_equal(t.copies_removed, 1);
+  near(t.start[2], t.end[0] + trn2.sync.handoff_ns);
+  trn_timing_free(&t);
+  /* The array reads SBUF only. */
+  const int result = tensor(&p, TRN_PSUM, 2048);
+  matmul(&p, result, copy, copy, TW_F32);
+  t = timed(&p, (trn_compiler){.remove_copies = true, .look_ahead = 1});
+  assert_int_equal(t.copies_removed, 0);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void the_engine_that_is_free_first_takes_what_several_can(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 8 * 2048);
+  for (int i = 0; i < 8; i++)
+    add(&p, TRN_COPY, TRN_ENGINE_ANY, 512, OPERANDS(out(part(b, 512 * i, 512)), part(a, 0, 512)));
+  trn_timing t = timed(&p, trn_compiler_none);
+  assert_true(t.busy[TRN_VECTOR] > 0 && t.busy[TRN_SCALAR] == 0);
+  const double one = t.device;
+  trn_timing_free(&t);
+  t = timed(&p, (trn_compiler){.choose_engines = true, .look_ahead = 1});
+  assert_true(t.busy[TRN_SCALAR] > 0 && t.device < 0.8 * one);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void waits_of_a_trace_replace_regions(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048), c = tensor(&p, TRN_SBUF, 2048);
+  int wait[] = {0, 1};
+  add(&p, TRN_COPY, TRN_VECTOR, 512, OPERANDS(out(part(b, 0, 512)), part(a, 0, 512)));
+  add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(out(part(c, 0, 512)), part(b, 0, 512)));
+  add(&p, TRN_REDUCE, TRN_GPSIMD, 512, OPERANDS(out(part(a, 0, 1)), part(c, 0, 512)));
+  p.wait = wait;
+  for (int i = 0; i < 3; i++) p.instruction[i].n_waits = 0;
+  p.instruction[2].n_waits = 2;
+  trn_timing t = timed(&p, trn_compiler_none);
+  near(t.start[1], 0);
+  /* Two producers: the first is a wait of its own. */
+  near(t.start[2], fmax(t.end[1], t.end[0] + trn2.sync.wait_gpsimd_ns) + trn2.sync.handoff_ns);
+  trn_timing_free(&t);
+  tw_error error;
+  wait[1] = 2;
+  p.instruction[1].n_waits = 2;
+  p.instruction[2].n_waits = 1;
+  p.instruction[2].first_wait = 0;
+  wait[0] = 1;
+  assert_int_equal(trn_time(&trn2, &p, &trn_compiler_none, &t, &error), TW_FAILED); /* a circle */
+  p.wait = NULL;
+  (void)state;
+  trn_program_free(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(dependent_instructions_follow_each_other_after_the_semaphore),
+      cmocka_unit_test(engines_run_in_parallel_and_slices_do_not_depend_on_each_other),
+      cmocka_unit_test(an_engine_issues_before_the_instruction_before_is_complete),
+      cmocka_unit_test(transfers_take_their_packets_over_sixteen_engines),
+      cmocka_unit_test(software_descriptors_join_rows_that_are_neighbours),
+      cmocka_unit_test(the_array_runs_at_half_rate_until_a_window_was_busy),
+      cmocka_unit_test(f32_multiplies_twice_at_half_speed),
+      cmocka_unit_test(a_change_of_function_loads_a_table),
+      cmocka_unit_test(a_tensor_that_does_not_fit_is_named_with_its_line),
+      cmocka_unit_test(bytes_that_are_used_again_wait_for_their_last_reader),
+      cmocka_unit_test(look_ahead_takes_what_is_ready),
+      cmocka_unit_test(copies_that_need_not_be_are_removed),
+      cmocka_unit_test(the_engine_that_is_free_first_takes_what_several_can),
+      cmocka_unit_test(waits_of_a_trace_replace_regions),
+  };
+  return cmocka_run_group_tests(tests, load, NULL);
+}
