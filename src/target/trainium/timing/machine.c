@@ -1,8 +1,11 @@
 /* machine.c - runs the instructions: five in-order engines, chosen from in the order in which they can start.
  *
  * Each step takes, of all engines, the instruction that starts first among those whose predecessors have been taken. An
- * engine offers the first of its queue; with look-ahead, any ready one of the first few. Transfers start on their engine,
- * then occupy DMA engines, first come first served. */
+ * engine offers the first of its queue; with look-ahead, any ready one of the first few.
+ *
+ * Transfers start on their engine and enter its DMA queue. A queue moves one transfer after the other; queues that have
+ * something to move share the DMA engines equally. The engines work as one: a transfer of fewer packets than there are
+ * engines takes its part of them. Since a later transfer slows an earlier one, ends are events between the steps. */
 #include "target/trainium/timing/machine.h"
 
 #include <math.h>
@@ -48,6 +51,21 @@ typedef struct queue {
   bool is_stale;
 } queue;
 
+/* A transfer in its queue. */
+typedef struct transfer {
+  int instruction;
+  double first; /* when its first packet can move */
+  double work;  /* left, of all DMA engines together */
+  double least; /* its end at the earliest */
+  double begin; /* -1: no packet has moved */
+} transfer;
+
+/* Transfers that an engine has triggered, in order; those before `head` are done. */
+typedef struct dma_queue {
+  transfer *transfer;
+  size_t n, head, capacity;
+} dma_queue;
+
 enum { WAITS_MAX = 64 };
 
 typedef struct machine {
@@ -59,7 +77,8 @@ typedef struct machine {
   trn_clock clock;
   double load_free, array_free, software_trigger; /* software_trigger: the last one's start */
   int table;
-  double *dma_free;
+  dma_queue dma[TRN_ENGINES];
+  double dma_now;
   double *visible;      /* when others see the end of an instruction */
   int8_t *engine;       /* -1: not taken */
   int *number;          /* within its engine */
@@ -188,7 +207,7 @@ static void run_on_array(machine *m, int i, double start) {
   m->queue[TRN_TENSOR].free = multiply;
 }
 
-static bool run_transfer(machine *m, int i, trn_engine e, double ready) {
+static bool start_transfer(machine *m, int i, trn_engine e, double ready) {
   const trn_config_dma *d = &m->config->dma;
   const trn_dma_cost cost = trn_cost_of_dma(m->config, m->c, &m->c->program->instruction[i]);
   double start = ready, issue = d->hardware_issue_ns, first = d->hardware_first_ns;
@@ -201,26 +220,82 @@ static bool run_transfer(machine *m, int i, trn_engine e, double ready) {
     issue = d->static_issue_ns;
     first = d->static_first_ns;
   }
-  /* The engines that are free first. */
-  double end = start + first;
-  for (int k = 0; k < cost.engines; k++) {
-    int best = 0;
-    for (int j = 1; j < d->engines; j++)
-      if (m->dma_free[j] < m->dma_free[best]) best = j;
-    const double from = fmax(m->dma_free[best], start + first);
-    m->dma_free[best] = from + cost.busy;
-    end = fmax(end, from + cost.busy);
-    m->out->dma_busy += cost.busy / d->engines;
-    if (!add_span(m, (trn_span){i, TRN_ENGINES + best, from, from + cost.busy})) return false;
+  dma_queue *q = &m->dma[e];
+  if (q->n == q->capacity) {
+    const size_t more = q->capacity ? 2 * q->capacity : 256;
+    transfer *moved = realloc(q->transfer, more * sizeof *moved);
+    if (!moved) return false;
+    q->transfer = moved;
+    q->capacity = more;
   }
+  const double work = cost.busy * cost.engines / d->engines;
+  q->transfer[q->n++] = (transfer){i, start + first, work, start + first + cost.busy, -1};
   m->out->start[i] = start;
-  m->out->end[i] = end;
+  m->out->end[i] = INFINITY;
+  m->out->dma_busy += work;
   m->out->hbm_read += cost.read;
   m->out->hbm_written += cost.written;
   /* Software descriptors are prepared beside what the engine does next. */
   m->queue[e].free = cost.kind == TRN_DMA_SOFTWARE ? ready : start + issue;
   m->out->busy[e] += issue;
   return add_span(m, (trn_span){i, e, start, start + issue});
+}
+
+static transfer *moving(dma_queue *q, double now) {
+  return q->head < q->n && q->transfer[q->head].first <= now ? &q->transfer[q->head] : NULL;
+}
+
+/* Lets transfers move until one is done, at most up to `limit`: the queue of the one that is done, or -1. */
+static int move_transfers(machine *m, double limit) {
+  while (m->dma_now < limit) {
+    int active = 0, done = -1;
+    double next = limit, least = INFINITY;
+    for (int e = 0; e < TRN_ENGINES; e++) {
+      dma_queue *q = &m->dma[e];
+      transfer *t = moving(q, m->dma_now);
+      if (!t) {
+        if (q->head < q->n && q->transfer[q->head].first < next) next = q->transfer[q->head].first;
+        continue;
+      }
+      active++;
+      if (t->begin < 0) t->begin = m->dma_now;
+      if (t->work < least) {
+        least = t->work;
+        done = e;
+      }
+    }
+    if (!active && next == INFINITY) return -1;
+    if (done >= 0 && m->dma_now + least * active <= next)
+      next = m->dma_now + least * active;
+    else
+      done = -1;
+    for (int e = 0; e < TRN_ENGINES; e++) {
+      transfer *t = moving(&m->dma[e], m->dma_now);
+      if (t) t->work -= (next - m->dma_now) / active;
+    }
+    m->dma_now = next;
+    if (done >= 0) return done;
+  }
+  return -1;
+}
+
+/* A predecessor of others has been taken, or a transfer is done. */
+static void release_successors(machine *m, int i) {
+  for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
+    const int next = m->successor[k];
+    if (--m->pending[next]) continue;
+    for (int other = 0; other < TRN_ENGINES; other++)
+      if (m->c->engines[next] >> other & 1) m->queue[other].is_stale = true;
+  }
+}
+
+static bool finish_transfer(machine *m, int e) {
+  const transfer *t = &m->dma[e].transfer[m->dma[e].head++];
+  const double end = fmax(m->dma_now, t->least);
+  m->out->end[t->instruction] = end;
+  m->visible[t->instruction] = end + m->config->dma.notice_ns;
+  release_successors(m, t->instruction);
+  return add_span(m, (trn_span){t->instruction, TRN_ENGINES + e, t->begin, end});
 }
 
 static bool take(machine *m, trn_engine e) {
@@ -232,8 +307,7 @@ static bool take(machine *m, trn_engine e) {
   m->engine[i] = (int8_t)e;
   m->number[i] = q->issued++;
   if (in->opcode == TRN_DMA) {
-    if (!run_transfer(m, i, e, start)) return false;
-    m->visible[i] = m->out->end[i] + m->config->dma.notice_ns;
+    if (!start_transfer(m, i, e, start)) return false;
   } else {
     const int table = e == TRN_SCALAR ? trn_table_of(in->function) : 0;
     if (table && table != m->table) { /* loads while it waits */
@@ -255,12 +329,7 @@ static bool take(machine *m, trn_engine e) {
     if (!add_span(m, (trn_span){i, e, m->out->start[i], m->out->end[i]})) return false;
   }
   q->is_stale = true;
-  for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
-    const int next = m->successor[k];
-    if (--m->pending[next]) continue;
-    for (int other = 0; other < TRN_ENGINES; other++)
-      if (m->c->engines[next] >> other & 1) m->queue[other].is_stale = true;
-  }
+  if (in->opcode != TRN_DMA) release_successors(m, i);
   for (int other = 0; other < TRN_ENGINES; other++)
     if (m->c->engines[i] >> other & 1) m->queue[other].is_stale = true;
   return true;
@@ -278,10 +347,10 @@ static bool run_all(machine *m) {
           (q->candidate_start == b->candidate_start && q->candidate < b->candidate))
         best = e;
     }
-    if (best < 0) break;
-    if (!take(m, (trn_engine)best)) return false;
+    const int done = move_transfers(m, best < 0 ? INFINITY : m->queue[best].candidate_start);
+    if (done >= 0 ? !finish_transfer(m, done) : best >= 0 && !take(m, (trn_engine)best)) return false;
+    if (done < 0 && best < 0) return true;
   }
-  return true;
 }
 
 static bool fill_queues(machine *m) {
@@ -339,7 +408,6 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
   const size_t n = c->program->n_instructions;
   machine m = {.config = config, .c = c, .h = h, .out = out, .clock = trn_clock_start(&config->tensor)};
   m.software_trigger = -config->dma.software_issue_ns;
-  m.dma_free = calloc((size_t)config->dma.engines, sizeof *m.dma_free);
   m.visible = calloc(n + 1, sizeof *m.visible);
   m.engine = malloc(n + 1);
   m.number = calloc(n + 1, sizeof *m.number);
@@ -348,7 +416,7 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
   out->start = calloc(n + 1, sizeof *out->start);
   out->end = calloc(n + 1, sizeof *out->end);
   tw_status status = TW_OK;
-  if (!m.dma_free || !m.visible || !m.engine || !m.number || !m.was_awaited || !m.pending || !out->start || !out->end) {
+  if (!m.visible || !m.engine || !m.number || !m.was_awaited || !m.pending || !out->start || !out->end) {
     status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
   } else {
     memset(m.engine, -1, n + 1);
@@ -358,8 +426,10 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
       status = check_all_ran(&m, error);
     out->device = device_span(&m);
   }
-  for (int e = 0; e < TRN_ENGINES; e++) free(m.queue[e].instruction);
-  free(m.dma_free);
+  for (int e = 0; e < TRN_ENGINES; e++) {
+    free(m.queue[e].instruction);
+    free(m.dma[e].transfer);
+  }
   free(m.visible);
   free(m.engine);
   free(m.number);

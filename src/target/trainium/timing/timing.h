@@ -26,10 +26,10 @@ typedef struct trn_compiler {
 } trn_compiler;
 extern const trn_compiler trn_compiler_usual, trn_compiler_none; /* none: order and engines as given, as for a trace */
 
-/* One stay of an instruction on an engine, or of a transfer's packets on a DMA engine. */
+/* One stay of an instruction on an engine, or of a transfer's packets in the DMA queue of the engine that triggered it. */
 typedef struct trn_span {
   int instruction;
-  int lane; /* trn_engine, or TRN_ENGINES + number of the DMA engine */
+  int lane; /* trn_engine, or TRN_ENGINES + the engine whose DMA queue it is */
   double start, end;
 } trn_span;
 
