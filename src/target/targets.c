@@ -8,12 +8,13 @@
 #include "target/cdna/target.h"
 #include "target/cuda/target.h"
 #include "target/gemmini/target.h"
+#include "target/trainium/target.h"
 #include "target/x86/target.h"
 #include "target/xdna2/target.h"
 
 /* Each machine's own list: its targets by position, NULL past the last. */
 static const tw_target *(*const machines[])(size_t index) = {
-    gm_target_at, x86_target_at, xd_target_at, cdna_target_at, cuda_target_at,
+    gm_target_at, x86_target_at, xd_target_at, cdna_target_at, cuda_target_at, trn_target_at,
 };
 
 static tw_registry added = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -1,0 +1,80 @@
+/* report.c - counters and timelines. */
+#include "target/trainium/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/trace.h"
+#include "target/count.h"
+
+static const struct {
+  const char *busy, *help;
+} engines[TRN_ENGINES] = {{"tensor_busy", "time in which the Tensor engine worked"},
+                          {"vector_busy", "time in which the Vector engine worked"},
+                          {"scalar_busy", "time in which the Scalar engine worked"},
+                          {"gpsimd_busy", "time in which the GpSimd engine worked"},
+                          {"sync_busy", "time in which the Sync engine started transfers"}};
+
+/* What was busy the longest. */
+static void name_bottleneck(const trn_timing *t, tw_measurement *out) {
+  const char *what = "the DMA engines";
+  double most = t->dma_busy;
+  for (int e = 0; e < TRN_ENGINES; e++) {
+    if (t->busy[e] <= most) continue;
+    most = t->busy[e];
+    what = e == TRN_TENSOR   ? "the Tensor engine"
+           : e == TRN_VECTOR ? "the Vector engine"
+           : e == TRN_SCALAR ? "the Scalar engine"
+           : e == TRN_GPSIMD ? "the GpSimd engine"
+                             : "the Sync engine";
+  }
+  snprintf(out->bottleneck, sizeof out->bottleneck, "%s: busy for %.0f%% of the time", what, 100 * most / t->total);
+}
+
+void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, tw_measurement *out) {
+  *out = (tw_measurement){.cost = t->total * 1e-9, .seconds = t->total * 1e-9};
+  name_bottleneck(t, out);
+  tw_count(out, "device", "us", "first transfer to the end of the last instruction", t->device * 1e-3);
+  for (int e = 0; e < TRN_ENGINES; e++) tw_count(out, engines[e].busy, "us", engines[e].help, t->busy[e] * 1e-3);
+  tw_count(out, "dma_busy", "us", "time in which a DMA engine moved packets, mean over the engines", t->dma_busy * 1e-3);
+  tw_count(out, "instructions", "", "instructions of all engines", (double)p->n_instructions);
+  tw_count(out, "copies_removed", "", "copies that the compiler leaves out", (double)t->copies_removed);
+  tw_count(out, "table_loads", "", "loads of a set of activation functions", (double)t->table_loads);
+  tw_count(out, "hbm_read", "bytes", "read from HBM", (double)t->hbm_read);
+  tw_count(out, "hbm_written", "bytes", "written to HBM", (double)t->hbm_written);
+  out->n_memories = 2;
+  out->memory[0] = (tw_memory_use){"SBUF partition", (size_t)t->sbuf_used, (size_t)c->memory.sbuf_bytes};
+  out->memory[1] = (tw_memory_use){"PSUM partition", (size_t)t->psum_used,
+                                   (size_t)(c->memory.psum_bank_bytes * c->memory.psum_banks)};
+}
+
+/* The lane of a span: an engine, or the DMA queue of one. */
+static const char *lane_name(int lane) {
+  static const char *const names[2 * TRN_ENGINES] = {"tensor",     "vector",     "scalar",     "gpsimd",     "sync",
+                                                     "dma tensor", "dma vector", "dma scalar", "dma gpsimd", "dma sync"};
+  return names[lane < 2 * TRN_ENGINES ? lane : 2 * TRN_ENGINES - 1];
+}
+
+tw_status trn_report_trace(const trn_program *p, const trn_timing *t, const char *path, tw_error *error) {
+  FILE *file = fopen(path, "w");
+  if (!file) return tw_fail(error, TW_MISSING, "%s: %s", path, strerror(errno));
+  tw_trace trace = tw_trace_begin(file, 1e3); /* nanoseconds to microseconds */
+  for (int lane = 0; lane < 2 * TRN_ENGINES; lane++) {
+    bool used = false;
+    for (size_t i = 0; i < t->n_spans && !used; i++) used = t->span[i].lane == lane;
+    if (used) tw_trace_lane(&trace, lane_name(lane));
+  }
+  tw_trace_lane(&trace, "kernel");
+  for (size_t i = 0; i < t->n_spans; i++) {
+    const trn_span *s = &t->span[i];
+    const trn_instruction *in = &p->instruction[s->instruction];
+    char name[80];
+    snprintf(name, sizeof name, "%s%s%s line %d", trn_opcode_name(in->opcode), in->function ? " " : "",
+             in->function ? in->function : "", in->line);
+    tw_trace_span(&trace, lane_name(s->lane), name, s->start, s->end);
+  }
+  tw_trace_end(&trace, "kernel", 0, t->total);
+  if (fclose(file)) return tw_fail(error, TW_MISSING, "%s: %s", path, strerror(errno));
+  return TW_OK;
+}

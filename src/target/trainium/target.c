@@ -1,0 +1,231 @@
+/* target.c - Trainium as a target: NKI source is read, executed, checked and timed.
+ *
+ * Executing a kernel makes its program (nki/kernel.h); the timing model runs the program (timing/timing.h). Checking
+ * computes data, measuring does not need it. */
+#include "target/trainium/target.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "base/strings.h"
+#include "target/trainium/nki/kernel.h"
+#include "target/trainium/report.h"
+
+/* A problem of more multiply-adds is compared at a random sample. */
+static const double sample_above = 3e10;
+
+struct tw_artefact {
+  char *source;
+  nki_module module;
+  trn_program program; /* of the first run */
+  bool has_program;
+  char coverage[320];
+};
+
+static const trn_config *config(const tw_target *t) { return t->config; }
+
+static tw_status available(const tw_target *t, tw_error *error) {
+  (void)t;
+  (void)error;
+  return TW_OK; /* a simulator needs nothing */
+}
+
+static double peak_macs(const trn_config *c) { /* of 16-bit types, in a second */
+  return (double)c->memory.partitions * c->memory.partitions * c->tensor.ghz * 1e9 / c->tensor.row_cycles_16;
+}
+
+static double hbm_rate(const trn_config *c) { /* bytes a second */
+  const double engines = c->dma.engines * c->dma.engine_gbs;
+  return 1e9 * (c->dma.total_gbs < engines ? c->dma.total_gbs : engines);
+}
+
+static char *describe(const tw_target *t) {
+  const trn_config *c = config(t);
+  tw_text s = {0};
+  tw_text_add(&s, "SBUF         %d partitions of %lld KiB\n", c->memory.partitions, (long long)(c->memory.sbuf_bytes >> 10));
+  tw_text_add(&s, "PSUM         %d banks of %lld bytes a partition\n", c->memory.psum_banks,
+              (long long)c->memory.psum_bank_bytes);
+  tw_text_add(&s, "Tensor       %d x %d at %.1f GHz: %.0f Tflop/s in 16-bit types\n", c->memory.partitions, c->memory.partitions,
+              c->tensor.ghz, 2e-12 * peak_macs(c));
+  tw_text_add(&s, "Vector       %.2f GHz, Scalar %.1f GHz, GpSimd %.1f GHz\n", c->vector.ghz, c->scalar.ghz, c->gpsimd.ghz);
+  tw_text_add(&s, "HBM          %.0f GB/s by %d DMA engines\n", 1e-9 * hbm_rate(c), c->dma.engines);
+  tw_text_add(&s, "launch       %.1f us\n", 1e-3 * c->launch_ns);
+  return tw_text_take(&s);
+}
+
+static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
+  (void)t;
+  tw_type first = TW_TYPE_NONE;
+  for (size_t i = 0; i < p->op->n_keys; i++) {
+    const tw_key *k = &p->op->keys[i];
+    if (k->kind != TW_KEY_TYPE) continue;
+    if (p->value[i].i == TW_TYPE_NONE) {
+      const tw_type usual = strcmp(k->name, "acc") == 0 || first == TW_TYPE_NONE ? TW_F32 : first;
+      const tw_status status = tw_problem_set(p, k->name, tw_type_name(usual), error);
+      if (status != TW_OK) return status;
+    }
+    if (first == TW_TYPE_NONE) first = (tw_type)p->value[i].i;
+  }
+  return TW_OK;
+}
+
+/* Each operand once at the rate of the DMA engines; all processing elements busy. The launch comes before. */
+static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
+  const trn_config *c = config(t);
+  const double launch = 1e-9 * c->launch_ns;
+  (void)error;
+  out->compute_cost = p->op->operations(p) / peak_macs(c) + launch;
+  out->memory_cost = p->op->bytes(p) / hbm_rate(c) + launch;
+  out->cost = fmax(out->compute_cost, out->memory_cost);
+  out->least = 0.5 * out->cost; /* operations of an op are not all multiplications of the Tensor engine */
+  snprintf(out->limit, sizeof out->limit, "%s",
+           out->compute_cost >= out->memory_cost ? "every processing element in every cycle"
+                                                 : "each operand once at the rate of the DMA engines");
+  return TW_OK;
+}
+
+/* ---- kernels ---- */
+
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+                       tw_artefact **out, tw_error *error) {
+  (void)t, (void)p, (void)trust; /* kernels are interpreted here, never run by the host's Python */
+  if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the source holds a zero byte");
+  tw_artefact *a = tw_new(1, sizeof *a);
+  if (a) a->source = strdup(source);
+  if (!a || !a->source) {
+    free(a);
+    return tw_fail(error, TW_MISSING, "out of memory");
+  }
+  const tw_status status = nki_parse(source, length, &a->module, error);
+  if (status != TW_OK) {
+    free(a->source);
+    free(a);
+    return status;
+  }
+  *out = a;
+  return TW_OK;
+}
+
+/* buffer: NULL for times alone. */
+static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, void *const buffer[], tw_error *error) {
+  nki_request request = {.n_operands = k->n_operands, .operand = k->operand, .buffer = buffer};
+  for (size_t i = 0; i < k->problem->op->n_keys && request.n_scalars < NKI_SCALARS_MAX; i++) {
+    const tw_key *key = &k->problem->op->keys[i];
+    if (key->kind != TW_KEY_REAL) continue;
+    request.scalar[request.n_scalars].names = strcmp(key->name, "eps") == 0 ? "eps|epsilon" : key->name;
+    request.scalar[request.n_scalars++].value = tw_problem_real(k->problem, key->name);
+  }
+  trn_program program;
+  const tw_status status = nki_execute(config(t), &a->module, a->source, &request, &program, error);
+  if (status != TW_OK) return status;
+  if (a->has_program) trn_program_free(&a->program);
+  a->program = program;
+  a->has_program = true;
+  return TW_OK;
+}
+
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+  void *actual[TW_OPERANDS_MAX] = {0};
+  tw_status status = TW_OK;
+  for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
+    const tw_operand *o = &k->operand[i];
+    actual[i] = aligned_alloc(64, (o->bytes + 127) & ~(size_t)63);
+    if (!actual[i]) {
+      status = tw_fail(error, TW_MISSING, "out of memory");
+    } else if (o->is_output) {
+      memset(actual[i], TW_POISON, o->bytes);
+      memcpy((char *)actual[i] + o->given_at, (const char *)k->buffer[i] + o->given_at, o->given_bytes);
+    } else {
+      memcpy(actual[i], k->buffer[i], o->bytes);
+    }
+  }
+  if (status == TW_OK) status = execute(t, a, k, actual, error);
+  if (status == TW_OK && k->problem->op->exact && k->problem->op->operations(k->problem) > sample_above) {
+    tw_coverage seen;
+    status = tw_case_check(k, actual, &(tw_effort){.threads = 1}, &seen, error);
+    snprintf(a->coverage, sizeof a->coverage, "%.*s", (int)sizeof a->coverage - 1, seen.text);
+  } else if (status == TW_OK) {
+    status = k->problem->op->compare(k->problem, k->buffer, actual, error);
+    snprintf(a->coverage, sizeof a->coverage, "every element");
+  }
+  for (size_t i = 0; i < k->n_operands; i++) free(actual[i]);
+  return status;
+}
+
+static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
+  (void)t;
+  snprintf(text, size, "%s", a->coverage);
+}
+
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+                         tw_error *error) {
+  trn_timing timing;
+  tw_status status = a->has_program ? TW_OK : execute(t, a, k, NULL, error);
+  if (status == TW_OK) status = trn_time(config(t), &a->program, &trn_compiler_usual, &timing, error);
+  if (status != TW_OK) return status;
+  trn_report(config(t), &a->program, &timing, out);
+  out->utilization = k->problem->op->operations(k->problem) / peak_macs(config(t)) / out->seconds;
+  if (trace) status = trn_report_trace(&a->program, &timing, trace, error);
+  trn_timing_free(&timing);
+  return status;
+}
+
+static void release(tw_artefact *a) {
+  if (a->has_program) trn_program_free(&a->program);
+  nki_module_free(&a->module);
+  free(a->source);
+  free(a);
+}
+
+/* ---- the list ---- */
+
+static const tw_family families[] = {{.op = "*", .keys = "*", .settle = settle, .bound = bound}};
+
+enum { TARGETS_MAX = 8 };
+static struct {
+  trn_config config[TARGETS_MAX];
+  tw_target target[TARGETS_MAX];
+  size_t n;
+} list;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fill_list(void) {
+  static const char prefix[] = "trainium/configs/";
+  const tw_embedded *file;
+  for (size_t i = 0; (file = tw_embedded_at(i)) && list.n < TARGETS_MAX; i++) {
+    trn_config *c = &list.config[list.n];
+    if (strncmp(file->name, prefix, sizeof prefix - 1) ||
+        trn_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK)
+      continue;
+    list.target[list.n++] = (tw_target){.size = sizeof(tw_target),
+                                        .name = c->name,
+                                        .summary = c->summary,
+                                        .unit = "seconds",
+                                        .traits = {.simulated = true,
+                                                   .deterministic = true,
+                                                   .measures_first = true, /* times need no data */
+                                                   .error = c->error,
+                                                   .error_of = c->error_of,
+                                                   .language = "NKI",
+                                                   .source_name = "kernel.py"},
+                                        .config = c,
+                                        .n_families = sizeof families / sizeof *families,
+                                        .family = families,
+                                        .available = available,
+                                        .describe = describe,
+                                        .build = build,
+                                        .check = check,
+                                        .coverage = coverage,
+                                        .measure = measure,
+                                        .release = release};
+  }
+}
+
+const tw_target *trn_target_at(size_t index) {
+  pthread_once(&once, fill_list);
+  return index < list.n ? &list.target[index] : NULL;
+}
