@@ -125,6 +125,11 @@ static void cdna_is_not_fooled(void **state) {
   judge_all("cdna", "cdna3", true, 59);
 }
 
+static void trainium_is_not_fooled(void **state) {
+  (void)state;
+  judge_all("trainium", "trn2", true, 12);
+}
+
 static void cuda_is_not_fooled(void **state) {
   const tw_target *device = tw_target_find("cuda");
   const bool has_device = device->available(device, NULL) == TW_OK;
@@ -133,9 +138,9 @@ static void cuda_is_not_fooled(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gemmini_is_not_fooled), cmocka_unit_test(x86_is_not_fooled),
-                                     cmocka_unit_test(xdna2_is_not_fooled), cmocka_unit_test(cdna_is_not_fooled),
-                                     cmocka_unit_test(cuda_is_not_fooled)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gemmini_is_not_fooled),  cmocka_unit_test(x86_is_not_fooled),
+                                     cmocka_unit_test(xdna2_is_not_fooled),    cmocka_unit_test(cdna_is_not_fooled),
+                                     cmocka_unit_test(trainium_is_not_fooled), cmocka_unit_test(cuda_is_not_fooled)};
   if (argc > 1) cmocka_set_test_filter(argv[1]); /* such as "cuda*" */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

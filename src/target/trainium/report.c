@@ -37,7 +37,8 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
   name_bottleneck(t, out);
   tw_count(out, "device", "us", "first transfer to the end of the last instruction", t->device * 1e-3);
   for (int e = 0; e < TRN_ENGINES; e++) tw_count(out, engines[e].busy, "us", engines[e].help, t->busy[e] * 1e-3);
-  tw_count(out, "dma_busy", "us", "time in which a DMA engine moved packets, mean over the engines", t->dma_busy * 1e-3);
+  tw_count(out, "dma_busy", "us", "time in which a DMA engine moved packets, mean over the engines",
+           t->dma_busy * 1e-3);
   tw_count(out, "instructions", "", "instructions of all engines", (double)p->n_instructions);
   tw_count(out, "copies_removed", "", "copies that the compiler leaves out", (double)t->copies_removed);
   tw_count(out, "table_loads", "", "loads of a set of activation functions", (double)t->table_loads);
@@ -51,8 +52,9 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
 
 /* The lane of a span: an engine, or the DMA queue of one. */
 static const char *lane_name(int lane) {
-  static const char *const names[2 * TRN_ENGINES] = {"tensor",     "vector",     "scalar",     "gpsimd",     "sync",
-                                                     "dma tensor", "dma vector", "dma scalar", "dma gpsimd", "dma sync"};
+  static const char *const names[2 * TRN_ENGINES] = {"tensor",     "vector",     "scalar",     "gpsimd",
+                                                     "sync",       "dma tensor", "dma vector", "dma scalar",
+                                                     "dma gpsimd", "dma sync"};
   return names[lane < 2 * TRN_ENGINES ? lane : 2 * TRN_ENGINES - 1];
 }
 

@@ -46,12 +46,14 @@ static double hbm_rate(const trn_config *c) { /* bytes a second */
 static char *describe(const tw_target *t) {
   const trn_config *c = config(t);
   tw_text s = {0};
-  tw_text_add(&s, "SBUF         %d partitions of %lld KiB\n", c->memory.partitions, (long long)(c->memory.sbuf_bytes >> 10));
+  tw_text_add(&s, "SBUF         %d partitions of %lld KiB\n", c->memory.partitions,
+              (long long)(c->memory.sbuf_bytes >> 10));
   tw_text_add(&s, "PSUM         %d banks of %lld bytes a partition\n", c->memory.psum_banks,
               (long long)c->memory.psum_bank_bytes);
-  tw_text_add(&s, "Tensor       %d x %d at %.1f GHz: %.0f Tflop/s in 16-bit types\n", c->memory.partitions, c->memory.partitions,
-              c->tensor.ghz, 2e-12 * peak_macs(c));
-  tw_text_add(&s, "Vector       %.2f GHz, Scalar %.1f GHz, GpSimd %.1f GHz\n", c->vector.ghz, c->scalar.ghz, c->gpsimd.ghz);
+  tw_text_add(&s, "Tensor       %d x %d at %.1f GHz: %.0f Tflop/s in 16-bit types\n", c->memory.partitions,
+              c->memory.partitions, c->tensor.ghz, 2e-12 * peak_macs(c));
+  tw_text_add(&s, "Vector       %.2f GHz, Scalar %.1f GHz, GpSimd %.1f GHz\n", c->vector.ghz, c->scalar.ghz,
+              c->gpsimd.ghz);
   tw_text_add(&s, "HBM          %.0f GB/s by %d DMA engines\n", 1e-9 * hbm_rate(c), c->dma.engines);
   tw_text_add(&s, "launch       %.1f us\n", 1e-3 * c->launch_ns);
   return tw_text_take(&s);

@@ -10,7 +10,7 @@
 #include "base/strings.h"
 #include "target/trainium/nki/value.h"
 
-enum { CALLS_MAX = 100, STEPS_MAX = 400000000, LOCALS_MIN = 16 };
+enum { CALLS_MAX = 100, STEPS_MAX = 20000000, LOCALS_MIN = 16 };
 
 static void run_block(nki_run *, nki_node *const *body, size_t n);
 
@@ -329,7 +329,8 @@ static nki_value iterate(nki_run *r, nki_value v, size_t i, bool *is_end) {
 static void assign(nki_run *, const nki_node *target, nki_value);
 
 static void count_step(nki_run *r) {
-  if (++r->steps > STEPS_MAX) nki_fail(r, "the kernel runs more than %d statements", STEPS_MAX);
+  const int64_t most = r->request->statements ? r->request->statements : STEPS_MAX;
+  if (++r->steps > most) nki_fail(r, "the kernel runs more than %lld statements", (long long)most);
   if ((r->steps & 1023) == 0 && r->request->stop && tw_is_stopped(r->request->stop)) {
     r->status = tw_fail(r->error, TW_INTERRUPTED, "interrupted");
     longjmp(*r->fail, 1);

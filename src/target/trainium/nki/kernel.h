@@ -25,6 +25,7 @@ typedef struct nki_request {
     const char *names; /* with '|' between: "eps|epsilon" */
     double value;
   } scalar[NKI_SCALARS_MAX];
+  int64_t statements;  /* at most; 0: 20,000,000 */
   const tw_stop *stop; /* may be NULL */
 } nki_request;
 

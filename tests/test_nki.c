@@ -1,0 +1,244 @@
+/* NKI kernels: what is read, what is computed, and the line of each error. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "target/trainium/nki/syntax.h"
+#include "tilewright/run.h"
+#include "tilewright/target.h"
+
+/* ---- running a source ---- */
+
+typedef struct result {
+  tw_status status;
+  tw_measurement measured;
+  tw_error error;
+} result;
+
+static result run_on(const char *target, const char *source, const char *problem) {
+  result out = {0};
+  tw_problem p;
+  tw_case k;
+  tw_artefact *a;
+  const tw_target *t = tw_target_find(target);
+  assert_non_null(t);
+  if (tw_target_read(t, problem, &p, &out.error) != TW_OK || tw_target_supports(t, &p, &out.error) != TW_OK ||
+      tw_target_case(t, &p, 7, 1, &k, &out.error) != TW_OK)
+    fail_msg("%s: %s", problem, out.error.text);
+  out.status = t->build(t, &p, source, strlen(source), false, &a, &out.error);
+  if (out.status == TW_OK) {
+    out.status = t->check(t, a, &k, &out.error);
+    if (out.status == TW_OK) out.status = t->measure(t, a, &k, NULL, &out.measured, &out.error);
+    t->release(a);
+  }
+  tw_case_free(&k);
+  return out;
+}
+
+static double counter(const result *r, const char *name) {
+  for (size_t i = 0; i < r->measured.n_counters; i++)
+    if (strcmp(r->measured.counter[i].name, name) == 0) return r->measured.counter[i].value;
+  fail_msg("there is no counter %s", name);
+  return 0;
+}
+
+static result expect_correct(const char *source, const char *problem) {
+  const result r = run_on("trn2", source, problem);
+  if (r.status != TW_OK) fail_msg("%s: %s", problem, r.error.text);
+  return r;
+}
+
+static char *example(const char *name) {
+  char path[600], *text;
+  tw_error error;
+  snprintf(path, sizeof path, "%s/../../examples/nki/%s", TW_TEST_DATA, name);
+  if (tw_file_read(path, 1 << 20, &text, NULL, &error) != TW_OK) fail_msg("%s", error.text);
+  return text;
+}
+
+/* ---- kernels ---- */
+
+static void an_rms_norm_is_correct_and_timed(void **state) {
+  char *source = example("rmsnorm.py");
+  (void)state;
+  const result r = expect_correct(source, "layernorm rows=512 cols=4096 norm=rms eps=1e-6");
+  /* each operand moves once, and the time is between the DMA engines' bound and twice that */
+  assert_true(counter(&r, "hbm_read") == 4.0 * (512 * 4096 + 4096));
+  assert_true(counter(&r, "hbm_written") == 4.0 * 512 * 4096);
+  assert_true(r.measured.seconds > 46e-6 && r.measured.seconds < 92e-6);
+  expect_correct(source, "layernorm rows=300 cols=70 norm=rms"); /* masks cut the last rows */
+  const result other = run_on("trn1", source, "layernorm rows=512 cols=4096 norm=rms eps=1e-6");
+  if (other.status != TW_OK) fail_msg("%s", other.error.text);
+  assert_true(other.measured.seconds > r.measured.seconds);
+  free(source);
+}
+
+static void a_gemm_of_the_newer_dialect_is_correct(void **state) {
+  char *source = example("gemm.py");
+  (void)state;
+  const result r = expect_correct(source, "gemm m=256 n=1024 k=384 a_transposed=1 a=bf16 b=bf16");
+  assert_true(counter(&r, "tensor_busy") > 0);
+  expect_correct(source, "gemm m=128 n=512 k=128 a_transposed=1");
+  free(source);
+}
+
+static const char softmax[] = "import neuronxcc.nki as nki\n"
+                              "import neuronxcc.nki.isa as nisa\n"
+                              "import neuronxcc.nki.language as nl\n"
+                              "import numpy as np\n"
+                              "\n"
+                              "def ceil_div(a, b):\n"
+                              "    return (a + b - 1) // b\n"
+                              "\n"
+                              "@nki.jit\n"
+                              "def softmax(x):\n"
+                              "    rows, cols = x.shape\n"
+                              "    y = nl.ndarray((rows, cols), dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                              "    p, f = nl.mgrid[0:128, 0:cols]\n"
+                              "    for i in nl.affine_range(ceil_div(rows, 128)):\n"
+                              "        mask = (i * 128 + p < rows)\n"
+                              "        t = nl.load(x[i * 128 + p, f], mask=mask)\n"
+                              "        top = nisa.tensor_reduce(np.max, t, axis=(1,), negate=True)\n"
+                              "        e = nisa.activation(np.exp, t, bias=top, scale=1.0, dtype=nl.float32)\n"
+                              "        total = nisa.tensor_reduce(np.add, e, axis=1)\n"
+                              "        share = nisa.reciprocal(total)\n"
+                              "        out = nisa.tensor_scalar(e, np.multiply, share, dtype=x.dtype)\n"
+                              "        nl.store(y[i * 128 + p, f], out, mask=mask)\n"
+                              "    return y\n";
+
+static void a_softmax_with_helpers_grids_and_masks_is_correct(void **state) {
+  (void)state;
+  expect_correct(softmax, "softmax rows=200 cols=333");
+  expect_correct(softmax, "softmax rows=128 cols=64 a=bf16");
+}
+
+static const char transposed_gemm[] =
+    "@nki.jit\n"
+    "def gemm(a, b, c):\n" /* writes into its last argument */
+    "    m, k = a.shape\n"
+    "    _, n = b.shape\n"
+    "    for i in nl.affine_range(m // 128):\n"
+    "        sum_ = nl.zeros((nl.par_dim(128), n), dtype=nl.float32, buffer=nl.psum)\n"
+    "        for s in nl.affine_range(k // 128):\n"
+    "            rows = nl.load(a[nl.ds(i * 128, 128), nl.ds(s * 128, 128)])\n"
+    "            columns = nl.load(b[s * 128:(s + 1) * 128, :])\n"
+    "            sum_ += nl.matmul(rows, columns)\n" /* through a transpose on the Tensor engine */
+    "        nl.store(c[i * 128:(i + 1) * 128, :], value=sum_.astype(c.dtype))\n";
+
+static void a_gemm_with_transposes_and_an_output_argument_is_correct(void **state) {
+  (void)state;
+  const result r = expect_correct(transposed_gemm, "gemm m=256 n=512 k=256");
+  assert_true(counter(&r, "instructions") == 2 * (2 * (2 + 1 + 1 + 1) + 2));
+}
+
+static void directives_give_values_to_parameters(void **state) {
+  char source[3000];
+  (void)state;
+  const char *body = "@nki.jit\ndef other(x):\n    return x\n"
+                     "@nki.jit\n"
+                     "def scaled(x, factors):\n"
+                     "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                     "    t = nl.load(x)\n"
+                     "    for f in factors:\n"
+                     "        t = t * f\n"
+                     "    nl.store(y, nl.softmax(t, axis=1))\n"
+                     "    return y\n";
+  snprintf(source, sizeof source, "#: kernel = scaled\n#: factors = (2, 0.5)\n%s", body);
+  expect_correct(source, "softmax rows=64 cols=32");
+  snprintf(source, sizeof source, "#: factors = (2, 0.5)\n%s", body);
+  const result r = run_on("trn2", source, "softmax rows=64 cols=32");
+  if (r.status != TW_FAILED || !strstr(r.error.text, "2 kernels")) fail_msg("%s", r.error.text);
+}
+
+/* ---- mistakes: each has its line ---- */
+
+#define KERNEL "@nki.jit\ndef k(x):\n    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+static const struct {
+  const char *source, *expected;
+} mistakes[] = {
+    {"def k(x):\n    return x\n", "no kernel"},
+    {"@nki.jit\ndef k(x)\n    return x\n", "line 2: expected ':'"},
+    {"@nki.jit\ndef k(x):\nreturn x\n", "line 3: expected an indented block"},
+    {"x = (1,\n", "line 2: expected an expression (found the end of the line)"},
+    {"x = 'abc\n", "line 1: the string has no end"},
+    {"x = 5 $ 6\n", "line 1: unsupported character"},
+    {"if True:\n    x = 1\n  y = 2\n", "line 3: the indentation matches no open block"},
+    {KERNEL "    t = nl.load(x[64:192, :])\n    return y\n", "line 4: index 191"},
+    {KERNEL "    t = nl.load(x[nl.arange(128)[:, None] + 1, nl.arange(64)[None, :]])\n    return y\n",
+     "line 4: index 128"},
+    {KERNEL "    nl.store(y, x)\n    return y\n", "line 4: 'value' is in HBM"},
+    {KERNEL "    t = nl.load(x)\n    nl.store(y[0:64, :], t[64:128, :])\n    return y\n", "wrong result: y"},
+    {KERNEL "    t = nl.ndarray((128, 64), dtype=nl.float32)\n    nl.store(y, t)\n    return y\n", "wrong result: y"},
+    {KERNEL "    t = nl.load(x)\n    u = t[1:33, :] + 1\n    return y\n",
+     "line 5: an operand of 32 partitions starts at partition 1"},
+    {KERNEL "    t = nl.ndarray((129, 4), dtype=nl.float32)\n    return y\n",
+     "line 4: a tensor in SBUF has 129 partitions"},
+    {KERNEL "    t = nl.ndarray((128, 60000), dtype=nl.float32)\n    return y\n",
+     "line 4: a tensor needs 240000 bytes"},
+    {KERNEL "    t = nl.load(x)\n    if t[0, 0] > 0:\n        pass\n    return y\n",
+     "line 5: unsupported condition on a tensor's values"},
+    {KERNEL "    while True:\n        pass\n    return y\n", "more than 20000000 statements"},
+    {KERNEL "    t = nl.softplusplus(x)\n    return y\n", "line 4: unsupported name nki.language.softplusplus"},
+    {KERNEL "    t = nl.load(x, msk=1)\n    return y\n", "line 4: load: unsupported argument 'msk'"},
+    {KERNEL "    t = open('/etc/passwd')\n    return y\n", "line 4: unknown name 'open'"},
+    {KERNEL "    import os\n    os.system('true')\n    return y\n", "line 5: unsupported module"},
+    {KERNEL "    try:\n        pass\n    except ValueError:\n        pass\n    return y\n",
+     "line 4: unsupported statement 'try'"},
+    {KERNEL "    t = 1 // 0\n    return y\n", "line 4: division by zero"},
+    {KERNEL "    t = 2 ** 100\n    return y\n", "line 4: the result does not fit 64 bits"},
+    {KERNEL "    t = nl.load(x)\n    z = nisa.nc_matmul(t, t[:, 0:0])\n    return y\n", "line 5:"},
+    {KERNEL "    def f(n):\n        return f(n + 1)\n    f(0)\n    return y\n", "calls are nested more than 100 deep"},
+    {KERNEL "    t = []\n    for i in range(1000):\n        t = [t]\n    return y\n",
+     "sequences are nested more than 200 deep"},
+    {KERNEL "    return nl.load(x)\n", "the kernel returns a tile for 'y'"},
+    {KERNEL "    return 5\n", "the kernel returns an int for 'y'"},
+    {"@nki.jit\ndef k():\n    pass\n", "no parameter for operand 'x'"},
+};
+
+static void each_mistake_is_one_clear_line(void **state) {
+  int wrong = 0;
+  (void)state;
+  for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+    const result r = run_on("trn2", mistakes[i].source, "softmax rows=128 cols=64");
+    if (r.status == TW_FAILED && strstr(r.error.text, mistakes[i].expected) && !strchr(r.error.text, '\n')) continue;
+    wrong++;
+    print_message("%s\nis '%s'; expected '%s'\n", mistakes[i].source, r.error.text, mistakes[i].expected);
+  }
+  assert_int_equal(wrong, 0);
+}
+
+static void deep_and_long_texts_are_rejected(void **state) {
+  enum { N = 100000 };
+  char *text = malloc(N + 10);
+  nki_module m;
+  tw_error error;
+  (void)state;
+  memset(text, '(', N);
+  text[N] = '\0';
+  assert_int_equal(nki_parse(text, N, &m, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "nested too deeply"));
+  memset(text, '-', N);
+  assert_int_equal(nki_parse(text, N, &m, &error), TW_FAILED);
+  memset(text, '#', N);
+  assert_int_equal(nki_parse(text, N, &m, &error), TW_OK);
+  nki_module_free(&m);
+  free(text);
+  char *large = calloc(1, NKI_SOURCE_MAX + 2);
+  memset(large, '\n', NKI_SOURCE_MAX + 1);
+  assert_int_equal(nki_parse(large, NKI_SOURCE_MAX + 1, &m, &error), TW_FAILED);
+  free(large);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(an_rms_norm_is_correct_and_timed),
+                                     cmocka_unit_test(a_gemm_of_the_newer_dialect_is_correct),
+                                     cmocka_unit_test(a_softmax_with_helpers_grids_and_masks_is_correct),
+                                     cmocka_unit_test(a_gemm_with_transposes_and_an_output_argument_is_correct),
+                                     cmocka_unit_test(directives_give_values_to_parameters),
+                                     cmocka_unit_test(each_mistake_is_one_clear_line),
+                                     cmocka_unit_test(deep_and_long_texts_are_rejected)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
