@@ -60,7 +60,17 @@ static void matmul_issue(const trace *t, const trn_config *c, samples *s) {
     const event *e = &t->event[i], *last = is(e, "MATMUL") ? matmul_before(t, i) : NULL;
     if (!last || trace_rate(t, last->start) < 1 || trace_rate(t, e->start) < 1) continue;
     const double beyond = e->start - last->start - rows_of(last, c);
-    if (beyond > -20 && beyond < 20) add_sample(s, beyond);
+    if (rows_of(last, c) > 200 && beyond > -20 && beyond < 20) add_sample(s, beyond);
+  }
+}
+
+/* Between short f32 multiplications. */
+static void load_interval(const trace *t, const trn_config *c, samples *s) {
+  for (size_t i = 0; i < t->n_events; i++) {
+    const event *e = &t->event[i], *last = is(e, "MATMUL") ? matmul_before(t, i) : NULL;
+    if (!last || trace_rate(t, last->start) < 1 || !strstr(last->operands, " src=fp32") || rows_of(last, c) > 110)
+      continue;
+    if (e->start - last->start < rows_of(last, c) + 20) add_sample(s, e->start - last->start);
   }
 }
 
@@ -246,13 +256,15 @@ static size_t transfers_of(const trace *t, trn_engine engine, moved *out, size_t
 enum { MOVED_MAX = 512 };
 static moved transfer_list[MOVED_MAX];
 
-/* Whether nothing else moves while it does. */
+/* Whether nothing else moves from its trigger to its end, for more than 250 ns of each engine. */
 static bool is_alone(const trace *t, const moved *m) {
   for (int e = 0; e < TRN_ENGINES; e++) {
     moved other[MOVED_MAX];
     const size_t n = transfers_of(t, (trn_engine)e, other, MOVED_MAX);
     for (size_t i = 0; i < n; i++)
-      if (other[i].trigger != m->trigger && other[i].first < m->last && other[i].last > m->trigger->start) return false;
+      if (other[i].trigger != m->trigger && other[i].first < m->last && other[i].last > m->trigger->start &&
+          other[i].busy > 250)
+        return false;
   }
   return true;
 }
@@ -262,29 +274,23 @@ static void packets_of(const trace *t, double bytes, samples *s) {
     if (t->packet[i].bytes == bytes && !(t->packet[i].is_software && bytes < 512)) add_sample(s, t->packet[i].duration);
 }
 
-static void reads(const trace *t, const trn_config *c, samples *s) {
+/* From a trigger to the last packet, less what the packets of an engine take: of transfers beside which little else moves. */
+static void latencies(const trace *t, const trn_config *c, bool is_software, bool is_read, samples *s) {
   for (int e = 0; e < TRN_ENGINES; e++) {
+    if ((e == TRN_GPSIMD) != is_software) continue;
     const size_t n = transfers_of(t, (trn_engine)e, transfer_list, MOVED_MAX);
     for (size_t i = 0; i < n; i++) {
       const moved *m = &transfer_list[i];
       const double each = c->dma.packet_ns + m->bytes / c->dma.engine_gbs;
-      if (m->is_read && m->bytes >= 2048 && is_alone(t, m))
-        add_sample(s, (m->last - m->first) / (m->packets / 16.0 * each));
+      if (m->is_read == is_read && m->bytes >= 512 && is_alone(t, m))
+        add_sample(s, m->last - m->trigger->start - m->packets / 16.0 * each);
     }
   }
 }
-
-static void first_packets(const trace *t, bool is_software, samples *s) {
-  for (int e = 0; e < TRN_ENGINES; e++) {
-    if ((e == TRN_GPSIMD) != is_software) continue;
-    const size_t n = transfers_of(t, (trn_engine)e, transfer_list, MOVED_MAX);
-    for (size_t i = 0; i < n; i++)
-      if (i == 0 || transfer_list[i - 1].last < transfer_list[i].trigger->start)
-        add_sample(s, transfer_list[i].first - transfer_list[i].trigger->start);
-  }
-}
-static void first_hardware(const trace *t, const trn_config *c, samples *s) { (void)c, first_packets(t, false, s); }
-static void first_software(const trace *t, const trn_config *c, samples *s) { (void)c, first_packets(t, true, s); }
+static void hardware_write(const trace *t, const trn_config *c, samples *s) { latencies(t, c, false, false, s); }
+static void hardware_read(const trace *t, const trn_config *c, samples *s) { latencies(t, c, false, true, s); }
+static void software_write(const trace *t, const trn_config *c, samples *s) { latencies(t, c, true, false, s); }
+static void software_read(const trace *t, const trn_config *c, samples *s) { latencies(t, c, true, true, s); }
 
 /* From the last packet to an instruction that waits for it; later than 600 ns it waited for something else. */
 static void notice(const trace *t, const trn_config *c, samples *s) {
@@ -335,6 +341,7 @@ static const struct parameter {
   sampler *sample;
 } parameters[] = {
     {"tensor.issue_ns", offsetof(trn_config, tensor.issue_ns), matmul_issue},
+    {"tensor.load_interval_32_ns", offsetof(trn_config, tensor.load_interval_32_ns), load_interval},
     {"tensor.done_ns", offsetof(trn_config, tensor.done_ns), matmul_done_full},
     {"tensor.slow_done_ns", offsetof(trn_config, tensor.slow_done_ns), matmul_done_slow},
     {"tensor.load_ns", offsetof(trn_config, tensor.load_ns), matmul_load},
@@ -347,12 +354,13 @@ static const struct parameter {
     {"sync.wait_tensor_ns", offsetof(trn_config, sync.wait_tensor_ns), wait_tensor},
     {"sync.wait_vector_ns", offsetof(trn_config, sync.wait_vector_ns), wait_vector},
     {"sync.wait_scalar_ns", offsetof(trn_config, sync.wait_scalar_ns), wait_scalar},
-    {"dma.read_factor", offsetof(trn_config, dma.read_factor), reads},
     {"dma.hardware_issue_ns", offsetof(trn_config, dma.hardware_issue_ns), issue_hardware},
-    {"dma.hardware_first_ns", offsetof(trn_config, dma.hardware_first_ns), first_hardware},
+    {"dma.hardware_write_ns", offsetof(trn_config, dma.hardware_write_ns), hardware_write},
+    {"dma.hardware_read_ns", offsetof(trn_config, dma.hardware_read_ns), hardware_read},
     {"dma.software_prepare_ns", offsetof(trn_config, dma.software_prepare_ns), prepare_software},
     {"dma.software_issue_ns", offsetof(trn_config, dma.software_issue_ns), issue_software},
-    {"dma.software_first_ns", offsetof(trn_config, dma.software_first_ns), first_software},
+    {"dma.software_write_ns", offsetof(trn_config, dma.software_write_ns), software_write},
+    {"dma.software_read_ns", offsetof(trn_config, dma.software_read_ns), software_read},
     {"dma.notice_ns", offsetof(trn_config, dma.notice_ns), notice},
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
@@ -381,7 +389,10 @@ static void fit_packets(const trace *t, size_t n, size_t left_out, trn_config *c
   c->dma.packet_ns = (y - slope * x) / count;
 }
 
-/* Halfway between windows after which the clock changed and windows after which it did not. */
+/* The eighth (states of the clock are eighths, too) nearest to halfway between windows after which the clock changed and
+ * windows after which it did not. */
+static double eighth(double a, double b) { return round((a + b) / 2 * 8) / 8; }
+
 static void fit_clock(const trace *t, size_t n, size_t left_out, trn_config *c) {
   samples up = {0}, stays_slow = {0}, down = {0}, stays_full = {0};
   for (size_t i = 0; i < n; i++) {
@@ -391,8 +402,8 @@ static void fit_clock(const trace *t, size_t n, size_t left_out, trn_config *c) 
     clock_uses(&t[i], c, 1, true, &down);
     clock_uses(&t[i], c, 1, false, &stays_full);
   }
-  c->tensor.up_use = (extreme(&up, -1) + extreme(&stays_slow, 1)) / 2;
-  c->tensor.down_use = (extreme(&down, 1) + extreme(&stays_full, -1)) / 2;
+  c->tensor.up_use = eighth(extreme(&up, -1), extreme(&stays_slow, 1));
+  c->tensor.down_use = eighth(extreme(&down, 1), extreme(&stays_full, -1));
   free(up.value);
   free(stays_slow.value);
   free(down.value);

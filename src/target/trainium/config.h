@@ -24,6 +24,7 @@ typedef struct trn_config_tensor {
   double transpose_cycles_32;   /* f32, by the identity */
   int rows_min;                 /* shorter moving operands take as long as this many rows */
   double issue_ns;              /* between two multiplications, beyond their rows */
+  double load_interval_32_ns;   /* at least between two f32 multiplications: the next stationary operand loads */
   double load_ns;               /* stationary operand of 128 columns; hidden by the multiplication before */
   double done_ns, slow_done_ns; /* last row to completion, at the full and at the slow clock */
   double slow_rate;             /* clock before the ramp, of the full one; 1: no ramp */
@@ -62,14 +63,15 @@ typedef struct trn_config_sync {
 
 typedef struct trn_config_dma {
   int engines;
-  double packet_ns, engine_gbs;                /* an engine is busy packet_ns + bytes / engine_gbs for each packet */
-  int64_t packet_bytes;                        /* at most */
-  int64_t merge_bytes;                         /* software descriptors join neighbours in HBM up to this */
-  double read_factor;                          /* packets that read HBM take so much longer */
-  double total_gbs;                            /* of all engines */
-  double hardware_issue_ns, hardware_first_ns; /* trigger on its engine; trigger start to first packet */
-  double software_prepare_ns, software_issue_ns,
-      software_first_ns;                   /* wait to trigger; between triggers; to first packet */
+  double packet_ns, engine_gbs; /* an engine is busy packet_ns + bytes / engine_gbs for each packet */
+  int64_t packet_bytes;         /* at most */
+  int64_t merge_bytes;          /* software descriptors join neighbours in HBM up to this */
+  double total_gbs;             /* of all engines */
+  /* A trigger keeps its engine for issue_ns. The last DMA engine moves its first packet so long after the trigger's start,
+   * of a transfer that writes HBM or one that reads it. */
+  double hardware_issue_ns, hardware_write_ns, hardware_read_ns;
+  /* Software descriptors: from the end of the waits to the trigger; between two triggers. */
+  double software_prepare_ns, software_issue_ns, software_write_ns, software_read_ns;
   double static_issue_ns, static_first_ns; /* descriptors written before the launch */
   double notice_ns;                        /* last packet to the instruction that waits */
   int hardware;                            /* engines start transfers by themselves */

@@ -117,6 +117,7 @@ trn_tensor_cost trn_cost_of_tensor(const trn_config *c, const trn_compiled *prog
   const double cycles = !is_32 ? t->row_cycles_16 : is_transpose ? t->transpose_cycles_32 : t->row_cycles_32;
   return (trn_tensor_cost){
       .rows = fmax((double)in->elements, t->rows_min) * cycles / t->ghz,
+      .is_32 = is_32,
       .passes = is_32 && !is_transpose ? t->passes_32 : 1,
       .fill = fmin(1, (double)in->partitions / c->memory.partitions),
   };
@@ -164,7 +165,7 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
   const int64_t rounds = (packets + d->engines - 1) / d->engines;
   double each = d->packet_ns + (double)bytes / d->engine_gbs;
   each = fmax(each, (double)bytes * d->engines / d->total_gbs);
-  cost.busy = (double)rounds * each * (cost.read ? d->read_factor : 1);
+  cost.busy = (double)rounds * each;
   return cost;
 }
 

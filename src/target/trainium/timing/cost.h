@@ -37,6 +37,7 @@ typedef struct trn_cost {
 typedef struct trn_tensor_cost {
   double rows; /* of all passes together */
   int passes;
+  bool is_32;
   double fill; /* part of the array's rows in use */
 } trn_tensor_cost;
 

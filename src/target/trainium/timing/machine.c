@@ -199,6 +199,7 @@ static void run_on_array(machine *m, int i, double start) {
     multiply = fmax(load + t->load_ns, m->array_free);
     end = trn_clock_run(&m->clock, multiply, cost.rows / cost.passes, cost.fill);
     m->array_free = end + t->issue_ns;
+    if (cost.is_32) m->array_free = fmax(m->array_free, multiply + t->load_interval_32_ns);
     m->load_free = load = multiply;
   }
   m->out->start[i] = start;
@@ -210,12 +211,12 @@ static void run_on_array(machine *m, int i, double start) {
 static bool start_transfer(machine *m, int i, trn_engine e, double ready) {
   const trn_config_dma *d = &m->config->dma;
   const trn_dma_cost cost = trn_cost_of_dma(m->config, m->c, &m->c->program->instruction[i]);
-  double start = ready, issue = d->hardware_issue_ns, first = d->hardware_first_ns;
+  double start = ready, issue = d->hardware_issue_ns, first = cost.read ? d->hardware_read_ns : d->hardware_write_ns;
   if (cost.kind == TRN_DMA_SOFTWARE) {
     start = fmax(start + d->software_prepare_ns, m->software_trigger + d->software_issue_ns);
     m->software_trigger = start;
     issue = 0;
-    first = d->software_first_ns;
+    first = cost.read ? d->software_read_ns : d->software_write_ns;
   } else if (cost.kind == TRN_DMA_STATIC) {
     issue = d->static_issue_ns;
     first = d->static_first_ns;
