@@ -165,6 +165,6 @@ tw_status trn_config_load(const char *name, trn_config *out, tw_error *error) {
   char path[128];
   snprintf(path, sizeof path, "trainium/configs/%s.txt", name);
   const tw_embedded *file = tw_embedded_find(path);
-  if (!file) return tw_fail(error, TW_USAGE, "%s: there is no such machine file", path);
+  if (!file) return tw_fail(error, TW_USAGE, "%s: unknown machine file", path);
   return trn_config_parse((const char *)file->data, file->name, out, error);
 }
