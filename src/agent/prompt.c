@@ -10,7 +10,7 @@
 #include "agent/lines.h"
 #include "base/embedded.h"
 #include "base/template.h"
-#include "target/utilization.h"
+#include "base/utilization.h"
 
 enum { ATTEMPTS_SHOWN = 12, MESSAGE_SHOWN = 3000, REPLY_SHOWN = 6000, LINE_SHOWN = 200 };
 

@@ -1,8 +1,8 @@
 /* improvement.c - what came of a search that started from a user's program: the diagnosis, and which way won. */
 #include <string.h>
 
+#include "base/utilization.h"
 #include "cli/cli.h"
-#include "target/utilization.h"
 
 static const char *winner(const tw_improvement *i) {
   return !i->rewritten ? "search" : i->rewrites.n ? "rewrites" : "start";

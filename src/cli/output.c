@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/strings.h"
+#include "base/utilization.h"
 #include "cli/cli.h"
 #include "evaluate/text.h"
-#include "target/utilization.h"
 
 tw_status cli_print_json(const cli *c, json_t *object, tw_error *error) {
   *c->printed = true;

@@ -4,9 +4,9 @@
 
 #include "base/files.h"
 #include "base/strings.h"
+#include "base/utilization.h"
 #include "cli/cli.h"
 #include "evaluate/text.h"
-#include "target/utilization.h"
 
 static double speedup(const tw_search_result *r, double cost) { return cost > 0 ? r->start.cost / cost : 0; }
 

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/device.h"
 #include "base/random.h"
+#include "base/utilization.h"
 #include "evaluate/plausible.h"
 #include "evaluate/stated.h"
-#include "target/utilization.h"
 
 static const char EVERY_ELEMENT[] = "every element";
 

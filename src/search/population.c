@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utilization.h"
 #include "evaluate/plausible.h"
 #include "search/state.h"
-#include "target/utilization.h"
 
 bool tw_state_is_interrupted(const tw_state *s) { return tw_is_set(s->options.interrupt); }
 

@@ -12,11 +12,11 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/utilization.h"
 #include "op/compare.h"
 #include "op/gemm_numerics.h"
 #include "op/int8.h"
 #include "target/count.h"
-#include "target/utilization.h"
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/runtime/convert.h"

@@ -1,7 +1,7 @@
 /* utilization.h - what tw_measurement.utilization is a fraction of. Where arithmetic limits a problem, it is of the machine's
  * peak. Where memory does, no kernel comes near peak, and it is of the bound: bound / cost. */
-#ifndef TW_TARGET_UTILIZATION_H
-#define TW_TARGET_UTILIZATION_H
+#ifndef TW_BASE_UTILIZATION_H
+#define TW_BASE_UTILIZATION_H
 
 #include "tilewright/target.h"
 
