@@ -1,6 +1,8 @@
-"""2,000 random products by NumPy: run once without the library (write FILE), once with it in LD_PRELOAD (compare FILE)."""
+"""2,000 random products by NumPy: run once without the library (write FILE), once with it in LD_PRELOAD or as libblas.so.3
+(compare FILE)."""
 
 import ctypes
+import os
 import sys
 
 import numpy as np
@@ -32,7 +34,7 @@ def products():
 
 def is_loaded():
     """Does cblas_sgemm come from the library?"""
-    symbol = ctypes.CDLL(None).cblas_sgemm
+    symbol = ctypes.CDLL(None if "LD_PRELOAD" in os.environ else "libblas.so.3").cblas_sgemm
     address = ctypes.cast(symbol, ctypes.c_void_p).value
     with open("/proc/self/maps", encoding="ascii") as maps:
         for line in maps:

@@ -1,5 +1,6 @@
 #!/bin/sh
-# test.sh LIBRARY: libtilewright-blas in programs that know nothing of it: a wrong argument where there is no handler, and NumPy.
+# test.sh LIBRARY: libtilewright-blas in programs that know nothing of it: a wrong argument where there is no handler, and NumPy, with
+# the library in LD_PRELOAD and as libblas.so.3.
 set -eu
 library=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,4 +35,12 @@ fi
 "$python" "$here/numpy_calls.py" write "$work/without.npz"
 for threads in 1 2; do
   LD_PRELOAD=$library TILEWRIGHT_NUM_THREADS=$threads "$python" "$here/numpy_calls.py" compare "$work/without.npz"
+done
+mkdir "$work/tree" "$work/tree/lib" "$work/tree/libexec" "$work/tree/libexec/tilewright"
+ln -s "$library" "$work/tree/lib/libtilewright-blas.so"
+cp "$here/../../src/blas/alternative.sh" "$work/tree/libexec/tilewright/blas-alternative"
+for next in $(find /usr/lib/*/blas /usr/lib/*/openblas-pthread -name libblas.so.3); do # whichever Debian has here
+  sh "$work/tree/libexec/tilewright/blas-alternative" make "$work/alternative" "$next"
+  LD_LIBRARY_PATH=$work/alternative "$python" "$here/numpy_calls.py" compare "$work/without.npz"
+  LD_LIBRARY_PATH=$work/alternative "$python" -c 'import numpy; assert numpy.ones((3, 4)).dot(numpy.ones((4, 5))).sum() == 60'
 done
