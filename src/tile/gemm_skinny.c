@@ -1,4 +1,4 @@
-/* gemm_skinny.c - plans and writes a GEMM of few rows; gemm_skinny.h has its structure. */
+/* gemm_skinny.c - plans a GEMM of few rows; gemm_skinny.h has its structure, kernels/gemm_skinny.cuh.in is the kernel. */
 #include "tile/gemm_skinny.h"
 
 #include <inttypes.h>
@@ -197,133 +197,40 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernel ---- */
 
-/* Of the scales in memory, and of the weights in shared tiles. */
-static const char *scale_word(const tw_gemm *g) { return g->b == TW_MXFP4 ? "u8" : "float"; }
-static const char *tile_word(const tw_gemm *g) { return g->packed ? "u8" : tw_tile_type_word(g->b); }
-
-static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
-  tw_text_add(
-      t,
-      "//: kernel    gemm\n//: let       BN = %d, STEP = %d, ROWS = %d, WARPS = %d, FEW = %d, STAGES = %d, SPLIT "
-      "= %d\n//: let       PIECES = STEP / 32 / WARPS, THREADS = BN / ROWS * WARPS * %d\n",
-      p->n, p->k, p->rows, p->warps, p->few, p->stages, p->split, machine->warp_threads);
-  tw_text_add(t, "//: require   m <= FEW\n//: grid      ceildiv(n, BN) * SPLIT\n//: block     THREADS + %d\n", COPYING);
-  tw_text_add(t, "//: overlap\n");
-  if (p->split > 1) tw_text_add(t, "//: cluster   SPLIT\n");
-  tw_text_add(t,
-              "//: shared    %lld\n//: map       a = A box(64, FEW) swizzle(128)\n"
-              "//: map       b = B box(%d, BN) swizzle(128) l2(256)\n//: args      a, b, %sC, m, n, k, ldc",
-              (long long)p->shared_bytes, g->packed ? 128 : 64, g->packed ? "SB, " : "");
-  if (g->packed && p->count) tw_text_add(t, ", SB.columns");
-  tw_tile_result_arguments(t, g);
-  tw_text_add(t, "\n");
-}
-
-static void write_product(tw_text *t, const char *in, const char *type, int together, const char *factor) {
-  tw_text_add(t,
-              "%s      multiply_few<%s, PIECES, %d>(sums, as[at.slot], bs[at.slot], places, [&](int i, int j) { "
-              "return %s; });\n",
-              in, type, together, factor);
-}
-
-/* Scales of mxfp4 are multiplied into the weights, exactly, those of others into sums. */
-static void write_products(tw_text *t, const tw_gemm *g, const PLAN *p) {
-  if (g->b != TW_MXFP4) {
-    write_product(t, "", tw_type_name(g->b), p->together, p->count ? "now[i].at(j)" : "0u");
-    return;
-  }
-  for (int large = 0; large < 2; large++) {
-    tw_text_add(t, large
-                       ? "      } else {\n"
-                       : "      bool large = false;\n#pragma unroll\n      for (int i = 0; i < ROWS / 8; i++) large |= "
-                         "now[i].large();\n      if (!any_of_warp(large)) {\n");
-    tw_text_add(t, "#pragma unroll\n        for (int i = 0; i < ROWS / 8; i++) now[i] = now[i].two<%s>();\n",
-                large ? "true" : "false");
-    write_product(t, "  ", large ? "mxfp4_large" : "mxfp4", 0, "now[i].word(j)");
-  }
-  tw_text_add(t, "      }\n");
-}
-
-static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
-  const bool split = p->split > 1;
-  const char *scale = scale_word(g);
-  tw_text_add(t, "using a_tile = shared<%s, FEW, STEP>;\nusing b_tile = shared<%s, BN, %s>;\n\n",
-              tw_tile_type_word(g->a), tile_word(g),
-              g->packed ? (g->b == TW_TERNARY ? "STEP / 4" : "STEP / 2") : "STEP");
-  tw_tile_result_write(t, g);
-  tw_text_add(t, "TW_KERNEL(THREADS + %d, %d) gemm(TW_TENSOR a, TW_TENSOR b, ", COPYING, p->blocks);
-  if (g->packed) tw_text_add(t, "const %s *scales, ", scale);
-  tw_text_add(t, "%s *c, int m, int n, int k, int ldc%s", tw_tile_type_word(g->c),
-              g->packed && p->count ? ", int all" : "");
-  tw_tile_result_parameters(t, g);
-  tw_text_add(
-      t,
-      ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
-      "  const auto bs = memory.take<many<b_tile, STAGES>>();\n"
-      "  const auto full = memory.take<barriers<STAGES>>(), empty = memory.take<barriers<STAGES>>();\n"
-      "  const room_few<WARPS, FEW, BN> room{as.at}; /* of sums, when all tiles are read */\n"
-      "  const int warp = warp_of_block();\n"
-      "  if (thread_of_block() == THREADS) {\n    prefetch(a);\n    prefetch(b);\n"
-      "    for (int i = 0; i < STAGES; i++) {\n      full[i].init(1);\n      empty[i].init(THREADS / 32);\n    }\n"
-      "    barriers_ready();\n  }\n  sync_block();\n  earlier_ended();\n  next_may_begin();\n"
-      "  const int rank = %s, whole = (k + STEP - 1) / STEP, begin = whole * rank / SPLIT;\n"
-      "  const int steps = whole * (rank + 1) / SPLIT - begin, col = block_of_grid() / SPLIT * BN;\n"
-      "  ring<STAGES> at;\n"
-      "  if (warp == THREADS / 32) { /* copies */\n    if (thread_of_warp() == 0)\n"
-      "      for (int s = begin; s < begin + steps; s++, at.next()) {\n"
-      "        empty[at.slot].wait(at.parity ^ 1);\n"
-      "        full[at.slot].expect(a_tile::bytes + b_tile::bytes);\n"
-      "        copy(bs[at.slot], b, col, s * b_tile::cols, full[at.slot]);\n"
-      "        copy(as[at.slot], a, 0, s * STEP, full[at.slot]);\n      }\n    sync_warp();\n    sync_block();\n"
-      "  } else { /* multiply */\n    const int row = warp %% (BN / ROWS) * ROWS, part = warp / (BN / ROWS);\n"
-      "    sums_few<ROWS, FEW> sums;\n    clear(sums);\n",
-      split ? "rank_of_team()" : "0");
-  if (p->count) {
-    tw_text_add(
-        t,
-        "    factors_few<%s, %d> next[ROWS / 8], now[ROWS / 8];\n    const %s *of_row[ROWS / 8];\n#pragma unroll\n"
-        "    for (int i = 0; i < ROWS / 8; i++)\n"
-        "      of_row[i] = (const %s *)settled((u64)(scales + (i64)min(col + row + 8 * i + thread_of_warp() / 4, n - "
-        "1) "
-        "* all));\n",
-        scale, p->count, scale, scale);
-    tw_text_add(t,
-                "    const auto fetch = [&](int s) {\n      const int first = (s * (STEP / 32) + part * PIECES) / %d;\n"
-                "#pragma unroll\n      for (int i = 0; i < ROWS / 8; i++) next[i].fetch(of_row[i], first, all);\n"
-                "    };\n    fetch(begin);\n",
-                (int)(group_of(g) / PIECE));
-  }
-  tw_text_add(t, "    const places_few<%s, PIECES, a_tile, b_tile> places(row, part * PIECES);\n", tw_type_name(g->b));
-  /* A stage is given back when the next one is there: by then what was read of it has been multiplied. */
-  tw_text_add(t,
-              "    int before = 0;\n#pragma unroll 1\n    for (int s = begin; s < begin + steps; s++, at.next()) {\n");
-  if (p->count)
-    tw_text_add(t, "#pragma unroll\n      for (int i = 0; i < ROWS / 8; i++) now[i] = next[i];\n      fetch(s + 1);\n");
-  tw_text_add(t, "      full[at.slot].wait(at.parity);\n      sync_warp();\n"
-                 "      if (s > begin && thread_of_warp() == 0) empty[before].arrive();\n      before = at.slot;\n");
-  write_products(t, g, p);
-  tw_text_add(t, "    }\n    sync_block();\n    room.lay<%s>(sums, part, row);\n  }\n  %s();\n", tw_type_name(g->b),
-              split ? "sync_team" : "sync_block");
-  tw_text_add(t,
-              "  for (int i = rank * (THREADS + %d) + thread_of_block(); i < m * BN; i += SPLIT * (THREADS + %d)) {\n"
-              "    const int r = i / BN, j = col + i %% BN;\n"
-              "    float sum = room.sum<SPLIT>(r, i %% BN);\n    if (j >= n) continue;\n",
-              COPYING, COPYING);
-  if (g->packed && !p->count) tw_text_add(t, "    sum *= scales[j];\n");
-  tw_text_add(t, "    const result finish{r, j, m, n");
-  tw_tile_result_names(t, g);
-  tw_text_add(t, "};\n    set(c[(i64)r * ldc + j], finish(sum, 0, 0));\n  }\n%s}\n",
-              split ? "  sync_team(); /* nobody leaves while others read from it */\n" : "");
-}
-
 static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
                        tw_error *error) {
-  (void)error;
-  const tw_gemm g = tw_gemm_of(problem);
-  write_launch(t, machine, &g, plan);
-  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", machine->header);
-  write_kernel(t, &g, plan);
-  return TW_OK;
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  const PLAN *p = plan;
+  tw_slots s = {0};
+  tw_tile_result_slots(&s, g, g);
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_number(&s, "n", p->n);
+  tw_slots_number(&s, "k", p->k);
+  tw_slots_number(&s, "rows", p->rows);
+  tw_slots_number(&s, "warps", p->warps);
+  tw_slots_number(&s, "warp", machine->warp_threads);
+  tw_slots_number(&s, "few", p->few);
+  tw_slots_number(&s, "stages", p->stages);
+  tw_slots_number(&s, "split", p->split);
+  tw_slots_flag(&s, "cluster", p->split > 1);
+  tw_slots_number(&s, "blocks", p->blocks);
+  tw_slots_number(&s, "copying", COPYING);
+  tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_flag(&s, "packed", g->packed);
+  tw_slots_flag(&s, "mxfp4", g->b == TW_MXFP4);
+  tw_slots_text(&s, "a_type", tw_tile_type_word(g->a));
+  tw_slots_text(&s, "b_type", g->packed ? "u8" : tw_tile_type_word(g->b)); /* in shared tiles */
+  tw_slots_text(&s, "b_name", tw_type_name(g->b));
+  tw_slots_number_or_empty(&s, "codes_of_byte", !g->packed ? 0 : g->b == TW_TERNARY ? 4 : 2);
+  tw_slots_text(&s, "scale_type", g->b == TW_MXFP4 ? "u8" : "float");
+  tw_slots_number_or_empty(&s, "scales", p->count); /* of a stage, of a thread */
+  tw_slots_flag(&s, "group_scales", g->packed && p->count);
+  tw_slots_flag(&s, "row_factors", g->packed && !p->count);
+  tw_slots_number(&s, "pieces_of_scale", group_of(g) / PIECE);
+  tw_slots_number(&s, "together", p->together);
+  const tw_status status = tw_template_add(t, "tile/kernels/gemm_skinny.cuh.in", &s, error);
+  tw_slots_free(&s);
+  return status;
 }
 
 const tw_tile_family tw_tile_skinny = {.language = &language,

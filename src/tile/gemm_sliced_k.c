@@ -1,4 +1,5 @@
-/* gemm_sliced_k.c - plans and writes a GEMM of few rows whose warps have slices of k; gemm_sliced_k.h has its structure. */
+/* gemm_sliced_k.c - plans a GEMM of few rows whose warps have slices of k; gemm_sliced_k.h has its structure,
+ * kernels/gemm_sliced_k.cuh.in is the kernel. */
 #include "tile/gemm_sliced_k.h"
 
 #include <inttypes.h>
@@ -179,70 +180,35 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernel ---- */
 
-static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
-  tw_text_add(t,
-              "//: kernel    gemm\n//: let       BN = %d, ROWS = %d, WARPS = %d, M = %d, AHEAD = %d, THREADS = WARPS * "
-              "%d\n//: require   m == M\n//: grid      ",
-              p->n, p->rows, p->warps, (int)g->m, p->ahead, machine->warp_threads);
-  if (p->rest)
-    tw_text_add(t, "max(ceildiv(n, BN), %d * sms)", p->rest);
-  else
-    tw_text_add(t, "ceildiv(n, BN)");
-  tw_text_add(t,
-              "\n//: block     THREADS\n//: overlap\n//: shared    %lld\n//: args      A, B, SB, C, m, n, k, lda, ldc, "
-              "B.bytes / n, SB.bytes / n / %d",
-              (long long)p->shared_bytes, g->b == TW_MXFP4 ? 1 : 4);
-  tw_tile_result_arguments(t, g);
-  tw_text_add(t, "\n");
-}
-
-static void write_kernel(tw_text *t, const tw_gemm *g, const PLAN *p) {
-  const bool row_scales = g->b != TW_MXFP4 && !p->together;
-  const char *whole = g->k % 8 ? "false" : "true";
-  tw_tile_result_write(t, g);
-  tw_text_add(
-      t,
-      "TW_KERNEL(THREADS, %d) gemm(const bf16 *a, const u8 *b, const %s *scales, %s *c, int m, int n, int k, int "
-      "lda, int ldc, int pitch, int all",
-      p->blocks, g->b == TW_MXFP4 ? "u8" : "float", tw_tile_type_word(g->c));
-  tw_tile_result_parameters(t, g);
-  tw_text_add(t,
-              ") {\n  arena memory;\n"
-              "  auto weights = memory.take<slices<%s, ROWS, BN / ROWS, M, WARPS, AHEAD, %d>>();\n"
-              "  static_assert(decltype(weights)::bytes <= %lld, \"what the launch asks for\");\n"
-              "  const int col = block_of_grid() * BN;\n  next_may_begin();\n",
-              tw_type_name(g->b), p->together, (long long)p->shared_bytes - ALIGNMENT);
-  if (p->rest)
-    tw_text_add(t,
-                "  if (col >= n) { /* it keeps a place until the launch behind has its own */\n    earlier_ended();\n"
-                "    linger(2000);\n    return;\n  }\n");
-  if (p->late) tw_text_add(t, "  linger(%d); /* A of the launch before goes first */\n", p->late);
-  tw_text_add(t,
-              "  early_operand(a, ((i64)(m - 1) * lda + k) * 2);\n"
-              "  weights.from(b, scales, col, n, pitch, all, (k + %d - 1) / %d);\n"
-              "%s  weights.begin_a<%s>(a, lda, k);\n%s  decltype(weights)::sums sums;\n"
-              "  weights.multiply_all<%s>(sums, a, lda, k);\n  sync_block();\n  weights.lay(sums);\n  sync_block();\n",
-              codes_of_slice(g), codes_of_slice(g),
-              p->rest ? "  weights.begin();\n  earlier_ended();\n" : "  earlier_ended();\n", whole,
-              p->rest ? "" : "  weights.begin();\n", whole);
-  tw_text_add(t, "  for (int i = thread_of_block(); i < M * BN / 4; i += THREADS) {\n"
-                 "    const int r = i / (BN / 4), first = i %% (BN / 4) * 4;\n    float sum[4];\n"
-                 "    weights.sum(r, first, sum);\n#pragma unroll\n    for (int e = 0; e < 4; e++) {\n"
-                 "      const int j = col + first + e;\n      if (j >= n) continue;\n"
-                 "      const result finish{r, j, m, n");
-  tw_tile_result_names(t, g);
-  tw_text_add(t, "};\n      set(c[(i64)r * ldc + j], finish(sum[e]%s, 0, 0));\n    }\n  }\n}\n",
-              row_scales ? " * weights.factor(first + e)" : "");
-}
-
 static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
                        tw_error *error) {
-  (void)error;
-  const tw_gemm g = tw_gemm_of(problem);
-  write_launch(t, machine, &g, plan);
-  tw_text_add(t, "#include \"%s\"\nusing namespace tw;\n\n", machine->header);
-  write_kernel(t, &g, plan);
-  return TW_OK;
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  const PLAN *p = plan;
+  const bool mxfp4 = g->b == TW_MXFP4;
+  tw_slots s = {0};
+  tw_tile_result_slots(&s, g, g);
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_number(&s, "n", p->n);
+  tw_slots_number(&s, "rows", p->rows);
+  tw_slots_number(&s, "warps", p->warps);
+  tw_slots_number(&s, "warp", machine->warp_threads);
+  tw_slots_number(&s, "m", g->m);
+  tw_slots_number(&s, "ahead", p->ahead);
+  tw_slots_number(&s, "blocks", p->blocks);
+  tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_number(&s, "bytes", p->shared_bytes - ALIGNMENT);
+  tw_slots_number_or_empty(&s, "rest", p->rest);
+  tw_slots_number_or_empty(&s, "delay", p->late);
+  tw_slots_text(&s, "b_name", tw_type_name(g->b));
+  tw_slots_number(&s, "codes", codes_of_slice(g));
+  tw_slots_number(&s, "together", p->together);
+  tw_slots_text(&s, "scale_type", mxfp4 ? "u8" : "float");
+  tw_slots_number(&s, "scale_bytes", mxfp4 ? 1 : 4);
+  tw_slots_flag(&s, "row_factors", !mxfp4 && !p->together);
+  tw_slots_text(&s, "whole", g->k % 8 ? "false" : "true");
+  const tw_status status = tw_template_add(t, "tile/kernels/gemm_sliced_k.cuh.in", &s, error);
+  tw_slots_free(&s);
+  return status;
 }
 
 const tw_tile_family tw_tile_sliced_k = {.language = &language,
