@@ -1,4 +1,5 @@
-/* gemm_block_scaled.c - plans and writes a GEMM of tiles with block-scaled weights; gemm_block_scaled.h has its structure. */
+/* gemm_block_scaled.c - plans a GEMM of tiles with block-scaled weights; gemm_block_scaled.h has its structure,
+ * kernels/gemm_block_scaled.hip.in is the kernel. */
 #include "tile/gemm_block_scaled.h"
 
 #include "tile/gemm_epilogue.h"
@@ -170,7 +171,7 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 /* ---- the kernels ---- */
 
 /* What makes the rule of a scale: format/mx.c. Of the mantissa of a float, what the largest element keeps, and its own. */
-unsigned tw_tile_block_scaled_addend(const tw_gemm *g) {
+static unsigned addend_of(const tw_gemm *g) {
   const tw_type t = tw_tile_block_scaled_left(g);
   const unsigned half = t == TW_MXFP4 ? 1u << 21 : 1u << 19;
   const unsigned largest = t == TW_MXFP4 ? 0x400000 : t == TW_MXFP6 ? 0x700000 : 0x600000; /* 1.5, 1.875, 1.75 */
@@ -182,146 +183,54 @@ unsigned tw_tile_block_scaled_addend(const tw_gemm *g) {
   }
 }
 
-static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
-  const long long codes = (long long)(p->columns * p->deep / 32 * 4 * words_of(g->b)),
-                  left = codes + (long long)(p->columns * p->deep / 32 + 255) / 256 * 256, /* a packed A */
-      left_scales = left + (long long)(p->lines * p->deep / 32 * 4 * words_of(tw_tile_block_scaled_left(g)));
-  const long long parts = (left_scales + (long long)(p->lines * p->deep / 32) + 255) / 256 * 256;
-  tw_text_add(t, "//: let       BM = %d, BN = %d, GROUPS = %d, AHEAD = %d, SPLIT = %d\n", p->m, p->n, p->groups,
-              p->ahead, p->split);
-  tw_text_add(t, "//: let       COLUMNS = %lld, DEEP = %lld\n//: require   n <= COLUMNS && k <= DEEP\n",
-              (long long)p->columns, (long long)p->deep);
-  tw_text_add(t, "//: workspace %lld%s\n", parts, p->split > 1 ? " + SPLIT * m * n * 4" : "");
-  tw_text_add(t,
-              "//: before    pack_weights\n//: grid      ceildiv(COLUMNS * (DEEP / 32), 256)\n//: block     256\n"
-              "//: args      B, workspace, workspace(%lld), n, k, ldb\n",
-              codes);
-  if (p->lines)
-    tw_text_add(t,
-                "//: let       LINES = %lld\n//: require   m <= LINES\n"
-                "//: before    pack_a\n//: grid      ceildiv(LINES * (DEEP / 32), 256)\n//: block     256\n"
-                "//: args      A, workspace(%lld), workspace(%lld), m, k, lda\n",
-                (long long)p->lines, left, left_scales);
-  tw_text_add(t,
-              "//: kernel    gemm\n//: grid      ceildiv(m, BM) * ceildiv(n, BN) * SPLIT\n//: block     GROUPS * %d\n"
-              "//: shared    %lld\n//: args      ",
-              machine->group_threads, (long long)p->shared_bytes);
-  if (p->lines)
-    tw_text_add(t, "workspace(%lld), workspace(%lld), workspace, workspace(%lld), ", left, left_scales, codes);
-  else
-    tw_text_add(t, "A, workspace, workspace(%lld), ", codes);
-  if (p->split > 1)
-    tw_text_add(t, "workspace(%lld), m, n, k, lda, n", parts);
-  else
-    tw_text_add(t, "C, m, n, k, lda, ldc");
-  if (p->split == 1) tw_tile_result_arguments(t, g);
-  if (p->split > 1) {
-    tw_text_add(t, "\n");
-    tw_tile_parts_launch(t, g, parts);
-  }
-  tw_text_add(t, "\n");
+void tw_tile_block_scaled_slots(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
+  tw_tile_result_slots(s, g, g);
+  tw_slots_text(s, "header", machine->header);
+  tw_slots_number(s, "m", p->m);
+  tw_slots_number(s, "n", p->n);
+  tw_slots_number(s, "groups", p->groups);
+  tw_slots_number(s, "group_threads", machine->group_threads);
+  tw_slots_number(s, "split", p->split);
+  tw_slots_flag(s, "splits", p->split > 1);
+  tw_slots_number(s, "columns", p->columns);
+  tw_slots_number(s, "deep", p->deep);
+  tw_slots_number(s, "shared", p->shared_bytes);
+  tw_slots_number(s, "window", p->window);
+  tw_slots_number(s, "chunk", p->chunk);
+  tw_slots_number(s, "chips", machine->chips);
+  tw_slots_flag(s, "a_transposed", g->a_transposed);
+  tw_slots_flag(s, "b_transposed", g->b_transposed);
+  tw_slots_text(s, "element", tw_tile_type_word(tw_tile_block_scaled_stored(g))); /* of A in memory */
+  tw_slots_format(s, "addend", "%x", addend_of(g));
+  tw_slots_text(s, "whole", g->n % 4 == 0 && (p->split > 1 || g->ldc % 4 == 0) ? "true" : "false");
 }
 
-/* The steps of a block: A is quantized by all groups together, and comes to each through LDS. */
-static void write_quantized(tw_text *t, const tw_gemm *g) {
-  tw_text_add(
-      t,
-      "  mx_fresh<element> fresh[AHEAD][EACH];\n  mx_right<right, COLS> weights[AHEAD];\n"
-      "  /* Block i of A: 16 rows, half of a step. */\n"
-      "  const auto fetch = [&](mx_fresh<element> (&to)[EACH], int s) __attribute__((always_inline)) {\n#pragma "
-      "unroll\n"
-      "    for (int e = 0; e < EACH; e++) {\n      const int i = min(e * GROUPS + group, BLOCKS - 1);\n"
-      "      mx_reader<element>(a, lda, row + i / 2 * mx_rows, m, k).load(to[e], (begin + s) * mx_step + i %% 2 * "
-      "mx_deep);\n   "
-      " }\n  };\n"
-      "#pragma unroll\n  for (int i = 0; i < AHEAD; i++) {\n    fetch(fresh[i], i);\n"
-      "    weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + i);\n  }\n"
-      "  for (int first = 0; first < steps; first += AHEAD) {\n#pragma unroll\n    for (int i = 0; i < AHEAD; i++) {\n"
-      "      const int s = first + i;\n      const auto shared_a = as[s %% 2];\n#pragma unroll\n"
-      "      for (int e = 0; e < EACH; e++)\n        if (e * GROUPS + group < BLOCKS)\n"
-      "          shared_a.lay(e * GROUPS + group, mx_quantize<left, 0x%xu>(fresh[i][e]));\n"
-      "      fetch(fresh[i], s + AHEAD);\n      sync_block();\n"
-      "      mx_multiply_rows<0>(sums, shared_a, weights[i]);\n"
-      "      weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + s + AHEAD);\n    }\n  }\n",
-      tw_tile_block_scaled_addend(g));
-}
-
-/* The same where A is packed: each group loads its own, without LDS and barriers. */
-static void write_packed(tw_text *t, const tw_gemm *g) {
-  (void)g;
-  tw_text_add(t, "  mx_right<left, ROWS / 2> lines[AHEAD];\n  mx_right<right, COLS> weights[AHEAD];\n"
-                 "  const auto fetch = [&](int i, int s) __attribute__((always_inline)) {\n"
-                 "    lines[i].load(packed_a, scales_a, row, LINES, DEEP, begin + s, begin + steps);\n"
-                 "    weights[i].load(packed, scales, col, COLUMNS, DEEP, begin + s, begin + steps);\n  };\n"
-                 "#pragma unroll\n  for (int i = 0; i < AHEAD; i++) fetch(i, i);\n  fixed_here(); /* else the compiler "
-                 "loads late */\n"
-                 "  for (int first = 0; first < steps; first += AHEAD) {\n#pragma unroll\n"
-                 "    for (int i = 0; i < AHEAD; i++) {\n      mx_multiply_packed(sums, lines[i], weights[i]);\n"
-                 "      if (first + AHEAD < steps) fetch(i, first + i + AHEAD);\n      fixed_here();\n    }\n  }\n");
+/* Where the kernels before pack operands in the workspace: codes of B from its first byte on, its scales, then those of a packed A. */
+static void set_places(tw_slots *s, const tw_gemm *g, const PLAN *p) {
+  const int64_t blocks = p->columns * p->deep / 32, blocks_a = p->lines * p->deep / 32;
+  const int64_t scales = blocks * 4 * words_of(g->b), a = scales + (blocks + 255) / 256 * 256;
+  const int64_t a_scales = a + blocks_a * 4 * words_of(tw_tile_block_scaled_left(g));
+  tw_slots_number(s, "b_scales_at", scales);
+  tw_slots_number(s, "a_at", a);
+  tw_slots_number(s, "a_scales_at", a_scales);
+  tw_slots_number(s, "parts_at", (a_scales + blocks_a + 255) / 256 * 256);
 }
 
 static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
                        tw_error *error) {
-  (void)error;
   const tw_gemm g = tw_gemm_of(problem);
   const PLAN *p = plan;
-  const bool split = p->split > 1;
-  if (p->pinned) {
-    tw_tile_block_scaled_write_hand_scheduled(machine, &g, p, t);
-    return TW_OK;
-  }
-  write_launch(t, machine, &g, p);
-  tw_text_add(t,
-              "#include \"%s\"\nusing namespace tw;\n\nconstexpr int ROWS = BM / mx_rows, COLS = BN / GROUPS / 32; /* "
-              "of a group */\n"
-              "using left = %s;  /* what A becomes */\nusing right = %s;\nusing element = %s; /* of A in memory */\n",
-              machine->header, tw_type_name(tw_tile_block_scaled_left(&g)), tw_type_name(g.b),
-              tw_tile_type_word(tw_tile_block_scaled_stored(&g)));
-  tw_text_add(t, p->lines ? "\n"
-                          : "constexpr int BLOCKS = 2 * ROWS, EACH = (BLOCKS + GROUPS - 1) / GROUPS; /* of A, a step; "
-                            "that a group quantizes */\n\n");
-  tw_tile_result_write(t, &g);
-  tw_text_add(t,
-              "TW_KERNEL(256, 1) pack_weights(const float *b, u8 *packed, u8 *scales, int n, int k, int ldb) {\n"
-              "  mx_pack<right>(b, %s, packed, scales, n, k, COLUMNS, DEEP);\n}\n\n",
-              g.b_transposed ? "1, ldb" : "ldb, 1");
-  if (p->lines)
-    tw_text_add(t,
-                "TW_KERNEL(256, 1) pack_a(const element *a, u8 *packed, u8 *scales, int m, int k, int lda) {\n"
-                "  mx_pack<left>(a, %s, packed, scales, m, k, LINES, DEEP);\n}\n\n",
-                g.a_transposed ? "lda, 1" : "1, lda");
-  tw_text_add(
-      t,
-      "TW_KERNEL(GROUPS * group_threads, 1) gemm(%s, const u8 *packed, const u8 *scales, %s *c, int m, int n, int k, "
-      "int lda, int ldc",
-      p->lines ? "const u8 *packed_a, const u8 *scales_a" : "const element *a",
-      split ? "float" : tw_tile_type_word(g.c));
-  if (!split) tw_tile_result_parameters(t, &g);
-  tw_text_add(t, ") {\n");
-  if (!p->lines)
-    tw_text_add(t, "  arena memory;\n  const auto as = memory.take<many<mx_shared<left, BLOCKS>, 2>>();\n");
-  tw_text_add(
-      t,
-      "  const int group = group_of_block(), part = block_of_grid() %% SPLIT, begin = DEEP / mx_step * part / SPLIT;\n"
-      "  const int steps = DEEP / mx_step * (part + 1) / SPLIT - begin;\n"
-      "  k = min(k, (begin + steps) * mx_step);\n");
-  if (split) tw_text_add(t, "  c += (i64)part * m * n;\n");
-  tw_text_add(
-      t,
-      "  const place p = place_of_chips<%d, %d, %d>(block_of_grid() / SPLIT, (m + BM - 1) / BM, (n + BN - 1) / BN);\n",
-      p->window, p->chunk, machine->chips);
-  tw_text_add(t, "  const int row = p.row * BM, col = p.col * BN + group * (BN / GROUPS);\n"
-                 "  acc<mx_product, ROWS, 2 * COLS> sums;\n  sums.clear();\n");
-  (p->lines ? write_packed : write_quantized)(t, &g);
-  if (!split) {
-    tw_text_add(t, "  const result finish{row, col, m, n");
-    tw_tile_result_names(t, &g);
-    tw_text_add(t, "};\n");
-  }
-  tw_text_add(t, "  put<%s>(c, ldc, sums, row, col, m, min(n, col + BN / GROUPS), %s);\n}\n",
-              g.n % 4 == 0 && (split || g.ldc % 4 == 0) ? "true" : "false", split ? "as_is()" : "finish");
-  if (split) tw_tile_parts_write(t, &g);
-  return TW_OK;
+  if (p->pinned) return tw_tile_block_scaled_write_hand_scheduled(machine, &g, p, t, error);
+  tw_slots s = {0};
+  tw_tile_block_scaled_slots(&s, machine, &g, p);
+  set_places(&s, &g, p);
+  tw_slots_number(&s, "ahead", p->ahead);
+  tw_slots_number_or_empty(&s, "lines", p->lines);
+  tw_slots_text(&s, "left", tw_type_name(tw_tile_block_scaled_left(&g)));
+  tw_slots_text(&s, "right", tw_type_name(g.b));
+  const tw_status status = tw_template_add(t, "tile/kernels/gemm_block_scaled.hip.in", &s, error);
+  tw_slots_free(&s);
+  return status;
 }
 
 const tw_tile_family tw_tile_block_scaled = {.language = &language,

@@ -18,6 +18,7 @@
 #ifndef TW_TILE_GEMM_BLOCK_SCALED_H
 #define TW_TILE_GEMM_BLOCK_SCALED_H
 
+#include "base/template.h"
 #include "op/gemm_problem.h"
 #include "tile/family.h"
 
@@ -34,13 +35,14 @@ extern const tw_tile_family tw_tile_block_scaled;
 /* What A becomes, and as what its numbers lie in memory. */
 tw_type tw_tile_block_scaled_left(const tw_gemm *);
 tw_type tw_tile_block_scaled_stored(const tw_gemm *);
-/* What makes the rule of a scale: an addend of a float's mantissa. */
-unsigned tw_tile_block_scaled_addend(const tw_gemm *);
+/* Slots of either kernel. */
+void tw_tile_block_scaled_slots(tw_slots *, const tw_tile_machine *, const tw_gemm *,
+                                const tw_tile_block_scaled_plan *);
 
 /* Of a plan that is pinned. */
 tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *, const tw_gemm *,
                                                      tw_tile_block_scaled_plan *, tw_error *);
-void tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *, const tw_gemm *,
-                                               const tw_tile_block_scaled_plan *, tw_text *);
+tw_status tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *, const tw_gemm *,
+                                                    const tw_tile_block_scaled_plan *, tw_text *, tw_error *);
 
 #endif

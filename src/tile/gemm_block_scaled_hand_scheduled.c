@@ -1,10 +1,6 @@
-/* gemm_block_scaled_hand_scheduled.c - a GEMM of two operands of blocks with scales whose loop is the machine's own; gemm_block_scaled.h has its steps.
- *
- * Kernels before the main one pack both operands: codes row by row, k along them, and beside them the scales as lanes of
- * products take them: those of a block's tile at a step of k lie together, 1024 bytes for each group that copies them. So
- * the main one copies codes as any other tile, and scales with one copy of a lane more a step. */
+/* gemm_block_scaled_hand_scheduled.c - plans and fills a GEMM of two operands of blocks with scales whose loop is the machine's own,
+ * kernels/gemm_block_scaled_hand_scheduled.hip.in; gemm_block_scaled.h has its steps. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "tile/gemm_block_scaled.h"
 #include "tile/gemm_epilogue.h"
@@ -81,125 +77,51 @@ static places places_of(const tw_gemm *g, const PLAN *p) {
   return at;
 }
 
-static void write_launch(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
-                         const places *at) {
-  tw_text_add(t, "//: let       BM = %d, BN = %d, GROUPS = %d, STAGES = %d, SPLIT = %d\n", p->m, p->n, GROUPS,
-              p->stages, p->split);
-  tw_text_add(t, "//: let       DEEP = %" PRId64 "\n//: require   k <= DEEP && m <= %" PRId64 " && n <= %" PRId64 "\n",
-              p->deep, at->rows, p->columns);
-  tw_text_add(t, "//: workspace %" PRId64 "%s\n", at->parts, p->split > 1 ? " + SPLIT * m * n * 4" : "");
-  for (int i = 0; i < 2; i++)
-    tw_text_add(t,
-                "//: before    pack_%s\n//: grid      ceildiv(%" PRId64 " * (DEEP / %d), 256)\n//: block     256\n"
-                "//: args      %c, workspace(%" PRId64 "), workspace(%" PRId64 "), %c, k, ld%c\n",
-                i ? "b" : "a", i ? p->columns : at->rows, BLOCK, "AB"[i], at -> codes[i], at -> scales[i], "mn"[i],
-                "ab"[i]);
-  tw_text_add(t,
-              "//: kernel    gemm\n//: grid      ceildiv(m, BM) * ceildiv(n, BN) * SPLIT\n//: block     GROUPS * %d\n"
-              "//: shared    %" PRId64 "\n//: args      ",
-              machine->group_threads, p->shared_bytes);
-  for (int i = 0; i < 2; i++)
-    tw_text_add(t, "workspace(%" PRId64 "), workspace(%" PRId64 "), ", at->codes[i], at->scales[i]);
-  if (p->split > 1)
-    tw_text_add(t, "workspace(%" PRId64 "), m, n, n", at->parts);
-  else
-    tw_text_add(t, "C, m, n, ldc");
-  if (p->split == 1) tw_tile_result_arguments(t, g);
-  if (p->split > 1) {
-    tw_text_add(t, "\n");
-    tw_tile_parts_launch(t, g, at->parts);
-  }
-  tw_text_add(t, "\n");
+static tw_status set_loop(tw_slots *s, const tw_tile_machine *machine, const tw_tile_loop *loop, tw_error *error) {
+  tw_text operands = {0}, text = {0};
+  tw_status status = tw_tile_loop_operand_write(machine, loop, 'a', true, &operands, error);
+  if (status == TW_OK) status = tw_tile_loop_operand_write(machine, loop, 'b', true, &operands, error);
+  if (status == TW_OK) status = machine->loop(machine, loop, &text, error);
+  tw_slots_take(s, "operands", &operands);
+  tw_slots_take(s, "loop", &text);
+  return status;
 }
 
-static void write_packers(tw_text *t, const tw_gemm *g) {
-  const char *type = tw_type_name(g->b);
-  tw_text_add(t,
-              "TW_KERNEL(256, 1) pack_a(const %s *a, u8 *codes, u8 *scales, int m, int k, int lda) {\n"
-              "  mx_pack_rows<%s, product, BM, GROUPS_M, BK, 0x%xu>(a, %s, codes, scales, m, k, DEEP);\n}\n",
-              tw_tile_type_word(tw_tile_block_scaled_stored(g)), type, tw_tile_block_scaled_addend(g),
-              g->a_transposed ? "1, lda" : "lda, 1");
-  tw_text_add(t,
-              "TW_KERNEL(256, 1) pack_b(const float *b, u8 *codes, u8 *scales, int n, int k, int ldb) {\n"
-              "  mx_pack_rows<%s, product, BN, GROUPS_N, BK, 0>(b, %s, codes, scales, n, k, DEEP);\n}\n\n",
-              type, g->b_transposed ? "ldb, 1" : "1, ldb");
+static void set_swizzle(tw_slots *s, const char *slot, const tw_tile_machine *machine, const PLAN *p, int rows) {
+  char swizzle[TW_TILE_SWIZZLE] = "plain";
+  const tw_tile_access access = {.rows = rows, .row_bytes = ROW, .side = p->side, .element_bytes = 1};
+  machine->swizzle(machine, &access, swizzle);
+  tw_slots_text(s, slot, swizzle);
 }
 
-/* The loop, by the names of loop.h. */
-static void write_loop(tw_text *t, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
-  const tw_tile_loop loop = loop_of(g->b, p);
-  const int step = step_of(g->b);
-  tw_text_add(t, "  const u32 copied = (u32)(__UINTPTR_TYPE__)as.at + (u32)group * 1024;\n");
-  tw_tile_loop_operand_write(machine, &loop, 'a', true, t, NULL);
-  tw_tile_loop_operand_write(machine, &loop, 'b', true, t, NULL);
-  tw_text_add(
-      t,
-      "  /* the first groups copy A's scales, the next ones B's */\n"
-      "  constexpr int OF_A = BM * %d / 1024, OF_B = BN * %d / 1024;\n"
-      "  const bool is_a = group < OF_A;\n"
-      "  const u32 scale_step = is_a ? BM * %d : BN * %d, scale_lane = (u32)thread_of_group() * 16u;\n"
-      "  const i64 tile = (i64)(is_a ? p.row : p.col) * (DEEP / %d) + begin;\n"
-      "  const u64 scale_at = (u64)(is_a ? scales_a : scales_b) + (u64)(tile * scale_step) + "
-      "(u64)(is_a ? group : group - OF_A) * 1024;\n"
-      "  u32x4 scale_matrix = {(u32)scale_at, (u32)(scale_at >> 32) & 0xffffu, group < OF_A + OF_B ? 1024u : 0, "
-      "0x00020000};\n"
-      "  const u32 scales_at = (u32)(__UINTPTR_TYPE__)bs.at + decltype(bs)::bytes;\n"
-      "  const u32 a_scale = scales_at + (u32)(group / GROUPS_N) * (ROWS * %d) + (u32)thread_of_group() * %du;\n"
-      "  const u32 b_scale = scales_at + BM * %d + (u32)(group %% GROUPS_N) * (COLS * %d) + "
-      "(u32)thread_of_group() * %du;\n",
-      step / BLOCK, step / BLOCK, step / BLOCK, step / BLOCK, step, step / BLOCK, tw_tile_loop_scales(&loop, 0),
-      step / BLOCK, step / BLOCK, tw_tile_loop_scales(&loop, 1));
-  machine->loop(machine, &loop, t, NULL); /* the plan has asked whether it can */
-}
-
-void tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
-                                               tw_text *t) {
+tw_status tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
+                                                    tw_text *t, tw_error *error) {
   const places at = places_of(g, p);
-  const bool split = p->split > 1;
-  const int step = step_of(g->b);
-  char swizzle[2][TW_TILE_SWIZZLE];
-  for (int i = 0; i < 2; i++) {
-    const tw_tile_access access = {.rows = i ? p->n : p->m, .row_bytes = ROW, .side = p->side, .element_bytes = 1};
-    machine->swizzle(machine, &access, swizzle[i]);
-  }
-  write_launch(t, machine, g, p, &at);
-  tw_text_add(
-      t,
-      "#include \"%s\"\nusing namespace tw;\n\nusing product = mx_product_of<%d>;\n"
-      "constexpr int BK = %d, PITCH = DEEP * %d / 8; /* bytes: of a row of a tile, of a packed operand */\n"
-      "constexpr int GROUPS_M = %d, GROUPS_N = %d, ROWS = BM / GROUPS_M, COLS = BN / GROUPS_N; /* of a group */\n"
-      "using a_tile = shared<u8, BM, BK, %s>;\nusing b_tile = shared<u8, BN, BK, %s>;\n\n",
-      machine->header, p->side, ROW, bits_of(g->b), GROUPS_M, GROUPS_N, swizzle[0], swizzle[1]);
-  tw_tile_result_write(t, g);
-  write_packers(t, g);
-  tw_text_add(t,
-              "TW_KERNEL(GROUPS * group_threads, 1) gemm(const u8 *codes_a, const u8 *scales_a, const u8 *codes_b, "
-              "const u8 *scales_b, %s *c, int m, int n, int ldc",
-              split ? "float" : tw_tile_type_word(g->c));
-  if (!split) tw_tile_result_parameters(t, g);
-  tw_text_add(t,
-              ") {\n  arena memory;\n  const auto as = memory.take<many<a_tile, STAGES>>();\n"
-              "  const auto bs = memory.take<many<b_tile, STAGES>>();\n"
-              "  const int part = block_of_grid() %% SPLIT, begin = DEEP / %d * part / SPLIT;\n"
-              "  const int steps = DEEP / %d * (part + 1) / SPLIT - begin;\n",
-              step, step);
-  if (split) tw_text_add(t, "  c += (i64)part * m * n;\n");
-  tw_text_add(
-      t,
-      "  const place p = place_of_chips<%d, %d, %d>(block_of_grid() / SPLIT, (m + BM - 1) / BM, (n + BN - 1) / BN);\n"
-      "  const int row = p.row * BM, col = p.col * BN;\n"
-      "  const int group = group_of_block(), own_row = group / GROUPS_N * ROWS, own_col = group %% GROUPS_N * COLS;\n"
-      "  copier<a_tile, GROUPS, false> from_a(codes_a, PITCH, row, m, PITCH);\n"
-      "  copier<b_tile, GROUPS, false> from_b(codes_b, PITCH, col, n, PITCH);\n"
-      "  acc<product, ROWS / product::side, COLS / product::side> sums;\n",
-      p->window, p->chunk, machine->chips);
-  write_loop(t, machine, g, p);
-  if (!split) {
-    tw_text_add(t, "  const result finish{row + own_row, col + own_col, m, n");
-    tw_tile_result_names(t, g);
-    tw_text_add(t, "};\n");
-  }
-  tw_text_add(t, "  put<%s>(c, ldc, sums, row + own_row, col + own_col, m, n, %s);\n}\n",
-              g->n % 4 == 0 && (split || g->ldc % 4 == 0) ? "true" : "false", split ? "as_is()" : "finish");
-  if (split) tw_tile_parts_write(t, g);
+  const tw_tile_loop loop = loop_of(g->b, p);
+  tw_slots s = {0};
+  tw_tile_block_scaled_slots(&s, machine, g, p);
+  set_swizzle(&s, "a_swizzle", machine, p, p->m);
+  set_swizzle(&s, "b_swizzle", machine, p, p->n);
+  tw_slots_number(&s, "stages", p->stages);
+  tw_slots_number(&s, "side", p->side);
+  tw_slots_number(&s, "rows", at.rows);
+  tw_slots_number(&s, "a_at", at.codes[0]);
+  tw_slots_number(&s, "b_at", at.codes[1]);
+  tw_slots_number(&s, "a_scales_at", at.scales[0]);
+  tw_slots_number(&s, "b_scales_at", at.scales[1]);
+  tw_slots_number(&s, "parts_at", at.parts);
+  tw_slots_number(&s, "block", BLOCK);
+  tw_slots_number(&s, "groups_m", GROUPS_M);
+  tw_slots_number(&s, "groups_n", GROUPS_N);
+  tw_slots_number(&s, "row_bytes", ROW);
+  tw_slots_number(&s, "bits", bits_of(g->b));
+  tw_slots_text(&s, "type", tw_type_name(g->b));
+  tw_slots_number(&s, "step", step_of(g->b));
+  tw_slots_number(&s, "scales", step_of(g->b) / BLOCK); /* of a row, of a step */
+  tw_slots_number(&s, "a_lane_scales", tw_tile_loop_scales(&loop, 0));
+  tw_slots_number(&s, "b_lane_scales", tw_tile_loop_scales(&loop, 1));
+  tw_status status = set_loop(&s, machine, &loop, error);
+  if (status == TW_OK) status = tw_template_add(t, "tile/kernels/gemm_block_scaled_hand_scheduled.hip.in", &s, error);
+  tw_slots_free(&s);
+  return status;
 }

@@ -1,24 +1,15 @@
 /* gemm_epilogue.h - from a sum to an element of C: the part of a GEMM kernel's text that does not depend on how its tiles are
- * scheduled. `result` is a function object in the words of docs/reference/tile-library.md; its fields follow row, col, m, n. */
+ * scheduled. kernels/gemm_result.cuh.in defines `result`, a function object in the words of docs/reference/tile-library.md; its fields follow
+ * row, col, m, n.
+ *
+ * kernels/gemm_add_parts.hip.in is a kernel that runs after blocks that share a tile's k: SPLIT matrices of sums, m x n, begin at the slot
+ * `parts_at` of the workspace; it adds them in their order, a thread for each element of C. */
 #ifndef TW_TILE_GEMM_EPILOGUE_H
 #define TW_TILE_GEMM_EPILOGUE_H
 
 #include "base/template.h"
 #include "op/gemm_problem.h"
 #include "tile/machine.h"
-
-/* Its definition. */
-void tw_tile_result_write(tw_text *, const tw_gemm *);
-/* What it needs beyond row, col, m and n: as the kernel's parameters, as names of them, and as arguments of a launch, each
- * behind a comma. */
-void tw_tile_result_parameters(tw_text *, const tw_gemm *);
-void tw_tile_result_names(tw_text *, const tw_gemm *);
-void tw_tile_result_arguments(tw_text *, const tw_gemm *);
-
-/* A kernel that runs after blocks that share a tile's k: SPLIT matrices of sums, m x n, lie in the workspace from a byte on;
- * it adds them in their order, a thread for each element of C. The lines of its launch, and itself. */
-void tw_tile_parts_launch(tw_text *, const tw_gemm *, long long at);
-void tw_tile_parts_write(tw_text *, const tw_gemm *);
 
 /* The slots of these files, and of kernels: `result_parameters`, `result_names` and `result_arguments` are what `result` needs beyond row,
  * col, m and n, as the kernel's parameters, as names of them, and as arguments of a launch, each after a comma. `result` may have no scales
