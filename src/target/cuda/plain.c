@@ -1,11 +1,9 @@
-/* plain.c - see plain.h. gemm: 16 x 16 threads share tiles of A and B, a thread has R x R elements of C, so many that the
- * largest problems take a second and not a minute. Needs no header of CUDA's. */
+/* plain.c - see plain.h; kernels/plain_gemm.cu.in is the kernel. */
 #include "target/cuda/plain.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/strings.h"
 #include "op/gemm_problem.h"
 
 cuda_plain_words cuda_plain_words_of(tw_type type) {
@@ -37,29 +35,13 @@ cuda_plain_words cuda_plain_words_of(tw_type type) {
   }
 }
 
-/* Elements of a tile that one load of the block takes: along the direction in which they lie side by side. */
-static void add_load(tw_text *s, char operand, bool along_k, const char *line, const char *length, const char *at) {
-  tw_text_add(s,
-              "    for (int e = t; e < BM * BK; e += TX * TX) {\n"
-              "      const int r = %s, p = %s, %s = %s * BM + r, q = p0 + p;\n"
-              "      %cs[p][r] = %s < %s && q < k ? load_%c(%c[%s]) : 0;\n    }\n",
-              along_k ? "e / BK" : "e % BM", along_k ? "e % BK" : "e / BM", line,
-              operand == 'A' ? "(int)blockIdx.y" : "(int)blockIdx.x", operand + 'a' - 'A', line, length,
-              operand + 'a' - 'A', operand, at);
-}
-
-/* Behind each block of k: what was summed of it, by its factors. */
-static void add_scaled(tw_text *s, const tw_gemm *g) {
-  tw_text_add(
-      s,
-      "    if ((p0 + BK) %% 128 && p0 + BK < k) continue;\n    const long long block = p0 / 128, blocks = (k + 127) / "
-      "128;\n#pragma unroll\n    for (int e = 0; e < R * R; e++) {\n"
-      "      const int i = blockIdx.y * BM + threadIdx.y + e / R * TX;\n"
-      "      const int j = blockIdx.x * BM + threadIdx.x + e %% R * TX;\n"
-      "      if (i < m && j < n) sums[e / R][e %% R] += some[e / R][e %% R] * (SA[%s] * SB[%s]);\n"
-      "      some[e / R][e %% R] = 0;\n    }\n",
-      g->a_transposed ? "block * m + i" : "i * blocks + block",
-      g->b_transposed ? "j / 128 * blocks + block" : "block * ((n + 127) / 128) + j / 128");
+tw_status cuda_plain_fill(tw_slots *s, const char *file, char **source, tw_error *error) {
+  tw_text t = {0};
+  const tw_status status = tw_template_add(&t, file, s, error);
+  tw_slots_free(s);
+  *source = status == TW_OK ? tw_text_take(&t) : NULL;
+  tw_text_free(&t);
+  return status != TW_OK || *source ? status : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
 }
 
 static int elements_of_a_thread(const tw_gemm *g) {
@@ -70,62 +52,34 @@ static int elements_of_a_thread(const tw_gemm *g) {
 static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const cuda_plain_words a = cuda_plain_words_of(g.a), b = cuda_plain_words_of(g.b), c = cuda_plain_words_of(g.c);
-  const bool integer = g.acc == TW_I32, bias = g.bias != TW_GEMM_BIAS_NONE;
-  const bool blocks = g.scales == TW_GEMM_SCALES_BLOCK;
   if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT)
     return tw_fail(error, TW_USAGE,
                    "no CUDA kernel for a=%s b=%s c=%s; use f32, f16, bf16, e4m3, e5m2 or i8, or weights of mxfp4, i4 "
                    "or ternary with packed=1",
                    tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
-  const char *sum = integer ? "int" : "float", *scaled = g.c == TW_I32 ? "int" : "float";
-  tw_text s = {0};
-  tw_text_add(&s,
-              "// C = act(scale * (op(A) op(B) + D)), R x R elements of C for each thread: the baseline.\n"
-              "//: kernel gemm\n//: let TX = 16, R = %d, BM = TX * R, BK = 16\n"
-              "//: grid ceildiv(n, BM), ceildiv(m, BM)\n//: block TX, TX\n"
-              "//: args A, B, %s%sC, m, n, k, i64(lda), i64(ldb), %si64(ldc), f32(scale)\n\n",
-              elements_of_a_thread(&g), g.scales ? "SA, SB, " : "", bias ? "D, " : "", bias ? "i64(ldd), " : "");
-  tw_text_add(&s, "static __device__ %s load_a(%s x) { %s }\nstatic __device__ %s load_b(%s x) { %s }\n", sum, a.stored,
-              a.load, sum, b.stored, b.load);
-  tw_text_add(&s, "static __device__ %s store_c(%s x) { %s }\n\n", c.stored, scaled, c.store);
-  tw_text_add(&s,
-              "extern \"C\" __global__ void __launch_bounds__(TX * TX)\n"
-              "gemm(const %s *A, const %s *B, ",
-              a.stored, b.stored);
-  if (g.scales) tw_text_add(&s, "const float *SA, const float *SB, ");
-  if (bias) tw_text_add(&s, "const %s *D, ", sum);
-  tw_text_add(&s, "%s *C, int m, int n, int k, long long lda, long long ldb, %slong long ldc, float scale) {\n",
-              c.stored, bias ? "long long ldd, " : "");
-  tw_text_add(&s,
-              "  __shared__ %s as[BK][BM + 1], bs[BK][BM + 1];\n"
-              "  const int t = threadIdx.y * TX + threadIdx.x;\n  %s sums[R][R] = {}%s;\n"
-              "  for (int p0 = 0; p0 < k; p0 += BK) {\n    __syncthreads();\n",
-              sum, sum, blocks ? ", some[R][R] = {}" : "");
-  add_load(&s, 'A', !g.a_transposed, "i", "m", g.a_transposed ? "q * lda + i" : "i * lda + q");
-  add_load(&s, 'B', g.b_transposed, "j", "n", g.b_transposed ? "j * ldb + q" : "q * ldb + j");
-  tw_text_add(&s,
-              "    __syncthreads();\n    for (int p = 0; p < BK; p++)\n#pragma unroll\n"
-              "      for (int y = 0; y < R; y++)\n#pragma unroll\n        for (int x = 0; x < R; x++)\n"
-              "          %s[y][x] += as[p][threadIdx.y + y * TX] * bs[p][threadIdx.x + x * TX];\n",
-              blocks ? "some" : "sums");
-  if (blocks) add_scaled(&s, &g);
-  tw_text_add(&s,
-              "  }\n#pragma unroll\n  for (int e = 0; e < R * R; e++) {\n"
-              "    const int i = blockIdx.y * BM + threadIdx.y + e / R * TX;\n"
-              "    const int j = blockIdx.x * BM + threadIdx.x + e %% R * TX;\n    if (i >= m || j >= n) continue;\n"
-              "    %s sum = sums[e / R][e %% R];\n",
-              sum);
-  if (g.scales && !blocks)
-    tw_text_add(&s, g.scales == TW_GEMM_SCALES_ROW ? "    sum *= SA[i] * SB[j];\n" : "    sum *= SA[0] * SB[0];\n");
-  if (bias) tw_text_add(&s, "    sum += D[%sj];\n", g.bias == TW_GEMM_BIAS_FULL ? "i * ldd + " : "");
-  tw_text_add(&s, "    %s x = %ssum;\n", scaled, g.c == TW_I32 ? "" : "scale * ");
-  if (g.gelu == TW_GELU_ERF) tw_text_add(&s, "    x = 0.5f * x * (1.f + erff(x * 0.707106781f));\n");
-  if (g.gelu == TW_GELU_TANH)
-    tw_text_add(&s, "    x = 0.5f * x * (1.f + tanhf(0.797884561f * (x + 0.044715f * x * x * x)));\n");
-  if (g.relu) tw_text_add(&s, "    x = x > 0 ? x : 0;\n");
-  tw_text_add(&s, "    C[i * ldc + j] = store_c(x);\n  }\n}\n");
-  *source = tw_text_take(&s);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  tw_slots s = {0};
+  tw_slots_number(&s, "elements", elements_of_a_thread(&g));
+  tw_slots_text(&s, "a_stored", a.stored);
+  tw_slots_text(&s, "a_load", a.load);
+  tw_slots_text(&s, "b_stored", b.stored);
+  tw_slots_text(&s, "b_load", b.load);
+  tw_slots_text(&s, "c_stored", c.stored);
+  tw_slots_text(&s, "c_store", c.store);
+  tw_slots_text(&s, "sum", g.acc == TW_I32 ? "int" : "float");
+  tw_slots_text(&s, "scaled", g.c == TW_I32 ? "int" : "float");
+  tw_slots_flag(&s, "float_result", g.c != TW_I32);
+  tw_slots_flag(&s, "a_transposed", g.a_transposed);
+  tw_slots_flag(&s, "b_transposed", g.b_transposed);
+  tw_slots_flag(&s, "scales", g.scales);
+  tw_slots_flag(&s, "block_scales", g.scales == TW_GEMM_SCALES_BLOCK);
+  tw_slots_flag(&s, "row_scales", g.scales == TW_GEMM_SCALES_ROW);
+  tw_slots_flag(&s, "tensor_scales", g.scales == TW_GEMM_SCALES_TENSOR);
+  tw_slots_flag(&s, "bias", g.bias != TW_GEMM_BIAS_NONE);
+  tw_slots_flag(&s, "full_bias", g.bias == TW_GEMM_BIAS_FULL);
+  tw_slots_flag(&s, "gelu_erf", g.gelu == TW_GELU_ERF);
+  tw_slots_flag(&s, "gelu_tanh", g.gelu == TW_GELU_TANH);
+  tw_slots_flag(&s, "relu", g.relu);
+  return cuda_plain_fill(&s, "cuda/kernels/plain_gemm.cu.in", source, error);
 }
 
 bool cuda_has_plain(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0 && !tw_gemm_of(p).packed; }

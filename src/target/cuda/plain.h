@@ -2,6 +2,7 @@
 #ifndef TW_CUDA_PLAIN_H
 #define TW_CUDA_PLAIN_H
 
+#include "base/template.h"
 #include "tilewright/op.h"
 
 /* Has the op such a kernel? */
@@ -17,5 +18,8 @@ typedef struct cuda_plain_words {
   const char *stored, *load, *store;
 } cuda_plain_words;
 cuda_plain_words cuda_plain_words_of(tw_type);
+
+/* `source` is the embedded template, filled, malloc'ed; frees the slots. */
+tw_status cuda_plain_fill(tw_slots *, const char *file, char **source, tw_error *);
 
 #endif
