@@ -3,11 +3,13 @@
 #include "agent/prompt.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/lines.h"
+#include "agent/vocabulary.h"
 #include "base/embedded.h"
 #include "base/template.h"
 #include "base/utilization.h"
@@ -210,6 +212,25 @@ static void set_owned(prompt *p, const char *name, char *text) {
   set(p, name, text);
 }
 
+/* "Operands: A bf16 [64][32], B bf16 [32][16]; output: C f32 [64][16]. Keys: m, n, ..." */
+static char *write_operands(const tw_problem *problem) {
+  tw_operand o[TW_OPERANDS_MAX];
+  const size_t n = problem->op->operands(problem, o);
+  tw_text t = {0};
+  for (int output = 0; output < 2; output++) {
+    tw_text_add_string(&t, output ? "; outputs:" : "Operands:");
+    for (size_t i = 0, any = 0; i < n; i++) {
+      if (o[i].is_output != output) continue;
+      tw_text_add(&t, "%s %s %s ", any++ ? "," : "", o[i].name, tw_type_name(o[i].type));
+      for (int d = 0; d < o[i].rank; d++) tw_text_add(&t, "[%" PRId64 "]", o[i].dims[d]);
+    }
+  }
+  tw_text_add_string(&t, ". Keys:");
+  for (size_t i = 0; i < problem->op->n_keys; i++) tw_text_add(&t, "%s %s", i ? "," : "", problem->op->keys[i].name);
+  tw_text_add_string(&t, ".");
+  return tw_text_take(&t);
+}
+
 static void set_common(prompt *p, const tw_request *r) {
   set_owned(p, "machine", r->target->describe ? r->target->describe(r->target) : NULL);
   static const char *const topics[] = {"architecture", "isa", "kernel", "rules"};
@@ -217,8 +238,12 @@ static void set_common(prompt *p, const tw_request *r) {
     set(p, topics[i], tw_target_topic(r->target, r->problem, topics[i]));
   set_owned(p, "problem", tw_problem_text(r->problem));
   set(p, "summary", r->problem->op->summary);
+  set_owned(p, "operands", write_operands(r->problem));
   set(p, "language", r->target->traits.language);
   set(p, "source", r->parent->source);
+  set_owned(p, "vocabulary",
+            tw_vocabulary_of(r->target, r->parent->source ? r->parent->source : "",
+                             tw_target_topic(r->target, r->problem, "isa")));
 }
 
 static tw_status fill(prompt *p, const char *template, char **out, tw_error *error) {

@@ -1,0 +1,329 @@
+/* test_prompts.c - what prompts say: every name in a program that they show is explained, and what all prompts share comes first.
+ *
+ * The programs are those of tests/data/corpus. A name is explained if the prompt has it outside of the program, or if the program
+ * declares it. What declares a name is told by the tokens around it: a type before it and an end behind it, a macro's or a
+ * template's head, a line `//:`. */
+#define _GNU_SOURCE
+#include "test.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/prompt.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "tilewright/tilewright.h"
+
+/* ---- tokens ---- */
+
+typedef struct token {
+  char text[64];
+} token;
+typedef struct tokens {
+  size_t n;
+  token *at;
+} tokens;
+
+static bool is(const token *t, const char *text) { return !strcmp(t->text, text); }
+static bool is_one_of(const token *t, const char *words) {
+  char padded[80];
+  snprintf(padded, sizeof padded, " %s ", t->text);
+  return strstr(words, padded) != NULL;
+}
+static bool is_name(const token *t) { return isalpha((unsigned char)t->text[0]) || t->text[0] == '_'; }
+
+/* Blanks, comments and includes. A line `//:` begins with the token "\1". */
+static const char *past_blanks(const char *s, bool hash_is_comment) {
+  for (;;) {
+    s += strspn(s, " \t\r\n\\");
+    if (!strncmp(s, "/*", 2) && strstr(s, "*/"))
+      s = strstr(s, "*/") + 2;
+    else if ((!strncmp(s, "//", 2) && s[2] != ':') || !strncmp(s, "#include", 8) || (hash_is_comment && *s == '#'))
+      s += strcspn(s, "\n");
+    else
+      return s;
+  }
+}
+
+static tokens read_tokens(const char *s, bool hash_is_comment) {
+  tokens t = {0, calloc(strlen(s) + 4, sizeof(token))};
+  t.at += 2; /* so that two tokens before each can be looked at */
+  while (*(s = past_blanks(s, hash_is_comment))) {
+    token *now = &t.at[t.n++];
+    size_t n = 1;
+    if (isalnum((unsigned char)*s) || *s == '_') {
+      const bool number = isdigit((unsigned char)*s);
+      while (isalnum((unsigned char)s[n]) || s[n] == '_' || (number && s[n] == '.')) n++;
+    } else if (*s == '"' || *s == '\'') {
+      while (s[n] && s[n] != *s) n += s[n] == '\\' && s[n + 1] ? 2 : 1;
+      n += s[n] != '\0';
+      snprintf(now->text, sizeof now->text, "%c%c", *s, *s);
+      s += n;
+      continue;
+    } else if (!strncmp(s, "//:", 3)) {
+      n = 3;
+    }
+    snprintf(now->text, sizeof now->text, "%.*s", (int)(n < 63 ? n : 63), s);
+    s += n;
+  }
+  return t;
+}
+
+static void free_tokens(tokens *t) { free(t->at - 2); }
+
+/* ---- names that a program declares ---- */
+
+static const char KEYWORDS[] = " alignas alignof and asm auto bool break case catch char class const constexpr "
+                               "continue decltype default delete do double "
+                               "else enum explicit extern false float for goto if inline int long namespace new "
+                               "noexcept nullptr operator private protected "
+                               "public register restrict return short signed sizeof static static_assert struct switch "
+                               "template this true typedef typename "
+                               "union unsigned using void volatile while _Static_assert __attribute__ define undef "
+                               "ifdef ifndef endif if elif pragma unroll "
+                               "once defined ";
+static const char TYPES[] =
+    " int float double char short long unsigned signed bool void auto struct enum class typename const "
+    "constexpr static inline union using namespace ";
+/* Types and the like of the language that need no explanation; words of attributes. */
+static const char PLAIN[] =
+    " int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t uintptr_t aligned visibility ";
+
+typedef struct declared {
+  size_t n;
+  const char *name[20000];
+} declared;
+
+static bool has(const declared *d, const char *name) {
+  for (size_t i = 0; i < d->n; i++)
+    if (!strcmp(d->name[i], name)) return true;
+  return false;
+}
+static void declare(declared *d, const token *t) {
+  if (!has(d, t->text) && d->n < sizeof d->name / sizeof *d->name) d->name[d->n++] = t->text;
+}
+
+static bool has_word(const char *text, const char *word) {
+  const size_t n = strlen(word);
+  for (const char *at = text; (at = strstr(at, word)); at += n) {
+    const bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+    if (begins && !(isalnum((unsigned char)at[n]) || at[n] == '_')) return true;
+  }
+  return false;
+}
+
+static bool is_type(const declared *d, const token *t, const char *prompt) {
+  const size_t n = strlen(t->text);
+  return is_one_of(t, TYPES) || (n > 2 && !strcmp(t->text + n - 2, "_t")) ||
+         (is_name(t) && !is_one_of(t, KEYWORDS) && (has(d, t->text) || has_word(prompt, t->text)));
+}
+
+/* The token before the parenthesis that `close` closes. */
+static const token *before_parenthesis(const tokens *t, size_t close) {
+  int depth = 0;
+  for (size_t i = close; i > 0; i--) {
+    depth += is(&t->at[i], ")") - is(&t->at[i], "(");
+    if (depth == 0) return &t->at[i - 1];
+  }
+  return &t->at[0];
+}
+
+static void find_declared(const tokens *t, const char *prompt, declared *out) {
+  int depth = 0, declaring[64], n_declaring = 0;
+  for (size_t i = 0; i < t->n; i++) {
+    const token *now = &t->at[i], *before = now - 1, *twice = now - 2, *next = now + 1;
+    if (is_one_of(now, " ( [ { ")) depth++;
+    if (is_one_of(now, " ) ] } ")) depth--;
+    while (n_declaring && (declaring[n_declaring - 1] > depth || (is(now, ";") && declaring[n_declaring - 1] >= depth)))
+      n_declaring--;
+    if (!is_name(now) || is_one_of(now, KEYWORDS)) continue;
+    const bool listing = n_declaring && declaring[n_declaring - 1] == depth;
+    const bool ends = is_one_of(next, " ; , ) [ ( { } : > ") || (is(next, "=") && !is(next + 1, "="));
+    const bool refers = is_one_of(before, " * & ");
+    bool new = is(before, "define") || is(before, "//:") || (is(before, ":") && is(twice, "//:"));
+    if (is(before, "define") && is(next, "(")) /* parameters */
+      for (size_t k = i + 2; k < t->n && !is(&t->at[k], ")"); k++)
+        if (is_name(&t->at[k])) declare(out, &t->at[k]);
+    new |= ends &&is_name(before) && (is_one_of(before, TYPES) || !is_one_of(before, KEYWORDS));
+    new |= ends &&is(before, ">") && !is(twice, "-");
+    new |= ends &&refers &&
+           (is_type(out, twice, prompt) || is_one_of(twice, " const * & > ") || (is(twice, ",") && listing));
+    new |= ends &&is(before, ",") && listing;
+    new |= is(before, "}") && is_one_of(next, " , ; ");
+    new |= is(before, ")") && is(next, "(") && strstr(before_parenthesis(t, i - 1)->text, "TW_KERNEL");
+    const bool of_macro = is(before, "(") && is(next, ",") && has(out, twice->text); /* BASE(name, value) */
+    if (!new && !of_macro) continue;
+    declare(out, now);
+    if (new && !listing && n_declaring < 64 && !is(before, "define")) declaring[n_declaring++] = depth;
+  }
+  /* enumerators */
+  for (size_t i = 0; i + 2 < t->n; i++) {
+    if (!is(&t->at[i], "enum")) continue;
+    size_t k = i + 1;
+    while (k < t->n && !is_one_of(&t->at[k], " { ; ")) k++;
+    for (; k + 1 < t->n && !is_one_of(&t->at[k], " } ; "); k++)
+      if (is_one_of(&t->at[k], " { , ") && is_name(&t->at[k + 1])) declare(out, &t->at[k + 1]);
+  }
+}
+
+/* ---- prompts ---- */
+
+static char *prompt_of(const tw_target *target, const tw_problem *problem, const char *source) {
+  tw_error error = {0};
+  char *prompt = NULL;
+  tw_candidate *parent = tw_candidate_new();
+  tw_candidate_set_kernel(parent, NULL, strdup(source));
+  tw_request request = {.target = target, .problem = problem, .parent = parent, .iteration = 1, .iterations = 1};
+  tw_random random;
+  tw_random_seed(&random, 1);
+  if (tw_prompt_plan(&request, &random, &prompt, &error) != TW_OK) fail_msg("%s: %s", target->name, error.text);
+  tw_candidate_free(parent);
+  return prompt;
+}
+
+/* Without the program itself. */
+static void cut_program(char *prompt, const char *source) {
+  char *at = strstr(prompt, source);
+  assert_non_null(at);
+  memmove(at, at + strlen(source), strlen(at + strlen(source)) + 1);
+}
+
+static int count_unexplained(const tw_target *target, const tw_problem *problem, const char *source,
+                             const char *where) {
+  static declared d;
+  int unexplained = 0;
+  char *prompt = prompt_of(target, problem, source);
+  cut_program(prompt, source);
+  tokens t = read_tokens(source, !strcmp(target->traits.language, "text") || !strncmp(target->name, "xdna2", 5));
+  d.n = 0;
+  find_declared(&t, prompt, &d);
+  for (size_t i = 0; i < t.n; i++) {
+    const token *now = &t.at[i];
+    if (!is_name(now) || is_one_of(now, KEYWORDS) || is_one_of(now, PLAIN) || has(&d, now->text)) continue;
+    if (has_word(prompt, now->text)) continue;
+    print_message("%s: %s: '%s' is explained nowhere\n", target->name, where, now->text);
+    declare(&d, now); /* once is enough */
+    unexplained++;
+  }
+  free_tokens(&t);
+  free(prompt);
+  return unexplained;
+}
+
+/* ---- the corpus ---- */
+
+static bool read_schedule(char *text, tw_schedule *s) {
+  *s = (tw_schedule){0};
+  char *rest = NULL;
+  for (char *step = strtok_r(text, ";", &rest); step; step = strtok_r(NULL, ";", &rest))
+    if (tw_schedule_add(s, step + strspn(step, " "), NULL) != TW_OK) return false;
+  return true;
+}
+
+/* Of "  HASH COST STEP; STEP": the steps. */
+static char *steps_of(char *line) {
+  for (int word = 0; word < 2; word++) {
+    line += strspn(line, " ");
+    line += strcspn(line, " ");
+  }
+  return line + strspn(line, " ");
+}
+
+static int check_corpus(const char *path, const char *name, int *programs) {
+  const tw_target *target = tw_target_find(name);
+  tw_problem problem;
+  char *text = NULL, *rest = NULL;
+  int unexplained = 0;
+  bool usable = false;
+  assert_non_null(target);
+  assert_int_equal(tw_file_read(path, 1 << 20, &text, NULL, NULL), TW_OK);
+  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+    tw_schedule schedule;
+    char *source = NULL, where[4096];
+    if (!strncmp(line, "environment", 11)) continue;
+    if (*line != ' ') {
+      usable = tw_target_read(target, line, &problem, NULL) == TW_OK &&
+               tw_target_supports(target, &problem, NULL) == TW_OK &&
+               tw_prompt_available(target, &problem, NULL) == TW_OK;
+      continue;
+    }
+    snprintf(where, sizeof where, "%s", line);
+    /* steps of the CPU that the corpus was recorded on may be illegal on another one */
+    if (!usable || !read_schedule(steps_of(line), &schedule) ||
+        tw_target_emit(target, &problem, &schedule, &source, NULL) != TW_OK)
+      continue;
+    unexplained += count_unexplained(target, &problem, source, where);
+    ++*programs;
+    free(source);
+  }
+  free(text);
+  return unexplained;
+}
+
+static void every_name_of_an_emitted_program_is_explained(void **state) {
+  (void)state;
+  int unexplained = 0, programs = 0;
+  DIR *folder = opendir(TW_TEST_DATA "/corpus");
+  assert_non_null(folder);
+  for (const struct dirent *e; (e = readdir(folder));) {
+    char path[512], name[300];
+    const char *end = strrchr(e->d_name, '.');
+    if (!end || strcmp(end, ".txt") != 0) continue;
+    snprintf(name, sizeof name, "%.*s", (int)(end - e->d_name), e->d_name);
+    snprintf(path, sizeof path, TW_TEST_DATA "/corpus/%s", e->d_name);
+    unexplained += check_corpus(path, name, &programs);
+  }
+  closedir(folder);
+  print_message("%d programs\n", programs);
+  assert_true(programs > 200);
+  assert_int_equal(unexplained, 0);
+}
+
+/* The test above finds what nobody explains. */
+static void a_strange_name_is_found(void **state) {
+  (void)state;
+  const tw_target *target = tw_target_find("gemmini-16x16-int8");
+  tw_problem problem;
+  assert_int_equal(tw_target_read(target, "gemm m=16 n=16 k=16", &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+  static const char strange[] = "#define NONE 1\nvoid test(int8_t A[16][16]) {\n  const int a = NONE, *b = &a;\n"
+                                "  for (int i = 0, rows = 4; i < rows; i++) mvin(A, a + *b, 16, 16);\n"
+                                "  gemmini_loop_wsx(a, STRANGE);\n  fence();\n}\n";
+  assert_int_equal(count_unexplained(target, &problem, strange, "two names"), 2);
+}
+
+/* The caches of providers keep what prompts begin with: machine, language, task and rules, in both kinds. */
+static void what_all_prompts_share_comes_first(void **state) {
+  (void)state;
+  const tw_target *target = tw_target_find("gemmini-16x16-int8");
+  tw_problem problem;
+  assert_int_equal(tw_target_read(target, "gemm m=64 n=64 k=64", &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+  char *plan = prompt_of(target, &problem, "one program\n"), *other = NULL;
+  tw_candidate *parent = tw_candidate_new();
+  tw_candidate_set_kernel(parent, NULL, strdup("another program\n"));
+  const tw_request request = {.target = target, .problem = &problem, .parent = parent};
+  assert_int_equal(tw_prompt_implement(&request, "a plan", NULL, &other, NULL), TW_OK);
+  size_t same = 0;
+  while (plan[same] && plan[same] == other[same]) same++;
+  plan[same] = '\0';
+  static const char *const topics[] = {"architecture", "isa", "kernel", "rules"};
+  for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
+    assert_non_null(strstr(plan, tw_target_topic(target, &problem, topics[i])));
+  assert_non_null(strstr(plan, "Operands: A i8 [64][64], B i8 [64][64]; outputs: C i8 [64][64]. Keys: m, n, k,"));
+  free(plan), free(other);
+  tw_candidate_free(parent);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_name_of_an_emitted_program_is_explained),
+      cmocka_unit_test(a_strange_name_is_found),
+      cmocka_unit_test(what_all_prompts_share_comes_first),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
