@@ -1,0 +1,103 @@
+"""Modules: PyTorch's with their parameters, computed by this package; and a linear layer with packed weights."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Optional
+
+import torch
+
+from . import _functions, _kept, _packed
+
+
+class Linear(torch.nn.Linear):
+    """torch.nn.Linear by tilewright.torch.linear."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return _functions.linear(x, self.weight, self.bias)
+
+
+class PackedLinear(torch.nn.Module):
+    """A linear layer whose weights are i4, mxfp4 or ternary codes with scales. Gradients reach its input and bias."""
+
+    def __init__(self, in_features: int, out_features: int, codes: Any, scales: Any, bias: Any, format: str, group: int = 0):
+        super().__init__()
+        self.in_features, self.out_features, self.format, self.group = in_features, out_features, format, group
+        self.register_buffer("codes", codes)
+        self.register_buffer("scales", scales)
+        self.bias = bias
+
+    @classmethod
+    def from_linear(cls, linear: torch.nn.Linear, format: str = "i4", group: Optional[int] = None) -> "PackedLinear":
+        """Rounds the layer's weights. `group`: weights along the input that share a scale of i4 [default: 32]; 0: all of a row."""
+        if group is None:
+            group = 32 if format == "i4" else 0
+        codes, scales = _packed.encoded(linear.weight, format, group)
+        device = linear.weight.device
+        return cls(linear.in_features, linear.out_features, codes.to(device), scales.to(device), linear.bias, format, group)
+
+    def decoded(self) -> torch.Tensor:
+        """The weights after rounding, in float32."""
+        return _packed.decoded(self.codes, self.scales, self.format, self.group, self.in_features)
+
+    def _apply(self, fn):
+        """Moves; scales keep their type, since .half() and .to(dtype) are for the layer's input."""
+        scales = self.scales
+        super()._apply(fn)
+        self.scales = scales.to(self.codes.device)
+        return self
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.codes.device.type == "cpu" and not torch.jit.is_tracing() and not _functions.is_compiling():
+            _kept.keep(self.codes)
+        return _packed.packed_linear(x, self.codes, self.scales, self.bias, self.format, self.group)
+
+    def extra_repr(self) -> str:
+        group = f", group={self.group}" if self.group else ""
+        return f"in_features={self.in_features}, out_features={self.out_features}, format={self.format}{group}, bias={self.bias is not None}"
+
+
+# ---- in models ----
+
+_KINDS = {torch.nn.Linear: Linear}
+
+
+def replace(model: torch.nn.Module, *, pack: bool = False) -> torch.nn.Module:
+    """Makes this package compute the model's Linear modules, in place; parameters and hooks stay. Returns the model.
+
+    `pack`: weights of Linear on the CPU stay packed between calls, which doubles their memory. A change is seen by the version that
+    PyTorch counts for a tensor; one through `.data` is not, and needs `replace` again.
+    """
+    for module in model.modules():
+        if type(module) in _KINDS:
+            module.__class__ = _KINDS[type(module)]
+        if isinstance(module, Linear):
+            _kept.drop(module.weight)
+            if pack:
+                _kept.keep(module.weight)
+    return model
+
+
+def restore(model: torch.nn.Module) -> torch.nn.Module:
+    """Undoes `replace`."""
+    kinds = {ours: theirs for theirs, ours in _KINDS.items()}
+    for module in model.modules():
+        if isinstance(module, Linear):
+            _kept.drop(module.weight)
+        if type(module) in kinds:
+            module.__class__ = kinds[type(module)]
+    return model
+
+
+@contextmanager
+def replaced(model: torch.nn.Module):
+    """A context in which the modules that `replace` knows are this package's; those that were before stay so."""
+    changed = [module for module in model.modules() if type(module) in _KINDS]
+    for module in changed:
+        module.__class__ = _KINDS[type(module)]
+    try:
+        yield model
+    finally:
+        kinds = {ours: theirs for theirs, ours in _KINDS.items()}
+        for module in changed:
+            module.__class__ = kinds[type(module)]

@@ -1,0 +1,88 @@
+"""Registration of operators with what the installed PyTorch offers: torch.library from 1.13 on, register_autograd and register_fake
+from 2.4 on. No compiler is needed."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import torch
+
+LIBRARY = torch.library.Library("tilewright", "DEF")
+_AUTOCAST = (("cuda", "AutocastCUDA"), ("cpu", "AutocastCPU"))
+
+
+def operator(
+    schema: str,
+    kernel: Callable[..., Any],
+    fake: Callable[..., Any],
+    *,
+    setup: Optional[Callable[..., None]] = None,
+    backward: Optional[Callable[..., Any]] = None,
+    autocast: bool = False,
+) -> Any:
+    """Defines `tilewright::schema` and returns it. `kernel` runs on CPU and CUDA and makes new tensors; `fake` makes tensors like them.
+
+    `setup(ctx, inputs, output)` and `backward(ctx, *gradients)` are as torch.library.register_autograd takes them. With `autocast`,
+    floating-point tensors become autocast's type.
+    """
+    name = schema[: schema.index("(")]
+    tags = {"tags": (torch.Tag.pt2_compliant_tag,)} if hasattr(torch, "Tag") and hasattr(torch.Tag, "pt2_compliant_tag") else {}
+    LIBRARY.define(schema, **tags)
+    for key in ("CPU", "CUDA"):
+        LIBRARY.impl(name, kernel, key)
+    if hasattr(torch.library, "register_fake"):
+        torch.library.register_fake("tilewright::" + name, fake, lib=LIBRARY)
+    else:
+        LIBRARY.impl(name, fake, "Meta")
+    function = getattr(torch.ops.tilewright, name).default
+    if backward is not None:
+        if hasattr(torch.library, "register_autograd"):
+            torch.library.register_autograd("tilewright::" + name, backward, setup_context=setup, lib=LIBRARY)
+        else:
+            LIBRARY.impl(name, _with_gradient(function, setup, backward), "Autograd")
+    if autocast:
+        for device, key in _AUTOCAST:
+            LIBRARY.impl(name, _with_cast(function, device), key)
+    return function
+
+
+def _with_gradient(function: Any, setup: Any, backward: Any) -> Callable[..., Any]:
+    """The operator's kernel for the dispatch key Autograd, where torch.library has no register_autograd."""
+
+    class Differentiable(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            guard = torch._C._AutoDispatchBelowAutograd()
+            try:
+                output = function(*inputs)
+            finally:
+                del guard
+            setup(ctx, inputs, output)
+            return output
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            return backward(ctx, *gradients)
+
+    return lambda *inputs: Differentiable.apply(*inputs)
+
+
+def _autocast_type(device: str) -> torch.dtype:
+    if hasattr(torch, "get_autocast_dtype"):
+        return torch.get_autocast_dtype(device)
+    return torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()
+
+
+def _with_cast(function: Any, device: str) -> Callable[..., Any]:
+    """As autocast does with torch.matmul: tensors of the device become its type, but not those of float64."""
+
+    def cast(x, dtype):
+        wanted = isinstance(x, torch.Tensor) and x.is_floating_point() and x.dtype != torch.float64 and x.device.type == device
+        return x.to(dtype) if wanted else x
+
+    def kernel(*inputs):
+        dtype = _autocast_type(device)
+        with torch.autocast(device, enabled=False):
+            return function(*[cast(x, dtype) for x in inputs])
+
+    return kernel

@@ -1,0 +1,327 @@
+"""tilewright.torch on the CPU: values and errors against float64 and PyTorch, gradients, layouts, packed weights, refusals. What a
+device computes is checked by python/tests/gpu_torch.py, where there is one."""
+
+import copy
+import os
+import random
+import subprocess
+import sys
+import unittest
+
+import torch
+
+import tilewright as tw
+import tilewright.torch as twt
+from tilewright.torch import _device, _gemm, _host, _kept, _packed, _routes
+
+TYPES = (torch.float32, torch.bfloat16, torch.float16)
+SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 30)))
+
+
+def setUpModule():
+    print(f"seed {SEED}, PyTorch {torch.__version__}")
+    torch.manual_seed(SEED)
+    random.seed(SEED)
+
+
+def rms(x):
+    return float(x.double().pow(2).mean().sqrt())
+
+
+def laid_out(rows, columns, dtype):
+    """A matrix in one of the layouts that programs make."""
+    kind = random.choice(("dense", "transposed", "pitched", "pitched transposed", "every other", "expanded"))
+    if kind == "dense":
+        return torch.randn(rows, columns).to(dtype)
+    if kind == "transposed":
+        return torch.randn(columns, rows).to(dtype).t()
+    if kind == "pitched":
+        return torch.randn(rows, columns + random.randint(1, 9)).to(dtype)[:, :columns]
+    if kind == "pitched transposed":
+        return torch.randn(columns, rows + random.randint(1, 9)).to(dtype)[:, :rows].t()
+    if kind == "every other":
+        return torch.randn(rows, 2 * columns).to(dtype)[:, ::2]
+    return torch.randn(1, columns).to(dtype).expand(rows, columns)
+
+
+class Products(unittest.TestCase):
+    def test_shapes_and_strides(self):
+        """200 random products, a third of them with rows enough for the library's GEMM; some are empty."""
+        planned = 0
+        for _ in range(200):
+            dtype = random.choice(TYPES)
+            m, n, k = (random.choice((0, 1, 2, 7, 64, random.randint(3, 300), random.randint(128, 400))) for _ in range(3))
+            a, b = laid_out(m, k, dtype), laid_out(k, n, dtype)
+            actual, exact = twt.matmul(a, b), a.double() @ b.double()
+            self.assertEqual((actual.dtype, actual.shape, actual.is_contiguous()), (dtype, exact.shape, True))
+            self.check_sum(actual, exact, a, b, k)
+            weight, bias = laid_out(n, k, dtype), torch.randn(n).to(dtype)
+            exact = a.double() @ weight.double().t() + bias.double()
+            self.check_sum(twt.linear(a, weight, bias), exact, a, weight.t(), k)
+            planned += m >= _gemm.PACKING_PAYS and n > 0 and k > 0
+        self.assertGreater(planned, 20)
+        self.assertTrue(any(route.host for route in _routes.ROUTES.values()))
+
+    def check_sum(self, actual, exact, a, b, k):
+        """Within a rounding of the result, and of a sum of k products in binary32."""
+        if actual.numel() == 0:
+            return
+        unit = torch.finfo(actual.dtype).eps / 2
+        size = a.double().abs() @ b.double().abs() + 5
+        bound = 1.01 * unit * (exact.abs() + 1e-4) + (k + 3) * 2**-24 * size + torch.finfo(actual.dtype).tiny
+        if actual.shape[0] < _gemm.PACKING_PAYS and actual.dtype != torch.float16:
+            bound = 8 * bound + unit * size  # PyTorch's: 1.13 rounds more than once
+        self.assertTrue(bool(((actual.double() - exact).abs() <= bound).all()), (actual.dtype, actual.shape, k))
+
+    def test_errors_are_no_larger_than_pytorchs(self):
+        for dtype in TYPES:
+            for m, n, k in ((128, 128, 128), (256, 200, 1000), (130, 64, 4096)):
+                a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
+                exact = a.double() @ b.double()
+                try:
+                    theirs = rms(torch.matmul(a, b) - exact)
+                except RuntimeError:  # PyTorch 1.13 has no product of float16 on the CPU
+                    theirs = rms(exact.to(dtype) - exact)
+                self.assertLessEqual(rms(twt.matmul(a, b) - exact), 1.15 * theirs, (dtype, m, n, k))
+
+    def test_dimensions_are_those_of_pytorch(self):
+        x, weight, bias = torch.randn(3, 70, 20), torch.randn(30, 20), torch.randn(30)
+        for given in (x, x.transpose(0, 1), x[:, ::2], x[0, 0], x[:0]):
+            ours, theirs = twt.linear(given, weight, bias), torch.nn.functional.linear(given, weight, bias)
+            self.assertEqual(ours.shape, theirs.shape)
+            torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+        for a, b in ((x, weight.t()), (x[0, 0], weight.t()), (x, torch.randn(3, 20, 5)), (x[0], torch.randn(20))):
+            torch.testing.assert_close(twt.matmul(a, b), torch.matmul(a, b), rtol=1e-5, atol=1e-5)
+
+    def test_gradients(self):
+        for shape in ((4,), (5, 4), (2, 3, 4), (130, 4)):
+            x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+            weight = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+            bias = torch.randn(3, dtype=torch.float64, requires_grad=True)
+            self.assertTrue(torch.autograd.gradcheck(twt.linear, (x, weight, bias)))
+            self.assertTrue(torch.autograd.gradcheck(lambda a, b: twt.linear(a, b), (x, weight)))
+            if len(shape) > 1:
+                self.assertTrue(torch.autograd.gradcheck(twt.matmul, (x, weight.detach().t().requires_grad_())))
+        self.assertTrue(torch.autograd.gradgradcheck(twt.linear, (x[:5].detach().requires_grad_(), weight, bias)))
+
+    def test_gradients_by_the_library(self):
+        """Products large enough for the library's GEMM forward and backward, against PyTorch's gradients."""
+        x, weight, bias = torch.randn(2, 150, 160), torch.randn(140, 160), torch.randn(140)
+        ours, theirs = ([t.clone().requires_grad_() for t in (x, weight, bias)] for _ in range(2))
+        twt.linear(*ours).pow(2).sum().backward()
+        torch.nn.functional.linear(*theirs).pow(2).sum().backward()
+        for a, b in zip(ours, theirs):
+            torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-2)
+
+    def test_what_cannot_be_multiplied_is_told(self):
+        x, weight = torch.randn(200, 20), torch.randn(30, 20)
+        for _ in range(2):  # the second time, too: a call that failed leaves no route
+            with self.assertRaisesRegex(tw.UsageError, "linear: expected operands of ... x k and n x k.*200, 20.*20, 30"):
+                twt.linear(x, weight.t())
+            with self.assertRaisesRegex(tw.UsageError, "one type .found torch.float32 and torch.bfloat16."):
+                twt.linear(x, weight.bfloat16())
+            with self.assertRaisesRegex(tw.UsageError, "bias must have 30 elements .found .29.."):
+                twt.linear(x, weight, torch.randn(29))
+            with self.assertRaisesRegex(tw.UsageError, "one device .found cpu and meta."):
+                twt.linear(x, weight, torch.empty(30, device="meta"))
+        twt.linear(x, weight, torch.randn(30))
+        with self.assertRaisesRegex(tw.UsageError, "bias must have 30 elements"):
+            twt.linear(x, weight, torch.randn(29))
+        with self.assertRaisesRegex(tw.UsageError, "one type .found torch.float32 and torch.float64."):
+            twt.linear(x, weight, torch.randn(30).double())
+
+    def test_types_without_a_kernel_are_pytorchs(self):
+        for dtype in (torch.float64, torch.int64):
+            a, b = (torch.randint(-9, 9, shape).to(dtype) for shape in ((200, 30), (30, 40)))
+            self.assertTrue(torch.equal(twt.matmul(a, b), torch.matmul(a, b)))
+
+    def test_shapes_without_values(self):
+        """The fake implementation: shapes and types alone, and the same refusals."""
+        out = twt.linear(torch.empty(4, 5, 20, device="meta"), torch.empty(30, 20, device="meta"), torch.empty(30, device="meta"))
+        self.assertEqual((out.shape, out.device.type), (torch.Size([4, 5, 30]), "meta"))
+        with self.assertRaisesRegex(tw.UsageError, "expected operands"):
+            twt.matmul(torch.empty(4, 20, device="meta"), torch.empty(30, 20, device="meta"))
+
+    def test_autocast(self):
+        x, weight = torch.randn(200, 32), torch.randn(40, 32, requires_grad=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = twt.linear(x, weight)
+            theirs = torch.nn.functional.linear(x, weight)
+        self.assertEqual((out.dtype, theirs.dtype), (torch.bfloat16, torch.bfloat16))
+        out.float().sum().backward()
+        self.assertEqual(weight.grad.dtype, torch.float32)
+
+    def test_threads_share_plans(self):
+        x, weight = torch.randn(300, 200), torch.randn(100, 200)
+        expected, wrong = twt.linear(x, weight), []
+
+        def work():
+            for _ in range(20):
+                if not torch.equal(twt.linear(x, weight), expected):
+                    wrong.append(1)
+
+        import threading
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        self.assertEqual(wrong, [])
+
+
+class Modules(unittest.TestCase):
+    def model(self):
+        return torch.nn.Sequential(torch.nn.Linear(40, 50), torch.nn.ReLU(), torch.nn.Linear(50, 3, bias=False))
+
+    def test_replace_and_restore(self):
+        model, x = self.model(), torch.randn(200, 40)
+        expected, state = model(x), {name: t.clone() for name, t in model.state_dict().items()}
+        self.assertIs(twt.replace(model), model)
+        self.assertEqual([type(m) for m in model], [twt.Linear, torch.nn.ReLU, twt.Linear])
+        torch.testing.assert_close(model(x), expected, rtol=1e-4, atol=1e-5)
+        self.assertEqual(list(state), list(model.state_dict()))
+        twt.restore(model)
+        self.assertIs(type(model[0]), torch.nn.Linear)
+        with twt.replaced(model):
+            self.assertIs(type(model[0]), twt.Linear)
+        self.assertIs(type(model[0]), torch.nn.Linear)
+
+    def test_packed_weights_follow_changes(self):
+        model, x = twt.replace(self.model(), pack=True), torch.randn(5, 40)
+        packs, pack = [], _host.Plan.packed
+        _host.Plan.packed = lambda plan, b: packs.append(1) or pack(plan, b)
+        try:
+            with torch.no_grad():
+                for _ in range(3):
+                    torch.testing.assert_close(model(x), torch.nn.functional.linear(
+                        torch.relu(torch.nn.functional.linear(x, model[0].weight, model[0].bias)), model[2].weight), rtol=1e-4, atol=1e-5)
+                model(torch.randn(7, 40))  # other rows, the same packed weights
+                self.assertEqual(len(packs), 2)
+                model[0].weight.mul_(2)
+                torch.testing.assert_close(model[0](x), torch.nn.functional.linear(x, model[0].weight, model[0].bias), rtol=1e-4, atol=1e-5)
+                self.assertEqual(len(packs), 3)
+        finally:
+            _host.Plan.packed = pack
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        before = model(x).detach()
+        model(x).pow(2).sum().backward()
+        optimizer.step()
+        self.assertFalse(torch.equal(model(x), before))
+        torch.testing.assert_close(model[0](x), torch.nn.functional.linear(x, model[0].weight, model[0].bias), rtol=1e-4, atol=1e-5)
+        weight = model[0].weight
+        del model, optimizer
+        self.assertTrue(_kept.is_kept(weight))
+        identity = id(weight)
+        del weight
+        self.assertNotIn(identity, _kept._all)
+
+    def test_packed_formats(self):
+        for format, group, k in (("i4", 32, 96), ("i4", 0, 70), ("i4", 32, 80), ("mxfp4", None, 96), ("ternary", None, 256), ("ternary", None, 130)):
+            for bias in (False, True):
+                linear = torch.nn.Linear(k, 48, bias=bias)
+                packed = twt.PackedLinear.from_linear(linear, format, group)
+                encoded = tw.encode(linear.weight.detach().numpy(), _packed.FORMATS[format], group=packed.group)
+                values = packed.decoded()
+                self.assertTrue(torch.equal(values, torch.from_numpy(encoded.decode())), (format, group, k))
+                for dtype in TYPES:
+                    for rows in (1, 3, 40):
+                        x = torch.randn(rows, k).to(dtype)
+                        module = copy.deepcopy(packed).to(dtype)
+                        self.assertEqual(module.scales.dtype, packed.scales.dtype)
+                        exact = torch.nn.functional.linear(x.double(), values.double(), module.bias.double() if bias else None)
+                        actual = module(x)
+                        self.assertEqual(actual.dtype, dtype)
+                        # bf16 kernels may round the weights to bf16 (tilewright/gemm.h)
+                        unit = 2**-8 if dtype == torch.bfloat16 else torch.finfo(dtype).eps / 2
+                        bound = unit * exact.abs() + 3 * max(unit * (dtype == torch.bfloat16), 2**-20) * (
+                            x.double().abs() @ values.double().abs().t() + 1)
+                        self.assertTrue(bool(((actual.double() - exact).abs() <= bound).all()), (format, dtype, rows))
+
+    def test_packed_linear_is_a_module(self):
+        packed = twt.PackedLinear.from_linear(torch.nn.Linear(64, 16), "mxfp4")
+        other = twt.PackedLinear.from_linear(torch.nn.Linear(64, 16), "mxfp4")
+        other.load_state_dict(packed.state_dict())
+        x = torch.randn(2, 3, 64)
+        self.assertTrue(torch.equal(other(x), packed(x)))
+        self.assertLess(packed.codes.numel() + packed.scales.numel(), 64 * 16 * 4.3 / 8)
+        given = x.clone().requires_grad_()
+        packed(given).sum().backward()
+        torch.testing.assert_close(given.grad, packed.decoded().sum(0).expand(2, 3, 64), rtol=1e-4, atol=1e-4)
+        doubled = twt.PackedLinear.from_linear(torch.nn.Linear(6, 3).double(), "i4", 2)
+        given = torch.randn(4, 6, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(doubled, (given,)))
+
+    def test_packed_refusals(self):
+        linear = torch.nn.Linear(64, 16)
+        with self.assertRaisesRegex(tw.UsageError, "unsupported format 'i3'; expected one of i4, mxfp4, ternary"):
+            twt.PackedLinear.from_linear(linear, "i3")
+        with self.assertRaisesRegex(tw.UsageError, "mxfp4 has its own groups"):
+            twt.PackedLinear.from_linear(linear, "mxfp4", 16)
+        packed = twt.PackedLinear.from_linear(linear)
+        with self.assertRaisesRegex(tw.UsageError, "PackedLinear: expected codes of n x 33"):
+            packed(torch.randn(2, 66))
+        with self.assertRaisesRegex(tw.UsageError, "16 values of x's type as bias"):
+            packed(torch.randn(2, 64).bfloat16())
+
+
+class Devices(unittest.TestCase):
+    """What is decided before a device is asked."""
+
+    def test_only_the_very_problem_is_known(self):
+        keys = dict(m=256, n=512, k=1024, b_transposed=1, a="bf16", b="bf16", c="bf16")
+        lib, ffi = _device.lib, _device.ffi
+        entry = ffi.new("tw_wisdom_entry *")
+        entry.target, entry.unit = b"cuda", b"seconds"
+        entry.problem = _device.problem_text("gemm", keys).encode()
+        entry.cost, entry.utilization = 1e-3, 0.1
+        entry.schedule = _schedule("tile m=128 n=128 consumers=2")
+        error = ffi.new("tw_error *")
+        path = os.environ["TILEWRIGHT_WISDOM"]
+        self.assertEqual(lib.tw_wisdom_keep(path.encode(), entry, error), lib.TW_OK, ffi.string(error.text))
+        twt.forget()
+        problem = lambda **other: _device._problem(_device.target(), "gemm", {**keys, **other})  # noqa: E731
+        self.assertTrue(_device.is_known(problem()))
+        self.assertFalse(_device.is_known(problem(m=257)))
+        self.assertFalse(_device.is_known(problem(a="f16", b="f16", c="f16")))
+        os.remove(path)
+        twt.forget()
+        self.assertFalse(_device.is_known(problem()))
+
+    def test_kernels_that_lost_are_remembered(self):
+        _device.reject("gemm m=1 n=2 k=3", True)
+        _device.reject("gemm m=1 n=2 k=4", True)
+        _device.reject("gemm m=1 n=2 k=4", False)
+        twt.forget()
+        self.assertEqual(_device.rejected(), {"gemm m=1 n=2 k=3"})
+        _device.rejected_path().write_text("{}")
+        twt.forget()
+        with self.assertRaisesRegex(tw.UsageError, "expected the list that tune writes"):
+            _device.rejected()
+        _device.rejected_path().unlink()
+        twt.forget()
+
+
+def _schedule(steps):
+    from tilewright._search import _schedule as schedule
+
+    return schedule(steps)[0]
+
+
+class Installation(unittest.TestCase):
+    def test_without_pytorch(self):
+        code = (
+            "import sys; sys.modules['torch'] = None\n"
+            "import tilewright\n"
+            "try:\n    import tilewright.torch\n"
+            "except ImportError as e:\n    assert 'tilewright.torch: PyTorch is required' in str(e), e\n"
+            "else:\n    raise SystemExit('imported')\n"
+        )
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
+    def test_tilewright_does_not_import_pytorch(self):
+        code = "import sys, tilewright; assert 'torch' not in sys.modules"
+        self.assertEqual(subprocess.run([sys.executable, "-c", code]).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
