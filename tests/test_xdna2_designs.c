@@ -23,19 +23,21 @@ static void text_that_is_no_mlir_is_refused(void **state) {
       {"aie.tile(0, 0)", "aie.tile(0, 0x8000000000000000)", "does not fit in 64 bits", NULL},
       {"aie.tile(0, 0)", "aie.tile(0 0)", ", is expected, not \"0\"", NULL},
       {"aie.tile(0, 0)", "aie.tile(, 0)", "a number is expected", NULL},
-      {"      aie.end\n    } {stack_size", "      aie.end\n    {stack_size", "{ is not taken in a core", "{stack_size"},
+      {"      aie.end\n    } {stack_size", "      aie.end\n    {stack_size", "unsupported operation '{' in a core",
+       "{stack_size"},
       {"%zero to", "%nothing to", "%nothing is not defined above", NULL},
       {"@zero_i32(%c0)", "@nothing(%c0)", "function @nothing is not declared above", NULL},
-      {"metadata = @inA}", "metadata = @nothing}", "there is no object FIFO @nothing above", NULL},
+      {"metadata = @inA}", "metadata = @nothing}", "unknown object FIFO @nothing; expected one from above", NULL},
       {"memref<1024xi8>", "memref<0xi8>", "0 is not from 1", NULL},
       {"memref<1024xi8>", "memref<99999999x99999999xi8>", "less than 2^40 elements", NULL},
-      {"memref<1024xi8>", "memref<1024xi7>", "element type i7 is not taken", NULL},
+      {"memref<1024xi8>", "memref<1024xi7>", "unsupported element type 'i7'", NULL},
       {"memref<1024xi8>", "memref<1024>", "a memref's shape must be sizes and an element type", NULL},
       {"    }\n  }\n}\n", "", "the text ends within the runtime sequence",
        "      aiex.npu.dma_wait {symbol = @outC}\n"},
-      {"  }\n}\n", "  }\n}\nmodule {}\n", "\"module\" behind the end", "module {}"},
-      {"aie.device(npu2) {", "aie.device(xcvc1902) {", "device xcvc1902 is not taken", NULL},
-      {"aie.device(npu2) {", "aie.device(npu2_9col) {", "device npu2_9col is not taken", NULL},
+      {"  }\n}\n", "  }\n}\nmodule {}\n", "after the end of the module: \"module\"", "module {}"},
+      {"aie.device(npu2) {", "aie.device(xcvc1902) {",
+       "unsupported device 'xcvc1902'; expected npu1, npu2 or npuN_Mcol", NULL},
+      {"aie.device(npu2) {", "aie.device(npu2_9col) {", "unsupported device 'npu2_9col'", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) {
     if (strcmp(list[i].part, "    }\n  }\n}\n") != 0) {
@@ -77,11 +79,11 @@ static void run_time_parameters_turn_loops(void **state) {
        "to %steps step"},
       {"(@rtp_0_2, 1, 2)\n", "(@rtp_0_2, 1, 2)\n      aiex.npu.rtp_write(\"rtp_0_2\", 1, 3)\n",
        "element 1 of rtp_0_2 is written a second time", "1, 3)"},
-      {"(@rtp_0_2, 1, 2)", "(@rtp_0_3, 1, 2)", "there is no buffer rtp_0_3", NULL},
+      {"(@rtp_0_2, 1, 2)", "(@rtp_0_3, 1, 2)", "unknown buffer rtp_0_3", NULL},
       {"(@rtp_0_2, 1, 2)", "(@rtp_0_2, 1, 2147483648)", "a run-time parameter has 32 bits", NULL},
       {"%rtp[%one]", "%rtp[%ever]", "element 9223372036854775807 of a buffer of 16", NULL},
       {"%zero to %steps", "%one to %steps", "must go from 0 in steps of 1", NULL},
-      {"memref.load %rtp[%one]", "memref.load %c0[%one]", "the type is not that of what it stands for", NULL},
+      {"memref.load %rtp[%one]", "memref.load %c0[%one]", "the type differs from the type that its alias means", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(text, &list[i]);
   char *few = replaced(text, "(@rtp_0_2, 1, 2)", "(@rtp_0_2, 1, 1)"); /* half of K: the rest stays behind */
@@ -94,21 +96,22 @@ static void what_is_not_taken_is_named(void **state) {
   (void)state;
   static const refusal list[] = {
       {"    %core = aie.core", "    aie.flow(%shim, DMA : 0, %mem, DMA : 0)\n    %core = aie.core",
-       "beside object FIFOs are not taken", "aie.flow"},
+       "unsupported locks, flows and DMA programs beside object FIFOs", "aie.flow"},
       {"    %core = aie.core", "    aie.cascade_flow(%mem, %tile)\n    %core = aie.core",
-       "aie.cascade_flow is not taken in a device", "aie.cascade_flow"},
-      {"      aie.end\n", "      aie.put_cascade(%x : i512)\n      aie.end\n", "aie.put_cascade is not taken in a core",
-       "aie.put_cascade"},
+       "unsupported operation 'aie.cascade_flow' in a device", "aie.cascade_flow"},
+      {"      aie.end\n", "      aie.put_cascade(%x : i512)\n      aie.end\n",
+       "unsupported operation 'aie.put_cascade' in a core", "aie.put_cascade"},
       {"      aiex.npu.dma_wait", "      aiex.npu.write32 {value = 1 : i32}\n      aiex.npu.dma_wait",
-       "register 0x0 of tile (0, 0) is not taken", "aiex.npu.write32"},
-      {"{stack_size = 1024 : i32}", "{elf_file = \"core.elf\"}", "attribute elf_file of aie.core is not taken", NULL},
+       "unsupported register 0x0 of tile (0, 0); expected", "aiex.npu.write32"},
+      {"{stack_size = 1024 : i32}", "{elf_file = \"core.elf\"}", "unsupported attribute 'elf_file' on 'aie.core'",
+       NULL},
       {"2 : i32) : !aie.objectfifo<memref<1024xi8>>",
        "2 : i32) {repeat_count = 2 : i32} : !aie.objectfifo<memref<1024xi8>>",
-       "attribute repeat_count of aie.objectfifo is not taken", NULL},
+       "unsupported attribute 'repeat_count' on 'aie.objectfifo'", NULL},
       {"@matmul_i8_i32(memref", "@convolve(memref", "function @matmul_i8_i32 is not declared above",
        "func.call @matmul"},
-      {"issue_token = true}", "issue_token = true, packet = 1 : i32}", "attribute packet of dma_memcpy_nd is not taken",
-       "packet = 1"},
+      {"issue_token = true}", "issue_token = true, packet = 1 : i32}",
+       "unsupported attribute 'packet' on 'dma_memcpy_nd'", "packet = 1"},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(one_core, &list[i]);
 }
@@ -116,7 +119,7 @@ static void what_is_not_taken_is_named(void **state) {
 static void tiles_that_do_not_exist_are_refused(void **state) {
   (void)state;
   static const refusal list[] = {
-      {"aie.tile(0, 0)", "aie.tile(8, 0)", "there is no tile (8, 0): npu2 has columns 0 to 7", NULL},
+      {"aie.tile(0, 0)", "aie.tile(8, 0)", "unknown tile (8, 0): npu2 has columns 0 to 7", NULL},
       {"aie.tile(0, 2)", "aie.tile(0, 6)", "rows 0 to 5", NULL},
       {"aie.core(%tile)", "aie.core(%mem)", "%mem is no tile with a core", NULL},
       {"{%tile}, 2 : i32)", "{%core}, 2 : i32)", "%core is not defined above", NULL},
@@ -124,7 +127,7 @@ static void tiles_that_do_not_exist_are_refused(void **state) {
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(one_core, &list[i]);
   char *old = replaced(one_core, "aie.device(npu2) {", "aie.device(npu1_1col) {");
   static const refusal beyond = {"aie.tile(0, 1)", "aie.tile(1, 1)",
-                                 "there is no tile (1, 1): npu1_1col has columns 0 to 0", NULL};
+                                 "unknown tile (1, 1): npu1_1col has columns 0 to 0", NULL};
   expect_refusal(old, &beyond);
   free(old);
 }
@@ -144,7 +147,8 @@ static void missing_acquires_and_releases_are_refused(void **state) {
        "          aie.objectfifo.release @memB(Consume, 1)\n        }"},
       {"          func.call @matmul", "          aie.objectfifo.release @memA(Consume, 1)\n          func.call @matmul",
        "an object of @memA is used, but not held any more", "          func.call @matmul"},
-      {"acquire @memA(Consume, 1)", "acquire @memA(Consume, 4)", "each turn of the loop keeps 3 more", "scf.for %k"},
+      {"acquire @memA(Consume, 1)", "acquire @memA(Consume, 4)", "each iteration of the loop keeps 3 more",
+       "scf.for %k"},
       {"access %a[0]", "access %a[1]", "%a holds no object 1", NULL},
       {"acquire @memC(Produce, 1)", "acquire @memC(Consume, 1)", "core (0,2) is no consumer of object FIFO @memC",
        NULL},

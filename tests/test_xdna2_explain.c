@@ -161,8 +161,8 @@ static void bad_choices_get_one_line(void **state) {
   refused(PAPER, "tile=128x64x128 rho=16", "rho=16 does not divide T_MC=128 into sub-tiles of A of a multiple of 16");
   refused(PAPER, "tile=128x64x128 rho=0", "rho=0 is not a whole number from 1");
   refused(PAPER, "tile=128x64x128 rho=2.5", "rho=2.5 is not a whole number");
-  refused(PAPER, "tile=128x64x128 kernel=none", "there is atb, mlir-aie");
-  refused(PAPER, "tile=128x64x128 kernel=int8", "there is no such kernel for a=bf16");
+  refused(PAPER, "tile=128x64x128 kernel=none", "expected atb, mlir-aie");
+  refused(PAPER, "tile=128x64x128 kernel=int8", "unknown kernel=int8 for a=bf16");
   refused(PAPER, "tile=128x64x128 core_tflops=-1", "core_tflops=-1 is not a positive number");
   refused(PAPER, "tile=128x64x128 core_tflops=nan", "core_tflops=nan is not a positive number");
 }
@@ -172,7 +172,7 @@ static void bad_problems_get_one_line(void **state) {
   refused("m=64 n=64 k=64 a=f32", "tile=64x64x64", "no kernel has the types a=f32");
   refused("m=64 n=64 k=64 a=bf16 b=bf16", "tile=64x64x64", "no kernel has the types a=bf16 b=bf16");
   refused("m=64 n=64 k=64 a=bf16 b=bf16 c=bf16", "tile=64x64x64", /* which designs that are read may have */
-          "no kernel has the types a=bf16 b=bf16 c=bf16 acc=f32, so there is no model of it");
+          "no kernel has the types a=bf16 b=bf16 c=bf16 acc=f32, so it has no model");
   refused("m=64 n=64 k=64 a=bfp17", "tile=64x64x64", "no element type");
   refused("m=0 n=64 k=64", "tile=64x64x64", "m=0 is out of range");
   refused("m=64 n=64 k=64 a_transposed=1", "tile=64x64x64", "a_transposed is not supported");

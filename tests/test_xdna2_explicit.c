@@ -81,7 +81,7 @@ static void turns_must_come_round(void **state) {
       "          aie.use_lock(%a_full, AcquireGreaterEqual, 1)\n          aie.use_lock(%b_full, AcquireGreaterEqual)\n"
       "          func.call @matmul_i8_i32(%a1, %b1, %c0) : (memref<32x32xi8>, memref<32x32xi8>, memref<32x32xi32>) -> "
       "()\n          aie.use_lock(%a_free, Release, 1)\n          aie.use_lock(%b_free, Release)\n",
-      "", "goes on by 1 of the 2 buffers from a0 on, so the next one works on others",
+      "", "advances by 1 of the 2 buffers from a0 on, so the next iteration works on other buffers",
       "          aie.use_lock(%b_free, Release, 1)"};
   expect_refusal(explicit_core, &r);
 }
@@ -92,12 +92,14 @@ static void two_writers_and_wrong_ends_are_refused(void **state) {
       {"%mem, DMA : 2)", "%mem, DMA : 0)", "memory (0,1) S2MM 0 ends two flows", "%shim, DMA : 1, %mem, DMA : 0)"},
       {LB_FILLED, "      aie.dma_bd(%la : memref<1024xi8>, 0, 1024)\n", "la has two writers", "%la = "},
       {"    aie.flow(%mem, DMA : 2, %tile, DMA : 1)\n", "", "memory (0,1) MM2S 2 is on 0 circuits", "%mem = "},
-      {"%mem, DMA : 0, %tile, DMA : 0", "%mem, DMA : 0, %tile, Core : 0", "a flow from or to Core is not taken", NULL},
+      {"%mem, DMA : 0, %tile, DMA : 0", "%mem, DMA : 0, %tile, Core : 0",
+       "unsupported end 'Core' of a flow; expected DMA", NULL},
       {LB_FILLED, "      aie.dma_bd(%b0 : memref<32x32xi8>, 0, 1024)\n", "%b0 is in core (0,2), not in memory (0,1)",
        NULL},
       {"@zero_i32(%c0)", "@zero_i32(%lc)", "%lc is in memory (0,1), not in core (0,2)", NULL},
       {"aie.use_lock(%c_free, Acq", "aie.use_lock(%la_free, Acq", "lock %la_free is in memory (0,1)", NULL},
-      {"    aie.shim_dma_allocation @inB(MM2S, 1, 0)\n", "", "there is no object FIFO @inB above", "id = 2"},
+      {"    aie.shim_dma_allocation @inB(MM2S, 1, 0)\n", "", "unknown object FIFO @inB; expected one from above",
+       "id = 2"},
       {"@outC(S2MM, 0, 0)", "@outC(S2MM, 0, 9)", "9 is not from 0 to 7", NULL},
       {"@inA(%shim, MM2S, 0)", "@inA(%mem, MM2S, 0)", "memory (0,1) is no shim", NULL},
   };
@@ -108,10 +110,10 @@ static void programs_of_channels_must_hang_together(void **state) {
   (void)state;
   static const refusal list[] = {
       {"      aie.dma_bd(%lc : memref<1024xi32>)\n", "",
-       "a descriptor acquires before aie.dma_bd and releases behind it", "      aie.use_lock(%lc_full, Release, 1)"},
+       "a descriptor acquires before aie.dma_bd and releases after it", "      aie.use_lock(%lc_full, Release, 1)"},
       {"      aie.next_bd ^bb5\n", "", "block ^bb5 has neither aie.next_bd nor aie.end",
        "      aie.dma_bd(%lc : memref<1024xi32>)"},
-      {"aie.next_bd ^bb11", "aie.next_bd ^bb77", "there is no block ^bb77", "%lb : memref<1024xi8>, 0, 1024, ["},
+      {"aie.next_bd ^bb11", "aie.next_bd ^bb77", "unknown block ^bb77", "%lb : memref<1024xi8>, 0, 1024, ["},
       {"aie.next_bd ^bb11", "aie.next_bd ^bb9", "block ^bb9 belongs to two channels",
        "%lb : memref<1024xi8>, 0, 1024)"},
       {"      aie.next_bd ^bb1\n    ^bb3:", "      aie.next_bd ^bb2\n    ^bb3:", "do not come back to the first",
@@ -122,17 +124,17 @@ static void programs_of_channels_must_hang_together(void **state) {
        "MM2S, 1, ^bb7"},
       {"^bb9, ^bb10)", "^bb9, ^bb10, repeat_count = 300)", "300 is not from 0 to 255", NULL},
       {"aie.mem(%tile)", "aie.mem(%mem)", "memory (0,1) has no aie.mem", NULL},
-      {"    ^bb6:\n", "", "aie.dma_start behind the end of its block", "aie.dma_start(MM2S, 1"},
+      {"    ^bb6:\n", "", "'aie.dma_start' follows the end of its block", "aie.dma_start(MM2S, 1"},
       {"      aie.next_bd ^bb5\n    ^bb6:\n", "", "aie.dma_start within a descriptor's block", "aie.dma_start(MM2S, 1"},
-      {"      aie.next_bd ^bb5\n", "      aie.next_bd ^bb5\n      aie.next_bd ^bb3\n", "aie.next_bd behind the end",
+      {"      aie.next_bd ^bb5\n", "      aie.next_bd ^bb5\n      aie.next_bd ^bb3\n", "'aie.next_bd' follows the end",
        "      aie.next_bd ^bb3\n    ^bb6:"},
       {"^bb3, ^bb4)", "^bb3, ^bb2)", "block ^bb2 is not where the program goes on", NULL},
       {"      aie.use_lock(%lc_free, Release, 1)", "      aie.use_lock(%lc_free, Release, 7)",
        "lc: in turn, its descriptors take 1 from lock lc_free and give it 7", "%lc = "},
       {"      aie.dma_bd(%lc : memref<1024xi32>)", "      aie.dma_bd(%lc : memref<1024xi16>)",
-       "the type is not that of what it stands for", NULL},
+       "the type differs from the type that its alias means", NULL},
       {"%zero = arith.constant 0 : index", "%mem = arith.constant 0 : index", "%mem is defined twice", NULL},
-      {"aie.mem(%tile)", "aie.shim_dma(%shim)", "aie.shim_dma is not taken in a device", NULL},
+      {"aie.mem(%tile)", "aie.shim_dma(%shim)", "unsupported operation 'aie.shim_dma' in a device", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) {
     if (i != 5) expect_refusal(explicit_core, &list[i]);
@@ -180,7 +182,7 @@ static void what_is_not_taken_is_named(void **state) {
        "    aie.packet_flow(1) {\n      aie.packet_source<%tile, Core : 0>\n      aie.packet_dest<%shim, DMA : 1>\n   "
        " "
        "}\n",
-       "packets from or to Core are not taken", "aie.packet_flow"},
+       "unsupported packets from or to Core", "aie.packet_flow"},
       {"    aie.mem(%tile)",
        "    aie.objectfifo @x(%shim, {%tile}, 2 : i32) : !aie.objectfifo<memref<4xi8>>\n"
        "    aie.mem(%tile)",

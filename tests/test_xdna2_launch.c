@@ -106,7 +106,7 @@ static void scalar_code_of_conditions(void **state) {
   expect_refused(ONE_CORE("", LOOP("        %e = memref.load %x[%c16] : memref<16xi32>\n" STORE("e"))),
                  "loads element 16 of in, which has 16");
   expect_refused(ONE_CORE("", LOOP(LOAD "        %f = arith.ceildivsi %e, %k3 : i32\n" STORE("f"))),
-                 "arith.ceildivsi is not taken in a core");
+                 "unsupported operation 'arith.ceildivsi' in a core");
 }
 
 /* Two neighbours: the second adds what a table of initial values says. */
@@ -309,7 +309,7 @@ static void sequences_may_be_written_in_many_ways(void **state) {
   }
   expect_refused(
       COPY "      aiex.npu.write32 {address = 0x32000 : ui32, column = 0 : i32, row = 2 : i32, value = 1 : ui32}\n" END,
-      "register 0x32000 of tile (0, 2) is not taken");
+      "unsupported register 0x32000 of tile (0, 2); expected the queue of a shim or a buffer");
 }
 
 /* A number that the caller gives: how many words move. */

@@ -2,7 +2,7 @@
  *
  *   tw_device_plan looks wisdom up for the problem, compiles the kernel (or takes it from the cache) and loads it into the
  *   caller's current context of the device; from then on tw_device_launch only starts it. NVIDIA GPUs, through the driver
- *   that the caller uses: pointers and streams are those of CUDA's runtime and of its driver API alike. tw_device_run does both,
+ *   that the caller uses: it takes pointers and streams of CUDA's runtime and of its driver API. tw_device_run does both,
  *   and keeps the plan.
  *
  * Every function that can fail returns a tw_status and says in one line what is wrong. */
@@ -24,7 +24,7 @@ typedef struct tw_device_planned tw_device_planned;
 /* The kernel for the problem: what `wisdom` (NULL: none) knows for it on this device; else for a problem like it; else the
  * plainest. TW_MISSING without a device, a compiler, or a current context. */
 tw_status tw_device_plan(const tw_problem *, const tw_wisdom *, tw_device_planned **out, tw_error *);
-void tw_device_destroy(tw_device_planned *); /* when no launch of it is under way; NULL is fine */
+void tw_device_destroy(tw_device_planned *); /* call it when no launch of the plan is in flight; NULL is fine */
 
 /* Bytes of device memory that a launch needs beside its operands; launches at the same time need one each. */
 size_t tw_device_workspace(const tw_device_planned *);
@@ -42,7 +42,7 @@ tw_status tw_device_launch(const tw_device_planned *, void *const operands[], vo
  * stays the library's. With NULL for `operands` nothing is launched: to plan ahead, and to ask for the workspace. */
 tw_status tw_device_run(const tw_problem *, const tw_wisdom *, void *const operands[], void *workspace, void *stream,
                         const tw_device_planned **plan, tw_error *);
-/* Destroys the plans of tw_device_run, when no launch of them is under way. */
+/* Destroys the plans of tw_device_run. Call it when none of their launches is in flight. */
 void tw_device_forget(void);
 
 #pragma GCC visibility pop

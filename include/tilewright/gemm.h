@@ -47,7 +47,7 @@ typedef enum tw_a_rounding {
 
 typedef enum tw_activation { TW_LINEAR, TW_RELU, TW_GELU, TW_SILU } tw_activation; /* gelu: the tanh form */
 
-/* What is to be computed. What is left zero takes its default. */
+/* What a plan computes. A member that is zero takes its default. */
 typedef struct tw_gemm_spec {
   size_t size;                     /* sizeof(tw_gemm_spec): status.h */
   int64_t m, n, k;                 /* each at least 1 */

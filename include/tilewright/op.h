@@ -18,7 +18,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Outputs are filled with this byte before every run (NaN in every floating-point type: adding to it shows), and what lies between rows (pitch) must still hold it after. */
+/* Outputs are filled with this byte before every run: NaN in every floating-point type, so that adding to it shows. The bytes
+ * between rows (pitch) must still hold it after the run. */
 #define TW_POISON 0xFF
 
 enum { TW_KEYS_MAX = 32, TW_OPTIONS_MAX = 4, TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
@@ -26,7 +27,7 @@ enum { TW_KEYS_MAX = 32, TW_OPTIONS_MAX = 4, TW_OPERANDS_MAX = 16, TW_RANK_MAX =
 typedef enum tw_key_kind { TW_KEY_INT, TW_KEY_BOOL, TW_KEY_REAL, TW_KEY_TYPE, TW_KEY_CHOICE } tw_key_kind;
 
 /* One key of an op's table. `fallback` is the text of its default; NULL means that the key must be given.
- * An INT lies in [min, max]; a CHOICE is one of the '|'-separated words of `choices`, its value the index. */
+ * An INT has a value from min to max; a CHOICE is one of the '|'-separated words of `choices`, its value the index. */
 typedef struct tw_key {
   const char *name;
   tw_key_kind kind;
@@ -49,7 +50,7 @@ typedef struct tw_op tw_op;
 typedef struct tw_problem {
   const tw_op *op;
   tw_value value[TW_KEYS_MAX]; /* in the order of op->keys */
-  /* Of the machine that it is for (tw_family.options): how it is to be computed, not what. */
+  /* Options of the machine (tw_family.options): how it computes the problem, not what. */
   const tw_key *options;
   size_t n_options;
   tw_value option[TW_OPTIONS_MAX];
@@ -65,7 +66,7 @@ typedef struct tw_operand {
   int64_t stride[TW_RANK_MAX]; /* elements from one index of a dimension to the next */
   bool is_output;
   size_t given_at, given_bytes; /* of an output: the bytes in it that are an input, and not poisoned; mostly none */
-  size_t bytes;                 /* of the whole array, with what lies between elements */
+  size_t bytes;                 /* of the whole array, gaps between elements included */
 } tw_operand;
 
 /* A row-major operand without gaps, an input. Lists of dimensions as {2, 3, 4}. */
@@ -73,7 +74,7 @@ tw_operand tw_operand_dense(const char *name, tw_type, int rank, const int64_t d
 /* The same with gaps behind each row (last dimension): rows begin `pitch` elements apart. rank >= 2. */
 tw_operand tw_operand_pitched(const char *name, tw_type, int rank, const int64_t dims[], int64_t pitch);
 
-/* An element of an output: rows are those of its last dimension, counted in the order of the other dimensions. */
+/* An element of an output. A row is one line of the last dimension; rows are counted in the order of the other dimensions. */
 typedef struct tw_place {
   int64_t row, column;
 } tw_place;
@@ -81,14 +82,14 @@ typedef struct tw_place {
 /* What looking at a result took in. */
 typedef struct tw_coverage {
   double elements, exact; /* of all outputs; compared with the exact value, each by itself */
-  char survey[120];       /* in words: the op's test that each of the others took part in; "" if there was none */
+  char survey[120];       /* in words: the op's test of all other elements; "" if none was made */
   char text[320];         /* all in words: "every element", "65536 of 268435456 elements, ..." */
 } tw_coverage;
 
 /* How much to look at. */
 typedef struct tw_effort {
   double budget; /* multiply-adds of the host; 0: 1e10, seconds on two cores */
-  uint64_t seed; /* of what is chosen at random; 0: from the system, so that nobody can know it beforehand */
+  uint64_t seed; /* of the random choice of elements; 0: from the system, unpredictable */
   int threads;   /* 0: all cores */
 } tw_effort;
 
@@ -118,7 +119,7 @@ struct tw_op {
   void (*exact_cost)(const tw_problem *, size_t operand, double *element, double *row);
   /* Takes every element of the outputs into a test that costs less than `exact` for all: `buffers` has inputs and what the
    * kernel made. TW_FAILED if the outputs are wrong; else says in coverage.survey what was tested, or leaves it empty where
-   * there is no such test for the problem. NULL: for none. */
+   * the problem has no such test. NULL: no problem has one. */
   tw_status (*survey)(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
   /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
   bool inputs_cached;

@@ -11,7 +11,7 @@ extern "C" {
 
 typedef struct tw_run_options {
   size_t size;       /* sizeof(tw_run_options): status.h */
-  uint64_t seed;     /* of the inputs; 0: one that nobody can foresee */
+  uint64_t seed;     /* of the inputs; 0: an unpredictable one */
   int jobs;          /* threads that make inputs and expected outputs; 0 = all cores */
   bool trust;        /* the source is the caller's own: it is built even where the system cannot confine compilers */
   const char *trace; /* tw_target.measure; NULL = none */

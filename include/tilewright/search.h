@@ -1,13 +1,14 @@
 /* search.h - the beam search over candidates.
  *
  * A candidate is source; it may have a recipe, the schedule of which the target makes that source. In each iteration
- * every parent in the beam gets `plans` plans (one lever each), divided among the agents (first those that ask no language models,
- * to their end, then those that do), and each plan `kernels` kernels; they are built, checked and measured on `jobs` threads; the best `beam` that are correct
- * and beat their parent are the next beam. (Where measuring is safe without a check and costs less, as
- * tw_traits.measures_first says, those that do not beat their parent are not checked.) The result depends on problem,
- * target, options and wisdom alone, never on `jobs` or timing (on a simulated target), unless `seconds` cuts it short.
+ * every parent in the beam gets `plans` plans of one lever each, and each plan `kernels` kernels. The plans are divided among
+ * the agents. Agents that ask no language model come first, and go on to their end; agents that ask models follow. Kernels are
+ * built, checked and measured on `jobs` threads. The best `beam` kernels that are correct and beat their parent are the next
+ * beam. Where measuring is safe without a check and costs less (tw_traits.measures_first), a kernel that does not beat its
+ * parent is not checked. On a simulated target the result depends on problem, target, options and start schedule alone, never
+ * on `jobs` or timing, unless `seconds` cuts it short. tw_search neither reads nor writes wisdom: the command does.
  *
- * With `exhaustive` there is no beam: every kernel that the menu leads to, step by step from the plainest one, is
+ * With `exhaustive` the search has no beam: every kernel that the menu leads to, step by step from the plainest one, is
  * built, checked and measured, if there are at most TW_EXHAUSTIVE_MOST of them. */
 #ifndef TILEWRIGHT_SEARCH_H
 #define TILEWRIGHT_SEARCH_H
@@ -34,7 +35,7 @@ typedef struct tw_model_options {
   size_t size;        /* sizeof(tw_model_options): status.h */
   double temperature; /* 0 = 1; < 0 = the server's default */
   int fixes;          /* how often a kernel that failed is sent back with what went wrong; 0 = once, < 0 = never */
-  int at_once;        /* questions under way; 0 = 4 */
+  int at_once;        /* questions in flight; 0 = 4 */
   double seconds;     /* that an answer may take; 0 = 600 */
   int reply_tokens;   /* of an answer, at most; 0 = the server's limit */
   /* Budgets of each agent: when one is used up, it is asked no more. 0 = none. */
@@ -45,28 +46,28 @@ typedef struct tw_model_options {
 } tw_model_options;
 
 typedef struct tw_search_options {
-  size_t size;               /* sizeof(tw_search_options): status.h */
-  bool exhaustive;           /* iterations, plans, kernels, beam and dropout then say nothing */
-  int iterations;            /* T; 0 = default */
-  int plans;                 /* N, per parent; 0 = default */
-  int kernels;               /* K, per plan; 0 = default */
-  int beam;                  /* B; 0 = default */
-  double dropout;            /* probability that a menu entry is hidden from a plan; < 0 = default */
-  uint64_t seed;             /* of all choices */
-  uint64_t inputs;           /* seed of the inputs that kernels are checked on; 0 = one that nobody can foresee */
-  int jobs;                  /* threads; 0 = all cores */
-  int samples;               /* stop when so many candidates were evaluated, or recalled from a journal; 0 = no limit.
-                              * Agents that ask models go on after those that do not, with as many again */
-  double seconds;            /* the search ends within max(1.2 seconds, seconds + 2), the confirmation of its result
+  size_t size;              /* sizeof(tw_search_options): status.h */
+  bool exhaustive;          /* iterations, plans, kernels, beam and dropout then say nothing */
+  int iterations;           /* T; 0 = default */
+  int plans;                /* N, per parent; 0 = default */
+  int kernels;              /* K, per plan; 0 = default */
+  int beam;                 /* B; 0 = default */
+  double dropout;           /* probability that a menu entry is hidden from a plan; < 0 = default */
+  uint64_t seed;            /* of all choices */
+  uint64_t inputs;          /* seed of the inputs that kernels are checked on; 0 = an unpredictable one */
+  int jobs;                 /* threads; 0 = all cores */
+  int samples;              /* stop after this number of candidates, evaluated or recalled from a journal; 0 = no limit.
+                              * Agents that ask models follow agents that do not, with as many again */
+  double seconds;           /* the search ends within max(1.2 seconds, seconds + 2), the confirmation of its result
                               * included, unless the baseline alone takes longer; 0 = no limit. Divided between the two by shares */
-  const char *runner;        /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
-  const char *journal;       /* SQLite file; NULL = none. An interrupted search resumes from it. */
-  const tw_schedule *start;  /* schedule to start from, too (wisdom); NULL = none but the target's baseline */
-  const char *start_source;  /* source to start from, too (wisdom); NULL = none */
-  const char *program;       /* source to start from instead of the target's baseline; NULL = none. Agents
+  const char *runner;       /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
+  const char *journal;      /* SQLite file; NULL = none. An interrupted search resumes from it. */
+  const tw_schedule *start; /* schedule to start from, too (wisdom); NULL = none but the target's baseline */
+  const char *start_source; /* source to start from, too (wisdom); NULL = none */
+  const char *program;      /* source to start from instead of the target's baseline; NULL = none. Agents
                                   * that work on schedules have nothing to do with it. */
-  const char *const *agents; /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
-  size_t n_agents;           /* 0: "rules" alone */
+  const char *const *agents;     /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
+  size_t n_agents;               /* 0: "rules" alone */
   const tw_model_options *model; /* for agents that ask language models; NULL: defaults */
   bool trust; /* sources that come from elsewhere are built even where the system cannot confine compilers */
   const volatile int *interrupt;                        /* stop when it becomes non-zero; NULL = never */
@@ -77,7 +78,7 @@ typedef struct tw_search_options {
   char reserved[7]; /* 0 */
 } tw_search_options;
 
-/* One rung of the ladder: the step that was taken, and what came of it. */
+/* One rung of the ladder: a step of the schedule and its result. */
 typedef struct tw_rung {
   char step[TW_STEP_MAX]; /* "start" for the first */
   char why[480];
@@ -89,7 +90,7 @@ typedef struct tw_rung {
   uint64_t reserved[4]; /* room to grow: 0 */
 } tw_rung;
 
-/* A question that an agent asked a language model, and what came of it. */
+/* A question that an agent asked a language model, and its result. */
 typedef struct tw_asked {
   char agent[64], model[64];
   uint64_t place; /* of the question in its iteration: ascending in the order of parents, plans and kernels */
@@ -98,7 +99,7 @@ typedef struct tw_asked {
   bool recalled;                                /* the journal had the answer */
   int candidate;                                /* the kernel that was made of it; -1: none */
   double cost;                                  /* of that kernel; 0: it was not measured */
-  char outcome[160];    /* "a plan", what is wrong with the kernel or "correct", or why there is no answer */
+  char outcome[160];    /* "a plan", what is wrong with the kernel or "correct", or why no answer came */
   uint64_t reserved[4]; /* room to grow: 0 */
 } tw_asked;
 
@@ -120,7 +121,7 @@ typedef struct tw_search_result {
   tw_rung *rung; /* from the start to the best */
   tw_bound bound;
   int samples, correct; /* candidates evaluated (duplicates once), correct ones */
-  int recalled;         /* of them, those that the journal knew: an interrupted search was resumed */
+  int recalled;         /* of the samples, how many the journal knew: an interrupted search was resumed */
   int slower;           /* than what they came from, as measured or by a bound, and therefore not checked */
   char coverage[240];   /* what the check of the best looked at, in words; "" if it is not known */
   size_t n_exchanges;
@@ -129,8 +130,8 @@ typedef struct tw_search_result {
   /* Lines for the user, each ended by a newline: steps of `start` that are illegal here, a journal that could not be written, ...;
    * "" if there are none. */
   char *notes;
-  /* By how much, as a fraction, costs may differ and mean nothing: tw_traits.error, or half of what lies between the quartiles of
-   * the rounds that were timed; 0: not known. */
+  /* By how much, as a fraction, costs may differ and mean nothing: tw_traits.error, or half of the distance between the quartiles
+   * of the timed rounds; 0: not known. */
   double error;
   bool is_baseline; /* no kernel beat the baseline by more than the noise: the best is the baseline */
   bool known_lost;  /* `start` was exact, and slower than the baseline when both were measured in turns */

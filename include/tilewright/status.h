@@ -13,14 +13,14 @@ extern "C" {
 typedef enum tw_status {
   TW_OK = 0,            /* done */
   TW_FAILED = 1,        /* the kernel is wrong, does not compile, faults or does not end */
-  TW_USAGE = 2,         /* unknown name, bad value, unreadable or malformed file: the caller's to mend */
+  TW_USAGE = 2,         /* unknown name, bad value, unreadable or malformed file: the caller's to repair */
   TW_MISSING = 3,       /* something needed is not here: compiler, file of the installation, memory, disk room */
   TW_INTERRUPTED = 130, /* stopped by the user (128 + SIGINT); what was found until then is valid */
 } tw_status;
 
 typedef struct tw_error {
   tw_status status;
-  char text[2000]; /* one line: what is wrong, and how to mend it; a compiler's message may add lines */
+  char text[2000]; /* one line: what is wrong, and how to repair it; a compiler's message may add lines */
 } tw_error;
 
 /* Fills *error (if not NULL) and returns status, so that callers write `return tw_fail(...)`. */

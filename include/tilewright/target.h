@@ -112,7 +112,7 @@ typedef struct tw_explanation {
   size_t n_memories;
   tw_memory_use memory[TW_MEMORIES_MAX];
   bool fits;        /* every memory holds its buffers */
-  char misfit[300]; /* if not: one line, and how to mend it */
+  char misfit[300]; /* if not: one line, and how to repair it */
   size_t n_quantities;
   tw_counter quantity[TW_QUANTITIES_MAX]; /* "intensity", "predicted_tflops", ... */
   char limit[200];                        /* what limits the predicted rate, in words */
@@ -121,7 +121,7 @@ typedef struct tw_explanation {
 /* What a program's time goes into, and what it would save without it. */
 typedef struct tw_finding {
   char what[200];    /* in words */
-  double cost;       /* in the target's unit; those of different findings overlap */
+  double cost;       /* in the target's unit; the costs of two findings can overlap */
   double count;      /* how many commands, ... it is about */
   char example[200]; /* one of them; "" if there is none to show */
 } tw_finding;
@@ -137,12 +137,13 @@ typedef struct tw_program tw_program; /* a user's program as the target understa
 
 /* What kind of machine a target is: what the core decides by, never by a name or a unit. */
 typedef struct tw_traits {
-  bool simulated;         /* cost is what a model of the machine computes, not what a clock says */
-  bool deterministic;     /* a kernel has the same cost whenever it is measured */
-  bool measures_first;    /* `measure` needs no `check` before it, and costs less: a search then checks only what is at
-                            * least as fast as what it came from */
-  bool own_reference;     /* `check` computes what is right by itself: its case needs no expected outputs */
-  double reference_up_to; /* with own_reference: problems of so many operations have expected outputs all the same */
+  bool simulated;      /* cost is what a model of the machine computes, not what a clock says */
+  bool deterministic;  /* a kernel has the same cost whenever it is measured */
+  bool measures_first; /* `measure` needs no `check` before it, and costs less: a search then checks only what is at
+                            * least as fast as its parent */
+  bool own_reference;  /* `check` computes what is right by itself: its case needs no expected outputs */
+  double
+      reference_up_to; /* with own_reference: problems of up to this number of operations still have expected outputs */
   double simulation_rate; /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
   double error; /* of costs that are computed: |computed / measured - 1|, a mean; 0 = not known, or nothing is computed.
                             * Costs that differ by less are the same as far as anybody knows */
@@ -232,13 +233,13 @@ typedef struct tw_library {
 
 /* A user's program as the start of a search. */
 typedef struct tw_rewriter {
-  /* Runs the program, TW_FAILED if it is wrong, and tries to understand it well enough to rewrite it; if it cannot, there
-   * are no rewrites, and the diagnosis says why. `stop` must outlive the program: what takes long ends with
+  /* Runs the program, TW_FAILED if it is wrong, and tries to understand it well enough to rewrite it; if it
+   * cannot, no rewrite is offered, and the diagnosis says why. `stop` must outlive the program: what takes long ends with
    * TW_INTERRUPTED when it says so. `trust` as for build. */
   tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
                      uint64_t seed, int jobs, const tw_stop *stop, tw_program **out, tw_error *);
   tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
-  /* The rewrites that apply after those of `schedule` and that the target's model expects to pay, the best first; each
+  /* The rewrites that apply after the steps of `schedule` and that the target's model expects to pay, the best first; each
    * item's `step` is one rewrite. */
   tw_status (*rewrites)(const tw_program *, const tw_schedule *, tw_menu *out, tw_error *);
   /* The program's source after the rewrites of `schedule`; TW_USAGE with the step named if one does not apply. */
@@ -258,16 +259,16 @@ typedef struct tw_raw_argument {
   char name[64];  /* for messages */
 } tw_raw_argument;
 
-/* What a run is watched for beside its result, and what came of it: of targets that can. */
+/* What a run is watched for beside its result, and the findings: of targets that can. */
 typedef struct tw_inspection {
   const char *checks; /* names of the target's, separated by commas; "all", "none", or "usual" */
   bool counts;        /* of every instruction */
-  size_t n_errors;    /* findings that are mistakes; the others are warnings */
+  size_t n_errors;    /* findings that are mistakes; all other findings are warnings */
   char *findings;     /* a line each, malloc'ed; NULL: none */
   char *counted;      /* the counts in words; NULL: none */
   char *json;         /* the counts as a JSON object; NULL: none */
 } tw_inspection;
-void tw_inspection_free(tw_inspection *); /* what came of it */
+void tw_inspection_free(tw_inspection *); /* its findings and counts */
 
 typedef struct tw_raw_launch {
   const char *kernel; /* NULL: the only one */
@@ -278,15 +279,15 @@ typedef struct tw_raw_launch {
   int jobs;                  /* threads; 0 = all cores */
   bool trust;                /* as for build */
   tw_inspection *inspection; /* NULL: none */
-  char note[240];            /* filled in: what is to be said of the result; may stay empty */
+  char note[240];            /* filled in: a remark about the result; may stay empty */
 } tw_raw_launch;
 
 /* Runs programs without an op: what the kernel computes is the caller's to judge. */
 typedef struct tw_launcher {
   /* `data` is a compiled program or source. */
   tw_status (*run)(const tw_target *, const void *data, size_t size, tw_raw_launch *, tw_measurement *out, tw_error *);
-  /* Programs are texts that say themselves how they are started: no option is needed, and those that are given stand as //:
-   * lines behind the text. */
+  /* Programs are texts that say themselves how they are started: no option is needed, and options that are given follow the text
+   * as //: lines. */
   bool whole;
 } tw_launcher;
 
@@ -310,7 +311,7 @@ struct tw_target {
   /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */
   char *(*describe)(const tw_target *);
   /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. Compilers are confined;
-   * where the system cannot do that, TW_MISSING, unless the caller says that the source is to be trusted. */
+   * where the system cannot do that, TW_MISSING, unless the caller says that it trusts the source. */
   tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
                      tw_artefact **, tw_error *);
   /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
@@ -319,7 +320,7 @@ struct tw_target {
    * NULL: there is nothing to ask for. */
   tw_status (*inspect)(const tw_target *, tw_artefact *, tw_inspection *, tw_error *);
   /* Adds a folder of the user's own headers, which sources built from now on may include: at most eight, searched in the order
-   * in which they are added. NULL: there is no such thing. */
+   * in which they are added. NULL: the target has no such folders. */
   tw_status (*include)(const tw_target *, const char *folder, tw_error *);
   /* What that check took in, in words, if it was right. NULL: every element of the problem's outputs. */
   void (*coverage)(const tw_target *, const tw_artefact *, char *text, size_t size);
@@ -344,8 +345,8 @@ struct tw_target {
   /* Checks and measurements that follow wait for a device until this says otherwise, and end with TW_INTERRUPTED then. NULL:
    * they wait for none. */
   void (*wait)(tw_artefact *, const tw_stop *);
-  /* Of more than this cost nobody wants to know how much more: measurements that follow may end when that is seen. 0: of any; NULL:
-   * they all are made in full. */
+  /* The following measurements may end as soon as their cost is known to exceed this one. 0: no limit. NULL: measurements are
+   * always made in full. */
   void (*until)(tw_artefact *, double cost);
   /* The languages of its schedules one by one, NULL past the last: for the reference of steps. NULL: there are none. */
   const tw_language *(*language)(size_t index);
@@ -380,7 +381,7 @@ tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t seed, i
 
 const tw_target *tw_target_find(const char *name); /* NULL if there is none */
 const tw_target *tw_target_at(size_t index);       /* NULL past the last */
-/* Adds a target of your own to the list: tw_target_find and all that stands on it know it from now on, on all threads. It
+/* Adds a target of your own to the list: tw_target_find and its users know it from now on, on all threads. It
  * must stay where it is until the process ends. TW_USAGE if the name is taken, or which function it lacks. Of one that is
  * smaller than the library's struct a copy is listed. */
 tw_status tw_target_register(const tw_target *, tw_error *);

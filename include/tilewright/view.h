@@ -1,4 +1,4 @@
-/* view.h - what can be asked about a machine itself, without a problem or a kernel: where elements lie in registers,
+/* view.h - what can be asked about a machine itself, without a problem or a kernel: which register holds an element,
  * which banks conflict, what an order of the grid finds in caches. Answered as text, as a picture, or as data.
  *
  *   char *text;

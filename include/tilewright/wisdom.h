@@ -1,6 +1,8 @@
 /* wisdom.h - the best known kernel for (problem, target), kept across runs in one text file: its recipe, or its source
  * where it has none. One of each may be known; only recipes are of use to other shapes.
  *
+ * The command reads wisdom before a search and keeps the result. tw_search does neither: a program calls the functions below.
+ *
  * $TILEWRIGHT_WISDOM, else $XDG_DATA_HOME/tilewright/wisdom.json, else ~/.local/share/tilewright/wisdom.json.
  * Written to a temporary file and renamed, under a lock: two searches at once lose nothing. */
 #ifndef TILEWRIGHT_WISDOM_H
@@ -36,8 +38,8 @@ void tw_wisdom_free(tw_wisdom *);
 /* Adds the entry, or puts it in the place of the known recipe or, of a source, the known source, if it is better, or if what is
  * known cannot be true; other writers' entries are kept. TW_FAILED for an entry that is faster than the machine can be. */
 tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
-/* The same with many at once: all or none are kept. Those that no machine can be as fast as are left out; *refused (may be
- * NULL) counts them, and the first of them is told in *why (may be NULL). */
+/* Keeps many entries at once, all or none. An entry that is faster than the machine can be is left out; *refused (may be NULL)
+ * counts these entries, and *why (may be NULL) tells the first. */
 tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *, size_t n, size_t *refused, tw_error *why,
                              tw_error *);
 /* Replaces the recipe and the source for the problem by the entry, whatever their costs: the entry was measured against them. One

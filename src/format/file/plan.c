@@ -205,7 +205,7 @@ tw_status plan_make(const tensor_file *in, const convert_options *o, bool to_npy
   }
   if (status == TW_OK && converts == 0)
     status = tw_fail(error, TW_USAGE, "'%s' has nothing to convert: no floating-point tensor%s", in->path,
-                     o->all || in->is_npy ? "" : " of two or more dimensions (--all takes the others too)");
+                     o->all || in->is_npy ? "" : " of two or more dimensions (--all converts all tensors)");
   if (status == TW_OK && to_npy) status = check_npy(in, o, p, out, error);
   if (status == TW_OK)
     order_output(p);

@@ -133,7 +133,7 @@ static tw_status parse_like(reader *r, const char *name, tw_config_place at, tw_
   xd_kernel *k = r->record.out;
   for (size_t i = 0; i < r->record.n; i++)
     if (r->record.seen[i] != !strcmp(r->record.key[i].name, "name"))
-      return tw_fail(error, TW_USAGE, "%s:%d: like must stand behind the kernel's name", at.origin, at.line);
+      return tw_fail(error, TW_USAGE, "%s:%d: like must follow the kernel's name", at.origin, at.line);
   for (size_t i = 0; i + 1 < c->n_kernels; i++) {
     if (strcmp(c->kernel[i].name, name) != 0) continue;
     char own[sizeof k->name];
@@ -143,7 +143,8 @@ static tw_status parse_like(reader *r, const char *name, tw_config_place at, tw_
     r->is_like = true;
     return TW_OK;
   }
-  return tw_fail(error, TW_USAGE, "%s:%d: like = %s: there is no such kernel above", at.origin, at.line, name);
+  return tw_fail(error, TW_USAGE, "%s:%d: like = %s: unknown kernel; expected one from above", at.origin, at.line,
+                 name);
 }
 
 /* Every key of the section was there, and the kernel makes sense. */
@@ -166,7 +167,7 @@ static tw_status parse_like_machine(reader *r, const char *name, tw_config_place
   const tw_embedded *file = tw_embedded_find(path);
   for (size_t i = 0; i < r->record.n; i++)
     if (r->record.seen[i]) return tw_fail(error, TW_USAGE, "%s:%d: like must stand first", at.origin, at.line);
-  if (!file) return tw_fail(error, TW_USAGE, "%s:%d: like = %s: there is no such machine", at.origin, at.line, name);
+  if (!file) return tw_fail(error, TW_USAGE, "%s:%d: like = %s: unknown machine", at.origin, at.line, name);
   r->is_like = r->is_derived = true;
   return xd_config_parse((const char *)file->data, file->name, r->config, error);
 }
@@ -206,8 +207,8 @@ static tw_status parse_line(void *context, char *line, tw_config_place at, tw_er
 }
 
 static tw_status check(const xd_config *c, tw_config_place at, tw_error *error) {
-  if (!c->array.word_bytes) return tw_fail(error, TW_USAGE, "%s: there is no [array]", at.origin);
-  if (!c->n_kernels) return tw_fail(error, TW_USAGE, "%s: there is no [kernel]", at.origin);
+  if (!c->array.word_bytes) return tw_fail(error, TW_USAGE, "%s: it has no section [array]", at.origin);
+  if (!c->n_kernels) return tw_fail(error, TW_USAGE, "%s: it has no section [kernel]", at.origin);
   if (c->stack_bytes >= c->l1_bytes) return tw_fail(error, TW_USAGE, "%s: the stack takes all of L1", at.origin);
   for (size_t i = 0; i < c->n_kernels; i++)
     for (size_t j = 0; j < i; j++)

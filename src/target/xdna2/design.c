@@ -91,7 +91,7 @@ static tw_status find_kernel(const xd_config *c, const tw_problem *p, const char
   if ((*out = xd_find_kernel(c, name, a, b, cc, acc))) return TW_OK;
   if (!name) /* designs of others may have such types, which no kernel of the machine file has */
     return tw_fail(error, TW_USAGE,
-                   "no kernel has the types a=%s b=%s c=%s acc=%s, so there is no model of it; `tilewright targets %s` "
+                   "no kernel has the types a=%s b=%s c=%s acc=%s, so it has no model; `tilewright targets %s` "
                    "lists the kernels",
                    tw_type_name(a), tw_type_name(b), tw_type_name(cc), tw_type_name(acc), c->name);
   for (size_t i = 0; i < c->n_kernels; i++) {
@@ -99,8 +99,8 @@ static tw_status find_kernel(const xd_config *c, const tw_problem *p, const char
     if (xd_find_kernel(c, k->name, a, b, cc, acc))
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", k->name);
   }
-  return tw_fail(error, TW_USAGE, "kernel=%s: there is no such kernel for a=%s b=%s c=%s acc=%s; there is %s", name,
-                 tw_type_name(a), tw_type_name(b), tw_type_name(cc), tw_type_name(acc), names);
+  return tw_fail(error, TW_USAGE, "unknown kernel=%s for a=%s b=%s c=%s acc=%s; expected %s", name, tw_type_name(a),
+                 tw_type_name(b), tw_type_name(cc), tw_type_name(acc), names);
 }
 
 static tw_status check_tile(const xd_kernel *k, const tw_tile *t, tw_error *error) {

@@ -174,7 +174,7 @@ static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out
     out->bytes[i] = part->bytes * (whole->bytes / sum);
     out->offset[i] = out->n > 1 ? l->offset[i] : 0;
     if (out->offset[i] < 0 || out->offset[i] + out->bytes[i] > whole->bytes)
-      return tw_fail(error, TW_USAGE, "the link of %s: %s would lie at bytes %" PRId64 " to %" PRId64 " of %" PRId64,
+      return tw_fail(error, TW_USAGE, "the link of %s: %s would take bytes %" PRId64 " to %" PRId64 " of %" PRId64,
                      whole->name, part->name, out->offset[i], out->offset[i] + out->bytes[i], whole->bytes);
   }
   return TW_OK;

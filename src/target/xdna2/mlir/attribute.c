@@ -31,7 +31,7 @@ static void read_value(xd_reader *r, xd_attribute *a) {
   a->number = r->token.number;
   if (a->kind != XD_TOKEN_NUMBER && a->kind != XD_TOKEN_WORD && a->kind != XD_TOKEN_STRING &&
       a->kind != XD_TOKEN_SYMBOL) {
-    xd_read_fail(r, r->token.line, "attribute %s has a value that is not taken", xd_read_excerpt(a->name).text);
+    xd_read_fail(r, r->token.line, "unsupported value of attribute '%s'", xd_read_excerpt(a->name).text);
     return;
   }
   xd_read_next(r);
@@ -96,7 +96,7 @@ void xd_attribute_ignore(xd_attributes *a, const char *name) { find(a, name); }
 void xd_attributes_end(xd_reader *r, xd_attributes *a, const char *op) {
   for (int i = 0; i < a->n; i++)
     if (!a->at[i].used)
-      xd_read_fail(r, a->at[i].line, "attribute %s of %s is not taken", xd_read_excerpt(a->at[i].name).text, op);
+      xd_read_fail(r, a->at[i].line, "unsupported attribute '%s' on '%s'", xd_read_excerpt(a->at[i].name).text, op);
 }
 
 /* ---- dimensions ---- */

@@ -28,7 +28,8 @@ void xd_read_barriers(xd_reader *r) {
                    "no DMA uses; AcquireGreaterEqual is taken of others",
                    name);
     else if (op->kind == XD_ACQUIRE && barrier)
-      xd_read_fail(r, note->line, "lock %s is a barrier, of which AcquireGreaterEqual is not taken; Acquire is", name);
+      xd_read_fail(r, note->line, "unsupported AcquireGreaterEqual of lock %s, which is a barrier; expected Acquire",
+                   name);
     else if (!barrier && !r->explicit_line)
       xd_read_fail(r, note->line,
                    "lock %s: beside object FIFOs, locks of cores are taken as barriers only, which aiex.set_lock sets",

@@ -279,8 +279,7 @@ static bool read_product(xd_reader *r, const xd_declaration *f, const xd_call_ar
            *p.out ? p.out : f->argument[2].element);
   op->call = (xd_call){.function = xd_function_find(name), .rounding = r->options.rounding};
   if (!op->call.function)
-    xd_read_fail(r, line,
-                 "@%s=gemm: there is no product of these types; i8 to i32, i16 to i32, bf16 to bf16 and f32 are",
+    xd_read_fail(r, line, "@%s=gemm: unsupported types; expected i8 to i32, i16 to i32, or bf16 to bf16 or f32",
                  xd_read_excerpt(f->name).text);
   else if (!solve_sizes(f, &op->call))
     xd_read_fail(r, line, "@%s=gemm: A, B and C are no m k, k n and m n elements", xd_read_excerpt(f->name).text);

@@ -151,7 +151,7 @@ static void read_arguments(core_reader *c, xd_call_arguments *a) {
     if (v->kind == XD_TILE_VALUE || v->kind == XD_VIEW_VALUE || v->kind == XD_LOCK_VALUE || v->kind == XD_OTHER_VALUE)
       xd_read_fail(r, line, "%%%s is no object, buffer or number", xd_read_excerpt(v->name).text);
     if (xd_going(r) && v->kind == XD_BUFFER_VALUE && !r->options.raw && !xd_same_place(v->place, c->core.tile))
-      xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is not taken",
+      xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is unsupported",
                    xd_read_excerpt(v->name).text, xd_place_label(v->place).text, xd_place_label(c->core.tile).text);
     if (!xd_going(r)) return;
     a->at[a->n++] = *v;
@@ -257,7 +257,7 @@ void xd_core_read_op(core_reader *c) {
   else if (xd_read_take_word(r, "func.call") || xd_read_take_word(r, "call"))
     read_call(c, result, line);
   else if (!xd_read_take_word(r, "aie.end") && !xd_read_take_word(r, "affine.yield"))
-    xd_read_fail(r, line, "%s is not taken in a core", xd_read_excerpt(op).text);
+    xd_read_fail(r, line, "unsupported operation '%s' in a core", xd_read_excerpt(op).text);
 }
 
 void xd_core_read_region(core_reader *c) {

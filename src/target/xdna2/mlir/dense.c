@@ -68,7 +68,7 @@ uint8_t *xd_read_dense(xd_reader *r, const xd_shape *shape) {
   xd_read_expect_word(r, "dense");
   xd_read_expect(r, '<');
   if (xd_going(r) && (d.type == TW_TYPE_NONE || shape->bytes > MOST))
-    xd_read_fail(r, line, "an initial value of this type is not taken");
+    xd_read_fail(r, line, "unsupported type of an initial value");
   if (!xd_going(r)) return NULL;
   d.size = tw_type_bits(d.type) / 8;
   if (!(d.bytes = tw_new((size_t)shape->bytes + 8, 1))) {

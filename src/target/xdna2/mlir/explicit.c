@@ -84,7 +84,7 @@ xd_lock_action xd_read_use_lock(xd_reader *r, xd_place tile) {
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   if (v && v->kind != XD_LOCK_VALUE) xd_read_fail(r, line, "%%%s is no lock", xd_read_excerpt(v->name).text);
   if (v && xd_going(r) && !xd_same_place(v->place, tile) && !(r->options.raw && xd_kind_of(tile) == XD_COMPUTE))
-    xd_read_fail(r, line, "lock %%%s is in %s, not in %s; locks of neighbours are not taken",
+    xd_read_fail(r, line, "lock %%%s is in %s, not in %s; locks of neighbours are unsupported",
                  xd_read_excerpt(v->name).text, xd_place_label(v->place).text, xd_place_label(tile).text);
   if (v) u.use.lock = v->index;
   xd_read_expect(r, ',');
@@ -120,7 +120,7 @@ static int read_end(xd_reader *r, xd_direction direction, bool *trace) {
     return -1;
   }
   if (!xd_slice_is(end, "DMA"))
-    xd_read_fail(r, line, "a flow from or to %s is not taken; DMA is", xd_read_excerpt(end).text);
+    xd_read_fail(r, line, "unsupported end '%s' of a flow; expected DMA", xd_read_excerpt(end).text);
   xd_read_next(r);
   xd_read_expect(r, ':');
   const int id = (int)xd_read_number(r, 0, 15);
@@ -228,7 +228,7 @@ void xd_read_packet_flow(xd_reader *r) {
     return;
   }
   if (other.length || !n_from || !n_to) {
-    xd_read_fail(r, line, "packets from or to %s are not taken; from DMA to DMA they are",
+    xd_read_fail(r, line, "unsupported packets from or to %s; expected packets from DMA to DMA",
                  other.length ? xd_read_excerpt(other).text : "nowhere");
     return;
   }

@@ -111,7 +111,7 @@ void xd_read_fifo(xd_reader *r) {
   xd_read_attributes(r, &attributes);
   const bool by_dma = xd_attribute_true(r, &attributes, "via_DMA");
   xd_attribute_padding(r, &attributes, "padDimensions", &e.dims[0]);
-  if (xd_attribute_true(r, &attributes, "plio")) xd_read_fail(r, line, "plio is not taken: there is none on an NPU");
+  if (xd_attribute_true(r, &attributes, "plio")) xd_read_fail(r, line, "unsupported attribute 'plio': an NPU has none");
   xd_attributes_end(r, &attributes, "aie.objectfifo");
   xd_read_expect(r, ':');
   note.object = xd_read_wrapped_type(r, "aie.objectfifo");
@@ -126,7 +126,7 @@ void xd_read_fifo(xd_reader *r) {
   f.shared = is_shared(&e, by_dma);
   if (xd_read_take(r, '=')) read_initial(r, &f, &note.object, line);
   if (f.n_initial && xd_kind_of(f.producer.tile) != XD_COMPUTE)
-    xd_read_fail(r, line, "initial values of an object FIFO whose producer is no core are not taken");
+    xd_read_fail(r, line, "unsupported initial values of an object FIFO whose producer is no core");
   XD_ADD(&r->design->program, fifos, &f);
   xd_append(&r->fifos, sizeof note, &note, &r->failed);
 }
@@ -177,7 +177,7 @@ static void check_tile(xd_reader *r, const xd_link *l, int line) {
   for (int i = 0; i < l->n_out; i++) shared = shared && xd_same_place(fifos[l->out[i]].producer.tile, tile);
   if (!shared) xd_read_fail(r, line, "the object FIFOs of a link do not meet in one tile");
   if (xd_kind_of(tile) != XD_MEMORY)
-    xd_read_fail(r, line, "a link in %s is not taken: only memory tiles have links", xd_place_label(tile).text);
+    xd_read_fail(r, line, "unsupported link in %s; expected a memory tile", xd_place_label(tile).text);
 }
 
 /* mlir-aie takes the length of a part from the offsets: they must follow each other. */
@@ -188,8 +188,8 @@ static void check_offsets(xd_reader *r, const xd_link *l, const int *part, int n
   for (int i = 0; i < n && sum; i++) {
     if (l->offset[i] != expected) {
       xd_read_fail(r, line,
-                   "part %d of the link lies at byte %" PRId64 " of @%s and should lie at %" PRId64
-                   ", behind the one before it",
+                   "part %d of the link is at byte %" PRId64 " of @%s; expected %" PRId64
+                   ", right after the previous part",
                    i, l->offset[i], fifos[whole].name, expected);
       return;
     }

@@ -43,7 +43,7 @@ static void check_padding(xd_reader *r, int fifo, const xd_fifo_end *e) {
   for (size_t i = 0; i < p->links.n; i++)
     for (int o = 0; o < p->links.at[i].n_out; o++)
       if (p->links.at[i].out[o] == fifo && (p->links.at[i].n_out > 1 || p->links.at[i].n_in > 1))
-        xd_read_fail(r, line, "object FIFO @%s pads in a link that joins or distributes, which is not taken",
+        xd_read_fail(r, line, "object FIFO @%s pads in a link that joins or distributes, which is unsupported",
                      p->fifos.at[fifo].name);
 }
 
@@ -135,8 +135,8 @@ static void add_set(xd_reader *r, const xd_pending *t) {
                  xd_read_excerpt(t->metadata).text, r->design->program.buffers.at[buffer].bytes);
   if (buffer < 0 || (parameter && parameter->is_set)) {
     xd_read_fail(r, t->line,
-                 parameter ? "element %" PRId64 " of %s is written a second time, which is not taken"
-                           : "element %" PRId64 ": there is no buffer %s",
+                 parameter ? "element %" PRId64 " of %s is written a second time, which is unsupported"
+                           : "element %" PRId64 ": unknown buffer %s",
                  t->element, xd_read_excerpt(t->metadata).text);
     return;
   }
@@ -183,7 +183,8 @@ static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
   }
   if (channel < 0) {
     if (t->metadata.length)
-      xd_read_fail(r, t->line, "there is no object FIFO @%s above, and no allocation of a shim's channel that is used",
+      xd_read_fail(r, t->line,
+                   "unknown object FIFO @%s; expected one from above, or the allocation of a used channel of a shim",
                    xd_read_excerpt(t->metadata).text);
     xd_read_fail(r, t->line, "no object FIFO uses that channel");
     return;
@@ -273,7 +274,7 @@ void xd_read_finish(xd_reader *r) {
     return;
   }
   if (p->fifos.n && r->explicit_line && !r->options.raw) /* which channels and locks a FIFO gets is the tool's choice */
-    xd_read_fail(r, r->explicit_line, "locks, flows and DMA programs beside object FIFOs are not taken");
+    xd_read_fail(r, r->explicit_line, "unsupported locks, flows and DMA programs beside object FIFOs");
   if (!r->options.raw) xd_read_barriers(r);
   if (r->explicit_line && !r->options.raw) xd_read_ports(r);
   xd_read_steps(r);

@@ -135,7 +135,7 @@ const xd_value *xd_value_named(xd_reader *r, xd_slice name, int line) {
 int xd_fifo_named(xd_reader *r, xd_slice name, int line) {
   for (size_t i = 0; xd_going(r) && i < r->fifos.n; i++)
     if (xd_slice_same(r->fifos.at[i].name, name)) return (int)i;
-  xd_read_fail(r, line, "there is no object FIFO @%s above", xd_read_excerpt(name).text);
+  xd_read_fail(r, line, "unknown object FIFO @%s; expected one from above", xd_read_excerpt(name).text);
   return -1;
 }
 

@@ -34,7 +34,7 @@ static tw_status make_memory(const xd_mlir_design *d, const tw_raw_launch *l, vo
     if (l->n && (!a || !a->is_data || a->bytes != (size_t)b->bytes))
       return tw_fail(
           error, TW_USAGE, "argument %d of the runtime sequence is an array of %" PRId64 " bytes%s", at, b->bytes,
-          a && a->is_data ? "; what is given has others" : ", for which there is no --arg in=, out= or inout=");
+          a && a->is_data ? "; what is given has others" : ", and the command has no --arg in=, out= or inout= for it");
     if (*n == ARGUMENTS || !(memory[*n] = tw_new((size_t)b->bytes + 8, 1)))
       return tw_fail(error, TW_MISSING, "out of memory");
     if (a) memcpy(memory[*n], a->data, a->bytes);

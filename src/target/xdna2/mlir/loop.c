@@ -83,16 +83,16 @@ static void check_turn(core_reader *c, const xd_port_note *before, size_t n, int
     const char *name = r->design->program.ports.at[i].name;
     if (now->held > was.held)
       xd_read_fail(r, line,
-                   "each turn of the loop keeps %d more object(s) of @%s (acquired in line %d): a release is "
+                   "each iteration of the loop keeps %d more object(s) of @%s (acquired in line %d): a release is "
                    "missing",
                    now->held - was.held, name, now->line);
     else if (now->held < was.held)
       xd_read_fail(r, line,
-                   "each turn of the loop releases %d object(s) of @%s that it has not acquired: an acquire is "
+                   "each iteration of the loop releases %d object(s) of @%s that it has not acquired: an acquire is "
                    "missing",
                    was.held - now->held, name);
     else if (was.held && now->released != was.released)
-      xd_read_fail(r, line, "the loop keeps objects of @%s from turn to turn (a sliding window), which is not taken",
+      xd_read_fail(r, line, "unsupported sliding window: the loop keeps objects of @%s from one iteration to the next",
                    name);
   }
 }
@@ -158,7 +158,7 @@ static int read_kept(core_reader *c, xd_slice *name, int line) {
   xd_read_expect(r, '=');
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   const xd_source begin = xd_core_source(c, v, line);
-  if (xd_read_at(r, ',')) xd_read_fail(r, line, "more than one value from turn to turn (iter_args) is not taken");
+  if (xd_read_at(r, ',')) xd_read_fail(r, line, "unsupported iter_args with more than one value");
   xd_read_expect(r, ')');
   if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
   xd_read_next(r);
@@ -223,7 +223,7 @@ void xd_core_read_affine_for(core_reader *c, int line) {
 static void expect_label(xd_reader *r, xd_slice label, int line) {
   const int here = r->token.line;
   if (!xd_slice_same(xd_read_label(r), label))
-    xd_read_fail(r, here, "block ^%s should follow the branch in line %d: other branches than a loop's are not taken",
+    xd_read_fail(r, here, "block ^%s should follow the branch in line %d: only the branches of a loop are supported",
                  xd_read_excerpt(label).text, line);
 }
 

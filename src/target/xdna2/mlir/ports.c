@@ -85,7 +85,7 @@ static void walk_use(walker *w, xd_op *op, int lock) {
                  xd_place_label(w->core->tile).text, releases ? "releases" : "acquires", name,
                  releases ? "acquire" : "release");
   else if (at < 0)
-    xd_read_fail(w->r, w->line, "lock %s guards no buffer that a DMA of %s moves; other locks of cores are not taken",
+    xd_read_fail(w->r, w->line, "lock %s guards no buffer that a DMA of %s moves; other locks of cores are unsupported",
                  name, xd_place_label(w->core->tile).text);
   if (at < 0 || !xd_going(w->r)) return;
   const xd_port *q = &p->ports.at[at];
@@ -133,12 +133,13 @@ static void walk_end(walker *w) {
     const char *name = p->buffers.at[q->first_buffer].name;
     if (w->now[i].held != was[i].held)
       xd_read_fail(w->r, w->line,
-                   "each turn of the loop around this line keeps %d more of the buffers from %s on: %s is missing",
+                   "each iteration of the loop around this line keeps %d more of the buffers from %s on: %s is missing",
                    w->now[i].held - was[i].held, name, w->now[i].held > was[i].held ? "a release" : "an acquire");
     else if (w->now[i].oldest != was[i].oldest)
       xd_read_fail(w->r, w->line,
-                   "a turn of the loop around this line goes on by %d of the %d buffers from %s on, so the next one "
-                   "works on others",
+                   "an iteration of the loop around this line advances by %d of the %d buffers from %s on, so the next "
+                   "iteration "
+                   "works on other buffers",
                    (w->now[i].oldest - was[i].oldest + q->n_buffers) % q->n_buffers, q->n_buffers, name);
   }
 }

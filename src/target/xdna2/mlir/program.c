@@ -78,7 +78,7 @@ static void read_bd(dma_reader *d, block *b) {
   if (b->descriptor >= 0) xd_read_fail(r, line, "a second descriptor in a block of a DMA's program");
   if (!xd_going(r) || !bd.of) return;
   if (!xd_same_place(bd.of->place, d->tile)) {
-    xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is not taken",
+    xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is unsupported",
                  xd_read_excerpt(bd.of->name).text, xd_place_label(bd.of->place).text, xd_place_label(d->tile).text);
     return;
   }
@@ -97,10 +97,10 @@ static void read_bd(dma_reader *d, block *b) {
 static void read_use(dma_reader *d, block *b) {
   const xd_lock_action u = xd_read_use_lock(d->r, d->tile);
   if (u.equal)
-    xd_read_fail(d->r, u.line, "Acquire (until the lock is equal) is not taken of a DMA; AcquireGreaterEqual is");
+    xd_read_fail(d->r, u.line, "unsupported Acquire (until the lock is equal) of a DMA; expected AcquireGreaterEqual");
   xd_lock_use *use = u.releases ? &b->release : &b->acquire;
   if (u.releases != (b->descriptor >= 0))
-    xd_read_fail(d->r, u.line, "a descriptor acquires before aie.dma_bd and releases behind it");
+    xd_read_fail(d->r, u.line, "a descriptor acquires before aie.dma_bd and releases after it");
   else if (use->lock >= 0)
     xd_read_fail(d->r, u.line, "a descriptor %s two locks", u.releases ? "releases" : "acquires");
   *use = u.use;
@@ -183,7 +183,7 @@ static void read_op(dma_reader *d) {
   block *b = &d->at[d->current];
   const xd_slice result = xd_read_result(r, &op);
   if (b->ends || b->next.length) {
-    xd_read_fail(r, line, "%s behind the end of its block", xd_read_excerpt(op).text);
+    xd_read_fail(r, line, "'%s' follows the end of its block", xd_read_excerpt(op).text);
     return;
   }
   if (xd_read_take_word(r, "aie.dma_start"))
@@ -205,13 +205,13 @@ static void read_op(dma_reader *d) {
   else if (xd_read_take_word(r, "aie.end"))
     b->ends = true;
   else
-    xd_read_fail(r, line, "%s is not taken in a DMA's program", xd_read_excerpt(op).text);
+    xd_read_fail(r, line, "unsupported operation '%s' in a DMA's program", xd_read_excerpt(op).text);
 }
 
 static block *block_named(dma_reader *d, xd_slice label, int line) {
   for (int i = 0; i < d->n_blocks; i++)
     if (xd_slice_same(d->at[i].label, label)) return &d->at[i];
-  xd_read_fail(d->r, line, "there is no block ^%s", xd_read_excerpt(label).text);
+  xd_read_fail(d->r, line, "unknown block ^%s", xd_read_excerpt(label).text);
   return NULL;
 }
 

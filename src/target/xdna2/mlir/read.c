@@ -61,7 +61,7 @@ static void read_tile(xd_reader *r, xd_slice result) {
   xd_attribute_ignore(&a, "controller_id"); /* for packets of the control network */
   xd_attributes_end(r, &a, "aie.tile");
   if (xd_going(r) && (t.column >= r->columns || t.row >= r->config->rows + 2))
-    xd_read_fail(r, line, "there is no tile (%d, %d): %s has columns 0 to %d and rows 0 to %d", t.column, t.row,
+    xd_read_fail(r, line, "unknown tile (%d, %d): %s has columns 0 to %d and rows 0 to %d", t.column, t.row,
                  r->design->device, r->columns - 1, r->config->rows + 1);
   char label[32];
   snprintf(label, sizeof label, "(%d,%d)", t.column, t.row);
@@ -74,7 +74,7 @@ static void read_declaration(xd_reader *r) {
   const int line = r->token.line;
   xd_declaration d = {.object_file = {"", 0}};
   xd_attributes a;
-  if (!xd_read_take_word(r, "private")) xd_read_fail(r, line, "func.func with a body is not taken; only declarations");
+  if (!xd_read_take_word(r, "private")) xd_read_fail(r, line, "unsupported body of func.func; expected a declaration");
   d.name = xd_read_symbol(r);
   xd_read_expect(r, '(');
   while (xd_going(r) && !xd_read_at(r, ')')) {
@@ -223,7 +223,7 @@ static void read_op(xd_reader *r) {
   else if (xd_read_take_word(r, "arith.constant"))
     xd_read_constant(r, result);
   else if (!xd_read_take_word(r, "aie.end"))
-    xd_read_fail(r, line, "%s is not taken in a device", xd_read_excerpt(op).text);
+    xd_read_fail(r, line, "unsupported operation '%s' in a device", xd_read_excerpt(op).text);
 }
 
 /* ---- the device ---- */
@@ -247,7 +247,7 @@ static void set_device(xd_reader *r, xd_slice name, int line) {
     r->columns = name.at[5] - '0';
     if (r->columns >= 1 && r->columns <= all) return;
   }
-  xd_read_fail(r, line, "device %s is not taken; npu1, npu2 and npuN_Mcol are", xd_read_excerpt(name).text);
+  xd_read_fail(r, line, "unsupported device '%s'; expected npu1, npu2 or npuN_Mcol", xd_read_excerpt(name).text);
 }
 
 static void read_device(xd_reader *r) {
@@ -283,10 +283,10 @@ static void read_module(xd_reader *r) {
     xd_skip_region(r);
     r->design->devices++;
   }
-  if (xd_read_at_word(r, "aie.device")) xd_read_fail(r, r->token.line, "a second device is not taken");
+  if (xd_read_at_word(r, "aie.device")) xd_read_fail(r, r->token.line, "unsupported second device; expected one");
   if (is_module) xd_read_expect(r, '}');
   if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_END))
-    xd_read_fail(r, r->token.line, "\"%s\" behind the end",
+    xd_read_fail(r, r->token.line, "unexpected text after the end of the module: \"%s\"",
                  xd_read_excerpt((xd_slice){r->token.at, r->token.length}).text);
 }
 

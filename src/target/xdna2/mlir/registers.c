@@ -50,7 +50,7 @@ void xd_read_writebd(xd_reader *r, int line) {
   bd->stride[2] = xd_attribute_number(r, &a, "d2_stride", 0);
   bd->iterations = xd_attribute_number(r, &a, "iteration_size", 0);
   bd->iteration_stride = xd_attribute_number(r, &a, "iteration_stride", 0);
-  if (xd_attribute_number(r, &a, "use_next_bd", 0)) xd_read_fail(r, line, "chains of aiex.npu.writebd are not taken");
+  if (xd_attribute_number(r, &a, "use_next_bd", 0)) xd_read_fail(r, line, "unsupported chain of aiex.npu.writebd");
 }
 
 /* [(%plus : i32)] {addr, arg_idx, arg_plus} */
@@ -165,8 +165,8 @@ void xd_read_write32(xd_reader *r, int line) {
     r->design->skipped++;
   } else {
     xd_read_fail(r, line,
-                 "register 0x%" PRIx64 " of tile (%" PRId64 ", %" PRId64
-                 ") is not taken; queues of shims and buffers are",
+                 "unsupported register 0x%" PRIx64 " of tile (%" PRId64 ", %" PRId64
+                 "); expected the queue of a shim or a buffer",
                  local, column, row);
   }
 }

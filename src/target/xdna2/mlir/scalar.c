@@ -46,7 +46,7 @@ static scalar_type type_of(xd_reader *r, const xd_shape *s, int line) {
                          !strcmp(s->element, "ui8") || !strcmp(s->element, "i1")};
   if (xd_going(r) && t.type != TW_I8 && t.type != TW_I16 && t.type != TW_I32 && t.type != TW_F32 && t.type != TW_BF16 &&
       strcmp(s->element, "i64") != 0)
-    xd_read_fail(r, line, "scalar code on %s is not taken", s->element);
+    xd_read_fail(r, line, "unsupported type %s of scalar code", s->element);
   return strcmp(s->element, "i64") ? t : (scalar_type){TW_TYPE_NONE, false};
 }
 
@@ -92,8 +92,8 @@ static xd_source read_place(core_reader *c, xd_op *op, scalar_type *type, const 
     xd_read_fail(r, line, "%%%s is no buffer or object of this core", xd_read_excerpt(v->name).text);
   if (v && xd_going(r) && v->kind == XD_BUFFER_VALUE &&
       (v->index < 0 || (!r->options.raw && !xd_same_place(v->place, c->core.tile))))
-    xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is not taken", xd_read_excerpt(v->name).text,
-                 xd_place_label(v->place).text, xd_place_label(c->core.tile).text);
+    xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is unsupported",
+                 xd_read_excerpt(v->name).text, xd_place_label(v->place).text, xd_place_label(c->core.tile).text);
   if (!v || !xd_going(r)) return at;
   const xd_value buffer = *v; /* the list of values may move */
   *of = v;
@@ -111,7 +111,7 @@ static xd_source read_place(core_reader *c, xd_op *op, scalar_type *type, const 
   xd_expect_shape(r, &shape, &buffer.shape, line);
   if (xd_going(r) && n != shape.n) xd_read_fail(r, line, "%d indices, but %d dimensions", n, shape.n);
   *type = type_of(r, &shape, line);
-  if (xd_going(r) && type->type == TW_TYPE_NONE) xd_read_fail(r, line, "scalar code on i64 in memory is not taken");
+  if (xd_going(r) && type->type == TW_TYPE_NONE) xd_read_fail(r, line, "unsupported type i64 of scalar code in memory");
   for (int i = 0; i < n && xd_going(r); i++) {
     if (i) at = combine(c, XD_SCALAR_MULTIPLY, at, (xd_source){-1, shape.dim[i]});
     at = i ? combine(c, XD_SCALAR_ADD, at, index[i]) : index[i];
@@ -265,7 +265,7 @@ static void read_compare(core_reader *c, xd_slice result, int line) {
   size_t i = 0;
   while (i < COUNT_OF(predicates) && !xd_read_at_word(r, predicates[i].word)) i++;
   if (i == COUNT_OF(predicates)) {
-    xd_read_fail(r, line, "a comparison by %s is not taken",
+    xd_read_fail(r, line, "unsupported comparison '%s'",
                  xd_read_excerpt((xd_slice){r->token.at, r->token.length}).text);
     return;
   }
@@ -299,7 +299,7 @@ static void check_branch(core_reader *c, const xd_port_note *before, size_t n, i
   for (size_t i = 0; i < c->r->ports.n && xd_going(c->r); i++) {
     const xd_port_note *now = &c->r->ports.at[i], was = i < n ? before[i] : (xd_port_note){0};
     if (now->held != was.held || now->released != was.released)
-      xd_read_fail(c->r, line, "a branch of scf.if that acquires or releases objects of @%s is not taken",
+      xd_read_fail(c->r, line, "unsupported branch of scf.if: it acquires or releases objects of @%s",
                    c->r->design->program.ports.at[i].name);
   }
 }
@@ -329,7 +329,7 @@ void xd_core_read_if(core_reader *c, xd_slice result, int line) {
     xd_read_next(r);
     xd_read_expect(r, '(');
     xd_read_type(r);
-    if (xd_read_at(r, ',')) xd_read_fail(r, line, "scf.if with more than one result is not taken");
+    if (xd_read_at(r, ',')) xd_read_fail(r, line, "unsupported scf.if with more than one result");
     xd_read_expect(r, ')');
   }
   xd_core_add(c, &begin);
@@ -346,7 +346,7 @@ void xd_core_read_if(core_reader *c, xd_slice result, int line) {
 void xd_core_read_yield(core_reader *c, int line) {
   if (!xd_read_at_kind(c->r, XD_TOKEN_VALUE)) return;
   const xd_source value = read_source(c);
-  if (xd_read_at(c->r, ',')) xd_read_fail(c->r, line, "more than one value from turn to turn is not taken");
+  if (xd_read_at(c->r, ',')) xd_read_fail(c->r, line, "unsupported loop with more than one carried value");
   xd_read_expect(c->r, ':');
   xd_read_type(c->r);
   if (xd_going(c->r) && c->yields_to >= 0) xd_core_copy(c, value, c->yields_to);

@@ -234,7 +234,7 @@ static void read_task(xd_reader *r, xd_slice result, bool named, int line) {
     t.channel.id = (int)xd_read_number(r, 0, 15);
     xd_read_expect(r, ')');
     if (xd_going(r) && xd_kind_of(t.channel.tile) != XD_SHIM)
-      xd_read_fail(r, line, "tasks of %s are not taken; those of shims are", xd_place_label(t.channel.tile).text);
+      xd_read_fail(r, line, "unsupported tasks of %s; expected tasks of a shim", xd_place_label(t.channel.tile).text);
   }
   xd_read_expect(r, '{');
   xd_read_expect_word(r, "aie.dma_bd");
@@ -366,7 +366,7 @@ static void read_for(xd_reader *r, int line) {
   const int64_t to = known_number(r);
   xd_read_expect_word(r, "step");
   const int64_t step = known_number(r);
-  if (xd_read_at_word(r, "iter_args")) xd_read_fail(r, line, "iter_args of a loop of the sequence is not taken");
+  if (xd_read_at_word(r, "iter_args")) xd_read_fail(r, line, "unsupported iter_args of a loop of the sequence");
   if (xd_read_take(r, ':')) xd_read_type(r);
   if (xd_going(r) && (step < 1 || (to > from && (to - from - 1) / step >= TURNS)))
     xd_read_fail(r, line, "a loop of the sequence of more than %d turns, or in steps of %" PRId64, TURNS, step);
@@ -429,13 +429,13 @@ static void read_op(xd_reader *r) {
   else if (xd_read_take_word(r, "arith.constant"))
     xd_read_constant(r, result);
   else if (!xd_read_take_word(r, "aie.end") && !xd_read_take_word(r, "scf.yield"))
-    xd_read_fail(r, line, "%s is not taken in a runtime sequence", xd_read_excerpt(op).text);
+    xd_read_fail(r, line, "unsupported operation '%s' in a runtime sequence", xd_read_excerpt(op).text);
 }
 
 void xd_read_sequence(xd_reader *r) {
   const int line = r->token.line;
   const size_t values = r->values.n;
-  if (r->design->runs) xd_read_fail(r, line, "a second runtime sequence is not taken");
+  if (r->design->runs) xd_read_fail(r, line, "unsupported second runtime sequence; expected one");
   r->design->runs = true;
   if (xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);
   read_arguments(r);

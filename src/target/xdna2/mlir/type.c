@@ -26,7 +26,7 @@ static void set_element(xd_reader *r, xd_slice name, xd_shape *s) {
       s->element_bits = element_types[i].bits;
       return;
     }
-  xd_read_fail(r, r->token.line, "element type %s is not taken", xd_read_excerpt(name).text);
+  xd_read_fail(r, r->token.line, "unsupported element type '%s'", xd_read_excerpt(name).text);
 }
 
 /* !aiex.bfp<"v8bfp16ebs8"> */
@@ -39,7 +39,7 @@ static void read_block_type(xd_reader *r, xd_shape *s) {
     snprintf(s->element, sizeof s->element, "v8bfp16ebs8");
     s->element_bits = BFP_BITS;
   } else {
-    xd_read_fail(r, r->token.line, "block type %s is not taken; only v8bfp16ebs8 is", xd_read_excerpt(name).text);
+    xd_read_fail(r, r->token.line, "unsupported block type '%s'; expected v8bfp16ebs8", xd_read_excerpt(name).text);
   }
   xd_read_next(r);
   xd_read_expect(r, '>');
@@ -122,5 +122,5 @@ bool xd_shape_same(const xd_shape *a, const xd_shape *b) {
 }
 
 void xd_expect_shape(xd_reader *r, const xd_shape *has, const xd_shape *should, int line) {
-  if (!xd_shape_same(has, should)) xd_read_fail(r, line, "the type is not that of what it stands for");
+  if (!xd_shape_same(has, should)) xd_read_fail(r, line, "the type differs from the type that its alias means");
 }
