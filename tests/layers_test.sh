@@ -1,6 +1,6 @@
 #!/bin/bash
 # layers_test.sh - what docs/dev/architecture.md says of dependencies: between the folders of src/ they point one way, and machines know
-# nothing of each other.
+# nothing of each other. Kernels are files with slots, and not string literals.
 set -eu
 cd "$(dirname "$0")/../src"
 declare -A may=(
@@ -31,4 +31,11 @@ for machine in target/*/; do
   machine=${machine%/}
   includes "$machine" 'target/[a-z_]+\.h' $(printf '%s/ ' "$machine" base tilewright ${may[target]}) # target/ itself is shared
 done
+
+literals=$(grep -nE '"([^"\\]|\\.)*(TW_KERNEL\(|//: (kernel|grid|args))' tile/*.c target/cuda/*.c) || true
+if [ -n "$literals" ]; then
+  echo "kernels are files in kernels/ (src/base/template.h), not string literals:"
+  echo "$literals"
+  status=1
+fi
 exit $status

@@ -12,7 +12,7 @@
  *
  *     ./dev corpus                                    recompute the hash and cost of every entry
  *     test_corpus --add TARGET N [cost] OP KEY=VALUE...   add N schedules, walked at random from the menu */
-#include "test.h"
+#include "filled.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -22,11 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/embedded.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "base/template.h"
 #include "evaluate/trial.h"
 #include "target/x86/cpu.h"
 #include "tilewright/tilewright.h"
@@ -174,39 +172,10 @@ static bool is_corpus(const char *name) {
   return length > 4 && !strcmp(name + length - 4, ".txt");
 }
 
-/* ---- templates (base/template.h) ---- */
-
-enum { TEMPLATES = 256 };
-static const char *filled[TEMPLATES];
-static size_t n_filled;
-
-static bool was_filled(const char *file) {
-  for (size_t i = 0; i < n_filled; i++)
-    if (!strcmp(filled[i], file)) return true;
-  return false;
-}
-
-static void note_filled(const char *file) {
-  if (was_filled(file)) return;
-  assert_true(n_filled < TEMPLATES);
-  filled[n_filled++] = file;
-}
-
-/* A filled template has no unknown slot and no open section: filling checks every mark, also in sections that are left out. Names are those
- * of the table of embedded files. */
+/* XDNA2's are of files beside the kernel: test_xdna2_kernel_cc.c has them. */
 static void every_template_of_a_kernel_is_filled(void **state) {
   (void)state;
-  const tw_embedded *e;
-  int templates = 0, missing = 0;
-  for (size_t i = 0; (e = tw_embedded_at(i)); i++) {
-    if (!tw_ends_with(e->name, ".in")) continue;
-    templates++;
-    if (was_filled(e->name)) continue;
-    missing++;
-    print_error("%s: no entry of the corpus uses it; add one with test_corpus --add\n", e->name);
-  }
-  assert_true(templates > 0);
-  assert_int_equal(missing, 0);
+  expect_filled("xdna2/", true, "no entry of the corpus uses it; add one with test_corpus --add");
 }
 
 static void texts_and_costs_are_as_recorded(void **state) {

@@ -1,7 +1,7 @@
 /* The C++ that is written for the cores of a design computes what the simulator's kernels compute, to the bit: compiled
  * for this machine with a stand-in of the AIE API (data/aie_api_stand_in), run on random tiles, call by call of a core's
  * program. Text with a wrong stride, order, band or rounding is found. */
-#include "test.h"
+#include "filled.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -278,6 +278,17 @@ static void wrong_text_is_found(void **state) {
   }
 }
 
+static void every_template_is_filled(void **state) {
+  (void)state;
+  tw_template_watch = note_filled;
+  for (int i = 0; i < DESIGNS; i++) {
+    const xd_gemm g = gemm_with(&designs[i]);
+    free(source_of(&g));
+  }
+  tw_template_watch = NULL;
+  expect_filled("xdna2/", false, "no design uses it; add one");
+}
+
 static void a_design_that_cannot_be_is_refused(void **state) {
   (void)state;
   xd_gemm g = gemm_with(&designs[0]);
@@ -305,6 +316,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_function_agrees_with_the_simulator),
       cmocka_unit_test(wrong_text_is_found),
+      cmocka_unit_test(every_template_is_filled),
       cmocka_unit_test(a_design_that_cannot_be_is_refused),
   };
   return cmocka_run_group_tests(tests, start, stop);

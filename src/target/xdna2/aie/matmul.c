@@ -1,5 +1,5 @@
-/* matmul.c - C += A B on a tile: a cluster of accumulators in straight-line code over the whole depth, and the loops
- * over clusters. */
+/* matmul.c - fills kernels/matmul.cc.in: C += A B on a tile. Here is what is unrolled over the accumulators of a cluster, and over the
+ * clusters of a trip. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,11 +31,10 @@ typedef struct matmul {
   bool narrow;                          /* C is its own sums, of 8 or 16 bits */
 } matmul;
 
-static matmul matmul_of(const xd_call *c, tw_text *t) {
+static matmul matmul_of(const xd_call *c) {
   const char *name = c->function->name;
   const int *vmac = c->micro->vmac;
   matmul m = {.call = c,
-              .t = t,
               .rows = c->cover.rows,
               .columns = c->cover.columns,
               .unroll = c->cover.unroll,
@@ -93,7 +92,6 @@ static int c_offset(const matmul *m, int i, int j) {
 }
 
 static void write_loads_of_c(const matmul *m) {
-  if (m->c == STREAM) tw_text_add_string(m->t, "  In c_in(blocks_at(c));\n");
   for (int i = 0; i < m->rows; i++)
     for (int j = 0; j < m->columns; j++) {
       tw_text_add(m->t, "  MMUL c%d%d(", i, j);
@@ -107,7 +105,6 @@ static void write_loads_of_c(const matmul *m) {
 }
 
 static void write_stores_of_c(const matmul *m) {
-  if (m->c == STREAM) tw_text_add_string(m->t, "  Out c_out(blocks_at(c));\n");
   for (int i = 0; i < m->rows; i++)
     for (int j = 0; j < m->columns; j++) {
       if (m->c == STREAM)
@@ -153,9 +150,11 @@ static void write_products(const matmul *m, int step) {
     for (int j = 0; j < m->columns; j++) tw_text_add(m->t, "    c%d%d.mac(a%d, b%d);\n", i, j, i, j);
 }
 
-static void write_steps(const matmul *m) {
-  const int steps = m->b == CODES ? CODED_BLOCKS : 1; /* between two moves of the pointers */
-  tw_text_add(m->t, "  AIE_LOOP_UNROLL_FULL\n  for (unsigned p = 0; p < %d; p++) {\n", m->deep / steps);
+/* Steps of the depth between two moves of the pointers. */
+static int steps_of(const matmul *m) { return m->b == CODES ? CODED_BLOCKS : 1; }
+
+static void write_depth(const matmul *m) {
+  const int steps = steps_of(m);
   for (int j = 0; j < m->columns && m->b == CODES; j++)
     tw_text_add(m->t, "    const aie::vector<uint8, 64> codes%d = aie::load_v<64>(b + %d);\n", j, j * m->b_block);
   for (int step = 0; step < steps; step++) {
@@ -163,75 +162,20 @@ static void write_steps(const matmul *m) {
     write_products(m, step);
     if (steps > 1) tw_text_add_string(m->t, "    }\n");
   }
-  if (m->a != STREAM) tw_text_add(m->t, "    a += %d;\n", steps * m->a_block);
-  if (m->b != STREAM) tw_text_add(m->t, "    b += %d;\n", m->wide * m->b_block);
-  tw_text_add_string(m->t, "  }\n");
 }
 
 static const char *multiplier(const matmul *m) {
   return is_int4(m) ? "4, 16, 16, int8, int4" : is_bfp16(m) ? "8, 8, 8, bfp16ebs8, bfp16ebs8" : "8, 8, 8, int8, int8";
 }
 
-static void write_cluster(const matmul *m) {
-  tw_text_add(m->t,
-              "\n/* %d x %d accumulators over the depth of the tile, %d blocks. */\nusing MMUL = aie::mmul<%s>;\n",
-              m->rows, m->columns, m->deep, multiplier(m));
-  tw_text_add(m->t, "ALWAYS_INLINE void cluster(%s *__restrict a, ", m->a_type);
-  if (m->b == STREAM)
-    tw_text_add_string(m->t, "In &b_in");
-  else
-    tw_text_add(m->t, "%s *__restrict b", m->b_type);
-  tw_text_add(m->t, ", %s *__restrict c) {\n", m->c_type);
-  write_loads_of_c(m);
-  if (m->a == STREAM) tw_text_add_string(m->t, "  In a_in(blocks_at(a));\n");
-  write_steps(m);
-  write_stores_of_c(m);
-  tw_text_add_string(m->t, "}\n");
-}
-
 /* ---- A in bf16, converted before the clusters ---- */
 
-static void write_conversion(const matmul *m) {
-  const int row = m->deep * 64, groups = m->high / m->rows;
-  tw_text_add(
-      m->t,
-      "\n/* The sub-tile of A to bfp16, in the order in which clusters read it: %d rows of blocks side by side. */\n",
-      m->rows);
-  tw_text_add_string(m->t, "ALWAYS_INLINE void convert(const bfloat16 *__restrict a, uint8_t *__restrict out) {\n"
-                           "  Out to(blocks_at(out));\n");
-  tw_text_add(m->t, "  for (unsigned i = 0; i < %d; i++, a += %d) {\n", groups, m->rows * row);
-  tw_text_add(m->t, "    AIE_PREPARE_FOR_PIPELINING AIE_LOOP_MIN_ITERATION_COUNT(%d)\n", m->deep);
-  tw_text_add(m->t, "    for (unsigned p = 0; p < %d; p++) {\n", m->deep);
+static void write_conversions(const matmul *m) {
   for (int i = 0; i < m->rows; i++)
-    tw_text_add(m->t, "      to << widened(a + p * 64 + %d).to_vector<bfp16ebs8>();\n", i * row);
-  tw_text_add_string(m->t, "    }\n  }\n}\n");
+    tw_text_add(m->t, "      to << widened(a + p * 64 + %d).to_vector<bfp16ebs8>();\n", i * m->deep * 64);
 }
 
 /* ---- the loops ---- */
-
-static void write_signature(const matmul *m) {
-  const bool bf16_a = m->scratch || m->a == CONVERT;
-  tw_text_add(m->t, "\nextern \"C\" void %s(%s *__restrict a_tile, %s *__restrict b_tile, %s *__restrict c_tile",
-              xd_symbol_of(m->call).text, bf16_a ? "const bfloat16" : m->a_type, m->b_type,
-              m->c == STAGED ? "uint8_t" : m->c_type);
-  if (m->scratch) tw_text_add_string(m->t, ", uint8_t *__restrict scratch");
-  if (m->c == STAGED) tw_text_add_string(m->t, ", uint8_t *__restrict staging");
-  tw_text_add_string(m->t, ", int32_t row) {\n");
-}
-
-/* The first elements of the band of C. Blocks of 64 elements, in rows of whole clusters: `row` rows have row * n. */
-static void write_start(const matmul *m) {
-  const int n = m->call->n;
-  if (is_bfp16(m) || m->narrow) xd_write_rounding(m->call, m->t);
-  if (m->narrow) tw_text_add_string(m->t, "  aie::set_saturation(aie::saturation_mode::saturate);\n");
-  if (m->scratch) tw_text_add_string(m->t, "  convert(a_tile, scratch);\n");
-  tw_text_add(m->t, "  %s *a = %s;\n", m->a_type, m->scratch ? "scratch" : "a_tile");
-  if (m->c == STAGED)
-    tw_text_add(m->t, "  unsigned block = row * %d / 64;\n", n);
-  else
-    tw_text_add(m->t, m->c == STREAM ? "  %s *c = c_tile + row * %d / 8;\n" : "  %s *c = c_tile + row * %d;\n",
-                m->c_type, m->c == STREAM ? n * 9 : n);
-}
 
 /* The call for cluster `u` of those of one trip; `j` is "j" or the number of the first one. */
 static void write_call(const matmul *m, const char *indent, const char *j, int u) {
@@ -254,45 +198,80 @@ static void write_trip(const matmul *m, const char *indent, const char *j, int c
   for (int u = 0; u < clusters; u++) write_call(m, indent, j, u);
 }
 
-static void write_row(const matmul *m) {
+/* ---- the slots ---- */
+
+/* What a function writes becomes the slot. */
+static void set_text(tw_slots *s, const char *slot, matmul *m, void (*write)(const matmul *)) {
+  tw_text t = {0};
+  m->t = &t;
+  write(m);
+  tw_slots_take(s, slot, &t);
+}
+
+static void set_row(tw_slots *s, matmul *m) {
   const int across = m->wide / m->columns, trips = across / m->unroll, rest = across % m->unroll;
+  tw_text t = {0};
   char first[16];
   snprintf(first, sizeof first, "%d", trips * m->unroll);
-  if (trips) {
-    tw_text_add(m->t, "    AIE_PREPARE_FOR_PIPELINING AIE_LOOP_MIN_ITERATION_COUNT(%d)\n", trips);
-    tw_text_add(m->t, "    for (unsigned j = 0; j < %d; j += %d) {\n", trips * m->unroll, m->unroll);
-    write_trip(m, "      ", "j", m->unroll);
-    tw_text_add_string(m->t, "    }\n");
-  }
+  m->t = &t;
+  write_trip(m, "      ", "j", m->unroll);
+  tw_slots_take(s, "trip", &t);
   if (rest) write_trip(m, "    ", first, rest);
+  tw_slots_take(s, "rest", &t);
+  tw_slots_number_or_empty(s, "trips", trips);
+  tw_slots_text(s, "clusters_of_trips", first);
+  tw_slots_number(s, "unroll", m->unroll);
 }
 
-/* Where the sums of a cluster lie: half of the tile's in staging, half at the end of C. */
-static void write_staging(const matmul *m) {
-  const int elements = m->call->rows * m->call->n, half = elements / 128;
-  tw_text_add(m->t,
-              "\n/* Block `block` of the sums of C in bf16: half of them in staging, half behind byte %d of C. */\n",
-              elements / 8);
-  tw_text_add(
-      m->t,
-      "ALWAYS_INLINE bfloat16 *sums_at(uint8_t *c, uint8_t *staging, unsigned block) {\n"
-      "  return reinterpret_cast<bfloat16 *>(block < %d ? staging + block * 128 : c + %d + (block - %d) * 128);\n}\n",
-      half, elements / 8, half);
+static void set_types(tw_slots *s, const matmul *m) {
+  const bool bf16_a = m->scratch || m->a == CONVERT;
+  tw_slots_text(s, "multiplier", multiplier(m));
+  tw_slots_text(s, "a_type", m->a_type);
+  tw_slots_text(s, "b_type", m->b_type);
+  tw_slots_text(s, "c_type", m->c_type);
+  tw_slots_text(s, "a_tile_type", bf16_a ? "const bfloat16" : m->a_type);
+  tw_slots_text(s, "c_tile_type", m->c == STAGED ? "uint8_t" : m->c_type);
+  tw_slots_flag(s, "stream_a", m->a == STREAM);
+  tw_slots_flag(s, "stream_b", m->b == STREAM);
+  tw_slots_flag(s, "stream_c", m->c == STREAM);
+  tw_slots_flag(s, "staged", m->c == STAGED);
+  tw_slots_flag(s, "scratch", m->scratch);
+  tw_slots_flag(s, "narrow", m->narrow);
+  tw_slots_flag(s, "rounds", is_bfp16(m) || m->narrow);
 }
 
-void xd_write_matmul(const xd_call *c, tw_text *t) {
-  const matmul m = matmul_of(c, t);
-  write_cluster(&m);
-  if (m.scratch) write_conversion(&m);
-  if (m.c == STAGED) write_staging(&m);
-  write_signature(&m);
-  write_start(&m);
-  tw_text_add(t, "  for (unsigned i = 0; i < %d; i++) {\n", m.high / m.rows);
-  write_row(&m);
-  tw_text_add(t, "    a += %d;\n", m.rows * m.deep * m.a_block);
-  if (m.c == STAGED)
-    tw_text_add(t, "    block += %d;\n", m.rows * m.wide);
-  else
-    tw_text_add(t, "    c += %d;\n", m.rows * m.wide * (m.c == STREAM ? PACKED : 64));
-  tw_text_add_string(t, "  }\n}\n");
+static void set_sizes(tw_slots *s, const matmul *m) {
+  const int n = m->call->n, elements = m->call->rows * n;
+  tw_slots_number(s, "rows", m->rows);
+  tw_slots_number(s, "columns", m->columns);
+  tw_slots_number(s, "deep", m->deep);
+  tw_slots_number(s, "n", n);
+  tw_slots_number(s, "nine_n", n * 9);
+  tw_slots_number(s, "bands", m->high / m->rows);
+  tw_slots_number(s, "trips_of_depth", m->deep / steps_of(m));
+  tw_slots_number(s, "a_step", steps_of(m) * m->a_block);
+  tw_slots_number(s, "b_step", m->wide * m->b_block);
+  tw_slots_number(s, "band_of_a", m->rows * m->deep * 64);
+  tw_slots_number(s, "a_of_band", m->rows * m->deep * m->a_block);
+  tw_slots_number(s, "blocks_of_band", m->rows * m->wide);
+  tw_slots_number(s, "c_of_band", m->rows * m->wide * (m->c == STREAM ? PACKED : 64));
+  tw_slots_number(s, "bytes_of_c", elements / 8);
+  tw_slots_number(s, "half_of_c", elements / 128);
+}
+
+tw_status xd_write_matmul(const xd_call *c, tw_text *t, tw_error *error) {
+  matmul m = matmul_of(c);
+  tw_slots s = {0};
+  tw_slots_text(&s, "name", xd_symbol_of(c).text);
+  tw_slots_text(&s, "rounding", xd_rounding_name(c));
+  set_types(&s, &m);
+  set_sizes(&s, &m);
+  set_text(&s, "loads_of_c", &m, write_loads_of_c);
+  set_text(&s, "products", &m, write_depth);
+  set_text(&s, "stores_of_c", &m, write_stores_of_c);
+  set_text(&s, "conversions", &m, write_conversions);
+  set_row(&s, &m);
+  const tw_status status = tw_template_add(t, "xdna2/kernels/matmul.cc.in", &s, error);
+  tw_slots_free(&s);
+  return status;
 }

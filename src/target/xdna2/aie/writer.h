@@ -2,19 +2,19 @@
 #ifndef TW_XDNA2_AIE_WRITER_H
 #define TW_XDNA2_AIE_WRITER_H
 
-#include "base/strings.h"
+#include "base/template.h"
 #include "target/xdna2/array/program.h"
 
 /* matmul.c: the micro-kernel with the call's cover, and the loops over its clusters. */
-void xd_write_matmul(const xd_call *, tw_text *);
+tw_status xd_write_matmul(const xd_call *, tw_text *, tw_error *);
 
 /* passes.c: what goes once over a buffer. */
-void xd_write_zero(const xd_call *, tw_text *);
-void xd_write_narrow(const xd_call *, tw_text *);
-void xd_write_round(const xd_call *, tw_text *);
-void xd_write_unpack(const xd_call *, tw_text *);
+tw_status xd_write_zero(const xd_call *, tw_text *, tw_error *);
+tw_status xd_write_narrow(const xd_call *, tw_text *, tw_error *);
+tw_status xd_write_round(const xd_call *, tw_text *, tw_error *);
+tw_status xd_write_unpack(const xd_call *, tw_text *, tw_error *);
 
-/* The statement that sets how conversions round, two blanks in front. */
-void xd_write_rounding(const xd_call *, tw_text *);
+/* How conversions round, as the AIE API names it. */
+const char *xd_rounding_name(const xd_call *);
 
 #endif
