@@ -21,12 +21,13 @@
 #include "tilewright/tilewright.h"
 
 /* As `tilewright run` does. */
-static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *source, size_t length, double *cost,
-                        tw_error *error) {
+static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *source, size_t length, double limit,
+                        double *cost, tw_error *error) {
   const tw_trial trial = {.target = t,
                           .problem = p,
                           .source = source,
                           .length = length,
+                          .limit = limit,
                           .seed = tw_random_system(),
                           .more_cases = tw_trial_more_cases(p)};
   const tw_setting setting = {.jobs = 1};
@@ -71,9 +72,13 @@ static bool one(const char *path, const tw_target *t, bool has_device) {
   if (!t) t = tw_target_find(name + 4);
   if (!t || tw_target_read(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s: %s", path, error.text);
-  const tw_verdict given = judge(t, &p, source, length, &cost, &error);
-  const bool right = given == expected && strstr(error.text, words) && !strstr(error.text, "root:") &&
-                     (given != TW_CORRECT || cost >= strtod(least, NULL));
+  const tw_verdict given = judge(t, &p, source, length, 0, &cost, &error);
+  bool right = given == expected && strstr(error.text, words) && !strstr(error.text, "root:") &&
+               (given != TW_CORRECT || cost >= strtod(least, NULL));
+  /* as a search does, which measures before it checks: the cost that counts is measured after the check all the same */
+  if (right && t->traits.measures_checked && (given == TW_UNMEASURED || given == TW_CORRECT))
+    right =
+        judge(t, &p, source, length, 1, &cost, &error) == given && (given != TW_CORRECT || cost >= strtod(least, NULL));
   if (!right)
     print_message("%s:\n  should be '%s' (%s) %s, is '%s' %g: %.300s\n", path, verdict, words, least,
                   tw_verdict_name(given), cost, error.text);
@@ -122,7 +127,7 @@ static void xdna2_is_not_fooled(void **state) {
 
 static void cdna_is_not_fooled(void **state) {
   (void)state;
-  judge_all("cdna", "cdna3", true, 59);
+  judge_all("cdna", "cdna3", true, 72);
 }
 
 static void trainium_is_not_fooled(void **state) {

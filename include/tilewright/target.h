@@ -152,7 +152,10 @@ typedef struct tw_traits {
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
   const char *prompts;     /* folder of src/target/ whose prompts/ say in words what agents need; NULL: none */
   const char *device;      /* what a measurement needs for itself, on this machine: "cpu"; NULL = nothing */
-  uint64_t reserved[4];    /* room to grow: 0 */
+  /* 1: with measures_first, what was measured before `check` is not the cost. It is measured again after it, when the target
+   * can compare what runs did. */
+  uint64_t measures_checked;
+  uint64_t reserved[3]; /* room to grow: 0 */
 } tw_traits;
 
 /* ---- machine x op ---- */

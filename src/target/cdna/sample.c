@@ -19,7 +19,7 @@
 #include "op/exact.h"
 
 static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator, of the host */
-enum { GROUPS_LEAST = 3, GROUPS_MOST = 12, PLACES_LEAST = 64, PLACES_MOST = 1 << 15, FORCED = 3 };
+enum { GROUPS_LEAST = 3, GROUPS_MOST = 12, PLACES_LEAST = 64, PLACES_MOST = 1 << 15, FORCED = 2 };
 
 typedef struct box {
   int64_t low[TW_RANK_MAX], high[TW_RANK_MAX], written; /* elements low..high of each dimension */
@@ -188,17 +188,16 @@ static bool leaves_too_much(const drawn *d, uint64_t groups, double elements) {
   return d->drawn * divergence > 14;
 }
 
-static int choose(uint64_t groups, uint64_t among, double operations, tw_random *r, uint64_t id[GROUPS_MOST]) {
+static int choose(uint64_t groups, double operations, tw_random *r, uint64_t id[GROUPS_MOST]) {
   const double each = operations / (double)groups;
   int n = RUN_BUDGET / each > GROUPS_MOST ? GROUPS_MOST : (int)(RUN_BUDGET / each);
   if (n < GROUPS_LEAST) n = GROUPS_LEAST;
   if ((uint64_t)n > groups) n = (int)groups;
   for (int i = 0; i < n; i++)
-    id[i] = (uint64_t)n == groups      ? (uint64_t)i
-            : i == 0                   ? 0
-            : i == 1                   ? groups - 1
-            : i == 2 && among < groups ? among
-                                       : (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1);
+    id[i] = (uint64_t)n == groups ? (uint64_t)i
+            : i == 0              ? 0
+            : i == 1              ? groups - 1
+                                  : (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1);
   return n;
 }
 
@@ -227,7 +226,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
   int executed = 0;
   for (size_t k = 0; k < s->kernels && status == TW_OK; k++) {
     const double operations = c->problem->op->operations(c->problem) / (double)s->kernels;
-    const int n = choose(s->groups[k], s->among ? s->among[k] : UINT64_MAX, operations, &random, id);
+    const int n = choose(s->groups[k], operations, &random, id);
     drawn sum[TW_OPERANDS_MAX] = {0};
     for (int i = 0; i < n && status == TW_OK; i++) {
       if (is_among(id, i)) continue; /* by chance */

@@ -7,7 +7,6 @@
 typedef struct cdna_sampler {
   size_t kernels;         /* of the launch that are sampled */
   const uint64_t *groups; /* of each, none of which reads what another writes, of this kernel or of others */
-  const uint64_t *among;  /* of each, a workgroup that is to be executed, too; UINT64_MAX, or NULL: none */
   /* Executes one workgroup on buffers of the case's operands: inputs are those of the case. */
   tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *);
   void *context;

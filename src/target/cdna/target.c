@@ -31,8 +31,9 @@ struct tw_artefact {
   tw_inspection *inspection; /* of checks; NULL: none */
   bool has_printed;          /* a user's kernel, in one of its launches */
   cdna_checker *checker;     /* while one runs */
-  /* of each kernel, a workgroup that was checked and will be timed; on this case */
+  /* of each kernel, what it did when it was checked, and the workspace that it found (NULL: as the launch begins); on this case */
   cdna_watch watch[TW_LAUNCH_KERNELS];
+  uint8_t *found[TW_LAUNCH_KERNELS];
   const tw_case *watched;
 };
 
@@ -200,16 +201,12 @@ typedef struct manner {
 
 /* ---- what is timed is what was checked ---- */
 
-static const uint64_t NO_GROUP = UINT64_MAX;
-
 /* What the kernels of a launch have in memory: the workspace, if there is one, then the operands. */
 typedef struct case_memory {
   cdna_memory *memory;
   uint64_t operand[TW_OPERANDS_MAX], workspace; /* addresses */
-  size_t first_operand;                         /* in memory */
+  size_t first_operand, n_operands;             /* in memory */
 } case_memory;
-
-static void add_work(void *context, cdna_wave *w, const cdna_op *op) { cdna_work_add(context, w, op); }
 
 static void set_shape(const tw_launch_kernel *l, cdna_launch *out) {
   for (int axis = 0; axis < 3; axis++) {
@@ -221,15 +218,44 @@ static void set_shape(const tw_launch_kernel *l, cdna_launch *out) {
 /* Instructions of a wave that is timed, when one that ran had so many: beyond that it waits for what is not there. */
 static uint64_t patience(uint64_t most) { return most ? 2 * most + 4096 : 0; }
 
-static cdna_watch watch_one(const tw_artefact *a, const tw_launch_kernel *l) {
-  const cdna_kernel *kernel = NULL;
-  const uint8_t block[ARGUMENT_BYTES] = {0};
-  cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block};
-  tw_random r;
-  tw_random_seed(&r, tw_random_system());
-  set_shape(l, &launch);
-  if (cdna_object_kernel(&a->object, l->name, &kernel, NULL) != TW_OK) return (cdna_watch){.group = NO_GROUP};
-  return cdna_watch_one(&a->object, kernel, &launch, l == a->launch.kernel, &r);
+/* Places of the grid to time. Nobody knows them before the kernel is compiled and its inputs are drawn. */
+static uint64_t place_seed(const tw_artefact *a, const tw_case *k, size_t kernel) {
+  uint64_t h = k->seed ^ 0xcbf29ce484222325u;
+  for (size_t i = 0; i < a->object.file_size; i++) h = (h ^ a->object.file[i]) * 0x100000001b3u;
+  return (h ^ (uint64_t)kernel << 56) | 1;
+}
+
+static uint64_t groups_of(const tw_launch_kernel *l) {
+  return (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->grid[2];
+}
+
+/* A launch of the whole grid begins: what single workgroups do is kept. */
+static void watch_all(cdna_watch *w, uint64_t groups) {
+  enum { GROUPS_MOST = 1 << 22 };
+  float *work = w->work;
+  if (groups > w->room) {
+    free(work);
+    work = groups <= GROUPS_MOST ? tw_new((size_t)groups, sizeof *work) : NULL;
+    w->room = work ? (size_t)groups : 0;
+  }
+  *w = (cdna_watch){.whole = true, .work = work, .room = w->room};
+}
+
+static void forget(tw_artefact *a) {
+  for (size_t i = 0; i < TW_LAUNCH_KERNELS; i++) {
+    free(a->watch[i].work);
+    free(a->found[i]);
+    a->watch[i] = (cdna_watch){.work = NULL};
+    a->found[i] = NULL;
+  }
+}
+
+/* The workspace as a kernel finds it when results are checked: so it finds it when it is timed. */
+static void keep_workspace(tw_artefact *a, size_t kernel, const void *workspace) {
+  static const int64_t MOST = 1 << 30;
+  if (!kernel || !workspace || a->launch.workspace > MOST) return;
+  if (!a->found[kernel]) a->found[kernel] = tw_new((size_t)a->launch.workspace, 1);
+  if (a->found[kernel]) memcpy(a->found[kernel], workspace, (size_t)a->launch.workspace);
 }
 
 /* A kernel before the main one that receives exactly one operand, whose numbers are blocks with scales, and a place in the
@@ -289,8 +315,12 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   cdna_watch *watch = &a->watch[l - a->launch.kernel];
   if (status == TW_OK && how->times) {
     launch.limit = patience(watch->most);
-    const cdna_time_options options = {
-        .spans = is_main ? how->spans : NULL, .judged = true, .watch = how->data == a->watched ? watch : NULL};
+    const cdna_time_options options = {.spans = is_main ? how->spans : NULL,
+                                       .judged = true,
+                                       .seed = place_seed(a, how->data, (size_t)(l - a->launch.kernel)),
+                                       .watch = how->data == a->watched ? watch : NULL,
+                                       .results = of->first_operand,
+                                       .end = of->first_operand + of->n_operands};
     cdna_times one;
     status = cdna_time(&a->object, kernel, &launch, memory, &options, &one, error);
     if (status == TW_OK && packs_only(a, l, how->problem))
@@ -301,19 +331,18 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   }
   cdna_result_counts counts = {0};
   if (a->checker) launch.observer = cdna_checker_start(a->checker);
-  if (how->group == ALL_GROUPS && status == TW_OK) *watch = watch_one(a, l);
-  cdna_work work = {0};
-  const cdna_observer adds = {.context = &work, .before = add_work};
-  launch.watch = &adds;
-  launch.watched = watch->group;
+  double unit[CDNA_KINDS];
+  cdna_work_units(a->object.arch, unit);
+  if (how->group == ALL_GROUPS && status == TW_OK) watch_all(watch, groups_of(l));
+  launch.work = how->group == ALL_GROUPS ? watch->work : NULL;
+  launch.unit = unit;
   tw_text printed = {0};
   if (a->inspection && !a->has_printed) launch.printed = &printed;
   if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
   a->has_printed = a->has_printed || printed.length;
   put_printed(&printed);
   for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false; /* the next may read it all */
-  if (work.instructions) watch->work = work;
-  watch->instructions += (double)counts.instructions;
+  for (int i = 0; i < CDNA_KINDS; i++) watch->did[i] += (double)counts.did[i];
   watch->most = counts.most > watch->most ? counts.most : watch->most;
   watch->groups += (double)counts.workgroups;
   a->counts.instructions += counts.instructions;
@@ -355,6 +384,7 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
     if (!how->first && !l->zeroed) cdna_memory_undefined(&memory, 0, 0);
     of.first_operand = 1;
   }
+  of.n_operands = k->n_operands;
   for (size_t i = 0; i < k->n_operands; i++) {
     const tw_operand *o = &k->operand[i];
     of.operand[i] = cdna_memory_add(&memory, buffer[i], o->bytes, o->is_output, o->name);
@@ -362,6 +392,8 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
   }
   for (size_t i = how->first; i < (how->end ? how->end : l->n_kernels) && status == TW_OK; i++) {
     const bool packs = workspace && packs_only(a, &l->kernel[i], k->problem);
+    if (how->group == ALL_GROUPS && !how->times) keep_workspace(a, i, workspace);
+    if (how->times && k == a->watched && a->found[i]) memcpy(workspace, a->found[i], (size_t)l->workspace);
     status = (packs ? run_packing : run_kernel)(a, &l->kernel[i], &of, how, error);
   }
   if (workspace != how->workspace) free(workspace);
@@ -425,10 +457,6 @@ static uint64_t in_ranges(const tw_artefact *a, uint64_t groups, uint64_t n) {
   return (n - first) * chips + chip;
 }
 
-static uint64_t groups_of(const tw_launch_kernel *l) {
-  return (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->grid[2];
-}
-
 /* A part of the launch: its share of each kernel from the main one on. */
 static tw_status run_part(void *context, void *const buffer[], size_t unused, uint64_t part, tw_error *error) {
   const sampled *s = context;
@@ -475,24 +503,24 @@ static tw_status prepare_workspace(const sampled *s, tw_error *error) {
 static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *error) {
   const tw_launch *l = &a->launch;
   sampled s = {a, k, (size_t)(tw_launch_main(l) - l->kernel), NULL};
-  uint64_t groups[TW_LAUNCH_KERNELS], watched[TW_LAUNCH_KERNELS], all = 0;
-  cdna_sampler sampler = {
-      .kernels = l->n_kernels - s.first, .groups = groups, .among = watched, .run = run_one, .context = &s};
+  uint64_t groups[TW_LAUNCH_KERNELS], all = 0;
+  cdna_sampler sampler = {.kernels = l->n_kernels - s.first, .groups = groups, .run = run_one, .context = &s};
   for (size_t i = 0; i < sampler.kernels; i++) {
     all += groups[i] = groups_of(&l->kernel[s.first + i]);
-    a->watch[s.first + i] = watch_one(a, &l->kernel[s.first + i]);
-    watched[i] = a->watch[s.first + i].group;
+    cdna_watch *w = &a->watch[s.first + i];
+    free(w->work);
+    *w = (cdna_watch){.whole = false};
   }
   if (has_parts(l)) {
     sampler.kernels = 1;
     sampler.of_parts = true;
     sampler.run = run_part;
-    sampler.among = NULL;
     groups[0] = (uint64_t)l->parts;
   }
   if (l->workspace && !(s.workspace = tw_new(1, (size_t)l->workspace)))
     return tw_fail(error, TW_MISSING, "out of memory");
   tw_status status = s.first ? prepare_workspace(&s, error) : TW_OK;
+  if (status == TW_OK) keep_workspace(a, s.first, s.workspace);
   a->counts = (cdna_result_counts){0}; /* of what all of the launch is like */
   if (status == TW_OK) status = cdna_sample_check(&sampler, k, a->coverage, sizeof a->coverage, error);
   if (a->counts.workgroups) a->whole = (double)all / (double)a->counts.workgroups;
@@ -536,7 +564,7 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   const cdna_kernel *kernel = NULL;
   tw_status status = a->inspection ? cdna_checker_new(a->inspection, &a->checker, error) : TW_OK;
   a->watched = k;
-  for (size_t i = 0; i < TW_LAUNCH_KERNELS; i++) a->watch[i] = (cdna_watch){.group = NO_GROUP};
+  forget(a);
   if (status == TW_OK) status = check_some(a, k, error);
   if (a->checker && cdna_object_kernel(&a->object, tw_launch_main(&a->launch)->name, &kernel, NULL) == TW_OK)
     cdna_checker_report(a->checker, &a->object, kernel, cdna_machine_of(t), a->inspection);
@@ -584,6 +612,7 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
 }
 
 static void release(tw_artefact *a) {
+  forget(a);
   cdna_object_free(&a->object);
   free(a->bytes);
   free(a);
@@ -745,6 +774,7 @@ static const tw_family families[] = {{.op = "*",
         {.simulated = true,                                                                                            \
          .deterministic = true,                                                                                        \
          .measures_first = true, /* timing needs no result */                                                          \
+         .measures_checked = 1,  /* by a kernel that is known to be right, and does the same when it is timed */       \
          .own_reference = true,                                                                                        \
          .reference_up_to = CDNA_SAMPLE_ABOVE,                                                                         \
          .error = 0.088, /* docs/reference/accuracy-cdna.md: its eighteen kernels against what is published of them */ \

@@ -66,6 +66,11 @@ bool cdna_memory_hold(cdna_memory *);
 /* All is as it was when it was held; while no kernel runs. */
 void cdna_memory_restore(const cdna_memory *);
 void cdna_memory_let_go(cdna_memory *);
+/* What kernels have written to allocation `index` since it was held, as bytes to compare with; NULL: nothing, or no memory. */
+uint8_t *cdna_memory_copy_written(const cdna_memory *, size_t index);
+/* Is that what it holds now? `copy`: of cdna_memory_copy_written; NULL: all was as it was held. Bytes whose `skip` is set are not
+ * compared (skip NULL: all are). */
+bool cdna_memory_is_written(const cdna_memory *, size_t index, const uint8_t *copy, const uint8_t *skip);
 /* "16 bytes past the end of A (4096 bytes)". */
 void cdna_memory_describe(const cdna_memory *, uint64_t address, char *text, size_t size);
 
@@ -100,6 +105,20 @@ typedef struct cdna_modifiers {
   uint64_t dpp_enabled; /* lanes of the rows and banks that are written */
 } cdna_modifiers;
 
+/* What an instruction does, and the unit in which it is counted. */
+typedef enum cdna_kind {
+  CDNA_DOES_SCALAR, /* instructions */
+  CDNA_DOES_VECTOR,
+  CDNA_DOES_TRANSCENDENTAL,
+  CDNA_DOES_MATRIX,   /* passes of 4 cycles */
+  CDNA_DOES_LDS,      /* bytes of lanes */
+  CDNA_DOES_LOAD,     /* bytes of lanes, of memory */
+  CDNA_DOES_STORE,    /* and of atomics */
+  CDNA_DOES_CONSTANT, /* bytes of scalar loads */
+  CDNA_DOES_WAIT,     /* instructions: s_nop, s_waitcnt, barriers */
+  CDNA_KINDS
+} cdna_kind;
+
 struct cdna_op {
   cdna_handler *run; /* of an undecodable word, or what cannot be executed, cdna_stop_here */
   const cdna_instruction *instruction;
@@ -114,6 +133,9 @@ struct cdna_op {
   uint16_t sd;      /* code of the scalar result */
   uint8_t dwords;
   uint8_t bytes; /* of a memory access, each lane */
+  uint8_t kind;  /* of work, and how much of it: in all, or in each lane that is on */
+  bool of_lanes;
+  uint16_t amount;
   int32_t imm;   /* offset, simm16, ... */
   uint32_t flags;
   const char *why; /* it cannot be executed */
@@ -193,6 +215,7 @@ struct cdna_wave {
   cdna_state state;
   uint64_t row_exec; /* EXEC that `mask` was made for */
   uint32_t mask[CDNA_LANES];
+  uint64_t did[CDNA_KINDS]; /* its work */
   uint64_t instructions, clock; /* clock: what s_memtime reads where time is modelled; 0: it follows instructions */
   int priority, id;             /* in its workgroup */
   cdna_group *group;
@@ -236,6 +259,12 @@ static inline uint64_t cdna_read(const cdna_wave *w, const cdna_source *s) {
   return cdna_special(w, s->code);
 }
 
+/* Counts the work of an instruction that is about to execute. */
+static inline void cdna_note_work(cdna_wave *w, const cdna_op *op) {
+  const uint64_t amount = op->amount;
+  w->did[op->kind] += op->of_lanes ? amount * (uint64_t)__builtin_popcountll(cdna_exec(w)) : amount;
+}
+
 /* Ends the run with one line; the instruction's name, address and source line are added. */
 void cdna_stop(cdna_wave *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Where an access that is out of bounds goes when nothing is to stop. */
@@ -264,14 +293,16 @@ typedef struct cdna_launch {
   const cdna_observer *observer; /* NULL: none */
   bool unbounded;                /* accesses out of bounds stop nothing */
   uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
-  const cdna_observer *watch;    /* of one workgroup alone, where there is no observer; NULL: none */
-  uint64_t watched;
   tw_text *printed; /* what the kernel prints is added; NULL: nothing is */
+  /* Of each workgroup of the grid its work, in units of kinds, is written here; NULL: not kept. */
+  float *work;
+  const double *unit; /* of CDNA_KINDS */
 } cdna_launch;
 
 typedef struct cdna_result_counts {
   uint64_t instructions, waves, workgroups; /* executed */
   uint64_t most;                            /* instructions of one wave */
+  uint64_t did[CDNA_KINDS];
   bool waited;                              /* workgroups waited for others behind them */
 } cdna_result_counts;
 

@@ -52,7 +52,7 @@ void cdna_memory_undefined(cdna_memory *m, uint64_t defined_at, uint64_t defined
 
 /* ---- taking back ---- */
 
-enum { CLEAN, BEING_KEPT, KEPT };
+enum { CLEAN, BEING_KEPT, KEPT, COPIED }; /* COPIED: kept, and among what was copied to compare with */
 struct cdna_held {
   atomic_uchar *state; /* of pages */
   uint8_t *bytes;      /* as many as the allocation has: the system gives those that are touched */
@@ -68,12 +68,12 @@ static void keep(const cdna_allocation *a, uint64_t at, uint64_t bytes) {
   for (size_t page = (size_t)(at / PAGE); page <= (at + bytes - 1) / PAGE; page++) {
     atomic_uchar *state = &a->held->state[page];
     unsigned char clean = CLEAN;
-    if (atomic_load_explicit(state, memory_order_acquire) == KEPT) continue;
+    if (atomic_load_explicit(state, memory_order_acquire) >= KEPT) continue;
     if (atomic_compare_exchange_strong(state, &clean, BEING_KEPT)) {
       memcpy(a->held->bytes + page * PAGE, a->data + page * PAGE, page_bytes(a, page));
       atomic_store_explicit(state, KEPT, memory_order_release);
     }
-    while (atomic_load_explicit(state, memory_order_acquire) != KEPT) sched_yield();
+    while (atomic_load_explicit(state, memory_order_acquire) < KEPT) sched_yield();
   }
 }
 
@@ -93,9 +93,32 @@ void cdna_memory_restore(const cdna_memory *m) {
   for (size_t i = 0; i < m->n; i++) {
     const cdna_allocation *a = &m->allocation[i];
     for (size_t page = 0; a->held && page < pages_of(a); page++)
-      if (a->held->state[page] == KEPT)
+      if (a->held->state[page] >= KEPT)
         memcpy(a->data + page * PAGE, a->held->bytes + page * PAGE, page_bytes(a, page));
   }
+}
+
+uint8_t *cdna_memory_copy_written(const cdna_memory *m, size_t index) {
+  const cdna_allocation *a = &m->allocation[index];
+  uint8_t *copy = a->held ? malloc(a->size) : NULL; /* pages that were not written stay untouched */
+  for (size_t page = 0; copy && page < pages_of(a); page++) {
+    if (a->held->state[page] < KEPT) continue;
+    memcpy(copy + page * PAGE, a->data + page * PAGE, page_bytes(a, page));
+    a->held->state[page] = COPIED;
+  }
+  return copy;
+}
+
+bool cdna_memory_is_written(const cdna_memory *m, size_t index, const uint8_t *copy, const uint8_t *skip) {
+  const cdna_allocation *a = &m->allocation[index];
+  for (size_t page = 0; a->held && page < pages_of(a); page++) {
+    const size_t at = page * PAGE, n = page_bytes(a, page);
+    if (a->held->state[page] == CLEAN) continue;
+    const uint8_t *wanted = copy && a->held->state[page] == COPIED ? copy : a->held->bytes;
+    for (size_t i = at; i < at + n; i++)
+      if (a->data[i] != wanted[i] && !(skip && skip[i])) return false;
+  }
+  return true;
 }
 
 void cdna_memory_let_go(cdna_memory *m) {

@@ -69,6 +69,8 @@ cdna_group *cdna_group_open(const cdna_dispatch *, tw_error *);
 void cdna_group_close(cdna_group *);
 /* All is as workgroup `id` begins. */
 void cdna_group_start(const cdna_dispatch *, cdna_group *, uint64_t id);
+/* Executes workgroup `id` alone, in turns as cdna_run does. TW_FAILED if it stops or waits for others. */
+tw_status cdna_group_run(cdna_dispatch *, uint64_t id, const cdna_observer *, tw_error *);
 /* The instruction that the wave executes next; NULL: the wave has been stopped, since there is none. */
 const cdna_op *cdna_wave_next(cdna_wave *);
 /* Executes it. A wave at a barrier waits until its state is CDNA_RUNNING again. */

@@ -189,6 +189,32 @@ bool cdna_program_open(cdna_program *p) {
   return p->pool;
 }
 
+/* Which work it is, and how much. */
+static void set_work(cdna_arch arch, const cdna_code *c, cdna_op *op) {
+  static const uint8_t kind[CDNA_CLASSES] = {[CDNA_CLASS_SALU] = CDNA_DOES_SCALAR,
+                                             [CDNA_CLASS_BRANCH] = CDNA_DOES_SCALAR,
+                                             [CDNA_CLASS_INTERNAL] = CDNA_DOES_WAIT,
+                                             [CDNA_CLASS_BARRIER] = CDNA_DOES_WAIT,
+                                             [CDNA_CLASS_SMEM] = CDNA_DOES_CONSTANT,
+                                             [CDNA_CLASS_VALU] = CDNA_DOES_VECTOR,
+                                             [CDNA_CLASS_TRANS] = CDNA_DOES_TRANSCENDENTAL,
+                                             [CDNA_CLASS_MATRIX] = CDNA_DOES_MATRIX,
+                                             [CDNA_CLASS_LDS] = CDNA_DOES_LDS,
+                                             [CDNA_CLASS_VMEM] = CDNA_DOES_LOAD};
+  cdna_effects e;
+  cdna_effects_of(arch, c, &e);
+  op->kind = kind[e.klass];
+  op->amount = 1;
+  if (e.klass == CDNA_CLASS_MATRIX && !e.mfma) op->kind = CDNA_DOES_VECTOR;
+  if (e.klass == CDNA_CLASS_MATRIX && e.mfma) op->amount = e.passes;
+  if (e.klass == CDNA_CLASS_SMEM && e.bytes) op->amount = e.bytes;
+  if (e.klass == CDNA_CLASS_VMEM && e.access && e.access != CDNA_LOAD && e.access != CDNA_LOAD_TO_LDS) op->kind = CDNA_DOES_STORE;
+  if (e.klass == CDNA_CLASS_LDS || e.klass == CDNA_CLASS_VMEM) {
+    op->amount = (uint16_t)((e.bytes ? e.bytes : 4) * (e.accesses > 1 ? e.accesses : 1));
+    op->of_lanes = true;
+  }
+}
+
 tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t base, cdna_program *out,
                             tw_error *error) {
   *out = (cdna_program){.object = o, .kernel = k, .base = base};
@@ -219,6 +245,7 @@ tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t
         op->dwords = 1;
       } else {
         cdna_lower(out, &c, op);
+        set_work(o->arch, &c, op);
       }
       at += op->dwords;
       if (n == 1 && at == starts[0]) break;

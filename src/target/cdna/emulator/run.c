@@ -64,6 +64,7 @@ typedef struct cdna_dispatch {
   int jobs;
   atomic_uint_fast64_t next, failed;       /* workgroup to start; the first that failed */
   atomic_uint_fast64_t instructions, most; /* of all waves; of one */
+  atomic_uint_fast64_t did[CDNA_KINDS];
   atomic_bool waited;
   tw_error error;
   atomic_flag lock;
@@ -119,6 +120,7 @@ static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
   w->index_mode = 0;
   w->state = CDNA_RUNNING;
   w->instructions = 0;
+  memset(w->did, 0, sizeof w->did);
   w->clock = 0;
   w->priority = 0;
   w->id = id;
@@ -167,6 +169,7 @@ static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_
     if (!op) break;
     w->pc = w->at + op->dwords;
     w->instructions = ++count;
+    cdna_note_work(w, op);
     if (seen) {
       seen->before(seen->context, w, op);
       if (w->state == CDNA_STOPPED) break;
@@ -299,10 +302,7 @@ static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) 
   }
 }
 
-static const cdna_observer *observer_of(const grid *g, const cdna_group *group) {
-  const cdna_launch *l = g->launch;
-  return l->observer ? l->observer : l->watch && group->id == l->watched ? l->watch : NULL;
-}
+static const cdna_observer *observer_of(const grid *g) { return g->launch->observer; }
 
 static void fail(grid *g, uint64_t id, const tw_error *error) {
   while (atomic_flag_test_and_set(&g->lock)) {}
@@ -360,14 +360,21 @@ typedef struct resident {
 /* It has ended or is stopped, with the thread's error; or nobody is interested in it any more (WAITS). */
 static void end_group(grid *g, resident *r, size_t at, outcome o) {
   cdna_group *group = r->group[at];
-  const cdna_observer *seen = observer_of(g, group);
+  const cdna_observer *seen = observer_of(g);
   if (seen && seen->end) seen->end(seen->context, group);
-  uint64_t sum = 0, most = 0;
+  uint64_t sum = 0, most = 0, did[CDNA_KINDS] = {0};
   for (int i = 0; i < group->n_waves; i++) {
     const uint64_t n = group->wave[i].instructions;
     sum += n;
     most = n > most ? n : most;
+    for (int k = 0; k < CDNA_KINDS; k++) did[k] += group->wave[i].did[k];
   }
+  double work = 0;
+  for (int k = 0; k < CDNA_KINDS && o == ENDED; k++) {
+    atomic_fetch_add(&g->did[k], did[k]);
+    if (g->launch->work) work += g->launch->unit[k] * (double)did[k];
+  }
+  if (o == ENDED && g->launch->work) g->launch->work[group->id] = (float)work;
   if (o == ENDED) atomic_fetch_add(&g->instructions, sum);
   for (uint64_t was = g->most; was < most && !atomic_compare_exchange_weak(&g->most, &was, most);) {}
   if (o == STOPPED) fail(g, group->id, &r->error);
@@ -389,7 +396,7 @@ static bool admit(grid *g, resident *r, uint64_t id) {
   cdna_group_start(g, group, id);
   group->in_turns = true;
   group->same = false;
-  const cdna_observer *seen = observer_of(g, group);
+  const cdna_observer *seen = observer_of(g);
   if (!seen || !seen->begin || seen->begin(seen->context, group)) return true;
   end_group(g, r, r->n - 1, STOPPED);
   return false;
@@ -400,7 +407,7 @@ static bool go_on(grid *g, resident *r, size_t at) {
   cdna_group *group = r->group[at];
   const bool same = group->same;
   const uint64_t before = same ? scalars_of(group) : 0;
-  const outcome o = run_waves(g, group, observer_of(g, group));
+  const outcome o = run_waves(g, group, observer_of(g));
   if (o == WAITS && group->same) g->waited = true; /* others may just be long */
   if (o == WAITS) return same && group->same && scalars_of(group) == before;
   end_group(g, r, at, o);
@@ -606,7 +613,22 @@ const cdna_op *cdna_wave_next(cdna_wave *w) { return fetch(w, w->program->op, w-
 void cdna_wave_step(cdna_wave *w, const cdna_op *op) {
   w->pc = w->at + op->dwords;
   w->instructions++;
+  cdna_note_work(w, op);
   op->run(w, op);
+}
+
+tw_status cdna_group_run(cdna_dispatch *g, uint64_t id, const cdna_observer *seen, tw_error *error) {
+  tw_error inside = {0};
+  cdna_group *group = cdna_group_open(g, &inside);
+  if (!group) return tw_fail(error, TW_MISSING, "out of memory for a workgroup's registers");
+  cdna_group_start(g, group, id);
+  group->in_turns = true;
+  const outcome o = run_waves(g, group, seen);
+  if (o == ENDED && seen && seen->end) seen->end(seen->context, group);
+  cdna_group_close(group);
+  if (o == WAITS) return tw_fail(error, TW_FAILED, "the workgroup waits for others");
+  if (o == STOPPED && error) *error = inside;
+  return o == ENDED ? TW_OK : TW_FAILED;
 }
 
 tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, cdna_memory *memory,
@@ -629,7 +651,14 @@ tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch
     status = g->error.status;
   }
   if (g->prints && l->printed) cdna_prints(o, g->prints, l->printed);
-  if (counts) *counts = (cdna_result_counts){g->instructions, n * (uint64_t)g->waves, n, g->most, g->waited};
+  if (counts) {
+    *counts = (cdna_result_counts){.instructions = g->instructions,
+                                   .waves = n * (uint64_t)g->waves,
+                                   .workgroups = n,
+                                   .most = g->most,
+                                   .waited = g->waited};
+    for (int i = 0; i < CDNA_KINDS; i++) counts->did[i] = g->did[i];
+  }
   cdna_dispatch_close(g);
   return status;
 }

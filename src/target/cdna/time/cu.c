@@ -46,9 +46,9 @@ typedef struct wave {
 } wave;
 
 struct group {
-  cdna_group *registers; /* NULL: free */
-  int waiting, alive, first_simd;
-  int64_t latest; /* end of its last access */
+  cdna_group *registers;                 /* NULL: free */
+  int waiting, alive, first_simd, index; /* index: in the list of the CU's */
+  int64_t latest;                        /* end of its last access */
 };
 
 typedef struct line {
@@ -353,6 +353,7 @@ void cdna_work_add(cdna_work *work, const cdna_wave *w, const cdna_op *op) {
   cdna_access a;
   uint64_t sum = mixed(w->at + 1);
   work->instructions++;
+  work->did[op->kind] += op->of_lanes ? op->amount * (uint64_t)__builtin_popcountll(cdna_exec(w)) : op->amount;
   const bool reaches = cdna_access_of(w, op, &a);
   for (int space = 0; reaches && space < CDNA_SPACES; space++)
     for (uint64_t left = a.lanes[space]; left; left &= left - 1) {
@@ -387,6 +388,7 @@ static bool start_group(cu *c, int64_t at) {
   if (slot < 0) return true;
   group *g = &c->group[slot];
   if (!g->registers && !(g->registers = cdna_group_open(s->dispatch, c->error))) return false;
+  g->index = c->next_group;
   cdna_group_start(s->dispatch, g->registers, s->group[c->next_group++]);
   g->alive = waves;
   g->waiting = 0;
@@ -413,6 +415,7 @@ static void end_wave(cu *c, wave *w, int64_t at) {
   const int64_t end = max64(at, max64(w->vm.last, w->lgkm.last));
   c->out->wave_cycles += (double)(end - w->started);
   c->out->stall[CDNA_WAITS_VM] += (double)(end - at);
+  for (int k = 0; k < CDNA_KINDS; k++) c->out->did[k] += (double)w->wave->did[k];
   g->latest = max64(g->latest, end);
   c->end = max64(c->end, end);
   w->wave = NULL;
@@ -533,7 +536,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   bool execute = true;
   int64_t next = at + r->slot;
   c->out->instructions++;
-  if (w->group->registers->id == c->s->watched) cdna_work_add(&c->out->work, w->wave, op);
+  if (c->s->look) cdna_work_add(&c->out->work[w->group->index], w->wave, op);
   switch (e->klass) {
   case CDNA_CLASS_MATRIX:
     c->vector_free[simd] = at + r->slot;
@@ -579,6 +582,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   if (execute) {
     cdna_wave_step(w->wave, op);
   } else {
+    cdna_note_work(w->wave, op);
     w->wave->pc = w->wave->at + op->dwords;
     w->wave->instructions++;
   }

@@ -85,10 +85,12 @@ typedef struct cdna_spans {
 /* What a workgroup does, whatever the order of its waves: how many instructions, and which with which addresses, as a sum of
  * what each is mixed to. */
 typedef struct cdna_work {
-  uint64_t instructions, sum;
+  uint64_t instructions, sum, did[CDNA_KINDS];
 } cdna_work;
 /* The instruction that is about to execute. */
 void cdna_work_add(cdna_work *, const cdna_wave *, const cdna_op *);
+
+enum { CDNA_TOGETHER_MAX = 32 }; /* workgroups of a CU */
 
 typedef struct cdna_cu_result {
   int64_t cycles;           /* from the first issue to the end of the last store */
@@ -96,8 +98,9 @@ typedef struct cdna_cu_result {
   double stall[CDNA_WAITS]; /* cycles of waves */
   double wave_cycles;       /* of waves, from start to end */
   double instructions, matrix_flops, bytes[CDNA_UNITS];
-  double turns, phases; /* of LDS: conflicts are the difference */
-  cdna_work work;       /* of the workgroup that is watched: 0, it did not run here */
+  double turns, phases;              /* of LDS: conflicts are the difference */
+  double did[CDNA_KINDS];            /* work by kind, of all */
+  cdna_work work[CDNA_TOGETHER_MAX]; /* of each workgroup, where it is looked at */
 } cdna_cu_result;
 
 typedef struct cdna_cu_setup {
@@ -116,8 +119,8 @@ typedef struct cdna_cu_setup {
   bool execute_matrix;
   /* s_memtime reads the modelled time. Otherwise it reads what it reads when results are checked. */
   bool modelled_clock;
-  uint64_t limit;   /* instructions of a wave; 0: none */
-  uint64_t watched; /* a workgroup; UINT64_MAX: none */
+  uint64_t limit; /* instructions of a wave; 0: none */
+  bool look;      /* at what workgroups do: `work` */
 } cdna_cu_setup;
 
 tw_status cdna_cu_run(const cdna_cu_setup *, cdna_cu_result *, tw_error *);

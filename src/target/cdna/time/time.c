@@ -11,9 +11,11 @@
 #include "target/cdna/isa/effects.h"
 #include "target/cdna/time/reuse.h"
 
-enum { PLACES_FIRST = 2, PLACES = 8, TOGETHER_MAX = 32 };
+enum { PLACES_FIRST = 2, PLACES = 8 };
 static const double ALIKE = 0.03;        /* workgroups whose times differ more are looked at in more places */
-static const double LEAST_OF_MEAN = 0.4; /* of the instructions that workgroups execute: those of an edge are fewer */
+static const double LEAST_OF_MEAN = 0.4; /* of the work of all workgroups; less than that is not representative */
+static const double MATERIAL = 0.02;     /* part of all work from which on a kind of it counts */
+static const double SAME = 1.02;         /* work in another order, by who comes first, may differ by so much */
 static const double CLOSE = 0.08;        /* a clock that is met so closely is not timed again */
 
 typedef struct timing {
@@ -24,19 +26,27 @@ typedef struct timing {
   cdna_reuse reuse;
   cdna_occupancy occupancy;
   uint64_t groups, of_xcd; /* workgroups; at most, of one XCD */
+  bool by_order;           /* atomics: what a workgroup does may depend on which came before */
   int cus, together;
   bool has_matrix;
   /* places of the grid that are timed: workgroups of XCD 0 from this one on */
   int n_places;
   uint64_t place[PLACES];
+  int xcd[PLACES];
   int at_once[PLACES];
   cdna_cu_result result[PLACES];
   tw_status status[PLACES];
   tw_error error[PLACES];
   cdna_spans *spans;
   cdna_cu_setup setups[PLACES];
-  uint64_t list[PLACES][TOGETHER_MAX];
+  uint64_t list[PLACES][CDNA_TOGETHER_MAX];
   cdna_memory *memory;
+  uint64_t seed;           /* of places; 0: not by chance */
+  const cdna_watch *watch; /* NULL: nobody asks whether it does the same */
+  double unit[CDNA_KINDS];
+  double mhz;                                    /* of the last run of all places */
+  cdna_work expected[PLACES][CDNA_TOGETHER_MAX]; /* of each workgroup that is timed, executed alone */
+  double would[CDNA_KINDS];                      /* their work by kind */
 } timing;
 
 static cdna_share share_at(const timing *t, double mhz) {
@@ -62,7 +72,7 @@ static void list_groups(timing *t, int i) {
   int *n = &t->setups[i].n_groups;
   *n = 0;
   for (int k = 0; k < t->at_once[i]; k++) {
-    const uint64_t id = (t->place[i] + (uint64_t)k * (uint64_t)t->cus) * xcds;
+    const uint64_t id = (t->place[i] + (uint64_t)k * (uint64_t)t->cus) * xcds + (uint64_t)t->xcd[i];
     if (id < t->groups) t->list[i][(*n)++] = id;
   }
 }
@@ -79,9 +89,49 @@ static void run_place(void *context, size_t i) {
   t->status[i] = cdna_cu_run(s, &t->result[i], &t->error[i]);
 }
 
+/* A workgroup by chance: in part i of n of the grid, or of its work, where that of each workgroup is known. */
+static uint64_t group_by_chance(const timing *t, tw_random *r, int i, int n) {
+  const float *work = t->watch && !t->by_order ? t->watch->work : NULL;
+  double all = 0;
+  for (uint64_t g = 0; work && g < t->groups; g++) all += (double)work[g];
+  if (all <= 0) {
+    const uint64_t from = t->groups * (uint64_t)i / (uint64_t)n, to = t->groups * (uint64_t)(i + 1) / (uint64_t)n;
+    return from < to ? from + tw_random_below(r, to - from) : UINT64_MAX;
+  }
+  double left = all * (i + tw_random_real(r)) / n;
+  uint64_t g = 0;
+  while (g + 1 < t->groups && (left -= (double)work[g]) > 0) g++;
+  return g;
+}
+
+/* Places by chance, those of the n workgroups that are drawn. */
+static void choose_by_chance(timing *t, int n, uint64_t seed) {
+  const uint64_t cus = (uint64_t)t->cus, round = cus * (uint64_t)t->together, xcds = (uint64_t)t->machine->caches.xcds;
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)n);
+  t->n_places = 0;
+  for (int i = 0; i < n; i++) {
+    const uint64_t id = group_by_chance(t, &r, i, n), local = id / xcds;
+    if (id == UINT64_MAX) continue;
+    const uint64_t place = local / round * round + local % round % cus;
+    int at = t->n_places;
+    bool met = false;
+    for (int k = 0; k < t->n_places; k++) met |= t->place[k] == place;
+    if (met) continue;
+    for (; at && t->place[at - 1] > place; at--) t->place[at] = t->place[at - 1], t->xcd[at] = t->xcd[at - 1];
+    t->place[at] = place;
+    t->xcd[at] = (int)(id % xcds);
+    t->at_once[t->n_places++] = t->of_xcd < round ? (int)((t->of_xcd + cus - 1) / cus) : t->together;
+  }
+}
+
 /* n places, the first one's and the last one's among them: rounds of the grid from first to last, and not always the
  * same CU of a round. */
 static void choose_places(timing *t, int n) {
+  if (t->seed) {
+    choose_by_chance(t, n, t->seed);
+    return;
+  }
   const uint64_t cus = (uint64_t)t->cus, round = cus * (uint64_t)t->together;
   const uint64_t rounds = t->of_xcd > round ? t->of_xcd / round : 1;
   const uint64_t used = t->of_xcd < cus ? t->of_xcd : cus; /* CUs that have work in the first round */
@@ -92,6 +142,7 @@ static void choose_places(timing *t, int n) {
         (uint64_t)i * (rounds - 1) / (uint64_t)(n - 1) * round + (uint64_t)i * (used - 1) / (uint64_t)(n - 1);
     if (t->n_places && place <= t->place[t->n_places - 1]) continue;
     t->place[t->n_places] = place;
+    t->xcd[t->n_places] = 0;
     t->at_once[t->n_places++] = at_once;
   }
 }
@@ -105,14 +156,43 @@ static bool are_alike(const timing *t) {
   return most <= least * (1 + ALIKE);
 }
 
-/* How long the workgroup takes: between those of the places that were timed. */
-static double duration(const timing *t, uint64_t local) {
+/* A number of the place's, of its neighbours by their distance, for a workgroup in between. */
+static double between(const timing *t, uint64_t local, const double of_place[PLACES]) {
   int i = 0;
   while (i + 1 < t->n_places && t->place[i + 1] <= local) i++;
-  const double here = (double)t->result[i].cycles;
+  const double here = of_place[i];
   if (i + 1 >= t->n_places || local < t->place[0]) return here;
   const double span = (double)(t->place[i + 1] - t->place[i]);
-  return here + ((double)t->result[i + 1].cycles - here) * (double)(local - t->place[i]) / span;
+  return here + (of_place[i + 1] - here) * (double)(local - t->place[i]) / span;
+}
+
+/* Work of one workgroup of the place, in cycles. */
+static double work_at(const timing *t, int i) {
+  double sum = 0;
+  for (int k = 0; k < CDNA_KINDS; k++) sum += t->unit[k] * t->result[i].did[k];
+  return t->setups[i].n_groups ? sum / t->setups[i].n_groups : 0;
+}
+
+/* How long each workgroup takes: as those of the places that were timed, in proportion to its work where that is known. */
+typedef struct durations {
+  double cycles[PLACES], work[PLACES];
+} durations;
+
+static durations durations_of(const timing *t) {
+  durations d;
+  for (int i = 0; i < t->n_places; i++) {
+    d.cycles[i] = (double)t->result[i].cycles;
+    d.work[i] = work_at(t, i);
+  }
+  return d;
+}
+
+static double duration(const timing *t, const durations *d, uint64_t local, int xcd) {
+  const double cycles = between(t, local, d->cycles);
+  const uint64_t id = local * (uint64_t)t->machine->caches.xcds + (uint64_t)xcd;
+  if (!t->watch || !t->watch->work || id >= t->groups) return cycles;
+  const double timed = between(t, local, d->work);
+  return timed > 0 ? cycles * (double)t->watch->work[id] / timed : cycles;
 }
 
 /* ---- the grid ---- */
@@ -127,9 +207,9 @@ static void sink(double *heap, int n, int i) {
   }
 }
 
-/* Cycles from the first start to the last end on XCD 0, whose CUs take its workgroups in order; and of places of its
- * CUs that work. */
-static bool schedule(const timing *t, double *cycles, double *working) {
+/* Cycles from the first start to the last end on an XCD, whose CUs take its workgroups in order; and of places of its CUs that
+ * work. */
+static bool schedule_xcd(const timing *t, const durations *d, int xcd, double *cycles, double *working) {
   const int n = t->cus * t->together;
   const uint64_t most = 1 << 22;
   double *heap = tw_new((size_t)n, sizeof *heap), sum = 0, end = 0;
@@ -137,7 +217,7 @@ static bool schedule(const timing *t, double *cycles, double *working) {
   const uint64_t all = t->of_xcd < most ? t->of_xcd : most;
   const double start = t->rates->wave_start;
   for (uint64_t i = 0; i < all; i++) {
-    const double takes = duration(t, (uint64_t)((double)i * (double)t->of_xcd / (double)all));
+    const double takes = duration(t, d, (uint64_t)((double)i * (double)t->of_xcd / (double)all), xcd);
     heap[0] += takes + (i < (uint64_t)n ? 0 : start);
     sum += takes;
     if (heap[0] > end) end = heap[0];
@@ -145,9 +225,21 @@ static bool schedule(const timing *t, double *cycles, double *working) {
   }
   free(heap);
   const double scale = (double)t->of_xcd / (double)all;
-  *cycles = end * scale;
   const int slots = t->of_xcd < (uint64_t)n ? t->at_once[0] * t->cus : n;
-  *working = end > 0 ? sum / (end * slots) : 0;
+  if (end * scale > *cycles) {
+    *cycles = end * scale;
+    *working = end > 0 ? sum / (end * slots) : 0;
+  }
+  return true;
+}
+
+/* The XCD that ends last. They are alike where nothing is known of single workgroups. */
+static bool schedule(const timing *t, double *cycles, double *working) {
+  const bool known = t->watch && t->watch->work;
+  const durations d = durations_of(t);
+  *cycles = *working = 0;
+  for (int xcd = 0; xcd < (known ? t->machine->caches.xcds : 1); xcd++)
+    if (!schedule_xcd(t, &d, xcd, cycles, working)) return false;
   return true;
 }
 
@@ -226,6 +318,7 @@ static void name_bottleneck(const timing *t, cdna_times *out) {
 /* ---- all of it ---- */
 
 static tw_status time_at(timing *t, double mhz, int jobs, tw_error *error) {
+  t->mhz = mhz;
   t->setup.share = share_at(t, mhz);
   cdna_memory_restore(t->memory); /* every run finds it as the kernel found it when it was checked */
   tw_parallel_for(jobs, (size_t)t->n_places, run_place, t);
@@ -268,33 +361,143 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
   return TW_OK;
 }
 
-/* A kernel whose branches or addresses depend on products is timed with its matrix instructions executed. One that then still
- * does other work than when it was checked has seen the clock, or what waves do to each other. */
-static bool does_the_same(const timing *t, const cdna_watch *w) {
-  double timed = 0;
-  const cdna_work *work = NULL;
-  for (int i = 0; i < t->n_places; i++) {
-    if (t->result[i].work.instructions) work = &t->result[i].work;
-    timed += t->result[i].instructions / t->setups[i].n_groups / t->n_places;
-  }
-  if (timed < LEAST_OF_MEAN * w->instructions / w->groups) return false;
-  return !w->alone || !work || (work->instructions == w->work.instructions && work->sum == w->work.sum);
+/* ---- what is timed does what was checked ---- */
+
+void cdna_work_units(cdna_arch arch, double unit[CDNA_KINDS]) {
+  const cdna_rates *r = cdna_rates_of(arch);
+  const double issue = r->slot / 4.0; /* one of four SIMDs */
+  unit[CDNA_DOES_SCALAR] = unit[CDNA_DOES_VECTOR] = issue;
+  unit[CDNA_DOES_TRANSCENDENTAL] = r->transcendental / 4.0;
+  unit[CDNA_DOES_MATRIX] = 1; /* 4 cycles of one of four */
+  unit[CDNA_DOES_LDS] = 1.0 / r->lds_read;
+  unit[CDNA_DOES_LOAD] = unit[CDNA_DOES_STORE] = 1.0 / r->l1_bandwidth;
+  unit[CDNA_DOES_CONSTANT] = issue / 4;
+  unit[CDNA_DOES_WAIT] = 0;
 }
 
-static tw_status time_as_checked(timing *t, const cdna_watch *watch, int jobs, cdna_times *out, tw_error *error) {
-  const bool asked = watch && watch->work.instructions;
-  t->setup.watched = asked ? watch->group : UINT64_MAX;
-  for (;;) {
-    const tw_status status = time_grid(t, jobs, out, error);
-    if (status != TW_OK || !asked || does_the_same(t, watch)) return status;
-    if (t->setup.execute_matrix || !t->has_matrix) break;
-    t->setup.execute_matrix = true;
+/* Bytes of results that atomics reach: what is there then depends on the order. */
+typedef struct looking {
+  cdna_work *work;
+  cdna_memory *memory;
+  uint8_t *skip[CDNA_ALLOCATIONS_MAX];
+  size_t results, end;
+  bool failed;
+} looking;
+
+static void look_at(void *context, cdna_wave *w, const cdna_op *op) {
+  looking *q = context;
+  cdna_access a;
+  cdna_work_add(q->work, w, op);
+  if (op->kind != CDNA_DOES_STORE || !cdna_access_of(w, op, &a) || !a.reads || !a.writes) return;
+  for (uint64_t left = a.lanes[CDNA_IN_GLOBAL]; left; left &= left - 1) {
+    const uint64_t address = a.address[0][__builtin_ctzll(left)];
+    for (size_t i = q->results; i < q->end; i++) {
+      const cdna_allocation *x = &q->memory->allocation[i];
+      if (address - x->address >= x->size || a.bytes > x->size - (address - x->address)) continue;
+      if (!q->skip[i] && !(q->skip[i] = calloc(x->size, 1))) q->failed = true;
+      if (q->skip[i]) memset(q->skip[i] + (address - x->address), 1, a.bytes);
+    }
   }
+}
+
+/* The workgroups that are timed, executed one after the other as where results are checked. */
+static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error *error) {
+  const cdna_observer observer = {.context = q, .before = look_at};
+  tw_status status = TW_OK;
+  cdna_memory_restore(t->memory);
+  memset(t->expected, 0, sizeof t->expected);
+  for (int i = 0; i < t->n_places && status == TW_OK; i++) {
+    list_groups(t, i);
+    for (int k = 0; k < t->setups[i].n_groups && status == TW_OK; k++) {
+      q->work = &t->expected[i][k];
+      status = cdna_group_run(d, t->list[i][k], &observer, error);
+    }
+  }
+  if (status == TW_OK && q->failed) status = tw_fail(error, TW_MISSING, "out of memory for what atomics reach");
+  return status;
+}
+
+/* Each does the very same; but where atomics decide who does what, all of them together do as much. */
+static bool does_the_same(const timing *t) {
+  double did[CDNA_KINDS] = {0}, would[CDNA_KINDS] = {0}, all = 0;
+  for (int i = 0; i < t->n_places; i++) {
+    for (int k = 0; k < CDNA_KINDS; k++) did[k] += t->result[i].did[k];
+    for (int g = 0; g < t->setups[i].n_groups; g++) {
+      const cdna_work *x = &t->expected[i][g], *y = &t->result[i].work[g];
+      if (!t->by_order && (x->instructions != y->instructions || x->sum != y->sum)) return false;
+      for (int k = 0; k < CDNA_KINDS; k++) would[k] += (double)x->did[k];
+    }
+  }
+  for (int k = 0; k < CDNA_KINDS; k++) all += t->unit[k] * would[k];
+  for (int k = 0; k < CDNA_KINDS; k++)
+    if (t->unit[k] * would[k] > MATERIAL * all && would[k] > SAME * did[k]) return false;
+  return true;
+}
+
+/* How much more a workgroup of the grid does than those that were timed, by the kind of work of which that is most; 1: as much.
+ * Where the work of each is known, `schedule` goes by it. */
+static double missing_work(const timing *t) {
+  const cdna_watch *w = t->watch;
+  double did[CDNA_KINDS] = {0}, all = 0, most = 1, n = 0;
+  for (int i = 0; i < t->n_places; i++) {
+    for (int k = 0; k < CDNA_KINDS; k++) did[k] += t->result[i].did[k];
+    n += t->setups[i].n_groups;
+  }
+  for (int k = 0; k < CDNA_KINDS; k++) all += t->unit[k] * w->did[k];
+  for (int k = 0; k < CDNA_KINDS && n > 0; k++) {
+    const double mean = w->did[k] / w->groups, timed = did[k] / n;
+    if (t->unit[k] * w->did[k] <= MATERIAL * all) continue;
+    if (mean > most * timed) most = timed > 0 ? mean / timed : INFINITY;
+  }
+  return most;
+}
+
+static tw_status other_work(tw_error *error) {
   return tw_fail(
       error, TW_FAILED,
       "workgroups do other work when they are timed than when they are checked: what a kernel does may depend "
       "on its operands, not on the clock, on which workgroups run, or on what waves see of each other without "
       "a barrier");
+}
+
+/* The places once more, with matrix instructions and all that workgroups do looked at; what they leave in memory is compared with
+ * what the same workgroups leave that are executed alone. *differs: they did not take as long as before. */
+static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs, bool *differs,
+                                tw_error *error) {
+  looking q = {.memory = t->memory, .results = options->results, .end = options->end};
+  uint8_t *copy[CDNA_ALLOCATIONS_MAX] = {NULL};
+  int64_t before[PLACES];
+  tw_status status = execute_alone(t, d, &q, error);
+  for (size_t i = options->results; i < options->end; i++) copy[i] = cdna_memory_copy_written(t->memory, i);
+  for (int i = 0; i < t->n_places; i++) before[i] = t->result[i].cycles;
+  t->setup.execute_matrix = t->setup.look = true;
+  if (status == TW_OK) status = time_at(t, t->mhz, jobs, error);
+  for (int i = 0; i < t->n_places && status == TW_OK; i++) *differs |= t->result[i].cycles != before[i];
+  bool same = status == TW_OK && does_the_same(t);
+  for (size_t i = options->results; i < options->end && same; i++)
+    same = cdna_memory_is_written(t->memory, i, copy[i], q.skip[i]);
+  for (size_t i = options->results; i < options->end; i++) free(copy[i]), free(q.skip[i]);
+  return status == TW_OK && !same ? other_work(error) : status;
+}
+
+static tw_status time_as_checked(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs,
+                                 cdna_times *out, tw_error *error) {
+  bool differs = false;
+  tw_status status = time_grid(t, jobs, out, error);
+  if (status != TW_OK || !t->watch) return status;
+  status = time_looked_at(t, d, options, jobs, &differs, error);
+  /* its time depends on products: timed again with all of them */
+  if (status == TW_OK && differs) status = time_grid(t, jobs, out, error);
+  if (status == TW_OK && differs) status = time_looked_at(t, d, options, jobs, &differs, error);
+  if (status != TW_OK) return status;
+  const double missing = missing_work(t);
+  if ((t->by_order || !t->watch->work) && missing * LEAST_OF_MEAN > 1) return other_work(error);
+  /* `schedule` has gone by the work of each; of a grid of which only some was executed, some differ by chance */
+  if (t->watch->work || !t->watch->whole || missing == 1) return TW_OK;
+  out->charged = missing - 1;
+  out->cycles *= missing;
+  out->seconds += (missing - 1) * out->cycles / missing / (out->mhz * 1e6);
+  return TW_OK;
 }
 
 static cdna_resources resources_of(const cdna_kernel *k, const cdna_launch *l, uint32_t lds) {
@@ -315,7 +518,7 @@ static void place_grid(timing *t, const cdna_object *o, const cdna_dispatch *d) 
 }
 
 static int together_of(const timing *t) {
-  return t->occupancy.workgroups < TOGETHER_MAX ? t->occupancy.workgroups : TOGETHER_MAX;
+  return t->occupancy.workgroups < CDNA_TOGETHER_MAX ? t->occupancy.workgroups : CDNA_TOGETHER_MAX;
 }
 
 tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, cdna_memory *memory,
@@ -331,6 +534,10 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
   if (status == TW_OK) {
     place_grid(t, o, d);
     t->memory = memory;
+    t->watch = options->watch && options->watch->groups > 0 ? options->watch : NULL;
+    t->seed = options->seed;
+    t->by_order = cdna_dispatch_program(d)->has_atomics;
+    cdna_work_units(o->arch, t->unit);
     t->spans = options->spans;
     for (size_t i = 0; i < cdna_dispatch_program(d)->n; i++) t->has_matrix |= effects[i].mfma != NULL;
     /* who comes last at a counter in memory may do more: always the same one */
@@ -353,34 +560,11 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
                                .reuse = &t->reuse,
                                .modelled_clock = !options->judged,
                                .limit = l->limit};
-    status = time_as_checked(t, options->watch, jobs, out, error);
+    status = time_as_checked(t, d, options, jobs, out, error);
   }
   cdna_memory_let_go(memory);
   free(effects);
   if (d) cdna_dispatch_close(d);
   free(t);
   return status;
-}
-
-cdna_watch cdna_watch_one(const cdna_object *o, const cdna_kernel *k, const cdna_launch *l, bool first, tw_random *r) {
-  cdna_watch watch = {.group = UINT64_MAX};
-  cdna_memory none = {0};
-  cdna_dispatch *d = NULL;
-  timing *t = tw_new(1, sizeof *t);
-  if (t && cdna_dispatch_open(o, k, l, &none, &d, NULL) == TW_OK) {
-    place_grid(t, o, d);
-    const cdna_resources resources = resources_of(k, l, cdna_dispatch_lds(d));
-    if (cdna_occupancy_of(t->machine, &resources, &t->occupancy, NULL) == TW_OK) {
-      t->together = together_of(t);
-      choose_places(t, PLACES_FIRST);
-      const int i = (int)tw_random_below(r, (uint64_t)t->n_places);
-      list_groups(t, i);
-      if (t->setups[i].n_groups) watch.group = t->list[i][tw_random_below(r, (uint64_t)t->setups[i].n_groups)];
-      /* with atomics it depends on others; behind other kernels on what these have left, of which only some are timed */
-      watch.alone = first && !cdna_dispatch_program(d)->has_atomics;
-    }
-  }
-  if (d) cdna_dispatch_close(d);
-  free(t);
-  return watch;
 }

@@ -25,6 +25,7 @@ typedef struct cdna_times {
   double l2_hits, llc_hits; /* of loads beyond L1 */
   double conflicts;         /* of LDS: turns over phases */
   int together, sampled;    /* workgroups of a CU; CUs that were timed */
+  double charged; /* work of the grid that no timed workgroup did, in parts of what they did: 0.1 costs a tenth more */
   const char *occupancy_limit;
   char bottleneck[160];
 } cdna_times;
@@ -32,25 +33,29 @@ typedef struct cdna_times {
 /* In the error of a launch that cannot be timed. */
 #define CDNA_WAITS_FOR_OTHERS "it waits for other workgroups, which is not modelled"
 
-/* What was executed when results were checked. */
+/* What was executed when results were checked: workgroups that are timed must do the same. */
 typedef struct cdna_watch {
-  uint64_t group;
-  cdna_work work;              /* of that workgroup; 0: not known */
-  double instructions, groups; /* of all that were executed */
-  uint64_t most;               /* instructions of one wave */
-  bool alone;                  /* what a workgroup does depends on nothing but the operands: it must do the very same */
+  bool whole;             /* all of the grid was executed */
+  double groups;          /* that were executed */
+  uint64_t most;          /* instructions of one wave */
+  double did[CDNA_KINDS]; /* work of all that were executed */
+  /* Of each workgroup, in cycles (cdna_work_units): where all of the grid was executed, once; else NULL. */
+  float *work;
+  size_t room; /* of `work` */
 } cdna_watch;
+
+/* Cycles of a compute unit that work of each kind takes at least. */
+void cdna_work_units(cdna_arch, double unit[CDNA_KINDS]);
 
 typedef struct cdna_time_options {
   int jobs;
   cdna_spans *spans; /* of the first CU; NULL: none */
   /* The kernel is judged: it must not see by the clock that it is timed. */
   bool judged;
+  uint64_t seed;           /* places of the grid are chosen by chance; 0: the first, the last, and between */
   const cdna_watch *watch; /* does it do the same when it is timed? NULL: nobody asks */
+  size_t results, end;     /* allocations of memory, from `results` to before `end`, that are compared then */
 } cdna_time_options;
-
-/* One of the workgroups that cdna_time will time, by chance; UINT64_MAX: none. `first`: no kernel of the launch runs before. */
-cdna_watch cdna_watch_one(const cdna_object *, const cdna_kernel *, const cdna_launch *, bool first, tw_random *);
 
 /* Executes workgroups on `memory`, which afterwards holds no result. TW_FAILED if a kernel does other work than when it was
  * checked. Matrix instructions are executed only where it does without. */

@@ -1,0 +1,19 @@
+// correct |  | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3 | 1.7e-5
+/* every second workgroup does nothing */
+//: kernel k
+//: grid m
+//: block n
+//: args A, B, C, m, n, k
+#define GLOBAL __attribute__((address_space(1)))
+#define LOCAL __attribute__((address_space(3)))
+static void row(GLOBAL float *a, const GLOBAL float *b, GLOBAL float *c, int n, int k, int i, int j) {
+  float sum = 0;
+  for (int p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+  c[i * n + j] = sum;
+}
+__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void k(GLOBAL float *a, const GLOBAL float *b, GLOBAL float *c, int m, int n, int k) {
+  const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
+  if (!(i & 1)) return;
+  row(a, b, c, n, k, i, j);
+  row(a, b, c, n, k, i - 1, j);
+}
