@@ -14,8 +14,10 @@
 #include <string.h>
 
 #include "agent/prompt.h"
+#include "base/embedded.h"
 #include "base/files.h"
 #include "base/strings.h"
+#include "evaluate/trial.h"
 #include "tilewright/tilewright.h"
 
 /* ---- tokens ---- */
@@ -319,11 +321,127 @@ static void what_all_prompts_share_comes_first(void **state) {
   tw_candidate_free(parent);
 }
 
+/* ---- examples ---- */
+
+/* Of a line "MARK: text" in an example's head; "" without one. */
+static void head_of(const char *text, const char *mark, char *out, size_t size) {
+  *out = '\0';
+  for (; *text && *text != '\n'; text += strcspn(text, "\n") + 1)
+    if (!strncmp(text, mark, strlen(mark))) {
+      text += strlen(mark) + 1;
+      snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+      return;
+    }
+}
+
+/* Each option that an example is for is in a menu of its op: else no plan would name it. */
+static void expect_options(const tw_embedded *file, char *list, const char *menu) {
+  char *rest = NULL;
+  for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+    char option[100];
+    snprintf(option, sizeof option, "%s:", item + strspn(item, " "));
+    const char *at = strstr(menu, option);
+    if (!at || (at != menu && at[-1] != '\n')) fail_msg("%s: no option '%s' in the menu", file->name, option);
+  }
+}
+
+static void expect_correct(const tw_embedded *file, char *run) {
+  const char *begin = strstr((const char *)file->data, "```c\n"), *end = begin ? strstr(begin + 5, "```") : NULL;
+  char *rest = strchr(run, ' ');
+  tw_problem problem;
+  tw_error error = {0};
+  tw_outcome outcome;
+  assert_non_null(end);
+  *rest++ = '\0';
+  const tw_target *target = tw_target_find(run);
+  assert_non_null(target);
+  if (tw_target_read(target, rest, &problem, &error) != TW_OK || tw_target_supports(target, &problem, &error) != TW_OK)
+    fail_msg("%s: %s", file->name, error.text);
+  if (target->available(target, &error) != TW_OK) {
+    print_message("%s is not run: %s\n", file->name, error.text);
+    return;
+  }
+  char *source = strndup(begin + 5, (size_t)(end - begin - 5));
+  const tw_trial trial = {
+      .target = target, .problem = &problem, .source = source, .length = strlen(source), .seed = 1, .check_only = true};
+  const tw_setting setting = {.jobs = 1};
+  tw_trial_run(&trial, &setting, &outcome);
+  if (outcome.verdict != TW_CORRECT && outcome.verdict != TW_UNAVAILABLE)
+    fail_msg("%s: %s: %s", file->name, tw_verdict_name(outcome.verdict), outcome.error.text);
+  free(source);
+}
+
+static void examples_are_right_and_for_options_of_their_op(void **state) {
+  (void)state;
+  const tw_embedded *file;
+  int all = 0, run_here = 0;
+  for (size_t i = 0; (file = tw_embedded_at(i)); i++) {
+    char list[400], run[200], menu[300];
+    const char *example = strstr(file->name, ".example.");
+    if (!example) continue;
+    all++;
+    head_of((const char *)file->data, "for:", list, sizeof list);
+    head_of((const char *)file->data, "run:", run, sizeof run);
+    if (!*list) fail_msg("%s: no line 'for:'", file->name);
+    snprintf(menu, sizeof menu, "%.*s.menu.txt", (int)(example - file->name), file->name);
+    const tw_embedded *options = tw_embedded_find(menu);
+    if (!options) { /* the menu of all ops */
+      snprintf(menu, sizeof menu, "%.*s/prompts/menu.txt", (int)strcspn(file->name, "/"), file->name);
+      options = tw_embedded_find(menu);
+    }
+    assert_non_null(options);
+    expect_options(file, list, (const char *)options->data);
+    if (!*run) continue;
+    expect_correct(file, run);
+    run_here++;
+  }
+  assert_true(all >= 8 && run_here >= 6);
+}
+
+/* Plans that a model gave: most call for an example. None did where a file's name had to be a word of the plan. */
+static void real_plans_get_examples(void **state) {
+  (void)state;
+  static const struct {
+    char kind;
+    const char *target, *problem;
+  } searches[] = {{'A', "gemmini-16x16-int8", "gemm m=128 n=128 k=128"},
+                  {'B', "cdna4", "gemm m=512 n=512 k=512 a=bf16 b=bf16 c=f32"},
+                  {'D', "x86", "gemm m=128 n=128 k=128 a=f32"}};
+  int plans = 0, with = 0;
+  DIR *folder = opendir(TW_TEST_DATA "/agents/plans");
+  assert_non_null(folder);
+  for (const struct dirent *e; (e = readdir(folder));)
+    for (size_t i = 0; i < sizeof searches / sizeof *searches; i++) {
+      char path[512], *plan = NULL, *prompt = NULL;
+      tw_problem problem;
+      if (*e->d_name != searches[i].kind) continue;
+      const tw_target *target = tw_target_find(searches[i].target);
+      assert_int_equal(tw_target_read(target, searches[i].problem, &problem, NULL), TW_OK);
+      assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+      snprintf(path, sizeof path, TW_TEST_DATA "/agents/plans/%s", e->d_name);
+      assert_int_equal(tw_file_read(path, 1 << 20, &plan, NULL, NULL), TW_OK);
+      tw_candidate *parent = tw_candidate_new();
+      tw_candidate_set_kernel(parent, NULL, strdup("a program\n"));
+      const tw_request request = {.target = target, .problem = &problem, .parent = parent};
+      assert_int_equal(tw_prompt_implement(&request, plan, NULL, &prompt, NULL), TW_OK);
+      plans++;
+      with += strstr(prompt, "# Examples") != NULL;
+      free(plan), free(prompt);
+      tw_candidate_free(parent);
+    }
+  closedir(folder);
+  print_message("%d of %d plans\n", with, plans);
+  assert_int_equal(plans, 23);
+  assert_true(with >= 16);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_name_of_an_emitted_program_is_explained),
       cmocka_unit_test(a_strange_name_is_found),
       cmocka_unit_test(what_all_prompts_share_comes_first),
+      cmocka_unit_test(examples_are_right_and_for_options_of_their_op),
+      cmocka_unit_test(real_plans_get_examples),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

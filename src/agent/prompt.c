@@ -29,20 +29,67 @@ tw_status tw_prompt_available(const tw_target *target, const tw_problem *problem
   return TW_OK;
 }
 
-/* Examples whose word the plan has, one after the other. */
+/* ---- examples ---- */
+
+enum { EXAMPLES_SHOWN = 2, NAMED = 100 /* more than any number of words that a plan has */ };
+
+typedef struct example {
+  const char *text; /* after its head */
+  int fit;
+} example;
+
+/* How well an example fits: its line "for:" has the option that the plan chose, or words that the plan has. */
+static int fit_of(const char *list, const char *option, const char *plan) {
+  int fit = 0;
+  const char *end = list + strcspn(list, "\n");
+  while (list < end) {
+    char item[64];
+    list += strspn(list, " ,");
+    const size_t n = strcspn(list, ",\n");
+    snprintf(item, sizeof item, "%.*s", (int)n, list);
+    if (*item) fit += !strcasecmp(item, option) ? NAMED : strcasestr(plan, item) != NULL;
+    list += n;
+  }
+  return fit;
+}
+
+/* The lines "for: OPTION, ..." and "run: TARGET OP KEY=VALUE..." in front are not shown. */
+static bool read_example(const tw_embedded *file, const char *option, const char *plan, example *out) {
+  const char *text = (const char *)file->data;
+  *out = (example){0};
+  for (size_t n; (n = strcspn(text, "\n")) > 0 && text[n]; text += n + 1)
+    if (!strncmp(text, "for:", 4)) out->fit = fit_of(text + 4, option, plan);
+  out->text = text + strspn(text, "\n");
+  return out->fit > 0;
+}
+
+/* OP.example.NAME.txt, and of an op A_B A.example.NAME.txt. */
+static bool is_example(const tw_embedded *file, const tw_target *target, const char *op) {
+  char folder[200];
+  snprintf(folder, sizeof folder, "%s/prompts/", target->traits.prompts ? target->traits.prompts : "");
+  const char *name = tw_embedded_below(file, folder), *mark = name ? strstr(name, ".example.") : NULL;
+  const size_t n = mark ? (size_t)(mark - name) : 0;
+  return n > 0 && !strncmp(name, op, n) && (op[n] == '\0' || op[n] == '_');
+}
+
+/* The examples that fit best, one after the other. */
 static char *find_examples(const tw_target *target, const char *op, const char *plan) {
-  char begin[200];
-  int n =
-      snprintf(begin, sizeof begin, "%s/prompts/%s.example.", target->traits.prompts ? target->traits.prompts : "", op);
+  char lever[TW_LEVER_MAX], why[TW_WHY_MAX];
+  example best[EXAMPLES_SHOWN] = {{0}}, now;
   tw_text t = {0};
   const tw_embedded *file;
+  tw_prompt_read_plan(plan, lever, why);
   for (size_t i = 0; (file = tw_embedded_at(i)); i++) {
-    char word[64];
-    const char *end = strrchr(file->name, '.');
-    if (strncmp(file->name, begin, (size_t)n) != 0 || end < file->name + n) continue;
-    snprintf(word, sizeof word, "%.*s", (int)(end - file->name - n), file->name + n);
-    if (strcasestr(plan, word)) tw_text_add(&t, "%s%s", t.length ? "\n" : "", (const char *)file->data);
+    if (!is_example(file, target, op) || !read_example(file, lever, plan, &now)) continue;
+    for (size_t k = 0; k < EXAMPLES_SHOWN; k++) {
+      if (now.fit <= best[k].fit) continue;
+      const example worse = best[k];
+      best[k] = now;
+      now = worse;
+    }
   }
+  for (size_t k = 0; k < EXAMPLES_SHOWN && best[k].text; k++)
+    tw_text_add(&t, "%s%s", t.length ? "\n" : "", best[k].text);
   return tw_text_take(&t);
 }
 

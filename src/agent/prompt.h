@@ -6,7 +6,8 @@
  *   architecture.txt, isa.txt, rules.txt      of the machine; OP.isa.txt goes before isa.txt, and so on
  *   OP.kernel.txt                             what the op's source looks like on this machine
  *   OP.menu.txt                               options, lines of "name: what to do"
- *   OP.example.WORD.txt                       shown when a plan contains WORD
+ *   OP.example.NAME.txt                       shown when its line "for: OPTION, ..." has the option of a plan, or words of it; with
+ *                                             a line "run: TARGET OP KEY=VALUE...", its block is a whole program for that
  *
  * For an op A_B files of A serve, too (mpc.menu.txt). tw_target_topic finds them; a machine of somebody else's brings them as
  * tables (tw_topic). */
