@@ -8,7 +8,7 @@
 
 #include "base/embedded.h"
 
-enum { DEPTH = 8, NAME = 64, INCLUDES = 4, BUCKETS = 256 };
+enum { DEPTH = 8, INCLUDES = 4, BUCKETS = 512 };
 
 void (*tw_template_watch)(const char *file);
 
@@ -17,30 +17,40 @@ typedef struct lookup {
   tw_slot slot[BUCKETS];
 } lookup;
 
-static unsigned bucket_of(const char *name, size_t length) {
-  unsigned hash = 2166136261u; /* FNV-1a */
-  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-  return hash % BUCKETS;
+/* The slot of a name that need not end with '\0', or the place where it would be: its name is NULL there. */
+static tw_slot *slot_at(lookup *l, const char *name, size_t length) {
+  unsigned at = 2166136261u; /* FNV-1a */
+  for (size_t i = 0; i < length; i++) at = (at ^ (unsigned char)name[i]) * 16777619u;
+  for (at = (at ^ at >> 16) % BUCKETS; l->slot[at].name; at = (at + 1) % BUCKETS)
+    if (!strncmp(l->slot[at].name, name, length) && !l->slot[at].name[length]) break;
+  return &l->slot[at];
 }
 
 /* false: the name has a slot already. */
 static bool add_slot(lookup *l, const char *name, const char *text) {
-  unsigned at = bucket_of(name, strlen(name));
-  for (; l->slot[at].name; at = (at + 1) % BUCKETS)
-    if (!strcmp(l->slot[at].name, name)) return false;
-  l->slot[at] = (tw_slot){name, text ? text : ""};
+  tw_slot *slot = slot_at(l, name, strlen(name));
+  if (slot->name) return false;
+  *slot = (tw_slot){name, text ? text : ""};
   return true;
 }
+
+/* {{...}} in a template. */
+typedef struct mark {
+  char kind; /* '#', '^', '/', '>', '!', 'e' of else, or 0: a slot */
+  const char *at, *end;
+  const char *name; /* in the template, not ended */
+  int length;
+} mark;
 
 typedef struct filler {
   const char *file; /* of the library; NULL: a text that is in no file */
   const char *template;
-  const lookup *slots;
+  lookup *slots;
   tw_text *out;
   int includes; /* templates that include this one */
   size_t depth, shown;
   struct {
-    char name[NAME];
+    mark begin;
     bool on, other; /* its text is shown; {{else}} was seen */
   } open[DEPTH];    /* sections; `shown`: the first of them are on */
 } filler;
@@ -51,42 +61,32 @@ static int line_of(const filler *f, const char *at) {
   return line;
 }
 
-/* The slot's text, "" if it is empty; NULL if there is no such slot. */
-static const char *find(const filler *f, const char *name) {
-  const tw_slot *slot = f->slots->slot;
-  unsigned at = bucket_of(name, strlen(name));
-  while (slot[at].name && strcmp(slot[at].name, name) != 0) at = (at + 1) % BUCKETS;
-  return slot[at].name ? slot[at].text : NULL;
-}
-
 static bool is_of_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
-/* A mark {{...}} at `at`: its kind ('#', '^', '/', '>', '!' or 0), its name, and where it ends; false if it is none. */
-static bool read_mark(const char *at, char *kind, char name[NAME], const char **end) {
+/* The mark at `at`; false if it is none. */
+static bool read_mark(const char *at, mark *m) {
   const char *begin = at + 2;
-  *kind = *begin && strchr("#^/>!", *begin) ? *begin : '\0';
-  begin += *kind != '\0';
-  if (*kind == '!') {
+  *m = (mark){.at = at, .kind = *begin && strchr("#^/>!", *begin) ? *begin : '\0'};
+  begin += m->kind != '\0';
+  if (m->kind == '!') {
     const char *close = strstr(begin, "}}");
-    *name = '\0';
-    *end = close ? close + 2 : NULL;
+    m->end = close ? close + 2 : NULL;
     return close;
   }
-  if (*kind == '>') begin += strspn(begin, " ");
-  size_t length = 0;
-  while (is_of_name(begin[length]) || (*kind == '>' && begin[length] == '.')) length++;
-  if (length == 0 || length >= NAME || strncmp(begin + length, "}}", 2) != 0) return false;
-  memcpy(name, begin, length);
-  name[length] = '\0';
-  *end = begin + length + 2;
-  return true;
+  if (m->kind == '>') begin += strspn(begin, " ");
+  m->name = begin;
+  while (is_of_name(*begin) || (m->kind == '>' && *begin == '.')) begin++;
+  m->length = (int)(begin - m->name);
+  m->end = begin + 2;
+  if (!m->kind && m->length == 4 && !memcmp(m->name, "else", 4)) m->kind = 'e';
+  return m->length > 0 && begin[0] == '}' && begin[1] == '}';
 }
 
 /* The next mark; NULL if there is none. */
 static const char *next_mark(const char *at) {
-  const char *mark = strstr(at, "{{");
-  while (mark && mark[2] >= '0' && mark[2] <= '9') mark = strstr(mark + 2, "{{");
-  return mark;
+  const char *found = strstr(at, "{{");
+  while (found && found[2] >= '0' && found[2] <= '9') found = strstr(found + 2, "{{");
+  return found;
 }
 
 /* A mark alone on its line: the text before it without the blanks, and after it without the newline. */
@@ -101,21 +101,24 @@ static void count_shown(filler *f) {
   for (f->shown = 0; f->shown < f->depth && f->open[f->shown].on;) f->shown++;
 }
 
-static tw_status section(filler *f, const char *at, char kind, const char *name, const char *text, tw_error *error) {
-  if (kind == '/') {
-    if (f->depth == 0 || strcmp(f->open[f->depth - 1].name, name) != 0)
-      return tw_fail(error, TW_USAGE, "line %d: {{/%s}} closes what is not open", line_of(f, at), name);
+static tw_status section(filler *f, const mark *m, const char *text, tw_error *error) {
+  const size_t last = f->depth - 1;
+  if (m->kind == '/') {
+    if (f->depth == 0 || f->open[last].begin.length != m->length ||
+        memcmp(f->open[last].begin.name, m->name, (size_t)m->length) != 0)
+      return tw_fail(error, TW_USAGE, "line %d: {{/%.*s}} closes what is not open", line_of(f, m->at), m->length,
+                     m->name);
     f->depth--;
-  } else if (!kind) { /* else */
-    if (f->depth == 0 || f->open[f->depth - 1].other)
-      return tw_fail(error, TW_USAGE, "line %d: {{else}} is in no section, or the section's second", line_of(f, at));
-    f->open[f->depth - 1].other = true;
-    f->open[f->depth - 1].on = !f->open[f->depth - 1].on;
+  } else if (m->kind == 'e') {
+    if (f->depth == 0 || f->open[last].other)
+      return tw_fail(error, TW_USAGE, "line %d: {{else}} is in no section, or the section's second", line_of(f, m->at));
+    f->open[last].other = true;
+    f->open[last].on = !f->open[last].on;
   } else {
     if (f->depth == DEPTH)
-      return tw_fail(error, TW_USAGE, "line %d: sections nest deeper than %d", line_of(f, at), DEPTH);
-    strcpy(f->open[f->depth].name, name);
-    f->open[f->depth].on = (kind == '#') == (*text != '\0');
+      return tw_fail(error, TW_USAGE, "line %d: sections nest deeper than %d", line_of(f, m->at), DEPTH);
+    f->open[f->depth].begin = *m;
+    f->open[f->depth].on = (m->kind == '#') == (*text != '\0');
     f->open[f->depth++].other = false;
   }
   count_shown(f);
@@ -125,14 +128,18 @@ static tw_status section(filler *f, const char *at, char kind, const char *name,
 static tw_status fill(filler *f, tw_error *error);
 
 /* Another template of the same folder. Included where it is left out, too, as its marks are checked; that text is dropped. */
-static tw_status include(const filler *f, const char *at, const char *name, tw_error *error) {
-  char file[128];
+static tw_status include(const filler *f, const mark *m, tw_error *error) {
+  char file[200];
   const char *slash = f->file ? strrchr(f->file, '/') : NULL;
-  snprintf(file, sizeof file, "%.*s%s", slash ? (int)(slash + 1 - f->file) : 0, f->file ? f->file : "", name);
+  snprintf(file, sizeof file, "%.*s%.*s", slash ? (int)(slash + 1 - f->file) : 0, f->file ? f->file : "", m->length,
+           m->name);
   const tw_embedded *other = f->file ? tw_embedded_find(file) : NULL;
-  if (!other) return tw_fail(error, TW_USAGE, "line %d: unknown template '%s' to include", line_of(f, at), name);
+  if (!other)
+    return tw_fail(error, TW_USAGE, "line %d: unknown template '%.*s' to include", line_of(f, m->at), m->length,
+                   m->name);
   if (f->includes == INCLUDES)
-    return tw_fail(error, TW_USAGE, "line %d: templates include each other deeper than %d", line_of(f, at), INCLUDES);
+    return tw_fail(error, TW_USAGE, "line %d: templates include each other deeper than %d", line_of(f, m->at),
+                   INCLUDES);
   tw_text dropped = {0};
   tw_error why = {0};
   const bool shown = f->shown == f->depth;
@@ -144,33 +151,32 @@ static tw_status include(const filler *f, const char *at, const char *name, tw_e
   if (shown && tw_template_watch) tw_template_watch(other->name);
   const tw_status status = fill(&inner, &why);
   tw_text_free(&dropped);
-  return status == TW_OK ? status : tw_fail(error, status, "%s: %s", name, why.text);
+  return status == TW_OK ? status : tw_fail(error, status, "%.*s: %s", m->length, m->name, why.text);
 }
 
 static tw_status fill(filler *f, tw_error *error) {
   for (const char *at = f->template;;) {
-    const char *mark = next_mark(at), *end, *begin = mark;
-    char kind, name[NAME];
-    if (!mark) {
+    const char *next = next_mark(at);
+    mark m;
+    if (!next) {
       tw_text_add_string(f->out, at);
-      return f->depth == 0 ? TW_OK
-                           : tw_fail(error, TW_USAGE, "section {{#%s}} does not close", f->open[f->depth - 1].name);
+      if (f->depth == 0) return TW_OK;
+      const mark *open = &f->open[f->depth - 1].begin;
+      return tw_fail(error, TW_USAGE, "section {{#%.*s}} does not close", open->length, open->name);
     }
-    if (!read_mark(mark, &kind, name, &end))
-      return tw_fail(error, TW_USAGE, "line %d: {{ begins no slot", line_of(f, mark));
-    const bool other = !kind && !strcmp(name, "else");
-    const bool is_slot = !other && kind != '>' && kind != '!';
-    const char *text = is_slot ? find(f, name) : "";
-    if (!text) return tw_fail(error, TW_USAGE, "line %d: unknown slot '%s'", line_of(f, mark), name);
-    if (kind || other) take_line(f, &begin, &end);
-    if (f->shown == f->depth) tw_text_add_bytes(f->out, at, (size_t)(begin - at));
+    if (!read_mark(next, &m)) return tw_fail(error, TW_USAGE, "line %d: {{ begins no slot", line_of(f, next));
+    const bool names_slot = m.kind != '!' && m.kind != '>' && m.kind != 'e';
+    const tw_slot *slot = names_slot ? slot_at(f->slots, m.name, (size_t)m.length) : NULL;
+    if (slot && !slot->name)
+      return tw_fail(error, TW_USAGE, "line %d: unknown slot '%.*s'", line_of(f, next), m.length, m.name);
+    const char *begin = next, *end = m.end;
+    if (m.kind) take_line(f, &begin, &end);
+    const bool shown = f->shown == f->depth;
+    if (shown) tw_text_add_bytes(f->out, at, (size_t)(begin - at));
+    if (shown && !m.kind) tw_text_add_string(f->out, slot->text);
     tw_status status = TW_OK;
-    if (kind == '>')
-      status = include(f, mark, name, error);
-    else if (other || (kind && kind != '!'))
-      status = section(f, mark, kind, name, text, error);
-    else if (!kind && f->shown == f->depth)
-      tw_text_add_string(f->out, text);
+    if (m.kind == '>') status = include(f, &m, error);
+    if (m.kind && m.kind != '>' && m.kind != '!') status = section(f, &m, slot ? slot->text : "", error);
     if (status != TW_OK) return status;
     at = end;
   }
@@ -205,11 +211,8 @@ static tw_text *begin_slot(tw_slots *s, const char *name) {
   return &s->texts;
 }
 
-static void end_slot(tw_slots *s) { tw_text_add_bytes(&s->texts, "", 1); }
-
 void tw_slots_text(tw_slots *s, const char *name, const char *text) {
-  tw_text_add_string(begin_slot(s, name), text ? text : "");
-  end_slot(s);
+  tw_text_add_bytes(begin_slot(s, name), text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
 void tw_slots_format(tw_slots *s, const char *name, const char *format, ...) {
@@ -245,7 +248,7 @@ void tw_slots_take(tw_slots *s, const char *name, tw_text *text) {
   s->texts.failed |= text->failed;
   const bool is_line = text->length && text->data[text->length - 1] == '\n';
   tw_text_add_bytes(begin_slot(s, name), text->data, text->length - is_line);
-  end_slot(s);
+  tw_text_add_bytes(&s->texts, "", 1);
   tw_text_free(text);
 }
 
