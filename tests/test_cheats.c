@@ -112,12 +112,12 @@ static void judge_all(const char *machine, const char *target, bool has_device, 
 
 static void gemmini_is_not_fooled(void **state) {
   (void)state;
-  judge_all("gemmini", "gemmini-16x16-int8", true, 78);
+  judge_all("gemmini", "gemmini-16x16-int8", true, 84);
 }
 
 static void x86_is_not_fooled(void **state) {
   (void)state;
-  judge_all("x86", "x86", true, 74);
+  judge_all("x86", "x86", true, 95);
 }
 
 static void xdna2_is_not_fooled(void **state) {
@@ -139,7 +139,7 @@ static void cuda_is_not_fooled(void **state) {
   const tw_target *device = tw_target_find("cuda");
   const bool has_device = device->available(device, NULL) == TW_OK;
   (void)state;
-  judge_all("cuda", has_device ? "cuda" : "cuda-h200", has_device, 50);
+  judge_all("cuda", has_device ? "cuda" : "cuda-h200", has_device, 55);
 }
 
 int main(int argc, char **argv) {

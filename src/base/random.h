@@ -26,5 +26,8 @@ void tw_random_shuffle(tw_random *, void *items, size_t n, size_t size); /* size
 /* A seed with this bit asks for whole inputs, where an op has them: small whole numbers, none 0, whose products every order
  * sums without rounding, so that nothing may be off. Seeds of the system and of users are without it. */
 #define TW_SEED_WHOLE (UINT64_C(1) << 63)
+/* With TW_SEED_WHOLE: asks for inputs of which few are not 0, and of these every bit counts, where an op has them. */
+#define TW_SEED_FEW (UINT64_C(1) << 62)
+#define TW_SEED_KIND (TW_SEED_WHOLE | TW_SEED_FEW)
 
 #endif

@@ -9,6 +9,7 @@
 /* Of a row of op(A) or a column of op(B). */
 typedef struct line {
   double norm, fourth, largest; /* Euclidean norm; sum of fourth powers; magnitude */
+  double terms;                 /* that are not 0 */
   bool fraction;                /* not all are small whole numbers */
 } line;
 
@@ -21,6 +22,7 @@ static line *lines_of(const tw_operand *o, const void *data, bool of_columns) {
       double x = tw_operand_element(o, data, row, column);
       line *to = &sum[of_columns ? column : row];
       to->norm += x * x;
+      to->terms += x != 0;
       to->fourth += x * x * x * x;
       to->largest = fmax(to->largest, fabs(x));
       to->fraction |= !tw_gemm_is_small(x);
@@ -30,6 +32,37 @@ static line *lines_of(const tw_operand *o, const void *data, bool of_columns) {
   return sum;
 }
 
+/* The elements of a row of op(A) that are not 0, where these are few. Then the rest of op(B)'s columns does not count, and
+ * norms of whole columns would hide what is wrong. */
+enum { FEW = 16 };
+typedef struct few {
+  int n;
+  int64_t at[FEW];
+  double value[FEW];
+} few;
+
+static few few_of(const tw_gemm *g, const tw_operand *o, const void *data, int64_t i, double terms) {
+  few f = {0};
+  for (int64_t p = 0; terms > 0 && terms <= FEW && p < g->k; p++) {
+    const double x = g->a_transposed ? tw_operand_element(o, data, p, i) : tw_operand_element(o, data, i, p);
+    if (x != 0 && f.n < FEW) f.at[f.n] = p, f.value[f.n++] = x;
+  }
+  return f;
+}
+
+static void take_few(const tw_gemm *g, const tw_operand *o, const void *data, const few *f, int64_t j,
+                     tw_gemm_sizes *s) {
+  tw_gemm_sizes own = {0};
+  for (int t = 0; t < f->n; t++) {
+    const int64_t p = f->at[t];
+    tw_gemm_sizes_add(&own, f->value[t],
+                      g->b_transposed ? tw_operand_element(o, data, j, p) : tw_operand_element(o, data, p, j));
+  }
+  tw_gemm_sizes_finish(&own);
+  s->products = own.products;
+  s->norm = own.norm;
+}
+
 static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics, const tw_operand *o, size_t c,
                               void *const expected[], void *const actual[], tw_mismatch *found, tw_error *error) {
   line *rows = lines_of(&o[0], expected[0], g->a_transposed), *columns = lines_of(&o[1], expected[1], !g->b_transposed);
@@ -37,6 +70,7 @@ static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics
   const size_t d = tw_gemm_d_index(g);
   const bool have_norms = rows && columns, tells = tw_poison_tells(o[c].type);
   for (int64_t i = 0; have_norms && i < g->m; i++) {
+    const few f = few_of(g, &o[0], expected[0], i, rows[i].terms);
     for (int64_t j = 0; j < g->n; j++) {
       if (g->bias != TW_GEMM_BIAS_NONE)
         s.bias = tw_operand_element(&o[d], expected[d], g->bias == TW_GEMM_BIAS_FULL ? i : 0, j);
@@ -44,8 +78,10 @@ static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics
       s.largest = rows[i].largest;
       s.column = columns[j].norm;
       s.products = s.row * s.column;
+      s.terms = fmin(rows[i].terms, columns[j].terms);
       s.whole = !rows[i].fraction && !columns[j].fraction;
       s.norm = tw_gemm_norm(rows[i].fourth, columns[j].fourth);
+      if (f.n) take_few(g, &o[1], expected[1], &f, j, &s);
       s.value = tw_operand_element(&o[c], expected[c], i, j);
       const double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - s.value);
       const bool unwritten = tells && tw_is_poison(&o[c], actual[c], i, j) && !tw_is_poison(&o[c], expected[c], i, j);

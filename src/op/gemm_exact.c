@@ -110,6 +110,7 @@ static void make_rows(void *context, size_t index) {
     tw_gemm_row(&j->v, j->place[at].row, row);
     for (int64_t p = 0; p < j->v.g.k; p++) {
       square += row[p] * row[p];
+      s.terms += row[p] != 0;
       s.largest = fmax(s.largest, fabs(row[p]));
       whole &= tw_gemm_is_small(row[p]);
     }

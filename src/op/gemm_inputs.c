@@ -136,12 +136,41 @@ static void fill_whole(const tw_gemm *g, uint64_t seed, int operand, const tw_op
     }
 }
 
+/* A row of op(A) has FEW elements that are not 0, powers of two; op(B) has numbers of full precision. So a result is a sum of FEW
+ * exact products, of which every bit counts, whatever k is: B in fewer bits is seen. */
+enum { FEW = 4 };
+
+static void fill_few(const tw_gemm *g, uint64_t seed, const tw_operand *a, void *const buffers[], const tw_operand *b) {
+  memset(buffers[0], 0, a->bytes);
+  for (int64_t i = 0; i < g->m; i++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)1 << 32 | (uint64_t)i);
+    for (int t = 0; t < FEW; t++) { /* one of each quarter of k */
+      const int64_t p = tw_random_between(&r, g->k * t / FEW, g->k * (t + 1) / FEW - 1);
+      const double value = ldexp(tw_random_next(&r) >> 63 ? -1 : 1, (int)tw_random_below(&r, 3) - 1);
+      tw_set_element(a->type, buffers[0], g->a_transposed ? p * a->stride[0] + i : i * a->stride[0] + p, value);
+    }
+  }
+  for (int64_t row = 0; row < b->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)2 << 32 | (uint64_t)row);
+    for (int64_t column = 0; column < b->dims[1]; column++) {
+      const double size = 1 + tw_random_real(&r);
+      tw_set_element(b->type, buffers[1], row * b->stride[0] + column, tw_random_next(&r) >> 63 ? -size : size);
+    }
+  }
+}
+
 void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_gemm g = tw_gemm_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   p->op->operands(p, o);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
-  if (seed & TW_SEED_WHOLE && tw_gemm_has_whole(&g)) {
+  if ((seed & TW_SEED_KIND) == TW_SEED_KIND && tw_gemm_has_few(&g)) {
+    fill_few(&g, seed, &o[0], buffers, &o[1]);
+    return;
+  }
+  if ((seed & TW_SEED_KIND) == TW_SEED_WHOLE && tw_gemm_has_whole(&g)) {
     fill_whole(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
     fill_whole(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
     return;

@@ -159,14 +159,40 @@ bool tw_gemm_has_whole(const tw_gemm *g) {
          !g->quantize && g->bias == TW_GEMM_BIAS_NONE && g->scale == 1 && g->k <= 1 << 17;
 }
 
+/* A result of 16 bits would hide what this is about. */
+bool tw_gemm_has_few(const tw_gemm *g) {
+  return tw_gemm_has_whole(g) && has(REAL, g->a) && has(REAL, g->b) && g->c == TW_F32 && g->k >= 64;
+}
+
+static double terms_of(const tw_gemm *g, const tw_gemm_sizes *s) {
+  return s->terms > 0 ? fmin(s->terms, (double)g->k) : (double)g->k;
+}
+
+/* Matrix units add 8 products at once, or 4. With few terms, one at once. */
+static double chain_of(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+  return n->chain * fmin(1, 8 * terms_of(g, s) / (double)g->k);
+}
+
 /* What rounding in the sum is off: any sum of such products; or, should that be less, a sum whose products have random signs,
- * which all inputs see to (gemm_inputs.c). `n` of them add with random signs. */
-static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, double count) {
+ * which all inputs see to (gemm_inputs.c). Products that are 0 are added without rounding. */
+static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   if (s->whole && tw_gemm_has_whole(g)) return 0;
-  const double k = (double)g->k, independent = count > 1 ? 8 : 1;
-  const double any = independent * tw_sum_steps(k) * n->step * (s->products + fabs(s->bias));
-  const double walk = (tw_walk_steps(k) * n->step + independent * n->chain) * hypot(s->norm, s->bias);
-  return sqrt(count) * fmin(any, walk);
+  const double terms = terms_of(g, s);
+  const double any = tw_sum_steps(terms) * n->step * (s->products + fabs(s->bias));
+  const double walk = (tw_walk_steps(terms) * n->step + chain_of(g, n, s)) * hypot(s->norm, s->bias);
+  return fmin(any, walk);
+}
+
+/* The same in the mean square over many elements, which have no element's luck: of a walk of k steps, each off by a number that is
+ * uniform in +-u of the partial sum, whose square is k / 2 of the last one's in the mean. Two thirds are for the products'
+ * own roundings. The partial sums of a matrix unit that cuts are 0.71 of the norm in the mean square, of the 5 of one
+ * element (chain_off). */
+static double rounding_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+  if (s->whole && tw_gemm_has_whole(g)) return 0;
+  const double terms = terms_of(g, s);
+  const double any = (sqrt(terms) + 1) * n->step * (s->products + fabs(s->bias));
+  const double walk = (sqrt(terms / 6 + 2. / 3) * n->step + 0.71 / 5 * chain_of(g, n, s)) * hypot(s->norm, s->bias);
+  return fmin(any, walk);
 }
 
 /* What is not rounding in the sum. Three units are for scale, bias and conversion. Of A that becomes int8 each element is
@@ -193,14 +219,27 @@ static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_
 double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   if (n->exact) return 0;
   if (!n->real) return 4 * TW_U32 * fabs(s->value);
-  return fabs((double)g->scale) * (rounding_off(g, n, s, 1) + besides_off(g, n, s));
+  return fabs((double)g->scale) * (rounding_off(g, n, s) + besides_off(g, n, s));
 }
 
-/* Errors that are no walk add as independent ones with a mean of 0 do (Hoeffding): eight standard deviations. */
+/* besides_off in the mean square over many elements: each part without the safety factor of a single one. Roundings to steps are
+ * uniform: 0.58 of their most. Of what is cut, half is of the sum itself and half at random. */
+static double besides_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+  const double scale = fabs((double)g->scale), size = s->largest * s->column;
+  const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);
+  double off = 3 * TW_U32 * (sum + fabs(s->bias)) + 0.58 * n->weights * fmin(s->products, s->norm);
+  off += 0.58 * n->a_step * size + n->factors * fmin(s->products, 1.5 * size) + n->cut * size;
+  return off + n->of_blocks * s->column;
+}
+
+/* One safety factor: eight standard deviations (Hoeffding) of a sum with random signs, given the elements' errors. The norm of these is
+ * above its mean by a factor of at most 1 + 8 / sqrt(r) with the same probability, r of them being independent: the columns,
+ * or k where there are more columns than that. */
 double tw_gemm_signed_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, double count) {
   if (n->exact) return 0;
   if (!n->real) return 8 * sqrt(count) * 4 * TW_U32 * fabs(s->value);
-  return fabs((double)g->scale) * (rounding_off(g, n, s, count) + 8 * sqrt(count) * besides_off(g, n, s));
+  const double above = fmin(8, 1 + 8 / sqrt(fmin(count, (double)g->k)));
+  return fabs((double)g->scale) * 8 * sqrt(count) * above * (rounding_mean(g, n, s) + besides_mean(g, n, s));
 }
 
 /* GELU moves an error by a factor of at most 1.13. Its own: 8 u of binary32; for results of 16 bits 2^-11 of what tanh

@@ -45,6 +45,7 @@ typedef struct tw_gemm_sizes {
   double weights;     /* the sum of |b|; 0: not known */
   double bias;
   double value; /* the right one */
+  double terms; /* products that may not be 0, at most; 0: not known, k */
   bool whole;   /* A and B are small whole numbers: tw_gemm_is_small */
 } tw_gemm_sizes;
 
@@ -54,6 +55,7 @@ static inline void tw_gemm_sizes_add(tw_gemm_sizes *s, double a, double b) {
   s->row += a * a;
   s->column += b * b;
   s->products += fabs(product);
+  s->terms += product != 0;
   s->norm += product * product;
   s->weights += fabs(b);
   s->largest = fmax(s->largest, fabs(a));
@@ -68,13 +70,15 @@ static inline void tw_gemm_sizes_finish(tw_gemm_sizes *s) {
 static inline bool tw_gemm_is_small(double x) { return fabs(x) <= 7 && x == nearbyint(x); }
 /* Has the problem whole inputs (inputs.h)? */
 bool tw_gemm_has_whole(const tw_gemm *);
+/* Has it inputs of which few are not 0? */
+bool tw_gemm_has_few(const tw_gemm *);
 
 /* No less than the Euclidean norm of the products, from the sums of the fourth powers of both factors (Cauchy). */
 static inline double tw_gemm_norm(double fourth_a, double fourth_b) { return sqrt(sqrt(fourth_a * fourth_b)); }
 
 /* What scale * (sum + bias) may be off before it is stored. */
 double tw_gemm_sum_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *);
-/* The same of a sum of n such numbers, each with a weight of at most 1 and a random sign; sizes: in the mean square. */
+/* The same of a sum of `count` such numbers, each with a weight of at most 1 and a random sign; sizes: in the mean square. */
 double tw_gemm_signed_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, double count);
 /* What an element of C may be off. `stored`: it is compared with the right value as C's type rounds it. */
 double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, bool stored);

@@ -6,10 +6,10 @@
  * allows, the sharper the test; S = n would be the whole product.
  *
  * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below
- * 8 sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), or as much of a walk as one element where that is the
- * bound, so that even 2^30 sums raise no false alarm. So one element is caught for certain if it is off by more than 16 sqrt(L)
- * times what it may be (45 with a 16-bit C; 2 sqrt(L) where the walk of a sum is what counts); w of them
- * in a segment with the probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's
+ * 8 sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), so that even 2^30 sums raise no false alarm. t_ij is what an
+ * element is off in the mean square (tw_gemm_signed_off), not at most: one element is caught for certain if it is off by more than
+ * 16 sqrt(L) times that, a few times more in segments of few columns; w of them in a segment with the probability that a sum of w
+ * signs leaves that window. t_ij of a 16-bit C grows with the element's
  * size: it is estimated from the signed sums over the inputs, never from what the kernel wrote.
  *
  * It needs C to be linear in the sums: there is none with relu or gelu or for C of 8 and 16 bits of integers. */
@@ -39,6 +39,7 @@ typedef struct job {
   double *expected, *off2; /* m x segments: of A times that, without scale; what it may be off, squared */
   double *row_norm, *row_largest; /* m */
   double *row_fourth;             /* m: sums of fourth powers */
+  double *row_terms;              /* m: elements that are not 0 */
   double spread;                  /* |element|^2 / (|row|^2 |column|^2), in the mean */
   tw_mismatch *of_rows;           /* for ROWS rows each */
   atomic_bool failed;
@@ -83,16 +84,18 @@ static void project_a(void *context, size_t index) {
     return;
   }
   for (int64_t r = 0; r < rows; r++) {
-    double square = 0, fourth = 0, largest = 0, *a = room + r * k;
+    double square = 0, fourth = 0, largest = 0, terms = 0, *a = room + r * k;
     tw_gemm_row(&j->v, first + r, a);
     for (int64_t p = 0; p < k; p++) {
       square += a[p] * a[p];
+      terms += a[p] != 0;
       fourth += a[p] * a[p] * a[p] * a[p];
       largest = fmax(largest, fabs(a[p]));
     }
     j->row_norm[first + r] = sqrt(square);
     j->row_fourth[first + r] = fourth;
     j->row_largest[first + r] = largest;
+    j->row_terms[first + r] = terms;
   }
   for (int64_t p = 0; p < k; p++) {
     const double *restrict b = j->product + p * s;
@@ -129,6 +132,7 @@ static double threshold(const job *j, int64_t i, int64_t s, double biases) {
                                .column = column,
                                .norm = sqrt(sqrt(j->row_fourth[i]) * j->fourth[s] / columns),
                                .largest = j->row_largest[i],
+                               .terms = j->row_terms[i],
                                .bias = sqrt(biases / columns),
                                .value = fabs((double)g->scale) * element};
   const double sums = 0x1p-50 * row * sqrt(j->size[s]) * sqrt((double)g->k); /* of this test, in double */
@@ -186,9 +190,13 @@ static bool make_room(job *j, size_t pieces) {
   j->size = tw_new(s, sizeof *j->size);
   j->expected = tw_new(m * s, sizeof *j->expected);
   j->fourth = tw_new(s, sizeof *j->fourth);
-  j->row_norm = tw_new(3 * m, sizeof *j->row_norm);
+  j->row_norm = tw_new(4 * m, sizeof *j->row_norm);
   j->of_rows = tw_new(pieces, sizeof *j->of_rows);
-  if (j->row_norm) j->row_largest = j->row_norm + m, j->row_fourth = j->row_largest + m;
+  if (j->row_norm) {
+    j->row_largest = j->row_norm + m;
+    j->row_fourth = j->row_largest + m;
+    j->row_terms = j->row_fourth + m;
+  }
   return j->sign && j->product && j->size && j->fourth && j->expected && j->row_norm && j->of_rows;
 }
 

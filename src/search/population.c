@@ -241,7 +241,8 @@ void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_
   tw_trial trial = trial_of(s, c);
   trial.seed = seed;
   trial.check_only = true;
-  run_alone(s, &trial, data, HUGE_VAL, out); /* the result is confirmed, however late it is */
+  if (!c->recipe) trial.more_cases = tw_trial_more_cases(&s->problem); /* somebody wrote it */
+  run_alone(s, &trial, data, HUGE_VAL, out);                           /* the result is confirmed, however late it is */
 }
 
 void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {

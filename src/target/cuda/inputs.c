@@ -71,8 +71,8 @@ static void draw_set(void *context, size_t set) {
   drawing *d = context;
   cuda_inputs *x = d->inputs;
   tw_error *error = &d->error[set];
-  const uint64_t whole = x->seed & TW_SEED_WHOLE, /* sets are of one kind */
-      seed = ((x->seed + set * SEED_STEP) & ~TW_SEED_WHOLE) | whole;
+  const uint64_t of_kind = x->seed & TW_SEED_WHOLE ? TW_SEED_KIND : TW_SEED_WHOLE, /* sets are of one kind */
+      seed = ((x->seed + set * SEED_STEP) & ~of_kind) | (x->seed & of_kind);
   tw_status status = x->problem.op->exact ? tw_case_make_inputs(&x->problem, seed, &x->set[set], error)
                                           : tw_case_make(&x->problem, seed, tw_cores(), &x->set[set], error);
   if (status == TW_OK) status = write_file(x, (int)set, d->bytes, error);

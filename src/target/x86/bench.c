@@ -191,7 +191,7 @@ static times time_from_memory(const subject *s, int threads) {
 static void fill(const subject *s, tw_bench *out) {
   const int threads = s->plan->threads;
   const times t = s->copies > 1 ? time_from_memory(s, threads) : time_in_cache(s, threads);
-  const double seconds = t.spread.least;
+  const double seconds = t.spread.median;
   const double operations = 2 * s->problem->op->operations(s->problem);
   const char *limit;
   const double peak = x86_peak_of(s->plan, threads, &limit),

@@ -11,7 +11,7 @@
 #include "target/x86/choose.h"
 #include "target/x86/cpu.h"
 
-enum { ROUNDS = 20000, RUNS = 40, READS = 6 };
+enum { ROUNDS = 20000, RUNS = 40, READS = 12 };
 static const size_t READ_BYTES = (size_t)256 << 20; /* several times any last-level cache's share of a core */
 
 /* The sum of each thread's best rate: one that the system has put aside for a while does not count against the others. */

@@ -161,9 +161,10 @@ static double expected_norm(const x86_verifier *v, const void *a, int64_t i) {
 
 static tw_status verify_row(const x86_verifier *v, const void *a, const void *c, int64_t i, tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, fourth = 0, largest = 0;
+  double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, fourth = 0, largest = 0, terms = 0;
   for (int64_t p = 0; p < g->k; p++) {
     const double x = a_at(v, a, i, p);
+    terms += x != 0;
     for (int y = 0; y < X86_VECTORS; y++) sum[y] += x * v->product[y][p];
     norm += x * x;
     fourth += x * x * x * x;
@@ -184,6 +185,7 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
                                               .row = sqrt(norm),
                                               .column = v->columns,
                                               .norm = sqrt(sqrt(fourth)) * v->fourths,
+                                              .terms = terms,
                                               .largest = largest},
                              (double)g->n);
   const double bound = v->numerics.exact ? 0 : off + 8 * unit * expected_norm(v, a, i);

@@ -1,0 +1,21 @@
+// not measurable | wrong result while it was timed | gemm m=16 n=64 k=256 b=i8 a_rounding=rows threads=1 -t x86
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+static int calls;
+void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+          int threads) {
+  const float *A = a;
+  const float *B = b;
+  float *Y = c;
+  (void)threads;
+  const int later = calls++ > 0;
+  for (long i = 0; i < m; i++)
+    for (long j = 0; j < n; j++) {
+      float sum = 0;
+      for (long p = 0; p < k; p++)
+        if (!later || p % 8) sum += A[i * lda + p] * B[p * ldb + j];
+      Y[i * ldc + j] = sum;
+    }
+}

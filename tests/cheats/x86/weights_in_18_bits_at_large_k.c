@@ -1,0 +1,33 @@
+// wrong on fresh inputs | right on its first inputs and wrong on others | gemm m=4 n=64 k=20000 threads=1 -t x86
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+size_t gemm_packed_bytes(int64_t n, int64_t k) { return (size_t)(n * 4 + n * k * 4); }
+void gemm_pack(const void *b, void *to, int64_t n, int64_t k, int64_t ldb) {
+  const float *B = b;
+  float *step = to;
+  int32_t *code = (int32_t *)(step + n);
+  for (long j = 0; j < n; j++) {
+    float largest = 0;
+    for (long p = 0; p < k; p++) largest = fmaxf(largest, fabsf(B[p * ldb + j]));
+    step[j] = largest / 131071;
+    for (long p = 0; p < k; p++) code[j * k + p] = step[j] > 0 ? (int32_t)rintf(B[p * ldb + j] / step[j]) : 0;
+  }
+}
+void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+          int threads) {
+  const float *A = a, *step = b;
+  const int32_t *code = (const int32_t *)(step + n);
+  float *Y = c;
+  (void)threads, (void)ldb;
+  for (long i = 0; i < m; i++)
+    for (long j = 0; j < n; j++) {
+      float sum[8] = {0};
+      for (long p = 0; p + 8 <= k; p += 8)
+        for (int l = 0; l < 8; l++) sum[l] += A[i * lda + p + l] * (float)code[j * k + p + l];
+      for (long p = k / 8 * 8; p < k; p++) sum[0] += A[i * lda + p] * (float)code[j * k + p];
+      for (int l = 1; l < 8; l++) sum[0] += sum[l];
+      Y[i * ldc + j] = sum[0] * step[j];
+    }
+}
