@@ -21,7 +21,8 @@ typedef void sgemm_function(const char *, const char *, const int *, const int *
                             const int *);
 extern sgemm_function sgemm_;
 
-enum { ROUNDS_MAX = 99, CASES_MAX = 64, CONTESTANTS = 4 };
+/* Idle threads of one library spin, and would have the cores of the next one: OpenBLAS's for 2^26 cycles. */
+enum { PAUSE = 60000000 /* ns */, ROUNDS_MAX = 99, CASES_MAX = 64, CONTESTANTS = 4 };
 static const char *const names[CONTESTANTS] = {"blas", "tw_gemm", "packed", "openblas"};
 static const float one = 1, zero = 0;
 
@@ -114,7 +115,7 @@ static int measure(const shape *s, int threads, int rounds, double slice, sgemm_
   for (int round = 0; round < rounds; round++)
     for (int i = 0; i < n; i++) {
       const int who = (i + round) % n;
-      nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); /* idle threads of the last one stop spinning */
+      nanosleep(&(struct timespec){.tv_nsec = threads == 1 ? 0 : PAUSE}, NULL);
       turn[who][round] = time_turn(&x, who, threads, slice);
     }
   printf("%5dx%5dx%5d %c%c %d", s->m, s->n, s->k, s->ta ? 'T' : 'N', s->tb ? 'T' : 'N', threads);

@@ -19,7 +19,8 @@
 
 enum {
   ROWS_MOST = 1 << 28,
-  ROWS_ON_THE_WAY = 512, /* up to so many, each part packs B as it goes along */
+  FEW_ROWS = 512, /* for these, packed B is not worth the way to memory and back */
+  ROWS_OF_A_THREAD = 64,
   K_MOST = 1 << 15,       /* of a piece: then at least 512 columns of it fit */
   COLUMNS_STEP = 64,      /* pieces have whole pairs of panels */
   PACKED_MOST = 64 << 20, /* bytes */
@@ -43,13 +44,19 @@ static bool same(const tw_gemm_spec *x, const tw_gemm_spec *y) {
          x->ldb == y->ldb && x->ldc == y->ldc && x->alpha == y->alpha && x->beta == y->beta;
 }
 
+/* Where several threads share many rows, each would pack the same columns. */
+static x86_b_mode b_mode(const tw_gemm_spec *s) {
+  if (s->m > FEW_ROWS) return X86_B_PACKED;
+  return s->threads == 1 || s->m <= ROWS_OF_A_THREAD ? X86_B_STORED : X86_B_PACKED_FOR_ROWS;
+}
+
 static const tw_gemm_planned *plan_of(const tw_gemm_spec *s, tw_error *error) {
   for (int i = 0; i < PLANS_KEPT; i++)
     if (same(&known[i].spec, s)) return &known[i].plan;
   known_plan *k = &known[next_known];
   next_known = (next_known + 1) % PLANS_KEPT;
   k->spec.m = 0;
-  if (x86_describe(s, NULL, s->m <= ROWS_ON_THE_WAY, &k->plan, error) != TW_OK) return NULL;
+  if (x86_describe(s, NULL, b_mode(s), &k->plan, error) != TW_OK) return NULL;
   k->spec = *s;
   return &k->plan;
 }
@@ -76,7 +83,10 @@ static void pack(piece *w, int64_t task) {
 static void wait_for(const atomic_int *done, int64_t tasks) {
   enum { LOOKS = 2000 };
   for (int looks = 0; atomic_load(done) < tasks; looks++)
-    if (looks > LOOKS) sched_yield();
+    if (looks < LOOKS)
+      blas_relax();
+    else
+      sched_yield();
 }
 
 static void work(void *context, int member) {

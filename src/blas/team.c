@@ -28,12 +28,6 @@ static struct {
   pthread_cond_t opened;
 } team = {.taken = ATOMIC_FLAG_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
 
-static inline void relax(void) {
-#if defined __x86_64__
-  __builtin_ia32_pause();
-#endif
-}
-
 static unsigned seats(unsigned door) { return door % INSIDE; }
 
 static void sleep_until_open(void) {
@@ -61,7 +55,7 @@ static void *serve(void *unused) {
       atomic_fetch_sub(&team.door, INSIDE);
       looks = 0;
     } else if (looks < LOOKS) {
-      relax();
+      blas_relax();
     } else {
       sleep_until_open();
       looks = 0;
@@ -91,7 +85,7 @@ static void close_door(void) {
   while (!atomic_compare_exchange_weak(&team.door, &door, door - seats(door))) {}
   for (int looks = 0; atomic_load(&team.door); looks++)
     if (looks < LOOKS_OF_CALLER)
-      relax();
+      blas_relax();
     else
       sched_yield();
 }

@@ -10,6 +10,13 @@
 typedef void blas_work(void *context, int member);
 void blas_team_run(int members, blas_work *, void *context);
 
+/* Between two looks at what another thread will write. */
+static inline void blas_relax(void) {
+#if defined __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
+
 /* Threads for a call: TILEWRIGHT_NUM_THREADS, or else OMP_NUM_THREADS, or else the cores that the process may use. Read once. */
 int blas_threads(void);
 

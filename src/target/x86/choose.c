@@ -109,7 +109,7 @@ int64_t x86_block_step(const tw_gemm_planned *p, int64_t units) {
  * AMX takes the blocks of the vectors' kernels, so that the same packed weights go with both. Where rows become
  * tables, 43 bytes a unit, a single row's must stay in L1 beside the codes that stream through it and C, which a fifth of
  * it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
-enum { UNITS_ON_THE_WAY = 256 };
+enum { SHORT_BLOCK = 256 };
 
 int64_t x86_choose_block(const tw_gemm_planned *p) {
   const x86_kernel *k = p->kernel;
@@ -117,7 +117,7 @@ int64_t x86_choose_block(const tw_gemm_planned *p) {
   enum { VECTOR_ROWS = 14 };
   const int rows = k->isa == X86_AMX ? VECTOR_ROWS : k->rows;
   int64_t most = x86_this_cpu()->l1 * 5 / 4 / X86_UNIT / rows / step * step;
-  if (p->packs_b) most = x86_min(most, UNITS_ON_THE_WAY);
+  if (p->short_blocks) most = x86_min(most, SHORT_BLOCK);
   if (p->has_codes && p->codes.form == X86_T3)
     most = x86_min(most, x86_this_cpu()->l1 / 5 / x86_tables_bytes(step) * step);
   if (most < step) most = step;
@@ -159,7 +159,8 @@ static void choose_parts(tw_gemm_planned *p) {
   if (threads < 1) threads = 1;
   const int most = threads * parts_for_each_thread(threads, worth);
   const int64_t tiles = x86_ceil_div(s->m, p->strip_rows), panels = x86_panels(p);
-  const double rows_of_panel = 4; /* bringing a panel near takes about as long as these rows of work on it */
+  const double rows_of_panel =
+      p->packs_b ? 20 : 4; /* bringing a panel near takes as long as these rows of work on it */
   /* Real sums on codes are split by the rows of their tile: how rows are dealt to tiles must not depend on threads. */
   const int most_m = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : most;
   double least = 1e300;

@@ -229,7 +229,7 @@ tw_status tw_gemm_plan(const tw_gemm_spec *given, tw_gemm_planned **out, tw_erro
   return x86_plan(&spec, NULL, out, error);
 }
 
-tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, bool packs_b, tw_gemm_planned *p,
+tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, x86_b_mode b_mode, tw_gemm_planned *p,
                        tw_error *error) {
   tw_gemm_spec s = *spec;
   const x86_kernel *kernel;
@@ -240,7 +240,8 @@ tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, bool pa
   if (status == TW_OK && !tuned) status = x86_choose_kernel(&s, &kernel, error);
   if (status == TW_OK) status = check_output(&s, error);
   if (status != TW_OK) return status;
-  *p = (tw_gemm_planned){.kernel = kernel, .spec = s, .packs_b = packs_b};
+  *p = (tw_gemm_planned){
+      .kernel = kernel, .spec = s, .short_blocks = b_mode != X86_B_PACKED, .packs_b = b_mode == X86_B_STORED};
   p->spec.kernel = NULL;
   status = settle_layout(p, tuned, error);
   if (status != TW_OK) return status;
@@ -257,7 +258,7 @@ tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_pla
   *out = NULL;
   tw_gemm_planned *p = calloc(1, sizeof *p);
   if (!p) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
-  tw_status status = x86_describe(spec, tuned, false, p, error);
+  tw_status status = x86_describe(spec, tuned, X86_B_PACKED, p, error);
   if (status == TW_OK) status = reserve(p, error);
   if (status != TW_OK) {
     tw_gemm_destroy(p);

@@ -32,6 +32,13 @@ typedef enum x86_a_mode {
   X86_A_PACKED    /* converted if need be, then packed strip by strip */
 } x86_a_mode;
 
+/* How B reaches the plan. The order of additions is the same in the last two. */
+typedef enum x86_b_mode {
+  X86_B_PACKED,          /* in advance, for any m */
+  X86_B_PACKED_FOR_ROWS, /* in advance, for few rows: in short blocks of k, of which many columns find room in L2 */
+  X86_B_STORED           /* each part packs such blocks as it goes along */
+} x86_b_mode;
+
 /* How codes of weights lie in a panel, and what they stand for (kernel.h). */
 typedef struct x86_codes {
   x86_form form;
@@ -73,6 +80,7 @@ struct tw_gemm_planned {
   x86_codes codes;       /* if so */
   bool looks_up;         /* and A is packed as tables for them */
   bool wide;             /* tiles take two panels at once, but for an odd last one */
+  bool short_blocks;     /* of k: B is packed for this product alone, and few rows use it */
   bool packs_b;          /* B is given as it is stored, and each part packs what it needs, a block at a time */
   int strip_rows;        /* of the largest tile that is used */
   int ahead;             /* bytes that a single strip's codes are fetched before they are used */

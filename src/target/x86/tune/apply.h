@@ -13,9 +13,9 @@ typedef struct x86_tuned {
 /* tw_gemm_plan with what `tuned` says; NULL: with what x86_choose_* say. */
 tw_status x86_plan(const tw_gemm_spec *, const x86_tuned *, tw_gemm_planned **out, tw_error *);
 
-/* The same plan in the caller's memory, without workspaces: for x86_run_part with workspaces of bytes_per_thread of the caller's. If
- * `packs_b`, B is not packed in advance (x86_run_part_on). */
-tw_status x86_describe(const tw_gemm_spec *, const x86_tuned *, bool packs_b, tw_gemm_planned *, tw_error *);
+/* The same plan in the caller's memory, without workspaces: for x86_run_part with workspaces of bytes_per_thread of the caller's. With
+ * X86_B_STORED execution is x86_run_part_on. */
+tw_status x86_describe(const tw_gemm_spec *, const x86_tuned *, x86_b_mode, tw_gemm_planned *, tw_error *);
 
 /* Units of k in a block; `chosen` is what x86_choose_block says of the plan. */
 int64_t x86_tuned_block(const x86_tuned *, const tw_gemm_planned *, int64_t chosen);
