@@ -1,5 +1,5 @@
 """tilewright.torch on the CPU: values and errors against float64 and PyTorch, gradients, layouts, packed weights, refusals. What a
-device computes is checked by python/tests/gpu_torch.py, where there is one."""
+device computes is checked by tests/python/gpu_torch.py, where there is one."""
 
 import copy
 import os
@@ -12,7 +12,7 @@ import torch
 
 import tilewright as tw
 import tilewright.torch as twt
-from tilewright.torch import _device, _gemm, _host, _kept, _packed, _routes
+from tilewright.torch import _attention, _device, _gemm, _host, _kept, _packed, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 30)))
@@ -166,6 +166,134 @@ class Products(unittest.TestCase):
         [t.start() for t in threads]
         [t.join() for t in threads]
         self.assertEqual(wrong, [])
+
+
+def reference_attention(q, k, v, causal, scale):
+    """Of b x h x s x d in float64, by the definition."""
+    k, v = (x.double().repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    scores = q.double() @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if causal:
+        scores = scores + torch.full(scores.shape[-2:], float("-inf"), dtype=torch.float64).triu(1)
+    return torch.softmax(scores, -1) @ v
+
+
+class Rows(unittest.TestCase):
+    """Without a kernel PyTorch computes: values must be those of PyTorch, and gradients those of the definition."""
+
+    def test_functions_are_those_of_pytorch(self):
+        for dtype in (torch.float32, torch.float64, torch.bfloat16):
+            for shape in ((3, 5, 16), (7, 16), (16,), (0, 16)):
+                x, weight, bias = torch.randn(shape).to(dtype), torch.randn(16).to(dtype), torch.randn(16).to(dtype)
+                for given in (x, x.transpose(0, -1).contiguous().transpose(0, -1)):
+                    expected = torch.nn.functional.layer_norm(given, [16], weight, bias)
+                    self.assertTrue(torch.equal(twt.layer_norm(given, 16, weight, bias), expected))
+                    self.assertTrue(torch.equal(_rows.layer_norm(given, weight, bias, 1e-5), expected))
+                    self.assertTrue(torch.equal(twt.layer_norm(given, [16]), torch.nn.functional.layer_norm(given, [16])))
+                    self.assertTrue(torch.equal(_rows.softmax(given), torch.softmax(given, -1)))
+                    self.assertTrue(torch.equal(twt.softmax(given, 0), torch.softmax(given, 0)))
+                    wide = given.double()
+                    exact = wide * (wide.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * weight.double()
+                    for actual in (twt.rms_norm(given, 16, weight, 1e-6), _rows.rms_norm(given, weight, 1e-6)):
+                        self.assertEqual(actual.dtype, dtype)
+                        torch.testing.assert_close(actual.double(), exact, rtol=3 * torch.finfo(dtype).eps, atol=torch.finfo(dtype).eps)
+
+    def test_gradients(self):
+        def new(*shape):
+            return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+        for shape in ((3, 2, 6), (6,)):
+            self.assertTrue(torch.autograd.gradcheck(lambda *t: _rows.layer_norm(*t, 1e-5), (new(*shape), new(6), new(6))))
+            self.assertTrue(torch.autograd.gradcheck(lambda *t: _rows.rms_norm(*t, 1e-5), (new(*shape), new(6))))
+            self.assertTrue(torch.autograd.gradcheck(_rows.softmax, (new(*shape),)))
+        for interleaved in (False, True):
+            self.assertTrue(torch.autograd.gradcheck(lambda *t: twt.rotary(*t, interleaved), (new(2, 3, 2, 4), new(3, 2), new(3, 2))))
+        for causal in (False, True):
+            for heads in (1, 2, 4):
+                inputs = new(2, 3, 4, 5), new(2, 3, heads, 5), new(2, 3, heads, 5)
+                self.assertTrue(torch.autograd.gradcheck(lambda *t: _attention.attention(*t, causal, 0.3)[0], inputs))
+
+    def test_attention(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            for causal, scale, heads, sk in ((False, None, 4, 9), (True, None, 2, 7), (True, 0.2, 1, 7), (True, None, 4, 9)):
+                q, k, v = (torch.randn(2, s, h, 8).to(dtype).transpose(1, 2) for s, h in ((7, 4), (sk, heads), (sk, heads)))
+                exact = reference_attention(q, k, v, causal, scale)
+                actual = twt.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=True)
+                self.assertEqual((actual.shape, actual.dtype), (exact.shape, dtype))
+                self.assertLess(rms(actual - exact), 4 * torch.finfo(dtype).eps * rms(exact))
+                inside = _attention.attention(*(x.transpose(1, 2) for x in (q, k, v)), causal, scale or 8**-0.5)[0].transpose(1, 2)
+                torch.testing.assert_close(inside, actual)
+
+    def test_rotary(self):
+        x, cos, sin = torch.randn(2, 5, 3, 8), torch.randn(5, 4), torch.randn(5, 4)
+        for interleaved in (False, True):
+            y = twt.rotary(x, cos, sin, interleaved)
+            for p in range(4):
+                i, j = (2 * p, 2 * p + 1) if interleaved else (p, p + 4)
+                c, s = cos[:, p, None], sin[:, p, None]
+                torch.testing.assert_close(y[..., i], x[..., i] * c - x[..., j] * s)
+                torch.testing.assert_close(y[..., j], x[..., j] * c + x[..., i] * s)
+
+    def test_refusals(self):
+        x = torch.randn(2, 5, 3, 8)
+        with self.assertRaisesRegex(tw.UsageError, "tables of s x d / 2 .found .2, 5, 3, 8., .5, 8. and .5, 8.."):
+            twt.rotary(x, torch.randn(5, 8), torch.randn(5, 8))
+        with self.assertRaisesRegex(tw.UsageError, "enable_gqa=True"):
+            twt.scaled_dot_product_attention(torch.randn(1, 4, 5, 8), torch.randn(1, 2, 5, 8), torch.randn(1, 2, 5, 8))
+        with self.assertRaisesRegex(tw.UsageError, "a multiple of the heads of keys"):
+            twt.scaled_dot_product_attention(*(torch.randn(1, h, 5, 8) for h in (4, 3, 3)), enable_gqa=True)
+        with self.assertRaisesRegex(tw.UsageError, "expected .8. weights .found .7.."):
+            _rows.layer_norm(x, torch.randn(7), torch.randn(7), 1e-5)
+        with self.assertRaisesRegex(tw.UsageError, "expected normalized_shape=.8. .found 7."):
+            twt.rms_norm(x, 7, torch.randn(7))
+
+    def test_modules(self):
+        model = torch.nn.Sequential(torch.nn.LayerNorm(12), twt.RMSNorm(12), torch.nn.Softmax(-1), torch.nn.LayerNorm((3, 12)))
+        x = torch.randn(4, 3, 12)
+        expected = model(x)
+        twt.replace(model)
+        self.assertEqual([type(m) for m in model], [twt.LayerNorm, twt.RMSNorm, twt.Softmax, twt.LayerNorm])
+        torch.testing.assert_close(model(x), expected)
+
+
+class Tuning(unittest.TestCase):
+    def test_pairs_compute_the_same(self):
+        """The two sides of a comparison: one of them wrong would make the other look fast."""
+        for op, keys in (
+            ("gemm", dict(m=130, n=40, k=50, a="f32")),
+            ("gemm", dict(m=130, n=40, k=50, a="f32", b_transposed=1, ldb=56)),
+            ("gemm", dict(m=130, n=40, k=50, a="f32", a_transposed=1, bias="row")),
+            ("gemm", dict(m=3, n=40, k=64, a="f32", b="i4", group=32, packed=1)),
+            ("gemm", dict(m=3, n=40, k=64, a="f32", b="mxfp4", packed=1, bias="row")),
+            ("layernorm", dict(rows=5, cols=16, eps=1e-5, a="f32")),
+            ("layernorm", dict(rows=5, cols=16, eps=1e-5, norm="rms", a="f32")),
+            ("softmax", dict(rows=5, cols=16, a="f32")),
+            ("rotary", dict(b=2, h=3, s=4, d=8, a="f32")),
+            ("attention", dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32")),
+            ("attention", {**dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32"), "pass": "backward"}),
+        ):
+            theirs, ours = _tune.pair(op, keys, "cpu")
+            a, b = theirs(), ours()
+            a, b = ((x,) if isinstance(x, torch.Tensor) else x for x in (a, b))
+            for x, y in zip(a, b):
+                self.assertGreater(float(x.abs().max()), 0)
+                torch.testing.assert_close(y, x, rtol=1e-4, atol=1e-4, msg=lambda m: f"{op} {keys}: {m}")
+
+    def test_time_goes_to_calls_that_take_most(self):
+        calls = [twt.Call("gemm", {}, count, seconds) for count, seconds in ((10, 1e-3), (1, 5e-3), (1, 1e-6), (5, 1e-3))]
+        shares = _tune._shares(calls, 60)
+        self.assertAlmostEqual(sum(shares), 60)
+        self.assertEqual(shares[2], 0)
+        self.assertAlmostEqual(shares[0] / shares[1], 2)
+        self.assertEqual(_tune._shares([], 60), [])
+        self.assertEqual(_tune._shares(calls[:1], 1), [1])
+
+    def test_a_model_without_calls_on_a_device(self):
+        model = torch.nn.Linear(20, 30)
+        report = twt.tune(model, torch.randn(4, 20), seconds=1)
+        self.assertEqual((report.calls, report.backward), ([], True))
+        self.assertGreater(report.speedup, 0)
+        self.assertIs(type(model), torch.nn.Linear)
+        self.assertIn("forward and backward", str(report))
 
 
 class Modules(unittest.TestCase):

@@ -9,8 +9,29 @@ try:
 except ImportError as _error:
     raise ImportError(f"tilewright.torch: PyTorch is required ({_error}); install it: https://pytorch.org/get-started") from _error
 
-from ._functions import linear, matmul
-from ._modules import Linear, PackedLinear, replace, replaced, restore
+from ._functions import layer_norm, linear, matmul, rms_norm, rotary, scaled_dot_product_attention, softmax
+from ._modules import LayerNorm, Linear, PackedLinear, RMSNorm, Softmax, replace, replaced, restore
 from ._routes import forget
+from ._tune import Call, TuneReport, tune
 
-__all__ = ["Linear", "PackedLinear", "forget", "linear", "matmul", "replace", "replaced", "restore"]
+__all__ = [
+    "Call",
+    "LayerNorm",
+    "Linear",
+    "PackedLinear",
+    "RMSNorm",
+    "Softmax",
+    "TuneReport",
+    "forget",
+    "layer_norm",
+    "linear",
+    "matmul",
+    "replace",
+    "replaced",
+    "restore",
+    "rms_norm",
+    "rotary",
+    "scaled_dot_product_attention",
+    "softmax",
+    "tune",
+]

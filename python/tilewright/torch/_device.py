@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import warnings
 import weakref
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any, Optional
 import torch
 
 from .._library import Error, UsageError, check, ffi, lib, text_of
-from .._search import _problem
+from .._search import _problem, _schedule
+from ._routes import ROUTES
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
@@ -133,14 +135,32 @@ def reject(text: str, slower: bool) -> None:
     rejected().update(known)
 
 
+def keep(op: str, keys: "dict[str, Any]", found: Any) -> bool:
+    """Puts what a search found into wisdom. False for the baseline, which has no recipe."""
+    if found.schedule is not None and not found.schedule:
+        return False
+    entry, error = ffi.new("tw_wisdom_entry *"), ffi.new("tw_error *")
+    entry.target, entry.unit, entry.problem = b"cuda", b"seconds", problem_text(op, keys).encode()
+    entry.cost, entry.utilization, entry.found = found.best.cost, found.best.utilization, int(time.time())
+    if found.schedule is None:
+        source = ffi.new("char[]", found.source.encode())
+        entry.source = source
+    else:
+        entry.schedule = _schedule(found.schedule)[0]
+    check(lib.tw_wisdom_keep(ffi.NULL, entry, error), error)
+    return True
+
+
 # ---- plans ----
 
 
-def plan(op: str, keys: "dict[str, Any]", n: int, device: torch.device, even_slower: bool = False) -> "Optional[Plan]":
-    """The kernel for the problem, or None: PyTorch computes it. `even_slower`: also a kernel that lost against PyTorch's."""
+def plan(op: str, keys: "dict[str, Any]", n: int, device: torch.device) -> "Optional[Plan]":
+    """The kernel for the problem, or None: PyTorch computes it."""
+    if ROUTES.recorded is not None:
+        return None
     try:
         problem = _problem(target(), op, keys)
-        if not is_known(problem) or (not even_slower and text_of(_print(problem)) in rejected()):
+        if not is_known(problem) or text_of(_print(problem)) in rejected():
             return None
     except UsageError:
         return None

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional, Sequence
 
 import torch
 
-from . import _gemm
+from .._library import UsageError
+from . import _attention, _gemm, _rows
+from ._routes import is_plain
+
+
+def is_compiling() -> bool:
+    """Is torch.compile tracing this code?"""
+    return hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling") and torch.compiler.is_compiling()
+
+
+def _needs_gradient(*tensors: Optional[torch.Tensor]) -> bool:
+    return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -19,6 +30,82 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return _gemm.matmul(a, b) if b.dim() == 2 and a.dim() >= 2 else torch.matmul(a, b)
 
 
-def is_compiling() -> bool:
-    """Is torch.compile tracing this code?"""
-    return hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling") and torch.compiler.is_compiling()
+def _is_last(shape: "int | Sequence[int]", x: torch.Tensor) -> bool:
+    return (list(shape) if not isinstance(shape, int) else [shape]) == list(x.shape[-1:])
+
+
+def layer_norm(
+    x: torch.Tensor,
+    normalized_shape: "int | Sequence[int]",
+    weight: Optional[torch.Tensor] = None,
+    bias: Optional[torch.Tensor] = None,
+    eps: float = 1e-5,
+) -> torch.Tensor:
+    """As torch.nn.functional.layer_norm. Kernels are for the last dimension, with weight and bias of x's type."""
+    ours = weight is not None and bias is not None and _is_last(normalized_shape, x) and x.dtype == weight.dtype == bias.dtype
+    if not ours or (not is_compiling() and is_plain(x, weight, bias) and not _rows.layer_norm_route(x, weight, bias, eps)):
+        shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        return torch.nn.functional.layer_norm(x, shape, weight, bias, eps)
+    return _rows.layer_norm(x, weight, bias, eps)
+
+
+def rms_norm(
+    x: torch.Tensor, normalized_shape: "int | Sequence[int]", weight: Optional[torch.Tensor] = None, eps: Optional[float] = None
+) -> torch.Tensor:
+    """As torch.nn.functional.rms_norm (of PyTorch 2.4 and later), over the last dimension."""
+    if not _is_last(normalized_shape, x):
+        raise UsageError(f"tilewright.torch.rms_norm: expected normalized_shape={list(x.shape[-1:])} (found {normalized_shape})")
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    ours = weight is not None and weight.dtype == x.dtype
+    if not ours or (not is_compiling() and is_plain(x, weight) and not _rows.rms_norm_route(x, weight, eps)):
+        return _rows.rms_norm_by_pytorch(x, weight, eps)
+    return _rows.rms_norm(x, weight, eps)
+
+
+def softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
+    """As torch.softmax. Kernels are for the last dimension."""
+    last = x.dim() and dim in (-1, x.dim() - 1) and x.is_floating_point()
+    if not last or (not is_compiling() and is_plain(x) and not _rows.softmax_route(x)):
+        return torch.softmax(x, dim)
+    return _rows.softmax(x)
+
+
+def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool = False) -> torch.Tensor:
+    """Turns pairs of elements of each head. x is b x s x h x d; cos and sin are s x d / 2; pairs are halves apart, or neighbours."""
+    return _attention.rotary(x, cos, sin, interleaved)
+
+
+def scaled_dot_product_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Optional[float] = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    """As torch.nn.functional.scaled_dot_product_attention, of b x h x s x d: fastest where s and h are transposed in memory. Calls
+    with a mask or dropout are PyTorch's."""
+    if attn_mask is not None or dropout_p:
+        if q.dim() == 4 and enable_gqa and q.shape[1] != k.shape[1]:
+            k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+        more = {} if scale is None else {"scale": scale}
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, **more)
+    if q.dim() == k.dim() == v.dim() == 4 and q.shape[1] != k.shape[1] and not enable_gqa:
+        raise UsageError(
+            "tilewright.torch.scaled_dot_product_attention: heads must be as many in q, k and v "
+            f"(found {q.shape[1]} and {k.shape[1]}); say enable_gqa=True for grouped queries"
+        )
+    if q.dim() != 4:
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal, scale=scale)
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
+    if not is_compiling() and is_plain(q, k, v):
+        _attention.check_attention(q, k, v)
+        plan = _attention.route(q, k, is_causal, factor, False)
+        if _needs_gradient(q, k, v):
+            plan = _attention.route(q, k, is_causal, factor, True) and plan
+        if not plan:
+            return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
+    return _attention.attention(q, k, v, is_causal, factor)[0].transpose(1, 2)

@@ -17,6 +17,38 @@ class Linear(torch.nn.Linear):
         return _functions.linear(x, self.weight, self.bias)
 
 
+class LayerNorm(torch.nn.LayerNorm):
+    """torch.nn.LayerNorm by tilewright.torch.layer_norm."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return _functions.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class Softmax(torch.nn.Softmax):
+    """torch.nn.Softmax by tilewright.torch.softmax."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) if self.dim is None else _functions.softmax(x, self.dim)
+
+
+class _RMSNorm(torch.nn.Module):
+    """What torch.nn.RMSNorm is, for a PyTorch before 2.4."""
+
+    def __init__(self, normalized_shape: Any, eps: Optional[float] = None):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.weight = eps, torch.nn.Parameter(torch.ones(self.normalized_shape))
+
+
+class RMSNorm(getattr(torch.nn, "RMSNorm", _RMSNorm)):
+    """torch.nn.RMSNorm by tilewright.torch.rms_norm."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if len(self.normalized_shape) != 1:
+            return super().forward(x)
+        return _functions.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+
 class PackedLinear(torch.nn.Module):
     """A linear layer whose weights are i4, mxfp4 or ternary codes with scales. Gradients reach its input and bias."""
 
@@ -59,11 +91,13 @@ class PackedLinear(torch.nn.Module):
 
 # ---- in models ----
 
-_KINDS = {torch.nn.Linear: Linear}
+_KINDS = {torch.nn.Linear: Linear, torch.nn.LayerNorm: LayerNorm, torch.nn.Softmax: Softmax}
+if hasattr(torch.nn, "RMSNorm"):
+    _KINDS[torch.nn.RMSNorm] = RMSNorm
 
 
 def replace(model: torch.nn.Module, *, pack: bool = False) -> torch.nn.Module:
-    """Makes this package compute the model's Linear modules, in place; parameters and hooks stay. Returns the model.
+    """Makes this package compute the model's Linear, LayerNorm, RMSNorm and Softmax modules, in place; parameters and hooks stay. Returns the model.
 
     `pack`: weights of Linear on the CPU stay packed between calls, which doubles their memory. A change is seen by the version that
     PyTorch counts for a tensor; one through `.data` is not, and needs `replace` again.

@@ -85,7 +85,7 @@ class _Packed:
 
     def __call__(self, x, codes, scales, bias, format, group):
         if self.host is None and self.device is None:
-            return _by_pytorch(x, codes, scales, bias, format, group)
+            return by_pytorch(x, codes, scales, bias, format, group)
         x, added = x.contiguous(), None if bias is None else bias.to(torch.float32).contiguous()
         out = x.new_empty(self.shape)
         if self.host is not None:
@@ -97,12 +97,12 @@ class _Packed:
             return out
         addresses = [_data(t) for t in (x, codes, scales, added, out) if t is not None]
         if any(address & 15 for address in addresses):
-            return _by_pytorch(x, codes, scales, bias, format, group)
+            return by_pytorch(x, codes, scales, bias, format, group)
         self.device(*addresses)
         return out
 
 
-def _by_pytorch(x, codes, scales, bias, format, group):
+def by_pytorch(x, codes, scales, bias, format, group):
     weight = decoded(codes, scales, format, group, x.shape[-1]).to(x.dtype)
     return torch.nn.functional.linear(x, weight, bias)
 
@@ -136,11 +136,11 @@ def _packed_linear(x, codes, scales, bias, format, group):
     if route is None:
         _check(x, codes, scales, bias, format, group)
         if not (codes.is_contiguous() and scales.is_contiguous()):
-            return _by_pytorch(x, codes, scales, bias, format, group)
+            return by_pytorch(x, codes, scales, bias, format, group)
         try:
             ROUTES[key] = route = _Packed(x, codes.shape[0], bias, format, group)
         except LookupError:  # a graph is being captured
-            return _by_pytorch(x, codes, scales, bias, format, group)
+            return by_pytorch(x, codes, scales, bias, format, group)
     return route(x, codes, scales, bias, format, group)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import torch
 
@@ -28,6 +28,35 @@ class Routes(dict):
 
 
 ROUTES = Routes()
+
+
+def planned(key: Any, op: str, n: int, x: torch.Tensor, keys: "Callable[[], dict[str, Any]]") -> Any:
+    """The kernel for a call with that key, of `n` operands; False: PyTorch computes it. `keys` makes the op's keys."""
+    route = ROUTES.get(key)
+    if route is None:
+        from . import _device
+
+        route = False
+        if x.device.type == "cuda" and x.dtype in _device.TYPES and x.numel():
+            made = {**keys(), "a": _device.TYPES[x.dtype]}
+            ROUTES.record(op, made, x.device)
+            try:
+                route = _device.plan(op, made, n, x.device) or False
+            except LookupError:  # a graph is being captured; a later call plans the kernel
+                return False
+        ROUTES[key] = route
+    return route
+
+
+def is_plain(*tensors: torch.Tensor) -> bool:
+    """Are these tensors with memory, and not those that torch.compile, export or functorch trace with?"""
+    return all(type(x) in (torch.Tensor, torch.nn.Parameter) and x.device.type in ("cpu", "cuda") for x in tensors)
+
+
+def start(plan: Any, *tensors: torch.Tensor) -> None:
+    """Starts the kernel. Inputs come first; one that is not at a multiple of 16 bytes is copied, outputs are new and aligned."""
+    held = [x if not x.data_ptr() & 15 else x.clone() for x in tensors]
+    plan(*[x.data_ptr() for x in held])
 
 
 def forget() -> None:

@@ -1,0 +1,223 @@
+"""tilewright::attention, its gradient, and ::rotary. Tensors are b x s x h x d inside, as projections leave them."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+
+from .._library import UsageError
+from ._register import operator
+from ._routes import planned, start
+
+# ---- attention ----
+
+
+def check_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
+    """Tensors of b x s x h x d that go together."""
+    shapes = f"{list(q.shape)}, {list(k.shape)} and {list(v.shape)}"
+    right = q.dim() == k.dim() == v.dim() == 4 and k.shape == v.shape and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
+    if not right or (k.shape[2] and q.shape[2] % k.shape[2]):
+        raise UsageError(
+            "tilewright.torch.scaled_dot_product_attention: expected b x s x h x d, and a multiple of the heads of keys as heads "
+            f"of queries (found {shapes})"
+        )
+    if len({(x.dtype, x.device) for x in (q, k, v)}) > 1:
+        found = ", ".join(f"{x.dtype} on {x.device}" for x in (q, k, v))
+        raise UsageError(f"tilewright.torch.scaled_dot_product_attention: operands must have one type and device (found {found})")
+
+
+def route(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, backward: bool) -> Any:
+    key = ("attention", q.shape, k.shape, q.dtype, q.device, causal, scale, backward)
+
+    def keys() -> "dict[str, Any]":
+        b, sq, hq, d = q.shape
+        made: "dict[str, Any]" = dict(b=b, hq=hq, hkv=k.shape[2], sq=sq, sk=k.shape[1], d=d)
+        if causal:
+            made["causal"] = 1
+        if backward:
+            made["pass"] = "backward"
+        if scale != d**-0.5:
+            made["scale"] = scale
+        return made
+
+    if causal and q.shape[1] != k.shape[1]:
+        return False  # PyTorch's mask begins at the first query, the kernels' ends at the last
+    return planned(key, "attention", 9 if backward else 5, q, keys)
+
+
+_SDPA = getattr(torch.nn.functional, "scaled_dot_product_attention", None)  #: from PyTorch 2.0 on
+_TAKES_SCALE = hasattr(torch.library, "register_fake")  # 2.4, with room to spare
+_TAKES_GROUPS = _SDPA is not None and "enable_gqa" in (_SDPA.__doc__ or "")
+
+
+def by_pytorch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, scale: float) -> torch.Tensor:
+    """Of b x s x h x d, by PyTorch's own."""
+    group = q.shape[2] // max(k.shape[2], 1)
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    more = {"enable_gqa": True} if group > 1 and _TAKES_GROUPS else {}
+    if group > 1 and not more:
+        k, v = (x.repeat_interleave(group, 1) for x in (k, v))
+    if _SDPA is None or (scale != q.shape[-1] ** -0.5 and not _TAKES_SCALE):
+        return torch.matmul(_weights(q, k, causal, scale), v.to(_wide_type(q))).to(q.dtype).transpose(1, 2)
+    more = dict(more, scale=scale) if _TAKES_SCALE else more
+    return _SDPA(q, k, v, is_causal=causal, **more).transpose(1, 2)
+
+
+def _wide_type(x: torch.Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def _weights(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float) -> torch.Tensor:
+    """Softmax of the scores, of b x h x s x d."""
+    scores = torch.matmul(q.to(_wide_type(q)), k.to(_wide_type(q)).transpose(-1, -2)) * scale
+    if causal:
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+        scores = scores.masked_fill(~seen, float("-inf"))
+    return torch.softmax(scores, -1)
+
+
+def _attention(q, k, v, causal, scale):
+    check_attention(q, k, v)
+    plan = route(q, k, causal, scale, False)
+    lse = q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
+    if not plan:
+        return by_pytorch(q, k, v, causal, scale).contiguous(), lse.fill_(float("nan"))
+    out = q.new_empty(q.shape)
+    start(plan, q.contiguous(), k.contiguous(), v.contiguous(), out, lse)
+    return out, lse
+
+
+def _attention_fake(q, k, v, causal, scale):
+    check_attention(q, k, v)
+    return q.new_empty(q.shape), q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
+
+
+def _attention_backward(q, k, v, out, lse, g, causal, scale):
+    # Without the forward kernel there is no log of the sums.
+    plan = route(q, k, causal, scale, False) and route(q, k, causal, scale, True)
+    if not plan:
+        return _gradients(q, k, v, out, g, causal, scale)
+    dq, dk, dv = (x.new_empty(x.shape) for x in (q, k, v))
+    inputs = [x.contiguous() for x in (q, k, v, out, lse, g)]
+    start(plan, *inputs, dq, dk, dv)
+    return dq, dk, dv
+
+
+def _gradients(q, k, v, out, g, causal, scale):
+    """By their definition, sequence by sequence: the scores of one are in memory."""
+    wide, group = _wide_type(q), q.shape[2] // max(k.shape[2], 1)
+    dq, dk, dv = (x.new_empty(x.shape) for x in (q, k, v))
+    for i in range(q.shape[0]):
+        qi, ki, vi, oi, gi = (x[i : i + 1].transpose(1, 2).to(wide) for x in (q, k, v, out, g))
+        kr, vr = (x.repeat_interleave(group, 1) for x in (ki, vi))
+        p = _weights(qi, kr, causal, scale)
+        ds = p * (torch.matmul(gi, vr.transpose(-1, -2)) - (gi * oi).sum(-1, keepdim=True)) * scale
+        dki, dvi = torch.matmul(ds.transpose(-1, -2), qi), torch.matmul(p.transpose(-1, -2), gi)
+        heads = (1, k.shape[2], group, k.shape[1], k.shape[3])
+        dq[i] = torch.matmul(ds, kr).transpose(1, 2)[0].to(q.dtype)
+        dk[i] = dki.reshape(heads).sum(2).transpose(1, 2)[0].to(q.dtype)
+        dv[i] = dvi.reshape(heads).sum(2).transpose(1, 2)[0].to(q.dtype)
+    return dq, dk, dv
+
+
+def _attention_backward_fake(q, k, v, out, lse, g, causal, scale):
+    return tuple(x.new_empty(x.shape) for x in (q, k, v))
+
+
+attention_backward = operator(
+    "attention_backward(Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor g, bool causal, float scale) -> (Tensor, Tensor, Tensor)",
+    _attention_backward,
+    _attention_backward_fake,
+)
+
+
+def _setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs[:3], *output)
+    ctx.causal, ctx.scale = inputs[3:]
+    ctx.mark_non_differentiable(output[1])
+
+
+def _backward(ctx: Any, g: torch.Tensor, _: Any):
+    q, k, v, out, lse = ctx.saved_tensors
+    return (*attention_backward(q, k, v, out, lse, g, ctx.causal, ctx.scale), None, None)
+
+
+attention = operator(
+    "attention(Tensor q, Tensor k, Tensor v, bool causal, float scale) -> (Tensor, Tensor)",
+    _attention,
+    _attention_fake,
+    setup=_setup,
+    backward=_backward,
+    autocast=True,
+)
+
+
+# ---- rotary position embedding ----
+
+
+def check_rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> None:
+    if x.dim() != 4 or x.shape[3] % 2 or not list(cos.shape) == list(sin.shape) == [x.shape[1], x.shape[3] // 2]:
+        raise UsageError(
+            "tilewright.torch.rotary: expected b x s x h x d with an even d, and tables of s x d / 2 "
+            f"(found {list(x.shape)}, {list(cos.shape)} and {list(sin.shape)})"
+        )
+    if len({(t.dtype, t.device) for t in (x, cos, sin)}) > 1:
+        found = ", ".join(f"{t.dtype} on {t.device}" for t in (x, cos, sin))
+        raise UsageError(f"tilewright.torch.rotary: operands must have one type and device (found {found}); convert one")
+
+
+def _rotary(x, cos, sin, interleaved):
+    check_rotary(x, cos, sin)
+
+    def keys() -> "dict[str, Any]":
+        b, s, h, d = x.shape
+        return dict(dict(b=b, h=h, s=s, d=d), **({"interleaved": 1} if interleaved else {}))
+
+    plan = planned(("rotary", x.shape, x.dtype, x.device, interleaved), "rotary", 4, x, keys)
+    if not plan:
+        return rotary_by_pytorch(x, cos, sin, interleaved)
+    out = x.new_empty(x.shape)
+    start(plan, x.contiguous(), cos.contiguous(), sin.contiguous(), out)
+    return out
+
+
+def rotary_by_pytorch(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool) -> torch.Tensor:
+    wide = _wide_type(x)
+    c, s = (t.to(wide)[:, None, :] for t in (cos, sin))
+    first, second = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, -1)
+    first, second = first.to(wide), second.to(wide)
+    pair = first * c - second * s, second * c + first * s
+    out = torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1)
+    return out.to(x.dtype)
+
+
+def _rotary_fake(x, cos, sin, interleaved):
+    check_rotary(x, cos, sin)
+    return x.new_empty(x.shape)
+
+
+def _rotary_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs[:3])
+    ctx.interleaved = inputs[3]
+
+
+def _rotary_backward(ctx: Any, g: torch.Tensor):
+    x, cos, sin = ctx.saved_tensors
+    dx = rotary(g, cos, -sin, ctx.interleaved) if ctx.needs_input_grad[0] else None
+    if not (ctx.needs_input_grad[1] or ctx.needs_input_grad[2]):
+        return dx, None, None, None
+    wide = _wide_type(x)
+    halves = (lambda t: (t[..., 0::2], t[..., 1::2])) if ctx.interleaved else (lambda t: t.chunk(2, -1))
+    (x1, x2), (g1, g2) = halves(x.to(wide)), halves(g.to(wide))
+    dcos, dsin = (g1 * x1 + g2 * x2).sum((0, 2)), (g2 * x1 - g1 * x2).sum((0, 2))
+    return dx, dcos.to(cos.dtype), dsin.to(sin.dtype), None
+
+
+rotary = operator(
+    "rotary(Tensor x, Tensor cos, Tensor sin, bool interleaved) -> Tensor",
+    _rotary,
+    _rotary_fake,
+    setup=_rotary_setup,
+    backward=_rotary_backward,
+)

@@ -1,0 +1,170 @@
+"""tilewright::layer_norm, ::rms_norm and ::softmax: over the last dimension."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+
+from .._library import UsageError
+from ._register import operator
+from ._routes import planned, start
+
+
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    """In the type in which sums are made."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
+def check_weights(what: str, x: torch.Tensor, *weights: Optional[torch.Tensor]) -> None:
+    for weight in weights:
+        if weight is None:
+            continue
+        if x.dim() < 1 or list(weight.shape) != [x.shape[-1]]:
+            raise UsageError(f"tilewright.torch.{what}: expected {list(x.shape[-1:])} weights (found {list(weight.shape)})")
+        if weight.dtype != x.dtype or weight.device != x.device:
+            found = f"{x.dtype} on {x.device} and {weight.dtype} on {weight.device}"
+            raise UsageError(f"tilewright.torch.{what}: operands must have one type and device (found {found}); convert one")
+
+
+def _size(x: torch.Tensor) -> "dict[str, Any]":
+    return dict(rows=x.numel() // x.shape[-1], cols=x.shape[-1])
+
+
+def _like(x: torch.Tensor, *_: Any) -> torch.Tensor:
+    return x.new_empty(x.shape)
+
+
+# ---- layer normalization ----
+
+
+def layer_norm_route(x: torch.Tensor, weight: Optional[torch.Tensor], bias: Optional[torch.Tensor], eps: float) -> Any:
+    if weight is None or bias is None or not x.dim():
+        return False
+    key = ("layer_norm", x.shape, x.dtype, x.device, weight.shape, weight.dtype, weight.device, bias.shape, bias.dtype, bias.device, eps)
+    return planned(key, "layernorm", 4, x, lambda: dict(_size(x), eps=eps))
+
+
+def _layer_norm(x, weight, bias, eps):
+    check_weights("layer_norm", x, weight, bias)
+    plan = layer_norm_route(x, weight, bias, eps)
+    if not plan:
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps).contiguous()
+    x, out = x.contiguous(), x.new_empty(x.shape)
+    start(plan, x, weight.contiguous(), bias.contiguous(), out)
+    return out
+
+
+def _layer_norm_fake(x, weight, bias, eps):
+    check_weights("layer_norm", x, weight, bias)
+    return _like(x)
+
+
+def _norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs[:-1])
+    ctx.eps = inputs[-1]
+
+
+def _layer_norm_backward(ctx: Any, g: torch.Tensor):
+    x, weight, bias = ctx.saved_tensors
+    wide, deep = _wide(x), _wide(g)
+    center = wide - wide.mean(-1, keepdim=True)
+    factor = (center.square().mean(-1, keepdim=True) + ctx.eps).rsqrt()
+    normal = center * factor
+    scaled = deep * _wide(weight)
+    dx = factor * (scaled - scaled.mean(-1, keepdim=True) - normal * (scaled * normal).mean(-1, keepdim=True))
+    over = list(range(x.dim() - 1))
+    dw, db = (deep * normal, deep) if not over else ((deep * normal).sum(over), deep.sum(over))
+    return dx.to(x.dtype), dw.to(weight.dtype), db.to(bias.dtype), None
+
+
+layer_norm = operator(
+    "layer_norm(Tensor x, Tensor weight, Tensor bias, float eps) -> Tensor",
+    _layer_norm,
+    _layer_norm_fake,
+    setup=_norm_setup,
+    backward=_layer_norm_backward,
+)
+
+
+# ---- RMS normalization ----
+
+
+def rms_norm_route(x: torch.Tensor, weight: Optional[torch.Tensor], eps: float) -> Any:
+    if weight is None or not x.dim():
+        return False
+    key = ("rms_norm", x.shape, x.dtype, x.device, weight.shape, weight.dtype, weight.device, eps)
+    return planned(key, "layernorm", 3, x, lambda: dict(_size(x), norm="rms", eps=eps))
+
+
+def rms_norm_by_pytorch(x: torch.Tensor, weight: Optional[torch.Tensor], eps: float) -> torch.Tensor:
+    if hasattr(torch.nn.functional, "rms_norm"):
+        return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
+    wide = _wide(x)
+    normal = wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()
+    return (normal if weight is None else normal * _wide(weight)).to(x.dtype)
+
+
+def _rms_norm(x, weight, eps):
+    check_weights("rms_norm", x, weight)
+    plan = rms_norm_route(x, weight, eps)
+    if not plan:
+        return rms_norm_by_pytorch(x, weight, eps).contiguous()
+    x, out = x.contiguous(), x.new_empty(x.shape)
+    start(plan, x, weight.contiguous(), out)
+    return out
+
+
+def _rms_norm_fake(x, weight, eps):
+    check_weights("rms_norm", x, weight)
+    return _like(x)
+
+
+def _rms_norm_backward(ctx: Any, g: torch.Tensor):
+    x, weight = ctx.saved_tensors
+    wide, deep = _wide(x), _wide(g)
+    factor = (wide.square().mean(-1, keepdim=True) + ctx.eps).rsqrt()
+    normal = wide * factor
+    scaled = deep * _wide(weight)
+    dx = factor * (scaled - normal * (scaled * normal).mean(-1, keepdim=True))
+    over = list(range(x.dim() - 1))
+    dw = (deep * normal).sum(over) if over else deep * normal
+    return dx.to(x.dtype), dw.to(weight.dtype), None
+
+
+rms_norm = operator(
+    "rms_norm(Tensor x, Tensor weight, float eps) -> Tensor",
+    _rms_norm,
+    _rms_norm_fake,
+    setup=_norm_setup,
+    backward=_rms_norm_backward,
+)
+
+
+# ---- softmax ----
+
+
+def softmax_route(x: torch.Tensor) -> Any:
+    return planned(("softmax", x.shape, x.dtype, x.device), "softmax", 2, x, lambda: _size(x)) if x.dim() else False
+
+
+def _softmax(x):
+    plan = softmax_route(x)
+    if not plan:
+        return torch.softmax(x, -1).contiguous()
+    x, out = x.contiguous(), x.new_empty(x.shape)
+    start(plan, x, out)
+    return out
+
+
+def _softmax_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(output)
+
+
+def _softmax_backward(ctx: Any, g: torch.Tensor):
+    (y,) = ctx.saved_tensors
+    wide, deep = _wide(y), _wide(g)
+    return (wide * (deep - (deep * wide).sum(-1, keepdim=True))).to(y.dtype)
+
+
+softmax = operator("softmax(Tensor x) -> Tensor", _softmax, _like, setup=_softmax_setup, backward=_softmax_backward)

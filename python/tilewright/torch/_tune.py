@@ -1,0 +1,245 @@
+"""tune: finds the calls that a model makes, searches kernels for those that take most of PyTorch's time, and keeps what is faster."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional, Sequence
+
+import torch
+
+from .._library import Error
+from .._search import tune as search
+from . import _attention, _device, _gemm, _packed, _rows
+from ._modules import replaced
+from ._routes import forget, recording
+
+_DTYPES = {name: dtype for dtype, name in _device.TYPES.items()}
+#: Seconds below which a search finds nothing worth having.
+SHORTEST_SEARCH = 3.0
+
+
+@dataclass
+class Call:
+    """A kernel's problem that the model has, and the seconds of one call."""
+
+    op: str
+    keys: "dict[str, Any]"
+    count: int
+    pytorch: float
+    tilewright: Optional[float] = None  #: None: no kernel
+    note: str = ""
+
+    @property
+    def is_faster(self) -> bool:
+        return self.tilewright is not None and self.tilewright < self.pytorch
+
+    def __str__(self) -> str:
+        keys = " ".join(f"{key}={value}" for key, value in self.keys.items())
+        ours = "" if self.tilewright is None else f"{1e6 * self.tilewright:9.1f} {self.pytorch / self.tilewright:5.2f}x"
+        return f"{self.count:5d} {1e6 * self.pytorch:9.1f} {ours:17s} {self.op} {keys}" + (f"  ({self.note})" if self.note else "")
+
+
+@dataclass
+class TuneReport:
+    before: float  #: seconds of the model as it was given
+    after: float  #: seconds with this package's modules and the kernels that are faster than PyTorch's
+    calls: "list[Call]" = field(repr=False)
+    seconds: float  #: of the whole
+    backward: bool  #: times include the backward pass
+
+    @property
+    def speedup(self) -> float:
+        return self.before / self.after
+
+    def __str__(self) -> str:
+        lines = ["calls   PyTorch  tilewright us  gain  problem", *map(str, self.calls)]
+        what = "forward and backward" if self.backward else "forward"
+        lines.append(f"{what}: {1e3 * self.before:.3f} ms before, {1e3 * self.after:.3f} ms after: {self.speedup:.3f}x; {self.seconds:.0f} s")
+        return "\n".join(lines)
+
+
+# ---- one call, by PyTorch and by a kernel ----
+
+
+def _matrix(rows: int, columns: int, transposed: bool, pitch: int, dtype: torch.dtype, device: Any) -> torch.Tensor:
+    lines, width = (columns, rows) if transposed else (rows, columns)
+    stored = torch.randn(lines, max(pitch, width), device=device).to(dtype)[:, :width]
+    return stored.t() if transposed else stored
+
+
+def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callable[[], Any], Callable[[], Any]]":
+    """The call by PyTorch and by this package, on random operands."""
+    dtype = _DTYPES[keys["a"]]
+    get = keys.get
+
+    def new(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, device=device).to(dtype)
+
+    if op == "gemm" and get("packed"):
+        x, group = new(keys["m"], keys["k"]), get("group", 0)
+        planes = _packed.encoded(torch.randn(keys["n"], keys["k"]), keys["b"], group)
+        codes, scales = (t.to(device) for t in planes)
+        bias = new(keys["n"]) if get("bias") else None
+        every = (x, codes, scales, bias, keys["b"], group)
+        return (lambda: _packed.by_pytorch(*every)), (lambda: _packed.packed_linear(*every))
+    if op == "gemm":
+        a = _matrix(keys["m"], keys["k"], bool(get("a_transposed")), get("lda", 0), dtype, device)
+        b = _matrix(keys["k"], keys["n"], bool(get("b_transposed")), get("ldb", 0), dtype, device)
+        if get("bias"):
+            weight, bias = b.t(), new(keys["n"])
+            return (lambda: torch.nn.functional.linear(a, weight, bias)), (lambda: _gemm.linear(a, weight, bias))
+        return (lambda: torch.mm(a, b)), (lambda: _gemm.matmul(a, b))
+    if op == "layernorm":
+        x, weight, bias, eps = new(keys["rows"], keys["cols"]), new(keys["cols"]), new(keys["cols"]), keys["eps"]
+        if get("norm") == "rms":
+            return (lambda: _rows.rms_norm_by_pytorch(x, weight, eps)), (lambda: _rows.rms_norm(x, weight, eps))
+        theirs = lambda: torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)  # noqa: E731
+        return theirs, (lambda: _rows.layer_norm(x, weight, bias, eps))
+    if op == "softmax":
+        x = new(keys["rows"], keys["cols"])
+        return (lambda: torch.softmax(x, -1)), (lambda: _rows.softmax(x))
+    if op == "rotary":
+        x, cos, sin = new(keys["b"], keys["s"], keys["h"], keys["d"]), new(keys["s"], keys["d"] // 2), new(keys["s"], keys["d"] // 2)
+        every = (x, cos, sin, bool(get("interleaved")))
+        return (lambda: _attention.rotary_by_pytorch(*every)), (lambda: _attention.rotary(*every))
+    q, k, v = (new(keys["b"], keys[s], keys[h], keys["d"]) for s, h in (("sq", "hq"), ("sk", "hkv"), ("sk", "hkv")))
+    how = bool(get("causal")), get("scale", keys["d"] ** -0.5)
+    if get("pass") != "backward":
+        return (lambda: _attention.by_pytorch(q, k, v, *how)), (lambda: _attention.attention(q, k, v, *how))
+    out, lse = _attention.attention(q, k, v, *how)
+    g, leaves = torch.randn_like(q), [t.clone().requires_grad_() for t in (q, k, v)]
+    theirs_out = _attention.by_pytorch(*leaves, *how)
+    theirs = lambda: torch.autograd.grad(theirs_out, leaves, g, retain_graph=True)  # noqa: E731
+    return theirs, (lambda: _attention.attention_backward(q, k, v, out, lse, g, *how))
+
+
+# ---- time ----
+
+
+def _cuda_seconds(call: Callable[[], Any], repeats: int) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    best = float("inf")
+    for _ in range(5):
+        torch.cuda.synchronize()
+        begin.record()
+        for _ in range(repeats):
+            call()
+        end.record()
+        torch.cuda.synchronize()
+        best = min(best, begin.elapsed_time(end) * 1e-3 / repeats)
+    return best
+
+
+def seconds_of(call: Callable[[], Any], device: Any = "cuda", graph: bool = True) -> float:
+    """Of one call: the best of five. On CUDA calls are captured in a graph where that is possible, so that starting them costs nothing."""
+    if torch.device(device).type != "cuda":
+        best = float("inf")
+        for _ in range(5):
+            begin = time.perf_counter()
+            call()
+            best = min(best, time.perf_counter() - begin)
+        return best
+    for _ in range(3):
+        call()
+    once = _cuda_seconds(call, 1)
+    repeats = max(1, min(50, int(2e-3 / max(once, 1e-6))))
+    if not graph:
+        return _cuda_seconds(call, repeats)
+    captured = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(captured):
+            for _ in range(repeats):
+                call()
+    except RuntimeError:
+        torch.cuda.synchronize()
+        return _cuda_seconds(call, repeats)
+    return _cuda_seconds(captured.replay, 1) / repeats
+
+
+# ---- the whole ----
+
+
+def _run(model: Any, inputs: Any, backward: bool) -> Any:
+    args, more = ((), inputs) if isinstance(inputs, dict) else ((inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs), {})
+    if not backward:
+        with torch.no_grad():
+            return model(*args, **more)
+    out = model(*args, **more)
+    found = out if isinstance(out, torch.Tensor) else next(
+        x for x in (out.values() if isinstance(out, dict) else out) if isinstance(x, torch.Tensor) and x.requires_grad
+    )
+    gradients = [p for p in model.parameters() if p.requires_grad]
+    return torch.autograd.grad(found.float().sum(), gradients, allow_unused=True)
+
+
+def _shares(calls: Sequence[Call], seconds: float) -> "list[float]":
+    """Seconds of search for each call, by the time that PyTorch takes for all of its kind; 0: not worth a search."""
+    weight = [call.count * call.pytorch for call in calls]
+    order = sorted(range(len(calls)), key=lambda i: -weight[i])
+    while order and seconds * weight[order[-1]] / sum(weight[i] for i in order) < SHORTEST_SEARCH and len(order) > 1:
+        order.pop()
+    total = sum(weight[i] for i in order)
+    return [seconds * weight[i] / total if i in order and total else 0.0 for i in range(len(calls))]
+
+
+def compare(call: Call) -> None:
+    """Measures the kernel that wisdom has beside PyTorch's, and remembers which is faster."""
+    text = _device.problem_text(call.op, call.keys)
+    _device.reject(text, False)
+    forget()
+    if not _device.is_known(_device._problem(_device.target(), call.op, call.keys)):
+        return
+    theirs, ours = pair(call.op, call.keys)
+    call.pytorch, call.tilewright = seconds_of(theirs), seconds_of(ours)
+    _device.reject(text, not call.is_faster)
+    call.note = "" if call.is_faster else "PyTorch is faster and stays"
+
+
+def tune(
+    model: Any,
+    example_inputs: Any,
+    *,
+    seconds: float = 60.0,
+    backward: Optional[bool] = None,
+    progress: Optional[Callable[[Call], Any]] = None,
+) -> TuneReport:
+    """Searches kernels for the calls that the model makes on CUDA, for about `seconds`, and compares model and model with `replace`.
+
+    `example_inputs`: a tensor, a tuple of arguments, or a dict of keyword arguments. `backward`: the backward pass too [default: while
+    model.training]. What is faster than PyTorch goes into wisdom; the model itself stays as it is: `replace` it to use the kernels.
+    """
+    begin = time.monotonic()
+    backward = bool(model.training) if backward is None else backward
+    with replaced(model), recording() as counted:
+        _run(model, example_inputs, backward)
+    calls = []
+    for (op, keys, device), count in counted.items():
+        try:
+            _device.problem_text(op, dict(keys))
+        except Error:
+            continue  # the machine does not support it
+        calls.append(Call(op, dict(keys), count, seconds_of(pair(op, dict(keys))[0])))
+    calls.sort(key=lambda call: -call.count * call.pytorch)
+    unknown = [c for c in calls if not _device.is_known(_device._problem(_device.target(), c.op, c.keys))]
+    for call, share in zip(unknown, _shares(unknown, seconds)):
+        if not share:
+            call.note = "not searched"
+            continue
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()  # the search measures in a process of its own
+        try:
+            found = search(call.op, target="cuda", seconds=share, **call.keys)
+            call.note = "" if _device.keep(call.op, call.keys, found) else "no kernel"
+        except Error as error:
+            call.note = str(error).split("\n")[0]
+        if progress:
+            progress(call)
+    for call in calls:
+        compare(call)
+    forget()
+    device = "cuda" if torch.cuda.is_available() and any(p.is_cuda for p in model.parameters()) else "cpu"
+    before = seconds_of(lambda: _run(model, example_inputs, backward), device, graph=False)
+    with replaced(model):
+        after = seconds_of(lambda: _run(model, example_inputs, backward), device, graph=False)
+    return TuneReport(before, after, calls, time.monotonic() - begin, backward)
