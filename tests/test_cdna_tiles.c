@@ -114,7 +114,8 @@ static void pinned_loops_keep_the_rules(void **state) {
       {"cdna3", "gemm m=130 n=100 k=400 b_transposed=1 a=e4m3 b=e5m2", "tile m=128 n=128 k=64;mfma 32;hand_scheduled"},
       {"cdna4", "gemm m=120 n=136 k=300 a=mxfp4 b=mxfp4 a_transposed=1 b_transposed=1",
        "tile m=128 n=256;hand_scheduled;split_k 2"},
-      {"cdna4", "gemm m=130 n=100 k=264 a=bf16 b=mxfp8 quantize=mxfp8 rule=up bias=row", "hand_scheduled;mfma 32"},
+      {"cdna4", "gemm m=130 n=100 k=264 a=bf16 b=mxfp8 quantize=mxfp8 scale_rule=up bias=row",
+       "hand_scheduled;mfma 32"},
   };
   static const char *const left_out[] = {"s_barrier", "s_waitcnt vmcnt", "s_waitcnt lgkmcnt"};
   (void)state;
@@ -188,10 +189,10 @@ static void c_is_compiled(void **state) {
 /* Quantized by each rule of scales, to the bit. */
 static void block_scaled_gemms_are_right(void **state) {
   static const sample all[] = {
-      {"cdna4", "gemm m=4 n=96 k=512 a=bf16 b=mxfp4 quantize=mxfp4 rule=even b_transposed=1", ""},
-      {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp6 quantize=mxfp6 rule=up c=f32 bias=row relu=1",
+      {"cdna4", "gemm m=4 n=96 k=512 a=bf16 b=mxfp4 quantize=mxfp4 scale_rule=even b_transposed=1", ""},
+      {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp6 quantize=mxfp6 scale_rule=up c=f32 bias=row relu=1",
        "tile m=32 n=128;waves 4;register_prefetch 3;rasterize window=2 chunk=1"},
-      {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 rule=ceil c=f32", "tile m=16 n=32;split_k 2"},
+      {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 scale_rule=ceil c=f32", "tile m=16 n=32;split_k 2"},
       {"cdna4", "gemm m=37 n=64 k=771 a=mxfp6 b=mxfp8 a_transposed=1",
        "tile m=32 n=64;waves 2;register_prefetch 2;split_k 2"},
   };

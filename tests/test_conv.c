@@ -29,12 +29,13 @@ static shape shape_of(const op_run *r) {
 static int64_t image_at(const op_run *r, const int64_t dims[3], int64_t channels, int64_t n, const int64_t at[3],
                         int64_t c) {
   const int64_t size = dims[0] * dims[1] * dims[2], pixel = (at[0] * dims[1] + at[1]) * dims[2] + at[2];
-  return tw_problem_int(&r->problem, "images") ? (n * channels + c) * size + pixel : (n * size + pixel) * channels + c;
+  return tw_problem_int(&r->problem, "image_layout") ? (n * channels + c) * size + pixel
+                                                     : (n * size + pixel) * channels + c;
 }
 
 static int64_t weight_at(const op_run *r, const shape *s, int64_t k, int64_t window, int64_t c) {
   const int64_t windows = s->window[0] * s->window[1] * s->window[2];
-  switch (tw_problem_int(&r->problem, "layout")) {
+  switch (tw_problem_int(&r->problem, "weight_layout")) {
   case 0: return (window * s->c + c) * s->k + k;
   case 1: return (k * windows + window) * s->c + c;
   default: return (k * s->c + c) * windows + window;
@@ -100,12 +101,12 @@ static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
   (void)state;
 #define F32 " a=f32 b=f32 out=f32 acc=f32"
   static const char *const texts[] = {
-      "conv2d n=2 h=13 w=11 c=3 k=5 r=5 s=3 stride=2 pad=2 bias=row images=nchw layout=kcrs" F32,
-      "conv2d n=1 h=9 w=10 c=8 k=4 r=3 s=5 images=nchw layout=krsc relu=1 scale=-0.5" F32,
+      "conv2d n=2 h=13 w=11 c=3 k=5 r=5 s=3 stride=2 pad=2 bias=row image_layout=nchw weight_layout=kcrs" F32,
+      "conv2d n=1 h=9 w=10 c=8 k=4 r=3 s=5 image_layout=nchw weight_layout=krsc relu=1 scale=-0.5" F32,
       "conv2d n=2 h=7 w=8 c=6 k=9 r=3 s=3 pad=1 bias=row arithmetic=tf32" F32,
-      "conv2d n=1 h=7 w=8 c=16 k=4 r=3 s=3 pad=1 layout=krsc a=bf16 b=bf16 out=f32 acc=f32",
-      "conv3d n=2 d=6 h=7 w=5 c=3 k=4 t=3 r=3 s=3 bias=row images=ncdhw layout=kctrs" F32,
-      "conv3d n=1 d=9 h=7 w=8 c=2 k=4 t=2 r=3 s=4 stride=2 pad=1 layout=ktrsc relu=1" F32,
+      "conv2d n=1 h=7 w=8 c=16 k=4 r=3 s=3 pad=1 weight_layout=krsc a=bf16 b=bf16 out=f32 acc=f32",
+      "conv3d n=2 d=6 h=7 w=5 c=3 k=4 t=3 r=3 s=3 bias=row image_layout=ncdhw weight_layout=kctrs" F32,
+      "conv3d n=1 d=9 h=7 w=8 c=2 k=4 t=2 r=3 s=4 stride=2 pad=1 weight_layout=ktrsc relu=1" F32,
       "conv3d n=1 d=5 h=6 w=7 c=4 k=3 t=1 r=2 s=3 a=f16 b=f16 out=f16 acc=f32",
   };
   for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
@@ -129,8 +130,8 @@ static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
 static void large_outputs_are_sampled_and_surveyed(void **state) {
   (void)state;
   static const char *const texts[] = {
-      "conv2d n=2 h=40 w=40 c=8 k=64 r=3 s=3 images=nchw layout=kcrs" F32,
-      "conv3d n=1 d=12 h=12 w=12 c=3 k=64 t=3 r=3 s=3 images=ncdhw layout=kctrs" F32,
+      "conv2d n=2 h=40 w=40 c=8 k=64 r=3 s=3 image_layout=nchw weight_layout=kcrs" F32,
+      "conv3d n=1 d=12 h=12 w=12 c=3 k=64 t=3 r=3 s=3 image_layout=ncdhw weight_layout=kctrs" F32,
   };
   for (int t = 0; t < 2; t++) {
     op_run r;
@@ -152,7 +153,7 @@ static void large_outputs_are_sampled_and_surveyed(void **state) {
 /* The largest of each window of a convolution without pooling. */
 static void pooled_elements_are_the_largest_of_their_windows(void **state) {
   (void)state;
-#define CONVOLUTION "conv2d n=2 h=9 w=11 c=3 k=5 r=3 s=2 pad=1 relu=1 images=nchw layout=kcrs" F32
+#define CONVOLUTION "conv2d n=2 h=9 w=11 c=3 k=5 r=3 s=2 pad=1 relu=1 image_layout=nchw weight_layout=kcrs" F32
   op_run plain, pooled;
   op_run_make(&plain, CONVOLUTION, 4);
   op_run_make(&pooled, CONVOLUTION " pool=3 pool_stride=2 pool_pad=1", 4);
@@ -181,7 +182,7 @@ static void integers_are_exact_element_by_element(void **state) {
   (void)state;
   static const char *const texts[] = {
       "conv2d n=1 h=12 w=12 c=8 k=9 r=3 s=3 pad=1 scale=0.05 bias=row relu=1 pool=2 a=i8 b=i8 out=i8 acc=i32",
-      "conv2d n=2 h=9 w=9 c=8 k=9 r=3 s=3 stride=2 layout=krsc a=i8 b=i8 out=i32 acc=i32"};
+      "conv2d n=2 h=9 w=9 c=8 k=9 r=3 s=3 stride=2 weight_layout=krsc a=i8 b=i8 out=i32 acc=i32"};
   for (int t = 0; t < 2; t++) {
     op_run r;
     tw_coverage c;
@@ -204,7 +205,8 @@ static void cost_and_refusals(void **state) {
   op_expect_refused("conv3d n=1 d=2 h=6 w=7 c=4 k=3 t=3 r=2 s=3" F32, "larger than the input");
   op_expect_refused("conv3d n=1 d=2 h=6 w=7 c=4 k=3 t=1 r=2 s=3", "types");
   op_expect_refused("conv3d n=1 d=2 h=6 w=7 c=4 k=3 t=1 r=2 s=3 arithmetic=tf32 a=f16 b=f16 out=f16 acc=f32", "tf32");
-  op_expect_refused("conv2d n=1 h=6 w=7 c=4 k=3 r=2 s=3 images=nchw a=i8 b=i8 out=i8 acc=i32", "images=nchw");
+  op_expect_refused("conv2d n=1 h=6 w=7 c=4 k=3 r=2 s=3 image_layout=nchw a=i8 b=i8 out=i8 acc=i32",
+                    "image_layout=nchw");
 }
 
 int main(void) {

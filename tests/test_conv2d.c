@@ -98,7 +98,8 @@ static void reference_is_what_plain_loops_say(void **state) {
                                        "n=1 h=11 w=12 c=2 k=5 r=11 s=11 pad=5",
                                        "n=3 h=8 w=8 c=16 k=16 r=1 s=1 stride=3",
                                        "n=1 h=4 w=4 c=3 k=2 r=1 s=1 pad=3"};
-  static const char *const variants[] = {"", " bias=row relu=1", " layout=krsc", " layout=krsc bias=row scale=0.031"};
+  static const char *const variants[] = {"", " bias=row relu=1", " weight_layout=krsc",
+                                         " weight_layout=krsc bias=row scale=0.031"};
   for (size_t s = 0; s < 8; s++)
     for (size_t v = 0; v < 4; v++) {
       char text[256];
@@ -183,7 +184,7 @@ static void inputs_make_results_that_tell_much(void **state) {
   expect_informative("n=1 h=14 w=14 c=256 k=64 r=3 s=3 pad=1 bias=row" I8);
   expect_informative("n=1 h=32 w=32 c=3 k=64 r=7 s=7 stride=2 pad=3" I8);
   expect_informative("n=1 h=16 w=16 c=64 k=64 r=1 s=1" I8);
-  expect_informative("n=4 h=16 w=16 c=64 k=64 r=1 s=1 scale=0.01 layout=krsc" I8);
+  expect_informative("n=4 h=16 w=16 c=64 k=64 r=1 s=1 scale=0.01 weight_layout=krsc" I8);
   expect_informative("n=1 h=30 w=30 c=16 k=64 r=3 s=3 pool=2" I8);
 }
 

@@ -104,9 +104,9 @@ static void float8_with_every_kind_of_scales(void **state) {
 static void sums_in_14_bits_pass_where_they_are_allowed(void **state) {
   (void)state;
   expect_plan("gemm m=9 n=20 k=2048 b_transposed=1 a=e4m3 b=e4m3 c=f32 acc=f32", CUT14, false);
-  expect_plan("gemm m=9 n=20 k=2048 b_transposed=1 arithmetic=fast8 a=e4m3 b=e4m3 c=f32 acc=f32", CUT14, true);
-  expect_plan("gemm m=9 n=20 k=2048 arithmetic=fast8 scales=row a=e4m3 b=e4m3 c=bf16 acc=f32", CUT14, true);
-  expect_plan("gemm m=9 n=20 k=2048 arithmetic=fast8 scales=row a=e4m3 b=e4m3 c=bf16 acc=f32", NO_SCALE_B, false);
+  expect_plan("gemm m=9 n=20 k=2048 b_transposed=1 arithmetic=fast_accum a=e4m3 b=e4m3 c=f32 acc=f32", CUT14, true);
+  expect_plan("gemm m=9 n=20 k=2048 arithmetic=fast_accum scales=row a=e4m3 b=e4m3 c=bf16 acc=f32", CUT14, true);
+  expect_plan("gemm m=9 n=20 k=2048 arithmetic=fast_accum scales=row a=e4m3 b=e4m3 c=bf16 acc=f32", NO_SCALE_B, false);
 }
 
 static void tf32_passes_where_it_is_allowed(void **state) {
@@ -170,9 +170,9 @@ static void activations_are_quantized_to_the_bit(void **state) {
     tw_scale_rule rule;
   } cases[] = {
       {"gemm m=9 n=20 k=1100 quantize=mxfp4 a=bf16 b=mxfp4 c=bf16 acc=f32", TW_MXFP4, TW_RULE_FLOOR},
-      {"gemm m=9 n=20 k=70 quantize=mxfp4 rule=even a_transposed=1 b_transposed=1 a=bf16 b=mxfp4 c=f32 acc=f32",
+      {"gemm m=9 n=20 k=70 quantize=mxfp4 scale_rule=even a_transposed=1 b_transposed=1 a=bf16 b=mxfp4 c=f32 acc=f32",
        TW_MXFP4, TW_RULE_EVEN},
-      {"gemm m=9 n=20 k=96 quantize=mxfp6 rule=up a=f16 b=mxfp8 c=f32 acc=f32", TW_MXFP6, TW_RULE_UP}};
+      {"gemm m=9 n=20 k=96 quantize=mxfp6 scale_rule=up a=f16 b=mxfp8 c=f32 acc=f32", TW_MXFP6, TW_RULE_UP}};
   for (int i = 0; i < 3; i++) {
     expect_quantized(cases[i].text, cases[i].type, cases[i].rule, true);
     expect_quantized(cases[i].text, TW_F32, cases[i].rule, false);
@@ -239,9 +239,9 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("gemm m=4 n=4 k=4 gelu=erf a=i8 b=i8 c=i8 acc=i32", "gelu needs c");
   op_expect_refused("gemm m=4 n=4 k=4 scales=row a=f32 b=f32 c=f32 acc=f32", "scales needs");
   op_expect_refused("gemm m=4 n=4 k=4 arithmetic=tf32 a=f16 b=f16 c=f32 acc=f32", "needs a=f32 b=f32");
-  op_expect_refused("gemm m=4 n=4 k=4 arithmetic=fast8 a=f16 b=f16 c=f32 acc=f32", "e4m3 or e5m2");
+  op_expect_refused("gemm m=4 n=4 k=4 arithmetic=fast_accum a=f16 b=f16 c=f32 acc=f32", "e4m3 or e5m2");
   op_expect_refused("gemm m=4 n=4 k=4 quantize=mxfp4 a=bf16 b=bf16 c=f32 acc=f32", "quantize needs");
-  op_expect_refused("gemm m=4 n=4 k=4 rule=even a=bf16 b=mxfp4 c=f32 acc=f32", "give quantize=");
+  op_expect_refused("gemm m=4 n=4 k=4 scale_rule=even a=bf16 b=mxfp4 c=f32 acc=f32", "give quantize=");
   op_expect_refused("gemm m=4 n=4 k=4 packed=1 a=bf16 b=bf16 c=f32 acc=f32", "packed=1 needs");
   op_expect_refused("gemm m=4 n=4 k=4 packed=1 a=i8 b=i4 c=i32 acc=i32", "packed=1 needs");
   op_expect_refused("gemm m=4 n=4 k=64 packed=1 ldb=96 a=bf16 b=mxfp4 c=f32 acc=f32", "have no gaps");

@@ -126,8 +126,8 @@ static const char *const shapes[] = {
     "n=1 h=30 w=31 c=3 k=20 r=7 s=7 stride=2 pad=3 bias=row relu=1",
     "n=1 h=40 w=40 c=3 k=64 r=7 s=7 stride=2 pad=3 pool=3 pool_stride=2 pool_pad=1 relu=1",
     "n=1 h=15 w=17 c=32 k=16 r=1 s=1 stride=2",
-    "n=1 h=14 w=14 c=20 k=20 r=3 s=3 stride=2 pad=1 layout=krsc",
-    "n=1 h=13 w=40 c=8 k=24 r=11 s=11 stride=4 pad=2 layout=krsc bias=row",
+    "n=1 h=14 w=14 c=20 k=20 r=3 s=3 stride=2 pad=1 weight_layout=krsc",
+    "n=1 h=13 w=40 c=8 k=24 r=11 s=11 stride=4 pad=2 weight_layout=krsc bias=row",
     "n=1 h=12 w=300 c=5 k=6 r=2 s=5 pool=2",
     "n=1 h=6 w=6 c=16 k=16 r=3 s=3 pad=5 stride=5",
     "n=1 h=3 w=3 c=16 k=16 r=1 s=1 pad=2",
@@ -196,7 +196,7 @@ static void the_unfolded_kernel_runs_small_images(void **state) {
       {"n=4 h=7 w=7 c=40 k=33 r=3 s=3 pad=1", "pipeline n=4 p=7 q=7 k=16 c=16 r=1 unfold=columns\nblocks even"},
       {"n=2 h=14 w=14 c=20 k=40 r=1 s=1 stride=2", "pipeline n=2 p=7 q=7 k=32 unfold=columns"},
       {"n=3 h=9 w=11 c=20 k=40 r=3 s=2 stride=2 pad=1", "tile n=3 p=5 q=6 k=48 c=32 r=1 unfold=columns\noverwrite"},
-      {"n=2 h=8 w=20 c=17 k=20 r=5 s=5 pad=4 layout=krsc", "tile p=4 q=24 r=5 k=16 c=16 unfold=columns"},
+      {"n=2 h=8 w=20 c=17 k=20 r=5 s=5 pad=4 weight_layout=krsc", "tile p=4 q=24 r=5 k=16 c=16 unfold=columns"},
       {"n=4 h=6 w=7 c=20 k=30 r=3 s=3 pad=2", "pipeline n=2 p=8 q=9 k=16 c=32 r=3\nunroll rows"},
       {"n=4 h=6 w=7 c=20 k=30 r=3 s=3 pad=1", "pipeline n=4 p=6 q=7 k=16 c=16 r=1\nunroll runs\nkeep_resident b=whole"},
       {"n=4 h=15 w=15 c=3 k=20 r=3 s=3 stride=2 bias=row", "pipeline n=2 p=7 q=7 k=32 r=3\npack s=3"},
@@ -287,7 +287,7 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused("n=4 h=9 w=9 c=16 k=64 r=3 s=3 pool=2", "tile n=2", "without pooling");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pack s=3", "loads are ahead of their use");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pipeline loads=4\npack s=3", "8 pairs");
-  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3 layout=krsc", "pipeline\npack s=3", "requires layout=rsck");
+  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3 weight_layout=krsc", "pipeline\npack s=3", "requires weight_layout=rsck");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 bias=row", "overwrite", "bias");
   refused("n=1 h=600 w=600 c=1 k=16 r=3 s=3", "keep_resident a=whole", "22724 tiles of pixels do not fit");
   refused("n=1 h=90 w=90 c=256 k=256 r=3 s=3", "keep_resident b=whole", "KiB of scratchpad");
@@ -302,14 +302,15 @@ static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
   refused("n=1 h=9 w=9 c=16 k=16 r=1 s=1", loop, "one row of pixels");
   refused("n=1 h=9 w=8 c=16 k=16 r=3 s=3", loop, "one size for both sides: h=9 w=8");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=1", loop, "r=3 s=1 must be equal");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", loop, "requires layout=rsck");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 weight_layout=krsc", loop, "requires weight_layout=rsck");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 pad=3", loop, "pad=3 below the kernel's r=3");
   refused("n=1 h=65536 w=65536 c=1 k=1 r=3 s=3", loop, "counts to 65535");
   refused("n=4 h=30 w=30 c=64 k=64 r=3 s=3", "hardware_loop p=28 q=28 k=16", "half of the scratchpad");
   refused("n=4 h=16 w=16 c=64 k=64 r=3 s=3", "hardware_loop n=3 p=14 q=14 k=16", "half of the scratchpad");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "unexpected 'fast'");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "transpose weights", "has no effect");
-  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 layout=krsc", "turn all", "unsupported value 'all'; expected one of weights");
+  refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 weight_layout=krsc", "turn all",
+          "unsupported value 'all'; expected one of weights");
 }
 
 static void capacity_is_never_exceeded(void **state) {

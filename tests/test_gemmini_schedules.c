@@ -138,7 +138,7 @@ static void walks_along_the_menu_of_conv2d_are_right(void **state) {
       "conv2d n=1 h=14 w=14 c=40 k=70 r=3 s=3 pad=1 bias=row relu=1 scale=0.1",
       "conv2d n=1 h=30 w=30 c=3 k=20 r=7 s=7 stride=2 pad=3 bias=row out=i32",
       "conv2d n=1 h=26 w=40 c=16 k=16 r=3 s=3 pad=1 pool=3 pool_stride=2 pool_pad=1 relu=1 scale=0.5",
-      "conv2d n=1 h=12 w=20 c=20 k=33 r=2 s=3 stride=2 layout=krsc",
+      "conv2d n=1 h=12 w=20 c=20 k=33 r=2 s=3 stride=2 weight_layout=krsc",
       "conv2d n=2 h=9 w=11 c=64 k=64 r=1 s=1 bias=row",
       "conv2d n=1 h=15 w=15 c=70 k=30 r=1 s=1 stride=2",
   };
@@ -170,9 +170,9 @@ static void the_hardware_loop_of_conv2d_is_right(void **state) {
       {"conv2d n=1 h=30 w=30 c=3 k=20 r=7 s=7 stride=2 pad=3 relu=1 pool=3 pool_stride=2 pool_pad=1",
        "hardware_loop p=4 q=4 k=16 c=3 r=7"},
       {"conv2d n=1 h=16 w=16 c=32 k=32 r=1 s=1 stride=2", "hardware_loop p=4 q=8 k=32 c=32 r=1"},
-      {"conv2d n=2 h=9 w=9 c=20 k=70 r=3 s=3 layout=krsc bias=row",
+      {"conv2d n=2 h=9 w=9 c=20 k=70 r=3 s=3 weight_layout=krsc bias=row",
        "transpose weights\nhardware_loop p=7 q=7 k=32 c=20 r=3"},
-      {"conv2d n=1 h=9 w=9 c=3 k=70 r=3 s=3 layout=krsc", "pipeline loads=8\ntranspose weights\npack s=3"},
+      {"conv2d n=1 h=9 w=9 c=3 k=70 r=3 s=3 weight_layout=krsc", "pipeline loads=8\ntranspose weights\npack s=3"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) after(target, cases[i].shape, cases[i].steps);
 }

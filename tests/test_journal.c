@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "search/journal.h"
 #include "search_fixture.h"
 
 static char *directory, *file;
@@ -225,6 +226,22 @@ static void a_journal_of_another_problem_is_refused(void **state) {
   tw_search_result_free(&r);
 }
 
+/* A journal with old names of keys goes on under the current ones. */
+static void old_names_of_keys_are_replaced(void **state) {
+  (void)state;
+  static const char *const problems[] = {"gemm m=4 n=8 k=64 quantize=mxfp4 rule=even",
+                                         "gemm m=4 n=8 k=64 quantize=mxfp4 scale_rule=even",
+                                         "gemm m=4 n=8 k=64 quantize=mxfp4 scale_rule=up"};
+  for (int i = 0; i < 3; i++) {
+    const tw_journal_subject subject = {"1", "machine", "a machine", problems[i], "cycles"};
+    tw_journal *j = NULL;
+    tw_error error = {0};
+    assert_int_equal(tw_journal_open(file, &subject, "rules", "", 1, &j, &error), i < 2 ? TW_OK : TW_USAGE);
+    if (j) tw_journal_close(j, true);
+  }
+  assert_int_equal(ask("SELECT count(*) FROM journal WHERE value LIKE '% scale_rule=even'"), 1);
+}
+
 static void a_journal_of_another_version_or_machine_is_refused(void **state) {
   (void)state;
   tw_search_result r = search(file, 1);
@@ -367,6 +384,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(another_seed_is_another_search_with_verdicts_of_its_own, start, end),
       cmocka_unit_test_setup_teardown(other_options_recall_the_same_verdicts, start, end),
       cmocka_unit_test_setup_teardown(a_journal_of_another_problem_is_refused, start, end),
+      cmocka_unit_test_setup_teardown(old_names_of_keys_are_replaced, start, end),
       cmocka_unit_test_setup_teardown(a_journal_of_another_version_or_machine_is_refused, start, end),
       cmocka_unit_test_setup_teardown(costs_are_compared_where_they_do_not_vary, start, end),
       cmocka_unit_test_setup_teardown(a_journal_of_another_build_of_the_simulator_is_refused, start, end),

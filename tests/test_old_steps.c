@@ -1,5 +1,5 @@
-/* test_old_steps.c - schedules with old step names still mean what they meant. tests/data/old_schedules.txt has a line per
- * old schedule, and below it the same schedule with current names. Both must give the same kernel, byte for byte. */
+/* test_old_steps.c - schedules with old step names, of problems with old keys, still mean what they meant.
+ * tests/data/old_schedules.txt has a line per old schedule, and below it the same schedule with current names. Both must give the same kernel, byte for byte. */
 #include "test.h"
 
 #include <stdbool.h>
@@ -15,9 +15,8 @@ enum { LINE = 4096, LEAST = 300 };
 typedef struct corpus {
   const tw_target *target;
   tw_problem problem;
-  char problem_text[LINE];
   tw_schedule old;
-  int pairs;
+  int pairs, old_keys;
 } corpus;
 
 static void read_schedule(const char *text, tw_schedule *s) {
@@ -27,6 +26,23 @@ static void read_schedule(const char *text, tw_schedule *s) {
   *s = (tw_schedule){0};
   for (char *step; (step = strsep(&rest, ";"));)
     if (tw_schedule_add(s, step, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+}
+
+/* A problem with old keys is the problem with the current ones, and is printed with them. */
+static void compare_keys(corpus *c, const char *problem) {
+  char *renamed = tw_problem_renamed(problem), text[LINE], again[LINE];
+  tw_problem now;
+  assert_non_null(renamed);
+  assert_int_equal(tw_target_read(c->target, renamed, &now, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(c->target, &now, NULL), TW_OK);
+  tw_problem_print(&c->problem, text, sizeof text);
+  tw_problem_print(&now, again, sizeof again);
+  assert_string_equal(text, again);
+  c->old_keys += strcmp(problem, renamed) != 0;
+  free(renamed);
+  renamed = tw_problem_renamed(text);
+  assert_string_equal(renamed, text);
+  free(renamed);
 }
 
 static void read_problem(corpus *c, char *line) {
@@ -39,6 +55,7 @@ static void read_problem(corpus *c, char *line) {
   if (tw_target_read(c->target, problem, &c->problem, &error) != TW_OK ||
       tw_target_supports(c->target, &c->problem, &error) != TW_OK)
     fail_msg("%s %s: %s", line, problem, error.text);
+  compare_keys(c, problem);
 }
 
 /* NULL: this CPU lacks an instruction set that the schedule names. */
@@ -100,6 +117,7 @@ static void an_old_schedule_makes_the_kernel_of_the_current_one(void **state) {
   }
   fclose(f);
   if (c.pairs < LEAST) fail_msg("%d schedules; expected at least %d", c.pairs, LEAST);
+  if (c.old_keys < 5) fail_msg("%d problems with old keys; expected 5", c.old_keys);
 }
 
 static void the_menu_has_current_names_only(void **state) {

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tilewright/op.h"
@@ -107,6 +108,40 @@ static void type_names_go_both_ways(void **state) {
   assert_string_equal(tw_type_name((tw_type)99), "?");
 }
 
+/* Old commands, wisdom, journals and sources have old names: they mean the same, and are written with the current ones. */
+static void old_names_mean_the_current_ones(void **state) {
+  (void)state;
+  static const char *const pairs[][2] = {
+      {"conv2d n=1 h=9 w=9 c=3 k=4 r=3 s=3 layout=kcrs images=nchw",
+       "conv2d n=1 h=9 w=9 c=3 k=4 r=3 s=3 weight_layout=kcrs image_layout=nchw"},
+      {"conv3d n=1 d=9 h=9 w=9 c=3 k=4 t=3 r=3 s=3 images=ncdhw layout=ktrsc",
+       "conv3d n=1 d=9 h=9 w=9 c=3 k=4 t=3 r=3 s=3 image_layout=ncdhw weight_layout=ktrsc"},
+      {"gemm m=4 n=8 k=64 quantize=mxfp4 rule=even", "gemm m=4 n=8 k=64 quantize=mxfp4 scale_rule=even"},
+      {"gemm m=4 n=8 k=64 arithmetic=fast8 a=e4m3", "gemm m=4 n=8 k=64 arithmetic=fast_accum a=e4m3"}};
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    tw_problem old, now;
+    char text[512];
+    assert_int_equal(tw_problem_read(pairs[i][0], &old, NULL), TW_OK);
+    assert_int_equal(tw_problem_read(pairs[i][1], &now, NULL), TW_OK);
+    assert_memory_equal(&old.value, &now.value, sizeof old.value);
+    tw_problem_print(&old, text, sizeof text);
+    assert_string_equal(text, pairs[i][1]);
+    for (int j = 0; j < 2; j++) {
+      char *renamed = tw_problem_renamed(pairs[i][j]);
+      assert_string_equal(renamed, pairs[i][1]);
+      free(renamed);
+    }
+  }
+  static const char *const others[] = {"", "gemm", "gemm m= =3  layout=krsc ", "softmax rule=even", "layout=krsc"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    char *renamed = tw_problem_renamed(others[i]);
+    assert_string_equal(renamed, others[i]);
+    free(renamed);
+  }
+  expect_refused("conv2d n=1 h=9 w=9 c=3 k=4 r=3 s=3 layout=kcrs weight_layout=krsc", "given twice");
+  expect_refused("gemm m=1 n=1 k=1 layout=krsc", "no key 'layout'");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_back),
@@ -114,6 +149,7 @@ int main(void) {
       cmocka_unit_test(defaults_are_filled_in_and_types_stay_open),
       cmocka_unit_test(bad_words_are_refused_with_a_remedy),
       cmocka_unit_test(type_names_go_both_ways),
+      cmocka_unit_test(old_names_mean_the_current_ones),
   };
   return cmocka_run_group_tests_name("problem", tests, NULL, NULL);
 }

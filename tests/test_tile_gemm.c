@@ -61,8 +61,8 @@ static const char *const problems[] = {
     "m=512 n=512 k=512 a=i8 b=i8 c=i8 acc=i32 b_transposed=1 scale=0.01 relu=1 bias=row",
     "m=512 n=512 k=512 a=i8 b=i8 c=bf16 acc=i32 scale=0.01 bias=full",
     "m=512 n=512 k=512 a=i8 b=i8 c=i16 acc=i32 a_transposed=1 b_transposed=1",
-    "m=512 n=512 k=512 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast8 scales=row gelu=tanh",
-    "m=512 n=512 k=512 a=e5m2 b=e5m2 c=f32 acc=f32 b_transposed=1 arithmetic=fast8 scales=tensor bias=row",
+    "m=512 n=512 k=512 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast_accum scales=row gelu=tanh",
+    "m=512 n=512 k=512 a=e5m2 b=e5m2 c=f32 acc=f32 b_transposed=1 arithmetic=fast_accum scales=tensor bias=row",
     "m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=tf32 gelu=erf",
 };
 
@@ -190,15 +190,15 @@ static void sums_and_factors_in_parts_compile(void **state) {
        "tile m=64 n=64;products 6;split_k_workspace 4", 4, 2},
       {"m=64 n=64 k=96 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=bf16",
        "tile m=128 n=256;products 1;epilogue_stages 2", 3, 2},
-      {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast8 scales=block",
+      {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast_accum scales=block",
        "tile m=128 n=128;epilogue_stages 2;stream_k", 2, 1},
-      {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast8 scales=block",
+      {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast_accum scales=block",
        "tile m=256 n=128;split_k_workspace 2", 2, 0},
       {"m=16 n=512 k=4096 a=i8 b=i8 c=i8 acc=i32 scale=0.01 b_transposed=1", "tile m=64 n=64;split_k_workspace 5", 2,
        0},
       {"m=1001 n=1288 k=721 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "tile m=128 n=128;repack;split_k_workspace 2",
        4, 2},
-      {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 a_transposed=1 arithmetic=fast8 scales=block",
+      {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 a_transposed=1 arithmetic=fast_accum scales=block",
        "tile m=256 n=128;repack;cluster n=2", 3, 2},
   };
   (void)state;
@@ -433,7 +433,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused(gemm, nt, "tile m=128 n=256;rasterize m=2 n=2", "not both");
   refused(gemm, nt, "tile m=128 n=128;split_k 9", "at most 8");
   refused(gemm, nt, "tile m=128 n=128;repack", "not a multiple of 16 bytes");
-  refused(gemm, "m=512 n=512 k=512 a=e4m3 b=e4m3 c=bf16 acc=f32 arithmetic=fast8 scales=block", "tile m=256 n=128",
+  refused(gemm, "m=512 n=512 k=512 a=e4m3 b=e4m3 c=bf16 acc=f32 arithmetic=fast_accum scales=block", "tile m=256 n=128",
           "A stored m x k and B stored n x k");
   refused(gemm, nt, "tile m=128 n=128;cluster m=2;split_k 2", "without cluster");
   refused(gemm, odd, "tile m=64 n=64;split_k 2", "exceeds the steps");
@@ -444,7 +444,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused(gemm, nt, "tile m=128 n=128;products 3", "requires f32");
   refused(gemm, nt, "tile m=128 n=128;split_k_workspace 2;split_k 2", "cannot be combined with split_k");
   refused(gemm, nt, "tile m=128 n=128;promote k=100", "a multiple of the tile's k=64");
-  refused(gemm, "m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=128 n=128", "arithmetic=fast8");
+  refused(gemm, "m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=128 n=128", "arithmetic=fast_accum");
   refused(gemm, "m=64 n=64 k=64 a=bf16 b=f16 c=f32 acc=f32", "tile m=128 n=128", "the plain kernel");
   refused(gemm, "m=64 n=64 k=64 a=bf16 b=mxfp4 c=bf16 acc=f32", "tile m=64 n=64", "tile kernels support");
 }

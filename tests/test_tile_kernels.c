@@ -54,12 +54,14 @@ static const kernel_case cases[] = {
     {"layernorm rows=32768 cols=2048 dropout=0.1 residual=1 a=bf16", "row warps=4"},
     {"layernorm rows=333 cols=1000 dropout=0.3 norm=rms a=f32", "row warps=2;block rows=2"},
     {"layernorm rows=333 cols=520 residual=1 a=f16", "row warps=1;block rows=8;streaming"},
-    {"conv2d n=256 c=3 h=224 w=224 k=96 r=11 s=11 stride=4 pad=2 bias=row layout=kcrs images=nchw a=f32 b=f32 out=f32 "
+    {"conv2d n=256 c=3 h=224 w=224 k=96 r=11 s=11 stride=4 pad=2 bias=row weight_layout=kcrs image_layout=nchw a=f32 "
+     "b=f32 out=f32 "
      "acc=f32",
      "tile x=8 y=8 n=96;products 3;promote k=256"},
-    {"conv3d n=2 c=3 d=9 h=20 w=33 k=24 t=3 r=3 s=3 pad=1 relu=1 layout=kctrs images=ncdhw a=f32 b=f32 out=f32 acc=f32",
+    {"conv3d n=2 c=3 d=9 h=20 w=33 k=24 t=3 r=3 s=3 pad=1 relu=1 weight_layout=kctrs image_layout=ncdhw a=f32 b=f32 "
+     "out=f32 acc=f32",
      "tile x=32 y=2 n=32 consumers=2;fold 2;products 6"},
-    {"conv2d n=2 c=70 h=40 w=33 k=100 r=5 s=7 stride=2 scale=0.5 layout=krsc a=f16 b=f16 out=f32 acc=f32",
+    {"conv2d n=2 c=70 h=40 w=33 k=100 r=5 s=7 stride=2 scale=0.5 weight_layout=krsc a=f16 b=f16 out=f32 acc=f32",
      "tile x=16 y=4 n=64 consumers=3;stages 3"},
     {"softmax rows=333 cols=1000 a=bf16", "row warps=1"},
     {"softmax rows=4096 cols=32768 a=f32", "row warps=32"},

@@ -445,6 +445,26 @@ static void forgetting_takes_one_problem_out(void **state) {
   tw_wisdom_free(&w);
 }
 
+/* An entry with old names of keys is the entry of the same problem, and is written with the current names. */
+static void old_names_of_keys_are_replaced(void **state) {
+  (void)state;
+  const char old[] = "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"machine\", "
+                     "\"problem\": \"gemm m=8 n=8 k=64 quantize=mxfp4 rule=even\", \"cost\": 90, \"unit\": \"cycles\", "
+                     "\"utilization\": 0.5, \"schedule\": [\"tile m=1\"]}]}";
+  assert_int_equal(tw_file_write(file, old, strlen(old), NULL), TW_OK);
+  keep("gemm m=8 n=8 k=64 quantize=mxfp4 scale_rule=even", 80, "tile m=2");
+  tw_wisdom w = load();
+  assert_int_equal(w.n, 1);
+  assert_string_equal(w.entry[0].schedule.step[0], "tile m=2");
+  tw_wisdom_free(&w);
+  keep("gemm m=1 n=1 k=1", 1, "tile 1");
+  char *text = NULL;
+  assert_int_equal(tw_file_read(file, 1 << 16, &text, NULL, NULL), TW_OK);
+  assert_null(strstr(text, " rule="));
+  assert_non_null(strstr(text, "scale_rule=even"));
+  free(text);
+}
+
 /* What was measured against an entry takes its place, whatever cost the entry claims; and if that fails, nothing is lost. */
 static void replacing_is_one_step(void **state) {
   (void)state;
@@ -634,6 +654,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(many_entries_are_one_change, start, end),
       cmocka_unit_test_setup_teardown(forgetting_takes_one_problem_out, start, end),
       cmocka_unit_test_setup_teardown(replacing_is_one_step, start, end),
+      cmocka_unit_test_setup_teardown(old_names_of_keys_are_replaced, start, end),
       cmocka_unit_test_setup_teardown(what_killed_processes_left_is_removed, start, end),
       cmocka_unit_test_setup_teardown(folders_of_killed_processes_are_removed_by_the_next_run, start, end),
       cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made_says_which_part, start, end),

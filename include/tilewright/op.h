@@ -153,6 +153,9 @@ bool tw_problem_is_default(const tw_problem *, size_t i); /* has the i-th its de
  * Returns the length it needs, as snprintf does. */
 size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);
 char *tw_problem_text(const tw_problem *); /* the same, malloc'ed; NULL without memory */
+/* A problem's line with the current names of keys and choices in place of old ones; malloc'ed, NULL without memory. Lines of
+ * unknown ops stay as they are. The functions above read old names, too. */
+char *tw_problem_renamed(const char *text);
 
 /* A problem with inputs and expected outputs: made once, then read by any number of threads. */
 typedef struct tw_case {

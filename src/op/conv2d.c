@@ -11,8 +11,8 @@
  * Without pooling the output is y. With pool=size each of its elements is the largest of a window of size x size
  * elements of y, pool_stride apart; windows begin pool_pad before the image, and what lies outside never wins.
  *
- * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (layout=krsc: [k][r][s][c], kcrs: [k][c][r][s]),
- * bias [1][k] if there is one, output [n][p][q][k], all dense; images=nchw, as in PyTorch: input [n][c][h][w], output
+ * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (weight_layout=krsc: [k][r][s][c], kcrs: [k][c][r][s]),
+ * bias [1][k] if there is one, output [n][p][q][k], all dense; image_layout=nchw, as in PyTorch: input [n][c][h][w], output
  * [n][k][p][q]. a and b of f32, f16 or bf16: y = relu(scale * x) within the bound of conv.c. */
 #include "op/conv2d.h"
 
@@ -62,12 +62,12 @@ static const tw_key keys[] = {
     {.name = "bias", .kind = TW_KEY_CHOICE, .fallback = "none", .choices = "none|row", .help = "bias: 1 x k"},
     {.name = "relu", .kind = TW_KEY_BOOL, .fallback = "0", .help = "negative results become 0"},
     {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},
-    {.name = "layout",
+    {.name = "weight_layout",
      .kind = TW_KEY_CHOICE,
      .fallback = "rsck",
      .choices = "rsck|krsc|kcrs",
      .help = "order of the weights' dimensions"},
-    {.name = "images",
+    {.name = "image_layout",
      .kind = TW_KEY_CHOICE,
      .fallback = "nhwc",
      .choices = "nhwc|nchw",
@@ -100,12 +100,12 @@ tw_conv2d tw_conv2d_of(const tw_problem *p) {
       .bias = tw_problem_int(p, "bias") != 0,
       .relu = tw_problem_int(p, "relu"),
       .scale = (float)tw_problem_real(p, "scale"),
-      .layout = (tw_conv2d_layout)tw_problem_int(p, "layout"),
+      .layout = (tw_conv2d_layout)tw_problem_int(p, "weight_layout"),
       .input = tw_problem_type(p, "a"),
       .weights = tw_problem_type(p, "b"),
       .output = tw_problem_type(p, "out"),
       .acc = tw_problem_type(p, "acc"),
-      .images_first = tw_problem_int(p, "images") == 1,
+      .images_first = tw_problem_int(p, "image_layout") == 1,
       .arithmetic = tw_conv_arithmetic(tw_problem_int(p, "arithmetic")),
   };
   if (!v.pool) v.pool_stride = 1, v.pool_pad = 0;
@@ -146,7 +146,7 @@ static tw_status check_types(const tw_conv2d *v, tw_error *error) {
         "and a and b both of f32, f16 or bf16 with out of those and acc=f32",
         tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
   if (!is_real(v) && (v->images_first || v->layout == TW_CONV2D_KCRS))
-    return tw_fail(error, TW_USAGE, "images=nchw and layout=kcrs need a of f32, f16 or bf16, not a=%s",
+    return tw_fail(error, TW_USAGE, "image_layout=nchw and weight_layout=kcrs need a of f32, f16 or bf16, not a=%s",
                    tw_type_name(v->input));
   if (v->arithmetic && v->input != TW_F32)
     return tw_fail(error, TW_USAGE, "arithmetic=tf32 and bf16 need a=f32 b=f32, not a=%s", tw_type_name(v->input));

@@ -5,7 +5,7 @@
  *
  * with o < (d + 2 pad - t) / stride + 1 and p, q likewise; what lies outside the input is 0; dilation is 1.
  *
- * The C parameters of a kernel are input, weights, bias [1][k] if there is one, output. images=ndhwc: input [n][d][h][w][c],
+ * The C parameters of a kernel are input, weights, bias [1][k] if there is one, output. image_layout=ndhwc: input [n][d][h][w][c],
  * output [n][o][p][q][k]; ncdhw, as in PyTorch: input [n][c][d][h][w], output [n][k][o][p][q]. layout says in which order
  * the dimensions of the weights lie. */
 #include <inttypes.h>
@@ -34,12 +34,12 @@ static const tw_key keys[] = {
     {.name = "bias", .kind = TW_KEY_CHOICE, .fallback = "none", .choices = "none|row", .help = "bias: 1 x k"},
     {.name = "relu", .kind = TW_KEY_BOOL, .fallback = "0", .help = "negative results become 0"},
     {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},
-    {.name = "images",
+    {.name = "image_layout",
      .kind = TW_KEY_CHOICE,
      .fallback = "ndhwc",
      .choices = "ndhwc|ncdhw",
      .help = "order of the dimensions of input and output"},
-    {.name = "layout",
+    {.name = "weight_layout",
      .kind = TW_KEY_CHOICE,
      .fallback = "trsck",
      .choices = "trsck|ktrsc|kctrs",
@@ -62,8 +62,8 @@ tw_conv tw_conv_of_conv3d(const tw_problem *p) {
                .in = {tw_problem_int(p, "d"), tw_problem_int(p, "h"), tw_problem_int(p, "w")},
                .window = {tw_problem_int(p, "t"), tw_problem_int(p, "r"), tw_problem_int(p, "s")},
                .stride = tw_problem_int(p, "stride"),
-               .images_first = tw_problem_int(p, "images") == 1,
-               .layout = (tw_conv_layout)tw_problem_int(p, "layout"),
+               .images_first = tw_problem_int(p, "image_layout") == 1,
+               .layout = (tw_conv_layout)tw_problem_int(p, "weight_layout"),
                .bias = tw_problem_int(p, "bias") != 0,
                .relu = tw_problem_int(p, "relu"),
                .scale = (float)tw_problem_real(p, "scale"),

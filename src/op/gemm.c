@@ -93,7 +93,7 @@ static const tw_key keys[] = {
      .fallback = "none",
      .choices = "none|mxfp4|mxfp6|mxfp8",
      .help = "A of f32, f16 or bf16 becomes this type on its way in, in blocks of 32 along k; b is an mx type"},
-    {.name = "rule",
+    {.name = "scale_rule",
      .kind = TW_KEY_CHOICE,
      .fallback = "floor",
      .choices = "floor|even|up|ceil",
@@ -101,10 +101,9 @@ static const tw_key keys[] = {
     {.name = "arithmetic",
      .kind = TW_KEY_CHOICE,
      .fallback = "full",
-     .choices = "full|tf32|fast8|bf16",
-     .help = "full: sums in binary32; tf32, bf16: a and b of f32 may be cut to that; fast8: sums of e4m3 and e5m2 may "
-             "be cut to "
-             "14 bits"},
+     .choices = "full|tf32|fast_accum|bf16",
+     .help = "full: sums in binary32; tf32, bf16: a and b of f32 may be cut to that; fast_accum: sums of e4m3 and e5m2 "
+             "may be cut to 14 bits"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of A"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
     {.name = "c", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of C"},
@@ -135,7 +134,7 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic"),
       .scales = (tw_gemm_scales)tw_problem_int(p, "scales"),
       .quantize = (tw_gemm_quantize)tw_problem_int(p, "quantize"),
-      .rule = (tw_scale_rule)(TW_RULE_FLOOR + tw_problem_int(p, "rule")),
+      .rule = (tw_scale_rule)(TW_RULE_FLOOR + tw_problem_int(p, "scale_rule")),
   };
   g.packed = tw_problem_int(p, "packed");
   g.b_transposed |= g.packed; /* n rows of k */
@@ -209,7 +208,7 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "quantize needs a of f32, f16 or bf16, b of mxfp4, mxfp6 or mxfp8 and no a_rounding");
   if (!g->quantize && g->rule != TW_RULE_FLOOR)
-    return tw_fail(error, TW_USAGE, "rule says how quantize makes scales: give quantize=mxfp4, mxfp6 or mxfp8");
+    return tw_fail(error, TW_USAGE, "scale_rule says how quantize makes scales: give quantize=mxfp4, mxfp6 or mxfp8");
   if (g->a_rounding && tw_gemm_scaled(g->a) && mx)
     return tw_fail(error, TW_USAGE, "a_rounding needs a of f32, f16 or bf16, not a=%s", tw_type_name(g->a));
   if ((g->arithmetic == TW_ARITHMETIC_TF32 || g->arithmetic == TW_ARITHMETIC_BF16) &&
@@ -217,8 +216,8 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
     return tw_fail(error, TW_USAGE, "arithmetic=%s needs a=f32 b=f32, not a=%s b=%s",
                    g->arithmetic == TW_ARITHMETIC_TF32 ? "tf32" : "bf16", tw_type_name(g->a), tw_type_name(g->b));
   if (g->arithmetic == TW_ARITHMETIC_FAST8 && !is_float8(g->a))
-    return tw_fail(error, TW_USAGE, "arithmetic=fast8 needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
-                   tw_type_name(g->b));
+    return tw_fail(error, TW_USAGE, "arithmetic=fast_accum needs a and b of e4m3 or e5m2, not a=%s b=%s",
+                   tw_type_name(g->a), tw_type_name(g->b));
   return TW_OK;
 }
 

@@ -16,11 +16,70 @@ const tw_key *tw_problem_key(const tw_problem *p, size_t i, const tw_value **val
   return i < n ? &p->op->keys[i] : &p->options[option];
 }
 
-static const tw_key *find_key(const tw_problem *p, const char *name, size_t length, const tw_value **value) {
+/* ---- old names: read everywhere, written nowhere ---- */
+
+static const struct {
+  const char *op, *old, *now;
+} old_keys[] = {{"conv2d", "images", "image_layout"},
+                {"conv2d", "layout", "weight_layout"},
+                {"conv3d", "images", "image_layout"},
+                {"conv3d", "layout", "weight_layout"},
+                {"gemm", "rule", "scale_rule"}};
+static const struct {
+  const char *op, *key, *old, *now;
+} old_choices[] = {{"gemm", "arithmetic", "fast8", "fast_accum"}};
+
+static bool is_word(const char *text, size_t length, const char *word) {
+  return strlen(word) == length && strncmp(text, word, length) == 0;
+}
+
+/* The current name of a key, or NULL if it has no other. */
+static const char *current_key(const char *op, size_t op_length, const char *name, size_t length) {
+  for (size_t i = 0; i < sizeof old_keys / sizeof *old_keys; i++)
+    if (is_word(op, op_length, old_keys[i].op) && is_word(name, length, old_keys[i].old)) return old_keys[i].now;
+  return NULL;
+}
+
+static const char *current_choice(const char *op, size_t op_length, const char *key, size_t key_length,
+                                  const char *text, size_t length) {
+  for (size_t i = 0; i < sizeof old_choices / sizeof *old_choices; i++)
+    if (is_word(op, op_length, old_choices[i].op) && is_word(key, key_length, old_choices[i].key) &&
+        is_word(text, length, old_choices[i].old))
+      return old_choices[i].now;
+  return NULL;
+}
+
+char *tw_problem_renamed(const char *text) {
+  const size_t op_length = strcspn(text, " ");
+  tw_text out = {0};
+  tw_text_add(&out, "%.*s", (int)op_length, text);
+  for (const char *at = text + op_length; *at;) {
+    const size_t blanks = strspn(at, " "), length = strcspn(at + blanks, " "), key = strcspn(at + blanks, " =");
+    const char *word = at + blanks, *value = word + key + (key < length);
+    const size_t value_length = length - (size_t)(value - word);
+    const char *new_key = current_key(text, op_length, word, key),
+               *choice = current_choice(text, op_length, word, key, value, value_length);
+    tw_text_add(&out, "%.*s%.*s", (int)blanks, at, new_key ? (int)strlen(new_key) : (int)key, new_key ? new_key : word);
+    if (key < length)
+      tw_text_add(&out, "=%.*s", choice ? (int)strlen(choice) : (int)value_length, choice ? choice : value);
+    at = word + length;
+  }
+  return tw_text_take(&out);
+}
+
+/* ---- keys ---- */
+
+static const tw_key *find_current_key(const tw_problem *p, const char *name, size_t length, const tw_value **value) {
   const tw_key *key;
   for (size_t i = 0; (key = tw_problem_key(p, i, value)); i++)
-    if (strlen(key->name) == length && strncmp(key->name, name, length) == 0) return key;
+    if (is_word(name, length, key->name)) return key;
   return NULL;
+}
+
+static const tw_key *find_key(const tw_problem *p, const char *name, size_t length, const tw_value **value) {
+  const tw_key *key = find_current_key(p, name, length, value);
+  const char *now = key ? NULL : current_key(p->op->name, strlen(p->op->name), name, length);
+  return now ? find_current_key(p, now, strlen(now), value) : key;
 }
 
 /* "row" in "none|row|full": 1; -1 if it is none of them. */
@@ -101,7 +160,9 @@ tw_status tw_problem_set(tw_problem *problem, const char *key, const char *text,
   const tw_key *found = find_key(problem, key, strlen(key), &at);
   if (!found) return unknown_key(problem, key, error);
   tw_value value = {.given = true};
-  tw_status status = parse_value(found, text, &value, error);
+  const char *op = problem->op->name,
+             *choice = current_choice(op, strlen(op), found->name, strlen(found->name), text, strlen(text));
+  tw_status status = parse_value(found, choice ? choice : text, &value, error);
   if (status == TW_OK) *(tw_value *)(uintptr_t)at = value; /* of this problem, which is not constant */
   return status;
 }

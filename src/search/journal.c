@@ -144,11 +144,35 @@ static tw_status create(tw_journal *j, const tw_journal_subject *subject, tw_err
   return done && run(j, mark) ? TW_OK : refuse_now(j, error);
 }
 
+/* A journal of an earlier version may have old names of keys: they are replaced. */
+static bool rename_problem(tw_journal *j) {
+  sqlite3_stmt *s = NULL;
+  bool done = sqlite3_prepare_v2(j->db, "SELECT value FROM journal WHERE key = 'problem'", -1, &s, NULL) == SQLITE_OK;
+  char *now = NULL, *old = NULL;
+  if (done && sqlite3_step(s) == SQLITE_ROW) {
+    old = strdup((const char *)sqlite3_column_text(s, 0));
+    now = old ? tw_problem_renamed(old) : NULL;
+    done = now;
+  }
+  sqlite3_finalize(s);
+  if (now && strcmp(now, old) != 0) {
+    s = NULL;
+    done =
+        sqlite3_prepare_v2(j->db, "UPDATE journal SET value = ?1 WHERE key = 'problem'", -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_bind_text(s, 1, now, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(s) == SQLITE_DONE;
+    sqlite3_finalize(s);
+  }
+  free(old);
+  free(now);
+  return done;
+}
+
 static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
   const char *key[SUBJECTS], *value[SUBJECTS];
   list_subject(subject, key, value);
   sqlite3_stmt *s = NULL;
-  if (sqlite3_prepare_v2(j->db, "SELECT value FROM journal WHERE key = ?1", -1, &s, NULL) != SQLITE_OK)
+  if (!rename_problem(j) ||
+      sqlite3_prepare_v2(j->db, "SELECT value FROM journal WHERE key = ?1", -1, &s, NULL) != SQLITE_OK)
     return refuse_now(j, error);
   tw_status status = TW_OK;
   for (int i = 0; status == TW_OK && i < SUBJECTS; i++) {

@@ -59,7 +59,14 @@ static bool copy_text(const json_t *value, char *out, size_t size) {
   return true;
 }
 
-/* An entry of before may have old names of steps (verb.h). */
+/* An entry of an earlier version may have old names of keys. */
+static void rename_keys(tw_wisdom_entry *e) {
+  char *renamed = tw_problem_renamed(e->problem);
+  if (renamed && strlen(renamed) < sizeof e->problem) snprintf(e->problem, sizeof e->problem, "%s", renamed);
+  free(renamed);
+}
+
+/* An entry of an earlier version may have old names of steps (verb.h). */
 static void rename_steps(tw_wisdom_entry *e) {
   const tw_target *t = tw_target_find(e->target);
   tw_problem p;
@@ -79,6 +86,7 @@ static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
     const char *step = json_string_value(json_array_get(steps, i));
     if (!step || tw_schedule_add(&out->schedule, step, NULL) != TW_OK) return "schedule";
   }
+  rename_keys(out);
   rename_steps(out);
   out->cost = json_number_value(json_object_get(object, "cost"));
   if (!(out->cost > 0)) return "cost";

@@ -85,7 +85,7 @@ static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, c
     return tw_fail(error, TW_USAGE,
                    "tensor cores multiply f32 as tf32; use arithmetic=tf32, or bf16 parts with 'products 3'");
   if (is_float8(g->a) && g->arithmetic != TW_ARITHMETIC_FAST8)
-    return tw_fail(error, TW_USAGE, "tensor cores sum %s in 14 bits; use arithmetic=fast8, or the empty schedule",
+    return tw_fail(error, TW_USAGE, "tensor cores sum %s in 14 bits; use arithmetic=fast_accum, or the empty schedule",
                    tw_type_name(g->a));
   return TW_OK;
 }

@@ -1,4 +1,4 @@
-/* emit_turn.c - a matrix turned before everything: B where A and B are both transposed, weights of layout=krsc.
+/* emit_turn.c - a matrix turned before everything: B where A and B are both transposed, weights of weight_layout=krsc.
  *
  * The array has one transposer (facts, "Dataflow"; the machine refuses both transpositions at once), and transposed weights
  * cost every pair all dim rows. So the kernel begins with a product of its own: blocks of the matrix as stored, transposed

@@ -44,7 +44,7 @@ static tw_status check_problem(const gm_conv *v, tw_error *error) {
                    "the hardware loop knows one size for both sides: h=%d w=%d and r=%d s=%d must be equal", v->h, v->w,
                    v->r, v->s);
   if (v->transposed)
-    return tw_fail(error, TW_USAGE, "the hardware loop requires layout=rsck, or 'transpose weights' before it");
+    return tw_fail(error, TW_USAGE, "the hardware loop requires weight_layout=rsck, or 'transpose weights' before it");
   if (v->wide_output) return tw_fail(error, TW_USAGE, "the hardware loop stores out=i8 only");
   if (v->pad >= v->r)
     return tw_fail(error, TW_USAGE, "the hardware loop needs pad=%d below the kernel's r=%d", v->pad, v->r);

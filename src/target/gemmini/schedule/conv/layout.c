@@ -142,7 +142,8 @@ static tw_status check_packing(const gm_config *config, const gm_conv *v, const 
   if (p->pack * v->c > config->dim)
     return tw_fail(error, TW_USAGE, "%d pixels of %d channels do not fit a row of %d: pack fewer", p->pack, v->c,
                    config->dim);
-  if (v->transposed) return tw_fail(error, TW_USAGE, "pack requires layout=rsck, or 'transpose weights' before it");
+  if (v->transposed)
+    return tw_fail(error, TW_USAGE, "pack requires weight_layout=rsck, or 'transpose weights' before it");
   const int pairs = gm_ceil_div(config->rs_execute, 2);
   if (p->prefetch == 0 || p->spread_loads < pairs)
     return tw_fail(error, TW_USAGE,
@@ -221,7 +222,7 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
       .chunks_c = gm_ceil_div(v->cb, p->tile_c),
   };
   if (p->turn && !given->transposed)
-    return tw_fail(error, TW_USAGE, "transpose weights has no effect with layout=rsck; remove it");
+    return tw_fail(error, TW_USAGE, "transpose weights has no effect with weight_layout=rsck; remove it");
   if (p->hardware_loop) return gm_conv_hardware_check(config, v, p, l, error);
   const int64_t tile = (int64_t)p->tile_n * p->tile_p * p->tile_q * p->tile_k;
   if (tile > gm_acc_rows(config))
