@@ -213,6 +213,7 @@ static void attention_is_right(void **state) {
       {"cdna4", "attention pass=backward b=2 hq=1 hkv=1 sq=33 sk=18 d=64 a=f16", ""},
       {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=70 sk=300 d=128 causal=1", "hand_scheduled"},
       {"cdna4", "attention pass=backward b=2 hq=2 hkv=2 sq=40 sk=30 d=64 a=f16", "hand_scheduled"},
+      {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=70 sk=321 d=128 a=f16", "hand_scheduled"},
       {"cdna3", "attention pass=backward b=1 hq=2 hkv=1 sq=20 sk=37 d=64 causal=1",
        "tile keys=16 queries=32;dq queries=16 keys=64;waves 2;stages 2"},
   };

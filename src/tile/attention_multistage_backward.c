@@ -23,8 +23,12 @@ enum {
 /* What the machine is to write for `hand_scheduled`. */
 static tw_tile_back_loop hand_scheduled_loop(const tw_problem *problem) {
   const tw_attention a = tw_attention_of(problem);
-  return (tw_tile_back_loop){
-      .type = a.type, .d = (int)a.d, .tiles = PINNED_KEYS / PINNED_SIDE, .groups = PINNED_GROUPS, .causal = a.causal};
+  return (tw_tile_back_loop){.type = a.type,
+                             .d = (int)a.d,
+                             .tiles = PINNED_KEYS / PINNED_SIDE,
+                             .groups = PINNED_GROUPS,
+                             .causal = a.causal,
+                             .partial = !a.causal && a.keys % (PINNED_KEYS * PINNED_GROUPS)};
 }
 
 static int64_t hand_scheduled_shared_bytes(const tw_tile_back_loop *l) {
@@ -212,6 +216,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   if (p->pinned) {
     const tw_tile_back_loop of = hand_scheduled_loop(problem);
     status = machine->back_loop(machine, &of, &loop, error);
+    tw_slots_text(&s, "hidden", of.partial ? "own + OWN_KEYS - sk" : "own + 31 - (begin + sk - sq)");
   }
   tw_slots_take(&s, "loop", &loop);
   tw_tile_attention_multistage_swizzle(&s, machine, "v_swizzle", access);

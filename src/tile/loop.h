@@ -85,7 +85,7 @@ static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
  *                             of the step before the first, as it were; the lane's part
  *   dq_back                   u32: as q_back
  *   factor_bits               u32: an f32; scores times it are exponents of 2
- *   hidden hidden_now         i32, `causal`: first of the group's first 32 keys that the first query does not see, counted from
+ *   hidden hidden_now         i32, `partial`: how many of the group's keys are not there, or less than 1; `causal`: first of the group's first 32 keys that the first query does not see, counted from
  *                             the last of these backwards; for a head, and now
  *   key                       u32: the lane's key among these, less 4 (lane / 32)
  *   copied                    u32: LDS address of the group's first copy of queries
@@ -99,6 +99,8 @@ typedef struct tw_tile_back_loop {
   tw_type type;
   int d, tiles, groups;
   bool causal;
+  /* Not all keys of groups are there: those that are not are hidden from every query. Without `causal`, which hides them anyway. */
+  bool partial;
 } tw_tile_back_loop;
 
 #endif

@@ -196,7 +196,7 @@ static void write_op(writer *w, const back_op *o, int period) {
     break;
   }
   case HIDE:
-    line(w, "s_cmp_gt_i32 s%d, -32", HIDDEN);
+    line(w, "s_cmp_gt_i32 s%d, %d", HIDDEN, w->o->of->causal ? -32 : 0);
     line(w, "s_cbranch_scc1 tw_hide%d_%%=", period);
     line(w, "tw_seen%d_%%=:", period);
     break;
@@ -367,6 +367,28 @@ static void write_body(writer *w) {
   line(w, "s_branch tw_loop%%=");
 }
 
+/* Scores of keys that are not there: all of a lane. */
+static void write_absent(writer *w) {
+  for (int period = 0; w->o->of->partial && period < 2; period++) {
+    line(w, "tw_hide%d_%%=:", period);
+    line(w, "s_nop 15");
+    line(w, "s_sub_u32 s%d, s%d, %d", SCRATCH, HIDDEN, 32 * BACK_TILES);
+    line(w, "v_lshrrev_b32_e32 v%d, 2, v%d", HIDES, LINES_LANE);
+    line(w, "v_add3_u32 v%d, s%d, v%d, v%d", HIDES, SCRATCH, KEY, HIDES);
+    line(w, "v_mov_b32_e32 v%d, 0xff800000", HIDES + 1);
+    for (int t = 0; t < BACK_TILES; t++) {
+      line(w, "v_cmp_le_i32_e32 vcc, 0, v%d", HIDES);
+      line(w, "s_nop 1");
+      for (int x = 0; x < BACK_SUMS; x++) {
+        const int s = at(w, w->o->scores[t]) + x;
+        line(w, "v_cndmask_b32_e32 v%d, v%d, v%d, vcc", s, s, HIDES + 1);
+      }
+      line(w, "v_add_u32_e32 v%d, 32, v%d", HIDES, HIDES);
+    }
+    line(w, "s_branch tw_seen%d_%%=", period);
+  }
+}
+
 /* Scores of queries that do not see the key: far from the usual way. */
 static void write_hides(writer *w) {
   for (int period = 0; w->o->of->causal && period < 2; period++) {
@@ -472,6 +494,7 @@ tw_status cdna_loop_back(cdna_arch arch, const tw_tile_back_loop *of, tw_text *t
     write_reads_before(&w);
     write_body(&w);
     write_hides(&w);
+    write_absent(&w);
     write_after(&w);
     write_operands(&w);
   }

@@ -153,15 +153,16 @@ static void place_weights(back_order *w) {
       w->slopes[t][depth] = new_value(w, BACK_FRAGMENT);
     }
   }
+  const bool hides = w->of->causal || w->of->partial;
+  if (hides) place(w, (back_op){VALU, HIDE, n, 0, 0, BACK_NOTHING}, 1, 2);
   if (w->of->causal) {
-    place(w, (back_op){VALU, HIDE, n, 0, 0, BACK_NOTHING}, 1, 2);
     place(w, (back_op){SCALAR, HIDE_NEXT, n + 1, 0, 0, BACK_NOTHING}, 1, 3);
   }
   int line_end[4] = {0};
   for (int depth = 0; depth < 2; depth++)
     for (int t = 0; t < BACK_TILES; t++)
       for (int e = 0; e < 4; e++) {
-        const int pair = 4 * depth + e, ready = n + (w->of->causal || t == BACK_TILES - 1);
+        const int pair = 4 * depth + e, ready = n + (hides || t == BACK_TILES - 1);
         const int begun = scaled[t][pair] = place(w, (back_op){VALU, SCALE, ready, t, pair, BACK_NOTHING}, 1, 1)->slot;
         if (begun > line_end[pair / 2]) line_end[pair / 2] = begun;
         int slot = begun + 1;
