@@ -201,6 +201,7 @@ static void write_op(writer *w, const back_op *o, int period) {
     line(w, "tw_seen%d_%%=:", period);
     break;
   case HIDE_NEXT:
+    if (w->o->of->partial) break;
     line(w, "s_add_i32 s%d, s%d, 32", SCRATCH, HIDDEN);
     line(w, "s_cmp_lg_u32 s%d, 0", ENDS + 1);
     line(w, "s_cselect_b32 s%d, s%d, s%d", HIDDEN, HIDDEN_BACK, SCRATCH);

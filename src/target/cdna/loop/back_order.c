@@ -154,8 +154,8 @@ static void place_weights(back_order *w) {
     }
   }
   const bool hides = w->of->causal || w->of->partial;
-  if (hides) place(w, (back_op){VALU, HIDE, n, 0, 0, BACK_NOTHING}, 1, 2);
-  if (w->of->causal) {
+  if (hides) { /* with `partial` HIDE_NEXT has nothing to do; its slot stays, so that registers suffice as with `causal` */
+    place(w, (back_op){VALU, HIDE, n, 0, 0, BACK_NOTHING}, 1, 2);
     place(w, (back_op){SCALAR, HIDE_NEXT, n + 1, 0, 0, BACK_NOTHING}, 1, 3);
   }
   int line_end[4] = {0};

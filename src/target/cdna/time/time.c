@@ -91,7 +91,7 @@ static void run_place(void *context, size_t i) {
 
 /* A workgroup by chance: in part i of n of the grid, or of its work, where that of each workgroup is known. */
 static uint64_t group_by_chance(const timing *t, tw_random *r, int i, int n) {
-  const float *work = t->watch && !t->by_order ? t->watch->work : NULL;
+  const float *work = t->watch ? t->watch->work : NULL;
   double all = 0;
   for (uint64_t g = 0; work && g < t->groups; g++) all += (double)work[g];
   if (all <= 0) {
@@ -434,22 +434,18 @@ static bool does_the_same(const timing *t) {
   return true;
 }
 
-/* How much more a workgroup of the grid does than those that were timed, by the kind of work of which that is most; 1: as much.
- * Where the work of each is known, `schedule` goes by it. */
+/* How much more a workgroup of the grid does, in the mean, than those that were timed; 1: as much or less. Where the work of each is
+ * known, `schedule` goes by it. */
 static double missing_work(const timing *t) {
   const cdna_watch *w = t->watch;
-  double did[CDNA_KINDS] = {0}, all = 0, most = 1, n = 0;
+  double timed = 0, all = 0, n = 0;
   for (int i = 0; i < t->n_places; i++) {
-    for (int k = 0; k < CDNA_KINDS; k++) did[k] += t->result[i].did[k];
+    timed += work_at(t, i) * t->setups[i].n_groups;
     n += t->setups[i].n_groups;
   }
   for (int k = 0; k < CDNA_KINDS; k++) all += t->unit[k] * w->did[k];
-  for (int k = 0; k < CDNA_KINDS && n > 0; k++) {
-    const double mean = w->did[k] / w->groups, timed = did[k] / n;
-    if (t->unit[k] * w->did[k] <= MATERIAL * all) continue;
-    if (mean > most * timed) most = timed > 0 ? mean / timed : INFINITY;
-  }
-  return most;
+  if (all <= 0 || n == 0) return 1;
+  return timed > 0 ? fmax(1, all / w->groups / (timed / n)) : INFINITY;
 }
 
 static tw_status other_work(tw_error *error) {
