@@ -1,7 +1,9 @@
 /* device.c - see device.h. Loading a kernel and running it are under this profile; opening the device is not, since for that
  * drivers start programs and make files. Code on a device is not under any profile: this is for what it makes of the
  * process where it reaches its memory, and for what a hostile object makes of the driver that loads it. */
+#if !defined _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "native/runner/device.h"
 
 #include <fcntl.h>
@@ -56,10 +58,6 @@ static const tw_call_rule calls[] = {
     {SYS_rseq, {{0}}},
     {SYS_membarrier, {{0}}},
     {SYS_getcpu, {{0}}},
-    {SYS_sched_getaffinity, {{0}}},
-    {SYS_sched_setaffinity, {{0}}},
-    {SYS_sched_getparam, {{0}}},
-    {SYS_sched_getscheduler, {{0}}},
     {SYS_restart_syscall, {{0}}},
     {SYS_prctl, {{.argument = 0, .n = 2, .value = {PR_SET_NAME, PR_GET_NAME}}}},
     {SYS_exit, {{0}}},
@@ -111,12 +109,11 @@ static const tw_call_rule calls[] = {
     {SYS_getgid, {{0}}},
     {SYS_getegid, {{0}}},
     {SYS_getrlimit, {{0}}},
-    {SYS_prlimit64, {{.argument = 2, .n = 1, .value = {0}}}},
     {SYS_getrandom, {{0}}},
     /* time */
     TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
-    {SYS_clock_getres, {{0}}},
-    {SYS_clock_nanosleep, {{0}}},
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_getres),
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_nanosleep),
     {SYS_nanosleep, {{0}}},
     {SYS_gettimeofday, {{0}}},
     {SYS_time, {{0}}},
@@ -130,6 +127,11 @@ static const tw_call_rule calls[] = {
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
+/* Calls about a process by its number: of this one, which is 0 or its own number. */
+static const int by_number[] = {SYS_sched_getaffinity, SYS_sched_setaffinity, SYS_sched_getparam,
+                                SYS_sched_getscheduler};
+enum { BY_NUMBER = sizeof by_number / sizeof *by_number, MORE_CALLS = BY_NUMBER + 4 };
+
 static size_t add_paths(tw_path_rule *path, size_t n, const char *prefix, glob_t *found) {
   char pattern[256];
   snprintf(pattern, sizeof pattern, "%s*", prefix);
@@ -140,7 +142,7 @@ static size_t add_paths(tw_path_rule *path, size_t n, const char *prefix, glob_t
 }
 
 const char *tw_confine_device(const char *const devices[], int channel) {
-  static tw_call_rule all[CALLS + 3];
+  static tw_call_rule all[CALLS + MORE_CALLS];
   static tw_error error;
   static glob_t found[8]; /* in use until the process ends, like what is confined */
   tw_path_rule path[PATHS_MAX];
@@ -152,13 +154,16 @@ const char *tw_confine_device(const char *const devices[], int channel) {
   all[CALLS + 2] = (tw_call_rule){
       SYS_tgkill,
       {{.argument = 0, .n = 1, .value = {(uint32_t)getpid()}}, {.argument = 2, .n = 1, .value = {SIGABRT}}}};
+  const uint32_t self = (uint32_t)getpid();
+  size_t more = CALLS + 3;
+  for (size_t i = 0; i < BY_NUMBER; i++)
+    all[more++] = (tw_call_rule){by_number[i], {{.argument = 0, .n = 2, .value = {0, self}}}};
+  all[more++] = (tw_call_rule){SYS_prlimit64,
+                               {{.argument = 0, .n = 2, .value = {0, self}}, {.argument = 2, .n = 1, .value = {0}}}};
   for (const char *const *p = read_only; *p; p++) path[n++] = (tw_path_rule){*p, TW_PATH_READ};
   for (size_t i = 0; i < sizeof found / sizeof *found && devices[i]; i++) n = add_paths(path, n, devices[i], &found[i]);
-  const tw_profile profile = {.who = "the driver of a device",
-                              .call = all,
-                              .n_calls = CALLS + 3,
-                              .refusal = TW_REFUSAL_ERROR,
-                              .all_threads = true};
+  const tw_profile profile = {
+      .who = "the driver of a device", .call = all, .n_calls = more, .refusal = TW_REFUSAL_ERROR, .all_threads = true};
   if (tw_confinement_make(&profile, path, n, &c, &error) != TW_OK) return error.text;
   return tw_confine(c) ? NULL : "this system does not let a process give up its rights"; /* c stays, as above */
 }
