@@ -112,7 +112,7 @@ static void judge_all(const char *machine, const char *target, bool has_device, 
 
 static void gemmini_is_not_fooled(void **state) {
   (void)state;
-  judge_all("gemmini", "gemmini-16x16-int8", true, 84);
+  judge_all("gemmini", "gemmini-16x16-int8", true, 92);
 }
 
 static void x86_is_not_fooled(void **state) {
@@ -127,7 +127,7 @@ static void xdna2_is_not_fooled(void **state) {
 
 static void cdna_is_not_fooled(void **state) {
   (void)state;
-  judge_all("cdna", "cdna3", true, 72);
+  judge_all("cdna", "cdna3", true, 101);
 }
 
 static void trainium_is_not_fooled(void **state) {
