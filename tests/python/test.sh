@@ -24,6 +24,7 @@ if "$python" -m pip --version >"$folder/pip" 2>&1 && "$python" -c 'import setupt
   cp "$(dirname "$library")"/tilewright-*-runner "$folder/tree/build/"
   pip_install "$folder/site"
   rm -r "$folder/tree"
+  [ -e "$folder/site/tilewright/torch/__init__.py" ] || { echo "tilewright.torch is not installed"; exit 1; }
   in_site "$folder/site" '
 import tilewright as tw
 x86 = next(t for t in tw.targets() if t.name == "x86")

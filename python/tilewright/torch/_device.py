@@ -6,7 +6,6 @@ import json
 import os
 import time
 import warnings
-import weakref
 from pathlib import Path
 from typing import Any, Optional
 
@@ -19,17 +18,17 @@ from ._routes import ROUTES
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
 _launch, _cast = lib.tw_device_launch, ffi.cast
+_current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  #: None in a PyTorch without CUDA
 
 
 class Plan:
-    """A loaded kernel. Calls are those of tilewright/device.h."""
+    """A loaded kernel. It stays loaded until the process ends: launches may be in flight, and CUDA graphs refer to it."""
 
-    __slots__ = ("_plan", "_calls", "n", "workspace", "device", "__weakref__")
+    __slots__ = ("_plan", "_calls", "n", "workspace", "device")
 
     def __init__(self, planned: Any, n: int, device: torch.device):
         self._plan, self._calls, self.n, self.device = planned, [], n, device
         self.workspace = lib.tw_device_workspace(planned)
-        weakref.finalize(self, lib.tw_device_destroy, planned).atexit = False
 
     def __call__(self, *addresses: int) -> None:
         """Starts the kernel on the current stream; every address must be a multiple of 16."""
@@ -40,13 +39,18 @@ class Plan:
             operands, error = ffi.new("void *[]", self.n), ffi.new("tw_error *")
         for i, address in enumerate(addresses):
             operands[i] = _cast("void *", address)
-        room = torch.empty(self.workspace, dtype=torch.uint8, device=self.device).data_ptr() if self.workspace else 0
-        stream = torch._C._cuda_getCurrentRawStream(index)
+        # PyTorch gives the room to later work of this stream alone, so it may be returned before the kernel ends.
+        room = torch.empty(self.workspace, dtype=torch.uint8, device=self.device) if self.workspace else None
+        place, stream = _cast("void *", room.data_ptr() if self.workspace else 0), _cast("void *", _current_stream(index))
         if torch._C._cuda_getDevice() == index:
-            status = _launch(self._plan, operands, _cast("void *", room), _cast("void *", stream), error)
+            status = _launch(self._plan, operands, place, stream, error)
+            if status == lib.TW_MISSING:  # the first use of CUDA in this thread, as of autograd's: the context is not current yet
+                torch.cuda.mem_get_info(index)
+                status = _launch(self._plan, operands, place, stream, error)
         else:
             with torch.cuda.device(index):
-                status = _launch(self._plan, operands, _cast("void *", room), _cast("void *", stream), error)
+                torch.cuda.mem_get_info(index)
+                status = _launch(self._plan, operands, place, stream, error)
         if status:
             check(status, error)
         self._calls.append((operands, error))
@@ -55,6 +59,7 @@ class Plan:
 # ---- what is known ----
 
 _wisdom: Any = None
+_plans: "dict[tuple[str, torch.device], Plan]" = {}
 _warned: "set[str]" = set()
 
 
@@ -71,6 +76,7 @@ def wisdom() -> Any:
 def forget() -> None:
     global _wisdom, _rejected
     _wisdom = _rejected = None
+    _plans.clear()
 
 
 def target(name: str = "cuda") -> Any:
@@ -154,26 +160,31 @@ def keep(op: str, keys: "dict[str, Any]", found: Any) -> bool:
 # ---- plans ----
 
 
-def plan(op: str, keys: "dict[str, Any]", n: int, device: torch.device) -> "Optional[Plan]":
+def plan_for(op: str, keys: "dict[str, Any]", n: int, device: torch.device) -> "Optional[Plan]":
     """The kernel for the problem, or None: PyTorch computes it."""
     if ROUTES.recorded is not None:
         return None
     try:
         problem = _problem(target(), op, keys)
-        if not is_known(problem) or text_of(_print(problem)) in rejected():
+        text = text_of(_print(problem))
+        if not is_known(problem) or text in rejected():
             return None
     except UsageError:
         return None
+    if (text, device) in _plans:
+        return _plans[text, device]
     if torch.cuda.is_current_stream_capturing():
         raise LookupError  # modules cannot be loaded while a graph is captured
     out, error = ffi.new("tw_device_planned **"), ffi.new("tw_error *")
     with torch.cuda.device(device):
+        torch.cuda.mem_get_info(device)  # makes the context current in this thread
         status = lib.tw_device_plan(problem, wisdom(), out, error)
     try:
         check(status, error)
     except Error as why:
         if str(why) not in _warned:
             _warned.add(str(why))
-            warnings.warn(f"tilewright.torch: PyTorch computes {text_of(_print(problem))}: {why}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"tilewright.torch: PyTorch computes {text}: {why}", RuntimeWarning, stacklevel=2)
         return None
-    return Plan(out[0], n, device)
+    plan = _plans[text, device] = Plan(out[0], n, device)
+    return plan

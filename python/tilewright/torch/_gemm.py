@@ -56,7 +56,7 @@ class Product:
             if bias is not None:
                 keys["bias"] = "row"
             ROUTES.record("gemm", keys, a.device)
-            self.device = _device.plan("gemm", keys, 3 if bias is None else 4, a.device)
+            self.device = _device.plan_for("gemm", keys, 3 if bias is None else 4, a.device)
         else:
             self.packs_each_time = m >= PACKING_PAYS or a.dtype == torch.float16  # PyTorch may have no product of float16 on the CPU
             if not self.packs_each_time and not _kept.is_kept(b):

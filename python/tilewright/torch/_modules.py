@@ -80,7 +80,7 @@ class PackedLinear(torch.nn.Module):
         return self
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if self.codes.device.type == "cpu" and not torch.jit.is_tracing() and not _functions.is_compiling():
+        if not _functions.is_compiling() and self.codes.device.type == "cpu":
             _kept.keep(self.codes)
         return _packed.packed_linear(x, self.codes, self.scales, self.bias, self.format, self.group)
 

@@ -79,7 +79,7 @@ class _Packed:
             if bias is not None:
                 keys["bias"] = "row"
             ROUTES.record("gemm", keys, x.device)
-            self.device = _device.plan("gemm", keys, 4 if bias is None else 5, x.device)
+            self.device = _device.plan_for("gemm", keys, 4 if bias is None else 5, x.device)
         else:
             self.host = _host.Plan(m, n, k, x.dtype, b_transposed=True, b=format, group=group)
 

@@ -41,7 +41,7 @@ def planned(key: Any, op: str, n: int, x: torch.Tensor, keys: "Callable[[], dict
             made = {**keys(), "a": _device.TYPES[x.dtype]}
             ROUTES.record(op, made, x.device)
             try:
-                route = _device.plan(op, made, n, x.device) or False
+                route = _device.plan_for(op, made, n, x.device) or False
             except LookupError:  # a graph is being captured; a later call plans the kernel
                 return False
         ROUTES[key] = route
@@ -60,7 +60,7 @@ def start(plan: Any, *tensors: torch.Tensor) -> None:
 
 
 def forget() -> None:
-    """Drops every plan, and reads wisdom again at the next call: after another process has tuned. No kernel may be in flight."""
+    """Drops every plan, and reads wisdom again at the next call: after another process has tuned."""
     from . import _device
 
     ROUTES.clear()

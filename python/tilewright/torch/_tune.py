@@ -183,6 +183,11 @@ def _shares(calls: Sequence[Call], seconds: float) -> "list[float]":
     return [seconds * weight[i] / total if i in order and total else 0.0 for i in range(len(calls))]
 
 
+def _fits_a_graph(keys: "dict[str, Any]") -> bool:
+    """PyTorch's own backward pass runs on the stream of its forward pass, which is not the one that is captured."""
+    return keys.get("pass") != "backward"
+
+
 def compare(call: Call) -> None:
     """Measures the kernel that wisdom has beside PyTorch's, and remembers which is faster."""
     text = _device.problem_text(call.op, call.keys)
@@ -191,7 +196,7 @@ def compare(call: Call) -> None:
     if not _device.is_known(_device._problem(_device.target(), call.op, call.keys)):
         return
     theirs, ours = pair(call.op, call.keys)
-    call.pytorch, call.tilewright = seconds_of(theirs), seconds_of(ours)
+    call.pytorch, call.tilewright = (seconds_of(work, graph=_fits_a_graph(call.keys)) for work in (theirs, ours))
     _device.reject(text, not call.is_faster)
     call.note = "" if call.is_faster else "PyTorch is faster and stays"
 
@@ -219,7 +224,8 @@ def tune(
             _device.problem_text(op, dict(keys))
         except Error:
             continue  # the machine does not support it
-        calls.append(Call(op, dict(keys), count, seconds_of(pair(op, dict(keys))[0])))
+        theirs = pair(op, dict(keys))[0]
+        calls.append(Call(op, dict(keys), count, seconds_of(theirs, graph=_fits_a_graph(dict(keys)))))
     calls.sort(key=lambda call: -call.count * call.pytorch)
     unknown = [c for c in calls if not _device.is_known(_device._problem(_device.target(), c.op, c.keys))]
     for call, share in zip(unknown, _shares(unknown, seconds)):
