@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any, Optional
 
@@ -27,6 +28,14 @@ def _choice(table: "dict[str, int]", what: str, word: str) -> int:
     if word not in table:
         raise UsageError(f"{what}='{word}' is not one of {', '.join(table)}")
     return table[word]
+
+
+def _codes(x: Any) -> Any:
+    """The bits of PyTorch's bfloat16, which NumPy does not have, as uint16; anything else as it is."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, torch.Tensor) and x.dtype == torch.bfloat16:
+        return x.detach().view(torch.int16).numpy().view(np.uint16)
+    return x
 
 
 class PackedB:
@@ -110,7 +119,7 @@ class Gemm:
 
     @staticmethod
     def _take(x: Any, what: str, shape: "tuple[int, ...]", dtype: Any) -> np.ndarray:
-        values = array_of(x)
+        values = array_of(_codes(x))
         if values.dtype != dtype or values.shape != shape:
             raise UsageError(
                 f"{what} is {values.dtype} {values.shape}, and the plan wants {np.dtype(dtype)} {shape}"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 
+import numpy as np
 import torch
 
 import tilewright as tw
@@ -432,6 +433,21 @@ def _schedule(steps):
     from tilewright._search import _schedule as schedule
 
     return schedule(steps)[0]
+
+
+class Exchange(unittest.TestCase):
+    def test_dlpack(self):
+        x, weight = (np.random.default_rng(SEED).standard_normal(shape).astype(np.float32) for shape in ((200, 64), (32, 64)))
+        out = np.from_dlpack(twt.linear(torch.from_dlpack(x), torch.from_dlpack(weight)))
+        np.testing.assert_allclose(out, x @ weight.T, rtol=1e-4, atol=1e-4)
+
+    def test_gemm_takes_tensors(self):
+        for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
+            x, weight = torch.randn(20, 64).to(dtype), torch.randn(64, 32).to(dtype).t().contiguous().t()
+            out = tw.Gemm(20, 32, 64, a=name, b=name, c="f32")(x, weight)
+            np.testing.assert_allclose(out, (x.double() @ weight.double()).numpy(), rtol=1e-4, atol=1e-4)
+        with self.assertRaisesRegex(tw.UsageError, "the plan wants float32"):
+            tw.Gemm(20, 32, 64)(x, weight)
 
 
 class Installation(unittest.TestCase):
