@@ -502,6 +502,31 @@ static tw_search_result replay(const char *data, const char *machine, const char
   return r;
 }
 
+/* Simulations without one effect each say where the time goes: the planner is told, with costs, counts and an example. */
+static void a_planner_is_told_where_the_time_goes(void **state) {
+  (void)state;
+  const tw_target *target = tw_target_find("gemmini-16x16-int8");
+  tw_problem problem;
+  assert_int_equal(tw_target_read(target, "gemm m=64 n=64 k=64", &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+  const char *agents[] = {model("echo no")};
+  tw_search_options o = options_of(agents, 1);
+  o.iterations = 1, o.plans = 2;
+  tw_search_result r = {.size = sizeof r};
+  assert_int_equal(tw_search(target, &problem, &o, &r, NULL), TW_OK);
+  char *log = read_text("log");
+  assert_int_equal(count(log, "Where the time goes"), 2);
+  double cycles = 0;
+  int loads = 0, found = 0;
+  char *rest = NULL;
+  for (char *line = strtok_r(log, "\n", &rest); line && !found; line = strtok_r(NULL, "\n", &rest))
+    found = strstr(line, "loads bring again what an earlier one brought") && strstr(line, "; for instance command ") &&
+            sscanf(line, "- %lf cycles: %d loads bring again", &cycles, &loads) == 2;
+  assert_true(found && cycles > 0 && cycles < r.start.cost && loads > 0);
+  free(log);
+  tw_search_result_free(&r);
+}
+
 static int asked(void) {
   char *n = read_text("n");
   int all = n ? atoi(n) : 0;
@@ -685,6 +710,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(two_models_share_the_work, start, end),
       cmocka_unit_test_setup_teardown(a_search_outlives_its_server, start, end),
       cmocka_unit_test_setup_teardown(a_search_ends_when_its_samples_are_used_up, start, end),
+      cmocka_unit_test_setup_teardown(a_planner_is_told_where_the_time_goes, start, end),
       cmocka_unit_test_setup_teardown(a_gemm_of_gemmini_by_hand_is_replayed, start, end),
       cmocka_unit_test_setup_teardown(tinympc_by_hand_is_replayed, start, end),
       cmocka_unit_test_setup_teardown(a_gemm_of_cdna_by_hand_is_replayed, start, end),

@@ -46,6 +46,7 @@ typedef struct tw_request {
   const tw_problem *problem;
   const tw_bound *bound;
   const tw_candidate *parent;
+  const tw_diagnosis *diagnosis; /* of the parent, for a prompt (tw_prompt_diagnose); NULL: none */
   size_t n_lineage;
   const tw_candidate *const *lineage; /* from the start to the parent, both included */
   size_t n_children;

@@ -79,7 +79,10 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
   for (size_t i = 0; i < n; i++) wanted += request[i]->plans;
   tw_question *question = calloc(wanted + 1, sizeof *question);
   for (size_t i = 0; i < n; i++) {
-    const tw_request *r = request[i];
+    tw_diagnosis diagnosis;
+    tw_request own = *request[i];
+    if (tw_prompt_diagnose(&own, &diagnosis)) own.diagnosis = &diagnosis;
+    const tw_request *r = &own;
     tw_random random = r->random;
     for (size_t j = 0; question && j < r->plans; j++, k++) {
       tw_question *q = &question[k];

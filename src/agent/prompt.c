@@ -117,12 +117,54 @@ static char *write_feedback(const tw_request *r) {
     tw_text_add(&t, " (%s).", r->bound->limit);
   }
   tw_text_add_string(&t, "\n");
+  if (*m->bottleneck) tw_text_add(&t, "It was limited by: %s.\n", m->bottleneck);
+  if (m->spread.rounds > 1) {
+    tw_text_add(&t, "%zu rounds took between ", m->spread.rounds);
+    add_cost(&t, r->target, m->spread.least);
+    tw_text_add_string(&t, " and ");
+    add_cost(&t, r->target, m->spread.most);
+    tw_text_add_string(&t, ", half of them between ");
+    add_cost(&t, r->target, m->spread.lower);
+    tw_text_add_string(&t, " and ");
+    add_cost(&t, r->target, m->spread.upper);
+    tw_text_add_string(&t, ": smaller differences mean nothing.\n");
+  }
   for (size_t i = 0; i < m->n_counters; i++)
     if (m->counter[i].value != 0)
       tw_text_add(&t, "- %s: %.6g %s (%s)\n", m->counter[i].name, m->counter[i].value, m->counter[i].unit,
                   m->counter[i].help);
   for (size_t i = 0; i < m->n_memories; i++)
     tw_text_add(&t, "- %s: %zu of %zu bytes in use\n", m->memory[i].name, m->memory[i].used, m->memory[i].size);
+  return tw_text_take(&t);
+}
+
+enum { SIMULATIONS = 12, SECONDS_MOST = 20, SEED = 1 };
+
+bool tw_prompt_diagnose(const tw_request *r, tw_diagnosis *out) {
+  const tw_rewriter *rewriter = r->target->rewriter;
+  const double rate = r->target->traits.simulation_rate;
+  const tw_candidate *c = r->parent;
+  tw_program *program = NULL;
+  *out = (tw_diagnosis){0};
+  if (!rewriter || !c->source || (rate > 0 && SIMULATIONS * c->measured.cost / rate > SECONDS_MOST)) return false;
+  const int jobs = r->jobs > 0 ? r->jobs : 1;
+  if (rewriter->study(r->target, r->problem, c->source, strlen(c->source), c->recipe != NULL, SEED, jobs, r->stop,
+                      &program, NULL) != TW_OK)
+    return false;
+  const bool known = rewriter->diagnose(program, jobs, out, NULL) == TW_OK && out->n > 0;
+  rewriter->forget(program);
+  return known;
+}
+
+static char *write_findings(const tw_request *r) {
+  const tw_diagnosis *d = r->diagnosis;
+  tw_text t = {0};
+  for (size_t i = 0; d && i < d->n; i++) {
+    const tw_finding *f = &d->finding[i];
+    tw_text_add_string(&t, "- ");
+    add_cost(&t, r->target, f->cost);
+    tw_text_add(&t, ": %s%s%s\n", f->what, *f->example ? "; for instance " : "", f->example);
+  }
   return tw_text_take(&t);
 }
 
@@ -314,6 +356,7 @@ tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_
   prompt p = {0};
   set_common(&p, r);
   set_owned(&p, "feedback", write_feedback(r));
+  set_owned(&p, "findings", write_findings(r));
   set_owned(&p, "history", write_history(r));
   set_owned(&p, "attempts", write_attempts(r));
   set_owned(&p, "menu", write_menu(tw_target_topic(r->target, r->problem, "menu"), r->dropout, random));

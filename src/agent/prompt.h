@@ -19,6 +19,9 @@
 /* TW_USAGE with a line if agents that write source cannot work on this op of this machine: the texts are missing. */
 tw_status tw_prompt_available(const tw_target *, const tw_problem *, tw_error *);
 
+/* Where the time of the request's parent goes, on a machine that can say (tw_rewriter): by simulations, so once for all plans of a
+ * parent. False if it is not known, or would take long. */
+bool tw_prompt_diagnose(const tw_request *, tw_diagnosis *out);
 /* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last one
  * ("other") never is, so there is always one. */
 tw_status tw_prompt_plan(const tw_request *, tw_random *, char **out, tw_error *);

@@ -51,6 +51,8 @@ static tw_status write_prompt(const cli *c, const cli_subject *s, bool planning,
                         .iteration = 1,
                         .iterations = c->options.iterations ? (int)c->options.iterations : 10,
                         .dropout = c->options.dropout < 0 ? 0 : c->options.dropout};
+  tw_diagnosis diagnosis;
+  if (planning && !c->options.no_run && tw_prompt_diagnose(&request, &diagnosis)) request.diagnosis = &diagnosis;
   tw_random_seed(&request.random, (uint64_t)c->options.seed);
   return planning ? tw_prompt_plan(&request, &request.random, out, error)
                   : tw_prompt_implement(&request, plan, NULL, out, error);
