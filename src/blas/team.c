@@ -1,41 +1,54 @@
 /* team.c - see team.h.
  *
  * `door` says how many more threads may join the call at hand, and how many are in it: one number, so that a thread joins or finds
- * the door closed. Idle threads look at the door for a while and then sleep; who opens it wakes them. */
+ * the door closed. Idle threads look at the door for a while and then sleep; the caller that opens it wakes them. Waking takes longer
+ * than a small product: a thread that was woken too late looks again for a while, and is there for the next call. */
 #define _GNU_SOURCE
 #include "blas/team.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "blas/buffer.h"
 #include "target/x86/cpu.h"
 
-enum { MEMBERS_MOST = 256, LOOKS = 4000 /* some 100 us */, LOOKS_OF_CALLER = 1000, INSIDE = 1 << 16 };
+enum { MEMBERS_MOST = 256, LOOKS = 20000 /* half a millisecond */, LOOKS_OF_CALLER = 1000, INSIDE = 1 << 16 };
 
 static struct {
   atomic_flag taken; /* a call has the team */
   atomic_uint door;  /* seats that are left, and INSIDE times the members inside */
   blas_work *work;   /* written before the door opens */
   void *context;
-  int started;         /* threads; only who has the team counts them */
-  atomic_int sleepers; /* changed under the lock */
-  pthread_mutex_t lock;
-  pthread_cond_t opened;
-} team = {.taken = ATOMIC_FLAG_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
+  int started; /* threads; only the call that has the team counts them */
+  atomic_int sleepers;
+  atomic_uint openings; /* while there were sleepers: what they wait for */
+} team = {.taken = ATOMIC_FLAG_INIT};
+
+static void futex(int operation, unsigned value) {
+  syscall(SYS_futex, &team.openings, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
 
 static unsigned seats(unsigned door) { return door % INSIDE; }
 
-static void sleep_until_open(void) {
-  pthread_mutex_lock(&team.lock);
+/* Either this thread sees the door that was opened, or the caller sees this sleeper. */
+static void sleep_until_opened(void) {
+  const unsigned seen = atomic_load(&team.openings);
   atomic_fetch_add(&team.sleepers, 1);
-  while (!seats(atomic_load(&team.door))) pthread_cond_wait(&team.opened, &team.lock);
+  if (!seats(atomic_load(&team.door))) futex(FUTEX_WAIT, seen);
   atomic_fetch_sub(&team.sleepers, 1);
-  pthread_mutex_unlock(&team.lock);
+}
+
+static void wake_sleepers(int most) {
+  if (!atomic_load(&team.sleepers)) return;
+  atomic_fetch_add(&team.openings, 1);
+  futex(FUTEX_WAKE, (unsigned)most);
 }
 
 /* The number of a member; 0: the door is closed. */
@@ -57,7 +70,7 @@ static void *serve(void *unused) {
     } else if (looks < LOOKS) {
       blas_relax();
     } else {
-      sleep_until_open();
+      sleep_until_opened();
       looks = 0;
     }
   }
@@ -95,14 +108,12 @@ static void close_door(void) {
 static void before_fork(void) { blas_buffers_lock(); }
 static void in_parent(void) { blas_buffers_unlock(); }
 
-/* The threads are gone, and so may be the one that had the team or the lock. */
+/* The threads are gone, and so may be the one that had the team. */
 static void in_child(void) {
   atomic_flag_clear(&team.taken);
   atomic_store(&team.door, 0);
   atomic_store(&team.sleepers, 0);
   team.started = 0;
-  pthread_mutex_init(&team.lock, NULL);
-  pthread_cond_init(&team.opened, NULL);
   blas_buffers_unlock();
 }
 
@@ -119,11 +130,7 @@ void blas_team_run(int members, blas_work *work, void *context) {
   start_threads(members - 1);
   team.work = work, team.context = context;
   atomic_store(&team.door, (unsigned)(members - 1));
-  if (atomic_load(&team.sleepers)) {
-    pthread_mutex_lock(&team.lock);
-    pthread_cond_broadcast(&team.opened);
-    pthread_mutex_unlock(&team.lock);
-  }
+  wake_sleepers(members - 1);
   work(context, 0);
   close_door();
   atomic_flag_clear(&team.taken);
@@ -139,9 +146,10 @@ static int threads;
 static void ask(void) {
   watch_forks();
   threads = number_in("TILEWRIGHT_NUM_THREADS");
-  if (!threads) threads = number_in("OMP_NUM_THREADS");
-  if (!threads) threads = x86_this_cpu()->cores;
-  if (threads > MEMBERS_MOST) threads = MEMBERS_MOST;
+  if (threads) return;
+  /* OpenMP may have bound this thread to a core: helper threads would share it. */
+  const int cores = x86_this_cpu()->cores, wanted = number_in("OMP_NUM_THREADS");
+  threads = wanted && wanted < cores ? wanted : cores < MEMBERS_MOST ? cores : MEMBERS_MOST;
 }
 
 int blas_threads(void) {

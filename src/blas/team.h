@@ -17,7 +17,8 @@ static inline void blas_relax(void) {
 #endif
 }
 
-/* Threads for a call: TILEWRIGHT_NUM_THREADS, or else OMP_NUM_THREADS, or else the cores that the process may use. Read once. */
+/* Threads for a call: TILEWRIGHT_NUM_THREADS, or else OMP_NUM_THREADS as far as there are cores that the process may use, or else
+ * these cores. Read once. */
 int blas_threads(void);
 
 #endif
