@@ -47,6 +47,11 @@ static void what_cannot_be_had_is_refused(void **state) {
     assert_non_null(strstr(error.text, "no memory for"));
     assert_int_equal(tw_memory_alloc(sizes[i], &p, NULL), TW_MISSING);
   }
+  tw_error error = {0};
+  assert_int_equal(tw_no_memory(&error, "a test"), TW_MISSING);
+  assert_string_equal(error.text, "out of memory for a test");
+  assert_int_equal(tw_no_memory(&error, NULL), TW_MISSING);
+  assert_string_equal(error.text, "out of memory");
   tw_memory_free(NULL);
 }
 

@@ -25,6 +25,8 @@ typedef struct tw_error {
 
 /* Fills *error (if not NULL) and returns status, so that callers write `return tw_fail(...)`. */
 tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* TW_MISSING: "out of memory for WHAT"; `what` may be NULL. */
+tw_status tw_no_memory(tw_error *error, const char *what);
 #ifdef __clang_analyzer__ /* it cannot see that the status comes back */
 #define tw_fail(error, status, ...) ((void)tw_fail(error, status, __VA_ARGS__), (status))
 #endif

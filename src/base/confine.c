@@ -169,7 +169,7 @@ tw_status tw_confinement_make(const tw_profile *p, const tw_path_rule *path, siz
   *out = NULL;
   if (!has_filters()) return cannot(p, "it has no filter for system calls (seccomp)", error);
   tw_confinement *c = calloc(1, sizeof *c + (8 + p->n_calls * PER_CALL) * sizeof *c->step);
-  if (!c) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!c) return tw_no_memory(error, NULL);
   c->all_threads = p->all_threads;
   make_filter(c, p);
   c->rules = make_rules(path, n_paths);

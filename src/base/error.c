@@ -16,3 +16,7 @@ tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) {
   }
   return status;
 }
+
+tw_status tw_no_memory(tw_error *error, const char *what) {
+  return tw_fail(error, TW_MISSING, "out of memory%s%s", what ? " for " : "", what ? what : "");
+}

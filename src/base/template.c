@@ -194,7 +194,7 @@ tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[],
   tw_status status = fill(&f, error);
   *out = status == TW_OK ? tw_text_take(&text) : NULL;
   tw_text_free(&text);
-  if (status == TW_OK && !*out) return tw_fail(error, TW_MISSING, "no memory for the text");
+  if (status == TW_OK && !*out) return tw_no_memory(error, "the text");
   return status;
 }
 

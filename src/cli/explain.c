@@ -22,7 +22,7 @@ static const char *explain_key(const tw_target *t, const char *word) {
 
 static tw_status split_words(const cli *c, const tw_target *t, split *out, tw_error *error) {
   *out = (split){.op = tw_new(c->n_words + 1, sizeof *out->op), .choice = tw_new(c->n_words + 1, sizeof *out->choice)};
-  if (!out->op || !out->choice) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!out->op || !out->choice) return tw_no_memory(error, NULL);
   for (size_t i = 1; i < c->n_words; i++) {
     const char *key = explain_key(t, c->words[i]);
     for (size_t j = 0; key && j < out->n_choice; j++)

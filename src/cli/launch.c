@@ -97,7 +97,7 @@ tw_status cli_add_header(const cli *c, char **source, size_t *length, tw_error *
     *source = both;
   }
   free(header);
-  return both ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  return both ? TW_OK : tw_no_memory(error, NULL);
 }
 
 static tw_status parse_three(const char *option, const char *text, uint32_t out[3], tw_error *error) {
@@ -181,7 +181,7 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
   static const char usage[] = "in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32= or null";
   *raw = (tw_raw_argument){.at = -1};
   a->copy = strdup(spec);
-  if (!a->copy) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!a->copy) return tw_no_memory(error, NULL);
   char *text = a->copy;
   if (*text == '@') {
     char *colon = strchr(text, ':');

@@ -82,7 +82,7 @@ static tw_status add_file(command *c, const json_t *arguments, const char *name,
   if (!text) return TW_OK;
   tw_status status = c->folder ? TW_OK : tw_directory_temporary(&c->folder, error);
   char *path = status == TW_OK ? tw_path_join(c->folder, name) : NULL;
-  if (status == TW_OK && !path) status = tw_fail(error, TW_MISSING, "no memory for a file");
+  if (status == TW_OK && !path) status = tw_no_memory(error, "a file");
   if (status == TW_OK) status = tw_file_write(path, json_string_value(text), json_string_length(text), error);
   if (status == TW_OK && option) add(c, option);
   if (status == TW_OK)

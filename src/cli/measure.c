@@ -108,8 +108,7 @@ static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char
   if (c->options.window) status = cli_timeline_window(c->options.window, &t, error);
   if (status == TW_OK && !c->options.trace) {
     status = tw_directory_temporary(&directory, error);
-    if (status == TW_OK && !(own = tw_path_join(directory, "trace.json")))
-      status = tw_fail(error, TW_MISSING, "out of memory");
+    if (status == TW_OK && !(own = tw_path_join(directory, "trace.json"))) status = tw_no_memory(error, NULL);
   }
   const char *trace = own ? own : c->options.trace;
   if (status == TW_OK) status = build_check_measure(c, s, source, length, trust, trace, out, error);

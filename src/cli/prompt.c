@@ -76,7 +76,7 @@ tw_status cli_prompt(const cli *c, tw_error *error) {
   if (status == TW_OK) status = tw_prompt_available(subject.target, &subject.problem, error);
   if (status == TW_OK) status = get_source(c, &subject, file, &source, error);
   if (status == TW_OK && c->options.plan) status = cli_read_source(c->options.plan, &plan, &length, error);
-  if (status == TW_OK && !(k = tw_candidate_new())) status = tw_fail(error, TW_MISSING, "no memory for a program");
+  if (status == TW_OK && !(k = tw_candidate_new())) status = tw_no_memory(error, "a program");
   if (status == TW_OK) {
     tw_candidate_set_kernel(k, NULL, source);
     source = NULL;

@@ -232,7 +232,7 @@ static tw_status load_summary(const char *path, json_t **out, tw_error *error) {
 
 static tw_status write_page(const json_t *summary, const char *directory, const char *path, tw_error *error) {
   char *page = page_of(summary, directory);
-  if (!page) return tw_fail(error, TW_MISSING, "out of memory for the report");
+  if (!page) return tw_no_memory(error, "the report");
   tw_status status = tw_file_write(path, page, strlen(page), error);
   free(page);
   return status;
@@ -245,7 +245,7 @@ tw_status cli_report(const cli *c, tw_error *error) {
   tw_status status = cli_no_words(c, 1, error);
   if (status != TW_OK) return status;
   char *from = tw_path_join(c->words[0], "summary.json"), *to = tw_path_join(c->words[0], "report.html");
-  status = from && to ? load_summary(from, &summary, error) : tw_fail(error, TW_MISSING, "out of memory");
+  status = from && to ? load_summary(from, &summary, error) : tw_no_memory(error, NULL);
   if (status == TW_OK) status = write_page(summary, c->words[0], to, error);
   if (status == TW_OK && c->options.json)
     status = cli_print_json(c, json_pack("{s:o}", "report", tw_json_text(to)), error);

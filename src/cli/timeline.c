@@ -317,7 +317,7 @@ static void picture_free(picture *p) {
 
 tw_status cli_timeline_write(const cli_timeline *t, const char *trace, const char *svg, tw_error *error) {
   picture *p = tw_new(1, sizeof *p);
-  if (!p) return tw_fail(error, TW_MISSING, "out of memory for the timeline");
+  if (!p) return tw_no_memory(error, "the timeline");
   p->t = t;
   tw_status status = read_trace(trace, &(reader){note_lane, measure_span, p}, error);
   set_window(p);
@@ -325,7 +325,7 @@ tw_status cli_timeline_write(const cli_timeline *t, const char *trace, const cha
   if (status == TW_OK && !p->shown && t->to > 0)
     status = tw_fail(error, TW_USAGE, "nothing to draw between %s %.0f and %.0f of this run", t->unit, t->from, t->to);
   char *text = status == TW_OK ? svg_of(p) : NULL;
-  if (status == TW_OK && !text) status = tw_fail(error, TW_MISSING, "out of memory for the timeline");
+  if (status == TW_OK && !text) status = tw_no_memory(error, "the timeline");
   if (text) status = tw_file_write(svg, text, strlen(text), error);
   free(text);
   picture_free(p);

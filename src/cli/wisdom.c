@@ -102,7 +102,7 @@ static tw_status export(const cli *c, const tw_wisdom *wisdom, tw_error *error) 
   tw_status status = tw_directory_temporary(&directory, error);
   if (status != TW_OK) return status;
   char *path = tw_path_join(directory, "wisdom.json");
-  status = path ? copy(wisdom, path, error) : tw_fail(error, TW_MISSING, "out of memory");
+  status = path ? copy(wisdom, path, error) : tw_no_memory(error, NULL);
   if (status == TW_OK && wisdom->n) status = tw_file_read(path, WISDOM_LIMIT, &text, NULL, error);
   if (text) fputs(text, stdout);
   *c->printed = true;

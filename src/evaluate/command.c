@@ -211,7 +211,7 @@ tw_status tw_backend_command(const char *command, size_t slots, tw_backend **out
     free(b);
     if (c) free(c->command);
     free(c);
-    return tw_fail(error, TW_MISSING, "no memory for evaluating");
+    return tw_no_memory(error, "evaluating");
   }
   c->n = slots;
   for (size_t i = 0; i < slots; i++) c->slot[i].in = c->slot[i].out = -1;

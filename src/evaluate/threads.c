@@ -22,7 +22,7 @@ tw_status tw_backend_threads(int jobs, tw_backend **out, tw_error *error) {
   if (!b || !own) {
     free(b);
     free(own);
-    return tw_fail(error, TW_MISSING, "no memory for evaluating");
+    return tw_no_memory(error, "evaluating");
   }
   *own = jobs;
   *b = (tw_backend){.name = "threads", .own = own, .evaluate = evaluate, .close = close_threads};

@@ -16,8 +16,6 @@ enum { SEED = 1 }; /* what is compared has been judged: anybody may know the inp
 enum { ALIGNMENT = 64, REPEAT_BYTES = 8 << 20, INPUT_BYTES = 64 << 20, SAME_BYTES = 8 << 20, PLACES = 1 << 14 };
 static const double REFERENCE = 1e9, EXACT = 1e9; /* multiply-adds that are no wait */
 
-static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_MISSING, "out of memory for operands.bin"); }
-
 /* ---- inputs ---- */
 
 static size_t element_bytes(const tw_operand *o) {
@@ -121,7 +119,7 @@ static double allowed(const tw_case *k, void *const result[], float *element) {
 static tw_status values_by_trying(const tw_case *k, size_t output, values *v, tw_error *error) {
   const tw_operand *o = &k->operand[output];
   float *copy = malloc(o->bytes);
-  if (!copy) return no_memory(error);
+  if (!copy) return tw_no_memory(error, "operands.bin");
   memcpy(copy, k->buffer[output], o->bytes);
   void *result[TW_OPERANDS_MAX];
   memcpy(result, k->buffer, sizeof result);
@@ -182,7 +180,7 @@ tw_status tw_export_expect(tw_export *e, size_t i, bool whole, tw_error *error) 
   values v = {.place = choose_places(e, i, whole, &v.n)};
   v.value = tw_new(v.n, sizeof *v.value);
   v.bound = tw_new(v.n, sizeof *v.bound);
-  tw_status status = v.place && v.value && v.bound ? TW_OK : no_memory(error);
+  tw_status status = v.place && v.value && v.bound ? TW_OK : tw_no_memory(error, "operands.bin");
   if (status == TW_OK) status = (e->data.problem->op->exact ? exact_values : values_by_trying)(&e->data, i, &v, error);
   if (status == TW_OK) add_values(e, i, &v);
   if (status == TW_OK && !e->in_file[i].places)

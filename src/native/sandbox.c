@@ -389,9 +389,9 @@ tw_status tw_sandbox_run(tw_sandbox *s, uint32_t sets, double limit, double *sec
 tw_status tw_sandbox_open(const tw_sandboxed *c, tw_sandbox **out, tw_error *error) {
   tw_sandbox *s = calloc(1, sizeof *s);
   *out = NULL;
-  if (!s) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!s) return tw_no_memory(error, NULL);
   s->process = s->waits = s->file[0] = s->file[1] = s->file[2] = -1;
-  tw_status status = make_arena(s, c) ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the operands of a kernel");
+  tw_status status = make_arena(s, c) ? TW_OK : tw_no_memory(error, "the operands of a kernel");
   if (status == TW_OK) status = start(s, c, error);
   if (status == TW_OK) status = wait_until_ready(s, c->seconds, error);
   if (status == TW_OK) watch_waits(s);

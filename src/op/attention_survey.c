@@ -125,9 +125,9 @@ tw_status tw_attention_survey(const tw_problem *p, void *const buffers[], const 
   const size_t heads = (size_t)(j.a.batches * j.a.key_heads);
   p->op->operands(p, j.operand);
   j.of_head = tw_new(2 * heads, sizeof *j.of_head);
-  if (!j.of_head) return tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  if (!j.of_head) return tw_no_memory(error, "the comparison");
   tw_parallel_for(effort->threads, heads, survey_head, &j);
-  tw_status status = j.failed ? tw_fail(error, TW_MISSING, "out of memory for the comparison") : judged(&j, 0, error);
+  tw_status status = j.failed ? tw_no_memory(error, "the comparison") : judged(&j, 0, error);
   if (status == TW_OK) status = judged(&j, 1, error);
   free(j.of_head);
   if (status == TW_OK)

@@ -43,8 +43,6 @@ typedef struct check {
   tw_coverage *out;
 } check;
 
-static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_MISSING, "out of memory for the comparison"); }
-
 static double cost_of(const output *u) { return u->row * (double)u->rows; }
 
 /* ---- a sample ---- */
@@ -60,7 +58,7 @@ static tw_status compare(const check *c, const output *u, size_t n, const tw_pla
 static tw_status compare_rows(const check *c, const output *u, int64_t n, tw_mismatch *found, tw_error *error) {
   const int64_t most = tw_limited((double)PLACES_AT_ONCE / (double)u->columns, 1, n);
   tw_place *place = tw_new((size_t)(most * u->columns), sizeof *place);
-  tw_status status = place ? TW_OK : no_memory(error);
+  tw_status status = place ? TW_OK : tw_no_memory(error, "the comparison");
   for (int64_t i = 0; status == TW_OK && i < n;) {
     size_t at = 0;
     for (const int64_t end = i + most < n ? i + most : n; i < end; i++) {
@@ -76,7 +74,7 @@ static tw_status compare_rows(const check *c, const output *u, int64_t n, tw_mis
 static tw_status compare_elements(const check *c, const output *u, double wanted, tw_mismatch *found, tw_error *error) {
   size_t n;
   tw_place *place = tw_sample_elements(c->random, u->rows, u->columns, wanted, &n);
-  const tw_status status = place ? compare(c, u, n, place, found, error) : no_memory(error);
+  const tw_status status = place ? compare(c, u, n, place, found, error) : tw_no_memory(error, "the comparison");
   free(place);
   return status;
 }
@@ -120,7 +118,7 @@ static void look(void *context, size_t index) {
 static tw_status look_at_all(const output *u, const void *actual, int threads, tw_error *error) {
   const size_t pieces = (size_t)((u->rows + SIGHT_ROWS - 1) / SIGHT_ROWS);
   sight s = {.u = u, .actual = actual, .of_piece = tw_new(pieces, sizeof *s.of_piece)};
-  if (!s.of_piece) return no_memory(error);
+  if (!s.of_piece) return tw_no_memory(error, "the comparison");
   tw_parallel_for(threads, pieces, look, &s);
   tw_mismatch all = {0};
   for (size_t i = 0; i < pieces; i++) {

@@ -331,7 +331,7 @@ static tw_status exact_pooled(const tw_conv2d *v, const tw_conv *c, void *const 
   candidate *list = tw_new(all, sizeof *list);
   tw_place *places = tw_new(all, sizeof *places);
   double *values = tw_new(all, 2 * sizeof *values);
-  tw_status status = list && places && values ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  tw_status status = list && places && values ? TW_OK : tw_no_memory(error, "the comparison");
   if (status == TW_OK) {
     for (size_t i = 0; i < n; i++) at += candidates(v, &place[i], i, list + at);
     qsort(list, all, sizeof *list, by_place);

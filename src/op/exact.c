@@ -44,8 +44,6 @@ static void make_row(void *context, size_t index) {
   free(all);
 }
 
-static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_MISSING, "out of memory for the comparison"); }
-
 static void make_element(void *context, size_t i) {
   rows *r = context;
   if (!r->function(r->context, r->place[i].row, r->place[i].column, 1, r->value + i, r->bound + i)) r->failed = true;
@@ -55,13 +53,13 @@ tw_status tw_exact_elements(tw_row_function *function, const void *context, size
                             double value[], double bound[], int threads, tw_error *error) {
   rows r = {.function = function, .context = context, .place = place, .value = value, .bound = bound};
   tw_parallel_for(threads, n, make_element, &r);
-  return r.failed ? no_memory(error) : TW_OK;
+  return r.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
 tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error) {
   size_t n_rows = 0, *begin = tw_new(n + 1, sizeof *begin);
-  if (!begin) return no_memory(error);
+  if (!begin) return tw_no_memory(error, "the comparison");
   for (size_t i = 0; i < n; i++) {
     if (i == 0 || place[i].row != place[i - 1].row) begin[n_rows++] = i;
   }
@@ -69,7 +67,7 @@ tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n
   rows r = {.function = function, .context = context, .place = place, .begin = begin, .value = value, .bound = bound};
   tw_parallel_for(threads, n_rows, make_row, &r);
   free(begin);
-  return r.failed ? no_memory(error) : TW_OK;
+  return r.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
 /* ---- all of an output ---- */
@@ -151,7 +149,7 @@ tw_status tw_compare_places(const tw_problem *p, void *const buffers[], const tw
   const size_t most = n < PIECE ? n : PIECE;
   it.value = tw_new(most, sizeof *it.value);
   it.bound = tw_new(most, sizeof *it.bound);
-  if (!it.value || !it.bound) status = no_memory(error);
+  if (!it.value || !it.bound) status = tw_no_memory(error, "the comparison");
   for (size_t from = 0, size; status == TW_OK && from < n; from += size) {
     size = n - from < most ? n - from : most;
     status = p->op->exact(p, buffers, operand, size, place + from, it.value, it.bound, threads, error);
@@ -166,7 +164,7 @@ tw_status tw_compare_places(const tw_problem *p, void *const buffers[], const tw
 tw_status tw_compare_output(const tw_problem *p, void *const buffers[], const tw_operand *o, size_t operand,
                             const void *actual, int threads, tw_mismatch *found, tw_error *error) {
   tw_place *place = tw_new(piece_size(o, 0), sizeof *place);
-  tw_status status = place ? TW_OK : no_memory(error);
+  tw_status status = place ? TW_OK : tw_no_memory(error, "the comparison");
   for (int64_t from = 0; status == TW_OK && from < tw_operand_rows(o) * tw_operand_columns(o);) {
     const size_t size = piece_size(o, from);
     list_places(o, from, size, place);

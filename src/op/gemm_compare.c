@@ -91,7 +91,7 @@ static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics
   }
   free(rows);
   free(columns);
-  return have_norms ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  return have_norms ? TW_OK : tw_no_memory(error, "the comparison");
 }
 
 tw_status tw_gemm_compare(const tw_problem *p, void *const expected[], void *const actual[], tw_error *error) {

@@ -154,7 +154,7 @@ tw_status tw_gemm_exact_values(const tw_gemm_values *v, size_t n, const tw_place
   free(begin);
   free(room);
   free(j.column);
-  return j.failed ? tw_fail(error, TW_MISSING, "out of memory for the comparison") : TW_OK;
+  return j.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
 tw_status tw_gemm_exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],

@@ -232,8 +232,7 @@ tw_status tw_gemm_survey_values(const tw_gemm_values *v, const tw_operand *c, co
     j.spread = spread_of(&j);
     tw_parallel_for(effort->threads, pieces, check_rows, &j);
   }
-  const tw_status status =
-      j.failed ? tw_fail(error, TW_MISSING, "out of memory for the comparison") : judged(&j, pieces, error);
+  const tw_status status = j.failed ? tw_no_memory(error, "the comparison") : judged(&j, pieces, error);
   if (status == TW_OK)
     snprintf(out->survey, sizeof out->survey, "by sums with random signs of every %lld elements of each row",
              (long long)((g.n + j.segments - 1) / j.segments));

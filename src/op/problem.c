@@ -242,7 +242,7 @@ tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void
   const char *word[TW_KEYS_MAX];
   char *copy = strdup(text), *rest = NULL;
   size_t n = 0;
-  if (!copy) return tw_fail(error, TW_MISSING, "no memory for a problem");
+  if (!copy) return tw_no_memory(error, "a problem");
   const char *op = strtok_r(copy, " ", &rest);
   tw_status status = op ? TW_OK : tw_fail(error, TW_USAGE, "a problem is an op and its keys: gemm m=512 n=512 k=512");
   for (char *w; status == TW_OK && (w = strtok_r(NULL, " ", &rest));) {

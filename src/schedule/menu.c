@@ -66,7 +66,7 @@ tw_status tw_menu_finish(tw_menu_builder *m, tw_menu *out, tw_error *error) {
   *out = (tw_menu){0};
   if (m->failed) {
     tw_menu_free(menu);
-    return tw_fail(error, TW_MISSING, "out of memory for the menu");
+    return tw_no_memory(error, "the menu");
   }
   if (menu->n) qsort(menu->item, menu->n, sizeof *menu->item, by_prediction);
   for (size_t i = 0; i < menu->n; i++)
@@ -85,7 +85,7 @@ tw_status tw_menu_join(tw_menu *menu, tw_menu *more, tw_error *error) {
   }
   const bool failed = more->n && !item;
   tw_menu_free(more);
-  return failed ? tw_fail(error, TW_MISSING, "out of memory for the menu") : TW_OK;
+  return failed ? tw_no_memory(error, "the menu") : TW_OK;
 }
 
 void tw_menu_free(tw_menu *menu) {

@@ -19,7 +19,7 @@ static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, double l
                               const char *why, tw_error *error) {
   if (tw_state_find(s, schedule)) return TW_OK;
   tw_candidate *c = tw_state_emit(s, schedule, parent, limit, lever, why);
-  return c ? tw_state_add(s, c, error) : tw_fail(error, TW_MISSING, "no memory for another candidate");
+  return c ? tw_state_add(s, c, error) : tw_no_memory(error, "another candidate");
 }
 
 /* A kernel that was met before under another schedule becomes a candidate in its own right. */

@@ -45,7 +45,7 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
                                  options.inputs ? options.inputs : tw_random_system(), jobs, &stop, &program, error);
   if (status == TW_OK) status = k->target->rewriter->diagnose(program, jobs, &how->diagnosis, error);
   char *start = status == TW_OK ? strndup(source, length) : NULL;
-  if (status == TW_OK && !start) status = tw_fail(error, TW_MISSING, "no memory for the program");
+  if (status == TW_OK && !start) status = tw_no_memory(error, "the program");
   if (status == TW_OK) status = tw_rewrites_open(k->target, program, &member.agent, error);
   if (status == TW_OK) {
     const double left = stop.deadline - tw_now();

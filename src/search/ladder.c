@@ -82,7 +82,7 @@ tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
   for (const tw_candidate *c = s->best; c != last && c != s->start; c = c->parent == TW_NONE ? last : s->all[c->parent])
     alone++;
   tw_rung *rung = tw_new(1 + (last ? last->recipe->n : 0) + alone, sizeof *rung);
-  if (!rung) return tw_fail(error, TW_MISSING, "no memory for the ladder");
+  if (!rung) return tw_no_memory(error, "the ladder");
   rung[0] = (tw_rung){.step = "start"};
   snprintf(rung[0].why, sizeof rung[0].why, "%s", s->start->recipe ? "the baseline" : "the program as it was given");
   finish_rung(&rung[0], s->start, s->start->agent);

@@ -65,7 +65,7 @@ static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t m
       tw_candidate_free(c);
       c = s->all[known];
     }
-    if (!reach(r, c)) status = tw_fail(error, TW_MISSING, "no memory for more kernels around the best");
+    if (!reach(r, c)) status = tw_no_memory(error, "more kernels around the best");
   }
   tw_menu_free(&menu);
   return status;
@@ -75,7 +75,7 @@ static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t m
 static tw_status look_around(tw_state *s, size_t most, tw_error *error) {
   const tw_candidate *centre = s->best;
   ring r = {0};
-  tw_status status = reach(&r, centre) ? TW_OK : tw_fail(error, TW_MISSING, "no memory for kernels around the best");
+  tw_status status = reach(&r, centre) ? TW_OK : tw_no_memory(error, "kernels around the best");
   while (status == TW_OK && s->best == centre && r.next < r.n && s->n < most && !tw_state_is_stopped(s)) {
     const size_t first = s->n;
     for (const size_t end = r.n; r.next < end && status == TW_OK && s->n < most; r.next++)

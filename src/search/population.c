@@ -68,7 +68,7 @@ tw_status tw_state_follow(const tw_state *s, const tw_candidate *from, const tw_
   *made = NULL;
   if (tw_schedule_add(&longer, item->step, NULL) != TW_OK) return TW_OK;
   tw_candidate *c = tw_state_emit(s, &longer, from->number, limit, item->lever, item->why);
-  if (!c) return tw_fail(error, TW_MISSING, "no memory for another candidate");
+  if (!c) return tw_no_memory(error, "another candidate");
   if (c->verdict == TW_ILLEGAL)
     tw_candidate_free(c);
   else

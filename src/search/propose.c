@@ -233,7 +233,7 @@ static tw_status make_candidate(asking *a, const tw_order *order, const tw_kerne
     if (!c) free(kernel->source);
     free(kernel->reply);
     tw_candidate_free(c);
-    return tw_fail(&a->error, TW_MISSING, "no memory for another candidate");
+    return tw_no_memory(&a->error, "another candidate");
   }
   c->iteration = a->request.iteration;
   c->parent = a->request.parent->number;

@@ -161,7 +161,7 @@ static tw_status open_journal(tw_state *s, size_t n_members, const tw_member mem
   };
   tw_status status = options && problem && agents ? tw_journal_open(s->options.journal, &subject, agents, options,
                                                                     s->options.seed, &s->journal, error)
-                                                  : tw_fail(error, TW_MISSING, "no memory for the journal");
+                                                  : tw_no_memory(error, "the journal");
   if (status == TW_OK) s->exchanges.journal = tw_journal_memo(s->journal);
   free(agents);
   free(options);
@@ -294,7 +294,7 @@ static tw_status add_start(tw_state *s, const tw_schedule *recipe, char *source,
   if (!c || !tw_candidate_set_kernel(c, recipe, source)) {
     if (!c) free(source);
     tw_candidate_free(c);
-    return tw_fail(error, TW_MISSING, "no memory for a candidate");
+    return tw_no_memory(error, "a candidate");
   }
   c->n_levers = 1;
   snprintf(c->lever[0], sizeof c->lever[0], "%s", lever);
@@ -490,7 +490,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   r.known_lost = s->known_lost;
   r.cost_from = (char)s->cost_from;
   tw_status status = s->best->recipe ? prune_recipe(s, &r, error) : TW_OK;
-  if (status == TW_OK && !(r.source && r.start_source)) status = tw_fail(error, TW_MISSING, "no memory for the result");
+  if (status == TW_OK && !(r.source && r.start_source)) status = tw_no_memory(error, "the result");
   if (status == TW_OK) status = tw_climb(s, &r, error);
   if (status == TW_OK) tw_exchanges_take(s, &r);
   const char *trouble = s->journal ? tw_journal_trouble(s->journal) : NULL;

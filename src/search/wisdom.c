@@ -210,7 +210,7 @@ static bool same_kernel(const tw_wisdom_entry *a, const tw_wisdom_entry *b) {
 /* `out` gets a source of its own; its old one is freed. */
 static tw_status copy_entry(const tw_wisdom_entry *entry, tw_wisdom_entry *out, tw_error *error) {
   char *source = entry->source ? strdup(entry->source) : NULL;
-  if (entry->source && !source) return tw_fail(error, TW_MISSING, "no memory for wisdom");
+  if (entry->source && !source) return tw_no_memory(error, "wisdom");
   free(out->source);
   *out = *entry;
   out->source = source;
@@ -230,7 +230,7 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
     return *changed ? copy_entry(entry, old, error) : TW_OK;
   }
   tw_wisdom_entry *larger = tw_resize(wisdom->entry, wisdom->n + 1, sizeof *larger);
-  if (!larger) return tw_fail(error, TW_MISSING, "no memory for wisdom");
+  if (!larger) return tw_no_memory(error, "wisdom");
   wisdom->entry = larger;
   tw_wisdom_entry *new = &wisdom->entry[wisdom->n];
   new->source = NULL;
@@ -243,8 +243,7 @@ static tw_status make_directory_of(const char *path, tw_error *error) {
   const char *slash = strrchr(path, '/');
   if (!slash || slash == path) return TW_OK;
   char *directory = strndup(path, (size_t)(slash - path));
-  tw_status status =
-      directory ? tw_directory_make(directory, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
+  tw_status status = directory ? tw_directory_make(directory, error) : tw_no_memory(error, "wisdom");
   free(directory);
   return status;
 }
@@ -254,8 +253,7 @@ static tw_status lock(const char *path, int *out, tw_error *error) {
   tw_text name = {0};
   tw_text_add(&name, "%s.lock", path);
   char *file = tw_text_take(&name);
-  tw_status status =
-      file ? tw_lock_file(file, false, &patience, out, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
+  tw_status status = file ? tw_lock_file(file, false, &patience, out, error) : tw_no_memory(error, "wisdom");
   free(file);
   if (status != TW_INTERRUPTED) return status;
   if (error) error->status = TW_USAGE;
@@ -318,7 +316,7 @@ tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *entry, siz
   if (status == TW_OK) status = find_file(path, &file, error);
   if (status != TW_OK) return status;
   tw_wisdom_entry *own = pruned(entry, n); /* before the lock is taken: it takes a while */
-  status = own ? keep(file, own, n, refused, why, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
+  status = own ? keep(file, own, n, refused, why, error) : tw_no_memory(error, "wisdom");
   free(own);
   free(file);
   return status;
@@ -414,7 +412,7 @@ tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *entry, cons
   if (status == TW_OK) status = find_file(path, &file, error);
   if (status != TW_OK) return status;
   tw_wisdom_entry *own = pruned(entry, 1);
-  status = own ? replace(file, own, problem, error) : tw_fail(error, TW_MISSING, "no memory for wisdom");
+  status = own ? replace(file, own, problem, error) : tw_no_memory(error, "wisdom");
   free(own);
   free(file);
   return status;

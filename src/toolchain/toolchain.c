@@ -79,12 +79,12 @@ static const tw_tools *known(const char *identity) {
 static tw_status look(const tw_toolchain_kind *k, const char *identity, char path[][TW_PROGRAM_PATH],
                       const tw_tools **out, tw_error *error) {
   tw_tools *t = calloc(1, sizeof *t);
-  if (!t) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!t) return tw_no_memory(error, NULL);
   strcpy(t->identity, identity);
   for (size_t i = 0; i < TW_TOOLS_MAX && k->program[i]; i++)
     if (!(t->program[i] = strdup(path[i]))) {
       free_tools(t);
-      return tw_fail(error, TW_MISSING, "out of memory");
+      return tw_no_memory(error, NULL);
     }
   const tw_status status = tw_tools_look(k, t, error);
   if (status != TW_OK) {
@@ -195,7 +195,7 @@ tw_status tw_tool_write(const char *directory, const char *name, const void *dat
 tw_status tw_tool_read(const char *directory, const char *name, char **data, size_t *length, tw_error *error) {
   enum { MOST = 256 << 20 };
   char *path = tw_path_join(directory, name);
-  if (!path) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!path) return tw_no_memory(error, NULL);
   const tw_status status = tw_file_read(path, MOST, data, length, error);
   free(path);
   return status;

@@ -120,7 +120,7 @@ static char *path_variable(const tw_tools *t) {
 }
 
 tw_status tw_tools_look(const tw_toolchain_kind *k, tw_tools *t, tw_error *error) {
-  if (!(t->path = path_variable(t))) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!(t->path = path_variable(t))) return tw_no_memory(error, NULL);
   add_system(t);
   for (size_t i = 0; i < TW_TOOLS_MAX && t->program[i]; i++) add_program(t, t->program[i]);
   for (size_t i = 0; k->read && k->read[i]; i++) add(t, k->read[i], READ);

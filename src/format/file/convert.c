@@ -60,7 +60,7 @@ static tw_status work_make(work *w, tw_error *error) {
     b->scales = malloc(TILE_SCALES);
     b->from_scales = malloc(TILE_SCALES);
     if (!b->x || !b->y || !b->codes || !b->scales || !b->from_codes || !b->from_scales)
-      return tw_fail(error, TW_MISSING, "out of memory for the conversion");
+      return tw_no_memory(error, "the conversion");
   }
   return TW_OK;
 }
@@ -326,7 +326,7 @@ static tw_status convert_all(work *w, void (*done)(void *, const converted *), v
   for (size_t i = 0; status == TW_OK && i < w->plan->n; i++) {
     const plan_entry *e = &w->plan->entry[i];
     converted *c = &result->tensor[result->n];
-    if (!describe(e, c)) return tw_fail(error, TW_MISSING, "out of memory for the conversion");
+    if (!describe(e, c)) return tw_no_memory(error, "the conversion");
     result->n++;
     status = e->converts ? convert_tensor(w, e, &c->statistics, error) : copy_tensor(w, e, error);
     if (status == TW_OK && done) done(context, c);

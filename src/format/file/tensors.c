@@ -19,8 +19,7 @@ struct tw_tensors {
 tw_status tw_tensors_open(const char *path, tw_tensors **out, tw_error *error) {
   tw_tensors *t = calloc(1, sizeof *t);
   if (t) t->path = strdup(path);
-  tw_status status =
-      t && t->path ? tensor_file_open(t->path, &t->file, error) : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = t && t->path ? tensor_file_open(t->path, &t->file, error) : tw_no_memory(error, NULL);
   if (status == TW_OK) {
     *out = t;
     return TW_OK;
@@ -106,7 +105,7 @@ static tw_status write_all(const char *path, tensor *t, size_t n, bool npy, cons
   uint64_t size = 0;
   output_file file = {.fd = -1};
   char *header = npy ? npy_header(t, &header_bytes, &size) : safetensors_header(t, n, NULL, &header_bytes, &size);
-  tw_status status = header ? output_open(path, size, &file, error) : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = header ? output_open(path, size, &file, error) : tw_no_memory(error, NULL);
   if (status == TW_OK) status = output_write(&file, 0, header, header_bytes, error);
   for (size_t i = 0; i < n && status == TW_OK; i++)
     status = output_write(&file, t[i].offset, data[i], (size_t)t[i].bytes, error);
@@ -123,7 +122,7 @@ tw_status tw_tensors_write(const char *path, size_t n, const tw_tensor from[], c
     return tw_fail(error, TW_USAGE, "'%s' says by its end neither .npy nor .safetensors", path);
   if (npy && n != 1) return tw_fail(error, TW_USAGE, "a .npy file holds one array, and these are %zu", n);
   tensor *t = tw_new(n, sizeof *t);
-  tw_status status = t || !n ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = t || !n ? TW_OK : tw_no_memory(error, NULL);
   for (size_t i = 0; i < n && status == TW_OK; i++) {
     status = take(&from[i], npy, &t[i], error);
     for (size_t j = 0; j < i && status == TW_OK; j++)

@@ -43,7 +43,7 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) queues[i]->from = UINT64_MAX;
   if (!c->tag || !c->llc_tag || !c->llc_filled || !c->sets_busy || !c->held) {
     l2_free(c);
-    return tw_fail(error, TW_MISSING, "no memory for the simulated caches");
+    return tw_no_memory(error, "the simulated caches");
   }
   return TW_OK;
 }

@@ -159,7 +159,7 @@ static tw_status make(const cuda_config *c, const options *o, const char *source
     tw_text_add_bytes(&all, log, strlen(log) + 1);
     tw_text_add_bytes(&all, cubin, size);
     *bytes = all.length;
-    if (!(*entry = tw_text_take(&all))) status = tw_fail(error, TW_MISSING, "out of memory");
+    if (!(*entry = tw_text_take(&all))) status = tw_no_memory(error, NULL);
   }
   free(log);
   free(cubin);
@@ -173,7 +173,7 @@ tw_status cuda_compile(const cuda_config *c, const char *source, size_t length, 
   options *o = calloc(1, sizeof *o);
   char key[TW_HASH_TEXT];
   size_t all = 0;
-  tw_status status = o ? cuda_need_compiler(error) : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = o ? cuda_need_compiler(error) : tw_no_memory(error, NULL);
   if (status == TW_OK) {
     make_options(c, o);
     key_of(c, o, source, length, key);
@@ -195,7 +195,7 @@ tw_status cuda_compile(const cuda_config *c, const char *source, size_t length, 
 }
 
 static tw_status take_apart(const char *log, const char *cubin, cuda_kernel *k, tw_error *error) {
-  if (!(k->cubin = malloc(k->bytes ? k->bytes : 1))) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!(k->cubin = malloc(k->bytes ? k->bytes : 1))) return tw_no_memory(error, NULL);
   memcpy(k->cubin, cubin, k->bytes);
   tw_status status = TW_OK;
   for (size_t i = 0; status == TW_OK && i < k->launch.n_kernels; i++) {
@@ -226,7 +226,7 @@ static tw_status check_resources(const cuda_config *c, const tw_launch_kernel *k
 tw_status cuda_launch_of(const cuda_config *c, const tw_problem *p, const char *source, size_t length, tw_launch *out,
                          tw_error *error) {
   tw_scope *scope = calloc(1, sizeof *scope);
-  if (!scope) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!scope) return tw_no_memory(error, NULL);
   tw_launch_scope(p, scope);
   tw_scope_set(scope, "sms", c->multiprocessors);
   tw_status status = tw_launch_read(source, length, p, scope, out, error);
@@ -245,8 +245,7 @@ tw_status cuda_build(const cuda_config *c, const tw_problem *p, const char *sour
   const char *cubin = NULL;
   *out = (cuda_kernel){0};
   tw_status status = cuda_launch_of(c, p, source, length, &out->launch, error);
-  if (status == TW_OK && !(whole = whole_source(&out->launch, source, length)))
-    status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && !(whole = whole_source(&out->launch, source, length))) status = tw_no_memory(error, NULL);
   if (status == TW_OK) status = cuda_compile(c, whole, strlen(whole), trust, &entry, &cubin, &out->bytes, error);
   if (status == TW_OK) {
     status = take_apart(entry, cubin, out, error);

@@ -82,8 +82,7 @@ tw_status cuda_measure_ceilings_of(const cuda_device *d, const cuda_config *c, c
   tw_status status = cuda_compile(c, (const char *)source->data, source->size, true, &entry, &cubin, &bytes, error);
   if (status != TW_OK) return status;
   status = tw_directory_temporary(&directory, error);
-  if (status == TW_OK && !(path = tw_path_join(directory, "ceilings.cubin")))
-    status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && !(path = tw_path_join(directory, "ceilings.cubin"))) status = tw_no_memory(error, NULL);
   if (status == TW_OK) status = tw_file_write(path, cubin, bytes, error);
   if (status == TW_OK) status = run(d, c, path, out, error);
   if (directory) tw_directory_remove(directory);

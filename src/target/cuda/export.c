@@ -147,8 +147,8 @@ static tw_status sources(const tw_target *target, const tw_problem *p, const tw_
   tw_launch *l = tw_new(1, sizeof *l);
   tw_export e = {0};
   *out = (tw_files){0};
-  tw_status status = l ? cuda_launch_of(cuda_config_of(target), p, source, strlen(source), l, error)
-                       : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status =
+      l ? cuda_launch_of(cuda_config_of(target), p, source, strlen(source), l, error) : tw_no_memory(error, NULL);
   if (status == TW_OK) status = tw_export_make(p, false, &e, error);
   if (status == TW_OK) status = add_all(target, &e, l, source, out, error);
   tw_export_free(&e);

@@ -57,7 +57,7 @@ static tw_status write_file(cuda_inputs *x, int s, uint64_t bytes, tw_error *err
     if (only >= 0) close(only);
   }
   if (file >= 0) close(file);
-  return x->file[s] >= 0 ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the inputs");
+  return x->file[s] >= 0 ? TW_OK : tw_no_memory(error, "the inputs");
 }
 
 typedef struct drawing {
@@ -82,7 +82,7 @@ static void draw_set(void *context, size_t set) {
 static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
   cuda_inputs *x = calloc(1, sizeof *x);
   drawing d = {.inputs = x};
-  if (!x) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!x) return tw_no_memory(error, NULL);
   x->id = ++last_id;
   x->problem = *data->problem;
   x->seed = data->seed;

@@ -51,7 +51,7 @@ static tw_status source_of(const tw_target *t, const tw_problem *p, const tw_wis
   for (size_t i = 0; wisdom && i < sizeof names / sizeof *names; i++) {
     const tw_wisdom_entry *e = tw_wisdom_find_source(wisdom, names[i], p);
     if (e) out->ours = false;
-    if (e) return (*source = strdup(e->source)) ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+    if (e) return (*source = strdup(e->source)) ? TW_OK : tw_no_memory(error, NULL);
     if (!(e = tw_wisdom_find(wisdom, names[i], p, &exact))) continue;
     if (tw_target_emit(t, p, &e->schedule, source, NULL) == TW_OK) {
       out->schedule = e->schedule;
@@ -82,7 +82,7 @@ tw_status tw_device_plan(const tw_problem *problem, const tw_wisdom *wisdom, tw_
   pthread_once(&once, load_driver);
   if (missing) return tw_fail(error, TW_MISSING, "%s", missing);
   tw_device_planned *plan = tw_new(1, sizeof *plan);
-  tw_status status = plan ? cuda_need_device(NULL, error) : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = plan ? cuda_need_device(NULL, error) : tw_no_memory(error, NULL);
   if (status == TW_OK) status = tw_target_settle(t, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
   if (status == TW_OK) status = source_of(t, &p, wisdom, plan, &source, error);
@@ -157,7 +157,7 @@ static bool same_problem(const tw_problem *a, const tw_problem *b) {
 static tw_status keep(const tw_problem *problem, const tw_wisdom *wisdom, CUcontext context,
                       const tw_device_planned **out, tw_error *error) {
   kept_plan *k = tw_new(1, sizeof *k);
-  if (!k) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!k) return tw_no_memory(error, NULL);
   const tw_status status = tw_device_plan(problem, wisdom, &k->plan, error);
   if (status != TW_OK) {
     free(k);

@@ -67,7 +67,7 @@ static const double HIDDEN = 0.7, BESIDES = 6e-5; /* of the time on the wall the
 tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
                         tw_artefact **out, tw_error *error) {
   tw_artefact *a = calloc(1, sizeof *a);
-  if (!a) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!a) return tw_no_memory(error, NULL);
   a->problem = *p;
   a->config = cuda_config_of(t);
   a->trust = trust;
@@ -194,7 +194,7 @@ static tw_status keep_outputs(const session *s, void *const actual[], void *to[T
   for (size_t i = 0; i < s->inputs->n_operands; i++) {
     const tw_operand *o = &s->inputs->operand[i];
     if (!o->is_output) continue;
-    if (!(to[i] = malloc(o->bytes))) return tw_fail(error, TW_MISSING, "out of memory for results");
+    if (!(to[i] = malloc(o->bytes))) return tw_no_memory(error, "results");
     memcpy(to[i], actual[i], o->bytes); /* NOLINT(clang-analyzer-unix.Malloc): the session frees it */
   }
   return TW_OK;
@@ -256,7 +256,7 @@ static void compare_one(void *context, size_t which) {
 static tw_status compare(session *s, double budget, tw_error *error) {
   static atomic_int under_way; /* they share this machine's cores */
   comparison *all = calloc(COMPARISONS, sizeof *all);
-  if (!all) return tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  if (!all) return tw_no_memory(error, "the comparison");
   const int cores = tw_cores() / ++under_way;
   const tw_effort effort = {.budget = budget, .threads = cores > COMPARISONS ? cores / COMPARISONS : 1};
   for (size_t i = 0; i < COMPARISONS; i++) all[i].session = s, all[i].effort = &effort;
@@ -334,7 +334,7 @@ static tw_status draw(session *s, uint32_t n, tw_error *error) {
   tw_random_seed(&r, tw_random_system());
   if (!s->timed) s->timed = malloc(sizeof *s->timed);
   if (!s->pieces) s->pieces = malloc(CUDA_TIMED_MAX * sizeof *s->pieces);
-  if (!s->timed || !s->pieces) return tw_fail(error, TW_MISSING, "out of memory for results");
+  if (!s->timed || !s->pieces) return tw_no_memory(error, "results");
   cuda_timed_draw(s->inputs, &r, n, s->timed);
   return TW_OK;
 }
@@ -569,7 +569,7 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
     return status;
   }
   *again = is_doubtful(&s, status);
-  if (status == TW_OK) status = tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  if (status == TW_OK) status = tw_no_memory(error, "the comparison");
   close_session(&s);
   return status;
 }

@@ -41,7 +41,7 @@ tw_status cuda_plain_fill(tw_slots *s, const char *file, char **source, tw_error
   tw_slots_free(s);
   *source = status == TW_OK ? tw_text_take(&t) : NULL;
   tw_text_free(&t);
-  return status != TW_OK || *source ? status : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  return status != TW_OK || *source ? status : tw_no_memory(error, "the source of a kernel");
 }
 
 static int elements_of_a_thread(const tw_gemm *g) {

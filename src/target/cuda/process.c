@@ -103,7 +103,7 @@ static tw_status make_files(cuda_process *p, const cuda_config *c, const cuda_ke
     close(ends[1]);
   }
   if (p->file[0] >= 0 && p->results && p->file[2] >= 0) return TW_OK;
-  return tw_fail(error, TW_MISSING, "no memory for the operands of a kernel");
+  return tw_no_memory(error, "the operands of a kernel");
 }
 
 /* ---- the process ---- */
@@ -157,7 +157,7 @@ tw_status cuda_process_open(const cuda_config *c, const cuda_kernel *k, const cu
                             cuda_process **out, tw_error *error) {
   cuda_process *p = calloc(1, sizeof *p);
   *out = NULL;
-  if (!p) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!p) return tw_no_memory(error, NULL);
   p->inputs = inputs;
   p->inputs_id = inputs->id;
   p->launch = &k->launch;

@@ -120,7 +120,7 @@ tw_status cuda_cubin_check(const char *cubin, size_t bytes, const char *kernel, 
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, use_libelf);
   char *copy = malloc(bytes ? bytes : 1); /* libelf may write to it */
-  if (!copy) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!copy) return tw_no_memory(error, NULL);
   memcpy(copy, cubin, bytes);
   Elf *elf = elf_memory(copy, bytes);
   const tw_status status = elf && elf_kind(elf) == ELF_K_ELF

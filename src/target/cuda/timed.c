@@ -117,8 +117,6 @@ void cuda_timed_draw(const cuda_inputs *x, tw_random *r, uint32_t n, cuda_timed 
 
 /* ---- comparing ---- */
 
-static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_MISSING, "out of memory for the comparison"); }
-
 /* Room of the size of A, and of each output, of which only what is needed is ever touched. */
 typedef struct room {
   const cuda_inputs *x;
@@ -179,7 +177,7 @@ static tw_status check_in_place(room *m, const cuda_timed *t, uint32_t launch,
 tw_status cuda_timed_check(const cuda_inputs *x, const cuda_timed *t,
                            const char pieces[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *error) {
   room m;
-  tw_status status = make_room(x, &m) ? TW_OK : no_memory(error);
+  tw_status status = make_room(x, &m) ? TW_OK : tw_no_memory(error, "the comparison");
   for (uint32_t i = 0; status == TW_OK && i < t->command.n; i++) {
     tw_error why = {0};
     if (!x->problem.op->exact) status = check_in_place(&m, t, i, pieces[i], &why);
@@ -203,7 +201,7 @@ tw_status cuda_timed_check_whole(const cuda_inputs *x, const cuda_timed *t, void
   void *buffer[TW_OPERANDS_MAX];
   memcpy(buffer, x->set[set].buffer, sizeof buffer);
   char *a = malloc(bytes);
-  if (!a) return no_memory(error);
+  if (!a) return tw_no_memory(error, "the comparison");
   memcpy(a, (const char *)buffer[0] + turn, bytes - turn);
   memcpy(a + bytes - turn, buffer[0], turn);
   buffer[0] = a;

@@ -37,7 +37,7 @@ enum { ARGUMENTS = 8 }; /* that start.S takes from its table */
 
 static tw_status finish(tw_text *t, char **text, tw_error *error) {
   *text = tw_text_take(t);
-  return *text ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  return *text ? TW_OK : tw_no_memory(error, NULL);
 }
 
 static const char *c_type(tw_type type) {

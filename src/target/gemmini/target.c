@@ -53,7 +53,7 @@ static char *describe(const tw_target *t) {
 static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
                        tw_artefact **out, tw_error *error) {
   tw_artefact *a = calloc(1, sizeof *a);
-  if (!a) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!a) return tw_no_memory(error, NULL);
   tw_status status = gm_build(gm_config_of(t), p, source, length, trust, &a->elf, &a->size, error);
   if (status != TW_OK) {
     free(a);

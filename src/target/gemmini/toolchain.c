@@ -88,7 +88,7 @@ static tw_status write_text(const char *directory, const char *name, const char 
 
 static tw_status write_headers(const gm_toolchain *t, const char *directory, tw_error *error) {
   char *include = tw_path_join(directory, "include");
-  if (!include) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!include) return tw_no_memory(error, NULL);
   tw_status status = tw_directory_make(include, error);
   free(include);
   const tw_embedded *file;
@@ -183,7 +183,7 @@ tw_status gm_toolchain_prepare(gm_toolchain *t, tw_error *error) {
 tw_status gm_compile(const gm_toolchain *t, const char *directory, const char *program, bool trust, tw_error *error) {
   char *include = tw_path_join(t->runtime, "include"), *object = NULL;
   size_t length = 0;
-  if (!include) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!include) return tw_no_memory(error, NULL);
   const char *const argv[] = {"",         CODE_OPTIONS, "-nostdinc", "-Werror=implicit-function-declaration",
                               "-g1",      "-isystem",   include,     "-isystem",
                               t->runtime, "-c",         "kernel.c",  "-o",
@@ -202,7 +202,7 @@ tw_status gm_link(const gm_toolchain *t, const char *directory, const char *scri
   tw_status status = write_text(directory, "program.ld", script, error);
   char *start = tw_path_join(t->runtime, "start.o"), *libc = tw_path_join(t->runtime, "libc.o");
   char *libgcc = tw_path_join(t->runtime, "libgcc.a");
-  if (!start || !libc || !libgcc) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (!start || !libc || !libgcc) status = tw_no_memory(error, NULL);
   const char *const link[] = {
       "",   "-T",          "program.ld", "--gc-sections", "--no-warn-rwx-segments", start, "kernel.o", libc, libgcc,
       "-o", "program.elf", NULL};

@@ -154,7 +154,7 @@ static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule
   const tw_status status = xd_plan_of(config(t), p, s, &g, error);
   if (status != TW_OK) return status;
   *source = xd_plan_print(&g);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  return *source ? TW_OK : tw_no_memory(error, NULL);
 }
 
 static tw_status sources(const tw_target *t, const tw_problem *p, const tw_schedule *s, const char *source,
@@ -182,7 +182,7 @@ static tw_status floorplan(const tw_target *t, const tw_problem *p, const tw_sch
   snprintf(title, sizeof title, "%s on %s", problem, t->name);
   *svg = xd_floorplan(config(t), &program, title);
   xd_program_free(&program);
-  return *svg ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  return *svg ? TW_OK : tw_no_memory(error, NULL);
 }
 
 static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
@@ -222,7 +222,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   (void)trust; /* designs are read, not compiled */
   if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
   tw_artefact *a = tw_new(1, sizeof *a);
-  if (!a) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!a) return tw_no_memory(error, NULL);
   a->problem = *p;
   const tw_status status = (xd_mlir_is(source) ? build_design : build_schedule)(t, p, source, a, error);
   if (status == TW_OK) {

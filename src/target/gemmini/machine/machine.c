@@ -19,7 +19,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
   gm_machine *m = calloc(1, sizeof *m);
   if (!m || !(m->arch = gm_arch_new(c, memory))) {
     free(m);
-    tw_fail(error, TW_MISSING, "no memory for the simulated machine");
+    tw_no_memory(error, "the simulated machine");
     return NULL;
   }
   gm_arch_keep_order(m->arch);

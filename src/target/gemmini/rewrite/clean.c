@@ -107,7 +107,7 @@ tw_status gm_remove_loads(gm_stream *s, gm_change *change, tw_error *error) {
   size_t *writer = calloc(gm_unified_rows(s->config), sizeof *writer);
   gm_load_registers *with = tw_new(s->n + 1, sizeof *with); /* by command: those of each load */
   bool room = lines_open(&l, s) && writer && with;
-  tw_status status = room ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the analysis");
+  tw_status status = room ? TW_OK : tw_no_memory(error, "the analysis");
   for (size_t i = 0; status == TW_OK && i < s->n; i++) {
     gm_event *e = &s->event[i];
     size_t stored = 0;
@@ -166,7 +166,7 @@ tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
   *change = (gm_change){0};
   size_t kept = 0, latest = 0; /* fences: 1 + index */
   bool room = lines_open(&l, s), *removed = tw_new(s->n + 1, sizeof *removed);
-  tw_status status = room && removed ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the analysis");
+  tw_status status = room && removed ? TW_OK : tw_no_memory(error, "the analysis");
   for (size_t i = 0; status == TW_OK && i < s->n; i++) {
     gm_event *e = &s->event[i];
     size_t met = 0;
@@ -275,7 +275,7 @@ tw_status gm_remove_zero_fills(gm_stream *s, gm_change *change, tw_error *error)
              .pending = tw_new(rows, sizeof *z.pending),
              .cols = tw_new(rows, sizeof *z.cols),
              .bad = tw_new(s->n + 1, sizeof *z.bad)};
-  tw_status status = z.pending && z.cols && z.bad ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the analysis");
+  tw_status status = z.pending && z.cols && z.bad ? TW_OK : tw_no_memory(error, "the analysis");
   *change = (gm_change){0};
   do {
     z.changed = false;

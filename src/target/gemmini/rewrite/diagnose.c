@@ -162,7 +162,7 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
   const tw_stop interrupt = {.interrupt = s->stop ? s->stop->interrupt : NULL};
   gm_stream unlimited = *s;
   memset(d, 0, sizeof *d);
-  if (!t) return tw_fail(error, TW_MISSING, "no memory for the analysis");
+  if (!t) return tw_no_memory(error, "the analysis");
   unlimited.stop = &interrupt;
   t->stream = &unlimited;
   tw_parallel_for(jobs, N_COUNTERFACTUALS + 1, try_one, t);

@@ -92,7 +92,7 @@ static bool feed(expansion *x, const gm_command *in, uint32_t gap) {
 tw_status gm_expand_loops(gm_stream *s, tw_error *error) {
   gm_stream grown = *s;
   expansion *x = tw_new(1, sizeof *x);
-  if (!x) return tw_fail(error, TW_MISSING, "no memory for the hardware loops");
+  if (!x) return tw_no_memory(error, "the hardware loops");
   grown.event = NULL;
   grown.n = grown.room = 0;
   x->stream = &grown;

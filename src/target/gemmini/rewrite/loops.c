@@ -13,9 +13,6 @@ enum { BODY_MAX = 4096, TWO_ARE_ENOUGH = 24, CHECK_EVERY = 256 };
 
 static const uint64_t BASE = 0x9e3779b97f4a7c15ull; /* of the prefix hashes, modulo 2^64; any odd number */
 
-static tw_status no_memory(tw_error *error) {
-  return tw_fail(error, TW_MISSING, "no memory for the loops of the program");
-}
 static tw_status stopped(tw_error *error) {
   return tw_fail(error, TW_INTERRUPTED, "stopped while looking for the loops of the program");
 }
@@ -244,10 +241,11 @@ static bool fold_all(gm_loops *l) {
 tw_status gm_loops_add(gm_loops *l, const void *kind, size_t size, const int64_t value[GM_LOOP_VALUES],
                        tw_error *error) {
   uint32_t shape = leaf_shape(l, kind, size);
-  if (shape == UINT32_MAX || !grow_sequence(l) || !grow_values(l, GM_LOOP_VALUES)) return no_memory(error);
+  if (shape == UINT32_MAX || !grow_sequence(l) || !grow_values(l, GM_LOOP_VALUES))
+    return tw_no_memory(error, "the loops of the program");
   memcpy(l->value + l->at[l->n], value, GM_LOOP_VALUES * sizeof *value);
   set_last(l, l->n, (gm_element){shape, 0});
-  if (!fold_all(l)) return no_memory(error);
+  if (!fold_all(l)) return tw_no_memory(error, "the loops of the program");
   return l->n % CHECK_EVERY == 0 && tw_is_stopped(l->stop) ? stopped(error) : TW_OK;
 }
 
@@ -292,7 +290,7 @@ static tw_status refold(gm_loops *l, tw_error *error) {
   l->n = 0;
   for (size_t i = 0; i < n; i++) {
     move_down(l, i);
-    if (!fold_all(l)) return no_memory(error);
+    if (!fold_all(l)) return tw_no_memory(error, "the loops of the program");
     if (i % CHECK_EVERY == 0 && tw_is_stopped(l->stop)) return stopped(error);
   }
   return TW_OK;
@@ -303,7 +301,7 @@ tw_status gm_loops_fold(gm_loops *l, tw_error *error) {
   for (size_t period = 1; status == TW_OK && period <= BODY_MAX && 2 * period <= l->n; period++) {
     bool folded;
     if (tw_is_stopped(l->stop)) return stopped(error);
-    if (!fold_pairs(l, period, &folded)) return no_memory(error);
+    if (!fold_pairs(l, period, &folded)) return tw_no_memory(error, "the loops of the program");
     if (!folded) continue;
     status = refold(l, error);
     period = 0;

@@ -32,7 +32,7 @@ tw_status gm_pack(gm_stream *s, const gm_pack_options *options, tw_error *error)
               p.window_acc && p.window_end;
   bool ok = room && gm_pack_read(&p) && rename_and_move(&p);
   tw_status status = TW_OK;
-  if (!room) status = tw_fail(error, TW_MISSING, "no memory for the analysis");
+  if (!room) status = tw_no_memory(error, "the analysis");
   if (room && !ok) status = tw_fail(error, TW_FAILED, "command %zu: %s", p.where, p.why);
   free(p.value), free(p.product), free(p.transfer), free(p.setup);
   free(p.window_start), free(p.group_start), free(p.cut), free(p.window_acc), free(p.window_end);

@@ -150,7 +150,7 @@ static tw_status apply(const tw_program *p, const tw_schedule *s, gm_stream *out
 
 static tw_status add_item(tw_menu *menu, const struct rewrite *r, double predicted, tw_error *error) {
   tw_menu_item *item = tw_resize(menu->item, menu->n + 1, sizeof *item);
-  if (!item) return tw_fail(error, TW_MISSING, "no memory for the rewrites");
+  if (!item) return tw_no_memory(error, "the rewrites");
   menu->item = item;
   item = &menu->item[menu->n++];
   memset(item, 0, sizeof *item);
@@ -211,7 +211,7 @@ tw_status gm_rewrite(const tw_program *p, const tw_schedule *s, char **source, t
   for (size_t i = 0; i < s->n; i++) tw_text_add(&note, "%s %s", i ? "," : "", s->step[i]);
   tw_text_add_string(&note, ".");
   char *text = tw_text_take(&note);
-  if (!text) status = tw_fail(error, TW_MISSING, "no memory for the program");
+  if (!text) status = tw_no_memory(error, "the program");
   if (status == TW_OK) status = gm_stream_source(&stream, text, source, error);
   free(text);
   gm_stream_free_copy(&stream);

@@ -73,8 +73,7 @@ tw_status gm_stream_source(const gm_stream *s, const char *note, char **source, 
   gm_loops l = {.stop = s->stop};
   tw_text text = {0}, before = {0}, body = {0};
   gm_kind *kinds = tw_new(s->n + 1, sizeof *kinds);
-  tw_status status =
-      kinds ? gm_find_loops(s, kinds, &l, error) : tw_fail(error, TW_MISSING, "no memory for the program");
+  tw_status status = kinds ? gm_find_loops(s, kinds, &l, error) : tw_no_memory(error, "the program");
   if (status == TW_OK && gm_loops_weight(&l) <= COMMANDS_MAX)
     gm_write_loops(s, &l, &body);
   else if (status == TW_OK)
@@ -85,7 +84,7 @@ tw_status gm_stream_source(const gm_stream *s, const char *note, char **source, 
     tw_text_add_string(&text, "}\n");
     text.failed |= before.failed || body.failed;
     *source = tw_text_take(&text);
-    if (!*source) status = tw_fail(error, TW_MISSING, "no memory for the program, or its loops are nested too deeply");
+    if (!*source) status = tw_no_memory(error, "the program, or its loops are nested too deeply");
   }
   tw_text_free(&text);
   tw_text_free(&before);

@@ -181,7 +181,7 @@ static void write_player(const table *t, tw_text *text) {
 
 tw_status gm_write_table(const gm_stream *s, tw_text *before, tw_text *body, tw_error *error) {
   table *t = tw_new(1, sizeof *t);
-  if (!t) return tw_fail(error, TW_MISSING, "no memory for the table of commands");
+  if (!t) return tw_no_memory(error, "the table of commands");
   t->stream = s;
   t->text = before;
   tw_text_add_string(before, "/* The commands: n products whose rows of B, C and A grow, or one other command. */\n"

@@ -117,7 +117,7 @@ tw_status gm_stream_replay(gm_stream *s, const tw_case *data, tw_error *error) {
   char why[256];
   place(s, data, actual);
   gm_arch *arch = gm_arch_new(s->config, &s->memory);
-  if (!arch) return tw_fail(error, TW_MISSING, "no memory for the simulated machine");
+  if (!arch) return tw_no_memory(error, "the simulated machine");
   tw_status status = TW_OK;
   for (size_t i = 0; i < s->n && status == TW_OK; i++) {
     const gm_event *e = &s->event[i];
@@ -161,7 +161,7 @@ tw_status gm_stream_copy(const gm_stream *from, gm_stream *out, tw_error *error)
   *out = *from;
   out->room = from->n;
   out->event = tw_new(from->n + 1, sizeof *out->event);
-  if (!out->event) return tw_fail(error, TW_MISSING, "no memory for a copy of the command stream");
+  if (!out->event) return tw_no_memory(error, "a copy of the command stream");
   memcpy(out->event, from->event, from->n * sizeof *out->event);
   return TW_OK;
 }

@@ -29,7 +29,7 @@ tw_status gm_study(const tw_target *target, const tw_problem *problem, const cha
   tw_case data = {0}, other = {0};
   tw_error why = {0};
   bool wrong = false;
-  if (!p) return tw_fail(error, TW_MISSING, "no memory for the program");
+  if (!p) return tw_no_memory(error, "the program");
   p->problem = *problem;
   p->jobs = jobs;
   tw_status status = tw_case_make(&p->problem, seed, jobs, &data, error);

@@ -71,7 +71,7 @@ tw_status gm_suppose_separate_banks(gm_stream *s, gm_change *change, tw_error *e
   *change = (gm_change){0};
   b.writer = tw_new(b.rows, sizeof *b.writer);
   b.role = tw_new(s->n + 1, sizeof *b.role);
-  tw_status status = b.writer && b.role ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the analysis");
+  tw_status status = b.writer && b.role ? TW_OK : tw_no_memory(error, "the analysis");
   if (status == TW_OK && (!follow_rows(&b, false) || !follow_rows(&b, true)))
     status = tw_fail(error, TW_FAILED, "the operands of the products cannot be analysed");
   free(b.writer);
@@ -131,7 +131,7 @@ tw_status gm_suppose_everything_stays(gm_stream *s, gm_change *change, tw_error 
   *change = (gm_change){0};
   while (slots < 2 * s->n) slots *= 2;
   known_load *table = tw_new(slots, sizeof *table);
-  if (!table) return tw_fail(error, TW_MISSING, "no memory for the analysis");
+  if (!table) return tw_no_memory(error, "the analysis");
   for (size_t i = 0; i < s->n; i++) {
     gm_event *e = &s->event[i];
     uint64_t offset;

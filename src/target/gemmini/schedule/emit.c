@@ -427,5 +427,5 @@ tw_status gm_gemm_emit(const tw_target *target, const tw_problem *problem, const
   gm_line(&e, "fence();");
   gm_line(&e, "}");
   *source = tw_text_take(&e.out.text);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the kernel's source");
+  return *source ? TW_OK : tw_no_memory(error, "the kernel's source");
 }

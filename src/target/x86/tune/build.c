@@ -85,7 +85,7 @@ static void key_of(const tw_toolchain *tools, const char *source, size_t length,
 
 static tw_status write_headers(const char *directory, tw_error *error) {
   char *runtime = tw_path_join(directory, "target/x86/runtime");
-  tw_status status = runtime ? tw_directory_make(runtime, error) : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = runtime ? tw_directory_make(runtime, error) : tw_no_memory(error, NULL);
   const tw_embedded *e;
   free(runtime);
   for (size_t i = 0; status == TW_OK && (e = tw_embedded_at(i)); i++) {

@@ -29,7 +29,7 @@ const x86_tuned *x86_known(const tw_gemm_spec *s) {
 
 tw_status x86_know(const tw_gemm_spec *s, const x86_tuned *tuned, tw_error *error) {
   entry *e = calloc(1, sizeof *e);
-  if (!e) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!e) return tw_no_memory(error, NULL);
   *e = (entry){.spec = *s, .tuned = *tuned};
   e->spec.kernel = NULL;
   pthread_mutex_lock(&adding);

@@ -58,7 +58,7 @@ tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *sour
                        tw_artefact **out, tw_error *error) {
   (void)t;
   tw_artefact *a = calloc(1, sizeof *a);
-  if (!a) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!a) return tw_no_memory(error, NULL);
   a->problem = *p;
   pthread_rwlock_rdlock(&machine);
   const tw_status status = x86_build(source, length, trust, &a->object, &a->bytes, error);
@@ -391,7 +391,7 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
   rates r;
   (void)t;
   if (trace) return tw_fail(error, TW_USAGE, "x86 makes no timelines: leave --trace and --timeline out");
-  if (!(time.set = tw_new(time.room, sizeof *time.set))) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!(time.set = tw_new(time.room, sizeof *time.set))) return tw_no_memory(error, NULL);
   pthread_rwlock_wrlock(&machine);
   tw_status status = rates_of(p, &r, error);
   if (status == TW_OK) status = open_process(a, data, time.room, &time.process, error);

@@ -266,5 +266,5 @@ tw_status x86_emit(const tw_target *target, const tw_problem *p, const tw_schedu
               x86_kernel_symbol(&t.kernel, symbol), b->mc, b->nc, b->kc, b->rho, a_in_c[b->a], b->panels, b->threads_m,
               b->threads_n, b->ahead);
   *source = tw_text_take(&text);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  return *source ? TW_OK : tw_no_memory(error, NULL);
 }

@@ -60,7 +60,7 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
     free(fourth);
     free(sum);
     x86_verifier_free(&v);
-    return tw_fail(error, TW_MISSING, "out of memory");
+    return tw_no_memory(error, NULL);
   }
   tw_random r;
   tw_random_seed(&r, seed);

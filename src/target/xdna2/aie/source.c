@@ -78,7 +78,7 @@ tw_status xd_kernel_source(const xd_config *c, const xd_gemm *g, char **out, tw_
     }
   xd_program_free(&p);
   *out = tw_text_take(&t);
-  if (status == TW_OK && !*out) status = tw_fail(error, TW_MISSING, "out of memory for kernel.cc");
+  if (status == TW_OK && !*out) status = tw_no_memory(error, "kernel.cc");
   if (status != TW_OK) free(*out);
   return status;
 }

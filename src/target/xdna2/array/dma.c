@@ -70,7 +70,7 @@ static void copy(sim *s, const xd_route *r, int64_t n) {
   if (n > s->stream_room) {
     uint8_t *grown = tw_resize(s->stream, (size_t)n, 1);
     if (!grown) {
-      if (s->status == TW_OK) s->status = tw_fail(s->error, TW_MISSING, "out of memory");
+      if (s->status == TW_OK) s->status = tw_no_memory(s->error, NULL);
       return;
     }
     s->stream = grown;

@@ -116,7 +116,7 @@ tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], 
                         tw_error *error) {
   const tw_type a_type = operand[0].type, c_type = operand[n - 1].type;
   float *a = tw_new((size_t)(g->m * g->k), sizeof *a), *c = tw_new((size_t)(g->m * g->n), sizeof *c);
-  tw_status status = a && c ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = a && c ? TW_OK : tw_no_memory(error, NULL);
   for (int64_t i = 0; status == TW_OK && i < g->m * g->k; i++) a[i] = (float)tw_element(a_type, host[0], i);
   if (status == TW_OK)
     status = xd_gemm_narrow_sums(g) ? xd_gemm_narrow_reference(g, host[0], host[1], c, error)
@@ -133,7 +133,7 @@ tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], 
 }
 
 static tw_status check_part(const xd_config *c, const xd_gemm *g, const tw_case *k, part *p, tw_error *error) {
-  if (!make_part(g, p)) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!make_part(g, p)) return tw_no_memory(error, NULL);
   copy_inputs(k, p);
   xd_operands_to_device(g, p->operand, p->host, p->device);
   tw_status check = run_part(c, g, p, error);
@@ -260,7 +260,7 @@ tw_status xd_measure_program(const xd_config *c, const xd_program *program, cons
   if (!xd_has_scalars(program)) return xd_measure_run(c, program, work, NULL, trace, out, error);
   void **zeros = make_zeros(program);
   const tw_status status =
-      zeros ? xd_measure_run(c, program, work, zeros, trace, out, error) : tw_fail(error, TW_MISSING, "out of memory");
+      zeros ? xd_measure_run(c, program, work, zeros, trace, out, error) : tw_no_memory(error, NULL);
   free_zeros(program, zeros);
   return status;
 }

@@ -344,7 +344,7 @@ tw_status xd_gemm_program(const xd_config *c, const xd_gemm *g, xd_program *p, t
   status = xd_lower(c, p, error);
   if (status == TW_OK) {
     xd_gemm_sequence(c, g, &f, p);
-    status = p->failed ? tw_fail(error, TW_MISSING, "out of memory") : xd_check(c, p, error);
+    status = p->failed ? tw_no_memory(error, NULL) : xd_check(c, p, error);
   }
   if (status != TW_OK) xd_program_free(p);
   return status;

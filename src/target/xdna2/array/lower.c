@@ -276,7 +276,7 @@ tw_status xd_lower(const xd_config *c, xd_program *p, tw_error *error) {
   for (size_t i = 0; i < p->fifos.n && status == TW_OK; i++) status = lower_channels(p, (int)i, error);
   for (size_t i = 0; i < p->links.n && status == TW_OK; i++) status = lower_link(p, &p->links.at[i], error);
   for (size_t i = 0; i < p->fifos.n && status == TW_OK; i++) lower_core_ends(p, (int)i);
-  if (status == TW_OK && p->failed) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && p->failed) status = tw_no_memory(error, NULL);
   if (status == TW_OK) status = xd_lay_routes(p, error);
   return status == TW_OK ? xd_number_descriptors(c, p, error) : status;
 }

@@ -74,7 +74,7 @@ tw_status xd_gemm_reference(const xd_gemm *g, const float *a, const float *b, fl
   free(step_a);
   free(step_b);
   free(sums);
-  return done ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the reference");
+  return done ? TW_OK : tw_no_memory(error, "the reference");
 }
 
 /* To a multiple of 2^shift, in its units. */
@@ -90,7 +90,7 @@ tw_status xd_gemm_narrow_reference(const xd_gemm *g, const int8_t *a, const int8
   const int64_t last = (s.steps - 1) * s.step, back = s.steps * s.step - g->k;
   const int64_t most = g->kernel->acc == TW_I8 ? INT8_MAX : INT16_MAX;
   int64_t *sums = tw_new((size_t)g->n, sizeof *sums);
-  if (!sums) return tw_fail(error, TW_MISSING, "out of memory for the reference");
+  if (!sums) return tw_no_memory(error, "the reference");
   for (int64_t i = 0; i < g->m; i++) {
     for (int64_t j = 0; j < g->n; j++) sums[j] = 0;
     for (int64_t p = 0; p < s.steps * s.step; p += g->tile.k) {

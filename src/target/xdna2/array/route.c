@@ -44,5 +44,5 @@ tw_status xd_lay_routes(xd_program *p, tw_error *error) {
       walk_column(p, r, at, to.row);
     }
   }
-  return p->failed ? tw_fail(error, TW_MISSING, "out of memory") : TW_OK;
+  return p->failed ? tw_no_memory(error, NULL) : TW_OK;
 }

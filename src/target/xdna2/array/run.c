@@ -199,7 +199,7 @@ static void run(sim *s) {
     handle(s, &e);
   }
   s->result->cycles = s->now;
-  if (s->queue.failed && s->status == TW_OK) s->status = tw_fail(s->error, TW_MISSING, "out of memory");
+  if (s->queue.failed && s->status == TW_OK) s->status = tw_no_memory(s->error, NULL);
 }
 
 tw_status xd_run(const xd_config *c, const xd_program *p, const xd_run_options *options, xd_run_result *out,
@@ -209,7 +209,7 @@ tw_status xd_run(const xd_config *c, const xd_program *p, const xd_run_options *
   if (make(&s))
     run(&s);
   else
-    s.status = tw_fail(error, TW_MISSING, "out of memory");
+    s.status = tw_no_memory(error, NULL);
   destroy(&s);
   return s.status;
 }

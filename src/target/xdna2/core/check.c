@@ -222,8 +222,7 @@ static bool find_accesses(const replay *r, accesses *a) {
 static tw_status check_registers(replay *r) {
   int *written = tw_new(sizeof r->content / sizeof(int), sizeof *written); /* cycle + 1 of the last write */
   accesses all = {0};
-  tw_status status =
-      written && find_writers(r) && find_accesses(r, &all) ? TW_OK : tw_fail(r->error, TW_MISSING, "out of memory");
+  tw_status status = written && find_writers(r) && find_accesses(r, &all) ? TW_OK : tw_no_memory(r->error, NULL);
   memset(r->content, 0xff, sizeof r->content);
   for (int at = 0; at < 2 * r->cycles && status == TW_OK; at++)
     for (int i = all.first[at]; i != NOTHING && status == TW_OK; i = all.next[i])
@@ -237,7 +236,7 @@ static tw_status check_registers(replay *r) {
 
 tw_status xc_check(const xc_graph *g, const xc_timetable *s, int iterations, tw_error *error) {
   replay *r = tw_new(1, sizeof *r);
-  if (!r) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!r) return tw_no_memory(error, NULL);
   *r = (replay){.g = g, .s = s, .iterations = iterations, .error = error};
   int last = 0;
   for (int i = 0; i < g->n_nodes; i++)
@@ -247,7 +246,7 @@ tw_status xc_check(const xc_graph *g, const xc_timetable *s, int iterations, tw_
   r->next = tw_new((size_t)g->n_nodes * (size_t)iterations, sizeof(int));
   taken *table = tw_new((size_t)r->cycles + DRAIN, sizeof *table);
   tw_status status = TW_OK;
-  if (!r->by_cycle || !r->next || !table) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (!r->by_cycle || !r->next || !table) status = tw_no_memory(error, NULL);
   for (int c = 0; c < r->cycles && status == TW_OK; c++) r->by_cycle[c] = NOTHING;
   for (int i = g->n_nodes * iterations - 1; i >= 0 && status == TW_OK; i--) {
     const int cycle = i / g->n_nodes * s->ii + s->cycle[i % g->n_nodes];

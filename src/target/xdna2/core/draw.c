@@ -142,5 +142,5 @@ tw_status xd_core_draw(const xd_core_kernel *k, char **out, tw_error *error) {
               LEFT, y + 16, colour_of('A'), colour_of('B'), colour_of('C'), colour_of('M'));
   xc_loop_free(&l);
   if ((*out = tw_text_take(&d.text))) return TW_OK;
-  return tw_fail(error, TW_MISSING, "out of memory");
+  return tw_no_memory(error, NULL);
 }

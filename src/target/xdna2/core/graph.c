@@ -181,7 +181,7 @@ tw_status xc_link(xc_graph *g, tw_error *error) {
     g->failed = true;
   }
   free_uses(&u);
-  return g->failed ? tw_fail(error, TW_MISSING, "out of memory") : TW_OK;
+  return g->failed ? tw_no_memory(error, NULL) : TW_OK;
 }
 
 void xc_graph_free(xc_graph *g) {

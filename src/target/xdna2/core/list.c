@@ -121,7 +121,7 @@ tw_status xc_list_schedule(const xc_graph *g, xc_timetable *out, tw_error *error
   free(w.next_in);
   if (good) return TW_OK;
   xc_timetable_free(out);
-  return tw_fail(error, TW_MISSING, "out of memory");
+  return tw_no_memory(error, NULL);
 }
 
 /* ---- straight-line code as the body of a loop ---- */
@@ -145,6 +145,6 @@ static bool repeats_every(const xc_graph *g, const xc_timetable *s, int ii, bool
 tw_status xc_list_repeat(const xc_graph *g, xc_timetable *s, tw_error *error) {
   bool out_of_memory = false;
   for (s->ii = s->length; !repeats_every(g, s, s->ii, &out_of_memory); s->ii++)
-    if (out_of_memory) return tw_fail(error, TW_MISSING, "out of memory");
+    if (out_of_memory) return tw_no_memory(error, NULL);
   return xc_allocate(g, s, error);
 }

@@ -159,7 +159,7 @@ tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, int skew, xc_timetab
   if (!open || !(out->recurrence_ii = xc_recurrence_ii(g, ii_max))) {
     close_work(&w);
     xc_timetable_free(out);
-    return tw_fail(error, TW_MISSING, "out of memory");
+    return tw_no_memory(error, NULL);
   }
   out->resource_ii = xc_resource_ii(g);
   const int least = out->resource_ii > out->recurrence_ii ? out->resource_ii : out->recurrence_ii;

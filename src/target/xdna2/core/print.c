@@ -101,5 +101,5 @@ tw_status xd_core_print(const xd_core_kernel *k, char **out, tw_error *error) {
   }
   xc_loop_free(&l);
   if ((*out = tw_text_take(&t))) return TW_OK;
-  return tw_fail(error, TW_MISSING, "out of memory");
+  return tw_no_memory(error, NULL);
 }

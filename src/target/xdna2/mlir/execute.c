@@ -39,7 +39,7 @@ static bool make_memory(const xd_program *p, memory *m) {
 /* Memory with the case's A and B; the caller frees it, also after an error. */
 static tw_status fill_memory(const xd_mlir_design *d, const xd_mlir_work *w, const tw_case *k, memory *m,
                              tw_error *error) {
-  if (!make_memory(&d->program, m)) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!make_memory(&d->program, m)) return tw_no_memory(error, NULL);
   if (w->packed) {
     xd_operands_to_device(&w->gemm, k->operand, k->buffer, m->device);
   } else {
@@ -141,7 +141,7 @@ static tw_status compare_bits(const xd_mlir_work *w, const tw_case *k, const cha
   problem.op->operands(&problem, operand);
   char *a = tw_new(operand[0].bytes + 1, 1), *c = tw_new(operand[2].bytes + 1, 1);
   int64_t *row = draw_rows(tw_problem_int(k->problem, "m"), rows);
-  if (!a || !c || !row) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (!a || !c || !row) status = tw_no_memory(error, NULL);
   if (status == TW_OK) {
     take_rows(&k->operand[0], k->buffer[0], row, rows, a);
     take_rows(&k->operand[2], result, row, rows, c);
@@ -161,7 +161,7 @@ static tw_status compare_bits(const xd_mlir_work *w, const tw_case *k, const cha
 static tw_status compare_all(const tw_case *k, char *result, tw_error *error) {
   const tw_op *op = k->problem->op;
   char *expected = tw_new(k->operand[2].bytes + 1, 1);
-  if (!expected) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!expected) return tw_no_memory(error, NULL);
   void *const is[] = {k->buffer[0], k->buffer[1], result}, *const should[] = {k->buffer[0], k->buffer[1], expected};
   op->reference(k->problem, should, 1);
   const tw_status status = op->compare(k->problem, should, is, error);
@@ -200,7 +200,7 @@ void xd_mlir_coverage(const xd_mlir_work *w, const tw_problem *p, char *text, si
 tw_status xd_mlir_check(const xd_config *c, const xd_mlir_design *d, const xd_mlir_work *w, const tw_case *k,
                         tw_error *error) {
   char *result = tw_new(k->operand[2].bytes + 1, 1);
-  if (!result) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!result) return tw_no_memory(error, NULL);
   tw_status status = run(c, d, w, k, result, error);
   if (status == TW_OK) status = compare(w, k, result, error);
   free(result);

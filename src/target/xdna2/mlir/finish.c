@@ -270,7 +270,7 @@ void xd_read_finish(xd_reader *r) {
   settle_fifos(r);
   if (!xd_going(r)) return;
   if (r->failed || p->failed) {
-    r->status = tw_fail(r->error, TW_MISSING, "out of memory");
+    r->status = tw_no_memory(r->error, NULL);
     return;
   }
   if (p->fifos.n && r->explicit_line && !r->options.raw) /* which channels and locks a FIFO gets is the tool's choice */
@@ -285,5 +285,5 @@ void xd_read_finish(xd_reader *r) {
   if (xd_going(r)) note_ids(r, ids);
   for (size_t i = 0; i < r->tasks.n && xd_going(r); i++) add_task(r, &r->tasks.at[i], ids);
   check_parameters(r);
-  if (xd_going(r)) take(r, p->failed ? tw_fail(&why, TW_MISSING, "out of memory") : xd_check(r->config, p, &why), &why);
+  if (xd_going(r)) take(r, p->failed ? tw_no_memory(&why, NULL) : xd_check(r->config, p, &why), &why);
 }

@@ -35,8 +35,7 @@ static tw_status make_memory(const xd_mlir_design *d, const tw_raw_launch *l, vo
       return tw_fail(
           error, TW_USAGE, "argument %d of the runtime sequence is an array of %" PRId64 " bytes%s", at, b->bytes,
           a && a->is_data ? "; what is given has others" : ", and the command has no --arg in=, out= or inout= for it");
-    if (*n == ARGUMENTS || !(memory[*n] = tw_new((size_t)b->bytes + 8, 1)))
-      return tw_fail(error, TW_MISSING, "out of memory");
+    if (*n == ARGUMENTS || !(memory[*n] = tw_new((size_t)b->bytes + 8, 1))) return tw_no_memory(error, NULL);
     if (a) memcpy(memory[*n], a->data, a->bytes);
     ++*n;
   }

@@ -298,7 +298,7 @@ tw_status xd_mlir_read(const xd_config *c, const char *text, const xd_mlir_optio
   out->program.raw = options->raw;
   read_module(&r);
   xd_read_finish(&r);
-  if (r.failed && r.status == TW_OK) r.status = tw_fail(error, TW_MISSING, "out of memory");
+  if (r.failed && r.status == TW_OK) r.status = tw_no_memory(error, NULL);
   free(r.values.at);
   free(r.declarations.at);
   free(r.fifos.at);

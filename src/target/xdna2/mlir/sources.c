@@ -41,7 +41,7 @@ static tw_status draw(const tw_problem *p, const xd_gemm *g, tw_export *e, tw_er
   if (status != TW_OK) return status;
   xd_gemm_bytes(g, bytes);
   for (int i = XD_GEMM_A; i <= XD_GEMM_B; i++)
-    if (!(device[i] = tw_new((size_t)bytes[i], 1))) status = tw_fail(error, TW_MISSING, "out of memory");
+    if (!(device[i] = tw_new((size_t)bytes[i], 1))) status = tw_no_memory(error, NULL);
   if (status == TW_OK) {
     xd_operands_to_device(g, e->data.operand, e->data.buffer, device);
     for (size_t i = XD_GEMM_A; i <= XD_GEMM_B; i++) tw_export_give(e, i, device[i], (size_t)bytes[i]);
@@ -154,7 +154,7 @@ tw_status xd_mlir_sources(const xd_config *c, const tw_problem *p, const xd_gemm
   else if (status == TW_OK && written == TW_USAGE)
     status = add_refusal(problem, why.text, files, error);
   else if (status == TW_OK)
-    status = tw_fail(error, TW_MISSING, "out of memory");
+    status = tw_no_memory(error, NULL);
   xd_program_free(&program);
   free(design);
   return status;

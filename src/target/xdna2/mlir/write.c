@@ -199,7 +199,7 @@ static tw_status write_form(const xd_config *c, const xd_program *p, const char 
   if (explicit) xd_write_channels(&w);
   xd_write_sequence(&w);
   tw_text_add_string(&w.text, "  }\n}\n");
-  if (w.status == TW_OK && !(*out = tw_text_take(&w.text))) w.status = tw_fail(error, TW_MISSING, "out of memory");
+  if (w.status == TW_OK && !(*out = tw_text_take(&w.text))) w.status = tw_no_memory(error, NULL);
   tw_text_free(&w.text);
   return w.status;
 }

@@ -345,7 +345,7 @@ tw_status gm_chain_check(const gm_config *config, const gm_chain *c, tw_error *e
   checker k;
   tw_status status = TW_OK;
   if (!prepare(config, c, &k))
-    status = tw_fail(error, TW_MISSING, "out of memory");
+    status = tw_no_memory(error, NULL);
   else if (!gm_chain_walk(c, step, &k))
     status = tw_fail(error, TW_USAGE, "%s", k.why);
   else if (k.has_before)

@@ -317,7 +317,7 @@ tw_status gm_chain_source(const gm_config *config, const tw_problem *problem, co
   gm_write(&e.out, "fence();");
   gm_write(&e.out, "}");
   *source = tw_text_take(&e.out.text);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  return *source ? TW_OK : tw_no_memory(error, NULL);
 }
 
 tw_status gm_chain_emit(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, char **source,

@@ -187,7 +187,7 @@ tw_status gm_chain_make(const gm_config *config, const gm_chain_problem *p, cons
     if (ok && plan->fences) ok = gm_chain_drop_fences(config, out);
     if (ok) status = gm_chain_check(config, out, error);
   }
-  if (!ok) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (!ok) status = tw_no_memory(error, NULL);
   if (status != TW_OK) gm_chain_free(out);
   return status;
 }

@@ -391,5 +391,5 @@ tw_status gm_conv2d_emit(const tw_target *target, const tw_problem *problem, con
   gm_write(&e.out, "fence();");
   gm_write(&e.out, "}");
   *source = tw_text_take(&e.out.text);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the kernel's source");
+  return *source ? TW_OK : tw_no_memory(error, "the kernel's source");
 }
