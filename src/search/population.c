@@ -154,7 +154,7 @@ static void report_progress(void *context) {
   o->progress(o->context, &p);
 }
 
-static void settle(tw_state *s, tw_candidate *c) {
+static void count_candidate(tw_state *s, tw_candidate *c) {
   s->under_way--;
   s->samples += c->verdict != TW_SKIPPED;
   s->recalled += c->verdict != TW_SKIPPED && c->recalled;
@@ -177,7 +177,7 @@ static void take_outcome(void *context, tw_job *job) {
   if (c->verdict == TW_CORRECT) s->trial_seconds = fmin(s->trial_seconds, c->seconds - c->build_seconds);
   memcpy(c->coverage, o->coverage, sizeof c->coverage);
   if (*o->error.text) c->message = strdup(o->error.text);
-  settle(s, c);
+  count_candidate(s, c);
 }
 
 static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
@@ -274,7 +274,7 @@ void tw_state_evaluate(tw_state *s, size_t first) {
       if (s->journal) tw_journal_record(s->journal, c);
     } else if (!is_used_up(s, n) && s->journal && recall(s, c)) {
       s->under_way++;
-      settle(s, c);
+      count_candidate(s, c);
     } else if (!is_used_up(s, n) && fresh) {
       fresh[n++] = c;
     } else {

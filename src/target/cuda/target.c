@@ -60,7 +60,7 @@ static tw_type usual_type(const char *key, tw_type a) {
 }
 
 /* The op's first type says what the others usually are. */
-static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) {
   tw_status status = TW_OK;
   tw_type a = TW_TYPE_NONE;
   for (size_t i = 0; status == TW_OK && i < p->op->n_keys; i++) {
@@ -103,7 +103,8 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
 }
 
 #define SCHEDULES                                                                                                      \
-  .settle = settle, .steps = steps, .emit = emit, .predict = predict, .bound = cuda_bound, .language = family_language
+  .settle = fill_types, .steps = steps, .emit = emit, .predict = predict, .bound = cuda_bound,                         \
+  .language = family_language
 static const tw_family families[] = {
     {.op = "gemm",
      .keys = "m n k a_transposed b_transposed bias relu gelu scale lda ldb ldc ldd group packed a_rounding scales "

@@ -143,7 +143,7 @@ static tw_status build_runtime(const gm_toolchain *t, const char *directory, tw_
 }
 
 /* On the disk before the directory gets its name, so that a power failure leaves a whole one or none. */
-static bool settle(const char *directory) {
+static bool sync_directory(const char *directory) {
   int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   bool settled = fd >= 0 && syncfs(fd) == 0;
   if (fd >= 0) close(fd);
@@ -157,7 +157,7 @@ static bool prepare_in_cache(gm_toolchain *t) {
   char *temporary = directory ? tw_path_join(directory, ".new-XXXXXX") : NULL;
   bool there = final && tw_file_exists(final);
   if (!there && final && temporary && mkdtemp(temporary)) {
-    there = build_runtime(t, temporary, NULL) == TW_OK && settle(temporary) &&
+    there = build_runtime(t, temporary, NULL) == TW_OK && sync_directory(temporary) &&
             (rename(temporary, final) == 0 || tw_file_exists(final));
     if (tw_file_exists(temporary)) tw_directory_remove(temporary);
   }

@@ -35,19 +35,19 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-static tw_status settle_type(tw_problem *p, const char *key, tw_type type, tw_error *error) {
+static tw_status fill_type(tw_problem *p, const char *key, tw_type type, tw_error *error) {
   return tw_problem_type(p, key) == TW_TYPE_NONE ? tw_problem_set(p, key, tw_type_name(type), error) : TW_OK;
 }
 
 static bool is_integer(tw_type type) { return type == TW_I8 || type == TW_U8; }
 
-static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) {
   (void)t;
-  tw_status status = settle_type(p, "a", TW_F32, error);
+  tw_status status = fill_type(p, "a", TW_F32, error);
   const tw_type a = tw_problem_type(p, "a");
-  if (status == TW_OK) status = settle_type(p, "b", is_integer(a) ? TW_I8 : a, error);
-  if (status == TW_OK) status = settle_type(p, "c", is_integer(a) ? TW_I32 : TW_F32, error);
-  return status == TW_OK ? settle_type(p, "acc", is_integer(a) ? TW_I32 : TW_F32, error) : status;
+  if (status == TW_OK) status = fill_type(p, "b", is_integer(a) ? TW_I8 : a, error);
+  if (status == TW_OK) status = fill_type(p, "c", is_integer(a) ? TW_I32 : TW_F32, error);
+  return status == TW_OK ? fill_type(p, "acc", is_integer(a) ? TW_I32 : TW_F32, error) : status;
 }
 
 static tw_status check(const tw_target *t, const tw_problem *p, tw_error *error) {
@@ -84,7 +84,7 @@ static const tw_family families[] = {
      .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd group a_rounding a b c acc",
      .options = options,
      .n_options = sizeof options / sizeof *options,
-     .settle = settle,
+     .settle = fill_types,
      .check = check,
      .steps = x86_steps,
      .emit = x86_emit,

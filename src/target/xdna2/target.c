@@ -63,7 +63,7 @@ static const xd_kernel *kernel_of(const tw_target *t, const tw_problem *p) {
                         tw_problem_type(p, "acc"));
 }
 
-static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) {
   static const char *const keys[] = {"a", "b", "c", "acc"};
   const xd_kernel *k = kernel_of(t, p);
   /* designs that others made have such kernels: `run` takes them */
@@ -280,7 +280,7 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
 
 static const tw_family families[] = {{.op = "gemm",
                                       .keys = "m n k b_transposed scale a b c acc",
-                                      .settle = settle,
+                                      .settle = fill_types,
                                       .steps = steps,
                                       .emit = emit,
                                       .predict = predict,

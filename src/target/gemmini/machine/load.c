@@ -226,7 +226,7 @@ static bool passes(const gm_row_write *w) {
 }
 
 /* If nothing can hold up the rows of the answer that begins in this cycle: settles when they are written. */
-static bool settle(gm_machine *m, const gm_packet *p, const l2_response *answer) {
+static bool settle_if_rows_pass(gm_machine *m, const gm_packet *p, const l2_response *answer) {
   gm_loader *l = &m->ld;
   const unsigned interval = answer->interval, last = (answer->beats - 1u) * interval + BEAT_TO_WRITE;
   if (!p->plain) return false;
@@ -279,7 +279,7 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
         m->refill[answer.cookie & L2_OF_INSTRUCTIONS].last_beat = l->next_beat - answer.interval;
       return;
     }
-    if (settle(m, p, &answer)) {
+    if (settle_if_rows_pass(m, p, &answer)) {
       l->next_beat = end;
       l->freed |= UINT64_C(1) << answer.cookie;
       l->freed_at = end - answer.interval;

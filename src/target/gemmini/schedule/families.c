@@ -9,8 +9,8 @@
 /* ---- types ---- */
 
 /* Fills in one type, or checks that it is one of the machine's. */
-static tw_status settle(const tw_target *t, tw_problem *p, const char *key, tw_type first, tw_type second,
-                        tw_error *error) {
+static tw_status fill_type(const tw_target *t, tw_problem *p, const char *key, tw_type first, tw_type second,
+                           tw_error *error) {
   const tw_type type = tw_problem_type(p, key);
   if (type == TW_TYPE_NONE) return tw_problem_set(p, key, tw_type_name(first), error);
   if (type == first || type == second) return TW_OK;
@@ -20,28 +20,28 @@ static tw_status settle(const tw_target *t, tw_problem *p, const char *key, tw_t
 }
 
 /* `output`: the key of the result's type. */
-static tw_status settle_product(const tw_target *t, tw_problem *p, const char *output, tw_error *error) {
+static tw_status fill_product_types(const tw_target *t, tw_problem *p, const char *output, tw_error *error) {
   const gm_config *c = gm_config_of(t);
-  tw_status status = settle(t, p, "a", c->input_type, c->input_type, error);
-  if (status == TW_OK) status = settle(t, p, "b", c->input_type, c->input_type, error);
-  if (status == TW_OK) status = settle(t, p, "acc", c->acc_type, c->acc_type, error);
-  return status == TW_OK ? settle(t, p, output, c->input_type, c->acc_type, error) : status;
+  tw_status status = fill_type(t, p, "a", c->input_type, c->input_type, error);
+  if (status == TW_OK) status = fill_type(t, p, "b", c->input_type, c->input_type, error);
+  if (status == TW_OK) status = fill_type(t, p, "acc", c->acc_type, c->acc_type, error);
+  return status == TW_OK ? fill_type(t, p, output, c->input_type, c->acc_type, error) : status;
 }
 
-static tw_status settle_gemm(const tw_target *t, tw_problem *p, tw_error *error) {
-  return settle_product(t, p, "c", error);
+static tw_status fill_gemm_types(const tw_target *t, tw_problem *p, tw_error *error) {
+  return fill_product_types(t, p, "c", error);
 }
 
-static tw_status settle_conv2d(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status fill_conv2d_types(const tw_target *t, tw_problem *p, tw_error *error) {
   if (gm_config_of(t)->input_type != TW_I8)
     return tw_fail(error, TW_USAGE, "%s: conv2d is of int8 here; use -t gemmini-16x16-int8", t->name);
-  return settle_product(t, p, "out", error);
+  return fill_product_types(t, p, "out", error);
 }
 
-static tw_status settle_chain(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status fill_chain_types(const tw_target *t, tw_problem *p, tw_error *error) {
   if (gm_config_of(t)->input_type != TW_F32)
     return tw_fail(error, TW_USAGE, "%s: %s needs floating point; use -t gemmini-4x4-fp32", t->name, p->op->name);
-  return settle(t, p, "type", TW_F32, TW_F32, error);
+  return fill_type(t, p, "type", TW_F32, TW_F32, error);
 }
 
 /* ---- limits ---- */
@@ -98,13 +98,13 @@ static const tw_language *chain_language(const tw_target *t, const tw_problem *p
 }
 
 #define CHAIN                                                                                                          \
-  .keys = "horizon states inputs type", .settle = settle_chain, .check = check_memory, .steps = gm_chain_steps,        \
+  .keys = "horizon states inputs type", .settle = fill_chain_types, .check = check_memory, .steps = gm_chain_steps,    \
   .emit = gm_chain_emit, .predict = gm_chain_predict, .bound = gm_chain_bound, .language = chain_language
 
 const tw_family gm_families[GM_FAMILIES] = {
     {.op = "gemm",
      .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd a b c acc",
-     .settle = settle_gemm,
+     .settle = fill_gemm_types,
      .check = check_memory,
      .steps = gm_gemm_steps,
      .emit = gm_gemm_emit,
@@ -113,7 +113,7 @@ const tw_family gm_families[GM_FAMILIES] = {
      .language = gemm_language},
     {.op = "conv2d",
      .keys = "n h w c k r s stride pad pool pool_stride pool_pad bias relu scale weight_layout a b out acc",
-     .settle = settle_conv2d,
+     .settle = fill_conv2d_types,
      .check = check_conv2d,
      .steps = gm_conv2d_steps,
      .emit = gm_conv2d_emit,

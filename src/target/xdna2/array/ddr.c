@@ -151,7 +151,7 @@ static void advance(sim *s) {
 }
 
 /* Rates for those who move now, and an event when the first of them is done. */
-static void settle(sim *s) {
+static void queue_next_arrival(sim *s) {
   double next = INFINITY;
   if (!s->n_flows) return;
   share(s);
@@ -169,7 +169,7 @@ void ddr_add(sim *s, int route) {
   r->left = (double)r->segment;
   r->request = s->request[s->channel[r->is_read ? ends->source : ends->sink[0]].descriptor];
   s->flow[s->n_flows++] = route;
-  settle(s);
+  queue_next_arrival(s);
 }
 
 void ddr_event(sim *s, int version) {
@@ -184,5 +184,5 @@ void ddr_event(sim *s, int version) {
   }
   s->n_flows = kept;
   for (int i = 0; i < n_done; i++) route_segment_end(s, done[i]);
-  settle(s);
+  queue_next_arrival(s);
 }

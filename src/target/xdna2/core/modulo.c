@@ -106,7 +106,7 @@ static bool schedule_at(work *w, int ii, int skew) {
   return done;
 }
 
-static void settle(const xc_graph *g, xc_timetable *s, int ii) {
+static void start_at_0(const xc_graph *g, xc_timetable *s, int ii) {
   int first = INT_MAX, last = INT_MIN;
   for (int i = 0; i < g->n_nodes; i++) {
     if (s->cycle[i] < first) first = s->cycle[i];
@@ -165,7 +165,7 @@ tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, int skew, xc_timetab
   const int least = out->resource_ii > out->recurrence_ii ? out->resource_ii : out->recurrence_ii;
   for (int ii = least; ii <= ii_max && status == TW_USAGE; ii++) {
     if (!schedule_at(&w, ii, skew)) continue;
-    settle(g, out, ii);
+    start_at_0(g, out, ii);
     status = xc_allocate(g, out, &last);
   }
   close_work(&w);
