@@ -31,6 +31,7 @@ complete -c tilewright -x -l block
 complete -c tilewright -x -l lds
 complete -c tilewright -x -l checks
 complete -c tilewright -r -l include
+complete -c tilewright -x -l workgroups
 complete -c tilewright -r -l arg
 complete -c tilewright -x -l kernel
 complete -c tilewright -x -l kernel-cycles

@@ -284,6 +284,46 @@ static void test_what_compilers_seldom_emit(void **state) {
   free(source);
 }
 
+/* A launch without an op: some workgroups of the grid, results without times, times without results. */
+static void test_parts_of_a_launch(void **state) {
+  enum { GROUPS = 50 };
+  static const char source[] = "#include <hip/hip_runtime.h>\n__global__ void k(int *out) { out[blockIdx.x] = 7; }\n";
+  static const struct {
+    uint64_t first, groups;
+    bool spread, untimed, time_only;
+    int made, step; /* results, and their distance */
+  } parts[] = {{0, 0, false, false, false, GROUPS, 1},
+               {0, 5, true, false, false, 5, 10},
+               {45, 5, false, true, false, 5, 1},
+               {0, 0, false, false, true, 0, 1},
+               {0, 99, true, true, false, GROUPS, 1}};
+  const tw_target *t = tw_target_find("cdna4");
+  (void)state;
+  for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
+    int out[GROUPS] = {0}, made = 0;
+    tw_error error = {0};
+    tw_measurement m = {0};
+    tw_raw_argument a = {.data = out, .bytes = sizeof out, .is_data = true, .writable = true, .at = -1, .name = "out"};
+    tw_raw_launch l = {.grid = {GROUPS, 1, 1},
+                       .block = {64, 1, 1},
+                       .n = 1,
+                       .argument = &a,
+                       .first_group = parts[n].first,
+                       .groups = parts[n].groups,
+                       .spread_groups = parts[n].spread,
+                       .untimed = parts[n].untimed,
+                       .time_only = parts[n].time_only};
+    if (t->launcher->run(t, source, sizeof source - 1, &l, &m, &error) != TW_OK) fail_msg("%s", error.text);
+    for (int g = 0; g < GROUPS; g++) {
+      made += out[g] == 7;
+      if (out[g]) assert_int_equal((g - (int)parts[n].first) % parts[n].step, 0);
+    }
+    assert_int_equal(made, parts[n].made);
+    assert_int_equal(m.cost > 0, !parts[n].untimed);
+    assert_int_equal(*l.note != '\0', made < GROUPS); /* what is missing is said */
+  }
+}
+
 /* An instruction of HIP's header is on the line that asks for it. */
 static void test_lines_are_the_users(void **state) {
   static const char source[] = "#include <hip_bf16.h>\n__global__ void k(int *out) {\n  __shared__ int c;\n"
@@ -376,6 +416,7 @@ int main(void) {
       cmocka_unit_test(test_other_languages_and_code_objects),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
       cmocka_unit_test(test_lines_are_the_users),
+      cmocka_unit_test(test_parts_of_a_launch),
       cmocka_unit_test(test_headers_come_from_the_users_folders), /* the last: the folders stay set */
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,7 +282,11 @@ typedef struct tw_raw_launch {
   int jobs;                  /* threads; 0 = all cores */
   bool trust;                /* as for build */
   tw_inspection *inspection; /* NULL: none */
-  char note[240];            /* filled in: a remark about the result; may stay empty */
+  char note[208];            /* filled in: a remark about the result; may stay empty */
+  /* Only some workgroups of the grid: `groups` of them (0: all), from number `first_group` on, or evenly spread over the grid. */
+  uint64_t first_group, groups;
+  uint32_t spread_groups, untimed, time_only; /* 1 or 0; untimed: results alone; time_only: no results */
+  uint32_t reserved;                          /* 0 */
 } tw_raw_launch;
 
 /* Runs programs without an op: what the kernel computes is the caller's to judge. */

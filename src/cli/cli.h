@@ -28,6 +28,8 @@ typedef struct cli_options {
   cli_list agents;
   const char *checks; /* of a run; NULL: the usual ones */
   bool counts;
+  bool no_timing, timing_only;
+  const char *workgroups;   /* NULL: all */
   const char *grid, *block; /* of a kernel that is launched by hand */
   cli_list arguments, kernel_names, kernel_cycles;
   cli_list include; /* folders of headers, in the order in which they are searched */

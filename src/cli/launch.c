@@ -231,6 +231,45 @@ static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l,
   return cli_print_json(c, object, error);
 }
 
+/* --workgroups N or FROM-TO. */
+static tw_status parse_workgroups(const char *text, tw_raw_launch *l, tw_error *error) {
+  char *end = NULL;
+  errno = 0;
+  const unsigned long long first = strtoull(text, &end, 10);
+  bool ok = *text >= '0' && *text <= '9' && !errno;
+  if (ok && *end == '-' && end[1] >= '0' && end[1] <= '9') {
+    const unsigned long long last = strtoull(end + 1, &end, 10);
+    ok = !errno && !*end && last >= first && last < UINT32_MAX;
+    l->first_group = first;
+    l->groups = last - first + 1;
+  } else {
+    ok = ok && !*end && first && first < UINT32_MAX;
+    l->groups = first;
+    l->spread_groups = 1;
+  }
+  if (ok) return TW_OK;
+  return tw_fail(error, TW_USAGE, "--workgroups %s: expected a number above 0, or a range as in 0-99", text);
+}
+
+/* What is to be executed, and timed. */
+static tw_status choose_parts(const cli *c, const tw_target *t, tw_raw_launch *l, tw_error *error) {
+  const cli_options *o = &c->options;
+  l->untimed = o->no_timing;
+  l->time_only = o->timing_only;
+  if (!o->no_timing && !o->timing_only && !o->workgroups) return TW_OK;
+  if (t->launcher->whole)
+    return tw_fail(
+        error, TW_USAGE,
+        "a design for %s is executed and timed at once: leave --no-timing, --timing-only and --workgroups out",
+        t->name);
+  if (o->no_timing && o->timing_only)
+    return tw_fail(error, TW_USAGE, "--no-timing and --timing-only leave nothing to do: give one of them");
+  if (o->timing_only && (o->workgroups || o->checks || o->counts))
+    return tw_fail(error, TW_USAGE,
+                   "--timing-only does not execute the grid: leave --workgroups, --checks and --counts out");
+  return o->workgroups ? parse_workgroups(o->workgroups, l, error) : TW_OK;
+}
+
 tw_status cli_launch(const cli *c, tw_error *error) {
   const tw_target *t;
   launch_argument argument[CLI_LIST_MAX] = {0};
@@ -255,6 +294,7 @@ tw_status cli_launch(const cli *c, tw_error *error) {
                      "%s runs kernels of ops alone: name one, as in `tilewright run FILE gemm m=64 ...`", t->name);
   if (status == TW_OK && t->launcher->whole && (c->options.grid || c->options.block || c->options.lds))
     status = tw_fail(error, TW_USAGE, "a design for %s has no grid, block or lds", t->name);
+  if (status == TW_OK) status = choose_parts(c, t, &launch, error);
   if (status == TW_OK && !t->launcher->whole) status = parse_three("grid", c->options.grid, launch.grid, error);
   if (status == TW_OK && !t->launcher->whole) status = parse_three("block", c->options.block, launch.block, error);
   if (status == TW_OK) status = cli_read_source(c->words[0], &data, &size, error);
@@ -262,12 +302,14 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   for (size_t i = 0; i < n && status == TW_OK; i++)
     status = parse_argument(c->options.arguments.text[i], &argument[i], &raw[i], error);
   if (status == TW_OK) status = cli_inspection_of(c, t, "usual", &inspection, &wanted, error);
+  if (launch.time_only) wanted = false;
   if (wanted) launch.inspection = &inspection;
   if (status == TW_OK) status = t->launcher->run(t, data, size, &launch, &measured, error);
   cli_name_source_in(c, &inspection.findings);
   cli_name_source_in(c, &inspection.counted);
   for (size_t i = 0; i < n && status == TW_OK; i++)
-    if (argument[i].out) status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
+    if (argument[i].out && !launch.time_only)
+      status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
   if (status == TW_OK)
     status = print(c, t, &launch, &measured, wanted ? &inspection : NULL, error);
   else if (wanted && !c->options.json && inspection.findings &&

@@ -24,7 +24,9 @@ const cli_command cli_commands[] = {
      "target trace timeline window out fresh from rewrites-only exhaustive no-wisdom progress trust verbose json",
      cli_tune, false},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
-     "target schedule trace timeline window checks include counts kernel kernel-cycles grid block lds arg seed jobs "
+     "target schedule trace timeline window checks include no-timing timing-only workgroups counts kernel "
+     "kernel-cycles grid "
+     "block lds arg seed jobs "
      "trust json",
      cli_run, false},
     {"emit", SUBJECT, "print the kernel source of a schedule", "target schedule floorplan out json", cli_emit, true},

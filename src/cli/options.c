@@ -34,6 +34,13 @@ static const cli_option table[] = {
      "enable these checks of the target, separated by commas; or all, or none"},
     {"include", 0, LIST, offsetof(cli_options, include), 0, 0, "DIR",
      "let the source include headers from this directory; may be repeated"},
+    {"no-timing", 0, FLAG, offsetof(cli_options, no_timing), 0, 0, NULL,
+     "execute a kernel that is launched without an op; skip the timing model"},
+    {"timing-only", 0, FLAG, offsetof(cli_options, timing_only), 0, 0, NULL,
+     "time a kernel that is launched without an op; do not execute its grid: it has no results"},
+    {"workgroups", 0, TEXT, offsetof(cli_options, workgroups), 0, 0, "N|FROM-TO",
+     "execute only N workgroups, evenly spread over the grid, or these, of a kernel that is launched without an op "
+     "[default: all]"},
     {"counts", 0, FLAG, offsetof(cli_options, counts), 0, 0, NULL, "count executed instructions by kind"},
     {"arg", 0, LIST, offsetof(cli_options, arguments), 0, 0, "[@BYTE:]SPEC",
      "pass an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, null"},

@@ -700,17 +700,26 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   memcpy(launch.grid, l->grid, sizeof launch.grid);
   memcpy(launch.block, l->block, sizeof launch.block);
   launch.unbounded = cdna_checks_ignore_bounds(l->inspection);
+  const uint64_t groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+  if (l->groups && !(l->spread_groups && l->groups >= groups)) {
+    launch.first = l->spread_groups ? 0 : l->first_group;
+    launch.count = l->groups;
+    launch.spread = l->spread_groups;
+  }
   /* timed afterwards, on copies of what it writes */
   cdna_memory copies = memory;
   const size_t copied = memory.n; /* a launch adds its own */
   if (status == TW_OK) status = copy_writable(&copies, error);
   cdna_checker *checker = NULL;
-  if (status == TW_OK && l->inspection) status = cdna_checker_new(l->inspection, &checker, error);
+  if (status == TW_OK && l->inspection && !l->time_only) status = cdna_checker_new(l->inspection, &checker, error);
   if (checker) launch.observer = cdna_checker_start(checker);
   tw_text printed = {0};
   launch.printed = &printed;
-  if (status == TW_OK) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
+  if (status == TW_OK && !l->time_only) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
   put_printed(&printed);
+  if (status == TW_OK && launch.count)
+    snprintf(l->note, sizeof l->note, "%llu of %llu workgroups were executed%s: results of others are missing",
+             (unsigned long long)counts.workgroups, (unsigned long long)groups, launch.spread ? ", evenly spread" : "");
   if (checker) cdna_checker_report(checker, &object, kernel, cdna_machine_of(t), l->inspection);
   cdna_checker_free(checker);
   launch.observer = NULL;
@@ -718,7 +727,10 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   /* a launch whose workgroups wait for one another has its results, but no times */
   tw_error why = {0};
   tw_status timed = TW_OK;
-  if (status == TW_OK && !counts.waited) timed = cdna_time(&object, kernel, &launch, &copies, &options, &times, &why);
+  launch.count = 0;
+  if (l->time_only) snprintf(l->note, sizeof l->note, "timed, not executed: there are no results");
+  if (status == TW_OK && !counts.waited && !l->untimed)
+    timed = cdna_time(&object, kernel, &launch, &copies, &options, &times, &why);
   free_copies(&copies, &memory, copied);
   if (counts.waited || strstr(why.text, CDNA_WAITS_FOR_OTHERS)) {
     snprintf(l->note, sizeof l->note,
@@ -726,8 +738,9 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   } else if (status == TW_OK && timed != TW_OK) {
     *error = why;
     status = timed;
-  } else if (status == TW_OK) {
-    cdna_report(cdna_machine_of(t), &counts, 1, &times, NULL, out);
+  } else if (status == TW_OK && !l->untimed) {
+    const double whole = counts.workgroups ? (double)groups / (double)counts.workgroups : 1;
+    cdna_report(cdna_machine_of(t), &counts, whole, &times, NULL, out);
   }
   cdna_object_free(&object);
   free(compiled);

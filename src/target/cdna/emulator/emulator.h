@@ -293,6 +293,7 @@ typedef struct cdna_launch {
   const cdna_observer *observer; /* NULL: none */
   bool unbounded;                /* accesses out of bounds stop nothing */
   uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
+  bool spread;                   /* `count` of them, evenly spread over the grid */
   tw_text *printed; /* what the kernel prints is added; NULL: nothing is */
   /* Of each workgroup of the grid its work, in units of kinds, is written here; NULL: not kept. */
   float *work;

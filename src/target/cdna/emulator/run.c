@@ -436,8 +436,9 @@ static void work(void *context, size_t index) {
   while (more || r.n) {
     bool stuck = false;
     if (more && r.n < r.most) {
-      const uint64_t id = atomic_fetch_add(&g->next, 1);
-      more = id < end && id <= g->failed;
+      const uint64_t turn = atomic_fetch_add(&g->next, 1), count = g->launch->count;
+      const uint64_t id = g->launch->spread && turn < end ? turn * g->n / count : turn;
+      more = turn < end && id <= g->failed;
       if (more && admit(g, &r, id)) go_on(g, &r, r.n - 1);
     } else {
       stuck = true;
@@ -640,7 +641,9 @@ tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch
   const uint64_t n = l->count ? l->count : g->n;
   g->next = l->count ? l->first : 0;
   if (l->count && (l->first >= g->n || l->count > g->n - l->first)) {
-    tw_fail(error, TW_USAGE, "workgroups from %" PRIu64 " on, %" PRIu64 " of %" PRIu64, l->first, l->count, g->n);
+    tw_fail(error, TW_USAGE,
+            "workgroups %" PRIu64 " to %" PRIu64 " are not all in the grid (it has %" PRIu64 "); numbers begin at 0",
+            l->first, l->first + l->count - 1, g->n);
     cdna_dispatch_close(g);
     return TW_USAGE;
   }
