@@ -203,8 +203,9 @@ static void wait_scalar(const trace *t, const trn_config *c, samples *s) { (void
 
 typedef struct moved {
   const event *trigger;
-  double first, last, busy; /* busy: mean over the engines */
-  double bytes;             /* of a packet */
+  /* The first packet, the last DMA engine's first packet, the end; busy: mean over the DMA engines. */
+  double first, last_first, last, busy;
+  double bytes; /* of a packet */
   int packets;
   bool is_read;
 } moved;
@@ -232,16 +233,23 @@ static size_t transfers_of(const trace *t, trn_engine engine, moved *out, size_t
   }
   for (size_t i = 0; i < n; i++) out[i] = (moved){.trigger = trigger[i], .first = INFINITY};
   size_t index = 0;
+  bool is_first = true;
   for (size_t i = 0; i < t->n_packets; i++) {
     const packet *p = &t->packet[i];
-    if (i > 0 && t->packet[i - 1].engine != p->engine) index = 0;
+    if (i == 0 || t->packet[i - 1].engine != p->engine) {
+      index = 0;
+      is_first = true;
+    }
     if (p->queue != queue) continue;
     if (index >= n) break;
     moved *m = &out[index];
     if (p->bytes <= 4) {
       index++;
+      is_first = true;
       continue;
     }
+    if (is_first) m->last_first = fmax(m->last_first, p->start);
+    is_first = false;
     m->first = fmin(m->first, p->start);
     m->last = fmax(m->last, p->start + p->duration);
     m->busy += p->duration / 16;
@@ -256,14 +264,14 @@ static size_t transfers_of(const trace *t, trn_engine engine, moved *out, size_t
 enum { MOVED_MAX = 512 };
 static moved transfer_list[MOVED_MAX];
 
-/* Whether nothing else moves from its trigger to its end, for more than 250 ns of each engine. */
+/* Whether its queue was empty before it, and little else moves while it does: 250 ns of each DMA engine at most. */
 static bool is_alone(const trace *t, const moved *m) {
   for (int e = 0; e < TRN_ENGINES; e++) {
-    moved other[MOVED_MAX];
+    static moved other[MOVED_MAX];
     const size_t n = transfers_of(t, (trn_engine)e, other, MOVED_MAX);
     for (size_t i = 0; i < n; i++)
-      if (other[i].trigger != m->trigger && other[i].first < m->last && other[i].last > m->trigger->start &&
-          other[i].busy > 250)
+      if (other[i].trigger != m->trigger && other[i].first < m->last && other[i].last > m->last_first - 50 &&
+          (other[i].busy > 250 || e == (int)m->trigger->engine))
         return false;
   }
   return true;
@@ -275,22 +283,34 @@ static void packets_of(const trace *t, double bytes, samples *s) {
 }
 
 /* From a trigger to the last packet, less what the packets of an engine take: of transfers beside which little else moves. */
-static void latencies(const trace *t, const trn_config *c, bool is_software, bool is_read, samples *s) {
+static void latencies(const trace *t, const trn_config *c, bool is_software, bool is_read, double least, double most,
+                      samples *s) {
   for (int e = 0; e < TRN_ENGINES; e++) {
     if ((e == TRN_GPSIMD) != is_software) continue;
     const size_t n = transfers_of(t, (trn_engine)e, transfer_list, MOVED_MAX);
     for (size_t i = 0; i < n; i++) {
       const moved *m = &transfer_list[i];
       const double each = c->dma.packet_ns + m->bytes / c->dma.engine_gbs;
-      if (m->is_read == is_read && m->bytes >= 512 && is_alone(t, m))
+      if (m->is_read == is_read && m->bytes >= least && m->bytes <= most && is_alone(t, m))
         add_sample(s, m->last - m->trigger->start - m->packets / 16.0 * each);
     }
   }
 }
-static void hardware_write(const trace *t, const trn_config *c, samples *s) { latencies(t, c, false, false, s); }
-static void hardware_read(const trace *t, const trn_config *c, samples *s) { latencies(t, c, false, true, s); }
-static void software_write(const trace *t, const trn_config *c, samples *s) { latencies(t, c, true, false, s); }
-static void software_read(const trace *t, const trn_config *c, samples *s) { latencies(t, c, true, true, s); }
+static void hardware_write(const trace *t, const trn_config *c, samples *s) {
+  latencies(t, c, false, false, 512, INFINITY, s);
+}
+static void hardware_read(const trace *t, const trn_config *c, samples *s) {
+  latencies(t, c, false, true, 0, (double)c->dma.small_bytes, s);
+}
+static void hardware_read_large(const trace *t, const trn_config *c, samples *s) {
+  latencies(t, c, false, true, (double)c->dma.small_bytes + 1, INFINITY, s);
+}
+static void software_write(const trace *t, const trn_config *c, samples *s) {
+  latencies(t, c, true, false, 512, INFINITY, s);
+}
+static void software_read(const trace *t, const trn_config *c, samples *s) {
+  latencies(t, c, true, true, 512, INFINITY, s);
+}
 
 /* From the last packet to an instruction that waits for it; later than 600 ns it waited for something else. */
 static void notice(const trace *t, const trn_config *c, samples *s) {
@@ -357,6 +377,7 @@ static const struct parameter {
     {"dma.hardware_issue_ns", offsetof(trn_config, dma.hardware_issue_ns), issue_hardware},
     {"dma.hardware_write_ns", offsetof(trn_config, dma.hardware_write_ns), hardware_write},
     {"dma.hardware_read_ns", offsetof(trn_config, dma.hardware_read_ns), hardware_read},
+    {"dma.hardware_read_large_ns", offsetof(trn_config, dma.hardware_read_large_ns), hardware_read_large},
     {"dma.software_prepare_ns", offsetof(trn_config, dma.software_prepare_ns), prepare_software},
     {"dma.software_issue_ns", offsetof(trn_config, dma.software_issue_ns), issue_software},
     {"dma.software_write_ns", offsetof(trn_config, dma.software_write_ns), software_write},

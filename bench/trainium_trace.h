@@ -128,8 +128,8 @@ static inline int64_t number_after(const char *operands, const char *key) {
   return at ? strtoll(at + strlen(key), NULL, 0) : 0;
 }
 
-/* One side of a transfer: "src_elem_size=512 src_pattern=[512,262144][4,128]", strides in bytes. Partitions are 262144
- * bytes apart. */
+/* One side of a transfer: "src_elem_size=512 src_pattern=[512,262144][4,128]", strides in bytes. SBUF is at 0x802000000000,
+ * its partitions 262144 bytes apart. */
 static inline trn_region transfer_side(const char *operands, const char *side, tw_type type) {
   char key[32];
   int64_t stride[TRN_DIMS_MAX] = {0}, count[TRN_DIMS_MAX] = {0};
@@ -138,9 +138,10 @@ static inline trn_region transfer_side(const char *operands, const char *side, t
   snprintf(key, sizeof key, "%s_pattern=", side);
   const char *at = strstr(operands, key);
   if (at) read_list(read_list(at + strlen(key), stride, &n), count, &m);
+  snprintf(key, sizeof key, "%s_addr_imm=0x8020", side);
+  if (strstr(operands, key)) r.tensor = TRACE_SBUF;
   for (int i = 0; i < n && i < m; i++)
-    if (stride[i] == 262144) {
-      r.tensor = TRACE_SBUF;
+    if (r.tensor == TRACE_SBUF && stride[i] == 262144) {
       r.partitions = (int)count[i];
       count[i] = 1;
     }

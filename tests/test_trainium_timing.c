@@ -136,7 +136,7 @@ static void transfers_take_their_packets_over_sixteen_engines(void **state) {
   add(&p, TRN_DMA, TRN_SYNC, 1024, OPERANDS(out(part(sbuf, 0, 1024)), rows(hbm, 128, 1024)));
   trn_timing t = timed(&p, trn_compiler_none);
   const double packet = trn2.dma.packet_ns + 4096 / trn2.dma.engine_gbs;
-  near(t.end[0] - t.start[0], trn2.dma.hardware_read_ns + 8 * packet);
+  near(t.end[0] - t.start[0], trn2.dma.hardware_read_large_ns + 8 * packet);
   near(t.device, t.end[0] + trn2.dma.notice_ns);
   assert_int_equal(t.hbm_read, 128 * 4096);
   assert_int_equal(t.n_spans, 2);

@@ -96,6 +96,8 @@ static const tw_config_key dma_keys[] = {
     NS(trn_config_dma, hardware_issue_ns),
     NS(trn_config_dma, hardware_write_ns),
     NS(trn_config_dma, hardware_read_ns),
+    NS(trn_config_dma, hardware_read_large_ns),
+    KEY(trn_config_dma, small_bytes, INT64, 0, 1 << 20),
     NS(trn_config_dma, software_prepare_ns),
     NS(trn_config_dma, software_issue_ns),
     NS(trn_config_dma, software_write_ns),

@@ -67,9 +67,10 @@ typedef struct trn_config_dma {
   int64_t packet_bytes;         /* at most */
   int64_t merge_bytes;          /* software descriptors join neighbours in HBM up to this */
   double total_gbs;             /* of all engines */
-  /* A trigger keeps its engine for issue_ns. The last DMA engine moves its first packet so long after the trigger's start,
-   * of a transfer that writes HBM or one that reads it. */
-  double hardware_issue_ns, hardware_write_ns, hardware_read_ns;
+  /* A trigger keeps its engine for issue_ns. From the trigger's start to the end of a transfer, beyond the time of the packets of a
+   * DMA engine: of a write to HBM, a read in packets of up to small_bytes, another read. */
+  double hardware_issue_ns, hardware_write_ns, hardware_read_ns, hardware_read_large_ns;
+  int64_t small_bytes;
   /* Software descriptors: from the end of the waits to the trigger; between two triggers. */
   double software_prepare_ns, software_issue_ns, software_write_ns, software_read_ns;
   double static_issue_ns, static_first_ns; /* descriptors written before the launch */

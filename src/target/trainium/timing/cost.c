@@ -166,6 +166,7 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
   double each = d->packet_ns + (double)bytes / d->engine_gbs;
   each = fmax(each, (double)bytes * d->engines / d->total_gbs);
   cost.busy = (double)rounds * each;
+  cost.packet_bytes = bytes;
   return cost;
 }
 

@@ -46,6 +46,7 @@ typedef enum trn_dma_kind { TRN_DMA_HARDWARE, TRN_DMA_SOFTWARE, TRN_DMA_STATIC }
 typedef struct trn_dma_cost {
   trn_dma_kind kind;
   double busy; /* of each engine that takes part */
+  int64_t packet_bytes;
   int engines;
   int64_t read, written; /* bytes of HBM */
 } trn_dma_cost;

@@ -211,7 +211,8 @@ static void run_on_array(machine *m, int i, double start) {
 static bool start_transfer(machine *m, int i, trn_engine e, double ready) {
   const trn_config_dma *d = &m->config->dma;
   const trn_dma_cost cost = trn_cost_of_dma(m->config, m->c, &m->c->program->instruction[i]);
-  double start = ready, issue = d->hardware_issue_ns, first = cost.read ? d->hardware_read_ns : d->hardware_write_ns;
+  double start = ready, issue = d->hardware_issue_ns, first = d->hardware_write_ns;
+  if (cost.read) first = cost.packet_bytes > d->small_bytes ? d->hardware_read_large_ns : d->hardware_read_ns;
   if (cost.kind == TRN_DMA_SOFTWARE) {
     start = fmax(start + d->software_prepare_ns, m->software_trigger + d->software_issue_ns);
     m->software_trigger = start;
