@@ -63,7 +63,7 @@ static int add(trn_program *p, trn_opcode opcode, trn_engine engine, int64_t n, 
                         .partitions = 128,
                         .passes = 1,
                         .n_operands = operands,
-                        .n_waits = -1};
+                        .first_wait = -1};
   if (opcode == TRN_MATMUL) in.columns = 128;
   memcpy(in.operand, r, (size_t)operands * sizeof *r);
   return trn_program_add(p, &in);
@@ -364,7 +364,7 @@ static void waits_of_a_trace_replace_regions(void **state) {
   add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(out(part(c, 0, 512)), part(b, 0, 512)));
   add(&p, TRN_REDUCE, TRN_GPSIMD, 512, OPERANDS(out(part(a, 0, 1)), part(c, 0, 512)));
   p.wait = wait;
-  for (int i = 0; i < 3; i++) p.instruction[i].n_waits = 0;
+  for (int i = 0; i < 3; i++) p.instruction[i].first_wait = 0;
   p.instruction[2].n_waits = 2;
   trn_timing t = timed(&p, trn_compiler_none);
   near(t.start[1], 0);

@@ -88,7 +88,8 @@ typedef struct trn_instruction {
   bool is_first, is_last;             /* of a group that accumulates in PSUM */
   int n_operands;
   trn_region operand[TRN_OPERANDS_MAX]; /* outputs first */
-  /* Instructions that must complete before, in trn_program.wait, where a trace says so. -1: follows from the regions. */
+  /* Instructions that must complete before, in trn_program.wait, where a trace says so. first_wait -1: that follows
+   * from the regions. */
   int first_wait, n_waits;
 } trn_instruction;
 

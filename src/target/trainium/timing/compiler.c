@@ -76,7 +76,7 @@ static tw_status remove_copies(trn_compiled *c, tw_error *error) {
     }
   for (size_t i = 0; i < p->n_instructions; i++) {
     const trn_instruction *in = &p->instruction[i];
-    if (in->opcode != TRN_COPY || in->n_operands != 2 || in->n_waits >= 0) continue;
+    if (in->opcode != TRN_COPY || in->n_operands != 2 || in->first_wait >= 0) continue;
     const trn_region *to = &in->operand[0], *from = &in->operand[1];
     const trn_tensor *target = &p->tensor[to->tensor];
     const use *t = &u[to->tensor], *s = &u[from->tensor];

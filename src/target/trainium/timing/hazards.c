@@ -303,7 +303,7 @@ static bool find_edges(finder *f) {
     const trn_instruction *in = &p->instruction[i];
     h->first[i] = h->n;
     if (f->c->is_removed && f->c->is_removed[i]) continue;
-    if (in->n_waits >= 0) {
+    if (in->first_wait >= 0) {
       for (int k = 0; k < in->n_waits; k++) add_edge(f, (int)i, p->wait[in->first_wait + k], false);
     } else { /* reads before writes: an instruction may write where it reads */
       for (int k = 0; k < in->n_operands; k++)
@@ -319,7 +319,7 @@ static bool find_edges(finder *f) {
 
 static bool any_follows_from_regions(const trn_program *p) {
   for (size_t i = 0; i < p->n_instructions; i++)
-    if (p->instruction[i].n_waits < 0) return true;
+    if (p->instruction[i].first_wait < 0) return true;
   return false;
 }
 
