@@ -1,15 +1,17 @@
-/* Replays traces of a real trn2 on the timing model: bench_trainium_replay FOLDER [NAME]
+/* Replays traces of a real trn2 on the timing model: bench_trainium_replay FOLDER [NAME | --write FOLDER]
  *
  * FOLDER has profiles of neuron-profile as NAME.json. The order of each engine and the waits are those of the trace, so the
  * compiler's part of the model has no say. For each trace the parameters that come from traces are estimated from the others
  * (leave one out): each is the median of what single instructions or packets show, never of a span. Then the device span, from
- * the first DMA trigger to the end of the last instruction, is predicted. With NAME its instructions are listed. */
+ * the first DMA trigger to the end of the last instruction, is predicted. With NAME its instructions are listed. --write writes
+ * what tests/test_trainium_replay.c reads: order, waits, operands and times. */
 #include <dirent.h>
 
+#include "../tests/trainium_replay.h"
 #include "target/trainium/timing/machine.h"
 #include "trainium_trace.h"
 
-enum { TRACES_MAX = 32, PHASES = 16 };
+enum { TRACES_MAX = 32 };
 
 typedef struct samples {
   double *value;
@@ -356,37 +358,34 @@ static void prepare_software(const trace *t, const trn_config *c, samples *s) {
 /* --- parameters --- */
 
 static const struct parameter {
-  const char *name;
-  size_t offset;
+  const char *name; /* of replay_parameters */
   sampler *sample;
 } parameters[] = {
-    {"tensor.issue_ns", offsetof(trn_config, tensor.issue_ns), matmul_issue},
-    {"tensor.load_interval_32_ns", offsetof(trn_config, tensor.load_interval_32_ns), load_interval},
-    {"tensor.done_ns", offsetof(trn_config, tensor.done_ns), matmul_done_full},
-    {"tensor.slow_done_ns", offsetof(trn_config, tensor.slow_done_ns), matmul_done_slow},
-    {"tensor.load_ns", offsetof(trn_config, tensor.load_ns), matmul_load},
-    {"vector.pointer_ns", offsetof(trn_config, vector.pointer_ns), vector_pointer},
-    {"vector.done_ns", offsetof(trn_config, vector.done_ns), vector_done},
-    {"scalar.psum_ns", offsetof(trn_config, scalar.psum_ns), scalar_psum},
-    {"scalar.sbuf_ns", offsetof(trn_config, scalar.sbuf_ns), scalar_sbuf},
-    {"scalar.done_ns", offsetof(trn_config, scalar.done_ns), scalar_done},
-    {"sync.handoff_ns", offsetof(trn_config, sync.handoff_ns), handoff},
-    {"sync.wait_tensor_ns", offsetof(trn_config, sync.wait_tensor_ns), wait_tensor},
-    {"sync.wait_vector_ns", offsetof(trn_config, sync.wait_vector_ns), wait_vector},
-    {"sync.wait_scalar_ns", offsetof(trn_config, sync.wait_scalar_ns), wait_scalar},
-    {"dma.hardware_issue_ns", offsetof(trn_config, dma.hardware_issue_ns), issue_hardware},
-    {"dma.hardware_write_ns", offsetof(trn_config, dma.hardware_write_ns), hardware_write},
-    {"dma.hardware_read_ns", offsetof(trn_config, dma.hardware_read_ns), hardware_read},
-    {"dma.hardware_read_large_ns", offsetof(trn_config, dma.hardware_read_large_ns), hardware_read_large},
-    {"dma.software_prepare_ns", offsetof(trn_config, dma.software_prepare_ns), prepare_software},
-    {"dma.software_issue_ns", offsetof(trn_config, dma.software_issue_ns), issue_software},
-    {"dma.software_write_ns", offsetof(trn_config, dma.software_write_ns), software_write},
-    {"dma.software_read_ns", offsetof(trn_config, dma.software_read_ns), software_read},
-    {"dma.notice_ns", offsetof(trn_config, dma.notice_ns), notice},
+    {"tensor.issue_ns", matmul_issue},
+    {"tensor.load_interval_32_ns", load_interval},
+    {"tensor.done_ns", matmul_done_full},
+    {"tensor.slow_done_ns", matmul_done_slow},
+    {"tensor.load_ns", matmul_load},
+    {"vector.pointer_ns", vector_pointer},
+    {"vector.done_ns", vector_done},
+    {"scalar.psum_ns", scalar_psum},
+    {"scalar.sbuf_ns", scalar_sbuf},
+    {"scalar.done_ns", scalar_done},
+    {"sync.handoff_ns", handoff},
+    {"sync.wait_tensor_ns", wait_tensor},
+    {"sync.wait_vector_ns", wait_vector},
+    {"sync.wait_scalar_ns", wait_scalar},
+    {"dma.hardware_issue_ns", issue_hardware},
+    {"dma.hardware_write_ns", hardware_write},
+    {"dma.hardware_read_ns", hardware_read},
+    {"dma.hardware_read_large_ns", hardware_read_large},
+    {"dma.software_prepare_ns", prepare_software},
+    {"dma.software_issue_ns", issue_software},
+    {"dma.software_write_ns", software_write},
+    {"dma.software_read_ns", software_read},
+    {"dma.notice_ns", notice},
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
-/* Those and the four below. */
-static const char *const more_parameters[] = {"dma.packet_ns", "dma.engine_gbs", "tensor.up_use", "tensor.down_use"};
 
 /* A packet's time is a line over its bytes: least squares over the median of each length. */
 static void fit_packets(const trace *t, size_t n, size_t left_out, trn_config *c) {
@@ -439,33 +438,21 @@ static void fit(const trace *t, size_t n, size_t left_out, trn_config *c) {
     for (size_t i = 0; i < n; i++)
       if (i != left_out) parameters[k].sample(&t[i], c, &s);
     const double value = median(&s);
-    if (!isnan(value)) *(double *)((char *)c + parameters[k].offset) = value;
+    if (!isnan(value)) *replay_parameter(c, replay_find_parameter(parameters[k].name)) = value;
     free(s.value);
   }
 }
 
 /* --- prediction --- */
 
-/* The windows of the clock run freely, so their place is not known: the mean over places. */
-static double predict(const trn_config *config, const trace *t, double *low, double *high) {
-  trn_config c = *config;
-  double sum = 0;
-  *low = INFINITY;
-  *high = 0;
-  for (int k = 0; k < PHASES; k++) {
-    trn_timing timing;
-    tw_error error;
-    c.tensor.window_phase_ns = (k + 0.5) / PHASES * c.tensor.window_ns;
-    if (trn_time(&c, &t->program, &trn_compiler_none, &timing, &error) != TW_OK) {
-      fprintf(stderr, "%s: %s\n", t->name, error.text);
-      exit(1);
-    }
-    sum += timing.device;
-    *low = fmin(*low, timing.device);
-    *high = fmax(*high, timing.device);
-    trn_timing_free(&timing);
+static double predicted_or_exit(const trn_config *c, const trace *t, double *low, double *high) {
+  tw_error error;
+  const double mean = replay_predict(c, &t->program, low, high, &error);
+  if (isnan(mean)) {
+    fprintf(stderr, "%s: %s\n", t->name, error.text);
+    exit(1);
   }
-  return sum / PHASES;
+  return mean;
 }
 
 /* With the clock's windows where they were: what is left is the rest of the model's error. */
@@ -507,6 +494,24 @@ static void list(const trace *t, const trn_timing *timing) {
            timing->start[i] - t->start[i]);
 }
 
+static bool write_replay(const trace *t, trn_config *config, const char *folder) {
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s/%s.txt", folder, t->name) >= (int)sizeof path) return false;
+  FILE *out = fopen(path, "w");
+  if (!out) return false;
+  fprintf(
+      out,
+      "# Facts from the public profile profiling/artifacts/%s of allenkchau/trainium-kernel-fusion (MIT), a trn2 with\n"
+      "# neuronx-cc 2.23: instructions in order, waits, times in ns. Parameters are fitted to the other profiles. "
+      "Written by\n"
+      "# bench_trainium_replay --write; the format is in tests/trainium_replay.h.\n",
+      t->name);
+  for (int k = 0; k < REPLAY_PARAMETERS; k++)
+    fprintf(out, "parameter %s %.6g\n", replay_parameters[k].name, *replay_parameter(config, k));
+  replay_write(out, &(replay){.program = t->program, .span = t->span, .start = t->start, .end = t->end});
+  return fclose(out) == 0;
+}
+
 static int compare_names(const void *x, const void *y) {
   return strcmp(((const trace *)x)->name, ((const trace *)y)->name);
 }
@@ -531,22 +536,13 @@ static size_t read_folder(const char *folder, trace *t) {
   return n;
 }
 
-static void print_fit(const trace *t, const trn_config *each, size_t n) {
+static void print_fit(const trace *t, trn_config *each, size_t n) {
   printf("\n| parameter |");
   for (size_t i = 0; i < n; i++) printf(" without %s |", t[i].name);
   printf(" all |\n");
-  for (size_t k = 0; k < PARAMETERS; k++) {
-    printf("| %s |", parameters[k].name);
-    for (size_t i = 0; i <= n; i++) printf(" %.3g |", *(const double *)((const char *)&each[i] + parameters[k].offset));
-    printf("\n");
-  }
-  for (size_t k = 0; k < sizeof more_parameters / sizeof *more_parameters; k++) {
-    printf("| %s |", more_parameters[k]);
-    for (size_t i = 0; i <= n; i++) {
-      const double value[] = {each[i].dma.packet_ns, each[i].dma.engine_gbs, each[i].tensor.up_use,
-                              each[i].tensor.down_use};
-      printf(" %.3g |", value[k]);
-    }
+  for (int k = 0; k < REPLAY_PARAMETERS; k++) {
+    printf("| %s |", replay_parameters[k].name);
+    for (size_t i = 0; i <= n; i++) printf(" %.4g |", *replay_parameter(&each[i], k));
     printf("\n");
   }
 }
@@ -570,7 +566,7 @@ int main(int argc, char **argv) {
   trn_config machine;
   tw_error error;
   if (argc < 2) {
-    fprintf(stderr, "usage: bench_trainium_replay FOLDER [NAME]\n");
+    fprintf(stderr, "usage: bench_trainium_replay FOLDER [NAME | --write FOLDER]\n");
     return 2;
   }
   if (trn_config_load("trn2", &machine, &error) != TW_OK) {
@@ -586,6 +582,13 @@ int main(int argc, char **argv) {
     each[i] = machine;
     fit(t, n, i, &each[i]);
   }
+  if (argc > 3 && !strcmp(argv[2], "--write")) {
+    for (size_t i = 0; i < n; i++)
+      if (!write_replay(&t[i], &each[i], argv[3])) {
+        perror(argv[3]);
+        return 1;
+      }
+  }
   double sum = 0, worst = 0;
   printf("| trace | instructions | measured, us | predicted, us | error, %% | over places of the clock's windows, us | "
          "windows "
@@ -593,7 +596,8 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < n; i++) {
     double low, high;
     trn_timing timing;
-    const double mean = predict(&each[i], &t[i], &low, &high), aligned = predict_aligned(&each[i], &t[i], &timing);
+    const double mean = predicted_or_exit(&each[i], &t[i], &low, &high),
+                 aligned = predict_aligned(&each[i], &t[i], &timing);
     const double off = 100 * (mean / t[i].span - 1);
     sum += fabs(off);
     worst = fmax(worst, fabs(off));
