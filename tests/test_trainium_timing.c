@@ -340,6 +340,49 @@ static void copies_that_need_not_be_are_removed(void **state) {
   trn_program_free(&p);
 }
 
+static void each_slice_of_a_copied_tensor_is_judged_alone(void **state) {
+  trn_program p = {0};
+  const int first = tensor(&p, TRN_PSUM, 2048), second = tensor(&p, TRN_PSUM, 2048), copy = tensor(&p, TRN_SBUF, 4096),
+            sum = tensor(&p, TRN_SBUF, 8);
+  add(&p, TRN_MEMSET, TRN_VECTOR, 512, OPERANDS(out(part(first, 0, 512))));
+  add(&p, TRN_MEMSET, TRN_VECTOR, 512, OPERANDS(out(part(second, 0, 512))));
+  add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(out(part(copy, 0, 512)), part(first, 0, 512)));
+  add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(out(part(copy, 512, 512)), part(second, 0, 512)));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, 0, 1)), part(copy, 0, 512)));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, 1, 1)), part(copy, 512, 512)));
+  const trn_compiler removes = {.remove_copies = true, .look_ahead = 1};
+  trn_timing t = timed(&p, removes);
+  assert_int_equal(t.copies_removed, 2);
+  trn_timing_free(&t);
+  add(&p, TRN_REDUCE, TRN_VECTOR, 2, OPERANDS(out(part(sum, 0, 1)), part(copy, 511, 2))); /* of both */
+  t = timed(&p, removes);
+  assert_int_equal(t.copies_removed, 0);
+  trn_timing_free(&t);
+  p.n_instructions--;
+  add(&p, TRN_MEMSET, TRN_VECTOR, 1, OPERANDS(out(part(second, 5, 1)))); /* the source changes */
+  t = timed(&p, removes);
+  assert_int_equal(t.copies_removed, 1);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void arguments_have_software_descriptors(void **state) {
+  trn_program p = {0};
+  const int hbm = tensor(&p, TRN_HBM, 128 * 4096), sbuf = tensor(&p, TRN_SBUF, 4096);
+  add(&p, TRN_DMA, TRN_SYNC, 1024, OPERANDS(out(part(sbuf, 0, 1024)), rows(hbm, 128, 1024)));
+  p.tensor[hbm].is_argument = true;
+  trn_timing t = timed(&p, trn_compiler_usual);
+  near(t.start[0], trn2.dma.software_prepare_ns);
+  trn_timing_free(&t);
+  p.tensor[hbm].is_argument = false;
+  t = timed(&p, trn_compiler_usual);
+  near(t.start[0], 0);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
 static void the_engine_that_is_free_first_takes_what_several_can(void **state) {
   trn_program p = {0};
   const int a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 8 * 2048);
@@ -397,6 +440,8 @@ int main(void) {
       cmocka_unit_test(bytes_that_are_used_again_wait_for_their_last_reader),
       cmocka_unit_test(look_ahead_takes_what_is_ready),
       cmocka_unit_test(copies_that_need_not_be_are_removed),
+      cmocka_unit_test(each_slice_of_a_copied_tensor_is_judged_alone),
+      cmocka_unit_test(arguments_have_software_descriptors),
       cmocka_unit_test(the_engine_that_is_free_first_takes_what_several_can),
       cmocka_unit_test(waits_of_a_trace_replace_regions),
   };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const trn_compiler trn_compiler_usual = {
-    .allocate = true, .remove_copies = true, .choose_engines = true, .look_ahead = 16};
+    .allocate = true, .remove_copies = true, .choose_engines = true, .software_arguments = true, .look_ahead = 16};
 const trn_compiler trn_compiler_none = {.look_ahead = 1};
 
 static int64_t element_bytes(tw_type type) {
@@ -19,10 +19,15 @@ static int64_t element_bytes(tw_type type) {
 
 /* --- copies --- */
 
-typedef struct use {
-  int writes, first_write, last_write;
-  bool needs_sbuf; /* a reader cannot read PSUM */
-} use;
+/* Accesses to a tensor, in program order: entry[first[t]] up to entry[first[t + 1]]. */
+typedef struct entry {
+  int instruction, operand;
+} entry;
+
+typedef struct uses {
+  size_t *first;
+  entry *entry;
+} uses;
 
 static bool is_one_run(const trn_region *r) {
   int64_t bytes = element_bytes(r->type);
@@ -58,42 +63,106 @@ static bool needs_sbuf(const trn_program *p, const trn_instruction *in, const tr
   return false;
 }
 
-/* Tensors that are a plain copy of another which nobody changes afterwards: their readers read the source. */
+static bool find_uses(const trn_program *p, uses *u) {
+  size_t n = 0;
+  u->first = calloc(p->n_tensors + 2, sizeof *u->first);
+  if (!u->first) return false;
+  for (size_t i = 0; i < p->n_instructions; i++)
+    for (int k = 0; k < p->instruction[i].n_operands; k++, n++) u->first[p->instruction[i].operand[k].tensor + 2]++;
+  for (size_t t = 0; t < p->n_tensors; t++) u->first[t + 2] += u->first[t + 1];
+  u->entry = malloc((n + 1) * sizeof *u->entry);
+  if (!u->entry) return false;
+  for (size_t i = 0; i < p->n_instructions; i++)
+    for (int k = 0; k < p->instruction[i].n_operands; k++)
+      u->entry[u->first[p->instruction[i].operand[k].tensor + 1]++] = (entry){(int)i, k};
+  return true;
+}
+
+/* First byte of a region, and the byte past its last. */
+static void bytes_of(const trn_region *r, int64_t *low, int64_t *high) {
+  *low = *high = r->offset;
+  for (int i = 0; i < r->n_dims; i++) *(r->stride[i] < 0 ? low : high) += (r->size[i] - 1) * r->stride[i];
+  *high += element_bytes(r->type);
+}
+
+typedef enum overlap { APART, INSIDE, ACROSS } overlap;
+
+/* How region r is to a copy's destination, which is one run of bytes. */
+static overlap overlap_of(const trn_region *r, const trn_region *to) {
+  int64_t low, high, first, end;
+  bytes_of(r, &low, &high);
+  bytes_of(to, &first, &end);
+  const int last = r->first_partition + (r->partitions - 1) * (r->partition_step > 0 ? r->partition_step : 1);
+  const int to_last = to->first_partition + to->partitions - 1;
+  if (high <= first || low >= end || last < to->first_partition || r->first_partition > to_last) return APART;
+  return low >= first && high <= end && r->first_partition >= to->first_partition && last <= to_last ? INSIDE : ACROSS;
+}
+
+/* A plain copy inside the chip, of bytes that nobody changes afterwards. */
+static bool is_plain_copy(const trn_compiled *c, const uses *u, int i) {
+  const trn_program *p = c->program;
+  const trn_instruction *in = &p->instruction[i];
+  if (in->opcode != TRN_COPY || in->n_operands != 2 || in->first_wait >= 0) return false;
+  const trn_region *to = &in->operand[0], *from = &in->operand[1];
+  const trn_tensor *target = &p->tensor[to->tensor];
+  if (to->tensor == from->tensor || target->memory == TRN_HBM || target->is_argument || target->address >= 0)
+    return false;
+  if (p->tensor[from->tensor].memory == TRN_HBM || to->type != from->type || to->partitions != from->partitions)
+    return false;
+  if (!is_one_run(to) || !is_one_run(from) || to->partition_step > 1 || from->partition_step > 1) return false;
+  for (size_t k = u->first[from->tensor]; k < u->first[from->tensor + 1]; k++) {
+    const entry e = u->entry[k];
+    if (e.instruction < i || !p->instruction[e.instruction].operand[e.operand].is_written) continue;
+    if (overlap_of(&p->instruction[e.instruction].operand[e.operand], from) != APART) return false;
+  }
+  return true;
+}
+
+/* Whether all that touches a copy's destination is the copy and readers that can read its source. */
+static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
+  const trn_program *p = c->program;
+  const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
+  if (c->place[c->first_operand[i] + 1].tensor != from->tensor) return false; /* the source is a removed copy */
+  for (size_t k = u->first[to->tensor]; k < u->first[to->tensor + 1]; k++) {
+    const entry e = u->entry[k];
+    const trn_instruction *in = &p->instruction[e.instruction];
+    const trn_region *r = &in->operand[e.operand];
+    if (e.instruction == i) continue;
+    const overlap o = overlap_of(r, to);
+    if (o == APART) continue;
+    if (o == ACROSS || r->is_written || e.instruction < i || c->is_removed[e.instruction]) return false;
+    if (p->tensor[from->tensor].memory == TRN_PSUM && needs_sbuf(p, in, r)) return false;
+  }
+  return true;
+}
+
+/* Readers of a copy read its source instead. */
+enum { COPIES_PER_TENSOR_MAX = 256 };
 static tw_status remove_copies(trn_compiled *c, tw_error *error) {
   const trn_program *p = c->program;
-  use *u = calloc(p->n_tensors + 1, sizeof *u);
-  if (!u) return tw_fail(error, TW_FAILED, "trainium timing: out of memory");
-  for (size_t i = 0; i < p->n_instructions; i++)
-    for (int k = 0; k < p->instruction[i].n_operands; k++) {
-      const trn_region *r = &p->instruction[i].operand[k];
-      use *t = &u[r->tensor];
-      if (r->is_written) {
-        if (!t->writes++) t->first_write = (int)i;
-        t->last_write = (int)i;
-      } else {
-        t->needs_sbuf |= needs_sbuf(p, &p->instruction[i], r);
-      }
-    }
-  for (size_t i = 0; i < p->n_instructions; i++) {
-    const trn_instruction *in = &p->instruction[i];
-    if (in->opcode != TRN_COPY || in->n_operands != 2 || in->first_wait >= 0) continue;
-    const trn_region *to = &in->operand[0], *from = &in->operand[1];
-    const trn_tensor *target = &p->tensor[to->tensor];
-    const use *t = &u[to->tensor], *s = &u[from->tensor];
-    if (target->memory == TRN_HBM || target->is_argument || target->address >= 0 || to->type != from->type) continue;
-    if (t->writes != 1 || s->last_write >= (int)i || c->place[from->tensor].tensor != from->tensor) continue;
-    if (!is_one_run(to) || !is_one_run(from) || to->partitions != from->partitions ||
-        to->partition_step != from->partition_step)
+  uses u = {0};
+  tw_status status = TW_OK;
+  if (!find_uses(p, &u)) status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
+    const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
+    if (p->instruction[i].opcode != TRN_COPY) continue;
+    /* Accesses are compared pair by pair: not for tensors with many. */
+    if (u.first[to->tensor + 1] - u.first[to->tensor] > COPIES_PER_TENSOR_MAX ||
+        u.first[from->tensor + 1] - u.first[from->tensor] > COPIES_PER_TENSOR_MAX)
       continue;
-    if (p->tensor[from->tensor].memory == TRN_HBM) continue;
-    if (p->tensor[from->tensor].memory == TRN_PSUM && t->needs_sbuf) continue;
-    c->place[to->tensor] =
-        (trn_place){from->tensor, from->offset - to->offset, from->first_partition - to->first_partition};
+    if (!is_plain_copy(c, &u, (int)i) || !can_be_removed(c, &u, (int)i)) continue;
+    for (size_t k = u.first[to->tensor]; k < u.first[to->tensor + 1]; k++) {
+      const entry e = u.entry[k];
+      if (overlap_of(&p->instruction[e.instruction].operand[e.operand], to) == APART) continue;
+      c->place[c->first_operand[e.instruction] + (size_t)e.operand] =
+          (trn_place){from->tensor, from->offset - to->offset, from->first_partition - to->first_partition};
+    }
     c->is_removed[i] = true;
     c->copies_removed++;
   }
-  free(u);
-  return TW_OK;
+  free(u.first);
+  free(u.entry);
+  return status;
 }
 
 /* --- addresses --- */
@@ -238,7 +307,7 @@ static void find_lives(allocator *m) {
   for (size_t i = 0; i < p->n_instructions; i++) {
     if (m->c->is_removed[i]) continue;
     for (int k = 0; k < p->instruction[i].n_operands; k++) {
-      life *l = &m->life[m->c->place[p->instruction[i].operand[k].tensor].tensor];
+      life *l = &m->life[trn_place_of(m->c, &p->instruction[i], k).tensor];
       if (l->first < 0) l->first = (int)i;
       l->last = (int)i;
     }
@@ -310,16 +379,28 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *e
   return status;
 }
 
-tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler, trn_compiled *out,
-                      tw_error *error) {
-  trn_compiled c = {.program = p, .static_dma = compiler->static_dma, .look_ahead = compiler->look_ahead};
+static tw_status compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler,
+                         trn_compiled *out, tw_error *error) {
+  trn_compiled c = {.program = p,
+                    .static_dma = compiler->static_dma,
+                    .software_arguments = compiler->software_arguments && config->dma.hardware,
+                    .look_ahead = compiler->look_ahead};
   if (c.look_ahead < 1) c.look_ahead = 1;
-  c.place = malloc((p->n_tensors + 1) * sizeof *c.place);
+  size_t operands = 0;
+  for (size_t i = 0; i < p->n_instructions; i++) operands += (size_t)p->instruction[i].n_operands;
+  c.place = malloc((operands + 1) * sizeof *c.place);
+  c.first_operand = calloc(p->n_instructions + 1, sizeof *c.first_operand);
   c.is_removed = calloc(p->n_instructions + 1, sizeof *c.is_removed);
   c.engines = calloc(p->n_instructions + 1, sizeof *c.engines);
   tw_status status = TW_OK;
-  if (!c.place || !c.is_removed || !c.engines) status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
-  for (size_t t = 0; status == TW_OK && t < p->n_tensors; t++) c.place[t] = (trn_place){(int)t, 0, 0};
+  if (!c.place || !c.first_operand || !c.is_removed || !c.engines)
+    status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  operands = 0;
+  for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
+    c.first_operand[i] = operands;
+    for (int k = 0; k < p->instruction[i].n_operands; k++)
+      c.place[operands++] = (trn_place){p->instruction[i].operand[k].tensor, 0, 0};
+  }
   if (status == TW_OK && compiler->remove_copies) status = remove_copies(&c, error);
   if (status == TW_OK && compiler->allocate) status = allocate(config, &c, error);
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
@@ -327,12 +408,26 @@ tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_
     c.engines[i] = (uint8_t)(compiler->choose_engines ? engines : engines & -engines);
   }
   *out = c;
+  return status;
+}
+
+tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler, trn_compiled *out,
+                      tw_error *error) {
+  tw_status status = compile(config, p, compiler, out, error);
+  /* Without a copy its source lives longer: then it may not fit. */
+  if (status != TW_OK && out->copies_removed) {
+    trn_compiler with_copies = *compiler;
+    with_copies.remove_copies = false;
+    trn_compiled_free(out);
+    status = compile(config, p, &with_copies, out, error);
+  }
   if (status != TW_OK) trn_compiled_free(out);
   return status;
 }
 
 void trn_compiled_free(trn_compiled *c) {
   free(c->place);
+  free(c->first_operand);
   free(c->is_removed);
   free(c->engines);
   free(c->first_reused);

@@ -4,8 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-const trn_tensor *trn_tensor_of(const trn_compiled *c, const trn_region *r) {
-  return &c->program->tensor[c->place ? c->place[r->tensor].tensor : r->tensor];
+trn_place trn_place_of(const trn_compiled *c, const trn_instruction *in, int k) {
+  if (!c->place) return (trn_place){in->operand[k].tensor, 0, 0};
+  return c->place[c->first_operand[in - c->program->instruction] + (size_t)k];
+}
+
+const trn_tensor *trn_tensor_of(const trn_compiled *c, const trn_instruction *in, int k) {
+  return &c->program->tensor[trn_place_of(c, in, k).tensor];
 }
 
 static int64_t type_bytes(tw_type type) {
@@ -34,7 +39,7 @@ static data data_of(const trn_compiled *c, const trn_instruction *in) {
       d.pointers++;
       continue;
     }
-    const bool is_psum = trn_tensor_of(c, r)->memory == TRN_PSUM, is_16 = type_bytes(r->type) <= 2;
+    const bool is_psum = trn_tensor_of(c, in, i)->memory == TRN_PSUM, is_16 = type_bytes(r->type) <= 2;
     d.touches_psum |= is_psum;
     d.all_16 &= is_16;
     d.is_dense &= is_dense(r);
@@ -134,9 +139,18 @@ static int64_t run_bytes(const trn_region *r) {
   return bytes;
 }
 
+/* Whether GpSimd writes a transfer's descriptors. */
+static bool has_software_descriptors(const trn_compiled *c, const trn_instruction *in) {
+  if (in->is_software_dma) return true;
+  if (!c->software_arguments || c->static_dma || (in->engine != TRN_ENGINE_ANY && in->engine != TRN_SYNC)) return false;
+  for (int k = 0; k < in->n_operands; k++)
+    if (trn_tensor_of(c, in, k)->is_argument) return true;
+  return false;
+}
+
 trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, const trn_instruction *in) {
   const trn_config_dma *d = &c->dma;
-  trn_dma_cost cost = {.kind = in->is_software_dma                   ? TRN_DMA_SOFTWARE
+  trn_dma_cost cost = {.kind = has_software_descriptors(program, in) ? TRN_DMA_SOFTWARE
                                : !d->hardware || program->static_dma ? TRN_DMA_STATIC
                                                                      : TRN_DMA_HARDWARE};
   int64_t elements = 0, run = INT64_MAX, widest = 1, narrowest = INT64_MAX, hbm_run = 0;
@@ -150,7 +164,7 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     if (size > widest) widest = size;
     if (size < narrowest) narrowest = size;
     if (run_bytes(r) / size < run) run = run_bytes(r) / size;
-    if (trn_tensor_of(program, r)->memory != TRN_HBM) continue;
+    if (trn_tensor_of(program, in, i)->memory != TRN_HBM) continue;
     *(r->is_written ? &cost.written : &cost.read) += n * size;
     hbm_run = run_bytes(r) / size;
   }
@@ -172,6 +186,7 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
 
 unsigned trn_legal_engines(const trn_compiled *c, const trn_instruction *in) {
   enum { VECTOR = 1 << TRN_VECTOR, SCALAR = 1 << TRN_SCALAR, GPSIMD = 1 << TRN_GPSIMD };
+  if (in->opcode == TRN_DMA && has_software_descriptors(c, in)) return GPSIMD;
   if (in->engine != TRN_ENGINE_ANY) return 1u << in->engine;
   const unsigned gpsimd = data_of(c, in).touches_psum ? 0 : GPSIMD; /* GpSimd cannot reach PSUM */
   switch (in->opcode) {
@@ -186,7 +201,7 @@ unsigned trn_legal_engines(const trn_compiled *c, const trn_instruction *in) {
   case TRN_AFFINE_SELECT:
   case TRN_PARTITION_REDUCE:
   case TRN_GATHER: return GPSIMD;
-  case TRN_DMA: return in->is_software_dma ? GPSIMD : 1 << TRN_SYNC;
+  case TRN_DMA: return 1 << TRN_SYNC;
   default: return VECTOR;
   }
 }

@@ -5,17 +5,19 @@
 #include "target/trainium/config.h"
 #include "target/trainium/program.h"
 
-/* Where the data of a tensor are, after copies are removed: in `tensor`, so many bytes and partitions further. */
+/* Where the data of an operand are, after copies are removed: in `tensor`, so many bytes and partitions further. */
 typedef struct trn_place {
   int tensor;
   int64_t offset;
   int partition;
 } trn_place;
 
-/* A program as the compiler stage leaves it. Arrays have an element for each tensor or instruction. */
+/* A program as the compiler stage leaves it. Arrays have an element for each tensor or instruction if not said otherwise. */
 typedef struct trn_compiled {
   const trn_program *program;
+  /* Of operand k of instruction i: place[first_operand[i] + k]. NULL: as the program says. */
   trn_place *place;
+  size_t *first_operand;
   bool *is_removed;
   uint8_t *engines; /* bits of trn_engine: where the instruction may run */
   /* Tensors whose bytes a tensor takes over: reused[first_reused[t]] up to first_reused[t + 1]. NULL: none. */
@@ -24,7 +26,7 @@ typedef struct trn_compiled {
   size_t n_reused, reused_capacity;
   int64_t sbuf_used, psum_used;
   size_t copies_removed;
-  bool static_dma;
+  bool static_dma, software_arguments; /* as in trn_compiler; the latter where hardware descriptors exist */
   int look_ahead;
 } trn_compiled;
 
@@ -61,6 +63,8 @@ unsigned trn_legal_engines(const trn_compiled *, const trn_instruction *);
 /* Tables of functions on the Scalar engine: the number of the one with this function; 0: it is in each. */
 int trn_table_of(const char *function);
 
-const trn_tensor *trn_tensor_of(const trn_compiled *, const trn_region *);
+/* Of operand k of an instruction of the program. */
+trn_place trn_place_of(const trn_compiled *, const trn_instruction *, int k);
+const trn_tensor *trn_tensor_of(const trn_compiled *, const trn_instruction *, int k);
 
 #endif

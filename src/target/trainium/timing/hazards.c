@@ -151,8 +151,9 @@ typedef struct access {
   size_t runs_max;
 } access;
 
-static access access_of(const finder *f, const trn_region *r) {
-  const trn_place here = {r->tensor, 0, 0}, p = f->c->place ? f->c->place[r->tensor] : here;
+static access access_of(const finder *f, const trn_instruction *in, int k) {
+  const trn_region *r = &in->operand[k];
+  const trn_place p = trn_place_of(f->c, in, k);
   const bool is_hbm = f->c->program->tensor[p.tensor].memory == TRN_HBM;
   return (access){&f->track[p.tensor], p.offset, is_hbm ? 1 : quadrants_of(r, p.partition),
                   is_hbm ? HBM_RUNS_MAX : RUNS_MAX};
@@ -164,14 +165,13 @@ static bool find_bounds(finder *f) {
   for (size_t i = 0; i < p->n_instructions; i++) {
     if (f->c->is_removed && f->c->is_removed[i]) continue;
     for (int k = 0; k < p->instruction[i].n_operands; k++)
-      if (p->instruction[i].operand[k].is_written)
-        access_of(f, &p->instruction[i].operand[k]).track->last_write = (int)i;
+      if (p->instruction[i].operand[k].is_written) access_of(f, &p->instruction[i], k).track->last_write = (int)i;
   }
   for (size_t i = 0; i < p->n_instructions; i++) {
     const trn_instruction *in = &p->instruction[i];
     if (f->c->is_removed && f->c->is_removed[i]) continue;
     for (int k = 0; k < in->n_operands; k++) {
-      const access a = access_of(f, &in->operand[k]);
+      const access a = access_of(f, in, k);
       if (a.track->last_write < 0) continue;
       if (!a.track->quadrants) {
         a.track->quadrants = 1;
@@ -259,8 +259,10 @@ static void inherit(finder *f, int tensor) {
   t->n_inherited = f->n_inherited - t->first_inherited;
 }
 
-static void follow_region(finder *f, int i, const trn_region *r) {
-  const access a = access_of(f, r);
+static void follow_operand(finder *f, int i, int operand) {
+  const trn_instruction *in = &f->c->program->instruction[i];
+  const trn_region *r = &in->operand[operand];
+  const access a = access_of(f, in, operand);
   track *t = a.track;
   const int tensor = (int)(t - f->track);
   if (t->is_reused && !(t->accesses >= 0 && f->node[t->accesses].instruction == i))
@@ -307,9 +309,9 @@ static bool find_edges(finder *f) {
       for (int k = 0; k < in->n_waits; k++) add_edge(f, (int)i, p->wait[in->first_wait + k], false);
     } else { /* reads before writes: an instruction may write where it reads */
       for (int k = 0; k < in->n_operands; k++)
-        if (!in->operand[k].is_written) follow_region(f, (int)i, &in->operand[k]);
+        if (!in->operand[k].is_written) follow_operand(f, (int)i, k);
       for (int k = 0; k < in->n_operands; k++)
-        if (in->operand[k].is_written) follow_region(f, (int)i, &in->operand[k]);
+        if (in->operand[k].is_written) follow_operand(f, (int)i, k);
     }
     if (f->is_full) return false;
   }

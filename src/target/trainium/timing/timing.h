@@ -19,6 +19,9 @@ typedef struct trn_compiler {
   bool remove_copies;
   /* Instructions of TRN_ENGINE_ANY go to the engine that is free first; else to the first legal one. */
   bool choose_engines;
+  /* Transfers of the kernel's arguments have software descriptors, as neuronx-cc gives them, where the machine has hardware
+   * ones for the others. */
+  bool software_arguments;
   /* Descriptors of transfers are written before the launch, which costs their engine nothing. */
   bool static_dma;
   /* Instructions of an engine among which the ready one is chosen; 1: program order. */
