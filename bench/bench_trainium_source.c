@@ -87,6 +87,9 @@ int main(int argc, char **argv) {
   c.allocate = false;
   print_time(&config, &program, "without addresses", c);
   c = trn_compiler_usual;
+  c.merge_iterations = false;
+  print_time(&config, &program, "each iteration by itself", c);
+  c = trn_compiler_usual;
   c.software_arguments = false;
   print_time(&config, &program, "hardware descriptors", c);
   c = trn_compiler_usual;

@@ -8,8 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-const trn_compiler trn_compiler_usual = {
-    .allocate = true, .remove_copies = true, .choose_engines = true, .software_arguments = true, .look_ahead = 16};
+#include "target/trainium/timing/merge.h"
+
+enum { MERGED_MAX = 16 };
+
+const trn_compiler trn_compiler_usual = {.allocate = true,
+                                         .remove_copies = true,
+                                         .choose_engines = true,
+                                         .merge_iterations = true,
+                                         .software_arguments = true,
+                                         .look_ahead = 16};
 const trn_compiler trn_compiler_none = {.look_ahead = 1};
 
 static int64_t element_bytes(tw_type type) {
@@ -304,12 +312,13 @@ static int compare_births(const void *x, const void *y) {
 static void find_lives(allocator *m) {
   const trn_program *p = m->c->program;
   for (size_t t = 0; t < p->n_tensors; t++) m->life[t] = (life){-1, -1, -1};
-  for (size_t i = 0; i < p->n_instructions; i++) {
+  for (size_t at = 0; at < p->n_instructions; at++) {
+    const int i = m->c->order[at];
     if (m->c->is_removed[i]) continue;
     for (int k = 0; k < p->instruction[i].n_operands; k++) {
       life *l = &m->life[trn_place_of(m->c, &p->instruction[i], k).tensor];
-      if (l->first < 0) l->first = (int)i;
-      l->last = (int)i;
+      if (l->first < 0) l->first = (int)at;
+      l->last = (int)at;
     }
   }
 }
@@ -352,6 +361,9 @@ static bool sort_reused(trn_compiled *c, const size_t *first, const size_t *coun
 }
 
 static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *error) {
+  free(c->first_reused);
+  c->first_reused = NULL;
+  c->n_reused = 0;
   const size_t n = c->program->n_tensors;
   allocator m = {.c = c};
   m.arena[TRN_SBUF].size = config->memory.sbuf_bytes;
@@ -379,6 +391,24 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *e
   return status;
 }
 
+/* Merged iterations keep more tensors alive: as many are merged as fit. */
+static tw_status order_and_allocate(const trn_config *config, const trn_compiler *compiler, trn_compiled *c,
+                                    tw_error *error) {
+  trn_hazards h = {0};
+  tw_status status = TW_OK;
+  if (!compiler->merge_iterations) return compiler->allocate ? allocate(config, c, error) : TW_OK;
+  status = trn_find_hazards(c, &h, error);
+  for (int at_most = MERGED_MAX; status == TW_OK; at_most /= 2) {
+    status = trn_merge_iterations(c, &h, at_most, error);
+    if (status != TW_OK || !compiler->allocate) break;
+    status = allocate(config, c, error);
+    if (status == TW_OK || at_most < 2) break;
+    status = TW_OK;
+  }
+  trn_hazards_free(&h);
+  return status;
+}
+
 static tw_status compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler,
                          trn_compiled *out, tw_error *error) {
   trn_compiled c = {.program = p,
@@ -392,8 +422,11 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   c.first_operand = calloc(p->n_instructions + 1, sizeof *c.first_operand);
   c.is_removed = calloc(p->n_instructions + 1, sizeof *c.is_removed);
   c.engines = calloc(p->n_instructions + 1, sizeof *c.engines);
+  c.order = malloc((p->n_instructions + 1) * sizeof *c.order);
+  c.leader = malloc((p->n_instructions + 1) * sizeof *c.leader);
+  c.members = malloc((p->n_instructions + 1) * sizeof *c.members);
   tw_status status = TW_OK;
-  if (!c.place || !c.first_operand || !c.is_removed || !c.engines)
+  if (!c.place || !c.first_operand || !c.is_removed || !c.engines || !c.order || !c.leader || !c.members)
     status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
   operands = 0;
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
@@ -402,10 +435,15 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
       c.place[operands++] = (trn_place){p->instruction[i].operand[k].tensor, 0, 0};
   }
   if (status == TW_OK && compiler->remove_copies) status = remove_copies(&c, error);
-  if (status == TW_OK && compiler->allocate) status = allocate(config, &c, error);
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
-    const unsigned engines = trn_legal_engines(&c, &p->instruction[i]);
-    c.engines[i] = (uint8_t)(compiler->choose_engines ? engines : engines & -engines);
+    c.order[i] = c.leader[i] = (int)i;
+    c.members[i] = 1;
+    c.engines[i] = (uint8_t)trn_legal_engines(&c, &p->instruction[i]);
+  }
+  if (status == TW_OK) status = order_and_allocate(config, compiler, &c, error);
+  for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
+    const unsigned engines = c.engines[i];
+    if (!compiler->choose_engines) c.engines[i] = (uint8_t)(engines & -engines);
   }
   *out = c;
   return status;
@@ -430,6 +468,9 @@ void trn_compiled_free(trn_compiled *c) {
   free(c->first_operand);
   free(c->is_removed);
   free(c->engines);
+  free(c->order);
+  free(c->leader);
+  free(c->members);
   free(c->first_reused);
   free(c->reused);
   *c = (trn_compiled){0};

@@ -18,6 +18,12 @@ static int64_t type_bytes(tw_type type) {
   return bits > 8 ? bits / 8 : 1;
 }
 
+/* Elements of a partition that an instruction steps over, in all its passes, with the instructions that are part of it. */
+static double elements_of(const trn_compiled *c, const trn_instruction *in) {
+  const int members = c->members ? c->members[in - c->program->instruction] : 1;
+  return (double)in->elements * members;
+}
+
 /* What the laws ask about the operands, pointers aside. */
 typedef struct data {
   bool reads_psum, touches_psum;
@@ -77,10 +83,10 @@ static double vector_cycles(const trn_config_vector *v, const trn_instruction *i
   }
 }
 
-static trn_cost vector_cost(const trn_config_vector *v, const trn_instruction *in, data d) {
-  const double n = (double)in->elements * (in->passes > 1 ? in->passes : 1);
+static trn_cost vector_cost(const trn_config_vector *v, const trn_instruction *in, double elements, data d) {
+  const double n = elements * (in->passes > 1 ? in->passes : 1);
   double issue = (vector_cycles(v, in, d) * n + v->start_cycles) / v->ghz;
-  if (in->opcode == TRN_TRANSPOSE) issue = v->transpose_ns * ceil((double)in->elements / 32);
+  if (in->opcode == TRN_TRANSPOSE) issue = v->transpose_ns * ceil(elements / 32);
   if (d.pointers) issue += v->pointer_ns;
   return (trn_cost){issue, issue + v->done_ns};
 }
@@ -93,22 +99,22 @@ static bool is_slow(const char *function) {
   return false;
 }
 
-static trn_cost scalar_cost(const trn_config_scalar *s, const trn_instruction *in, data d) {
+static trn_cost scalar_cost(const trn_config_scalar *s, const trn_instruction *in, double elements, data d) {
   const bool is_function = in->opcode == TRN_ACTIVATION && trn_table_of(in->function);
   /* A function reads a bias always: the compiler gives it one of zeros. */
   const int pointers = is_function && !d.pointers ? 1 : d.pointers;
   const double cycles = s->cycles * (is_function && is_slow(in->function) ? s->slow_cycles : 1);
-  double issue =
-      (double)in->elements * cycles / s->ghz + (d.reads_psum ? s->psum_ns : s->sbuf_ns) + pointers * s->pointer_ns;
+  double issue = elements * cycles / s->ghz + (d.reads_psum ? s->psum_ns : s->sbuf_ns) + pointers * s->pointer_ns;
   if (in->passes > 1) issue += s->accumulate_ns;
   return (trn_cost){issue, issue + s->done_ns};
 }
 
 trn_cost trn_cost_of(const trn_config *c, const trn_compiled *program, const trn_instruction *in, trn_engine engine) {
   const data d = data_of(program, in);
-  if (engine == TRN_VECTOR) return vector_cost(&c->vector, in, d);
-  if (engine == TRN_SCALAR) return scalar_cost(&c->scalar, in, d);
-  const double n = (double)in->elements * (in->passes > 1 ? in->passes : 1);
+  const double elements = elements_of(program, in);
+  if (engine == TRN_VECTOR) return vector_cost(&c->vector, in, elements, d);
+  if (engine == TRN_SCALAR) return scalar_cost(&c->scalar, in, elements, d);
+  const double n = elements * (in->passes > 1 ? in->passes : 1);
   const double issue = (c->gpsimd.cycles * n + c->gpsimd.start_cycles) / c->gpsimd.ghz;
   return (trn_cost){issue, issue + c->gpsimd.done_ns};
 }

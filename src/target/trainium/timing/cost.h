@@ -20,6 +20,9 @@ typedef struct trn_compiled {
   size_t *first_operand;
   bool *is_removed;
   uint8_t *engines; /* bits of trn_engine: where the instruction may run */
+  /* All instructions in the order in which dependencies are found. An instruction that is part of another, its leader, comes
+   * after it; `members` of a leader counts itself. */
+  int *order, *leader, *members;
   /* Tensors whose bytes a tensor takes over: reused[first_reused[t]] up to first_reused[t + 1]. NULL: none. */
   size_t *first_reused;
   int *reused;

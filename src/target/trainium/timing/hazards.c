@@ -35,7 +35,7 @@ typedef struct track {
   cell *cell; /* of n - 1 intervals, and of each quadrant */
   int quadrants;
   unsigned partitions; /* bits of the quadrants of the first access */
-  int last_write;      /* -1: never */
+  int last_write;      /* its place in the order; -1: never */
   int accesses;        /* newest first; of tensors whose bytes are taken over */
   bool is_reused, was_written;
   size_t first_inherited, n_inherited; /* last accesses of the tensors whose bytes it takes over */
@@ -52,6 +52,7 @@ typedef struct finder {
   int *seen; /* instruction: 1 + its edge's number within the current instruction's edges */
   int *seen_by;
   run *run;
+  int now;      /* place in the order */
   bool is_full; /* no memory */
 } finder;
 
@@ -162,14 +163,15 @@ static access access_of(const finder *f, const trn_instruction *in, int k) {
 /* First walk: which tensors are written, and where runs end. */
 static bool find_bounds(finder *f) {
   const trn_program *p = f->c->program;
-  for (size_t i = 0; i < p->n_instructions; i++) {
-    if (f->c->is_removed && f->c->is_removed[i]) continue;
+  for (size_t at = 0; at < p->n_instructions; at++) {
+    const int i = f->c->order[at];
+    if (f->c->is_removed[i]) continue;
     for (int k = 0; k < p->instruction[i].n_operands; k++)
-      if (p->instruction[i].operand[k].is_written) access_of(f, &p->instruction[i], k).track->last_write = (int)i;
+      if (p->instruction[i].operand[k].is_written) access_of(f, &p->instruction[i], k).track->last_write = (int)at;
   }
   for (size_t i = 0; i < p->n_instructions; i++) {
     const trn_instruction *in = &p->instruction[i];
-    if (f->c->is_removed && f->c->is_removed[i]) continue;
+    if (f->c->is_removed[i]) continue;
     for (int k = 0; k < in->n_operands; k++) {
       const access a = access_of(f, in, k);
       if (a.track->last_write < 0) continue;
@@ -198,7 +200,10 @@ static bool find_bounds(finder *f) {
 
 static void add_edge(finder *f, int to, int from, bool is_order) {
   trn_hazards *h = f->out;
-  if (from < 0 || from == to) return;
+  if (from < 0) return;
+  from = f->c->leader[from];
+  to = f->c->leader[to];
+  if (from == to) return;
   if (f->seen_by[from] == to) {
     h->edge[h->first[to] + (size_t)f->seen[from]].is_order &= is_order;
     return;
@@ -269,7 +274,7 @@ static void follow_operand(finder *f, int i, int operand) {
     t->accesses = add_node(f, i, t->accesses);
   if (t->last_write < 0 || !t->cell) return;
   const bool accumulates = r->is_written && r->is_read && f->c->program->tensor[tensor].memory == TRN_PSUM;
-  const bool keep_reader = !r->is_written && i < t->last_write;
+  const bool keep_reader = !r->is_written && f->now < t->last_write;
   bool is_fresh = false;
   if (r->is_written && !t->was_written && f->c->first_reused) inherit(f, tensor);
   if (r->is_written) t->was_written = true;
@@ -301,21 +306,23 @@ static void follow_operand(finder *f, int i, int operand) {
 static bool find_edges(finder *f) {
   const trn_program *p = f->c->program;
   trn_hazards *h = f->out;
-  for (size_t i = 0; i < p->n_instructions; i++) {
+  for (size_t at = 0; at < p->n_instructions; at++) {
+    const int i = f->c->order[at];
     const trn_instruction *in = &p->instruction[i];
-    h->first[i] = h->n;
-    if (f->c->is_removed && f->c->is_removed[i]) continue;
+    f->now = (int)at;
+    if (f->c->leader[i] == i) h->first[i] = h->end[i] = h->n;
+    if (f->c->is_removed[i]) continue;
     if (in->first_wait >= 0) {
-      for (int k = 0; k < in->n_waits; k++) add_edge(f, (int)i, p->wait[in->first_wait + k], false);
+      for (int k = 0; k < in->n_waits; k++) add_edge(f, i, p->wait[in->first_wait + k], false);
     } else { /* reads before writes: an instruction may write where it reads */
       for (int k = 0; k < in->n_operands; k++)
-        if (!in->operand[k].is_written) follow_operand(f, (int)i, k);
+        if (!in->operand[k].is_written) follow_operand(f, i, k);
       for (int k = 0; k < in->n_operands; k++)
-        if (in->operand[k].is_written) follow_operand(f, (int)i, k);
+        if (in->operand[k].is_written) follow_operand(f, i, k);
     }
     if (f->is_full) return false;
+    h->end[f->c->leader[i]] = h->n;
   }
-  h->first[p->n_instructions] = h->n;
   return true;
 }
 
@@ -330,11 +337,12 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
   finder f = {.c = c, .out = out};
   *out = (trn_hazards){0};
   out->first = calloc(p->n_instructions + 1, sizeof *out->first);
+  out->end = calloc(p->n_instructions + 1, sizeof *out->end);
   f.track = calloc(p->n_tensors + 1, sizeof *f.track);
   f.seen = calloc(p->n_instructions + 1, sizeof *f.seen);
   f.seen_by = malloc((p->n_instructions + 1) * sizeof *f.seen_by);
   f.run = malloc(HBM_RUNS_MAX * sizeof *f.run);
-  bool is_done = out->first && f.track && f.seen && f.seen_by && f.run;
+  bool is_done = out->first && out->end && f.track && f.seen && f.seen_by && f.run;
   if (is_done) {
     for (size_t i = 0; i <= p->n_instructions; i++) f.seen_by[i] = -1;
     for (size_t t = 0; t < p->n_tensors; t++) f.track[t].last_write = f.track[t].accesses = -1;
@@ -358,6 +366,7 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
 
 void trn_hazards_free(trn_hazards *h) {
   free(h->first);
+  free(h->end);
   free(h->edge);
   *h = (trn_hazards){0};
 }

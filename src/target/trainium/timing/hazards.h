@@ -12,7 +12,7 @@ typedef struct trn_edge {
 } trn_edge;
 
 typedef struct trn_hazards {
-  size_t *first; /* edges of instruction i: edge[first[i]] up to first[i + 1] */
+  size_t *first, *end; /* edges of instruction i: edge[first[i]] up to edge[end[i]]; a leader has its members' */
   trn_edge *edge;
   size_t n, capacity;
 } trn_hazards;

@@ -114,7 +114,7 @@ static waits waits_of(const machine *m, int i, trn_engine e) {
   double of_engine[TRN_ENGINES] = {0};
   bool waits_for[TRN_ENGINES] = {false};
   const queue *q = &m->queue[e];
-  for (size_t k = m->h->first[i]; k < m->h->first[i + 1]; k++) {
+  for (size_t k = m->h->first[i]; k < m->h->end[i]; k++) {
     const int from = m->h->edge[k].instruction;
     const trn_engine producer = (trn_engine)m->engine[from];
     if (is_dma(m, from)) {
@@ -147,7 +147,7 @@ static double start_of(const machine *m, int i, trn_engine e) {
 
 static void remember_waits(machine *m, int i, trn_engine e) {
   queue *q = &m->queue[e];
-  for (size_t k = m->h->first[i]; k < m->h->first[i + 1]; k++) {
+  for (size_t k = m->h->first[i]; k < m->h->end[i]; k++) {
     const int from = m->h->edge[k].instruction;
     const int producer = m->engine[from];
     if (is_dma(m, from))
@@ -355,16 +355,21 @@ static bool run_all(machine *m) {
   }
 }
 
+/* Instructions that run by themselves: neither removed nor part of another. */
+static bool runs(const machine *m, size_t i) { return !m->c->is_removed[i] && m->c->leader[i] == (int)i; }
+
 static bool fill_queues(machine *m) {
   const trn_program *p = m->c->program;
   for (int e = 0; e < TRN_ENGINES; e++) {
     queue *q = &m->queue[e];
-    for (size_t i = 0; i < p->n_instructions; i++) q->n += !m->c->is_removed[i] && (m->c->engines[i] >> e & 1);
+    for (size_t i = 0; i < p->n_instructions; i++) q->n += runs(m, i) && (m->c->engines[i] >> e & 1);
     q->instruction = malloc((q->n + 1) * sizeof *q->instruction);
     if (!q->instruction) return false;
     q->n = 0;
-    for (size_t i = 0; i < p->n_instructions; i++)
-      if (!m->c->is_removed[i] && (m->c->engines[i] >> e & 1)) q->instruction[q->n++] = (int)i;
+    for (size_t at = 0; at < p->n_instructions; at++) {
+      const int i = m->c->order[at];
+      if (runs(m, (size_t)i) && (m->c->engines[i] >> e & 1)) q->instruction[q->n++] = i;
+    }
     q->is_stale = true;
   }
   return true;
@@ -378,8 +383,8 @@ static bool fill_successors(machine *m) {
   for (size_t k = 0; k < m->h->n; k++) m->first_successor[m->h->edge[k].instruction + 2]++;
   for (size_t i = 0; i < n; i++) m->first_successor[i + 2] += m->first_successor[i + 1];
   for (size_t i = 0; i < n; i++) {
-    m->pending[i] = (int)(m->h->first[i + 1] - m->h->first[i]);
-    for (size_t k = m->h->first[i]; k < m->h->first[i + 1]; k++)
+    m->pending[i] = (int)(m->h->end[i] - m->h->first[i]);
+    for (size_t k = m->h->first[i]; k < m->h->end[i]; k++)
       m->successor[m->first_successor[m->h->edge[k].instruction + 1]++] = (int)i;
   }
   return true;
@@ -399,7 +404,7 @@ static double device_span(const machine *m) {
 
 static tw_status check_all_ran(const machine *m, tw_error *error) {
   for (size_t i = 0; i < m->c->program->n_instructions; i++)
-    if (!m->c->is_removed[i] && m->engine[i] < 0)
+    if (runs(m, i) && m->engine[i] < 0)
       return tw_fail(error, TW_FAILED, "line %d: instruction %zu (%s) waits for one that never runs",
                      m->c->program->instruction[i].line, i, trn_opcode_name(m->c->program->instruction[i].opcode));
   return TW_OK;
@@ -426,6 +431,10 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
       status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
     else
       status = check_all_ran(&m, error);
+    for (size_t i = 0; i < n; i++) {
+      out->start[i] = out->start[c->leader[i]];
+      out->end[i] = out->end[c->leader[i]];
+    }
     out->device = device_span(&m);
   }
   for (int e = 0; e < TRN_ENGINES; e++) {

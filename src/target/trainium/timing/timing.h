@@ -19,6 +19,8 @@ typedef struct trn_compiler {
   bool remove_copies;
   /* Instructions of TRN_ENGINE_ANY go to the engine that is free first; else to the first legal one. */
   bool choose_engines;
+  /* Small instructions of independent iterations of a loop become one, as many as there is room for. */
+  bool merge_iterations;
   /* Transfers of the kernel's arguments have software descriptors, as neuronx-cc gives them, where the machine has hardware
    * ones for the others. */
   bool software_arguments;

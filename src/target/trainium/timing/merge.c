@@ -1,0 +1,178 @@
+/* merge.c - neuronx-cc splits a loop over independent iterations, so that an instruction of few elements does the work of
+ * several iterations at once: the maxima of four tiles are one instruction. All that it needs must then be there, which makes
+ * iterations wait for each other.
+ *
+ * Candidates have one line of the source. Two of them may be one instruction if no path leads from one to the other: then they
+ * have the same depth, the number of candidates of the line on the longest path to them. After each line the order is made
+ * anew, by the least number in the program first, so that what comes next sees paths through merged instructions. */
+#include "target/trainium/timing/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ELEMENTS_MAX = 16, KEYS_MAX = 64, INSTRUCTIONS_MAX = 1 << 16 };
+
+typedef struct merger {
+  trn_compiled *c;
+  const trn_hazards *h;
+  size_t n;
+  uint8_t *key; /* 0: no candidate */
+  int *depth, *next /* member */, *waiting, *heap;
+  size_t *first_successor;
+  int *successor;
+} merger;
+
+static bool is_candidate(const trn_compiled *c, size_t i) {
+  const trn_instruction *in = &c->program->instruction[i];
+  if (c->is_removed[i] || in->line <= 0 || in->elements > ELEMENTS_MAX || in->first_wait >= 0) return false;
+  return in->opcode != TRN_DMA && in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE &&
+         in->opcode != TRN_MEMSET;
+}
+
+static bool are_alike(const trn_instruction *a, const trn_instruction *b) {
+  return a->line == b->line && a->opcode == b->opcode && a->elements == b->elements && a->engine == b->engine &&
+         a->n_operands == b->n_operands;
+}
+
+/* Numbers lines with candidates from 1; returns how many there are. */
+static int find_keys(merger *m) {
+  size_t sample[KEYS_MAX];
+  int keys = 0;
+  for (size_t i = 0; i < m->n; i++) {
+    if (!is_candidate(m->c, i)) continue;
+    int k = 0;
+    while (k < keys && !are_alike(&m->c->program->instruction[sample[k]], &m->c->program->instruction[i])) k++;
+    if (k == KEYS_MAX) continue;
+    if (k == keys) sample[keys++] = i;
+    m->key[i] = (uint8_t)(k + 1);
+  }
+  return keys;
+}
+
+/* Calls for each member of a node. */
+#define EACH_MEMBER(m, i, node) for (int i = (node); i >= 0; i = (m)->next[i])
+
+static void find_depths(merger *m, int key) {
+  for (size_t p = 0; p < m->n; p++) {
+    const int node = m->c->order[p];
+    if (m->c->leader[node] != node) continue;
+    int depth = 0;
+    EACH_MEMBER(m, i, node)
+    for (size_t k = m->h->first[i]; k < m->h->end[i]; k++) {
+      const int from = m->c->leader[m->h->edge[k].instruction];
+      if (from != node && m->depth[from] > depth) depth = m->depth[from];
+    }
+    m->depth[node] = depth + (m->key[node] == key);
+  }
+}
+
+/* Joins neighbours of one depth; whether there were any. */
+static bool join(merger *m, int key, int at_most) {
+  int *last = m->heap, *count = m->waiting; /* of each depth: the last node that is open, and its members */
+  bool joined = false;
+  for (size_t d = 0; d <= m->n; d++) last[d] = -1;
+  for (size_t p = 0; p < m->n; p++) {
+    const int i = m->c->order[p];
+    if (m->key[i] != key) continue;
+    const int d = m->depth[i], open = last[d];
+    if (open < 0 || count[d] >= at_most) {
+      last[d] = i;
+      count[d] = 1;
+      continue;
+    }
+    int tail = open;
+    while (m->next[tail] >= 0) tail = m->next[tail];
+    m->next[tail] = i;
+    m->c->leader[i] = open;
+    m->c->members[open]++;
+    count[d]++;
+    joined = true;
+  }
+  return joined;
+}
+
+static void push(int *heap, size_t *n, int value) {
+  size_t i = (*n)++;
+  for (; i > 0 && heap[(i - 1) / 2] > value; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+  heap[i] = value;
+}
+
+static int pop(int *heap, size_t *n) {
+  const int least = heap[0], value = heap[--*n];
+  size_t i = 0;
+  for (;;) {
+    size_t child = 2 * i + 1;
+    if (child >= *n) break;
+    if (child + 1 < *n && heap[child + 1] < heap[child]) child++;
+    if (heap[child] >= value) break;
+    heap[i] = heap[child];
+    i = child;
+  }
+  heap[i] = value;
+  return least;
+}
+
+/* What can come first by its number, members together. */
+static void make_order(merger *m) {
+  size_t waiting_nodes = 0, placed = 0;
+  memset(m->waiting, 0, m->n * sizeof *m->waiting);
+  for (size_t i = 0; i < m->n; i++)
+    for (size_t k = m->h->first[i]; k < m->h->end[i]; k++)
+      if (m->c->leader[m->h->edge[k].instruction] != m->c->leader[i]) m->waiting[m->c->leader[i]]++;
+  for (size_t i = 0; i < m->n; i++)
+    if (m->c->leader[i] == (int)i && !m->waiting[i]) push(m->heap, &waiting_nodes, (int)i);
+  while (waiting_nodes) {
+    const int node = pop(m->heap, &waiting_nodes);
+    EACH_MEMBER(m, i, node) m->c->order[placed++] = i;
+    EACH_MEMBER(m, i, node)
+    for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
+      const int to = m->c->leader[m->successor[k]];
+      if (to != node && --m->waiting[to] == 0) push(m->heap, &waiting_nodes, to);
+    }
+  }
+}
+
+static void find_successors(merger *m) {
+  for (size_t i = 0; i < m->n; i++)
+    for (size_t k = m->h->first[i]; k < m->h->end[i]; k++) m->first_successor[m->h->edge[k].instruction + 2]++;
+  for (size_t i = 0; i < m->n; i++) m->first_successor[i + 2] += m->first_successor[i + 1];
+  for (size_t i = 0; i < m->n; i++)
+    for (size_t k = m->h->first[i]; k < m->h->end[i]; k++)
+      m->successor[m->first_successor[m->h->edge[k].instruction + 1]++] = (int)i;
+}
+
+tw_status trn_merge_iterations(trn_compiled *c, const trn_hazards *h, int at_most, tw_error *error) {
+  merger m = {.c = c, .h = h, .n = c->program->n_instructions};
+  for (size_t i = 0; i < m.n; i++) {
+    c->order[i] = c->leader[i] = (int)i;
+    c->members[i] = 1;
+  }
+  if (at_most < 2 || m.n > INSTRUCTIONS_MAX) return TW_OK;
+  m.key = calloc(m.n + 1, 1);
+  m.depth = calloc(m.n + 1, sizeof *m.depth);
+  m.next = malloc((m.n + 1) * sizeof *m.next);
+  m.waiting = malloc((m.n + 1) * sizeof *m.waiting);
+  m.heap = malloc((m.n + 1) * sizeof *m.heap);
+  m.first_successor = calloc(m.n + 2, sizeof *m.first_successor);
+  m.successor = malloc((h->n + 1) * sizeof *m.successor);
+  tw_status status = TW_OK;
+  if (!m.key || !m.depth || !m.next || !m.waiting || !m.heap || !m.first_successor || !m.successor) {
+    status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  } else {
+    for (size_t i = 0; i < m.n; i++) m.next[i] = -1;
+    find_successors(&m);
+    const int keys = find_keys(&m);
+    for (int key = 1; key <= keys; key++) {
+      find_depths(&m, key);
+      if (join(&m, key, at_most)) make_order(&m);
+    }
+  }
+  free(m.key);
+  free(m.depth);
+  free(m.next);
+  free(m.waiting);
+  free(m.heap);
+  free(m.first_successor);
+  free(m.successor);
+  return status;
+}
