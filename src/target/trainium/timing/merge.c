@@ -1,5 +1,5 @@
 /* merge.c - neuronx-cc splits a loop over independent iterations, so that an instruction of few elements does the work of
- * several iterations at once: the maxima of four tiles are one instruction. All that it needs must then be there, which makes
+ * several iterations at once: the maxima of four tiles are one instruction, and so are the copies of four transposes in a bank. All that it needs must then be there, which makes
  * iterations wait for each other.
  *
  * Candidates have one line of the source. Two of them may be one instruction if no path leads from one to the other: then they
@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ELEMENTS_MAX = 16, KEYS_MAX = 64, INSTRUCTIONS_MAX = 1 << 16 };
+enum {
+  ELEMENTS_MAX = 512, /* of a partition, that one instruction steps over: a bank of PSUM */
+  KEYS_MAX = 64,
+  INSTRUCTIONS_MAX = 1 << 16, /* longer programs stay as they are: each line costs a walk over the program */
+};
 
 typedef struct merger {
   trn_compiled *c;
@@ -24,7 +28,9 @@ typedef struct merger {
 
 static bool is_candidate(const trn_compiled *c, size_t i) {
   const trn_instruction *in = &c->program->instruction[i];
-  if (c->is_removed[i] || in->line <= 0 || in->elements > ELEMENTS_MAX || in->first_wait >= 0) return false;
+  if (c->is_removed[i] || in->line <= 0 || 2 * in->elements > ELEMENTS_MAX || in->first_wait >= 0) return false;
+  for (int k = 0; k < in->n_operands; k++)
+    if (in->operand[k].is_pointer) return false; /* it differs between iterations */
   return in->opcode != TRN_DMA && in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE &&
          in->opcode != TRN_MEMSET;
 }
@@ -75,7 +81,8 @@ static bool join(merger *m, int key, int at_most) {
     const int i = m->c->order[p];
     if (m->key[i] != key) continue;
     const int d = m->depth[i], open = last[d];
-    if (open < 0 || count[d] >= at_most) {
+    const int64_t elements = m->c->program->instruction[i].elements;
+    if (open < 0 || count[d] >= at_most || (count[d] + 1) * elements > ELEMENTS_MAX) {
       last[d] = i;
       count[d] = 1;
       continue;

@@ -1,0 +1,104 @@
+/* Times an NKI kernel on the model without an op: bench_trainium_source MACHINE FILE OPERAND...
+ *
+ * OPERAND is f32[128,512], the outputs after a ">": bench_trainium_source trn2 attention.py 'f32[128,512]' 'f32[128,512]' '>f32[512,128]'.
+ * Prints the time with the compiler's part of the model, with each of its parts switched off, and without it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "target/trainium/nki/kernel.h"
+#include "target/trainium/timing/timing.h"
+
+enum { OPERANDS_MAX = 16 };
+
+static bool read_operand(const char *text, tw_operand *out) {
+  char type[16];
+  int64_t size[4];
+  int n = 0;
+  const bool is_output = text[0] == '>';
+  text += is_output;
+  const char *at = strchr(text, '[');
+  tw_type t;
+  if (!at || (size_t)(at - text) >= sizeof type) return false;
+  snprintf(type, sizeof type, "%.*s", (int)(at - text), text);
+  if (!tw_type_parse(type, &t)) return false;
+  while (*at && *at != ']' && n < 4) {
+    char *end = NULL;
+    size[n++] = strtoll(at + 1, &end, 10);
+    at = end;
+  }
+  *out = tw_operand_dense(is_output ? "out" : "in", t, n, size);
+  out->is_output = is_output;
+  return n > 0;
+}
+
+static void print_time(const trn_config *c, const trn_program *p, const char *what, trn_compiler compiler) {
+  trn_timing t;
+  tw_error error;
+  if (trn_time(c, p, &compiler, &t, &error) != TW_OK) {
+    printf("%-28s %s\n", what, error.text);
+    return;
+  }
+  if (!strcmp(what,"usual")) for (size_t i=0;i<p->n_instructions;i++) printf("%8.0f %6.0f %s line %d N %lld\n", t.start[i], t.end[i]-t.start[i], trn_opcode_name(p->instruction[i].opcode), p->instruction[i].line, (long long)p->instruction[i].elements);
+  printf("%-28s device %9.2f us  total %9.2f us  busy", what, t.device / 1000, t.total / 1000);
+  for (int e = 0; e < TRN_ENGINES; e++) printf(" %s %.1f", trn_engine_name((trn_engine)e), t.busy[e] / 1000);
+  printf(" dma %.1f us  %zu copies removed\n", t.dma_busy / 1000, t.copies_removed);
+  trn_timing_free(&t);
+}
+
+int main(int argc, char **argv) {
+  static tw_operand operand[OPERANDS_MAX];
+  trn_config config;
+  tw_error error;
+  nki_module module;
+  trn_program program;
+  nki_request request = {.operand = operand};
+  char *source = NULL;
+  size_t length = 0;
+  if (argc < 4) {
+    fprintf(stderr, "usage: bench_trainium_source MACHINE FILE OPERAND...\n");
+    return 2;
+  }
+  for (int i = 3; i < argc && request.n_operands < OPERANDS_MAX; i++)
+    if (!read_operand(argv[i], &operand[request.n_operands++])) {
+      fprintf(stderr, "%s: expected f32[128,512] or >f32[512,128]\n", argv[i]);
+      return 2;
+    }
+  tw_status status = trn_config_load(argv[1], &config, &error);
+  if (status == TW_OK) status = tw_file_read(argv[2], 1 << 24, &source, &length, &error);
+  if (status == TW_OK) status = nki_parse(source, length, &module, &error);
+  if (status == TW_OK) status = nki_execute(&config, &module, source, &request, &program, &error);
+  if (status != TW_OK) {
+    fprintf(stderr, "%s\n", error.text);
+    return 1;
+  }
+  printf("%zu instructions\n", program.n_instructions);
+  trn_compiler c = trn_compiler_usual;
+  print_time(&config, &program, "usual", c);
+  c.look_ahead = 1;
+  print_time(&config, &program, "in program order", c);
+  c = trn_compiler_usual;
+  c.remove_copies = false;
+  print_time(&config, &program, "with all copies", c);
+  c = trn_compiler_usual;
+  c.choose_engines = false;
+  print_time(&config, &program, "first legal engine", c);
+  c = trn_compiler_usual;
+  c.allocate = false;
+  print_time(&config, &program, "without addresses", c);
+  c = trn_compiler_usual;
+  c.merge_iterations = false;
+  print_time(&config, &program, "each iteration by itself", c);
+  c = trn_compiler_usual;
+  c.software_arguments = false;
+  print_time(&config, &program, "hardware descriptors", c);
+  c = trn_compiler_usual;
+  c.static_dma = true;
+  print_time(&config, &program, "static descriptors", c);
+  print_time(&config, &program, "none", trn_compiler_none);
+  trn_program_free(&program);
+  nki_module_free(&module);
+  free(source);
+  return 0;
+}
