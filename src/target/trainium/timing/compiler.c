@@ -17,7 +17,7 @@ const trn_compiler trn_compiler_usual = {.allocate = true,
                                          .choose_engines = true,
                                          .merge_iterations = true,
                                          .software_arguments = true,
-                                         .look_ahead = 4};
+                                         .look_ahead = 8};
 const trn_compiler trn_compiler_none = {.look_ahead = 1};
 
 static int64_t element_bytes(tw_type type) {

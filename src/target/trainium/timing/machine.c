@@ -8,6 +8,7 @@
  * engines takes its part of them. Since a later transfer slows an earlier one, ends are events between the steps. */
 #include "target/trainium/timing/machine.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,7 @@ typedef struct machine {
   int *number;          /* within its engine */
   uint8_t *was_awaited; /* transfers: bits of engines */
   int *pending;         /* predecessors that have not been taken */
+  int *priority; /* among instructions that can start, the least is taken: what is needed first is loaded first */
   size_t *first_successor;
   int *successor;
   size_t span_capacity;
@@ -169,10 +171,11 @@ static void find_candidate(machine *m, trn_engine e) {
     seen++;
     if (m->pending[i]) continue;
     const double start = start_of(m, i, e);
-    if (q->candidate >= 0 && start >= q->candidate_start) continue;
+    if (q->candidate >= 0 &&
+        (start > q->candidate_start || (start == q->candidate_start && m->priority[i] >= m->priority[q->candidate])))
+      continue;
     q->candidate = i;
     q->candidate_start = start;
-    if (start <= q->free) break;
   }
 }
 
@@ -390,6 +393,20 @@ static bool fill_successors(machine *m) {
   return true;
 }
 
+/* A place in the order; of a transfer, the place of the first instruction that needs it. */
+static void find_priorities(machine *m) {
+  const size_t n = m->c->program->n_instructions;
+  for (size_t at = 0; at < n; at++) m->priority[m->c->order[at]] = (int)at;
+  for (size_t at = n; at-- > 0;) {
+    const int i = m->c->order[at];
+    if (!is_dma(m, i) || m->first_successor[i] == m->first_successor[i + 1]) continue;
+    int first = INT_MAX;
+    for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++)
+      if (m->priority[m->successor[k]] < first) first = m->priority[m->successor[k]];
+    m->priority[i] = first;
+  }
+}
+
 /* From the start of the first transfer, or of the program without one. */
 static double device_span(const machine *m) {
   double begin = INFINITY, end = 0;
@@ -420,14 +437,17 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
   m.number = calloc(n + 1, sizeof *m.number);
   m.was_awaited = calloc(n + 1, 1);
   m.pending = calloc(n + 1, sizeof *m.pending);
+  m.priority = calloc(n + 1, sizeof *m.priority);
   out->start = calloc(n + 1, sizeof *out->start);
   out->end = calloc(n + 1, sizeof *out->end);
   tw_status status = TW_OK;
-  if (!m.visible || !m.engine || !m.number || !m.was_awaited || !m.pending || !out->start || !out->end) {
+  if (!m.visible || !m.engine || !m.number || !m.was_awaited || !m.pending || !m.priority || !out->start || !out->end) {
     status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
   } else {
     memset(m.engine, -1, n + 1);
-    if (!fill_queues(&m) || !fill_successors(&m) || !run_all(&m))
+    const bool is_ready = fill_queues(&m) && fill_successors(&m);
+    if (is_ready) find_priorities(&m);
+    if (!is_ready || !run_all(&m))
       status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
     else
       status = check_all_ran(&m, error);
@@ -446,6 +466,7 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
   free(m.number);
   free(m.was_awaited);
   free(m.pending);
+  free(m.priority);
   free(m.first_successor);
   free(m.successor);
   return status;
