@@ -94,6 +94,9 @@ int main(int argc, char **argv) {
   c.remove_copies = false;
   print_time(&config, &program, "with all copies", c);
   c = trn_compiler_usual;
+  c.remove_loads = false;
+  print_time(&config, &program, "with all loads", c);
+  c = trn_compiler_usual;
   c.choose_engines = false;
   print_time(&config, &program, "first legal engine", c);
   c = trn_compiler_usual;

@@ -14,6 +14,7 @@ enum { MERGED_MAX = 16 };
 
 const trn_compiler trn_compiler_usual = {.allocate = true,
                                          .remove_copies = true,
+                                         .remove_loads = true,
                                          .choose_engines = true,
                                          .merge_iterations = true,
                                          .software_arguments = true,
@@ -26,6 +27,9 @@ static int64_t element_bytes(tw_type type) {
 }
 
 /* --- copies --- */
+
+/* Accesses are compared pair by pair: not for tensors with more. */
+enum { ACCESSES_MAX = 256 };
 
 /* Accesses to a tensor, in program order: entry[first[t]] up to entry[first[t + 1]]. */
 typedef struct entry {
@@ -145,7 +149,6 @@ static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
 }
 
 /* Readers of a copy read its source instead. */
-enum { COPIES_PER_TENSOR_MAX = 256 };
 static tw_status remove_copies(trn_compiled *c, tw_error *error) {
   const trn_program *p = c->program;
   uses u = {0};
@@ -154,9 +157,8 @@ static tw_status remove_copies(trn_compiled *c, tw_error *error) {
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
     const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
     if (p->instruction[i].opcode != TRN_COPY) continue;
-    /* Accesses are compared pair by pair: not for tensors with many. */
-    if (u.first[to->tensor + 1] - u.first[to->tensor] > COPIES_PER_TENSOR_MAX ||
-        u.first[from->tensor + 1] - u.first[from->tensor] > COPIES_PER_TENSOR_MAX)
+    if (u.first[to->tensor + 1] - u.first[to->tensor] > ACCESSES_MAX ||
+        u.first[from->tensor + 1] - u.first[from->tensor] > ACCESSES_MAX)
       continue;
     if (!is_plain_copy(c, &u, (int)i) || !can_be_removed(c, &u, (int)i)) continue;
     for (size_t k = u.first[to->tensor]; k < u.first[to->tensor + 1]; k++) {
@@ -171,6 +173,98 @@ static tw_status remove_copies(trn_compiled *c, tw_error *error) {
   free(u.first);
   free(u.entry);
   return status;
+}
+
+/* --- loads --- */
+
+static uint64_t hash_of(const trn_region *r) {
+  uint64_t h = (uint64_t)r->tensor * 0x9E3779B97F4A7C15u + (uint64_t)r->offset;
+  for (int k = 0; k < r->n_dims; k++)
+    h = (h ^ (uint64_t)r->size[k] ^ (uint64_t)r->stride[k] << 20) * 0x9E3779B97F4A7C15u;
+  return h ^ h >> 29;
+}
+
+static bool are_same_pattern(const trn_region *a, const trn_region *b) {
+  if (a->tensor != b->tensor || a->offset != b->offset || a->type != b->type || a->n_dims != b->n_dims ||
+      a->partitions != b->partitions)
+    return false;
+  for (int k = 0; k < a->n_dims; k++)
+    if (a->size[k] != b->size[k] || a->stride[k] != b->stride[k]) return false;
+  return true;
+}
+
+static bool is_written_at_all(const trn_program *p, const uses *u, int tensor) {
+  for (size_t k = u->first[tensor]; k < u->first[tensor + 1]; k++)
+    if (p->instruction[u->entry[k].instruction].operand[u->entry[k].operand].is_written) return true;
+  return false;
+}
+
+/* A load whose destination nothing else writes. */
+static bool is_plain_load(const trn_compiled *c, const uses *u, const bool *is_constant, int i) {
+  const trn_program *p = c->program;
+  const trn_instruction *in = &p->instruction[i];
+  if (in->opcode != TRN_DMA || in->n_operands != 2 || in->first_wait >= 0) return false;
+  const trn_region *to = &in->operand[0], *from = &in->operand[1];
+  if (p->tensor[to->tensor].memory != TRN_SBUF || p->tensor[to->tensor].address >= 0) return false;
+  if (!is_constant[from->tensor] || !is_one_run(to) || to->partition_step > 1) return false;
+  return u->first[to->tensor + 1] - u->first[to->tensor] <= ACCESSES_MAX && can_be_removed(c, u, i);
+}
+
+/* Readers of bytes that an earlier load has brought read them there, if no more than `budget` bytes of a partition were
+ * loaded since their last use. */
+static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant, int64_t budget, int *table,
+                        size_t slots, int64_t *last_use) {
+  const trn_program *p = c->program;
+  int64_t loaded = 0;
+  for (size_t i = 0; i < slots; i++) table[i] = -1;
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
+    if (c->is_removed[i] || !is_plain_load(c, u, is_constant, (int)i)) continue;
+    size_t slot = hash_of(from) % slots;
+    while (table[slot] >= 0) {
+      const trn_region *other = p->instruction[table[slot]].operand;
+      if (are_same_pattern(&other[1], from) && other[0].type == to->type && other[0].partitions == to->partitions &&
+          run_elements(&other[0]) == run_elements(to))
+        break;
+      slot = (slot + 1) % slots;
+    }
+    const int first = table[slot];
+    if (first < 0 || loaded - last_use[first] > budget) {
+      loaded += run_elements(to) * element_bytes(to->type);
+      table[slot] = (int)i;
+      last_use[i] = loaded;
+      continue;
+    }
+    const trn_region *there = &p->instruction[first].operand[0];
+    for (size_t k = u->first[to->tensor]; k < u->first[to->tensor + 1]; k++) {
+      const entry e = u->entry[k];
+      if (overlap_of(&p->instruction[e.instruction].operand[e.operand], to) == APART) continue;
+      c->place[c->first_operand[e.instruction] + (size_t)e.operand] =
+          (trn_place){there->tensor, there->offset - to->offset, there->first_partition - to->first_partition};
+    }
+    c->is_removed[i] = true;
+    c->loads_removed++;
+    last_use[first] = loaded;
+  }
+}
+
+static tw_status remove_loads(trn_compiled *c, int64_t budget, tw_error *error) {
+  const trn_program *p = c->program;
+  const size_t slots = 2 * p->n_instructions + 1;
+  uses u = {0};
+  bool *is_constant = calloc(p->n_tensors + 1, sizeof *is_constant);
+  int *table = malloc(slots * sizeof *table);
+  int64_t *last_use = calloc(p->n_instructions + 1, sizeof *last_use);
+  const bool has_memory = is_constant && table && last_use && find_uses(p, &u);
+  for (size_t t = 0; has_memory && t < p->n_tensors; t++)
+    is_constant[t] = p->tensor[t].memory == TRN_HBM && !is_written_at_all(p, &u, (int)t);
+  if (has_memory) reuse_loads(c, &u, is_constant, budget, table, slots, last_use);
+  free(u.first);
+  free(u.entry);
+  free(is_constant);
+  free(table);
+  free(last_use);
+  return has_memory ? TW_OK : tw_fail(error, TW_FAILED, "trainium timing: out of memory");
 }
 
 /* --- addresses --- */
@@ -410,7 +504,7 @@ static tw_status order_and_allocate(const trn_config *config, const trn_compiler
 }
 
 static tw_status compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler,
-                         trn_compiled *out, tw_error *error) {
+                         int64_t reused_bytes, trn_compiled *out, tw_error *error) {
   trn_compiled c = {.program = p,
                     .static_dma = compiler->static_dma,
                     .software_arguments = compiler->software_arguments && config->dma.hardware,
@@ -434,6 +528,7 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
     for (int k = 0; k < p->instruction[i].n_operands; k++)
       c.place[operands++] = (trn_place){p->instruction[i].operand[k].tensor, 0, 0};
   }
+  if (status == TW_OK && reused_bytes) status = remove_loads(&c, reused_bytes, error);
   if (status == TW_OK && compiler->remove_copies) status = remove_copies(&c, error);
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
     c.order[i] = c.leader[i] = (int)i;
@@ -451,13 +546,15 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
 
 tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler, trn_compiled *out,
                       tw_error *error) {
-  tw_status status = compile(config, p, compiler, out, error);
-  /* Without a copy its source lives longer: then it may not fit. */
-  if (status != TW_OK && out->copies_removed) {
-    trn_compiler with_copies = *compiler;
-    with_copies.remove_copies = false;
+  int64_t reused_bytes = compiler->remove_loads ? config->memory.sbuf_bytes : 0;
+  trn_compiler c = *compiler;
+  tw_status status = compile(config, p, &c, reused_bytes, out, error);
+  /* Without a load or a copy its source lives longer: then it may not fit. */
+  while (status != TW_OK && (out->loads_removed || out->copies_removed)) {
+    reused_bytes = reused_bytes > config->memory.sbuf_bytes / 16 ? reused_bytes / 2 : 0;
+    if (!out->loads_removed) c.remove_copies = false;
     trn_compiled_free(out);
-    status = compile(config, p, &with_copies, out, error);
+    status = compile(config, p, &c, reused_bytes, out, error);
   }
   if (status != TW_OK) trn_compiled_free(out);
   return status;

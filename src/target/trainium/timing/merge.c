@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-  ELEMENTS_MAX = 512, /* of a partition, that one instruction steps over: a bank of PSUM */
+  ELEMENTS_MAX = 512,     /* of a partition, that one instruction steps over: a bank of PSUM */
+  TRANSFER_MAX = 2 << 20, /* bytes */
   KEYS_MAX = 64,
   INSTRUCTIONS_MAX = 1 << 16, /* longer programs stay as they are: each line costs a walk over the program */
 };
@@ -26,13 +27,29 @@ typedef struct merger {
   int *successor;
 } merger;
 
+/* Bytes of a transfer. */
+static int64_t transfer_bytes(const trn_instruction *in) {
+  const trn_region *r = &in->operand[0];
+  const int bits = tw_type_bits(r->type);
+  int64_t bytes = (bits > 8 ? bits / 8 : 1) * (int64_t)(r->partitions > 0 ? r->partitions : 1);
+  for (int k = 0; k < r->n_dims; k++) bytes *= r->size[k];
+  return bytes;
+}
+
 static bool is_candidate(const trn_compiled *c, size_t i) {
   const trn_instruction *in = &c->program->instruction[i];
-  if (c->is_removed[i] || in->line <= 0 || 2 * in->elements > ELEMENTS_MAX || in->first_wait >= 0) return false;
+  if (c->is_removed[i] || in->line <= 0 || in->first_wait >= 0) return false;
+  if (in->opcode == TRN_DMA) return in->n_operands == 2 && 2 * transfer_bytes(in) <= TRANSFER_MAX;
   for (int k = 0; k < in->n_operands; k++)
     if (in->operand[k].is_pointer) return false; /* it differs between iterations */
-  return in->opcode != TRN_DMA && in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE &&
+  return 2 * in->elements <= ELEMENTS_MAX && in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE &&
          in->opcode != TRN_MEMSET;
+}
+
+/* How many of an instruction make one. */
+static int64_t most_of(const trn_instruction *in) {
+  if (in->opcode == TRN_DMA) return TRANSFER_MAX / (transfer_bytes(in) + 1);
+  return ELEMENTS_MAX / (in->elements > 0 ? in->elements : 1);
 }
 
 static bool are_alike(const trn_instruction *a, const trn_instruction *b) {
@@ -81,8 +98,7 @@ static bool join(merger *m, int key, int at_most) {
     const int i = m->c->order[p];
     if (m->key[i] != key) continue;
     const int d = m->depth[i], open = last[d];
-    const int64_t elements = m->c->program->instruction[i].elements;
-    if (open < 0 || count[d] >= at_most || (count[d] + 1) * elements > ELEMENTS_MAX) {
+    if (open < 0 || count[d] >= at_most || count[d] >= most_of(&m->c->program->instruction[i])) {
       last[d] = i;
       count[d] = 1;
       continue;

@@ -18,6 +18,7 @@ tw_status trn_time(const trn_config *config, const trn_program *p, const trn_com
   out->sbuf_used = c.sbuf_used;
   out->psum_used = c.psum_used;
   out->copies_removed = c.copies_removed;
+  out->loads_removed = c.loads_removed;
   out->total = out->device + config->launch_ns;
   trn_hazards_free(&h);
   trn_compiled_free(&c);

@@ -17,6 +17,8 @@ typedef struct trn_compiler {
   bool allocate;
   /* Readers of a plain copy read its source where the ISA allows that. */
   bool remove_copies;
+  /* What a load has brought is read again instead of loaded again, as far as SBUF has room. */
+  bool remove_loads;
   /* Instructions of TRN_ENGINE_ANY go to the engine that is free first; else to the first legal one. */
   bool choose_engines;
   /* Small instructions of independent iterations of a loop become one, as many as there is room for. */
@@ -44,7 +46,7 @@ typedef struct trn_timing {
   double busy[TRN_ENGINES], dma_busy; /* dma_busy: mean over the DMA engines */
   int64_t hbm_read, hbm_written;      /* bytes */
   int64_t sbuf_used, psum_used;       /* bytes of a partition, at most */
-  size_t copies_removed, table_loads;
+  size_t copies_removed, loads_removed, table_loads;
   size_t n_spans;
   trn_span *span;
   double *start, *end; /* of each instruction of the program */
