@@ -367,6 +367,86 @@ static void each_slice_of_a_copied_tensor_is_judged_alone(void **state) {
   trn_program_free(&p);
 }
 
+static void small_instructions_of_iterations_become_one(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 2048);
+  int sum[4], result[4];
+  for (int i = 0; i < 4; i++) {
+    sum[i] = tensor(&p, TRN_SBUF, 4);
+    result[i] = tensor(&p, TRN_SBUF, 4);
+    add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum[i], 0, 1)), part(a, 0, 512)));
+    add(&p, TRN_RECIPROCAL, TRN_VECTOR, 1, OPERANDS(out(part(result[i], 0, 1)), part(sum[i], 0, 1)));
+    p.instruction[2 * i].line = 1;
+    p.instruction[2 * i + 1].line = 2;
+  }
+  const trn_compiler merges = {.merge_iterations = true, .look_ahead = 1};
+  trn_timing t = timed(&p, merges);
+  /* One reciprocal of four elements, after the last reduction. */
+  for (int i = 0; i < 4; i++) near(t.start[2 * i + 1], t.end[6] + trn2.sync.handoff_ns);
+  near(t.end[1] - t.start[1], (4 * 6 + 60) / 0.96 + trn2.vector.done_ns);
+  trn_timing_free(&t);
+  /* An iteration that needs the one before stays by itself. */
+  for (int i = 1; i < 4; i++) {
+    trn_instruction *in = &p.instruction[2 * i];
+    in->operand[2] = part(result[i - 1], 0, 1);
+    in->n_operands = 3;
+  }
+  t = timed(&p, merges);
+  for (int i = 1; i < 4; i++) assert_true(t.start[2 * i + 1] > t.end[2 * i - 1]);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void what_is_in_sbuf_is_not_loaded_again(void **state) {
+  trn_program p = {0};
+  const int hbm = tensor(&p, TRN_HBM, 128 * 2048), sum = tensor(&p, TRN_SBUF, 8);
+  int tile[2];
+  for (int i = 0; i < 2; i++) {
+    tile[i] = tensor(&p, TRN_SBUF, 2048);
+    add(&p, TRN_DMA, TRN_SYNC, 512, OPERANDS(out(part(tile[i], 0, 512)), rows(hbm, 128, 512)));
+    add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, i, 1)), part(tile[i], 0, 512)));
+  }
+  const trn_compiler removes = {.remove_loads = true, .allocate = true, .look_ahead = 1};
+  trn_timing t = timed(&p, removes);
+  assert_int_equal(t.loads_removed, 1);
+  assert_int_equal(t.hbm_read, 128 * 2048);
+  near(t.start[3] - t.start[1], (512 + 60) / 0.96);
+  trn_timing_free(&t);
+  /* Other rows, a tile that changes, a matrix that the kernel writes. */
+  p.instruction[2].operand[1].offset = 4;
+  t = timed(&p, removes);
+  assert_int_equal(t.loads_removed, 0);
+  trn_timing_free(&t);
+  p.instruction[2].operand[1].offset = 0;
+  add(&p, TRN_MEMSET, TRN_VECTOR, 1, OPERANDS(out(part(tile[0], 0, 1))));
+  t = timed(&p, removes);
+  assert_int_equal(t.loads_removed, 0);
+  trn_timing_free(&t);
+  p.n_instructions--;
+  add(&p, TRN_DMA, TRN_SYNC, 512, OPERANDS(out(rows(hbm, 128, 512)), part(tile[0], 0, 512)));
+  t = timed(&p, removes);
+  assert_int_equal(t.loads_removed, 0);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
+static void what_is_needed_first_is_loaded_first(void **state) {
+  trn_program p = {0};
+  const int hbm = tensor(&p, TRN_HBM, 128 * 2048), a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048),
+            sum = tensor(&p, TRN_SBUF, 8);
+  add(&p, TRN_DMA, TRN_SYNC, 512, OPERANDS(out(part(a, 0, 512)), rows(hbm, 128, 512)));
+  add(&p, TRN_DMA, TRN_SYNC, 512, OPERANDS(out(part(b, 0, 512)), rows(hbm, 128, 512)));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, 0, 1)), part(b, 0, 512)));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, 1, 1)), part(a, 0, 512)));
+  trn_timing t = timed(&p, (trn_compiler){.look_ahead = 2});
+  assert_true(t.start[1] < t.start[0]);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
 static void arguments_have_software_descriptors(void **state) {
   trn_program p = {0};
   const int hbm = tensor(&p, TRN_HBM, 128 * 4096), sbuf = tensor(&p, TRN_SBUF, 4096);
@@ -441,6 +521,9 @@ int main(void) {
       cmocka_unit_test(look_ahead_takes_what_is_ready),
       cmocka_unit_test(copies_that_need_not_be_are_removed),
       cmocka_unit_test(each_slice_of_a_copied_tensor_is_judged_alone),
+      cmocka_unit_test(small_instructions_of_iterations_become_one),
+      cmocka_unit_test(what_is_in_sbuf_is_not_loaded_again),
+      cmocka_unit_test(what_is_needed_first_is_loaded_first),
       cmocka_unit_test(arguments_have_software_descriptors),
       cmocka_unit_test(the_engine_that_is_free_first_takes_what_several_can),
       cmocka_unit_test(waits_of_a_trace_replace_regions),

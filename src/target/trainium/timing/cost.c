@@ -174,10 +174,6 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     *(r->is_written ? &cost.written : &cost.read) += n * size;
     hbm_run = run_bytes(r) / size;
   }
-  const int members = program->members ? program->members[in - program->program->instruction] : 1;
-  elements *= members;
-  cost.read *= members;
-  cost.written *= members;
   if (elements == 0 || run == INT64_MAX) return cost;
   /* Software descriptors join rows that are neighbours in HBM, unless the type changes on the way. */
   const int64_t merged = d->merge_bytes / widest;

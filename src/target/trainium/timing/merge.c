@@ -11,8 +11,7 @@
 #include <string.h>
 
 enum {
-  ELEMENTS_MAX = 512,     /* of a partition, that one instruction steps over: a bank of PSUM */
-  TRANSFER_MAX = 2 << 20, /* bytes */
+  ELEMENTS_MAX = 512, /* of a partition, that one instruction steps over: a bank of PSUM */
   KEYS_MAX = 64,
   INSTRUCTIONS_MAX = 1 << 16, /* longer programs stay as they are: each line costs a walk over the program */
 };
@@ -27,30 +26,17 @@ typedef struct merger {
   int *successor;
 } merger;
 
-/* Bytes of a transfer. */
-static int64_t transfer_bytes(const trn_instruction *in) {
-  const trn_region *r = &in->operand[0];
-  const int bits = tw_type_bits(r->type);
-  int64_t bytes = (bits > 8 ? bits / 8 : 1) * (int64_t)(r->partitions > 0 ? r->partitions : 1);
-  for (int k = 0; k < r->n_dims; k++) bytes *= r->size[k];
-  return bytes;
-}
-
 static bool is_candidate(const trn_compiled *c, size_t i) {
   const trn_instruction *in = &c->program->instruction[i];
-  if (c->is_removed[i] || in->line <= 0 || in->first_wait >= 0) return false;
-  if (in->opcode == TRN_DMA) return in->n_operands == 2 && 2 * transfer_bytes(in) <= TRANSFER_MAX;
+  if (c->is_removed[i] || in->line <= 0 || in->first_wait >= 0 || 2 * in->elements > ELEMENTS_MAX) return false;
   for (int k = 0; k < in->n_operands; k++)
     if (in->operand[k].is_pointer) return false; /* it differs between iterations */
-  return 2 * in->elements <= ELEMENTS_MAX && in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE &&
+  return in->opcode != TRN_DMA && in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE &&
          in->opcode != TRN_MEMSET;
 }
 
 /* How many of an instruction make one. */
-static int64_t most_of(const trn_instruction *in) {
-  if (in->opcode == TRN_DMA) return TRANSFER_MAX / (transfer_bytes(in) + 1);
-  return ELEMENTS_MAX / (in->elements > 0 ? in->elements : 1);
-}
+static int64_t most_of(const trn_instruction *in) { return ELEMENTS_MAX / (in->elements > 0 ? in->elements : 1); }
 
 static bool are_alike(const trn_instruction *a, const trn_instruction *b) {
   return a->line == b->line && a->opcode == b->opcode && a->elements == b->elements && a->engine == b->engine &&
