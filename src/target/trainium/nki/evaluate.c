@@ -258,9 +258,11 @@ static nki_value call_function(nki_run *r, nki_function *f, const given *g) {
   return out;
 }
 
-nki_value nki_call_function(nki_run *r, nki_function *f, size_t n, const nki_value *positional) {
+nki_value nki_call_function(nki_run *r, nki_function *f, size_t n, const nki_value *positional, size_t n_named,
+                            const char *const name[], const nki_value *named) {
   given g = {0};
   for (size_t i = 0; i < n; i++) add_positional(r, &g, positional[i]);
+  for (size_t i = 0; i < n_named; i++) add_named(r, &g, symbol_of(r, name[i]), named[i]);
   return call_function(r, f, &g);
 }
 
@@ -476,7 +478,13 @@ nki_value nki_evaluate(nki_run *r, const nki_node *n) {
   }
   case NKI_NOT: return nki_bool(!nki_truth(r, nki_evaluate(r, n->a)));
   case NKI_CHOICE: return nki_evaluate(r, nki_truth(r, nki_evaluate(r, n->a)) ? n->b : n->c);
+  case NKI_NAMED: {
+    const nki_value v = nki_evaluate(r, n->a);
+    nki_set(r, r->frame, n->symbol, v);
+    return v;
+  }
   case NKI_LAMBDA: return function(r, n);
+  case NKI_UNSUPPORTED_VALUE: r->line = n->line; nki_fail(r, "unsupported %s", n->text);
   default: nki_fail(r, "unsupported expression");
   }
 }
@@ -604,7 +612,10 @@ static void loop(nki_run *r, const nki_node *n) {
     if (r->flow == NKI_CONTINUE) r->flow = 0;
     if (r->flow) break;
   }
-  if (r->flow == NKI_BREAK) r->flow = 0;
+  if (r->flow == NKI_BREAK)
+    r->flow = 0;
+  else if (!r->flow)
+    run_block(r, n->other, n->n_other);
 }
 
 static void check_assertion(nki_run *r, const nki_node *n) {

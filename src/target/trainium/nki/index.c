@@ -362,3 +362,14 @@ nki_view *nki_broadcast(nki_run *r, const nki_view *v, int n, const int64_t size
   }
   return out;
 }
+
+nki_view *nki_turn(nki_run *r, const nki_view *v) {
+  nki_view *out = nki_view_copy(r, v);
+  for (int d = 0; d < 2; d++) {
+    out->size[d] = v->size[1 - d];
+    out->along_partitions[d] = v->along_partitions[1 - d];
+    out->along_columns[d] = v->along_columns[1 - d];
+    for (int i = 0; i < v->n_limits; i++) out->limit[i].factor[d] = v->limit[i].factor[1 - d];
+  }
+  return out;
+}

@@ -478,8 +478,9 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
   if (rows > 128 || columns > 128 || n > 512)
     nki_fail(r, "nc_matmul of %lld x %lld and %lld x %lld; expected at most 128 x 128 and 128 x 512", (long long)rows,
              (long long)columns, (long long)rows, (long long)n);
-  if (s->tensor->memory != TRN_SBUF || m->tensor->memory != TRN_SBUF)
-    nki_fail(r, "the operands of nc_matmul must be in SBUF");
+  /* the array reads SBUF only: the compiler copies */
+  if (s->tensor->memory == TRN_PSUM) s = nki_as_tile(r, nki_do_copy(r, s, (nki_result){.engine = TRN_ENGINE_ANY}));
+  if (m->tensor->memory == TRN_PSUM) m = nki_as_tile(r, nki_do_copy(r, m, (nki_result){.engine = TRN_ENGINE_ANY}));
   if (result.into && result.into->tensor->memory != TRN_PSUM && !adds) result.into = NULL;
   nki_view *whole = destination(r, &result, TRN_PSUM, TRN_F32, 2, (int64_t[]){columns, n});
   if (whole->tensor->memory != TRN_PSUM) nki_fail(r, "the result of nc_matmul must be in PSUM");
@@ -530,7 +531,7 @@ nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
   nki_view *s = tile_of(r, src);
   const nki_bounds bounds = nki_bounds_of(r, result.mask, s->n, s->size);
   if (bounds.rest) nki_fail(r, "unsupported mask of a transpose with conditions on several dimensions");
-  const int64_t rows = s->size[0], columns = free_elements(s), limit = result.engine == TRN_VECTOR ? 32 : 128;
+  const int64_t rows = s->size[0], columns = free_elements(s), limit = 128;
   if (rows > limit || columns > limit)
     nki_fail(r, "nc_transpose of %lld x %lld; expected at most %lld x %lld on this engine", (long long)rows,
              (long long)columns, (long long)limit, (long long)limit);
@@ -584,11 +585,38 @@ nki_view *nki_do_fill(nki_run *r, double value, nki_view *into, nki_value mask, 
   return into;
 }
 
-typedef struct selection {
-  nki_bounds predicate;
-  double on_false;
-  const int64_t *at;
-} selection;
+nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
+  int64_t size[TRN_DIMS_MAX], at[TRN_DIMS_MAX] = {0};
+  const int n = x->n > 1 ? x->n : 2;
+  for (int d = 0; d < n; d++) size[d] = d < x->n ? x->size[d] : 1;
+  nki_view *whole = destination(r, &result, TRN_SBUF, TRN_I32, n, size);
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
+  if (bounds.is_empty) return whole;
+  if (bounds.rest) nki_fail(r, "unsupported mask of iota with conditions on several dimensions");
+  nki_view *to = nki_cut(r, whole, &bounds);
+  nki_emit(r,
+           (trn_instruction){
+               .opcode = TRN_IOTA, .engine = TRN_GPSIMD, .partitions = (int)to->size[0], .elements = free_elements(to)},
+           1, 1, &to);
+  trn_view one = nki_data(to);
+  const trn_view all = one;
+  if (!one.array) return whole;
+  for (int d = 0; d < n; d++) one.size[d] = 1;
+  for (int d = 0; d >= 0;) {
+    double value = (double)x->offset;
+    one.offset = all.offset;
+    for (int k = 0; k < n; k++) {
+      if (k < x->n) value += (double)(x->factor[k] * (at[k] + bounds.lo[k]));
+      one.offset += at[k] * all.stride[k];
+    }
+    trn_fill(&one, value);
+    for (d = n - 1; d >= 0; d--) {
+      if (++at[d] < all.size[d]) break;
+      at[d] = 0;
+    }
+  }
+  return whole;
+}
 
 nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true, double on_false, nki_result result) {
   nki_view *source[1] = {tile_of(r, on_true)};

@@ -70,6 +70,47 @@ static nki_value do_nc_transpose(nki_run *r, const nki_builtin *b, nki_arguments
   return nki_of(nki_do_transpose(r, data, result));
 }
 
+/* What an activation adds up in the engine's accumulator, by `command`; a `reduce_res` is read from it. */
+static void accumulate(nki_run *r, nki_view *values, nki_value op, nki_value result, nki_value command) {
+  const int64_t what = nki_given(command)  ? nki_integer(r, command, "reduce_cmd")
+                       : nki_given(result) ? NKI_REDUCE_RESET_REDUCE
+                                           : NKI_REDUCE_IDLE;
+  if (nki_given(op) && nki_binary_op(r, op, "reduce_op") != TRN_ADD)
+    nki_fail(r, "unsupported reduce_op of an activation; expected nl.add");
+  if (what == NKI_REDUCE_RESET || what == NKI_REDUCE_RESET_REDUCE) memset(r->accumulator, 0, sizeof r->accumulator);
+  nki_view *tile = nki_as_tile(r, values);
+  if (what >= NKI_REDUCE_REDUCE && r->computes) {
+    trn_array sums;
+    if (!trn_array_make(&sums, 128, false)) nki_out_of_memory(r);
+    const trn_view to = {.array = &sums, .type = TRN_F32, .n = 1, .size = {tile->size[0]}, .stride = {1}},
+                   from = nki_data(tile);
+    trn_reduce(&to, &from, tile->n - 1, TRN_ADD, false);
+    for (int64_t p = 0; p < tile->size[0] && p < 128; p++) {
+      float sum;
+      memcpy(&sum, &sums.cell[p], sizeof sum);
+      r->accumulator[p] = sums.undefined[p] ? NAN : (double)(float)(r->accumulator[p] + (double)sum);
+    }
+    trn_array_free(&sums);
+  }
+  if (!nki_given(result)) return;
+  nki_view *out = nki_as_tile(r, nki_operand(r, result, "reduce_res"));
+  if (out->size[0] != tile->size[0])
+    nki_fail(r, "reduce_res has %lld partitions; expected %lld", (long long)out->size[0], (long long)tile->size[0]);
+  out->n_limits = 0;
+  nki_emit(r,
+           (trn_instruction){
+               .opcode = TRN_ACCUMULATOR_READ, .engine = TRN_SCALAR, .elements = 1, .partitions = (int)out->size[0]},
+           1, 2, (nki_view *[]){out, tile});
+  if (!r->computes) return;
+  for (int64_t p = 0; p < out->size[0] && p < 128; p++) {
+    trn_view one = nki_data(out);
+    one.offset += p * one.stride[0];
+    one.n = 1;
+    one.size[0] = one.stride[0] = 1;
+    trn_fill(&one, r->accumulator[p]);
+  }
+}
+
 /* dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype */
 static nki_value do_activation(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   const trn_unary op = nki_unary_op(r, a->at[1], "op");
@@ -80,13 +121,7 @@ static nki_value do_activation(nki_run *r, const nki_builtin *b, nki_arguments *
   (void)b;
   nki_view *out = nki_do_unary(r, op, data, scale, nki_given(a->at[3]) ? &bias : NULL,
                                result_of(r, a, a->at[9], a->at[8], TRN_SCALAR));
-  if (nki_given(a->at[6])) { /* also the sum of each partition: the engine reads its accumulator back */
-    nki_view *sum = nki_operand(r, a->at[6], "reduce_res");
-    nki_do_reduce(r, nki_given(a->at[5]) ? nki_binary_op(r, a->at[5], "reduce_op") : TRN_ADD, out,
-                  (1u << nki_as_tile(r, out)->n) - 2, false, false,
-                  (nki_result){.into = sum, .mask = a->at[8], .engine = TRN_SCALAR});
-    r->program->instruction[r->program->n_instructions - 1].opcode = TRN_ACCUMULATOR_READ;
-  }
+  accumulate(r, out, a->at[5], a->at[6], a->at[7]);
   return nki_of(out);
 }
 
@@ -130,10 +165,10 @@ static nki_value do_tensor_reduce(nki_run *r, const nki_builtin *b, nki_argument
                               flag(r, a->at[7]), flag(r, a->at[6]), result_of(r, a, a->at[4], a->at[5], TRN_VECTOR)));
 }
 
-/* dst data0 data1 initial op0 op1 dtype mask reverse0 reverse1 */
+/* dst data0 data1 initial op0 op1 reverse0 reverse1 dtype mask */
 static nki_value do_scan(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   (void)b;
-  if (flag(r, a->at[8]) || flag(r, a->at[9]))
+  if (flag(r, a->at[6]) || flag(r, a->at[7]))
     nki_fail(r, "tensor_tensor_scan: unsupported argument 'reverse0' or 'reverse1'");
   nki_scalar initial = {0};
   if (a->at[3].type == NKI_V_VIEW)
@@ -142,7 +177,7 @@ static nki_value do_scan(nki_run *r, const nki_builtin *b, nki_arguments *a) {
     initial.value = nki_number(r, a->at[3], "initial");
   return nki_of(nki_do_scan(r, nki_operand(r, a->at[1], "data0"), nki_operand(r, a->at[2], "data1"), initial,
                             nki_binary_op(r, a->at[4], "op0"), nki_binary_op(r, a->at[5], "op1"),
-                            result_of(r, a, a->at[6], a->at[7], TRN_VECTOR)));
+                            result_of(r, a, a->at[8], a->at[9], TRN_VECTOR)));
 }
 
 /* dst src dtype mask engine */
@@ -187,14 +222,47 @@ static nki_value do_memset(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_of(out);
 }
 
-/* dst pred on_true_tile on_false_value mask dtype */
+/* [[step, count], ...] as a condition's dimensions after the partitions. */
+static void take_pattern(nki_run *r, nki_value pattern, nki_index *out) {
+  if (!nki_is_sequence(pattern))
+    nki_fail(r, "unsupported value of 'pattern': %s; expected [[step, count], ...]", nki_type_name(pattern));
+  for (size_t i = 0; i < nki_items(pattern)->n; i++) {
+    const nki_value pair = nki_items(pattern)->item[i];
+    if (!nki_is_sequence(pair) || nki_items(pair)->n != 2 || out->n == TRN_DIMS_MAX)
+      nki_fail(r, "unsupported value of 'pattern'; expected [[step, count], ...]");
+    out->factor[out->n] = nki_integer(r, nki_items(pair)->item[0], "pattern");
+    out->size[out->n++] = nki_integer(r, nki_items(pair)->item[1], "pattern");
+  }
+}
+
+/* offset + channel_multiplier p + the steps of the pattern, compared with 0 */
+static nki_mask *predicate_of(nki_run *r, nki_arguments *a, int64_t partitions) {
+  nki_index *x = nki_index_new(r, 1);
+  x->size[0] = partitions;
+  x->factor[0] = nki_given(a->at[8]) ? nki_integer(r, a->at[8], "channel_multiplier") : 0;
+  x->offset = nki_given(a->at[7]) ? nki_integer(r, a->at[7], "offset") : 0;
+  take_pattern(r, a->at[6], x);
+  const trn_binary op = nki_given(a->at[9]) ? nki_binary_op(r, a->at[9], "cmp_op") : TRN_EQUAL;
+  const int code = op == TRN_LESS            ? '<'
+                   : op == TRN_LESS_EQUAL    ? NKI_OP('<', '=')
+                   : op == TRN_GREATER       ? '>'
+                   : op == TRN_GREATER_EQUAL ? NKI_OP('>', '=')
+                   : op == TRN_EQUAL         ? NKI_OP('=', '=')
+                                             : 0;
+  if (!code) nki_fail(r, "unsupported cmp_op of affine_select");
+  return (nki_mask *)nki_compare(r, code, nki_of(x), nki_int(0)).as.o;
+}
+
+/* dst pred on_true_tile on_false_value mask dtype pattern offset channel_multiplier cmp_op */
 static nki_value do_affine_select(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   (void)b;
   const nki_result result = result_of(r, a, a->at[5], a->at[4], TRN_GPSIMD);
   nki_view *tile = nki_operand(r, a->at[2], "on_true_tile");
   const double value = nki_number(r, a->at[3], "on_false_value");
   nki_mask *mask = NULL;
-  if (a->at[1].type == NKI_V_MASK)
+  if (nki_given(a->at[6]))
+    mask = predicate_of(r, a, nki_as_tile(r, tile)->size[0]);
+  else if (a->at[1].type == NKI_V_MASK)
     mask = (nki_mask *)a->at[1].as.o;
   else if (a->at[1].type != NKI_V_BOOL)
     nki_fail(r, "affine_select: unsupported value of 'pred': %s; expected a comparison of indices",
@@ -205,6 +273,43 @@ static nki_value do_affine_select(nki_run *r, const nki_builtin *b, nki_argument
     mask->condition[0].offset = a->at[1].as.i ? 0 : -1;
   }
   return nki_of(nki_do_select(r, mask, tile, value, result));
+}
+
+/* dst expr dtype mask pattern offset channel_multiplier: the value of an index expression at each place */
+static nki_value do_iota(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  nki_index *x;
+  nki_result result = result_of(r, a, a->at[2], a->at[3], TRN_GPSIMD);
+  (void)b;
+  if (a->at[1].type == NKI_V_INDEX) {
+    x = (nki_index *)a->at[1].as.o;
+  } else {
+    if (!result.into)
+      nki_fail(r, "iota: unsupported value of 'expr': %s; expected an index expression", nki_type_name(a->at[1]));
+    x = nki_index_new(r, 1);
+    x->size[0] = nki_as_tile(r, result.into)->size[0];
+    x->factor[0] = nki_given(a->at[6]) ? nki_integer(r, a->at[6], "channel_multiplier") : 0;
+    x->offset = nki_given(a->at[5]) ? nki_integer(r, a->at[5], "offset") : 0;
+    take_pattern(r, a->at[4], x);
+  }
+  return nki_of(nki_do_iota(r, x, result));
+}
+
+/* dst src axes mask dtype: HBM to SBUF, its two dimensions exchanged */
+static nki_value do_dma_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)b;
+  if (a->at[1].type != NKI_V_VIEW || nki_view_of(a->at[1])->n != 2)
+    nki_fail(r, "dma_transpose needs a tensor of two dimensions");
+  if (nki_given(a->at[2])) nki_fail(r, "dma_transpose: unsupported argument 'axes'");
+  nki_result result = {
+      .into = a->at[0].type == NKI_V_VIEW ? nki_view_of(a->at[0]) : a->into, .mask = a->at[3], .engine = TRN_SYNC};
+  if (a->at[0].type != NKI_V_VIEW && a->into) a->used_into = true;
+  if (nki_given(a->at[4])) {
+    result.has_type = true;
+    result.type = nki_dtype(r, a->at[4]);
+  }
+  if (nki_view_of(a->at[1])->tensor->memory != TRN_HBM)
+    nki_fail(r, "unsupported dma_transpose from SBUF; expected a tensor in HBM");
+  return nki_of(nki_do_dma(r, nki_turn(r, nki_view_of(a->at[1])), result));
 }
 
 static nki_value do_nothing(nki_run *r, const nki_builtin *b, nki_arguments *a) {
@@ -232,12 +337,17 @@ const nki_builtin nki_isa_builtins[] = {
     {NKI_LIB_NISA, "scalar_tensor_tensor", do_scalar_tensor_tensor,
      "dst data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask", -1},
     {NKI_LIB_NISA, "tensor_reduce", do_tensor_reduce, "dst op data axis dtype mask negate keepdims", -1},
-    {NKI_LIB_NISA, "tensor_tensor_scan", do_scan, "dst data0 data1 initial op0 op1 dtype mask reverse0 reverse1", -1},
+    {NKI_LIB_NISA, "tensor_tensor_scan", do_scan, "dst data0 data1 initial op0 op1 reverse0 reverse1 dtype mask", -1},
     {NKI_LIB_NISA, "tensor_copy", do_tensor_copy, "dst src dtype mask engine", -1},
     {NKI_LIB_NISA, "reciprocal", do_reciprocal, "dst data dtype mask", -1},
     {NKI_LIB_NISA, "memset", do_memset, "dst shape value dtype mask engine", -1},
-    {NKI_LIB_NISA, "affine_select", do_affine_select, "dst pred on_true_tile on_false_value mask dtype", -1},
+    {NKI_LIB_NISA, "affine_select", do_affine_select,
+     "dst pred on_true_tile on_false_value mask dtype pattern offset channel_multiplier cmp_op", -1},
     {NKI_LIB_NKI, "dma_copy", do_dma_copy, "dst src mask dst_rmw_op oob_mode dge_mode", -1},
+    {NKI_LIB_NISA, "activation_reduce", do_activation,
+     "dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype", -1},
+    {NKI_LIB_NISA, "iota", do_iota, "dst expr dtype mask pattern offset channel_multiplier", -1},
+    {NKI_LIB_NKI, "dma_transpose", do_dma_transpose, "dst src axes mask dtype dge_mode oob_mode", -1},
     {NKI_LIB_NKI, "get_nc_version", do_version, "", -1},
     {NKI_LIB_NKI, "barrier", do_nothing, "*", -1},
     {NKI_LIB_NISA, NULL, NULL, NULL, -1}};

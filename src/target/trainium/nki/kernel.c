@@ -121,11 +121,31 @@ static bool has_name(const char *names, const char *name) {
   return false;
 }
 
+enum { PARAMETERS_MAX = 64, NAMED_MAX = 32 };
+
 typedef struct call_plan {
-  size_t n;
-  nki_value argument[64];
+  size_t n, n_named;
+  nki_value argument[PARAMETERS_MAX], named[NAMED_MAX];
+  const char *name[NAMED_MAX];       /* for the kernel's **keywords */
   nki_value output[TW_OPERANDS_MAX]; /* that the kernel writes into; MISSING: it returns them */
 } call_plan;
+
+/* Directives that are no parameters, where the kernel takes any keyword. */
+static void plan_keywords(nki_run *r, const nki_function *f, const directives *d, call_plan *out) {
+  bool takes_any = false;
+  for (size_t i = 0; i < f->node->n_items; i++) takes_any = takes_any || f->node->item[i]->op == 'p';
+  for (size_t i = 0; takes_any && d->any && i < d->module.n_body; i++) {
+    const nki_node *n = d->module.body[i];
+    if (n->kind != NKI_ASSIGN || n->n_items != 1 || n->item[0]->kind != NKI_NAME) continue;
+    bool is_parameter = strcmp(n->item[0]->text, "kernel") == 0;
+    for (size_t k = 0; k < f->node->n_items && !is_parameter; k++)
+      is_parameter = f->node->item[k]->text && strcmp(f->node->item[k]->text, n->item[0]->text) == 0;
+    if (is_parameter) continue;
+    if (out->n_named == NAMED_MAX) nki_fail(r, "more than %d keywords for the kernel", NAMED_MAX);
+    out->name[out->n_named] = n->item[0]->text;
+    out->named[out->n_named++] = nki_evaluate(r, n->a);
+  }
+}
 
 static void plan_call(nki_run *r, const nki_function *f, const directives *d, call_plan *out) {
   const nki_request *q = r->request;
@@ -135,7 +155,7 @@ static void plan_call(nki_run *r, const nki_function *f, const directives *d, ca
     nki_value v = {0};
     if (p->op == '/' || p->op == '*' || p->op == 'p') break;
     r->line = p->line;
-    if (out->n == 64) nki_fail(r, "the kernel has more than 64 parameters");
+    if (out->n == PARAMETERS_MAX) nki_fail(r, "the kernel has more than %d parameters", PARAMETERS_MAX);
     if (given) v = nki_evaluate(r, given);
     for (size_t s = 0; s < q->n_scalars && v.type == NKI_V_MISSING; s++)
       if (has_name(q->scalar[s].names, p->text)) v = nki_real(q->scalar[s].value);
@@ -158,6 +178,7 @@ static void plan_call(nki_run *r, const nki_function *f, const directives *d, ca
       nki_fail(r, "parameter '%s' has no value; add a line '#: %s = ...' to the source", p->text, p->text);
     out->argument[out->n++] = v;
   }
+  plan_keywords(r, f, d, out);
   while (next_in < q->n_operands && q->operand[next_in].is_output) next_in++;
   if (next_in < q->n_operands) nki_fail(r, "the kernel has no parameter for operand '%s'", q->operand[next_in].name);
 }
@@ -226,7 +247,8 @@ static void run_kernel(nki_run *r, const directives *d) {
   const nki_value *f = nki_lookup(r->globals, node->symbol);
   if (!f || f->type != NKI_V_FUNCTION) nki_fail(r, "'%s' is not a function", node->text);
   plan_call(r, (nki_function *)f->as.o, d, &plan);
-  const nki_value out = nki_call_function(r, (nki_function *)f->as.o, plan.n, plan.argument);
+  const nki_value out =
+      nki_call_function(r, (nki_function *)f->as.o, plan.n, plan.argument, plan.n_named, plan.name, plan.named);
   r->line = node->line;
   take_results(r, &plan, out);
 }

@@ -137,13 +137,7 @@ static nki_value do_load_transpose(nki_run *r, const nki_builtin *b, nki_argumen
   (void)b;
   if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->n != 2)
     nki_fail(r, "load_transpose2d needs a tensor of two dimensions in HBM");
-  nki_view *src = nki_view_copy(r, nki_view_of(a->at[0]));
-  const nki_view *v = nki_view_of(a->at[0]);
-  if (v->n_limits) nki_fail(r, "unsupported index tensors in load_transpose2d; expected slices");
-  for (int d = 0; d < 2; d++) {
-    src->size[d] = v->size[1 - d];
-    src->along_columns[d] = v->along_columns[1 - d];
-  }
+  nki_view *src = nki_turn(r, nki_view_of(a->at[0]));
   return nki_of(nki_do_dma(r, src, result_of(r, a, a->at[2], a->at[1])));
 }
 

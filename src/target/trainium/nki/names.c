@@ -86,6 +86,31 @@ static nki_value constant(nki_library library, const char *name) {
       {NKI_LIB_NISA, "scalar_engine", {.type = NKI_V_ENGINE, .as.i = TRN_SCALAR}},
       {NKI_LIB_NISA, "gpsimd_engine", {.type = NKI_V_ENGINE, .as.i = TRN_GPSIMD}},
       {NKI_LIB_NISA, "unknown_engine", {.type = NKI_V_ENGINE, .as.i = TRN_ENGINE_ANY}},
+      {NKI_LIB_NISA, "reduce_cmd", {.type = NKI_V_MODULE, .as.i = NKI_LIB_REDUCE_CMD}},
+      {NKI_LIB_NISA, "engine", {.type = NKI_V_MODULE, .as.i = NKI_LIB_ENGINE}},
+      {NKI_LIB_NISA, "dge_mode", {.type = NKI_V_MODULE, .as.i = NKI_LIB_MODE}},
+      {NKI_LIB_NISA, "oob_mode", {.type = NKI_V_MODULE, .as.i = NKI_LIB_MODE}},
+      {NKI_LIB_NISA, "matmul_perf_mode", {.type = NKI_V_MODULE, .as.i = NKI_LIB_MODE}},
+      {NKI_LIB_NL, "fp32", {.type = NKI_V_MODULE, .as.i = NKI_LIB_LIMITS}},
+      {NKI_LIB_LIMITS, "min", {.type = NKI_V_REAL, .as.r = -3.40282346638528859812e38}},
+      {NKI_LIB_LIMITS, "max", {.type = NKI_V_REAL, .as.r = 3.40282346638528859812e38}},
+      {NKI_LIB_REDUCE_CMD, "idle", {.type = NKI_V_INT, .as.i = NKI_REDUCE_IDLE}},
+      {NKI_LIB_REDUCE_CMD, "reset", {.type = NKI_V_INT, .as.i = NKI_REDUCE_RESET}},
+      {NKI_LIB_REDUCE_CMD, "reduce", {.type = NKI_V_INT, .as.i = NKI_REDUCE_REDUCE}},
+      {NKI_LIB_REDUCE_CMD, "reset_reduce", {.type = NKI_V_INT, .as.i = NKI_REDUCE_RESET_REDUCE}},
+      {NKI_LIB_ENGINE, "tensor", {.type = NKI_V_ENGINE, .as.i = TRN_TENSOR}},
+      {NKI_LIB_ENGINE, "vector", {.type = NKI_V_ENGINE, .as.i = TRN_VECTOR}},
+      {NKI_LIB_ENGINE, "scalar", {.type = NKI_V_ENGINE, .as.i = TRN_SCALAR}},
+      {NKI_LIB_ENGINE, "gpsimd", {.type = NKI_V_ENGINE, .as.i = TRN_GPSIMD}},
+      {NKI_LIB_ENGINE, "unknown", {.type = NKI_V_ENGINE, .as.i = TRN_ENGINE_ANY}},
+      {NKI_LIB_MODE, "none", {.type = NKI_V_NONE}},
+      {NKI_LIB_MODE, "unknown", {.type = NKI_V_NONE}},
+      {NKI_LIB_MODE, "error", {.type = NKI_V_NONE}},
+      {NKI_LIB_MODE, "skip", {.type = NKI_V_INT, .as.i = 1}},
+      {NKI_LIB_MODE, "swdge", {.type = NKI_V_INT, .as.i = 2}},
+      {NKI_LIB_MODE, "hwdge", {.type = NKI_V_INT, .as.i = 3}},
+      {NKI_LIB_MODE, "double_row", {.type = NKI_V_INT, .as.i = 4}},
+      {NKI_LIB_NUMPY, "newaxis", {.type = NKI_V_NONE}},
       {NKI_LIB_NUMPY, "inf", {.type = NKI_V_REAL, .as.r = INFINITY}},
       {NKI_LIB_NUMPY, "pi", {.type = NKI_V_REAL, .as.r = 3.14159265358979323846}},
       {NKI_LIB_MATH, "inf", {.type = NKI_V_REAL, .as.r = INFINITY}},
@@ -98,7 +123,9 @@ static nki_value constant(nki_library library, const char *name) {
 }
 
 static const char *library_name(nki_library library) {
-  static const char *const names[] = {"nki", "nki.language", "nki.isa", "numpy", "math", "nl.tile_size", "module"};
+  static const char *const names[] = {"nki",          "nki.language",       "nki.isa",        "numpy",   "math",
+                                      "nl.tile_size", "nki.isa.reduce_cmd", "nki.isa.engine", "nki.isa", "nl.fp32",
+                                      "module"};
   return names[library];
 }
 

@@ -300,11 +300,20 @@ static nki_node *brace(parser *p) {
   list items = {0};
   next(p);
   while (!at(p, "}")) {
+    const bool unpacks = take(p, "**");
     add(p, &items, expression(p));
-    if (!at(p, ":")) fail(p, "unsupported set; expected 'key: value'");
-    next(p);
-    add(p, &items, expression(p));
-    if (at(p, "for")) fail(p, "unsupported dict comprehension");
+    if (unpacks || !at(p, ":")) {
+      n->kind = NKI_UNSUPPORTED_VALUE;
+      n->text = unpacks ? "dict of another dict" : "set";
+    } else {
+      next(p);
+      add(p, &items, expression(p));
+    }
+    if (at(p, "for")) {
+      comprehension(p, items.item[0]);
+      n->kind = NKI_UNSUPPORTED_VALUE;
+      n->text = "dict or set comprehension";
+    }
     if (!take(p, ",")) break;
   }
   expect(p, "}");
@@ -570,6 +579,11 @@ static nki_node *expression(parser *p) {
       choice->c = expression(p);
       n = choice;
     }
+    if (n->kind == NKI_NAME && at(p, ":=")) {
+      next(p);
+      n->kind = NKI_NAMED;
+      n->a = expression(p);
+    }
   }
   p->depth--;
   return n;
@@ -690,7 +704,9 @@ static nki_node *loop(parser *p) {
     n->a = expression(p);
   }
   block(p, &n->body, &n->n_body);
-  if (at(p, "else")) fail(p, "unsupported 'else' of a loop");
+  if (take(p, "else")) { /* runs after the loop, if nothing broke out of it */
+    block(p, &n->other, &n->n_other);
+  }
   return n;
 }
 

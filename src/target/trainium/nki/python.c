@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "target/trainium/nki/value.h"
 
 typedef nki_value call(nki_run *, const nki_builtin *, nki_arguments *);
@@ -94,8 +95,10 @@ static nki_value do_float(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   (void)b;
   if (a->at[0].type == NKI_V_STRING) {
     const char *text = nki_string_of(a->at[0]);
-    const double sign = *text == '-' ? -1 : 1;
-    if (strcmp(text + (*text == '-'), "inf") == 0) return nki_real(sign * INFINITY);
+    double value;
+    if (tw_parse_real(text, &value)) return nki_real(value);
+    if (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0) return nki_real(*text == '-' ? -INFINITY : INFINITY);
+    nki_fail(r, "float() of '%s'", text);
   }
   return nki_real(nki_number(r, a->at[0], "value"));
 }

@@ -36,16 +36,18 @@ typedef enum nki_kind {
   NKI_COMPARE,       /* item[0] op item[1] op ...: the operators in ops */
   NKI_AND,           /* a and b */
   NKI_OR,
-  NKI_NOT,    /* not a */
-  NKI_CHOICE, /* b if a else c */
-  NKI_LAMBDA, /* parameters in item, a the value */
+  NKI_NOT,               /* not a */
+  NKI_CHOICE,            /* b if a else c */
+  NKI_NAMED,             /* text := a */
+  NKI_LAMBDA,            /* parameters in item, a the value */
+  NKI_UNSUPPORTED_VALUE, /* text: what it is; evaluating it fails */
   /* statements */
   NKI_EXPRESSION, /* a */
   NKI_ASSIGN,     /* item: targets; a value */
   NKI_AUGMENT,    /* a op= b */
   NKI_IF,         /* a condition; body; other */
   NKI_FOR,        /* a target, b iterable, body */
-  NKI_WHILE,      /* a condition; body */
+  NKI_WHILE,      /* a condition; body; other: runs unless the loop was left by break */
   NKI_DEF,        /* text; item: NKI_PARAMETER; body; decorators in other */
   NKI_PARAMETER,  /* text; a default; op '*': *text, 'p': **text, '/': a bare star */
   NKI_RETURN,     /* a may be NULL */

@@ -98,6 +98,11 @@ static nki_token number(nki_lexer *l) {
     if (c == '_') continue;
     if (!is_prefixed && (c == '.' || ((c == 'e' || c == 'E') && n))) is_real = true;
     const bool sign = (c == '+' || c == '-') && !is_prefixed && n && (text[n - 1] == 'e' || text[n - 1] == 'E');
+    if ((c == 'j' || c == 'J') && n) { /* an imaginary number: of host code only */
+      l->at++;
+      is_real = true;
+      break;
+    }
     if (!isalnum((unsigned char)c) && c != '.' && !sign) break;
     if (n + 1 == sizeof text) return bad(l, "the number is too long");
     text[n++] = c;

@@ -174,8 +174,13 @@ typedef enum nki_library {
   NKI_LIB_NUMPY,
   NKI_LIB_MATH,
   NKI_LIB_TILE_SIZE,
+  NKI_LIB_REDUCE_CMD,
+  NKI_LIB_ENGINE,
+  NKI_LIB_MODE,   /* dge_mode, oob_mode, matmul_perf_mode */
+  NKI_LIB_LIMITS, /* nl.fp32 */
   NKI_LIB_OTHER
 } nki_library;
+enum { NKI_REDUCE_IDLE, NKI_REDUCE_RESET, NKI_REDUCE_REDUCE, NKI_REDUCE_RESET_REDUCE };
 
 /* Arguments of a call, bound to the parameters of a builtin. */
 enum { NKI_ARGUMENTS_MAX = 24 };
@@ -210,8 +215,9 @@ struct nki_run {
   int depth;
   int64_t steps;
   nki_value returned;
-  unsigned stars; /* libraries of which every name was imported: a bit for each */
-  int flow;       /* of the statement just executed: 0, NKI_RETURN, NKI_BREAK or NKI_CONTINUE */
+  double accumulator[128]; /* of the Scalar engine, one a partition */
+  unsigned stars;          /* libraries of which every name was imported: a bit for each */
+  int flow;                /* of the statement just executed: 0, NKI_RETURN, NKI_BREAK or NKI_CONTINUE */
   tw_status status;
   tw_error *error;
   jmp_buf *fail;
@@ -258,7 +264,8 @@ nki_value nki_evaluate(nki_run *, const nki_node *);
 nki_value nki_invoke(nki_run *, nki_value callee, size_t n,
                      const nki_value *positional); /* positional arguments only */
 void nki_run_module(nki_run *);
-nki_value nki_call_function(nki_run *, nki_function *, size_t n, const nki_value *positional);
+nki_value nki_call_function(nki_run *, nki_function *, size_t n, const nki_value *positional, size_t n_named,
+                            const char *const name[], const nki_value *named);
 nki_frame *nki_frame_new(nki_run *, nki_frame *closure);
 const nki_value *nki_lookup(const nki_frame *, int symbol);
 void nki_set(nki_run *, nki_frame *, int symbol, nki_value);
@@ -280,6 +287,7 @@ nki_mask *nki_mask_new(nki_run *);
 nki_view *nki_view_whole(nki_run *, nki_tensor *, int n, const int64_t size[], int partition_axis);
 nki_view *nki_view_copy(nki_run *, const nki_view *);
 nki_view *nki_reshape(nki_run *, const nki_view *, int n, const int64_t size[]);
+nki_view *nki_turn(nki_run *, const nki_view *); /* its two dimensions exchanged */
 nki_view *nki_broadcast(nki_run *, const nki_view *, int n, const int64_t size[]);
 
 /* ---- names (names.c) ---- */
@@ -355,6 +363,7 @@ nki_view *nki_do_transpose(nki_run *, nki_view *src, nki_result);
 nki_view *nki_do_fill(nki_run *, double value, nki_view *into, nki_value mask, trn_engine);
 nki_view *nki_do_scan(nki_run *, nki_view *a, nki_view *b, nki_scalar initial, trn_binary op0, trn_binary op1,
                       nki_result);
+nki_view *nki_do_iota(nki_run *, const nki_index *, nki_result);
 nki_view *nki_do_reciprocal(nki_run *, nki_view *, nki_result);
 /* In the newer dialect: does a multiplication add to what is there? The last one wrote all of it, and nothing read it since. */
 bool nki_accumulates(nki_run *, const nki_view *into);
