@@ -59,7 +59,7 @@ typedef enum trn_opcode {
   TRN_OPCODES
 } trn_opcode;
 
-enum { TRN_DIMS_MAX = 6, TRN_OPERANDS_MAX = 8 };
+enum { TRN_DIMS_MAX = 6, TRN_OPERANDS_MAX = 5 };
 
 /* What an instruction reads or writes of a tensor. The free pattern is in bytes from the start of the tensor's part of a
  * partition; the last dimension varies fastest. */

@@ -112,7 +112,7 @@ static void scatter(const trn_view *v, int64_t at, int64_t step, int64_t n, cons
 static int64_t inner_size(const trn_view *v) { return v->n ? v->size[v->n - 1] : 1; }
 
 /* Steps `at` to the next row of dst; false past the last. */
-static bool next_row(const trn_view *dst, int64_t at[TRN_DIMS_MAX]) {
+static bool next_row(const trn_view *dst, int64_t at[TRN_VIEW_DIMS]) {
   for (int d = dst->n - 2; d >= 0; d--) {
     if (++at[d] < dst->size[d]) return true;
     at[d] = 0;
@@ -134,7 +134,7 @@ void trn_map(const trn_view *dst, size_t n_sources, const trn_view *const source
              trn_allowed *allowed, const void *mask) {
   double in[3][CHUNK], out[CHUNK], old[CHUNK];
   const double *rows[3] = {in[0], in[1], in[2]};
-  int64_t at[TRN_DIMS_MAX] = {0};
+  int64_t at[TRN_VIEW_DIMS] = {0};
   if (!dst->array || !trn_view_elements(dst)) return;
   const int64_t columns = inner_size(dst), step = dst->n ? dst->stride[dst->n - 1] : 0;
   do {
@@ -184,8 +184,8 @@ static void fill_row(void *context, int64_t n, const double *const source[], dou
 
 void trn_fill(const trn_view *dst, double value) { trn_map(dst, 0, NULL, fill_row, &value, NULL, NULL); }
 
-bool trn_is_undefined(const trn_view *v, int64_t at[TRN_DIMS_MAX]) {
-  memset(at, 0, TRN_DIMS_MAX * sizeof *at);
+bool trn_is_undefined(const trn_view *v, int64_t at[TRN_VIEW_DIMS]) {
+  memset(at, 0, TRN_VIEW_DIMS * sizeof *at);
   if (!v->array || !v->array->undefined || !trn_view_elements(v)) return false;
   do {
     const int64_t row = row_of(v, at), step = step_of(v);
@@ -210,13 +210,13 @@ void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary o
   trn_view walk = outer;
   walk.size[walk.n] = 1;
   walk.stride[walk.n++] = 0;
-  int64_t at[TRN_DIMS_MAX] = {0};
+  int64_t at[TRN_VIEW_DIMS] = {0};
   double row[CHUNK];
   do {
     double value = 0;
     bool has_value = false;
     uint8_t undefined = 0;
-    int64_t in[TRN_DIMS_MAX] = {0};
+    int64_t in[TRN_VIEW_DIMS] = {0};
     inner.offset = row_of(&walk, at);
     do {
       const int64_t begin = row_of(&inner, in), step = step_of(&inner), columns = inner_size(&inner);
@@ -240,7 +240,7 @@ void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary o
 
 void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const trn_view *initial, double scalar,
               trn_binary op0, trn_binary op1) {
-  int64_t at[TRN_DIMS_MAX] = {0};
+  int64_t at[TRN_VIEW_DIMS] = {0};
   if (!dst->array || !trn_view_elements(dst)) return;
   do {
     const int64_t rows[3] = {row_of(dst, at), row_of(a, at), row_of(b, at)};

@@ -45,12 +45,14 @@ typedef struct trn_array {
 bool trn_array_make(trn_array *, int64_t n, bool is_defined);
 void trn_array_free(trn_array *);
 
+enum { TRN_VIEW_DIMS = 8 };
+
 /* A strided part of an array. The last dimension varies fastest. */
 typedef struct trn_view {
   trn_array *array; /* NULL: the program is only timed */
   trn_type type;
   int n;
-  int64_t size[TRN_DIMS_MAX], stride[TRN_DIMS_MAX], offset;
+  int64_t size[TRN_VIEW_DIMS], stride[TRN_VIEW_DIMS], offset;
 } trn_view;
 
 int64_t trn_view_elements(const trn_view *);
@@ -139,6 +141,6 @@ bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_vie
 void trn_copy(const trn_view *dst, const trn_view *src);
 void trn_fill(const trn_view *dst, double value);
 /* Does an element have no value? Its place to `at`. */
-bool trn_is_undefined(const trn_view *, int64_t at[TRN_DIMS_MAX]);
+bool trn_is_undefined(const trn_view *, int64_t at[TRN_VIEW_DIMS]);
 
 #endif

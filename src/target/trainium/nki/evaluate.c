@@ -82,7 +82,7 @@ static nki_value name(nki_run *r, const nki_node *n) {
 }
 
 static nki_value tuple_of_sizes(nki_run *r, const nki_view *v) {
-  nki_value size[TRN_DIMS_MAX];
+  nki_value size[TRN_VIEW_DIMS];
   for (int d = 0; d < v->n; d++) size[d] = nki_int(v->size[d]);
   return nki_sequence_of(r, NKI_V_TUPLE, (size_t)v->n, size);
 }

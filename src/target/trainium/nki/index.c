@@ -71,7 +71,7 @@ static void check_limit(nki_run *r, const nki_view *v, int which, const int64_t 
 }
 
 static int add_dim(nki_run *r, nki_view *out, int64_t size, int64_t partitions, int64_t columns) {
-  if (out->n == TRN_DIMS_MAX) nki_fail(r, "a tensor has more than %d dimensions", TRN_DIMS_MAX);
+  if (out->n == TRN_VIEW_DIMS) nki_fail(r, "a tensor has more than %d dimensions", TRN_VIEW_DIMS);
   out->size[out->n] = size;
   out->along_partitions[out->n] = partitions;
   out->along_columns[out->n] = columns;
@@ -79,7 +79,7 @@ static int add_dim(nki_run *r, nki_view *out, int64_t size, int64_t partitions, 
 }
 
 static void add_limit(nki_run *r, nki_view *out, int axis, int64_t offset, int64_t limit) {
-  if (out->n_limits == TRN_DIMS_MAX) nki_fail(r, "a tensor has more than %d dimensions", TRN_DIMS_MAX);
+  if (out->n_limits == TRN_VIEW_DIMS) nki_fail(r, "a tensor has more than %d dimensions", TRN_VIEW_DIMS);
   memset(&out->limit[out->n_limits], 0, sizeof out->limit[0]);
   out->limit[out->n_limits].axis = axis;
   out->limit[out->n_limits].offset = offset;
@@ -106,7 +106,7 @@ static void take_slice(nki_run *r, nki_view *out, const nki_view *v, int axis, c
 
 /* Index tensors (and the ints beside them) select together: their grid is one group of dimensions. */
 static void take_indices(nki_run *r, nki_view *out, const nki_view *v, int n_items, const nki_value item[], int first) {
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   int n = 0;
   for (int i = 0; i < n_items; i++) {
     if (item[i].type != NKI_V_INDEX) continue;
@@ -186,7 +186,7 @@ static nki_value index_index(nki_run *r, const nki_index *v, nki_value index) {
   int axis = 0;
   out->offset = v->offset;
   for (size_t i = 0; i < n; i++) {
-    if (out->n == TRN_DIMS_MAX) nki_fail(r, "an index tensor has more than %d dimensions", TRN_DIMS_MAX);
+    if (out->n == TRN_VIEW_DIMS) nki_fail(r, "an index tensor has more than %d dimensions", TRN_VIEW_DIMS);
     if (item[i].type == NKI_V_NONE) {
       out->size[out->n++] = 1;
     } else if (item[i].type == NKI_V_SLICE && axis < v->n) {
@@ -198,7 +198,7 @@ static nki_value index_index(nki_run *r, const nki_index *v, nki_value index) {
     } else if (item[i].type == NKI_V_INT && axis < v->n) {
       out->offset += v->factor[axis++] * item[i].as.i;
     } else if (item[i].type == NKI_V_ELLIPSIS) {
-      for (; axis < v->n && out->n < TRN_DIMS_MAX; out->n++) {
+      for (; axis < v->n && out->n < TRN_VIEW_DIMS; out->n++) {
         out->size[out->n] = v->size[axis];
         out->factor[out->n] = v->factor[axis++];
       }
@@ -206,7 +206,7 @@ static nki_value index_index(nki_run *r, const nki_index *v, nki_value index) {
       nki_fail(r, "unsupported index of an index tensor; expected ':' or None");
     }
   }
-  for (; axis < v->n && out->n < TRN_DIMS_MAX; out->n++) {
+  for (; axis < v->n && out->n < TRN_VIEW_DIMS; out->n++) {
     out->size[out->n] = v->size[axis];
     out->factor[out->n] = v->factor[axis++];
   }
@@ -217,9 +217,9 @@ static nki_value index_index(nki_run *r, const nki_index *v, nki_value index) {
 static nki_value grid(nki_run *r, nki_value index) {
   const nki_value *item = index.type == NKI_V_TUPLE ? nki_items(index)->item : &index;
   const size_t n = index.type == NKI_V_TUPLE ? nki_items(index)->n : 1;
-  nki_value out[TRN_DIMS_MAX];
-  int64_t size[TRN_DIMS_MAX], start[TRN_DIMS_MAX];
-  if (n > TRN_DIMS_MAX) nki_fail(r, "mgrid has more than %d dimensions", TRN_DIMS_MAX);
+  nki_value out[TRN_VIEW_DIMS];
+  int64_t size[TRN_VIEW_DIMS], start[TRN_VIEW_DIMS];
+  if (n > TRN_VIEW_DIMS) nki_fail(r, "mgrid has more than %d dimensions", TRN_VIEW_DIMS);
   for (size_t d = 0; d < n; d++) {
     if (item[d].type != NKI_V_SLICE) nki_fail(r, "mgrid needs slices, as in mgrid[0:128, 0:512]");
     const nki_slice *s = (nki_slice *)item[d].as.o;
@@ -262,6 +262,15 @@ static nki_value sequence_index(nki_run *r, nki_value v, nki_value index) {
 }
 
 nki_value nki_subscript(nki_run *r, nki_value v, nki_value index) {
+  if (v.type == NKI_V_VIEW &&
+      (index.type == NKI_V_MASK || index.type == NKI_V_BOOL)) { /* tile[i < n]: supported where it leaves nothing out */
+    const nki_view *view = nki_view_of(v);
+    const nki_bounds b = nki_bounds_of(r, index, view->n, view->size);
+    bool is_whole = !b.is_empty && !b.rest;
+    for (int d = 0; d < view->n; d++) is_whole = is_whole && !b.lo[d] && b.hi[d] == view->size[d];
+    if (!is_whole) nki_fail(r, "unsupported mask as an index that leaves elements out; expected the argument 'mask'");
+    return v;
+  }
   if (v.type == NKI_V_VIEW) return nki_of(nki_view_index(r, nki_view_of(v), index));
   if (v.type == NKI_V_INDEX) return index_index(r, (nki_index *)v.as.o, index);
   if (nki_is_sequence(v)) return sequence_index(r, v, index);
@@ -346,7 +355,7 @@ nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]
 
 nki_view *nki_broadcast(nki_run *r, const nki_view *v, int n, const int64_t size[]) {
   nki_view *out = nki_view_copy(r, v);
-  if (n < v->n || n > TRN_DIMS_MAX) nki_fail(r, "a tensor of %d dimensions cannot be broadcast to %d", v->n, n);
+  if (n < v->n || n > TRN_VIEW_DIMS) nki_fail(r, "a tensor of %d dimensions cannot be broadcast to %d", v->n, n);
   for (int i = 0; i < v->n_limits; i++) check_limit(r, v, i, v->size);
   out->n = n;
   out->n_limits = 0;

@@ -14,7 +14,7 @@ static int64_t free_elements(const nki_view *v) {
 }
 
 static void print_shape(int n, const int64_t size[], char text[120]) {
-  nki_value item[TRN_DIMS_MAX];
+  nki_value item[TRN_VIEW_DIMS];
   nki_sequence s = {.object.type = NKI_V_TUPLE, .n = (size_t)n, .item = item};
   for (int d = 0; d < n; d++) item[d] = nki_int(size[d]);
   nki_print((nki_value){.type = NKI_V_TUPLE, .as.o = &s.object}, text, 120);
@@ -70,7 +70,7 @@ static nki_view *destination(nki_run *r, const nki_result *result, trn_memory me
 }
 
 /* Operands of one instruction with equal numbers of dimensions; their common sizes. */
-static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t size[TRN_DIMS_MAX]) {
+static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t size[TRN_VIEW_DIMS]) {
   int n = 2;
   for (size_t i = 0; i < n_views; i++) n = view[i]->n > n ? view[i]->n : n;
   for (size_t i = 0; i < n_views; i++) {
@@ -211,7 +211,7 @@ static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type
 
 nki_view *nki_do_copy(nki_run *r, nki_view *src, nki_result result) {
   nki_view *source[1] = {tile_of(r, src)};
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 1, source, size);
   computation c = {.source = {-1, -1}, .op = {TRN_BYPASS}, .is_exact = true};
   return pass(r, result, TRN_SBUF, src->type, n, size, 1, source, 0, (trn_instruction){.opcode = TRN_COPY},
@@ -221,7 +221,7 @@ nki_view *nki_do_copy(nki_run *r, nki_view *src, nki_result result) {
 nki_view *nki_do_unary(nki_run *r, trn_unary op, nki_view *src, nki_scalar scale, const nki_scalar *bias,
                        nki_result result) {
   nki_view *source[3] = {tile_of(r, src)};
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 1, source, size);
   computation c = {.unary = op, .scale = scale.value, .scale_source = -1, .bias_source = -1};
   size_t used = 1;
@@ -245,7 +245,7 @@ nki_view *nki_do_unary(nki_run *r, trn_unary op, nki_view *src, nki_scalar scale
 
 nki_view *nki_do_reciprocal(nki_run *r, nki_view *src, nki_result result) {
   nki_view *source[1] = {tile_of(r, src)};
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 1, source, size);
   computation c = {.unary = TRN_RECIP, .scale = 1, .scale_source = -1, .bias_source = -1};
   return pass(r, result, TRN_SBUF, src->type, n, size, 1, source, 0, (trn_instruction){.opcode = TRN_RECIPROCAL},
@@ -254,7 +254,7 @@ nki_view *nki_do_reciprocal(nki_run *r, nki_view *src, nki_result result) {
 
 nki_view *nki_do_binary(nki_run *r, trn_binary op, nki_view *a, nki_view *b, nki_result result) {
   nki_view *source[2] = {tile_of(r, a), tile_of(r, b)};
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 2, source, size);
   const bool integers = !trn_type_is_real(a->type) && !trn_type_is_real(b->type);
   computation c = {.op = {op}, .source = {1, -1}};
@@ -276,7 +276,7 @@ static void set_scalar(nki_run *r, computation *c, int k, const nki_scalar *s, n
 nki_view *nki_do_scalar(nki_run *r, nki_view *src, trn_binary op0, nki_scalar operand0, bool reverse0, trn_binary op1,
                         const nki_scalar *operand1, bool reverse1, nki_result result) {
   nki_view *source[3] = {tile_of(r, src)};
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 1, source, size);
   computation c = {.op = {op0, op1}, .reverse = {reverse0, reverse1}, .has_second = operand1 != NULL};
   size_t used = 1;
@@ -293,7 +293,7 @@ nki_view *nki_do_scalar(nki_run *r, nki_view *src, trn_binary op0, nki_scalar op
 nki_view *nki_do_scalar_tensor(nki_run *r, nki_view *a, trn_binary op0, nki_scalar scalar, bool reverse0,
                                trn_binary op1, nki_view *b, bool reverse1, nki_result result) {
   nki_view *source[3] = {tile_of(r, a), tile_of(r, b)};
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 2, source, size);
   computation c = {.op = {op0, op1}, .reverse = {reverse0, reverse1}, .has_second = true};
   size_t used = 2;
@@ -321,7 +321,7 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
     nki_fail(r, "a load of %lld rows; expected at most %d, one a partition", (long long)source->size[0],
              r->config->memory.partitions);
   int n = source->n;
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   memcpy(size, source->size, sizeof size);
   nki_view *whole;
   if (result.into && result.into->tensor->memory == TRN_HBM) { /* the destination's shape counts: its mask is over it */
@@ -359,7 +359,7 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
   const nki_bounds bounds = nki_bounds_of(r, result.mask, tile->n, tile->size);
   if (bounds.rest) nki_fail(r, "unsupported mask of a reduction with conditions on several dimensions");
   nki_view *ordered = nki_view_copy(r, tile);
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   nki_bounds kept = {0};
   int n = 0, at = 0, reduced = 0;
   for (int phase = 0; phase < 2; phase++)
@@ -420,7 +420,7 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
 nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, trn_binary op0, trn_binary op1,
                       nki_result result) {
   nki_view *source[2] = {tile_of(r, a), tile_of(r, b)};
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 2, source, size);
   nki_view *whole = destination(r, &result, TRN_SBUF, promote(a->type, b->type), n, size);
   const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
@@ -482,9 +482,12 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
   if (s->tensor->memory == TRN_PSUM) s = nki_as_tile(r, nki_do_copy(r, s, (nki_result){.engine = TRN_ENGINE_ANY}));
   if (m->tensor->memory == TRN_PSUM) m = nki_as_tile(r, nki_do_copy(r, m, (nki_result){.engine = TRN_ENGINE_ANY}));
   if (result.into && result.into->tensor->memory != TRN_PSUM && !adds) result.into = NULL;
-  nki_view *whole = destination(r, &result, TRN_PSUM, TRN_F32, 2, (int64_t[]){columns, n});
+  int64_t size[TRN_VIEW_DIMS]; /* the stationary operand's columns, then the free dimensions of the moving one */
+  memcpy(size, m->size, sizeof size);
+  size[0] = columns;
+  nki_view *whole = destination(r, &result, TRN_PSUM, TRN_F32, m->n, size);
   if (whole->tensor->memory != TRN_PSUM) nki_fail(r, "the result of nc_matmul must be in PSUM");
-  const nki_bounds bounds = nki_bounds_of(r, result.mask, 2, whole->size);
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, m->n, size);
   if (bounds.is_empty) return whole;
   if (bounds.rest) nki_fail(r, "unsupported mask of nc_matmul with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds);
@@ -495,25 +498,18 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
     t->block_is_zero_pending[block] = false;
     is_first = true;
   }
-  if (bounds.lo[0] || bounds.lo[1] || bounds.hi[0] < columns || bounds.hi[1] < n) {
-    nki_bounds cut = {.n = s->n};
-    for (int d = 0; d < s->n; d++) cut.hi[d] = s->size[d];
-    if (s->n != 2 || m->n != 2) nki_fail(r, "unsupported mask of nc_matmul on operands of more than two dimensions");
+  nki_bounds cut = bounds; /* of the moving operand: all of its partitions */
+  cut.lo[0] = 0;
+  cut.hi[0] = rows;
+  m = nki_cut(r, m, &cut);
+  cut = (nki_bounds){.n = s->n};
+  memcpy(cut.hi, s->size, sizeof cut.hi);
+  if (bounds.lo[0] || bounds.hi[0] < columns) {
+    if (s->n != 2) nki_fail(r, "unsupported mask of nc_matmul on a stationary operand of more than two dimensions");
     cut.lo[1] = bounds.lo[0];
     cut.hi[1] = bounds.hi[0];
-    s = nki_cut(r, s, &cut);
-    cut.hi[0] = m->size[0];
-    cut.lo[1] = bounds.lo[1];
-    cut.hi[1] = bounds.hi[1];
-    m = nki_cut(r, m, &cut);
-  } else {
-    nki_bounds all = {.n = s->n};
-    memcpy(all.hi, s->size, sizeof all.hi);
-    s = nki_cut(r, s, &all);
-    all.n = m->n;
-    memcpy(all.hi, m->size, sizeof all.hi);
-    m = nki_cut(r, m, &all);
   }
+  s = nki_cut(r, s, &cut);
   trn_instruction i = {.opcode = TRN_MATMUL,
                        .engine = TRN_TENSOR,
                        .elements = free_elements(m),
@@ -586,7 +582,7 @@ nki_view *nki_do_fill(nki_run *r, double value, nki_view *into, nki_value mask, 
 }
 
 nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
-  int64_t size[TRN_DIMS_MAX], at[TRN_DIMS_MAX] = {0};
+  int64_t size[TRN_VIEW_DIMS], at[TRN_VIEW_DIMS] = {0};
   const int n = x->n > 1 ? x->n : 2;
   for (int d = 0; d < n; d++) size[d] = d < x->n ? x->size[d] : 1;
   nki_view *whole = destination(r, &result, TRN_SBUF, TRN_I32, n, size);
@@ -620,7 +616,7 @@ nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
 
 nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true, double on_false, nki_result result) {
   nki_view *source[1] = {tile_of(r, on_true)};
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 1, source, size);
   nki_view *whole = destination(r, &result, TRN_SBUF, on_true->type, n, size);
   const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);

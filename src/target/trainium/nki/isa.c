@@ -215,7 +215,7 @@ static nki_value do_memset(nki_run *r, const nki_builtin *b, nki_arguments *a) {
     nki_do_fill(r, nki_number(r, a->at[2], "value"), dst, a->at[4], engine);
     return nki_of(dst);
   }
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   const int n = nki_shape(r, a->at[1], size, NULL);
   nki_view *out = nki_tile(r, TRN_SBUF, nki_given(a->at[3]) ? nki_dtype(r, a->at[3]) : TRN_F32, n, size);
   nki_do_fill(r, nki_number(r, a->at[2], "value"), out, a->at[4], engine);
@@ -228,7 +228,7 @@ static void take_pattern(nki_run *r, nki_value pattern, nki_index *out) {
     nki_fail(r, "unsupported value of 'pattern': %s; expected [[step, count], ...]", nki_type_name(pattern));
   for (size_t i = 0; i < nki_items(pattern)->n; i++) {
     const nki_value pair = nki_items(pattern)->item[i];
-    if (!nki_is_sequence(pair) || nki_items(pair)->n != 2 || out->n == TRN_DIMS_MAX)
+    if (!nki_is_sequence(pair) || nki_items(pair)->n != 2 || out->n == TRN_VIEW_DIMS)
       nki_fail(r, "unsupported value of 'pattern'; expected [[step, count], ...]");
     out->factor[out->n] = nki_integer(r, nki_items(pair)->item[0], "pattern");
     out->size[out->n++] = nki_integer(r, nki_items(pair)->item[1], "pattern");

@@ -190,7 +190,7 @@ static void copy_out(nki_run *r, const tw_operand *o, nki_value v, void *buffer)
     nki_fail(r, "the kernel returns %s for '%s'; expected a tensor in HBM",
              v.type == NKI_V_VIEW ? "a tile" : nki_type_name(v), o->name);
   const nki_view *view = nki_view_of(v);
-  int64_t wanted = 1, have = 1, dims[TRN_DIMS_MAX];
+  int64_t wanted = 1, have = 1, dims[TRN_VIEW_DIMS];
   for (int d = 0; d < o->rank; d++) wanted *= dims[d] = o->dims[d];
   for (int d = 0; d < view->n; d++) have *= view->size[d];
   if (wanted != have)

@@ -26,7 +26,7 @@ static trn_memory memory_of(nki_run *r, nki_value v) {
 
 /* shape dtype buffer */
 static nki_view *make(nki_run *r, nki_value shape, nki_value dtype, nki_value buffer, bool is_defined) {
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   int axis;
   const int n = nki_shape(r, shape, size, &axis);
   const trn_memory memory = memory_of(r, buffer);
@@ -68,7 +68,7 @@ static nki_value do_full(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 }
 
 static nki_value do_zeros_like(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  nki_value size[TRN_DIMS_MAX];
+  nki_value size[TRN_VIEW_DIMS];
   (void)b;
   const nki_view *v = nki_operand(r, a->at[0], "a");
   for (int d = 0; d < v->n; d++) size[d] = nki_int(v->size[d]);
@@ -266,13 +266,13 @@ static nki_value do_broadcast(nki_run *r, const nki_builtin *b, nki_arguments *a
 }
 
 static nki_value do_expand_dims(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  nki_value index[TRN_DIMS_MAX + 1];
+  nki_value index[TRN_VIEW_DIMS + 1];
   (void)b;
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "expand_dims of %s; expected a tensor", nki_type_name(a->at[0]));
   const int n = nki_view_of(a->at[0])->n;
   int64_t axis = nki_integer(r, a->at[1], "axis");
   if (axis < 0) axis += n + 1;
-  if (axis < 0 || axis > n || n == TRN_DIMS_MAX)
+  if (axis < 0 || axis > n || n == TRN_VIEW_DIMS)
     nki_fail(r, "expand_dims: axis %lld of %d dimensions", (long long)axis, n);
   nki_slice *all = nki_new(r, NKI_V_SLICE, sizeof *all);
   all->start = all->stop = all->step = nki_none();

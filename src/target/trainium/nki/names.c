@@ -240,10 +240,10 @@ trn_type nki_dtype(nki_run *r, nki_value v) {
   nki_fail(r, "unsupported element type '%s'", text);
 }
 
-int nki_shape(nki_run *r, nki_value v, int64_t size[TRN_DIMS_MAX], int *partition_axis) {
+int nki_shape(nki_run *r, nki_value v, int64_t size[TRN_VIEW_DIMS], int *partition_axis) {
   const nki_value *item = nki_is_sequence(v) ? nki_items(v)->item : &v;
   const size_t n = nki_is_sequence(v) ? nki_items(v)->n : 1;
-  if (n > TRN_DIMS_MAX) nki_fail(r, "a shape has more than %d dimensions", TRN_DIMS_MAX);
+  if (n > TRN_VIEW_DIMS) nki_fail(r, "a shape has more than %d dimensions", TRN_VIEW_DIMS);
   if (partition_axis) *partition_axis = 0;
   for (size_t d = 0; d < n; d++) {
     size[d] = nki_integer(r, item[d], "shape");

@@ -71,7 +71,7 @@ static nki_value real_binary(nki_run *r, int op, double a, double b) {
 
 /* ---- index tensors and masks ---- */
 
-static int broadcast_dims(nki_run *r, const nki_index *a, const nki_index *b, int64_t size[TRN_DIMS_MAX]) {
+static int broadcast_dims(nki_run *r, const nki_index *a, const nki_index *b, int64_t size[TRN_VIEW_DIMS]) {
   const int n = a->n > b->n ? a->n : b->n;
   for (int d = 0; d < n; d++) {
     const int da = d - (n - a->n), db = d - (n - b->n);
@@ -102,6 +102,27 @@ static bool is_constant(const nki_index *i) {
   return true;
 }
 
+/* Affine only where all values have one quotient, or where every factor is a multiple of the divisor. */
+static nki_value index_division(nki_run *r, int op, const nki_index *a, int64_t by) {
+  int64_t low = a->offset, high = low;
+  bool divides = true;
+  if (by <= 0) nki_fail(r, "unsupported division of an index tensor by %lld; expected a positive int", (long long)by);
+  for (int d = 0; d < a->n; d++) {
+    const int64_t reach = a->factor[d] * (a->size[d] - 1);
+    if (a->size[d] > 1 && a->factor[d] % by) divides = false;
+    *(reach < 0 ? &low : &high) += reach;
+  }
+  const bool is_same = floor_div(low, by) == floor_div(high, by);
+  if (!is_same && !divides) nki_fail(r, "unsupported division of an index tensor; indices must be affine");
+  nki_index *out = nki_index_new(r, a->n);
+  memcpy(out->size, a->size, sizeof out->size);
+  for (int d = 0; d < a->n; d++)
+    out->factor[d] = op == '%' ? (is_same ? a->factor[d] : 0) : (is_same ? 0 : a->factor[d] / by);
+  const int64_t quotient = floor_div(is_same ? low : a->offset, by);
+  out->offset = op == '%' ? a->offset - quotient * by : quotient;
+  return nki_of(out);
+}
+
 static nki_value index_binary(nki_run *r, int op, nki_value x, nki_value y) {
   const nki_index *a = nki_index_of(r, x), *b = nki_index_of(r, y);
   switch (op) {
@@ -111,6 +132,10 @@ static nki_value index_binary(nki_run *r, int op, nki_value x, nki_value y) {
     if (is_constant(b)) return nki_of(combine(r, a, b->offset, nki_index_new(r, b->n), 0));
     if (is_constant(a)) return nki_of(combine(r, b, a->offset, nki_index_new(r, a->n), 0));
     nki_fail(r, "unsupported product of two index tensors; indices must be affine");
+  case NKI_OP('/', '/'):
+  case '%':
+    if (is_constant(b)) return index_division(r, op, a, b->offset);
+    nki_fail(r, "unsupported division by an index tensor");
   default: nki_fail(r, "unsupported operator on an index tensor; indices must be affine (+, -, * by an int)");
   }
 }

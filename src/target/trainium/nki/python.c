@@ -167,6 +167,19 @@ static nki_value do_zip(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   }
 }
 
+static nki_value do_map(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
+  for (size_t i = 0;; i++) {
+    const nki_value v = item_of(r, a->at[1], i);
+    if (v.type == NKI_V_MISSING) return out;
+    const nki_value made = nki_invoke(r, a->at[0], 1, &v);
+    if (*b->name == 'm')
+      nki_append(r, nki_items(out), made);
+    else if (nki_truth(r, made))
+      nki_append(r, nki_items(out), v);
+  }
+}
+
 static bool is_instance(nki_value v, nki_value type) {
   if (nki_is_sequence(type)) {
     for (size_t i = 0; i < nki_items(type)->n; i++)
@@ -265,6 +278,8 @@ const nki_builtin nki_python_builtins[] = {
     {NKI_LIB_OTHER, "reversed", do_reversed, "x", -1},
     {NKI_LIB_OTHER, "enumerate", do_enumerate, "x", -1},
     {NKI_LIB_OTHER, "zip", do_zip, "*", -1},
+    {NKI_LIB_OTHER, "map", do_map, "function x", -1},
+    {NKI_LIB_OTHER, "filter", do_map, "function x", -1},
     {NKI_LIB_OTHER, "isinstance", do_isinstance, "x type", -1},
     {NKI_LIB_OTHER, "print", do_nothing, "*", -1},
     {NKI_LIB_OTHER, "slice", do_slice, "*", -1},
@@ -324,7 +339,7 @@ const nki_builtin nki_math_builtins[] = {{NKI_LIB_MATH, "ceil", do_number, "x", 
 /* ---- methods: the first argument is the value ---- */
 
 static nki_value do_reshape(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   (void)b;
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "reshape of %s; expected a tensor", nki_type_name(a->at[0]));
   const bool is_list = nki_is_sequence(a->at[1]);
@@ -334,7 +349,7 @@ static nki_value do_reshape(nki_run *r, const nki_builtin *b, nki_arguments *a) 
 }
 
 static nki_value do_broadcast_to(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  int64_t size[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS];
   (void)b;
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "broadcast_to of %s; expected a tensor", nki_type_name(a->at[0]));
   const nki_value shape =
@@ -376,7 +391,15 @@ static nki_value do_dict_parts(nki_run *r, const nki_builtin *b, nki_arguments *
   return out;
 }
 
-const nki_builtin nki_methods[] = {{NKI_LIB_OTHER, "reshape", do_reshape, "*", -1},
+static nki_value do_same(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  if (a->at[0].type != NKI_V_STRING) nki_fail(r, "%s of %s; expected a string", b->name, nki_type_name(a->at[0]));
+  return a->at[0]; /* names and messages say nothing to us */
+}
+
+const nki_builtin nki_methods[] = {{NKI_LIB_OTHER, "replace", do_same, "*", -1},
+                                   {NKI_LIB_OTHER, "strip", do_same, "*", -1},
+                                   {NKI_LIB_OTHER, "format", do_same, "*", -1},
+                                   {NKI_LIB_OTHER, "reshape", do_reshape, "*", -1},
                                    {NKI_LIB_OTHER, "broadcast_to", do_broadcast_to, "*", -1},
                                    {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},
                                    {NKI_LIB_OTHER, "append", do_append, "self item", -1},

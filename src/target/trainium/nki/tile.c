@@ -144,7 +144,7 @@ static void check_limits(nki_run *r, const nki_view *v, const nki_bounds *b) {
     }
     if (low >= 0 && high < v->limit[i].limit) continue;
     if (!b->rest) fail_limit(r, low < 0 ? low : high, v->limit[i].axis, v->limit[i].limit);
-    int64_t at[TRN_DIMS_MAX] = {0};
+    int64_t at[TRN_VIEW_DIMS] = {0};
     for (int d = 0; d >= 0;) { /* all elements: conditions on several dimensions are rare */
       int64_t index = v->limit[i].offset;
       for (int k = 0; k < v->n; k++) index += v->limit[i].factor[k] * (at[k] + (k < b->n ? b->lo[k] : 0));
@@ -178,7 +178,7 @@ nki_view *nki_as_tile(nki_run *r, const nki_view *v) {
   nki_view *out = nki_view_copy(r, v);
   const bool has_partitions_first =
       v->n && (v->along_partitions[0] || (!v->along_columns[0] && v->size[0] > 1) || (v->n > 1 && v->size[0] == 1));
-  if (!has_partitions_first && v->n < TRN_DIMS_MAX) { /* one partition */
+  if (!has_partitions_first && v->n < TRN_VIEW_DIMS) { /* one partition */
     for (int d = 0; d < v->n; d++)
       if (v->along_partitions[d] && v->size[d] > 1)
         nki_fail(r, "the partition dimension must be the first dimension of an operand (it is dimension %d)", d);
@@ -236,10 +236,17 @@ trn_region nki_region(nki_run *r, const nki_view *v, bool is_read, bool is_writt
   int64_t low = 0, high = 0;
   for (int d = first; d < v->n; d++) {
     if (v->size[d] == 1) continue;
-    if (out.n_dims == TRN_DIMS_MAX) break;
+    const int64_t stride = v->along_columns[d] * bytes;
+    *(stride < 0 ? &low : &high) += stride * (v->size[d] - 1);
+    if (out.n_dims && out.stride[out.n_dims - 1] == stride * v->size[d]) { /* continues the dimension before */
+      out.size[out.n_dims - 1] *= v->size[d];
+      out.stride[out.n_dims - 1] = stride;
+      continue;
+    }
+    if (out.n_dims == TRN_DIMS_MAX)
+      nki_fail(r, "an operand has more than %d dimensions that are not contiguous", TRN_DIMS_MAX);
     out.size[out.n_dims] = v->size[d];
-    out.stride[out.n_dims++] = v->along_columns[d] * bytes;
-    *(v->along_columns[d] < 0 ? &low : &high) += v->along_columns[d] * (v->size[d] - 1) * bytes;
+    out.stride[out.n_dims++] = stride;
   }
   if (t->memory != TRN_HBM && (out.offset + low < 0 || out.offset + high >= t->columns * bytes))
     nki_fail(r, "an operand extends over several blocks of a tensor; expected one");

@@ -120,7 +120,7 @@ struct nki_frame {
 typedef struct nki_index {
   nki_object object;
   int n;
-  int64_t size[TRN_DIMS_MAX], factor[TRN_DIMS_MAX], offset;
+  int64_t size[TRN_VIEW_DIMS], factor[TRN_VIEW_DIMS], offset;
 } nki_index;
 
 /* All of these expressions are at least 0. */
@@ -157,14 +157,14 @@ struct nki_view {
   nki_tensor *tensor;
   trn_type type;
   int n;
-  int64_t size[TRN_DIMS_MAX], along_partitions[TRN_DIMS_MAX], along_columns[TRN_DIMS_MAX];
+  int64_t size[TRN_VIEW_DIMS], along_partitions[TRN_VIEW_DIMS], along_columns[TRN_VIEW_DIMS];
   int64_t partition, column;
   /* Index expressions that must stay below a limit and not be negative: checked when the mask is known. */
   int n_limits;
   struct {
-    int64_t factor[TRN_DIMS_MAX], offset, limit;
+    int64_t factor[TRN_VIEW_DIMS], offset, limit;
     int axis;
-  } limit[TRN_DIMS_MAX];
+  } limit[TRN_VIEW_DIMS];
 };
 
 typedef enum nki_library {
@@ -302,7 +302,7 @@ void nki_bind(nki_run *, const nki_builtin *, size_t n, const nki_value *positio
 /* Arguments of handlers. */
 bool nki_given(nki_value);                                                            /* and not None */
 trn_type nki_dtype(nki_run *, nki_value);                                             /* fails if it is none */
-int nki_shape(nki_run *, nki_value, int64_t size[TRN_DIMS_MAX], int *partition_axis); /* of ints and par_dims */
+int nki_shape(nki_run *, nki_value, int64_t size[TRN_VIEW_DIMS], int *partition_axis); /* of ints and par_dims */
 int nki_operation(nki_run *, nki_value, const char *what);                            /* code of a builtin */
 trn_binary nki_binary_op(nki_run *, nki_value, const char *what);
 trn_unary nki_unary_op(nki_run *, nki_value, const char *what);
@@ -320,7 +320,7 @@ trn_view nki_data(const nki_view *);
 typedef struct nki_bounds {
   int n;
   bool is_empty;
-  int64_t lo[TRN_DIMS_MAX], hi[TRN_DIMS_MAX];
+  int64_t lo[TRN_VIEW_DIMS], hi[TRN_VIEW_DIMS];
   nki_mask *rest; /* NULL: none */
 } nki_bounds;
 nki_bounds nki_bounds_of(nki_run *, nki_value mask, int n, const int64_t size[]);
