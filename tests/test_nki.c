@@ -153,6 +153,58 @@ static void directives_give_values_to_parameters(void **state) {
   if (r.status != TW_FAILED || !strstr(r.error.text, "2 kernels")) fail_msg("%s", r.error.text);
 }
 
+static void causal_attention_is_correct(void **state) {
+  char *source = example("attention.py");
+  (void)state;
+  const result r = expect_correct(source, "attention b=1 hq=2 hkv=2 sq=256 sk=256 d=128 causal=1");
+  assert_true(counter(&r, "tensor_busy") > 0 && counter(&r, "scalar_busy") > 0 && counter(&r, "gpsimd_busy") > 0);
+  expect_correct(source, "attention b=2 hq=1 hkv=1 sq=128 sk=128 d=64 causal=1 a=bf16");
+  free(source);
+}
+
+/* The less usual forms, in one softmax. */
+static const char forms[] =
+    "#: options = {'scale': 1.0, 'steps': [(0, 2), (2, 4)]}\n"
+    "from neuronxcc.nki import *\n"
+    "class Unused:\n"
+    "    def method(self):\n"
+    "        return {1, 2}\n"
+    "host = np.random.rand(4) + 1j\n"
+    "@nki.jit(mode='simulation')\n"
+    "def softmax(x, options, *more, name: str = f'{1 + 1}x', **rest):\n"
+    "    assert isinstance(more, tuple) and len(rest) == 0 and name == '2x', 'defaults'\n"
+    "    (rows, cols), parts = x.shape, 4\n"
+    "    if (width := cols // parts) * parts != cols: raise ValueError('columns')\n"
+    "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+    "    flat = nl.arange(cols)[None, :]\n"
+    "    outer, inner = flat // cols, flat % cols\n"
+    "    i = nl.mgrid[0:rows, 0:cols]\n"
+    "    t = nl.load(x[i.p, inner + outer])[i.p < rows]\n"
+    "    t = t.reshape((rows, parts, width))\n"
+    "    tops = nl.max(t, axis=[2], keepdims=True)\n"
+    "    top = nl.max(tops, axis=(1, 2))\n"
+    "    e = nl.ndarray((rows, parts, width), dtype=nl.float32)\n"
+    "    for first, last in options['steps']:\n"
+    "        for p in range(first, last):\n"
+    "            e[:, p, :] = nisa.activation(nl.exp, t[:, p], bias=-1 * top, scale=options.get('scale'))\n"
+    "    else:\n"
+    "        count = sum([last - first for first, last in options['steps'] if last > first])\n"
+    "    assert count == parts\n"
+    "    total = nisa.tensor_reduce(np.add, e, axis=[1, 2])\n"
+    "    lanes = nisa.iota(nl.arange(rows)[:, None] * 0 + nl.arange(cols)[None, :], dtype=nl.int32)\n"
+    "    zeros = nl.multiply(lanes, 0, dtype=nl.float32)\n"
+    "    out = (e.reshape((rows, cols)) + zeros) / total\n"
+    "    nl.store(y[...], out)\n"
+    "    return y\n";
+
+static void unusual_forms_are_read(void **state) {
+  (void)state;
+  expect_correct(forms, "softmax rows=96 cols=64");
+  const result r = run_on("trn2", forms, "softmax rows=96 cols=63");
+  if (r.status != TW_FAILED || !strstr(r.error.text, "line 11: the kernel raises an error: columns"))
+    fail_msg("%s", r.error.text);
+}
+
 /* ---- mistakes: each has its line ---- */
 
 #define KERNEL "@nki.jit\ndef k(x):\n    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
@@ -238,6 +290,8 @@ int main(void) {
                                      cmocka_unit_test(a_softmax_with_helpers_grids_and_masks_is_correct),
                                      cmocka_unit_test(a_gemm_with_transposes_and_an_output_argument_is_correct),
                                      cmocka_unit_test(directives_give_values_to_parameters),
+                                     cmocka_unit_test(causal_attention_is_correct),
+                                     cmocka_unit_test(unusual_forms_are_read),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);

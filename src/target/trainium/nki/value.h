@@ -300,10 +300,10 @@ nki_library nki_library_of(const char *module);
 void nki_bind(nki_run *, const nki_builtin *, size_t n, const nki_value *positional, size_t n_named, const int *symbol,
               const nki_value *named, nki_arguments *);
 /* Arguments of handlers. */
-bool nki_given(nki_value);                                                            /* and not None */
-trn_type nki_dtype(nki_run *, nki_value);                                             /* fails if it is none */
+bool nki_given(nki_value);                                                             /* and not None */
+trn_type nki_dtype(nki_run *, nki_value);                                              /* fails if it is none */
 int nki_shape(nki_run *, nki_value, int64_t size[TRN_VIEW_DIMS], int *partition_axis); /* of ints and par_dims */
-int nki_operation(nki_run *, nki_value, const char *what);                            /* code of a builtin */
+int nki_operation(nki_run *, nki_value, const char *what);                             /* code of a builtin */
 trn_binary nki_binary_op(nki_run *, nki_value, const char *what);
 trn_unary nki_unary_op(nki_run *, nki_value, const char *what);
 unsigned nki_axes(nki_run *, nki_value, int n);
