@@ -2,6 +2,7 @@
 #include "target/trainium/timing/timing.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -506,8 +507,28 @@ static void waits_of_a_trace_replace_regions(void **state) {
   trn_program_free(&p);
 }
 
+static void machine_files_are_complete_or_rejected_with_the_line(void **state) {
+  trn_config c;
+  tw_error error;
+  assert_int_equal(trn_config_load("trn1", &c, &error), TW_OK);
+  assert_false(c.dma.hardware);
+  assert_int_equal(trn_config_load("trn9", &c, &error), TW_USAGE);
+  assert_int_equal(trn_config_parse("name = x\n[memory]\n", "f", &c, &error),
+                   TW_USAGE); /* keys of the machine are missing */
+  assert_non_null(strstr(error.text, "f:2"));
+  static const char machine[] = "name = x\nsummary = s\nerror = 0\nerror_of = e\nlaunch_ns = 1\n";
+  char text[256];
+  snprintf(text, sizeof text, "%s[memry]\n", machine);
+  assert_int_equal(trn_config_parse(text, "f", &c, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "f:6"));
+  assert_int_equal(trn_config_parse(machine, "f", &c, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "[memory]"));
+  (void)state;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(machine_files_are_complete_or_rejected_with_the_line),
       cmocka_unit_test(dependent_instructions_follow_each_other_after_the_semaphore),
       cmocka_unit_test(engines_run_in_parallel_and_slices_do_not_depend_on_each_other),
       cmocka_unit_test(an_engine_issues_before_the_instruction_before_is_complete),

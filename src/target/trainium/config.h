@@ -2,6 +2,7 @@
 #ifndef TW_TRAINIUM_CONFIG_H
 #define TW_TRAINIUM_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tilewright/status.h"
@@ -75,7 +76,7 @@ typedef struct trn_config_dma {
   double software_prepare_ns, software_issue_ns, software_write_ns, software_read_ns;
   double static_issue_ns, static_first_ns; /* descriptors written before the launch */
   double notice_ns;                        /* last packet to the instruction that waits */
-  int hardware;                            /* engines start transfers by themselves */
+  bool hardware;                           /* engines start transfers by themselves */
 } trn_config_dma;
 
 typedef struct trn_config {

@@ -1,8 +1,10 @@
-/* compiler.c - copy removal, then addresses by next fit over the life of each tensor.
+/* compiler.c - loads and copies that need not be, merged iterations (merge.c), then addresses by next fit over the life of each
+ * tensor.
  *
- * A tensor lives from its first to its last access in program order. Next fit goes once around a memory before it reuses
- * bytes, so that buffers of a loop rotate through all that is free. The first writers of a tensor must follow the last
- * accesses of the tensors whose bytes it takes over. */
+ * A tensor lives from its first to its last access in the order that merging leaves. Next fit goes once around a memory before
+ * it reuses bytes, so that buffers of a loop rotate through all that is free. The first writers of a tensor must follow the
+ * last accesses of the tensors whose bytes it takes over. What does not fit is tried again with fewer merged iterations, then
+ * with more loads, then with all copies. */
 #include "target/trainium/timing/compiler.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* compiler.h - what neuronx-cc does between source and machine, as far as times depend on it: copies that need not be,
- * addresses, and the engines an instruction may run on. The order within an engine is chosen in machine.c. */
+/* compiler.h - what neuronx-cc does between source and machine, as far as times depend on it: loads and copies that need not
+ * be, merged iterations, addresses, and the engines an instruction may run on. The order within an engine is chosen in machine.c. */
 #ifndef TW_TRAINIUM_COMPILER_H
 #define TW_TRAINIUM_COMPILER_H
 
