@@ -12,6 +12,7 @@
 
 #include "base/embedded.h"
 #include "base/strings.h"
+#include "target/trainium/kernels/gemm.h"
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/report.h"
 
@@ -185,7 +186,37 @@ static void release(tw_artefact *a) {
 
 /* ---- the list ---- */
 
-static const tw_family families[] = {{.op = "*", .keys = "*", .settle = settle, .bound = bound}};
+/* ---- schedules ---- */
+
+static tw_status gemm_steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *e) {
+  return trn_gemm_steps(config(t), p, s, out, e);
+}
+
+static tw_status gemm_emit(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **source, tw_error *e) {
+  return trn_gemm_emit(config(t), p, s, source, e);
+}
+
+static tw_status gemm_predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost,
+                              tw_error *e) {
+  return trn_gemm_predict(config(t), p, s, cost, e);
+}
+
+static const tw_language *language(size_t index) { return index ? NULL : &trn_gemm_language; }
+
+static const tw_language *gemm_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  (void)t, (void)p, (void)s;
+  return &trn_gemm_language;
+}
+
+static const tw_family families[] = {{.op = "gemm",
+                                      .keys = "m n k a_transposed a b c acc",
+                                      .settle = settle,
+                                      .steps = gemm_steps,
+                                      .emit = gemm_emit,
+                                      .predict = gemm_predict,
+                                      .bound = bound,
+                                      .language = gemm_language},
+                                     {.op = "*", .keys = "*", .settle = settle, .bound = bound}};
 
 enum { TARGETS_MAX = 8 };
 static struct {
@@ -223,7 +254,8 @@ static void fill_list(void) {
                                         .check = check,
                                         .coverage = coverage,
                                         .measure = measure,
-                                        .release = release};
+                                        .release = release,
+                                        .language = language};
   }
 }
 

@@ -126,7 +126,7 @@ static double cost_of(const subject *s, const plan *p) {
     all += engines[i];
   }
   /* work of other engines hides behind the longest, except for one block's */
-  return 1e-9 * (c->launch_ns + c->dma.hardware_first_ns + most + (all - most) / (m_blocks * n_blocks));
+  return 1e-9 * (c->launch_ns + c->dma.static_first_ns + most + (all - most) / (m_blocks * n_blocks));
 }
 
 static double judge(const void *context, const void *looked_at) {
