@@ -712,28 +712,21 @@ static nki_node *loop(parser *p) {
 
 /* a.b.c, as one text. */
 static void dotted(parser *p, nki_node *n) {
-  tw_text text = {0};
-  while (at(p, ".") || at(p, "...")) { /* relative imports */
-    tw_text_add_bytes(&text, p->token.at, p->token.length);
-    p->token = nki_lex(&p->lexer);
+  char text[200];
+  size_t length = 0;
+  bool is_first = true;
+  for (;; next(p)) {
+    const bool is_dot = at(p, ".") || at(p, "..."), is_name = at_name(p) && (is_first || text[length - 1] == '.');
+    if (!is_dot && !is_name) break;
+    if (p->token.length >= sizeof text - length) fail(p, "the name of a module is too long");
+    memcpy(text + length, p->token.at, p->token.length);
+    length += p->token.length;
+    is_first = false;
   }
-  for (bool first = true; first || take(p, "."); first = false) {
-    if (first && text.length && at(p, "import")) break;
-    if (!at_name(p)) {
-      tw_text_free(&text);
-      fail(p, "expected the name of a module");
-    }
-    if (!first) tw_text_add(&text, ".");
-    tw_text_add_bytes(&text, p->token.at, p->token.length);
-    p->token = nki_lex(&p->lexer);
-  }
-  char *done = tw_text_take(&text);
-  const char *kept = done ? nki_arena_text(&p->module->arena, done, strlen(done)) : NULL;
-  free(done);
-  if (!kept) out_of_memory(p);
-  n->text = kept;
-  n->length = strlen(kept);
-  if (p->token.kind == NKI_TOKEN_BAD) fail(p, "");
+  if (!length || (text[length - 1] == '.' && !at(p, "import"))) fail(p, "expected the name of a module");
+  n->text = nki_arena_text(&p->module->arena, text, length);
+  n->length = length;
+  if (!n->text) out_of_memory(p);
 }
 
 static nki_node *import(parser *p) {
