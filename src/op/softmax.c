@@ -44,10 +44,23 @@ static tw_spread spread(uint64_t seed, int64_t row) {
   return (tw_spread){.middle = !far ? 0 : below ? -120 : 120, .amplitude = 4};
 }
 
+/* Every fourth row has one element so large that exp overflows unless it is found: a maximum over part of a row shows. */
+static void raise_one(uint64_t seed, const tw_operand *x, void *data) {
+  enum { STREAM = 1 << 30 }; /* other numbers than those of `spread` */
+  for (int64_t row = 0; row < x->dims[0]; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)row + STREAM);
+    if (tw_random_below(&r, 4)) continue;
+    const int64_t at = row * x->dims[1] + (int64_t)tw_random_below(&r, (uint64_t)x->dims[1]);
+    tw_set_element(x->type, data, at, tw_element(x->type, data, at) + 104);
+  }
+}
+
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   tw_fill_rows(seed, X, &o[X], spread, buffers[X]);
+  raise_one(seed, &o[X], buffers[X]);
 }
 
 typedef struct job {

@@ -1,0 +1,17 @@
+// wrong | wrong result | softmax rows=64 cols=512 a=f32 -t cdna3
+/* the maximum of half of each row */
+//: kernel k
+//: grid rows
+//: block 64
+//: args x, y, rows, cols
+#define GLOBAL __attribute__((address_space(1)))
+#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#define EXP(x) __builtin_amdgcn_exp2f((x) * 1.44269504f)
+KERNEL k(const GLOBAL float *x, GLOBAL float *y, int rows, int cols) {
+  const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
+  float most = -1e30f, sum = 0;
+  x += i * cols, y += i * cols;
+  for (int p = 0; p < cols / 2; p++) most = x[p] > most ? x[p] : most;
+  for (int p = 0; p < cols; p++) sum += EXP(x[p] - most);
+  for (int p = j; p < cols; p += 64) y[p] = EXP(x[p] - most) / sum;
+}
