@@ -95,11 +95,11 @@ static tw_type stored_b(const tw_gemm *g) {
   return g->b == TW_I4 || g->b == TW_TERNARY ? TW_I8 : g->b;
 }
 
-/* With A of bf16 a machine may round code times scale to bf16: exact for scales that are powers of two, off by up to 2^-9 for
- * f32 scales. */
+/* With A of bf16 a machine may round code times scale to bf16: exact for scales that are powers of two, off by up to 2^-8,
+ * half of the last place of 8 bits, for f32 scales. */
 static double weights_off(const tw_gemm *g) {
   const bool f32_scales = g->b == TW_I8 || g->b == TW_I4 || g->b == TW_TERNARY;
-  return tw_gemm_weights_only(g) && g->a == TW_BF16 && f32_scales ? 0x1p-9 : 0;
+  return tw_gemm_weights_only(g) && g->a == TW_BF16 && f32_scales ? 0x1p-8 : 0;
 }
 
 /* What sums in bf16 or bfp16, and blocks of C, add. A's elements are at most 1 (uniform inputs), so a sum of them times a
@@ -223,11 +223,11 @@ double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gem
 }
 
 /* besides_off in the mean square over many elements: each part without the safety factor of a single one. Roundings to steps are
- * uniform: 0.58 of their most. Of what is cut, half is of the sum itself and half at random. */
+ * uniform: 0.58 of their most. Those of weights are relative to a number in [1, 2): 0.41 of their most. Of what is cut, half is of the sum itself and half at random. */
 static double besides_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double scale = fabs((double)g->scale), size = s->largest * s->column;
   const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);
-  double off = 3 * TW_U32 * (sum + fabs(s->bias)) + 0.58 * n->weights * fmin(s->products, s->norm);
+  double off = 3 * TW_U32 * (sum + fabs(s->bias)) + 0.41 * n->weights * fmin(s->products, s->norm);
   off += 0.58 * n->a_step * size + n->factors * fmin(s->products, 1.5 * size) + n->cut * size;
   return off + n->of_blocks * s->column;
 }
