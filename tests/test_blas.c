@@ -419,6 +419,15 @@ static void threads_call_at_once(void **state) {
   }
 }
 
+#if defined __SANITIZE_THREAD__
+#define THREADS_SANITIZED
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define THREADS_SANITIZED /* ThreadSanitizer has no threads in children of fork */
+#endif
+#endif
+
+#if !defined THREADS_SANITIZED
 /* Does the process have threads beside this one? */
 static bool has_helpers(void) {
   int tasks = 0;
@@ -441,13 +450,6 @@ static int status_of_child(void) {
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
-
-#if defined __SANITIZE_THREAD__
-#define THREADS_SANITIZED
-#elif defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define THREADS_SANITIZED /* ThreadSanitizer has no threads in children of fork */
-#endif
 #endif
 
 static void a_child_of_fork_calls(void **state) {

@@ -124,11 +124,7 @@ static char kind_of(tw_line l) {
 
 static tw_status end_hunk(tw_text *search, tw_text *replace, tw_edits *out, tw_error *error) {
   if (search->length + replace->length == 0) return TW_OK;
-  tw_text_add_string(search, "");
-  tw_text_add_string(replace, "");
-  char *old = search->length ? tw_text_take(search) : strdup(""),
-       *new = replace->length ? tw_text_take(replace) : strdup("");
-  *search = *replace = (tw_text){0};
+  char *old = tw_text_take(search), *new = tw_text_take(replace);
   return add(out, old, new, error);
 }
 
