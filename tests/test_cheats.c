@@ -73,7 +73,9 @@ static bool one(const char *path, const tw_target *t, bool has_device) {
   if (!t || tw_target_read(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s: %s", path, error.text);
   const tw_verdict given = judge(t, &p, source, length, 0, &cost, &error);
-  bool right = given == expected && strstr(error.text, words) && !strstr(error.text, "root:") &&
+  /* inputs are drawn anew: what is wrong on some of them may show on the second ones */
+  const bool fits = given == expected || (expected == TW_WRONG && given == TW_UNCONFIRMED);
+  bool right = fits && strstr(error.text, words) && !strstr(error.text, "root:") &&
                (given != TW_CORRECT || cost >= strtod(least, NULL));
   /* as a search does, which measures before it checks: the cost that counts is measured after the check all the same */
   if (right && t->traits.measures_checked && (given == TW_UNMEASURED || given == TW_CORRECT))
