@@ -172,7 +172,7 @@ static const char forms[] =
     "host = np.random.rand(4) + 1j\n"
     "@nki.jit(mode='simulation')\n"
     "def softmax(x, options, *more, name: str = f'{1 + 1}x', **rest):\n"
-    "    assert isinstance(more, tuple) and len(rest) == 0 and name == '2x', 'defaults'\n"
+    "    assert isinstance(more, tuple) and len(rest) == 0 and name.replace('2', 'ab') == 'abx', 'defaults'\n"
     "    (rows, cols), parts = x.shape, 4\n"
     "    if (width := cols // parts) * parts != cols: raise ValueError('columns')\n"
     "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"

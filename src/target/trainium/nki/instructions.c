@@ -199,12 +199,10 @@ static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type
   i.partitions = (int)operand[0]->size[0];
   i.elements = free_elements(operand[0]);
   const int first = i.n_operands;
-  const size_t at = r->program->n_instructions;
   nki_emit(r, i, 1, n_sources + 1, operand);
   for (size_t s = 0; s < n_sources; s++)
     if (pointers >> s & 1)
       r->program->instruction[r->program->n_instructions - 1].operand[first + 1 + (int)s].is_pointer = true;
-  (void)at;
   if (data[0].array) trn_map(&data[0], n_sources, in, row, c, bounds.rest ? nki_allowed : NULL, &bounds);
   return whole;
 }

@@ -48,9 +48,7 @@ static nki_value do_nc_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a
   if (nki_given(a->at[7])) nki_fail(r, "nc_matmul: unsupported argument 'perf_mode'");
   bool adds = a->adds && a->used_into;
   if (a->at[0].type != NKI_V_MISSING) { /* None: to what a multiplication wrote before, or over what nothing did */
-    nki_tensor *t = result.into->tensor;
     adds = nki_given(a->at[9]) ? nki_truth(r, a->at[9]) : nki_accumulates(r, result.into);
-    (void)t;
   }
   const nki_value out = nki_of(nki_do_matmul(r, stationary, moving, adds, result));
   if (a->at[0].type != NKI_V_MISSING) nki_note_matmul(r, result.into);

@@ -7,7 +7,7 @@
 #include "target/trainium/nki/value.h"
 
 static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask) {
-  nki_result out = {.into = a->into, .mask = mask, .engine = TRN_ENGINE_ANY, .memory = TRN_SBUF};
+  nki_result out = {.into = a->into, .mask = mask, .engine = TRN_ENGINE_ANY};
   if (a->into) a->used_into = true;
   if (nki_given(dtype)) {
     out.has_type = true;

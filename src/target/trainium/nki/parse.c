@@ -240,20 +240,22 @@ static nki_node *comprehension(parser *p, nki_node *element) {
   return n;
 }
 
+/* An item of a sequence, which may be `*items`. */
+static nki_node *starred(parser *p) {
+  if (!at(p, "*")) return expression(p);
+  nki_node *n = node(p, NKI_STAR);
+  next(p);
+  n->a = expression(p);
+  return n;
+}
+
 static nki_node *parenthesis(parser *p) {
   nki_node *n = node(p, NKI_TUPLE);
   list items = {0};
   bool is_tuple = false;
   next(p);
   while (!at(p, ")")) {
-    nki_node *item;
-    if (at(p, "*")) {
-      item = node(p, NKI_STAR);
-      next(p);
-      item->a = expression(p);
-    } else {
-      item = expression(p);
-    }
+    nki_node *item = starred(p);
     if (at(p, "for") && !items.n) {
       item = comprehension(p, item);
       expect(p, ")");
@@ -274,14 +276,7 @@ static nki_node *bracket(parser *p) {
   list items = {0};
   next(p);
   while (!at(p, "]")) {
-    nki_node *item;
-    if (at(p, "*")) {
-      item = node(p, NKI_STAR);
-      next(p);
-      item->a = expression(p);
-    } else {
-      item = expression(p);
-    }
+    nki_node *item = starred(p);
     if (at(p, "for") && !items.n) {
       item = comprehension(p, item);
       expect(p, "]");
@@ -357,16 +352,12 @@ static nki_node *call(parser *p, nki_node *callee) {
   next(p);
   while (!at(p, ")")) {
     nki_node *item;
-    if (at(p, "*")) {
-      item = node(p, NKI_STAR);
-      next(p);
-      item->a = expression(p);
-    } else if (at(p, "**")) {
+    if (at(p, "**")) {
       item = node(p, NKI_KEYWORD);
       next(p);
       item->a = expression(p);
     } else {
-      item = expression(p);
+      item = starred(p);
       if (item->kind == NKI_NAME && at(p, "=")) {
         item->kind = NKI_KEYWORD;
         next(p);

@@ -274,7 +274,6 @@ const nki_builtin nki_python_builtins[] = {
     {NKI_LIB_OTHER, "abs", do_abs, "x", -1},
     {NKI_LIB_OTHER, "tuple", do_sequence, "x", -1},
     {NKI_LIB_OTHER, "list", do_sequence, "x", -1},
-    {NKI_LIB_OTHER, "sorted", do_sequence, "x", -1},
     {NKI_LIB_OTHER, "reversed", do_reversed, "x", -1},
     {NKI_LIB_OTHER, "enumerate", do_enumerate, "x", -1},
     {NKI_LIB_OTHER, "zip", do_zip, "*", -1},
@@ -333,7 +332,6 @@ const nki_builtin nki_math_builtins[] = {{NKI_LIB_MATH, "ceil", do_number, "x", 
                                          {NKI_LIB_MATH, "gcd", do_gcd, "a b", -1},
                                          {NKI_LIB_MATH, "pow", do_pow, "x y", -1},
                                          {NKI_LIB_MATH, "prod", do_product, "x axis", -1},
-                                         {NKI_LIB_MATH, "maximum_int", do_extreme, "*", -1},
                                          {NKI_LIB_MATH, NULL, NULL, NULL, -1}};
 
 /* ---- methods: the first argument is the value ---- */
@@ -391,20 +389,27 @@ static nki_value do_dict_parts(nki_run *r, const nki_builtin *b, nki_arguments *
   return out;
 }
 
-static nki_value do_same(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  if (a->at[0].type != NKI_V_STRING) nki_fail(r, "%s of %s; expected a string", b->name, nki_type_name(a->at[0]));
-  return a->at[0]; /* names and messages say nothing to us */
+static nki_value do_replace(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  char text[1000];
+  size_t n = 0;
+  for (int i = 0; i < 3; i++)
+    if (a->at[i].type != NKI_V_STRING) nki_fail(r, "%s of %s; expected strings", b->name, nki_type_name(a->at[i]));
+  const char *old = nki_string_of(a->at[1]), *new = nki_string_of(a->at[2]);
+  if (!*old) nki_fail(r, "%s of an empty string", b->name);
+  for (const char *c = nki_string_of(a->at[0]); *c;) {
+    const bool fits = strncmp(c, old, strlen(old)) == 0;
+    const size_t length = fits ? strlen(new) : 1;
+    if (length > sizeof text - n) nki_fail(r, "the string is too long");
+    memcpy(text + n, fits ? new : c, length);
+    n += length;
+    c += fits ? strlen(old) : 1;
+  }
+  return nki_text(r, text, n);
 }
 
-const nki_builtin nki_methods[] = {{NKI_LIB_OTHER, "replace", do_same, "*", -1},
-                                   {NKI_LIB_OTHER, "strip", do_same, "*", -1},
-                                   {NKI_LIB_OTHER, "format", do_same, "*", -1},
-                                   {NKI_LIB_OTHER, "reshape", do_reshape, "*", -1},
-                                   {NKI_LIB_OTHER, "broadcast_to", do_broadcast_to, "*", -1},
-                                   {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},
-                                   {NKI_LIB_OTHER, "append", do_append, "self item", -1},
-                                   {NKI_LIB_OTHER, "get", do_get, "self key fallback", -1},
-                                   {NKI_LIB_OTHER, "items", do_dict_parts, "self", -1},
-                                   {NKI_LIB_OTHER, "keys", do_dict_parts, "self", -1},
-                                   {NKI_LIB_OTHER, "values", do_dict_parts, "self", -1},
-                                   {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
+const nki_builtin nki_methods[] = {
+    {NKI_LIB_OTHER, "replace", do_replace, "self old new", -1}, {NKI_LIB_OTHER, "reshape", do_reshape, "*", -1},
+    {NKI_LIB_OTHER, "broadcast_to", do_broadcast_to, "*", -1},  {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},
+    {NKI_LIB_OTHER, "append", do_append, "self item", -1},      {NKI_LIB_OTHER, "get", do_get, "self key fallback", -1},
+    {NKI_LIB_OTHER, "items", do_dict_parts, "self", -1},        {NKI_LIB_OTHER, "keys", do_dict_parts, "self", -1},
+    {NKI_LIB_OTHER, "values", do_dict_parts, "self", -1},       {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};

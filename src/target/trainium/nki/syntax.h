@@ -77,7 +77,6 @@ struct nki_node {
   nki_kind kind;
   int line;
   int op;
-  bool is_star_target; /* of a name in a tuple target: it takes the rest */
   int64_t integer;
   double real;
   const char *text;
@@ -90,8 +89,7 @@ struct nki_node {
   size_t n_body;
   nki_node **other;
   size_t n_other;
-  int symbol;  /* of names and attributes: the number of the text; equal texts have equal numbers */
-  void *cache; /* of attributes: what they name in a module, once it was looked up */
+  int symbol; /* of names and attributes: the number of the text; equal texts have equal numbers */
 };
 
 /* Texts of names by number. */

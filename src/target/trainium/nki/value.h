@@ -343,8 +343,7 @@ void nki_store(nki_run *, nki_view *into, nki_value);
 typedef struct nki_result { /* where an instruction writes */
   nki_view *into;           /* NULL: a new tile */
   bool has_type;
-  trn_type type;     /* of a new tile */
-  trn_memory memory; /* of a new tile */
+  trn_type type; /* of a new tile */
   nki_value mask;
   trn_engine engine;
 } nki_result;
