@@ -194,12 +194,37 @@ static void cut_program(char *prompt, const char *source) {
   memmove(at, at + strlen(source), strlen(at + strlen(source)) + 1);
 }
 
+/* Of Python: names of the modules nl and nisa, and names of arguments. */
+static int count_unexplained_nki(const tw_target *target, const char *prompt, const char *source, const char *where) {
+  int unexplained = 0;
+  for (const char *p = source; *p; p++) {
+    char name[80];
+    const bool is_begin =
+        (isalpha((unsigned char)*p) || *p == '_') && (p == source || !(isalnum((unsigned char)p[-1]) || p[-1] == '_'));
+    if (!is_begin) continue;
+    size_t n = 0;
+    while (isalnum((unsigned char)p[n]) || p[n] == '_') n++;
+    const bool is_member = p >= source + 3 && (!strncmp(p - 3, "nl.", 3) || !strncmp(p - 3, "sa.", 3));
+    if (!is_member && !(p[n] == '=' && p[n + 1] != '=' && p[n + 1] != ' ')) continue;
+    snprintf(name, sizeof name, "%.*s", (int)n, p);
+    if (has_word(prompt, name)) continue;
+    print_message("%s: %s: '%s' is explained nowhere\n", target->name, where, name);
+    unexplained++;
+  }
+  return unexplained;
+}
+
 static int count_unexplained(const tw_target *target, const tw_problem *problem, const char *source,
                              const char *where) {
   static declared d;
   int unexplained = 0;
   char *prompt = prompt_of(target, problem, source);
   cut_program(prompt, source);
+  if (!strcmp(target->traits.language, "NKI")) {
+    unexplained = count_unexplained_nki(target, prompt, source, where);
+    free(prompt);
+    return unexplained;
+  }
   tokens t = read_tokens(source, !strcmp(target->traits.language, "text") || !strncmp(target->name, "xdna2", 5));
   d.n = 0;
   find_declared(&t, prompt, &d);
@@ -346,7 +371,8 @@ static void expect_options(const tw_embedded *file, char *list, const char *menu
 }
 
 static void expect_correct(const tw_embedded *file, char *run) {
-  const char *begin = strstr((const char *)file->data, "```c\n"), *end = begin ? strstr(begin + 5, "```") : NULL;
+  const char *fence = strstr((const char *)file->data, "```"), *begin = fence ? strchr(fence, '\n') : NULL,
+             *end = begin ? strstr(begin, "```") : NULL;
   char *rest = strchr(run, ' ');
   tw_problem problem;
   tw_error error = {0};
@@ -361,7 +387,7 @@ static void expect_correct(const tw_embedded *file, char *run) {
     print_message("%s is not run: %s\n", file->name, error.text);
     return;
   }
-  char *source = strndup(begin + 5, (size_t)(end - begin - 5));
+  char *source = strndup(begin + 1, (size_t)(end - begin - 1));
   const tw_trial trial = {
       .target = target, .problem = &problem, .source = source, .length = strlen(source), .seed = 1, .check_only = true};
   const tw_setting setting = {.jobs = 1};

@@ -15,6 +15,7 @@
 #include "target/trainium/kernels/gemm.h"
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/report.h"
+#include "target/trainium/rewrite/rewrite.h"
 
 /* A problem of more multiply-adds is compared at a random sample. */
 static const double sample_above = 3e10;
@@ -113,6 +114,13 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   return TW_OK;
 }
 
+static void release(tw_artefact *a) {
+  if (a->has_program) trn_program_free(&a->program);
+  nki_module_free(&a->module);
+  free(a->source);
+  free(a);
+}
+
 /* buffer: NULL for times alone. */
 static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, void *const buffer[], tw_error *error) {
   nki_request request = {.n_operands = k->n_operands, .operand = k->operand, .buffer = buffer};
@@ -129,6 +137,19 @@ static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, v
   a->program = program;
   a->has_program = true;
   return TW_OK;
+}
+
+tw_status trn_program_of(const tw_target *t, const char *source, const tw_case *k, trn_program *out, tw_error *error) {
+  tw_artefact *a = NULL;
+  tw_status status = build(t, k->problem, source, strlen(source), true, &a, error);
+  if (status != TW_OK) return status;
+  status = execute(t, a, k, NULL, error);
+  if (status == TW_OK) {
+    *out = a->program;
+    a->has_program = false;
+  }
+  release(a);
+  return status;
 }
 
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
@@ -175,13 +196,6 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   if (trace) status = trn_report_trace(&a->program, &timing, trace, error);
   trn_timing_free(&timing);
   return status;
-}
-
-static void release(tw_artefact *a) {
-  if (a->has_program) trn_program_free(&a->program);
-  nki_module_free(&a->module);
-  free(a->source);
-  free(a);
 }
 
 /* ---- the list ---- */
@@ -244,6 +258,7 @@ static void fill_list(void) {
                                                    .error = c->error,
                                                    .error_of = c->error_of,
                                                    .language = "NKI",
+                                                   .prompts = "trainium",
                                                    .source_name = "kernel.py"},
                                         .config = c,
                                         .n_families = sizeof families / sizeof *families,
@@ -255,6 +270,7 @@ static void fill_list(void) {
                                         .coverage = coverage,
                                         .measure = measure,
                                         .release = release,
+                                        .rewriter = &trn_rewriter,
                                         .language = language};
   }
 }

@@ -2,9 +2,13 @@
 #ifndef TW_TRAINIUM_TARGET_H
 #define TW_TRAINIUM_TARGET_H
 
+#include "target/trainium/timing/timing.h"
 #include "tilewright/target.h"
 
 /* By position; NULL past the last. Made once, at the first call from any thread. */
 const tw_target *trn_target_at(size_t index);
+
+/* The instructions of a source on the case's operands; nothing is computed. The program is the caller's to free. */
+tw_status trn_program_of(const tw_target *, const char *source, const tw_case *, trn_program *out, tw_error *);
 
 #endif

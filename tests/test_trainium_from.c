@@ -1,0 +1,187 @@
+/* A user's NKI kernel as the start of a search: changes of its text, the lines where time goes, and agents that edit it. */
+#define _GNU_SOURCE
+#include "search_fixture.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/trainium/rewrite/edits.h"
+#include "target/trainium/rewrite/rewrite.h"
+#include "tilewright/search.h"
+
+static const char naive[] = "import neuronxcc.nki as nki\n"
+                            "import neuronxcc.nki.isa as nisa\n"
+                            "import neuronxcc.nki.language as nl\n"
+                            "\n"
+                            "@nki.jit\n"
+                            "def gemm(a, b):\n"
+                            "    k, m = a.shape\n"
+                            "    _, n = b.shape\n"
+                            "    TILE_N = 128\n"
+                            "    c = nl.ndarray((m, n), dtype=a.dtype, buffer=nl.shared_hbm)\n"
+                            "    for i in nl.affine_range(m // 128):\n"
+                            "        for j in nl.affine_range(n // TILE_N):\n"
+                            "            sums = nl.zeros((128, TILE_N), nl.float32, buffer=nl.psum)\n"
+                            "            for s in nl.affine_range(k // 128):\n"
+                            "                left = nl.load(a[s * 128:(s + 1) * 128, i * 128:(i + 1) * 128])\n"
+                            "                right = nl.load(b[s * 128:(s + 1) * 128, j * TILE_N:(j + 1) * TILE_N])\n"
+                            "                sums += nl.matmul(left, right, transpose_x=True)\n"
+                            "            out = nisa.tensor_copy(sums, dtype=c.dtype, engine=nisa.scalar_engine)\n"
+                            "            nl.store(c[i * 128:(i + 1) * 128, j * TILE_N:(j + 1) * TILE_N], value=out)\n"
+                            "    return c\n";
+static const char small[] = "gemm m=256 n=512 k=256 a=bf16 b=bf16 a_transposed=1";
+
+static tw_problem problem_of(const tw_target *t, const char *text) {
+  tw_problem p;
+  tw_error error = {0};
+  if (tw_target_read(t, text, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  return p;
+}
+
+/* ---- changes of a text ---- */
+
+static bool offers(const char *source, const char *step) {
+  trn_edit edit[100];
+  const size_t n = trn_edits_find(source, 100, edit);
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(edit[i].step, step)) return true;
+  return false;
+}
+
+__attribute__((noinline)) static char *after(const char *source, const char *step) {
+  char *out = NULL;
+  tw_error error = {0};
+  if (trn_edit_apply(source, step, &out, &error) != TW_OK) fail_msg("%s: %s", step, error.text);
+  return out;
+}
+
+static void expect_after(const char *source, const char *step, const char *expected) {
+  char *text;
+  if (!offers(source, step)) fail_msg("'%s' is not offered", step);
+  text = after(source, step);
+  if (strcmp(text, expected) != 0) fail_msg("%s:\n%s", step, text);
+  free(text);
+}
+
+static void each_change_does_what_its_step_says(void **state) {
+  (void)state;
+  expect_after("N = 8 # rows\nx = N\n", "set N=16 line 1", "N = 16 # rows\nx = N\n");
+  expect_after("N = 8\n", "set N=4 line 1", "N = 4\n");
+  expect_after("nisa.tensor_copy(dst=t[(1, 2)],\n                 src=u)\n", "engine gpsimd line 1",
+               "nisa.tensor_copy(dst=t[(1, 2)],\n                 src=u, engine=nisa.gpsimd_engine)\n");
+  expect_after("x = nisa.tensor_tensor(a, b, op=nl.add, engine=nisa.vector_engine)\n", "engine gpsimd line 1",
+               "x = nisa.tensor_tensor(a, b, op=nl.add, engine=nisa.gpsimd_engine)\n");
+  expect_after("for i in range(2):\n  # rows\n  for j in range(3):\n    f(i, j)\ng()\n", "exchange loops line 1",
+               "for j in range(3):\n  # rows\n  for i in range(2):\n    f(i, j)\ng()\n");
+  expect_after("def f():\n  for i in range(2):\n    y = i\n    t = nl.load(x[:, 0])\n    g(y, t)\n", "hoist line 4",
+               "def f():\n  t = nl.load(x[:, 0])\n  for i in range(2):\n    y = i\n    g(y, t)\n");
+  expect_after(
+      "def f():\n  for i in range(2):\n    t = nl.ndarray((128, 4))\n    nisa.dma_copy(dst=t, src=x)\n    g(t)\n",
+      "hoist line 3",
+      "def f():\n  t = nl.ndarray((128, 4))\n  nisa.dma_copy(dst=t, src=x)\n  for i in range(2):\n    g(t)\n");
+}
+
+static void changes_that_cannot_be_right_are_not_offered(void **state) {
+  (void)state;
+  assert_false(offers("N = 1\n", "set N=0 line 1"));
+  assert_false(offers("N = 8 + M\n", "set N=16 line 1"));
+  assert_false(offers("for i in range(2):\n  for j in range(i):\n    f(j)\n", "exchange loops line 1"));
+  assert_false(offers("for i in range(2):\n  y = 0\n  for j in range(3):\n    f(j)\n", "exchange loops line 1"));
+  assert_false(offers("def f():\n  for i in range(2):\n    t = nl.load(x[i])\n", "hoist line 3"));
+  assert_false(offers("def f():\n  for i in range(2):\n    y = g(i)\n    t = nl.load(x[y])\n", "hoist line 4"));
+  assert_false(offers("def f():\n  for i in range(2):\n    t = nl.ndarray((4, i))\n    nisa.dma_copy(dst=t2, src=x)\n",
+                      "hoist line 3"));
+  static const char *const wrong[] = {
+      "set M=4 line 1", "set N=4 line 2",        "set N=4 line 99", "engine vector line 1",
+      "hoist line 1",   "exchange loops line 1", "anything",        ""};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    char *text;
+    tw_error error = {0};
+    assert_int_equal(trn_edit_apply("N = 8\n", wrong[i], &text, &error), TW_USAGE);
+    assert_non_null(strstr(error.text, "no such place"));
+  }
+}
+
+/* ---- a kernel ---- */
+
+static void lines_are_ranked_by_what_they_cost(void **state) {
+  const tw_target *t = tw_target_find("trn2");
+  const tw_problem p = problem_of(t, small);
+  tw_program *program;
+  tw_diagnosis d;
+  tw_error error = {0};
+  (void)state;
+  if (t->rewriter->study(t, &p, naive, strlen(naive), false, 1, 1, NULL, &program, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  assert_int_equal(t->rewriter->diagnose(program, 1, &d, &error), TW_OK);
+  assert_true(d.n >= 2);
+  for (size_t i = 0; i + 1 < d.n; i++) assert_true(d.finding[i].cost >= d.finding[i + 1].cost);
+  bool loads = false;
+  for (size_t i = 0; i < d.n; i++) loads |= !!strstr(d.finding[i].example, "nl.load");
+  assert_true(loads);
+  t->rewriter->forget(program);
+  char *wrong = after(naive, "set TILE_N=256 line 9");
+  memcpy(strstr(wrong, "sums += "), "sums -= ", 8); /* unsupported or wrong, never taken */
+  assert_int_equal(t->rewriter->study(t, &p, wrong, strlen(wrong), false, 1, 1, NULL, &program, &error), TW_FAILED);
+  free(wrong);
+}
+
+static void rewrites_alone_make_a_kernel_faster(void **state) {
+  const tw_target *t = tw_target_find("trn2");
+  const tw_problem p = problem_of(t, small);
+  tw_search_options o = {.size = sizeof o, .jobs = 1, .inputs = 3};
+  tw_search_result r = {.size = sizeof r};
+  tw_improvement how = {.size = sizeof how};
+  tw_error error = {0};
+  (void)state;
+  if (tw_improve(t, &p, naive, strlen(naive), &o, true, &r, &how, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_true(r.n_rungs >= 2 && how.rewritten);
+  assert_true(how.after.cost < 0.9 * r.rung[0].cost);
+  assert_non_null(strstr(r.source, "TILE_N = 512"));
+  tw_search_result_free(&r);
+}
+
+/* The scripted agent answers a plan, then edits of which the first is wrong; it is told why and sends the right one. */
+static void an_agent_edits_the_source(void **state) {
+  static const char script[] =
+      "exec:p=$(cat); case \"$p\" in "
+      "*'Now you plan'*) printf 'OPTION: larger loads\\nWHY: fewer transfers\\nPLAN:\\n1. TILE_N = 512\\n';; "
+      "*'What went wrong'*) printf '<<<<<<< SEARCH\\n    TILE_N = 640\\n=======\\n    TILE_N = 512\\n>>>>>>> "
+      "REPLACE\\n';; "
+      "*) printf '<<<<<<< SEARCH\\n    TILE_N = 128\\n=======\\n    TILE_N = 640\\n>>>>>>> REPLACE\\n';; esac";
+  const tw_target *t = tw_target_find("trn2");
+  const tw_problem p = problem_of(t, small);
+  const tw_model_options model = {.size = sizeof model, .at_once = 1, .seconds = 20};
+  const char *const agents[] = {script};
+  const tw_search_options o = {.size = sizeof o,
+                               .iterations = 1,
+                               .plans = 1,
+                               .kernels = 1,
+                               .beam = 1,
+                               .seed = 1,
+                               .jobs = 1,
+                               .agents = agents,
+                               .n_agents = 1,
+                               .model = &model,
+                               .program = naive};
+  tw_search_result r = {.size = sizeof r};
+  tw_error error = {0};
+  (void)state;
+  if (tw_search(t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(r.n_rungs, 2);
+  assert_string_equal(r.rung[1].step, "larger loads");
+  assert_non_null(strstr(r.source, "TILE_N = 512"));
+  assert_true(r.rung[1].cost < 0.9 * r.rung[0].cost);
+  tw_search_result_free(&r);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_change_does_what_its_step_says),
+                                     cmocka_unit_test(changes_that_cannot_be_right_are_not_offered),
+                                     cmocka_unit_test(lines_are_ranked_by_what_they_cost),
+                                     cmocka_unit_test(rewrites_alone_make_a_kernel_faster),
+                                     cmocka_unit_test(an_agent_edits_the_source)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
