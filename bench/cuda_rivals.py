@@ -4,7 +4,9 @@
     bench/cuda_rivals.py prepare DIR [CASES]   where tilewright is: emits every case
     bench/cuda_rivals.py measure DIR [SECONDS] where PyTorch, nvcc and the GPU are (DIR and bench/ carried there)
 
-A line of CASES (bench/cuda_cases.txt): NAME | OP KEYS | STEP; STEP; ... Names that begin with check are checked and not timed.
+A line of CASES (bench/cuda_cases.txt): NAME | OP KEYS | STEP; STEP; ... | TARGET. Names that begin with check are checked and not timed.
+TARGET [default: cuda-h100-sxm] may be a GPU before Hopper: its kernels are compiled for that architecture's instructions, run on the GPU that is
+there, and timed beside cublasLt's kernels for Ampere and PyTorch's FlashAttention-2 (bench/cuda_cases_ampere.txt).
 Results are checked against f32 or f64 on poisoned outputs. Times are medians of bursts inside captured graphs, ours and theirs in turn,
 operands rotated through more than the L2 holds. Every kernel runs in a worker that is killed when it hangs. Ratio above 1: ours is faster."""
 import concurrent.futures
@@ -26,9 +28,9 @@ def cases_of(path):
     for line in open(path):
         line = line.split("#")[0].strip()
         if not line: continue
-        name, problem, steps = (x.strip() for x in line.split("|"))
+        name, problem, steps, target = ([x.strip() for x in line.split("|")] + ["cuda-h100-sxm"])[:4]
         op, *keys = problem.split()
-        out.append({"name": name, "op": op, "keys": dict(k.split("=") for k in keys), "steps": [s.strip() for s in steps.split(";") if s.strip()]})
+        out.append({"name": name, "op": op, "keys": dict(k.split("=") for k in keys), "steps": [s.strip() for s in steps.split(";") if s.strip()], "target": target})
     return out
 
 
@@ -55,7 +57,7 @@ def prepare(directory, path):
         schedule = os.path.join(directory, "schedule.txt")
         with open(schedule, "w") as f: f.write("\n".join(case["steps"]) + "\n")
         keys = [f"{k}={v}" for k, v in case["keys"].items()]
-        r = subprocess.run([f"{ROOT}/build/tilewright", "emit", case["op"], *keys, "-t", "cuda-h100-sxm", "-s", schedule], capture_output=True, text=True)
+        r = subprocess.run([f"{ROOT}/build/tilewright", "emit", case["op"], *keys, "-t", case["target"], "-s", schedule], capture_output=True, text=True)
         if r.returncode:
             print(f"{case['name']}: {r.stderr.strip()}")
             continue
@@ -69,6 +71,14 @@ def prepare(directory, path):
     print(f"{len(cases)} kernels in {directory}")
 
 
+# What a target's instructions are, as code for the GPU that measures.
+ARCHITECTURE = {"cuda-a100-sxm": "arch=compute_80,code=sm_90", "cuda-l40s": "arch=compute_89,code=sm_90"}
+
+
+def before_hopper(case):
+    return case["target"] in ARCHITECTURE
+
+
 def compile_all(directory, cases):
     """Here, or on the machine that measures, whose many cores make this a matter of seconds; cubins that are there are kept."""
     def one(case):
@@ -76,7 +86,7 @@ def compile_all(directory, cases):
         if os.path.exists(base + ".cubin"): return case, "", True
         source = open(base + ".cu").read()
         with open(base + ".whole.cu", "w") as f: f.write(enumerators(source, {k: int(v) for k, v in case["keys"].items() if v.lstrip("-").isdigit()}) + source)
-        r = subprocess.run(["nvcc", "-std=c++17", "-cubin", "-gencode=arch=compute_90a,code=sm_90a", "-Xptxas=-v", f"-I{directory}", base + ".whole.cu", "-o", base + ".cubin"], capture_output=True, text=True)
+        r = subprocess.run(["nvcc", "-std=c++17", "-cubin", f"-gencode={ARCHITECTURE.get(case['target'], 'arch=compute_90a,code=sm_90a')}", "-Xptxas=-v", f"-I{directory}", base + ".whole.cu", "-o", base + ".cubin"], capture_output=True, text=True)
         bad = [l for l in r.stderr.splitlines() if "(C75" in l or ("spill" in l and " 0 bytes spill stores, 0 bytes" not in l)]
         return case, r.stderr[:600] if r.returncode else "; ".join(bad), r.returncode == 0
     kept = []
@@ -99,7 +109,7 @@ def worker(directory):
     torch.backends.cuda.matmul.allow_tf32 = False
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     torch_type = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
-    cache = {}
+    cache, rivals = {}, {}
 
     def files(name):
         return open(f"{directory}/{name}.cu").read(), open(f"{directory}/{name}.cubin", "rb").read()
@@ -134,6 +144,14 @@ def worker(directory):
                 t.append((a, b))
         torch.cuda.synchronize()
         return [sorted(a.elapsed_time(b) for a, b in t)[rounds // 2] * 1e3 / reps for t in times]
+
+    def kernel_name(f):
+        """Of what takes longest in f."""
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as p:
+            f()
+            torch.cuda.synchronize()
+        kernels = [e for e in p.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+        return max(kernels, key=lambda e: e.time_range.elapsed_us()).name[:70] if kernels else "not known"
 
     def gemm_sets(key, count):
         """Operands as the op has them, and the right C."""
@@ -263,7 +281,8 @@ def worker(directory):
         m, n, kk = int(k["m"]), int(k["n"]), int(k["k"])
         bytes_ = sum(x * torch.empty(0, dtype=torch_type[k[t]]).element_size() for x, t in ((m * kk, "a"), (kk * n, "b"), (m * n, "c")))
         count = max(2, min(24, int(120e6 // bytes_) + 1)) if timed else 1
-        sets, c = gemm_sets(tuple(sorted(k.items())), count)
+        key = tuple(sorted(k.items()))
+        sets, c = gemm_sets(key, count)
         source, cubin = files(case["name"])
         kernels = [Kernel(source, cubin, names_of(k), s, sms) for s in sets]
         out = gemm_check(k, sets, c, kernels[0])
@@ -285,6 +304,12 @@ def worker(directory):
         reps = max(2, min(6 * count, int(4e-3 / estimate) + 1))
         if reps >= count: reps = -(-reps // count) * count
         best = None
+        if before_hopper(case) and k["a"] in ("bf16", "f16", "f32", "i8"):
+            from cuda_sm80 import Gemm
+            if key not in rivals: rivals[key] = Gemm(sets[0], at, bt).fastest(sets[0])
+            rival = rivals[key]
+            ours, other = pair(lambda i: kernels[i % count](), lambda i: rival(sets[i % count]), reps, 9)
+            return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(flops / ours * 1e-6, 1), "theirs": round(flops / other * 1e-6, 1), "library": f"{rival.name[:110]}, of {rival.tried}"}
         for library in ("cublas", "cublaslt") if k["a"] == "bf16" else ("cublas",):
             torch.backends.cuda.preferred_blas_library(library)
             try: ours, other = pair(lambda i: kernels[i % count](), theirs, reps, 9)
@@ -460,21 +485,23 @@ def worker(directory):
             if out: return out
         if any(bool(torch.isnan(o[x]).any()) for x in outputs): return {"wrong": "not all written"}
         if not timed: return {}
+        backend = SDPBackend.FLASH_ATTENTION if before_hopper(case) else SDPBackend.CUDNN_ATTENTION
         flops = (10.0 if backward else 4.0) * b * hq * sq * sk * d / (2 if causal else 1)
         if backward:
             q, kk, v, go = (o[x].transpose(1, 2).detach().clone() for x in ("Q", "K", "V", "dO"))
             for x in (q, kk, v): x.requires_grad_(True)
-            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION): y = torch.nn.functional.scaled_dot_product_attention(q, kk, v, is_causal=bool(causal), enable_gqa=hq != hkv)
+            with sdpa_kernel(backend): y = torch.nn.functional.scaled_dot_product_attention(q, kk, v, is_causal=bool(causal), enable_gqa=hq != hkv)
             reps = max(2, int(20e-3 / (flops / 400e12)))
             ours, other = pair(lambda i: kernel(), lambda i: torch.autograd.grad(y, (q, kk, v), go, retain_graph=True), reps, 5, False)
-            return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(flops / ours * 1e-6, 1), "theirs": round(flops / other * 1e-6, 1), "library": "cudnn"}
+            return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(flops / ours * 1e-6, 1), "theirs": round(flops / other * 1e-6, 1), "library": kernel_name(lambda: torch.autograd.grad(y, (q, kk, v), go, retain_graph=True))}
         q, kk, v = (o[x].transpose(1, 2) for x in "QKV")
 
+
         def theirs(i):
-            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION): torch.nn.functional.scaled_dot_product_attention(q, kk, v, is_causal=bool(causal), enable_gqa=hq != hkv)
+            with sdpa_kernel(backend): torch.nn.functional.scaled_dot_product_attention(q, kk, v, is_causal=bool(causal), enable_gqa=hq != hkv)
         reps = max(2, int(4e-3 / (flops / 500e12)))
         ours, other = pair(lambda i: kernel(), theirs, reps, 7)
-        return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(flops / ours * 1e-6, 1), "theirs": round(flops / other * 1e-6, 1), "library": "cudnn"}
+        return {"ratio": round(other / ours, 4), "us": round(ours, 2), "theirs_us": round(other, 2), "tflops": round(flops / ours * 1e-6, 1), "theirs": round(flops / other * 1e-6, 1), "library": kernel_name(lambda: theirs(0))}
 
     def kernelbench(case, timed):
         """f32 operators of KernelBench, level 1, on its inputs (uniform in 0..1), judged by its tolerances, and by the error that PyTorch has

@@ -4,6 +4,7 @@
 
 #include "base/template.h"
 #include "op/gemm_problem.h"
+#include "tile/gemm_before.h"
 #include "tile/gemm_epilogue.h"
 
 #define PLAN tw_tile_gemm_plan
@@ -28,23 +29,14 @@ static void set_where(tw_slots *s, const char *slot, const PLAN *p, bool across,
 
 /* The kernels before the main one, which bring operands to the workspace. */
 static void set_moved(tw_slots *s, const tw_gemm *g, const PLAN *p) {
-  const tw_tile_parts x = tw_tile_parts_of(p->products);
-  const bool moved = p->moved_a || p->moved_b;
-  tw_slots_number_or_empty(s, "products", p->products);
-  tw_slots_number(s, "planes", x.planes);
-  tw_slots_number(s, "a_planes", x.a);
-  tw_slots_number(s, "b_planes", x.b);
-  tw_slots_flag(s, "moved", moved);
-  tw_slots_flag(s, "moved_a", p->moved_a);
-  tw_slots_flag(s, "moved_b", p->moved_b);
-  tw_slots_flag(s, "turned_a", p->turned_a);
-  tw_slots_flag(s, "turned_b", p->turned_b);
-  tw_slots_flag(s, "turned", p->turned_a || p->turned_b);
-  tw_slots_flag(s, "aligned", (p->moved_a && !p->turned_a) || (p->moved_b && !p->turned_b));
-  tw_slots_flag(s, "only_sums", p->parts > 1 && !x.planes && !moved);
-  tw_slots_flag(s, "workspace", p->parts > 1 || x.planes || moved);
-  tw_slots_number(s, "element_bytes", tw_type_bits(g->a) / 8);
-  tw_slots_number(s, "chunk", 16 * 8 / tw_type_bits(g->a)); /* elements of 16 bytes */
+  const tw_tile_gemm_before before = {.moved_a = p->moved_a,
+                                      .moved_b = p->moved_b,
+                                      .turned_a = p->turned_a,
+                                      .turned_b = p->turned_b,
+                                      .products = p->products,
+                                      .parts = p->parts};
+  tw_tile_gemm_before_slots(s, g, &before);
+  tw_slots_flag(s, "even", p->even);
 }
 
 /* The operands in shared tiles, and how they come there. */
@@ -52,8 +44,6 @@ static void set_operands(tw_slots *s, const tw_tile_machine *machine, const tw_g
   const int bytes = tw_type_bits(tw_tile_gemm_factor(p, g->a)) / 8, panel = machine->panel_bytes;
   const int along_a = (p->across_a ? p->m : p->k) * bytes, along_b = (p->across_b ? p->n : p->k) * bytes;
   const int swizzle_a = along_a < panel ? along_a : panel, swizzle_b = along_b < panel ? along_b : panel;
-  tw_slots_text(s, "a_name", tw_type_name(g->a));
-  tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
   tw_slots_text(s, "a_factor", factor_word(p, g->a));
   tw_slots_text(s, "b_factor", factor_word(p, g->b));
   tw_slots_number(s, "factor_bytes", bytes);
@@ -105,8 +95,6 @@ static void set_sharing(tw_slots *s, const PLAN *p) {
   tw_slots_flag(s, "team_of_b", p->team_m > 1);
   tw_slots_flag(s, "cluster", team || split);
   tw_slots_number_or_empty(s, "split", split ? p->split : 0);
-  tw_slots_number_or_empty(s, "parts", p->parts > 1 ? p->parts : 0);
-  tw_slots_flag(s, "even", p->even);
   tw_slots_flag(s, "one_tile", split || p->parts > 1);
   tw_slots_text(s, "sharers", split ? "SPLIT" : "PARTS");
   tw_slots_flag(s, "shares_steps", shares_steps(p));

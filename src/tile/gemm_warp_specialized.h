@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "tile/family.h"
+#include "tile/gemm_before.h"
 
 typedef struct tw_tile_gemm_plan {
   int m, n, k, groups; /* m = 0: no tiles yet */
@@ -51,11 +52,5 @@ tw_status tw_tile_gemm_write(const tw_tile_machine *, const tw_problem *, const 
 
 /* What A and B are in shared tiles. */
 tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *, tw_type a);
-/* How products of parts make one: parts of each factor, and which of A's and of B's each product takes, a hexadecimal digit
- * for each, the smallest products first. */
-typedef struct tw_tile_parts {
-  int planes, a, b;
-} tw_tile_parts;
-tw_tile_parts tw_tile_parts_of(int products);
 
 #endif

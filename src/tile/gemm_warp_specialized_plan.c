@@ -49,12 +49,6 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
 
 tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *p, tw_type a) { return p->products ? TW_BF16 : a; }
 
-tw_tile_parts tw_tile_parts_of(int products) {
-  if (products == 6) return (tw_tile_parts){3, 0x001102, 0x010120};
-  if (products == 3) return (tw_tile_parts){2, 0x001, 0x010};
-  return (tw_tile_parts){products, 0, 0};
-}
-
 /* Three products are off by some 2^-18 of each: below f32's own rounding in sums of a thousand. */
 static int usual_products(tw_arithmetic arithmetic, int64_t k) {
   return arithmetic == TW_ARITHMETIC_BF16 ? 1 : k < 1024 ? 6 : 3;
@@ -392,12 +386,7 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, split, 1, 16)},
      .then = needs_tile},
-    {.name = "split_k_workspace|parts",
-     .usage = "split_k_workspace 33",
-     .help = "Split k over this many blocks (split-K) with partial sums in memory; a second kernel adds them.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", tw_tile_gemm_plan, parts, 1, 1024)},
-     .then = needs_tile},
+    TW_TILE_PARTS(tw_tile_gemm_plan, needs_tile),
     {.name = "stream_k|even",
      .usage = "stream_k",
      .help = "Use stream-K: every block gets the same number of steps.",
@@ -420,13 +409,7 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("k", tw_tile_gemm_plan, promote, 16, 1 << 16)},
      .then = needs_tile},
-    {.name = "rasterize|band",
-     .usage = "rasterize m=8, rasterize n=8",
-     .help = "Set the rasterization: tiles in bands of rows or columns.",
-     .needs = 1,
-     .argument = {TW_NUMBER("m", tw_tile_gemm_plan, band, 1, 1024), TW_NUMBER("n", tw_tile_gemm_plan, band, 1, 1024)},
-     .sets = TW_FIELD(tw_tile_gemm_plan, band_columns),
-     .then = then_band},
+    TW_TILE_RASTERIZE(tw_tile_gemm_plan, then_band),
     {.name = "epilogue_stages|staging",
      .usage = "epilogue_stages 2",
      .help = "Set the tiles of results that a warpgroup stages in shared memory.",

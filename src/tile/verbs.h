@@ -25,6 +25,22 @@
     .argument = {TW_NUMBER("", plan, split, 1, 16)}, .then = (then_)                                                   \
   }
 
+/* Split-K through memory, in the plan's `parts`; the order of tiles, in its `band` and, along columns, `band_columns`: `then_` is given 2
+ * where columns were named. */
+#define TW_TILE_PARTS(plan, then_)                                                                                     \
+  {                                                                                                                    \
+    .name = "split_k_workspace|parts", .usage = "split_k_workspace 33",                                                \
+    .help = "Split k over this many blocks (split-K) with partial sums in memory; a second kernel adds them.",         \
+    .needs = 1, .argument = {TW_NUMBER("", plan, parts, 1, 1024)}, .then = (then_)                                     \
+  }
+#define TW_TILE_RASTERIZE(plan, then_)                                                                                 \
+  {                                                                                                                    \
+    .name = "rasterize|band", .usage = "rasterize m=8, rasterize n=8",                                                 \
+    .help = "Set the rasterization: tiles in bands of rows or columns.", .needs = 1,                                   \
+    .argument = {TW_NUMBER("m", plan, band, 1, 1024), TW_NUMBER("n", plan, band, 1, 1024)},                            \
+    .sets = TW_FIELD(plan, band_columns), .then = (then_)                                                              \
+  }
+
 /* Registers of a thread, in the plan's `registers_copy` and `registers_multiply`. */
 #define TW_TILE_REGISTERS(plan, then_)                                                                                 \
   {                                                                                                                    \

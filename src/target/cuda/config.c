@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/config.h"
@@ -68,6 +69,11 @@ const cuda_config *cuda_config_find(const char *name) {
   for (size_t i = 0; (c = cuda_config_at(i)); i++)
     if (strcmp(c->name, name) == 0) return c;
   return NULL;
+}
+
+int cuda_config_architecture(const cuda_config *c) {
+  int number = 0;
+  return sscanf(c->architecture, "sm_%d", &number) == 1 ? number : 0;
 }
 
 double cuda_config_peak(const cuda_config *c, tw_type type) {

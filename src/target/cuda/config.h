@@ -24,6 +24,9 @@ tw_status cuda_config_parse(const char *text, const char *origin, cuda_config *o
 const cuda_config *cuda_config_at(size_t index);
 const cuda_config *cuda_config_find(const char *name);
 
+/* 80 of "sm_80", 90 of "sm_90a". */
+int cuda_config_architecture(const cuda_config *);
+
 /* Operations a second of all multiprocessors with operands of that type (f32: without tensor cores); 0: it has none. */
 double cuda_config_peak(const cuda_config *, tw_type);
 

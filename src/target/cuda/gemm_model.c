@@ -90,3 +90,42 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
   return together(cycles / ((double)c->clock_mhz * 1e6), dram, WHOLE_POWER) + left +
          moved / (COPIED * (double)c->memory_gbs * 1e9);
 }
+
+/* ---- mma.sync ----
+ *
+ * A multiprocessor has `blocks` tiles at once. A step of all of them takes as long as the slowest of multiplying, shared memory (operands
+ * that warps read, tiles that arrive) and the latency of copies over the tiles in flight. Alone, a block also waits for its barrier; more
+ * blocks cover each other's waits, and begin and store while others multiply. Constants are not fitted. */
+
+static const double MMA_SYNC_HOPPER = 0.629; /* of the peak that wgmma has: arXiv 2402.13499, table of mma on H100 */
+static const double MMA_LATENCY = 33;        /* cycles of an m16n8k16: arXiv 2402.13499 */
+static const double COPY_LATENCY = 479;      /* cycles from DRAM: likewise */
+
+double cuda_gemm_mma_seconds(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_mma_plan *p) {
+  const double size = tw_type_bits(g->a) / 8.0, m = (double)g->m, n = (double)g->n, k = (double)g->k;
+  const double processors = (double)c->multiprocessors, clock = (double)c->clock_mhz * 1e6;
+  const double bandwidth = COPIED * (double)c->memory_gbs * 1e9;
+  const double peak = g->a == TW_F32 ? (double)c->flops_tf32 : rate_of(c, g->a);
+  const double rate = peak * (cuda_config_architecture(c) >= 90 ? MMA_SYNC_HOPPER : 1);
+  const double tiles = ceil(m / p->m) * ceil(n / p->n) * p->parts, steps = ceil(k / ((double)p->k * p->parts));
+  const double rounds = ceil(tiles / (processors * p->blocks)), blocks = fmin(p->blocks, ceil(tiles / processors));
+  const double multiply = 2.0 * p->m * p->n * p->k / rate;
+  const double reads = ((double)p->m * p->warps_n + (double)p->n * p->warps_m) * p->k * size;
+  const double shared = (reads + (p->m + p->n) * p->k * size) / SHARED_BYTES / SHARED;
+  const double barrier = MMA_LATENCY * 2 / blocks;
+  const double waiting = COPY_LATENCY / (p->stages - 1);
+  const double step = fmax(together(multiply, shared, STEP_POWER) * blocks + barrier, waiting);
+  const double ends = (2 * COPY_LATENCY + p->m * p->n * tw_type_bits(g->c) / 8.0 / L2_BYTES) / (blocks > 1 ? 2 : 1);
+  const double cycles = rounds * (steps * step + ends);
+  const double wave = fmin(tiles / p->parts, processors * p->blocks);
+  const double across = fmin(p->band, ceil(p->band_columns ? n / p->n : m / p->m));
+  const double high = p->band_columns ? ceil(wave / across) : across,
+               wide = p->band_columns ? across : ceil(wave / across);
+  const double each = (fmin(high * p->m, m) + fmin(wide * p->n, n)) * k * size, least = (m + n) * k * size;
+  const double kept = fmin(1, (double)c->l2_bytes / least);
+  const double dram =
+      fmax(least, least * kept + tiles / p->parts / wave * each * (1 - kept)) + m * n * tw_type_bits(g->c) / 8.0;
+  const double moved =
+      (p->parts > 1 ? 8 * m * n * p->parts : 0) + 2 * k * size * ((p->moved_a ? m : 0) + (p->moved_b ? n : 0));
+  return together(cycles / clock, dram / bandwidth, WHOLE_POWER) + moved / bandwidth + (p->parts > 1 ? CLEARED : 0);
+}

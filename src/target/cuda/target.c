@@ -99,7 +99,7 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
 }
 
 static const tw_language *family_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
-  return (void)t, cuda_tiles_language_of(p, s);
+  return cuda_tiles_language_of(cuda_config_of(t), p, s);
 }
 
 #define SCHEDULES                                                                                                      \

@@ -9,6 +9,7 @@
 #include "target/cuda/gemm_model.h"
 #include "tile/attention.h"
 #include "tile/conv_kernel.h"
+#include "tile/gemm_mma_sync.h"
 #include "tile/gemm_skinny.h"
 #include "tile/gemm_sliced_k.h"
 #include "tile/rows.h"
@@ -16,10 +17,23 @@
 static bool multiplies(tw_type a, tw_type b) {
   return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_E4M3 || a == TW_E5M2 || a == TW_I8 || a == TW_F32);
 }
+static bool multiplies_ampere(tw_type a, tw_type b) {
+  return (a == b && (a == TW_BF16 || a == TW_F16 || a == TW_I8 || a == TW_F32)) || (a == TW_U8 && b == TW_I8);
+}
+static bool multiplies_ada(tw_type a, tw_type b) {
+  return ((a == TW_E4M3 || a == TW_E5M2) && (b == TW_E4M3 || b == TW_E5M2)) || multiplies_ampere(a, b);
+}
+
+/* wgmma, TMA and setmaxnreg need the a. */
+static bool is_hopper(const cuda_config *c) { return strcmp(c->architecture, "sm_90a") == 0; }
+/* mma.sync of bf16 and cp.async. */
+static bool has_mma_sync(const cuda_config *c) { return cuda_config_architecture(c) >= 80; }
 
 tw_tile_machine cuda_tile_machine(const cuda_config *c) {
-  const bool hopper = strcmp(c->architecture, "sm_90a") == 0;
-  return (tw_tile_machine){.header = hopper ? "tile.cuh" : NULL,
+  const bool hopper = is_hopper(c);
+  return (tw_tile_machine){.header = hopper            ? "tile.cuh"
+                                     : has_mma_sync(c) ? "tile_ampere.cuh"
+                                                       : NULL,
                            .processors = (int)c->multiprocessors,
                            .shared_bytes = c->shared_block,
                            .l2_bytes = c->l2_bytes,
@@ -31,11 +45,13 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
                            .columns = 256,
                            .panel_bytes = 128,
                            .copy_alignment = 16,
-                           .team = c->cluster > 2 ? 2 : 1, /* larger ones leave processors without a team */
-                           .blocks_together = (int)c->cluster,
-                           .registers_move = true,
+                           .team = hopper && c->cluster > 2 ? 2 : 1, /* larger ones leave processors without a team */
+                           .blocks_together = hopper ? (int)c->cluster : 1,
+                           .registers_move = hopper,
                            .few_rows = hopper,
-                           .multiplies = multiplies};
+                           .multiplies = hopper                              ? multiplies
+                                         : cuda_config_architecture(c) >= 89 ? multiplies_ada
+                                                                             : multiplies_ampere};
 }
 
 /* ---- the model of a gemm: gemm_model.c ---- */
@@ -57,6 +73,12 @@ static const double L2_BYTES = 64, L2_BYTES_ALL = 6154;
 static const double DRAM_LATENCY = 479;
 
 static double ceil_div(double a, double b) { return ceil(a / b); }
+
+static double predict_gemm_mma(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_gemm g = tw_gemm_of(m->problem);
+  return cuda_gemm_mma_seconds(m->config, &g, plan);
+}
 
 /* ---- the model of few rows ----
  *
@@ -265,30 +287,34 @@ static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_b
 static bool is_any(const tw_problem *p, const tw_schedule *s) { return (void)p, (void)s, true; }
 
 /* What a schedule is of, the first that it can be; what has no step yet may become any. */
+typedef enum generation { HOPPER = 1, MMA_SYNC = 2, BOTH = 3 } generation;
 typedef struct kind {
   const char *op;
+  generation machines; /* that have what the kernels are made of */
   bool (*is)(const tw_problem *, const tw_schedule *);
   const tw_tile_family *family;
   tw_tile_predictor *predict;
 } kind;
 static const kind kinds[] = {
-    {"gemm", is_tile, &tw_tile_gemm, predict_gemm},
-    {"gemm", is_skinny, &tw_tile_skinny, predict_skinny},
-    {"gemm", is_sliced_k, &tw_tile_sliced_k, predict_sliced_k},
-    {"attention", is_backward, &tw_tile_attention_backward, predict_attention_back},
-    {"attention", is_forward, &tw_tile_attention, predict_attention},
-    {"conv2d", is_any, &tw_tile_conv, predict_conv},
-    {"conv3d", is_any, &tw_tile_conv, predict_conv},
-    {"rotary", is_any, &tw_tile_rotary, predict_rows},
-    {"layernorm", is_any, &tw_tile_layernorm, predict_rows},
-    {"softmax", is_any, &tw_tile_softmax, predict_rows},
+    {"gemm", HOPPER, is_tile, &tw_tile_gemm, predict_gemm},
+    {"gemm", MMA_SYNC, is_any, &tw_tile_gemm_mma_sync, predict_gemm_mma},
+    {"gemm", HOPPER, is_skinny, &tw_tile_skinny, predict_skinny},
+    {"gemm", HOPPER, is_sliced_k, &tw_tile_sliced_k, predict_sliced_k},
+    {"attention", HOPPER, is_backward, &tw_tile_attention_backward, predict_attention_back},
+    {"attention", HOPPER, is_forward, &tw_tile_attention, predict_attention},
+    {"conv2d", HOPPER, is_any, &tw_tile_conv, predict_conv},
+    {"conv3d", HOPPER, is_any, &tw_tile_conv, predict_conv},
+    {"rotary", BOTH, is_any, &tw_tile_rotary, predict_rows},
+    {"layernorm", BOTH, is_any, &tw_tile_layernorm, predict_rows},
+    {"softmax", BOTH, is_any, &tw_tile_softmax, predict_rows},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 const tw_language *cuda_tiles_language(size_t i) { return i < KINDS ? kinds[i].family->language : NULL; }
 
-static bool is_of(const kind *k, const tw_problem *p, const tw_schedule *s) {
-  return strcmp(k->op, p->op->name) == 0 && k->is(p, s);
+static bool is_of(const kind *k, const cuda_config *c, const tw_problem *p, const tw_schedule *s) {
+  const generation machine = is_hopper(c) ? HOPPER : has_mma_sync(c) ? MMA_SYNC : 0;
+  return (k->machines & machine) && strcmp(k->op, p->op->name) == 0 && k->is(p, s);
 }
 
 /* Has the machine the vocabulary, and the op a kernel in it? */
@@ -296,14 +322,16 @@ static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, c
                          const tw_schedule *s, const kind **out, tw_error *error) {
   const char *step = s->n ? s->step[0] : "";
   if (!machine->header)
-    return tw_fail(error, TW_USAGE, "step '%s': tile kernels require sm_90a, and %s is %s; use the empty schedule",
-                   step, c->name, c->architecture);
+    return tw_fail(error, TW_USAGE,
+                   "step '%s': tile kernels require sm_80 or later, and %s is %s; use the empty schedule", step,
+                   c->name, c->architecture);
   for (*out = kinds; *out < kinds + KINDS; ++*out)
-    if (is_of(*out, p, s)) return TW_OK;
+    if (is_of(*out, c, p, s)) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
-      "step '%s': %s has no tile kernels; expected gemm, conv2d, conv3d, attention, rotary, layernorm or softmax", step,
-      p->op->name);
+      "step '%s': %s has no tile kernels on %s, which is %s; expected gemm, rotary, layernorm or softmax, and from "
+      "sm_90a on attention, conv2d or conv3d",
+      step, p->op->name, c->name, c->architecture);
 }
 
 /* Small tiles first. */
@@ -330,10 +358,11 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
   tw_error why = {0};
   *out = (tw_schedule){0};
   if (!cuda_tile_machine(c).header)
-    return tw_fail(error, TW_USAGE,
-                   "no kernel for %s on %s, which is %s: tile kernels require sm_90a; write one (docs/guide/nvidia.md) "
-                   "and `tilewright run` it",
-                   p->op->name, c->name, c->architecture);
+    return tw_fail(
+        error, TW_USAGE,
+        "no kernel for %s on %s, which is %s: tile kernels require sm_80 or later; write one (docs/guide/nvidia.md) "
+        "and `tilewright run` it",
+        p->op->name, c->name, c->architecture);
   for (size_t i = 0; i < sizeof plainest / sizeof *plainest; i++) {
     double cost;
     if (strcmp(plainest[i].op, p->op->name) != 0) continue;
@@ -361,7 +390,7 @@ tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_s
   *out = (tw_menu){0};
   for (const kind *k = kinds; machine.header && status == TW_OK && k < kinds + KINDS; k++) {
     tw_menu menu;
-    if (!is_of(k, p, s)) continue;
+    if (!is_of(k, c, p, s)) continue;
     status = tw_tile_steps(k->family, &machine, p, s, k->predict, &m, &menu, error);
     if (status == TW_OK) status = tw_menu_join(out, &menu, error);
   }
@@ -369,9 +398,9 @@ tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_s
   return status;
 }
 
-const tw_language *cuda_tiles_language_of(const tw_problem *p, const tw_schedule *s) {
+const tw_language *cuda_tiles_language_of(const cuda_config *c, const tw_problem *p, const tw_schedule *s) {
   for (const kind *k = kinds; k < kinds + KINDS; k++)
-    if (is_of(k, p, s)) return k->family->language;
+    if (is_of(k, c, p, s)) return k->family->language;
   return NULL;
 }
 

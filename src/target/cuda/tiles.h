@@ -1,4 +1,4 @@
-/* tiles.h - kernels of src/tile on NVIDIA GPUs from Hopper on: schedules of more than no steps, and what they should cost. */
+/* tiles.h - kernels of src/tile on NVIDIA GPUs from Ampere on: schedules of more than no steps, and what they should cost. */
 #ifndef TW_CUDA_TILES_H
 #define TW_CUDA_TILES_H
 
@@ -7,7 +7,7 @@
 #include "tilewright/menu.h"
 #include "tilewright/op.h"
 
-/* The traits of a machine; header NULL where the vocabulary does not reach (before sm_90). */
+/* The traits of a machine; header NULL where the vocabulary does not reach (before sm_80). */
 tw_tile_machine cuda_tile_machine(const cuda_config *);
 
 tw_status cuda_tiles_emit(const cuda_config *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
@@ -15,9 +15,9 @@ tw_status cuda_tiles_emit(const cuda_config *, const tw_problem *, const tw_sche
 tw_status cuda_tiles_plainest(const cuda_config *, const tw_problem *, tw_schedule *, tw_error *);
 /* No steps, without an error, for an op or machine that has none. */
 tw_status cuda_tiles_steps(const cuda_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
-/* Seconds. */
 /* The steps that may follow; NULL where there are none. */
-const tw_language *cuda_tiles_language_of(const tw_problem *, const tw_schedule *);
+const tw_language *cuda_tiles_language_of(const cuda_config *, const tw_problem *, const tw_schedule *);
+/* Seconds. */
 tw_status cuda_tiles_predict(const cuda_config *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 
 /* The language of each kind of kernel, by position; NULL past the last. */

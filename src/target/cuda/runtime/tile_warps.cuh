@@ -1,0 +1,229 @@
+/* tile_warps.cuh - products of warps, for NVIDIA GPUs from Ampere (sm_80) on: threads copy to shared tiles by cp.async, warps read
+ * operands by ldmatrix and multiply by mma.sync.
+ *
+ * Every product is 16 x 8 sums and 32 bytes of k deep. An operand in registers is `Count` blocks of 16 rows of A, or of 16 columns of B.
+ * Thread t of a warp holds, in value[i][j][2 h + c], row 16 i + t / 4 + 8 h and column 8 j + 2 (t % 4) + c of the warp's sums. */
+#pragma once
+#include "tile_core.cuh"
+
+namespace tw {
+
+TW_FN int lane_of_warp() { return (int)(threadIdx.x % 32); }
+/* The same value in all threads of a warp, and the compiler knows it. */
+TW_FN int warp_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x / 32), 0); }
+
+/* ---- copies ---- */
+
+/* 16 bytes, of which the first `have` come from memory; the rest arrive as zeros. Both addresses are multiples of 16. */
+TW_FN void copy16(u32 to, const void *from, int have) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(have) : "memory");
+}
+TW_FN void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/* Until at most Count committed groups of this thread's copies are in flight. */
+template <int Count> TW_FN void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(Count) : "memory"); }
+
+/* A thread's pieces of the tiles of a matrix, which follow one another along its rows or, `Down`, down its rows. Elements outside of the
+ * matrix arrive as zeros. Pitches are multiples of 16 bytes. */
+template <class Tile, int Threads, bool Down> struct copier {
+  static constexpr int size = (int)sizeof(typename Tile::type), chunks = Tile::row_bytes / 16, apart = Threads / chunks;
+  static constexpr int pieces = (Tile::rows + apart - 1) / apart;
+  static constexpr int patterns = apart >= 8 ? 1 : 8 / apart; /* rows of one swizzle */
+  static_assert(Threads % chunks == 0 && pieces <= 32, "threads copy whole rows of a tile");
+  const char *from;
+  i64 hop; /* bytes to the next piece */
+  i64 step; /* bytes to the next tile */
+  int left, have; /* bytes (rows) of the matrix from this thread's piece on; bytes of each piece */
+  u32 inside; /* a bit for each piece */
+  u32 to[patterns];
+  TW_FN copier(const typename Tile::type *matrix, i64 pitch, int row, int col, int rows, int cols) {
+    const int r = (int)threadIdx.x / chunks, c = (int)threadIdx.x % chunks, x = col + c * (16 / size);
+    from = (const char *)(matrix + (row + r) * pitch + x);
+    hop = apart * pitch * size;
+    step = Down ? Tile::rows * pitch * size : (i64)Tile::row_bytes;
+    have = min(max((cols - x) * size, 0), 16);
+    left = Down ? rows - row - r : (cols - x) * size;
+    inside = 0;
+#pragma unroll
+    for (int j = 0; j < pieces; j++)
+      if (row + r + j * apart < rows) inside |= 1u << j;
+#pragma unroll
+    for (int j = 0; j < patterns; j++) to[j] = Tile{0}.chunk(r + j * apart, c);
+  }
+  TW_FN void piece(Tile tile, int j) const {
+    if (Tile::rows % apart && (int)threadIdx.x / chunks + j * apart >= Tile::rows) return;
+    const bool there = Down ? left > j * apart : (inside >> j & 1) != 0;
+    copy16(tile.at + to[j % patterns] + (u32)(j / patterns * patterns * apart * Tile::span), from + j * hop, there ? have : 0);
+  }
+  /* Pieces of one of `parts` parts of the tile. */
+  TW_FN void copy(Tile tile, int part = 0, int parts = 1) const {
+#pragma unroll
+    for (int j = 0; j < pieces; j++)
+      if (j * parts / pieces == part) piece(tile, j);
+  }
+  TW_FN void next() {
+    from += step;
+    left -= Down ? Tile::rows : Tile::row_bytes;
+    if (!Down) have = min(max(left, 0), 16);
+  }
+};
+
+/* ---- operands ---- */
+
+template <int Count> struct operand {
+  u32 word[Count][4];
+};
+
+TW_FN void load_matrices(u32 (&word)[4], u32 at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+               : "r"(at));
+}
+TW_FN void load_matrices_turned(u32 (&word)[4], u32 at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+               : "r"(at));
+}
+
+/* Where a warp's threads read an operand: rows from `first` on of a tile that is stored with k along its rows or, `Across`, columns of a
+ * tile of 16-bit elements that is stored with k down its rows. `Right`: B's operand. */
+template <class Tile, int Count, bool Across, bool Right> struct reader {
+  static constexpr int chunks = Tile::span / 16, shift = Tile::span == 128 ? 0 : Tile::span == 64 ? 1 : 2;
+  static constexpr int offsets = Across ? Count : chunks / 2;
+  static_assert(!Across || sizeof(typename Tile::type) == 2, "only 16-bit elements are transposed while they are read");
+  u32 at[offsets];
+  TW_FN explicit reader(int first) {
+    const int lane = lane_of_warp();
+    const int inner = Right != Across ? lane % 8 + lane / 16 * 8 : lane % 16, outer = Right != Across ? lane / 8 % 2 : lane / 16;
+#pragma unroll
+    for (int i = 0; i < offsets; i++) {
+      const int row = Across ? inner : first + inner, chunk = Across ? first / 8 + 2 * i + outer : 2 * i + outer;
+      at[i] = (u32)(chunk / chunks * Tile::panel_bytes + row * Tile::span + ((chunk % chunks ^ ((row >> shift) & (chunks - 1))) << 4));
+    }
+  }
+  /* Block i of the operand, `step` times 32 bytes of k from the tile's first. */
+  TW_FN void load_block(u32 (&word)[4], Tile tile, int step, int i) const {
+    if constexpr (Across)
+      load_matrices_turned(word, tile.at + at[i] + (u32)(step * 16 * Tile::span));
+    else
+      load_matrices(word, tile.at + at[step % (chunks / 2)] + (u32)(step / (chunks / 2) * Tile::panel_bytes + i * 16 * Tile::span));
+  }
+  TW_FN void load(operand<Count> &to, Tile tile, int step) const {
+#pragma unroll
+    for (int i = 0; i < Count; i++) load_block(to.word[i], tile, step, i);
+  }
+};
+
+/* f32 to nearest tf32: products ignore the bits below. */
+template <int Count> TW_FN void round_to_tf32(operand<Count> &x) {
+#pragma unroll
+  for (int i = 0; i < Count; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) x.word[i][j] += 0x1000u;
+}
+
+/* ---- products ---- */
+
+#define TW_MMA_SYNC(A, B, Value, c, name)                                                                                              \
+  TW_FN void multiply(Value(&d)[4], const u32(&a)[4], u32 b0, u32 b1, A, B) {                                                          \
+    asm volatile("mma.sync.aligned." name " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                           \
+                 : c(d[0]), c(d[1]), c(d[2]), c(d[3])                                                                                  \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                                      \
+  }
+TW_MMA_SYNC(bf16, bf16, float, "+f", "m16n8k16.row.col.f32.bf16.bf16.f32")
+TW_MMA_SYNC(f16, f16, float, "+f", "m16n8k16.row.col.f32.f16.f16.f32")
+TW_MMA_SYNC(tf32, tf32, float, "+f", "m16n8k8.row.col.f32.tf32.tf32.f32")
+TW_MMA_SYNC(i8, i8, i32, "+r", "m16n8k32.row.col.s32.s8.s8.s32")
+TW_MMA_SYNC(u8, i8, i32, "+r", "m16n8k32.row.col.s32.u8.s8.s32")
+/* From sm_89 on. */
+TW_MMA_SYNC(e4m3, e4m3, float, "+f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")
+TW_MMA_SYNC(e5m2, e5m2, float, "+f", "m16n8k32.row.col.f32.e5m2.e5m2.f32")
+TW_MMA_SYNC(e4m3, e5m2, float, "+f", "m16n8k32.row.col.f32.e4m3.e5m2.f32")
+TW_MMA_SYNC(e5m2, e4m3, float, "+f", "m16n8k32.row.col.f32.e5m2.e4m3.f32")
+#undef TW_MMA_SYNC
+
+/* Rows x Cols sums in the registers of a warp. */
+template <int Rows, int Cols, class Value = float> struct warp_acc {
+  static_assert(Rows % 16 == 0 && Cols % 16 == 0, "a warp's sums have n x 16 rows and columns");
+  Value value[Rows / 16][Cols / 8][4];
+};
+template <int Rows, int Cols, class Value> TW_FN void clear(warp_acc<Rows, Cols, Value> &d) {
+#pragma unroll
+  for (int i = 0; i < Rows / 16; i++)
+#pragma unroll
+    for (int j = 0; j < Cols / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) d.value[i][j][e] = 0;
+}
+/* d += A B, 32 bytes of k. Neighbouring products share an operand of A, or of B. */
+template <class A, class B, int Rows, int Cols, class Value>
+TW_FN void mma_sync(warp_acc<Rows, Cols, Value> &d, const operand<Rows / 16> &a, const operand<Cols / 16> &b) {
+#pragma unroll
+  for (int i = 0; i < Rows / 16; i++)
+#pragma unroll
+    for (int x = 0; x < Cols / 8; x++) {
+      const int j = i % 2 ? Cols / 8 - 1 - x : x;
+      multiply(d.value[i][j], a.word[i], b.word[j / 2][j % 2 * 2], b.word[j / 2][j % 2 * 2 + 1], A{}, B{});
+    }
+}
+
+/* ---- results ---- */
+
+/* The room of a warp in which results turn, 16 rows at a time, so that threads store 16 bytes of a row each. */
+template <class Type, int Cols> struct turning {
+  static constexpr int size = (int)sizeof(Type), pitch = Cols * size + 16, bytes = 16 * pitch;
+  u32 base;
+};
+TW_FN void store_shared(u32 at, u32 x) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory"); }
+template <class Type> TW_FN Type load_shared_element(u32 at) {
+  if constexpr (sizeof(Type) == 4) {
+    u32 x;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at));
+    union { u32 word; Type value; } v{x};
+    return v.value;
+  } else if constexpr (sizeof(Type) == 2) {
+    u16 x;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(at));
+    union { u16 word; Type value; } v{x};
+    return v.value;
+  } else {
+    u16 x;
+    asm volatile("{\n.reg .u8 b;\nld.shared.u8 b, [%1];\ncvt.u16.u8 %0, b;\n}" : "=h"(x) : "r"(at));
+    union { u8 word; Type value; } v{(u8)x};
+    return v.value;
+  }
+}
+
+/* f(value, row, column) of a warp's sums to a matrix whose rows begin at multiples of 16 bytes (`Aligned`) or anywhere; rows and columns
+ * outside of rows x cols are dropped. f counts them from the first sum, which is the matrix's element (row, col). */
+template <class Type, bool Aligned, int Rows, int Cols, class Value, class Function>
+TW_FN void put(Type *to, i64 pitch, const warp_acc<Rows, Cols, Value> &d, int row, int col, int rows, int cols, turning<Type, Cols> room, Function f) {
+  using turn = turning<Type, Cols>;
+  constexpr int each = 16 / turn::size, chunks = Cols / each;
+  const int lane = lane_of_warp();
+#pragma unroll
+  for (int i = 0; i < Rows / 16; i++) {
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < Cols / 8; j++) {
+      const int r = 16 * i + lane / 4, c = 8 * j + lane % 4 * 2;
+      const u32 at = room.base + (u32)(lane / 4 * turn::pitch + c * turn::size);
+      store_shared(at, packed<Type>::of(f(d.value[i][j][0], r, c), f(d.value[i][j][1], r, c + 1)));
+      store_shared(at + (u32)(8 * turn::pitch), packed<Type>::of(f(d.value[i][j][2], r + 8, c), f(d.value[i][j][3], r + 8, c + 1)));
+    }
+    __syncwarp();
+#pragma unroll
+    for (int p = 0; p < 16 * chunks; p += 32) {
+      const int r = (p + lane) / chunks, c = (p + lane) % chunks * each, y = row + 16 * i + r, x = col + c;
+      if ((16 * chunks % 32 && p + lane >= 16 * chunks) || y >= rows || x >= cols) continue;
+      const u32 at = room.base + (u32)(r * turn::pitch + c * turn::size);
+      Type *const out = to + y * pitch + x;
+      if (Aligned && x + each <= cols) {
+        store16(out, load_shared16(at));
+      } else {
+        for (int e = 0; e < each && x + e < cols; e++) out[e] = load_shared_element<Type>(at + (u32)(e * turn::size));
+      }
+    }
+  }
+}
+
+} // namespace tw
