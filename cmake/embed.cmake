@@ -1,5 +1,11 @@
 # Turns files into C arrays: cmake -D OUTPUT=x.c -D ROOT=src/target -D LIST=files.txt -P embed.cmake
-# LIST holds one path a line, maybe none. The names in the table are the paths below ROOT.
+# LIST holds one path a line, maybe none. The names in the table are the paths below ROOT. TABLE, COUNT and HEADER say where else the
+# files go than to the library's own table.
+if(NOT DEFINED TABLE)
+  set(TABLE tw_embedded_table)
+  set(COUNT tw_embedded_count)
+  set(HEADER base/embedded_table.h)
+endif()
 file(STRINGS "${LIST}" files)
 set(arrays "")
 set(table "")
@@ -23,11 +29,11 @@ foreach(both IN LISTS named)
   math(EXPR count "${count} + 1")
 endforeach()
 file(WRITE "${OUTPUT}" "/* Made by cmake/embed.cmake: do not edit. */
-#include \"base/embedded_table.h\"
+#include \"${HEADER}\"
 
 ${arrays}
-const tw_embedded tw_embedded_table[] = {
+const tw_embedded ${TABLE}[] = {
 ${table}  {0, 0, 0},
 };
-const size_t tw_embedded_count = ${count};
+const size_t ${COUNT} = ${count};
 ")

@@ -39,6 +39,7 @@ complete -c tilewright -r -l floorplan
 complete -c tilewright -r -l svg
 complete -c tilewright -r -l from
 complete -c tilewright -r -l plan
+complete -c tilewright -r -l page
 complete -c tilewright -x -s j -l jobs
 complete -c tilewright -x -l seed
 complete -c tilewright -x -l iterations

@@ -283,7 +283,7 @@ static void tiles_are_explained(void **state) {
 
 static void files_that_cannot_be_read_are_named(void **state) {
   (void)state;
-  expect_failure("$T report /nowhere", 2, "/nowhere/summary.json");
+  expect_failure("$T report /nowhere", 2, "/nowhere has no run");
   expect_failure("mkdir -p bad; echo '{' >bad/summary.json; $T report bad", 2, "bad/summary.json");
   expect_failure("mkdir -p bad; echo '{}' >bad/summary.json; $T report bad", 2, "no best kernel");
   expect_failure("$T wisdom import /nowhere", 2, "/nowhere");
@@ -550,7 +550,9 @@ static void a_journal_that_never_ends_is_no_journal(void **state) {
                    SQLITE_OK);
   sqlite3_close(db);
   free(path);
+#ifdef TW_HAVE_PAGE
   expect_output("timeout 60 $T report endless", "report.html");
+#endif
   expect_failure("timeout 60 $T tune " SMALL QUICK "--out endless", 2, "views");
 }
 
@@ -745,11 +747,14 @@ static void tuning_gives_files_that_run_as_promised(void **state) {
   assert_true(number_of(file, "cycles") == number_of(best, "cycles"));
   json_t *schedule = expect_json("$T run " SMALL " --schedule out/schedule.txt --json", 0);
   assert_true(number_of(schedule, "cycles") == number_of(best, "cycles"));
-  expect_output("$T report out && cat out/report.html", "The ladder");
-  /* labels are whole, and nothing of the ladder is a picture that shrinks with the window */
-  expect_output("sed -n '/The ladder/,/<table/p' out/report.html | grep -E '<svg|…' || echo none", "none");
   expect_ladder("out/summary.json");
-  expect_output("cat out/report.html", "Every candidate");
+#ifdef TW_HAVE_PAGE
+  expect_output("$T report out && cat out/report.html", "Content-Security-Policy");
+  expect_output("cat out/report.html", "Redistribution and use in source and binary forms"); /* d3's licence */
+  expect_output("rm out/summary.json; $T report out && grep -c '\"verdict\":\"correct\"' out/report.html", "1");
+#else
+  expect_failure("$T report out", 3, "node-d3");
+#endif
   json_decref(tuned);
   json_decref(file);
   json_decref(schedule);

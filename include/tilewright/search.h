@@ -28,6 +28,17 @@ typedef struct tw_progress {
   double elapsed, left; /* seconds; left is an estimate, < 0 if unknown */
 } tw_progress;
 
+/* The same with more, for `watch`. */
+typedef struct tw_search_status {
+  size_t size; /* sizeof(tw_search_status), as the library knows it: status.h */
+  tw_progress progress;
+  double best_cost;  /* in the target's unit; 0: no candidate is correct yet */
+  double start_cost; /* of the baseline; 0: not known yet */
+  double bound_cost; /* the lower bound */
+  int recalled;      /* candidates of progress.done whose verdict the journal had */
+  char reserved[4];  /* 0 */
+} tw_search_status;
+
 enum { TW_EXHAUSTIVE_MOST = 4000 };
 
 /* How agents ask language models, and for how much. */
@@ -75,7 +86,9 @@ typedef struct tw_search_options {
   void *context;
   /* `start` was found for this very problem: the result is no slower, unless the baseline is faster (known_lost). */
   bool start_is_exact;
-  char reserved[7]; /* 0 */
+  char reserved[7];    /* 0 */
+  const char *command; /* the command line, for the journal and its reports; NULL: none */
+  void (*watch)(void *context, const tw_search_status *); /* as `progress`; may be NULL */
 } tw_search_options;
 
 /* One rung of the ladder: a step of the schedule and its result. */

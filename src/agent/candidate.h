@@ -38,6 +38,7 @@ typedef struct tw_candidate {
   tw_digest recipe_digest, source_digest;
   tw_verdict verdict;
   char coverage[240];      /* of what was checked, in words; "" if nothing was, or the verdict is recalled */
+  char place[64];          /* who evaluated it; "" if that was this process, or the verdict is recalled */
   char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
   char *reply;             /* malloc'ed: a model's reply that holds no usable kernel; NULL: there is none */
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */

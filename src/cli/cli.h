@@ -23,7 +23,8 @@ typedef struct cli_list {
 typedef struct cli_options {
   bool json, no_wisdom, fresh, help, trust, verbose;
   bool rewrites_only, no_run, progress, verify;
-  bool exhaustive;
+  bool exhaustive, watch;
+  const char *page; /* file of a report */
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *floorplan, *plan, *runner, *svg;
   cli_list agents;
   const char *checks; /* of a run; NULL: the usual ones */
@@ -47,8 +48,9 @@ typedef struct cli_options {
 typedef struct cli {
   cli_options options;
   size_t n_words;
-  const char **words; /* what is neither the subcommand nor an option */
-  bool *printed;      /* set once the one JSON object is out */
+  const char **words;  /* what is neither the subcommand nor an option */
+  bool *printed;       /* set once the one JSON object is out */
+  const char *command; /* the whole command line; NULL without memory */
 } cli;
 
 typedef struct cli_command {
@@ -225,6 +227,9 @@ tw_status cli_check_timeline(const cli *, tw_error *);
 tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, bool trust, const char *note,
                           tw_error *);
 
+/* Writes timeline.json, of which a report makes a picture, where a simulator can tell it soon. */
+void cli_write_timeline(const cli *, const cli_subject *, const char *source, bool trust, const char *directory);
+
 /* ---- interrupt.c ---- */
 
 /* From now on the first Ctrl-C sets the flag that is returned, the second one ends the process. */
@@ -232,7 +237,8 @@ const volatile int *cli_catch_interrupt(void);
 
 /* ---- progress.c ---- */
 
-void cli_show_progress(void *context, const tw_progress *);  /* one line on stderr, rewritten; for terminals */
+/* On standard error: one line that is rewritten on a terminal, else a line a minute. `context`: the tw_target. */
+void cli_show_progress(void *context, const tw_search_status *);
 void cli_print_progress(void *context, const tw_progress *); /* an object a line on stderr, for programs */
 void cli_clear_progress(void);
 /* A tw_watcher: a line that is rewritten on a terminal, else a line every ten seconds. */

@@ -21,7 +21,7 @@ const cli_command cli_commands[] = {
     {"ops", "[NAME]", "list the operations and their keys", "json", cli_ops, false},
     {"tune", SUBJECT, "search for the best kernel",
      SEARCH MODELS
-     "target trace timeline window out fresh from rewrites-only exhaustive no-wisdom progress trust verbose json",
+     "target trace timeline window out fresh watch from rewrites-only exhaustive no-wisdom progress trust verbose json",
      cli_tune, false},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
      "target schedule trace timeline window checks include no-timing timing-only workgroups counts kernel "
@@ -40,7 +40,7 @@ const cli_command cli_commands[] = {
     {"view", "[NAME key=value...] -t TARGET", "show how a machine handles data: layouts, banks, grids, ...",
      "target svg json", cli_view, true},
     {"mcp", "", "run a Model Context Protocol server on standard input and output", "", cli_mcp, true},
-    {"report", "DIR", "write a tuning run (--out DIR) as one HTML page", "json", cli_report, false},
+    {"report", "DIR...", "write tuning runs (--out DIR) as one HTML page", "page json", cli_report, false},
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
      "to scale-rule group rounding overflow all jobs verbose json", cli_quantize, false},
     {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE",
@@ -129,6 +129,25 @@ static tw_status dispatch(cli *c, int argc, char *argv[], tw_error *error) {
   return status == TW_OK ? run_command(command, c, error) : status;
 }
 
+/* As a shell would take it; NULL without memory. */
+static char *print_command(int argc, char *argv[]) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=./:,+@%";
+  tw_text t = {0};
+  tw_text_add_string(&t, "tilewright");
+  for (int i = 1; i < argc; i++) {
+    tw_text_add_string(&t, " ");
+    if (*argv[i] && !argv[i][strspn(argv[i], plain)]) {
+      tw_text_add_string(&t, argv[i]);
+      continue;
+    }
+    tw_text_add_string(&t, "'");
+    for (const char *at = argv[i]; *at; at++)
+      *at == '\'' ? tw_text_add_string(&t, "'\\''") : tw_text_add_bytes(&t, at, 1);
+    tw_text_add_string(&t, "'");
+  }
+  return tw_text_take(&t);
+}
+
 typedef struct invocation {
   int argc;
   char **argv;
@@ -138,12 +157,14 @@ typedef struct invocation {
 static tw_status invoke(int argc, char *argv[]) {
   tw_error error = {0};
   bool printed = false;
-  cli c = {.printed = &printed};
+  char *command = print_command(argc, argv);
+  cli c = {.printed = &printed, .command = command};
   signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of the write, which says so */
   tw_status status = dispatch(&c, argc, argv, &error);
   if (status != TW_OK) print_failure(&c, argc, argv, status, &error);
   tw_status finished = finish_output(status, &error);
   if (finished != status) fputs("tilewright: ", stderr), cli_put_line(stderr, error.text);
+  free(command);
   return finished;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "cli/cli.h"
@@ -180,6 +181,38 @@ tw_status cli_draw_source(const cli *c, const cli_subject *s, const char *source
   const tw_status status = measure_and_draw(c, s, source, strlen(source), trust, note, &o, error);
   if (status == TW_OK && !c->options.json) print_timelines(c);
   return status;
+}
+
+/* A simulated run of the best kernel takes this long at most. */
+static const double TIMELINE_SECONDS = 20;
+
+void cli_write_timeline(const cli *c, const cli_subject *s, const char *source, bool trust, const char *directory) {
+  const tw_target *t = s->target;
+  tw_bound bound;
+  tw_error error;
+  char *folder = NULL, *path = tw_path_join(directory, "timeline.json"), *trace = NULL;
+  if (path) unlink(path); /* of an earlier search */
+  if (path && t->traits.simulated && tw_target_bound(t, &s->problem, &bound, &error) == TW_OK &&
+      !(t->traits.simulation_rate > 0 && bound.cost / t->traits.simulation_rate > TIMELINE_SECONDS) &&
+      tw_directory_temporary(&folder, &error) == TW_OK && (trace = tw_path_join(folder, "trace.json"))) {
+    const tw_trial trial = {.target = t,
+                            .problem = &s->problem,
+                            .source = source,
+                            .length = strlen(source),
+                            .seed = c->options.inputs,
+                            .trust = trust};
+    const tw_setting setting = {.bound = &bound, .jobs = (int)c->options.jobs, .trace = trace};
+    const cli_timeline timeline = {.title = "", .unit = strcmp(t->unit, "seconds") ? t->unit : "microseconds"};
+    tw_outcome drawn;
+    tw_trial_run(&trial, &setting, &drawn);
+    if (drawn.verdict != TW_CORRECT || cli_timeline_write_data(&timeline, trace, path, &error) != TW_OK)
+      fprintf(stderr, "tilewright: the report of this run has no timeline: %s\n",
+              drawn.verdict != TW_CORRECT ? drawn.error.text : error.text);
+  }
+  if (folder) tw_directory_remove(folder);
+  free(folder);
+  free(trace);
+  free(path);
 }
 
 tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,

@@ -1,24 +1,66 @@
-/* progress.c - the line that is rewritten while a search runs, if somebody sees it. */
+/* progress.c - how far a search is: for people at a terminal, for logs, for programs. */
 #define _GNU_SOURCE
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/strings.h"
 #include "cli/cli.h"
 
 enum { BAR = 24 };
 
-void cli_show_progress(void *context, const tw_progress *p) {
-  (void)context;
-  if (!isatty(STDERR_FILENO)) return;
-  char bar[BAR + 1], left[32] = "";
-  int full = p->planned > 0 ? BAR * p->done / p->planned : 0;
-  memset(bar, '-', BAR);
-  memset(bar, '#', (size_t)(full < 0 ? 0 : full > BAR ? BAR : full));
-  bar[BAR] = '\0';
-  if (p->left >= 0) snprintf(left, sizeof left, ", %.0f s left", p->left);
-  fprintf(stderr, "\r\033[K[%s] %d/%d candidates, %d correct, best %.1f%%%s", bar, p->done, p->planned, p->correct,
-          100 * p->best_utilization, left);
+/* Candidates that were evaluated here, not recalled, in a second; so far. */
+static double rate_of(const tw_search_status *s) {
+  const int evaluated = s->progress.done - s->recalled;
+  return s->progress.elapsed > 0 && evaluated > 0 ? evaluated / s->progress.elapsed : 0;
+}
+
+/* "3.2 s", "12 min", "2.5 h" */
+static const char *print_time(double seconds, char text[24]) {
+  if (seconds < 90)
+    snprintf(text, 24, "%.0f s", seconds);
+  else if (seconds < 5400)
+    snprintf(text, 24, "%.0f min", seconds / 60);
+  else
+    snprintf(text, 24, "%.1f h", seconds / 3600);
+  return text;
+}
+
+static void describe(const tw_target *target, const tw_search_status *s, tw_text *out) {
+  const tw_progress *p = &s->progress;
+  char cost[CLI_NUMBER], time[24];
+  tw_text_add(out, "%d/%d candidates, %d correct", p->done, p->planned, p->correct);
+  if (s->best_cost > 0) tw_text_add(out, ", best %s", cli_print_cost(target, s->best_cost, cost));
+  if (s->best_cost > 0 && s->start_cost > 0) tw_text_add(out, " (%.2fx)", s->start_cost / s->best_cost);
+  if (rate_of(s) > 0) tw_text_add(out, ", %.3g/s", rate_of(s));
+  if (p->left >= 0) tw_text_add(out, ", %s left", print_time(p->left, time));
+}
+
+/* A terminal has one line of its width; a pipe gets a line a minute. */
+void cli_show_progress(void *context, const tw_search_status *s) {
+  enum { SECONDS = 60 };
+  static double last;
+  const tw_progress *p = &s->progress;
+  const bool terminal = isatty(STDERR_FILENO);
+  if (!terminal && p->elapsed - last < SECONDS) return;
+  tw_text text = {0};
+  describe(context, s, &text);
+  char *line = tw_text_take(&text);
+  if (!line) return;
+  if (!terminal) {
+    last = p->elapsed;
+    fprintf(stderr, "tilewright: %s\n", line);
+  } else {
+    char bar[BAR + 1];
+    const size_t width = cli_width(), room = width > BAR + 4 ? width - BAR - 4 : 0;
+    const int full = p->planned > 0 ? BAR * p->done / p->planned : 0;
+    memset(bar, '-', BAR);
+    memset(bar, '#', (size_t)(full < 0 ? 0 : full > BAR ? BAR : full));
+    bar[BAR] = '\0';
+    fprintf(stderr, "\r\033[K[%s] %.*s", bar, (int)room, line);
+  }
+  free(line);
   fflush(stderr);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/strings.h"
 #include "cli/html.h"
 
@@ -26,7 +27,8 @@ enum {
   LEGEND = 17,
   ROW = 14,
   GAP = 8,
-  AXIS = 34
+  AXIS = 34,
+  ZOOM = 4 /* a page can be enlarged: its bars melt only where they are this much shorter */
 };
 #define DIGIT 7.0  /* pixels: about the width of one */
 #define SLIVER 2.0 /* pixels: shorter spans melt, up to bars of about this width, or as long as they are of one name */
@@ -58,6 +60,7 @@ typedef struct picture {
   char name[NAMES][40];
   tw_text bars[LANES][ROWS], cells[LANES][ROWS][NAMES]; /* cells: melted bars, one path for those of a colour */
   int shown, top;                                       /* spans; pixels above the lanes */
+  bool is_data; /* bars are numbers of a JSON array, of which a page makes a picture */
 } picture;
 
 static const char *const colour[NAMES] = {"#3b6fb6", "#1d9a6c", "#e08a2e", "#8a5bb5", "#c0392b", "#5fb0c9", "#9aa53a",
@@ -163,7 +166,10 @@ static void flush_bar(picture *p, int l, int row) {
   const int name = name_shown(b);
   double from = x_of(p, fmax(b->from, p->from)), to = x_of(p, fmin(b->to, p->to)), width = fmax(to - from - 0.3, 0.4);
   n->pending[row] = false;
-  if (b->melted)
+  if (p->is_data)
+    tw_text_add(&p->bars[l][row], "%s[%.6g,%.6g,%d,%d]", p->bars[l][row].length ? "," : "", b->from - p->zero,
+                b->to - p->zero, name, b->melted);
+  else if (b->melted)
     tw_text_add(&p->cells[l][row][name], "M%.1f @h%.1fv%dh-%.1fz", from, width, ROW - 2, width);
   else
     tw_text_add(&p->bars[l][row],
@@ -315,21 +321,62 @@ static void picture_free(picture *p) {
   free(p);
 }
 
-tw_status cli_timeline_write(const cli_timeline *t, const char *trace, const char *svg, tw_error *error) {
+/* {"unit": ..., "from": ..., "to": ..., "names": [...], "left_out": N, "lanes": [{"name": ..., "rows": [[[from, to, name, melted], ...]]}]} */
+static char *data_of(picture *p) {
+  json_t *object = json_object(), *names = json_array(), *lanes = json_array();
+  for (int i = 0; i < p->n_names; i++) json_array_append_new(names, tw_json_text(p->name[i]));
+  for (int l = 0; l < p->n_lanes; l++) {
+    json_t *one = json_object(), *rows = json_array();
+    json_object_set_new(one, "name", tw_json_text(p->lane[l].name));
+    for (int row = 0; row < p->lane[l].rows; row++) {
+      flush_bar(p, l, row);
+      tw_text text = {0};
+      tw_text_add_string(&text, "[");
+      tw_text_add_bytes(&text, p->bars[l][row].data, p->bars[l][row].length);
+      tw_text_add_string(&text, "]");
+      json_array_append_new(rows, text.failed ? json_array() : json_loads(text.data, 0, NULL));
+      tw_text_free(&text);
+    }
+    json_object_set_new(one, "rows", rows);
+    json_array_append_new(lanes, one);
+  }
+  json_object_set_new(object, "unit", tw_json_text(p->t->unit));
+  json_object_set_new(object, "from", json_real(p->from - p->zero));
+  json_object_set_new(object, "to", json_real(p->to - p->zero));
+  json_object_set_new(object, "left_out", json_integer(p->left_out));
+  json_object_set_new(object, "names", names);
+  json_object_set_new(object, "lanes", lanes);
+  char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+  json_decref(object);
+  return text;
+}
+
+static tw_status write_picture(const cli_timeline *t, const char *trace, const char *path, bool is_data,
+                               tw_error *error) {
   picture *p = tw_new(1, sizeof *p);
   if (!p) return tw_no_memory(error, "the timeline");
   p->t = t;
+  p->is_data = is_data;
   tw_status status = read_trace(trace, &(reader){note_lane, measure_span, p}, error);
   set_window(p);
+  if (is_data) p->scale *= ZOOM;
   if (status == TW_OK && p->scale > 0) status = read_trace(trace, &(reader){NULL, draw_span, p}, error);
   if (status == TW_OK && !p->shown && t->to > 0)
     status = tw_fail(error, TW_USAGE, "nothing to draw between %s %.0f and %.0f of this run", t->unit, t->from, t->to);
-  char *text = status == TW_OK ? svg_of(p) : NULL;
+  char *text = status != TW_OK ? NULL : is_data ? data_of(p) : svg_of(p);
   if (status == TW_OK && !text) status = tw_no_memory(error, "the timeline");
-  if (text) status = tw_file_write(svg, text, strlen(text), error);
+  if (text) status = tw_file_write(path, text, strlen(text), error);
   free(text);
   picture_free(p);
   return status;
+}
+
+tw_status cli_timeline_write(const cli_timeline *t, const char *trace, const char *svg, tw_error *error) {
+  return write_picture(t, trace, svg, false, error);
+}
+
+tw_status cli_timeline_write_data(const cli_timeline *t, const char *trace, const char *json, tw_error *error) {
+  return write_picture(t, trace, json, true, error);
 }
 
 tw_status cli_timeline_window(const char *text, cli_timeline *t, tw_error *error) {

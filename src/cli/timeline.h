@@ -13,6 +13,9 @@ typedef struct cli_timeline {
  * TW_USAGE if there is a window, and nothing in it. */
 tw_status cli_timeline_write(const cli_timeline *, const char *trace, const char *svg, tw_error *);
 
+/* The same as JSON, for the page of `tilewright report`. */
+tw_status cli_timeline_write_data(const cli_timeline *, const char *trace, const char *json, tw_error *);
+
 /* "FROM:TO", both whole and FROM < TO. */
 tw_status cli_timeline_window(const char *text, cli_timeline *, tw_error *);
 

@@ -5,8 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "cli/cli.h"
+#include "report/live.h"
 
 static tw_model_options model_options(const cli_options *o) {
   return (tw_model_options){
@@ -49,7 +51,9 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
       .seconds = o->seconds,
       .trust = o->trust,
       .interrupt = cli_catch_interrupt(),
-      .progress = o->progress ? cli_print_progress : cli_show_progress,
+      .progress = o->progress ? cli_print_progress : NULL,
+      .watch = o->progress ? NULL : cli_show_progress,
+      .command = c->command,
   };
 }
 
@@ -139,6 +143,8 @@ static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *kn
   tw_error why = {0};
   tw_text list = {0};
   tw_status written = cli_write_result(c->options.out, s, r, &list, &why);
+  if (written == TW_OK && !tw_is_set(cli_catch_interrupt()))
+    cli_write_timeline(c, s, r->source, r->has_recipe || c->options.trust, c->options.out);
   char *names = tw_text_take(&list);
   if (written == TW_OK && names && !c->options.json) printf("  in %s: %s\n", c->options.out, names);
   free(names);
@@ -189,12 +195,22 @@ static tw_status check_usable(const cli_subject *subject, tw_error *error) {
                  why.text);
 }
 
+/* Programs that read objects from standard error get one. */
+static tw_status start_watch(const cli *c, const char *directory, report_live **live, tw_error *error) {
+  const tw_status status = report_live_start(directory, live, error);
+  if (status != TW_OK) return status;
+  fprintf(stderr, c->options.progress ? "{\"watch\": \"%s\"}\n" : "tilewright: live report on %s\n",
+          report_live_address(*live));
+  return TW_OK;
+}
+
 tw_status cli_tune(const cli *c, tw_error *error) {
   cli_subject subject;
   cli_known known;
   tw_improvement how = {.size = sizeof how};
   tw_search_result result = {.size = sizeof result};
-  char *journal = NULL;
+  char *journal = NULL, *temporary = NULL;
+  report_live *live = NULL;
   if (c->options.fresh && !c->options.out)
     return tw_fail(error, TW_USAGE, "--fresh forgets the journal of --out DIR: add that");
   if (c->options.rewrites_only && !c->options.from)
@@ -213,8 +229,16 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (status != TW_OK) return status;
   const tw_model_options model = model_options(&c->options);
   tw_search_options options = search_options(c, &model);
-  if (c->options.out) options.journal = journal = tw_path_join(c->options.out, "journal.sqlite");
+  options.context = (void *)subject.target;
+  if (c->options.watch && !c->options.out) status = tw_directory_temporary(&temporary, error);
+  const char *directory = c->options.out ? c->options.out : temporary;
+  if (directory) options.journal = journal = tw_path_join(directory, "journal.sqlite");
   if (c->options.fresh) forget_journal(journal);
+  if (status == TW_OK && c->options.watch) status = start_watch(c, directory, &live, error);
+  if (status != TW_OK) {
+    free(journal);
+    return status;
+  }
   cli_find_known(c, &subject, &known);
   if (known.has_schedule) options.start = &known.schedule;
   options.start_is_exact = known.has_schedule && known.is_exact;
@@ -224,13 +248,15 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   print_notes(&result);
   free(journal);
   free(known.source);
-  if ((status != TW_OK && status != TW_INTERRUPTED) || !result.source) {
-    tw_search_result_free(&result);
-    return status;
-  }
-  tw_status delivered =
-      deliver(c, &subject, &known, &result, c->options.from && !c->options.agents.n ? &how : NULL, error);
+  const bool found = (status == TW_OK || status == TW_INTERRUPTED) && result.source;
+  tw_status delivered = status;
+  if (found)
+    delivered = deliver(c, &subject, &known, &result, c->options.from && !c->options.agents.n ? &how : NULL, error);
+  report_live_stop(live);
+  if (temporary) tw_directory_remove(temporary);
+  free(temporary);
   tw_search_result_free(&result);
+  if (!found) return status;
   if (delivered != TW_OK || status == TW_OK) return delivered;
   return tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
 }

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/strings.h"
 #include "evaluate/text.h"
@@ -37,8 +38,9 @@ struct tw_journal {
   sqlite3 *db;
   char *path;
   sqlite3_int64 search, seed;
-  sqlite3_stmt *insert, *recall, *describe, *explain, *keep, *remember;
-  pthread_mutex_t lock; /* of `keep`, `remember` and `models`: agents call from any thread */
+  sqlite3_stmt *insert, *recall, *describe, *explain, *keep, *remember, *state;
+  double opened, before; /* by tw_now; seconds of this search in earlier processes */
+  pthread_mutex_t lock;  /* of `keep`, `remember` and `models`: agents call from any thread */
   bool has_described;
   bool by_runner; /* TW_JOURNAL_RUNNER */
   char **models;  /* names that were recalled, each once */
@@ -66,10 +68,24 @@ static const char SCHEMA[] =
     " model TEXT NOT NULL, asked TEXT NOT NULL, answer TEXT NOT NULL, tokens_in REAL, tokens_out REAL, money REAL,"
     " seconds REAL NOT NULL, PRIMARY KEY (search, agent, place));";
 
+/* What later versions added. Readers do without it: a journal without these columns gets them when it is opened again. */
+static const char FACTS[] =
+    "CREATE TABLE IF NOT EXISTS fact (search INTEGER NOT NULL REFERENCES search, key TEXT NOT NULL,"
+    " value NOT NULL, PRIMARY KEY (search, key)) WITHOUT ROWID;";
+static const char *const COLUMNS[][2] = {{"at", "ALTER TABLE candidate ADD COLUMN at REAL"},
+                                         {"coverage", "ALTER TABLE candidate ADD COLUMN coverage TEXT"},
+                                         {"place", "ALTER TABLE candidate ADD COLUMN place TEXT"}};
+
 static const char INSERT[] =
     "INSERT OR REPLACE INTO candidate (search, number, iteration, parent, plan, twin, lever, why, schedule, source,"
     " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took, agent, step,"
-    " mends) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24)";
+    " mends, at, coverage, place)"
+    " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
+    /* a candidate that is recalled, or amended, keeps when and where it was evaluated */
+    " coalesce((SELECT at FROM candidate WHERE search = ?1 AND number = ?2), ?25),"
+    " coalesce(?26, (SELECT coverage FROM candidate WHERE search = ?1 AND number = ?2)),"
+    " coalesce(?27, (SELECT place FROM candidate WHERE search = ?1 AND number = ?2)))";
+static const char STATE[] = "INSERT OR REPLACE INTO fact VALUES (?1, ?2, ?3)";
 static const char DESCRIBE[] = "INSERT OR IGNORE INTO counter VALUES (?1, ?2, ?3)";
 static const char EXPLAIN[] = "SELECT unit, help FROM counter WHERE name = ?1";
 
@@ -193,6 +209,19 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
   return status;
 }
 
+/* Adds what an earlier version did not have. */
+static tw_status extend(tw_journal *j, tw_error *error) {
+  bool done = run(j, FACTS);
+  for (size_t i = 0; done && i < sizeof COLUMNS / sizeof *COLUMNS; i++) {
+    char question[120];
+    sqlite3_int64 there = 0;
+    snprintf(question, sizeof question, "SELECT count(*) FROM pragma_table_info('candidate') WHERE name = '%s'",
+             COLUMNS[i][0]);
+    done = ask(j, question, &there) == SQLITE_OK && (there || run(j, COLUMNS[i][1]));
+  }
+  return done ? TW_OK : refuse_now(j, error);
+}
+
 /* In one transaction, so that of two processes that start at once one creates and the other compares. */
 static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
   sqlite3_int64 id = 0, tables = 0, others = 0;
@@ -210,7 +239,8 @@ static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_erro
   if (id != APPLICATION_ID && (id != 0 || tables != 0))
     return tw_fail(error, TW_USAGE,
                    "%s is a database of something else, no journal of a search; give another file name", j->path);
-  return id == APPLICATION_ID ? compare_subject(j, subject, error) : create(j, subject, error);
+  const tw_status status = id == APPLICATION_ID ? compare_subject(j, subject, error) : create(j, subject, error);
+  return status == TW_OK ? extend(j, error) : status;
 }
 
 static tw_status find_search(tw_journal *j, const char *agent, const char *options, tw_error *error) {
@@ -218,9 +248,10 @@ static tw_status find_search(tw_journal *j, const char *agent, const char *optio
   static const char *const steps[] = {
       "INSERT OR IGNORE INTO search (agent, options, seed, started) VALUES (?1, ?2, ?3, datetime('now'))",
       "SELECT id FROM search WHERE agent = ?1 AND options = ?2 AND seed = ?3",
+      "UPDATE search SET finished = NULL WHERE agent = ?1 AND options = ?2 AND seed = ?3",
   };
   int code = SQLITE_OK;
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     code = sqlite3_prepare_v2(j->db, steps[i], -1, &s, NULL);
     if (code == SQLITE_OK) {
       sqlite3_bind_text(s, 1, agent, -1, SQLITE_STATIC);
@@ -232,7 +263,7 @@ static tw_status find_search(tw_journal *j, const char *agent, const char *optio
     sqlite3_finalize(s);
     if (code != SQLITE_ROW && code != SQLITE_DONE) break;
   }
-  return code == SQLITE_ROW ? TW_OK : refuse_now(j, error);
+  return j->search && code == SQLITE_DONE ? TW_OK : refuse_now(j, error);
 }
 
 /* SQLite takes a file that is shorter than its header for an empty database, and would overwrite it. */
@@ -261,6 +292,13 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
     run(j, "ROLLBACK");
     return status;
   }
+  char question[100];
+  sqlite3_stmt *last = NULL;
+  snprintf(question, sizeof question, "SELECT coalesce(max(at), 0) FROM candidate WHERE search = %lld", j->search);
+  if (sqlite3_prepare_v2(j->db, question, -1, &last, NULL) == SQLITE_OK && sqlite3_step(last) == SQLITE_ROW)
+    j->before = sqlite3_column_double(last, 0);
+  sqlite3_finalize(last);
+  j->opened = tw_now();
   /* On file systems without shared memory SQLite keeps its default: slower, as safe. */
   run(j, "PRAGMA journal_mode = WAL");
   run(j, "PRAGMA synchronous = NORMAL");
@@ -269,6 +307,7 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
       sqlite3_prepare_v2(j->db, DESCRIBE, -1, &j->describe, NULL) != SQLITE_OK ||
       sqlite3_prepare_v2(j->db, EXPLAIN, -1, &j->explain, NULL) != SQLITE_OK ||
       sqlite3_prepare_v2(j->db, KEEP, -1, &j->keep, NULL) != SQLITE_OK ||
+      sqlite3_prepare_v2(j->db, STATE, -1, &j->state, NULL) != SQLITE_OK ||
       sqlite3_prepare_v2(j->db, REMEMBER, -1, &j->remember, NULL) != SQLITE_OK)
     return refuse_now(j, error);
   return TW_OK;
@@ -281,6 +320,7 @@ static void free_journal(tw_journal *j) {
   sqlite3_finalize(j->explain);
   sqlite3_finalize(j->keep);
   sqlite3_finalize(j->remember);
+  sqlite3_finalize(j->state);
   if (j->db) run(j, "PRAGMA journal_mode = DELETE"); /* one file, which can be read where nothing can be written */
   sqlite3_close(j->db);
   for (size_t i = 0; i < j->n_models; i++) free(j->models[i]);
@@ -390,6 +430,9 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   bind_text(s, 22, c->agent);
   bind_text(s, 23, c->step);
   bind_number(s, 24, c->mends);
+  sqlite3_bind_double(s, 25, j->before + tw_now() - j->opened);
+  bind_text(s, 26, c->coverage[0] ? c->coverage : NULL);
+  bind_text(s, 27, c->place[0] ? c->place : NULL);
   free(schedule);
   if (!j->has_described && c->measured.n_counters) describe_counters(j, &c->measured);
   j->has_described |= c->measured.n_counters > 0; /* a target's kernels have the same counters */
@@ -398,6 +441,22 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   sqlite3_reset(s);
   c->recorded = code == SQLITE_DONE;
   return c->recorded;
+}
+
+void tw_journal_together(tw_journal *j, bool begin) {
+  if (j && !run(j, begin ? "BEGIN" : "COMMIT") && !begin) run(j, "ROLLBACK"); /* a full disk */
+}
+
+void tw_journal_state(tw_journal *j, const char *key, const char *text, double number) {
+  if (!j) return;
+  sqlite3_bind_int64(j->state, 1, j->search);
+  bind_text(j->state, 2, key);
+  if (text)
+    bind_text(j->state, 3, text);
+  else
+    sqlite3_bind_double(j->state, 3, number);
+  sqlite3_step(j->state);
+  sqlite3_reset(j->state);
 }
 
 static void retry_waiting(tw_journal *j) {

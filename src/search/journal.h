@@ -9,7 +9,8 @@
  *
  * Tables: journal (key, value: what the file is for), search (one row for each set of options), candidate (one row
  * each; `message`, `source`, `schedule` as text, `counters` and `memory` as JSON objects; `schedule` is NULL where the
- * source stands alone), exchange (what agents asked and were answered). */
+ * source stands alone; `at`: seconds of search before its verdict; `place`: who evaluated it), exchange (what agents asked
+ * and were answered), fact (of a search: its command line, its bound, its best candidate, ...; for reports). */
 #ifndef TW_SEARCH_JOURNAL_H
 #define TW_SEARCH_JOURNAL_H
 
@@ -41,6 +42,10 @@ tw_memo tw_journal_memo(tw_journal *);
 void tw_journal_record(tw_journal *, tw_candidate *);
 /* Writes a candidate again whose verdict has changed. */
 void tw_journal_amend(tw_journal *, tw_candidate *);
+/* A fact about this search, for reports: a text, or without one a number. No journal, no fact. */
+void tw_journal_state(tw_journal *, const char *key, const char *text, double number);
+/* Facts between `true` and `false` are written in one transaction. */
+void tw_journal_together(tw_journal *, bool begin);
 /* NULL, or what could not be written and why, in one line, after a last try to write it. Valid until close. */
 const char *tw_journal_trouble(tw_journal *);
 /* Marks the search as finished, or only closes the file. */

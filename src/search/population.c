@@ -135,7 +135,7 @@ tw_schedule tw_beginning(const tw_schedule *schedule, size_t n) {
 static void report_progress(void *context) {
   tw_state *s = context;
   const tw_search_options *o = &s->options;
-  if (!o->progress) return;
+  if (!o->progress && !o->watch) return;
   int to_come = s->under_way;
   if (s->iteration < o->iterations && !s->is_patient)
     to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
@@ -151,7 +151,15 @@ static void report_progress(void *context) {
   p.left = p.done > 0 && !s->is_patient ? p.elapsed / p.done * to_come : -1;
   if (o->seconds > 0 && (p.left < 0 || p.left > o->seconds - p.elapsed))
     p.left = p.elapsed < o->seconds ? o->seconds - p.elapsed : 0;
-  o->progress(o->context, &p);
+  if (o->progress) o->progress(o->context, &p);
+  if (!o->watch) return;
+  const tw_search_status status = {.size = sizeof status,
+                                   .progress = p,
+                                   .best_cost = s->best ? s->best->measured.cost : 0,
+                                   .start_cost = s->start ? s->start->measured.cost : 0,
+                                   .bound_cost = s->bound.cost,
+                                   .recalled = s->recalled};
+  o->watch(o->context, &status);
 }
 
 static void count_candidate(tw_state *s, tw_candidate *c) {

@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/sized.h"
+#include "base/utilization.h"
 #include "search/prune.h"
 #include "search/state.h"
 #include "tilewright/tilewright.h"
@@ -169,6 +172,39 @@ static tw_status open_journal(tw_state *s, size_t n_members, const tw_member mem
   return status;
 }
 
+/* What a report says beside candidates. A report reads it while the search runs, so it is written at the start. */
+static void state_facts(tw_state *s) {
+  tw_journal *j = s->journal;
+  const tw_bound *b = &s->bound;
+  const tw_op *op = s->problem.op;
+  char host[64] = "";
+  int planned = 0;
+  for (size_t i = 0; i < s->n_watches && !s->options.exhaustive; i++) {
+    const tw_search_options *w = &s->watch[i].options;
+    planned += w->iterations * w->beam * w->plans * w->kernels;
+  }
+  gethostname(host, sizeof host - 1);
+  tw_journal_together(j, true);
+  tw_journal_state(j, "command", s->options.command ? s->options.command : "", 0);
+  tw_journal_state(j, "version", TILEWRIGHT_VERSION, 0);
+  tw_journal_state(j, "host", host, 0);
+  tw_journal_state(j, "opened", NULL, (double)time(NULL)); /* a journal has several searches: which was the last? */
+  tw_journal_state(j, "jobs", NULL, s->options.jobs);
+  tw_journal_state(j, "process", NULL, getpid());
+  if (s->options.runner) tw_journal_state(j, "runner", s->options.runner, 0);
+  if (planned) tw_journal_state(j, "planned", NULL, planned);
+  tw_journal_state(j, "simulated", NULL, s->target->traits.simulated);
+  tw_journal_state(j, "source_name", s->target->traits.source_name, 0);
+  tw_journal_state(j, "bound_cost", NULL, b->cost);
+  tw_journal_state(j, "bound_compute", NULL, b->compute_cost);
+  tw_journal_state(j, "bound_memory", NULL, b->memory_cost);
+  tw_journal_state(j, "bound_limit", b->limit, 0);
+  tw_journal_state(j, "utilization_of", tw_utilization_of(b), 0);
+  if (op->operations) tw_journal_state(j, "operations", NULL, 2 * op->operations(&s->problem));
+  if (op->bytes) tw_journal_state(j, "bytes", NULL, op->bytes(&s->problem));
+  tw_journal_together(j, false);
+}
+
 /* ---- watches ----
  *
  * An ensemble must never end worse than its agents without models would alone: these have the first watch, with the budget
@@ -266,6 +302,7 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   if (status == TW_OK)
     status = s->options.runner ? tw_backend_command(s->options.runner, (size_t)s->options.jobs, &s->backend, error)
                                : tw_backend_threads(s->options.jobs, &s->backend, error);
+  if (status == TW_OK && s->journal) state_facts(s);
   const double before_case = tw_now();
   if (status == TW_OK && !s->backend->is_elsewhere)
     status = tw_target_case(s->target, &s->problem, s->options.inputs, s->options.jobs, &s->data, error);
@@ -486,6 +523,8 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
       .wall_seconds = tw_now() - s->started,
   };
   memcpy(r.coverage, s->best->coverage, sizeof r.coverage);
+  tw_journal_state(s->journal, "best", NULL, s->best->number);
+  tw_journal_state(s->journal, "seconds", NULL, r.wall_seconds);
   r.is_baseline = s->best == s->start;
   r.known_lost = s->known_lost;
   r.cost_from = (char)s->cost_from;

@@ -1,0 +1,36 @@
+/* report.h - runs of `tilewright tune --out` as a page.
+ *
+ * A run is read from its directory: journal.sqlite has every candidate from the moment its verdict is known, summary.json and
+ * timeline.json are there once the search has ended. Nothing in a directory is trusted: it may be somebody else's. Texts reach
+ * the page as JSON, which its scripts show as text and never as HTML. */
+#ifndef TW_REPORT_REPORT_H
+#define TW_REPORT_REPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+
+/* What is read beside candidates. */
+typedef struct report_reading {
+  bool sources; /* of all candidates, in "lines" and "runs" (lines.h) */
+} report_reading;
+
+/* One run as a JSON object. TW_USAGE if the directory has no run, or what is wrong with it. */
+tw_status report_read_run(const char *directory, const report_reading *, json_t **out, tw_error *);
+/* {"source": ..., "parent": ...}: the sources of one candidate and of its parent, null where there is none. */
+tw_status report_read_source(const char *directory, int64_t number, json_t **out, tw_error *);
+
+/* A text that changes when the run does; "" where nothing can be read. */
+enum { REPORT_STAMP = 80 };
+void report_read_stamp(const char *directory, char stamp[REPORT_STAMP]);
+
+/* One page, malloc'ed, from {"runs": [run, ...], ...}. TW_MISSING if this build has no charting library. `nonce`: for the page's
+ * own scripts, which are the only ones that a browser runs. */
+tw_status report_make_page(const json_t *data, const char *nonce, char **page, tw_error *);
+/* 128 random bits in hexadecimal. */
+enum { REPORT_NONCE = 33 };
+void report_make_nonce(char nonce[REPORT_NONCE]);
+
+#endif
