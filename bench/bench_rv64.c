@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
-#include "sim/rv64.h"
+#include "target/gemmini/core/rv64.h"
 
 // clang-format off
 static const char start[] = "__attribute__((noipa)) long run(void);\nvoid _start(void) { run(); __asm__ volatile(\"csrw 0x8c3, zero\"); for (;;) ; }\n";

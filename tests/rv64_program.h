@@ -11,7 +11,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
-#include "sim/rv64.h"
+#include "target/gemmini/core/rv64.h"
 
 #define RV64_DATA TW_TEST_DATA "/rv64"
 

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "gemmini_yardstick.h"
-#include "sim/rv64.h"
+#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/build.h"
 
 enum { READINGS = 2, CALL_MOST = 20 };

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "base/random.h"
-#include "sim/l2.h"
+#include "target/gemmini/l2/l2.h"
 
 typedef struct answers {
   uint64_t n, hash; /* of all: cycle, which, beats, the cycles between them */

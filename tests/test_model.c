@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#include "model/efficiency.h"
-#include "model/pipeline.h"
-#include "model/tiling.h"
+#include "target/xdna2/model/efficiency.h"
+#include "target/xdna2/model/pipeline.h"
+#include "target/xdna2/model/tiling.h"
 
 static void assert_near(double a, double b) { assert_true(fabs(a - b) <= 1e-9 * fmax(1, fabs(b))); }
 

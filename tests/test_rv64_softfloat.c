@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "sim/rv64/softfloat.h"
+#include "target/gemmini/core/softfloat.h"
 
 static const int host_modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 

@@ -1,5 +1,5 @@
 /* test_rv64_timing.c - the core's clock, claim by claim. Each figure follows from rocket-chip's RTL, as cited in
- * src/sim/rv64/core.h; none is measured from the simulator. */
+ * src/target/gemmini/core/core.h; none is measured from the simulator. */
 #include "rv64_program.h"
 
 /* Cycles from the instruction before `body` to the one behind it, less one: what the body costs where the code is

@@ -7,7 +7,7 @@
 #include "page.h"
 #include "xdna2_fit.h"
 
-#include "model/pipeline.h"
+#include "target/xdna2/model/pipeline.h"
 
 static const page the_page = {"docs/explain/xdna2-model.md",
                               "<!-- tables: made by build/tests/test_xdna2_model --write -->\n",

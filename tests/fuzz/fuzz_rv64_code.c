@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/rv64.h"
+#include "target/gemmini/core/rv64.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

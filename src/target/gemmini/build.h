@@ -12,7 +12,7 @@
 tw_status gm_build_available(const gm_config *, tw_error *);
 
 /* Compiles `source` for `problem` into an ELF executable (malloc'ed): entry _start, operands in the sections that
- * src/sim/rv64.h describes, timing marks around the kernel. Cached by the content of everything that goes into it.
+ * src/target/gemmini/core/rv64.h describes, timing marks around the kernel. Cached by the content of everything that goes into it.
  * TW_FAILED with the compiler's message (kernel.c:LINE) if the source is not acceptable, TW_MISSING without a compiler
  * or room, or where the system cannot confine the compiler and the source is not to be trusted. Any thread. */
 tw_status gm_build(const gm_config *, const tw_problem *, const char *source, size_t length, bool trust, char **elf,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/trace.h"
+#include "base/trace.h"
 #include "target/count.h"
 
 static const struct {

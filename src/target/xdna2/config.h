@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/tiling.h"
+#include "target/xdna2/model/tiling.h"
 #include "target/xdna2/core/core.h"
 #include "tilewright/status.h"
 #include "tilewright/type.h"

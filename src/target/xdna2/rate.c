@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/pipeline.h"
+#include "target/xdna2/model/pipeline.h"
 #include "target/count.h"
 
 static int chains(const xd_kernel *k) { return k->cluster[0] * k->cluster[1]; }

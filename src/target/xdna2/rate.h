@@ -2,7 +2,7 @@
 #ifndef TW_XDNA2_RATE_H
 #define TW_XDNA2_RATE_H
 
-#include "model/efficiency.h"
+#include "target/xdna2/model/efficiency.h"
 #include "target/xdna2/design.h"
 
 /* Equations 5 to 10 for one cluster of accumulators over the depth of a tile. Cycles; all 0 if the kernel's loads of

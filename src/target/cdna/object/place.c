@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/source_line.h"
+#include "toolchain/source_line.h"
 #include "target/cdna/object/object.h"
 
 static bool symbol_offset(Elf *elf, uint64_t address, char *text, size_t size) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "op/gemm_problem.h"
-#include "sim/trace.h"
+#include "base/trace.h"
 #include "target/cdna/layout/mfma.h"
 #include "target/cdna/views/views.h"
 

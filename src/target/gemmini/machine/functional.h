@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/rv64.h"
+#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/command.h"
 #include "target/gemmini/config.h"
 

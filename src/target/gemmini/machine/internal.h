@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "sim/l2.h"
-#include "sim/trace.h"
+#include "target/gemmini/l2/l2.h"
+#include "base/trace.h"
 #include "target/gemmini/machine/loop_conv.h"
 #include "target/gemmini/machine/loop_ws.h"
 #include "target/gemmini/machine/machine.h"

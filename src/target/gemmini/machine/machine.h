@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "sim/rv64.h"
+#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/machine/functional.h"
 

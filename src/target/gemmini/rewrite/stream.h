@@ -8,7 +8,7 @@
 #ifndef TW_GEMMINI_REWRITE_STREAM_H
 #define TW_GEMMINI_REWRITE_STREAM_H
 
-#include "sim/rv64.h"
+#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/command.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/machine/functional.h"

@@ -1,7 +1,7 @@
 /* libc.c - the part of C's library that kernels and their tests use, for bare metal.
  *
  * Small and plain rather than fast: a kernel that is worth measuring does not call it in its inner loop. Output
- * goes to the console register (src/sim/rv64.h: CSR 0x8c2). Compiled once per configuration, linked by function
+ * goes to the console register (core/rv64.h: CSR 0x8c2). Compiled once per configuration, linked by function
  * sections, so that a program carries only what it calls. */
 #include <stdarg.h>
 #include <stdbool.h>

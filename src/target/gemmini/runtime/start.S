@@ -1,7 +1,7 @@
 /* start.S - the harness of a candidate program on the simulated machine: machine mode, no virtual memory.
  *
  * The loader has set sp and zeroed .bss. The table is the linker script's (harness.c): the addresses of eight operands, then
- * pairs of addresses, from and to, ended by zeros. The marks are writes of CSRs 0x8c0 and 0x8c1 (src/sim/rv64.h), which the
+ * pairs of addresses, from and to, ended by zeros. The marks are writes of CSRs 0x8c0 and 0x8c1 (core/rv64.h), which the
  * machine takes from this section alone; so it does the way out, 0x8c3. */
   .section .harness, "ax", @progbits
   .globl _start

@@ -1,6 +1,6 @@
 /* families.c - the ops that this machine runs, with their types and what limits them. */
 #include "op/conv2d.h"
-#include "sim/rv64.h"
+#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/schedule/chain/chain.h"
 #include "target/gemmini/schedule/conv/conv.h"
 #include "target/gemmini/schedule/family.h"

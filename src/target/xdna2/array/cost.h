@@ -1,7 +1,7 @@
 /* cost.h - cycles of kernel calls.
  *
  * A matmul takes its micro-kernel and delta (switch_cycles); `step` takes the cost of a step of K. Two sources say what
- * the micro-kernel takes: the analytic model (src/model: VMACs over the efficiency of equation 13, or 5 to 10) and the
+ * the micro-kernel takes: the analytic model (src/target/xdna2/model: VMACs over the efficiency of equation 13, or 5 to 10) and the
  * core's instruction scheduler (core/core.h). docs/explain/xdna2-array.md has both beside what was measured; the machine file
  * says for each kernel which one is the nearer (`scheduled`).
  *

@@ -4,7 +4,7 @@
 #ifndef TW_XDNA2_ARRAY_SIM_H
 #define TW_XDNA2_ARRAY_SIM_H
 
-#include "sim/events.h"
+#include "target/xdna2/array/events.h"
 #include "target/xdna2/array/kernel.h"
 #include "target/xdna2/array/run.h"
 

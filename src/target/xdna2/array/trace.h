@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "sim/trace.h"
+#include "base/trace.h"
 #include "target/xdna2/array/run.h"
 
 /* Begins the file, with the lanes in order: column by column its lowest core, the channels of its shim and its memory

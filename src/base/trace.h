@@ -1,0 +1,24 @@
+/* trace.h - a run as a timeline in the Chrome trace format, one event a line, as tw_target.measure says. */
+#ifndef TW_BASE_TRACE_H
+#define TW_BASE_TRACE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct tw_trace {
+  FILE *file;   /* NULL: nothing is traced */
+  double ticks; /* of the simulation in a unit of the trace */
+  int lanes;
+  bool has_event;
+} tw_trace;
+
+/* Begins the file, which stays the caller's. With one tick a unit times are whole numbers. */
+tw_trace tw_trace_begin(FILE *, double ticks);
+/* Lanes come first, in the order in which a viewer shows them. */
+void tw_trace_lane(tw_trace *, const char *lane);
+/* Times are ticks. */
+void tw_trace_span(tw_trace *, const char *lane, const char *name, double from, double to);
+/* Adds the span "kernel", of what was measured, and closes the list. */
+void tw_trace_end(tw_trace *, const char *lane, double from, double to);
+
+#endif

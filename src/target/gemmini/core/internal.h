@@ -1,0 +1,22 @@
+/* internal.h - what the files of the core share about a program image. */
+#ifndef TW_GEMMINI_RV64_INTERNAL_H
+#define TW_GEMMINI_RV64_INTERNAL_H
+
+#include <libelf.h>
+
+#include "target/gemmini/core/rv64.h"
+
+typedef struct rv64_image {
+  char *name;     /* for messages */
+  uint8_t *bytes; /* the file */
+  size_t size;
+  Elf *elf; /* over `bytes` */
+} rv64_image;
+
+/* An operand that the harness fills and nobody else writes. */
+bool rv64_is_input(const rv64_region *);
+
+/* Names in the file are untrusted: what would break a message of one line becomes '?'. */
+void rv64_make_printable(char *text);
+
+#endif

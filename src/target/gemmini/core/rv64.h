@@ -1,0 +1,180 @@
+/* rv64.h - an RV64GC core with the timing of a Rocket: in order, single issue, cold L1 caches.
+ *
+ * The core is the driver of a simulation: it runs ahead of the rest of the machine and tells it, through the
+ * ports below, the cycle at which something leaves the core (a coprocessor command, a fence, a cache refill);
+ * the machine advances itself to that cycle and answers with the cycle at which the core may go on.
+ *
+ * A program is an ELF executable for bare metal in machine mode, without virtual memory. It starts at its entry
+ * with sp = stack_top and everything else zero, and talks to the harness by writing CSRs (below). */
+#ifndef TW_GEMMINI_RV64_H
+#define TW_GEMMINI_RV64_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/status.h"
+
+/* ---- The program image ---------------------------------------------------------------------------------- */
+
+typedef enum rv64_access { RV64_READ = 1, RV64_WRITE = 2, RV64_EXECUTE = 4 } rv64_access;
+
+/* A stretch of the address space. Anything outside all regions, or against a region's rights, faults. */
+typedef struct rv64_region {
+  const char *name; /* for messages: "stack", "A", ".text" */
+  uint64_t base, size;
+  unsigned rights; /* rv64_access bits; of the program and of the coprocessor's DMA alike */
+  uint8_t *host;   /* size bytes, owned by the memory; little-endian as the program sees them */
+  /* Of each byte: has the coprocessor been told to write it since the last fence? It does so when it comes to it: who looks
+   * before the fence sees old data, now and then. NULL: none; else some in [from, to). */
+  uint8_t *under_way; /* 0, or which of `writer` was told */
+  uint64_t from, to;
+  uint64_t writer[256]; /* addresses of the instructions that told it, from [1] on, each once in a row */
+  uint8_t last_writer;
+} rv64_region;
+
+/* A program in its memory, regions sorted by address:
+ *   - one region per allocated section, with the section's rights and exact size;
+ *   - sections named .operand.NAME are the kernel's inputs: region NAME, read-only for the program and the DMA
+ *     (the harness writes them through `host`); .operand.out.NAME are outputs: region NAME, read and write;
+ *   - a stack of RV64_STACK_BYTES with unmapped space on both sides. */
+typedef struct rv64_memory {
+  size_t n_regions;
+  rv64_region *region;
+  uint64_t entry;     /* address of _start */
+  uint64_t stack_top; /* initial sp, 16-byte aligned */
+  void *image;        /* private: the ELF file, for symbols, lines and rv64_memory_reset */
+} rv64_memory;
+
+enum { RV64_STACK_BYTES = 1 << 20 };
+#define RV64_MEMORY_LIMIT (1ull << 30) /* bytes of all regions together */
+
+/* Loads an executable; the bytes are copied. A file that is no such executable, or needs more than
+ * RV64_MEMORY_LIMIT, is refused with TW_USAGE and one line that starts with `name`. */
+tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_memory *out, tw_error *);
+tw_status rv64_memory_load_file(const char *path, rv64_memory *out, tw_error *);
+void rv64_memory_free(rv64_memory *);
+
+/* Puts the contents back to those after loading: initialised data from the file, everything else zero.
+ * Input operands keep what the harness wrote there if keep_inputs. */
+void rv64_memory_reset(rv64_memory *, bool keep_inputs);
+
+/* The address and size of a symbol; false if there is none. */
+bool rv64_symbol(const rv64_memory *, const char *name, uint64_t *address, uint64_t *size);
+/* The region of that name, NULL if there is none. */
+rv64_region *rv64_region_named(const rv64_memory *, const char *name);
+/* The region that contains [address, address + length), or NULL. */
+const rv64_region *rv64_region_find(const rv64_memory *, uint64_t address, uint64_t length);
+
+/* Host pointer of [address, address + length) if it lies in one region that grants all of `rights`, else NULL.
+ * *hint (initially NULL, one per caller) remembers the last region, so that the usual call costs two compares. */
+static inline uint8_t *rv64_memory_at(const rv64_memory *memory, const rv64_region **hint, uint64_t address,
+                                      uint64_t length, unsigned rights) {
+  const rv64_region *r = *hint;
+  uint64_t offset = r ? address - r->base : 0;
+  if (__builtin_expect(!r || offset >= r->size || length > r->size - offset, 0)) {
+    r = rv64_region_find(memory, address, length);
+    if (!r) return NULL;
+    *hint = r;
+    offset = address - r->base;
+  }
+  return (r->rights & rights) == rights ? r->host + offset : NULL;
+}
+
+/* Notes that bytes at `offset` are written by the coprocessor before the next fence, as the instruction at pc told it. False
+ * without memory for it. */
+bool rv64_write_under_way(rv64_region *, uint64_t offset, uint64_t length, uint64_t pc);
+/* The address of the instruction that told the coprocessor to write one of those bytes, 0 if none is under way. */
+uint64_t rv64_writer_of(const rv64_region *, uint64_t offset, uint64_t length);
+/* Is one of those bytes under way? */
+static inline bool rv64_is_under_way(const rv64_region *r, uint64_t offset, uint64_t length) {
+  if (__builtin_expect(!r->under_way, 1) || offset >= r->to || offset + length <= r->from) return false;
+  for (uint64_t i = 0; i < length; i++)
+    if (r->under_way[offset + i]) return true;
+  return false;
+}
+/* A fence has passed: nothing is. */
+void rv64_writes_done(const rv64_memory *);
+
+/* An address in words: "byte 12 of A", "1 byte past the end of C (4096 bytes)", "no memory near". */
+void rv64_describe_address(const rv64_memory *, uint64_t address, char *text, size_t size);
+/* Why an access of `length` bytes is not allowed, in words, without naming the one who made it:
+ * "4 bytes at 0x80001000, 0 bytes past the end of C (4096 bytes)" or "... which is read-only". */
+void rv64_describe_access(const rv64_memory *, uint64_t address, uint64_t length, unsigned rights, char *text,
+                          size_t size);
+/* Where an instruction comes from: "gemm.c:12", or the function and offset without line numbers. Opens the line
+ * table on each call: for faults, not for loops. */
+void rv64_describe_code(const rv64_memory *, uint64_t pc, char *text, size_t size);
+
+/* ---- The core ------------------------------------------------------------------------------------------- */
+
+/* RV64_RIGHT_MISS: the store's line is there, but only to be read. */
+typedef enum rv64_miss { RV64_LOAD_MISS, RV64_STORE_MISS, RV64_RIGHT_MISS, RV64_FETCH_MISS } rv64_miss;
+
+/* What leaves the core. Every function gets the cycle at which it happens and returns the cycle at which the
+ * core may go on (>= cycle). Cycles of calls do not decrease but for writeback and refill, which
+ * may lead or lag commands and fences by a few cycles of pipeline. A NULL function stands for a machine that answers at once
+ * (command: illegal instruction). */
+typedef struct rv64_ports {
+  void *context;
+  /* A custom-0..3 instruction, operands read, offered at write-back. Returns the cycle at which it was taken;
+   * if later than `cycle`, the core replays it as Rocket does. *rd is written back if the instruction has xd
+   * set. Returns UINT64_MAX after describing a fault in *why (a line without file or place; the core adds those). */
+  uint64_t (*command)(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
+                      char why[256]);
+  /* The next command, or load while commands are under way, stands at pc; a load reads those bytes. May be NULL. */
+  void (*place)(void *context, uint64_t pc);
+  void (*load)(void *context, uint64_t pc, uint64_t address, unsigned size);
+  /* The fence instruction: everything before it has left the coprocessor. UINT64_MAX as above. */
+  uint64_t (*fence)(void *context, uint64_t cycle, char why[256]);
+  /* The core writes a line that the L1 data cache had refilled for a load. May be NULL. */
+  void (*wrote)(void *context, uint64_t cycle, uint64_t line);
+  /* An L1 miss, at the cycle of the request: `line` is the address of a 64-byte line; returns the cycle of the
+   * last beat of data at the L1. */
+  uint64_t (*refill)(void *context, uint64_t cycle, uint64_t line, rv64_miss why);
+  /* A dirty line leaves the L1. The core does not wait. */
+  void (*writeback)(void *context, uint64_t cycle, uint64_t line);
+  /* The address of a line that the L1 data cache has lost up to that cycle, as it was evicted where all its lines must be or as
+   * another one writes it; or that it may only read (*stays), as another one reads it, too; false: no other. Asked before an
+   * access while commands are under way, at a fence, behind a miss. May be NULL. */
+  bool (*lost)(void *context, uint64_t cycle, uint64_t *line, bool *stays);
+  /* Asked after that: from when on the L1 data cache is not busy with losing lines, if it is in that cycle; else 0. */
+  uint64_t (*loses_until)(void *context, uint64_t cycle);
+} rv64_ports;
+
+/* Harness CSRs, write-only; each costs what reading the cycle counter costs. */
+enum {
+  RV64_CSR_START = 0x8c0,   /* timing starts here */
+  RV64_CSR_STOP = 0x8c1,    /* a fence; timing and the run end here */
+  RV64_CSR_CONSOLE = 0x8c2, /* prints the character in the low 8 bits */
+  RV64_CSR_EXIT = 0x8c3,    /* ends the run: 0 without a mark = done, anything else = failed */
+};
+
+typedef struct rv64_options {
+  int icache_bytes, icache_ways; /* 64-byte lines; powers of two; 0 = 16384, 4 (rocket-chip's big core) */
+  int dcache_bytes, dcache_ways;
+  uint64_t max_cycles;           /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
+  uint64_t max_instructions;     /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
+  const char *harness;           /* the only section whose code may write the CSRs of marks and the end; NULL: any */
+  bool from_first_count;         /* the first read of the cycle counter behind the first mark moves that mark */
+  const volatile int *interrupt; /* the run ends soon after *interrupt becomes nonzero; may be NULL */
+} rv64_options;
+
+typedef enum rv64_stop { RV64_EXITED, RV64_FAULT, RV64_CYCLE_LIMIT, RV64_INTERRUPTED } rv64_stop;
+
+typedef struct rv64_result {
+  rv64_stop stop;
+  uint64_t cycles, instructions; /* between the two marks; whole run if it never reached the first */
+  uint64_t start_cycle;          /* absolute cycle of the first mark; 0 if it was never reached */
+  uint64_t pc;                   /* where it stopped */
+  char why[512];                 /* if stop is not RV64_EXITED: one line with file:line of the source */
+  char console[4096];            /* what the program printed, unprintable bytes escaped, cut with a note */
+  /* of the whole run */
+  uint64_t instruction_cache_misses, data_cache_misses, branch_mispredicts;
+} rv64_result;
+
+/* Runs the program from its entry until it stops. TW_OK whenever there is a result, also of a program that
+ * failed; an error only for want of host memory (TW_MISSING) or options that make no cache (TW_USAGE). */
+tw_status rv64_run(const rv64_memory *, const rv64_ports *, const rv64_options *, rv64_result *, tw_error *);
+
+#endif

@@ -1,0 +1,295 @@
+/* l2.h - the memory system behind the cores' and the accelerator's ports: an inclusive L2, one memory port, an LLC.
+ *
+ * Timing only; data lives in rv64_memory. It follows the clock edges of the TileLink inclusive cache (files of
+ * chipsalliance/rocket-chip-inclusive-cache, design/craft/inclusivecache/src), with
+ *   - miss registers (MSHR.scala, Scheduler.scala): every request takes one, hits too, or queues behind the one that has its
+ *     set; one register a cycle is scheduled, in turn, when all that it asks for is free; it is held until its line's last
+ *     beat is there and the release of what it replaced is acknowledged;
+ *   - the directory (Directory.scala): the victim is a random way, whether or not another one is invalid; one port, that
+ *     reads for a request or writes what a queue of one holds: of a release, and of a register that ends and changes it;
+ *   - the banked store (BankedStore.scala): eight banks of 8 bytes, side by side in a line, that serve in this order the
+ *     eviction's reads (SourceC), the refill's writes (SinkD), and the response channel's writes and reads (SourceD);
+ *   - the response channel (SourceD.scala): four stages, one beat a cycle; the answer to a miss that asks for the line's
+ *     start follows the line beat by beat as it comes;
+ *   - the way in: a TLBuffer of two beats for the DMA's reader and its writer each, one behind their crossbar, one where the
+ *     DMA leaves the tile, and another where the core does (gemmini Scratchpad.scala 200-202; rocket-chip HasTiles.scala);
+ *     the system bus, on which DMA and core take turns (Arbiter.scala); a buffer of one beat that one passes in no time when
+ *     it is empty (Parameters.scala, flowAD);
+ *   - the way to the memory (rocket-chip CacheCork.scala): evictions go before fetches; permissions for lines that are
+ *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines; it
+ *     has numbers for eight lines and permissions that the L2 has not acknowledged.
+ *
+ *   - probes (MSHR.scala, SourceB.scala; rocket-chip DCache.scala): the L2 holds what the core's data cache holds. A victim is
+ *     taken from there first; so is a line that the DMA writes; of one that it reads the core keeps a copy that it may only
+ *     read. What the core has written comes with the answer. */
+#ifndef TW_GEMMINI_L2_H
+#define TW_GEMMINI_L2_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/gemmini/core/cycles.h"
+#include "tilewright/status.h"
+
+typedef struct l2_parameters {
+  int line_bytes, beat_bytes; /* 64, 16 */
+  int port_bytes;             /* of the memory port: bytes a cycle */
+  int bytes, ways;            /* capacity */
+  int request_latency;        /* a request leaves its client -> it may be accepted: three buffers, and what is beyond */
+  int answer_latency;         /* a beat leaves the response channel -> it is at the client */
+  int answer_buffer;          /* beats that fit between */
+  int misses;                 /* miss registers for reads and writes */
+  int fill_latency;           /* a fetch is scheduled -> its line's first beat comes back, of a line in the LLC */
+  int llc_bytes, llc_miss_extra; /* capacity; cycles more when the line is not in the LLC */
+  int write_interval;            /* least cycles between two lines written to the memory */
+  int write_latency;             /* a line's last beat is written -> the acknowledgement is back */
+} l2_parameters;
+
+enum l2_client { L2_READER, L2_WRITER, L2_CORE, L2_CLIENTS }; /* the DMA's two, the core */
+enum l2_kind { L2_READ, L2_WRITE, L2_REFILL, L2_WRITEBACK };
+
+typedef struct l2_request {
+  uint64_t from;    /* cycle from which it may leave its client's own buffer */
+  uint64_t address; /* aligned to bytes */
+  uint32_t cookie;  /* the client's */
+  uint8_t kind, bytes;
+  bool partial; /* a put of less than its bytes: what is there is read */
+} l2_request;
+
+typedef struct l2_response {
+  uint64_t ready; /* cycle of its first beat at the earliest */
+  uint32_t cookie;
+  uint8_t kind, beats;
+  uint8_t interval; /* cycles between its beats */
+} l2_response;
+
+/* A beat on its way in, which may leave the buffer that it is in from request.from on; or a put's beats as one. */
+typedef struct l2_beat_in {
+  l2_request request;
+  bool first, last, all;
+} l2_beat_in;
+
+/* A TLBuffer: two entries; what enters it in one cycle may leave it from the next on. The DMA's last one also holds what
+ * nothing is in the way of, from when it leaves its client. */
+enum { L2_BUFFER = 8 };
+typedef struct l2_buffer {
+  l2_beat_in at[L2_BUFFER];
+  unsigned first, count;
+} l2_buffer;
+
+enum {
+  L2_QUEUE = 64,
+
+  L2_PENDING = 64,
+  L2_MISSES_MAX = 16,
+  L2_SECONDARY = 28,
+  L2_PUT_BEATS = 40,
+  L2_MESSAGES = 32,
+  L2_ANSWERS = 8,
+  L2_PROBES =
+      512, /* that the core has not seen: a data cache of 256 lines loses each, and before that what it may write */
+  L2_PROBES_SENT = 3, /* behind the one that the data cache works on: SourceB's, a buffer of two */
+  L2_REQUEST_TO_ANSWER =
+      4 /* cycles at least from when it may move on its way in: two until it may be scheduled, two stages */
+};
+
+/* Bits: what the core's data cache has of a line: a copy, the right to write it, other data; what it asks for. */
+enum { L2_HELD = 1, L2_HELD_TO_WRITE = 2, L2_HELD_DIRTY = 4 };
+enum { L2_OF_INSTRUCTIONS = 1, L2_TO_WRITE = 2, L2_RIGHT_ALONE = 4 }; /* cookies of refills; the line's data is there */
+
+/* A line that the L2 takes from the core's data cache, or that the core may only read from now on. */
+typedef struct l2_probe {
+  uint64_t from, line; /* the cycle from which it is so; address / line size */
+  bool stays;
+} l2_probe;
+
+typedef struct l2_register {
+  l2_request request;
+  uint64_t line, victim; /* victim: line + 1, 0 = none */
+  uint32_t set;
+  bool victim_is_dirty;
+  uint8_t way, held;  /* of its line; what the core's data cache has of what is taken from there */
+  int8_t first, last; /* requests queued behind it; -1 = none */
+} l2_register;
+
+/* A bit for each register, in a word's lowest sixteen. */
+typedef uint32_t l2_registers;
+/* What they ask the scheduler for: a bit for each register in sixteen bits for each thing, of which a register asks for one. */
+typedef uint64_t l2_wants;
+enum l2_want { L2_RELEASE, L2_FETCH, L2_ANSWER, L2_END };
+
+/* A message on its way back from the memory side. */
+typedef struct l2_message {
+  uint64_t from; /* the first cycle in which it may be taken */
+  uint8_t of;    /* its miss register */
+} l2_message;
+typedef struct l2_messages {
+  uint64_t from;       /* of the first one; UINT64_MAX: there is none */
+  uint32_t first, end; /* counted without wrapping */
+  l2_message at[L2_MESSAGES];
+} l2_messages;
+
+/* A beat in a stage of the response channel, 0 = none: in one word, as it moves every cycle. */
+typedef uint32_t l2_beat;
+enum {
+  L2_BEAT_WRITES = 0xffff,   /* banks, a bit each */
+  L2_BEAT = 1 << 16,         /* there is one */
+  L2_BEAT_FIRST = 1 << 17,   /* of its answer */
+  L2_BEAT_LEAVES = 1 << 18,  /* towards the client, and it has not yet */
+  L2_BEAT_ANSWER_SHIFT = 28, /* its answer's number */
+};
+
+typedef struct l2_cache {
+  l2_parameters p;
+  /* what follows from the parameters; sizes are powers of two */
+  uint64_t line_bytes, sets, llc_sets;
+  int line_shift, beat_shift, bank_shift, llc_set_shift;
+  unsigned line_beats; /* at the port */
+  int beat_banks;      /* of a client's beat */
+  uint32_t banks;      /* a bit each */
+  uint64_t *tag;       /* [set * ways + way]: (line + 1) << 1 | dirty, 0 = invalid */
+  uint32_t *llc_tag;   /* [set * ways + way]: line / sets + 1, 0 = invalid; a set is one of the host's cache lines */
+  uint8_t *llc_filled; /* ways of a set that hold a line: the first ones */
+  uint8_t *held;       /* [set * ways + way]: what the core's data cache has, or had, of that line */
+  uint64_t llc_random;
+  uint16_t lfsr;
+  struct {
+    l2_request request[L2_QUEUE];
+    int head, count;
+  } queue[L2_CLIENTS];
+  l2_buffer writer, dma, port;      /* the writer's, behind the DMA's crossbar, where it leaves the tile */
+  l2_beat_in before;                /* channel A, behind the system bus: */
+  bool waits_before;                /* there is one */
+  enum l2_client last_dma, last_in; /* that passed them last */
+  bool dma_locked, port_locked;     /* in a put of several beats */
+  uint64_t left_at[2];              /* cycle of the last edge in which a beat left the reader's, the writer's buffer */
+  uint64_t in_next;                 /* the next cycle in which any of this may move */
+  uint64_t at, next;                /* the cycle of the last edge made; of the next one that changes anything */
+  uint64_t accept_next;             /* the core's puts keep channel A that long */
+  bool refused;                     /* the next request waits until a register is left */
+  int put_beats;                    /* in the put buffer */
+  l2_register of[L2_MISSES_MAX];
+  l2_registers valid;
+  l2_wants want, can;          /* can: for which of them there is room; that of a release depends on the time, too */
+  l2_registers granted;        /* of those: the grant is there, and its acknowledgement was scheduled */
+  l2_registers answered;       /* the answer was scheduled */
+  l2_registers has_line;       /* the last beat is there, or none was asked for */
+  l2_registers victim_is_gone; /* its release is answered, or there is none; of a hit: the line is back from the core */
+  l2_registers acknowledges;   /* the core has acknowledged its line, or it is not the core's */
+  l2_registers from_start;     /* it wants the line's start */
+  l2_registers whole;          /* it writes all of it */
+  l2_registers writes_directory; /* when it ends */
+  l2_registers fresh;    /* the directory was read for it in this cycle; in the one before: sixteen bits above */
+  l2_registers to_probe; /* they take a line from the core's data cache first, and have not asked for it */
+  l2_registers turn;     /* those above the one scheduled last */
+  uint64_t *sets_busy;   /* a bit for each set that a register has */
+  uint64_t probe_at[L2_PROBES_SENT]; /* when the data cache turned, or turns, to the last probes */
+  uint64_t probe_next;               /* and to another one at the earliest */
+  uint64_t probing_from;             /* it has been at them since then */
+  uint32_t probes_sent;
+  l2_messages probed, probe_ends; /* its answers, their last beats */
+  l2_messages core_has;           /* its acknowledgements of what it asked for */
+  uint64_t core_next;             /* from when on there is any of them */
+  l2_probe probe[L2_PROBES];      /* what it is told */
+  uint32_t first_probe, end_probe;
+  uint64_t directory_written; /* the cycle in which that writes what its queue has, or had, last */
+  l2_request secondary[L2_SECONDARY];
+  int8_t secondary_next[L2_SECONDARY];
+  uint32_t secondary_free;
+  /* response channel */
+  uint32_t taken_banks;        /* by others in the cycle `at`, a bit each; sixteen above: bank 0 in that cycle alone */
+  bool answering, answer_read; /* the newest answer is in stage 1; its beat there needs no bank, or has been read */
+  uint8_t newest;
+  uint32_t reads, writes;                /* the banks of its next beat that it reads, writes */
+  l2_beat beat, first_beat, later_beats; /* that beat: what is the same of all, what is not */
+  int beats_left;
+  l2_response answer[1 << (32 - L2_BEAT_ANSWER_SHIFT)]; /* by number: of a beat that is none, too */
+  l2_beat stage[3];                                     /* stages 2 to 4 */
+  int undelivered;                                      /* beats between the channel and the client */
+  int taken; /* of them by the client in that cycle, still to be subtracted */
+  uint64_t taken_at;
+  l2_response pending[L2_PENDING];
+  uint32_t pending_first, pending_end;
+  uint64_t answer_from; /* the cycle from which the next one may be taken; UINT64_MAX: there is none */
+  /* towards the memory */
+  uint64_t evict_start;       /* the eviction's first beat is, or was, read then */
+  uint64_t put_from, put_end; /* it holds channel A to the memory, from when it is there until its last beat has gone */
+  uint64_t release_from;      /* another one may be scheduled */
+  uint64_t write_next;        /* the memory takes another line from then on */
+  l2_messages fetches;
+  /* back */
+  l2_messages lines, permitted;    /* grants: lines, permissions to write */
+  l2_messages acknowledged, clean; /* releases: answers to writes, to those of clean lines */
+  l2_messages numbers;             /* of grants, on their way back to the cork */
+  int numbered;                    /* grants with a number that is not back */
+  uint64_t written_from;           /* the next answer to a write cannot be there before */
+  uint64_t port_next;              /* the memory's next beat of a line */
+  bool filling;                    /* a line comes in */
+  uint8_t fill_of;                 /* for that register */
+  uint64_t fill_last;              /* the cycle of its last beat, or of the last one's before */
+  uint64_t outer_next;             /* the next cycle in which any of this may move */
+  uint64_t hits, fills, llc_misses, writebacks;
+} l2_cache;
+
+tw_status l2_init(l2_cache *, const l2_parameters *, tw_error *);
+void l2_free(l2_cache *);
+/* The LLC holds these bytes from the start; later ranges push out earlier ones when it is full. */
+void l2_warm_llc(l2_cache *, uint64_t address, uint64_t bytes);
+
+/* After the edge of that cycle, is nothing on its way in but what is not there yet? Then the DMA's next request meets
+ * nothing. If it says so before the edges up to that have been made, they change nothing about it. */
+static inline bool l2_is_clear(const l2_cache *c, uint64_t cycle) {
+  return !(c->writer.count | c->dma.count | (unsigned)(c->queue[L2_READER].count | c->queue[L2_CORE].count) |
+           c->waits_before) &&
+         c->port.count < L2_BUFFER && (!c->port.count || c->port.at[c->port.first].request.from > cycle);
+}
+/* As l2_send, for the reader, and all beats of a put at once, when it is clear. */
+void l2_send_clear(l2_cache *, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, bool partial,
+                   uint32_t cookie);
+static inline bool l2_reader_is_full(const l2_cache *c) { return c->queue[L2_READER].count >= 2; }
+static inline bool l2_writer_is_full(const l2_cache *c) { return c->writer.count >= 2; }
+/* Room for a request of the reader in `cycle`? All edges before that must have been made, or it was not full before them. */
+static inline bool l2_read_has_room(const l2_cache *c, uint64_t cycle) {
+  return c->queue[L2_READER].count + (c->left_at[L2_READER] == cycle) < 2;
+}
+/* A request of the reader or of the core, whose first beat leaves it in `cycle`; `bytes` is a power of two, the address aligned
+ * to it. */
+void l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, uint32_t cookie);
+/* Room for a beat of the writer in `cycle`? As for the reader. */
+static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
+  return c->writer.count + (c->left_at[L2_WRITER] == cycle) < 2;
+}
+/* A beat of a put leaves the writer in `cycle`; partial: not all of its bytes are written. */
+void l2_put(l2_cache *, uint64_t cycle, uint64_t address, int bytes, bool partial, bool first, bool last);
+/* Before which cycle's edge will none leave the DMA's buffers, if they are full? */
+uint64_t l2_next_room(const l2_cache *);
+/* Makes all edges up to that of `cycle`. */
+void l2_make_edges(l2_cache *, uint64_t cycle);
+/* The same; false if none of them changes anything. */
+static inline bool l2_run(l2_cache *c, uint64_t cycle) {
+  const bool any = c->next <= cycle;
+  if (any) l2_make_edges(c, cycle);
+  return any;
+}
+/* After the edges made so far: before which cycle's edge will no other answer be on its way? UINT64_MAX: none before another
+ * request. It is at the client answer_latency later, so the edges may lag behind the clock that long. */
+uint64_t l2_next_answer(const l2_cache *);
+/* The same for what was sent since. */
+static inline uint64_t l2_next_new_answer(const l2_cache *c) { return c->in_next + L2_REQUEST_TO_ANSWER; }
+/* The next answer, or NULL; it may be taken from its cycle `ready` on. */
+static inline const l2_response *l2_next(const l2_cache *c) {
+  return c->pending_first != c->pending_end ? &c->pending[c->pending_first % L2_PENDING] : 0;
+}
+/* Its service begins in that cycle. */
+void l2_pop(l2_cache *, uint64_t cycle);
+/* A line that the core's data cache has lost up to that cycle, or may only read since (*stays), whose edge and those before may be
+ * made: its number + 1; 0 = no other. */
+uint64_t l2_take_probe(l2_cache *, uint64_t cycle, bool *stays);
+/* After that: is the core's data cache busy with probes in that cycle? From when on it will not be, as far as is known; else 0. */
+static inline uint64_t l2_probes_until(const l2_cache *c, uint64_t cycle) {
+  return ((c->probing_from <= cycle) & (cycle < c->probe_next)) ? c->probe_next : 0;
+}
+/* The core writes a line that its data cache has the right to; the edges up to that of `cycle` may be made. */
+void l2_note_write(l2_cache *, uint64_t cycle, uint64_t address);
+
+#endif

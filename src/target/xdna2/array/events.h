@@ -1,0 +1,43 @@
+/* events.h - the queue of an event-driven simulation: a calendar (R. Brown, "Calendar queues", 1988). A day is a few units
+ * of time, its events lie in order; those beyond the last day of the calendar lie in a heap until their day comes near.
+ *
+ * Events leave in order of time, simultaneous ones in the order in which they were added. */
+#ifndef TW_XDNA2_EVENTS_H
+#define TW_XDNA2_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tw_event {
+  double at;
+  uint64_t order; /* of those at the same time, the first added is the first */
+  int32_t agent;  /* whose, and what it is about: the simulation's own */
+  int32_t what;
+} tw_event;
+
+typedef struct tw_events {
+  int64_t today;
+  struct tw_event_day {
+    int32_t first, last; /* of the events; last says nothing if there is none */
+  } * day;               /* by number modulo the days of the calendar; first -1: no event */
+  uint64_t *busy;        /* a bit for each day */
+  struct tw_event_node {
+    tw_event event;
+    int32_t next;
+  } * node;
+  int32_t free, n_nodes, room_nodes; /* free: list of nodes, -1 */
+  size_t n_far, room_far;
+  tw_event *far; /* a binary heap */
+  uint64_t order;
+  bool failed; /* memory ran out */
+} tw_events;
+
+/* Of a queue that is all zero. False: out of memory. */
+bool tw_events_open(tw_events *);
+void tw_events_close(tw_events *);
+/* Not before the event that was taken last. */
+void tw_events_add(tw_events *, double at, int32_t agent, int32_t what);
+bool tw_events_take(tw_events *, tw_event *out); /* false: empty */
+
+#endif

@@ -1,0 +1,34 @@
+/* efficiency.h - from the micro-kernel's efficiency to a core's and an array's rate: equations 12 to 15 of the ATB paper.
+ *
+ * Rates are operations (two a multiply-accumulate) a second, or a cycle where it says so; efficiencies are fractions. */
+#ifndef TW_XDNA2_EFFICIENCY_H
+#define TW_XDNA2_EFFICIENCY_H
+
+#include "target/xdna2/model/tiling.h"
+
+/* Equation 12 and its parts: the rate is the least of what memory and what the cores allow. */
+typedef struct tw_roofline {
+  double memory;  /* AI_array * bandwidth */
+  double compute; /* Eff_core * peak of a core * cores */
+  double rate;    /* the lesser */
+} tw_roofline;
+tw_roofline tw_roofline_of(double intensity, double bandwidth, double core_efficiency, double core_peak, double cores);
+
+/* Equation 13: Eff_micro = eta T_K / (epsilon + eta II T_K). eta is VMACs of a cluster for each unit of T_K, epsilon
+ * the cycles of a cluster outside its steady state. */
+double tw_micro_efficiency(double eta, double epsilon, double ii, double t_k);
+
+/* Cycles that a core spends besides its micro-kernels. The paper's equations 14 and 15 know the switch alone. */
+typedef struct tw_overhead {
+  double per_switch; /* delta: each of the rho kernels of a step of K */
+  double per_step;   /* once for each step of K: 0 in the paper. docs/explain/xdna2-model.md says why it is here */
+} tw_overhead;
+
+/* Equation 14: T_asym, cycles for an output tile over a depth of K:
+ * 2 T_MC K T_N / (peak Eff_micro) + (per_switch rho + per_step) K / T_K. `peak` is operations a cycle. */
+double tw_tile_cycles(const tw_tile *, double depth, double peak, double micro_efficiency, const tw_overhead *);
+
+/* Equation 15: Eff_core = 1 / (1/Eff_micro + (per_switch rho + per_step) peak / (2 T_MC T_N T_K)). */
+double tw_core_efficiency(const tw_tile *, double peak, double micro_efficiency, const tw_overhead *);
+
+#endif
