@@ -32,7 +32,7 @@ static bool read_steps(char *text, tw_schedule *s) {
   return true;
 }
 
-/* The entries of a corpus that the target can emit here: tests/test_corpus.c has the format. */
+/* The entries of a corpus that the target can emit here: tests/search/test_corpus.c has the format. */
 static int read_entries(const tw_target *target, const char *path, entry *entries) {
   char line[LINE];
   tw_problem problem;

@@ -4,10 +4,10 @@
  * compiler's part of the model has no say. For each trace the parameters that come from traces are estimated from the others
  * (leave one out): each is the median of what single instructions or packets show, never of a span. Then the device span, from
  * the first DMA trigger to the end of the last instruction, is predicted. With NAME its instructions are listed. --write writes
- * what tests/test_trainium_replay.c reads: order, waits, operands and times. */
+ * what tests/trainium/test_trainium_replay.c reads: order, waits, operands and times. */
 #include <dirent.h>
 
-#include "../tests/trainium_replay.h"
+#include "../tests/trainium/trainium_replay.h"
 #include "target/trainium/timing/machine.h"
 #include "trainium_trace.h"
 
@@ -504,7 +504,7 @@ static bool write_replay(const trace *t, trn_config *config, const char *folder)
       "# Facts from the public profile profiling/artifacts/%s of allenkchau/trainium-kernel-fusion (MIT), a trn2 with\n"
       "# neuronx-cc 2.23: instructions in order, waits, times in ns. Parameters are fitted to the other profiles. "
       "Written by\n"
-      "# bench_trainium_replay --write; the format is in tests/trainium_replay.h.\n",
+      "# bench_trainium_replay --write; the format is in tests/trainium/trainium_replay.h.\n",
       t->name);
   for (int k = 0; k < REPLAY_PARAMETERS; k++)
     fprintf(out, "parameter %s %.6g\n", replay_parameters[k].name, *replay_parameter(config, k));

@@ -11,7 +11,7 @@
  * cache holds them, else again for each wave of tiles, as much as the band's shape makes it.
  *
  * Rates, sizes and clocks are the machine's. FIT marks constants that are fitted, to the times of 116 kernels at 1024
- * and 8192 (m = n = k) on an H100 in tests/data/cuda/gemm_tiles_h100.csv; tests/test_cuda_model.c judges them at 2048
+ * and 8192 (m = n = k) on an H100 in tests/data/cuda/gemm_tiles_h100.csv; tests/cuda/test_cuda_model.c judges them at 2048
  * and 4096. */
 #include "target/cuda/gemm_model.h"
 

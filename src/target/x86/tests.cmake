@@ -4,9 +4,9 @@ list(APPEND TW_THREADED_TESTS test_x86_gemm_threads)
 if(TARGET test_x86_gemm_hostile AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   foreach(isa portable avx2 avxvnni avx512 avx512vnni)
     add_test(NAME test_x86_gemm_hostile_${isa} COMMAND test_x86_gemm_hostile)
-    set_tests_properties(test_x86_gemm_hostile_${isa} PROPERTIES ENVIRONMENT TILEWRIGHT_GEMM_ISA=${isa})
+    set_tests_properties(test_x86_gemm_hostile_${isa} PROPERTIES ENVIRONMENT TILEWRIGHT_GEMM_ISA=${isa} LABELS x86)
   endforeach()
-  # Kernels of AMX, emulated (tests/amx.h): a signal for each instruction, which sanitizers make ten times as slow. Under
+  # Kernels of AMX, emulated (tests/x86/amx.h): a signal for each instruction, which sanitizers make ten times as slow. Under
   # those, of all the cases only those with guard pages run.
   set(TW_AMX_TESTS test_x86_gemm_hostile)
   if(NOT TW_SANITIZE)
@@ -15,7 +15,7 @@ if(TARGET test_x86_gemm_hostile AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64
   foreach(name IN LISTS TW_AMX_TESTS)
     add_test(NAME ${name}_amx COMMAND ${name})
     set_tests_properties(${name}_amx PROPERTIES ENVIRONMENT TILEWRIGHT_TEST_EMULATE=amx SKIP_RETURN_CODE 77 TIMEOUT 1200
-                         LABELS emulated)
+                         LABELS "x86;emulated")
   endforeach()
 endif()
 if(TARGET test_x86_gemm_hostile AND NOT TW_SANITIZE AND NOT TW_TSAN) # no sanitizer runs under QEMU
@@ -24,6 +24,6 @@ if(TARGET test_x86_gemm_hostile AND NOT TW_SANITIZE AND NOT TW_TSAN) # no saniti
     string(REPLACE ":" ";" run ${run})
     list(POP_FRONT run name cpu)
     add_test(NAME ${name}_on_${cpu} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/tests/emulated.sh ${cpu} $<TARGET_FILE:${name}>)
-    set_tests_properties(${name}_on_${cpu} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS emulated)
+    set_tests_properties(${name}_on_${cpu} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 LABELS "x86;emulated")
   endforeach()
 endif()

@@ -11,7 +11,7 @@
  *   - The LLC is 256 MB behind all XCDs, LRU in parts of panels, and sees what L2 misses. Its hit rate is of those.
  *   - C is not counted. Hit rates are those of the second of two launches on the same operands.
  *
- * No constant was fitted; tests/test_cdna_grid.c has the errors against table 4 of HipKittens. Two things are assumed
+ * No constant was fitted; tests/cdna/test_cdna_grid.c has the errors against table 4 of HipKittens. Two things are assumed
  * rather than known: that CUs begin evenly over one K-step (not over two, not all at once), and that nothing is hashed.
  * Both matter where rows fall into few channels and a K-step's panels nearly fill those: of the table, the L2 rate of
  * 9216 row by row, which is 73% without either, against 55% published; the other eleven hardly change. That nothing is
