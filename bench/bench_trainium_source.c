@@ -9,29 +9,7 @@
 #include "base/files.h"
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/timing/timing.h"
-
-enum { OPERANDS_MAX = 16 };
-
-static bool read_operand(const char *text, tw_operand *out) {
-  char type[16];
-  int64_t size[4];
-  int n = 0;
-  const bool is_output = text[0] == '>';
-  text += is_output;
-  const char *at = strchr(text, '[');
-  tw_type t;
-  if (!at || (size_t)(at - text) >= sizeof type) return false;
-  snprintf(type, sizeof type, "%.*s", (int)(at - text), text);
-  if (!tw_type_parse(type, &t)) return false;
-  while (*at && *at != ']' && n < 4) {
-    char *end = NULL;
-    size[n++] = strtoll(at + 1, &end, 10);
-    at = end;
-  }
-  *out = tw_operand_dense(is_output ? "out" : "in", t, n, size);
-  out->is_output = is_output;
-  return n > 0;
-}
+#include "trainium_operands.h"
 
 /* The windows after which the PE clock is decided run freely: the mean over places. */
 static void print_time(const trn_config *config, const trn_program *p, const char *what, trn_compiler compiler) {

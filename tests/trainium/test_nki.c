@@ -205,6 +205,39 @@ static void unusual_forms_are_read(void **state) {
     fail_msg("%s", r.error.text);
 }
 
+static void constants_of_numpy_and_reductions_over_loops_are_right(void **state) {
+  (void)state;
+  expect_correct("import numpy as np\n"
+                 "def swap(n):\n"
+                 "    m = np.zeros((n, n), dtype=np.float32)\n"
+                 "    for i in range(n):\n"
+                 "        m[i, n - 1 - i] = 1.0\n"
+                 "    return m\n"
+                 "@nki.jit\n"
+                 "def k(x):\n"
+                 "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                 "    turn = nl.load(nl.shared_constant(swap(128)))\n" /* the rows backwards and back */
+                 "    eye = nl.load(nl.shared_constant(np.identity(128, dtype=np.float32)))\n"
+                 "    one = np.dtype(np.float32).type(1)\n"
+                 "    back = nl.copy(nisa.nc_matmul(eye, nisa.nc_matmul(turn, nl.load(x)), is_transpose=False))\n"
+                 "    t = nl.copy(nisa.nc_matmul(turn, back))\n"
+                 "    e = nl.ndarray((nl.par_dim(128), 64), dtype=nl.float32)\n"
+                 "    top = nl.ndarray((nl.par_dim(128), 1), dtype=nl.float32)\n"
+                 "    all = nl.ndarray((nl.par_dim(128), 1), dtype=nl.float32)\n"
+                 "    for i in nl.affine_range(4):\n"
+                 "        m = nisa.tensor_reduce(nl.max, t[:, i * 16:i * 16 + 16], axis=1)\n"
+                 "        top[:, 0:1] = nl.loop_reduce(m, op=np.max, loop_indices=[i], dtype=np.float32)\n"
+                 "    for i in nl.affine_range(2):\n"
+                 "        for j in nl.affine_range(2):\n"
+                 "            f = nl.exp(t[:, i * 32 + j * 16:i * 32 + j * 16 + 16] - top)\n"
+                 "            e[:, i * 32 + j * 16:i * 32 + j * 16 + 16] = f * one\n"
+                 "            s = nl.sum(f, axis=1, keepdims=True)\n"
+                 "            all[:, 0:1] = nl.loop_reduce(s, op=np.add, loop_indices=[i, j])\n"
+                 "    nl.store(y, e / all)\n"
+                 "    return y\n",
+                 "softmax rows=128 cols=64");
+}
+
 /* ---- mistakes: each has its line ---- */
 
 #define KERNEL "@nki.jit\ndef k(x):\n    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
@@ -292,6 +325,7 @@ int main(void) {
                                      cmocka_unit_test(directives_give_values_to_parameters),
                                      cmocka_unit_test(causal_attention_is_correct),
                                      cmocka_unit_test(unusual_forms_are_read),
+                                     cmocka_unit_test(constants_of_numpy_and_reductions_over_loops_are_right),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ typedef struct trn_config_vector {
 typedef struct trn_config_scalar {
   double ghz, cycles, sbuf_ns, psum_ns; /* issue = N * cycles + sbuf_ns or psum_ns, by the source */
   double pointer_ns;                    /* each operand that is one value a partition */
-  double slow_cycles;                   /* functions of two table look-ups: silu, gelu */
+  double slow_cycles;                   /* silu, gelu and the like of PSUM */
   double accumulate_ns;                 /* reading the accumulator back */
   double done_ns;
   double table_ns; /* load of a set of functions */

@@ -112,6 +112,7 @@ static nki_value attribute(nki_run *r, const nki_node *n) {
   if (self.type == NKI_V_VIEW) v = view_attribute(r, self, n);
   if (self.type == NKI_V_TUPLE) v = grid_attribute(self, n->text);
   if (self.type == NKI_V_DTYPE && strcmp(n->text, "itemsize") == 0) v = nki_int(trn_type_bytes((trn_type)self.as.i));
+  if (self.type == NKI_V_DTYPE && strcmp(n->text, "type") == 0) v = self;
   if (self.type == NKI_V_SLICE) {
     const nki_slice *s = (nki_slice *)self.as.o;
     v = strcmp(n->text, "start") == 0  ? s->start
@@ -156,17 +157,14 @@ static int symbol_of(nki_run *r, const char *text) {
   return symbol;
 }
 
-static nki_value iterate(nki_run *, nki_value iterable, size_t i, bool *is_end);
-
 static void collect_arguments(nki_run *r, const nki_node *n, given *g) {
   for (size_t i = 0; i < n->n_items; i++) {
     const nki_node *item = n->item[i];
     if (item->kind == NKI_STAR) {
       const nki_value all = nki_evaluate(r, item->a);
-      bool is_end = false;
       for (size_t k = 0;; k++) {
-        const nki_value v = iterate(r, all, k, &is_end);
-        if (is_end) break;
+        const nki_value v = nki_item(r, all, k);
+        if (v.type == NKI_V_MISSING) break;
         add_positional(r, g, v);
       }
     } else if (item->kind == NKI_KEYWORD && item->text) {
@@ -309,25 +307,6 @@ static nki_value call(nki_run *r, const nki_node *n, nki_view *into, bool adds, 
 
 /* ---- expressions ---- */
 
-static nki_value iterate(nki_run *r, nki_value v, size_t i, bool *is_end) {
-  *is_end = false;
-  if (nki_is_sequence(v)) {
-    if (i < nki_items(v)->n) return nki_items(v)->item[i];
-  } else if (v.type == NKI_V_DICT) {
-    if (2 * i < nki_items(v)->n) return nki_items(v)->item[2 * i];
-  } else if (v.type == NKI_V_RANGE) {
-    const nki_range *range = (nki_range *)v.as.o;
-    const int64_t x = range->start + (int64_t)i * range->step;
-    if (range->step > 0 ? x < range->stop : x > range->stop) return nki_int(x);
-  } else if (v.type == NKI_V_STRING) {
-    if (i < ((const nki_string *)v.as.o)->length) return nki_text(r, nki_string_of(v) + i, 1);
-  } else {
-    nki_fail(r, "unsupported iteration over %s; expected a range, tuple or list", nki_type_name(v));
-  }
-  *is_end = true;
-  return nki_none();
-}
-
 static void assign(nki_run *, const nki_node *target, nki_value);
 
 static void count_step(nki_run *r) {
@@ -347,9 +326,9 @@ static void comprehend(nki_run *r, const nki_node *n, size_t loop, nki_sequence 
   const nki_node *clause = n->item[loop];
   const nki_value all = nki_evaluate(r, clause->b);
   for (size_t i = 0;; i++) {
-    bool is_end, holds = true;
-    const nki_value v = iterate(r, all, i, &is_end);
-    if (is_end) return;
+    bool holds = true;
+    const nki_value v = nki_item(r, all, i);
+    if (v.type == NKI_V_MISSING) return;
     count_step(r);
     assign(r, clause->a, v);
     for (size_t c = 0; c < clause->n_items && holds; c++) holds = nki_truth(r, nki_evaluate(r, clause->item[c]));
@@ -387,10 +366,10 @@ static nki_value items(nki_run *r, const nki_node *n, nki_type type) {
       continue;
     }
     const nki_value all = nki_evaluate(r, n->item[i]->a);
-    bool is_end = false;
-    for (size_t k = 0; !is_end; k++) {
-      const nki_value v = iterate(r, all, k, &is_end);
-      if (!is_end) nki_append(r, nki_items(out), v);
+    for (size_t k = 0;; k++) {
+      const nki_value v = nki_item(r, all, k);
+      if (v.type == NKI_V_MISSING) break;
+      nki_append(r, nki_items(out), v);
     }
   }
   return out;
@@ -493,12 +472,7 @@ nki_value nki_evaluate(nki_run *r, const nki_node *n) {
 
 static void assign_items(nki_run *r, const nki_node *target, nki_value v) {
   size_t n = 0, star = target->n_items;
-  bool is_end = false;
-  while (!is_end) {
-    iterate(r, v, n, &is_end);
-    n += !is_end;
-    if (n > 100000) break;
-  }
+  while (n <= 100000 && nki_item(r, v, n).type != NKI_V_MISSING) n++;
   for (size_t i = 0; i < target->n_items; i++)
     if (target->item[i]->kind == NKI_STAR) star = i;
   const bool has_star = star < target->n_items;
@@ -506,11 +480,11 @@ static void assign_items(nki_run *r, const nki_node *target, nki_value v) {
     nki_fail(r, "%zu values for %zu names", n, target->n_items);
   for (size_t i = 0, at = 0; i < target->n_items; i++) {
     if (i != star) {
-      assign(r, target->item[i], iterate(r, v, at++, &is_end));
+      assign(r, target->item[i], nki_item(r, v, at++));
       continue;
     }
     const nki_value rest = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
-    for (size_t k = 0; k < n + 1 - target->n_items; k++) nki_append(r, nki_items(rest), iterate(r, v, at++, &is_end));
+    for (size_t k = 0; k < n + 1 - target->n_items; k++) nki_append(r, nki_items(rest), nki_item(r, v, at++));
     assign(r, target->item[i]->a, rest);
   }
 }
@@ -601,9 +575,8 @@ static void loop(nki_run *r, const nki_node *n) {
     r->n_temporaries = kept;
     count_step(r);
     if (n->kind == NKI_FOR) {
-      bool is_end;
-      const nki_value v = iterate(r, all, i, &is_end);
-      if (is_end) break;
+      const nki_value v = nki_item(r, all, i);
+      if (v.type == NKI_V_MISSING) break;
       assign(r, n->a, v);
     } else if (!nki_truth(r, nki_evaluate(r, n->a))) {
       break;

@@ -50,7 +50,12 @@ static nki_value do_nc_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a
   if (a->at[0].type != NKI_V_MISSING) { /* None: to what a multiplication wrote before, or over what nothing did */
     adds = nki_given(a->at[9]) ? nki_truth(r, a->at[9]) : nki_accumulates(r, result.into);
   }
+  const size_t before = r->program->n_instructions;
   const nki_value out = nki_of(nki_do_matmul(r, stationary, moving, adds, result));
+  /* By the identity, or by zeros and ones: f32 needs one pass. */
+  if (r->program->n_instructions > before)
+    r->program->instruction[r->program->n_instructions - 1].is_transpose =
+        flag(r, a->at[3]) || flag(r, a->at[4]) || flag(r, a->at[5]);
   if (a->at[0].type != NKI_V_MISSING) nki_note_matmul(r, result.into);
   return out;
 }

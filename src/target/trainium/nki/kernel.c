@@ -200,7 +200,6 @@ static void copy_out(nki_run *r, const tw_operand *o, nki_value v, void *buffer)
     nki_fail(r, "the kernel returns %s for '%s'; expected %s", trn_type_name(view->type), o->name,
              trn_type_name(type_of(r, o->type)));
   const nki_tensor *t = view->tensor;
-  r->program->tensor[t->first].is_argument = true;
   if (!r->computes) return;
   const nki_view *same = nki_reshape(r, view, o->rank, dims);
   int64_t at[TW_RANK_MAX] = {0};
@@ -221,8 +220,17 @@ static void copy_out(nki_run *r, const tw_operand *o, nki_value v, void *buffer)
   }
 }
 
+/* What a kernel returns leaves the device, whether the caller has an operand for it or not. */
+static void note_result(nki_run *r, nki_value v) {
+  if (nki_is_sequence(v))
+    for (size_t i = 0; i < nki_items(v)->n; i++) note_result(r, nki_items(v)->item[i]);
+  else if (v.type == NKI_V_VIEW)
+    r->program->tensor[nki_view_of(v)->tensor->first].is_argument |= nki_view_of(v)->tensor->memory == TRN_HBM;
+}
+
 static void take_results(nki_run *r, const call_plan *plan, nki_value returned) {
   const nki_request *q = r->request;
+  note_result(r, returned);
   size_t next = 0;
   for (size_t i = 0; i < q->n_operands; i++) {
     if (!q->operand[i].is_output) continue;

@@ -140,6 +140,8 @@ static nki_value library_name_or_missing(nki_library library, const char *name) 
                          : library == NKI_LIB_NUMPY ? find(nki_math_builtins, name)
                          : library == NKI_LIB_MATH  ? find(nki_math_builtins, name)
                                                     : NULL;
+  const nki_builtin *array = find(nki_array_builtins, name);
+  if (array && array->library == library) b = array;
   if (!b && library == NKI_LIB_NUMPY) b = find(nki_language_builtins, name); /* operations: np.add, np.exp */
   if (!b && library == NKI_LIB_NKI) b = find(nki_python_builtins, name);
   return b ? builtin(b) : v;

@@ -194,6 +194,25 @@ nki_value nki_sequence_of(nki_run *r, nki_type type, size_t n, const nki_value *
 
 /* ---- asking values ---- */
 
+nki_value nki_item(nki_run *r, nki_value v, size_t i) {
+  if (nki_is_sequence(v)) {
+    if (i < nki_items(v)->n) return nki_items(v)->item[i];
+  } else if (v.type == NKI_V_DICT) {
+    if (2 * i < nki_items(v)->n) return nki_items(v)->item[2 * i];
+  } else if (v.type == NKI_V_RANGE) {
+    const nki_range *range = (nki_range *)v.as.o;
+    int64_t x;
+    if (!__builtin_mul_overflow((int64_t)i, range->step, &x) && !__builtin_add_overflow(x, range->start, &x) &&
+        (range->step > 0 ? x < range->stop : x > range->stop))
+      return nki_int(x);
+  } else if (v.type == NKI_V_STRING) {
+    if (i < ((const nki_string *)v.as.o)->length) return nki_text(r, nki_string_of(v) + i, 1);
+  } else {
+    nki_fail(r, "unsupported iteration over %s; expected a range, tuple or list", nki_type_name(v));
+  }
+  return (nki_value){.type = NKI_V_MISSING};
+}
+
 bool nki_is_sequence(nki_value v) { return v.type == NKI_V_TUPLE || v.type == NKI_V_LIST; }
 bool nki_is_number(nki_value v) { return v.type == NKI_V_INT || v.type == NKI_V_BOOL || v.type == NKI_V_REAL; }
 

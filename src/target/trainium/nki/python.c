@@ -14,18 +14,6 @@ static size_t given(const nki_arguments *a) {
   return n;
 }
 
-/* The i-th item of what can be iterated; MISSING past the end. */
-static nki_value item_of(nki_run *r, nki_value v, size_t i) {
-  if (nki_is_sequence(v)) return i < nki_items(v)->n ? nki_items(v)->item[i] : (nki_value){0};
-  if (v.type == NKI_V_DICT) return 2 * i < nki_items(v)->n ? nki_items(v)->item[2 * i] : (nki_value){0};
-  if (v.type == NKI_V_RANGE) {
-    const nki_range *x = (nki_range *)v.as.o;
-    const int64_t at = x->start + (int64_t)i * x->step;
-    return (x->step > 0 ? at < x->stop : at > x->stop) ? nki_int(at) : (nki_value){0};
-  }
-  nki_fail(r, "unsupported iteration over %s", nki_type_name(v));
-}
-
 nki_value nki_do_range(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   const size_t n = given(a);
   if (!n || n > 3) nki_fail(r, "%s takes 1 to 3 arguments", b->name);
@@ -46,7 +34,7 @@ static nki_value do_len(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   if (v.type == NKI_V_VIEW && nki_view_of(v)->n) return nki_int(nki_view_of(v)->size[0]);
   if (v.type == NKI_V_RANGE) {
     int64_t n = 0;
-    while (item_of(r, v, (size_t)n).type != NKI_V_MISSING) n++;
+    while (nki_item(r, v, (size_t)n).type != NKI_V_MISSING) n++;
     return nki_int(n);
   }
   nki_fail(r, "unsupported len() of %s", nki_type_name(v));
@@ -57,7 +45,7 @@ static nki_value do_extreme(nki_run *r, const nki_builtin *b, nki_arguments *a) 
   const nki_value all = given(a) == 1 ? a->at[0] : (nki_value){0};
   nki_value best = {0};
   for (size_t i = 0;; i++) {
-    const nki_value v = all.type != NKI_V_MISSING ? item_of(r, all, i) : i < given(a) ? a->at[i] : (nki_value){0};
+    const nki_value v = all.type != NKI_V_MISSING ? nki_item(r, all, i) : i < given(a) ? a->at[i] : (nki_value){0};
     if (v.type == NKI_V_MISSING) break;
     const double x = nki_number(r, v, b->name);
     if (best.type == NKI_V_MISSING || (is_max ? x > nki_number(r, best, "") : x < nki_number(r, best, ""))) best = v;
@@ -70,7 +58,7 @@ static nki_value do_sum(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   nki_value sum = a->at[1].type == NKI_V_MISSING ? nki_int(0) : a->at[1];
   (void)b;
   for (size_t i = 0;; i++) {
-    const nki_value v = item_of(r, a->at[0], i);
+    const nki_value v = nki_item(r, a->at[0], i);
     if (v.type == NKI_V_MISSING) return sum;
     sum = nki_binary(r, '+', sum, v, NULL);
   }
@@ -79,7 +67,7 @@ static nki_value do_sum(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 static nki_value do_any_all(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   const bool is_any = b->name[1] == 'n';
   for (size_t i = 0;; i++) {
-    const nki_value v = item_of(r, a->at[0], i);
+    const nki_value v = nki_item(r, a->at[0], i);
     if (v.type == NKI_V_MISSING) return nki_bool(!is_any);
     if (nki_truth(r, v) == is_any) return nki_bool(is_any);
   }
@@ -124,7 +112,7 @@ static nki_value do_abs(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 static nki_value do_sequence(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   const nki_value out = nki_sequence_of(r, *b->name == 't' ? NKI_V_TUPLE : NKI_V_LIST, 0, NULL);
   for (size_t i = 0; a->at[0].type != NKI_V_MISSING; i++) {
-    const nki_value v = item_of(r, a->at[0], i);
+    const nki_value v = nki_item(r, a->at[0], i);
     if (v.type == NKI_V_MISSING) break;
     nki_append(r, nki_items(out), v);
   }
@@ -146,7 +134,7 @@ static nki_value do_enumerate(nki_run *r, const nki_builtin *b, nki_arguments *a
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
   (void)b;
   for (size_t i = 0;; i++) {
-    const nki_value v = item_of(r, a->at[0], i);
+    const nki_value v = nki_item(r, a->at[0], i);
     if (v.type == NKI_V_MISSING) return out;
     nki_append(r, nki_items(out), nki_sequence_of(r, NKI_V_TUPLE, 2, (nki_value[]){nki_int((int64_t)i), v}));
   }
@@ -159,7 +147,7 @@ static nki_value do_zip(nki_run *r, const nki_builtin *b, nki_arguments *a) {
     nki_value row[NKI_ARGUMENTS_MAX];
     const size_t n = given(a);
     for (size_t k = 0; k < n; k++) {
-      row[k] = item_of(r, a->at[k], i);
+      row[k] = nki_item(r, a->at[k], i);
       if (row[k].type == NKI_V_MISSING) return out;
     }
     if (!n) return out;
@@ -170,7 +158,7 @@ static nki_value do_zip(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 static nki_value do_map(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
   for (size_t i = 0;; i++) {
-    const nki_value v = item_of(r, a->at[1], i);
+    const nki_value v = nki_item(r, a->at[1], i);
     if (v.type == NKI_V_MISSING) return out;
     const nki_value made = nki_invoke(r, a->at[0], 1, &v);
     if (*b->name == 'm')
@@ -247,7 +235,7 @@ static nki_value do_product(nki_run *r, const nki_builtin *b, nki_arguments *a) 
   nki_value out = nki_int(1);
   (void)b;
   for (size_t i = 0;; i++) {
-    const nki_value v = item_of(r, a->at[0], i);
+    const nki_value v = nki_item(r, a->at[0], i);
     if (v.type == NKI_V_MISSING) return out;
     out = nki_binary(r, '*', out, v, NULL);
   }

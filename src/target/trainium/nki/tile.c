@@ -378,6 +378,10 @@ static void end_accumulation(nki_tensor *t, const nki_view *v) {
 
 void nki_store(nki_run *r, nki_view *into, nki_value v) {
   nki_result result = {.into = into, .engine = TRN_ENGINE_ANY};
+  if (into->tensor->is_host) {
+    nki_array_store(r, into, v);
+    return;
+  }
   if (nki_is_number(v)) {
     if (into->tensor->memory == TRN_HBM) nki_fail(r, "unsupported assignment of a number to HBM; expected nl.store");
     nki_do_fill(r, nki_number(r, v, "value"), into, (nki_value){.type = NKI_V_MISSING}, TRN_ENGINE_ANY);

@@ -141,6 +141,7 @@ typedef struct nki_tensor {
   trn_array array;                     /* [partition][block][column] */
   /* Blocks in PSUM that nl.zeros made and nothing has read: the first multiplication overwrites them. NULL: none. */
   bool *block_is_zero_pending;
+  bool is_host;      /* an array of NumPy: assigning to it makes no instruction */
   int64_t version;   /* counts writes */
   bool *accumulates; /* newer dialect: by first column, the last use was a multiplication into it */
   /* The last broadcast along partitions, of which content and from where. */
@@ -253,6 +254,8 @@ static inline nki_view *nki_view_of(nki_value v) { return (nki_view *)v.as.o; }
 bool nki_is_sequence(nki_value);
 const char *nki_type_name(nki_value);
 bool nki_truth(nki_run *, nki_value);
+/* The i-th item of what can be iterated; MISSING past the end. */
+nki_value nki_item(nki_run *, nki_value, size_t i);
 bool nki_equal(nki_value, nki_value);
 bool nki_is_number(nki_value); /* int, bool or real */
 double nki_number(nki_run *, nki_value, const char *what);
@@ -292,7 +295,7 @@ nki_view *nki_broadcast(nki_run *, const nki_view *, int n, const int64_t size[]
 
 /* ---- names (names.c) ---- */
 extern const nki_builtin nki_python_builtins[], nki_methods[], nki_language_builtins[], nki_isa_builtins[],
-    nki_math_builtins[]; /* ended by a NULL name */
+    nki_math_builtins[], nki_array_builtins[]; /* ended by a NULL name */
 const nki_builtin *nki_method_find(const char *name);
 nki_value nki_library_attribute(nki_run *, nki_library, const char *name);
 nki_value nki_python_name(nki_run *, const char *name); /* NKI_V_MISSING: there is none */
@@ -309,6 +312,9 @@ trn_unary nki_unary_op(nki_run *, nki_value, const char *what);
 unsigned nki_axes(nki_run *, nki_value, int n);
 nki_scalar nki_scalar_of(nki_run *, nki_value, const char *what);
 enum { NKI_ACTIVATION = 100 }; /* added to the code of a trn_unary */
+
+/* ---- arrays of NumPy (array.c) ---- */
+void nki_array_store(nki_run *, nki_view *into, nki_value);
 
 /* ---- tensors and instructions (tile.c) ---- */
 nki_tensor *nki_tensor_new(nki_run *, trn_memory, trn_type, int n, const int64_t size[], int partition_axis,

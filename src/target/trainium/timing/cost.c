@@ -91,7 +91,7 @@ static trn_cost vector_cost(const trn_config_vector *v, const trn_instruction *i
   return (trn_cost){issue, issue + v->done_ns};
 }
 
-/* Functions that take two look-ups. */
+/* Functions that are slower where they read PSUM. */
 static bool is_slow(const char *function) {
   static const char *const slow[] = {"silu", "gelu", "mish", "swish"};
   for (size_t i = 0; function && i < sizeof slow / sizeof *slow; i++)
@@ -103,7 +103,7 @@ static trn_cost scalar_cost(const trn_config_scalar *s, const trn_instruction *i
   const bool is_function = in->opcode == TRN_ACTIVATION && trn_table_of(in->function);
   /* A function reads a bias always: the compiler gives it one of zeros. */
   const int pointers = is_function && !d.pointers ? 1 : d.pointers;
-  const double cycles = s->cycles * (is_function && is_slow(in->function) ? s->slow_cycles : 1);
+  const double cycles = s->cycles * (is_function && d.reads_psum && is_slow(in->function) ? s->slow_cycles : 1);
   double issue = elements * cycles / s->ghz + (d.reads_psum ? s->psum_ns : s->sbuf_ns) + pointers * s->pointer_ns;
   if (in->passes > 1) issue += s->accumulate_ns;
   return (trn_cost){issue, issue + s->done_ns};
@@ -154,6 +154,31 @@ static bool has_software_descriptors(const trn_compiled *c, const trn_instructio
   return false;
 }
 
+/* Packets on engines. Descriptors that are made while the kernel runs go around all engines; static ones belong to the engine of
+ * the partition, 8 partitions an engine. */
+static void share_out(const trn_config *c, const trn_compiled *program, const trn_instruction *in, trn_dma_cost *cost,
+                      int64_t packets, double each) {
+  const int engines = c->dma.engines, in_group = engines / TRN_DMA_GROUPS;
+  int first = 0, partitions = 0;
+  for (int i = 0; i < in->n_operands && cost->kind == TRN_DMA_STATIC; i++) {
+    if (trn_tensor_of(program, in, i)->memory == TRN_HBM) continue;
+    first = in->operand[i].first_partition;
+    partitions = in->operand[i].partitions;
+  }
+  if (partitions == 0) {
+    const int used = packets < engines ? (int)packets : engines;
+    cost->least = (double)((packets + used - 1) / used) * each;
+    for (int g = 0; g < TRN_DMA_GROUPS; g++) cost->work[g] = cost->least * used / engines;
+    return;
+  }
+  const int per_engine = c->memory.partitions / engines;
+  cost->least = (double)packets * each * fmin(1, (double)per_engine / partitions);
+  for (int p = first; p < first + partitions; p++) {
+    const int g = p / (per_engine * in_group) % TRN_DMA_GROUPS;
+    cost->work[g] += (double)packets * each / partitions / in_group;
+  }
+}
+
 trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, const trn_instruction *in) {
   const trn_config_dma *d = &c->dma;
   trn_dma_cost cost = {.kind = has_software_descriptors(program, in) ? TRN_DMA_SOFTWARE
@@ -181,12 +206,10 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     run = hbm_run < merged ? hbm_run : merged;
   if (run > d->packet_bytes / widest) run = d->packet_bytes / widest;
   const int64_t packets = (elements + run - 1) / run, bytes = run * narrowest;
-  cost.engines = packets < d->engines ? (int)packets : d->engines;
-  const int64_t rounds = (packets + d->engines - 1) / d->engines;
   double each = d->packet_ns + (double)bytes / d->engine_gbs;
   each = fmax(each, (double)bytes * d->engines / d->total_gbs);
-  cost.busy = (double)rounds * each;
   cost.packet_bytes = bytes;
+  share_out(c, program, in, &cost, packets, each);
   return cost;
 }
 

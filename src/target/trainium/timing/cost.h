@@ -4,6 +4,7 @@
 
 #include "target/trainium/config.h"
 #include "target/trainium/program.h"
+#include "target/trainium/timing/dma.h"
 
 /* Where the data of an operand are, after copies are removed: in `tensor`, so many bytes and partitions further. */
 typedef struct trn_place {
@@ -50,9 +51,9 @@ typedef enum trn_dma_kind { TRN_DMA_HARDWARE, TRN_DMA_SOFTWARE, TRN_DMA_STATIC }
 
 typedef struct trn_dma_cost {
   trn_dma_kind kind;
-  double busy; /* of each engine that takes part */
+  double work[TRN_DMA_GROUPS]; /* of all engines of a group together */
+  double least;                /* of the engine with most of it, alone */
   int64_t packet_bytes;
-  int engines;
   int64_t read, written; /* bytes of HBM */
 } trn_dma_cost;
 

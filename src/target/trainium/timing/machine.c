@@ -3,15 +3,15 @@
  * Each step takes, of all engines, the instruction that starts first among those whose predecessors have been taken. An
  * engine offers the first of its queue; with look-ahead, any ready one of the first few.
  *
- * Transfers start on their engine and enter its DMA queue. A queue moves one transfer after the other; queues that have
- * something to move share the DMA engines equally. The engines work as one: a transfer of fewer packets than there are
- * engines takes its part of them. Since a later transfer slows an earlier one, ends are events between the steps. */
+ * Transfers start on their engine and enter its DMA queue (dma.h). Their ends are events between the steps. */
 #include "target/trainium/timing/machine.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "target/trainium/timing/dma.h"
 
 trn_clock trn_clock_start(const trn_config_tensor *t) { return (trn_clock){t, t->slow_rate, t->window_phase_ns, 0}; }
 
@@ -52,21 +52,6 @@ typedef struct queue {
   bool is_stale;
 } queue;
 
-/* A transfer in its queue. */
-typedef struct transfer {
-  int instruction;
-  double first; /* when its first packet can move */
-  double work;  /* left, of all DMA engines together */
-  double least; /* its end at the earliest */
-  double begin; /* -1: no packet has moved */
-} transfer;
-
-/* Transfers that an engine has triggered, in order; those before `head` are done. */
-typedef struct dma_queue {
-  transfer *transfer;
-  size_t n, head, capacity;
-} dma_queue;
-
 enum { WAITS_MAX = 64 };
 
 typedef struct machine {
@@ -78,8 +63,7 @@ typedef struct machine {
   trn_clock clock;
   double load_free, array_free, software_trigger; /* software_trigger: the last one's start */
   int table;
-  dma_queue dma[TRN_ENGINES];
-  double dma_now;
+  trn_dma dma;
   double *visible;      /* when others see the end of an instruction */
   int8_t *engine;       /* -1: not taken */
   int *number;          /* within its engine */
@@ -225,63 +209,18 @@ static bool start_transfer(machine *m, int i, trn_engine e, double ready) {
     issue = d->static_issue_ns;
     first = d->static_first_ns;
   }
-  dma_queue *q = &m->dma[e];
-  if (q->n == q->capacity) {
-    const size_t more = q->capacity ? 2 * q->capacity : 256;
-    transfer *moved = realloc(q->transfer, more * sizeof *moved);
-    if (!moved) return false;
-    q->transfer = moved;
-    q->capacity = more;
-  }
-  const double work = cost.busy * cost.engines / d->engines;
-  q->transfer[q->n++] = (transfer){i, start + first, work, start + first + cost.busy, -1};
+  trn_transfer t = {i, start + first, {0}, start + first + cost.least, -1, 0};
+  for (int g = 0; g < TRN_DMA_GROUPS; g++) t.work[g] = cost.work[g];
+  if (!trn_dma_start(&m->dma, e, t)) return false;
   m->out->start[i] = start;
   m->out->end[i] = INFINITY;
-  m->out->dma_busy += work;
+  for (int g = 0; g < TRN_DMA_GROUPS; g++) m->out->dma_busy += cost.work[g] / TRN_DMA_GROUPS;
   m->out->hbm_read += cost.read;
   m->out->hbm_written += cost.written;
   /* Software descriptors are prepared beside what the engine does next. */
   m->queue[e].free = cost.kind == TRN_DMA_SOFTWARE ? ready : start + issue;
   m->out->busy[e] += issue;
   return add_span(m, (trn_span){i, e, start, start + issue});
-}
-
-static transfer *moving(dma_queue *q, double now) {
-  return q->head < q->n && q->transfer[q->head].first <= now ? &q->transfer[q->head] : NULL;
-}
-
-/* Lets transfers move until one is done, at most up to `limit`: the queue of the one that is done, or -1. */
-static int move_transfers(machine *m, double limit) {
-  while (m->dma_now < limit) {
-    int active = 0, done = -1;
-    double next = limit, least = INFINITY;
-    for (int e = 0; e < TRN_ENGINES; e++) {
-      dma_queue *q = &m->dma[e];
-      transfer *t = moving(q, m->dma_now);
-      if (!t) {
-        if (q->head < q->n && q->transfer[q->head].first < next) next = q->transfer[q->head].first;
-        continue;
-      }
-      active++;
-      if (t->begin < 0) t->begin = m->dma_now;
-      if (t->work < least) {
-        least = t->work;
-        done = e;
-      }
-    }
-    if (!active && next == INFINITY) return -1;
-    if (done >= 0 && m->dma_now + least * active <= next)
-      next = m->dma_now + least * active;
-    else
-      done = -1;
-    for (int e = 0; e < TRN_ENGINES; e++) {
-      transfer *t = moving(&m->dma[e], m->dma_now);
-      if (t) t->work -= (next - m->dma_now) / active;
-    }
-    m->dma_now = next;
-    if (done >= 0) return done;
-  }
-  return -1;
 }
 
 /* A predecessor of others has been taken, or a transfer is done. */
@@ -294,13 +233,12 @@ static void release_successors(machine *m, int i) {
   }
 }
 
-static bool finish_transfer(machine *m, int e) {
-  const transfer *t = &m->dma[e].transfer[m->dma[e].head++];
-  const double end = fmax(m->dma_now, t->least);
+static bool finish_transfer(machine *m, const trn_transfer *t, trn_engine e) {
+  const double end = fmax(m->dma.now, t->least);
   m->out->end[t->instruction] = end;
   m->visible[t->instruction] = end + m->config->dma.notice_ns;
   release_successors(m, t->instruction);
-  return add_span(m, (trn_span){t->instruction, TRN_ENGINES + e, t->begin, end});
+  return add_span(m, (trn_span){t->instruction, TRN_ENGINES + (int)e, t->begin, end});
 }
 
 static bool take(machine *m, trn_engine e) {
@@ -352,9 +290,10 @@ static bool run_all(machine *m) {
           (q->candidate_start == b->candidate_start && q->candidate < b->candidate))
         best = e;
     }
-    const int done = move_transfers(m, best < 0 ? INFINITY : m->queue[best].candidate_start);
-    if (done >= 0 ? !finish_transfer(m, done) : best >= 0 && !take(m, (trn_engine)best)) return false;
-    if (done < 0 && best < 0) return true;
+    trn_engine from = TRN_SYNC;
+    const trn_transfer *done = trn_dma_move(&m->dma, best < 0 ? INFINITY : m->queue[best].candidate_start, &from);
+    if (done ? !finish_transfer(m, done, from) : best >= 0 && !take(m, (trn_engine)best)) return false;
+    if (!done && best < 0) return true;
   }
 }
 
@@ -457,10 +396,8 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
     }
     out->device = device_span(&m);
   }
-  for (int e = 0; e < TRN_ENGINES; e++) {
-    free(m.queue[e].instruction);
-    free(m.dma[e].transfer);
-  }
+  for (int e = 0; e < TRN_ENGINES; e++) free(m.queue[e].instruction);
+  trn_dma_free(&m.dma);
   free(m.visible);
   free(m.engine);
   free(m.number);
