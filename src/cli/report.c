@@ -14,9 +14,8 @@ static tw_status read_runs(const cli *c, json_t **out, tw_error *error) {
   json_t *runs = json_array();
   tw_status status = TW_OK;
   for (size_t i = 0; status == TW_OK && i < c->n_words; i++) {
-    const report_reading reading = {.sources = c->n_words == 1};
     json_t *run = NULL;
-    status = report_read_run(c->words[i], &reading, &run, error);
+    status = report_read_run(c->words[i], &run, error);
     if (run) json_array_append_new(runs, run);
   }
   if (status == TW_OK)
@@ -26,10 +25,10 @@ static tw_status read_runs(const cli *c, json_t **out, tw_error *error) {
   return status;
 }
 
-static tw_status write_page(const json_t *data, const char *path, tw_error *error) {
+static tw_status write_page(const json_t *data, const json_t *sources, const char *path, tw_error *error) {
   char nonce[REPORT_NONCE], *page = NULL;
   report_make_nonce(nonce);
-  tw_status status = report_make_page(data, nonce, &page, error);
+  tw_status status = report_make_page(data, sources, nonce, &page, error);
   if (status == TW_OK) status = tw_file_write(path, page, strlen(page), error);
   free(page);
   return status;
@@ -45,12 +44,14 @@ tw_status cli_report(const cli *c, tw_error *error) {
   char *path = c->options.page ? strdup(c->options.page)
                                : tw_path_join(c->words[0], c->n_words > 1 ? "comparison.html" : "report.html");
   status = path ? read_runs(c, &data, error) : tw_no_memory(error, NULL);
-  if (status == TW_OK) status = write_page(data, path, error);
+  json_t *sources = status == TW_OK && c->n_words == 1 ? report_read_sources(c->words[0]) : json_object();
+  if (status == TW_OK) status = write_page(data, sources, path, error);
   if (status == TW_OK && c->options.json)
     status = cli_print_json(c, json_pack("{s:o}", "report", tw_json_text(path)), error);
   else if (status == TW_OK)
     printf("%s\n", path);
   json_decref(data);
+  json_decref(sources);
   free(path);
   return status;
 }

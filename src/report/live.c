@@ -50,7 +50,7 @@ struct report_live {
 static json_t *read_data(const char *directory, const char *stamp) {
   json_t *run = NULL;
   tw_error error;
-  if (report_read_run(directory, &(report_reading){.sources = false}, &run, &error) != TW_OK)
+  if (report_read_run(directory, &run, &error) != TW_OK)
     run = json_pack("{s:o, s:s, s:[], s:{}}", "directory", tw_json_text(directory), "state", "running", "candidates",
                     "facts");
   return json_pack("{s:[o], s:s, s:b, s:s}", "runs", run, "tilewright", TILEWRIGHT_VERSION, "live", 1, "stamp", stamp);
@@ -81,10 +81,11 @@ static enum MHD_Result answer_json(struct MHD_Connection *c, json_t *object) {
 
 static enum MHD_Result give_page(report_live *l, struct MHD_Connection *c, const char *stamp) {
   char nonce[REPORT_NONCE], *page = NULL;
-  json_t *data = read_data(l->directory, stamp);
+  json_t *data = read_data(l->directory, stamp), *none = json_object(); /* sources are asked for one by one */
   report_make_nonce(nonce);
-  const tw_status status = data ? report_make_page(data, nonce, &page, NULL) : TW_MISSING;
+  const tw_status status = data ? report_make_page(data, none, nonce, &page, NULL) : TW_MISSING;
   json_decref(data);
+  json_decref(none);
   return answer(c, status == TW_OK ? MHD_HTTP_OK : MHD_HTTP_INTERNAL_SERVER_ERROR, "text/html; charset=utf-8", page);
 }
 
@@ -147,7 +148,7 @@ tw_status report_live_start(const char *directory, report_live **out, tw_error *
   }
   pthread_mutex_init(&l->lock, NULL);
   json_t *data = read_data(directory, "");
-  tw_status status = report_make_page(data, "", &page, error); /* a build without pages says so now */
+  tw_status status = report_make_page(data, data, "", &page, error); /* a build without pages says so now */
   json_decref(data);
   free(page);
   report_make_nonce(l->token);

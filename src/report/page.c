@@ -54,6 +54,30 @@ static void add_data(tw_text *out, const json_t *data) {
   free(text);
 }
 
+static void add_escaped(tw_text *out, const char *text) {
+  for (; *text; text++) {
+    if (strchr("<>&\"'", *text))
+      tw_text_add(out, "&#%d;", *text);
+    else
+      tw_text_add_bytes(out, text, 1);
+  }
+}
+
+/* Seen before any script runs. */
+static void add_title(tw_text *out, const json_t *data) {
+  const json_t *runs = json_object_get(data, "runs"), *run = json_array_get(runs, 0);
+  const char *problem = json_string_value(json_object_get(run, "problem")),
+             *target = json_string_value(json_object_get(run, "target"));
+  if (json_array_size(runs) > 1)
+    tw_text_add(out, "Comparison of %zu runs", json_array_size(runs));
+  else
+    add_escaped(out, problem ? problem : "tilewright");
+  if (target && json_array_size(runs) == 1) {
+    tw_text_add_string(out, " on ");
+    add_escaped(out, target);
+  }
+}
+
 /* Licences are plain text within a comment of the page. */
 static void add_licences(tw_text *out) {
   static const char *const names[] = {"d3-copyright", "diff-copyright"};
@@ -69,7 +93,7 @@ static void add_licences(tw_text *out) {
   }
 }
 
-tw_status report_make_page(const json_t *data, const char *nonce, char **page, tw_error *error) {
+tw_status report_make_page(const json_t *data, const json_t *sources, const char *nonce, char **page, tw_error *error) {
   const tw_embedded *frame = find("page.html");
   tw_text out = {0};
   if (!frame || !find("d3.min.js") || !find("diff.js"))
@@ -85,6 +109,8 @@ tw_status report_make_page(const json_t *data, const char *nonce, char **page, t
     if (!strncmp(mark, "style@", 6)) add_file(&out, "page.css");
     if (!strncmp(mark, "scripts@", 8)) add_scripts(&out);
     if (!strncmp(mark, "data@", 5)) add_data(&out, data);
+    if (!strncmp(mark, "title@", 6)) add_title(&out, data);
+    if (!strncmp(mark, "sources@", 8)) add_data(&out, sources);
     if (!strncmp(mark, "licences@", 9)) add_licences(&out);
   }
   *page = tw_text_take(&out);

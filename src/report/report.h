@@ -12,13 +12,11 @@
 
 #include "tilewright/status.h"
 
-/* What is read beside candidates. */
-typedef struct report_reading {
-  bool sources; /* of all candidates, in "lines" and "runs" (lines.h) */
-} report_reading;
-
 /* One run as a JSON object. TW_USAGE if the directory has no run, or what is wrong with it. */
-tw_status report_read_run(const char *directory, const report_reading *, json_t **out, tw_error *);
+tw_status report_read_run(const char *directory, json_t **out, tw_error *);
+/* {"lines": [...], "runs": {"0": [...], ...}, "left_out": N}: the sources of all candidates (lines.h), as many as a page holds. An
+ * empty object where the directory has no journal. */
+json_t *report_read_sources(const char *directory);
 /* {"source": ..., "parent": ...}: the sources of one candidate and of its parent, null where there is none. */
 tw_status report_read_source(const char *directory, int64_t number, json_t **out, tw_error *);
 
@@ -26,9 +24,9 @@ tw_status report_read_source(const char *directory, int64_t number, json_t **out
 enum { REPORT_STAMP = 80 };
 void report_read_stamp(const char *directory, char stamp[REPORT_STAMP]);
 
-/* One page, malloc'ed, from {"runs": [run, ...], ...}. TW_MISSING if this build has no charting library. `nonce`: for the page's
+/* One page, malloc'ed, from {"runs": [run, ...], ...} and sources. TW_MISSING if this build has no charting library. `nonce`: for the page's
  * own scripts, which are the only ones that a browser runs. */
-tw_status report_make_page(const json_t *data, const char *nonce, char **page, tw_error *);
+tw_status report_make_page(const json_t *data, const json_t *sources, const char *nonce, char **page, tw_error *);
 /* 128 random bits in hexadecimal. */
 enum { REPORT_NONCE = 33 };
 void report_make_nonce(char nonce[REPORT_NONCE]);

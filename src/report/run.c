@@ -152,7 +152,7 @@ static sqlite3_int64 best_of(const journal *j) {
 }
 
 /* As many sources as fit into SOURCES_LIMIT; `left_out` counts the rest. */
-static void add_sources(const journal *j, json_t *run) {
+static void add_sources(const journal *j, json_t *out) {
   report_lines *lines = report_lines_new();
   json_t *runs = json_object();
   json_int_t left_out = 0;
@@ -170,9 +170,9 @@ static void add_sources(const journal *j, json_t *run) {
     if (list) json_object_set_new(runs, key, list);
   }
   sqlite3_finalize(s);
-  if (lines) json_object_set_new(run, "lines", report_lines_list(lines));
-  json_object_set_new(run, "runs", runs);
-  json_object_set_new(run, "sources_left_out", json_integer(left_out));
+  if (lines) json_object_set_new(out, "lines", report_lines_list(lines));
+  json_object_set_new(out, "runs", runs);
+  json_object_set_new(out, "left_out", json_integer(left_out));
   report_lines_free(lines);
 }
 
@@ -187,7 +187,7 @@ static const char *state_of(const json_t *search, const json_t *facts) {
   return kill(process, 0) == 0 ? "running" : "interrupted";
 }
 
-static void add_journal(const journal *j, const report_reading *reading, json_t *run) {
+static void add_journal(const journal *j, json_t *run) {
   json_t *subject = read_pairs(j, "SELECT key, value FROM journal");
   json_t *search = read_rows(j, "SELECT id, agent, options, seed, started, finished FROM search WHERE id = ?1", 1);
   json_t *facts = read_pairs(j, "SELECT key, value FROM fact WHERE search = ?1"), *candidates = read_candidates(j);
@@ -209,7 +209,6 @@ static void add_journal(const journal *j, const report_reading *reading, json_t 
                                 " length(asked) AS asked, length(answer) AS answered"
                                 " FROM exchange WHERE search = ?1 ORDER BY rowid",
                                 100000));
-  if (reading->sources) add_sources(j, run);
   json_decref(subject);
   json_decref(search);
 }
@@ -269,7 +268,7 @@ static tw_status find_journal(const char *directory, char **path, tw_error *erro
   return TW_OK;
 }
 
-tw_status report_read_run(const char *directory, const report_reading *reading, json_t **out, tw_error *error) {
+tw_status report_read_run(const char *directory, json_t **out, tw_error *error) {
   json_t *run = json_object(), *summary = NULL, *timeline = NULL;
   char *path = NULL;
   journal j = {0};
@@ -282,7 +281,7 @@ tw_status report_read_run(const char *directory, const report_reading *reading, 
         "%s has no run (neither journal.sqlite nor summary.json); give the directory of `tilewright tune --out`",
         directory);
   if (status == TW_OK && path) status = open_journal(path, &j, summary ? &ignored : error);
-  if (status == TW_OK && path) add_journal(&j, reading, run);
+  if (status == TW_OK && path) add_journal(&j, run);
   if (status != TW_OK && summary && path) { /* the summary is enough for a page */
     status = TW_OK;
     json_object_set_new(run, "trouble", tw_json_text(ignored.text));
@@ -304,12 +303,26 @@ tw_status report_read_run(const char *directory, const report_reading *reading, 
   return status;
 }
 
-static json_t *source_at(const journal *j, const char *column, sqlite3_int64 number) {
-  char sql[200];
+json_t *report_read_sources(const char *directory) {
+  json_t *out = json_object();
+  char *path = NULL;
+  journal j = {0};
+  tw_error ignored;
+  if (find_journal(directory, &path, &ignored) == TW_OK && path && open_journal(path, &j, &ignored) == TW_OK)
+    add_sources(&j, out);
+  sqlite3_close(j.db);
+  free(path);
+  return out;
+}
+
+/* The source of the candidate that `which` says of candidate k; of a duplicate, its twin's. */
+static json_t *source_at(const journal *j, const char *which, sqlite3_int64 number) {
+  char sql[320];
   snprintf(sql, sizeof sql,
-           "SELECT c.source AS source FROM candidate AS c, candidate AS o WHERE c.search = ?1 AND o.search = ?1 AND"
-           " o.number = %lld AND c.number = %s",
-           number, column);
+           "SELECT c.source AS source FROM candidate AS c, candidate AS k, candidate AS o WHERE c.search = ?1 AND"
+           " k.search = ?1 AND o.search = ?1 AND o.number = %lld AND k.number = %s AND c.number = coalesce(k.twin, "
+           "k.number)",
+           number, which);
   json_t *rows = read_rows(j, sql, 1), *source = json_incref(json_object_get(json_array_get(rows, 0), "source"));
   json_decref(rows);
   return source ? source : json_null();
@@ -322,7 +335,7 @@ tw_status report_read_source(const char *directory, int64_t number, json_t **out
   if (status == TW_OK && !path) status = tw_fail(error, TW_USAGE, "%s has no journal.sqlite", directory);
   if (status == TW_OK) status = open_journal(path, &j, error);
   if (status == TW_OK)
-    *out = json_pack("{s:o, s:o}", "source", source_at(&j, "coalesce(o.twin, o.number)", number), "parent",
+    *out = json_pack("{s:o, s:o}", "source", source_at(&j, "o.number", number), "parent",
                      source_at(&j, "o.parent", number));
   sqlite3_close(j.db);
   free(path);

@@ -44,7 +44,11 @@ R.kinds = {
   'faster than the machine can be': ['wrong', 'faster than the machine can be'], 'does not build': ['build', 'does not build'],
   'no kernel': ['build', 'no kernel'], 'illegal schedule': ['build', 'illegal schedule'], 'duplicate': ['same', 'duplicate'],
 };
-R.colorOf = verdict => R.css((R.kinds[verdict] || ['other'])[0]);
+R.colors = new Map(); /* until the next drawing: styles are slow to ask for */
+R.colorOf = verdict => {
+  if (!R.colors.has(verdict)) R.colors.set(verdict, R.css((R.kinds[verdict] || ['other'])[0]));
+  return R.colors.get(verdict);
+};
 R.isFailure = c => !['correct', 'slower, not checked', 'duplicate'].includes(c.verdict);
 
 /* ---- a run with what follows from it ---- */
@@ -64,7 +68,8 @@ R.prepare = run => {
   run.target = run.target || summary.target || '';
   run.version = run.version || summary.tilewright || '';
   run.startCandidate = list[0];
-  run.bestCandidate = run.byNumber.get(run.best);
+  const kernelOf = c => (c && run.byNumber.get(c.twin)) || c; /* a duplicate has the measurement of its twin */
+  run.bestCandidate = kernelOf(run.byNumber.get(run.best));
   const cost = which => R.finite(summary[which] && summary[which][run.unit]) ? summary[which][run.unit] : undefined;
   run.startCost = cost('start') ?? (run.startCandidate && run.startCandidate.cost);
   run.bestCost = cost('best') ?? (run.bestCandidate && run.bestCandidate.cost);
@@ -73,7 +78,7 @@ R.prepare = run => {
   run.utilizationOf = run.facts.utilization_of || "the machine's peak";
   run.utilization = (summary.best && summary.best.utilization) ?? (run.bestCandidate && run.bestCandidate.utilization);
   run.path = new Set();
-  for (let c = run.bestCandidate; c && !run.path.has(c.n); c = run.byNumber.get(c.parent)) run.path.add(c.n);
+  for (let c = run.byNumber.get(run.best); c && !run.path.has(c.n); c = run.byNumber.get(c.parent)) run.path.add(c.n);
   let best = Infinity, clock = 0;
   run.over = list.map((c, i) => {
     clock = R.finite(c.at) ? Math.max(clock, c.at) : clock;

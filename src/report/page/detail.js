@@ -1,12 +1,19 @@
 /* detail.js - one candidate: its difference from its parent, its source, its counters; and the table of all. */
 'use strict';
 
+/* Sources are at the end of the page, and read when the first is asked for. */
+R.sources = () => {
+  const element = document.getElementById('source-data');
+  if (!R.sourcesRead && element) R.sourcesRead = JSON.parse(element.textContent);
+  return R.sourcesRead || {};
+};
+
 /* From the lines of the page; undefined where the page has no source. */
 R.sourceOf = (run, n) => {
-  const runs = run.runs && run.runs[n];
+  const {lines, runs: all} = R.sources(), runs = all && all[n];
   if (!runs) return undefined;
   const out = [];
-  for (let i = 0; i < runs.length; i += 2) for (let k = 0; k < runs[i + 1]; k++) out.push(run.lines[runs[i] + k]);
+  for (let i = 0; i < runs.length; i += 2) for (let k = 0; k < runs[i + 1]; k++) out.push(lines[runs[i] + k]);
   return out.join('\n') + '\n';
 };
 
@@ -16,7 +23,8 @@ R.sourcesOf = async (run, c) => {
     const answer = await fetch('source?n=' + encodeURIComponent(c.n));
     return answer.ok ? answer.json() : {};
   }
-  return {source: R.sourceOf(run, c.twin !== undefined ? c.twin : c.n), parent: R.sourceOf(run, c.parent)};
+  const of = k => k && R.sourceOf(run, k.twin !== undefined ? k.twin : k.n);
+  return {source: of(c), parent: of(run.byNumber.get(c.parent))};
 };
 
 const CONTEXT = 4, LINES_MAX = 20000;
@@ -69,7 +77,7 @@ R.openDetail = async (run, c) => {
   const dialog = document.getElementById('detail'), view = R.el('div', {});
   const tabs = [['diff', 'Difference from the parent'], ['source', 'Source'], ['schedule', 'Schedule'], ['counters', 'Counters']];
   const sources = R.sourcesOf(run, c).catch(() => ({}));
-  const left = run.sources_left_out ? ' The sources of ' + run.sources_left_out + ' candidates are left out; the journal has them.' : '';
+  const leftOut = R.sources().left_out, left = leftOut ? ' The sources of ' + leftOut + ' candidates are left out; the journal has them.' : '';
   const draw = {
     diff: async () => {
       const s = await sources;
@@ -121,12 +129,18 @@ R.panels.push({
 });
 
 R.panels.push({
-  id: 'sources', title: 'Schedule and sources', when: run => run.summary || run.runs,
+  id: 'sources', title: 'Schedule and sources', when: run => run.summary || run.candidates && !R.data.live,
   draw: (body, run) => {
     const summary = run.summary || {best: {}, start: {}};
-    const fold = (title, text, open) => { if (text) body.append(R.el('details', {open}, R.el('summary', {}, title), R.sourceView(text))); };
-    fold('Schedule of the best', summary.best.schedule || (run.bestCandidate && run.bestCandidate.schedule), true);
-    fold('Source of the best', summary.best.source || R.sourceOf(run, run.best));
-    fold('Source of the start', (summary.start && summary.start.source) || R.sourceOf(run, 0));
+    const fold = (title, source, open) => {
+      const box = R.el('details', {open}, R.el('summary', {}, title));
+      const fill = () => { if (box.children.length < 2) box.append(R.sourceView(source() || 'This page has no such source.')); };
+      open ? fill() : box.addEventListener('toggle', fill);
+      body.append(box);
+    };
+    const schedule = summary.best.schedule || (run.bestCandidate && run.bestCandidate.schedule);
+    if (schedule) fold('Schedule of the best', () => schedule, true);
+    fold('Source of the best', () => summary.best.source || R.sourceOf(run, run.bestCandidate && run.bestCandidate.n));
+    fold('Source of the start', () => (summary.start && summary.start.source) || R.sourceOf(run, 0));
   },
 });

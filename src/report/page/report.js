@@ -61,6 +61,7 @@ R.header = () => {
 /* Panels below the window are drawn when the browser has time: the first paint does not wait for them. */
 R.redraw = () => {
   R.untip();
+  R.colors.clear();
   const main = document.getElementById('main'), panels = R.panelsOf(), focus = document.activeElement && document.activeElement.closest && document.activeElement.closest('.card');
   const scroll = window.scrollY, heights = new Map([...main.querySelectorAll('.card')].map(c => [c.id, c.offsetHeight]));
   main.replaceChildren();
@@ -82,14 +83,14 @@ R.redraw = () => {
     return [panel, what, card];
   });
   const round = R.round = (R.round || 0) + 1;
-  const early = heights.size ? cards.length : 2;
+  const early = heights.size ? cards.length : 0;
   cards.slice(0, early).forEach(draw);
   const later = cards.slice(early), next = () => {
     if (R.round !== round) return;
     if (later.length) draw(later.shift()), setTimeout(next, 0);
     else document.documentElement.dataset.ready = 'true';
   };
-  setTimeout(next, 0);
+  requestAnimationFrame(() => setTimeout(next, 0)); /* after the header is painted */
   window.scrollTo(0, scroll);
   if (focus) { const same = document.getElementById(focus.id); const f = same && same.querySelector('canvas, button'); if (f) f.focus({preventScroll: true}); }
 };
