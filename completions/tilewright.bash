@@ -29,7 +29,10 @@ _tilewright() {
   COMPREPLY=()
   _tilewright_argument "$previous" "$current" && return
   case $previous in
-    -t | --target) words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}') ;;
+    -t | --target | --write)
+      words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}')
+      COMPREPLY=($(compgen -f -X '!*.machine' -- "$current"))
+      ;;
     *)
       local first
       first=$(_tilewright_first "$command")
@@ -45,6 +48,7 @@ _tilewright() {
         words=$(tilewright view 2>/dev/null | awk '!/`/ {for (i = /^ / ? 1 : 2; i <= NF; i++) print $i}' | sort -u)
       elif [ "$command" = targets ]; then
         words=$(tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}')
+        COMPREPLY=($(compgen -f -X '!*.machine' -- "$current"))
       elif [ "$command" = report ]; then
         COMPREPLY=($(compgen -d -- "$current"))
         return

@@ -8,6 +8,7 @@
 #include "tilewright/device.h"
 #include "tilewright/format.h"
 #include "tilewright/gemm.h"
+#include "tilewright/machine.h"
 #include "tilewright/memory.h"
 #include "tilewright/menu.h"
 #include "tilewright/op.h"

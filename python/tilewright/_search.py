@@ -123,10 +123,13 @@ class Interrupted(KeyboardInterrupt):
 
 
 def _target(name: str):
-    target = lib.tw_target_find(name.encode())
-    if not target:
+    """The target of that name, or the machine of a file: FILE.machine."""
+    target, error = ffi.new("const tw_target **"), ffi.new("tw_error *")
+    if lib.tw_target_open(name.encode(), target, error) == lib.TW_OK:
+        return target[0]
+    if text_of(error.text).startswith("unknown target"):
         raise UsageError(f"unknown target '{name}'; expected one of " + ", ".join(t.name for t in targets()))
-    return target
+    raise UsageError(text_of(error.text))
 
 
 def targets() -> "list[Target]":

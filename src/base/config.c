@@ -2,6 +2,7 @@
 #include "base/config.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,22 @@ static tw_status parse_numbers(const tw_config_key *k, char *value, int *out, tw
   return TW_OK;
 }
 
+/* Word number `i` of a list with blanks between them; its length is 0 past the last. */
+static const char *word_at(const char *words, int i, size_t *length) {
+  for (words += strspn(words, " "); i > 0 && *words; i--) words += strcspn(words, " "), words += strspn(words, " ");
+  *length = strcspn(words, " ");
+  return words;
+}
+
+static tw_status parse_choice(const tw_config_key *k, const char *value, int *out, tw_config_place at,
+                              tw_error *error) {
+  const char *word;
+  size_t length;
+  for (int i = 0; (word = word_at(k->expected, i, &length)), length; i++)
+    if (strlen(value) == length && memcmp(value, word, length) == 0) return *out = i, TW_OK;
+  return tw_fail(error, TW_USAGE, AT "%s = %s: not one of %s", PLACE(at), k->name, value, k->expected);
+}
+
 static tw_status parse_value(const tw_config_key *k, char *value, void *out, tw_config_place at, tw_error *error) {
   void *field = (char *)out + k->offset;
   double number = 0;
@@ -58,9 +75,14 @@ static tw_status parse_value(const tw_config_key *k, char *value, void *out, tw_
   case TW_CONFIG_TYPE:
     if (tw_type_parse(value, field)) return TW_OK;
     return tw_fail(error, TW_USAGE, AT "%s = %s: not a type", PLACE(at), k->name, value);
+  case TW_CONFIG_NO_TYPE:
+    *(tw_type *)field = TW_TYPE_NONE;
+    if (strcmp(value, "none") == 0 || tw_type_parse(value, field)) return TW_OK;
+    return tw_fail(error, TW_USAGE, AT "%s = %s: not a type, or none", PLACE(at), k->name, value);
   case TW_CONFIG_OTHER:
     if (k->parse(value, field, out)) return TW_OK;
     return tw_fail(error, TW_USAGE, AT "%s = %s: not %s", PLACE(at), k->name, value, k->expected);
+  case TW_CONFIG_CHOICE: return parse_choice(k, value, field, at, error);
   case TW_CONFIG_LIST:
   case TW_CONFIG_PRODUCT: return parse_numbers(k, value, field, at, error);
   default: status = parse_number(k, value, &number, at, error);
@@ -87,17 +109,21 @@ tw_status tw_config_split(char *line, const char **key, char **value, tw_config_
 tw_status tw_config_set(tw_config_record *r, const char *key, char *value, tw_config_place at, tw_error *error) {
   for (size_t i = 0; i < r->n; i++) {
     if (strcmp(key, r->key[i].name) != 0) continue;
-    if (r->seen[i]) return tw_fail(error, TW_USAGE, AT "%s is given twice", PLACE(at), key);
+    if (r->line[i]) return tw_fail(error, TW_USAGE, AT "%s is given twice", PLACE(at), key);
     if (!*value) return tw_fail(error, TW_USAGE, AT "%s has no value", PLACE(at), key);
-    r->seen[i] = true;
+    r->line[i] = at.line;
     return parse_value(&r->key[i], value, r->out, at, error);
   }
-  return tw_fail(error, TW_USAGE, AT "unknown key \"%s\" of a %s", PLACE(at), key, r->what);
+  const char *names[TW_CONFIG_KEYS_MAX];
+  for (size_t i = 0; i < r->n; i++) names[i] = r->key[i].name;
+  const char *near = tw_nearest_word(key, names, r->n);
+  return tw_fail(error, TW_USAGE, AT "unknown key \"%.60s\" of a %s%s%s%s", PLACE(at), key, r->what,
+                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 tw_status tw_config_complete(const tw_config_record *r, tw_config_place at, tw_error *error) {
   for (size_t i = 0; i < r->n; i++)
-    if (!r->seen[i])
+    if (!r->line[i])
       return tw_fail(error, TW_USAGE, AT "the %s above lacks the key %s", PLACE(at), r->what, r->key[i].name);
   return TW_OK;
 }
@@ -117,22 +143,31 @@ tw_status tw_config_lines(const char *text, const char *origin,
   return status;
 }
 
-typedef struct whole {
-  tw_config_record *record;
-  tw_config_place last;
-} whole;
-
-static tw_status take_line(void *context, char *line, tw_config_place at, tw_error *error) {
-  whole *w = context;
-  const char *key = NULL;
-  char *value = NULL;
-  w->last = at;
-  const tw_status status = tw_config_split(line, &key, &value, at, error);
-  return status == TW_OK ? tw_config_set(w->record, key, value, at, error) : status;
-}
-
-tw_status tw_config_read(const char *text, const char *origin, tw_config_record *record, tw_error *error) {
-  whole w = {.record = record, .last = {origin, 0}};
-  const tw_status status = tw_config_lines(text, origin, take_line, &w, error);
-  return status == TW_OK ? tw_config_complete(record, w.last, error) : status;
+void tw_config_print_value(const tw_config_key *k, const void *record, tw_text *out) {
+  const void *field = (const char *)record + k->offset;
+  const char *word;
+  size_t length;
+  char real[32];
+  switch (k->kind) {
+  case TW_CONFIG_OTHER: return;
+  case TW_CONFIG_TEXT: tw_text_add(out, "%s", (const char *)field); return;
+  case TW_CONFIG_NO_TYPE:
+  case TW_CONFIG_TYPE:
+    tw_text_add(out, "%s", *(const tw_type *)field == TW_TYPE_NONE ? "none" : tw_type_name(*(const tw_type *)field));
+    return;
+  case TW_CONFIG_CHOICE:
+    word = word_at(k->expected, *(const int *)field, &length);
+    tw_text_add(out, "%.*s", (int)length, word);
+    return;
+  case TW_CONFIG_LIST:
+  case TW_CONFIG_PRODUCT:
+    for (int i = 0; i < k->count; i++)
+      tw_text_add(out, "%s%d", !i ? "" : k->kind == TW_CONFIG_LIST ? " " : "x", ((const int *)field)[i]);
+    return;
+  case TW_CONFIG_REAL: tw_text_add(out, "%s", tw_print_real(*(const double *)field, real)); return;
+  case TW_CONFIG_BOOL: tw_text_add(out, "%d", *(const bool *)field); return;
+  case TW_CONFIG_INT64: tw_text_add(out, "%lld", (long long)*(const int64_t *)field); return;
+  case TW_CONFIG_INT:
+  case TW_CONFIG_POWER: tw_text_add(out, "%d", *(const int *)field); return;
+  }
 }

@@ -1,14 +1,15 @@
 /* config.h - machine files: "key = value" lines, '#' comments, read by tables that say where each value goes and what it may
  * be. Each key of a record is given exactly once.
  *
- * A file of one record is tw_config_read. One with sections, or with lines of other forms, walks tw_config_lines and hands
- * its pairs to tw_config_pair. Errors are TW_USAGE with origin and line. */
+ * A whole file, with sections and perhaps a base, is read by config_file.h. One with lines of other forms walks tw_config_lines and
+ * hands its pairs to tw_config_set. Errors are TW_USAGE with origin and line. */
 #ifndef TW_BASE_CONFIG_H
 #define TW_BASE_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/strings.h"
 #include "tilewright/status.h"
 
 typedef enum tw_config_kind {
@@ -21,7 +22,9 @@ typedef enum tw_config_kind {
   TW_CONFIG_TYPE,    /* tw_type */
   TW_CONFIG_LIST,    /* int[count]: 2 2 1 */
   TW_CONFIG_PRODUCT, /* int[count]: 8x8x8 */
-  TW_CONFIG_OTHER,   /* what `parse` takes */
+  TW_CONFIG_NO_TYPE, /* tw_type, or none */
+  TW_CONFIG_CHOICE,  /* int: the number of a word of `expected`, which has blanks between them */
+  TW_CONFIG_OTHER,   /* what `parse` takes; has no printed form, so machines do not use it */
 } tw_config_kind;
 
 typedef struct tw_config_key {
@@ -48,7 +51,7 @@ typedef struct tw_config_record {
   const tw_config_key *key;
   size_t n; /* at most TW_CONFIG_KEYS_MAX */
   void *out;
-  bool seen[TW_CONFIG_KEYS_MAX];
+  int line[TW_CONFIG_KEYS_MAX]; /* that gave the key; 0: none */
 } tw_config_record;
 
 /* Calls `line` for each line that holds something, without comment and white space around, until one fails. */
@@ -60,9 +63,8 @@ tw_status tw_config_split(char *line, const char **key, char **value, tw_config_
 /* Sets a key. */
 tw_status tw_config_set(tw_config_record *, const char *key, char *value, tw_config_place, tw_error *);
 /* Every key was given. */
-tw_status tw_config_complete(const tw_config_record *, tw_config_place, tw_error *);
-
-/* A file that is one record. */
-tw_status tw_config_read(const char *text, const char *origin, tw_config_record *, tw_error *);
+tw_status tw_config_complete(const tw_config_record *, tw_config_place at, tw_error *);
+/* Adds the value of a key in a record, as a file would give it. */
+void tw_config_print_value(const tw_config_key *, const void *record, tw_text *out);
 
 #endif

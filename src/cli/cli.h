@@ -25,7 +25,7 @@ typedef struct cli_options {
   bool rewrites_only, no_run, progress, verify;
   bool exhaustive, watch;
   const char *page; /* file of a report */
-  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *floorplan, *plan, *runner, *svg;
+  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *runner, *svg;
   cli_list agents;
   const char *checks; /* of a run; NULL: the usual ones */
   bool counts;
@@ -158,6 +158,10 @@ tw_status cli_no_words(const cli *, size_t most, tw_error *);
 /* Prints and releases the object; TW_MISSING if standard output cannot take it. */
 tw_status cli_print_json(const cli *, json_t *object, tw_error *);
 json_t *cli_json_number(double); /* an integer where it is one */
+/* Of a simulated machine: "error", null where it is not known, and "of" in words. */
+json_t *cli_json_accuracy(const tw_target *);
+/* A line, where the error is not known. */
+void cli_print_accuracy(const tw_target *);
 json_t *cli_json_measurement(const tw_target *,
                              const tw_measurement *); /* cycles, utilization, ..., memory, counters */
 json_t *cli_json_bound(const tw_target *, const tw_bound *);

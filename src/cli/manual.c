@@ -131,6 +131,8 @@ static const struct {
     {"TILEWRIGHT_X86_RUNNER, TILEWRIGHT_CUDA_RUNNER", "programs that run kernels [default: those beside the command]"},
     {"TILEWRIGHT_CUDA_CONFINE", "0: run CUDA kernels without confinement"},
     {"CUDA_HOME, CUDA_PATH", "where nvcc and NVRTC are installed"},
+    {"TILEWRIGHT_MACHINES",
+     "directories of machine files, separated by : [default: only $XDG_CONFIG_HOME/tilewright/machines]"},
     {"TILEWRIGHT_WISDOM", "file of wisdom [default: $XDG_DATA_HOME/tilewright/wisdom.json]"},
     {"XDG_CACHE_HOME", "parent of the build cache [default: ~/.cache]"},
     {"COLUMNS", "width of printed text [default: that of the terminal, else 80]"},
@@ -284,7 +286,10 @@ static void print_targets(void) {
     put_cell(t->summary);
     printf("\n\n- cost: %s, %s\n- source: %s (`%s`)\n", t->unit,
            t->traits.simulated ? "simulated" : "measured on the device", t->traits.language, t->traits.source_name);
-    if (t->traits.error > 0) printf("- error: %.1f%% (%s)\n", 100 * t->traits.error, t->traits.error_of);
+    if (t->traits.error > 0)
+      printf("- error: %.1f%% (%s)\n", 100 * t->traits.error, t->traits.error_of);
+    else if (t->traits.simulated && t->traits.error_of)
+      printf("- error: not known (%s)\n", t->traits.error_of);
     puts("\n| op | keys |\n| --- | --- |");
     for (const tw_family *f = t->family; f < t->family + t->n_families; f++)
       printf("| %s | %s |\n",

@@ -92,7 +92,8 @@ tw_status cli_model(const cli *c, tw_error *error) {
   cli_subject subject;
   tw_schedule schedule;
   prediction p = {0};
-  const tw_target *target = c->options.target ? tw_target_find(c->options.target) : NULL;
+  const tw_target *target = NULL;
+  if (c->options.target && cli_find_target(c->options.target, &target, error) != TW_OK) return error->status;
   if (target && cli_chooses_tiles(c, target)) return cli_explain(c, target, error);
   if (cli_kernel(c))
     return tw_fail(error, TW_USAGE, "%s shows no kernel: leave out --kernel", target ? target->name : "the target");

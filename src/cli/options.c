@@ -16,7 +16,7 @@
 
 static const cli_option table[] = {
     {"target", 't', TEXT, offsetof(cli_options, target), 0, 0, "NAME",
-     "set the target machine; `tilewright targets` lists them"},
+     "set the target machine, or FILE.machine for one of your own; `tilewright targets` lists them"},
     {"out", 'o', TEXT, offsetof(cli_options, out), 0, 0, "DIR",
      "write kernel, schedule, summary and journal to this directory [default: write no files]"},
     {"schedule", 's', TEXT, offsetof(cli_options, schedule), 0, 0, "FILE",
@@ -53,7 +53,10 @@ static const cli_option table[] = {
      "write the placement of buffers and routes as a picture (SVG)"},
     {"svg", 0, TEXT, offsetof(cli_options, svg), 0, 0, "FILE", "write the view as a picture (SVG)"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
-     "start from this program: report where its time goes, and rewrite it"},
+     "tune: start from this program: report where its time goes, and rewrite it. targets: print the machine file of a "
+     "gemmini_params.h"},
+    {"write", 0, TEXT, offsetof(cli_options, write), 0, 0, "NAME",
+     "print a machine file to start from: every value of this machine, commented out"},
     {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "read the plan to implement from this file"},
     {"no-run", 0, FLAG, offsetof(cli_options, no_run), 0, 0, NULL,
      "do not measure the program; the prompt then has no figures"},

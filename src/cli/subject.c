@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "tilewright/machine.h"
 
 enum { SCHEDULE_LIMIT = 1 << 16 };
 
@@ -12,7 +13,9 @@ tw_status cli_find_target(const char *name, const tw_target **out, tw_error *err
   const char *names[64];
   size_t n = 0;
   if (!name) return tw_fail(error, TW_USAGE, "say for which machine with -t TARGET; `tilewright targets` lists them");
-  if ((*out = tw_target_find(name))) return TW_OK;
+  const tw_status status = tw_target_open(name, out, error);
+  if (status == TW_OK || strchr(name, '/') || strchr(name, '@') || !error || strncmp(error->text, "unknown target", 14))
+    return status;
   for (const tw_target *t; n < 64 && (t = tw_target_at(n)); n++) names[n] = t->name;
   const char *near = tw_nearest_word(name, names, n);
   if (near) return tw_fail(error, TW_USAGE, "unknown target '%s'; did you mean '%s'?", name, near);

@@ -11,6 +11,7 @@
 static double speedup(const tw_search_result *r, double cost) { return cost > 0 ? r->start.cost / cost : 0; }
 
 static const char *noise_of(const cli_subject *s) {
+  if (s->target->traits.simulated && s->target->traits.error_of) return s->target->traits.error_of;
   if (s->target->traits.error <= 0) return "half the spread (quartiles) of the rounds that were timed";
   return s->target->traits.error_of;
 }
@@ -159,6 +160,7 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   char recalled[80] = "", slower[80] = "";
   if (r->recalled) snprintf(recalled, sizeof recalled, "%d recalled from the journal (--fresh: none), ", r->recalled);
   if (r->slower) snprintf(slower, sizeof slower, "%d slower than what they came from and not checked, ", r->slower);
+  cli_print_accuracy(s->target);
   printf("  %d candidates, %d of them correct, %s%sin %.1f s\n", r->samples, r->correct, recalled, slower,
          r->wall_seconds);
   if (r->coverage[0]) printf("  checked: %s\n", r->coverage);

@@ -1,8 +1,10 @@
-/* targets.c - `tilewright targets [NAME]`: the machines, and which can be used here. */
+/* targets.c - `tilewright targets`: the machines, and which can be used here; files of one's own. */
+#define _GNU_SOURCE /* strsep */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "tilewright/machine.h"
 
 /* What a machine has beside the core. */
 typedef struct table {
@@ -46,22 +48,21 @@ static json_t *as_json(const tw_target *target) {
     if (tables[i].is_there) json_array_append_new(also, tw_json_text(tables[i].name));
   json_object_set_new(object, "ops", ops);
   json_object_set_new(object, "also", also);
+  if (target->traits.simulated) json_object_set_new(object, "accuracy", cli_json_accuracy(target));
   char *description = target->describe(target);
   if (description) json_object_set_new(object, "description", tw_json_text(description));
   free(description);
   return object;
 }
 
+/* In a list, the names stand in the first column: completions read it. */
 static void print_line(const tw_target *target) {
   tw_error error = {0};
   printf("%-24s %s\n", target->name, target->summary);
   if (target->available(target, &error) != TW_OK) printf("%-24s not usable here: %s\n", "", error.text);
 }
 
-static tw_status print_one(const char *name, tw_error *error) {
-  const tw_target *target;
-  tw_status status = cli_find_target(name, &target, error);
-  if (status != TW_OK) return status;
+static void print_target(const tw_target *target) {
   print_line(target);
   char *description = target->describe(target);
   if (description) printf("\n%s", description);
@@ -74,7 +75,104 @@ static tw_status print_one(const char *name, tw_error *error) {
   list_tables(target, tables);
   for (int i = 0; i < TABLES; i++)
     if (tables[i].is_there) printf("%-12s %s\n", tables[i].name, tables[i].what);
+  if (target->traits.simulated && target->traits.error > 0)
+    printf("%-12s %.2g%%: %s\n", "error", 100 * target->traits.error, target->traits.error_of);
+  else if (target->traits.simulated && target->traits.error_of)
+    printf("%-12s not known: %s\n", "error", target->traits.error_of);
+}
+
+/* ---- machine files ---- */
+
+static bool names_file(const char *name) {
+  const size_t n = strlen(name), ending = strlen(".machine");
+  return strchr(name, '/') || (n > ending && !strcmp(name + n - ending, ".machine"));
+}
+
+/* "base = ..." and what differs, a line each. */
+static void print_changes(const tw_target *t) {
+  char *changes = tw_machine_changes(t), *rest = changes;
+  const char *title = "file";
+  for (char *line; rest && (line = strsep(&rest, "\n"));)
+    if (*line) printf("%-12s %s\n", title, line), title = "";
+  free(changes);
+}
+
+static json_t *json_lines(char *text) {
+  json_t *list = json_array();
+  char *rest = text;
+  for (char *line; rest && (line = strsep(&rest, "\n"));)
+    if (*line) json_array_append_new(list, tw_json_text(line));
+  free(text);
+  return list;
+}
+
+/* Everything that is wrong with a file, a line each; the error is how many. */
+static tw_status refuse_file(const cli *c, const char *path, tw_status status, char *problems, tw_error *error) {
+  size_t n = 0;
+  for (const char *p = problems; p && (p = strchr(p, '\n')); p++) n++;
+  if (c->options.json) {
+    tw_error ignored;
+    json_t *object =
+        json_pack("{s:o, s:s, s:i}", "problems", json_lines(problems), "error", error->text, "status", (int)status);
+    cli_print_json(c, object, &ignored);
+    return status;
+  }
+  if (n > 1) {
+    char *rest = problems;
+    for (char *line; (line = strsep(&rest, "\n"));)
+      if (*line) cli_put_line(stderr, line);
+    tw_fail(error, status, "%s has %zu problems; `tilewright targets --write NAME` prints a file that is right", path,
+            n);
+  }
+  free(problems);
+  return status;
+}
+
+static tw_status check_file(const cli *c, const char *path, tw_error *error) {
+  const tw_target *target = NULL;
+  char *problems = NULL;
+  const tw_status status = tw_machine_check(path, &target, &problems, error);
+  if (status != TW_OK) return problems ? refuse_file(c, path, status, problems, error) : status;
+  if (c->options.json) {
+    json_t *object = as_json(target);
+    json_object_set_new(object, "file", tw_json_text(path));
+    json_object_set_new(object, "changes", json_lines(tw_machine_changes(target)));
+    return cli_print_json(c, json_pack("{s:[o]}", "targets", object), error);
+  }
+  print_target(target);
+  print_changes(target);
   return TW_OK;
+}
+
+static tw_status write_file(const cli *c, tw_error *error) {
+  const tw_target *target = NULL;
+  char *text = NULL;
+  if (c->n_words) return tw_fail(error, TW_USAGE, "--write NAME prints a file for NAME: leave '%s' out", c->words[0]);
+  tw_status status = cli_find_target(c->options.write, &target, error);
+  if (status == TW_OK) status = tw_machine_template(target, &text, error);
+  if (status != TW_OK) return status;
+  if (c->options.json)
+    status = cli_print_json(c, json_pack("{s:o}", "machine", tw_json_text(text)), error);
+  else
+    fputs(text, stdout);
+  free(text);
+  return status;
+}
+
+/* Those in the user's directories; one that is wrong is listed with its first problem. */
+static void list_files(json_t *all) {
+  char *path;
+  for (size_t i = 0; (path = tw_machine_file_at(i)); i++, free(path)) {
+    const tw_target *target = NULL;
+    char *problems = NULL;
+    tw_error error = {0};
+    const bool right = tw_machine_check(path, &target, &problems, &error) == TW_OK;
+    json_t *object = !all ? NULL : right ? as_json(target) : json_pack("{s:s}", "error", error.text);
+    if (all) json_object_set_new(object, "file", tw_json_text(path)), json_array_append_new(all, object);
+    if (!all && right) printf("%-24s %s\n%-24s file %s\n", target->name, target->summary, "", path);
+    if (!all && !right) printf("%-24s file with a problem: %s\n", "", error.text);
+    free(problems);
+  }
 }
 
 static tw_status print_all_json(const cli *c, const char *name, tw_error *error) {
@@ -89,16 +187,25 @@ static tw_status print_all_json(const cli *c, const char *name, tw_error *error)
     json_array_append_new(all, as_json(target));
   }
   for (size_t i = 0; !name && (target = tw_target_at(i)); i++) json_array_append_new(all, as_json(target));
+  if (!name) list_files(all);
   return cli_print_json(c, json_pack("{s:o}", "targets", all), error);
 }
 
 tw_status cli_targets(const cli *c, tw_error *error) {
   tw_status status = cli_no_words(c, 1, error);
   if (status != TW_OK) return status;
+  if (c->options.write) return write_file(c, error);
+  if (!c->options.json) cli_wrap_output();
   const char *name = c->n_words ? c->words[0] : NULL;
-  if (c->options.json) return print_all_json(c, name, error);
-  if (name) return print_one(name, error);
   const tw_target *target;
+  if (name && names_file(name)) return check_file(c, name, error);
+  if (c->options.json) return print_all_json(c, name, error);
+  if (name) {
+    status = cli_find_target(name, &target, error);
+    if (status == TW_OK) print_target(target), print_changes(target);
+    return status;
+  }
   for (size_t i = 0; (target = tw_target_at(i)); i++) print_line(target);
+  list_files(NULL);
   return TW_OK;
 }

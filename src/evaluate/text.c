@@ -9,6 +9,7 @@
 #include "base/intern.h"
 #include "base/json.h"
 #include "base/strings.h"
+#include "tilewright/machine.h"
 
 enum { VERSION = 1, PROBLEM_MAX = 4096 };
 static const char MARK[] = "tilewright";
@@ -108,6 +109,9 @@ char *tw_trial_print(const tw_trial *t) {
   json_t *object = json_pack("{s:s, s:i, s:s, s:s, s:I, s:f, s:b, s:b, s:f}", MARK, "trial", "version", VERSION,
                              "target", t->target->name, "problem", problem, "seed", (json_int_t)t->seed, "limit",
                              t->limit, "trust", t->trust, "check_only", t->check_only, "seconds", t->seconds);
+  char *machine = tw_machine_text(t->target); /* of a user's file, which the runner need not have */
+  if (object && machine) json_object_set_new(object, "machine", json_string(machine));
+  free(machine);
   char *text = object && add_source(object, t) ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
   return text;
@@ -128,7 +132,13 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
   t->seed = (uint64_t)json_integer_value(seed);
   t->check_only = json_is_true(check_only);
   t->trust = json_is_true(trust);
-  if (!(t->target = find ? find(target) : tw_target_find(target)))
+  const char *machine = read_text(object, "machine");
+  t->target = find ? find(target) : tw_target_find(target);
+  if (!t->target && machine) {
+    const tw_status read = tw_machine_read(machine, target, "the trial's machine", &t->target, error);
+    if (read != TW_OK) return read;
+  }
+  if (!t->target)
     return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists them", target);
   const tw_status status = tw_target_read(t->target, problem, &out->problem, error);
   if (status != TW_OK) return status;

@@ -29,15 +29,13 @@ const tw_target *tw_target_at(size_t index) {
   return tw_registry_at(&added, index);
 }
 
-const tw_target *tw_target_find(const char *name) {
+static const void *find(const char *name) {
   const tw_target *target;
   for (size_t i = 0; (target = tw_target_at(i)); i++) {
     if (strcmp(target->name, name) == 0) return target;
   }
   return NULL;
 }
-
-static const void *find(const char *name) { return tw_target_find(name); }
 
 /* What a family lacks, or NULL. */
 static const char *missing_in(const tw_family *f) {

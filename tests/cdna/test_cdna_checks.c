@@ -65,7 +65,7 @@ static tw_inspection run(int arch, const char *name, const char *checks, int job
                               .jobs = jobs,
                               .observer = c ? cdna_checker_start(c) : NULL};
   if (cdna_run(&code[arch], k, &launch, &m, NULL, &error) != TW_OK) fail_msg("%s: %s", name, error.text);
-  if (c) cdna_checker_report(c, &code[arch], k, &cdna_machines[arch], &result);
+  if (c) cdna_checker_report(c, &code[arch], k, cdna_machine_of_arch(arch), &result);
   cdna_checker_free(c);
   return result;
 }
@@ -347,7 +347,7 @@ static void test_what_comes_first_is_the_cause(void **state) {
                                 .observer = cdna_checker_start(c)};
     assert_int_equal(cdna_run(&code[arch], k, &launch, &m, NULL, &error), TW_FAILED);
     assert_non_null(strstr(error.text, "wave 0: lane 0 reads 4 bytes")); /* not what the other wave does then */
-    cdna_checker_report(c, &code[arch], k, &cdna_machines[arch], &i);
+    cdna_checker_report(c, &code[arch], k, cdna_machine_of_arch(arch), &i);
     cdna_checker_free(c);
     const char *consequence = strstr(i.findings, "\nuninitialized: ds_read_b32");
     if (strncmp(i.findings, "races: ds_write_b32", 19) != 0 || !strstr(i.findings, "wave 1 writes LDS at ") ||

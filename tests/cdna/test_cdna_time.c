@@ -16,13 +16,15 @@
 static void test_machine_files_are_read(void **state) {
   (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
-    const cdna_rates *r = cdna_rates_of((cdna_arch)arch);
-    assert_string_equal(r->name, cdna_machines[arch].name);
+    const cdna_machine *m = cdna_machine_of_arch((cdna_arch)arch);
+    assert_int_equal(m->arch, arch);
+    assert_string_equal(m->name, arch == CDNA3 ? "cdna3" : "cdna4");
   }
-  assert_int_equal(cdna_rates_of(CDNA4)->lds_read, 256);
-  cdna_rates r;
+  assert_int_equal(cdna_machine_of_arch(CDNA4)->rates.lds_read, 256);
+  cdna_machine m;
   tw_error error = {0};
-  assert_int_equal(cdna_rates_parse("name = x\nslot = 0\n", "here", &r, &error), TW_USAGE);
+  assert_int_equal(tw_config_read(&cdna_machine_schema, "name = x\nslot = 0\n", "here", NULL, &m, NULL, &error),
+                   TW_USAGE);
   assert_non_null(strstr(error.text, "here:2"));
 }
 
@@ -44,14 +46,14 @@ static void test_the_clock_under_matrix_work(void **state) {
   assert_int_equal(rows, 6);
   for (int k = 0; k < 3; k++) sum += log(watts[1] / watts[0]) / log(mhz[1][k] / mhz[0][k]) / 3;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
-    const cdna_rates *r = cdna_rates_of((cdna_arch)arch);
+    const cdna_rates *r = &cdna_machine_of_arch((cdna_arch)arch)->rates;
     assert_true(fabs(r->power_exponent - sum) < 0.005);
     assert_true(fabs(cdna_clock_mhz(r, 5000, r->matrix_use) - r->matrix_mhz) < 1e-6);
     assert_true(cdna_clock_mhz(r, 2000, 0.01) == 2000);
     assert_true(cdna_clock_mhz(r, 2400, 0.7) > r->matrix_mhz);
   }
-  const cdna_rates *r3 = cdna_rates_of(CDNA3), *r4 = cdna_rates_of(CDNA4);
-  const cdna_machine *m3 = &cdna_machines[CDNA3], *m4 = &cdna_machines[CDNA4];
+  const cdna_rates *r3 = &cdna_machine_of_arch(CDNA3)->rates, *r4 = &cdna_machine_of_arch(CDNA4)->rates;
+  const cdna_machine *m3 = cdna_machine_of_arch(CDNA3), *m4 = cdna_machine_of_arch(CDNA4);
   assert_true(r3->matrix_mhz == mhz[0][1]);
   const double peak3 = cdna_matrix_peak(m3, CDNA3, TW_BF16) * 1e-12 * mhz[0][1] / m3->clock_mhz;
   assert_true(fabs(tflops[0][1] / peak3 - r3->matrix_use) < 0.005);
@@ -70,7 +72,7 @@ static void test_peaks(void **state) {
   } sheet[] = {{CDNA3, TW_BF16, 1307.4}, {CDNA3, TW_E4M3, 2614.9}, {CDNA3, TW_F32, 163.4},     {CDNA4, TW_BF16, 2516.6},
                {CDNA4, TW_E4M3, 5033.2}, {CDNA4, TW_I8, 5033.2},   {CDNA4, TW_MXFP4, 10066.3}, {CDNA4, TW_F32, 157.3}};
   for (size_t i = 0; i < sizeof sheet / sizeof *sheet; i++) {
-    const double peak = cdna_matrix_peak(&cdna_machines[sheet[i].arch], sheet[i].arch, sheet[i].type) * 1e-12;
+    const double peak = cdna_matrix_peak(cdna_machine_of_arch(sheet[i].arch), sheet[i].arch, sheet[i].type) * 1e-12;
     if (fabs(peak - sheet[i].tflops) > 0.1) fail_msg("row %zu: %.1f", i, peak);
   }
 }
@@ -85,7 +87,7 @@ static void time_vadd(cdna_arch arch, int jobs, cdna_spans *spans, cdna_times *o
   const cdna_kernel *k;
   cdna_memory memory = {0};
   float *v = calloc(3 * N, sizeof *v);
-  snprintf(path, sizeof path, "%s/cdna/vadd.%s.co", TW_TEST_DATA, cdna_machines[arch].processor);
+  snprintf(path, sizeof path, "%s/cdna/vadd.%s.co", TW_TEST_DATA, cdna_processor(arch));
   assert_int_equal(tw_file_read(path, 1 << 20, &data, &size, NULL), TW_OK);
   assert_int_equal(cdna_object_read(data, size, "vadd", &o, NULL), TW_OK);
   assert_int_equal(cdna_object_kernel(&o, NULL, &k, NULL), TW_OK);
@@ -149,12 +151,12 @@ static void test_vector_add(void **state) {
     time_vadd((cdna_arch)arch, 3, NULL, &three);
     assert_memory_equal(&one, &three, sizeof one);
     /* 12 MB, in the last-level cache after the first launch: no faster than that, and not far from it */
-    const double least = 12.0 * (1 << 20) / (cdna_rates_of((cdna_arch)arch)->llc_gbs * 1e9);
+    const double least = 12.0 * (1 << 20) / (cdna_machine_of_arch((cdna_arch)arch)->rates.llc_gbs * 1e9);
     assert_true(one.seconds > least && one.seconds < 20e-6);
     /* of 12 MB each byte goes through both once: L2 puts stores of parts of a line together */
     assert_true(fabs(one.bytes[CDNA_L2] / (12 << 20) - 1) < 0.02);
     assert_true(fabs(one.bytes[CDNA_LLC] / (12 << 20) - 1) < 0.02);
-    assert_true(one.mhz == cdna_machines[arch].clock_mhz && one.matrix_flops == 0);
+    assert_true(one.mhz == cdna_machine_of_arch(arch)->clock_mhz && one.matrix_flops == 0);
     assert_int_equal(one.together, 8);
     assert_true(one.bottleneck[0]);
   }
@@ -228,7 +230,8 @@ static double time_reads(cdna_arch arch, int width, int stride) {
   if (cdna_time(&o, k, &launch, &memory, &options, &times, &error) != TW_OK) fail_msg("%s", error.text);
   double sum = 0;
   int n = 0;
-  for (int g = 0; g < times.together; g++, n++) sum += (double)elapsed[g * cdna_machines[arch].caches.cus * 8 * BLOCK];
+  for (int g = 0; g < times.together; g++, n++)
+    sum += (double)elapsed[g * cdna_machine_of_arch(arch)->caches.cus * 8 * BLOCK];
   cdna_object_free(&o);
   free(bytes);
   free(source);

@@ -12,8 +12,7 @@
 enum { WORDS = 8 };
 
 static tw_target target(cdna_arch arch) {
-  return (tw_target){
-      .name = cdna_machines[arch].processor, .config = &cdna_machines[arch], .machine_views = cdna_views};
+  return (tw_target){.name = cdna_processor(arch), .config = cdna_machine_of_arch(arch), .machine_views = cdna_views};
 }
 
 /* `words`: the view's name and key=value, blanks between. */

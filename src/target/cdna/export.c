@@ -118,7 +118,7 @@ static tw_status launch_for_programs(const tw_export *e, const tw_launch *l, con
 /* Without a compiler there is no kernel.co: the README says how to make it. */
 static tw_status add_object(const tw_target *target, const tw_launch *l, const char *source, tw_files *out,
                             tw_error *error) {
-  const cdna_arch arch = (cdna_arch)((const cdna_machine *)target->config - cdna_machines);
+  const cdna_arch arch = ((const cdna_machine *)target->config)->arch;
   char *object = NULL;
   size_t size = 0;
   const tw_status status = cdna_compile(arch, source, strlen(source), false, l, &object, &size, error);
@@ -132,7 +132,7 @@ static tw_status add_object(const tw_target *target, const tw_launch *l, const c
 
 static tw_status add_all(const tw_target *target, tw_export *e, const tw_launch *l, const char *source, tw_files *out,
                          tw_error *error) {
-  const char *processor = ((const cdna_machine *)target->config)->processor;
+  const char *processor = cdna_processor(((const cdna_machine *)target->config)->arch);
   tw_text kernel = {0}, host = {0}, launch = {0}, readme = {0}, described = {0};
   device_code(&kernel, e, l, processor, source);
   host_code(&host, e, l, processor);

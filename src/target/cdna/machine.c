@@ -1,50 +1,108 @@
-/* machine.c - the numbers of machine.h.
- *
- * Sources: AMD's data sheets and CDNA 3/CDNA 4 white papers (CUs, clocks, LDS, L2: 4 MB an XCD in 16 channels, 16-way,
- * lines of 128 bytes; LLC 256 MB); ROCm Compute Profiler's documentation (channels in turns of 256 bytes); LLVM's
- * AMDGPUUsage and its tables for gfx942 and gfx950 (registers, their step, LDS and its step, waves, workgroups).
- *
- * Bandwidths are those of equation 1 of HipKittens, which prints neither: "L2 bandwidth is roughly 3x higher than LLC
- * bandwidth". With 17.2 TB/s, AMD's peak of MI300X's LLC, in the place of L2, and a third of it for the LLC, the
- * paper's hit rates give the bandwidths that it prints within 2%: so that column is no prediction of ours. */
+/* machine.c - the keys of a machine file: where each value goes and what it may be. */
 #include "target/cdna/machine.h"
 
-#define L2 .l2_bytes = 4 << 20, .channels = 16, .interleave = 256, .line_bytes = 128, .ways = 16
-#define EQUATION_1 .l2_tbs = 17.2, .llc_tbs = 17.2 / 3
+#include <stddef.h>
 
-const cdna_machine cdna_machines[CDNA_ARCHES] = {
-    [CDNA3] = {.name = "cdna3",
-               .product = "MI300X",
-               .products = "MI300X, MI325X",
-               .memory_tbs = 5.3,
-               .processor = "gfx942",
-               .clock_mhz = 2100,
-               .simds = 4,
-               .waves = 8,
-               .registers = 512,
-               .register_step = 8,
-               .register_most = 512,
-               .lds_bytes = 64 << 10,
-               .lds_step = 512,
-               .barriers = 16,
-               .work_items = 1024,
-               .scalars_most = 102,
-               .caches = {.xcds = 8, .cus = 38, .llc_bytes = 256ll << 20, L2, EQUATION_1}},
-    [CDNA4] = {.name = "cdna4",
-               .product = "MI355X",
-               .products = "MI350X, MI355X",
-               .memory_tbs = 8.0,
-               .processor = "gfx950",
-               .clock_mhz = 2400,
-               .simds = 4,
-               .waves = 8,
-               .registers = 512,
-               .register_step = 8,
-               .register_most = 512,
-               .lds_bytes = 160 << 10,
-               .lds_step = 1280,
-               .barriers = 16,
-               .work_items = 1024,
-               .scalars_most = 102,
-               .caches = {.xcds = 8, .cus = 32, .llc_bytes = 256ll << 20, L2, EQUATION_1}},
+#define KEY(field, kind, low, high)                                                                                    \
+  { #field, TW_CONFIG_##kind, offsetof(cdna_machine, field), low, high, 1, NULL, NULL }
+#define TEXT(field) KEY(field, TEXT, 0, sizeof((cdna_machine *)0)->field)
+#define CACHE(field, kind, low, high)                                                                                  \
+  { #field, TW_CONFIG_##kind, offsetof(cdna_machine, caches.field), low, high, 1, NULL, NULL }
+#define RATE(field, kind, low, high)                                                                                   \
+  { #field, TW_CONFIG_##kind, offsetof(cdna_machine, rates.field), low, high, 1, NULL, NULL }
+static const tw_config_key keys[] = {
+    TEXT(name),
+    TEXT(summary),
+    TEXT(product),
+    TEXT(products),
+    KEY(error, REAL, 0, 1),
+    TEXT(error_of),
+    {"processor", TW_CONFIG_CHOICE, offsetof(cdna_machine, arch), 0, 0, 1, NULL, "gfx942 gfx950"}, /* cdna_arch */
+    KEY(clock_mhz, INT, 100, 10000),
+    KEY(simds, INT, 1, 16),
+    KEY(waves, INT, 1, 64),
+    KEY(registers, INT, 64, 4096),
+    KEY(register_step, INT, 1, 64),
+    KEY(register_most, INT, 64, 1024),
+    KEY(lds_bytes, INT, 1024, 1 << 20),
+    KEY(lds_step, INT, 4, 65536),
+    KEY(barriers, INT, 1, 64),
+    KEY(work_items, INT, 64, 1024),
+    KEY(scalars_most, INT, 16, 106),
+    KEY(memory_tbs, REAL, 0.01, 1000),
+    CACHE(xcds, INT, 1, 64),
+    CACHE(cus, INT, 1, 256),
+    CACHE(l2_bytes, INT64, 1 << 16, 1 << 30),
+    CACHE(llc_bytes, INT64, 1 << 16, (int64_t)1 << 40),
+    CACHE(channels, POWER, 1, 256),
+    CACHE(interleave, POWER, 64, 65536),
+    CACHE(line_bytes, POWER, 32, 1024),
+    CACHE(ways, INT, 1, 64),
+    CACHE(l2_tbs, REAL, 0.01, 1000),
+    CACHE(llc_tbs, REAL, 0.01, 1000),
+    RATE(matrix_mhz, REAL, 100, 10000),
+    RATE(matrix_use, REAL, 0.1, 1),
+    RATE(power_exponent, REAL, 0.5, 10),
+    RATE(slot, INT, 1, 64),
+    RATE(valu_latency, INT, 1, 1000),
+    RATE(valu_to_matrix, INT, 1, 1000),
+    RATE(transcendental, INT, 1, 1000),
+    RATE(branch, INT, 1, 1000),
+    RATE(matrix_to_vector, INT, 0, 100),
+    RATE(barrier, INT, 0, 10000),
+    RATE(wave_start, INT, 0, 1000000),
+    RATE(lds_read, INT, 4, 4096),
+    RATE(lds_write, INT, 4, 4096),
+    RATE(lds_addresses, INT, 1, 64),
+    RATE(lds_latency, INT, 1, 10000),
+    RATE(lds_queue, INT, 1, 100000),
+    RATE(addresses, INT, 1, 64),
+    RATE(l1_bandwidth, INT, 4, 4096),
+    RATE(l1_bytes, INT, 1024, 1 << 24),
+    RATE(l1_line, POWER, 32, 1024),
+    RATE(l1_ways, INT, 1, 1024),
+    RATE(l2_write, INT, 1, 1024),
+    RATE(vmem_queue, INT, 1, 100000),
+    RATE(burst, INT, 0, 1000000),
+    RATE(l1_ns, REAL, 0, 100000),
+    RATE(l2_bandwidth, REAL, 1, 1e6),
+    RATE(l2_gbs, REAL, 1, 1e7),
+    RATE(l2_ns, REAL, 0, 100000),
+    RATE(llc_gbs, REAL, 1, 1e7),
+    RATE(llc_ns, REAL, 0, 100000),
+    RATE(memory_use, REAL, 0.01, 1),
+    RATE(memory_ns, REAL, 0, 100000),
+    RATE(arguments_ns, REAL, 0, 100000),
+    RATE(launch_us, REAL, 0, 1e6),
 };
+#undef KEY
+#undef TEXT
+#undef CACHE
+#undef RATE
+
+static void check(void *whole, tw_config_file *f) {
+  const cdna_machine *m = whole;
+  const cdna_cache_machine *c = &m->caches;
+  if (m->register_most > m->registers)
+    tw_config_wrong(f, "register_most registers", "a wave may have %d registers, more than a SIMD's %d",
+                    m->register_most, m->registers);
+  if (c->interleave % c->line_bytes)
+    tw_config_wrong(f, "interleave line_bytes", "interleave must be a multiple of line_bytes");
+  if (c->l2_bytes % ((int64_t)c->channels * c->ways * c->line_bytes))
+    tw_config_wrong(f, "l2_bytes channels ways line_bytes",
+                    "l2_bytes is not a multiple of channels x ways x line_bytes");
+  if (m->rates.l1_bytes % (m->rates.l1_ways * m->rates.l1_line))
+    tw_config_wrong(f, "l1_bytes l1_ways l1_line", "l1_bytes is not a multiple of l1_ways x l1_line");
+  if (m->rates.matrix_mhz > m->clock_mhz)
+    tw_config_wrong(f, "matrix_mhz clock_mhz", "matrix_mhz is above the peak clock");
+}
+
+static const tw_config_section sections[] = {{.key = keys, .n = sizeof keys / sizeof keys[0]}};
+const tw_config_schema cdna_machine_schema = {.what = "machine",
+                                              .section = sections,
+                                              .n = 1,
+                                              .bytes = sizeof(cdna_machine),
+                                              .words = "name summary product products error error_of",
+                                              .check = check};
+
+const char *cdna_processor(cdna_arch arch) { return arch == CDNA3 ? "gfx942" : "gfx950"; }

@@ -1,14 +1,19 @@
-/* machine.h - sizes of the two machines that layouts, grids and occupancy are about, each with its source in machine.c.
- * */
+/* machine.h - a machine as a text file in configs/ describes it: sizes that layouts, grids and occupancy are about, and rates that
+ * kernels are timed with. Each number's source is in the file. */
 #ifndef TW_CDNA_MACHINE_H
 #define TW_CDNA_MACHINE_H
 
+#include "base/config_file.h"
 #include "target/cdna/arch.h"
 #include "target/cdna/grid/caches.h"
+#include "target/cdna/time/rates.h"
 
 typedef struct cdna_machine {
-  const char *name, *processor;   /* "cdna4", "gfx950" */
-  const char *product, *products; /* "MI355X"; all of them */
+  char name[32], summary[160];
+  char product[32], products[64]; /* "MI355X"; all of them */
+  double error;                   /* of modelled times: tw_traits */
+  char error_of[160];
+  cdna_arch arch;
   int clock_mhz;
   int simds;         /* of a CU */
   int waves;         /* of a SIMD, at most */
@@ -21,9 +26,13 @@ typedef struct cdna_machine {
   int scalars_most; /* SGPRs of a wave */
   double memory_tbs;
   cdna_cache_machine caches;
+  cdna_rates rates;
 } cdna_machine;
 
-extern const cdna_machine cdna_machines[CDNA_ARCHES];
+extern const tw_config_schema cdna_machine_schema;
+const char *cdna_processor(cdna_arch); /* "gfx950" */
+/* The machine that is named like the architecture: cdna3 or cdna4. */
+const cdna_machine *cdna_machine_of_arch(cdna_arch);
 
 /* ---- occupancy.c ---- */
 

@@ -12,7 +12,7 @@ static tw_status check(const cdna_machine *m, const cdna_resources *r, tw_error 
     return tw_fail(error, TW_USAGE, "a wave has 0 to %d VGPRs and as many AGPRs, not %d and %d", half, r->vgprs,
                    r->agprs);
   if (r->lds_bytes < 0 || r->lds_bytes > m->lds_bytes)
-    return tw_fail(error, TW_USAGE, "a workgroup has 0 to %d bytes of LDS on %s, not %d", m->lds_bytes, m->processor,
+    return tw_fail(error, TW_USAGE, "a workgroup has 0 to %d bytes of LDS on %s, not %d", m->lds_bytes, cdna_processor(m->arch),
                    r->lds_bytes);
   if (r->work_items < 1 || r->work_items > m->work_items)
     return tw_fail(error, TW_USAGE, "a workgroup has 1 to %d work-items, not %d", m->work_items, r->work_items);

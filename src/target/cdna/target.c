@@ -22,6 +22,7 @@
 #include "target/cdna/views/views.h"
 
 struct tw_artefact {
+  const cdna_machine *machine;
   cdna_object object;
   char *bytes;
   tw_launch launch;
@@ -45,11 +46,11 @@ static tw_status available(const tw_target *t, tw_error *error) {
 static char *describe(const tw_target *t) {
   const cdna_machine *m = cdna_machine_of(t);
   tw_text s = {0};
-  tw_text_add(&s, "machine      %s: %s\n", m->processor, m->products);
+  tw_text_add(&s, "machine      %s: %s\n", cdna_processor(m->arch), m->products);
   tw_text_add(&s, "             %d XCDs, %d compute units of 4 SIMDs at %d MHz, waves of %d lanes\n", m->caches.xcds,
               m->caches.xcds * m->caches.cus, m->clock_mhz, CDNA_LANES);
-  tw_text_add(&s, "memory       %d KiB LDS a compute unit, 4 MiB L2 an XCD, 256 MiB LLC, %.1f TB/s\n",
-              m->lds_bytes >> 10, m->memory_tbs);
+  tw_text_add(&s, "memory       %d KiB LDS a compute unit, %d MiB L2 an XCD, %d MiB LLC, %.1f TB/s\n",
+              m->lds_bytes >> 10, (int)(m->caches.l2_bytes >> 20), (int)(m->caches.llc_bytes >> 20), m->memory_tbs);
   tw_text_add(
       &s,
       "runs         code objects, wave by wave, to the bit; cost is modelled time (docs/reference/accuracy-cdna.md)\n");
@@ -111,6 +112,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   size_t size = 0;
   bool clustered = false;
   tw_status status = a ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  if (a) a->machine = cdna_machine_of(t);
   const size_t header = header_length(source, length);
   const bool is_object = cdna_object_is(source + header, length - header);
   if (status == TW_OK && is_object && !header)
@@ -138,8 +140,8 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   if (status == TW_OK)
     status = cdna_object_read(a->bytes, size, is_object ? "the code object" : "the compiled kernel", &a->object, error);
   if (status == TW_OK && a->object.arch != cdna_arch_of(t))
-    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s",
-                     cdna_machines[a->object.arch].processor, cdna_machines[a->object.arch].name);
+    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s", cdna_processor(a->object.arch),
+                     cdna_machine_of_arch(a->object.arch)->name);
   if (status == TW_OK) {
     *out = a;
     return TW_OK;
@@ -315,7 +317,8 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   cdna_watch *watch = &a->watch[l - a->launch.kernel];
   if (status == TW_OK && how->times) {
     launch.limit = patience(watch->most);
-    const cdna_time_options options = {.spans = is_main ? how->spans : NULL,
+    const cdna_time_options options = {.machine = a->machine,
+                                       .spans = is_main ? how->spans : NULL,
                                        .judged = true,
                                        .seed = place_seed(a, how->data, (size_t)(l - a->launch.kernel)),
                                        .watch = how->data == a->watched ? watch : NULL,
@@ -332,7 +335,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   cdna_result_counts counts = {0};
   if (a->checker) launch.observer = cdna_checker_start(a->checker);
   double unit[CDNA_KINDS];
-  cdna_work_units(a->object.arch, unit);
+  cdna_work_units(&a->machine->rates, unit);
   if (how->group == ALL_GROUPS && status == TW_OK) watch_all(watch, groups_of(l));
   launch.work = how->group == ALL_GROUPS ? watch->work : NULL;
   launch.unit = unit;
@@ -450,8 +453,7 @@ static tw_status run_one(void *context, void *const buffer[], size_t kernel, uin
 
 /* Workgroup number `n` of a grid of which each chiplet, to which they go in turn, has a range. */
 static uint64_t in_ranges(const tw_artefact *a, uint64_t groups, uint64_t n) {
-  const uint64_t chips = (uint64_t)cdna_machines[a->object.arch].caches.xcds, each = groups / chips,
-                 more = groups % chips;
+  const uint64_t chips = (uint64_t)a->machine->caches.xcds, each = groups / chips, more = groups % chips;
   const uint64_t chip = n < more * (each + 1) ? n / (each + 1) : more + (n - more * (each + 1)) / each;
   const uint64_t first = chip * each + (chip < more ? chip : more);
   return (n - first) * chips + chip;
@@ -692,8 +694,8 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   }
   if (status == TW_OK) status = cdna_object_read(data, size, "the code object", &object, error);
   if (status == TW_OK && object.arch != cdna_arch_of(t))
-    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s",
-                     cdna_machines[object.arch].processor, cdna_machines[object.arch].name);
+    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s", cdna_processor(object.arch),
+                     cdna_machine_of_arch(object.arch)->name);
   if (status == TW_OK) status = cdna_object_kernel(&object, l->kernel, &kernel, error);
   if (status == TW_OK) status = raw_arguments(l, &memory, block, &launch.argument_bytes, error);
   if (status == TW_OK) status = check_arguments(kernel, launch.argument_bytes, compiled ? 0 : 16, error);
@@ -754,15 +756,15 @@ static const tw_launcher launcher = {.run = launch_by_hand};
 
 static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,
                        tw_error *error) {
-  return cdna_tiles_steps(cdna_arch_of(t), p, schedule, out, error);
+  return cdna_tiles_steps(cdna_machine_of(t), p, schedule, out, error);
 }
 static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source,
                       tw_error *error) {
-  return cdna_tiles_emit(cdna_arch_of(t), p, schedule, source, error);
+  return cdna_tiles_emit(cdna_machine_of(t), p, schedule, source, error);
 }
 static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost,
                          tw_error *error) {
-  return cdna_tiles_predict(cdna_arch_of(t), p, schedule, cost, error);
+  return cdna_tiles_predict(cdna_machine_of(t), p, schedule, cost, error);
 }
 
 static const tw_language *family_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
@@ -778,37 +780,51 @@ static const tw_family families[] = {{.op = "*",
                                       .bound = cdna_bound,
                                       .language = family_language}};
 
-/* What both machines share; they differ in the row of cdna_machines. */
-/* NOLINTBEGIN(bugprone-macro-parentheses): fields, not expressions */
-#define TARGET(NAME, SUMMARY, MACHINE)                                                                                 \
-  {                                                                                                                    \
-    .name = NAME, .summary = SUMMARY, .unit = "seconds",                                                               \
-    .traits =                                                                                                          \
-        {.simulated = true,                                                                                            \
-         .deterministic = true,                                                                                        \
-         .measures_first = true, /* timing needs no result */                                                          \
-         .measures_checked = 1,  /* by a kernel that is known to be right, and does the same when it is timed */       \
-         .own_reference = true,                                                                                        \
-         .reference_up_to = CDNA_SAMPLE_ABOVE,                                                                         \
-         .error = 0.088, /* docs/reference/accuracy-cdna.md: its eighteen kernels against what is published of them */ \
-         .error_of = "the model's error: mean over 18 published kernels on MI355X",                                    \
-         .simulation_rate = 8e-4, /* so that a search at 8192 has some hundred candidates, of 2 s each */              \
-         .language = "C",                                                                                              \
-         .source_name = "kernel.c",                                                                                    \
-         .prompts = "cdna"},                                                                                           \
-    .config = MACHINE, .n_families = sizeof families / sizeof *families, .family = families, .available = available,   \
-    .describe = describe, .build = build, .inspect = inspect, .include = include, .check = check,                      \
-    .coverage = coverage, .measure = measure, .release = release, .exporter = &cdna_exporter, .launcher = &launcher,   \
-    .machine_views = cdna_views, .language = cdna_tiles_language                                                       \
-  }
-/* NOLINTEND(bugprone-macro-parentheses) */
-
-const tw_target *cdna_target_at(size_t index) {
-  static const tw_target list[] = {
-      TARGET("cdna3", "AMD CDNA3 (MI300X, MI325X): kernels in C or assembly, executed by an emulator",
-             &cdna_machines[CDNA3]),
-      TARGET("cdna4", "AMD CDNA4 (MI350X, MI355X): kernels in C or assembly, executed by an emulator",
-             &cdna_machines[CDNA4]),
+static void fill_target(const void *values, tw_target *out) {
+  const cdna_machine *m = values;
+  *out = (tw_target){
+      .unit = "seconds",
+      .traits = {.simulated = true,
+                 .deterministic = true,
+                 .measures_first = true, /* timing needs no result */
+                 .measures_checked = 1,  /* by a kernel that is known to be right, and does the same when it is timed */
+                 .own_reference = true,
+                 .reference_up_to = CDNA_SAMPLE_ABOVE,
+                 .error = m->error,
+                 .error_of = m->error_of,
+                 .simulation_rate = 8e-4, /* so that a search at 8192 has some hundred candidates, of 2 s each */
+                 .language = "C",
+                 .source_name = "kernel.c",
+                 .prompts = "cdna"},
+      .config = m,
+      .n_families = sizeof families / sizeof *families,
+      .family = families,
+      .available = available,
+      .describe = describe,
+      .build = build,
+      .inspect = inspect,
+      .include = include,
+      .check = check,
+      .coverage = coverage,
+      .measure = measure,
+      .release = release,
+      .exporter = &cdna_exporter,
+      .launcher = &launcher,
+      .machine_views = cdna_views,
+      .language = cdna_tiles_language,
   };
-  return index < sizeof list / sizeof *list ? &list[index] : NULL;
+}
+
+tw_machine_list cdna_machine_list = {
+    .kind = {.folder = "cdna/configs/", .prefix = "", .schema = &cdna_machine_schema, .fill = fill_target},
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+const tw_target *cdna_target_at(size_t index) { return tw_machines_at(&cdna_machine_list, index); }
+
+const cdna_machine *cdna_machine_of_arch(cdna_arch arch) {
+  const tw_target *t;
+  size_t i = 0;
+  while ((t = cdna_target_at(i)) && strcmp(t->name, arch == CDNA3 ? "cdna3" : "cdna4") != 0) i++;
+  return cdna_machine_of(t); /* both files are in the program */
 }

@@ -3,8 +3,10 @@
 #ifndef TW_CDNA_TARGET_H
 #define TW_CDNA_TARGET_H
 
+#include "target/machines.h"
 #include "tilewright/target.h"
 
+extern tw_machine_list cdna_machine_list;
 const tw_target *cdna_target_at(size_t index); /* NULL past the last */
 
 #endif

@@ -110,9 +110,8 @@ static tw_status back_loop(const tw_tile_machine *machine, const tw_tile_back_lo
   return cdna_loop_back(*(const cdna_arch *)machine->with, l, text, error);
 }
 
-tw_tile_machine cdna_tile_machine(cdna_arch arch) {
-  static const cdna_arch arches[CDNA_ARCHES] = {CDNA3, CDNA4};
-  const cdna_machine *m = &cdna_machines[arch];
+tw_tile_machine cdna_tile_machine(const cdna_machine *m) {
+  const cdna_arch arch = m->arch;
   return (tw_tile_machine){.header = "tile.hpp",
                            .processors = m->caches.xcds * m->caches.cus,
                            .shared_bytes = m->lds_bytes,
@@ -132,24 +131,24 @@ tw_tile_machine cdna_tile_machine(cdna_arch arch) {
                            .swizzle = swizzle,
                            .loop = loop,
                            .back_loop = back_loop,
-                           .with = &arches[arch]};
+                           .with = &m->arch};
 }
 
 typedef struct model {
-  cdna_arch arch;
+  const cdna_machine *machine;
   const tw_problem *problem;
 } model;
 
 static double predict_gemm(const void *with, const void *plan) {
   const model *m = with;
   const tw_gemm g = tw_gemm_of(m->problem);
-  return cdna_gemm_seconds(&cdna_machines[m->arch], m->arch, &g, plan);
+  return cdna_gemm_seconds(m->machine, m->machine->arch, &g, plan);
 }
 
 static double predict_block_scaled(const void *with, const void *plan) {
   const model *m = with;
   const tw_gemm g = tw_gemm_of(m->problem);
-  return cdna_mx_seconds(&cdna_machines[m->arch], &g, plan);
+  return cdna_mx_seconds(m->machine, &g, plan);
 }
 
 /* ---- the model of rows ----
@@ -162,7 +161,7 @@ static const double MEMORY_LATENCY = 8e-7, PIECE_BYTES = 16 * CDNA_LANES;
 static double predict_rows(const void *with, const void *plan) {
   const model *r = with;
   const tw_tile_rows_plan *p = plan;
-  const cdna_machine *m = &cdna_machines[r->arch];
+  const cdna_machine *m = r->machine;
   const double cus = m->caches.xcds * m->caches.cus, waves = ceil((double)p->block_threads / CDNA_LANES);
   /* A thread holds its chunks as they came and as floats, and some registers more; a block always fits. */
   const double of_simd = fmin(m->waves, floor(m->registers / (32 + 12 * (double)p->chunks)));
@@ -183,12 +182,12 @@ static double predict_rows(const void *with, const void *plan) {
 static double predict_attention(const void *with, const void *plan) {
   const model *x = with;
   const tw_tile_attention_multistage_plan *p = plan;
-  const cdna_machine *m = &cdna_machines[x->arch];
+  const cdna_machine *m = x->machine;
   const tw_attention of = tw_attention_of(x->problem), *a = &of;
   const double cus = m->caches.xcds * m->caches.cus, queries = p->queries * (double)p->groups;
   const double blocks = ceil((double)a->queries / queries) * (double)(a->query_heads * a->batches);
   const double steps = ceil((double)a->keys / p->keys) * (a->causal ? 0.55 : 1);
-  const double of_simd = ceil(p->groups / (double)m->simds), rate = x->arch == CDNA3 ? 256 : 512;
+  const double of_simd = ceil(p->groups / (double)m->simds), rate = m->arch == CDNA3 ? 256 : 512;
   const double multiply = 2.0 * p->queries * p->keys * (double)a->d / rate * of_simd;
   const double weigh =
       p->queries * (double)p->keys / 64 * 4 * (4 + 8) * of_simd + p->queries / 16.0 * (double)a->d * of_simd;
@@ -208,10 +207,10 @@ static double predict_attention(const void *with, const void *plan) {
 static double predict_backward(const void *with, const void *plan) {
   const model *x = with;
   const tw_tile_attention_multistage_plan *p = plan;
-  const cdna_machine *m = &cdna_machines[x->arch];
+  const cdna_machine *m = x->machine;
   const tw_attention of = tw_attention_of(x->problem), *a = &of;
   const double cus = m->caches.xcds * m->caches.cus, of_simd = ceil(p->groups / (double)m->simds);
-  const double rate = x->arch == CDNA3 ? 256 : 512, seen = a->causal ? 0.55 : 1, d = (double)a->d;
+  const double rate = m->arch == CDNA3 ? 256 : 512, seen = a->causal ? 0.55 : 1, d = (double)a->d;
   const struct {
     double own, at_once, products, reads, rows, columns, heads;
     int blocks;
@@ -302,8 +301,9 @@ static tw_schedule begun(const kind *k, const tw_schedule *s) {
   return out;
 }
 
-tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule *s, char **source, tw_error *error) {
-  const tw_tile_machine machine = cdna_tile_machine(arch);
+tw_status cdna_tiles_emit(const cdna_machine *m, const tw_problem *p, const tw_schedule *s, char **source,
+                          tw_error *error) {
+  const tw_tile_machine machine = cdna_tile_machine(m);
   const kind *k = NULL;
   const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;
@@ -311,21 +311,23 @@ tw_status cdna_tiles_emit(cdna_arch arch, const tw_problem *p, const tw_schedule
   return tw_tile_emit(k->family, &machine, p, &all, source, error);
 }
 
-tw_status cdna_tiles_steps(cdna_arch arch, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *error) {
-  const tw_tile_machine machine = cdna_tile_machine(arch);
-  const model m = {arch, p};
+tw_status cdna_tiles_steps(const cdna_machine *m, const tw_problem *p, const tw_schedule *s, tw_menu *out,
+                           tw_error *error) {
+  const tw_tile_machine machine = cdna_tile_machine(m);
+  const model model_of = {m, p};
   const kind *k = NULL;
   *out = (tw_menu){0};
   if (kind_of(p, &k, NULL) != TW_OK) return TW_OK;
-  return tw_tile_steps(k->family, &machine, p, s, k->predict, &m, out, error);
+  return tw_tile_steps(k->family, &machine, p, s, k->predict, &model_of, out, error);
 }
 
-tw_status cdna_tiles_predict(cdna_arch arch, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
-  const tw_tile_machine machine = cdna_tile_machine(arch);
-  const model m = {arch, p};
+tw_status cdna_tiles_predict(const cdna_machine *m, const tw_problem *p, const tw_schedule *s, double *cost,
+                             tw_error *error) {
+  const tw_tile_machine machine = cdna_tile_machine(m);
+  const model model_of = {m, p};
   const kind *k = NULL;
   const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;
   const tw_schedule all = begun(k, s);
-  return tw_tile_predict(k->family, &machine, p, &all, k->predict, &m, cost, error);
+  return tw_tile_predict(k->family, &machine, p, &all, k->predict, &model_of, cost, error);
 }

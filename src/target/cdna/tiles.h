@@ -2,20 +2,20 @@
 #ifndef TW_CDNA_TILES_H
 #define TW_CDNA_TILES_H
 
-#include "target/cdna/arch.h"
+#include "target/cdna/machine.h"
 #include "tile/machine.h"
 #include "tilewright/menu.h"
 #include "tilewright/op.h"
 
 /* What the kernels of src/tile are told of the machine. */
-tw_tile_machine cdna_tile_machine(cdna_arch);
+tw_tile_machine cdna_tile_machine(const cdna_machine *);
 
 /* As in tw_family; TW_USAGE for ops without kernels of tiles. */
-tw_status cdna_tiles_emit(cdna_arch, const tw_problem *, const tw_schedule *, char **source, tw_error *);
-tw_status cdna_tiles_steps(cdna_arch, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
+tw_status cdna_tiles_emit(const cdna_machine *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status cdna_tiles_steps(const cdna_machine *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
 /* The steps for the op; NULL where there are none. */
 const tw_language *cdna_tiles_language_of(const tw_problem *);
-tw_status cdna_tiles_predict(cdna_arch, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
+tw_status cdna_tiles_predict(const cdna_machine *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 
 /* The language of each kind of kernel, by position; NULL past the last. */
 const tw_language *cdna_tiles_language(size_t index);

@@ -1,13 +1,9 @@
 /* config.c - see config.h. A table of the keys says where each value goes and what it may be. */
 #include "target/cuda/config.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/config.h"
-#include "base/embedded.h"
 
 #define TEXT(field)                                                                                                    \
   { #field, TW_CONFIG_TEXT, offsetof(cuda_config, field), 0, sizeof((cuda_config *)0)->field, 1, NULL, NULL }
@@ -36,39 +32,13 @@ static const tw_config_key keys[] = {
 };
 #undef TEXT
 #undef NUMBER
-enum { CONFIGS_MAX = 16 };
+
+static const tw_config_section sections[] = {{.key = keys, .n = sizeof keys / sizeof keys[0]}};
+const tw_config_schema cuda_config_schema = {
+    .what = "GPU", .section = sections, .n = 1, .bytes = sizeof(cuda_config), .words = "name summary device"};
 
 tw_status cuda_config_parse(const char *text, const char *origin, cuda_config *out, tw_error *error) {
-  tw_config_record record = {.what = "GPU", .key = keys, .n = sizeof keys / sizeof keys[0], .out = out};
-  *out = (cuda_config){0};
-  return tw_config_read(text, origin, &record, error);
-}
-
-/* ---- the embedded ones ---- */
-
-static cuda_config known[CONFIGS_MAX];
-static size_t n_known;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void parse_all(void) {
-  static const char folder[] = "cuda/configs/";
-  const tw_embedded *e;
-  for (size_t i = 0; (e = tw_embedded_at(i)); i++)
-    if (strncmp(e->name, folder, strlen(folder)) == 0 && n_known < CONFIGS_MAX &&
-        cuda_config_parse((const char *)e->data, e->name, &known[n_known], NULL) == TW_OK)
-      n_known++;
-}
-
-const cuda_config *cuda_config_at(size_t index) {
-  pthread_once(&once, parse_all);
-  return index < n_known ? &known[index] : NULL;
-}
-
-const cuda_config *cuda_config_find(const char *name) {
-  const cuda_config *c;
-  for (size_t i = 0; (c = cuda_config_at(i)); i++)
-    if (strcmp(c->name, name) == 0) return c;
-  return NULL;
+  return tw_config_read(&cuda_config_schema, text, origin, NULL, out, NULL, error);
 }
 
 int cuda_config_architecture(const cuda_config *c) {

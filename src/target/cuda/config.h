@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/config_file.h"
 #include "tilewright/status.h"
 #include "tilewright/type.h"
 
@@ -17,10 +18,11 @@ typedef struct cuda_config {
   int64_t flops_f32, flops_tf32, flops_f16, flops_bf16, flops_e4m3, flops_i8; /* of a multiprocessor in a cycle */
 } cuda_config;
 
+extern const tw_config_schema cuda_config_schema;
 /* Parses "key = value" lines; '#' starts a comment; each key once. Errors (TW_USAGE) name `origin` and the line. */
 tw_status cuda_config_parse(const char *text, const char *origin, cuda_config *out, tw_error *);
 
-/* The embedded descriptions by position, NULL past the last; valid for ever. */
+/* target.c: the descriptions in the program by position, NULL past the last; valid for ever. */
 const cuda_config *cuda_config_at(size_t index);
 const cuda_config *cuda_config_find(const char *name);
 

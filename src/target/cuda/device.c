@@ -1,6 +1,7 @@
 /* device.c - see device.h. */
 #include "target/cuda/device.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,18 +103,39 @@ const cuda_here *cuda_look(void) {
 
 /* ---- which machine that is ---- */
 
+/* Products whose names go on are other products: A10 is no A100 or A10G, RTX 3090 no RTX 3090 Ti. */
+bool cuda_is_named(const char *driver_name, const char *device) {
+  static const char *const others[] = {" Ti", " D", " SUPER", " Laptop"};
+  const char *found = strstr(driver_name, device);
+  if (!found) return false;
+  const char *rest = found + strlen(device);
+  if (isalnum((unsigned char)*rest) || (found > driver_name && isalnum((unsigned char)found[-1]))) return false;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strncmp(rest, others[i], strlen(others[i])) == 0) return false;
+  return true;
+}
+
 static const cuda_config *config_of(const cuda_device *d) {
   const cuda_config *c;
   for (size_t i = 0; (c = cuda_config_at(i)); i++)
-    if (strstr(d->name, c->device)) return c;
+    if (cuda_is_named(d->name, c->device)) return c;
   return NULL;
+}
+
+/* Is it from a user's file? Such a machine has the devices that its file names. */
+static bool is_users(const cuda_config *c) {
+  const cuda_config *known;
+  for (size_t i = 0; (known = cuda_config_at(i)); i++)
+    if (known == c) return false;
+  return true;
 }
 
 size_t cuda_devices_of(const cuda_config *c, const cuda_device *out[CUDA_DEVICES_MAX]) {
   const cuda_here *h = cuda_look();
   size_t n = 0;
   for (size_t i = 0; i < h->n_devices; i++)
-    if (!c || config_of(&h->device[i]) == c) out[n++] = &h->device[i];
+    if (!c || (is_users(c) ? cuda_is_named(h->device[i].name, c->device) : config_of(&h->device[i]) == c))
+      out[n++] = &h->device[i];
   return n;
 }
 

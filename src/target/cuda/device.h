@@ -35,6 +35,8 @@ const cuda_here *cuda_look(void); /* valid for ever */
 size_t cuda_devices_of(const cuda_config *, const cuda_device *out[CUDA_DEVICES_MAX]);
 /* The description of the first device here; without one, or of one that nobody described, that of the H200. */
 const cuda_config *cuda_config_here(void);
+/* Does the driver's name of a device mean this product? */
+bool cuda_is_named(const char *driver_name, const char *device);
 
 /* TW_MISSING with what to install. */
 tw_status cuda_need_compiler(tw_error *);

@@ -2,7 +2,6 @@
 #include "target/cuda/target.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/strings.h"
@@ -61,13 +60,19 @@ static tw_type usual_type(const char *key, tw_type a) {
 
 /* The op's first type says what the others usually are. */
 static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) {
+  const bool has_bf16 = cuda_config_of(t)->flops_bf16 > 0;
   tw_status status = TW_OK;
   tw_type a = TW_TYPE_NONE;
   for (size_t i = 0; status == TW_OK && i < p->op->n_keys; i++) {
     const tw_key *k = &p->op->keys[i];
     if (k->kind != TW_KEY_TYPE) continue;
-    if (p->value[i].i == TW_TYPE_NONE)
-      status = tw_problem_set(p, k->name, tw_type_name(a == TW_TYPE_NONE ? TW_BF16 : usual_type(k->name, a)), error);
+    if (p->value[i].i == TW_TYPE_NONE) {
+      const tw_type usual = a == TW_TYPE_NONE ? TW_BF16 : usual_type(k->name, a);
+      status = tw_problem_set(p, k->name, tw_type_name(usual == TW_BF16 && !has_bf16 ? TW_F16 : usual), error);
+    }
+    if (status == TW_OK && p->value[i].i == TW_BF16 && !has_bf16)
+      return tw_fail(error, TW_USAGE, "%s: bf16 is unsupported on %s; choose f16 or f32", t->name,
+                     cuda_config_of(t)->architecture);
     if (a == TW_TYPE_NONE) a = (tw_type)p->value[i].i;
     if (status == TW_OK && !strcmp(k->name, "acc")) status = tw_gemm_wide_sums(t->name, (tw_type)p->value[i].i, error);
   }
@@ -113,16 +118,14 @@ static const tw_family families[] = {
     {.op = "*", .keys = "*", SCHEDULES}, /* whatever the source of a kernel computes */
 };
 
-static tw_target target_of(const char *name, const char *summary, const cuda_config *config) {
-  return (tw_target){.name = name,
-                     .summary = summary,
-                     .unit = "seconds",
+static void fill_target(const void *values, tw_target *out) {
+  *out = (tw_target){.unit = "seconds",
                      .traits = {.measures_first = true,
                                 .own_reference = true,
                                 .language = "CUDA C++",
                                 .source_name = "kernel.cu",
                                 .prompts = "cuda"},
-                     .config = config,
+                     .config = values,
                      .n_families = sizeof families / sizeof *families,
                      .family = families,
                      .available = available,
@@ -138,22 +141,34 @@ static tw_target target_of(const char *name, const char *summary, const cuda_con
                      .language = cuda_tiles_language};
 }
 
-enum { TARGETS_MAX = 16 };
-static tw_target target[TARGETS_MAX];
-static char name[TARGETS_MAX][48];
-static size_t n_targets;
+tw_machine_list cuda_machine_list = {
+    .kind = {.folder = "cuda/configs/", .prefix = "cuda-", .schema = &cuda_config_schema, .fill = fill_target},
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+const cuda_config *cuda_config_at(size_t index) {
+  const tw_target *t = tw_machines_at(&cuda_machine_list, index);
+  return t ? t->config : NULL;
+}
+
+const cuda_config *cuda_config_find(const char *name) {
+  const cuda_config *c;
+  for (size_t i = 0; (c = cuda_config_at(i)); i++)
+    if (strcmp(c->name, name) == 0) return c;
+  return NULL;
+}
+
+/* The GPU of this machine, whichever it is. */
+static tw_target here;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void make_targets(void) {
-  const cuda_config *c;
-  target[n_targets++] = target_of("cuda", "the NVIDIA GPU of this machine: kernels in CUDA C++, run natively", NULL);
-  for (size_t i = 0; (c = cuda_config_at(i)) && n_targets < TARGETS_MAX; i++, n_targets++) {
-    snprintf(name[n_targets], sizeof name[0], "cuda-%s", c->name);
-    target[n_targets] = target_of(name[n_targets], c->summary, c);
-  }
+static void fill_here(void) {
+  fill_target(NULL, &here);
+  here.name = "cuda";
+  here.summary = "the NVIDIA GPU of this machine: kernels in CUDA C++, run natively";
 }
 
 const tw_target *cuda_target_at(size_t index) {
-  pthread_once(&once, make_targets);
-  return index < n_targets ? &target[index] : NULL;
+  pthread_once(&once, fill_here);
+  return index ? tw_machines_at(&cuda_machine_list, index - 1) : &here;
 }

@@ -6,8 +6,6 @@
 
 #include <stddef.h>
 
-#include "base/config.h"
-
 #define KEY(field, kind, low, high)                                                                                    \
   { #field, TW_CONFIG_##kind, offsetof(gm_config, field), low, high, 1, NULL, NULL }
 static const tw_config_key keys[] = {
@@ -59,34 +57,47 @@ static const tw_config_key keys[] = {
 };
 #undef KEY
 
-/* What no key shows alone. */
-static tw_status check(const gm_config *c, const char *origin, tw_error *error) {
+/* What no key shows alone, and what follows from the keys. */
+static void check(void *whole, tw_config_file *f) {
+  gm_config *c = whole;
   bool integer = c->input_type == TW_I8 && c->acc_type == TW_I32;
   bool real = c->input_type == TW_F32 && c->acc_type == TW_F32;
-  if (!integer && !real)
-    return tw_fail(error, TW_USAGE, "%s: input_type and acc_type must be i8 and i32, or f32 and f32", origin);
+  if (!integer && !real) {
+    tw_config_wrong(f, "input_type acc_type", "input_type and acc_type must be i8 and i32, or f32 and f32");
+    return; /* sizes of rows follow from the types */
+  }
   if (real && c->mesh_output_bits != 32)
-    return tw_fail(error, TW_USAGE, "%s: mesh_output_bits must be 32 with f32", origin);
+    tw_config_wrong(f, "mesh_output_bits input_type", "mesh_output_bits must be 32 with f32");
   if (gm_spad_rows(c) / c->spad_banks < c->dim)
-    return tw_fail(error, TW_USAGE, "%s: a scratchpad bank holds fewer than dim = %d rows", origin, c->dim);
+    tw_config_wrong(f, "spad_bytes spad_banks dim", "a scratchpad bank holds fewer rows (%d) than dim = %d",
+                    gm_spad_bank_rows(c), c->dim);
   if (gm_acc_rows(c) / c->acc_banks < c->dim)
-    return tw_fail(error, TW_USAGE, "%s: an accumulator bank holds fewer than dim = %d rows", origin, c->dim);
+    tw_config_wrong(f, "acc_bytes acc_banks dim", "an accumulator bank holds fewer rows (%d) than dim = %d",
+                    gm_acc_bank_rows(c), c->dim);
   /* A local address has 6 bits of kind and one of garbage above the row (LocalAddr.scala:26-30). */
   if (gm_spad_rows(c) > 1 << 25 || gm_acc_rows(c) > 1 << 25)
-    return tw_fail(error, TW_USAGE, "%s: more rows than a local address can name", origin);
-  if (c->l2_bytes / 64 < c->l2_ways * c->l2_banks || c->icache_bytes / 64 < c->icache_ways ||
-      c->dcache_bytes / 64 < c->dcache_ways)
-    return tw_fail(error, TW_USAGE, "%s: a cache has fewer 64-byte lines than ways", origin);
-  return TW_OK;
+    tw_config_wrong(f, "spad_bytes acc_bytes dim", "more rows than the 25 bits of a local address name");
+  const struct {
+    const char *keys;
+    int bytes, ways;
+  } caches[] = {{"l2_bytes l2_ways l2_banks", c->l2_bytes, c->l2_ways * c->l2_banks},
+                {"icache_bytes icache_ways", c->icache_bytes, c->icache_ways},
+                {"dcache_bytes dcache_ways", c->dcache_bytes, c->dcache_ways}};
+  for (size_t i = 0; i < sizeof caches / sizeof *caches; i++)
+    if (caches[i].bytes / 64 < caches[i].ways)
+      tw_config_wrong(f, caches[i].keys, "a cache has fewer 64-byte lines than ways");
+  int wide = c->dma_max_bytes / gm_input_bytes(c);
+  c->max_block_cols = wide > c->dim ? wide : c->dim;
 }
 
+static const tw_config_section sections[] = {{.key = keys, .n = sizeof keys / sizeof keys[0]}};
+const tw_config_schema gm_config_schema = {.what = "machine",
+                                           .section = sections,
+                                           .n = 1,
+                                           .bytes = sizeof(gm_config),
+                                           .words = "name summary error error_of",
+                                           .check = check};
+
 tw_status gm_config_parse(const char *text, const char *origin, gm_config *out, tw_error *error) {
-  tw_config_record record = {.what = "machine", .key = keys, .n = sizeof keys / sizeof keys[0], .out = out};
-  *out = (gm_config){0};
-  tw_status status = tw_config_read(text, origin, &record, error);
-  if (status == TW_OK) status = check(out, origin, error);
-  if (status != TW_OK) return status;
-  int wide = out->dma_max_bytes / gm_input_bytes(out);
-  out->max_block_cols = wide > out->dim ? wide : out->dim;
-  return TW_OK;
+  return tw_config_read(&gm_config_schema, text, origin, NULL, out, NULL, error);
 }

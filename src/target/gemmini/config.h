@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/config_file.h"
 #include "tilewright/status.h"
 #include "tilewright/type.h"
 
@@ -62,6 +63,7 @@ static inline int gm_acc_bank_rows(const gm_config *c) { return gm_acc_rows(c) /
 
 /* Parses the text of a configuration: one "key = value" a line, every key exactly once, '#' starts a comment.
  * Keys are the fields' names. Errors (TW_USAGE) name `origin` and the line. */
+extern const tw_config_schema gm_config_schema;
 tw_status gm_config_parse(const char *text, const char *origin, gm_config *out, tw_error *);
 
 #endif

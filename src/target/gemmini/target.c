@@ -3,11 +3,9 @@
  * Checking and measuring are one run of the program on the simulated machine; an artefact remembers its run. */
 #include "target/gemmini/target.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/embedded.h"
 #include "base/strings.h"
 #include "target/count.h"
 #include "target/gemmini/build.h"
@@ -148,10 +146,9 @@ static const tw_rewriter rewriter = {
 
 static const tw_exporter exporter = {.sources = gm_export};
 
-tw_target gm_target_of(const gm_config *c) {
-  return (tw_target){
-      .name = c->name,
-      .summary = c->summary,
+static void fill_target(const void *values, tw_target *out) {
+  const gm_config *c = values;
+  *out = (tw_target){
       .unit = "cycles",
       .traits = {.simulated = true,
                  .deterministic = true,
@@ -176,27 +173,17 @@ tw_target gm_target_of(const gm_config *c) {
   };
 }
 
-enum { TARGETS_MAX = 8 };
-static struct {
-  gm_config config[TARGETS_MAX];
-  tw_target target[TARGETS_MAX];
-  size_t n;
-} list;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void fill_list(void) {
-  static const char prefix[] = "gemmini/configs/";
-  const tw_embedded *file;
-  for (size_t i = 0; (file = tw_embedded_at(i)) && list.n < TARGETS_MAX; i++) {
-    gm_config *c = &list.config[list.n];
-    if (strncmp(file->name, prefix, sizeof prefix - 1) ||
-        gm_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK)
-      continue;
-    list.target[list.n++] = gm_target_of(c);
-  }
+tw_target gm_target_of(const gm_config *c) {
+  tw_target t;
+  fill_target(c, &t);
+  t.name = c->name;
+  t.summary = c->summary;
+  return t;
 }
 
-const tw_target *gm_target_at(size_t index) {
-  pthread_once(&once, fill_list);
-  return index < list.n ? &list.target[index] : NULL;
-}
+tw_machine_list gm_machine_list = {
+    .kind = {.folder = "gemmini/configs/", .prefix = "", .schema = &gm_config_schema, .fill = fill_target},
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+const tw_target *gm_target_at(size_t index) { return tw_machines_at(&gm_machine_list, index); }

@@ -3,9 +3,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/config.h"
 #include "base/embedded.h"
 
 #define KEY(record, field, kind, low, high)                                                                            \
@@ -108,59 +106,27 @@ static const tw_config_key dma_keys[] = {
     KEY(trn_config_dma, hardware, BOOL, 0, 1),
 };
 
-static const struct section {
-  const char *name;
-  const tw_config_key *key;
-  size_t n, offset;
-} sections[] = {
 #define SECTION(name)                                                                                                  \
-  { #name, name##_keys, sizeof name##_keys / sizeof name##_keys[0], offsetof(trn_config, name) }
-    SECTION(memory), SECTION(tensor), SECTION(vector), SECTION(scalar), SECTION(gpsimd), SECTION(sync), SECTION(dma),
-#undef SECTION
+  { #name, name##_keys, sizeof name##_keys / sizeof name##_keys[0], offsetof(trn_config, name), 0, 0, 0 }
+static const tw_config_section sections[] = {
+    {.key = machine_keys, .n = sizeof machine_keys / sizeof machine_keys[0]},
+    SECTION(memory),
+    SECTION(tensor),
+    SECTION(vector),
+    SECTION(scalar),
+    SECTION(gpsimd),
+    SECTION(sync),
+    SECTION(dma),
 };
-enum { SECTIONS = sizeof sections / sizeof sections[0] };
-
-typedef struct reader {
-  trn_config *config;
-  tw_config_record record;
-  bool was_read[SECTIONS];
-  tw_config_place last;
-} reader;
-
-static tw_status parse_line(void *context, char *line, tw_config_place at, tw_error *error) {
-  reader *r = context;
-  const char *key = NULL;
-  char *value = NULL;
-  r->last = at;
-  if (line[0] == '[') {
-    const tw_status status = tw_config_complete(&r->record, at, error);
-    if (status != TW_OK) return status;
-    const size_t n = strlen(line);
-    for (size_t i = 0; i < SECTIONS; i++) {
-      const struct section *s = &sections[i];
-      if (n != strlen(s->name) + 2 || line[n - 1] != ']' || strncmp(line + 1, s->name, n - 2) != 0) continue;
-      if (r->was_read[i]) return tw_fail(error, TW_USAGE, "%s:%d: a second %s", at.origin, at.line, line);
-      r->was_read[i] = true;
-      r->record = (tw_config_record){.what = s->name, .key = s->key, .n = s->n, .out = (char *)r->config + s->offset};
-      return TW_OK;
-    }
-    return tw_fail(error, TW_USAGE, "%s:%d: unknown section %s", at.origin, at.line, line);
-  }
-  const tw_status status = tw_config_split(line, &key, &value, at, error);
-  return status == TW_OK ? tw_config_set(&r->record, key, value, at, error) : status;
-}
+#undef SECTION
+const tw_config_schema trn_config_schema = {.what = "machine",
+                                            .section = sections,
+                                            .n = sizeof sections / sizeof sections[0],
+                                            .bytes = sizeof(trn_config),
+                                            .words = "name summary error error_of"};
 
 tw_status trn_config_parse(const char *text, const char *origin, trn_config *out, tw_error *error) {
-  reader r = {
-      .config = out,
-      .record = {.what = "machine", .key = machine_keys, .n = sizeof machine_keys / sizeof machine_keys[0], .out = out},
-      .last = {origin, 0}};
-  *out = (trn_config){0};
-  tw_status status = tw_config_lines(text, origin, parse_line, &r, error);
-  if (status == TW_OK) status = tw_config_complete(&r.record, r.last, error);
-  for (size_t i = 0; i < SECTIONS && status == TW_OK; i++)
-    if (!r.was_read[i]) status = tw_fail(error, TW_USAGE, "%s: section [%s] is missing", origin, sections[i].name);
-  return status;
+  return tw_config_read(&trn_config_schema, text, origin, NULL, out, NULL, error);
 }
 
 tw_status trn_config_load(const char *name, trn_config *out, tw_error *error) {

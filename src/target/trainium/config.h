@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/config_file.h"
 #include "tilewright/status.h"
 
 /* Memories of one NeuronCore, and what a user sees of the machine. */
@@ -92,6 +93,7 @@ typedef struct trn_config {
   trn_config_dma dma;
 } trn_config;
 
+extern const tw_config_schema trn_config_schema;
 /* TW_USAGE with origin and line. */
 tw_status trn_config_parse(const char *text, const char *origin, trn_config *out, tw_error *);
 /* The machine file trainium/configs/NAME.txt of the library. */

@@ -5,12 +5,10 @@
 #include "target/trainium/target.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/embedded.h"
 #include "base/strings.h"
 #include "target/trainium/kernels/gemm.h"
 #include "target/trainium/nki/kernel.h"
@@ -232,50 +230,35 @@ static const tw_family families[] = {{.op = "gemm",
                                       .language = gemm_language},
                                      {.op = "*", .keys = "*", .settle = settle, .bound = bound}};
 
-enum { TARGETS_MAX = 8 };
-static struct {
-  trn_config config[TARGETS_MAX];
-  tw_target target[TARGETS_MAX];
-  size_t n;
-} list;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void fill_list(void) {
-  static const char prefix[] = "trainium/configs/";
-  const tw_embedded *file;
-  for (size_t i = 0; (file = tw_embedded_at(i)) && list.n < TARGETS_MAX; i++) {
-    trn_config *c = &list.config[list.n];
-    if (strncmp(file->name, prefix, sizeof prefix - 1) ||
-        trn_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK)
-      continue;
-    list.target[list.n++] = (tw_target){.size = sizeof(tw_target),
-                                        .name = c->name,
-                                        .summary = c->summary,
-                                        .unit = "seconds",
-                                        .traits = {.simulated = true,
-                                                   .deterministic = true,
-                                                   .measures_first = true, /* times need no data */
-                                                   .error = c->error,
-                                                   .error_of = c->error_of,
-                                                   .language = "NKI",
-                                                   .prompts = "trainium",
-                                                   .source_name = "kernel.py"},
-                                        .config = c,
-                                        .n_families = sizeof families / sizeof *families,
-                                        .family = families,
-                                        .available = available,
-                                        .describe = describe,
-                                        .build = build,
-                                        .check = check,
-                                        .coverage = coverage,
-                                        .measure = measure,
-                                        .release = release,
-                                        .rewriter = &trn_rewriter,
-                                        .language = language};
-  }
+static void fill_target(const void *values, tw_target *out) {
+  const trn_config *c = values;
+  *out = (tw_target){.size = sizeof(tw_target),
+                     .unit = "seconds",
+                     .traits = {.simulated = true,
+                                .deterministic = true,
+                                .measures_first = true, /* times need no data */
+                                .error = c->error,
+                                .error_of = c->error_of,
+                                .language = "NKI",
+                                .prompts = "trainium",
+                                .source_name = "kernel.py"},
+                     .config = c,
+                     .n_families = sizeof families / sizeof *families,
+                     .family = families,
+                     .available = available,
+                     .describe = describe,
+                     .build = build,
+                     .check = check,
+                     .coverage = coverage,
+                     .measure = measure,
+                     .release = release,
+                     .rewriter = &trn_rewriter,
+                     .language = language};
 }
 
-const tw_target *trn_target_at(size_t index) {
-  pthread_once(&once, fill_list);
-  return index < list.n ? &list.target[index] : NULL;
-}
+tw_machine_list trn_machine_list = {
+    .kind = {.folder = "trainium/configs/", .prefix = "", .schema = &trn_config_schema, .fill = fill_target},
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+const tw_target *trn_target_at(size_t index) { return tw_machines_at(&trn_machine_list, index); }

@@ -2,10 +2,12 @@
 #ifndef TW_TRAINIUM_TARGET_H
 #define TW_TRAINIUM_TARGET_H
 
+#include "target/machines.h"
 #include "target/trainium/timing/timing.h"
 #include "tilewright/target.h"
 
-/* By position; NULL past the last. Made once, at the first call from any thread. */
+extern tw_machine_list trn_machine_list;
+/* By position; NULL past the last. */
 const tw_target *trn_target_at(size_t index);
 
 /* The instructions of a source on the case's operands; nothing is computed. The program is the caller's to free. */

@@ -5,12 +5,10 @@
 #include "target/xdna2/target.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/embedded.h"
 #include "base/strings.h"
 #include "target/xdna2/aie/source.h"
 #include "target/xdna2/array/execute.h"
@@ -293,56 +291,42 @@ static const tw_exporter exporter = {.sources = sources, .floorplan = floorplan}
 
 /* ---- the list ---- */
 
-enum { TARGETS_MAX = 8 };
-static struct {
-  xd_config config[TARGETS_MAX];
-  tw_target target[TARGETS_MAX];
-  size_t n;
-} list;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void fill_list(void) {
-  static const char prefix[] = "xdna2/configs/", core[] = ".core.txt"; /* the cores have files of their own: core/ */
-  const tw_embedded *file;
-  for (size_t i = 0; (file = tw_embedded_at(i)) && list.n < TARGETS_MAX; i++) {
-    xd_config *c = &list.config[list.n];
-    if (strncmp(file->name, prefix, sizeof prefix - 1) || strstr(file->name, core) ||
-        xd_config_parse((const char *)file->data, file->name, c, NULL) != TW_OK)
-      continue;
-    list.target[list.n++] = (tw_target){
-        .name = c->name,
-        .summary = c->summary,
-        .unit = "seconds",
-        .traits = {.simulated = true,
-                   .deterministic = true,
-                   .measures_first = true, /* timing mode needs no data */
-                   .own_reference = true,  /* of large problems a part is checked */
-                   .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
-                   .error = c->error,
-                   .error_of = c->error_of,
-                   .language = "schedule or MLIR",
-                   .source_name = "design.txt",
-                   .prompts = "xdna2"},
-        .config = c,
-        .n_families = sizeof families / sizeof *families,
-        .family = families,
-        .available = available,
-        .describe = describe,
-        .build = build,
-        .check = check,
-        .coverage = coverage,
-        .measure = measure,
-        .release = release,
-        .quick = &quick,
-        .explainer = &explainer,
-        .exporter = &exporter,
-        .language = language,
-        .launcher = &launcher,
-    };
-  }
+static void fill_target(const void *values, tw_target *out) {
+  const xd_config *c = values;
+  *out = (tw_target){
+      .unit = "seconds",
+      .traits = {.simulated = true,
+                 .deterministic = true,
+                 .measures_first = true, /* timing mode needs no data */
+                 .own_reference = true,  /* of large problems a part is checked */
+                 .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
+                 .error = c->error,
+                 .error_of = c->error_of,
+                 .language = "schedule or MLIR",
+                 .source_name = "design.txt",
+                 .prompts = "xdna2"},
+      .config = c,
+      .n_families = sizeof families / sizeof *families,
+      .family = families,
+      .available = available,
+      .describe = describe,
+      .build = build,
+      .check = check,
+      .coverage = coverage,
+      .measure = measure,
+      .release = release,
+      .quick = &quick,
+      .explainer = &explainer,
+      .exporter = &exporter,
+      .language = language,
+      .launcher = &launcher,
+  };
 }
 
-const tw_target *xd_target_at(size_t index) {
-  pthread_once(&once, fill_list);
-  return index < list.n ? &list.target[index] : NULL;
-}
+/* The cores have files of their own in that folder: core/. */
+tw_machine_list xd_machine_list = {
+    .kind = {.folder = "xdna2/configs/", .prefix = "", .schema = &xd_config_schema, .fill = fill_target},
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+const tw_target *xd_target_at(size_t index) { return tw_machines_at(&xd_machine_list, index); }

@@ -2,9 +2,11 @@
 #ifndef TW_XDNA2_TARGET_H
 #define TW_XDNA2_TARGET_H
 
+#include "target/machines.h"
 #include "tilewright/target.h"
 
-/* By position; NULL past the last. Made once, at the first call from any thread. */
+extern tw_machine_list xd_machine_list;
+/* By position; NULL past the last. */
 const tw_target *xd_target_at(size_t index);
 
 #endif

@@ -1,23 +1,14 @@
-/* rates.h - what instructions and memory take: a text file in configs/ for each machine, each number with its source.
- * */
+/* rates.h - what instructions and memory take: values of a machine file (machine.h). */
 #ifndef TW_CDNA_RATES_H
 #define TW_CDNA_RATES_H
 
-#include "target/cdna/arch.h"
-#include "tilewright/status.h"
-
 typedef struct cdna_rates {
-  char name[16];
   double matrix_mhz, matrix_use, power_exponent; /* the clock under matrix work */
   int slot, valu_latency, valu_to_matrix, transcendental, branch, matrix_to_vector, barrier, wave_start;
   int lds_read, lds_write, lds_addresses, lds_latency, lds_queue;
   int addresses, l1_bandwidth, l1_bytes, l1_line, l1_ways, l2_write, vmem_queue, burst;
   double l1_ns, l2_bandwidth, l2_gbs, l2_ns, llc_gbs, llc_ns, memory_use, memory_ns, arguments_ns, launch_us;
 } cdna_rates;
-
-tw_status cdna_rates_parse(const char *text, const char *origin, cdna_rates *out, tw_error *);
-/* The machine's own, from the file in the program. */
-const cdna_rates *cdna_rates_of(cdna_arch);
 
 /* The clock while matrix units work for the part `use` of the time: power limits it. */
 double cdna_clock_mhz(const cdna_rates *, double peak_mhz, double use);

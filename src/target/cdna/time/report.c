@@ -82,7 +82,7 @@ tw_status cdna_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_
   (void)error;
   if (peak == 0) peak = cdna_matrix_peak(m, cdna_arch_of(t), TW_F32);
   const double bytes = p->op->bytes(p), kept = (double)m->caches.llc_bytes;
-  const cdna_rates *r = cdna_rates_of(cdna_arch_of(t));
+  const cdna_rates *r = &m->rates;
   const double rate = bytes <= kept ? r->llc_gbs * 1e9 : m->memory_tbs * 1e12;
   *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / peak, .memory_cost = bytes / rate};
   out->cost = fmax(out->compute_cost, out->memory_cost);
@@ -102,7 +102,7 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
                  const tw_problem *p, tw_measurement *out) {
   *out = (tw_measurement){.cost = t->seconds, .seconds = t->seconds, .cycles = t->cycles};
   out->instructions = c->waves ? (double)c->instructions * whole : t->instructions;
-  const cdna_arch arch = (cdna_arch)(m - cdna_machines);
+  const cdna_arch arch = m->arch;
   memcpy(out->bottleneck, t->bottleneck, sizeof out->bottleneck);
   if (p) {
     tw_type type;

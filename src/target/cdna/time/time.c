@@ -363,8 +363,7 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
 
 /* ---- what is timed does what was checked ---- */
 
-void cdna_work_units(cdna_arch arch, double unit[CDNA_KINDS]) {
-  const cdna_rates *r = cdna_rates_of(arch);
+void cdna_work_units(const cdna_rates *r, double unit[CDNA_KINDS]) {
   const double issue = r->slot / 4.0; /* one of four SIMDs */
   unit[CDNA_DOES_SCALAR] = unit[CDNA_DOES_VECTOR] = issue;
   unit[CDNA_DOES_TRANSCENDENTAL] = r->transcendental / 4.0;
@@ -504,9 +503,9 @@ static cdna_resources resources_of(const cdna_kernel *k, const cdna_launch *l, u
                           .work_items = (int)(l->block[0] * l->block[1] * l->block[2])};
 }
 
-static void place_grid(timing *t, const cdna_object *o, const cdna_dispatch *d) {
-  t->machine = &cdna_machines[o->arch];
-  t->rates = cdna_rates_of(o->arch);
+static void place_grid(timing *t, const cdna_machine *m, const cdna_dispatch *d) {
+  t->machine = m;
+  t->rates = &m->rates;
   t->dispatch = d;
   t->cus = t->machine->caches.cus;
   t->groups = cdna_dispatch_groups(d);
@@ -528,12 +527,12 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
   if (status == TW_OK && !effects) status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK && !cdna_memory_hold(memory)) status = tw_fail(error, TW_MISSING, "out of memory");
   if (status == TW_OK) {
-    place_grid(t, o, d);
+    place_grid(t, options->machine ? options->machine : cdna_machine_of_arch(o->arch), d);
     t->memory = memory;
     t->watch = options->watch && options->watch->groups > 0 ? options->watch : NULL;
     t->seed = options->seed;
     t->by_order = cdna_dispatch_program(d)->has_atomics;
-    cdna_work_units(o->arch, t->unit);
+    cdna_work_units(t->rates, t->unit);
     t->spans = options->spans;
     for (size_t i = 0; i < cdna_dispatch_program(d)->n; i++) t->has_matrix |= effects[i].mfma != NULL;
     /* who comes last at a counter in memory may do more: always the same one */

@@ -45,9 +45,10 @@ typedef struct cdna_watch {
 } cdna_watch;
 
 /* Cycles of a compute unit that work of each kind takes at least. */
-void cdna_work_units(cdna_arch, double unit[CDNA_KINDS]);
+void cdna_work_units(const cdna_rates *, double unit[CDNA_KINDS]);
 
 typedef struct cdna_time_options {
+  const cdna_machine *machine; /* NULL: that which is named like the architecture of the object */
   int jobs;
   cdna_spans *spans; /* of the first CU; NULL: none */
   /* The kernel is judged: it must not see by the clock that it is timed. */

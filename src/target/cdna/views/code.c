@@ -247,8 +247,8 @@ tw_status cdna_show_code(const tw_target *t, const char *const value[], tw_view_
     status = cdna_compile(cdna_arch_of(t), data, size, false, NULL, &compiled, &size, error);
   if (status == TW_OK) status = cdna_object_read(compiled ? compiled : data, size, value[FILE_KEY], &object, error);
   if (status == TW_OK && object.arch != cdna_arch_of(t))
-    status = tw_fail(error, TW_USAGE, "%s is for %s: ask with -t %s", value[FILE_KEY],
-                     cdna_machines[object.arch].processor, cdna_machines[object.arch].name);
+    status = tw_fail(error, TW_USAGE, "%s is for %s: ask with -t %s", value[FILE_KEY], cdna_processor(object.arch),
+                     cdna_machine_of_arch(object.arch)->name);
   if (status == TW_OK) status = cdna_object_kernel(&object, *value[KERNEL] ? value[KERNEL] : NULL, &l.kernel, error);
   if (status == TW_OK) {
     for (size_t i = 0; i < object.n_segments && !l.code; i++)

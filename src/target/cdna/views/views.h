@@ -1,5 +1,5 @@
 /* views.h - what `tilewright view` shows of CDNA3 and CDNA4: one file a view,
- * and what they share. A target's config is its row of cdna_machines. */
+ * and what they share. A target's config is its cdna_machine. */
 #ifndef TW_CDNA_VIEWS_H
 #define TW_CDNA_VIEWS_H
 
@@ -19,7 +19,7 @@ typedef tw_status cdna_show(const tw_target *, const char *const value[], tw_vie
 cdna_show cdna_show_layout, cdna_show_banks, cdna_show_swizzle, cdna_show_grid, cdna_show_occupancy, cdna_show_code;
 
 static inline const cdna_machine *cdna_machine_of(const tw_target *t) { return t->config; }
-static inline cdna_arch cdna_arch_of(const tw_target *t) { return (cdna_arch)(cdna_machine_of(t) - cdna_machines); }
+static inline cdna_arch cdna_arch_of(const tw_target *t) { return cdna_machine_of(t)->arch; }
 
 /* ---- values of keys: TW_USAGE with the key's name ---- */
 
