@@ -1,7 +1,6 @@
 # fish completion of tilewright. Names of targets, ops and keys are asked from the command itself.
 function __tilewright_targets
     tilewright targets 2>/dev/null | awk '/^[^ ]/ {print $1}'
-    __fish_complete_suffix .machine
 end
 function __tilewright_options
     set -l words (commandline -opc)
@@ -40,6 +39,7 @@ complete -c tilewright -r -l floorplan
 complete -c tilewright -r -l svg
 complete -c tilewright -r -l from
 complete -c tilewright -x -l write
+complete -c tilewright -r -l prompts
 complete -c tilewright -r -l plan
 complete -c tilewright -r -l page
 complete -c tilewright -x -s j -l jobs

@@ -54,6 +54,7 @@ typedef struct tw_model_options {
   double tokens;              /* in and out, as the server counts, or characters / 4 where it does not */
   double money;               /* at the prices below */
   double price_in, price_out; /* of a million tokens */
+  const char *prompts; /* folder of prompt texts, as `tilewright prompt --write` makes it; NULL = the built-in texts */
 } tw_model_options;
 
 typedef struct tw_search_options {

@@ -54,6 +54,7 @@ typedef struct tw_request {
   int iteration, iterations;
   int idle;              /* iterations since any kernel beat its parent: time for other plans than the usual ones */
   size_t plans, kernels; /* N, and K per plan */
+  const struct tw_prompt_texts *texts; /* the words of prompts (prompt_texts.h); NULL: the built-in ones */
   double dropout;        /* the probability with which a lever is hidden from a plan */
   tw_random random;      /* a stream of this request's own */
   uint64_t place;        /* of this request in the search, in the upper 48 bits; the lower 16 are the agent's */

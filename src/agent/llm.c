@@ -13,6 +13,7 @@
 #include "agent/agent.h"
 #include "agent/ask.h"
 #include "agent/prompt.h"
+#include "agent/prompt_texts.h"
 #include "agent/reply.h"
 
 /* A request's questions within its place: plans, and kernels by plan, alternative and how often they were mended. */
@@ -22,6 +23,7 @@ typedef struct llm {
   tw_agent agent;
   tw_model_options options;
   tw_chat *planner, *coder; /* may be the same */
+  tw_prompt_texts *texts;   /* of options.prompts; NULL: the built-in ones */
   tw_account account;
 } llm;
 
@@ -81,6 +83,7 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
   for (size_t i = 0; i < n; i++) {
     tw_diagnosis diagnosis;
     tw_request own = *request[i];
+    own.texts = m->texts;
     if (tw_prompt_diagnose(&own, &diagnosis)) own.diagnosis = &diagnosis;
     const tw_request *r = &own;
     tw_random random = r->random;
@@ -141,7 +144,9 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
                        .kernel = true,
                        .memo = o->request->memo,
                        .stop = o->request->stop};
-    q->status = tw_prompt_implement(o->request, detail->text, o->failed, &q->prompt, &q->error);
+    tw_request own = *o->request;
+    own.texts = m->texts;
+    q->status = tw_prompt_implement(&own, detail->text, o->failed, &q->prompt, &q->error);
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, n, question);
   for (size_t i = 0; i < n; i++) {
@@ -165,6 +170,7 @@ static void close_llm(tw_agent *agent, tw_text *notes) {
   tw_account_close(&m->account);
   if (m->coder != m->planner) tw_chat_close(m->coder);
   tw_chat_close(m->planner);
+  tw_prompt_texts_free(m->texts);
   free((char *)(uintptr_t)agent->name);
   free(m);
 }
@@ -189,19 +195,21 @@ static tw_status open_chats(llm *m, const char *text, tw_error *error) {
 
 tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_options *options, tw_agent **out,
                       tw_error *error) {
-  (void)target; /* whether it has prompts for the op shows when it is asked */
   *out = NULL;
   llm *m = calloc(1, sizeof *m);
   if (!m) return tw_fail(error, TW_MISSING, "no memory for an agent");
   if (options) m->options = *options;
   char *name = NULL;
   tw_status status = open_chats(m, text, error);
+  if (status == TW_OK && m->options.prompts)
+    status = tw_prompt_texts_read(m->options.prompts, target, &m->texts, error);
   if (status == TW_OK && asprintf(&name, m->coder == m->planner ? "%s" : "%s then %s", tw_chat_name(m->planner),
                                   tw_chat_name(m->coder)) < 0)
     status = tw_fail(error, TW_MISSING, "no memory for an agent");
   if (status != TW_OK) {
     if (m->coder != m->planner) tw_chat_close(m->coder);
     tw_chat_close(m->planner);
+    tw_prompt_texts_free(m->texts);
     free(m);
     return status;
   }

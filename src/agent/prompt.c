@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "agent/lines.h"
+#include "agent/prompt_texts.h"
 #include "agent/vocabulary.h"
-#include "base/embedded.h"
 #include "base/template.h"
 #include "base/utilization.h"
 
@@ -22,75 +22,11 @@ static const char *const NEEDED[] = {"architecture", "rules", "kernel", "menu"};
 
 tw_status tw_prompt_available(const tw_target *target, const tw_problem *problem, tw_error *error) {
   for (size_t i = 0; i < sizeof NEEDED / sizeof NEEDED[0]; i++)
-    if (!tw_target_topic(target, problem, NEEDED[i]))
+    if (!tw_prompt_topic(NULL, target, problem, NEEDED[i]))
       return tw_fail(error, TW_USAGE,
                      "language models cannot work on %s for %s yet: its prompts lack '%s'; use the agent rules",
                      problem->op->name, target->name, NEEDED[i]);
   return TW_OK;
-}
-
-/* ---- examples ---- */
-
-enum { EXAMPLES_SHOWN = 2, NAMED = 100 /* more than any number of words that a plan has */ };
-
-typedef struct example {
-  const char *text; /* after its head */
-  int fit;
-} example;
-
-/* How well an example fits: its line "for:" has the option that the plan chose, or words that the plan has. */
-static int fit_of(const char *list, const char *option, const char *plan) {
-  int fit = 0;
-  const char *end = list + strcspn(list, "\n");
-  while (list < end) {
-    char item[64];
-    list += strspn(list, " ,");
-    const size_t n = strcspn(list, ",\n");
-    snprintf(item, sizeof item, "%.*s", (int)n, list);
-    if (*item) fit += !strcasecmp(item, option) ? NAMED : strcasestr(plan, item) != NULL;
-    list += n;
-  }
-  return fit;
-}
-
-/* The lines "for: OPTION, ..." and "run: TARGET OP KEY=VALUE..." in front are not shown. */
-static bool read_example(const tw_embedded *file, const char *option, const char *plan, example *out) {
-  const char *text = (const char *)file->data;
-  *out = (example){0};
-  for (size_t n; (n = strcspn(text, "\n")) > 0 && text[n]; text += n + 1)
-    if (!strncmp(text, "for:", 4)) out->fit = fit_of(text + 4, option, plan);
-  out->text = text + strspn(text, "\n");
-  return out->fit > 0;
-}
-
-/* OP.example.NAME.txt, and of an op A_B A.example.NAME.txt. */
-static bool is_example(const tw_embedded *file, const tw_target *target, const char *op) {
-  char folder[200];
-  snprintf(folder, sizeof folder, "%s/prompts/", target->traits.prompts ? target->traits.prompts : "");
-  const char *name = tw_embedded_below(file, folder), *mark = name ? strstr(name, ".example.") : NULL;
-  const size_t n = mark ? (size_t)(mark - name) : 0;
-  return n > 0 && !strncmp(name, op, n) && (op[n] == '\0' || op[n] == '_');
-}
-
-/* The examples that fit best, one after the other. */
-static char *find_examples(const tw_target *target, const char *op, const char *plan) {
-  char lever[TW_LEVER_MAX], why[TW_WHY_MAX];
-  example best[EXAMPLES_SHOWN] = {{0}}, now;
-  tw_text t = {0};
-  const tw_embedded *file;
-  tw_prompt_read_plan(plan, lever, why);
-  for (size_t i = 0; (file = tw_embedded_at(i)); i++) {
-    if (!is_example(file, target, op) || !read_example(file, lever, plan, &now)) continue;
-    for (size_t k = 0; k < EXAMPLES_SHOWN; k++) {
-      if (now.fit <= best[k].fit) continue;
-      const example worse = best[k];
-      best[k] = now;
-      now = worse;
-    }
-  }
-  for (size_t k = 0; k < EXAMPLES_SHOWN && best[k].text; k++)
-    tw_text_add(&t, "%s%s", t.length ? "\n" : "", best[k].text);
-  return tw_text_take(&t);
 }
 
 /* ---- what was measured ---- */
@@ -324,7 +260,7 @@ static void set_common(prompt *p, const tw_request *r) {
   set_owned(p, "machine", r->target->describe ? r->target->describe(r->target) : NULL);
   static const char *const topics[] = {"architecture", "isa", "kernel", "rules"};
   for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++)
-    set(p, topics[i], tw_target_topic(r->target, r->problem, topics[i]));
+    set(p, topics[i], tw_prompt_topic(r->texts, r->target, r->problem, topics[i]));
   set_owned(p, "problem", tw_problem_text(r->problem));
   set(p, "summary", r->problem->op->summary);
   set_owned(p, "operands", write_operands(r->problem));
@@ -332,24 +268,33 @@ static void set_common(prompt *p, const tw_request *r) {
   set(p, "source", r->parent->source);
   set_owned(p, "vocabulary",
             tw_vocabulary_of(r->target, r->parent->source ? r->parent->source : "",
-                             tw_target_topic(r->target, r->problem, "isa")));
+                             tw_prompt_topic(r->texts, r->target, r->problem, "isa")));
 }
 
-static tw_status fill(prompt *p, const char *template, char **out, tw_error *error) {
-  char name[100];
-  snprintf(name, sizeof name, "agent/prompts/%s.txt", template);
-  const tw_embedded *file = tw_embedded_find(name);
+static tw_status fill(prompt *p, const tw_prompt_texts *texts, const char *name, char **out, tw_error *error) {
+  const char *template = tw_prompt_template(texts, name);
   tw_error why = {0};
   *out = NULL;
-  tw_status status = file ? tw_template_fill((const char *)file->data, p->n, p->slot, out, &why)
-                          : tw_fail(&why, TW_MISSING, "it is not part of this build");
+  tw_status status = template ? tw_template_fill(template, p->n, p->slot, out, &why)
+                              : tw_fail(&why, TW_MISSING, "it is not part of this build");
   for (size_t i = 0; i < p->n; i++) free(p->owned[i]);
-  return status == TW_OK ? TW_OK : tw_fail(error, status, "the template %s: %s", name, why.text);
+  return status == TW_OK ? TW_OK : tw_fail(error, status, "the template %s.txt: %s", name, why.text);
+}
+
+/* Where the texts are a folder's, they are complete: tw_prompt_texts_read saw to it. */
+static tw_status check_texts(const tw_request *r, tw_error *error) {
+  return r->texts ? TW_OK : tw_prompt_available(r->target, r->problem, error);
+}
+
+static char *find_examples(const tw_request *r, const char *plan) {
+  char lever[TW_LEVER_MAX], why[TW_WHY_MAX];
+  tw_prompt_read_plan(plan, lever, why);
+  return tw_prompt_examples(r->texts, r->target, r->problem->op->name, lever, plan);
 }
 
 tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_error *error) {
   char number[2][16];
-  tw_status status = tw_prompt_available(r->target, r->problem, error);
+  tw_status status = check_texts(r, error);
   if (status != TW_OK) return status;
   snprintf(number[0], sizeof number[0], "%d", r->iteration);
   snprintf(number[1], sizeof number[1], "%d", r->iterations);
@@ -359,28 +304,28 @@ tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_
   set_owned(&p, "findings", write_findings(r));
   set_owned(&p, "history", write_history(r));
   set_owned(&p, "attempts", write_attempts(r));
-  set_owned(&p, "menu", write_menu(tw_target_topic(r->target, r->problem, "menu"), r->dropout, random));
+  set_owned(&p, "menu", write_menu(tw_prompt_topic(r->texts, r->target, r->problem, "menu"), r->dropout, random));
   set(&p, "iteration", number[0]);
   set(&p, "iterations", number[1]);
-  return fill(&p, "plan", out, error);
+  return fill(&p, r->texts, "plan", out, error);
 }
 
 tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_candidate *failed, char **out,
                               tw_error *error) {
-  tw_status status = tw_prompt_available(r->target, r->problem, error);
+  tw_status status = check_texts(r, error);
   if (status != TW_OK) return status;
   const tw_candidate *kernel = failed ? last_kernel(r, failed) : NULL;
   prompt p = {0};
   set_common(&p, r);
   set(&p, "plan", plan);
-  set_owned(&p, "example", find_examples(r->target, r->problem->op->name, plan));
+  set_owned(&p, "example", find_examples(r, plan));
   set(&p, "failed", kernel ? kernel->source : NULL);
   set_owned(&p, "failure", kernel ? write_failure(r, kernel, MESSAGE_SHOWN) : NULL);
   const bool is_reply = failed && failed->reply;
   set_owned(&p, "reply", is_reply ? quote(failed->reply) : NULL);
   set(&p, "trouble", is_reply ? failed->message : NULL);
   set_owned(&p, "earlier", failed ? write_earlier(r, failed, kernel) : NULL);
-  return fill(&p, "implement", out, error);
+  return fill(&p, r->texts, "implement", out, error);
 }
 
 /* ---- a plan's beginning ---- */

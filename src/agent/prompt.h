@@ -1,7 +1,7 @@
 /* prompt.h - what a language model is asked: two phases, first a plan, then a kernel that follows it.
  *
- * Structure: Autocomp (C. Hong et al., section 3.2, figure 5). The words are files: src/agent/prompts/ has the two templates
- * (base/template.h), src/target/NAME/prompts/ what is said about a machine:
+ * Structure: Autocomp (C. Hong et al., section 3.2, figure 5). The words are files, which a user can replace (prompt_texts.h):
+ * src/agent/prompts/ has the two templates (base/template.h), src/target/NAME/prompts/ what is said about a machine:
  *
  *   architecture.txt, isa.txt, rules.txt      of the machine; OP.isa.txt goes before isa.txt, and so on
  *   OP.kernel.txt                             what the op's source looks like on this machine

@@ -25,7 +25,8 @@ typedef struct cli_options {
   bool rewrites_only, no_run, progress, verify;
   bool exhaustive, watch;
   const char *page; /* file of a report */
-  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *runner, *svg;
+  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *prompts, *runner,
+      *svg;
   cli_list agents;
   const char *checks; /* of a run; NULL: the usual ones */
   bool counts;

@@ -14,7 +14,7 @@
 #define SEARCH "jobs seed agent runner iterations plans kernels beam dropout samples seconds "
 #define MODELS                                                                                                         \
   "temperature repairs concurrent-requests answer-timeout max-answer-tokens max-requests max-tokens max-cost "         \
-  "price-in price-out "
+  "price-in price-out prompts "
 
 const cli_command cli_commands[] = {
     {"targets", "[NAME | FILE.machine]", "list the target machines, or check a machine file", "write json", cli_targets,
@@ -36,8 +36,9 @@ const cli_command cli_commands[] = {
     {"evaluate", "", "evaluate kernels from standard input (JSON Lines); used by --runner", "jobs", cli_evaluate, true},
     {"model", SUBJECT, "print the prediction of the analytic model", "target schedule kernel verbose json", cli_model,
      false},
-    {"prompt", "plan | implement " SUBJECT " [FILE]", "print the prompt for a language model",
-     "target schedule plan seed dropout iterations no-run trust json", cli_prompt, true},
+    {"prompt", "plan | implement " SUBJECT " [FILE] | --write DIR -t TARGET",
+     "print the prompt for a language model, or write the texts that prompts are made of",
+     "target schedule plan prompts write seed dropout iterations no-run trust json", cli_prompt, true},
     {"view", "[NAME key=value...] -t TARGET", "show how a machine handles data: layouts, banks, grids, ...",
      "target svg json", cli_view, true},
     {"mcp", "", "run a Model Context Protocol server on standard input and output", "", cli_mcp, true},

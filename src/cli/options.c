@@ -55,8 +55,11 @@ static const cli_option table[] = {
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "tune: start from this program: report where its time goes, and rewrite it. targets: print the machine file of a "
      "gemmini_params.h"},
-    {"write", 0, TEXT, offsetof(cli_options, write), 0, 0, "NAME",
-     "print a machine file to start from: every value of this machine, commented out"},
+    {"write", 0, TEXT, offsetof(cli_options, write), 0, 0, "WHAT",
+     "targets: print a machine file to start from, every value of the machine WHAT commented out. prompt: write the "
+     "built-in prompt texts to the folder WHAT, to be edited for --prompts"},
+    {"prompts", 0, TEXT, offsetof(cli_options, prompts), 0, 0, "DIR",
+     "take the texts of prompts from this folder [default: the built-in texts]"},
     {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "read the plan to implement from this file"},
     {"no-run", 0, FLAG, offsetof(cli_options, no_run), 0, 0, NULL,
      "do not measure the program; the prompt then has no figures"},

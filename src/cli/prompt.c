@@ -1,9 +1,11 @@
 /* prompt.c - `tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`: prints what a language model would be asked about a
- * program, FILE or the machine's plainest kernel: for reading, for mending the words in src/target/NAME/prompts/, or for asking by hand. */
+ * program, FILE or the machine's plainest kernel: for reading, for mending its texts, or for asking by hand.
+ * `tilewright prompt --write DIR -t TARGET` writes the texts; `--prompts DIR` uses them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/prompt.h"
+#include "agent/prompt_texts.h"
 #include "cli/cli.h"
 #include "evaluate/trial.h"
 
@@ -36,8 +38,8 @@ static tw_status get_source(const cli *c, const cli_subject *s, const char *file
   return status;
 }
 
-static tw_status write_prompt(const cli *c, const cli_subject *s, bool planning, const char *plan, tw_candidate *k,
-                              char **out, tw_error *error) {
+static tw_status write_prompt(const cli *c, const cli_subject *s, const tw_prompt_texts *texts, bool planning,
+                              const char *plan, tw_candidate *k, char **out, tw_error *error) {
   tw_bound bound = {0};
   tw_status status = tw_target_bound(s->target, &s->problem, &bound, error);
   if (status != TW_OK) return status;
@@ -48,6 +50,7 @@ static tw_status write_prompt(const cli *c, const cli_subject *s, bool planning,
                         .parent = k,
                         .n_lineage = 1,
                         .lineage = lineage,
+                        .texts = texts,
                         .iteration = 1,
                         .iterations = c->options.iterations ? (int)c->options.iterations : 10,
                         .dropout = c->options.dropout < 0 ? 0 : c->options.dropout};
@@ -58,8 +61,22 @@ static tw_status write_prompt(const cli *c, const cli_subject *s, bool planning,
                   : tw_prompt_implement(&request, plan, NULL, out, error);
 }
 
+static tw_status write_texts(const cli *c, tw_error *error) {
+  const tw_target *target;
+  size_t files;
+  if (c->n_words) return tw_fail(error, TW_USAGE, "unexpected '%s' with --write; it takes a target only", c->words[0]);
+  tw_status status = cli_find_target(c->options.target, &target, error);
+  if (status == TW_OK) status = tw_prompt_texts_write(c->options.write, target, &files, error);
+  if (status != TW_OK) return status;
+  if (c->options.json)
+    return cli_print_json(c, json_pack("{s:s,s:I}", "folder", c->options.write, "files", (json_int_t)files), error);
+  printf("%zu files in %s: edit them, then use `--prompts %s`\n", files, c->options.write, c->options.write);
+  return TW_OK;
+}
+
 tw_status cli_prompt(const cli *c, tw_error *error) {
   static const char usage[] = "say which prompt: `tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`";
+  if (c->options.write) return write_texts(c, error);
   const bool planning = c->n_words && !strcmp(c->words[0], "plan");
   if (!c->n_words || (!planning && strcmp(c->words[0], "implement") != 0)) return tw_fail(error, TW_USAGE, usage);
   if (planning == (c->options.plan != NULL))
@@ -70,10 +87,13 @@ tw_status cli_prompt(const cli *c, tw_error *error) {
   words.n_words -= file != NULL;
   cli_subject subject;
   tw_candidate *k = NULL;
+  tw_prompt_texts *texts = NULL;
   char *source = NULL, *plan = NULL, *prompt = NULL;
   size_t length;
   tw_status status = cli_subject_of(&words, 1, &subject, error);
-  if (status == TW_OK) status = tw_prompt_available(subject.target, &subject.problem, error);
+  if (status == TW_OK && c->options.prompts)
+    status = tw_prompt_texts_read(c->options.prompts, subject.target, &texts, error);
+  if (status == TW_OK && !texts) status = tw_prompt_available(subject.target, &subject.problem, error);
   if (status == TW_OK) status = get_source(c, &subject, file, &source, error);
   if (status == TW_OK && c->options.plan) status = cli_read_source(c->options.plan, &plan, &length, error);
   if (status == TW_OK && !(k = tw_candidate_new())) status = tw_no_memory(error, "a program");
@@ -83,12 +103,13 @@ tw_status cli_prompt(const cli *c, tw_error *error) {
     k->parent = TW_NONE;
     if (planning && !c->options.no_run) status = measure(c, &subject, k, error);
   }
-  if (status == TW_OK) status = write_prompt(c, &subject, planning, plan, k, &prompt, error);
+  if (status == TW_OK) status = write_prompt(c, &subject, texts, planning, plan, k, &prompt, error);
   if (status == TW_OK && c->options.json)
     status = cli_print_json(c, json_pack("{s:o}", "prompt", tw_json_text(prompt)), error);
   else if (status == TW_OK)
     fputs(prompt, stdout);
   if (k) tw_candidate_free(k);
+  tw_prompt_texts_free(texts);
   free(source), free(plan), free(prompt);
   return status;
 }

@@ -27,6 +27,7 @@ static tw_model_options model_options(const cli_options *o) {
       .money = o->max_cost,
       .price_in = o->price_in,
       .price_out = o->price_out,
+      .prompts = o->prompts,
   };
 }
 
@@ -204,6 +205,12 @@ static tw_status start_watch(const cli *c, const char *directory, report_live **
   return TW_OK;
 }
 
+static bool asks_models(const cli_list *agents) {
+  for (size_t i = 0; i < agents->n; i++)
+    if (strstr(agents->text[i], "llm:") || strstr(agents->text[i], "exec:")) return true;
+  return false;
+}
+
 tw_status cli_tune(const cli *c, tw_error *error) {
   cli_subject subject;
   cli_known known;
@@ -219,6 +226,8 @@ tw_status cli_tune(const cli *c, tw_error *error) {
     return tw_fail(error, TW_USAGE, "--rewrites-only rewrites without agents: leave --agent away");
   if (c->options.max_cost > 0 && c->options.price_in + c->options.price_out <= 0)
     return tw_fail(error, TW_USAGE, "--max-cost needs prices: add --price-in and --price-out, of a million tokens");
+  if (c->options.prompts && !asks_models(&c->options.agents))
+    return tw_fail(error, TW_USAGE, "--prompts has no use without a model; add --agent llm:MODEL or exec:COMMAND");
   if (c->options.exhaustive && c->options.from)
     return tw_fail(error, TW_USAGE,
                    "--exhaustive goes through a menu's kernels; --from begins with one of yours: give one");
