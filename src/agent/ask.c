@@ -53,9 +53,10 @@ static tw_status check_hope(tw_account *a, const char *agent, tw_error *error) {
   const size_t useless = a->useless_in_a_row, unanswered = a->unanswered_in_a_row;
   pthread_mutex_unlock(&a->lock);
   if (useless >= USELESS_MOST)
-    return tw_fail(error, TW_MISSING, "%s gave no kernel in %zu answers in a row: it is asked no more", agent, useless);
+    return tw_fail(error, TW_MISSING, "%s gave no kernel in %zu answers in a row; it gets no more requests", agent,
+                   useless);
   if (unanswered >= UNANSWERED_MOST)
-    return tw_fail(error, TW_MISSING, "%s gave no answer to %zu questions in a row: it is asked no more", agent,
+    return tw_fail(error, TW_MISSING, "%s gave no answer to %zu requests in a row; it gets no more requests", agent,
                    unanswered);
   return TW_OK;
 }
@@ -135,7 +136,7 @@ static tw_status take_budget(const tw_model_options *o, tw_account *a, const cha
       if (!a->spent_why) a->spent_why = strdup(ever);
       a->spent = true;
     } else if (now && tw_is_stopped(q->stop)) {
-      status = tw_fail(&q->error, TW_INTERRUPTED, "stopped before it was asked");
+      status = tw_fail(&q->error, TW_INTERRUPTED, "stopped before the request");
     }
     free(ever);
     free(now);
@@ -216,7 +217,7 @@ static void ask_one(const asker *k, tw_question *q) {
     return;
   }
   if (tw_is_stopped(q->stop)) {
-    q->status = tw_fail(&q->error, TW_INTERRUPTED, "stopped before it was asked");
+    q->status = tw_fail(&q->error, TW_INTERRUPTED, "stopped before the request");
     return;
   }
   if ((q->status = check_hope(k->account, k->name, &q->error)) != TW_OK) return;

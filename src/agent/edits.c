@@ -61,7 +61,7 @@ static tw_status read_marked(const char *reply, tw_edits *out, tw_error *error) 
     }
   }
   if (status == TW_OK && where != OUTSIDE)
-    return tw_fail(error, TW_FAILED, "edit %zu has no end: it is SEARCH, =======, >>>>>>> REPLACE", out->n + 1);
+    return tw_fail(error, TW_FAILED, "edit %zu has no end; write SEARCH, =======, >>>>>>> REPLACE", out->n + 1);
   return status;
 }
 
@@ -234,12 +234,11 @@ static tw_status misfit(size_t number, int found, const char *source, const char
   const int strange = found ? 0 : find_strange_line(source, search, &l);
   if (strange)
     return tw_fail(error, TW_FAILED,
-                   "edit %zu: SEARCH text not found: its line %d, '%.*s', stands in no place of the kernel: copy lines "
-                   "exactly",
+                   "edit %zu: SEARCH text not found: its line %d, '%.*s', is not in the kernel; copy lines exactly",
                    number, strange, l.length < 80 ? (int)l.length : 80, l.text);
   return tw_fail(error, TW_FAILED,
-                 "edit %zu: its SEARCH lines stand in %s of the kernel: copy them exactly, with more lines around%s",
-                 number, found ? "several places" : "no place", found ? "" : " if need be");
+                 "edit %zu: SEARCH lines match %s of the kernel; copy them exactly, with more lines around%s", number,
+                 found ? "several places" : "no place", found ? "" : " if need be");
 }
 
 /* ---- making edits ---- */
@@ -267,7 +266,7 @@ static char *replace_text(const char *source, span where, const char *replace) {
 
 static tw_status apply(char **source, const tw_edit *e, size_t number, tw_error *error) {
   if (e->search[strspn(e->search, " \t\r\n")] == '\0')
-    return tw_fail(error, TW_FAILED, "edit %zu searches for nothing: give the lines that it replaces", number);
+    return tw_fail(error, TW_FAILED, "edit %zu: SEARCH is empty; give the lines to replace", number);
   span where = {0};
   char *lines = without_empty_lines(e->search), *text = without_blanks(e->search), *edited = NULL;
   tw_status status = lines && text ? TW_OK : tw_fail(error, TW_MISSING, "%s", NO_MEMORY);

@@ -47,7 +47,7 @@ static tw_status find_file(const char *reply, char **source, tw_error *error) {
     }
   }
   if (open)
-    return tw_fail(error, TW_FAILED, "the reply ends inside its code: give the whole kernel and close the block");
+    return tw_fail(error, TW_FAILED, "the reply ends inside its code block; give the whole kernel and close the block");
   if (!best && begins_like_c(reply)) best = reply, best_length = strlen(reply);
   if (!best)
     return tw_fail(error, TW_FAILED, "the reply has no code; give the kernel in one block between ``` and ```");

@@ -24,16 +24,14 @@ static tw_status no_memory(const char *path, tw_error *error) {
 }
 
 static tw_status too_large(const char *path, size_t limit, tw_error *error) {
-  return tw_fail(error, TW_USAGE, "'%s' is larger than %zu KiB, which is the most that is taken here", path,
-                 limit >> 10);
+  return tw_fail(error, TW_USAGE, "'%s' is larger than %zu KiB, the limit for this file", path, limit >> 10);
 }
 
 /* A full disk, a spent quota and a limit on file size are missing room; all else (rights, no such directory) is the
  * caller's to mend. */
 tw_status tw_file_cannot_write(const char *path, int number, tw_error *error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-    return tw_fail(error, TW_MISSING,
-                   "cannot write '%s': no room left on its disk%s; free some or choose another place", path,
+    return tw_fail(error, TW_MISSING, "cannot write '%s': its disk is full%s; free space or choose another place", path,
                    number == EFBIG ? ", or a limit on the size of files (ulimit -f)" : "");
   return tw_fail(error, TW_USAGE, "cannot write '%s': %s", path, strerror(number));
 }
@@ -47,7 +45,7 @@ static tw_status read_all(int fd, const char *path, size_t limit, tw_text *text,
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PIPE_MS) > 0) continue;
     if (n < 0 && errno == EAGAIN)
-      return tw_fail(error, TW_USAGE, "cannot read '%s': nothing came out of this pipe for %d s", path, PIPE_MS / 1000);
+      return tw_fail(error, TW_USAGE, "cannot read '%s': the pipe sent nothing for %d s", path, PIPE_MS / 1000);
     if (n < 0) return tw_fail(error, TW_USAGE, "cannot read '%s': %s", path, strerror(errno));
     if (n == 0) return TW_OK;
     if ((size_t)n > limit - text->length) return too_large(path, limit, error);

@@ -170,7 +170,7 @@ static void watch(running *r) {
 }
 
 static tw_status cannot_run(const char *program, int number, tw_error *error) {
-  if (number == ENOENT) return tw_fail(error, TW_MISSING, "the program '%s' is not in PATH: install it", program);
+  if (number == ENOENT) return tw_fail(error, TW_MISSING, "the program '%s' is not in PATH; install it", program);
   return tw_fail(error, TW_MISSING, "cannot run '%s': %s", program, strerror(number));
 }
 

@@ -11,7 +11,7 @@ tw_status tw_registry_add(tw_registry *r, const char *name, const void *item, co
   pthread_mutex_lock(&r->lock);
   const size_t n = atomic_load_explicit(&r->n, memory_order_relaxed);
   if (known(name))
-    status = tw_fail(error, TW_USAGE, "the name of the %s '%s' is taken: choose another name", what, name);
+    status = tw_fail(error, TW_USAGE, "the name of the %s '%s' is in use; choose another name", what, name);
   else if (n >= TW_REGISTRY_MAX)
     status = tw_fail(error, TW_USAGE, "no room for the %s '%s': %d can be added", what, name, TW_REGISTRY_MAX);
   else

@@ -30,7 +30,7 @@ tw_status tw_sized_take(const char *type, const void *given, void *own, size_t o
       return tw_fail(
           error, TW_USAGE,
           "%s has %zu bytes, and this library, " TILEWRIGHT_VERSION
-          ", knows %zu of them; bytes after these must be 0, or the library must be as new as the program's headers",
+          ", knows %zu of them; set the bytes after these to 0, or use a library as new as the program's headers",
           type, size, own_size);
   memset(own, 0, own_size);
   memcpy(own, given, size < own_size ? size : own_size);

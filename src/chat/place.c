@@ -58,13 +58,13 @@ static tw_status read_key_file(const char *path, const char *host, char **key, t
   if (private) n = read(file, text, sizeof text - 1);
   close(file);
   if (!private)
-    return tw_fail(error, TW_USAGE, "%s must be a file that only you can read: chown it to you and chmod 600 it", path);
+    return tw_fail(error, TW_USAGE, "%s must be readable by its owner only; run chown and chmod 600 on it", path);
   if (n < 0) return tw_fail(error, TW_USAGE, "cannot read %s: %s", path, strerror(errno));
   text[n] = '\0';
   for (char *state = NULL, *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
     char *words = NULL, *name = strtok_r(line, " \t\r", &words), *value = strtok_r(NULL, " \t\r", &words);
     if (!name || *name == '#' || strcasecmp(name, host) != 0) continue;
-    if (!value) return tw_fail(error, TW_USAGE, "%s has no key beside '%s': a line is HOST KEY", path, host);
+    if (!value) return tw_fail(error, TW_USAGE, "%s has no key after '%s'; write each line as HOST KEY", path, host);
     *key = strdup(value);
     break;
   }
@@ -90,15 +90,15 @@ static tw_status find_key(tw_chat_place *place, const service *used, tw_error *e
   }
   for (const char *c = place->key; c && *c; c++)
     if (!isgraph((unsigned char)*c))
-      return tw_fail(error, TW_USAGE, "the key for %s holds a blank or a control character: give it as it was issued",
-                     place->host);
+      return tw_fail(error, TW_USAGE,
+                     "the key for %s contains a blank or a control character; copy it exactly as issued", place->host);
   if (!place->key && of_host)
     return tw_fail(error, TW_MISSING,
                    "missing key for %s; set %s, or write '%s KEY' to ~/.config/tilewright/keys (mode 600)", place->host,
                    of_host->key_variable, place->host);
   if (place->key && !strncmp(place->url, "http:", 5) && !is_this_machine(place->host))
     return tw_fail(error, TW_USAGE,
-                   "a key would go to %s in the clear: use https, or unset the key if that server needs none",
+                   "a key would be sent to %s unencrypted; use https, or unset the key if that server needs none",
                    place->host);
   return TW_OK;
 }

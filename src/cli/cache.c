@@ -25,7 +25,7 @@ tw_status cli_cache(const cli *c, tw_error *error) {
   if (c->n_words && !clear)
     return tw_fail(
         error, TW_USAGE,
-        "'%s' is nothing that is done with the cache: `tilewright cache` shows it, `tilewright cache clear` empties it",
+        "unknown argument '%s'; use `tilewright cache` to list the cache, `tilewright cache clear` to empty it",
         c->words[0]);
   size_t n = tw_cache_kinds(kind, KINDS_MAX);
   if (clear)

@@ -44,7 +44,7 @@ static void evaluate(const cli *c, kept *k, const char *line, tw_outcome *out) {
   tw_status status = tw_trial_read(line, NULL, &read, &error);
   const tw_target *t = read.trial.target;
   if (status == TW_OK && !t->build)
-    status = tw_fail(&error, TW_USAGE, "%s cannot build kernels: only `tilewright model` knows it", t->name);
+    status = tw_fail(&error, TW_USAGE, "%s cannot build kernels; it supports only `tilewright model`", t->name);
   if (status == TW_OK && (status = t->available(t, &error)) == TW_OK) {
     tw_setting setting = {.jobs = (int)c->options.jobs};
     if (keep_data(k, &read.trial, setting.jobs)) {
@@ -66,9 +66,9 @@ tw_status cli_evaluate(const cli *c, tw_error *error) {
   for (ssize_t length; status == TW_OK && (length = getline(&line, &room, stdin)) > 0;) {
     tw_outcome outcome;
     if (length > LINE_MAX_BYTES)
-      tw_outcome_fail(&outcome, TW_UNAVAILABLE, TW_USAGE, "a trial of more than %d bytes", LINE_MAX_BYTES);
+      tw_outcome_fail(&outcome, TW_UNAVAILABLE, TW_USAGE, "the trial is longer than %d bytes", LINE_MAX_BYTES);
     else if (strlen(line) != (size_t)length)
-      tw_outcome_fail(&outcome, TW_UNAVAILABLE, TW_USAGE, "a trial with a zero byte");
+      tw_outcome_fail(&outcome, TW_UNAVAILABLE, TW_USAGE, "the trial contains a zero byte");
     else
       evaluate(c, &k, line, &outcome);
     char *text = tw_outcome_print(&outcome);

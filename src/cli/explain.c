@@ -116,7 +116,8 @@ tw_status cli_explain(const cli *c, const tw_target *target, tw_error *error) {
   tw_explanation e = {0};
   if (!c->n_words) return cli_subject_of(c, 0, &s, error); /* says what is missing */
   if (c->options.schedule)
-    return tw_fail(error, TW_USAGE, "a schedule says its tiles itself: leave out --schedule, or --kernel and %s=...",
+    return tw_fail(error, TW_USAGE,
+                   "a schedule sets its own tiles; leave out --schedule, or leave out --kernel and %s=...",
                    target->explainer->keys[0]);
   tw_status status = explain(c, &s, &e, error);
   if (status != TW_OK) return status;

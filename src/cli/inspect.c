@@ -13,8 +13,7 @@ tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual,
                          .counts = c->options.counts};
   *wanted = can && (c->options.checks || c->options.counts || strcmp(out->checks, "none") != 0);
   if (!can && (c->options.checks || c->options.counts))
-    return tw_fail(error, TW_USAGE, "%s runs kernels without looking into them: leave --checks and --counts out",
-                   t->name);
+    return tw_fail(error, TW_USAGE, "%s does not inspect kernels; leave out --checks and --counts", t->name);
   return TW_OK;
 }
 
@@ -51,6 +50,6 @@ void cli_json_inspection(const tw_inspection *i, json_t *object) {
 
 tw_status cli_judge_inspection(const tw_inspection *i, tw_error *error) {
   if (!i->n_errors) return TW_OK;
-  return tw_fail(error, TW_FAILED, "%zu finding%s: see above; --checks names what is looked for", i->n_errors,
+  return tw_fail(error, TW_FAILED, "%zu finding%s, listed above; --checks chooses the checks", i->n_errors,
                  i->n_errors == 1 ? "" : "s");
 }

@@ -76,7 +76,7 @@ tw_status cli_check_header(const cli *c, const tw_target *t, tw_error *error) {
   free(header);
   if (!is_said || (reads_headers(t) && !c->options.schedule)) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "%s is started in one way: leave out --grid, --block, --lds, --arg, --kernel and --kernel-cycles",
+                 "%s has a fixed launch; leave out --grid, --block, --lds, --arg, --kernel and --kernel-cycles",
                  c->options.schedule ? "the kernel of a schedule" : "a kernel for this machine");
 }
 
@@ -108,8 +108,8 @@ static tw_status parse_three(const char *option, const char *text, uint32_t out[
   while ((word = strsep(&rest, ",")) && n < 4) {
     int64_t value;
     if (n == 3 || !tw_parse_int(word, &value) || value < 1 || value > UINT32_MAX)
-      return tw_fail(error, TW_USAGE, "--%s %s: give it one to three whole numbers from 1 on, as in --%s 16,4", option,
-                     text ? text : "", option);
+      return tw_fail(error, TW_USAGE, "--%s %s: expected one to three whole numbers of at least 1, as in --%s 16,4",
+                     option, text ? text : "", option);
     out[n++] = (uint32_t)value;
   }
   return TW_OK;
@@ -140,7 +140,7 @@ static tw_status make_output(const char *text, const char *bytes, launch_argumen
                              tw_error *error) {
   int64_t n;
   if (!bytes || !tw_parse_int(bytes, &n) || n < 1 || (uint64_t)n > BUFFER_LIMIT)
-    return tw_fail(error, TW_USAGE, "--arg out=%s: say how many bytes, as in out=c.bin:4096", text);
+    return tw_fail(error, TW_USAGE, "--arg out=%s: the size is missing; write it in bytes, as in out=c.bin:4096", text);
   a->file = malloc((size_t)n);
   if (!a->file) return tw_fail(error, TW_MISSING, "out of memory: %s bytes for %s", bytes, text);
   memset(a->file, 0x5a, (size_t)n);
@@ -173,7 +173,7 @@ static tw_status parse_value(const char *kind, const char *text, tw_raw_argument
     if (wide) raw->bytes = 8;
   }
   if (!good || *end || (errno && strcmp(kind, "f32") != 0))
-    return tw_fail(error, TW_USAGE, "--arg %s=%s is no number of that type", kind, text);
+    return tw_fail(error, TW_USAGE, "--arg %s=%s: expected a number of that type", kind, text);
   return TW_OK;
 }
 
@@ -187,7 +187,7 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
     char *colon = strchr(text, ':');
     if (colon) *colon = '\0';
     if (!colon || !tw_parse_int(text + 1, &raw->at) || raw->at < 0 || raw->at > 65535)
-      return tw_fail(error, TW_USAGE, "--arg %s: a byte is given as @16:SPEC", spec);
+      return tw_fail(error, TW_USAGE, "--arg %s: expected a position as in @16:SPEC", spec);
     text = colon + 1;
   }
   if (!strcmp(text, "null")) {
@@ -195,7 +195,7 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
     return TW_OK;
   }
   char *value = strchr(text, '=');
-  if (!value) return tw_fail(error, TW_USAGE, "--arg %s: give it %s", spec, usage);
+  if (!value) return tw_fail(error, TW_USAGE, "--arg %s: expected %s", spec, usage);
   *value++ = '\0';
   if (!strcmp(text, "in")) return read_buffer(value, a, raw, error);
   char *second = strrchr(value, ':');
@@ -205,7 +205,8 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
   }
   if (!strcmp(text, "inout")) {
     if (!second)
-      return tw_fail(error, TW_USAGE, "--arg %s: say where the result goes, as in inout=c.bin:after.bin", spec);
+      return tw_fail(error, TW_USAGE, "--arg %s: the output file is missing; write it as in inout=c.bin:after.bin",
+                     spec);
     *second++ = '\0';
     a->out = second;
     raw->writable = true;
@@ -213,7 +214,7 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
   }
   if (!strcmp(text, "u32") || !strcmp(text, "i32") || !strcmp(text, "u64") || !strcmp(text, "f32"))
     return parse_value(text, value, raw, error);
-  return tw_fail(error, TW_USAGE, "--arg %s: give it %s", spec, usage);
+  return tw_fail(error, TW_USAGE, "--arg %s: expected %s", spec, usage);
 }
 
 static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l, const tw_measurement *m,
@@ -260,13 +261,13 @@ static tw_status choose_parts(const cli *c, const tw_target *t, tw_raw_launch *l
   if (t->launcher->whole)
     return tw_fail(
         error, TW_USAGE,
-        "a design for %s is executed and timed at once: leave --no-timing, --timing-only and --workgroups out",
+        "a design for %s is executed and timed together; leave out --no-timing, --timing-only and --workgroups",
         t->name);
   if (o->no_timing && o->timing_only)
-    return tw_fail(error, TW_USAGE, "--no-timing and --timing-only leave nothing to do: give one of them");
+    return tw_fail(error, TW_USAGE, "--no-timing and --timing-only exclude each other; give one of them");
   if (o->timing_only && (o->workgroups || o->checks || o->counts))
     return tw_fail(error, TW_USAGE,
-                   "--timing-only does not execute the grid: leave --workgroups, --checks and --counts out");
+                   "--timing-only does not execute the grid; leave out --workgroups, --checks and --counts");
   return o->workgroups ? parse_workgroups(o->workgroups, l, error) : TW_OK;
 }
 
@@ -287,13 +288,15 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   char *data = NULL;
   size_t size = 0;
   if (c->n_words > 1)
-    return tw_fail(error, TW_USAGE, "'%s': a kernel that is launched with --grid and --arg has no op", c->words[1]);
+    return tw_fail(error, TW_USAGE, "unexpected '%s'; a kernel that is launched with --grid and --arg has no op",
+                   c->words[1]);
   tw_status status = cli_find_target(c->options.target, &t, error);
   if (status == TW_OK && !t->launcher)
-    status = tw_fail(error, TW_USAGE,
-                     "%s runs kernels of ops alone: name one, as in `tilewright run FILE gemm m=64 ...`", t->name);
+    status =
+        tw_fail(error, TW_USAGE, "%s requires an op; name one, as in `tilewright run FILE gemm m=64 ...`", t->name);
   if (status == TW_OK && t->launcher->whole && (c->options.grid || c->options.block || c->options.lds))
-    status = tw_fail(error, TW_USAGE, "a design for %s has no grid, block or lds", t->name);
+    status = tw_fail(error, TW_USAGE, "a design for %s has no grid, block or LDS; leave out --grid, --block and --lds",
+                     t->name);
   if (status == TW_OK) status = choose_parts(c, t, &launch, error);
   if (status == TW_OK && !t->launcher->whole) status = parse_three("grid", c->options.grid, launch.grid, error);
   if (status == TW_OK && !t->launcher->whole) status = parse_three("block", c->options.block, launch.block, error);

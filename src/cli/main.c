@@ -89,7 +89,7 @@ static tw_status run_command(const cli_command *command, const cli *c, tw_error 
 /* Standard output may be a full disk; what was printed there is only certain now. */
 static tw_status finish_output(tw_status status, tw_error *error) {
   if ((fflush(stdout) == 0 && !ferror(stdout)) || status == TW_MISSING) return status;
-  return tw_fail(error, TW_MISSING, "cannot write to standard output: is its disk full?");
+  return tw_fail(error, TW_MISSING, "cannot write to standard output (disk full or pipe closed)");
 }
 
 /* With --json there is one object on standard output even when nothing else came of it. */
@@ -112,7 +112,7 @@ static bool is_word(const char *argument, const char *a, const char *b) {
 }
 
 static tw_status dispatch(cli *c, int argc, char *argv[], tw_error *error) {
-  if (argc < 2) return tw_fail(error, TW_USAGE, "say what to do; `tilewright --help` lists the commands");
+  if (argc < 2) return tw_fail(error, TW_USAGE, "the command is missing; `tilewright --help` lists the commands");
   if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
     const cli_command *about = argc > 2 && strcmp(argv[1], "help") == 0 ? find_command(argv[2], error) : NULL;
     cli_wrap_output();

@@ -136,7 +136,7 @@ static void start_call(server *s, const json_t *id, json_t *params) {
   if (!started) forget(s, c);
   pthread_mutex_unlock(&s->lock);
   pthread_attr_destroy(&detached);
-  if (!started) refuse(s, id, INTERNAL, room ? "no thread for a call" : "too many calls at once: wait for one to end");
+  if (!started) refuse(s, id, INTERNAL, room ? "no thread for a call" : "too many calls at once; wait for one to end");
 }
 
 static void cancel(server *s, const json_t *params) {
@@ -192,14 +192,14 @@ static void handle(server *s, const char *line, size_t length) {
   const char *method = json_string_value(json_object_get(message, "method"));
   json_t *params = json_object_get(message, "params");
   if (!message)
-    refuse(s, NULL, PARSE_ERROR, "a message is one line of JSON");
+    refuse(s, NULL, PARSE_ERROR, "expected one line of JSON");
   else if (method && id && (json_is_string(id) || json_is_integer(id)) && (!params || json_is_object(params)))
     handle_request(s, method, id, params);
   else if (method && !id && !strcmp(method, "notifications/cancelled"))
     cancel(s, params);
   else if (!(method && !id) && !(json_is_object(message) && id && !method)) /* neither a notification nor an answer */
     refuse(s, json_is_string(id) || json_is_integer(id) ? id : NULL, INVALID_REQUEST,
-           "a request has a method, an id and params");
+           "expected a request with a method, an id and params");
   json_decref(message);
 }
 
@@ -213,7 +213,7 @@ static void end_calls(server *s) {
 }
 
 tw_status cli_mcp(const cli *c, tw_error *error) {
-  if (c->n_words) return tw_fail(error, TW_USAGE, "mcp takes no words: it reads requests from standard input");
+  if (c->n_words) return tw_fail(error, TW_USAGE, "mcp has no arguments; it reads requests from standard input");
   server s = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
   char *line = NULL;
   size_t room = 0;

@@ -347,7 +347,7 @@ tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *er
   const tool *t = find(name);
   const char *key;
   json_t *value;
-  if (arguments && !json_is_object(arguments)) return tw_fail(error, TW_USAGE, "arguments are an object");
+  if (arguments && !json_is_object(arguments)) return tw_fail(error, TW_USAGE, "arguments must be an object");
   for (const parameter *p = t->parameter; p->name; p++)
     if (p->required && !json_object_get(arguments, p->name))
       return tw_fail(error, TW_USAGE, "%s needs '%s': %s", name, p->name, p->help);
@@ -355,11 +355,12 @@ tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *er
     const parameter *p = t->parameter;
     while (p->name && strcmp(p->name, key) != 0) p++;
     if (!p->name) return tw_fail(error, TW_USAGE, "%s has no argument '%.100s'", name, key);
-    if (!is_of_type(value, p->type)) return tw_fail(error, TW_USAGE, "'%s' of %s is a %s", key, name, p->type);
+    if (!is_of_type(value, p->type))
+      return tw_fail(error, TW_USAGE, "argument '%s' of %s must be a %s", key, name, p->type);
     /* words become arguments of a command: none may be taken for an option */
     if ((!strcmp(key, "problem") || !strcmp(key, "target") || !strcmp(key, "op")) &&
         (*json_string_value(value) == '-' || strstr(json_string_value(value), " -")))
-      return tw_fail(error, TW_USAGE, "'%s' of %s holds no options", key, name);
+      return tw_fail(error, TW_USAGE, "argument '%s' of %s must not contain options", key, name);
   }
   return TW_OK;
 }

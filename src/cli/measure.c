@@ -49,14 +49,13 @@ void cli_name_source_in(const cli *c, char **text) {
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *error) {
   struct stat info;
   if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > SOURCE_LIMIT)
-    return tw_fail(error, TW_FAILED, "'%s' is larger than %d KiB, which is the most that a program may have", path,
-                   SOURCE_LIMIT >> 10);
+    return tw_fail(error, TW_FAILED, "'%s' is larger than %d KiB, the limit for a program", path, SOURCE_LIMIT >> 10);
   tw_status status = tw_file_read(path, SOURCE_LIMIT, source, length, error);
   if (status != TW_OK) return status;
   if ((*source)[strspn(*source, " \t\r\n")] || strlen(*source) < *length) return TW_OK;
   free(*source);
   *source = NULL;
-  return tw_fail(error, TW_FAILED, "'%s' is empty: give a file with a kernel or a design", path);
+  return tw_fail(error, TW_FAILED, "'%s' is empty; give a file with a kernel or a design", path);
 }
 
 typedef struct outcome {
@@ -91,7 +90,7 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
 tw_status cli_check_timeline(const cli *c, tw_error *error) {
   cli_timeline t;
   if (!c->options.window) return TW_OK;
-  if (!c->options.timeline) return tw_fail(error, TW_USAGE, "--window says what --timeline FILE shows: give both");
+  if (!c->options.timeline) return tw_fail(error, TW_USAGE, "--window requires --timeline FILE; give both");
   return cli_timeline_window(c->options.window, &t, error);
 }
 

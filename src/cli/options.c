@@ -193,12 +193,12 @@ static tw_status set_option(const cli_option *o, const char *text, cli_options *
   switch (o->kind) {
   case FLAG: *(bool *)field = true; return TW_OK;
   case TEXT:
-    if (!*text) return tw_fail(error, TW_USAGE, "--%s is empty: give it %s", o->name, o->argument);
+    if (!*text) return tw_fail(error, TW_USAGE, "--%s is empty; expected %s", o->name, o->argument);
     *(const char **)field = text;
     return TW_OK;
   case LIST: {
     cli_list *list = field;
-    if (!*text) return tw_fail(error, TW_USAGE, "--%s is empty: give it %s", o->name, o->argument);
+    if (!*text) return tw_fail(error, TW_USAGE, "--%s is empty; expected %s", o->name, o->argument);
     if (list->n == CLI_LIST_MAX)
       return tw_fail(error, TW_USAGE, "--%s is given more than %d times", o->name, CLI_LIST_MAX);
     list->text[list->n++] = text;
@@ -206,13 +206,13 @@ static tw_status set_option(const cli_option *o, const char *text, cli_options *
   }
   case INTEGER:
     if (!tw_parse_int(text, &integer) || (double)integer < o->min || (double)integer > o->max)
-      return tw_fail(error, TW_USAGE, "--%s %s: give it a whole number between %.0f and %.0f", o->name, text, o->min,
+      return tw_fail(error, TW_USAGE, "--%s %s: expected a whole number between %.0f and %.0f", o->name, text, o->min,
                      o->max);
     *(int64_t *)field = integer;
     return TW_OK;
   case REAL:
     if (!tw_parse_real(text, &real) || real < o->min || real > o->max)
-      return tw_fail(error, TW_USAGE, "--%s %s: give it a number between %g and %g", o->name, text, o->min, o->max);
+      return tw_fail(error, TW_USAGE, "--%s %s: expected a number between %g and %g", o->name, text, o->min, o->max);
     *(double *)field = real;
     return TW_OK;
   }

@@ -80,7 +80,8 @@ tw_status cli_prompt(const cli *c, tw_error *error) {
   const bool planning = c->n_words && !strcmp(c->words[0], "plan");
   if (!c->n_words || (!planning && strcmp(c->words[0], "implement") != 0)) return tw_fail(error, TW_USAGE, usage);
   if (planning == (c->options.plan != NULL))
-    return tw_fail(error, TW_USAGE, planning ? "--plan belongs to `prompt implement`" : "give the plan: --plan FILE");
+    return tw_fail(error, TW_USAGE,
+                   planning ? "--plan requires `prompt implement`" : "the plan is missing; give --plan FILE");
   /* the last word is a file if it is no key=value */
   cli words = *c;
   const char *file = c->n_words > 2 && !strchr(c->words[c->n_words - 1], '=') ? c->words[c->n_words - 1] : NULL;

@@ -30,24 +30,25 @@ static tw_status parse_group(const char *text, int64_t *group, tw_error *error) 
   if (strcmp(text, "row") == 0) return *group = TW_GROUP_ROW, TW_OK;
   if (strcmp(text, "tensor") == 0) return *group = TW_GROUP_TENSOR, TW_OK;
   if (tw_parse_int(text, group) && *group > 0) return TW_OK;
-  return tw_fail(error, TW_USAGE, "--group %s: give it row, tensor or a number of values", text);
+  return tw_fail(error, TW_USAGE, "--group %s: expected row, tensor or a number of values", text);
 }
 
 static tw_status parse_choice(const char *option, const char *text, const char *first, const char *second, int *choice,
                               tw_error *error) {
   *choice = strcmp(text, second) == 0;
   if (*choice || strcmp(text, first) == 0) return TW_OK;
-  return tw_fail(error, TW_USAGE, "--%s %s: give it %s or %s", option, text, first, second);
+  return tw_fail(error, TW_USAGE, "--%s %s: expected %s or %s", option, text, first, second);
 }
 
 static tw_status packing_of(const cli_options *o, tw_packing *p, tw_error *error) {
   int choice = 0;
   tw_status status = TW_OK;
-  if (!o->to) return tw_fail(error, TW_USAGE, "say what to convert to: --to mxfp4, --to bf16, ...");
+  if (!o->to) return tw_fail(error, TW_USAGE, "the output format is missing; give --to mxfp4, --to bf16, ...");
   *p = (tw_packing){.format = tw_format_find(o->to)};
   if (!p->format) return unknown_format(o->to, error);
   if (o->scale_rule && !tw_scale_rule_parse(o->scale_rule, &p->rule))
-    return tw_fail(error, TW_USAGE, "--scale-rule %s: give it floor, even, up, ceil, absmax or absmean", o->scale_rule);
+    return tw_fail(error, TW_USAGE, "--scale-rule %s: expected floor, even, up, ceil, absmax or absmean",
+                   o->scale_rule);
   if (o->group) status = parse_group(o->group, &p->group, error);
   if (status == TW_OK && o->rounding) {
     status = parse_choice("rounding", o->rounding, "even", "floor", &choice, error);
@@ -202,7 +203,7 @@ tw_status cli_quantize(const cli *c, tw_error *error) {
   convert_options options = {.all = c->options.all, .jobs = (int)c->options.jobs};
   tw_status status = cli_no_words(c, 2, error);
   if (status == TW_OK && c->n_words < 2)
-    status = tw_fail(error, TW_USAGE, "say what to read and what to write: tilewright quantize IN OUT --to FORMAT");
+    status = tw_fail(error, TW_USAGE, "the files are missing; write tilewright quantize IN OUT --to FORMAT");
   if (status == TW_OK) status = packing_of(&c->options, &options.to, error);
   if (status != TW_OK) return status;
   options.stopped = cli_catch_interrupt();

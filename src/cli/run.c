@@ -15,7 +15,7 @@ static tw_status use_headers(const cli *c, tw_error *error) {
   for (size_t i = 0; i < c->options.include.n && status == TW_OK && t->include; i++)
     status = t->include(t, c->options.include.text[i], error);
   if (status != TW_OK || t->include) return status;
-  return tw_fail(error, TW_USAGE, "%s compiles sources without headers of yours: leave --include out", t->name);
+  return tw_fail(error, TW_USAGE, "%s does not support headers of your own; leave out --include", t->name);
 }
 
 tw_status cli_run(const cli *c, tw_error *error) {
@@ -28,7 +28,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
   if (!from_schedule && no_file)
     return tw_fail(
         error, TW_USAGE,
-        "say which file to run: `tilewright run FILE OP key=value... -t TARGET`; `tilewright emit` writes one");
+        "the file is missing; write `tilewright run FILE OP key=value... -t TARGET`; `tilewright emit` writes one");
   if (!from_schedule && !tw_file_exists(c->words[0]))
     return tw_fail(error, TW_USAGE, "cannot read '%s': %s", c->words[0], strerror(ENOENT));
   tw_status status = use_headers(c, error);

@@ -12,7 +12,7 @@ enum { SCHEDULE_LIMIT = 1 << 16 };
 tw_status cli_find_target(const char *name, const tw_target **out, tw_error *error) {
   const char *names[64];
   size_t n = 0;
-  if (!name) return tw_fail(error, TW_USAGE, "say for which machine with -t TARGET; `tilewright targets` lists them");
+  if (!name) return tw_fail(error, TW_USAGE, "the target is missing; give -t TARGET (`tilewright targets` lists them)");
   const tw_status status = tw_target_open(name, out, error);
   if (status == TW_OK || strchr(name, '/') || strchr(name, '@') || !error || strncmp(error->text, "unknown target", 14))
     return status;
@@ -25,7 +25,7 @@ tw_status cli_find_target(const char *name, const tw_target **out, tw_error *err
 tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error *error) {
   if (c->n_words <= first)
     return tw_fail(error, TW_USAGE,
-                   "say what to compute, for instance `gemm m=512 n=512 k=512`; `tilewright ops` lists the ops");
+                   "the op is missing; write for instance `gemm m=512 n=512 k=512` (`tilewright ops` lists the ops)");
   tw_error none = {0};
   const tw_status found = cli_find_target(c->options.target, &out->target, &none);
   tw_status status = tw_target_parse(found == TW_OK ? out->target : NULL, c->words[first], c->n_words - first - 1,
@@ -51,7 +51,7 @@ tw_status cli_read_schedule(const cli *c, const cli_subject *s, tw_schedule *out
   if (status != TW_OK && !tw_file_exists(path)) return tw_fail(error, status, "%s", why.text);
   if (status == TW_OK)
     status = strlen(text) == length ? tw_schedule_parse(text, out, &why)
-                                    : tw_fail(&why, TW_USAGE, "it holds bytes that are no text");
+                                    : tw_fail(&why, TW_USAGE, "it contains bytes that are not text");
   free(text);
   if (status == TW_OK) tw_target_rename_steps(s->target, &s->problem, out);
   return status == TW_OK ? TW_OK : tw_fail(error, status, "%s: not a schedule file: %.1800s", path, why.text);
@@ -80,5 +80,6 @@ void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {
 }
 
 tw_status cli_no_words(const cli *c, size_t most, tw_error *error) {
-  return c->n_words <= most ? TW_OK : tw_fail(error, TW_USAGE, "'%s' is one word too many", c->words[most]);
+  return c->n_words <= most ? TW_OK
+                            : tw_fail(error, TW_USAGE, "unexpected argument '%s'; leave it out", c->words[most]);
 }

@@ -362,7 +362,8 @@ static tw_status write_picture(const cli_timeline *t, const char *trace, const c
   if (is_data) p->scale *= ZOOM;
   if (status == TW_OK && p->scale > 0) status = read_trace(trace, &(reader){NULL, draw_span, p}, error);
   if (status == TW_OK && !p->shown && t->to > 0)
-    status = tw_fail(error, TW_USAGE, "nothing to draw between %s %.0f and %.0f of this run", t->unit, t->from, t->to);
+    status = tw_fail(error, TW_USAGE, "the run has nothing to draw between %s %.0f and %.0f; choose another --window",
+                     t->unit, t->from, t->to);
   char *text = status != TW_OK ? NULL : is_data ? data_of(p) : svg_of(p);
   if (status == TW_OK && !text) status = tw_no_memory(error, "the timeline");
   if (text) status = tw_file_write(path, text, strlen(text), error);
@@ -387,7 +388,7 @@ tw_status cli_timeline_window(const char *text, cli_timeline *t, tw_error *error
   snprintf(first, sizeof first, "%.*s", (int)(length < sizeof first ? length : sizeof first - 1), text);
   if (!colon || length >= sizeof first || !tw_parse_int(first, &from) || !tw_parse_int(colon + 1, &to) || from < 0 ||
       to <= from)
-    return tw_fail(error, TW_USAGE, "--window %s: give it FROM:TO, counted from the kernel's start, as in 0:2000",
+    return tw_fail(error, TW_USAGE, "--window %s: expected FROM:TO, counted from the kernel's start, as in 0:2000",
                    text);
   t->from = (double)from;
   t->to = (double)to;

@@ -192,7 +192,7 @@ static tw_status check_usable(const cli_subject *subject, tw_error *error) {
   tw_error why = {0};
   const tw_status status = cli_usable(subject, &why);
   if (status == TW_OK) return TW_OK;
-  return tw_fail(error, status, "%.1800s; or --runner 'ssh HOST tilewright evaluate' has it done where it can be",
+  return tw_fail(error, status, "%.1800s; or evaluate on another computer with --runner 'ssh HOST tilewright evaluate'",
                  why.text);
 }
 
@@ -219,18 +219,18 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   char *journal = NULL, *temporary = NULL;
   report_live *live = NULL;
   if (c->options.fresh && !c->options.out)
-    return tw_fail(error, TW_USAGE, "--fresh forgets the journal of --out DIR: add that");
+    return tw_fail(error, TW_USAGE, "--fresh discards the journal of --out DIR; add --out DIR");
   if (c->options.rewrites_only && !c->options.from)
-    return tw_fail(error, TW_USAGE, "--rewrites-only needs a program to rewrite: add --from FILE");
+    return tw_fail(error, TW_USAGE, "--rewrites-only requires a program to rewrite; add --from FILE");
   if (c->options.rewrites_only && c->options.agents.n)
-    return tw_fail(error, TW_USAGE, "--rewrites-only rewrites without agents: leave --agent away");
+    return tw_fail(error, TW_USAGE, "--rewrites-only uses no agents; leave out --agent");
   if (c->options.max_cost > 0 && c->options.price_in + c->options.price_out <= 0)
-    return tw_fail(error, TW_USAGE, "--max-cost needs prices: add --price-in and --price-out, of a million tokens");
+    return tw_fail(error, TW_USAGE,
+                   "--max-cost requires prices; add --price-in and --price-out, each for a million tokens");
   if (c->options.prompts && !asks_models(&c->options.agents))
     return tw_fail(error, TW_USAGE, "--prompts has no use without a model; add --agent llm:MODEL or exec:COMMAND");
   if (c->options.exhaustive && c->options.from)
-    return tw_fail(error, TW_USAGE,
-                   "--exhaustive goes through a menu's kernels; --from begins with one of yours: give one");
+    return tw_fail(error, TW_USAGE, "--exhaustive and --from exclude each other; give one of them");
   tw_status status = cli_check_timeline(c, error);
   if (status == TW_OK) status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK && !c->options.runner) status = check_usable(&subject, error);
@@ -267,5 +267,5 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   tw_search_result_free(&result);
   if (!found) return status;
   if (delivered != TW_OK || status == TW_OK) return delivered;
-  return tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
+  return tw_fail(error, TW_INTERRUPTED, "interrupted; the result so far is kept");
 }

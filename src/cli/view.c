@@ -63,7 +63,7 @@ static tw_status print(const cli *c, const tw_target *t, tw_error *error) {
   if (status == TW_OK && c->options.json) {
     json_t *object = json_loads(text, 0, &why);
     status = object ? cli_print_json(c, object, error)
-                    : tw_fail(error, TW_FAILED, "the view is no JSON: %s at %d", why.text, why.position);
+                    : tw_fail(error, TW_FAILED, "the view is not valid JSON: %s at %d", why.text, why.position);
   } else if (status == TW_OK)
     fputs(text, stdout);
   free(text);
@@ -77,7 +77,8 @@ tw_status cli_view(const cli *c, tw_error *error) {
   if (!c->n_words && !c->options.target) return list_targets(c, error);
   tw_status status = cli_find_target(c->options.target, &t, error);
   if (status != TW_OK) return status;
-  if (!t->machine_views) return tw_fail(error, TW_USAGE, "%s has no views; `tilewright view` lists who has", t->name);
+  if (!t->machine_views)
+    return tw_fail(error, TW_USAGE, "%s has no views; `tilewright view` lists the targets that have", t->name);
   if (!c->n_words) {
     if (c->options.json) return cli_print_json(c, list_json(t), error);
     list(t);

@@ -72,7 +72,8 @@ static tw_status show(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   const tw_wisdom_entry *entry =
       source ? source : tw_wisdom_find(wisdom, subject.target->name, &subject.problem, &exact);
   if (!entry)
-    return tw_fail(error, TW_FAILED, "nothing is known for this yet; `tilewright tune` with the same words finds it");
+    return tw_fail(error, TW_FAILED,
+                   "wisdom has no entry for this problem; run `tilewright tune` with the same arguments first");
   if (c->options.json) return cli_print_json(c, as_json(entry), error);
   if (source) {
     fputs(source->source, stdout);
@@ -119,7 +120,9 @@ static tw_status forget(const cli *c, tw_error *error) {
   tw_status status = cli_subject_of(c, 1, &subject, error);
   if (status == TW_OK) status = tw_wisdom_forget(NULL, subject.target->name, &subject.problem, &n, error);
   if (status != TW_OK) return status;
-  if (!n) return tw_fail(error, TW_FAILED, "nothing is known for this; `tilewright wisdom list` shows what is");
+  if (!n)
+    return tw_fail(error, TW_FAILED,
+                   "wisdom has no entry for this problem; `tilewright wisdom list` lists all entries");
   if (c->options.json) return cli_print_json(c, json_pack("{s:I}", "forgotten", (json_int_t)n), error);
   printf("%zu entr%s forgotten\n", n, n == 1 ? "y" : "ies");
   return TW_OK;
@@ -136,7 +139,7 @@ static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
   if (status == TW_OK) status = tw_target_read(t, e->problem, &problem, error);
   if (status == TW_OK) status = tw_target_supports(t, &problem, error);
   if (status == TW_OK)
-    status = t->build ? t->available(t, error) : tw_fail(error, TW_USAGE, "%s runs nothing", t->name);
+    status = t->build ? t->available(t, error) : tw_fail(error, TW_USAGE, "%s cannot run kernels", t->name);
   if (status == TW_OK && !e->source) status = tw_target_emit(t, &problem, &e->schedule, &made, error);
   if (status != TW_OK) return status;
   const char *source = made ? made : e->source;
@@ -209,7 +212,7 @@ static tw_status leave_out_known(tw_wisdom *wisdom, size_t *left_out, tw_error *
 
 static tw_status import(const cli *c, tw_error *error) {
   tw_wisdom wisdom = {0};
-  if (c->n_words < 2) return tw_fail(error, TW_USAGE, "say which file to import: `tilewright wisdom import FILE`");
+  if (c->n_words < 2) return tw_fail(error, TW_USAGE, "the file is missing; write `tilewright wisdom import FILE`");
   if (!tw_file_exists(c->words[1])) return tw_fail(error, TW_USAGE, "cannot read '%s': no such file", c->words[1]);
   tw_status status = tw_wisdom_load(c->words[1], &wisdom, error);
   const size_t all = wisdom.n;
@@ -247,7 +250,7 @@ tw_status cli_wisdom(const cli *c, tw_error *error) {
                          : cli_no_words(c, strcmp(verb, "list") == 0 ? 1 : 2, error);
   if (status != TW_OK) return status;
   if (c->options.verify && strcmp(verb, "import") != 0)
-    return tw_fail(error, TW_USAGE, "--verify says how `tilewright wisdom import` takes entries");
+    return tw_fail(error, TW_USAGE, "--verify requires `tilewright wisdom import FILE`");
   if (strcmp(verb, "import") == 0) return import(c, error);
   if (strcmp(verb, "forget") == 0) return forget(c, error);
   status = tw_wisdom_load(NULL, &wisdom, error);
@@ -259,7 +262,7 @@ tw_status cli_wisdom(const cli *c, tw_error *error) {
   else if (strcmp(verb, "export") == 0)
     status = export(c, &wisdom, error);
   else
-    status = tw_fail(error, TW_USAGE, "say what to do with wisdom: list, show, forget, export or import");
+    status = tw_fail(error, TW_USAGE, "the action is missing; expected list, show, forget, export or import");
   tw_wisdom_free(&wisdom);
   return status;
 }

@@ -147,13 +147,13 @@ static void complain(reply r, const commands *c, const tw_trial *trial, tw_outco
     tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "'%.200s' did not answer within %g s", c->command, trial->seconds);
     break;
   case TOO_LONG:
-    tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "'%.200s' answered more than %d bytes without the end of a line",
+    tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "'%.200s' answered more than %d bytes without a line end",
                     c->command, ANSWER_MAX);
     break;
   case NO_MEMORY: tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "no memory for a question"); break;
   default:
     tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING,
-                    "'%.200s' ended %d times without an answer: it is to do what `tilewright evaluate` does",
+                    "'%.200s' ended %d times without an answer: it must follow the protocol of `tilewright evaluate`",
                     c->command, TRIES);
   }
 }

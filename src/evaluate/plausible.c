@@ -7,11 +7,10 @@
 tw_status tw_plausible(const tw_target *t, const tw_bound *b, double cost, tw_error *error) {
   if (cost >= b->least) return TW_OK;
   if (!strcmp(t->unit, "cycles"))
-    return tw_fail(error, TW_FAILED,
-                   "faster than the machine can be: %.0f cycles, and nothing takes less than %.0f (%s)", cost, b->least,
+    return tw_fail(error, TW_FAILED, "faster than the hard bound: %.0f cycles; the bound is %.0f (%s)", cost, b->least,
                    b->limit);
-  return tw_fail(error, TW_FAILED, "faster than the machine can be: %.4g %s, and nothing takes less than %.4g (%s)",
-                 cost, t->unit, b->least, b->limit);
+  return tw_fail(error, TW_FAILED, "faster than the hard bound: %.4g %s; the bound is %.4g (%s)", cost, t->unit,
+                 b->least, b->limit);
 }
 
 /* A utilization is the quotient of the machine's least time and the cost. Clocks that rise explain no more than this. */
@@ -32,19 +31,19 @@ tw_status tw_plausible_outcome(const tw_trial *trial, const tw_bound *given, con
   const double same = !strcmp(trial->target->unit, "cycles") ? m->cycles : m->seconds;
   tw_bound asked;
   if (!is_evaluated(o->verdict))
-    return tw_fail(error, TW_FAILED, "\"%s\" is no verdict of an evaluation", tw_verdict_name(o->verdict));
+    return tw_fail(error, TW_FAILED, "unknown verdict \"%s\"", tw_verdict_name(o->verdict));
   if (o->verdict == TW_SLOWER && !(trial->limit > 0))
-    return tw_fail(error, TW_FAILED, "\"%s\", and the trial had no limit", tw_verdict_name(o->verdict));
-  if (correct && !*o->coverage) return tw_fail(error, TW_FAILED, "correct, and nothing was compared");
-  if (is_measured && !(m->cost > 0)) return tw_fail(error, TW_FAILED, "correct, and its cost is %g", m->cost);
+    return tw_fail(error, TW_FAILED, "verdict \"%s\" of a trial without a limit", tw_verdict_name(o->verdict));
+  if (correct && !*o->coverage) return tw_fail(error, TW_FAILED, "verdict correct, but nothing was compared");
+  if (is_measured && !(m->cost > 0)) return tw_fail(error, TW_FAILED, "verdict correct with cost %g", m->cost);
   if (!tw_verdict_has_cost(o->verdict) || !(m->cost > 0)) return TW_OK;
   if (same > 0 && same != m->cost)
-    return tw_fail(error, TW_FAILED, "its cost is %.17g, and it took %.17g %s", m->cost, same, trial->target->unit);
+    return tw_fail(error, TW_FAILED, "cost %.17g differs from %.17g %s", m->cost, same, trial->target->unit);
   if (m->utilization > UTILIZATION_MOST)
     return tw_fail(error, TW_FAILED, "a utilization of %.4g of the machine's peak", m->utilization);
   if (m->spread.rounds && !(is_ordered(&m->spread) && m->cost >= m->spread.least && m->cost <= m->spread.most))
-    return tw_fail(error, TW_FAILED, "its cost %.17g is not among its rounds (%.17g to %.17g)", m->cost,
-                   m->spread.least, m->spread.most);
+    return tw_fail(error, TW_FAILED, "cost %.17g is outside of its rounds (%.17g to %.17g)", m->cost, m->spread.least,
+                   m->spread.most);
   const tw_status status = given ? TW_OK : tw_target_bound(trial->target, trial->problem, &asked, error);
   return status == TW_OK ? tw_plausible(trial->target, given ? given : &asked, m->cost, error) : status;
 }

@@ -19,14 +19,14 @@ static const char MARK[] = "tilewright";
 static tw_status parse(const char *text, const char *what, json_t **out, tw_error *error) {
   json_error_t why;
   *out = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
-  if (!*out) return tw_fail(error, TW_USAGE, "this is no %s: %s", what, why.text);
+  if (!*out) return tw_fail(error, TW_USAGE, "invalid %s: %s", what, why.text);
   const char *mark = json_string_value(json_object_get(*out, MARK));
   const json_t *version = json_object_get(*out, "version");
   tw_status status = TW_OK;
   if (!mark || strcmp(mark, what) != 0)
-    status = tw_fail(error, TW_USAGE, "this is no %s: it does not say \"%s\": \"%s\"", what, MARK, what);
+    status = tw_fail(error, TW_USAGE, "invalid %s: \"%s\": \"%s\" is missing", what, MARK, what);
   else if (!json_is_integer(version) || json_integer_value(version) != VERSION)
-    status = tw_fail(error, TW_USAGE, "this %s is of another version than %d: use the same tilewright on both sides",
+    status = tw_fail(error, TW_USAGE, "this %s has a version other than %d; use the same tilewright on both sides",
                      what, VERSION);
   if (status != TW_OK) json_decref(*out);
   return status;
@@ -126,9 +126,9 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
   if (!target || !problem || !json_is_integer(seed) || !json_is_boolean(check_only) || !json_is_boolean(trust) ||
       !read_finite(object, "limit", &t->limit) || !read_finite(object, "seconds", &t->seconds) ||
       !read_source(object, out))
-    return tw_fail(
-        error, TW_USAGE,
-        "a trial has target, problem, source, seed, limit, trust, check_only and seconds; one is not as it should be");
+    return tw_fail(error, TW_USAGE,
+                   "a field of the trial is missing or malformed; expected target, problem, source, seed, limit, "
+                   "trust, check_only and seconds");
   t->seed = (uint64_t)json_integer_value(seed);
   t->check_only = json_is_true(check_only);
   t->trust = json_is_true(trust);

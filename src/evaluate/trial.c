@@ -68,7 +68,7 @@ static bool measure(stage *s, tw_verdict if_failed) {
   if (status == TW_OK) status = t->measure(t, s->artefact, s->data, s->setting->trace, m, &s->out->error);
   tw_device_unlock(lock);
   if (status == TW_OK && !(isfinite(m->cost) && m->cost > 0))
-    status = tw_fail(&s->out->error, TW_FAILED, "the cost %g that was measured is no positive number", m->cost);
+    status = tw_fail(&s->out->error, TW_FAILED, "the measured cost %g is not a positive number", m->cost);
   if (status != TW_OK) {
     judge(s->out, status, if_failed);
     return false;
@@ -122,7 +122,7 @@ static void check_on_others(stage *s) {
     tw_status status = tw_target_case(trial->target, trial->problem, seed, s->setting->jobs, &other, error);
     if (status == TW_OK && (status = check_on(s, &other)) == TW_FAILED) {
       const tw_error why = *error;
-      tw_fail(error, status, "right on its first inputs and wrong on others: %s", why.text);
+      tw_fail(error, status, "correct on its first inputs, wrong on other inputs: %s", why.text);
     }
     if (status != TW_OK) judge(s->out, status, TW_UNCONFIRMED);
     tw_case_free(&other);

@@ -184,7 +184,7 @@ tw_status tw_export_expect(tw_export *e, size_t i, bool whole, tw_error *error) 
   if (status == TW_OK) status = (e->data.problem->op->exact ? exact_values : values_by_trying)(&e->data, i, &v, error);
   if (status == TW_OK) add_values(e, i, &v);
   if (status == TW_OK && !e->in_file[i].places)
-    status = tw_fail(error, TW_USAGE, "%s: no element of %s has a bound: it cannot be exported with a check",
+    status = tw_fail(error, TW_USAGE, "%s: no element of %s has an error bound, so it cannot be exported with a check",
                      e->problem, e->data.operand[i].name);
   free(v.place);
   free(v.value);

@@ -32,7 +32,8 @@ static tw_status matrix_of(const format_kernels *kernels, const tw_packing *p, s
   if (rows == 0 || columns == 0) return TW_OK;
   if (!x) return tw_fail(error, TW_USAGE, "x is NULL");
   if (!codes) return tw_fail(error, TW_USAGE, "codes is NULL");
-  if (!scales && out->size.scales) return tw_fail(error, TW_USAGE, "scales is NULL, and %s has some", p->format->name);
+  if (!scales && out->size.scales)
+    return tw_fail(error, TW_USAGE, "scales is NULL, but %s has scales", p->format->name);
   if (stride < columns && rows > 1)
     return tw_fail(error, TW_USAGE, "the stride %zu is less than the %zu columns", stride, columns);
   out->kernels = kernels;

@@ -23,14 +23,15 @@ static tw_status check_group(const tw_packing *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "%s has no choice of groups", f->name);
   }
   if (p->group == TW_GROUP_ROW || p->group == TW_GROUP_TENSOR) return TW_OK;
-  if (is_ternary(f)) return tw_fail(error, TW_USAGE, "%s has one scale a row or a tensor, not groups", f->name);
+  if (is_ternary(f)) return tw_fail(error, TW_USAGE, "%s has one scale per row or tensor, not groups", f->name);
   if (p->group < 2 || p->group % 2)
-    return tw_fail(error, TW_USAGE, "a group of %lld values: give an even number, row or tensor", (long long)p->group);
+    return tw_fail(error, TW_USAGE, "unsupported group of %lld values; expected an even number, row or tensor",
+                   (long long)p->group);
   return TW_OK;
 }
 
 tw_status tw_packing_check(const tw_packing *p, tw_error *error) {
-  if (!p || !p->format) return tw_fail(error, TW_USAGE, "no format is given");
+  if (!p || !p->format) return tw_fail(error, TW_USAGE, "the format is missing");
   const tw_format *f = p->format;
   if (!takes_rule(f, p->rule))
     return tw_fail(error, TW_USAGE, "%s has no scale rule '%s': %s", f->name, tw_scale_rule_name(p->rule),
@@ -45,8 +46,7 @@ tw_status tw_packing_check(const tw_packing *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "%s has no choice of overflow", f->name);
   for (size_t i = 0; i < sizeof p->reserved / sizeof *p->reserved; i++)
     if (p->reserved[i])
-      return tw_fail(error, TW_USAGE,
-                     "tw_packing.reserved is not 0: this library knows nothing there, or it was never set");
+      return tw_fail(error, TW_USAGE, "tw_packing.reserved is not 0; initialize the struct with zeros");
   return check_group(p, error);
 }
 

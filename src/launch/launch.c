@@ -135,7 +135,7 @@ static tw_status read_list(const char **p, const tw_scope *s, bool closed, int m
 
 static tw_status read_bytes(const char **p, const header *h, int64_t *out, tw_error *error) {
   const tw_status status = tw_expression(*p, p, h->scope, out, error);
-  if (status == TW_OK && *out < 0) return tw_fail(error, TW_USAGE, "%" PRId64 " bytes are less than none", *out);
+  if (status == TW_OK && *out < 0) return tw_fail(error, TW_USAGE, "%" PRId64 " bytes must be at least 0", *out);
   return status;
 }
 

@@ -227,7 +227,7 @@ static tw_status start(tw_sandbox *s, const tw_sandboxed *c, tw_error *error) {
   char *path = tw_program_path(c->runner, c->variable);
   snprintf(name, sizeof name, "tilewright-%s", c->runner);
   if (!path)
-    return tw_fail(error, TW_MISSING, "%s is not found: install tilewright whole, or set %s to its path", name,
+    return tw_fail(error, TW_MISSING, "%s was not found; install all of tilewright, or set %s to its path", name,
                    c->variable);
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   const tw_spawn spawn = {.path = path,

@@ -72,7 +72,7 @@ static tw_status faulted(const tw_arena_orders *o, const tw_arena_results *r, in
       return tw_fail(error, TW_FAILED, "the kernel writes to its input %s", o->operand[i].name);
   for (uint32_t i = 0; i < n; i++)
     if (is_behind(&o->operand[i], base_of(r, &o->operand[i]), r->address, &bytes))
-      return tw_fail(error, TW_FAILED, "the kernel touches memory %" PRIu64 " byte%s behind %s", bytes,
+      return tw_fail(error, TW_FAILED, "the kernel accesses memory %" PRIu64 " byte%s behind %s", bytes,
                      bytes == 1 ? "" : "s", o->operand[i].name);
   if (number == SIGSEGV || number == SIGBUS)
     return tw_fail(error, TW_FAILED,

@@ -73,7 +73,7 @@ tw_attention tw_attention_of(const tw_problem *p) {
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_attention a = tw_attention_of(p);
   if (!tw_is_real(a.type))
-    return tw_fail(error, TW_USAGE, "attention does not know a=%s; it knows a=bf16, f16 and f32", tw_type_name(a.type));
+    return tw_fail(error, TW_USAGE, "attention does not support a=%s; expected bf16, f16 or f32", tw_type_name(a.type));
   if (a.query_heads % a.key_heads)
     return tw_fail(error, TW_USAGE, "hq=%lld heads of queries cannot share hkv=%lld of keys evenly; hkv must divide hq",
                    (long long)a.query_heads, (long long)a.key_heads);
@@ -81,7 +81,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "causal=1 with sq=%lld above sk=%lld: the first queries would see no key; give sq <= sk",
                    (long long)a.queries, (long long)a.keys);
-  if (!(fabs(a.scale) <= 16)) return tw_fail(error, TW_USAGE, "scale=%g is beyond +-16", a.scale);
+  if (!(fabs(a.scale) <= 16)) return tw_fail(error, TW_USAGE, "scale=%g is out of range; expected -16 to 16", a.scale);
   const double most = (double)a.batches *
                       fmax((double)a.queries * (double)a.query_heads, (double)a.keys * (double)a.key_heads) *
                       (double)a.d;

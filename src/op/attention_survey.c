@@ -114,7 +114,7 @@ static tw_status judged(const job *j, size_t which, tw_error *error) {
   if (!all.elements) return TW_OK;
   char place[128];
   tw_print_place(o, all.row, all.column, place, sizeof place);
-  return tw_fail(error, TW_FAILED, "wrong result: %s is %.9g and cannot be %s %.9g; so it is with %lld elements", place,
+  return tw_fail(error, TW_FAILED, "wrong result: %s is %.9g and cannot be %s %.9g; %lld elements are wrong", place,
                  all.got, all.got < all.expected ? "below" : "above", all.expected, (long long)all.elements);
 }
 

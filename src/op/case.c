@@ -15,10 +15,10 @@ static tw_status check_room(const tw_case *c, tw_error *error) {
   if (bytes <= room) return TW_OK;
   char text[512];
   tw_problem_print(c->problem, text, sizeof text);
-  return tw_fail(error, TW_USAGE,
-                 "%s is too large: checking it takes about %.1f GB of memory and this machine has %.1f GB; "
-                 "choose smaller sizes",
-                 text, bytes * 1e-9, room * 1e-9);
+  return tw_fail(
+      error, TW_USAGE,
+      "%s is too large; checking it takes about %.1f GB of memory, and this computer has %.1f GB; choose smaller sizes",
+      text, bytes * 1e-9, room * 1e-9);
 }
 
 tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case *out, tw_error *error) {

@@ -132,7 +132,7 @@ static tw_status look_at_all(const output *u, const void *actual, int threads, t
   char place[128];
   tw_print_place(u->o, all.row, all.column, place, sizeof place);
   return tw_fail(error, TW_FAILED,
-                 "wrong result: %s is %.9g; %lld of %.0f elements are not finite or look as if they were never written "
+                 "wrong result: %s is %.9g; %lld of %.0f elements are not finite or were never written "
                  "(%lld)",
                  place, all.got, (long long)all.elements, (double)u->rows * (double)u->columns,
                  (long long)all.unwritten);

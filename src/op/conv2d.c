@@ -140,11 +140,10 @@ static bool knows_types(const tw_conv2d *v) {
 
 static tw_status check_types(const tw_conv2d *v, tw_error *error) {
   if (!knows_types(v))
-    return tw_fail(
-        error, TW_USAGE,
-        "conv2d does not know the types a=%s b=%s out=%s acc=%s; it knows a=i8 b=i8 acc=i32 with out=i8 or i32, "
-        "and a and b both of f32, f16 or bf16 with out of those and acc=f32",
-        tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
+    return tw_fail(error, TW_USAGE,
+                   "conv2d does not support a=%s b=%s out=%s acc=%s; expected a=i8 b=i8 acc=i32 with out=i8 or i32, or "
+                   "a and b both f32, f16 or bf16 with acc=f32 and out of these types",
+                   tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
   if (!is_real(v) && (v->images_first || v->layout == TW_CONV2D_KCRS))
     return tw_fail(error, TW_USAGE, "image_layout=nchw and weight_layout=kcrs need a of f32, f16 or bf16, not a=%s",
                    tw_type_name(v->input));
@@ -171,10 +170,10 @@ static tw_status check_sizes(const tw_conv2d *v, tw_error *error) {
 
 static tw_status check_pooling(const tw_problem *p, const tw_conv2d *v, tw_error *error) {
   if (!v->pool && (tw_problem_int(p, "pool_stride") || tw_problem_int(p, "pool_pad")))
-    return tw_fail(error, TW_USAGE, "pool_stride and pool_pad need a window: say for instance pool=3");
+    return tw_fail(error, TW_USAGE, "pool_stride and pool_pad require a window; write for instance pool=3");
   if (v->pool && v->pool_pad >= v->pool)
     return tw_fail(error, TW_USAGE,
-                   "pool_pad=%" PRId64 " is not below pool=%" PRId64 ": a window would lie outside the image",
+                   "pool_pad=%" PRId64 " must be less than pool=%" PRId64 "; a window would be outside of the image",
                    v->pool_pad, v->pool);
   if (v->pool && (!v->out_h || !v->out_w))
     return tw_fail(error, TW_USAGE,
@@ -191,7 +190,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (status != TW_OK) return status;
   if (!isfinite(v.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
   if (v.output == TW_I32 && v.scale != 1.0f)
-    return tw_fail(error, TW_USAGE, "scale must be 1 with out=i32: the accumulator is stored as it is");
+    return tw_fail(error, TW_USAGE, "scale must be 1 with out=i32, which stores the accumulator unchanged");
   return TW_OK;
 }
 

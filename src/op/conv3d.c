@@ -82,11 +82,10 @@ tw_conv tw_conv_of_conv3d(const tw_problem *p) {
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_conv v = tw_conv_of_conv3d(p);
   if (!tw_is_real(v.input) || v.weights != v.input || !tw_is_real(v.output) || v.acc != TW_F32)
-    return tw_fail(
-        error, TW_USAGE,
-        "conv3d does not know the types a=%s b=%s out=%s acc=%s; it knows a and b both of f32, f16 or bf16, out "
-        "of those, acc=f32",
-        tw_type_name(v.input), tw_type_name(v.weights), tw_type_name(v.output), tw_type_name(v.acc));
+    return tw_fail(error, TW_USAGE,
+                   "conv3d does not support a=%s b=%s out=%s acc=%s; expected a and b both f32, f16 or bf16, out of "
+                   "these types and acc=f32",
+                   tw_type_name(v.input), tw_type_name(v.weights), tw_type_name(v.output), tw_type_name(v.acc));
   if (!v.out[0] || !v.out[1] || !v.out[2])
     return tw_fail(error, TW_USAGE,
                    "a kernel of %" PRId64 " x %" PRId64 " x %" PRId64 " is larger than the input of %" PRId64

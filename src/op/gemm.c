@@ -197,7 +197,7 @@ tw_status tw_gemm_packing(const tw_gemm *g, tw_packing *out, tw_error *error) {
 static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
 
 static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
-  if (g->gelu && g->relu) return tw_fail(error, TW_USAGE, "relu=1 and gelu exclude each other: give one of them");
+  if (g->gelu && g->relu) return tw_fail(error, TW_USAGE, "relu=1 and gelu exclude each other; give one of them");
   if (g->gelu && tw_gemm_numerics_of(g).exact)
     return tw_fail(error, TW_USAGE, "gelu needs c of f32, f16 or bf16, not c=%s", tw_type_name(g->c));
   if (g->scales && !is_float8(g->a))
@@ -208,7 +208,8 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "quantize needs a of f32, f16 or bf16, b of mxfp4, mxfp6 or mxfp8 and no a_rounding");
   if (!g->quantize && g->rule != TW_RULE_FLOOR)
-    return tw_fail(error, TW_USAGE, "scale_rule says how quantize makes scales: give quantize=mxfp4, mxfp6 or mxfp8");
+    return tw_fail(error, TW_USAGE,
+                   "scale_rule requires quantize=mxfp4, mxfp6 or mxfp8; it chooses how quantize makes scales");
   if (g->a_rounding && tw_gemm_scaled(g->a) && mx)
     return tw_fail(error, TW_USAGE, "a_rounding needs a of f32, f16 or bf16, not a=%s", tw_type_name(g->a));
   if ((g->arithmetic == TW_ARITHMETIC_TF32 || g->arithmetic == TW_ARITHMETIC_BF16) &&
@@ -244,12 +245,12 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
                      pitch_key[i], pitch[i], least[i]);
   }
   if (g.bias == TW_GEMM_BIAS_NONE && tw_problem_int(p, "ldd"))
-    return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " without a bias: give bias=row or bias=full", g.ldd);
+    return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " requires a bias; give bias=row or bias=full", g.ldd);
   tw_packing packing;
   if (g.packed && (status = check_packed(p, &g, error)) != TW_OK) return status;
   if (tw_gemm_weights_only(&g) && (status = tw_gemm_packing(&g, &packing, error)) != TW_OK) return status;
   if (!tw_gemm_weights_only(&g) && g.group)
-    return tw_fail(error, TW_USAGE, "group=%" PRId64 " without weights that have scales: b=%s", g.group,
+    return tw_fail(error, TW_USAGE, "group=%" PRId64 " requires weights with scales (found b=%s)", g.group,
                    tw_type_name(g.b));
   if (g.a_rounding != TW_GEMM_A_EXACT && (!tw_gemm_weights_only(&g) || g.b == TW_MXFP8))
     return tw_fail(
@@ -260,7 +261,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (status != TW_OK) return status;
   if (!isfinite(g.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
   if (g.c == TW_I32 && g.scale != 1.0f)
-    return tw_fail(error, TW_USAGE, "scale must be 1 with c=i32: the accumulator is stored as it is");
+    return tw_fail(error, TW_USAGE, "scale must be 1 with c=i32, which stores the accumulator unchanged");
   return TW_OK;
 }
 

@@ -65,7 +65,7 @@ tw_status tw_gemm_check_types(const tw_gemm *g, tw_error *error) {
   }
   tw_text choices = {0};
   add_choices(&choices, g->a);
-  const tw_status status = tw_fail(error, TW_USAGE, "gemm does not know the types a=%s b=%s c=%s acc=%s; %s",
+  const tw_status status = tw_fail(error, TW_USAGE, "gemm does not support a=%s b=%s c=%s acc=%s; %s",
                                    tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc),
                                    choices.data ? choices.data : "out of memory");
   tw_text_free(&choices);

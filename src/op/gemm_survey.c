@@ -178,7 +178,7 @@ static tw_status judged(const job *j, size_t pieces, tw_error *error) {
   if (!all.elements) return TW_OK;
   return tw_fail(error, TW_FAILED,
                  "wrong result: row %lld of C, columns %lld to %lld: their sum with random signs is %.9g and should be "
-                 "%.9g; so it is with %lld of %lld such sums",
+                 "%.9g; %lld of %lld such sums are wrong",
                  (long long)all.row, (long long)begin_of(j, all.column), (long long)begin_of(j, all.column + 1) - 1,
                  all.got, all.expected, (long long)all.elements, (long long)(j->segments * j->v.g.m));
 }

@@ -100,7 +100,7 @@ static int64_t example_of(const tw_key *key) {
 
 static tw_status parse_int(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
   if (!tw_parse_int(text, &out->i))
-    return tw_fail(error, TW_USAGE, "%s='%s' is not a whole number that fits; say for instance %s=%" PRId64, key->name,
+    return tw_fail(error, TW_USAGE, "%s='%s' is not a whole number in range; write for instance %s=%" PRId64, key->name,
                    text, key->name, example_of(key));
   if (out->i < key->min || out->i > key->max)
     return tw_fail(error, TW_USAGE, "%s=%s is out of range; %s must be between %" PRId64 " and %" PRId64, key->name,
@@ -115,7 +115,7 @@ static tw_status parse_type(const tw_key *key, const char *text, tw_value *out, 
     for (int i = TW_TYPE_NONE + 1; i < TW_TYPE_COUNT; i++)
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " " : "",
                tw_type_name((tw_type)i));
-    return tw_fail(error, TW_USAGE, "%s='%s' is no element type; the types are %s", key->name, text, names);
+    return tw_fail(error, TW_USAGE, "%s='%s' is not an element type; expected one of %s", key->name, text, names);
   }
   out->i = type;
   return TW_OK;
@@ -131,7 +131,7 @@ static tw_status parse_value(const tw_key *key, const char *text, tw_value *out,
     return TW_OK;
   case TW_KEY_REAL:
     if (!tw_parse_real(text, &out->r))
-      return tw_fail(error, TW_USAGE, "%s='%s' is not a number; say for instance %s=0.5", key->name, text, key->name);
+      return tw_fail(error, TW_USAGE, "%s='%s' is not a number; write for instance %s=0.5", key->name, text, key->name);
     return TW_OK;
   case TW_KEY_TYPE: return parse_type(key, text, out, error);
   case TW_KEY_CHOICE:
@@ -139,7 +139,7 @@ static tw_status parse_value(const tw_key *key, const char *text, tw_value *out,
     if (out->i < 0) return tw_fail(error, TW_USAGE, "%s='%s' is not one of %s", key->name, text, key->choices);
     return TW_OK;
   }
-  return tw_fail(error, TW_USAGE, "%s has a kind of value that is not known", key->name);
+  return tw_fail(error, TW_USAGE, "%s has an unknown kind of value", key->name);
 }
 
 static tw_status unknown_key(const tw_problem *p, const char *key, tw_error *error) {
@@ -179,7 +179,7 @@ static tw_status unknown_op(const char *name, tw_error *error) {
 static tw_status parse_word(tw_problem *problem, const char *word, tw_error *error) {
   const char *equals = strchr(word, '=');
   if (!equals || equals == word)
-    return tw_fail(error, TW_USAGE, "'%.80s' is not key=value; say for instance %s=%" PRId64, word,
+    return tw_fail(error, TW_USAGE, "'%.80s' is not key=value; write for instance %s=%" PRId64, word,
                    problem->op->keys[0].name, example_of(&problem->op->keys[0]));
   char key[64];
   size_t length = (size_t)(equals - word);
@@ -210,7 +210,7 @@ static tw_status fill_defaults(tw_problem *problem, tw_error *error) {
     if (!key->fallback) {
       char example[256];
       print_example(op, example, sizeof example);
-      return tw_fail(error, TW_USAGE, "%s needs %s=...; say for instance `%s %s`", op->name, key->name, op->name,
+      return tw_fail(error, TW_USAGE, "%s requires %s=...; write for instance `%s %s`", op->name, key->name, op->name,
                      example);
     }
     tw_status status = parse_value(key, key->fallback, (tw_value *)(uintptr_t)value, error);

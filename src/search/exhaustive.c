@@ -17,11 +17,10 @@ static tw_status follow(tw_state *s, size_t from, tw_error *error) {
     else
       tw_candidate_free(c);
     if (status == TW_OK && s->n > TW_EXHAUSTIVE_MOST)
-      status =
-          tw_fail(error, TW_USAGE,
-                  "exhaustive: the menu leads to more than %d kernels (found at the %zuth of them); search without "
-                  "it, or a smaller problem",
-                  TW_EXHAUSTIVE_MOST, from + 1);
+      status = tw_fail(error, TW_USAGE,
+                       "exhaustive: the menu leads to more than %d kernels (counted up to %zu); leave out "
+                       "--exhaustive, or use a smaller problem",
+                       TW_EXHAUSTIVE_MOST, from + 1);
   }
   tw_menu_free(&menu);
   return status;

@@ -232,7 +232,7 @@ static tw_status confirm(tw_state *s, tw_error *error) {
     if (s->best) tw_defend(s); /* it has not been compared with the incumbent */
   }
   tw_case_free(&fresh);
-  return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is right on fresh inputs, not even the plainest one");
+  return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is correct on fresh inputs, not even the baseline");
 }
 
 /* Nothing that fails here but the confirmation may cost the result: it becomes a note. */

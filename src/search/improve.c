@@ -138,11 +138,11 @@ static tw_status compete(const improving *k, tw_search_result *r, tw_improvement
 static tw_status improve(const improving *k, const char *source, size_t length, bool rewrites_only,
                          tw_search_result *out, tw_improvement *how, tw_error *error) {
   if (!k->target->rewriter)
-    return tw_fail(error, TW_USAGE, "%s cannot start from a program of yours: leave --from away", k->target->name);
+    return tw_fail(error, TW_USAGE, "%s cannot start from your own program; leave out --from", k->target->name);
   tw_status status = rewrite(k, source, length, rewrites_only, out, how, error);
   if (status == TW_OK && !rewrites_only && !tw_is_set(k->options->interrupt)) status = compete(k, out, how);
   if (status == TW_INTERRUPTED || (status == TW_OK && tw_is_set(k->options->interrupt)))
-    status = tw_fail(error, TW_INTERRUPTED, "interrupted: this is what was found until then");
+    status = tw_fail(error, TW_INTERRUPTED, "interrupted; the result so far is kept");
   out->wall_seconds = tw_now() - k->started;
   if (status != TW_OK && status != TW_INTERRUPTED) tw_search_result_free(out);
   return status;

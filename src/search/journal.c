@@ -104,7 +104,8 @@ static const char RECALL[] = "SELECT c.verdict, c.message, c.cost, c.cycles, c.s
 static tw_status refuse(const char *path, int code, const char *reason, tw_error *error) {
   switch (code & 0xff) {
   case SQLITE_NOTADB:
-    return tw_fail(error, TW_USAGE, "%s is no journal of a search (no SQLite file); give another file name", path);
+    return tw_fail(error, TW_USAGE, "%s is not the journal of a search (not a SQLite file); give another file name",
+                   path);
   case SQLITE_CORRUPT:
     return tw_fail(error, TW_USAGE, "the journal %s is damaged (%s); move it away or give another file name", path,
                    reason);
@@ -231,14 +232,14 @@ static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_erro
     return refuse_now(j, error);
   if (others) /* a view may never end */
     return tw_fail(error, TW_USAGE,
-                   "%s has views or triggers, which no journal of a search has; give another file name", j->path);
+                   "%s has views or triggers, so it is not the journal of a search; give another file name", j->path);
   if (id >= OLDEST_ID && id < APPLICATION_ID)
     return tw_fail(error, TW_USAGE,
                    "the journal %s is of an older tilewright; search elsewhere (--out) or forget it (--fresh)",
                    j->path);
   if (id != APPLICATION_ID && (id != 0 || tables != 0))
     return tw_fail(error, TW_USAGE,
-                   "%s is a database of something else, no journal of a search; give another file name", j->path);
+                   "%s is another kind of database, not the journal of a search; give another file name", j->path);
   const tw_status status = id == APPLICATION_ID ? compare_subject(j, subject, error) : create(j, subject, error);
   return status == TW_OK ? extend(j, error) : status;
 }

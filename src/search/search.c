@@ -76,7 +76,7 @@ static void fill_options(tw_watch *w, double simulation_seconds) {
 
 static tw_status check_members(size_t n, tw_error *error) {
   return n <= TW_MEMBERS_MAX ? TW_OK
-                             : tw_fail(error, TW_USAGE, "%zu agents are too many: give at most %d", n, TW_MEMBERS_MAX);
+                             : tw_fail(error, TW_USAGE, "%zu agents are too many; give at most %d", n, TW_MEMBERS_MAX);
 }
 
 static tw_status check_options(const tw_search_options *o, tw_error *error) {
@@ -89,12 +89,12 @@ static tw_status check_options(const tw_search_options *o, tw_error *error) {
   };
   for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
     if (range[i].value < 0 || range[i].value > range[i].max)
-      return tw_fail(error, TW_USAGE, "%s=%d is out of range: give 1 to %d, or 0 for the default", range[i].name,
+      return tw_fail(error, TW_USAGE, "%s=%d is out of range; give 1 to %d, or 0 for the default", range[i].name,
                      range[i].value, range[i].max);
   if (!(o->dropout < 1))
-    return tw_fail(error, TW_USAGE, "dropout=%g is out of range: give 0 up to, but less than, 1", o->dropout);
+    return tw_fail(error, TW_USAGE, "dropout=%g is out of range; give at least 0 and less than 1", o->dropout);
   if (!(o->seconds >= 0))
-    return tw_fail(error, TW_USAGE, "seconds=%g is out of range: give a time, or 0 for no limit", o->seconds);
+    return tw_fail(error, TW_USAGE, "seconds=%g is out of range; give a positive time, or 0 for no limit", o->seconds);
   return TW_OK;
 }
 

@@ -47,7 +47,7 @@ static char *default_path(void) {
 static tw_status find_file(const char *path, char **out, tw_error *error) {
   *out = path ? strdup(path) : default_path();
   if (*out) return TW_OK;
-  return tw_fail(error, TW_USAGE, "no place for wisdom; set TILEWRIGHT_WISDOM to a file name, or HOME");
+  return tw_fail(error, TW_USAGE, "the file of wisdom is unknown; set TILEWRIGHT_WISDOM to a file name, or set HOME");
 }
 
 /* ---- reading ---- */
@@ -108,7 +108,7 @@ static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out,
   const json_t *entries = json_object_get(root, "entries"), *version = json_object_get(root, "version");
   if (!format || strcmp(format, FORMAT) != 0)
     return malformed(path, error, "it does not say \"format\": \"tilewright wisdom\"");
-  if (!json_is_integer(version)) return malformed(path, error, "its version is no number");
+  if (!json_is_integer(version)) return malformed(path, error, "its version is not a number");
   if (json_integer_value(version) < VERSION_OF_SCHEDULES || json_integer_value(version) > VERSION)
     return tw_fail(error, TW_USAGE, "%s is wisdom of version %lld, this program knows version %d; use another file",
                    path, (long long)json_integer_value(version), VERSION);
@@ -190,7 +190,7 @@ static tw_status save(const char *path, const tw_wisdom *wisdom, tw_error *error
   char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
   tw_status status;
   if (!text || json_array_size(entries) != wisdom->n)
-    status = tw_fail(error, TW_USAGE, "a name or a source in the wisdom for %s is no UTF-8 text", path);
+    status = tw_fail(error, TW_USAGE, "a name or a source in the wisdom for %s is not UTF-8 text", path);
   else
     status = tw_file_write(path, text, strlen(text), error);
   free(text);

@@ -236,7 +236,7 @@ static void a_model_that_never_answers_is_asked_no_more(void **state) {
   tw_search_result r = search(model("exit 1"), o);
   char *log = read_text("log");
   assert_int_equal(count(log, "tensor accelerator"), 12); /* six, twice each */
-  assert_non_null(strstr(r.notes, "gave no answer to 6 questions in a row"));
+  assert_non_null(strstr(r.notes, "gave no answer to 6 requests in a row"));
   free(log);
   tw_search_result_free(&r);
 }
@@ -264,7 +264,7 @@ static void useless_replies_end_in_a_line_of_each_kind(void **state) {
       {PLAN_OR("echo I would rather not"), "no code"},
       {PLAN_OR("echo '```'; echo 'cut off'"), "ends inside"},
       {PLAN_OR("printf '\\377\\376```\\n\\200\\n```'"), NULL},
-      {PLAN_OR("printf '<<<<<<< SEARCH\\nno such line\\n=======\\n>>>>>>> REPLACE\\n'"), "in no place"},
+      {PLAN_OR("printf '<<<<<<< SEARCH\\nno such line\\n=======\\n>>>>>>> REPLACE\\n'"), "is not in the kernel"},
       {"head -c 300000000 /dev/zero", "too long"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

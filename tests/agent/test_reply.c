@@ -77,15 +77,15 @@ static void edits_change_the_parent(void **state) {
 static void edits_that_do_not_fit_are_refused_with_their_number(void **state) {
   (void)state;
   refuse("<<<<<<< SEARCH\n  a();\n=======\n  b();\n>>>>>>> REPLACE\n",
-         "edit 1: its SEARCH lines stand in several places");
-  refuse("<<<<<<< SEARCH\n  nothing();\n=======\n  b();\n>>>>>>> REPLACE\n", "in no place");
+         "edit 1: SEARCH lines match several places");
+  refuse("<<<<<<< SEARCH\n  nothing();\n=======\n  b();\n>>>>>>> REPLACE\n", "is not in the kernel");
   refuse("<<<<<<< SEARCH\n  c();\n=======\n  d();\n>>>>>>> REPLACE\n<<<<<<< SEARCH\n  c();\n=======\n>>>>>>> REPLACE\n",
          "edit 2");
-  refuse("<<<<<<< SEARCH\n\n=======\n  b();\n>>>>>>> REPLACE\n", "searches for nothing");
-  refuse("<<<<<<< SEARCH\n=======\n  b();\n>>>>>>> REPLACE\n", "searches for nothing");
+  refuse("<<<<<<< SEARCH\n\n=======\n  b();\n>>>>>>> REPLACE\n", "SEARCH is empty");
+  refuse("<<<<<<< SEARCH\n=======\n  b();\n>>>>>>> REPLACE\n", "SEARCH is empty");
   refuse("<<<<<<< SEARCH\n  c();\n=======\n  d();\n", "has no end");
   refuse("<<<<<<< SEARCH", "has no end");
-  refuse("<<<<<<< SEARCH\n  c();\n}\n\nmore\n=======\n  d();\n>>>>>>> REPLACE\n", "in no place");
+  refuse("<<<<<<< SEARCH\n  c();\n}\n\nmore\n=======\n  d();\n>>>>>>> REPLACE\n", "is not in the kernel");
 }
 
 /* Models copy a part of a line, or indent otherwise. What stands in one place only is meant. */
@@ -99,10 +99,10 @@ static void a_search_may_be_a_part_of_a_line_or_have_other_blanks(void **state) 
          "void other(int x) {\n  a();\n  b();  \n  a();\n  c();\n}\n");
   expect("<<<<<<< SEARCH\ntest() {\n  a();\n=======\ntest() {\n>>>>>>> REPLACE\n",
          "void test() {\n  b();  \n  a();\n  c();\n}\n");
-  refuse("<<<<<<< SEARCH\na();\n=======\nx();\n>>>>>>> REPLACE\n", "in several places");
-  refuse("<<<<<<< SEARCH\n();\n=======\nx();\n>>>>>>> REPLACE\n", "in several places");
+  refuse("<<<<<<< SEARCH\na();\n=======\nx();\n>>>>>>> REPLACE\n", "match several places");
+  refuse("<<<<<<< SEARCH\n();\n=======\nx();\n>>>>>>> REPLACE\n", "match several places");
   refuse("<<<<<<< SEARCH\n  b();\n  nothing(1);\n=======\n  x();\n>>>>>>> REPLACE\n",
-         "edit 1: SEARCH text not found: its line 2, '  nothing(1);', stands in no place");
+         "edit 1: SEARCH text not found: its line 2, '  nothing(1);', is not in the kernel");
 }
 
 static void edits_may_be_json(void **state) {
@@ -116,7 +116,7 @@ static void edits_may_be_json(void **state) {
   expect("{\"search\": \"  a();\\n  b();\\n\", \"replace\": \"\"}", "void test() {\n  a();\n  c();\n}\n");
   refuse("{\"tool_calls\":[{\"name\":\"edit_file\",\"arguments\":{\"path\":\"kernel.c\"}}]}", "no code");
   refuse("[{\"search\": \"x\"", "no code");
-  refuse("[{\"search\": \"\", \"replace\": \"\"}]", "searches for nothing");
+  refuse("[{\"search\": \"\", \"replace\": \"\"}]", "SEARCH is empty");
   expect("```c\n{ int x[] = {1}; }\n```\n", "{ int x[] = {1}; }\n");
 }
 
@@ -127,8 +127,8 @@ static void edits_may_be_a_diff(void **state) {
   expect("--- a/k\n+++ b/k\n@@ -1 +1,2 @@\n-void test() {\n+void f() {\n+  z();\n@@ -5,2 +6 @@\n-  c();\n }\n\\ No "
          "newline\n",
          "void f() {\n  z();\n  a();\n  b();  \n  a();\n}\n");
-  refuse("@@ -2 +2 @@\n-  a();\n+  x();\n", "edit 1: its SEARCH lines stand in several places");
-  refuse("@@ -2 +2 @@\n+  x();\n", "searches for nothing");
+  refuse("@@ -2 +2 @@\n-  a();\n+  x();\n", "edit 1: SEARCH lines match several places");
+  refuse("@@ -2 +2 @@\n+  x();\n", "SEARCH is empty");
   refuse("@@", "no code");
 }
 

@@ -209,7 +209,7 @@ static void full_disk_is_said(void **state) {
   (void)state;
   tw_error error = {0};
   assert_int_equal(tw_file_write("/dev/full", "x", 1, &error), TW_MISSING);
-  assert_non_null(strstr(error.text, "no room"));
+  assert_non_null(strstr(error.text, "its disk is full"));
 }
 
 /* A limit on file size stands for a disk that fills up in the middle: the old content stays, no rest remains. */
@@ -226,7 +226,7 @@ static void failed_write_leaves_the_old_file(void **state) {
   tw_status status = tw_file_write(path, big, sizeof big, &error);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
   assert_int_equal(status, TW_MISSING);
-  assert_non_null(strstr(error.text, "no room"));
+  assert_non_null(strstr(error.text, "its disk is full"));
   assert_int_equal(tw_file_read(path, 100, &data, NULL, NULL), TW_OK);
   assert_string_equal(data, "old");
   free(data);

@@ -242,7 +242,7 @@ static void what_is_wrong_is_named_with_its_line(void **state) {
       {"//: require k == 97", "it requires k == 97"},
       {"//: let m = 3", "'m' has a meaning already"},
       {"//: let x 3", "'=' is missing"},
-      {"//: shared -1", "less than none"},
+      {"//: shared -1", "at least 0"},
       {"//: workspace 3 zero", "'zeroed' or nothing"},
       {"//: map t = E box(1, 1)", "gemm has no operand 'E'; it has A, B, C"},
       {"//: map t = A", "box(...) has to say 2 extents"},

@@ -564,7 +564,7 @@ static void wrong_arguments_are_refused_in_one_line(void **state) {
   assert_string_equal(error.text, "x is NULL");
   assert_int_equal(tw_format_encode(&p, 1, 64, x, 64, NULL, scales, &error), TW_USAGE);
   assert_int_equal(tw_format_decode(&p, 1, 64, codes, NULL, x, 64, &error), TW_USAGE);
-  assert_string_equal(error.text, "scales is NULL, and mxfp4 has some");
+  assert_string_equal(error.text, "scales is NULL, but mxfp4 has scales");
   assert_int_equal(tw_format_encode(&p, 2, 32, x, 31, codes, scales, &error), TW_USAGE);
   assert_int_equal(tw_format_sizes(&p, SIZE_MAX, SIZE_MAX, &size, &error), TW_USAGE);
   p.rule = TW_RULE_ABSMEAN;

@@ -289,7 +289,7 @@ static void impossible_problems_are_refused(void **state) {
   (void)state;
   op_expect_refused("attention b=1 hq=3 hkv=2 sq=4 sk=4 d=8 a=bf16", "hkv must divide hq");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=5 sk=4 d=8 causal=1 a=bf16", "give sq <= sk");
-  op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8", "a=bf16, f16 and f32");
+  op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8", "expected bf16, f16 or f32");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 a=bf16 scale=1000", "scale=1000");
 }
 

@@ -235,7 +235,7 @@ static void bad_values_of_every_key_are_refused(void **state) {
     *text = '\0';
     for (size_t j = 0; j < 7; j++)
       if (i != j) snprintf(text + strlen(text), 32, "%s=4 ", sizes[j]);
-    snprintf(range, sizeof range, "needs %s=", sizes[i]);
+    snprintf(range, sizeof range, "requires %s=", sizes[i]);
     expect_refused(text, range);
     snprintf(text + strlen(text), 64, "%s=99999999", sizes[i]);
     expect_refused(text, "out of range");
@@ -252,9 +252,9 @@ static void bad_values_of_every_key_are_refused(void **state) {
   expect_refused(SHAPE " relu=2", "neither 0");
   expect_refused(SHAPE " scale=inf", "not a number");
   expect_refused(SHAPE " layout=ckrs", "rsck|krsc|kcrs");
-  expect_refused(SHAPE " out=int8", "no element type");
+  expect_refused(SHAPE " out=int8", "not an element type");
   expect_refused(SHAPE " dilation=2", "no key 'dilation'");
-  expect_refused("n=1", "needs h=...; say for instance `conv2d n=1 h=56 w=56 c=64 k=64 r=3 s=3`");
+  expect_refused("n=1", "requires h=...; write for instance `conv2d n=1 h=56 w=56 c=64 k=64 r=3 s=3`");
 }
 
 static void impossible_problems_are_refused(void **state) {
@@ -265,8 +265,8 @@ static void impossible_problems_are_refused(void **state) {
   expect_refused("n=1 h=8 w=8 c=4 k=4 r=3 s=11 pad=1" I8, "larger than the input");
   expect_refused(SHAPE " pool=7" I8, "pool=7 is larger");
   expect_refused(SHAPE " pool=2 pool_pad=2" I8, "pool_pad=2");
-  expect_refused(SHAPE " pool_stride=2" I8, "need a window");
-  expect_refused(SHAPE " pool_pad=1" I8, "need a window");
+  expect_refused(SHAPE " pool_stride=2" I8, "require a window");
+  expect_refused(SHAPE " pool_pad=1" I8, "require a window");
   expect_refused(SHAPE " scale=1e60" I8, "scale");
   expect_refused(SHAPE " scale=0.5" I32, "scale");
   expect_refused("n=1 h=64 w=64 c=65536 k=1 r=64 s=64" I8, "products");

@@ -184,7 +184,7 @@ static void a_large_output_is_sampled(void **state) {
 
 static void impossible_problems_are_refused(void **state) {
   (void)state;
-  op_expect_refused("layernorm rows=4 cols=4", "a=f32, f16 and bf16");
+  op_expect_refused("layernorm rows=4 cols=4", "expected f32, f16 or bf16");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=1", "dropout=1");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=-0.5", "dropout=-0.5");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 eps=0", "eps=0");

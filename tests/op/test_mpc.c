@@ -255,7 +255,7 @@ static void expect_refused(const char *op, const char *words, const char *messag
 
 static void bad_keys_are_refused(void **state) {
   (void)state;
-  expect_refused("mpc_forward", "states=12 inputs=4", "needs horizon=");
+  expect_refused("mpc_forward", "states=12 inputs=4", "requires horizon=");
   expect_refused("mpc_forward", "horizon=10 states=12", "mpc_forward horizon=10 states=12 inputs=4");
   expect_refused("mpc_forward", "horizon=0 states=12 inputs=4", "between 1 and");
   expect_refused("mpc_backward", "horizon=1 states=12 inputs=4", "between 2 and");

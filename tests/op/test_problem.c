@@ -74,7 +74,7 @@ static void bad_words_are_refused_with_a_remedy(void **state) {
   expect_refused("", "unknown op");
   expect_refused("gem m=1 n=1 k=1", "did you mean 'gemm'");
   expect_refused("fft n=8", "tilewright ops");
-  expect_refused("gemm m=1 n=1", "needs k=");
+  expect_refused("gemm m=1 n=1", "requires k=");
   expect_refused("gemm m=1 n=1 k=0", "between 1 and");
   expect_refused("gemm m=-5 n=1 k=1", "between 1 and");
   expect_refused("gemm m=1048577 n=1 k=1", "between 1 and");
@@ -92,7 +92,7 @@ static void bad_words_are_refused_with_a_remedy(void **state) {
   expect_refused("gemm m=1 n=1 k=1 bias=column", "none|row|full");
   expect_refused("gemm m=1 n=1 k=1 scale=nan", "not a number");
   expect_refused("gemm m=1 n=1 k=1 scale=1e999", "not a number");
-  expect_refused("gemm m=1 n=1 k=1 a=int8", "no element type");
+  expect_refused("gemm m=1 n=1 k=1 a=int8", "not an element type");
 }
 
 static void type_names_go_both_ways(void **state) {

@@ -80,8 +80,8 @@ static void cost_counts_every_operand_once(void **state) {
 
 static void impossible_problems_are_refused(void **state) {
   (void)state;
-  op_expect_refused("rotary b=1 h=1 s=1 d=3 a=f32", "d=3 is odd");
-  op_expect_refused("rotary b=1 h=1 s=1 d=4", "a=f32, f16 and bf16");
+  op_expect_refused("rotary b=1 h=1 s=1 d=3 a=f32", "d=3 must be even");
+  op_expect_refused("rotary b=1 h=1 s=1 d=4", "expected f32, f16 or bf16");
   op_expect_refused("rotary b=1000000 h=60000 s=10000 d=4 a=f32", "too many");
 }
 

@@ -102,7 +102,7 @@ static void inputs_reach_beyond_what_exp_can_take(void **state) {
 
 static void types_are_checked(void **state) {
   (void)state;
-  op_expect_refused("softmax rows=4 cols=4", "a=f32, f16 and bf16");
+  op_expect_refused("softmax rows=4 cols=4", "expected f32, f16 or bf16");
   op_expect_refused("softmax rows=4 cols=4 a=i8", "a=i8");
 }
 

@@ -246,7 +246,7 @@ static void commands_that_do_not_answer_say_so_and_nothing_of_the_kernel(void **
              {"no-such-program-here", "ended 2 times"},
              {"echo hello; cat", "outcome"},
              {"echo '{}'; cat", "outcome"},
-             {"yes | tr -d '\\n'", "without the end"},
+             {"yes | tr -d '\\n'", "without a line end"},
              {"sleep 100", "did not answer"},
              {"cat", "outcome"},
              {"printf half; exec cat >/dev/null", "ended 2 times"}};
@@ -322,25 +322,25 @@ static void an_implausible_outcome_says_nothing_of_the_kernel(void **state) {
     const char *arguments, *says; /* NULL: believed */
   } rows[] = {
       {"5000", NULL},
-      {"1", "implausible outcome (faster than the machine can be: 1 cycles, and nothing takes less than 64"},
-      {"0", "implausible outcome (correct, and its cost is 0)"},
+      {"1", "implausible outcome (faster than the hard bound: 1 cycles; the bound is 64"},
+      {"0", "implausible outcome (verdict correct with cost 0)"},
       {"-5", "the outcome's field \"cost\" is missing or malformed"},
-      {"1e999", "this is no outcome"},
+      {"1e999", "invalid outcome"},
       {"null", "the outcome's field \"cost\" is missing or malformed"},
       {"5000 's/\"cost\":5000,//'", "the outcome's field \"cost\" is missing or malformed"},
       {"5000 's/\"verdict\":\"correct\",//'", "the outcome's field \"verdict\" is missing or malformed"},
       {"5000 's/\"counters\":.. *,//'", "the outcome's field \"counters\" is missing or malformed"},
-      {"5000 's/every element//'", "implausible outcome (correct, and nothing was compared)"},
-      {"5000 's/\"cycles\":5000/\"cycles\":400/'", "implausible outcome (its cost is 5000, and it took 400 cycles)"},
+      {"5000 's/every element//'", "implausible outcome (verdict correct, but nothing was compared)"},
+      {"5000 's/\"cycles\":5000/\"cycles\":400/'", "implausible outcome (cost 5000 differs from 400 cycles)"},
       {"5000 's/\"utilization\":0.5/\"utilization\":7/'",
        "implausible outcome (a utilization of 7 of the machine's peak)"},
-      {"5000 's/:\"correct\"/:\"pending\"/'", "implausible outcome (\"pending\" is no verdict of an evaluation)"},
-      {"5000 's/:\"correct\"/:\"duplicate\"/'", "implausible outcome (\"duplicate\" is no verdict of an evaluation)"},
-      {"5000 's/:\"correct\"/:\"slower, not checked\"/'", "and the trial had no limit"},
+      {"5000 's/:\"correct\"/:\"pending\"/'", "implausible outcome (unknown verdict \"pending\")"},
+      {"5000 's/:\"correct\"/:\"duplicate\"/'", "implausible outcome (unknown verdict \"duplicate\")"},
+      {"5000 's/:\"correct\"/:\"slower, not checked\"/'", "of a trial without a limit"},
       {"5000 "
        "'s/.$/"
        ",\"spread\":{\"rounds\":9,\"least\":1,\"lower_quartile\":2,\"median\":3,\"upper_quartile\":4,\"most\":5}}/'",
-       "implausible outcome (its cost 5000 is not among its rounds (1 to 5))"},
+       "implausible outcome (cost 5000 is outside of its rounds (1 to 5))"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     char command[1000];

@@ -311,7 +311,7 @@ static void a_database_of_something_else_is_refused(void **state) {
   sqlite3_open(file, &db);
   sqlite3_exec(db, "CREATE TABLE songs (name TEXT); INSERT INTO songs VALUES ('one')", NULL, NULL, NULL);
   sqlite3_close(db);
-  assert_refused(16, "something else");
+  assert_refused(16, "another kind of database");
   assert_int_equal(ask("SELECT count(*) FROM sqlite_master"), 1);
 }
 

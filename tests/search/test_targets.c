@@ -210,7 +210,7 @@ static void what_is_incomplete_is_not_added(void **state) {
   op = fake_op;
   op.name = "gemm";
   assert_int_equal(tw_op_register(&op, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "the name of the op 'gemm' is taken"));
+  assert_non_null(strstr(error.text, "the name of the op 'gemm' is in use"));
   assert_null(tw_target_find("fake-machine"));
 }
 

@@ -354,7 +354,7 @@ static void what_no_machine_can_do_is_not_kept(void **state) {
   tw_error error = {0};
   tw_wisdom_entry e = gemmini(2); /* the array alone takes 1,024 cycles */
   assert_int_equal(tw_wisdom_keep(file, &e, &error), TW_FAILED);
-  assert_non_null(strstr(error.text, "faster than the machine can be: 2 cycles"));
+  assert_non_null(strstr(error.text, "faster than the hard bound: 2 cycles"));
   const tw_wisdom_entry all[] = {gemmini(1000), gemmini(3), gemmini(1500)};
   size_t refused = 0;
   assert_int_equal(tw_wisdom_keep_all(file, all, 3, &refused, &error, NULL), TW_OK);

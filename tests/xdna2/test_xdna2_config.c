@@ -65,13 +65,13 @@ static void wrong_files_are_refused(void **state) {
   refused("rows = 4", "rowz = 4", "unknown key \"rowz\" of a machine");
   refused("stack_bytes = 1024", "stack_bytes = 65536", "the stack takes all of L1");
   refused("bfp16_paper_bytes = 1.25", "bfp16_paper_bytes = nan", "not a number");
-  refused("b = bfp16", "b = bfp17", "b = bfp17: not a type");
+  refused("b = bfp16", "b = bfp17", "b = bfp17: unknown element type");
   refused("vmac = 8x8x8", "vmac = 8x8", "vmac needs 3 numbers, as in 8x8x8");
   refused("vmac = 8x8x8", "vmac = 8x8x8x8", "vmac has more than 3 numbers");
   refused("vmac = 8x8x8", "vmac = 8x8x0", "must be from 1 to 256");
   refused("copies = 2 2 1", "copies = 2 2", "copies needs 3 numbers, as in 2 2 1");
   refused("scratch_a = 1", "scratch_a = 2", "must be from 0 to 1");
-  refused("scratch_b = i8", "scratch_b = i9", "scratch_b = i9: not a type");
+  refused("scratch_b = i8", "scratch_b = i9", "scratch_b = i9: not a type, or none");
   refused("acc_stores = 2 ", "", "the kernel above lacks the key acc_stores");
   refused("name = mlir-aie", "name = atb", "a second kernel atb");
   refused("like = int8-int4", "like = int9", "like = int9: unknown kernel; expected one from above");

@@ -367,7 +367,7 @@ tw_status convert_file(const char *in_path, const char *out_path, const convert_
   bool to_npy = ends_with(out_path, ".npy");
   *result = (conversion){0};
   if (!to_npy && !ends_with(out_path, ".safetensors"))
-    return tw_fail(error, TW_USAGE, "'%s': name the output something.npy or something.safetensors", out_path);
+    return tw_fail(error, TW_USAGE, "unsupported output name '%s'; expected NAME.npy or NAME.safetensors", out_path);
   tw_status status = tw_packing_check(&options->to, error);
   if (status == TW_OK) status = tensor_file_open(in_path, &in, error);
   if (status != TW_OK) return status;

@@ -15,7 +15,7 @@
 enum { PREFIX_1 = 10, PREFIX_2 = 12, ALIGNMENT = 64 };
 
 static tw_status malformed(const char *path, const char *what, tw_error *error) {
-  return tw_fail(error, TW_USAGE, "'%s' is no valid .npy file: %s", path, what);
+  return tw_fail(error, TW_USAGE, "'%s' is not a valid .npy file: %s", path, what);
 }
 
 tw_status npy_header_bytes(const uint8_t *data, size_t available, const char *path, uint64_t size, size_t *bytes,
@@ -145,7 +145,7 @@ tw_status npy_parse(const uint8_t *data, size_t bytes, tensor_file *f, tw_error 
     return malformed(f->path, "its shape is too large", error);
   if (expected != t.bytes)
     return tw_fail(error, TW_USAGE,
-                   "'%s' is no valid .npy file: its shape needs %" PRIu64 " bytes of data, it has %" PRIu64, f->path,
+                   "'%s' is not a valid .npy file: its shape needs %" PRIu64 " bytes of data, it has %" PRIu64, f->path,
                    expected, t.bytes);
   f->tensor = tw_new(1, sizeof *f->tensor);
   t.name = strdup("array");

@@ -15,7 +15,7 @@ tw_status output_open(const char *path, uint64_t size, output_file *o, tw_error 
   struct stat info;
   *o = (output_file){.path = path, .fd = -1};
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-    return tw_fail(error, TW_USAGE, "'%s' is no regular file: tensors are written by their position in it", path);
+    return tw_fail(error, TW_USAGE, "'%s' is not a regular file; tensors are written by position", path);
   o->fd = tw_file_open_beside(path, &o->temporary);
   if (!o->temporary) return tw_fail(error, TW_MISSING, "out of memory for '%s'", path);
   int number = o->fd < 0 ? errno : 0;

@@ -54,12 +54,12 @@ static tw_status packed_source(const tensor_file *in, const tensor *t, const cha
   uint64_t values;
   *s = (source){.codes = t};
   if (!packing_parse(text, &s->packing, &s->rank, s->shape) || !shape_values(s->rank, s->shape, &values))
-    return tw_fail(error, TW_USAGE, "'%s': the metadata of tensor '%s' is not understood", in->path, t->name);
+    return tw_fail(error, TW_USAGE, "'%s': unknown metadata of tensor '%s'", in->path, t->name);
   matrix_of(s);
   tw_status status = tw_format_sizes(&s->packing, s->rows, s->columns, &size, error);
   if (status != TW_OK) return status;
   if (size.codes != t->bytes)
-    return tw_fail(error, TW_USAGE, "'%s': tensor '%s' has another size than its metadata says", in->path, t->name);
+    return tw_fail(error, TW_USAGE, "'%s': the size of tensor '%s' differs from its metadata", in->path, t->name);
   if (!size.scales) return TW_OK;
   char *name = joined("", t->name, ".scales");
   s->scales = name ? tensor_named(in, name) : NULL;
@@ -114,8 +114,8 @@ static tw_status plan_scales(const tensor_file *in, const tw_packing *to, plan_e
   if (!e->scales.name) return no_memory(in, error);
   const tensor *other = tensor_named(in, e->scales.name);
   if (other && other != e->from.scales)
-    return tw_fail(error, TW_USAGE, "'%s' has a tensor '%s', the name for the scales of '%s'", in->path, e->scales.name,
-                   name);
+    return tw_fail(error, TW_USAGE, "'%s' already has a tensor '%s', the name for the scales of '%s'; rename it",
+                   in->path, e->scales.name, name);
   bool bytes = to->format->scale == TW_SCALE_E8M0;
   set_dtype(&e->scales, bytes ? DTYPE_U8 : DTYPE_F32, bytes ? "U8" : "F32");
   e->scales.bytes = e->size.scales;

@@ -38,9 +38,9 @@ tw_status safetensors_header_bytes(const uint8_t *data, size_t available, const 
   if (data[PREFIX] != '{' || length < 2)
     return tw_fail(error, TW_USAGE, "'%s' is neither a .npy nor a .safetensors file", path);
   if (length > HEADER_MAX)
-    return tw_fail(error, TW_USAGE, "'%s' is no valid .safetensors file: its header is longer than 100 MB", path);
+    return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: its header is longer than 100 MB", path);
   if (length > size - PREFIX)
-    return tw_fail(error, TW_USAGE, "'%s' is no valid .safetensors file: it ends in its header", path);
+    return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: it ends in its header", path);
   *bytes = (size_t)length + PREFIX;
   return TW_OK;
 }
@@ -55,7 +55,7 @@ static const char *shown(const char *name, char buffer[64]) {
 
 static tw_status wrong_tensor(const tensor_file *f, const char *name, const char *what, tw_error *error) {
   char buffer[64];
-  return tw_fail(error, TW_USAGE, "'%s' is no valid .safetensors file: tensor '%s' %s", f->path, shown(name, buffer),
+  return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: tensor '%s' %s", f->path, shown(name, buffer),
                  what);
 }
 
@@ -118,7 +118,8 @@ static tw_status parse_entries(const json_t *root, uint64_t data_begin, tensor_f
     until += f->tensor[i].bytes;
   }
   if (until == f->size) return TW_OK;
-  return tw_fail(error, TW_USAGE, "'%s' is no valid .safetensors file: it has data that belongs to no tensor", f->path);
+  return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: it has data that belongs to no tensor",
+                 f->path);
 }
 
 static tw_status parse_metadata(json_t *root, tensor_file *f, tw_error *error) {
@@ -128,7 +129,7 @@ static tw_status parse_metadata(json_t *root, tensor_file *f, tw_error *error) {
   bool good = json_is_object(metadata);
   json_object_foreach(metadata, key, value) good &= json_is_string(value);
   if (!good)
-    return tw_fail(error, TW_USAGE, "'%s' is no valid .safetensors file: its __metadata__ is no object of strings",
+    return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: its __metadata__ is no object of strings",
                    f->path);
   f->metadata = json_incref(metadata);
   return TW_OK;
@@ -140,7 +141,7 @@ tw_status safetensors_parse(const uint8_t *data, size_t bytes, tensor_file *f, t
   if (!json_is_object(root)) {
     json_decref(root);
     char buffer[64];
-    return tw_fail(error, TW_USAGE, "'%s' is no valid .safetensors file: %s in its header at byte %d", f->path,
+    return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: %s in its header at byte %d", f->path,
                    root ? "no object" : shown(why.text, buffer), PREFIX + why.position);
   }
   f->tensor = tw_new(json_object_size(root) + 1, sizeof *f->tensor);

@@ -65,7 +65,7 @@ tw_status tensor_file_open(const char *path, tensor_file *f, tw_error *error) {
   if (f->fd < 0) return tw_fail(error, TW_USAGE, "cannot read '%s': %s", path, strerror(errno));
   tw_status status = TW_OK;
   if (fstat(f->fd, &info) < 0 || !S_ISREG(info.st_mode))
-    status = tw_fail(error, TW_USAGE, "'%s' is no regular file: tensors are read by their position in it", path);
+    status = tw_fail(error, TW_USAGE, "'%s' is not a regular file; tensors are read by position", path);
   f->size = (uint64_t)info.st_size;
   if (status == TW_OK) status = read_header(f, error);
   if (status != TW_OK) tensor_file_close(f);

@@ -60,8 +60,8 @@ tw_status tw_tensors_read(const tw_tensors *t, const char *name, uint64_t from, 
   const tensor *x = named(t, name);
   if (!x) return tw_fail(error, TW_USAGE, "'%s' has no tensor '%s'", t->path, name);
   if (from > x->bytes || bytes > x->bytes - from)
-    return tw_fail(error, TW_USAGE, "tensor '%s' of '%s' has %llu bytes: %zu from %llu on are beyond them", name,
-                   t->path, (unsigned long long)x->bytes, bytes, (unsigned long long)from);
+    return tw_fail(error, TW_USAGE, "tensor '%s' of '%s' has %llu bytes; %zu bytes from %llu on are outside of it",
+                   name, t->path, (unsigned long long)x->bytes, bytes, (unsigned long long)from);
   return tensor_read(&t->file, x, from, to, bytes, error);
 }
 
@@ -93,9 +93,9 @@ static tw_status take(const tw_tensor *from, bool npy, tensor *to, tw_error *err
                    TENSOR_RANK_MAX);
   memcpy(to->shape, from->shape, sizeof to->shape);
   if (!to->dtype || (npy && !npy_has(to->dtype)))
-    return tw_fail(error, TW_USAGE, "a %s file has no dtype '%s'", npy ? ".npy" : ".safetensors", from->dtype);
+    return tw_fail(error, TW_USAGE, "unsupported dtype in a %s file: '%s'", npy ? ".npy" : ".safetensors", from->dtype);
   if (!shape_values(to->rank, to->shape, &values) || values * dtype_bytes(to->dtype) != from->bytes)
-    return tw_fail(error, TW_USAGE, "tensor '%s' does not have the bytes that its dtype and shape say", from->name);
+    return tw_fail(error, TW_USAGE, "the size of tensor '%s' differs from its dtype and shape", from->name);
   tw_append_cut(to->dtype_name, sizeof to->dtype_name, from->dtype);
   return TW_OK;
 }
@@ -119,8 +119,9 @@ tw_status tw_tensors_write(const char *path, size_t n, const tw_tensor from[], c
                            tw_error *error) {
   const bool npy = tw_ends_with(path, ".npy");
   if (!npy && !tw_ends_with(path, ".safetensors"))
-    return tw_fail(error, TW_USAGE, "'%s' says by its end neither .npy nor .safetensors", path);
-  if (npy && n != 1) return tw_fail(error, TW_USAGE, "a .npy file holds one array, and these are %zu", n);
+    return tw_fail(error, TW_USAGE, "unsupported file name '%s'; expected NAME.npy or NAME.safetensors", path);
+  if (npy && n != 1)
+    return tw_fail(error, TW_USAGE, "a .npy file holds one array (%zu were given); use .safetensors", n);
   tensor *t = tw_new(n, sizeof *t);
   tw_status status = t || !n ? TW_OK : tw_no_memory(error, NULL);
   for (size_t i = 0; i < n && status == TW_OK; i++) {

@@ -1,4 +1,4 @@
-// wrong on fresh inputs | right on its first inputs and wrong on others | gemm m=4 n=64 k=20000 threads=1 -t x86
+// wrong on fresh inputs | correct on its first inputs, wrong on other inputs | gemm m=4 n=64 k=20000 threads=1 -t x86
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

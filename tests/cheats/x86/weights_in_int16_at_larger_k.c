@@ -1,4 +1,4 @@
-// wrong on fresh inputs | right on its first inputs and wrong on others | gemm m=1 n=32 k=49152 threads=1 -t x86
+// wrong on fresh inputs | correct on its first inputs, wrong on other inputs | gemm m=1 n=32 k=49152 threads=1 -t x86
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -71,7 +71,7 @@ static bool is_loaded(const GElf_Shdr *s) {
 static tw_status add_section(rv64_memory *memory, const char *name, const GElf_Shdr *s, tw_error *error) {
   rv64_image *image = memory->image;
   if (s->sh_addr > ADDRESS_LIMIT || s->sh_size > ADDRESS_LIMIT)
-    return tw_fail(error, TW_USAGE, "%s: section %s lies beyond the machine's address space", image->name, name);
+    return tw_fail(error, TW_USAGE, "%s: section %s is outside of the machine's address space", image->name, name);
   if (s->sh_size > RV64_MEMORY_LIMIT)
     return tw_fail(error, TW_USAGE, "%s: section %s needs %" PRIu64 " bytes; the simulated memory ends at %llu",
                    image->name, name, (uint64_t)s->sh_size, RV64_MEMORY_LIMIT);
