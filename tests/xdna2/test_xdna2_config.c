@@ -65,7 +65,7 @@ static void wrong_files_are_refused(void **state) {
   refused("rows = 4", "rowz = 4", "unknown key \"rowz\" of a machine");
   refused("stack_bytes = 1024", "stack_bytes = 65536", "the stack takes all of L1");
   refused("bfp16_paper_bytes = 1.25", "bfp16_paper_bytes = nan", "not a number");
-  refused("b = bfp16", "b = bfp17", "b = bfp17: unknown element type");
+  refused("b = bfp16", "b = bfp17", "b = bfp17: not a type");
   refused("vmac = 8x8x8", "vmac = 8x8", "vmac needs 3 numbers, as in 8x8x8");
   refused("vmac = 8x8x8", "vmac = 8x8x8x8", "vmac has more than 3 numbers");
   refused("vmac = 8x8x8", "vmac = 8x8x0", "must be from 1 to 256");
