@@ -1,23 +1,23 @@
-/* attention.h - the structure of kernels for attention, forward and backward: a schedule, and the kernel that it describes.
+/* attention.h - warp-specialized attention kernels for NVIDIA GPUs, forward and backward: the plan of a schedule.
  *
- * Forward, a block goes through the keys for 64 queries of each of its groups, keeping the largest score and the sum of weights of
- * each row (online softmax, FlashAttention). The scores of the next keys are multiplied while the weights of the last ones
- * are. Steps:
+ * Forward: a consumer warpgroup has 64 queries. It goes through the keys with online softmax (FlashAttention) and keeps the
+ * maximum score and the sum of weights of each row. The scores of the next keys are multiplied during the softmax of the
+ * current keys. Steps:
  *
- *   tile keys=128 groups=2            keys at a time; groups of 64 queries
- *   turns                             groups multiply in turn: one multiplies while another makes weights of its scores
- *   persistent                        a block for each processor goes through tiles: copies of the next begin in the last
- *   stages 2                          tiles of keys and values under way
- *   registers copy=24 multiply=240    of a thread
+ *   tile keys=128 consumers=2             keys of an iteration; consumer warpgroups
+ *   pingpong                              consumers alternate: one multiplies while the other computes its softmax
+ *   persistent                            one block on each multiprocessor; copies of the next tile start during the last one
+ *   stages 2                              tiles of keys and values in flight
+ *   registers producer=24 consumer=240    registers of a thread
  *
- * Backward, a block goes through the queries for 64 keys of each of its groups, and for all heads that share them: dK and dV
- * stay in registers, dQ is added up in memory. Kernels before and after it prepare and round. Steps:
+ * Backward: a consumer warpgroup has 64 keys. It goes through the queries, of all heads that share these keys. dK and dV stay
+ * in registers, and dQ is added up in memory. A kernel before it prepares dQ, and a kernel after it rounds dQ. Steps:
  *
- *   tile queries=64 groups=2          queries at a time; groups of 64 keys
- *   stages 2, registers               as above, of queries and gradients of O
+ *   tile queries=64 consumers=2           queries of an iteration; consumer warpgroups
+ *   stages 2, registers                   as above; the tiles are queries and gradients of O
  *
- * bf16 and f16, d = 64 and 128, any number of queries and keys, grouped queries, causal or not. The empty schedule has no
- * kernel here. */
+ * Supported: bf16 and f16, d = 64 and 128, any number of queries and keys, grouped queries, causal or not. The empty schedule
+ * is the target's plain kernel. */
 #ifndef TW_TILE_ATTENTION_H
 #define TW_TILE_ATTENTION_H
 
@@ -27,11 +27,16 @@
 #include "tile/family.h"
 
 typedef struct tw_tile_attention_plan {
-  int keys, groups;                               /* keys = 0: no tiles yet */
-  int queries;                                    /* backward */
-  bool turns, persistent, apart;                  /* apart: O is laid out in room of its own, and not where Q was */
-  int stages, registers_copy, registers_multiply; /* 0: not said yet */
-  int heads_at_once; /* causal: heads whose longest rows come first together, so that the L2 holds their keys and values */
+  /* keys = 0: no `tile` step yet. `groups` are consumer warpgroups. */
+  int keys, groups;
+  /* Backward only. */
+  int queries;
+  /* apart: O has shared memory of its own; otherwise it overwrites Q. */
+  bool pingpong, persistent, apart;
+  /* 0: not given yet. */
+  int stages, registers_copy, registers_multiply;
+  /* Causal: heads whose longest rows run first, at the same time, so that the L2 holds their keys and values. */
+  int heads_at_once;
   int64_t shared_bytes;
 } tw_tile_attention_plan;
 

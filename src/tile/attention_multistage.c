@@ -43,11 +43,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
         error, TW_USAGE,
         "queries=%d keys=%d need %d registers per thread for S, P and O, which exceeds %d; use smaller tiles",
         p->queries, p->keys, need, have);
-  if (p->turns && (held || p->groups % 2 || p->stages < 3))
+  if (p->pingpong && (held || p->groups % 2 || p->stages < 3))
     return tw_fail(
         error, TW_USAGE,
         "pingpong requires an even number of waves, stages >= 3 and direct-to-LDS loads (copy direct_to_lds)");
-  if (p->ahead && (held || p->stages != 2 || p->turns))
+  if (p->ahead && (held || p->stages != 2 || p->pingpong))
     return tw_fail(error, TW_USAGE,
                    "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds), without pingpong");
   p->shared_bytes = 2ll * p->stages * tile;
@@ -111,7 +111,7 @@ static const tw_verb verbs[] = {
      .usage = "pingpong",
      .help = "Alternate two sets of waves (ping-pong): one computes scores while the other computes softmax and "
              "multiplies values.",
-     .sets = TW_FIELD(PLAN, turns)},
+     .sets = TW_FIELD(PLAN, pingpong)},
     {.name = "overlap_softmax|ahead",
      .usage = "overlap_softmax",
      .help = "Compute the scores of the next keys while the current softmax runs (register double buffering).",
@@ -186,7 +186,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_tile_attention_multistage_swizzle(&s, machine, "k_swizzle", access);
   access.values = true;
   tw_tile_attention_multistage_swizzle(&s, machine, "v_swizzle", access);
-  tw_slots_flag(&s, "pingpong", p->turns);
+  tw_slots_flag(&s, "pingpong", p->pingpong);
   const tw_status status = tw_template_add(t, "tile/kernels/attention_multistage.hip.in", &s, error);
   tw_slots_free(&s);
   return status;

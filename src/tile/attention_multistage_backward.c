@@ -93,7 +93,7 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_problem 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   PLAN *p = plan;
   const int d = (int)tw_attention_of(problem).d;
-  if (p->pinned) return settle_pinned(machine, problem, p, error);
+  if (p->hand_scheduled) return settle_pinned(machine, problem, p, error);
   const tw_status status =
       fits(machine, p, "keys", p->keys, "queries", p->queries, d, 2, &p->shared_bytes, &p->at_once, error);
   if (status != TW_OK) return status;
@@ -165,7 +165,7 @@ static const tw_verb verbs[] = {
     {.name = "hand_scheduled|pinned",
      .usage = "hand_scheduled",
      .help = "Use one kernel with a hand-scheduled assembly loop for dQ, dK and dV.",
-     .sets = TW_FIELD(PLAN, pinned),
+     .sets = TW_FIELD(PLAN, hand_scheduled),
      .then = then_pinned},
     {.name = "copy",
      .usage = "copy registers, copy direct_to_lds",
@@ -210,10 +210,10 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_slots_number(&s, "dq_keys", p->dq_keys);
   tw_slots_number(&s, "dq_at_once", p->dq_at_once);
   tw_slots_number(&s, "dq_shared", p->dq_shared_bytes);
-  tw_slots_flag(&s, "hand_scheduled", p->pinned);
+  tw_slots_flag(&s, "hand_scheduled", p->hand_scheduled);
   tw_text loop = {0};
   tw_status status = TW_OK;
-  if (p->pinned) {
+  if (p->hand_scheduled) {
     const tw_tile_back_loop of = hand_scheduled_loop(problem);
     status = machine->back_loop(machine, &of, &loop, error);
     tw_slots_text(&s, "hidden", of.partial ? "own + OWN_KEYS - sk" : "own + 31 - (begin + sk - sq)");
@@ -226,8 +226,8 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_tile_attention_multistage_swizzle(&s, machine, "q_swizzle", access);
   if (status == TW_OK)
     status = tw_template_add(t,
-                             p->pinned ? "tile/kernels/attention_multistage_backward_hand_scheduled.hip.in"
-                                       : "tile/kernels/attention_multistage_backward.hip.in",
+                             p->hand_scheduled ? "tile/kernels/attention_multistage_backward_hand_scheduled.hip.in"
+                                               : "tile/kernels/attention_multistage_backward.hip.in",
                              &s, error);
   tw_slots_free(&s);
   return status;

@@ -39,7 +39,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->groups * machine->group_rows > BOX_MAX || (p->groups + 1) * machine->group_threads > machine->block_threads)
     return tw_fail(error, TW_USAGE, "unsupported consumers=%d; one TMA copy has at most %d queries", p->groups,
                    BOX_MAX);
-  if (p->turns && p->groups < 2)
+  if (p->pingpong && p->groups < 2)
     return tw_fail(error, TW_USAGE, "pingpong requires two consumer warpgroups; use consumers=2");
   if (!p->registers_copy && machine->registers_move && p->groups > 1) {
     p->registers_copy = p->groups == 2 ? 24 : 32;
@@ -148,7 +148,7 @@ static const tw_verb verbs[] = {
     {.name = "pingpong|turns",
      .usage = "pingpong",
      .help = "Alternate warpgroups (ping-pong): one multiplies while another computes softmax.",
-     .sets = TW_FIELD(PLAN, turns),
+     .sets = TW_FIELD(PLAN, pingpong),
      .then = needs_tile},
     {.name = "persistent",
      .usage = "persistent",
@@ -237,7 +237,7 @@ static tw_status write(const char *file, const tw_tile_machine *machine, const t
   tw_slots_number(&s, "queries", p->queries);
   tw_slots_number(&s, "groups", p->groups);
   tw_slots_number(&s, "stages", p->stages);
-  tw_slots_number(&s, "turns", p->turns);
+  tw_slots_number(&s, "pingpong", p->pingpong);
   tw_slots_number(&s, "apart", p->apart);
   tw_slots_number(&s, "causal", a.causal);
   tw_slots_number(&s, "batches", a.batches);

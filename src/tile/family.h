@@ -1,12 +1,11 @@
-/* family.h - one structure of kernels of tiles, as data: which problems it takes, a plan that steps change, what is on its
- * menu, and its writer. A new structure is a file with such a table, and a line in the list of a target that has a model of
- * its speed.
+/* family.h - one structure of tile kernels, as data: the problems that it supports, the plan that its steps change, its menu
+ * and its writer. A new structure is a file with such a table and a line in the list of a target, beside its cost model.
  *
- *   schedule --steps--> plan --settle--> what follows from it, or why it cannot be
+ *   schedule --steps--> plan --settle--> a complete plan, or an error that says why it is illegal
  *                        |  \--predict--> seconds (the target's model)
  *                        \-----write----> source
  *
- * A family without `plainest` has no kernel for the empty schedule: what is plainest is the target's. */
+ * Without `plainest`, the empty schedule is the target's plain kernel. */
 #ifndef TW_TILE_FAMILY_H
 #define TW_TILE_FAMILY_H
 
@@ -16,7 +15,7 @@
 #include "tilewright/op.h"
 #include "tilewright/verb.h"
 
-/* What the functions of a language get. */
+/* The argument of the functions of a language. */
 typedef struct tw_tile_context {
   const tw_tile_machine *machine;
   const tw_problem *problem;
@@ -31,12 +30,12 @@ typedef union tw_tile_any_plan {
 typedef struct tw_tile_family {
   const tw_language *language;
   size_t plan_size; /* TW_TILE_PLAN_MAX at most */
-  /* Says why not. NULL: every problem of the op. */
+  /* TW_USAGE with the reason if the problem is unsupported. NULL: every problem of the op is supported. */
   tw_status (*supports)(const tw_tile_machine *, const tw_problem *, tw_error *);
   void (*plainest)(const tw_tile_context *, void *plan); /* NULL: plans begin as zeros */
-  /* Derives what steps left open; TW_USAGE and why if the machine or the problem has no such kernel. */
+  /* Derives the fields that the steps left open. TW_USAGE with the reason if the plan is illegal here. */
   tw_status (*settle)(const tw_tile_machine *, const tw_problem *, void *plan, tw_error *);
-  void (*offers)(tw_menu_builder *, const tw_tile_context *); /* `now` is a plan that is not settled */
+  void (*offers)(tw_menu_builder *, const tw_tile_context *); /* `now` is a plan before `settle` */
   /* The kernel with the launch that docs/reference/kernel-header.md describes. */
   tw_status (*write)(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *, tw_error *);
 } tw_tile_family;
@@ -44,13 +43,12 @@ typedef struct tw_tile_family {
 /* The cost of a settled plan. */
 typedef double tw_tile_predictor(const void *with, const void *plan);
 
-/* What the schedule means for the problem; TW_USAGE with the step that is illegal. */
+/* The complete plan of a schedule; TW_USAGE with the illegal step. */
 tw_status tw_tile_plan_of(const tw_tile_family *, const tw_tile_machine *, const tw_problem *, const tw_schedule *,
                           void *plan, tw_error *);
 tw_status tw_tile_predict(const tw_tile_family *, const tw_tile_machine *, const tw_problem *, const tw_schedule *,
                           tw_tile_predictor *, const void *with, double *cost, tw_error *);
-/* Legal next steps, with lever and reason and what `predictor` says of the plan after each; none where the family does not
- * take the problem. */
+/* The legal next steps, each with lever, reason and the predicted cost after it. Empty where the problem is unsupported. */
 tw_status tw_tile_steps(const tw_tile_family *, const tw_tile_machine *, const tw_problem *, const tw_schedule *,
                         tw_tile_predictor *, const void *with, tw_menu *, tw_error *);
 /* `source` is malloc'ed. */

@@ -22,10 +22,10 @@ void tw_tile_gemm_before_slots(tw_slots *s, const tw_gemm *g, const tw_tile_gemm
   tw_slots_flag(s, "moved", moved);
   tw_slots_flag(s, "moved_a", b->moved_a);
   tw_slots_flag(s, "moved_b", b->moved_b);
-  tw_slots_flag(s, "turned_a", b->turned_a);
-  tw_slots_flag(s, "turned_b", b->turned_b);
-  tw_slots_flag(s, "turned", b->turned_a || b->turned_b);
-  tw_slots_flag(s, "aligned", (b->moved_a && !b->turned_a) || (b->moved_b && !b->turned_b));
+  tw_slots_flag(s, "transposed_a", b->transposed_a);
+  tw_slots_flag(s, "transposed_b", b->transposed_b);
+  tw_slots_flag(s, "turned", b->transposed_a || b->transposed_b);
+  tw_slots_flag(s, "aligned", (b->moved_a && !b->transposed_a) || (b->moved_b && !b->transposed_b));
   tw_slots_flag(s, "only_sums", b->parts > 1 && !x.planes && !moved);
   tw_slots_flag(s, "workspace", b->parts > 1 || x.planes || moved);
   tw_slots_number(s, "element_bytes", tw_type_bits(g->a) / 8);

@@ -1,5 +1,6 @@
-/* gemm_before.h - kernels before a GEMM that bring its operands to the workspace, and the one after it that adds the sums of blocks that
- * share k. kernels/gemm_before_launch.cuh.in has their launches, kernels/gemm_before.cuh.in their text. */
+/* gemm_before.h - kernels around a GEMM: one before it that repacks its operands into the workspace, and one after it that adds
+ * the partial sums of split-K. Their launch lines are in kernels/gemm_before_launch.cuh.in, their text in
+ * kernels/gemm_before.cuh.in. */
 #ifndef TW_TILE_GEMM_BEFORE_H
 #define TW_TILE_GEMM_BEFORE_H
 
@@ -7,17 +8,17 @@
 #include "op/gemm_problem.h"
 
 typedef struct tw_tile_gemm_before {
-  bool moved_a, moved_b;   /* to rows that begin at multiples of 16 bytes */
-  bool turned_a, turned_b; /* and so that k lies along them */
-  int products;            /* f32 as parts of bf16; 0: not */
-  int parts;               /* blocks that share k; 1: none */
+  bool moved_a, moved_b;           /* repacked into rows that begin at multiples of 16 bytes */
+  bool transposed_a, transposed_b; /* the repacked rows run along k */
+  int products;                    /* bf16 products of an f32 product; 0: none */
+  int parts;                       /* blocks that divide k; 1: no split-K */
 } tw_tile_gemm_before;
 
-/* Slots of both files but `even`, with the names of A's type in memory. */
+/* Fills the slots of both files except `stream_k`. */
 void tw_tile_gemm_before_slots(tw_slots *, const tw_gemm *, const tw_tile_gemm_before *);
 
-/* How products of parts make one: parts of each factor, and which of A's and of B's each product takes, a hexadecimal digit
- * for each, the smallest products first. */
+/* An f32 product as products of bf16 parts: the parts of each operand, and the part of A and of B in each product, one
+ * hexadecimal digit for each product, smallest products first. */
 typedef struct tw_tile_parts {
   int planes, a, b;
 } tw_tile_parts;

@@ -46,7 +46,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
-  if (p->pinned) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
+  if (p->hand_scheduled) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
   if (p->side != SIDE || p->stages != 1) return tw_fail(error, TW_USAGE, "mfma 32 and stages require hand_scheduled");
   const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
   if (p->m % SIDE || p->n % (p->groups * PAIR))
@@ -127,7 +127,7 @@ static const tw_verb verbs[] = {
     {.name = "hand_scheduled|pinned",
      .usage = "hand_scheduled",
      .help = "Use a hand-scheduled assembly loop for large MXFP4 or MXFP8 products.",
-     .sets = TW_FIELD(PLAN, pinned),
+     .sets = TW_FIELD(PLAN, hand_scheduled),
      .then = then_pinned},
     {.name = "mfma|product",
      .usage = "mfma 32",
@@ -161,10 +161,10 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
                   "rasterize window=%d chunk=%d", i, 2 * i);
   tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop; all waves share both operands in LDS",
                 "hand_scheduled");
-  for (int i = 16; i <= 32 && now->pinned; i *= 2)
+  for (int i = 16; i <= 32 && now->hand_scheduled; i *= 2)
     tw_menu_offer(m, "mfma", "larger matrix instructions read fewer operands; smaller ones allow more tiles", "mfma %d",
                   i);
-  for (int i = 2; i <= 4 && now->pinned; i++)
+  for (int i = 2; i <= 4 && now->hand_scheduled; i++)
     tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
 }
 
@@ -220,7 +220,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
                        tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
   const PLAN *p = plan;
-  if (p->pinned) return tw_tile_block_scaled_write_hand_scheduled(machine, &g, p, t, error);
+  if (p->hand_scheduled) return tw_tile_block_scaled_write_hand_scheduled(machine, &g, p, t, error);
   tw_slots s = {0};
   tw_tile_block_scaled_slots(&s, machine, &g, p);
   set_places(&s, &g, p);

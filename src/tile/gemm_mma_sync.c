@@ -62,12 +62,12 @@ static tw_status check_rows(const char *tile, int rows, int row_bytes, int panel
 /* How each operand is stored in shared memory, and what is moved before. */
 static void place_operands(const tw_gemm *g, PLAN *p) {
   const int size = element_bytes(g->a);
-  p->turned_a = g->a_transposed && size != 2;
-  p->turned_b = !g->b_transposed && size != 2;
-  p->moved_a = p->turned_a || g->lda * size % COPY_BYTES;
-  p->moved_b = p->turned_b || g->ldb * size % COPY_BYTES;
-  p->across_a = g->a_transposed && !p->turned_a;
-  p->across_b = !g->b_transposed && !p->turned_b;
+  p->transposed_a = g->a_transposed && size != 2;
+  p->transposed_b = !g->b_transposed && size != 2;
+  p->moved_a = p->transposed_a || g->lda * size % COPY_BYTES;
+  p->moved_b = p->transposed_b || g->ldb * size % COPY_BYTES;
+  p->across_a = g->a_transposed && !p->transposed_a;
+  p->across_b = !g->b_transposed && !p->transposed_b;
   p->aligned_c = (p->parts > 1 ? g->n * 4 : g->ldc * element_bytes(g->c)) % COPY_BYTES == 0;
 }
 
@@ -228,13 +228,13 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   const PLAN *p = plan;
   const tw_tile_gemm_before before = {.moved_a = p->moved_a,
                                       .moved_b = p->moved_b,
-                                      .turned_a = p->turned_a,
-                                      .turned_b = p->turned_b,
+                                      .transposed_a = p->transposed_a,
+                                      .transposed_b = p->transposed_b,
                                       .parts = p->parts};
   tw_slots s = {0};
   tw_tile_result_slots(&s, &g, &g);
   tw_tile_gemm_before_slots(&s, &g, &before);
-  tw_slots_flag(&s, "even", false);
+  tw_slots_flag(&s, "stream_k", false);
   tw_slots_text(&s, "header", machine->header);
   tw_slots_text(&s, "a_factor", factor_word(g.a));
   tw_slots_text(&s, "b_factor", factor_word(g.b));

@@ -23,10 +23,10 @@ typedef struct tw_tile_gemm_mma_plan {
   int stages, blocks, parts;
   bool band_columns;
   int band;
-  bool moved_a, moved_b;   /* a kernel before copies them to rows that begin at multiples of 16 bytes */
-  bool turned_a, turned_b; /* and so that k lies along them */
-  bool across_a, across_b; /* shared tiles have k down their rows */
-  bool aligned_c;          /* rows of results begin at multiples of 16 bytes */
+  bool moved_a, moved_b;           /* a kernel before copies them to rows that begin at multiples of 16 bytes */
+  bool transposed_a, transposed_b; /* and so that k lies along them */
+  bool across_a, across_b;         /* shared tiles have k down their rows */
+  bool aligned_c;                  /* rows of results begin at multiples of 16 bytes */
   int64_t shared_bytes;
 } tw_tile_gemm_mma_plan;
 

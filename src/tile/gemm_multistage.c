@@ -46,14 +46,14 @@ static void set_swizzle(tw_slots *s, const char *slot, const tw_tile_machine *ma
                                  .side = p->side,
                                  .element_bytes = size,
                                  .across = across};
-  if (!p->straight && !p->held) machine->swizzle(machine, &access, swizzle);
+  if (!p->no_swizzle && !p->keep_in_registers) machine->swizzle(machine, &access, swizzle);
   tw_slots_text(s, slot, swizzle);
 }
 
 static void set_operands(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
   const bool direct_a = p->way_a == TW_TILE_DIRECT, direct_b = p->way_b == TW_TILE_DIRECT;
-  set_swizzle(s, "a_swizzle", machine, p, g->a, p->turns ? p->m / 2 : p->m, p->across_a);
-  set_swizzle(s, "b_swizzle", machine, p, g->b, p->turns ? p->n / 2 : p->n, p->across_b);
+  set_swizzle(s, "a_swizzle", machine, p, g->a, p->pingpong ? p->m / 2 : p->m, p->across_a);
+  set_swizzle(s, "b_swizzle", machine, p, g->b, p->pingpong ? p->n / 2 : p->n, p->across_b);
   tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
   tw_slots_text(s, "b_type", tw_tile_type_word(g->b));
   tw_slots_flag(s, "across_a", p->across_a);
@@ -76,7 +76,7 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   const bool split = p->split > 1, block_scales = g->scales == TW_GEMM_SCALES_BLOCK;
   tw_slots s = {0};
   tw_text loop = {0};
-  tw_status status = p->pinned ? write_loop(machine, g, p, &loop, error) : TW_OK;
+  tw_status status = p->hand_scheduled ? write_loop(machine, g, p, &loop, error) : TW_OK;
   tw_slots_take(&s, "hand_scheduled", &loop);
   tw_slots_flag(&s, "laid", p->way_a == TW_TILE_REGISTERS);
   set_operands(&s, machine, g, p);
@@ -90,8 +90,8 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_number(&s, "groups_n", p->groups_n);
   tw_slots_number(&s, "group_threads", machine->group_threads);
   tw_slots_number_or_empty(&s, "producers", p->producers);
-  tw_slots_number_or_empty(&s, "held", p->held);
-  tw_slots_flag(&s, "holds_all", (g->k + p->k - 1) / p->k <= (int64_t)p->held * p->split);
+  tw_slots_number_or_empty(&s, "held", p->keep_in_registers);
+  tw_slots_flag(&s, "holds_all", (g->k + p->k - 1) / p->k <= (int64_t)p->keep_in_registers * p->split);
   tw_slots_number_or_empty(&s, "split", split ? p->split : 0);
   tw_slots_number(&s, "parts_at", 0);
   tw_slots_text(&s, "begin", split ? "begin + " : NULL);
@@ -109,8 +109,8 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_flag(&s, "block_scales", block_scales);
   tw_slots_flag(&s, "a_transposed", g->a_transposed);
   tw_slots_flag(&s, "b_transposed", g->b_transposed);
-  tw_slots_flag(&s, "turns", p->turns);
-  tw_slots_flag(&s, "four_turns", p->turns == 4);
+  tw_slots_flag(&s, "pingpong", p->pingpong);
+  tw_slots_flag(&s, "four_phases", p->pingpong == 4);
   tw_slots_flag(&s, "prefetch", p->ahead);
   tw_slots_flag(&s, "interleave", p->interleave);
   tw_slots_flag(&s, "halved_float8", machine->halved_float8 && (g->a == TW_E4M3 || g->a == TW_E5M2));

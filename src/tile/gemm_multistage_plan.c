@@ -77,7 +77,7 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g,
 
 /* Roles of groups, and operands that do without shared memory. */
 static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
-  const bool ordered = p->turns || p->ahead || p->interleave || p->pinned,
+  const bool ordered = p->pingpong || p->ahead || p->interleave || p->hand_scheduled,
              direct = p->way_a == TW_TILE_DIRECT && p->way_b == TW_TILE_DIRECT;
   const int row = p->k * element_bytes(g->a);
   if (p->producers && (ordered || p->stages < 2 || !direct || g->scales == TW_GEMM_SCALES_BLOCK))
@@ -88,16 +88,16 @@ static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change one of the two", p->m,
                    p->n, p->k, p->producers);
-  if (p->held && (ordered || p->producers || p->across_a || p->across_b || p->way_a == TW_TILE_ELEMENTS ||
-                  p->way_b == TW_TILE_ELEMENTS || g->scales == TW_GEMM_SCALES_BLOCK))
+  if (p->keep_in_registers && (ordered || p->producers || p->across_a || p->across_b || p->way_a == TW_TILE_ELEMENTS ||
+                               p->way_b == TW_TILE_ELEMENTS || g->scales == TW_GEMM_SCALES_BLOCK))
     return tw_fail(error, TW_USAGE,
                    "keep_in_registers requires b_transposed=1 without a_transposed, and rows that start and end at "
                    "multiples of 16 bytes; it cannot be combined with another loop order or block scales");
-  if (p->held > ((g->k + p->k - 1) / p->k + p->split - 1) / p->split)
+  if (p->keep_in_registers > ((g->k + p->k - 1) / p->k + p->split - 1) / p->split)
     return tw_fail(error, TW_USAGE,
                    "keep_in_registers %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
-                   p->held, p->k, p->split);
-  if (p->held) p->shared_bytes = 0;
+                   p->keep_in_registers, p->k, p->split);
+  if (p->keep_in_registers) p->shared_bytes = 0;
   return TW_OK;
 }
 
@@ -134,19 +134,22 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   p->tail = g->k % p->k != 0;
   p->way_a = by_row_a || p->across_a ? way : TW_TILE_ELEMENTS;
   p->way_b = by_row_b || p->across_b ? way : TW_TILE_ELEMENTS;
-  if (!p->held && (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups)))
+  if (!p->keep_in_registers && (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups)))
     return tw_fail(error, TW_USAGE,
                    "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d waves; use a larger k or fewer waves", p->m,
                    p->n, p->k, groups);
   p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
   const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
-  const int words = machine->product_bytes(g->a) / 4 * (p->ahead ? 2 : p->held ? p->held * (p->k / p->deep) : 1);
+  const int words = machine->product_bytes(g->a) / 4 *
+                    (p->ahead               ? 2
+                     : p->keep_in_registers ? p->keep_in_registers * (p->k / p->deep)
+                                            : 1);
   const int operands = words * (p->m / p->groups_m + p->n / p->groups_n) / p->side +
-                       (p->held ? 0 : held * row / (groups * machine->group_threads * 4));
+                       (p->keep_in_registers ? 0 : held * row / (groups * machine->group_threads * 4));
   const int on_simd = (groups + p->producers + machine->simds - 1) / machine->simds,
             have = machine->simd_registers / on_simd;
-  if (!p->pinned && p->sums + operands + OVERHEAD > have)
+  if (!p->hand_scheduled && p->sums + operands + OVERHEAD > have)
     return tw_fail(error, TW_USAGE,
                    "a tile of %d x %d for %d waves needs %d registers per thread for accumulators and operands, which "
                    "exceeds %d; use a smaller tile or more waves",
@@ -160,34 +163,34 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
     return tw_fail(error, TW_USAGE, "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number",
                    p->split, g->k, p->k);
-  if (p->turns &&
+  if (p->pingpong &&
       (groups != 2 * machine->simds || p->stages != 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
     return tw_fail(error, TW_USAGE, "pingpong requires %d waves, stages 2 and direct-to-LDS loads (copy direct_to_lds)",
                    2 * machine->simds);
-  if (p->turns && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
-                   p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
+  if (p->pingpong && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
+                      p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
     return tw_fail(error, TW_USAGE,
                    "pingpong halves the tile; m=%d n=%d k=%d is too small for %d waves; use a larger tile", p->m, p->n,
                    p->k, groups);
-  const int halves = p->turns ? 2 : 1, columns = p->n / p->groups_n / halves;
+  const int halves = p->pingpong ? 2 : 1, columns = p->n / p->groups_n / halves;
   if (g->scales == TW_GEMM_SCALES_BLOCK && (p->k % TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % columns))
     return tw_fail(error, TW_USAGE,
                    "scales=block: k=%d must be a multiple of %d, and the %d columns of a wave must divide %d, the "
                    "columns that share a scale of B",
                    p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
-  if (g->scales == TW_GEMM_SCALES_BLOCK && p->turns && p->k != TW_GEMM_SCALE_BLOCK)
+  if (g->scales == TW_GEMM_SCALES_BLOCK && p->pingpong && p->k != TW_GEMM_SCALE_BLOCK)
     return tw_fail(error, TW_USAGE, "scales=block with pingpong requires tile k=%d", TW_GEMM_SCALE_BLOCK);
-  if (p->ahead && (p->turns || p->stages < 2 || p->k / p->deep % 2 || p->way_a != TW_TILE_DIRECT ||
+  if (p->ahead && (p->pingpong || p->stages < 2 || p->k / p->deep % 2 || p->way_a != TW_TILE_DIRECT ||
                    p->way_b != TW_TILE_DIRECT || g->scales == TW_GEMM_SCALES_BLOCK))
     return tw_fail(error, TW_USAGE,
                    "register_prefetch requires stages >= 2, direct-to-LDS loads and an even number of matrix "
                    "instructions along k (k=%d has %d each); not with pingpong or block scales",
                    p->k, p->deep);
-  if (p->interleave && (p->turns || p->ahead || p->stages < 2))
+  if (p->interleave && (p->pingpong || p->ahead || p->stages < 2))
     return tw_fail(error, TW_USAGE,
                    "interleave requires stages >= 2; it cannot be combined with pingpong or register_prefetch");
   const tw_status status = settle_roles(g, p, error);
-  return status == TW_OK && p->pinned ? settle_pinned(machine, g, p, error) : status;
+  return status == TW_OK && p->hand_scheduled ? settle_pinned(machine, g, p, error) : status;
 }
 
 /* ---- steps ---- */
@@ -227,10 +230,10 @@ static tw_status then_turns(const void *with, void *plan, unsigned given, tw_err
   const int simds = ((const tw_tile_context *)with)->machine->simds;
   PLAN *p = plan;
   (void)given;
-  if (p->turns == 3) return tw_fail(error, TW_USAGE, "must be 2 or 4 phases per step");
+  if (p->pingpong == 3) return tw_fail(error, TW_USAGE, "must be 2 or 4 phases per step");
   if (p->groups_m * p->groups_n != 2 * simds) p->groups_m = 2, p->groups_n = simds;
   p->stages = 2;
-  p->pinned = p->ahead = p->interleave = false;
+  p->hand_scheduled = p->ahead = p->interleave = false;
   return TW_OK;
 }
 
@@ -241,7 +244,7 @@ static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_er
   (void)given, (void)error;
   if (p->groups_m * p->groups_n != simds) p->groups_m = 2, p->groups_n = simds / 2;
   if (p->stages < 2) p->stages = 2;
-  p->turns = p->producers = p->held = 0;
+  p->pingpong = p->producers = p->keep_in_registers = 0;
   p->ahead = p->interleave = false;
   return TW_OK;
 }
@@ -251,8 +254,8 @@ static tw_status then_producers(const void *with, void *plan, unsigned given, tw
   PLAN *p = plan;
   (void)with, (void)given, (void)error;
   if (p->stages < 2) p->stages = 2;
-  p->turns = p->held = 0;
-  p->pinned = p->ahead = p->interleave = false;
+  p->pingpong = p->keep_in_registers = 0;
+  p->hand_scheduled = p->ahead = p->interleave = false;
   return TW_OK;
 }
 
@@ -260,8 +263,8 @@ static tw_status then_held(const void *with, void *plan, unsigned given, tw_erro
   PLAN *p = plan;
   (void)with, (void)given, (void)error;
   p->stages = 1;
-  p->turns = p->producers = 0;
-  p->pinned = p->ahead = p->interleave = false;
+  p->pingpong = p->producers = 0;
+  p->hand_scheduled = p->ahead = p->interleave = false;
   return TW_OK;
 }
 
@@ -292,7 +295,7 @@ static const tw_verb verbs[] = {
     {.name = "no_swizzle|straight",
      .usage = "no_swizzle",
      .help = "Store tiles in LDS without a swizzle.",
-     .sets = TW_FIELD(PLAN, straight)},
+     .sets = TW_FIELD(PLAN, no_swizzle)},
     {.name = "split_k|split",
      .usage = "split_k 4",
      .help = "Split k over workgroups (split-K); a second kernel adds the partial sums.",
@@ -302,7 +305,7 @@ static const tw_verb verbs[] = {
      .usage = "pingpong 4",
      .help = "Alternate two sets of waves (8-wave ping-pong): one multiplies while the other reads LDS and copies.",
      .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, turns, 2, 4)},
+     .argument = {TW_NUMBER("", PLAN, pingpong, 2, 4)},
      .then = then_turns},
     {.name = "interleave",
      .usage = "interleave",
@@ -315,7 +318,7 @@ static const tw_verb verbs[] = {
     {.name = "hand_scheduled|pinned",
      .usage = "hand_scheduled",
      .help = "Use a hand-scheduled assembly loop over k.",
-     .sets = TW_FIELD(PLAN, pinned),
+     .sets = TW_FIELD(PLAN, hand_scheduled),
      .then = then_pinned},
     {.name = "producers",
      .usage = "producers 4",
@@ -327,7 +330,7 @@ static const tw_verb verbs[] = {
      .usage = "keep_in_registers 4",
      .help = "Keep operands resident in registers, loaded this many steps early, without LDS.",
      .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, held, 1, HELD_MAX)},
+     .argument = {TW_NUMBER("", PLAN, keep_in_registers, 1, HELD_MAX)},
      .then = then_held},
     {.name = "rasterize|order",
      .usage = "rasterize window=8 chunk=64",

@@ -1,22 +1,24 @@
-/* gemm_sliced_k.h - the structure of a GEMM of few rows whose weights are codes (packed=1): each warp has slices of k of its own
- * and all of the block's rows of B in them. Its slice of A stays in registers while rows go by; warps wait for nobody until
- * their sums meet.
+/* gemm_sliced_k.h - sliced-K GEMV: GEMM of few rows with packed weights (packed=1) for NVIDIA GPUs.
  *
- *   slices n=224 rows=32 warps=16    columns of a block, and of a step of a warp; warps, which share k
- *   ahead 4                          steps that a warp has under way
- *   rest 1                           weights are written by nobody who may still be at work: they set out before the kernel
- *                                    before has ended. So many blocks for each processor, those without work among them, keep
- *                                    every launch's blocks one to a place
- *   late 400                         nanoseconds until they do: A of the kernel before goes first
- *   blocks 2                         of a processor at once
+ * Each warp has its own slices of k, and all rows of B of the block in them. Its slice of A stays in registers while rows of B
+ * stream by. Warps do not synchronize until they add their partial sums.
  *
- * One or two rows of A are multiplied otherwise than more (tile_slices_products.cuh). */
+ *   sliced_k n=224 rows=32 warps=16  columns of a block, and of a step of a warp; warps, which divide k
+ *   register_prefetch 4              steps that a warp has in flight
+ *   prefetch_weights 1               weights are constant across launches, so loads start before the previous kernel has ended
+ *                                    (PDL). This many blocks on each multiprocessor, some without work, keep the blocks of
+ *                                    every launch in the same places
+ *   prefetch_delay 400               nanoseconds to wait before these loads, so that A of the previous kernel goes first
+ *   blocks_per_sm 2                  blocks of a multiprocessor at once
+ *
+ * One or two rows of A have a product of their own (tile_slices_products.cuh). */
 #ifndef TW_TILE_GEMM_SLICED_K_H
 #define TW_TILE_GEMM_SLICED_K_H
 
 #include "tile/family.h"
 
 typedef struct tw_tile_sliced_k_plan {
+  /* `ahead` is register_prefetch, `rest` prefetch_weights, `late` prefetch_delay, `blocks` blocks_per_sm. */
   int n, rows, warps, ahead, rest, late, blocks;
   int together; /* slices that share a factor of sums, 0: all */
   int threads;

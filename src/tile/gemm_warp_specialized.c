@@ -19,7 +19,7 @@ static const char *factor_word(const PLAN *p, tw_type a) {
 static bool in_pieces(const PLAN *p) { return p->piece_a || p->piece_b; }
 
 /* Does a block begin in the midst of a tile's k? */
-static bool shares_steps(const PLAN *p) { return p->split > 1 || p->parts > 1 || p->even; }
+static bool shares_steps(const PLAN *p) { return p->split > 1 || p->parts > 1 || p->stream_k; }
 
 /* Where a copy of a tile begins: its first row or column, and its place along k. */
 static void set_where(tw_slots *s, const char *slot, const PLAN *p, bool across, const char *first) {
@@ -31,12 +31,12 @@ static void set_where(tw_slots *s, const char *slot, const PLAN *p, bool across,
 static void set_moved(tw_slots *s, const tw_gemm *g, const PLAN *p) {
   const tw_tile_gemm_before before = {.moved_a = p->moved_a,
                                       .moved_b = p->moved_b,
-                                      .turned_a = p->turned_a,
-                                      .turned_b = p->turned_b,
+                                      .transposed_a = p->transposed_a,
+                                      .transposed_b = p->transposed_b,
                                       .products = p->products,
                                       .parts = p->parts};
   tw_tile_gemm_before_slots(s, g, &before);
-  tw_slots_flag(s, "even", p->even);
+  tw_slots_flag(s, "stream_k", p->stream_k);
 }
 
 /* The operands in shared tiles, and how they come there. */
@@ -83,25 +83,25 @@ static void set_scales(tw_slots *s, const tw_gemm *g, const PLAN *p) {
 
 /* Blocks that share tiles, or a tile's k. */
 static void set_sharing(tw_slots *s, const PLAN *p) {
-  const bool team = p->team_m * p->team_n > 1, split = p->split > 1;
+  const bool cluster = p->cluster_m * p->cluster_n > 1, split = p->split > 1;
   tw_text mask = {0};
-  for (int i = 0; i < p->team_n; i++) tw_text_add(&mask, "%s1 << %d", i ? " | " : "", i * p->team_m);
+  for (int i = 0; i < p->cluster_n; i++) tw_text_add(&mask, "%s1 << %d", i ? " | " : "", i * p->cluster_m);
   tw_slots_take(s, "row_mask", &mask);
-  tw_slots_number(s, "column_mask", (1 << p->team_m) - 1);
-  tw_slots_number(s, "team_m", p->team_m);
-  tw_slots_number(s, "team_n", p->team_n);
-  tw_slots_flag(s, "team", team);
-  tw_slots_flag(s, "team_of_a", p->team_n > 1);
-  tw_slots_flag(s, "team_of_b", p->team_m > 1);
-  tw_slots_flag(s, "cluster", team || split);
+  tw_slots_number(s, "column_mask", (1 << p->cluster_m) - 1);
+  tw_slots_number(s, "cluster_m", p->cluster_m);
+  tw_slots_number(s, "cluster_n", p->cluster_n);
+  tw_slots_flag(s, "blocks_of_cluster", cluster);
+  tw_slots_flag(s, "cluster_of_a", p->cluster_n > 1);
+  tw_slots_flag(s, "cluster_of_b", p->cluster_m > 1);
+  tw_slots_flag(s, "cluster", cluster || split);
   tw_slots_number_or_empty(s, "split", split ? p->split : 0);
   tw_slots_flag(s, "one_tile", split || p->parts > 1);
   tw_slots_text(s, "sharers", split ? "SPLIT" : "PARTS");
   tw_slots_flag(s, "shares_steps", shares_steps(p));
   tw_slots_text(s, "begin", shares_steps(p) ? "begin + " : NULL);
   tw_slots_text(s, "release",
-                team ? "if (thread < TEAM) empty[before].arrive_at(thread);"
-                     : "if (thread == 0) empty[before].arrive();");
+                cluster ? "if (thread < CLUSTER) empty[before].arrive_at(thread);"
+                        : "if (thread == 0) empty[before].arrive();");
 }
 
 static void set_shape(tw_slots *s, const tw_tile_machine *machine, const PLAN *p) {
@@ -119,7 +119,7 @@ static void set_shape(tw_slots *s, const tw_tile_machine *machine, const PLAN *p
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_number(s, "band", p->band_columns ? -p->band : p->band);
   tw_slots_number_or_empty(s, "promote", p->promote / p->k * (p->products ? p->products : 1));
-  tw_slots_flag(s, "turns", p->turns);
+  tw_slots_flag(s, "pingpong", p->pingpong);
   tw_slots_flag(s, "threads", threads);
   tw_slots_text(s, "in", threads ? NULL : "  ");
   tw_slots_number(s, "arrivals", (p->copies_a || p->copies_b) + (threads ? machine->group_threads : 0));

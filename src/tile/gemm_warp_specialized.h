@@ -1,23 +1,24 @@
-/* gemm_warp_specialized.h - the structure of a GEMM kernel of tiles: a schedule, and the kernel that it describes.
+/* gemm_warp_specialized.h - warp-specialized GEMM for NVIDIA Hopper: the plan of a schedule.
  *
- * The empty schedule has no kernel here: what is plainest is the target's. Steps:
+ * One producer warpgroup copies tiles of A and B with TMA. One or more consumer warpgroups multiply them with wgmma. The empty
+ * schedule is the target's plain kernel. Steps:
  *
- *   tile m=128 n=256 k=64 groups=2    a block computes m x n of C, k of its sums at a time, its rows shared among groups
- *   tile m=64 n=256 groups=2 turns    a group computes m x n; groups take turns: while one stores, the next multiplies
- *   stages 4                          tiles of A and B under way
- *   team m=2 | team n=2               two blocks share a tile of B (A): each copies half of it to both
- *   products 3                        f32 as a sum of products of bf16, of 2 (3) parts of each factor
- *   promote k=256                     sums of so much of k are added to others, rounded to nearest
- *   parts 33                          blocks share a tile's k; a kernel behind adds their sums
- *   even                              blocks have as many steps each, wherever tiles begin (stream-K)
- *   split 4                           blocks share a tile's k; the first adds what the others send it: for few tiles
- *   aligned                           a kernel before copies A and B to rows that copies of tiles can take
- *   band m=8 | band n=8               the order of tiles: bands of 8 rows (columns) of them
- *   staging 2                         tiles of results that a group holds in shared memory
- *   registers copy=40 multiply=232    of a thread; what copies needs few
+ *   tile m=128 n=256 k=64 consumers=2     the tile of C of a block, shared by its consumers (cooperative); the step along k
+ *   tile m=64 n=256 consumers=2 pingpong  each consumer has an m x n tile of its own: one stores while the other multiplies
+ *   stages 4                              pipeline depth: tiles of A and B in flight or in use
+ *   cluster m=2 | cluster n=2             two blocks share a tile of B (A): each copies half of it to both (multicast)
+ *   products 3                            f32 as a sum of products of bf16 parts, 2 (3) parts of each operand
+ *   promote k=256                         partial sums of this many k are added to a second accumulator (two-level)
+ *   split_k_workspace 33                  blocks divide k; a second kernel adds the partial sums (split-K)
+ *   stream_k                              every block has the same number of k steps, wherever tiles begin (stream-K)
+ *   split_k 4                             the blocks of a cluster divide k; the first adds the partial sums
+ *   repack                                a first kernel copies A and B to rows that TMA can read
+ *   rasterize m=8 | rasterize n=8         order of tiles: bands of 8 rows (columns) of tiles
+ *   epilogue_stages 2                     tiles of results that a consumer stages in shared memory
+ *   registers producer=40 consumer=232    registers of a thread (setmaxnreg)
  *
- * Operands whose pitch copies of whole tiles cannot take, or whose layout the multiplier cannot, are copied by the threads of
- * a group: in pieces of 4 or 8 bytes that nobody waits for, where pitch and layout allow that, else element by element. */
+ * Operands whose pitch or layout TMA or wgmma cannot use are copied by the threads of the producer: asynchronously in pieces
+ * of 4 or 8 bytes where pitch and layout allow it, otherwise element by element. */
 #ifndef TW_TILE_GEMM_WARP_SPECIALIZED_H
 #define TW_TILE_GEMM_WARP_SPECIALIZED_H
 
@@ -28,29 +29,42 @@
 #include "tile/gemm_before.h"
 
 typedef struct tw_tile_gemm_plan {
-  int m, n, k, groups; /* m = 0: no tiles yet */
-  bool turns, even, aligned;
-  int stages, team_m, team_n, split, parts;
-  int products, promote; /* 0: the types themselves; 0: never */
+  /* m = 0: no `tile` step yet. `groups` are consumer warpgroups. */
+  int m, n, k, groups;
+  bool pingpong, stream_k, repack;
+  /* `split` is split_k (through the cluster), `parts` is split_k_workspace. */
+  int stages, cluster_m, cluster_n, split, parts;
+  /* 0: operands are multiplied in their own types; 0: no promotion. */
+  int products, promote;
+  /* Rasterization: bands of `band` rows, or of columns. */
   bool band_columns;
-  int band, staging, width;               /* of a tile of results: its columns */
-  int registers_copy, registers_multiply; /* 0: as the compiler has it */
-  bool scales_early;                      /* of rows and columns: there is room for them while products are made */
-  bool scales_staged;                     /* of blocks: they come with a stage's tiles */
-  bool moved_a, moved_b;                  /* a kernel before copies them to rows that copies of tiles can take */
-  bool turned_a, turned_b;                /* and so that k lies along them */
-  bool copies_a, copies_b, copies_c;      /* asynchronously; else by threads */
-  int piece_a, piece_b;    /* of A and B by threads: bytes that each copies asynchronously; 0: it waits */
-  bool across_a, across_b; /* their shared tiles are stored with k across the rows */
+  /* `staging` is epilogue_stages; `width` is the columns of a staged tile. */
+  int band, staging, width;
+  /* 0: the compiler decides. */
+  int registers_copy, registers_multiply;
+  /* Row and column scales are loaded before the mainloop: registers are free for them. */
+  bool scales_early;
+  /* Block scales arrive with the tiles of a stage. */
+  bool scales_staged;
+  /* A first kernel repacks the operand into rows that TMA can read. */
+  bool moved_a, moved_b;
+  /* The repacked rows run along k. */
+  bool transposed_a, transposed_b;
+  /* TMA copies the tiles; otherwise threads do. */
+  bool copies_a, copies_b, copies_c;
+  /* Copies by threads: bytes of an asynchronous copy; 0: synchronous. */
+  int piece_a, piece_b;
+  /* The shared tile is stored with k across the rows. */
+  bool across_a, across_b;
   int64_t shared_bytes;
 } tw_tile_gemm_plan;
 
 extern const tw_tile_family tw_tile_gemm;
 
-/* Its writer. */
+/* Writes the kernel of a plan. */
 tw_status tw_tile_gemm_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *, tw_error *);
 
-/* What A and B are in shared tiles. */
+/* The type of A and B in shared tiles. */
 tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *, tw_type a);
 
 #endif

@@ -27,7 +27,7 @@ static share usual_share(const tw_tile_gemm_plan *p) {
   if (p->groups == 1) return (share){0, 0};
   if (p->groups == 3) return by_threads ? (share){COPY_BY_THREADS, 144} : (share){32, 160};
   if (by_threads) return (share){COPY_BY_THREADS, 216};
-  const int rows = p->turns ? p->m : p->m / p->groups;
+  const int rows = p->pingpong ? p->m : p->m / p->groups;
   return rows / 64 * p->n / 2 > 128 ? (share){24, 240} : (share){40, 232};
 }
 
@@ -97,7 +97,7 @@ static int64_t pad(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT *
 static int64_t shared_bytes(const tw_gemm *g, const tw_tile_gemm_plan *p, int stages) {
   const int64_t stage = (int64_t)(p->m + p->n) * p->k * element_bytes(tw_tile_gemm_factor(p, g->a));
   const int64_t results = p->copies_c ? (int64_t)p->groups * p->staging * pad(64 * p->width * element_bytes(g->c)) : 0;
-  const int64_t parts = (int64_t)(p->split - 1) * (p->turns ? p->groups : 1) * p->m * p->n * 4;
+  const int64_t parts = (int64_t)(p->split - 1) * (p->pingpong ? p->groups : 1) * p->m * p->n * 4;
   const int64_t scales = p->scales_staged ? (p->m / 256 + 1) * 1024 : 0;
   return ALIGNMENT + stages * (stage + scales) + results + parts + (2 * stages + p->groups + 1) * BARRIER_BYTES;
 }
@@ -120,14 +120,14 @@ static int result_width(const tw_tile_machine *machine, int n, tw_type c) {
   return width;
 }
 
-static int workers_of(const tw_tile_gemm_plan *p) { return p->turns ? 1 : p->groups; }
+static int workers_of(const tw_tile_gemm_plan *p) { return p->pingpong ? 1 : p->groups; }
 
 /* The sizes of a tile. */
 static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
   const int size = element_bytes(tw_tile_gemm_factor(p, g->a)), workers = workers_of(p);
   if (!p->k) p->k = machine->panel_bytes / size;
   if (g->scales == TW_GEMM_SCALES_BLOCK) {
-    if (p->k != TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % p->n || p->turns || p->split > 1)
+    if (p->k != TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % p->n || p->pingpong || p->split > 1)
       return tw_fail(error, TW_USAGE,
                      "scales=block requires tile k=%d and n=16, 32, 64 or 128, the columns that share a scale of B; "
                      "not with pingpong or split_k",
@@ -158,17 +158,17 @@ static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g
   p->across_b = !g->b_transposed && size == 2;
   const bool a_lies = size == 2 || !g->a_transposed, b_lies = size == 2 || g->b_transposed;
   const bool a_fits = copies(machine, g->lda, g->a), b_fits = copies(machine, g->ldb, g->b);
-  p->moved_a = p->aligned && !p->products && !(a_lies && a_fits);
-  p->moved_b = p->aligned && !p->products && !(b_lies && b_fits);
-  p->turned_a = p->moved_a && !a_lies;
-  p->turned_b = p->moved_b && !b_lies;
+  p->moved_a = p->repack && !p->products && !(a_lies && a_fits);
+  p->moved_b = p->repack && !p->products && !(b_lies && b_fits);
+  p->transposed_a = p->moved_a && !a_lies;
+  p->transposed_b = p->moved_b && !b_lies;
   p->copies_a = p->products || p->moved_a || (a_lies && a_fits);
   p->copies_b = p->products || p->moved_b || (b_lies && b_fits);
   p->piece_a = p->copies_a ? 0 : piece_of(machine, g->lda, size, a_lies);
   p->piece_b = p->copies_b ? 0 : piece_of(machine, g->ldb, size, b_lies);
   if ((!p->copies_a && !p->piece_a) || (!p->copies_b && !p->piece_b)) p->piece_a = p->piece_b = 0; /* one way to wait */
   p->copies_c = copies(machine, g->ldc, g->c) && p->parts == 1;
-  if (p->aligned && (p->even || (!p->moved_a && !p->moved_b)))
+  if (p->repack && (p->stream_k || (!p->moved_a && !p->moved_b)))
     return tw_fail(error, TW_USAGE,
                    "repack requires a pitch that is not a multiple of %d bytes, or 8-bit or f32 operands stored across "
                    "k; it cannot be combined with stream_k",
@@ -231,16 +231,16 @@ static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw
 
 /* What does not go together. */
 static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
-  if (p->promote % p->k || (p->turns && p->promote))
+  if (p->promote % p->k || (p->pingpong && p->promote))
     return tw_fail(error, TW_USAGE,
                    "unsupported promote k=%d; expected a multiple of the tile's k=%d, without pingpong", p->promote,
                    p->k);
-  if (p->products && p->team_m * p->team_n > 1)
+  if (p->products && p->cluster_m * p->cluster_n > 1)
     return tw_fail(error, TW_USAGE, "cluster cannot be combined with products; remove one");
-  if (p->parts > 1 && (p->split > 1 || p->turns || p->team_m * p->team_n > 1))
+  if (p->parts > 1 && (p->split > 1 || p->pingpong || p->cluster_m * p->cluster_n > 1))
     return tw_fail(error, TW_USAGE,
                    "split_k_workspace %d cannot be combined with split_k, cluster or pingpong; remove one", p->parts);
-  if (p->even && (p->parts > 1 || p->split > 1 || p->turns || p->products || p->team_m * p->team_n > 1))
+  if (p->stream_k && (p->parts > 1 || p->split > 1 || p->pingpong || p->products || p->cluster_m * p->cluster_n > 1))
     return tw_fail(
         error, TW_USAGE,
         "stream_k cannot be combined with split_k, split_k_workspace, products, cluster or pingpong; remove one");
@@ -252,26 +252,26 @@ static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_err
 }
 
 /* Blocks that share copies, or a tile. */
-static tw_status check_teams(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
-                             tw_error *error) {
+static tw_status check_cluster(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
+                               tw_error *error) {
   const int parts_a = p->across_a ? p->k : p->m, parts_b = p->across_b ? p->k : p->n;
-  if (p->team_m * p->team_n > machine->team)
+  if (p->cluster_m * p->cluster_n > machine->cluster_max)
     return tw_fail(error, TW_USAGE, "unsupported cluster of %d x %d blocks; the machine has clusters of at most %d",
-                   p->team_m, p->team_n, machine->team);
-  if (p->split > machine->blocks_together || (p->split > 1 && (p->turns || p->team_m * p->team_n > 1)))
+                   p->cluster_m, p->cluster_n, machine->cluster_max);
+  if (p->split > machine->blocks_together || (p->split > 1 && (p->pingpong || p->cluster_m * p->cluster_n > 1)))
     return tw_fail(error, TW_USAGE, "unsupported split_k %d; expected at most %d blocks, without cluster or pingpong",
                    p->split, machine->blocks_together);
   if (p->split > 1 && g->k < (int64_t)p->split * p->k)
     return tw_fail(error, TW_USAGE, "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number",
                    p->split, g->k, p->k);
-  if ((p->team_m > 1 && !p->copies_b) || (p->team_n > 1 && !p->copies_a))
+  if ((p->cluster_m > 1 && !p->copies_b) || (p->cluster_n > 1 && !p->copies_a))
     return tw_fail(error, TW_USAGE,
                    "cluster requires asynchronous copies; the pitch or layout of this operand does not allow them");
-  if (parts_a % (ROWS_MIN * p->team_n) || parts_b % (ROWS_MIN * p->team_m))
+  if (parts_a % (ROWS_MIN * p->cluster_n) || parts_b % (ROWS_MIN * p->cluster_m))
     return tw_fail(error, TW_USAGE,
                    "cluster requires that each block copies a multiple of %d rows of a tile; use a larger tile",
                    ROWS_MIN);
-  if (parts_a / p->team_n > BOX_MAX || parts_b / p->team_m > BOX_MAX)
+  if (parts_a / p->cluster_n > BOX_MAX || parts_b / p->cluster_m > BOX_MAX)
     return tw_fail(error, TW_USAGE, "one copy has at most %d rows of a tile; use a smaller tile", BOX_MAX);
   return TW_OK;
 }
@@ -302,7 +302,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (status == TW_OK) status = share_registers(machine, p, error);
   if (status == TW_OK) status = place_sums(machine, g, p, error);
   if (status == TW_OK) status = check_ways(g, p, error);
-  if (status == TW_OK) status = check_teams(machine, g, p, error);
+  if (status == TW_OK) status = check_cluster(machine, g, p, error);
   return status == TW_OK ? place_stages(machine, g, p, error) : status;
 }
 
@@ -316,8 +316,8 @@ static void begin_tile(const void *with, void *plan) {
   const tw_tile_gemm_plan before = *p;
   *p = (tw_tile_gemm_plan){.m = 128,
                            .n = 128,
-                           .team_m = 1,
-                           .team_n = 1,
+                           .cluster_m = 1,
+                           .cluster_n = 1,
                            .split = 1,
                            .parts = 1,
                            .products = parts ? usual_products(g->arithmetic, g->k) : 0,
@@ -329,7 +329,7 @@ static void begin_tile(const void *with, void *plan) {
   p->band = before.band;
   p->band_columns = before.band_columns;
   p->staging = before.staging;
-  p->aligned = before.aligned;
+  p->repack = before.repack;
   p->products = before.products;
   p->promote = before.promote;
 }
@@ -337,16 +337,16 @@ static void begin_tile(const void *with, void *plan) {
 static tw_status then_groups(const void *with, void *plan, unsigned given, tw_error *error) {
   tw_tile_gemm_plan *p = plan;
   (void)with, (void)given;
-  if (!p->groups) p->groups = p->m >= 128 || p->turns ? 2 : 1;
-  return p->turns && p->groups < 2
+  if (!p->groups) p->groups = p->m >= 128 || p->pingpong ? 2 : 1;
+  return p->pingpong && p->groups < 2
              ? tw_fail(error, TW_USAGE, "pingpong requires two consumer warpgroups; use consumers=2")
              : TW_OK;
 }
 
-static void begin_team(const void *with, void *plan) {
+static void begin_cluster(const void *with, void *plan) {
   tw_tile_gemm_plan *p = plan;
   (void)with;
-  p->team_m = p->team_n = 1;
+  p->cluster_m = p->cluster_n = 1;
 }
 
 static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
@@ -369,7 +369,7 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("m", tw_tile_gemm_plan, m, 16, 512), TW_NUMBER("n", tw_tile_gemm_plan, n, 16, 512),
                   TW_NUMBER("k", tw_tile_gemm_plan, k, 16, 512),
                   TW_NUMBER("consumers|groups", tw_tile_gemm_plan, groups, 1, 8),
-                  TW_CHOICE("", tw_tile_gemm_plan, turns, 1, "pingpong=turns")},
+                  TW_CHOICE("", tw_tile_gemm_plan, pingpong, 1, "pingpong=turns")},
      .first = begin_tile,
      .then = then_groups},
     TW_TILE_STAGES(tw_tile_gemm_plan, 2, STAGES_MAX, needs_tile),
@@ -377,8 +377,9 @@ static const tw_verb verbs[] = {
      .usage = "cluster m=2, cluster n=2",
      .help = "Let a cluster of two blocks share a tile of A or B by multicast.",
      .needs = 1,
-     .argument = {TW_NUMBER("m", tw_tile_gemm_plan, team_m, 1, 16), TW_NUMBER("n", tw_tile_gemm_plan, team_n, 1, 16)},
-     .first = begin_team,
+     .argument = {TW_NUMBER("m", tw_tile_gemm_plan, cluster_m, 1, 16),
+                  TW_NUMBER("n", tw_tile_gemm_plan, cluster_n, 1, 16)},
+     .first = begin_cluster,
      .then = needs_tile},
     {.name = "split_k|split",
      .usage = "split_k 4",
@@ -390,12 +391,12 @@ static const tw_verb verbs[] = {
     {.name = "stream_k|even",
      .usage = "stream_k",
      .help = "Use stream-K: every block gets the same number of steps.",
-     .sets = TW_FIELD(tw_tile_gemm_plan, even),
+     .sets = TW_FIELD(tw_tile_gemm_plan, stream_k),
      .then = needs_tile},
     {.name = "repack|aligned",
      .usage = "repack",
      .help = "Copy A and B to padded buffers first, where their pitch or layout suits no tile copy.",
-     .sets = TW_FIELD(tw_tile_gemm_plan, aligned),
+     .sets = TW_FIELD(tw_tile_gemm_plan, repack),
      .then = needs_tile},
     {.name = "products",
      .usage = "products 3",

@@ -1,7 +1,7 @@
-/* machine.h - what a GPU offers to the kernels of src/tile: the traits that their structure depends on.
+/* machine.h - the traits of a GPU that the kernels of src/tile depend on.
  *
- * The kernels are written in the words of docs/reference/tile-library.md; `header` implements them for the machine. What only some machines
- * have is a trait here, with its own words in the header, and never a fork of an op. */
+ * Kernels call the functions of docs/reference/tile-library.md; `header` implements them for the machine. A feature of some
+ * machines is a trait here, with functions of its own in the header. It is never a fork of an op. */
 #ifndef TW_TILE_MACHINE_H
 #define TW_TILE_MACHINE_H
 
@@ -13,9 +13,9 @@
 #include "tilewright/status.h"
 #include "tilewright/type.h"
 
-/* What a shared tile is read by: rows of `row_bytes` bytes, `side` of them at a time, 16 bytes of a thread along a row; or,
- * `across`, along a column; or, `values`, along a column in the order in which the weights of attention lie, and, with
- * `rows_too`, along its rows as well. */
+/* How a shared tile is read. Rows have `row_bytes` bytes; `side` rows are read at a time, and a thread reads 16 bytes along a
+ * row. `across`: a thread reads along a column. `values`: along a column in the order of P in attention, and with `rows_too`
+ * also along rows. */
 typedef struct tw_tile_access {
   int rows, row_bytes, side, element_bytes;
   bool across, values, rows_too;
@@ -23,8 +23,7 @@ typedef struct tw_tile_access {
 
 enum { TW_TILE_SWIZZLE = 96 };
 
-/* Where the words that all machines share lie among the files in the library (base/embedded.h); a machine's headers include
- * them as files beside them. */
+/* The embedded folder of the device headers that all machines share (base/embedded.h). */
 #define TW_TILE_RUNTIME "tile/runtime/"
 
 typedef struct tw_tile_machine {
@@ -32,38 +31,40 @@ typedef struct tw_tile_machine {
   int processors;       /* multiprocessors, compute units */
   int64_t shared_bytes; /* of a block, at most */
   int64_t l2_bytes;
-  int registers;       /* of 32 bits, of a block */
-  int block_threads;   /* at most */
-  int warp_threads;    /* that take each instruction together */
-  int group_threads;   /* threads that multiply together */
-  int group_rows;      /* rows of the smallest product of a group */
-  int columns;         /* of a product, at most; multiples of 16 */
-  int panel_bytes;     /* of a row of a shared tile that lie together; also the least that pays along k */
-  int copy_alignment;  /* bytes: of pitches that asynchronous copies of tiles can take; 0: there are no such copies */
-  int team;            /* blocks that can copy to each other, at most; 1: none */
-  int blocks_together; /* of a cluster, at most: they can write to each other */
-  bool registers_move; /* from groups that copy to groups that multiply */
+  int registers;      /* of 32 bits, of a block */
+  int block_threads;  /* at most */
+  int warp_threads;   /* that take each instruction together */
+  int group_threads;  /* threads that multiply together */
+  int group_rows;     /* rows of the smallest product of a group */
+  int columns;        /* of a product, at most; multiples of 16 */
+  int panel_bytes;    /* of a row of a shared tile that are contiguous; also the least useful step along k */
+  int copy_alignment; /* bytes: TMA requires pitches that are multiples; 0: no TMA */
+  /* Blocks of a cluster at most; 1: the machine has no clusters. */
+  int cluster_max;
+  int blocks_together; /* of a cluster with distributed shared memory, at most */
+  bool registers_move; /* from producer to consumer warpgroups (setmaxnreg) */
   bool few_rows;       /* warps multiply by themselves, with weights that become numbers in registers (gemm_skinny.h) */
   bool (*multiplies)(tw_type a, tw_type b); /* on its matrix units */
 
-  /* Of machines whose groups are alike (gemm_multistage.h). */
-  int (*product_bytes)(tw_type); /* of a thread that a product takes from each operand: 16 times a power of two */
+  /* For multistage kernels (gemm_multistage.h). */
+  int (*product_bytes)(tw_type); /* of each operand that a thread gives to a product: 16 times a power of two */
   bool block_scales;             /* its products take a scale for each 32 elements */
   bool halved_float8;            /* its e4m3 and e5m2 are half of what the same codes are in OCP's formats */
   bool transposing_reads;        /* of shared tiles of 16-bit elements that are stored with k down their rows */
-  int direct_bytes;              /* of a thread that a copy moves to shared memory past the registers; 0: none */
-  int chips;                     /* chiplets that blocks are dealt to in turn */
-  int simds; /* of a processor: groups of a block are dealt to them, and share the registers of a thread there */
+  int direct_bytes;              /* of a thread in a direct-to-LDS load; 0: no such loads */
+  int chips;                     /* chiplets (XCDs); blocks are dealt to them round-robin */
+  /* SIMDs of a compute unit. The waves of a workgroup are dealt to them and share the registers of a SIMD. */
+  int simds;
   int simd_registers;
-  /* The type that swizzles such a tile, as text; "plain" where none is needed or known. */
+  /* The C++ type of the swizzle for this access, as text; "plain" where no swizzle is needed or known. */
   void (*swizzle)(const struct tw_tile_machine *, const tw_tile_access *, char text[TW_TILE_SWIZZLE]);
-  /* The innermost loop, written by the machine itself (loop.h); no text: only whether it could. NULL: it has none. */
+  /* Writes the hand-scheduled loop (loop.h). Without a text: only checks that it can. NULL: the machine has none. */
   tw_status (*loop)(const struct tw_tile_machine *, const tw_tile_loop *, tw_text *, tw_error *);
   tw_status (*back_loop)(const struct tw_tile_machine *, const tw_tile_back_loop *, tw_text *, tw_error *);
   const void *with; /* the target's own */
 } tw_tile_machine;
 
-/* As the vocabulary has it: "float", "bf16". */
+/* The name of a type in the tile library: "float", "bf16". */
 static inline const char *tw_tile_type_word(tw_type t) { return t == TW_F32 ? "float" : tw_type_name(t); }
 
 #endif

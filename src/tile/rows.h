@@ -1,24 +1,24 @@
-/* rows.h - kernels that memory's bandwidth limits: every element is read once, kept in registers, and written once.
+/* rows.h - kernels that memory bandwidth limits: every element is read once, kept in registers, and written once.
  *
- * rotary: a thread turns 16 bytes of each half of `heads` neighbouring heads by the same angles. Steps:
+ * rotary: a thread rotates 16 bytes of each half of `heads` neighbouring heads by the same angles. Steps:
  *   heads 2          heads of a thread
- *   threads 256      of a block
+ *   threads 256      threads of a block
  * layernorm, softmax: `warps` warps keep a row in registers. Steps:
- *   row warps=4      of a row
+ *   row warps=4      warps of a row
  *   block rows=2     rows of a block
  * all:
- *   once             loads and stores pass by the caches
+ *   streaming        loads and stores bypass the caches
  *
- * The empty schedule has no kernel here: what is plainest is the target's. */
+ * The empty schedule is the target's plain kernel. */
 #ifndef TW_TILE_ROWS_H
 #define TW_TILE_ROWS_H
 
 #include "tile/family.h"
 
 typedef struct tw_tile_rows_plan {
-  int warps, rows, heads, threads; /* 0: not said yet */
+  int warps, rows, heads, threads; /* 0: not given yet */
   bool once;
-  int64_t chunks;                /* of 16 bytes that a thread has under way */
+  int64_t chunks;                /* of 16 bytes that a thread has in flight */
   int64_t blocks, block_threads; /* of the launch */
 } tw_tile_rows_plan;
 

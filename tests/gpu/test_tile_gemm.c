@@ -109,13 +109,13 @@ static void launches_fit_their_plans(void **state) {
       assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
       assert_true(l.kernel[0].shared <= machine.shared_bytes);
       assert_int_equal(l.kernel[0].block[0], (plan.groups + 1) * 128);
-      assert_int_equal(l.kernel[0].grid[0] % (plan.team_m * plan.team_n * plan.split), 0);
+      assert_int_equal(l.kernel[0].grid[0] % (plan.cluster_m * plan.cluster_n * plan.split), 0);
       assert_true(plan.split > 1 || l.kernel[0].grid[0] <= machine.processors);
       assert_int_equal(l.n_maps, plan.copies_a + plan.copies_b + plan.copies_c);
       if (plan.copies_a)
-        check_map(&l.map[map++], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.team_n);
+        check_map(&l.map[map++], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.cluster_n);
       if (plan.copies_b)
-        check_map(&l.map[map++], plan.n * plan.k * size, (plan.across_b ? plan.n : plan.k) * size, plan.team_m);
+        check_map(&l.map[map++], plan.n * plan.k * size, (plan.across_b ? plan.n : plan.k) * size, plan.cluster_m);
       free(source);
     }
   assert_in_range(legal, PROBLEMS * SCHEDULES * 3 / 4, PROBLEMS * SCHEDULES);
@@ -216,7 +216,7 @@ static void sums_and_factors_in_parts_compile(void **state) {
     assert_int_equal(l.main, cases[i].main);
     assert_int_equal(tw_launch_main(&l)->shared, plan.shared_bytes);
     const int size = tw_type_bits(tw_tile_gemm_factor(&plan, tw_problem_type(&p, "a"))) / 8;
-    check_map(&l.map[0], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.team_n);
+    check_map(&l.map[0], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.cluster_n);
     if (cuda_need_compiler(&error) == TW_OK) {
       if (cuda_build(config, &p, source, strlen(source), false, &kernel, &error) != TW_OK)
         fail_msg("%s\n%s", error.text, source);
@@ -301,7 +301,7 @@ static void kernels_of_slices_compile(void **state) {
     assert_true(l.kernel[0].overlaps && !l.kernel[0].clustered);
     assert_true(2 * (plan.shared_bytes + 1024) <= config->shared_multiprocessor &&
                 3 * (plan.shared_bytes + 1024) > config->shared_multiprocessor);
-    assert_true(strstr(source, "weights.begin();\n  earlier_ended();\n  weights.begin_a<true>(a, lda, k);") != NULL);
+    assert_true(strstr(source, "weights.begin();\n  griddepcontrol_wait();\n  weights.begin_a<true>(a, lda, k);") != NULL);
     assert_true(strstr(source, "linger(400);") != NULL);
     compiles_without_spills(&p, source);
     free(source);
@@ -316,7 +316,7 @@ static void kernels_of_slices_compile(void **state) {
   if (tw_tile_emit(&tw_tile_sliced_k, &machine, &p, &plain, &source, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
   assert_int_equal(l.kernel[0].grid[0], 16);
-  assert_true(strstr(source, "earlier_ended();\n  weights.begin_a<true>(a, lda, k);\n  weights.begin();") != NULL);
+  assert_true(strstr(source, "griddepcontrol_wait();\n  weights.begin_a<true>(a, lda, k);\n  weights.begin();") != NULL);
   free(source);
 }
 

@@ -22,7 +22,7 @@ static double rate_of(cdna_arch arch, tw_type t) {
 
 /* The part of the shorter of products and reads that does not run beside the longer. */
 static double apart(const tw_tile_multistage_plan *p) {
-  return p->pinned ? 0 : p->turns ? 0.05 : p->ahead ? 0.15 : 0.25;
+  return p->hand_scheduled ? 0 : p->pingpong ? 0.05 : p->ahead ? 0.15 : 0.25;
 }
 
 double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_multistage_plan *p) {
@@ -39,21 +39,21 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double scale =
       g->scales == TW_GEMM_SCALES_BLOCK ? (double)p->m * p->n * p->k / TW_GEMM_SCALE_BLOCK / 32 / simds : 0;
   const double reads =
-      ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->straight ? 4 : 1);
+      ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->no_swizzle ? 4 : 1);
   const bool elements = p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS;
-  const double lay = p->held ? 0 : step_bytes / 128 * (p->way_a == TW_TILE_DIRECT ? 1 : elements ? 8 : 2);
+  const double lay = p->keep_in_registers ? 0 : step_bytes / 128 * (p->way_a == TW_TILE_DIRECT ? 1 : elements ? 8 : 2);
   /* Of all that CUs ask for, L2 serves what tiles in work at the same time share. */
   const double shared = p->window ? 0.8 : 0.6,
                fetch_rate = (m->caches.l2_tbs * shared + m->caches.llc_tbs * (1 - shared)) * 1e12;
   const double fetch = step_bytes / (fetch_rate / cus) * clock;
-  const double of_simd = ceil_div(groups + p->producers, 4), held = p->held * step_bytes / 256 / groups;
-  const double resident = fmax(1, fmin(p->held ? floor(m->registers / (p->sums + held + 40) / of_simd)
+  const double of_simd = ceil_div(groups + p->producers, 4), held = p->keep_in_registers * step_bytes / 256 / groups;
+  const double resident = fmax(1, fmin(p->keep_in_registers ? floor(m->registers / (p->sums + held + 40) / of_simd)
                                                : floor((double)m->lds_bytes / (double)p->shared_bytes),
                                        floor(8 / of_simd)));
   const double busy = multiply + scale + BARRIER_CYCLES;
   /* What is held comes through L1 for each group, and is waited for by so many steps at once. */
   const double own = ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / 64;
-  const double work = p->held         ? fmax(fmax(fmax(multiply, own), fetch), LATENCY * clock / p->held)
+  const double work = p->keep_in_registers         ? fmax(fmax(fmax(multiply, own), fetch), LATENCY * clock / p->keep_in_registers)
                       : p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * apart(p)
                                       : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
@@ -61,7 +61,7 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double each = steps * work + OVERHEAD_CYCLES + LATENCY * clock + p->m * (double)p->n * 4 / 64;
   /* Blocks that share a CU share its units. */
   return ceil_div(blocks, cus * at_once) * each *
-         (p->stages > 1 || p->held ? at_once : fmax(1, at_once * (busy + reads) / work)) / clock;
+         (p->stages > 1 || p->keep_in_registers ? at_once : fmax(1, at_once * (busy + reads) / work)) / clock;
 }
 
 /* Of a pinned plan: as gemms of tiles with such a loop, and the kernels that pack where that counts. */
@@ -81,7 +81,7 @@ static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_t
 /* Short: a launch's latencies count more than its rates. A wave waits for memory unless steps are ahead; quantizing a block of
  * A takes some 60 instructions of a wave. */
 double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
-  if (p->pinned) return pinned_seconds(m, g, p);
+  if (p->hand_scheduled) return pinned_seconds(m, g, p);
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, step = 256;
   const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n),
                blocks = rows * cols * p->split;

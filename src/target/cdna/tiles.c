@@ -195,7 +195,7 @@ static double predict_attention(const void *with, const void *plan) {
   const double latency = 1e-6 * m->clock_mhz * 1e6;
   const double issue = 4 * multiply / (p->product == 32 ? 32 : 16); /* slots of vector units that products take */
   const double made = p->ahead ? 1.2 * fmax(multiply, weigh * 0.55 + issue)
-                               : (multiply + weigh - (p->product == 32 ? issue : 0)) * (p->turns ? 0.85 : 1);
+                               : (multiply + weigh - (p->product == 32 ? issue : 0)) * (p->pingpong ? 0.85 : 1);
   const double step = p->stages > 1 ? fmax(made, fmax(reads, copy)) + 100 : multiply + weigh + reads + copy + latency;
   const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / of_simd / 2)));
   return ceil(blocks / (cus * resident)) * steps * (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) /
@@ -220,7 +220,7 @@ static double predict_backward(const void *with, const void *plan) {
                 {p->dq_queries, p->dq_keys, 3, 3, (double)a->queries, (double)a->keys, (double)a->query_heads,
                  p->dq_at_once, p->dq_shared_bytes}};
   double seconds = 0;
-  if (p->pinned) { /* the five products, among which the rest stands; of d = 64 that takes as long as they do */
+  if (p->hand_scheduled) { /* the five products, among which the rest stands; of d = 64 that takes as long as they do */
     const double steps = ceil((double)(a->queries * a->group) / p->queries) * seen;
     const double blocks = ceil((double)a->keys / (p->keys * p->groups)) * (double)(a->key_heads * a->batches);
     const double step = 5.0 * p->keys * p->queries * d / rate * (d < 128 ? 1.4 : 1.1);

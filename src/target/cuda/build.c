@@ -232,9 +232,11 @@ tw_status cuda_launch_of(const cuda_config *c, const tw_problem *p, const char *
   tw_status status = tw_launch_read(source, length, p, scope, out, error);
   if (status == TW_OK) status = cuda_launch_check(c, out, error);
   for (size_t i = 0; status == TW_OK && i < out->n_kernels; i++)
-    if (out->kernel[i].overlaps && !memmem(source, length, "earlier_ended(", 14) &&
-        !memmem(source, length, "griddepcontrol.wait", 19))
-      status = tw_fail(error, TW_FAILED, "'overlap': the kernel waits for nothing: it begins with earlier_ended()");
+    if (out->kernel[i].overlaps && !memmem(source, length, "griddepcontrol_wait(", 20) &&
+        !memmem(source, length, "griddepcontrol.wait", 19) && !memmem(source, length, "earlier_ended(", 14))
+      status =
+          tw_fail(error, TW_FAILED,
+                  "'overlap' requires that the kernel waits for the previous one; begin it with griddepcontrol_wait()");
   free(scope);
   return status;
 }

@@ -1,6 +1,6 @@
 /* gemm_model.c - see gemm_model.h.
  *
- * Every multiprocessor goes through its share of the tiles: rounds of teams, the last one mostly half empty (wave
+ * Every multiprocessor goes through its share of the tiles: rounds of clusters, the last one mostly half empty (wave
  * quantization). A step along k takes as long as the slowest of
  *
  *   multiplying   the tensor core's rate for the types
@@ -19,11 +19,11 @@
 
 enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 }; /* of a wgmma: rows of A, bytes along k; a cycle */
 
-static const double MULTIPLIED = 0.807; /* FIT: of the tensor core's rate, under the power limit */
-static const double SHARED = 0.85;      /* FIT: of shared memory's */
-static const double LATENCY = 2643;     /* FIT: cycles from a request to a full stage, under load */
-static const double START = 3482;       /* FIT: cycles until the first product, and behind the last */
-static const double TEAM = 0.662;       /* FIT: how much longer both are for two blocks that wait for each other */
+static const double MULTIPLIED = 0.807;   /* FIT: of the tensor core's rate, under the power limit */
+static const double SHARED = 0.85;        /* FIT: of shared memory's */
+static const double LATENCY = 2643;       /* FIT: cycles from a request to a full stage, under load */
+static const double START = 3482;         /* FIT: cycles until the first product, and behind the last */
+static const double CLUSTER_WAIT = 0.662; /* FIT: how much longer both are for two blocks that wait for each other */
 static const double COPIED =
     0.85; /* of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
 static const double DRAM = 0.454;  /* FIT: of its nominal bandwidth, for operands in tiles */
@@ -42,10 +42,11 @@ static double rate_of(const cuda_config *c, tw_type type) {
 }
 
 /* Bytes that come from DRAM. A wave of tiles is `band` tiles high (or wide), and as wide as the others make it. */
-static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_plan *p, double tiles, double teams) {
+static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_plan *p, double tiles,
+                      double clusters) {
   const double size = tw_type_bits(g->a) / 8.0, m = (double)g->m, n = (double)g->n, k = (double)g->k;
-  const double rows = p->m * p->team_m, columns = p->n * p->team_n;
-  const double wave = fmin(tiles, teams * (p->turns ? p->groups : 1));
+  const double rows = p->m * p->cluster_m, columns = p->n * p->cluster_n;
+  const double wave = fmin(tiles, clusters * (p->pingpong ? p->groups : 1));
   const double across = fmin(p->band > 0 ? p->band : 1, ceil(p->band_columns ? n / columns : m / rows));
   const double high = p->band_columns ? wave / across : across, wide = p->band_columns ? across : wave / across;
   const double each = (fmin(high * rows, m) + fmin(wide * columns, n)) * k * size;
@@ -70,12 +71,13 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
   const double moved = factors + (p->parts > 1 ? 8 * m * n * p->parts : 0) +
                        2 * k * size * ((p->moved_a ? m : 0) + (p->moved_b ? n : 0));
   const double shares = p->split * (p->parts > 1 ? p->parts : 1);
-  const double team = p->team_m * p->team_n * shares, wait = p->team_m * p->team_n * p->split > 1 ? 1 + TEAM : 1;
-  const double tiles = ceil((double)g->m / (p->m * p->team_m)) * ceil((double)g->n / (p->n * p->team_n));
-  const double teams = floor((double)c->multiprocessors / team);
-  const double rounds = p->even ? tiles / teams : ceil(tiles / teams);
+  const double cluster = p->cluster_m * p->cluster_n * shares,
+               wait = p->cluster_m * p->cluster_n * p->split > 1 ? 1 + CLUSTER_WAIT : 1;
+  const double tiles = ceil((double)g->m / (p->m * p->cluster_m)) * ceil((double)g->n / (p->n * p->cluster_n));
+  const double clusters = floor((double)c->multiprocessors / cluster);
+  const double rounds = p->stream_k ? tiles / clusters : ceil(tiles / clusters);
   /* A block leaves a tile of sums in the L2 and reads another's; a kernel before clears flags. */
-  const double left = p->even ? 2.0 * p->m * p->n * 4 / L2_BYTES / ((double)c->clock_mhz * 1e6) + CLEARED : 0;
+  const double left = p->stream_k ? 2.0 * p->m * p->n * 4 / L2_BYTES / ((double)c->clock_mhz * 1e6) + CLEARED : 0;
   const double steps = ceil((double)g->k / ((double)p->k * shares));
   const double multiply = 2.0 * p->m * p->n * p->k / rate_of(c, g->a) / MULTIPLIED;
   const double reads =
@@ -86,7 +88,7 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
                          by_threads(p->copies_b, p->piece_b, (double)p->n * p->k, size);
   const double step = fmax(together(together(multiply, shared, STEP_POWER), waiting, STEP_POWER), threads);
   const double cycles = rounds * steps * step + START * wait;
-  const double dram = traffic(c, g, p, tiles, teams) / (DRAM * (double)c->memory_gbs * 1e9);
+  const double dram = traffic(c, g, p, tiles, clusters) / (DRAM * (double)c->memory_gbs * 1e9);
   return together(cycles / ((double)c->clock_mhz * 1e6), dram, WHOLE_POWER) + left +
          moved / (COPIED * (double)c->memory_gbs * 1e9);
 }

@@ -45,7 +45,7 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
                            .columns = 256,
                            .panel_bytes = 128,
                            .copy_alignment = 16,
-                           .team = hopper && c->cluster > 2 ? 2 : 1, /* larger ones leave processors without a team */
+                           .cluster_max = hopper && c->cluster > 2 ? 2 : 1, /* larger ones leave multiprocessors idle */
                            .blocks_together = hopper ? (int)c->cluster : 1,
                            .registers_move = hopper,
                            .few_rows = hopper,
@@ -87,7 +87,7 @@ static double predict_gemm_mma(const void *with, const void *plan) {
 
 static const double MADE = 0.55; /* FIT: of four instructions a cycle at the highest clock; i4 and ternary, m=1, H200 */
 static const double BEGIN = 2.0e-6,
-                    TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a team */
+                    TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a cluster */
 
 /* Blocks of n rows of weights, `split` of which share theirs: how many a processor has at once, of as many as fit, what part of all
  * processors is busy, and what waves that are not full cost. */
@@ -230,7 +230,7 @@ static double predict_attention(const void *with, const void *plan) {
   const double products = p->groups * ((double)a->d / 16 * p->keys / 2 + p->keys / 16.0 * (double)a->d / 2);
   const double weights = p->groups * 64.0 * p->keys / EXPONENTIALS;
   const double copy = 2.0 * p->keys * (double)a->d * 2 / (L2_BYTES_ALL / processors);
-  const double step = fmax(p->turns ? fmax(products, weights) : products + weights / 2, copy);
+  const double step = fmax(p->pingpong ? fmax(products, weights) : products + weights / 2, copy);
   const double each = blocks * step + (p->persistent ? 0 : DRAM_LATENCY) + queries * (double)a->d * 4 / L2_BYTES;
   const double rounds = ceil_div(rows * (double)a->query_heads * (double)a->batches, processors);
   return rounds * each / ((double)m->config->clock_mhz * 1e6);

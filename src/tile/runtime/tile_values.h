@@ -1,8 +1,7 @@
-/* tile_values.h - words of the tile vocabulary that are the same on every GPU: types, values and their roundings, rows.
- *
- * docs/reference/tile-library.md is the manual. A machine's core header defines TW_FN (a function that is always inlined into device code),
- * has fmaxf, includes this file, and defines
- * what is declared under "the machine's". */
+/* tile_values.h - functions of the tile library that are the same on every GPU: types, values and their rounding,
+ * rows. docs/reference/tile-library.md is the manual. A machine's core header defines TW_FN (a device function that
+ * is always inlined), has fmaxf, includes this file, and defines the functions that are declared under "the
+ * machine's". */
 #pragma once
 #include "tile_philox.h"
 
@@ -98,7 +97,7 @@ template <> TW_FN float high<bf16>(u32 x) { return float_of(x & 0xffff0000u); }
 TW_FN float gelu_erf(float x) { return 0.5f * x * (1.f + erf_of(x * 0.707106781f)); }
 TW_FN float gelu_tanh(float x) { return 0.5f * x * (1.f + tanh_of(0.797884561f * (x + 0.044715f * x * x * x))); }
 
-/* Results as they are, for `lay` and `put`. */
+/* Identity, for `lay` and `put`. */
 struct as_is {
   template <class Value> TW_FN Value operator()(Value v, int, int) const { return v; }
 };

@@ -25,7 +25,7 @@
 #endif
 #define __shared__ static TW_LOCAL __attribute__((loader_uninitialized))
 #endif
-/* A kernel, its threads, and how many of its blocks a compute unit shall hold: that is what its registers are. */
+/* A kernel, its threads, and the workgroups that a compute unit shall hold, which limits its registers. */
 #define TW_KERNEL(threads, blocks)                                                                                     \
   TW_KERNEL_WORD __attribute__((amdgpu_flat_work_group_size(threads, threads),                                         \
                                 amdgpu_waves_per_eu(((threads) / 64 * (blocks) + 3) / 4))) void
@@ -48,20 +48,20 @@ typedef int tw_i32x16 __attribute__((ext_vector_type(16)));
 TW_C int tw_thread(void) { return (int)__builtin_amdgcn_workitem_id_x(); }
 TW_C int tw_block(void) { return (int)__builtin_amdgcn_workgroup_id_x(); }
 TW_C int tw_lane(void) { return tw_thread() % 64; }
-/* The wave; the same in all its lanes, and the compiler knows it. */
+/* The wave index; uniform for the compiler. */
 TW_C int tw_group(void) { return __builtin_amdgcn_readfirstlane(tw_thread() / 64); }
 
 /* Nothing moves across at compile time; TW_FIXED: nor do registers' instructions. */
 TW_C void tw_here(void) { __asm__ volatile("" ::: "memory"); }
 #define TW_FIXED() __builtin_amdgcn_sched_barrier(0)
-/* All threads of a block; what they wrote to LDS by then is seen behind it. Copies to LDS under way are not waited for. */
+/* Workgroup barrier. LDS writes before it are visible after it. It does not wait for copies to LDS. */
 TW_C void tw_sync_block(void) {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
   tw_here();
 }
-/* All groups of a block, none of whose reads and copies are waited for. */
+/* Barrier of all waves that waits for no read and no copy: the end of a ping-pong phase. */
 TW_C void tw_end_turn(void) {
   tw_here();
   TW_FIXED();
@@ -69,12 +69,12 @@ TW_C void tw_end_turn(void) {
   TW_FIXED();
   tw_here();
 }
-/* Until at most so many copies of this thread, or reads of LDS, are under way. */
+/* Waits until at most N copies of this thread, or reads of LDS, are in flight. */
 #define TW_COPIES_WAIT(count) (tw_here(), __builtin_amdgcn_s_waitcnt(((count) & 15) | (count) >> 4 << 14 | 0xF70), tw_here())
 #define TW_READS_WAIT(count) (tw_here(), __builtin_amdgcn_s_waitcnt(0xC07F | ((count) < 15 ? (count) : 15) << 8), tw_here())
 /* Waves of higher priority (0 to 3) issue first. */
 #define TW_PRIORITY(level) __builtin_amdgcn_s_setprio(level)
-/* What the compiler's scheduler is to put next, of what stands before in the same block. */
+/* Hints to the compiler's scheduler: which earlier instructions of the same basic block come next. */
 enum { TW_PRODUCTS = 0x008, TW_COPIES = 0x020, TW_READS = 0x100 };
 #define TW_THEN(kind, count) __builtin_amdgcn_sched_group_barrier(kind, count, 0)
 
@@ -91,7 +91,7 @@ TW_C tw_words tw_load16(tw_rows from, unsigned of_lane, unsigned of_group) {
 }
 TW_C void tw_store16(tw_rows to, unsigned of_lane, tw_words v) { __builtin_amdgcn_raw_buffer_store_b128(v, to, of_lane, 0, 0); }
 #ifdef __gfx950__
-/* Past the registers: lane l's 16 bytes go to `to` + 16 l, `to` being the same in all of the group. Waited for as copies. */
+/* Direct-to-LDS load: lane l's 16 bytes go to `to` + 16 l; `to` is uniform in the wave. It counts as a copy in waits. */
 TW_C void tw_copy16(TW_LOCAL void *to, tw_rows from, unsigned of_lane, unsigned of_group) {
   __builtin_amdgcn_raw_ptr_buffer_load_lds(from, to, 16, of_lane, of_group, 0, 0);
 }
@@ -99,8 +99,8 @@ TW_C void tw_copy16(TW_LOCAL void *to, tw_rows from, unsigned of_lane, unsigned 
 TW_C tw_words tw_read16(const TW_LOCAL void *at) { return *(const TW_LOCAL tw_words *)at; }
 TW_C void tw_lay16(TW_LOCAL void *at, tw_words v) { *(TW_LOCAL tw_words *)at = v; }
 
-/* Offset o of a tile, its bits begin..end-1 added (XOR) to those from `to` on, as `tilewright view swizzle` finds them. The
- * same undoes it, so copies apply it to where in memory a lane reads. */
+/* Swizzle of offset o in a tile: bits begin..end-1 are XORed to the bits from `to` on, as `tilewright view swizzle`
+ * prints them. The swizzle is its own inverse, so copies apply it to the memory address that a lane reads. */
 #define TW_SWIZZLE(o, end, begin, to) ((o) ^ ((o) & ((1u << (end)) - 1u)) >> (begin) << (to))
 
 /* ---- products: c + B A ---- */

@@ -36,7 +36,7 @@ TW_FN void load_values_half(typename Product::in &to, Tile from, int first, int 
   constexpr u32 size = 2, side = Product::side, sets = side / 16, half_of = Product::deep / 2;
   static_assert(sizeof(typename Product::type) == size, "elements of 16 bits");
   const u32 lane = (u32)thread_of_group(), in = lane % 16, set = lane / 16 % sets, down = lane / side * 4;
-  /* A swizzle is linear: what it makes of the rows above a lane's own is the same for all lanes. */
+  /* A swizzle is linear, so its part from the rows above a lane's own row is uniform. */
   const u32 under = ((u32)first + half_of * Half) * Tile::row_bytes, turn = Tile::swizzle::terms(under), across = (u32)column * side + set * 16;
 #ifdef __gfx950__
   const u32 o = (down + in / 4) * Tile::row_bytes + (across + in % 4 * 4) * size;
@@ -62,7 +62,7 @@ template <class Product, int Count, class Tile> TW_FN void load_values(operand<P
   }
 }
 
-/* From memory: rows first, first + 1, ... of a matrix, of which there are `rows`; the others are 0. */
+/* Loads rows first, first + 1, ... of a matrix of `rows` rows from memory; rows after the end are 0. */
 template <class Product, int Count, int Steps, class Type>
 TW_FN void load_rows(operand<Product, Count, Steps> &to, const Type *from, i64 pitch, int first, int rows) {
   constexpr int side = Product::side;
@@ -87,7 +87,7 @@ template <class Product, class Reduce> TW_FN float over_query(float x) {
   return Reduce::of(x, float_of((u32)__builtin_amdgcn_ds_bpermute((lane ^ 32) * 4, (int)bits_of(x))));
 }
 
-/* Keys first + ... that `query` does not see count nothing: those from `end` on, and, causal, those behind query + `offset`. */
+/* Masks keys: those from `end` on and, if causal, those after query + `offset`. */
 template <bool Causal, class Product, int Rows, int Cols>
 TW_FN void hide(acc<Product, Rows, Cols> &scores, int first, int end, int query, int offset) {
   constexpr int side = Product::side;
@@ -102,17 +102,17 @@ TW_FN void hide(acc<Product, Rows, Cols> &scores, int first, int end, int query,
       }
 }
 
-/* Of the queries of a lane: the score that weights are relative to, and the sum of weights that this lane has made. That score is
- * the largest at some time, not always: weights of up to 2^8 are as exact as those of up to 1, so only a larger one makes a
- * group look for the new largest scores and shrink what its sums hold. Its work can be done in pieces, which stand among
- * products of other operands: all of `look`, `grows` and what follows from it, all of `weigh`. */
+/* Online softmax with lazy rescaling, for the queries of a lane: a reference score and this lane's sum of weights.
+ * The reference score was the maximum at some time. Weights up to 2^8 are as exact as weights up to 1, so only a
+ * larger score makes a wave search for the new maximum and rescale its sums. The work can be split into pieces that
+ * interleave with products of other operands: all of `look`, `grows` and its consequences, all of `weigh`. */
 template <class Product, int Rows, int Cols> struct softmax_state {
   static constexpr int scores_of_row = Cols * sums_of<Product>, steps = scores_of_row / 8;
   static constexpr int looks = Rows * steps, weighs = Rows * scores_of_row / 2;
   static constexpr float room = 8;
   using scores_type = acc<Product, Rows, Cols>;
   float most[Rows], largest[Rows];
-  f32x2 total[Rows], minus[Rows]; /* `minus` what weights are relative to, twice */
+  f32x2 total[Rows], minus[Rows]; /* minus the reference score, twice */
   TW_FN void clear() {
 #pragma unroll
     for (int i = 0; i < Rows; i++) most[i] = -infinity(), minus[i] = total[i] = (f32x2){0, 0};
@@ -129,14 +129,14 @@ template <class Product, int Rows, int Cols> struct softmax_state {
       largest[i] = fmaxf(fmaxf(largest[i], score(scores, i, x)), score(scores, i, x + 1));
     made_here(largest[i]);
   }
-  /* Do sums have to shrink? The same in all of a group. */
+  /* Whether the sums must be rescaled; uniform in a wave. */
   TW_FN bool grows(float factor) {
     bool any = false;
 #pragma unroll
     for (int i = 0; i < Rows; i++) any = any || largest[i] * factor > most[i] * factor + room;
     return __builtin_amdgcn_ballot_w64(any) != 0;
   }
-  /* By how much what sums hold shrinks. */
+  /* The factor of the rescaled sums. */
   TW_FN void grow(float (&shrink)[Rows], float factor) {
 #pragma unroll
     for (int i = 0; i < Rows; i++) {
@@ -147,7 +147,7 @@ template <class Product, int Rows, int Cols> struct softmax_state {
       total[i] *= shrink[i];
     }
   }
-  /* Two scores become weights, those of an operand. */
+  /* Turns two scores into weights of an operand. */
   template <int Piece> TW_FN void weigh(operand<Product, Rows, steps> &weights, const scores_type &scores, float factor) {
     constexpr int i = Piece / (scores_of_row / 2), x = Piece % (scores_of_row / 2) * 2;
     f32x2 weight = (f32x2){score(scores, i, x), score(scores, i, x + 1)} * factor + minus[i];
@@ -159,7 +159,7 @@ template <class Product, int Rows, int Cols> struct softmax_state {
     made_here(word);
     made_here(total[i]);
   }
-  /* All at once; what sums hold already shrinks. */
+  /* All steps at once; also rescales the sums. */
   template <int Wide>
   TW_FN void weigh_all(operand<Product, Rows, steps> &weights, const scores_type &scores, acc<Product, Rows, Wide> &sums,
                        float factor) {
@@ -216,7 +216,7 @@ template <class Product, int Count> struct of_rows {
     }
   }
   TW_FN float of(int row, int, int) const { return value[row]; }
-  /* What sums of a row begin with, to have it added. */
+  /* Initial value of the sums of a row, so that it is added. */
   TW_FN typename Product::sum sums(int row) const { return typename Product::sum{} + value[row]; }
 };
 
@@ -234,7 +234,7 @@ TW_FN void hide_keys(acc<Product, Rows, Cols> &scores, int key, int query, int o
           scores.value[i][j][e] = -infinity();
 }
 
-/* Scores become weights, as the exponents of their sums are known, and gradients of weights those of scores. */
+/* Computes P from scores and LSE, and dS from P and dP. */
 template <class Product, int Rows, int Cols, class Line>
 TW_FN void weigh_again(acc<Product, Rows, Cols> &scores, acc<Product, Rows, Cols> &gradients, const Line &exponent,
                        const Line &minus, float factor) {
@@ -249,8 +249,8 @@ TW_FN void weigh_again(acc<Product, Rows, Cols> &scores, acc<Product, Rows, Cols
         gradients.value[i][j][e] = weight * (gradients.value[i][j][e] + minus.of(i, j, e));
       }
 }
-/* The same in pieces of two, all rows of one tile before those of the next: the weights; then what becomes of gradients, whose
- * sums may have begun with `minus`; then operands of them. What an exponential gives should not be used at once. */
+/* The same in pieces of two, all rows of one tile before those of the next: first P, then dS (whose sums may have
+ * begun with `minus`), then operands of both. The result of an exponential should not be used immediately. */
 template <class Product, int Rows, int Cols> struct pieces_of {
   static constexpr int each = sums_of<Product>, count = Rows * Cols * each / 2, steps = Cols * each / 8;
   template <int Piece> struct at {

@@ -17,13 +17,14 @@ template <class Product, int Width, int Tiles, int Groups> struct back_memory {
   using type = typename Product::type;
   static constexpr u32 block = 1152, tile = Width / 16 * block, keys = Tiles * Groups * tile, slopes = Tiles * Groups * 2 * block;
   static constexpr u32 of_queries = keys, of_slopes = of_queries + 4 * tile, bytes = of_slopes + 2 * slopes;
-  static constexpr int wide = Width / 32; /* columns of dQ, 32 at a time: a group makes those of its number, of all keys or a part of them */
+  /* columns of dQ, 32 at a time; a wave computes the columns of its number, for all keys or a part of them */
+  static constexpr int wide = Width / 32;
   static constexpr int parts = Groups / wide;
   static_assert(Product::side == 32 && Groups % wide == 0 && Tiles * Groups % parts == 0, "a group has columns of dQ");
   TW_LOCAL u8 *at;
 
   TW_FN u32 base() const { return (u32)(__UINTPTR_TYPE__)at; }
-  /* Where lane l of a copy finds what it lays at 16 l of a block. */
+  /* Source of lane l of a copy, which stores to 16 l of a block. */
   static TW_FN u32 copied(u32 pitch) {
     const u32 lane = (u32)thread_of_group();
     return lane / 2 * pitch + (lane % 2 ^ lane / 32) * 16;
@@ -72,7 +73,7 @@ template <class Product, int Width, int Tiles, int Groups> struct back_memory {
   static TW_FN u32 copied_from(u32 pitch) { return copied(pitch) + (u32)group_of_block() * (Width / 16 / Groups) * 32; }
 };
 
-/* The same in all lanes, and in a scalar register; compilers know that it is, and drop the builtin, but multiply in a vector
+/* A uniform value in a scalar register. Compilers know that it is uniform, drop the builtin, but multiply in a vector
  * register. */
 TW_FN u32 for_all(float x) {
   u32 one;

@@ -72,7 +72,7 @@ TW_FN i32 round_within(float x, i32 low, i32 high) {
 TW_FN vec16 vec16_of(u32x4 v) { return __builtin_bit_cast(vec16, v); }
 TW_FN u32x4 words_of(vec16 v) { return __builtin_bit_cast(u32x4, v); }
 TW_FN vec16 load16(const void *p) { return vec16_of(*(const TW_GLOBAL u32x4 *)p); }
-/* What is read once, or nobody reads soon: it does not stay in the caches for long. */
+/* For data that is read once or not soon again: it is evicted from the caches first. */
 TW_FN vec16 load16_once(const void *p) { return vec16_of(__builtin_nontemporal_load((const TW_GLOBAL u32x4 *)p)); }
 TW_FN void store16(void *p, vec16 v) { *(TW_GLOBAL u32x4 *)p = words_of(v); }
 TW_FN void store16_once(void *p, vec16 v) { __builtin_nontemporal_store(words_of(v), (TW_GLOBAL u32x4 *)p); }
@@ -84,12 +84,12 @@ constexpr int group_threads = 64;
 TW_FN int thread_of_block() { return tw_thread(); }
 TW_FN int block_of_grid() { return tw_block(); }
 TW_FN int thread_of_group() { return thread_of_block() % group_threads; }
-/* The same value in all threads of a group, and the compiler knows it. */
+/* Tells the compiler that a value is uniform in a wave. */
 TW_FN int group_of_block() { return tw_group(); }
 
 /* Nothing moves across at compile time. */
 TW_FN void here() { tw_here(); }
-/* All threads of a block; what they wrote to LDS by then is seen behind it. Copies to LDS under way are not waited for. */
+/* Workgroup barrier. LDS writes before it are visible after it. It does not wait for copies to LDS. */
 TW_FN void sync_block() { tw_sync_block(); }
 
 /* ---- shared memory ---- */
@@ -104,7 +104,7 @@ struct arena {
   }
 };
 
-/* Where bytes of a tile lie: at offset o ^ ((o % 2^End) >> Begin << To) ^ ... of all terms. */
+/* Swizzle: offset o becomes o ^ ((o % 2^End) >> Begin << To) ^ ..., over all terms. */
 struct plain {
   static constexpr u32 span = 16;
   static constexpr TW_FN u32 terms(u32) { return 0; }
@@ -138,15 +138,15 @@ template <class Tile, int Count> struct many {
  *
  * A matrix is read through a buffer resource: what lies past its last row arrives as zeros, without a branch. */
 
-/* Until at most Count of this thread's copies are under way. */
+/* Waits until at most Count copies of this thread are in flight. */
 template <int Count> TW_FN void copies_wait() { TW_COPIES_WAIT(Count); }
 
-/* What is multiplied, of elements as they come. gfx942 has the FNUZ formats of 8 bits: the same code is half of what it is in
- * OCP's, but for those of no number. Zeros lose their sign, which is NaN there; what is no number, infinities too, becomes NaN. */
+/* Codes for the matrix instruction. gfx942 has the 8-bit FNUZ formats: a code means half of its OCP value. -0 becomes
+ * 0, because it is NaN in FNUZ. NaN and infinities become NaN. */
 template <class Type> TW_FN u32x4 multiplied(u32x4 v) {
 #ifndef __gfx950__
   if constexpr (same_type<Type, e4m3>::value || same_type<Type, e5m2>::value) {
-    constexpr u32 up = same_type<Type, e4m3>::value ? 0x01010101u : 0x04040404u; /* from what is no number to 0x80 */
+    constexpr u32 up = same_type<Type, e4m3>::value ? 0x01010101u : 0x04040404u; /* from NaN and infinities to 0x80 */
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const u32 size = v[i] & 0x7f7f7f7fu, some = (size + 0x7f7f7f7fu) & 0x80808080u, none = (size + up) & 0x80808080u;
@@ -160,7 +160,7 @@ template <class Type> TW_FN u32x4 multiplied(u32x4 v) {
 /* Copies of a thread that fill a tile. */
 template <class Tile, int Groups> constexpr int copies_of = (int)Tile::bytes / 16 / (Groups * group_threads);
 
-/* Bytes of so many rows: both numbers have at most 24 bits, which is one instruction. */
+/* Bytes of `rows` rows. Both factors have at most 24 bits, so the product is one instruction. */
 TW_FN u32 down(u32 rows, u32 pitch) { return (rows & 0xffffffu) * (pitch & 0xffffffu); }
 
 constexpr u32 NOWHERE = 0x80000000u; /* an offset that no matrix has */
@@ -173,7 +173,7 @@ template <class Tile, int Groups, bool Tail> struct copier {
   static constexpr int each = (int)Tile::bytes / 16 / threads; /* of a thread, 16 bytes each */
   static constexpr u32 stride = threads * 16;
   static_assert(each * stride == Tile::bytes, "a tile is a whole number of copies by all groups");
-  /* Is what a thread copies next so many rows further down, in the same columns? */
+  /* Whether a thread's next copy is a fixed number of rows further down, in the same columns. */
   static constexpr bool regular = stride % Tile::swizzle::span == 0 && stride % Tile::row_bytes == 0;
   static constexpr int distinct = regular ? 1 : each;
 
@@ -196,7 +196,7 @@ template <class Tile, int Groups, bool Tail> struct copier {
       offset[i] = down(o / Tile::row_bytes, pitch) + o % Tile::row_bytes;
     }
   }
-  /* Where piece i begins in memory, beside what is the same for all of the group. */
+  /* Memory offset of piece i, relative to the wave's uniform offset. */
   TW_FN u32 lane_offset(int i, int col) const {
     const u32 o = offset[regular ? 0 : i];
     if (!Tail) return o;
@@ -209,7 +209,7 @@ template <class Tile, int Groups, bool Tail> struct copier {
   TW_FN __amdgpu_buffer_rsrc_t resource(int col) const { /* nothing is read past the last column */
     return __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, col < cols ? bytes : 0, 0x00020000);
   }
-#ifdef __gfx950__ /* the others move 4 bytes of a lane at a time, which is no faster than through registers */
+#ifdef __gfx950__ /* other machines move 4 bytes of a lane, which is no faster than through registers */
   /* Asynchronously, past the registers: `each` copies of a thread. Columns begin at `col`. */
   TW_FN void copy(Tile to, int col) const {
 #pragma unroll
@@ -228,7 +228,7 @@ template <class Tile, int Groups, bool Tail> struct copier {
   }
   TW_FN u32 down_each() const { return stride / Tile::row_bytes * pitch; }
   TW_FN u32 past(int col) const { return lane_offset(0, col) & NOWHERE; }
-  /* The same in two steps, through registers: what is loaded is there when `lay` needs it. */
+  /* The same in two steps, through registers: `load` starts it, `lay` waits for the data and stores it to LDS. */
   TW_FN void load(int col) {
     const __amdgpu_buffer_rsrc_t r = resource(col);
 #pragma unroll
@@ -243,8 +243,8 @@ template <class Tile, int Groups, bool Tail> struct copier {
   }
 };
 
-/* The same of a matrix that is stored with the tile's columns along its rows: row r of the tile is row `at` + r, some rows at a
- * time; columns `col`, ... What lies past the last column belongs to nobody. */
+/* The same for a matrix that is stored with the tile's columns along its rows: row r of the tile is row `at` + r,
+ * some rows at a time; columns `col`, ... Elements after the last column are undefined. */
 template <class Tile, int Groups> struct copier_across {
   using type = typename Tile::type;
   static constexpr int threads = Groups * group_threads, size = (int)sizeof(type);
@@ -275,8 +275,8 @@ template <class Tile, int Groups> struct copier_across {
     }
   }
   TW_FN u32 group_offset(int i) const { return regular ? (u32)i * (stride / Tile::row_bytes) * pitch : 0; }
-  /* For a loop in assembly: where a lane's part of copy i is, the resource's bytes of so many rows, and its words, of those from
-   * row `at` on, and how far it is to the next tile. */
+  /* For a hand-scheduled loop: a lane's offset of copy i, the bytes of the buffer resource, its words from row `at`
+   * on, and the distance to the next tile. */
   TW_FN u32 lane_offset(int i) const { return offset[regular ? 0 : i] + group_offset(i); }
   TW_FN u32 bytes_of(int n) const { return n > 0 && have ? (u32)(n - 1) * pitch + (u32)have * size : 0; }
   TW_FN u32x4 words(int at) const {
@@ -311,7 +311,7 @@ template <class Tile, int Groups> struct copier_across {
   }
 };
 
-/* A value is made by here, and not where it is used: of a lane, and the same for all of a group. */
+/* Forces a value to be computed here, not at its use: a lane's value, and a uniform one. */
 template <class Value> TW_FN void made_here(Value &v) { asm volatile("" : "+v"(v)); }
 template <class Value> TW_FN void made_here_for_all(Value &v) { asm volatile("" : "+s"(v)); }
 
@@ -356,14 +356,14 @@ template <class Tile, int Groups> struct copier_down : copier_across<Tile, Group
 #endif
 };
 
-/* By all Groups groups, from any address and pitches: element (row, col) lies at from[row * below + col * right]; rows and
- * columns that the matrix does not have become zeros. A sync follows. */
+/* Copies a tile by all waves, from any address and pitches: element (row, col) is at from[row * below + col * right].
+ * Rows and columns outside of the matrix become zeros. A sync must follow. */
 template <int Groups, class Tile, class Type>
 TW_FN void copy_by_groups(Tile to, const Type *from, i64 below, i64 right, int row, int col, int rows, int cols) {
   constexpr int chunks = (int)Tile::row_bytes / 16, each = 16 / (int)sizeof(Type);
   const TW_GLOBAL Type *at = (const TW_GLOBAL Type *)from + row * below + col * right;
   for (int i = thread_of_block(); i < Tile::rows * chunks; i += Groups * group_threads) {
-    /* Neighbours in memory by neighbouring threads, whichever way the matrix lies. */
+    /* Neighbouring threads copy neighbours in memory, in either layout. */
     const int r = right == 1 ? i / chunks : i % Tile::rows, c = right == 1 ? i % chunks : i / Tile::rows;
     union {
       Type element[each];
@@ -381,14 +381,15 @@ TW_FN void copy_by_groups(Tile to, const Type *from, i64 below, i64 right, int r
 
 /* ---- which tile ---- */
 
-/* Blocks go to `chips` chiplets in turn: numbered anew so that each has one range of them. */
+/* Workgroups are dealt to `chips` chiplets (XCDs) round-robin. This renumbers them so that each chiplet has one
+ * range. */
 template <int chips> TW_FN int range_of_chip(int t, int blocks) {
   const int chip = t % chips;
   return chip * (blocks / chips) + min(chip, blocks % chips) + t / chips;
 }
-/* Blocks go to `chips` chiplets in turn. They are numbered anew so that `chunk` neighbours run on one chiplet, and walk the
- * tiles in windows of `window` rows of them, down first (HipKittens, algorithm 1; where there is no whole set of chunks,
- * each chiplet has one range). window 0: row by row. */
+/* XCD remap (HipKittens, algorithm 1). Workgroups are dealt to `chips` chiplets round-robin. They are renumbered so
+ * that `chunk` neighbours run on one chiplet, and go through tiles in windows of `window` rows, column by column.
+ * Without a whole set of chunks, each chiplet has one range. window 0: row by row. */
 template <int window, int chunk, int chips> TW_FN place place_of_chips(int t, int rows, int cols) {
   if (window == 0) return place{t / cols, t % cols};
   constexpr int height = window ? window : 1, run = chunk ? chunk : 1;

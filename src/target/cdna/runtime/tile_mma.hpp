@@ -19,7 +19,7 @@ typedef __bf16 bf16x8 __attribute__((ext_vector_type(8)));
 typedef _Float16 f16x4 __attribute__((ext_vector_type(4)));
 typedef _Float16 f16x8 __attribute__((ext_vector_type(8)));
 
-/* 16 bytes of a lane, or 32 of which the second 16 lie as much further along the row as all lanes of a row have. */
+/* 16 bytes of a lane, or 32. The second 16 are as far along the row as all lanes of the row together. */
 template <int Pieces> struct pieces { vec16 piece[Pieces]; };
 
 /* `Side` rows of A times as many columns of B, of type `Right`, `deep` elements of their sums: sum += b a. */
@@ -83,7 +83,7 @@ TW_F8(e5m2, e4m3, fp8_bf8);
 TW_F8(e5m2, e5m2, bf8_bf8);
 #endif
 
-/* Of Rows x Cols matrix instructions: what a group sums. */
+/* Accumulators of a wave: Rows x Cols matrix instructions. */
 template <class Product, int Rows, int Cols> struct acc {
   typename Product::sum value[Rows][Cols];
   TW_FN void clear() {
@@ -122,8 +122,8 @@ TW_FN void load(operand<Product, Count, Steps> &to, Tile from, int first, int st
     }
 }
 
-/* Rows of a matrix that a group takes straight to its registers: `count` from row `first` on, k along them. Tail: k may end
- * within what is loaded, at a multiple of 16 bytes. */
+/* Loads rows of a matrix from memory to the registers of a wave: `count` rows from `first` on, k along them. Tail: k
+ * may end within the loaded bytes, at a multiple of 16 bytes. */
 template <bool Tail> struct rows_of {
   const u8 *from;
   u32 bytes, pitch, columns;
@@ -166,7 +166,7 @@ TW_FN void load_piece(operand<Product, Count, 1> &to, Tile from, int first, int 
   to.value[i][0].piece[p] = vec16_of(*(const TW_LOCAL u32x4 *)(at + i * down));
 }
 
-/* Where in LDS `load` reads piece i along k of the first row from; those of others are multiples of `down` behind it. */
+/* LDS address of piece i along k of the first row. Other rows are multiples of `down` after it. */
 template <class Product, class Tile> TW_FN u32 read_address(Tile from, int first, int i) {
   constexpr u32 side = Product::side, run = group_threads / side * 16;
   static_assert(side * Tile::row_bytes % Tile::swizzle::span == 0, "a swizzle repeats with the rows of a product");
@@ -176,12 +176,13 @@ template <class Product, class Tile> TW_FN u32 read_address(Tile from, int first
 }
 
 #ifdef __gfx950__
-/* A read that transposes 4 x 16 elements of 16 lanes. `restrict`, as else the compiler lets it wait for all copies to LDS. */
+/* A transposing read of 4 x 16 elements of 16 lanes. `restrict`, because otherwise the compiler waits for all copies
+ * to LDS. */
 TW_FN u32x2 read_turned(const TW_LOCAL u8 *__restrict at) {
   return __builtin_bit_cast(u32x2, __builtin_amdgcn_ds_read_tr16_b64_v4i16((TW_LOCAL i16x4 *)at));
 }
-/* The same of a tile that is stored k x rows, of elements of 16 bits: reads that transpose. Lane l of 16 reads four columns
- * of row l / 4 and gets four rows of column l (layout/lds.h). */
+/* The same for a tile of 16-bit elements that is stored k x rows, by transposing reads. Lane l of 16 reads four
+ * columns of row l / 4 and gets four rows of column l (layout/lds.h). */
 template <class Product, int Count, int Steps, class Tile>
 TW_FN void load_across(operand<Product, Count, Steps> &to, Tile from, int first, int step) {
   static_assert(sizeof(typename Product::type) == 2, "elements of 16 bits");
@@ -223,7 +224,7 @@ TW_FN void load_across_piece(operand<Product, Count, 1> &to, Tile from, int firs
 #endif
 
 #ifdef __gfx950__
-/* The same of load_across: read i % 2 of fragment i / 2. */
+/* One read of load_across: read i % 2 of fragment i / 2. */
 template <class Product, class Tile> TW_FN u32 read_address_across(Tile from, int first, int i) {
   constexpr u32 side = Product::side;
   static_assert(Product::deep * Tile::row_bytes % Tile::swizzle::span == 0, "a swizzle repeats with the k of a product");
@@ -234,7 +235,7 @@ template <class Product, class Tile> TW_FN u32 read_address_across(Tile from, in
 }
 #endif
 
-/* sums += A B^T: A's rows are those of sums, B's its columns. */
+/* sums += A B^T. */
 template <class Product, int Rows, int Cols, int Steps>
 TW_FN void mma_abt(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, Steps> &a,
                    const operand<Product, Cols, Steps> &b) {
@@ -248,8 +249,8 @@ TW_FN void mma_abt(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, 
 
 /* ---- scales of blocks of k ---- */
 
-/* Of rows first, first + 1, ... of A, those that a lane has sums of: element (row, block) lies at from[row * down + block *
- * right]; rows that the matrix does not have have 0. */
+/* Scales of the rows of A that a lane has sums of, from row `first` on: element (row, block) is at from[row * down +
+ * block * right]. Rows outside of the matrix have scale 0. */
 template <class Product, int Rows> struct row_scales {
   float value[Rows];
   TW_FN void load(const float *from, int first, int rows, int down, int right, int blocks, int block) {
@@ -289,7 +290,7 @@ TW_FN void mma_abt_scaled(acc<Product, Rows, Cols> &sums, const operand<Product,
 template <int Level> TW_FN void priority() { TW_PRIORITY(Level); }
 /* The compiler's scheduler moves nothing across. */
 TW_FN void fixed_here() { TW_FIXED(); }
-/* f(0), f(1), ... f(Count - 1), each of a number that is known when it is compiled: what is indexed by it stays in registers. */
+/* Calls f(0), f(1), ... f(Count - 1) with compile-time constants, so that arrays that they index stay in registers. */
 template <int Value> struct known { static constexpr int value = Value; };
 template <int Count, int First = 0, class F> TW_FN void repeat(F &&f) {
   if constexpr (First < Count) {
@@ -297,7 +298,7 @@ template <int Count, int First = 0, class F> TW_FN void repeat(F &&f) {
     repeat<Count, First + 1>(f);
   }
 }
-/* The same as mma_abt of one step, and `Actions` calls act(0), act(1), ... among the first half of the products, where they stand. */
+/* mma_abt of one step that also calls act(0), act(1), ... act(Actions - 1) among the first half of the products. */
 template <int Actions, class Product, int Rows, int Cols, class Act>
 TW_FN void mma_abt_beside(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, 1> &a,
                           const operand<Product, Cols, 1> &b, Act act) {
@@ -311,25 +312,26 @@ TW_FN void mma_abt_beside(acc<Product, Rows, Cols> &sums, const operand<Product,
   });
   fixed_here();
 }
-/* Of Count calls those behind the n-th product, where they are spread evenly from the First-th up to the End-th. */
+/* The calls after the n-th product, when Count calls are spread evenly from product First to product End. */
 template <int Count, int First, int End, int N, class F> TW_FN void share(F &&f) {
   constexpr int among = End - First, n = N < First ? 0 : N < End ? N - First : among, more = N >= First && N < End ? 1 : 0;
   repeat<(n + more) * Count / among, n * Count / among>(f);
 }
-/* Which of A + B calls is the x-th, where those of two kinds take turns as long as there are both: 0 .. A - 1, or A + that of B. */
+/* The x-th of A + B calls when two kinds alternate as long as both remain: 0 .. A - 1, or A + the number of the
+ * second kind. */
 template <int A, int B> constexpr int in_turn(int x) {
   constexpr int both = A < B ? A : B;
   return x < 2 * both ? x % 2 * A + x / 2 : A > B ? x - B : x;
 }
-/* All groups of a block, none of whose reads and copies are waited for: the end of a turn. */
+/* Barrier of all waves that waits for no read and no copy: the end of a ping-pong phase. */
 TW_FN void end_turn() { tw_end_turn(); }
-/* Until at most Count reads of LDS by this group are under way. */
+/* Waits until at most Count LDS reads of this wave are in flight. */
 template <int Count> TW_FN void reads_wait() { TW_READS_WAIT(Count); }
 /* Reads that fill an operand. */
 template <class Operand> constexpr int reads_of = (int)(sizeof(Operand) / 16);
 
-/* What the scheduler is to make of what stands before, in the same block: of `Rounds` rounds each `Reads` reads of LDS, then
- * `Products` matrix instructions; `Copies` loads are spread among the first. */
+/* Hint to the compiler's scheduler for the earlier instructions of the basic block: `Rounds` rounds of `Reads` LDS
+ * reads and `Products` matrix instructions; `Copies` loads are spread among the first. */
 template <int Rounds, int Reads, int Products, int Copies> TW_FN void spread() {
 #pragma unroll
   for (int i = 0; i < Rounds; i++) {
@@ -376,8 +378,8 @@ template <> struct bits_type<1> { using type = u8; };
 template <> struct bits_type<2> { using type = u16; };
 template <> struct bits_type<4> { using type = u32; };
 
-/* Sums to C from (row, col) on, as f(sum, rows down, columns across) makes them; what C has not is dropped on the way. Whole:
- * four neighbours of a row can be stored at once, as C's columns and pitch are multiples of 4. */
+/* Stores f(sum, rows down, columns across) to C from (row, col) on; elements outside are dropped. Whole: four
+ * neighbours of a row are stored at once, because C's columns and pitch are multiples of 4. */
 template <bool Whole, class Product, int Rows, int Cols, class Type, class Finish>
 TW_FN void put(Type *c, i64 pitch, const acc<Product, Rows, Cols> &sums, int row, int col, int rows, int cols, Finish f) {
   constexpr int side = Product::side, quads = side * side / 64 / 4, size = (int)sizeof(Type);

@@ -16,15 +16,16 @@ namespace tw {
 
 typedef u16 u16x2 __attribute__((ext_vector_type(2)));
 
-constexpr int mx_rows = 16, mx_deep = 128, mx_block = 32, mx_step = 256; /* a step: what a word of scales belongs to */
+/* elements of k in a step, which share a word of scales */
+constexpr int mx_rows = 16, mx_deep = 128, mx_block = 32, mx_step = 256;
 
-/* What a matrix instruction of 4-bit elements sums, as mma<> for `acc` and `put`. */
+/* The matrix instruction of 4-bit elements, as mma<> for `acc` and `put`. */
 struct mx_product {
   using sum = f32x4;
   static constexpr int side = mx_rows;
 };
 
-/* The same of products of `Side` rows and columns. */
+/* The matrix instruction with `Side` rows and columns. */
 template <int Side> struct mx_product_of;
 template <> struct mx_product_of<16> : mx_product { static constexpr int deep = 128; };
 template <> struct mx_product_of<32> {
@@ -65,7 +66,7 @@ struct mxfp6 { /* e2m3 */
 struct mxfp8 { /* e4m3 */
   static constexpr int words = 8, code = 0, emax = 8;
   static TW_FN void encode(u32 (&to)[words], const float (&v)[32], float scale) {
-    const float most = 448.f * scale; /* the conversion makes NaN of what is more */
+    const float most = 448.f * scale; /* the conversion turns larger values into NaN */
     const auto within = [&](float x) { return __builtin_amdgcn_fmed3f(x, -most, most); };
 #pragma unroll
     for (int i = 0; i < words; i++) {
@@ -139,7 +140,7 @@ template <class To, u32 Addend, class Type> TW_FN mx_left<To> mx_quantize(const 
   return out;
 }
 
-/* Rows of A from `row` on; what it has not is 0. */
+/* Rows of A from `row` on; elements outside are 0. */
 template <class Type> struct mx_reader {
   static constexpr int size = (int)sizeof(Type), each = 16 / size;
   const Type *from;
@@ -214,7 +215,8 @@ template <class Type, int Count> struct mx_shared {
 template <class Type, int Count> struct mx_right {
   u32 codes[Count][2][2][Type::words]; /* [16 columns][128 deep] */
   u32 scales[Count];
-  /* `packed`, `scales_at`: of all weights; `deep` is k rounded up to whole steps. What lies past `end` steps is 0. */
+  /* `packed`, `scales_at`: addresses of all weights and scales; `deep` is k rounded up to whole steps. Elements after
+   * `end` steps are 0. */
   TW_FN void load(const u8 *packed, const u8 *scales_at, int col, int cols, int deep, int step, int end = 1 << 30) {
     constexpr u32 tile = Type::words * 256;
 #pragma unroll
@@ -281,7 +283,7 @@ TW_FN void mx_multiply_rows(acc<mx_product, Rows, 2 * Count> &sums, mx_shared<A,
   }
 }
 
-/* The same of an A that is packed as weights are, by its rows. */
+/* The same for an A that is packed like weights, by its rows. */
 template <class A, class B, int Rows, int Count>
 TW_FN void mx_multiply_packed(acc<mx_product, 2 * Rows, 2 * Count> &sums, const mx_right<A, Rows> &a,
                               const mx_right<B, Count> &b) {
@@ -305,7 +307,8 @@ TW_FN void mx_multiply_packed(acc<mx_product, 2 * Rows, 2 * Count> &sums, const 
 #undef TW_MX
 }
 
-/* Packs 32 weights, a thread: element (k, n) of B lies at b[k * down + n * right]. Exact: B's elements are such blocks. */
+/* A thread packs 32 weights: element (k, n) of B is at b[k * down + n * right]. This is exact, because B is
+ * block-scaled already. */
 template <class Type>
 TW_FN void mx_pack(const float *b, i64 down, i64 right, u8 *packed, u8 *scales_at, int n, int k, int columns, int deep) {
   const i64 item = (i64)block_of_grid() * 256 + thread_of_block();
@@ -332,10 +335,10 @@ TW_FN void mx_pack(const float *b, i64 down, i64 right, u8 *packed, u8 *scales_a
                     x % 32 / 16) = (u8)byte;
 }
 
-/* Packs both operands of products that copy them to LDS: a block of 32 elements a thread, of row x: element (x, i) lies at
- * from[x * down + i * right]. Codes go row by row. Scales of Tile rows at a step of Step bytes of codes lie together, first those
- * of the first of Groups groups: of each lane of a product those of all depths of the first Product::side rows, then of the next.
- * What fills the last tile up has scales, and no codes. */
+/* Packs an operand of the hand-scheduled loop, one block of 32 elements of row x in a thread: element (x, i) is at
+ * from[x * down + i * right]. Codes are stored row by row. The scales of Tile rows at a step of Step bytes of codes
+ * are contiguous, ordered by wave: for each lane of a product, the scales of all depths of the first Product::side
+ * rows, then of the next rows. Rows that pad the last tile have scales and no codes. */
 template <class Type, class Product, int Tile, int Groups, int Step, u32 Addend, class From>
 TW_FN void mx_pack_rows(const From *from, i64 down, i64 right, u8 *codes_at, u8 *scales_at, int rows, int k, int deep) {
   constexpr int side = Product::side, bytes = Type::words * 4, of_step = Step / bytes, of_lane = Product::deep / mx_block;

@@ -9,7 +9,7 @@ template <int Control> TW_FN float moved(float x) {
 }
 TW_FN float of_lane(float x, int lane) { return float_of((u32)__builtin_amdgcn_readlane((int)bits_of(x), lane)); }
 
-/* Over the 16 lanes that lie beside each other; all get it. Lanes change places within 2, 4, 8 and 16. */
+/* Reduction over 16 neighbouring lanes; all get the result. Lanes are exchanged within 2, 4, 8 and 16. */
 template <class Reduce> TW_FN float over_16(float x) {
   x = Reduce::of(x, moved<0xB1>(x));  /* quad_perm:[1,0,3,2] */
   x = Reduce::of(x, moved<0x4E>(x));  /* quad_perm:[2,3,0,1] */

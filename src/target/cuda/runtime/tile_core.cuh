@@ -2,7 +2,7 @@
  *
  * docs/reference/tile-library.md is the manual. A `shared` tile lies in shared memory; a `tensor` is a matrix in global memory that tiles
  * are copied from and to; a `barrier` says when copies have arrived or a buffer is free; a group is 128 threads, four warps
- * that multiply together; a team is the blocks of a cluster. No header of CUDA's is needed: types and instructions are our
+ * that multiply together; a cluster is a set of blocks that can copy to each other. No header of CUDA's is needed: types and instructions are our
  * own, so that a kernel compiles in well under a second. Instructions are those of the PTX ISA (mbarrier,
  * cp.async.bulk.tensor, setmaxnreg).
  *
@@ -73,7 +73,7 @@ TW_FN vec16 load16(const void *p) {
                : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3]) : "l"(p));
   return v;
 }
-/* What is read once: it does not stay in the caches for long. */
+/* For data that is read once: it is evicted from the caches first. */
 TW_FN vec16 load16_once(const void *p) {
   vec16 v;
   asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -84,7 +84,7 @@ TW_FN void store16(void *p, vec16 v) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
                :: "l"(p), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]), "r"(v.word[3]) : "memory");
 }
-/* What nobody reads soon. */
+/* For data that is not read again soon. */
 TW_FN void store16_once(void *p, vec16 v) {
   asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};"
                :: "l"(p), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]), "r"(v.word[3]) : "memory");
@@ -122,7 +122,7 @@ template <class Type, int Rows, int Cols> struct shared {
   static_assert(row_bytes % span == 0, "rows of a shared tile have 32, 64 or n x 128 bytes");
   static_assert(Rows % 8 == 0, "a shared tile has a multiple of 8 rows");
   u32 at;
-  /* Where the 16 bytes `chunk` of a row lie. */
+  /* Address of the 16 bytes `chunk` of a row. */
   TW_FN u32 chunk(int row, int chunk_of_row) const {
     constexpr int n = span / 16;
     constexpr int shift = span == 128 ? 0 : span == 64 ? 1 : 2;
@@ -131,13 +131,13 @@ template <class Type, int Rows, int Cols> struct shared {
   }
 };
 
-/* 64 rows of a panel of a tile, as a tile of its own: what a group works on. */
+/* 64 rows of a panel, as a tile: the operand of one warpgroup. */
 template <class Type, int Rows, int Cols>
 TW_FN shared<Type, 64, shared<Type, Rows, Cols>::panel_cols> part(shared<Type, Rows, Cols> t, int panel, int row) {
   using tile = shared<Type, Rows, Cols>;
   return {t.at + (u32)(panel * tile::panel_bytes + row * tile::span)};
 }
-/* One panel: all rows of so many columns. */
+/* One panel: all rows of panel_cols columns. */
 template <class Type, int Rows, int Cols>
 TW_FN shared<Type, Rows, shared<Type, Rows, Cols>::panel_cols> panel(shared<Type, Rows, Cols> t, int panel) {
   return {t.at + (u32)(panel * shared<Type, Rows, Cols>::panel_bytes)};
@@ -190,35 +190,44 @@ TW_FN int thread_of_block() { return (int)threadIdx.x; }
 TW_FN int block_of_grid() { return (int)blockIdx.x; }
 TW_FN int blocks_of_grid() { return (int)gridDim.x; }
 TW_FN int thread_of_group() { return (int)(threadIdx.x % 128); }
-/* The same value in all threads of a warp, and the compiler knows it. */
+/* Tells the compiler that a value is uniform in a warp. */
 TW_FN int group_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x / 128), 0); }
 
 TW_FN void sync_block() { __syncthreads(); }
-/* All `threads` of a block that name the same id (1..15) wait for each other. */
+/* Barrier of the `threads` threads that pass the same id (1..15). */
 TW_FN void sync(int id, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
 
-/* Says to those that sync(id, threads) that this thread is there, and goes on. */
+/* Arrives at the barrier of sync(id, threads) without waiting. */
 TW_FN void arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
-/* Registers move between groups: a group that only copies gives, groups that multiply take. Count per thread. */
-template <int Count> TW_FN void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(Count)); }
-template <int Count> TW_FN void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(Count)); }
+/* Registers move from producer to consumer warpgroups. Count is the new number per thread. */
+template <int Count> TW_FN void setmaxnreg_dec() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(Count)); }
+template <int Count> TW_FN void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(Count)); }
 
-/* A team is the blocks of a cluster: they can copy to all at once, and signal each other. */
-TW_FN int rank_of_team() {
+/* Blocks of a cluster can copy to all of its blocks at once (multicast) and signal each other. */
+TW_FN int rank_of_cluster() {
   u32 r;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
   return (int)r;
 }
-TW_FN void sync_team() {
+TW_FN void sync_cluster() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
 
-/* A kernel whose launch says `overlap` may begin before what was started before it has ended: it touches memory behind
- * earlier_ended() alone. next_may_begin(), in all blocks, lets the next one do so. */
-TW_FN void earlier_ended() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-TW_FN void next_may_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-/* Keeps this thread, and its block's place, for some nanoseconds. */
+/* Programmatic dependent launch (PDL). A kernel with `overlap` in its header may start before the previous kernel has ended.
+ * It must not touch memory before griddepcontrol_wait(). Once all blocks have called griddepcontrol_launch_dependents(),
+ * the next kernel may start. */
+TW_FN void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+TW_FN void griddepcontrol_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+/* Names of older versions, for kernels that use them. */
+#define give_registers setmaxnreg_dec
+#define take_registers setmaxnreg_inc
+#define earlier_ended griddepcontrol_wait
+#define next_may_begin griddepcontrol_launch_dependents
+#define rank_of_team rank_of_cluster
+#define sync_team sync_cluster
+#define copy_team copy_multicast
+/* Delays this thread by some nanoseconds. */
 TW_FN void linger(int ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 
 /* ---- barriers ---- */
@@ -230,7 +239,7 @@ struct barrier {
   u32 at;
   TW_FN void init(int count) const { asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(at), "r"(count) : "memory"); }
   TW_FN void arrive() const { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(at) : "memory"); }
-  TW_FN void arrive_at(int rank) const { /* of the team */
+  TW_FN void arrive_at(int rank) const { /* of the cluster */
     asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [r]; }"
                  :: "r"(at), "r"(rank) : "memory");
   }
@@ -243,7 +252,7 @@ struct barrier {
                  "TW_WAIT;\nTW_DONE:\n}" ::"r"(at), "r"(parity) : "memory");
   }
   /* When this thread's copies of numbers are there. */
-  TW_FN void arrive_behind_copies() const {
+  TW_FN void arrive_after_copies() const {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(at) : "memory");
   }
   TW_FN void expect(u32 count_of_bytes) const { /* and arrive */
@@ -259,7 +268,7 @@ template <int Count> struct barriers {
   u32 at;
   TW_FN barrier operator[](int i) const { return barrier{at + (u32)i * 8u}; }
 };
-/* Before anybody uses barriers that one thread initialized; a sync of the block or team follows. */
+/* Call this after one thread has initialized barriers and before any thread uses them. A sync of the block or cluster follows. */
 TW_FN void barriers_ready() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 /* A place in a ring of stages, and the parity of its round. */
@@ -281,8 +290,9 @@ template <int Stages> struct ring {
 
 /* ---- copies between tensors and shared tiles, asynchronous ---- */
 
-/* Which tile of `rows` x `cols` of them is the t-th: bands of `band` rows of tiles, column by column in a band; where
- * band < 0, bands of -band columns, row by row. Tiles in work at the same time so share what they read. */
+/* Rasterization: the position of tile t in a grid of `rows` x `cols` tiles. band > 0: bands of `band` rows, column by
+ * column in a band. band < 0: bands of -band columns, row by row. Tiles that run at the same time then share operands
+ * in L2. */
 template <int band> TW_FN place place_of(int t, int rows, int cols) {
   constexpr int width = band > 0 ? band : -band;
   const int across = band > 0 ? cols : rows, along = band > 0 ? rows : cols;
@@ -291,9 +301,9 @@ template <int band> TW_FN place place_of(int t, int rows, int cols) {
   return band > 0 ? place{a, b} : place{b, a};
 }
 
-/* Steps of tiles in even shares (stream-K): whole rounds of tiles first, one for each block; of what is left, less than two
- * rounds, every block has as many steps as the others, wherever tiles begin. The first of them may end a tile that another
- * block began: that one finishes it. */
+/* Stream-K: equal shares of k steps. Whole rounds of tiles come first, one tile for each block. The remaining steps,
+ * less than two rounds, are divided evenly over all blocks, wherever tiles begin. A block's first share may be the
+ * end of a tile that another block began; that other block finishes the tile. */
 struct even_shares {
   int tiles, whole, rounds, round = 0, at;
   int tile = 0, begin = 0, steps = 0;
@@ -312,7 +322,7 @@ struct even_shares {
       steps = min(whole - begin, first(block_of_grid() + 1) - at);
       at += steps;
     }
-    /* The same for all threads of a warp, and the compiler knows it. */
+    /* Tells the compiler that a value is uniform in a warp. */
     tile = __shfl_sync(0xffffffffu, tile, 0), begin = __shfl_sync(0xffffffffu, begin, 0), steps = __shfl_sync(0xffffffffu, steps, 0);
     return steps > 0;
   }
@@ -326,13 +336,13 @@ TW_FN void copy_panel(u32 to, const tensor &from, int row, int col, barrier b) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
                :: "r"(to), "l"(&from), "r"(col), "r"(row), "r"(b.at) : "memory");
 }
-TW_FN void copy_panel_team(u32 to, const tensor &from, int row, int col, barrier b, u16 ranks) {
+TW_FN void copy_panel_multicast(u32 to, const tensor &from, int row, int col, barrier b, u16 ranks) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                "[%0], [%1, {%2, %3}], [%4], %5;"
                :: "r"(to), "l"(&from), "r"(col), "r"(row), "r"(b.at), "h"(ranks) : "memory");
 }
-/* The tile whose first element is (row, col) of the tensor; what lies outside arrives as zeros. One thread calls; the
- * tensor's box is rows x panel_cols of the tile. */
+/* Loads the tile whose first element is (row, col) of the tensor by TMA; elements outside arrive as zeros. One thread
+ * calls. The tensor's box is rows x panel_cols of the tile. */
 template <class Type, int Rows, int Cols>
 TW_FN void copy(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b) {
   using tile = shared<Type, Rows, Cols>;
@@ -357,15 +367,15 @@ TW_FN void copy_box(shared<Type, Rows, Cols> to, const tensor &from, int n, int 
                ::"r"(to.at), "l"(&from), "r"(channel), "r"(x), "r"(y), "r"(z), "r"(n), "r"(b.at)
                : "memory");
 }
-/* Part `part` of Parts of the rows, to the same place in all blocks of the team that `ranks` names, each of whose barriers
- * hears of it; the tensor's box is rows / Parts x panel_cols. */
+/* Multicast: loads part `part` of Parts of the rows to the same place in all blocks of the cluster that `ranks`
+ * names. Each of these blocks' barriers counts the bytes. The tensor's box is rows / Parts x panel_cols. */
 template <int Parts, class Type, int Rows, int Cols>
-TW_FN void copy_team(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b, int part, u16 ranks) {
+TW_FN void copy_multicast(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b, int part, u16 ranks) {
   using tile = shared<Type, Rows, Cols>;
   static_assert(Rows % (8 * Parts) == 0, "parts of a tile have a multiple of 8 rows");
 #pragma unroll
   for (int p = 0; p < tile::panels; p++)
-    copy_panel_team(to.at + p * tile::panel_bytes + part * (Rows / Parts) * tile::span, from, row + part * (Rows / Parts),
+    copy_panel_multicast(to.at + p * tile::panel_bytes + part * (Rows / Parts) * tile::span, from, row + part * (Rows / Parts),
                     col + p * tile::panel_cols, b, ranks);
 }
 
@@ -407,7 +417,7 @@ TW_FN void add_in_memory(float *to, float a, float b, float c, float d) {
   asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
 
-/* A panel back to the tensor; what lies outside is dropped. One thread calls, after `written` and a sync. */
+/* Stores a panel to the tensor by TMA; elements outside are dropped. One thread calls, after `written` and a sync. */
 template <class Type, int Rows, int Cols>
 TW_FN void store(const tensor &to, int row, int col, shared<Type, Rows, Cols> from) {
   using tile = shared<Type, Rows, Cols>;
@@ -420,11 +430,12 @@ TW_FN void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memo
 /* Until at most Count committed stores still read their tile. */
 template <int Count> TW_FN void store_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(Count) : "memory"); }
 template <int Count> TW_FN void store_wait() { asm volatile("cp.async.bulk.wait_group %0;" :: "n"(Count) : "memory"); }
-/* What this thread wrote to shared memory is seen by copies and the multiplier, once a sync has followed. */
+/* Makes this thread's writes to shared memory visible to TMA and wgmma, after a following sync (proxy fence). */
 TW_FN void written() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* A tile by the threads of a group, in pieces of so many bytes along its rows, of which none is waited for: pitches are multiples of
- * them. What the matrix does not have arrives as zeros. arrive_behind_copies() follows, and `written` by those that it tells. */
+/* Copies a tile by the threads of a warpgroup, asynchronously, in pieces of Bytes bytes along its rows; pitches are
+ * multiples of them. Elements outside of the matrix arrive as zeros. Call arrive_after_copies() after it, and
+ * `written` in the threads that wait. */
 template <int Bytes, class Type, int Rows, int Cols>
 TW_FN void copy_pieces(shared<Type, Rows, Cols> to, const Type *from, i64 pitch, int row, int col, int rows, int cols) {
   constexpr int pieces = shared<Type, Rows, Cols>::row_bytes / Bytes, size = (int)sizeof(Type);
@@ -444,16 +455,15 @@ TW_FN tf32 arriving(tf32 x) {
   return x;
 }
 
-/* The same copy by the 128 threads of a group, from any address and pitches: element (row, col) lies at
- * from[row * down + col * right]; rows and columns that the matrix does not have become zeros. `written` and a sync
- * follow. */
+/* Copies a tile by the 128 threads of a warpgroup, from any address and pitches: element (row, col) is at from[row *
+ * down + col * right]. Rows and columns outside of the matrix become zeros. `written` and a sync must follow. */
 template <class Type, int Rows, int Cols>
 TW_FN void copy_by_group(shared<Type, Rows, Cols> to, const Type *from, i64 down, i64 right, int row, int col, int rows,
                          int cols) {
   using tile = shared<Type, Rows, Cols>;
   constexpr int chunks = tile::row_bytes / 16, each = 16 / (int)sizeof(Type);
   for (int i = thread_of_group(); i < Rows * chunks; i += group_threads) {
-    /* Neighbours in memory by neighbouring threads, whichever way the matrix lies. */
+    /* Neighbouring threads copy neighbours in memory, in either layout. */
     const int r = right == 1 ? i / chunks : i % Rows, c = right == 1 ? i % chunks : i / Rows;
     union {
       Type element[each];

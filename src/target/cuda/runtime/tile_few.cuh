@@ -1,16 +1,17 @@
-/* tile_few.cuh - words for products with few rows: what is multiplied are weights that go by once, as they lie in memory.
+/* tile_few.cuh - functions of skinny GEMM: weights stream by once, in the layout that they have in memory.
  *
- * Warps multiply by themselves (mma.sync.m16n8k16), and rows of B take the place of the instruction's 16 rows: eight rows of
- * A fill it. A thread reads its weights from shared tiles, codes and all, and makes numbers of 16 bits of them in its
- * registers: four words of two for eight weights of a row. In which order is the codes' business: `arrange` puts eight
- * numbers of A into the same one, and a sum does not care.
+ * Warps multiply by themselves (mma.sync.m16n8k16). Rows of B take the place of the instruction's 16 rows, and eight
+ * rows of A fill its columns. A thread reads its weights, codes or numbers, from shared tiles and makes 16-bit
+ * numbers of them in registers: four words of two for eight weights of a row. The codes determine the order of the
+ * eight numbers. `arrange` puts eight numbers of A into the same order, so the sum is unchanged.
  *
- * Codes are those of docs/reference/formats.md: mxfp4 and i4 have eight in a word; 128 of ternary (i2_s) lie in 32 bytes, of which a
- * thread reads eight. Weights become numbers exactly; scales are applied to sums, in f32.
+ * Codes are those of docs/reference/formats.md. A word has eight codes of mxfp4 or i4; 32 bytes have 128 codes of
+ * ternary (i2_s), of which a thread reads eight bytes. Weights become numbers exactly; scales are applied to sums, in
+ * f32.
  *
- * The instruction gives thread t of a warp rows t / 4 and t / 4 + 8 of 16, and columns 2 (t % 4) and the next of 8. Which rows
- * of the tiles these are is free: eight threads that read 16 bytes each at a time (sixteen: 8 bytes) take rows that the
- * swizzle puts into different banks. Rows 4 apart do so in `row_of_a`, and where weights are numbers. */
+ * The instruction gives thread t of a warp rows t / 4 and t / 4 + 8 of 16, and columns 2 (t % 4) and the next of 8.
+ * The choice of these rows in the tile is free. Eight threads that read 16 bytes each at a time (sixteen: 8 bytes)
+ * take rows that the swizzle puts into different banks: rows 4 apart, in `row_of_a` and where weights are numbers. */
 #pragma once
 #include "tile_core.cuh"
 
@@ -44,7 +45,7 @@ TW_FN u32 and_or(u32 x, u32 y, u32 z) {
   asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
   return r;
 }
-/* What is not to be computed again and again. */
+/* Values that are computed once. */
 template <class Type> TW_FN Type settled(Type x) { return __shfl_sync(0xffffffffu, x, (int)(threadIdx.x % 32)); }
 /* x y + z of two bf16 in a word, rounded once. */
 TW_FN u32 fma_two(u32 x, u32 y, u32 z) {
@@ -168,10 +169,10 @@ template <> TW_FN void mma_few<f16>(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-/* Where a thread finds its pieces in tiles A and B that begin at 0, from `piece` on: the same for all stages. */
+/* Addresses of a thread's pieces in tiles A and B that begin at 0, from `piece` on. They are the same for all stages. */
 template <class Type, int Pieces, class A, class B> struct places_few {
   using w = weights<Type>;
-  /* What lies a panel further lies alike. */
+  /* A later panel has the same layout. */
   static constexpr int alike_a = Pieces % 2 ? Pieces : 2, loads = Pieces / w::pieces;
   u32 a[Pieces], b[loads];
   TW_FN places_few(int row, int piece) {
@@ -184,9 +185,9 @@ template <class Type, int Pieces, class A, class B> struct places_few {
   }
 };
 
-/* Adds the products of `Pieces` pieces of `a` (rows of A) and `b`, which lie at `at`. `Together` pieces share a scale, which
- * factor(i, j) knows: for the thread's i-th row (8 i + thread / 4) and the j-th time; 0: sums take no scale, but the weights
- * of a piece the word factor(i, piece) where they have use of it. */
+/* Adds the products of `Pieces` pieces of `a` (rows of A) and `b`, at `at`. `Together` pieces share a scale:
+ * factor(i, j) for the thread's i-th row (8 i + thread / 4) and the j-th scale. Together = 0: scales are multiplied
+ * into weights, by the word factor(i, piece). */
 template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Places, class Factor>
 TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, Factor factor) {
   using w = weights<Type>;
@@ -230,8 +231,8 @@ TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, F
   }
 }
 
-/* Count scales of a row, fetched early: each of four threads has every fourth, and gets the others' from them. What lies behind
- * a row is 0. */
+/* Count scales of a row, loaded early. Each of four threads has every fourth scale and gets the other scales from its
+ * neighbours. Scales after the end of a row are 0. */
 template <class Type, int Count> struct factors_few {
   static constexpr int each = (Count + 3) / 4;
   u32 bits[each];
@@ -252,7 +253,7 @@ template <class Type, int Count> struct factors_few {
     for (int i = 0; i < each; i++) is |= bits[i] > 128;
     return is;
   }
-  /* What weights<mxfp4> (Large: mxfp4_large) is multiplied by. */
+  /* The factor of weights<mxfp4> (Large: mxfp4_large). */
   template <bool Large> TW_FN factors_few two() const {
     factors_few to;
 #pragma unroll
@@ -263,7 +264,8 @@ template <class Type, int Count> struct factors_few {
 };
 TW_FN bool any_of_warp(bool x) { return __any_sync(0xffffffffu, x); }
 
-/* Sums of `Parts` warps that have the same rows of B, where tiles lay that nobody reads any more: Few rows of Cols. */
+/* Adds the sums of `Parts` warps that have the same rows of B, in the memory of tiles that are no longer read: Few
+ * rows of Cols. */
 template <int Parts, int Few, int Cols> struct room_few {
   static constexpr u32 pitch = Cols + 8, bytes = Parts * Few * pitch * 4;
   u32 at;
@@ -278,7 +280,7 @@ template <int Parts, int Few, int Cols> struct room_few {
         for (int i = 0; i < 4; i++)
           asm volatile("st.shared.f32 [%0], %1;" ::"r"(place(part, 8 * f + row_of_a(2 * right + i % 2), row + 16 * r + 8 * (i / 2) + down)), "f"(s.value[r][f][i]) : "memory");
   }
-  /* All parts of an element, of `Blocks` blocks of the team. */
+  /* All parts of an element, of `Blocks` blocks of the cluster. */
   template <int Blocks> TW_FN float sum(int i, int j) const {
     float x = 0;
 #pragma unroll

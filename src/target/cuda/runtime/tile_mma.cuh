@@ -1,8 +1,10 @@
-/* tile_mma.cuh - products of tiles: a group multiplies shared tiles (or its own registers) into its registers, by wgmma.
+/* tile_mma.cuh - products of tiles by wgmma: a warpgroup multiplies shared tiles (or its own registers) into its
+ * registers.
  *
- * D[64 x N] += A[64 x k] B: B from shared memory, stored n x k (`mma_abt`) or k x n (`mma_ab`), A stored m x k, or k x m
- * (`mma_atb`, `mma_atbt`). 8-bit types take m x k and n x k only. Between mma_begin and mma_wait<0> nobody may touch D.
- * Thread t of a group holds, in value[4 j + 2 i + c], row 16 (t / 32) + t % 32 / 4 + 8 i, column 8 j + 2 (t % 4) + c. */
+ * D[64 x N] += A[64 x k] B. B comes from shared memory, stored n x k (`mma_abt`) or k x n (`mma_ab`). A is stored m x
+ * k, or k x m (`mma_atb`, `mma_atbt`). 8-bit types support m x k and n x k only. Between mma_begin and mma_wait<0>, D
+ * must not be accessed. Thread t of a warpgroup holds, in value[4 j + 2 i + c], row 16 (t / 32) + t % 32 / 4 + 8 i,
+ * column 8 j + 2 (t % 4) + c. */
 #pragma once
 #include "tile_core.cuh"
 
@@ -17,7 +19,7 @@ template <int Rows, int Cols, class Value = float> struct acc {
 
 TW_FN void mma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 TW_FN void mma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/* Until at most Count committed batches are under way. */
+/* Waits until at most Count committed batches are in flight. */
 template <int Count> TW_FN void mma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(Count) : "memory"); }
 
 /* How the instruction names types. */
@@ -86,7 +88,8 @@ template <> struct mma_sum<i8> { using type = i32; };
 #define TW_FLOAT(x) "+f"(x)
 #define TW_INT(x) "+r"(x)
 
-/* What follows the predicate: signs of A and B, and their majors where the type has a choice; nothing for integers. */
+/* The operands after the predicate: signs of A and B, and their majors where the type has a choice; none for
+ * integers. */
 template <class Type, bool Ta, bool Tb> struct mma_tail { static constexpr const char text[] = ", 1, 1"; };
 template <bool Ta, bool Tb> struct mma_tail<i8, Ta, Tb> { static constexpr const char text[] = ""; };
 template <> struct mma_tail<bf16, false, false> { static constexpr const char text[] = ", 1, 1, 0, 0"; };
@@ -189,7 +192,7 @@ template <class Type, int Cols, bool Tb> TW_FN void mma_step(i32 (&d)[Cols / 2],
   else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
 }
 
-/* Where an operand lies, for the instruction: `lead` bytes between panels (k x m, k x n), `step` bytes between 8 rows. */
+/* Descriptor of an operand: `lead` bytes between panels (k x m, k x n), `step` bytes between 8 rows. */
 template <class Tile> TW_FN u64 mma_place(u32 at, u32 lead, u32 step) {
   constexpr u64 swizzle = Tile::span == 128 ? 1 : Tile::span == 64 ? 2 : 3;
   return (u64)((at & 0x3ffffu) >> 4) | (u64)(lead >> 4) << 16 | (u64)(step >> 4) << 32 | swizzle << 62;
@@ -200,14 +203,15 @@ template <class Tile> TW_FN u64 mma_rows(Tile t, int row, int i) {
   return mma_place<Tile>(t.at + byte / Tile::span * Tile::panel_bytes + byte % Tile::span + (u32)(row * Tile::span), 16,
                          8 * Tile::span);
 }
-/* Likewise of a tile stored with k across its rows (16 rows a step), from column `col` on, a multiple of a panel's. */
+/* Descriptor of a tile that is stored with k across its rows (16 rows a step), from column `col` on, a multiple of a
+ * panel's columns. */
 template <class Tile> TW_FN u64 mma_columns(Tile t, int col, int i) {
   return mma_place<Tile>(t.at + (u32)(col / Tile::panel_cols * Tile::panel_bytes) + (u32)(i * 16 * Tile::span),
                          Tile::panel_bytes, 8 * Tile::span);
 }
 
-/* d (+)= A B with all of k that the shared tiles hold; `more` false: what d held is forgotten. A from row (stored k x m:
- * column) `row` on. Ta, Tb: stored k x m, k x n. */
+/* d (+)= A B over all of k in the shared tiles; `more` false clears d first. A starts at row `row` (stored k x m: at
+ * column `row`). Ta, Tb: stored k x m, k x n. */
 template <bool Ta, bool Tb, int Rows, int Cols, class Value, class TileA, class TileB>
 TW_FN void mma_shared(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int row) {
   using type = typename TileA::type;
@@ -242,7 +246,7 @@ TW_FN void mma_atbt(acc<Rows, Cols, Value> &d, TileA a, TileB b, bool more, int 
 
 TW_FN void add_bits(float &to, u32 x) { to += float_of(x); }
 TW_FN void add_bits(i32 &to, u32 x) { to += (i32)x; }
-/* Sums of other blocks of a team: each thread has a place for each of its sums, in the memory of the block that adds. */
+/* Partial sums of other blocks of a cluster: each thread has a place for each of its sums, in the memory of the block that adds. */
 template <class Sums, int Groups, int Senders> struct partials {
   static constexpr u32 each = Sums::blocks * Sums::values * group_threads * 4;
   static constexpr u32 bytes = Senders * Groups * each;
@@ -272,8 +276,8 @@ template <class Sums, int Groups, int Senders> struct partials {
   }
 };
 
-/* Sums that a block leaves in memory for the one that finishes their tile: a place, and a flag that begins as 0, for each
- * group of each block. */
+/* Stream-K: partial sums that a block leaves in memory for the block that finishes the tile. Each consumer of each
+ * block has a place and a flag that begins as 0. */
 template <class Sums, int Groups> struct left_sums {
   static constexpr int values = Sums::blocks * Sums::values;
   u32 *at, *flags;
@@ -287,7 +291,7 @@ template <class Sums, int Groups> struct left_sums {
     if (thread_of_group() == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flags + block_of_grid() * Groups + worker) : "memory");
     __syncwarp();
   }
-  /* Of the blocks that have the steps of the tile behind the first `have`. */
+  /* Adds the sums of the blocks that have the steps of the tile after the first `have`. */
   TW_FN void add(Sums &d, const even_shares &s, int have, int worker) const {
     for (int block = block_of_grid() + 1; have < s.whole; block++) {
       if (thread_of_group() == 0)
@@ -306,7 +310,7 @@ template <class Sums, int Groups> struct left_sums {
   }
 };
 
-/* Nothing about d is moved from one side of this to the other: behind mma_wait, before what reads d. */
+/* Compiler fence for d: accesses do not move across it. Call it after mma_wait and before d is read. */
 template <int Rows, int Cols> TW_FN void mma_settle(acc<Rows, Cols, float> &d) {
 #pragma unroll
   for (int q = 0; q < Rows / 64; q++)
@@ -326,7 +330,7 @@ template <int Rows, int Cols, class Value> TW_FN void clear(acc<Rows, Cols, Valu
 #pragma unroll
     for (int i = 0; i < Cols / 2; i++) d.value[q][i] = 0;
 }
-/* Behind mma_settle. */
+/* Call after mma_settle. */
 template <int Rows, int Cols, class Value> TW_FN void add(acc<Rows, Cols, Value> &to, const acc<Rows, Cols, Value> &d) {
 #pragma unroll
   for (int q = 0; q < Rows / 64; q++)
@@ -370,7 +374,7 @@ template <int Rows, int Cols> TW_FN void add(acc<Rows, Cols> &to, int q, const a
   for (int i = 0; i < Cols / 2; i++) to.value[q][i] += d.value[0][i] * by.of[q][i / 2 % 2];
 }
 
-/* What d held is needed no more: before a product that forgets it, so that it takes no registers until then. */
+/* Ends the use of the values in d, before a product that clears it, so that they occupy no registers until then. */
 template <int Rows, int Cols> TW_FN void mma_forget(acc<Rows, Cols, float> &d) {
 #pragma unroll
   for (int q = 0; q < Rows / 64; q++)
@@ -402,7 +406,7 @@ TW_FN void mma_ab(acc<64, Cols> &d, const left<Type, Depth> &a, TileB b, bool mo
 struct row_pair {
   float of[2];
 };
-/* In two chains for each row: what is computed last is waited for half as long. */
+/* Two chains for each row halve the latency of the last reduction. */
 template <class Reduce, int Cols> TW_FN row_pair over_row(const acc<64, Cols> &d, row_pair r) {
   row_pair odd = {d.value[0][1], d.value[0][3]};
 #pragma unroll
@@ -427,8 +431,8 @@ template <int Cols> TW_FN void scale_rows(acc<64, Cols> &d, row_pair by) {
   for (int i = 0; i < Cols / 2; i++) d.value[0][i] *= by.of[i / 2 % 2];
 }
 
-/* f(value, row, column) of 64 x Width sums, columns from `col` on, to a shared tile; rows and columns count from the first
- * sum of d. f returns what the tile's type is packed from. */
+/* Stores f(value, row, column) of 64 x Width sums, from column `col` on, to a shared tile. Rows and columns count
+ * from the first sum of d. f returns the type that the tile's elements are packed from. */
 template <class Type, int Width, class Value, int Values, class Function>
 TW_FN void lay(shared<Type, 64, Width> to, const Value (&d)[Values], int col, Function f) {
   static_assert(Width % 16 == 0, "a tile of results has n x 16 columns");
@@ -455,7 +459,7 @@ TW_FN void lay(shared<Type, 64, Width> to, const Value (&d)[Values], int col, Fu
     }
   }
 }
-/* Width columns of 64 sums each of a group, column by column: for results that lie so in memory. */
+/* Stages Width columns of 64 sums of each consumer, column by column, for results that are stored column by column. */
 template <int Groups, int Width> struct turned_sums {
   static constexpr u32 pitch = 68; /* neither rows of a column nor columns of a row share banks */
   static constexpr u32 bytes = Groups * Width * pitch * 4;
@@ -487,7 +491,7 @@ template <class Type, int Width, int Depth> TW_FN void lay(shared<Type, 64, Widt
                  : "memory");
   }
 }
-/* The same of all columns straight to a matrix in global memory: what lies outside rows x cols is dropped. */
+/* Stores all columns directly to a matrix in global memory; elements outside of rows x cols are dropped. */
 template <class Type, class Value, int Values, class Function>
 TW_FN void put(Type *to, i64 pitch, const Value (&d)[Values], int row, int col, int rows, int cols, Function f) {
   const int lane = thread_of_group() % 32, r = thread_of_group() / 32 * 16 + lane / 4;

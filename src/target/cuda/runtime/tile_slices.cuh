@@ -1,9 +1,10 @@
-/* tile_slices.cuh - words for products with few rows whose weights are codes: each warp has slices of k of its own and all of the
- * block's rows of B in them. Its slice of A stays in its registers while the rows go by, and warps meet only to add their sums.
+/* tile_slices.cuh - functions of sliced-K GEMV with packed weights: each warp has its own slices of k and all rows of
+ * B of the block in them. Its slice of A stays in registers while the rows stream by. Warps meet only to add their
+ * sums.
  *
- * A step is Rows rows of a slice. Steps follow one another through a place of the warp's in shared memory, Ahead of them under way:
- * codes, where the thread that brought them reads them, and one word of scales for each row (four of mxfp4, one of i4). A's slices
- * come likewise, as many ahead as steps are. How a step is multiplied: tile_slices_products.cuh. */
+ * A step is Rows rows of a slice. Steps pass through the warp's own shared memory, Ahead of them in flight: codes,
+ * which the thread that copied them reads, and one word of scales for each row (four scales of mxfp4, one of i4).
+ * Slices of A arrive in the same way, as many in flight. tile_slices_products.cuh multiplies a step. */
 #pragma once
 #include "tile_slices_products.cuh"
 
@@ -18,8 +19,8 @@ TW_FN vec16 part_of_eight(const bf16 *from, int count) {
   return x;
 }
 
-/* 16 bytes of weights, which are read once, on their way to a thread's own place in shared memory; those between two
- * close_weights() are waited for together. */
+/* Copies 16 bytes of weights, which are read once, to a thread's own place in shared memory. All copies between two
+ * close_weights() are awaited together. */
 TW_FN void bring_weights(u32 to, const void *from) {
   asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -64,7 +65,8 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
   static constexpr int cols = Rows * Steps;
   static constexpr u32 pitch_of_sums = cols + 4, sums_bytes = Warps * M * pitch_of_sums * 4;
   static constexpr u32 warps_bytes = Warps * (ring_bytes + later * a_bytes + product::room);
-  static constexpr u32 factors = warps_bytes > sums_bytes ? warps_bytes : sums_bytes; /* where a row's only scale lies */
+  /* address of the single scale of a row */
+  static constexpr u32 factors = warps_bytes > sums_bytes ? warps_bytes : sums_bytes;
   static constexpr u32 bytes = (factors + (scaled ? 0 : cols * 4) + 1023) / 1024 * 1024;
   u32 at;
   const float *rows_scales;
@@ -81,8 +83,8 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
     ring = at + (u32)warp * ring_bytes, slot = 0, as = at + Warps * ring_bytes + (u32)warp * (later * a_bytes);
     room = at + Warps * (ring_bytes + later * a_bytes) + (u32)warp * product::room;
   }
-  /* What lies behind a row meets zeros of A, and what is behind the last row is dropped: anything may be there. A branch, lest
-   * the compiler puts loads behind products. */
+  /* Weights after the end of a row are multiplied by zeros of A, and rows after the last are dropped, so their values
+   * do not matter. The branch keeps the compiler from moving loads after products. */
   TW_FN void bring(int chunk, int step) const {
     if (chunk < whole) {
       const int lane = thread_of_warp(), place = min(chunk * 64, pitch - 16 - lane % 4 * 16);
@@ -114,7 +116,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
     return id < pieces;
   }
   TW_FN u32 place_of_a(int nth, int row, int k) const { return as + (u32)nth * a_bytes + (u32)row * row_bytes + (u32)k * 2; }
-  /* Slices of A that steps under way belong to. Whole: rows of A end with eight. */
+  /* The slices of A of the steps in flight. Whole: rows of A are multiples of eight. */
   template <bool Whole> TW_FN void begin_a(const bf16 *a, i64 pitch_of_a, int k) const {
 #pragma unroll
     for (int o = 0; o < later; o++) {
@@ -136,7 +138,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
     }
     sync_warp();
   }
-  /* One of them, among the weights under way. */
+  /* One slice of A, in flight with the weights. */
   template <bool Whole> TW_FN void bring_a(const bf16 *a, i64 pitch_of_a, int k, int chunk, int nth) const {
 #pragma unroll
     for (int i = 0; i < rounds; i++) {
@@ -156,7 +158,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
   struct sums {
     typename product::tile value[Steps];
   };
-  /* What a thread has of a step. */
+  /* A thread's part of a step. */
   struct some {
     vec16 code[each];
     u32 by[each];
@@ -200,7 +202,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
         const u32 behind = slot == (Ahead - 1) * step_bytes ? 0 : slot + step_bytes;
         if constexpr (early) {
           wait_weights<Ahead - 2>();
-          sync_warp(); /* all have what lies in `slot` */
+          sync_warp(); /* all threads have read `slot` */
           const some next = read(behind);
           bring(chunk + (p + Ahead) / Steps * Warps, (p + Ahead) % Steps);
           product::step(to.value[p], x, now.code, now.by);
@@ -221,13 +223,13 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
 #pragma unroll
     for (int p = 0; p < Steps; p++) product::done(to.value[p]);
   }
-  /* Sums of a warp, where weights lay (behind a sync_block()), and of all warps. */
+  /* Stores the sums of a warp in the memory of the weights (after a sync_block()), and adds those of all warps. */
   TW_FN u32 place_of_sum(int part, int i, int j) const { return at + (u32)((part * M + i) * (int)pitch_of_sums + j) * 4; }
   TW_FN void lay(sums &x) const {
 #pragma unroll
     for (int p = 0; p < Steps; p++) product::lay(x.value[p], place_of_sum(warp, 0, p * Rows), pitch_of_sums * 4);
   }
-  /* A row's only scale; what waited for the row's sums has it. */
+  /* The single scale of a row, multiplied into its finished sum. */
   TW_FN float factor(int j) const { return float_of(load_shared(at + factors + (u32)j * 4)); }
   /* Four columns of a row. */
   TW_FN void sum(int i, int j, float (&x)[4]) const {

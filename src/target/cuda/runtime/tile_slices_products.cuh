@@ -36,11 +36,11 @@ template <class Type> struct slice_of { /* mxfp4: a thread has 32 that follow on
   static TW_FN int unit(int j, int thread) { return thread * 4 + j; }
   static TW_FN void numbers(const vec16 &x, int j, u32 by, u32 (&to)[4]) { weights<Type>::numbers(x.word[j], 0, by, to); }
 };
-template <> struct slice_of<i4> { /* likewise; 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
+template <> struct slice_of<i4> { /* 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
   static constexpr int codes = 128, eights = 4;
   static constexpr bool offset = true;
   static constexpr float whole = 0x1p69f;
-  static constexpr u32 zeros = 0; /* codes whose number is the offset alone */
+  static constexpr u32 zeros = 0; /* codes of zero: the offset alone */
   static TW_FN int unit(int j, int thread) { return thread * 4 + j; }
   static TW_FN u32 lift(int, int i) { return i % 2 ? 0x5D805D80u : 0x5F805F80u; }
   static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) {
@@ -49,7 +49,7 @@ template <> struct slice_of<i4> { /* likewise; 8 + x, in bits 3:0 (0, 2) or 7:4 
     to[2] = and_xor(high, 0x000F000Fu, 0x00080008u), to[3] = and_xor(high, 0x00F000F0u, 0x00800080u);
   }
   /* In bytes: of two words of eight the even ones, then the odd ones, 16 times as large. */
-  static constexpr u32 thread_bytes = 32, digit_bytes = 144; /* of a thread's digits, and of all four's */
+  static constexpr u32 thread_bytes = 32, digit_bytes = 144; /* sum of a thread's digits; of all four threads' digits */
   static TW_FN void bytes(const vec16 &x, int j, u32 (&to)[2]) {
     const u32 mask = j % 2 ? 0xF0F0F0F0u : 0x0F0F0F0Fu, sign = j % 2 ? 0x80808080u : 0x08080808u;
     to[0] = and_xor(x.word[j / 2 * 2], mask, sign), to[1] = and_xor(x.word[j / 2 * 2 + 1], mask, sign);
@@ -67,7 +67,7 @@ template <> struct slice_of<ternary> { /* two threads share 128; the j-th: two w
 #pragma unroll
     for (int i = 0; i < 4; i++) to[i] = x.word[j / 4 * 2 + i / 2] >> i % 2 * 8 & mask;
   }
-  /* In bytes: likewise. */
+  /* The same in bytes. */
   static constexpr u32 thread_bytes = 80, digit_bytes = 320;
   static TW_FN void bytes(const vec16 &x, int j, u32 (&to)[2]) {
     const u32 mask = 0xC0C0C0C0u >> j % 4 * 2;
@@ -75,7 +75,7 @@ template <> struct slice_of<ternary> { /* two threads share 128; the j-th: two w
   }
 };
 
-/* Where a slice of A lies: rows of bf16, row_bytes apart. */
+/* A slice of A: rows of bf16, row_bytes apart. */
 template <class Type> struct slice_of_a {
   static constexpr u32 row_bytes = slice_of<Type>::codes * 2 + 16;
   u32 at;
@@ -93,7 +93,8 @@ template <class Tile, class Function> TW_FN void over_sums(Tile &of, Function f)
 }
 TW_FN void store_shared_float(u32 at, float x) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(x) : "memory"); }
 
-/* Of_weights: scales are multiplied into weights, of_sums: into sums, in f32; else a row has one, for its whole sum. */
+/* of_weights: scales are multiplied into weights; of_sums: into sums, in f32; otherwise a row has one scale for its
+ * whole sum. */
 template <class Type, int Rows, int M, bool Of_weights, bool Of_sums> struct products_of_numbers {
   using c = slice_of<Type>;
   static constexpr int each = Rows / 8, tall = Rows / 16, wide = (M + 7) / 8;
@@ -101,7 +102,7 @@ template <class Type, int Rows, int M, bool Of_weights, bool Of_sums> struct pro
   using tile = float[tall][wide][4];
   struct operand {
     u32 x[c::eights][wide][4];
-    float zero[wide][2]; /* what the codes' offset makes, less */
+    float zero[wide][2]; /* subtracts the contribution of the codes' offset */
     TW_FN void take(slice_of_a<Type> a, u32) {
       const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
 #pragma unroll
@@ -215,11 +216,12 @@ template <int Rows, int M> struct products_of_blocks {
   static_assert(M <= 2, "four blocks of two rows fill the instruction");
   using c = slice_of<mxfp4>;
   static constexpr int each = Rows / 8, tall = Rows / 16;
-  static constexpr u32 row_bytes = c::codes * 2, room = M * row_bytes + 64; /* what the instruction takes of A; zeros */
+  /* operands of A for the instruction; zeros */
+  static constexpr u32 row_bytes = c::codes * 2, room = M * row_bytes + 64;
   using tile = float[tall][M][2]; /* of A's rows; of 16, the thread's */
   struct operand {
     u32 x[c::eights][4];
-    float factor[M]; /* takes back what A's rows were multiplied by, and that weights are 2^-126 of theirs */
+    float factor[M]; /* divides by the factor of A's rows, and by the 2^-126 of the weights */
     TW_FN void take(slice_of_a<mxfp4> a, u32 room) {
       const int thread = thread_of_warp(), down = thread / 4, right = thread % 4;
       vec16 y = {{0, 0, 0, 0}};
@@ -273,7 +275,7 @@ template <int Rows, int M> struct products_of_blocks {
     });
   }
   static TW_FN void done(tile &) {}
-  /* Of four threads that have blocks of the same rows. */
+  /* Adds over the four threads that have blocks of the same rows. */
   static TW_FN void lay(tile &of, u32 at, u32 pitch) {
     const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
     over_sums(of, [&](float &x, int r, int m, int i) {
@@ -326,7 +328,7 @@ template <class Type, int Rows, int M, bool Of_sums> struct products_of_digits {
         top[m] = max(max_of_warp(largest_of_eight(y)) >> 7, 30u);
         u32 digit[4];
         if constexpr (c::codes == 256) {
-          const int lift = unit % 16 / 4; /* codes of it lie in bits 7 - 2 lift and below */
+          const int lift = unit % 16 / 4; /* its codes are in bits 7 - 2 lift and below */
           const float by = float_of((u32)(277 + 2 * lift - (int)top[m]) << 23);
           const u32 to = room + (u32)(unit / 16 * 2 + unit % 4 / 2) * c::thread_bytes + (u32)(unit % 2 * 4 + lift) * 8;
           const float first[4] = {low<bf16>(y.word[0]), high<bf16>(y.word[0]), low<bf16>(y.word[1]), high<bf16>(y.word[1])};
@@ -389,7 +391,7 @@ template <class Type, int Rows, int M, bool Of_sums> struct products_of_digits {
     });
   }
   static TW_FN void done(tile &) {}
-  /* Of two threads that have digits of the same row. */
+  /* Adds over the two threads that have digits of the same row. */
   static TW_FN void lay(tile &of, u32 at, u32 pitch) {
     const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
     over_sums(of, [&](float &x, int r, int, int i) {
@@ -399,7 +401,7 @@ template <class Type, int Rows, int M, bool Of_sums> struct products_of_digits {
   }
 };
 
-/* The one for a problem. */
+/* The product type for a problem. */
 template <bool Is, class Yes, class No> struct either { using type = Yes; };
 template <class Yes, class No> struct either<false, Yes, No> { using type = No; };
 template <class Type, int Rows, int M, bool Of_sums> struct products {

@@ -9,7 +9,7 @@
 namespace tw {
 
 TW_FN int lane_of_warp() { return (int)(threadIdx.x % 32); }
-/* The same value in all threads of a warp, and the compiler knows it. */
+/* Tells the compiler that a value is uniform in a warp. */
 TW_FN int warp_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x / 32), 0); }
 
 /* ---- copies ---- */
