@@ -38,6 +38,9 @@ char *tw_machine_text(const tw_target *);
 /* A file to start from: every key of the target with its value and source, commented out. Malloc'ed. TW_USAGE if no file
  * describes the target. */
 tw_status tw_machine_template(const tw_target *, char **text, tw_error *);
+/* A machine file made of a header of another generator, malloc'ed: of gemmini_params.h, which Gemmini's generator writes. What the
+ * header does not say is commented out. TW_USAGE with the file and what is missing or unsupported. */
+tw_status tw_machine_from(const char *path, char **text, tw_error *);
 /* What the machine of a file changes of its base: "base = NAME" and a line for each key; malloc'ed. NULL: not from a file. */
 char *tw_machine_changes(const tw_target *);
 

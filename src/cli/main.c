@@ -17,8 +17,8 @@
   "price-in price-out prompts "
 
 const cli_command cli_commands[] = {
-    {"targets", "[NAME | FILE.machine]", "list the target machines, or check a machine file", "write json", cli_targets,
-     true},
+    {"targets", "[NAME | FILE.machine]", "list the target machines, or check a machine file", "write from json",
+     cli_targets, true},
     {"ops", "[NAME]", "list the operations and their keys", "json", cli_ops, false},
     {"tune", SUBJECT, "search for the best kernel",
      SEARCH MODELS

@@ -147,9 +147,17 @@ static tw_status check_file(const cli *c, const char *path, tw_error *error) {
 static tw_status write_file(const cli *c, tw_error *error) {
   const tw_target *target = NULL;
   char *text = NULL;
-  if (c->n_words) return tw_fail(error, TW_USAGE, "--write NAME prints a file for NAME: leave '%s' out", c->words[0]);
-  tw_status status = cli_find_target(c->options.write, &target, error);
-  if (status == TW_OK) status = tw_machine_template(target, &text, error);
+  tw_status status = TW_OK;
+  if (c->n_words)
+    return tw_fail(error, TW_USAGE, "--write NAME and --from FILE print a machine file: leave '%s' out", c->words[0]);
+  if (c->options.write && c->options.from)
+    return tw_fail(error, TW_USAGE, "--write starts from a machine, --from from a gemmini_params.h: give one of them");
+  if (c->options.from) {
+    status = tw_machine_from(c->options.from, &text, error);
+  } else {
+    status = cli_find_target(c->options.write, &target, error);
+    if (status == TW_OK) status = tw_machine_template(target, &text, error);
+  }
   if (status != TW_OK) return status;
   if (c->options.json)
     status = cli_print_json(c, json_pack("{s:o}", "machine", tw_json_text(text)), error);
@@ -194,7 +202,7 @@ static tw_status print_all_json(const cli *c, const char *name, tw_error *error)
 tw_status cli_targets(const cli *c, tw_error *error) {
   tw_status status = cli_no_words(c, 1, error);
   if (status != TW_OK) return status;
-  if (c->options.write) return write_file(c, error);
+  if (c->options.write || c->options.from) return write_file(c, error);
   if (!c->options.json) cli_wrap_output();
   const char *name = c->n_words ? c->words[0] : NULL;
   const tw_target *target;

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "target/cdna/target.h"
 #include "target/cuda/target.h"
+#include "target/gemmini/params.h"
 #include "target/gemmini/target.h"
 #include "target/machine_text.h"
 #include "target/machines.h"
@@ -288,6 +289,26 @@ tw_status tw_machine_template(const tw_target *t, char **text, tw_error *error) 
   const tw_machine *m = built_in_machine(t);
   if (!m && user_machine(t)) return tw_fail(error, TW_USAGE, "%s is from a file already: copy the file", t->name);
   if (!m) return tw_fail(error, TW_USAGE, "%s is not described by a file", t->name);
-  *text = tw_machine_print_template(m);
+  *text = tw_machine_print_template(m, "", NULL, 0);
   return *text ? TW_OK : tw_no_memory(error, t->name);
+}
+
+tw_status tw_machine_from(const char *path, char **text, tw_error *error) {
+  static const char head[] =
+      "# Made of a gemmini_params.h. The header says nothing of the lines with a '#' before their key: they are the "
+      "defaults of\n"
+      "# the generator. Times depend on them; results do not. Set them as in the configuration of your SoC.\n";
+  char *header = NULL;
+  gm_params p;
+  size_t length;
+  tw_status status = tw_file_read(path, SIZE_LIMIT, &header, &length, error);
+  if (status == TW_OK && strlen(header) != length)
+    status = tw_fail(error, TW_USAGE, "%s: a header is text, but it has a zero byte at %zu", path, strlen(header));
+  if (status == TW_OK) status = gm_params_read(header, path, &p, error);
+  free(header);
+  if (status != TW_OK) return status;
+  tw_machine_value value[GM_PARAMS_MAX];
+  for (size_t i = 0; i < p.n; i++) value[i] = (tw_machine_value){p.param[i].key, p.param[i].value, p.param[i].from};
+  *text = tw_machine_print_template(built_in_machine(built_in(p.base)), head, value, p.n);
+  return *text ? TW_OK : tw_no_memory(error, path);
 }

@@ -42,7 +42,14 @@ static const char *own_line(const char *text, const char *section, size_t sectio
   return NULL;
 }
 
-static void add_lines(const tw_machine *m, const char *root, bool is_root, tw_text *out) {
+static const tw_machine_value *value_of(const tw_machine_value *value, size_t n, const char *line, size_t length) {
+  for (size_t i = 0; i < n; i++)
+    if (is_key(line, length, value[i].key)) return &value[i];
+  return NULL;
+}
+
+static void add_lines(const tw_machine *m, const char *root, bool is_root, const tw_machine_value *value,
+                      size_t n_values, tw_text *out) {
   const char *section = "";
   size_t section_length = 0;
   bool repeated = false;
@@ -67,6 +74,11 @@ static void add_lines(const tw_machine *m, const char *root, bool is_root, tw_te
     }
     if (n && is_key(line, n, "base")) continue;
     if (n && m->target.traits.error <= 0 && (is_key(line, n, "error") || is_key(line, n, "error_of"))) continue;
+    const tw_machine_value *given = n && !section_length ? value_of(value, n_values, line, n) : NULL;
+    if (given) {
+      tw_text_add(out, "%s = %-*s # %s\n", given->key, n < 24 ? (int)(24 - n) : 1, given->value, given->why);
+      continue;
+    }
     const bool names_section = repeated && is_key(line, n, "name");
     if (n && !names_section) tw_text_add_string(out, "#");
     tw_text_add_bytes(out, shown, length);
@@ -74,19 +86,19 @@ static void add_lines(const tw_machine *m, const char *root, bool is_root, tw_te
   }
 }
 
-char *tw_machine_print_template(const tw_machine *m) {
+char *tw_machine_print_template(const tw_machine *m, const char *head, const tw_machine_value *value, size_t n) {
   tw_text out = {0};
   tw_text_add(
       &out,
       "# A machine of your own for tilewright: `tilewright targets FILE` checks this file, `-t FILE` uses it.\n"
       "# It is %s, except for the lines without a '#' before their key. Remove the '#' of a line to change its value.\n"
-      "base = %s\n\n",
-      m->name, m->name);
+      "%sbase = %s\n\n",
+      m->name, head, m->name);
   char *base = tw_config_base(m->text, NULL);
   char path[160] = "";
   if (base) snprintf(path, sizeof path, "%s%s.txt", m->kind->folder, base + strlen(m->kind->prefix));
   const tw_embedded *root = base ? tw_embedded_find(path) : NULL;
-  add_lines(m, root ? (const char *)root->data : m->text, !root, &out);
+  add_lines(m, root ? (const char *)root->data : m->text, !root, value, n, &out);
   free(base);
   return tw_text_take(&out);
 }

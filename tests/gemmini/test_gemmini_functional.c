@@ -14,11 +14,12 @@
 #include <cmocka.h>
 
 #include "base/bits.h"
+#include "configurations.h"
 #include "target/gemmini/machine/functional_private.h" /* to choose among kernels; the rest is functional.h */
 
 /* ---- a machine with three arrays ---- */
 
-enum { A_BASE = 0x80010000, B_BASE = 0x80020000, C_BASE = 0x80030000, ARRAY_BYTES = 0x8000, MAX_DIM = 16 };
+enum { A_BASE = 0x80010000, B_BASE = 0x80030000, C_BASE = 0x80050000, ARRAY_BYTES = 0x10000, MAX_DIM = 64 };
 enum { ACC = 0x80000000, ACCUMULATE = 0x40000000, FULL = 0x20000000 };
 
 typedef struct machine {
@@ -61,7 +62,16 @@ static machine *new_machine(bool real) {
                           .acc_banks = 2,
                           .mesh_output_bits = 20,
                           .dma_max_bytes = 64,
-                          .max_block_cols = 64};
+                          .max_block_cols = 64,
+                          .has_mvin_scale = true,
+                          .has_relu = true,
+                          .has_max_pool = true,
+                          .has_pixel_repeats = true,
+                          .ex_read_from_acc = true,
+                          .ex_write_to_spad = true,
+                          .ex_adds_d = true,
+                          .acc_read_full_width = true,
+                          .acc_read_small_width = true};
   if (real) {
     m->config.dim = 4, m->config.input_type = m->config.acc_type = TW_F32, m->config.mesh_output_bits = 32;
     m->config.mvin_scales_acc = true, m->config.max_block_cols = 16;
@@ -461,6 +471,11 @@ static double naive_add(const model *n, double a, double b) {
   return n->real ? canonical((double)((float)a + (float)b)) : naive_wrap(a + b, 32);
 }
 static double naive_saturate(double x) { return x > 127 ? 127 : x < -128 ? -128 : x; }
+/* Rounded to even, and saturated: a sum of the smallest width keeps its sign. */
+static double naive_shift(double x, int shift, int bits) {
+  const double limit = ldexp(1, bits - 1), y = rint(ldexp(x, -shift)) + 0.0;
+  return y > limit - 1 ? limit - 1 : y < -limit ? -limit : y;
+}
 static double naive_scale(const model *n, double x, float scale) {
   float product = (float)x * scale;
   if (n->real) return canonical((double)product + 0.0); /* no negative zero */
@@ -483,15 +498,18 @@ static int draw_row(machine *m, int room) { return draw_below(m, draw_below(m, 4
 
 static void random_mvin(machine *m, model *n) {
   int id = draw_below(m, 3), rows = 1 + draw_below(m, n->dim), bytes = n->real ? 4 : 1;
+  const gm_config *config = &m->config;
   bool acc = draw(m) & 1, shrink = draw(m) & 1, add = draw(m) & 1, zeros = draw_below(m, 5) == 0;
   if (acc && zeros && !n->real) shrink = false;
   bool wide = acc && !shrink;
-  int most = wide || n->real ? 16 : m->config.max_block_cols; /* one packet of 64 bytes */
+  int most = config->max_block_cols; /* into the accumulator: one packet */
+  if ((wide || (acc && n->real)) && most > config->dma_max_bytes / 4)
+    most = n->dim > config->dma_max_bytes / 4 ? n->dim : config->dma_max_bytes / 4;
   if (most > 4 * n->dim) most = 4 * n->dim;
   int cols = 1 + draw_below(m, most), block_stride = rows + draw_below(m, 20);
   uint64_t stride = draw_below(m, 6) ? (uint64_t)draw_below(m, 400) : 0;
   static const float scales[] = {1, 1, 1, 0.5f, 0.1f, -1.5f, 3, 0.007f};
-  float scale = scales[draw_below(m, 8)];
+  float scale = config->has_mvin_scale ? scales[draw_below(m, 8)] : 1;
   int room = 3 * block_stride + rows, row = draw_row(m, room), start = draw_below(m, 1000) * (n->real ? 4 : 1);
   const uint8_t *from = draw(m) & 1 ? m->a : m->b;
   uint64_t address = (from == m->a ? A_BASE : B_BASE) + (uint64_t)start;
@@ -502,7 +520,8 @@ static void random_mvin(machine *m, model *n) {
       double x = 0;
       if (!zeros) {
         x = element(n, from + start + (size_t)r * stride + (size_t)(c * (wide ? 4 : bytes)), wide);
-        if (!wide || n->real) x = naive_scale(n, x, scale);
+        const bool scaled = wide ? n->real && config->mvin_scales_acc : config->has_mvin_scale;
+        if (scaled) x = naive_scale(n, x, scale);
       }
       int to = row + r + c / n->dim * block_stride;
       double *cell = acc ? &n->acc[to][c % n->dim] : &n->spad[to][c % n->dim];
@@ -528,11 +547,15 @@ static double naive_read_acc(const model *n, int row, int col, bool relu, float 
 }
 
 static void random_mvout(machine *m, model *n) {
+  const gm_config *config = &m->config;
   bool acc = draw(m) & 1, full = acc && (draw(m) & 1), relu = draw(m) & 1;
+  full = full && config->acc_read_full_width;
+  relu = relu && config->has_relu;
   static const float scales[] = {1, 0.5f, 0.01f, 0.003f, -0.02f, 1e-4f};
   float scale = scales[draw_below(m, 6)];
   int rows = 1 + draw_below(m, n->dim), cols = 1 + draw_below(m, full ? n->dim : m->config.max_block_cols);
-  int row = draw_row(m, 8 * n->dim), start = draw_below(m, 1000), bytes = n->real || full ? 4 : 1;
+  int row = draw_row(m, 4 * n->dim + m->config.max_block_cols), start = draw_below(m, 1000),
+      bytes = n->real || full ? 4 : 1;
   uint32_t stride = (uint32_t)draw_below(m, 400);
   apply(m, config_st(stride, relu ? GM_RELU : 0, scale));
   apply(m, mvout(C_BASE + (uint64_t)start, (acc ? ACC : 0) | (full ? FULL : 0) | (uint32_t)row, rows, cols));
@@ -557,7 +580,7 @@ typedef struct random_operand {
 
 static random_operand draw_operand(machine *m, const model *n, int stride, bool transposed, bool may_be_garbage) {
   random_operand o = {.garbage = may_be_garbage && draw_below(m, 3) == 0,
-                      .acc = draw_below(m, 4) == 0,
+                      .acc = draw_below(m, 4) == 0 && m->config.ex_read_from_acc,
                       .transposed = transposed,
                       .stride = stride,
                       .rows = n->dim,
@@ -587,7 +610,7 @@ static void naive_store(model *n, const setting *s, random_operand c, bool add, 
 
 static random_operand draw_result(machine *m, const model *n, const setting *s, bool needed, bool *add) {
   random_operand c = draw_operand(m, n, s->ws ? s->c_stride : 1, false, !needed);
-  c.acc = draw_below(m, 3) != 0;
+  c.acc = draw_below(m, 3) != 0 || !m->config.ex_write_to_spad;
   *add = c.acc && (draw(m) & 1);
   return c;
 }
@@ -600,6 +623,7 @@ static void random_matmuls(machine *m, model *n, const setting *s) {
     random_operand pre = draw_operand(m, n, 1, s->ws && s->bt, s->ws ? !preloaded : true);
     random_operand a = draw_operand(m, n, s->a_stride, s->at, false);
     random_operand bd = draw_operand(m, n, 1, !s->ws && s->bt, true);
+    if (s->ws && !m->config.ex_adds_d) bd.garbage = true;
     random_operand c = draw_result(m, n, s, s->ws || t == count - 1, &add);
     if (!s->ws && t < count - 1) c.garbage = true;
     if (s->ws && !s->at && !s->bt) { /* rows of C beyond those fed need not come */
@@ -618,9 +642,11 @@ static void random_matmuls(machine *m, model *n, const setting *s) {
             x = naive_fma(n, operand_at(n, s, a, i, k), n->weights[k][j], x);
           else if (!bd.garbage)
             x = naive_fma(n, operand_at(n, s, a, i, k), operand_at(n, s, bd, k, j), x);
-        if (!s->ws && !n->real) x = naive_wrap(x, 20);
+        if (!n->real) x = naive_wrap(x, m->config.mesh_output_bits);
         if (!s->ws) n->sums[i][j] = x;
-        if (!s->ws) x = n->real ? (double)((float)x * ldexpf(1, -s->shift)) + 0.0 : rint(ldexp(x, -s->shift)) + 0.0;
+        if (!s->ws)
+          x = n->real ? (double)((float)x * ldexpf(1, -s->shift)) + 0.0
+                      : naive_shift(x, s->shift, m->config.mesh_output_bits);
         results[i][j] = x;
       }
     apply(m, preload(encode(pre), encode(c) | (add && !c.garbage ? ACCUMULATE : 0)));
@@ -635,11 +661,13 @@ static setting random_setting(machine *m) {
   static const bool modes[6][3] = {{true, false, false}, {true, false, false},  {true, true, false},
                                    {true, false, true},  {false, false, false}, {false, true, true}}; /* ws, at, bt */
   const bool *mode = modes[draw_below(m, 6)];
+  const gm_dataflow only = m->config.dataflow;
+  while (only != GM_BOTH_DATAFLOWS && mode[0] != (only == GM_WEIGHT_STATIONARY_ONLY)) mode = modes[draw_below(m, 6)];
   static const float scales[] = {1, 0.01f, 0.5f, -0.03f};
   setting s = {.ws = mode[0],
                .at = mode[1],
                .bt = mode[2],
-               .relu = draw(m) & 1,
+               .relu = (draw(m) & 1) && m->config.has_relu,
                .a_stride = 1 + draw_below(m, 3),
                .c_stride = mode[0] ? 1 + draw_below(m, 3) : 1,
                .shift = draw_below(m, 12),
@@ -663,16 +691,17 @@ static void compare(const machine *m, const model *n) {
   if (memcmp(m->c, n->memory, ARRAY_BYTES)) fail_msg("memory differs");
 }
 
-static void random_programs(bool real, int dim, bool portable, uint64_t seed) {
-  machine *m = new_machine(real);
+/* Programs of `groups` groups of commands. Memories have 1024 rows each. */
+static void programs_on(gm_config config, bool portable, int groups, uint64_t seed) {
+  machine *m = new_machine(config.input_type == TW_F32);
+  const bool real = config.input_type == TW_F32;
   int bytes = real ? 4 : 1;
-  m->config.dim = dim;
-  m->config.spad_bytes = 1024 * dim * bytes; /* 1024 rows each */
-  m->config.acc_bytes = 1024 * dim * 4;
-  m->config.max_block_cols = 64 / bytes;
+  config.spad_bytes = 1024 * config.dim * bytes;
+  config.acc_bytes = 1024 * config.dim * 4;
+  m->config = config;
   gm_arch_free(m->arch);
   m->arch = gm_arch_new(&m->config, &m->memory);
-  m->arch->kernels = gm_choose_kernels(dim, portable);
+  m->arch->kernels = gm_choose_kernels(config.dim, portable);
   m->random = seed;
   model *n = calloc(1, sizeof *n);
   n->real = real, n->dim = m->config.dim;
@@ -682,7 +711,7 @@ static void random_programs(bool real, int dim, bool portable, uint64_t seed) {
       n->spad[r][c] = element(n, (const uint8_t *)gm_arch_spad_row(m->arch, (size_t)r) + c * bytes, false);
       n->acc[r][c] = element(n, (const uint8_t *)gm_arch_acc_row(m->arch, (size_t)r) + 4 * c, true);
     }
-  for (int group = 0; group < 400; group++) {
+  for (int group = 0; group < groups; group++) {
     for (int i = draw_below(m, 6); i > 0; i--) random_mvin(m, n);
     setting s = random_setting(m);
     apply(m, config_ex(s.ws, s.relu ? GM_RELU : 0, s.at, s.bt, s.a_stride, s.c_stride, s.shift, s.scale));
@@ -691,6 +720,57 @@ static void random_programs(bool real, int dim, bool portable, uint64_t seed) {
     compare(m, n);
   }
   free(n);
+  free_machine(m);
+}
+
+static void random_programs(bool real, int dim, bool portable, uint64_t seed) {
+  machine *m = new_machine(real);
+  gm_config config = m->config;
+  free_machine(m);
+  config.dim = dim;
+  config.max_block_cols = 64 / (real ? 4 : 1);
+  programs_on(config, portable, 400, seed);
+}
+
+/* Machines of the generator's parameter space, each with what it has. */
+static void thirty_configurations_agree_with_the_naive_model(void **state) {
+  (void)state;
+  assert_true(CONFIGURATIONS >= 30);
+  for (size_t i = 0; i < CONFIGURATIONS; i++) {
+    const gm_config config = config_of(&configurations[i]);
+    const int groups = config.dim <= 16 ? 100 : config.dim <= 32 ? 25 : 6;
+    programs_on(config, false, groups, (i + 1) * 0x9e3779b97f4a7c15u);
+  }
+}
+
+/* What a machine lacks ends the program, with the key of the machine file. */
+static void parts_that_are_not_there_are_refused(void **state) {
+  (void)state;
+  machine *m = new_machine(false);
+  gm_config *c = &m->config;
+  c->has_relu = c->has_max_pool = c->has_pixel_repeats = c->has_mvin_scale = false;
+  c->ex_read_from_acc = c->ex_write_to_spad = c->ex_adds_d = c->acc_read_full_width = false;
+  c->dataflow = GM_WEIGHT_STATIONARY_ONLY;
+  refuses(m, config_ex(false, 0, false, false, 1, 1, 0, 1), "weight-stationary only");
+  c->dataflow = GM_OUTPUT_STATIONARY_ONLY;
+  refuses(m, config_ex(true, 0, false, false, 1, 1, 0, 1), "output-stationary only");
+  c->dataflow = GM_BOTH_DATAFLOWS;
+  refuses(m, config_ex(true, GM_RELU, false, false, 1, 1, 0, 1), "has_relu = 0");
+  refuses(m, config_st(16, GM_RELU, 1), "has_relu = 0");
+  refuses(m, config_pool(16, 0, 1, (pooling){.stride = 1, .size = 2}), "has_max_pool = 0");
+  refuses(m, config_ld(0, 16, 0.5f, false, 16), "has_mvin_scale = 0");
+  gm_command repeats = config_ld(0, 16, 1, false, 16);
+  repeats.rs1 = (repeats.rs1 & ~UINT64_C(0xff00)) | 2 << 8;
+  refuses(m, repeats, "has_pixel_repeats = 0");
+  apply(m, config_ex(true, 0, false, false, 1, 1, 0, 1));
+  apply(m, config_st(16, 0, 1));
+  refuses(m, preload(local(ACC, 16, 16), local(ACC, 16, 16)), "ex_read_from_acc = 0");
+  refuses(m, preload(local(0, 16, 16), local(32, 16, 16)), "ex_write_to_spad = 0");
+  apply(m, preload(local(0, 16, 16), local(ACC, 16, 16)));
+  refuses(m, compute(true, local(16, 16, 16), local(32, 16, 16)), "ex_adds_d = 0");
+  refuses(m, mvout(C_BASE, ACC | FULL, 16, 16), "acc_read_full_width = 0");
+  c->acc_read_full_width = true, c->acc_read_small_width = false;
+  refuses(m, mvout(C_BASE, ACC, 16, 16), "acc_read_small_width = 0");
   free_machine(m);
 }
 
@@ -875,11 +955,11 @@ static void dma_outside_an_array_names_the_array_and_the_distance(void **state) 
   apply(m, config_st(16, 0, 1));
   apply(m, mvin(0, A_BASE + ARRAY_BYTES - 16, 0, 1, 16));
   refuses(m, mvin(0, A_BASE + ARRAY_BYTES - 13, 0, 1, 16),
-          "mvin: reads 16 bytes at A + 32755: 3 beyond the end of A (32768 bytes)");
+          "mvin: reads 16 bytes at A + 65523: 3 beyond the end of A (65536 bytes)");
   refuses(m, mvin(0, A_BASE + ARRAY_BYTES - 16, 0, 2, 16),
-          "16 bytes at 0x80018000, where there is no memory: 0 bytes behind");
+          "16 bytes at 0x80020000, where there is no memory: 0 bytes behind");
   refuses(m, mvout(C_BASE + ARRAY_BYTES - 13, 0, 1, 16),
-          "mvout: writes 16 bytes at C + 32755: 3 beyond the end of C (32768 bytes)");
+          "mvout: writes 16 bytes at C + 65523: 3 beyond the end of C (65536 bytes)");
   refuses(m, mvout(B_BASE + 5, 0, 1, 16), "mvout: writes 16 bytes at B + 5, which is not writable");
   refuses(m, mvin(0, 0x1000, 0, 1, 16), "mvin: reads 16 bytes at 0x1000, where there is no memory");
   refuses(m, mvout(C_BASE + ARRAY_BYTES + 100, 0, 1, 1), "100 bytes behind the end of C");
@@ -982,6 +1062,8 @@ int main(void) {
       cmocka_unit_test(output_stationary_sums_wrap_at_20_bits_and_round_to_even_when_shifted),
       cmocka_unit_test(random_integer_programs_agree_with_the_naive_model),
       cmocka_unit_test(random_real_programs_agree_with_the_naive_model),
+      cmocka_unit_test(thirty_configurations_agree_with_the_naive_model),
+      cmocka_unit_test(parts_that_are_not_there_are_refused),
       cmocka_unit_test(all_forms_of_a_kernel_give_the_same_bits),
       cmocka_unit_test(what_reset_leaves_open_is_refused),
       cmocka_unit_test(features_the_machine_lacks_are_refused_by_name),

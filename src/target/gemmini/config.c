@@ -8,6 +8,7 @@
 
 #define KEY(field, kind, low, high)                                                                                    \
   { #field, TW_CONFIG_##kind, offsetof(gm_config, field), low, high, 1, NULL, NULL }
+/* Limits of queues, banks and delays are the simulator's (machine/internal.h). */
 static const tw_config_key keys[] = {
     KEY(name, TEXT, 0, sizeof((gm_config *)0)->name),
     KEY(summary, TEXT, 0, sizeof((gm_config *)0)->summary),
@@ -17,25 +18,38 @@ static const tw_config_key keys[] = {
     KEY(input_type, TYPE, 0, 0),
     KEY(acc_type, TYPE, 0, 0),
     KEY(spad_bytes, POWER, 1024, 1 << 26),
-    KEY(spad_banks, POWER, 1, 64),
+    KEY(spad_banks, POWER, 1, 32),
     KEY(acc_bytes, POWER, 1024, 1 << 26),
-    KEY(acc_banks, POWER, 1, 64),
+    KEY(acc_banks, POWER, 1, 32),
     KEY(mesh_output_bits, INT, 8, 32),
+    KEY(tile_rows, POWER, 1, 64),
+    {"dataflow", TW_CONFIG_CHOICE, offsetof(gm_config, dataflow), 0, 0, 1, NULL, "both ws os"}, /* gm_dataflow */
+    KEY(has_mvin_scale, BOOL, 0, 1),
     KEY(mvin_scales_acc, BOOL, 0, 1),
+    KEY(has_relu, BOOL, 0, 1),
+    KEY(has_max_pool, BOOL, 0, 1),
+    KEY(has_pixel_repeats, BOOL, 0, 1),
+    KEY(has_loop_matmul, BOOL, 0, 1),
+    KEY(has_loop_conv, BOOL, 0, 1),
+    KEY(ex_read_from_acc, BOOL, 0, 1),
+    KEY(ex_write_to_spad, BOOL, 0, 1),
+    KEY(ex_adds_d, BOOL, 0, 1),
+    KEY(acc_read_full_width, BOOL, 0, 1),
+    KEY(acc_read_small_width, BOOL, 0, 1),
     KEY(rs_load, INT, 1, 64),
     KEY(rs_execute, INT, 1, 64),
     KEY(rs_store, INT, 1, 64),
-    KEY(queue_load, INT, 1, 64),
-    KEY(queue_execute, INT, 3, 64), /* ExecuteController looks at three heads */
-    KEY(queue_store, INT, 1, 64),
+    KEY(queue_load, INT, 1, 16),
+    KEY(queue_execute, INT, 3, 16), /* ExecuteController looks at three heads */
+    KEY(queue_store, INT, 1, 8),
     KEY(dma_bus_bits, POWER, 64, 512),
     KEY(dma_max_bytes, POWER, 16, 256),
-    KEY(max_in_flight_reads, INT, 1, 256),
+    KEY(max_in_flight_reads, INT, 1, 64),
     KEY(max_in_flight_writes, INT, 1, 256),
     KEY(tlb_entries, INT, 1, 1024),
-    KEY(spad_read_delay, INT, 0, 64),
-    KEY(mesh_output_delay, INT, 0, 64),
-    KEY(tile_latency, INT, 0, 64),
+    KEY(spad_read_delay, INT, 0, 7),
+    KEY(mesh_output_delay, INT, 0, 16),
+    KEY(tile_latency, INT, 0, 5),
     KEY(acc_latency, INT, 2, 64), /* AccumulatorMem requires at least 2 */
     KEY(mvin_scale_latency, INT, 0, 64),
     KEY(acc_scale_latency, INT, 1, 64),
@@ -74,6 +88,25 @@ static void check(void *whole, tw_config_file *f) {
   if (gm_acc_rows(c) / c->acc_banks < c->dim)
     tw_config_wrong(f, "acc_bytes acc_banks dim", "an accumulator bank holds fewer rows (%d) than dim = %d",
                     gm_acc_bank_rows(c), c->dim);
+  if (gm_spad_rows(c) / c->dim - 2 < gm_acc_rows(c) / c->dim)
+    tw_config_wrong(f, "spad_bytes acc_bytes dim input_type",
+                    "the accumulator holds %d tiles of %d rows; the generator requires at most %d, two fewer than the "
+                    "scratchpad holds",
+                    gm_acc_rows(c) / c->dim, c->dim, gm_spad_rows(c) / c->dim - 2);
+  /* A weight-stationary compute feeds 4 rows at least, a number that the row counter of an array of 2 cannot hold: last_fire never
+   * comes (ExecuteController.scala:298, MeshWithDelays.scala:13, 112). */
+  if (c->dim < 4 && c->dataflow != GM_OUTPUT_STATIONARY_ONLY)
+    tw_config_wrong(
+        f, "dim dataflow",
+        "dim = %d requires dataflow = os: weight-stationary computes of the generator's 2 x 2 array never end", c->dim);
+  if (c->tile_rows > c->dim)
+    tw_config_wrong(f, "tile_rows dim", "a tile of %d rows is larger than the array of dim = %d", c->tile_rows, c->dim);
+  if (!c->acc_read_full_width && !c->acc_read_small_width)
+    tw_config_wrong(f, "acc_read_full_width acc_read_small_width",
+                    "mvout needs acc_read_full_width or acc_read_small_width");
+  if (c->rs_load + c->rs_execute + c->rs_store >= 64)
+    tw_config_wrong(f, "rs_load rs_execute rs_store", "the simulator holds 63 reservation-station entries, not %d",
+                    c->rs_load + c->rs_execute + c->rs_store);
   /* A local address has 6 bits of kind and one of garbage above the row (LocalAddr.scala:26-30). */
   if (gm_spad_rows(c) > 1 << 25 || gm_acc_rows(c) > 1 << 25)
     tw_config_wrong(f, "spad_bytes acc_bytes dim", "more rows than the 25 bits of a local address name");

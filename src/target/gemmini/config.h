@@ -14,6 +14,8 @@
 #include "tilewright/status.h"
 #include "tilewright/type.h"
 
+typedef enum gm_dataflow { GM_BOTH_DATAFLOWS, GM_WEIGHT_STATIONARY_ONLY, GM_OUTPUT_STATIONARY_ONLY } gm_dataflow;
+
 typedef struct gm_config {
   char name[64], summary[160];
   double error; /* of its cycles: tw_traits */
@@ -26,7 +28,21 @@ typedef struct gm_config {
   int spad_bytes, spad_banks; /* capacity of all banks together; a row is dim input elements */
   int acc_bytes, acc_banks;   /* likewise; a row is dim accumulator elements */
   int mesh_output_bits;       /* width of a partial sum between PEs (spatialArrayOutputType); 32 for TW_F32 */
-  bool mvin_scales_acc;       /* mvin multiplies accumulator-typed data by its scale too (mvin_scale_acc_args) */
+  int tile_rows;              /* PEs of a tile in each direction, without registers between them (tileRows) */
+  gm_dataflow dataflow;
+  /* What the generator may leave out. Programs that ask for what is not there end with a message. */
+  bool has_mvin_scale;       /* mvin multiplies input-typed data by its scale (mvin_scale_args) */
+  bool has_relu;             /* has_nonlinear_activations */
+  bool has_max_pool;         /* of mvout */
+  bool has_pixel_repeats;    /* of mvin (has_first_layer_optimizations) */
+  bool has_loop_matmul;      /* the hardware loop gemmini_loop_ws */
+  bool has_loop_conv;        /* the hardware loop gemmini_loop_conv_ws */
+  bool ex_read_from_acc;     /* operands of a compute in the accumulator */
+  bool ex_write_to_spad;     /* results of a compute to the scratchpad */
+  bool ex_adds_d;            /* weight-stationary computes add a D (not hardcode_d_to_garbage_addr) */
+  bool acc_read_full_width;  /* mvout of accumulator elements as they are */
+  bool acc_read_small_width; /* mvout of accumulator elements as input elements */
+  bool mvin_scales_acc;      /* mvin multiplies accumulator-typed data by its scale too (mvin_scale_acc_args) */
 
   /* command path (ReservationStation.scala, Controller.scala) */
   int rs_load, rs_execute, rs_store;          /* reservation-station entries */

@@ -90,17 +90,21 @@ tw_status gm_harness_params(const gm_config *c, char **text, tw_error *error) {
     add_float_types(&t);
   else
     add_integer_types(&t);
-  tw_text_add_string(&t, "\n#define HAS_MVIN_SCALE\ntypedef float scale_t;\ntypedef uint32_t scale_t_bits;\n");
+  if (c->has_mvin_scale)
+    tw_text_add_string(&t, "\n#define HAS_MVIN_SCALE\ntypedef float scale_t;\ntypedef uint32_t scale_t_bits;\n");
+  else /* as the generator's header: the identity is 0, and its bits are ignored */
+    tw_text_add_string(&t, "\ntypedef int32_t scale_t;\ntypedef uint32_t scale_t_bits;\n");
   if (c->mvin_scales_acc)
     tw_text_add_string(&t,
                        "#define HAS_MVIN_ACC_SCALE\ntypedef float scale_acc_t;\ntypedef uint32_t scale_acc_t_bits;\n");
   else
     tw_text_add_string(&t, "typedef int32_t scale_acc_t;\ntypedef uint32_t scale_acc_t_bits;\n");
-  tw_text_add_string(&t,
-                     "#define ACC_SCALE_T_IS_FLOAT\n#define ACC_SCALE_EXP_BITS 8\n#define ACC_SCALE_SIG_BITS 24\n"
-                     "typedef float acc_scale_t;\ntypedef uint32_t acc_scale_t_bits;\n"
-                     "#define MVIN_SCALE_IDENTITY 1.0\n#define ACC_SCALE_IDENTITY 1.0\n#define ACC_READ_SMALL_WIDTH\n");
-  tw_text_add(&t, "%s\n", real ? "#define ACC_READ_FULL_WIDTH" : "");
+  tw_text_add_string(&t, "#define ACC_SCALE_T_IS_FLOAT\n#define ACC_SCALE_EXP_BITS 8\n#define ACC_SCALE_SIG_BITS 24\n"
+                         "typedef float acc_scale_t;\ntypedef uint32_t acc_scale_t_bits;\n"
+                         "#define ACC_SCALE_IDENTITY 1.0\n");
+  tw_text_add(&t, "#define MVIN_SCALE_IDENTITY %s\n", c->has_mvin_scale ? "1.0" : "0");
+  if (c->acc_read_small_width) tw_text_add_string(&t, "#define ACC_READ_SMALL_WIDTH\n");
+  tw_text_add(&t, "%s\n", real && c->acc_read_full_width ? "#define ACC_READ_FULL_WIDTH" : "");
   tw_text_add_string(
       &t, "#define row_align(blocks) __attribute__((aligned((blocks) * DIM * sizeof(elem_t))))\n"
           "#define row_align_acc(blocks) __attribute__((aligned((blocks) * DIM * sizeof(acc_t))))\n\n#endif\n");

@@ -2,8 +2,8 @@
 #ifndef TW_GEMMINI_RUN_H
 #define TW_GEMMINI_RUN_H
 
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/config.h"
+#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/machine/machine.h"
 #include "tilewright/op.h"
 

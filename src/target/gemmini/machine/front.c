@@ -22,20 +22,28 @@ static bool known(gm_machine *m, const gm_command *c) {
   case GM_PRELOAD:
   case GM_COMPUTE_PRELOADED:
   case GM_COMPUTE_ACCUMULATED:
-  case GM_FLUSH:
+  case GM_FLUSH: return true;
   case GM_LOOP_WS:
   case GM_LOOP_WS_BOUNDS:
   case GM_LOOP_WS_ADDRS_AB:
   case GM_LOOP_WS_ADDRS_DC:
   case GM_LOOP_WS_STRIDES_AB:
   case GM_LOOP_WS_STRIDES_DC:
+    if (m->config.has_loop_matmul) return true;
+    snprintf(m->why, sizeof m->why, "Gemmini command %d: loop_ws is not in this machine (has_loop_matmul = 0)",
+             c->funct);
+    return false;
   case GM_LOOP_CONV:
   case GM_LOOP_CONV_CONFIG_1:
   case GM_LOOP_CONV_CONFIG_2:
   case GM_LOOP_CONV_CONFIG_3:
   case GM_LOOP_CONV_CONFIG_4:
   case GM_LOOP_CONV_CONFIG_5:
-  case GM_LOOP_CONV_CONFIG_6: return true;
+  case GM_LOOP_CONV_CONFIG_6:
+    if (m->config.has_loop_conv) return true;
+    snprintf(m->why, sizeof m->why, "Gemmini command %d: loop_conv is not in this machine (has_loop_conv = 0)",
+             c->funct);
+    return false;
   }
   const char *what = c->funct == GM_MVOUT_SPAD ? "mvout_spad"
                      : c->funct == GM_COUNTER  ? "the performance counters"

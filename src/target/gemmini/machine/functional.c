@@ -69,12 +69,18 @@ static const char *activation_problem(unsigned activation) {
 }
 
 /* ConfigExRs1, ConfigExRs2 (GemminiISA.scala:189-211); ExecuteController.scala:541-566. */
-static bool apply_execute(gm_execute_registers *r, uint64_t rs1, uint64_t rs2, char why[GM_WHY]) {
+static bool apply_execute(gm_execute_registers *r, const gm_config *config, uint64_t rs1, uint64_t rs2,
+                          char why[GM_WHY]) {
   bool only_strides = rs1 >> 7 & 1;
   if (!only_strides) {
     unsigned activation = rs1 >> 3 & 3;
     const char *problem = activation_problem(activation);
     if (problem) return gm_fault(why, "config_ex: activation %s is not in this machine; use none or ReLU", problem);
+    if (activation == GM_RELU && !config->has_relu)
+      return gm_fault(why, "config_ex: ReLU is not in this machine (has_relu = 0)");
+    if (config->dataflow != GM_BOTH_DATAFLOWS && (config->dataflow == GM_WEIGHT_STATIONARY_ONLY) != (rs1 >> 2 & 1))
+      return gm_fault(why, "config_ex: this machine is %s-stationary only (dataflow)",
+                      config->dataflow == GM_WEIGHT_STATIONARY_ONLY ? "weight" : "output");
     if ((uint32_t)rs2 > 31) return gm_fault(why, "config_ex: in_shift = %u: must be from 0 to 31", (uint32_t)rs2);
     bool weight_stationary = rs1 >> 2 & 1, a_transposed = rs1 >> 8 & 1, b_transposed = rs1 >> 9 & 1;
     /* One transposer; output-stationary needs it for an A that is not transposed (ExecuteController.scala:131). */
@@ -96,13 +102,20 @@ static bool apply_execute(gm_execute_registers *r, uint64_t rs1, uint64_t rs2, c
 }
 
 /* ConfigMvinRs1 (GemminiISA.scala:89-108); LoadController.scala:143-150. */
-static bool apply_load(gm_load_registers load[3], uint64_t rs1, uint64_t rs2, char why[GM_WHY]) {
+static bool apply_load(gm_load_registers load[3], const gm_config *config, uint64_t rs1, uint64_t rs2,
+                       char why[GM_WHY]) {
   unsigned id = rs1 >> 3 & 3;
   if (id == 3) return gm_fault(why, "config_ld: there is no state 3; use 0 (mvin), 1 (mvin2) or 2 (mvin3)");
   int pixel_repeats = (int)(rs1 >> 8 & 0xff); /* 0 stands for 1 */
+  if (pixel_repeats > 1 && !config->has_pixel_repeats)
+    return gm_fault(why, "config_ld: pixel_repeats are not in this machine (has_pixel_repeats = 0)");
+  const uint32_t scale = (uint32_t)(rs1 >> 32);
+  if (!config->has_mvin_scale && scale != 0 && tw_float_of(scale) != 1) /* the public header's identity is 0 then */
+    return gm_fault(why, "config_ld: scale %g: mvin has no scale in this machine (has_mvin_scale = 0)",
+                    (double)tw_float_of(scale));
   load[id] = (gm_load_registers){.configured = true,
                                  .stride = rs2,
-                                 .scale = tw_float_of((uint32_t)(rs1 >> 32)),
+                                 .scale = config->has_mvin_scale ? tw_float_of(scale) : 1.0f,
                                  .shrink = rs1 >> 2 & 1,
                                  .block_stride = (int)(rs1 >> 16 & 0xffff),
                                  .pixel_repeats = pixel_repeats ? pixel_repeats : 1};
@@ -110,10 +123,14 @@ static bool apply_load(gm_load_registers load[3], uint64_t rs1, uint64_t rs2, ch
 }
 
 /* ConfigMvoutRs1, ConfigMvoutRs2 (GemminiISA.scala:110-146); StoreController.scala:225-249. */
-static bool apply_store(gm_store_registers *r, uint64_t rs1, uint64_t rs2, char why[GM_WHY]) {
+static bool apply_store(gm_store_registers *r, const gm_config *config, uint64_t rs1, uint64_t rs2, char why[GM_WHY]) {
   unsigned activation = rs1 >> 2 & 3;
   const char *problem = activation_problem(activation);
   if (problem) return gm_fault(why, "config_st: activation %s is not in this machine; use none or ReLU", problem);
+  if (activation == GM_RELU && !config->has_relu)
+    return gm_fault(why, "config_st: ReLU is not in this machine (has_relu = 0)");
+  if ((rs1 >> 4 & 15) && !config->has_max_pool)
+    return gm_fault(why, "config_st: pooling is not in this machine (has_max_pool = 0)");
   int pool_stride = (int)(rs1 >> 4 & 3), pool_size = (int)(rs1 >> 6 & 3);
   if (pool_stride && !pool_size) return gm_fault(why, "config_st: pool_stride without pool_size");
   uint32_t scale = (uint32_t)(rs2 >> 32);
@@ -136,11 +153,10 @@ static bool apply_store(gm_store_registers *r, uint64_t rs1, uint64_t rs2, char 
 }
 
 bool gm_registers_apply(gm_registers *r, const gm_config *config, const gm_command *command, char why[256]) {
-  (void)config;
   switch (command->rs1 & 3) {
-  case GM_CONFIG_EX: return apply_execute(&r->execute, command->rs1, command->rs2, why);
-  case GM_CONFIG_LD: return apply_load(r->load, command->rs1, command->rs2, why);
-  case GM_CONFIG_ST: return apply_store(&r->store, command->rs1, command->rs2, why);
+  case GM_CONFIG_EX: return apply_execute(&r->execute, config, command->rs1, command->rs2, why);
+  case GM_CONFIG_LD: return apply_load(r->load, config, command->rs1, command->rs2, why);
+  case GM_CONFIG_ST: return apply_store(&r->store, config, command->rs1, command->rs2, why);
   default: return gm_fault(why, "config_norm: normalization (layernorm, softmax, I-GELU) is not in this machine");
   }
 }

@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/command.h"
 #include "target/gemmini/config.h"
+#include "target/gemmini/core/rv64.h"
 
 enum gm_activation { GM_NO_ACTIVATION = 0, GM_RELU = 1, GM_LAYERNORM = 2, GM_IGELU = 3 };
 

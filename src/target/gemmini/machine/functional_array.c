@@ -40,6 +40,16 @@ static bool check_operand(const gm_arch *g, const operand *o, char why[GM_WHY]) 
     return gm_fault(why, "%s: %s of %d rows and %d columns: at most %d", o->command, o->name, o->rows, o->cols, g->dim);
   int lines = o->transposed ? o->cols : o->rows;
   if (o->garbage || !lines || !o->rows || !o->cols) return true;
+  const gm_config *config = g->config;
+  const bool is_result = *o->name == 'C';
+  if (!is_result && o->from.acc && !config->ex_read_from_acc)
+    return gm_fault(why, "%s: %s is in the accumulator, which this machine cannot multiply (ex_read_from_acc = 0)",
+                    o->command, o->name);
+  if (is_result && !o->from.acc && !config->ex_write_to_spad)
+    return gm_fault(why, "%s: C is in the scratchpad, where this machine writes no results (ex_write_to_spad = 0)",
+                    o->command);
+  if (*o->name == 'D' && !config->ex_adds_d)
+    return gm_fault(why, "%s: this machine takes no D (ex_adds_d = 0); add it in the accumulator", o->command);
   return gm_check_rows(g, o->command, o->from, (uint64_t)(lines - 1) * (uint64_t)o->stride, why);
 }
 

@@ -177,6 +177,8 @@ static void load_into_spad(gm_arch *g, const load *l, uint32_t row, int at, cons
   g->spad_written[row] = 1;
   if (!from) {
     memset(to, 0, (size_t)(n * g->input_bytes));
+  } else if (!g->config->has_mvin_scale) {
+    memcpy(to, from, (size_t)(n * g->input_bytes));
   } else if (g->real) {
     for (int i = 0; i < n; i++) {
       float x;
@@ -209,7 +211,8 @@ static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t
       float x = 0;
       if (from) {
         memcpy(&x, from + 4 * (size_t)i, 4);
-        if (l->registers->shrink || g->config->mvin_scales_acc) x = gm_real_multiply(x, scale);
+        if (l->registers->shrink ? g->config->has_mvin_scale : g->config->mvin_scales_acc)
+          x = gm_real_multiply(x, scale);
       }
       to[i] = accumulate ? gm_real_add(to[i], x) : x;
     }
@@ -397,6 +400,10 @@ bool gm_arch_store(gm_arch *g, const gm_command *command, char why[256]) {
   if (gm_is_garbage(local)) return gm_fault(why, "mvout: from the garbage address");
   if (from.acc && (local >> 26 & 7))
     return gm_fault(why, "mvout: normalization (layernorm, softmax: local address bits 28..26) is not in this machine");
+  if (from.acc && from.full && !g->config->acc_read_full_width)
+    return gm_fault(why, "mvout: full-width accumulator data is not in this machine (acc_read_full_width = 0)");
+  if (from.acc && !from.full && !g->config->acc_read_small_width)
+    return gm_fault(why, "mvout: accumulator data as input elements is not in this machine (acc_read_small_width = 0)");
   if (cols < 1 || cols > g->config->max_block_cols)
     return gm_fault(why, "mvout: %d columns: must be from 1 to %d", cols, g->config->max_block_cols);
   bool image = s->pool_stride || s->pool_size, full = from.full;

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "target/gemmini/l2/l2.h"
 #include "base/trace.h"
+#include "target/gemmini/l2/l2.h"
 #include "target/gemmini/machine/loop_conv.h"
 #include "target/gemmini/machine/loop_ws.h"
 #include "target/gemmini/machine/machine.h"
@@ -60,7 +60,7 @@ static inline const gm_entry *gm_station_next(const gm_station *s, int queue) {
 }
 
 /* ---- load controller and DMA reader (LoadController, Scratchpad, DMA, XactTracker, BeatMerger) ---- */
-enum { GM_LOAD_QUEUE = 16, GM_TRACKERS = 20, GM_READ_ISSUE = 8, GM_XACTS = 64, GM_SCALE_RING = 3, GM_SETTLED = 64 };
+enum { GM_LOAD_QUEUE = 16, GM_TRACKERS = 40, GM_READ_ISSUE = 8, GM_XACTS = 64, GM_SCALE_RING = 3, GM_SETTLED = 64 };
 
 typedef struct gm_mvin { /* on its way, by its tracker: what is the same of all its rows */
   bool valid;
@@ -160,7 +160,7 @@ typedef struct gm_loader {
 } gm_loader;
 
 /* ---- execute controller and mesh (ExecuteController, TransposePreloadUnroller, MeshWithDelays, Mesh) ---- */
-enum { GM_EX_QUEUE = 16, GM_EX_RING = 32, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_ROWS = 128 };
+enum { GM_EX_QUEUE = 16, GM_EX_RING = 32, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_ROWS = 1024 };
 
 /* What the controller does of a command. Where a transposed B is unrolled, the command itself may differ, or be none: what is
  * computed is what its entry says. */

@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/config.h"
+#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/machine/functional.h"
 
 typedef struct gm_machine gm_machine;

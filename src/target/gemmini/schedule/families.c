@@ -56,6 +56,30 @@ static tw_status check_memory(const tw_target *t, const tw_problem *p, tw_error 
                  bytes >> 20, limit >> 20);
 }
 
+/* What the generator left out of this machine. */
+static tw_status check_parts(const tw_target *t, tw_type output, bool relu, tw_error *error) {
+  const gm_config *c = gm_config_of(t);
+  if (c->dataflow == GM_OUTPUT_STATIONARY_ONLY)
+    return tw_fail(error, TW_USAGE, "%s: kernels need the weight-stationary dataflow (dataflow = os); run your own",
+                   t->name);
+  if (relu && !c->has_relu) return tw_fail(error, TW_USAGE, "%s: relu is not in this machine (has_relu = 0)", t->name);
+  const bool full = output == c->acc_type && output != c->input_type;
+  if (full ? !c->acc_read_full_width : !c->acc_read_small_width)
+    return tw_fail(error, TW_USAGE, "%s: results of type %s do not leave the accumulator (acc_read_%s_width = 0)",
+                   t->name, tw_type_name(output), full ? "full" : "small");
+  return TW_OK;
+}
+
+static tw_status check_gemm(const tw_target *t, const tw_problem *p, tw_error *error) {
+  const tw_status status = check_parts(t, tw_problem_type(p, "c"), tw_problem_int(p, "relu"), error);
+  return status == TW_OK ? check_memory(t, p, error) : status;
+}
+
+static tw_status check_chain(const tw_target *t, const tw_problem *p, tw_error *error) {
+  const tw_status status = check_parts(t, gm_config_of(t)->input_type, false, error);
+  return status == TW_OK ? check_memory(t, p, error) : status;
+}
+
 /* What the store unit can do on the way out (StoreController.scala, GemminiISA.scala: widths of the fields). */
 static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error *error) {
   const gm_config *c = gm_config_of(t);
@@ -63,6 +87,10 @@ static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error 
   if (v.output == c->acc_type && v.output != c->input_type && (v.relu || v.pool))
     return tw_fail(error, TW_USAGE, "%s: out=%s leaves the accumulator as it is: relu and pool need out=%s", t->name,
                    tw_type_name(v.output), tw_type_name(c->input_type));
+  const tw_status status = check_parts(t, v.output, v.relu, error);
+  if (status != TW_OK) return status;
+  if (v.pool && !c->has_max_pool)
+    return tw_fail(error, TW_USAGE, "%s: pooling is not in this machine (has_max_pool = 0)", t->name);
   if (v.pool > 3 || v.pool_stride > 3)
     return tw_fail(error, TW_USAGE, "%s: the store unit pools windows of at most 3 x 3, at most 3 apart", t->name);
   if (v.pool_pad && !v.relu)
@@ -98,14 +126,14 @@ static const tw_language *chain_language(const tw_target *t, const tw_problem *p
 }
 
 #define CHAIN                                                                                                          \
-  .keys = "horizon states inputs type", .settle = fill_chain_types, .check = check_memory, .steps = gm_chain_steps,    \
+  .keys = "horizon states inputs type", .settle = fill_chain_types, .check = check_chain, .steps = gm_chain_steps,     \
   .emit = gm_chain_emit, .predict = gm_chain_predict, .bound = gm_chain_bound, .language = chain_language
 
 const tw_family gm_families[GM_FAMILIES] = {
     {.op = "gemm",
      .keys = "m n k a_transposed b_transposed bias relu scale lda ldb ldc ldd a b c acc",
      .settle = fill_gemm_types,
-     .check = check_memory,
+     .check = check_gemm,
      .steps = gm_gemm_steps,
      .emit = gm_gemm_emit,
      .predict = gm_gemm_predict,

@@ -107,6 +107,7 @@ static inline int gm_widest_fill(const gm_config *c) {
   return gm_max(1, c->dma_max_bytes / (c->dim * gm_acc_bytes(c)));
 }
 static inline int gm_widest_store(const gm_config *c, const gm_gemm *g) {
+  if (g->output_bytes > g->input_bytes) return 1; /* full-width data goes a block at a time (StoreController.scala:217) */
   return gm_max(1, c->dma_max_bytes / (c->dim * g->output_bytes));
 }
 

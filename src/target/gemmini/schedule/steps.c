@@ -75,6 +75,7 @@ static void pipeline(menu *m) {
 static void hardware_loop(menu *m) {
   static const char why[] = "one command a tile instead of two a pair; loads, pairs and stores overlap by themselves";
   const int d = m->config->dim;
+  if (!m->config->has_loop_matmul) return;
   tw_menu_offer(&m->base, "hardware loop", why, "hardware_loop");
   for (int mt = 1; mt <= 32; mt *= 2)
     for (int nt = 1; nt <= 32; nt *= 2)

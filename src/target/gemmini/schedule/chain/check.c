@@ -37,6 +37,7 @@ typedef struct element {
 } element;
 
 typedef struct checker {
+  const gm_config *config;
   const gm_chain *chain;
   int dim, away;   /* products after which a result has left the array */
   int *spad, *acc; /* columns written of each row */
@@ -205,6 +206,13 @@ static bool product(checker *k, const gm_chain_command *x, const int *index) {
   if (!k->has_before) return no(k, "a compute without a preload");
   k->has_before = false;
   const gm_chain_command *b = &k->before;
+  const gm_config *c = k->config;
+  if (c->dataflow == GM_WEIGHT_STATIONARY_ONLY && x->output_stationary)
+    return no(k, "an output-stationary compute, which this machine does not have");
+  if (b->b.space == GM_SPAD && !c->ex_write_to_spad)
+    return no(k, "a result in the scratchpad, where this machine writes none");
+  if (!x->output_stationary && x->b.space != GM_NOWHERE && !c->ex_adds_d)
+    return no(k, "a compute with D, which this machine does not add");
   if (x->output_stationary && x->a_transposed && x->accumulated)
     return no(k, "a sum in the array over several computes with A transposed: a pause would add to it");
   if (b->output_stationary != x->output_stationary || b->a_transposed != x->a_transposed)
@@ -293,7 +301,11 @@ static bool step(void *context, const gm_chain_command *x, int position, const i
     return true;
   case GM_SET_EX: return set_execute(k, x);
   case GM_SET_LD:
-  case GM_SET_ST: set_move(k, x); return true;
+  case GM_SET_ST:
+    if (x->kind == GM_SET_LD && x->scale != 1 && !k->config->has_mvin_scale)
+      return no(k, "a scaled load, which this machine does not have");
+    set_move(k, x);
+    return true;
   case GM_LOAD: return load(k, x, index);
   case GM_STORE:
     return is_configured(k, x) && read_rows(k, &x->a, gm_affine_value(&x->a.at, index), x->a.rows, x->a.cols) &&
@@ -321,7 +333,7 @@ static int products_in_flight(const gm_config *c) {
 }
 
 static bool prepare(const gm_config *config, const gm_chain *c, checker *k) {
-  *k = (checker){.chain = c, .dim = config->dim, .away = products_in_flight(config), .over = 0};
+  *k = (checker){.config = config, .chain = c, .dim = config->dim, .away = products_in_flight(config), .over = 0};
   k->spad_rows = gm_spad_rows(config), k->acc_rows = gm_acc_rows(config);
   k->spad = calloc((size_t)k->spad_rows, sizeof *k->spad);
   k->acc = calloc((size_t)k->acc_rows, sizeof *k->acc);

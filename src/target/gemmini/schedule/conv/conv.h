@@ -135,6 +135,7 @@ double gm_conv_predict_plan(const gm_config *, const gm_conv *, const gm_conv_pl
 static inline bool gm_conv_fills_ahead(const gm_conv_plan *p) { return p->fill_ahead && !p->overwrite; }
 /* Blocks of the widest mvout. */
 static inline int gm_conv_widest_store(const gm_config *c, const gm_conv *v) {
+  if (v->output_bytes > v->input_bytes) return 1; /* full-width data goes a block at a time (StoreController.scala:217) */
   return v->pool ? 1 : gm_max(1, c->dma_max_bytes / (c->dim * v->output_bytes));
 }
 /* Steps for each tile, tiles of pixels. */

@@ -55,6 +55,8 @@ static tw_status check_problem(const gm_conv *v, tw_error *error) {
 
 tw_status gm_conv_hardware_check(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l,
                                  tw_error *error) {
+  if (!config->has_loop_conv)
+    return tw_fail(error, TW_USAGE, "%s has no hardware loop of convolutions (has_loop_conv = 0)", config->name);
   const tw_status status = check_problem(v, error);
   if (status != TW_OK) return status;
   const extent x = extent_of(config, v, p);

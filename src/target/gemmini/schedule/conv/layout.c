@@ -139,6 +139,9 @@ static tw_status check_unfolding(const gm_conv *v, const gm_conv_plan *p, const 
  * loads must stand where nobody is left in it who still reads what was in the slot before. */
 static tw_status check_packing(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
   if (p->pack == 1) return TW_OK;
+  if (!config->has_pixel_repeats)
+    return tw_fail(error, TW_USAGE, "%s cannot pack pixels: its mvin does not repeat them (has_pixel_repeats = 0)",
+                   config->name);
   if (p->pack * v->c > config->dim)
     return tw_fail(error, TW_USAGE, "%d pixels of %d channels do not fit a row of %d: pack fewer", p->pack, v->c,
                    config->dim);

@@ -142,6 +142,7 @@ static void order(menu *m) {
 /* As many columns of the kernel as fit, and as many as make blocks of equal height. */
 static void pack(menu *m) {
   const gm_conv *v = m->v;
+  if (!m->config->has_pixel_repeats) return;
   const int most = gm_min(v->s, m->config->dim / gm_max(1, gm_min(v->c, m->config->dim)));
   static const char why[] =
       "channels are few: columns of the kernel share a block of weights, rows hold several pixels";
@@ -187,7 +188,9 @@ static void offer_hardware_loop(menu *m, int p, int q, int k) {
                     even(m->v->kb, k) * d, even(m->v->cb, gm_min(ct, m->v->cb)) * d, m->v->r);
 }
 
-static void hardware_loop(menu *m) { for_tiles(m, 2, offer_hardware_loop); }
+static void hardware_loop(menu *m) {
+  if (m->config->has_loop_conv) for_tiles(m, 2, offer_hardware_loop);
+}
 
 tw_status gm_conv2d_steps(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
                           tw_error *error) {

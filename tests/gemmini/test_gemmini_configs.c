@@ -1,0 +1,200 @@
+/* test_gemmini_configs.c - kernels for thirty machines of the generator's parameter space: the plainest one and one at the end of
+ * a random walk through the menus are built, executed and compared with the reference. The public header of the default machine
+ * makes the machine that is part of the program. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "configurations.h"
+#include "tilewright/machine.h"
+
+enum { STEPS = 6 };
+
+static const tw_target *target_of(const configuration *c) {
+  char text[1000], name[64];
+  const tw_target *t = NULL;
+  tw_error error = {0};
+  snprintf(text, sizeof text, "base = %s\n%s", base_of(c), c->lines);
+  snprintf(name, sizeof name, "%s@00000000", c->name);
+  if (tw_machine_read(text, name, c->name, &t, &error) == TW_OK) return t;
+  const char *is = strstr(error.text, "make it "); /* the name that the values make */
+  if (!is) fail_msg("%s", error.text);
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(is + 8, ","), is + 8);
+  return tw_target_find(name);
+}
+
+static bool read_problem(const tw_target *t, const char *text, tw_problem *p) {
+  return tw_target_read(t, text, p, NULL) == TW_OK && tw_target_supports(t, p, NULL) == TW_OK;
+}
+
+/* Cycles of a schedule whose kernel is right; ends the test where it is not. */
+static double run_schedule(const tw_target *t, const tw_problem *p, const tw_schedule *s, uint64_t seed) {
+  char *source = NULL, steps[2000] = "";
+  tw_artefact *a = NULL;
+  tw_case k = {0};
+  tw_measurement m = {0};
+  tw_error error = {0};
+  for (size_t i = 0; i < s->n; i++) snprintf(steps + strlen(steps), sizeof steps - strlen(steps), "%s; ", s->step[i]);
+  if (tw_target_emit(t, p, s, &source, &error) != TW_OK) fail_msg("%s: %s: %s", t->name, steps, error.text);
+  if (t->build(t, p, source, strlen(source), true, &a, &error) != TW_OK ||
+      tw_target_case(t, p, seed, 1, &k, &error) != TW_OK || t->check(t, a, &k, &error) != TW_OK ||
+      t->measure(t, a, &k, NULL, &m, &error) != TW_OK)
+    fail_msg("%s: %s: %s: %s", t->name, p->op->name, steps, error.text);
+  t->release(a);
+  tw_case_free(&k);
+  free(source);
+  return m.cycles;
+}
+
+static void random_walk(const tw_target *t, const tw_problem *p, tw_random *r, tw_schedule *s) {
+  for (int step = 0; step < STEPS; step++) {
+    tw_menu menu = {0};
+    tw_error error = {0};
+    if (tw_target_steps(t, p, s, &menu, &error) != TW_OK) fail_msg("%s: %s", t->name, error.text);
+    const bool more = menu.n > 0;
+    if (more) tw_schedule_add(s, menu.item[tw_random_below(r, menu.n)].step, NULL);
+    tw_menu_free(&menu);
+    if (!more) return;
+  }
+}
+
+static bool compiler_is_missing(void) {
+  const tw_target *t = tw_target_find("gemmini-16x16-int8");
+  tw_error error = {0};
+  if (t->available(t, &error) == TW_OK) return false;
+  print_message("skipped: %s\n", error.text);
+  return true;
+}
+
+static void kernels_of_thirty_configurations_are_right(void **state) {
+  static const char *const integer[] = {"gemm m=40 n=72 k=100 bias=row relu=1", "gemm m=40 n=72 k=100",
+                                        "gemm m=33 n=20 k=64 c=i32 bias=full",
+                                        "conv2d n=1 h=9 w=9 c=8 k=24 r=3 s=3 pad=1 relu=1",
+                                        "conv2d n=1 h=8 w=8 c=3 k=16 r=3 s=3 pad=1 pool=2 pool_stride=2"};
+  static const char *const real[] = {"gemm m=10 n=14 k=9", "mpc_forward horizon=3 states=12 inputs=4",
+                                     "mpc_backward horizon=2 states=6 inputs=3", "gemm m=33 n=20 k=24 relu=1",
+                                     "mpc_forward horizon=2 states=5 inputs=2"};
+  size_t kernels = 0, walks = 0;
+  (void)state;
+  if (compiler_is_missing()) skip();
+  for (size_t i = 0; i < CONFIGURATIONS; i++) {
+    const tw_target *t = target_of(&configurations[i]);
+    const char *const *problem = configurations[i].real ? real : integer;
+    size_t done = 0;
+    for (size_t j = 0; j < 5 && done < 2; j++) { /* two problems that the machine has the parts for */
+      tw_problem p;
+      tw_random r;
+      tw_schedule s = {0};
+      tw_random_seed(&r, 100 * i + j);
+      if (!read_problem(t, problem[(i + j) % 5], &p)) continue;
+      run_schedule(t, &p, &s, i + 1);
+      random_walk(t, &p, &r, &s);
+      if (s.n) run_schedule(t, &p, &s, i + 2), walks++;
+      kernels++, done++;
+    }
+  }
+  assert_true(kernels >= 2 * (CONFIGURATIONS - 3) && walks >= CONFIGURATIONS);
+}
+
+/* ---- gemmini_params.h ---- */
+
+static const char header[] =
+    "#ifndef GEMMINI_PARAMS_H\n#define GEMMINI_PARAMS_H\n#define XCUSTOM_ACC 3\n#define DIM 16\n"
+    "#define ADDR_LEN 32\n#define BANK_NUM 4\n#define BANK_ROWS 4096\n#define ACC_ROWS 1024\n"
+    "#define MAX_BYTES 64\n#define MAX_BLOCK_LEN (MAX_BYTES/(DIM*1))\ntypedef int8_t elem_t;\n"
+    "typedef int32_t acc_t;\n#define HAS_MVIN_SCALE\ntypedef float scale_t;\n"
+    "#define ACC_READ_SMALL_WIDTH\n#define ACC_READ_FULL_WIDTH\n"
+    "#define HAS_FIRST_LAYER_OPTIMIZATIONS\n#endif\n";
+
+/* The machine file of a header with one text in the place of another; NULL: the error is in *error. */
+static char *file_of_header(const char *from, const char *to, tw_error *error) {
+  char *directory = NULL, *text = NULL;
+  tw_text t = {0};
+  const char *at = from ? strstr(header, from) : header;
+  assert_non_null(at);
+  tw_text_add_bytes(&t, header, (size_t)(at - header));
+  tw_text_add(&t, "%s%s", to ? to : "", at + (from ? strlen(from) : 0));
+  char *changed = tw_text_take(&t);
+  assert_int_equal(tw_directory_temporary(&directory, NULL), TW_OK);
+  char *path = tw_path_join(directory, "gemmini_params.h");
+  assert_int_equal(tw_file_write(path, changed, strlen(changed), NULL), TW_OK);
+  tw_machine_from(path, &text, error);
+  tw_directory_remove(directory);
+  free(directory);
+  free(path);
+  free(changed);
+  return text;
+}
+
+static const tw_target *target_of_file(const char *text) {
+  const tw_target *t = NULL;
+  tw_error error = {0};
+  if (tw_machine_read(text, "chipyard@00000000", "chipyard", &t, &error) == TW_OK) return t;
+  const char *is = strstr(error.text, "make it ");
+  if (!is) fail_msg("%s\n%s", error.text, text);
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(is + 8, ","), is + 8);
+  return tw_target_find(name);
+}
+
+static void the_default_header_makes_the_default_machine(void **state) {
+  tw_error error = {0};
+  (void)state;
+  char *text = file_of_header(NULL, NULL, &error);
+  if (!text) fail_msg("%s", error.text);
+  assert_non_null(strstr(text, "\ndim = 16 "));
+  assert_non_null(strstr(text, "\n#rs_load = 8 ")); /* not in the header */
+  assert_non_null(strstr(text, "Times depend on them"));
+  const tw_target *own = target_of_file(text), *t = tw_target_find("gemmini-16x16-int8");
+  char *changes = tw_machine_changes(own);
+  assert_string_equal(changes, "base = gemmini-16x16-int8\n");
+  assert_true(own->traits.error == t->traits.error);
+  free(changes);
+  free(text);
+  if (compiler_is_missing()) return;
+  tw_problem p, q;
+  assert_true(read_problem(t, "gemm m=96 n=80 k=64", &p) && read_problem(own, "gemm m=96 n=80 k=64", &q));
+  tw_schedule s = {0};
+  tw_random r;
+  tw_random_seed(&r, 5);
+  random_walk(t, &p, &r, &s);
+  assert_true(run_schedule(t, &p, &s, 1) == run_schedule(own, &q, &s, 1));
+}
+
+static void other_headers_say_what_they_say(void **state) {
+  tw_error error = {0};
+  (void)state;
+  char *text = file_of_header("#define DIM 16", "#define DIM 8", &error);
+  const tw_target *t = target_of_file(text);
+  char *changes = tw_machine_changes(t);
+  assert_string_equal(changes, "base = gemmini-16x16-int8\ndim = 8\nspad_bytes = 131072\nacc_bytes = 32768\n");
+  assert_true(t->traits.error == 0);
+  free(changes);
+  free(text);
+  static const struct {
+    const char *from, *to, *says;
+  } wrong[] = {
+      {"#define DIM 16\n", "", "no line \"#define DIM\""},
+      {"#define BANK_NUM 4", "#define BANK_NUM four", "BANK_NUM is \"four\""},
+      {"int8_t elem_t", "int16_t elem_t", "elem_t is int16_t"},
+      {"#define HAS_MVIN_SCALE", "#define HAS_NORMALIZATIONS", "HAS_NORMALIZATIONS is unsupported"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_null(file_of_header(wrong[i].from, wrong[i].to, &error));
+    if (!strstr(error.text, wrong[i].says)) fail_msg("\"%s\" does not say \"%s\"", error.text, wrong[i].says);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(kernels_of_thirty_configurations_are_right),
+      cmocka_unit_test(the_default_header_makes_the_default_machine),
+      cmocka_unit_test(other_headers_say_what_they_say),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
