@@ -472,7 +472,7 @@ def worker(directory):
         outputs = ("dQ", "dK", "dV") if backward else ("O", "LSE")
         for x in outputs: o[x].fill_(float("nan"))
         source, cubin = files(case["name"])
-        names = {x: int(v) for x, v in k.items() if v.isdigit()} | {"scale": 1 / d**0.5}
+        names = {"causal": causal} | {x: int(v) for x, v in k.items() if v.isdigit()} | {"scale": 1 / d**0.5}
         kernel = Kernel(source, cubin, names, o, sms)
         kernel()
         torch.cuda.synchronize()

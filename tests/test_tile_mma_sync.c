@@ -15,7 +15,7 @@
 #include "tile/gemm_mma_sync.h"
 #include "tilewright/tilewright.h"
 
-static cuda_config a100, l40s, ga10x, blackwell, turing;
+static cuda_config a100, l40s, ga10x, blackwell, turing, hopper;
 
 static cuda_config config_of(const char *name, const char *architecture) {
   cuda_config c = *cuda_config_find(name);
@@ -66,6 +66,11 @@ static const kernel_case cases[] = {
     {&l40s, "gemm m=512 n=528 k=1040 a=e5m2 b=e4m3 c=f32 acc=f32 arithmetic=fast_accum scales=tensor gelu=erf",
      "tile m=64 n=128"},
     {&blackwell, NN, "tile m=128 n=64 k=64"},
+    {&a100, "attention b=2 hq=4 hkv=2 sq=700 sk=900 d=128 causal=1 a=bf16",
+     "tile queries=128 keys=64 warps=4;blocks_per_sm 2"},
+    {&ga10x, "attention b=1 hq=8 hkv=1 sq=77 sk=777 d=64 a=f16", "tile queries=64 keys=32 warps=4;stages 3"},
+    {&l40s, "attention b=2 hq=4 hkv=4 sq=300 sk=300 d=96 causal=1 a=bf16", "tile queries=64 keys=64 warps=4"},
+    {&hopper, "attention b=2 hq=4 hkv=4 sq=300 sk=300 d=256 a=bf16", "tile queries=128 keys=32 warps=8"},
     {&a100, "softmax rows=1000 cols=4096 a=bf16", "row warps=4"},
     {&ga10x, "layernorm rows=1000 cols=4096 a=f16 norm=rms residual=1", "row warps=8"},
     {&l40s, "rotary b=2 h=32 s=512 d=128 a=bf16", "heads 2"},
@@ -224,6 +229,13 @@ static void what_cannot_be_is_refused(void **state) {
   refused(&a100, "gemm m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32 arithmetic=fast_accum", "tile m=64 n=64",
           "from sm_89");
   refused(&l40s, "gemm m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=64 n=64", "arithmetic=fast_accum");
+#define ATTENTION "attention b=2 hq=4 hkv=4 sq=300 sk=300 d="
+  refused(&a100, ATTENTION "72 a=bf16", "tile queries=64 keys=32", "d a multiple of 16 up to 256");
+  refused(&a100, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=32", "backward");
+  refused(&a100, ATTENTION "128 a=bf16", "tile queries=128 keys=128", "registers per thread");
+  refused(&a100, ATTENTION "128 a=bf16", "tile queries=96 keys=64", "16 queries for each warp");
+  refused(&ga10x, ATTENTION "256 a=bf16", "tile queries=128 keys=32 warps=8;stages 4", "fewer stages or smaller tiles");
+  refused(&hopper, ATTENTION "128 a=bf16", "tile queries=64 keys=32", "unexpected 'queries'");
   refused(&turing, NT, "tile m=128 n=128", "tile kernels require sm_80 or later");
 }
 
@@ -253,6 +265,7 @@ static void menus_offer_what_is_legal(void **state) {
 int main(void) {
   a100 = config_of("a100-sxm", "sm_80"), l40s = config_of("l40s", "sm_89"), ga10x = config_of("l40s", "sm_86");
   blackwell = config_of("l40s", "sm_120"), turing = config_of("l40s", "sm_75");
+  hopper = config_of("h200", "sm_90a");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launches_fit_their_plans),
       cmocka_unit_test(what_cannot_be_is_refused),

@@ -235,7 +235,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_tile_result_slots(&s, &g, &g);
   tw_tile_gemm_before_slots(&s, &g, &before);
   tw_slots_flag(&s, "stream_k", false);
-  tw_slots_text(&s, "header", machine->header);
+  tw_slots_text(&s, "header", machine->warp_header);
   tw_slots_text(&s, "a_factor", factor_word(g.a));
   tw_slots_text(&s, "b_factor", factor_word(g.b));
   tw_slots_flag(&s, "tf32", g.a == TW_F32);

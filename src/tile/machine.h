@@ -27,9 +27,10 @@ enum { TW_TILE_SWIZZLE = 96 };
 #define TW_TILE_RUNTIME "tile/runtime/"
 
 typedef struct tw_tile_machine {
-  const char *header;   /* what a kernel includes: "tile.cuh" */
-  int processors;       /* multiprocessors, compute units */
-  int64_t shared_bytes; /* of a block, at most */
+  const char *header;      /* what a kernel includes: "tile.cuh" */
+  const char *warp_header; /* of NVIDIA's kernels whose warps multiply by themselves */
+  int processors;          /* multiprocessors, compute units */
+  int64_t shared_bytes;    /* of a block, at most */
   int64_t l2_bytes;
   int registers;      /* of 32 bits, of a block */
   int block_threads;  /* at most */

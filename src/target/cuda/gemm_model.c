@@ -103,12 +103,16 @@ static const double MMA_SYNC_HOPPER = 0.629; /* of the peak that wgmma has: arXi
 static const double MMA_LATENCY = 33;        /* cycles of an m16n8k16: arXiv 2402.13499 */
 static const double COPY_LATENCY = 479;      /* cycles from DRAM: likewise */
 
+double cuda_mma_sync_rate(const cuda_config *c, tw_type type) {
+  return (type == TW_F32 ? (double)c->flops_tf32 : rate_of(c, type)) *
+         (cuda_config_architecture(c) >= 90 ? MMA_SYNC_HOPPER : 1);
+}
+
 double cuda_gemm_mma_seconds(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_mma_plan *p) {
   const double size = tw_type_bits(g->a) / 8.0, m = (double)g->m, n = (double)g->n, k = (double)g->k;
   const double processors = (double)c->multiprocessors, clock = (double)c->clock_mhz * 1e6;
   const double bandwidth = COPIED * (double)c->memory_gbs * 1e9;
-  const double peak = g->a == TW_F32 ? (double)c->flops_tf32 : rate_of(c, g->a);
-  const double rate = peak * (cuda_config_architecture(c) >= 90 ? MMA_SYNC_HOPPER : 1);
+  const double rate = cuda_mma_sync_rate(c, g->a);
   const double tiles = ceil(m / p->m) * ceil(n / p->n) * p->parts, steps = ceil(k / ((double)p->k * p->parts));
   const double rounds = ceil(tiles / (processors * p->blocks)), blocks = fmin(p->blocks, ceil(tiles / processors));
   const double multiply = 2.0 * p->m * p->n * p->k / rate;

@@ -9,6 +9,8 @@
 
 /* Seconds of a launch, without what the host takes for it. */
 double cuda_gemm_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_plan *);
+/* Operations of a multiprocessor in a cycle by mma.sync. */
+double cuda_mma_sync_rate(const cuda_config *, tw_type);
 double cuda_gemm_mma_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_mma_plan *);
 
 #endif

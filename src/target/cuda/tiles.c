@@ -8,6 +8,7 @@
 #include "op/gemm_problem.h"
 #include "target/cuda/gemm_model.h"
 #include "tile/attention.h"
+#include "tile/attention_mma_sync.h"
 #include "tile/conv_kernel.h"
 #include "tile/gemm_mma_sync.h"
 #include "tile/gemm_skinny.h"
@@ -34,6 +35,7 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
   return (tw_tile_machine){.header = hopper            ? "tile.cuh"
                                      : has_mma_sync(c) ? "tile_ampere.cuh"
                                                        : NULL,
+                           .warp_header = "tile_ampere.cuh",
                            .processors = (int)c->multiprocessors,
                            .shared_bytes = c->shared_block,
                            .l2_bytes = c->l2_bytes,
@@ -236,6 +238,26 @@ static double predict_attention(const void *with, const void *plan) {
   return rounds * each / ((double)m->config->clock_mhz * 1e6);
 }
 
+/* Without wgmma: products, reads of shared memory and exponentials of a block follow one another unless another block is there. */
+static double predict_attention_mma(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_tile_attention_mma_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
+  const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
+  const double rows = ceil_div((double)a->queries, p->queries), all = ceil_div((double)a->keys, p->keys);
+  const double steps = a->causal ? all - (rows - 1) / 2 * p->queries / p->keys : all;
+  const double rate = cuda_mma_sync_rate(m->config, a->type);
+  const double products = 4.0 * p->queries * p->keys * (double)a->d / rate;
+  const double reads = ((double)p->queries + 2.0 * p->keys * p->warps) * (double)a->d * 2 / 128;
+  const double weights = (double)p->queries * p->keys / EXPONENTIALS,
+               tiles = rows * (double)a->query_heads * (double)a->batches;
+  const double together = fmin(p->blocks, ceil_div(tiles, processors));
+  const double alone = fmax(products, reads) + weights + (p->stages > 1 ? 0 : DRAM_LATENCY / 2);
+  const double step = fmax(alone, together * fmax(fmax(products, reads), weights) + weights / 2);
+  const double each = steps * step + 2 * DRAM_LATENCY + p->queries * (double)a->d * 4 / L2_BYTES;
+  return ceil_div(tiles, processors * together) * each / clock;
+}
+
 /* ---- the model of convolutions ----
  *
  * What is written before moves through memory twice; then products, as gemm's model has them, or the output's bytes. */
@@ -284,6 +306,14 @@ static bool is_tile(const tw_problem *p, const tw_schedule *s) {
 }
 static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
 static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_backward(p, s); }
+/* Other sizes of heads have kernels of mma.sync on every machine. */
+static bool is_forward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
+  const int64_t d = tw_attention_of(p).d;
+  return is_forward(p, s) && (d == 64 || d == 128);
+}
+static bool is_forward_of_other_heads(const tw_problem *p, const tw_schedule *s) {
+  return is_forward(p, s) && !is_forward_of_wgmma(p, s);
+}
 static bool is_any(const tw_problem *p, const tw_schedule *s) { return (void)p, (void)s, true; }
 
 /* What a schedule is of, the first that it can be; what has no step yet may become any. */
@@ -301,7 +331,9 @@ static const kind kinds[] = {
     {"gemm", HOPPER, is_skinny, &tw_tile_skinny, predict_skinny},
     {"gemm", HOPPER, is_sliced_k, &tw_tile_sliced_k, predict_sliced_k},
     {"attention", HOPPER, is_backward, &tw_tile_attention_backward, predict_attention_back},
-    {"attention", HOPPER, is_forward, &tw_tile_attention, predict_attention},
+    {"attention", HOPPER, is_forward_of_wgmma, &tw_tile_attention, predict_attention},
+    {"attention", MMA_SYNC, is_forward, &tw_tile_attention_mma_sync, predict_attention_mma},
+    {"attention", HOPPER, is_forward_of_other_heads, &tw_tile_attention_mma_sync, predict_attention_mma},
     {"conv2d", HOPPER, is_any, &tw_tile_conv, predict_conv},
     {"conv3d", HOPPER, is_any, &tw_tile_conv, predict_conv},
     {"rotary", BOTH, is_any, &tw_tile_rotary, predict_rows},
@@ -327,11 +359,11 @@ static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, c
                    c->name, c->architecture);
   for (*out = kinds; *out < kinds + KINDS; ++*out)
     if (is_of(*out, c, p, s)) return TW_OK;
-  return tw_fail(
-      error, TW_USAGE,
-      "step '%s': %s has no tile kernels on %s, which is %s; expected gemm, rotary, layernorm or softmax, and from "
-      "sm_90a on attention, conv2d or conv3d",
-      step, p->op->name, c->name, c->architecture);
+  return tw_fail(error, TW_USAGE,
+                 "step '%s': %s has no tile kernels on %s, which is %s; expected gemm, attention, rotary, layernorm or "
+                 "softmax, and "
+                 "from sm_90a on attention's backward pass, conv2d or conv3d",
+                 step, p->op->name, c->name, c->architecture);
 }
 
 /* Small tiles first. */
@@ -343,6 +375,8 @@ static const struct {
     {"attention", "tile keys=64 consumers=1"},
     {"attention", "tile queries=64 consumers=2"},
     {"attention", "tile queries=128 consumers=2"},
+    {"attention", "tile queries=64 keys=32 warps=4"},
+    {"attention", "tile queries=128 keys=32 warps=8"},
     {"conv2d", "tile x=8 y=8 n=64 consumers=1"},
     {"conv3d", "tile x=8 y=8 n=64 consumers=1"},
     {"rotary", "heads 1"},

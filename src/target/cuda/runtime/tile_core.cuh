@@ -193,6 +193,8 @@ TW_FN int thread_of_group() { return (int)(threadIdx.x % 128); }
 /* Tells the compiler that a value is uniform in a warp. */
 TW_FN int group_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x / 128), 0); }
 
+TW_FN bool any_of_warp(bool x) { return __any_sync(0xffffffffu, x); }
+
 TW_FN void sync_block() { __syncthreads(); }
 /* Barrier of the `threads` threads that pass the same id (1..15). */
 TW_FN void sync(int id, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory"); }

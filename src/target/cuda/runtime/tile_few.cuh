@@ -262,7 +262,6 @@ template <class Type, int Count> struct factors_few {
     return to;
   }
 };
-TW_FN bool any_of_warp(bool x) { return __any_sync(0xffffffffu, x); }
 
 /* Adds the sums of `Parts` warps that have the same rows of B, in the memory of tiles that are no longer read: Few
  * rows of Cols. */

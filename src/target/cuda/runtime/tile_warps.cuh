@@ -65,6 +65,12 @@ template <class Tile, int Threads, bool Down> struct copier {
     left -= Down ? Tile::rows : Tile::row_bytes;
     if (!Down) have = min(max(left, 0), 16);
   }
+  /* To the tile before; of tiles that follow one another down. */
+  TW_FN void back() {
+    static_assert(Down, "tiles are gone through backwards down the rows only");
+    from -= step;
+    left += Tile::rows;
+  }
 };
 
 /* ---- operands ---- */
@@ -164,6 +170,55 @@ TW_FN void mma_sync(warp_acc<Rows, Cols, Value> &d, const operand<Rows / 16> &a,
       const int j = i % 2 ? Cols / 8 - 1 - x : x;
       multiply(d.value[i][j], a.word[i], b.word[j / 2][j % 2 * 2], b.word[j / 2][j % 2 * 2 + 1], A{}, B{});
     }
+}
+
+/* Sums that are rounded to operands of A: 16 columns of sums are one product's depth. No thread needs another's. */
+template <class Type, int Rows, int Cols> TW_FN void round_to_operands(operand<Rows / 16> (&to)[Cols / 16], const warp_acc<Rows, Cols> &d) {
+#pragma unroll
+  for (int s = 0; s < Cols / 16; s++)
+#pragma unroll
+    for (int i = 0; i < Rows / 16; i++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) to[s].word[i][e] = packed<Type>::of(d.value[i][2 * s + e / 2][e % 2 * 2], d.value[i][2 * s + e / 2][e % 2 * 2 + 1]);
+}
+
+/* d += A B for 16 columns of B, from 16 * block on: one read of B in registers. */
+template <class A, class B, int Rows, int Cols> TW_FN void mma_sync_block(warp_acc<Rows, Cols> &d, const operand<Rows / 16> &a, const u32 (&b)[4], int block) {
+#pragma unroll
+  for (int x = 0; x < 2; x++)
+#pragma unroll
+    for (int i = 0; i < Rows / 16; i++) multiply(d.value[i][2 * block + x], a.word[i], b[2 * x], b[2 * x + 1], A{}, B{});
+}
+
+/* ---- rows of sums: a thread has parts of two for each 16, 8 apart, and four neighbouring threads share them ---- */
+
+template <int Rows> struct warp_rows {
+  float of[Rows / 16][2];
+};
+template <class Reduce, int Rows, int Cols> TW_FN void over_rows(warp_rows<Rows> &r, const warp_acc<Rows, Cols> &d) {
+#pragma unroll
+  for (int i = 0; i < Rows / 16; i++)
+#pragma unroll
+    for (int j = 0; j < Cols / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) r.of[i][e / 2] = Reduce::of(r.of[i][e / 2], d.value[i][j][e]);
+}
+template <class Reduce, int Rows> TW_FN void over_quads(warp_rows<Rows> &r) {
+#pragma unroll
+  for (int i = 0; i < Rows / 16; i++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      r.of[i][h] = Reduce::of(r.of[i][h], __shfl_xor_sync(0xffffffffu, r.of[i][h], 1));
+      r.of[i][h] = Reduce::of(r.of[i][h], __shfl_xor_sync(0xffffffffu, r.of[i][h], 2));
+    }
+}
+template <int Rows, int Cols> TW_FN void scale_rows(warp_acc<Rows, Cols> &d, const warp_rows<Rows> &by) {
+#pragma unroll
+  for (int i = 0; i < Rows / 16; i++)
+#pragma unroll
+    for (int j = 0; j < Cols / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) d.value[i][j][e] *= by.of[i][e / 2];
 }
 
 /* ---- results ---- */

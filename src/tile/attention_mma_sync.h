@@ -1,0 +1,27 @@
+/* attention_mma_sync.h - the structure of kernels for attention without wgmma and TMA: a schedule, and the kernel that it describes.
+ *
+ * All warps of a block copy keys and values by cp.async and multiply by mma.sync (FlashAttention-2). Steps:
+ *
+ *   tile queries=128 keys=64 warps=4    queries of a block, shared among its warps; keys at a time
+ *   stages 2                            tiles of keys, and of values, in shared memory
+ *   blocks_per_sm 2                     blocks of a multiprocessor at once: one multiplies while another makes weights
+ *
+ * bf16 and f16, d a multiple of 16 up to 256, any number of queries and keys, grouped queries, causal or not. */
+#ifndef TW_TILE_ATTENTION_MMA_SYNC_H
+#define TW_TILE_ATTENTION_MMA_SYNC_H
+
+#include <stdint.h>
+
+#include "tile/family.h"
+
+typedef struct tw_tile_attention_mma_plan {
+  int queries, keys, warps; /* queries = 0: no tiles yet */
+  int stages, blocks;
+  int width;         /* of a shared row: d, or more where rows of d elements have no swizzle */
+  int heads_at_once; /* causal: heads whose longest rows come first together, so that the L2 holds their keys and values */
+  int64_t shared_bytes;
+} tw_tile_attention_mma_plan;
+
+extern const tw_tile_family tw_tile_attention_mma_sync;
+
+#endif
