@@ -39,5 +39,5 @@ __device__ inline float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); 
 __device__ inline float fminf(float a, float b) { return __builtin_fminf(a, b); }
 extern "C" __device__ float erff(float);
 extern "C" __device__ float tanhf(float);
-template <class T> __device__ T min(T a, T b) { return a < b ? a : b; }
-template <class T> __device__ T max(T a, T b) { return a < b ? b : a; }
+__device__ inline int min(int a, int b) { return a < b ? a : b; }
+__device__ inline int max(int a, int b) { return a < b ? b : a; }

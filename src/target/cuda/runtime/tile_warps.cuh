@@ -5,6 +5,7 @@
  * Thread t of a warp holds, in value[i][j][2 h + c], row 16 i + t / 4 + 8 h and column 8 j + 2 (t % 4) + c of the warp's sums. */
 #pragma once
 #include "tile_core.cuh"
+#include "tile_warp_instructions.cuh"
 
 namespace tw {
 
@@ -13,14 +14,6 @@ TW_FN int lane_of_warp() { return (int)(threadIdx.x % 32); }
 TW_FN int warp_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x / 32), 0); }
 
 /* ---- copies ---- */
-
-/* 16 bytes, of which the first `have` come from memory; the rest arrive as zeros. Both addresses are multiples of 16. */
-TW_FN void copy16(u32 to, const void *from, int have) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(have) : "memory");
-}
-TW_FN void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/* Until at most Count committed groups of this thread's copies are in flight. */
-template <int Count> TW_FN void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(Count) : "memory"); }
 
 /* A thread's pieces of the tiles of a matrix, which follow one another along its rows or, `Down`, down its rows. Elements outside of the
  * matrix arrive as zeros. Pitches are multiples of 16 bytes. */
@@ -79,17 +72,6 @@ template <int Count> struct operand {
   u32 word[Count][4];
 };
 
-TW_FN void load_matrices(u32 (&word)[4], u32 at) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-               : "r"(at));
-}
-TW_FN void load_matrices_turned(u32 (&word)[4], u32 at) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-               : "r"(at));
-}
-
 /* Where a warp's threads read an operand: rows from `first` on of a tile that is stored with k along its rows or, `Across`, columns of a
  * tile of 16-bit elements that is stored with k down its rows. `Right`: B's operand. */
 template <class Tile, int Count, bool Across, bool Right> struct reader {
@@ -128,24 +110,6 @@ template <int Count> TW_FN void round_to_tf32(operand<Count> &x) {
 }
 
 /* ---- products ---- */
-
-#define TW_MMA_SYNC(A, B, Value, c, name)                                                                                              \
-  TW_FN void multiply(Value(&d)[4], const u32(&a)[4], u32 b0, u32 b1, A, B) {                                                          \
-    asm volatile("mma.sync.aligned." name " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                           \
-                 : c(d[0]), c(d[1]), c(d[2]), c(d[3])                                                                                  \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                                      \
-  }
-TW_MMA_SYNC(bf16, bf16, float, "+f", "m16n8k16.row.col.f32.bf16.bf16.f32")
-TW_MMA_SYNC(f16, f16, float, "+f", "m16n8k16.row.col.f32.f16.f16.f32")
-TW_MMA_SYNC(tf32, tf32, float, "+f", "m16n8k8.row.col.f32.tf32.tf32.f32")
-TW_MMA_SYNC(i8, i8, i32, "+r", "m16n8k32.row.col.s32.s8.s8.s32")
-TW_MMA_SYNC(u8, i8, i32, "+r", "m16n8k32.row.col.s32.u8.s8.s32")
-/* From sm_89 on. */
-TW_MMA_SYNC(e4m3, e4m3, float, "+f", "m16n8k32.row.col.f32.e4m3.e4m3.f32")
-TW_MMA_SYNC(e5m2, e5m2, float, "+f", "m16n8k32.row.col.f32.e5m2.e5m2.f32")
-TW_MMA_SYNC(e4m3, e5m2, float, "+f", "m16n8k32.row.col.f32.e4m3.e5m2.f32")
-TW_MMA_SYNC(e5m2, e4m3, float, "+f", "m16n8k32.row.col.f32.e5m2.e4m3.f32")
-#undef TW_MMA_SYNC
 
 /* Rows x Cols sums in the registers of a warp. */
 template <int Rows, int Cols, class Value = float> struct warp_acc {
@@ -228,26 +192,6 @@ template <class Type, int Cols> struct turning {
   static constexpr int size = (int)sizeof(Type), pitch = Cols * size + 16, bytes = 16 * pitch;
   u32 base;
 };
-TW_FN void store_shared(u32 at, u32 x) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory"); }
-template <class Type> TW_FN Type load_shared_element(u32 at) {
-  if constexpr (sizeof(Type) == 4) {
-    u32 x;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at));
-    union { u32 word; Type value; } v{x};
-    return v.value;
-  } else if constexpr (sizeof(Type) == 2) {
-    u16 x;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(at));
-    union { u16 word; Type value; } v{x};
-    return v.value;
-  } else {
-    u16 x;
-    asm volatile("{\n.reg .u8 b;\nld.shared.u8 b, [%1];\ncvt.u16.u8 %0, b;\n}" : "=h"(x) : "r"(at));
-    union { u8 word; Type value; } v{(u8)x};
-    return v.value;
-  }
-}
-
 /* f(value, row, column) of a warp's sums to a matrix whose rows begin at multiples of 16 bytes (`Aligned`) or anywhere; rows and columns
  * outside of rows x cols are dropped. f counts them from the first sum, which is the matrix's element (row, col). */
 template <class Type, bool Aligned, int Rows, int Cols, class Value, class Function>

@@ -115,8 +115,11 @@ static void launches_fit_their_plans(void **state) {
 /* The source as src/target/cuda/build.c gives it to the compiler. */
 static void write_whole(const char *path, const tw_launch *l, const char *source) {
   tw_text t = {0};
-  for (size_t i = 0; i < l->n_lets; i++)
-    tw_text_add(&t, "enum : long long { %s = %lld };\n", l->let[i].name, (long long)l->let[i].value);
+  for (size_t i = 0; i < l->n_lets; i++) {
+    const bool is_int = l->let[i].value >= INT32_MIN && l->let[i].value <= INT32_MAX;
+    tw_text_add(&t, "enum : %s { %s = %lld };\n", is_int ? "int" : "long long", l->let[i].name,
+                (long long)l->let[i].value);
+  }
   tw_text_add(&t, "%s", source);
   char *text = tw_text_take(&t);
   assert_int_equal(tw_file_write(path, text, strlen(text), NULL), TW_OK);

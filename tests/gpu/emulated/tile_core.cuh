@@ -1,0 +1,77 @@
+/* tile_core.cuh - the library's own tile_core.cuh ("tile_core_gpu.cuh" here) with its instructions in C++. */
+#pragma once
+#include "machine.h"
+
+#define TW_FN __device__ __forceinline__
+#include "tile_values.h"
+
+namespace tw {
+
+inline u32 rounded(float x, int drop) { /* to nearest, ties to even */
+  const u32 bits = __float_as_uint(x), least = 1u << drop;
+  return (bits & 0x7f800000u) == 0x7f800000u ? bits : bits + (least / 2 - 1 + (bits >> drop & 1));
+}
+TW_FN u32 packed_bf16(float low, float high) { return rounded(low, 16) >> 16 | (rounded(high, 16) & 0xffff0000u); }
+TW_FN u32 packed_f16(float low, float high) {
+  const _Float16 x = (_Float16)low, y = (_Float16)high;
+  return (u32)__builtin_bit_cast(u16, x) | (u32)__builtin_bit_cast(u16, y) << 16;
+}
+TW_FN float number(f16 x) { return (float)__builtin_bit_cast(_Float16, x.bits); }
+TW_FN i32 round_within(float x, i32 low, i32 high) { return (i32)fminf(fmaxf(rintf(x), (float)low), (float)high); }
+TW_FN float exp2_fast(float x) { return exp2f(x); }
+TW_FN float log2_fast(float x) { return log2f(x); }
+TW_FN float rsqrt_fast(float x) { return 1 / sqrtf(x); }
+TW_FN vec16 load16(const void *p) { return *(const vec16 *)p; }
+TW_FN vec16 load16_once(const void *p) { return *(const vec16 *)p; }
+TW_FN void store16(void *p, vec16 v) { *(vec16 *)p = v; }
+TW_FN void store16_once(void *p, vec16 v) { *(vec16 *)p = v; }
+TW_FN void store_shared16(u32 at, u32 a, u32 b, u32 c, u32 d) { *(vec16 *)emulated::shared(at, 16) = vec16{{a, b, c, d}}; }
+TW_FN void store_shared(u32 at, u64 x) { memcpy(emulated::shared(at, 8), &x, 8); }
+TW_FN void store_shared(u32 at, u16 x) { memcpy(emulated::shared(at, 2), &x, 2); }
+TW_FN vec16 load_shared16(u32 at) { return *(vec16 *)emulated::shared(at, 16); }
+TW_FN void add_in_memory(float *to, float a, float b, float c, float d) { to[0] += a, to[1] += b, to[2] += c, to[3] += d; }
+struct arena {
+  u32 next = 1024;
+  template <class Tile> TW_FN Tile take() {
+    Tile t{next};
+    next += Tile::bytes;
+    return t;
+  }
+};
+
+} // namespace tw
+
+/* The GPU's have other names. */
+#define packed_bf16 gpu_packed_bf16
+#define packed_f16 gpu_packed_f16
+#define number gpu_number
+#define round_within gpu_round_within
+#define exp2_fast gpu_exp2_fast
+#define log2_fast gpu_log2_fast
+#define rsqrt_fast gpu_rsqrt_fast
+#define load16 gpu_load16
+#define load16_once gpu_load16_once
+#define store16 gpu_store16
+#define store16_once gpu_store16_once
+#define store_shared16 gpu_store_shared16
+#define store_shared gpu_store_shared
+#define load_shared16 gpu_load_shared16
+#define add_in_memory gpu_add_in_memory
+#define arena gpu_arena
+#include "tile_core_gpu.cuh"
+#undef packed_bf16
+#undef packed_f16
+#undef number
+#undef round_within
+#undef exp2_fast
+#undef log2_fast
+#undef rsqrt_fast
+#undef load16
+#undef load16_once
+#undef store16
+#undef store16_once
+#undef store_shared16
+#undef store_shared
+#undef load_shared16
+#undef add_in_memory
+#undef arena

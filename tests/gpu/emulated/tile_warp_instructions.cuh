@@ -1,0 +1,81 @@
+/* tile_warp_instructions.cuh - instructions of warps in C++: cp.async, ldmatrix, mma.sync. The PTX ISA defines which thread has what. */
+#pragma once
+#include "tile_core.cuh"
+
+namespace tw {
+
+TW_FN void copy16(u32 to, const void *from, int have) { emulated::issue({to, (const char *)from, have}); }
+TW_FN void copies_commit() { emulated::commit(); }
+template <int Count> TW_FN void copies_wait() { emulated::wait(Count); }
+
+TW_FN void store_shared(u32 at, u32 x) { memcpy(emulated::shared(at, 4), &x, 4); }
+template <class Type> TW_FN Type load_shared_element(u32 at) {
+  Type x;
+  memcpy(&x, emulated::shared(at, sizeof x), sizeof x);
+  return x;
+}
+
+struct matrices {
+  u32 at, *word;
+};
+inline void load_matrices(u32 (&word)[4], u32 at) {
+  matrices own{at, word};
+  emulated::together("ldmatrix", &own, [](void **all) {
+    for (int t = 0; t < 32; t++)
+      for (int m = 0; m < 4; m++)
+        memcpy(&((matrices *)all[t])->word[m], emulated::shared(((matrices *)all[8 * m + t / 4])->at, 16) + t % 4 * 4, 4);
+  });
+}
+inline void load_matrices_turned(u32 (&word)[4], u32 at) {
+  matrices own{at, word};
+  emulated::together("ldmatrix.trans", &own, [](void **all) {
+    for (int t = 0; t < 32; t++)
+      for (int m = 0; m < 4; m++) {
+        u16 x[2];
+        for (int e = 0; e < 2; e++) memcpy(&x[e], emulated::shared(((matrices *)all[8 * m + t % 4 * 2 + e])->at, 16) + t / 4 * 2, 2);
+        ((matrices *)all[t])->word[m] = (u32)x[0] | (u32)x[1] << 16;
+      }
+  });
+}
+
+inline float float8(u32 code, int mantissa, int bias) {
+  const int m = (int)(code & ((1u << mantissa) - 1)), e = (int)(code >> mantissa & ((1u << (7 - mantissa)) - 1));
+  const float x = e ? ldexpf(1 + (float)m / (float)(1 << mantissa), e - bias) : ldexpf((float)m / (float)(1 << mantissa), 1 - bias);
+  return code & 128 ? -x : x;
+}
+inline double element(bf16, u32 word, int i) { return __uint_as_float((word >> 16 * i) << 16); }
+inline double element(f16, u32 word, int i) { return number(f16{(u16)(word >> 16 * i)}); }
+inline double element(tf32, u32 word, int) { return __uint_as_float(word & ~0x1fffu); }
+inline double element(i8, u32 word, int i) { return (i8)(word >> 8 * i); }
+inline double element(u8, u32 word, int i) { return (u8)(word >> 8 * i); }
+inline double element(e4m3, u32 word, int i) { return float8(word >> 8 * i & 255, 3, 7); }
+inline double element(e5m2, u32 word, int i) { return float8(word >> 8 * i & 255, 2, 15); }
+
+template <class Value> struct product {
+  Value *d;
+  const u32 *a;
+  u32 b[2];
+};
+template <class Value, class A, class B> void multiply(Value (&d)[4], const u32 (&a)[4], u32 b0, u32 b1, A, B) {
+  product<Value> own{d, a, {b0, b1}};
+  emulated::together("mma.sync", &own, [](void **all) {
+    constexpr int each = 4 / (int)sizeof(A), depth = 8 * each;
+    double left[16][depth], right[depth][8];
+    for (int t = 0; t < 32; t++) {
+      const product<Value> &p = *(product<Value> *)all[t];
+      for (int j = 0; j < 4; j++)
+        for (int e = 0; e < each; e++) left[t / 4 + j % 2 * 8][j / 2 * depth / 2 + t % 4 * each + e] = element(A{}, p.a[j], e);
+      for (int j = 0; j < 2; j++)
+        for (int e = 0; e < each; e++) right[j * depth / 2 + t % 4 * each + e][t / 4] = element(B{}, p.b[j], e);
+    }
+    for (int t = 0; t < 32; t++)
+      for (int i = 0; i < 4; i++) {
+        Value &to = ((product<Value> *)all[t])->d[i];
+        double sum = (double)to;
+        for (int k = 0; k < depth; k++) sum += left[t / 4 + i / 2 * 8][k] * right[k][t % 4 * 2 + i % 2];
+        to = (Value)sum;
+      }
+  });
+}
+
+} // namespace tw

@@ -1,0 +1,236 @@
+/* Kernels of mma.sync give the right results: they run on the CPU, on the GPU of tests/gpu/emulated, and are judged as on a device. Each
+ * runs four times: with copies that arrive at once or only when they are waited for, and warps in both orders. */
+#include "test.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "base/files.h"
+#include "base/process.h"
+#include "target/cuda/build.h"
+#include "target/cuda/tiles.h"
+#include "tilewright/tilewright.h"
+
+typedef struct kernel_case {
+  const char *config, *problem, *schedule;
+} kernel_case;
+
+static const kernel_case cases[] = {
+    {"a100-sxm", "gemm m=70 n=56 k=72 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1 bias=row relu=1",
+     "tile m=64 n=32 k=32 warps_m=2 warps_n=2;stages 3;rasterize n=2"},
+    {"a100-sxm", "gemm m=40 n=72 k=200 a=f16 b=f16 c=f32 acc=f32 a_transposed=1",
+     "tile m=32 n=64 k=64 warps_m=1 warps_n=2;split_k_workspace 2"},
+    {"a100-sxm", "gemm m=33 n=40 k=72 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=tf32 bias=full",
+     "tile m=32 n=32 k=32 warps_m=2 warps_n=1"},
+    {"l40s", "gemm m=33 n=48 k=144 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast_accum scales=row",
+     "tile m=32 n=32 k=64 warps_m=2 warps_n=1"},
+    {"a100-sxm", "gemm m=33 n=48 k=144 a=u8 b=i8 c=i32 acc=i32 bias=row", "tile m=32 n=32 k=64 warps_m=1 warps_n=2"},
+    {"a100-sxm", "attention b=2 hq=4 hkv=2 sq=70 sk=90 d=64 causal=1 a=bf16",
+     "tile queries=64 keys=32 warps=4;stages 2"},
+    {"a100-sxm", "attention b=1 hq=2 hkv=1 sq=45 sk=77 d=96 a=f16", "tile queries=64 keys=16 warps=2;stages 1"},
+};
+enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 16 };
+
+/* "op key=value ..." */
+static tw_problem problem_of(const char *text) {
+  char copy[256];
+  const char *words[32];
+  size_t n = 0;
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok(copy, " "); w; w = strtok(NULL, " ")) words[n++] = w;
+  tw_problem p;
+  tw_error error = {0};
+  if (tw_problem_parse(words[0], n - 1, words + 1, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+  return p;
+}
+
+static tw_schedule schedule_of(const char *text) {
+  char copy[256];
+  tw_schedule s = {0};
+  snprintf(copy, sizeof copy, "%s", text);
+  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
+  return s;
+}
+
+static void write_text(const char *directory, const char *name, const char *text, size_t length) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  assert_int_equal(tw_file_write(path, text, length, NULL), TW_OK);
+}
+
+/* The library's headers, but those that the emulated GPU has in their place. Its tile_core.cuh includes the library's. */
+static void write_headers(const char *directory) {
+  const tw_embedded *e;
+  for (size_t i = 0; (e = tw_embedded_at(i)); i++) {
+    const char *name = cuda_header(e);
+    if (!name || strcmp(name, "tile_warp_instructions.cuh") == 0) continue;
+    if (strcmp(name, "tile_core.cuh") != 0) {
+      write_text(directory, name, (const char *)e->data, e->size);
+      continue;
+    }
+    char *text = strndup((const char *)e->data, e->size), *at = strstr(text, "extern __shared__");
+    assert_non_null(at); /* `static` here */
+    memset(at + strlen("extern"), ' ', strlen(" __shared__"));
+    write_text(directory, "tile_core_gpu.cuh", text, strlen(text));
+    free(text);
+  }
+}
+
+/* The source with its lets before it, and after it a function for each kernel of the launch. */
+static void write_source(const char *directory, const tw_launch *l, const char *source) {
+  tw_text t = {0};
+  for (size_t i = 0; i < l->n_lets; i++) {
+    const bool is_int = l->let[i].value >= INT32_MIN && l->let[i].value <= INT32_MAX;
+    tw_text_add(&t, "enum : %s { %s = %lld };\n", is_int ? "int" : "long long", l->let[i].name,
+                (long long)l->let[i].value);
+  }
+  tw_text_add(&t, "%s\n", source);
+  for (size_t i = 0; i < l->n_kernels; i++)
+    tw_text_add(&t,
+                "extern \"C\" void emulate_%s(void **arguments, int blocks, int threads, int late, int falling) {\n"
+                "  emulated::run(%s, arguments, blocks, threads, late, falling);\n}\n",
+                l->kernel[i].name, l->kernel[i].name);
+  char *text = tw_text_take(&t);
+  write_text(directory, "kernel.cpp", text, strlen(text));
+  free(text);
+}
+
+static void *compiled(const kernel_case *c, const char *directory) {
+  const char *const argv[] = {
+      "c++", "-std=c++17", "-O1",       "-w",         "-shared", "-fPIC", "-I", TW_TEST_DATA "/../gpu/emulated",
+      "-I.", "-o",         "kernel.so", "kernel.cpp", NULL};
+  const tw_process_options options = {.argv = argv, .directory = directory, .seconds = 300};
+  tw_process_result result;
+  tw_error error = {0};
+  char path[512];
+  assert_int_equal(tw_process_run(&options, &result, &error), TW_OK);
+  if (result.exit_status) fail_msg("%s; %s: %s", c->problem, c->schedule, result.output);
+  tw_process_result_free(&result);
+  snprintf(path, sizeof path, "%s/kernel.so", directory);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail_msg("%s", dlerror());
+  return library;
+}
+
+typedef void emulate(void **arguments, int blocks, int threads, int late, int falling);
+
+static void start(void *library, const tw_launch_kernel *k, void *const operands[], char *workspace, bool late,
+                  bool falling) {
+  char name[TW_LAUNCH_NAME + 16], value[TW_LAUNCH_ARGUMENTS][ARGUMENT];
+  void *arguments[TW_LAUNCH_ARGUMENTS];
+  emulate *run;
+  for (size_t i = 0; i < k->n_arguments; i++) {
+    const tw_launch_argument *a = &k->argument[i];
+    const int32_t small = (int32_t)a->integer;
+    const float real = (float)a->real;
+    const char *inside = workspace + (a->kind == TW_LAUNCH_WORKSPACE ? a->integer : 0);
+    arguments[i] = value[i];
+    switch (a->kind) {
+    case TW_LAUNCH_OPERAND: memcpy(value[i], &operands[a->index], sizeof operands[0]); break;
+    case TW_LAUNCH_WORKSPACE: memcpy(value[i], &inside, sizeof inside); break;
+    case TW_LAUNCH_I32: memcpy(value[i], &small, sizeof small); break;
+    case TW_LAUNCH_I64: memcpy(value[i], &a->integer, sizeof a->integer); break;
+    case TW_LAUNCH_F32: memcpy(value[i], &real, sizeof real); break;
+    default: fail_msg("%s has an argument that is not emulated", k->name);
+    }
+  }
+  snprintf(name, sizeof name, "emulate_%s", k->name);
+  *(void **)&run = dlsym(library, name);
+  assert_non_null(run);
+  run(arguments, (int)k->grid[0], (int)k->block[0], late, falling);
+}
+
+static tw_status judge(void *library, const tw_launch *l, const tw_problem *p, bool late, bool falling,
+                       tw_error *error) {
+  tw_case inputs;
+  tw_coverage coverage;
+  void *buffers[TW_OPERANDS_MAX];
+  if (tw_case_make_inputs(p, 7, &inputs, error) != TW_OK) fail_msg("%s", error->text);
+  char *workspace = malloc((size_t)l->workspace + 256);
+  memset(workspace, 0xff, (size_t)l->workspace + 256);
+  for (size_t i = 0; i < inputs.n_operands; i++) {
+    const size_t bytes = inputs.operand[i].bytes;
+    buffers[i] = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    memcpy(buffers[i], inputs.buffer[i], bytes);
+  }
+  for (size_t i = 0; i < l->n_kernels; i++)
+    start(library, &l->kernel[i], buffers, (char *)(((uintptr_t)workspace + 255) / 256 * 256), late, falling);
+  const tw_effort effort = {.seed = 1, .threads = 1};
+  const tw_status status = tw_case_check(&inputs, buffers, &effort, &coverage, error);
+  for (size_t i = 0; i < inputs.n_operands; i++) free(buffers[i]);
+  free(workspace);
+  tw_case_free(&inputs);
+  return status;
+}
+
+/* Runs the case in four ways, `from` in its source replaced by `to`; the first verdict that is not "right". */
+static tw_status run(const kernel_case *c, const char *from, const char *to, tw_error *error) {
+  const tw_problem p = problem_of(c->problem);
+  const tw_schedule s = schedule_of(c->schedule);
+  const cuda_config *config = cuda_config_find(c->config);
+  tw_launch l;
+  char *source, *directory;
+  if (cuda_tiles_emit(config, &p, &s, &source, error) != TW_OK ||
+      cuda_launch_of(config, &p, source, strlen(source), &l, error) != TW_OK)
+    fail_msg("%s; %s: %s", c->problem, c->schedule, error->text);
+  if (from) {
+    char *at = strstr(source, from);
+    if (!at || strlen(from) < strlen(to)) fail_msg("'%s' cannot be replaced", from);
+    memset(at, ' ', strlen(from));
+    memcpy(at, to, strlen(to));
+  }
+  assert_int_equal(tw_directory_temporary(&directory, error), TW_OK);
+  write_headers(directory);
+  write_source(directory, &l, source);
+  void *library = compiled(c, directory);
+  tw_status status = TW_OK;
+  for (int way = 0; status == TW_OK && way < 4; way++) status = judge(library, &l, &p, way & 1, way & 2, error);
+  dlclose(library);
+  tw_directory_remove(directory);
+  free(directory);
+  free(source);
+  return status;
+}
+
+static void need_compiler(void) {
+  if (tw_process_find("c++")) return;
+  print_message("c++ is not installed\n");
+  skip();
+}
+
+static void kernels_are_right(void **state) {
+  (void)state;
+  need_compiler();
+  for (int i = 0; i < CASES; i++) {
+    tw_error error = {0};
+    if (run(&cases[i], NULL, NULL, &error) != TW_OK)
+      fail_msg("%s; %s: %s", cases[i].problem, cases[i].schedule, error.text);
+  }
+}
+
+static void a_missing_wait_or_barrier_is_found(void **state) {
+  static const struct {
+    int of;
+    const char *from, *to;
+  } faults[] = {
+      {0, "sync_block();\n        read_a", "read_a"},
+      {5, "sync_block();\n    if (j - STAGES >= 0)", "if (j - STAGES >= 0)"},
+      {5, "copies_wait<2 * STAGES - 2>();", "copies_wait<2 * STAGES>();"},
+  };
+  (void)state;
+  need_compiler();
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    tw_error error = {0};
+    if (run(&cases[faults[i].of], faults[i].from, faults[i].to, &error) == TW_OK)
+      fail_msg("right without '%s'", faults[i].from);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_are_right),
+                                     cmocka_unit_test(a_missing_wait_or_barrier_is_found)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
