@@ -6,7 +6,13 @@
  *   stages 2                            tiles of keys, and of values, in shared memory
  *   blocks_per_sm 2                     blocks of a multiprocessor at once: one multiplies while another makes weights
  *
- * bf16 and f16, d a multiple of 16 up to 256, any number of queries and keys, grouped queries, causal or not. */
+ * Backward, a block goes through the queries for its keys, 16 of each warp, and for all heads that share them: dK and dV stay in registers,
+ * dQ is added up in memory. Kernels before and after it prepare and round. Steps:
+ *
+ *   tile queries=64 keys=128            queries of a step; keys of a block
+ *   stages 2, blocks_per_sm             as above, of queries and gradients of O
+ *
+ * bf16 and f16, any number of queries and keys, grouped queries, causal or not; d a multiple of 16 up to 256, backward 32, 64 and 128. */
 #ifndef TW_TILE_ATTENTION_MMA_SYNC_H
 #define TW_TILE_ATTENTION_MMA_SYNC_H
 
@@ -22,6 +28,6 @@ typedef struct tw_tile_attention_mma_plan {
   int64_t shared_bytes;
 } tw_tile_attention_mma_plan;
 
-extern const tw_tile_family tw_tile_attention_mma_sync;
+extern const tw_tile_family tw_tile_attention_mma_sync, tw_tile_attention_mma_sync_backward;
 
 #endif

@@ -71,6 +71,10 @@ static const kernel_case cases[] = {
     {&ga10x, "attention b=1 hq=8 hkv=1 sq=77 sk=777 d=64 a=f16", "tile queries=64 keys=32 warps=4;stages 3"},
     {&l40s, "attention b=2 hq=4 hkv=4 sq=300 sk=300 d=96 causal=1 a=bf16", "tile queries=64 keys=64 warps=4"},
     {&hopper, "attention b=2 hq=4 hkv=4 sq=300 sk=300 d=256 a=bf16", "tile queries=128 keys=32 warps=8"},
+    {&a100, "attention b=2 hq=4 hkv=2 sq=700 sk=900 d=128 causal=1 pass=backward a=bf16", "tile queries=64 keys=128"},
+    {&ga10x, "attention b=2 hq=4 hkv=2 sq=700 sk=900 d=64 pass=backward a=f16",
+     "tile queries=32 keys=64;blocks_per_sm 2"},
+    {&hopper, "attention b=1 hq=2 hkv=2 sq=70 sk=90 d=32 pass=backward a=f16", "tile queries=64 keys=64"},
     {&a100, "softmax rows=1000 cols=4096 a=bf16", "row warps=4"},
     {&ga10x, "layernorm rows=1000 cols=4096 a=f16 norm=rms residual=1", "row warps=8"},
     {&l40s, "rotary b=2 h=32 s=512 d=128 a=bf16", "heads 2"},
@@ -234,7 +238,11 @@ static void what_cannot_be_is_refused(void **state) {
   refused(&l40s, "gemm m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=64 n=64", "arithmetic=fast_accum");
 #define ATTENTION "attention b=2 hq=4 hkv=4 sq=300 sk=300 d="
   refused(&a100, ATTENTION "72 a=bf16", "tile queries=64 keys=32", "d a multiple of 16 up to 256");
-  refused(&a100, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=32", "backward");
+  refused(&a100, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=16", "which share");
+  refused(&a100, ATTENTION "256 a=bf16 pass=backward", "tile queries=64 keys=128", "d=32, 64 or 128");
+  refused(&ga10x, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=128", "fewer stages or smaller tiles");
+  refused(&a100, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=128;blocks_per_sm 2",
+          "registers per thread");
   refused(&a100, ATTENTION "128 a=bf16", "tile queries=128 keys=128", "registers per thread");
   refused(&a100, ATTENTION "128 a=bf16", "tile queries=96 keys=64", "16 queries for each warp");
   refused(&ga10x, ATTENTION "256 a=bf16", "tile queries=128 keys=32 warps=8;stages 4", "fewer stages or smaller tiles");

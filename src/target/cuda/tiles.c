@@ -258,6 +258,27 @@ static double predict_attention_mma(const void *with, const void *plan) {
   return ceil_div(tiles, processors * together) * each / clock;
 }
 
+/* Five products, of which the fifth's sums go to memory one by one. */
+static double predict_attention_mma_back(const void *with, const void *plan) {
+  const model *m = with;
+  const tw_tile_attention_mma_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
+  const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
+  const double tiles = ceil_div((double)a->queries, p->queries), blocks = ceil_div((double)a->keys, p->keys);
+  const double each = (double)a->group * (a->causal ? (tiles + 1) / 2 : tiles), d = (double)a->d;
+  const double products = 10.0 * p->queries * p->keys * d / cuda_mma_sync_rate(m->config, a->type);
+  const double reads =
+      (4.0 * p->queries * p->warps + 2.0 * p->keys + (double)p->keys * p->queries * p->warps / 16 / 64) * d * 2 / 128;
+  const double weights = (double)p->queries * p->keys / EXPONENTIALS,
+               added = p->queries * d * 4 / (L2_BYTES_ALL / processors);
+  const double all = blocks * (double)a->key_heads * (double)a->batches;
+  const double together = fmin(p->blocks, ceil_div(all, processors));
+  const double step = together * fmax(products, reads) + weights + added + DRAM_LATENCY / 4 / together;
+  const double elements = (double)a->batches * (double)a->query_heads * (double)a->queries * d;
+  return ceil_div(all, processors * together) * (each * step + 2 * DRAM_LATENCY) / clock +
+         elements * 14 / ((double)m->config->memory_gbs * 1e9);
+}
+
 /* ---- the model of convolutions ----
  *
  * What is written before moves through memory twice; then products, as gemm's model has them, or the output's bytes. */
@@ -314,6 +335,12 @@ static bool is_forward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
 static bool is_forward_of_other_heads(const tw_problem *p, const tw_schedule *s) {
   return is_forward(p, s) && !is_forward_of_wgmma(p, s);
 }
+static bool is_backward_of_small_heads(const tw_problem *p, const tw_schedule *s) {
+  return is_backward(p, s) && tw_attention_of(p).d == 32;
+}
+static bool is_backward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
+  return is_backward(p, s) && !is_backward_of_small_heads(p, s);
+}
 static bool is_any(const tw_problem *p, const tw_schedule *s) { return (void)p, (void)s, true; }
 
 /* What a schedule is of, the first that it can be; what has no step yet may become any. */
@@ -330,8 +357,10 @@ static const kind kinds[] = {
     {"gemm", MMA_SYNC, is_any, &tw_tile_gemm_mma_sync, predict_gemm_mma},
     {"gemm", HOPPER, is_skinny, &tw_tile_skinny, predict_skinny},
     {"gemm", HOPPER, is_sliced_k, &tw_tile_sliced_k, predict_sliced_k},
-    {"attention", HOPPER, is_backward, &tw_tile_attention_backward, predict_attention_back},
+    {"attention", HOPPER, is_backward_of_wgmma, &tw_tile_attention_backward, predict_attention_back},
     {"attention", HOPPER, is_forward_of_wgmma, &tw_tile_attention, predict_attention},
+    {"attention", MMA_SYNC, is_backward, &tw_tile_attention_mma_sync_backward, predict_attention_mma_back},
+    {"attention", HOPPER, is_backward_of_small_heads, &tw_tile_attention_mma_sync_backward, predict_attention_mma_back},
     {"attention", MMA_SYNC, is_forward, &tw_tile_attention_mma_sync, predict_attention_mma},
     {"attention", HOPPER, is_forward_of_other_heads, &tw_tile_attention_mma_sync, predict_attention_mma},
     {"conv2d", HOPPER, is_any, &tw_tile_conv, predict_conv},
@@ -362,7 +391,7 @@ static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, c
   return tw_fail(error, TW_USAGE,
                  "step '%s': %s has no tile kernels on %s, which is %s; expected gemm, attention, rotary, layernorm or "
                  "softmax, and "
-                 "from sm_90a on attention's backward pass, conv2d or conv3d",
+                 "from sm_90a on conv2d or conv3d",
                  step, p->op->name, c->name, c->architecture);
 }
 
@@ -377,6 +406,7 @@ static const struct {
     {"attention", "tile queries=128 consumers=2"},
     {"attention", "tile queries=64 keys=32 warps=4"},
     {"attention", "tile queries=128 keys=32 warps=8"},
+    {"attention", "tile queries=32 keys=64"},
     {"conv2d", "tile x=8 y=8 n=64 consumers=1"},
     {"conv3d", "tile x=8 y=8 n=64 consumers=1"},
     {"rotary", "heads 1"},

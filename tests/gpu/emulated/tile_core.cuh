@@ -30,6 +30,18 @@ TW_FN void store_shared(u32 at, u64 x) { memcpy(emulated::shared(at, 8), &x, 8);
 TW_FN void store_shared(u32 at, u16 x) { memcpy(emulated::shared(at, 2), &x, 2); }
 TW_FN vec16 load_shared16(u32 at) { return *(vec16 *)emulated::shared(at, 16); }
 TW_FN void add_in_memory(float *to, float a, float b, float c, float d) { to[0] += a, to[1] += b, to[2] += c, to[3] += d; }
+struct two {
+  float low, high;
+};
+template <int Count> struct line {
+  static constexpr u32 bytes = Count * 4u;
+  u32 at;
+  TW_FN two pair(int i) const {
+    two v;
+    memcpy(&v, emulated::shared(at + (u32)i * 4u, 8), 8);
+    return v;
+  }
+};
 struct arena {
   u32 next = 1024;
   template <class Tile> TW_FN Tile take() {
@@ -58,6 +70,8 @@ struct arena {
 #define load_shared16 gpu_load_shared16
 #define add_in_memory gpu_add_in_memory
 #define arena gpu_arena
+#define two gpu_two
+#define line gpu_line
 #include "tile_core_gpu.cuh"
 #undef packed_bf16
 #undef packed_f16
@@ -75,3 +89,5 @@ struct arena {
 #undef load_shared16
 #undef add_in_memory
 #undef arena
+#undef two
+#undef line

@@ -50,6 +50,9 @@ template <class Type> TW_FN Type load_shared_element(u32 at) {
   }
 }
 
+/* Adds to a number in memory, in any order with others. */
+TW_FN void add_in_memory(float *to, float x) { asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory"); }
+
 /* ---- products ---- */
 
 #define TW_MMA_SYNC(A, B, Value, c, name)                                                                                              \

@@ -58,6 +58,13 @@ template <class Tile, int Threads, bool Down> struct copier {
     left -= Down ? Tile::rows : Tile::row_bytes;
     if (!Down) have = min(max(left, 0), 16);
   }
+  /* To the tile whose first row is `row`, from column 0 on, of a matrix of the same pitch. */
+  TW_FN void go_to(const typename Tile::type *matrix, i64 pitch, int row, int rows) {
+    static_assert(Down, "tiles are gone to by their rows only");
+    const int r = (int)threadIdx.x / chunks, c = (int)threadIdx.x % chunks;
+    from = (const char *)(matrix + (row + r) * pitch + c * (16 / size));
+    left = rows - row - r;
+  }
   /* To the tile before; of tiles that follow one another down. */
   TW_FN void back() {
     static_assert(Down, "tiles are gone through backwards down the rows only");
