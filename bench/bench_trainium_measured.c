@@ -64,7 +64,10 @@ static char *source_of(const char *folder, const char *path, tw_error *error) {
     at += strlen(mark);
     if (k > 0) continue;
     const char *end = strstr(at, "'''");
-    char *out = end ? strndup(at, (size_t)(end - at)) : NULL;
+    char *out = end ? strndup(at, (size_t)(end - at)) : NULL, *to = out;
+    for (const char *c = out; c && *c; c++) /* the text is a Python literal */
+      *to++ = c[0] == '\\' && (c[1] == '\'' || c[1] == '\\' || c[1] == 'n') ? *++c == 'n' ? '\n' : *c : *c;
+    if (to) *to = '\0';
     free(text);
     return out;
   }

@@ -22,7 +22,7 @@ enum {
   ROWS = 4,
   NAMES = 14,
   WIDTH = 1000,
-  LEFT = 70,
+  LEFT = 84,
   RIGHT = 30,
   LEGEND = 17,
   ROW = 14,

@@ -238,6 +238,33 @@ static void constants_of_numpy_and_reductions_over_loops_are_right(void **state)
                  "softmax rows=128 cols=64");
 }
 
+static void special_instructions_are_right(void **state) {
+  (void)state;
+  expect_correct("@nki.jit\n"
+                 "def k(x):\n"
+                 "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                 "    t = nl.load(x)\n"
+                 "    j = nl.arange(64)[None, :]\n"
+                 "    p = nl.arange(128)[:, None]\n"
+                 "    back = nisa.iota(63 - j + 0 * p, dtype=nl.int32)\n" /* the columns backwards and back */
+                 "    once = nisa.nc_n_gather(data=t, indices=back)\n"
+                 "    t2 = nl.ndarray((128, 64), dtype=nl.float32)\n"
+                 "    t2[...] = nisa.nc_n_gather(data=once, indices=back)\n"
+                 "    low = nisa.iota(j + 0 * p, dtype=nl.int32)\n"
+                 "    first = nisa.tensor_scalar(low, op0=nl.less, operand0=32.0, dtype=nl.uint8)\n"
+                 "    t3 = nl.ndarray((128, 64), dtype=nl.float32)\n"
+                 "    nisa.tensor_copy_predicated(src=t2, dst=t3, predicate=first)\n"
+                 "    nisa.tensor_copy_predicated(src=t, dst=t3, predicate=first, reverse_pred=True)\n"
+                 "    top = nl.ndarray((128, 1), dtype=nl.float32)\n"
+                 "    same = nisa.tensor_scalar_reduce(data=t3, op0=nl.multiply, operand0=1.0, reduce_op=nl.max,\n"
+                 "                                     reduce_res=top)\n"
+                 "    e = nl.exp(same - nisa.max8(src=same)[:, 0:1])\n"
+                 "    s = nisa.bn_aggr(nisa.bn_stats(e))\n" /* the mean of 64 is their sum / 64 */
+                 "    nl.store(y, e / (s[:, 0:1] * 64.0) * nl.trunc(1.5 + 0 * top))\n"
+                 "    return y\n",
+                 "softmax rows=128 cols=64");
+}
+
 /* ---- mistakes: each has its line ---- */
 
 #define KERNEL "@nki.jit\ndef k(x):\n    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
@@ -279,6 +306,10 @@ static const struct {
     {KERNEL "    t = []\n    for i in range(1000):\n        t = [t]\n    return y\n",
      "sequences are nested more than 200 deep"},
     {KERNEL "    return nl.load(x)\n", "the kernel returns a tile for 'y'"},
+    {KERNEL "    i = nisa.iota(nl.arange(64)[None, :] + 0 * nl.arange(128)[:, None] + 1, dtype=nl.int32)\n"
+            "    t = nisa.nc_n_gather(data=nl.load(x), indices=i)\n    return y\n",
+     "line 5: nc_n_gather: index 64 is outside of data"},
+    {KERNEL "    t = nisa.nc_matmul_mx(x, x)\n    return y\n", "line 4: unsupported name nki.isa.nc_matmul_mx"},
     {KERNEL "    return 5\n", "the kernel returns an int for 'y'"},
     {"@nki.jit\ndef k():\n    pass\n", "no parameter for operand 'x'"},
 };
@@ -325,6 +356,7 @@ int main(void) {
                                      cmocka_unit_test(directives_give_values_to_parameters),
                                      cmocka_unit_test(causal_attention_is_correct),
                                      cmocka_unit_test(unusual_forms_are_read),
+                                     cmocka_unit_test(special_instructions_are_right),
                                      cmocka_unit_test(constants_of_numpy_and_reductions_over_loops_are_right),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};

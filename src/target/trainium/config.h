@@ -66,9 +66,10 @@ typedef struct trn_config_sync {
 typedef struct trn_config_dma {
   int engines;
   double packet_ns, engine_gbs; /* an engine is busy packet_ns + bytes / engine_gbs for each packet */
-  int64_t packet_bytes;         /* at most */
-  int64_t merge_bytes;          /* software descriptors join neighbours in HBM up to this */
-  double total_gbs;             /* of all engines */
+  double element_ns;    /* elements of 4 bytes and less that are not neighbours, instead of packet_ns; 0: as packets */
+  int64_t packet_bytes; /* at most */
+  int64_t merge_bytes;  /* software descriptors join neighbours in HBM up to this */
+  double total_gbs;     /* of all engines */
   /* A trigger keeps its engine for issue_ns. From the trigger's start to the end of a transfer, beyond the time of the packets of a
    * DMA engine: of a write to HBM, a read in packets of up to small_bytes, another read. */
   double hardware_issue_ns, hardware_write_ns, hardware_read_ns, hardware_read_large_ns;

@@ -68,6 +68,7 @@ double trn_compute_unary(trn_unary op, double x) {
   case TRN_FLOOR: return floor(x);
   case TRN_CEIL: return ceil(x);
   case TRN_LOGICAL_NOT: return x == 0;
+  case TRN_TRUNC: return trunc(x);
   case TRN_INVERT: return (double)(~(int64_t)x);
   default: return x;
   }
@@ -79,7 +80,7 @@ const char *trn_unary_name(trn_unary op) {
       "reciprocal",  "tanh",     "sigmoid", "silu",   "gelu",     "gelu_apprx_tanh",
       "relu",        "sin",      "cos",     "abs",    "negative", "sign",
       "erf",         "softplus", "mish",    "arctan", "floor",    "ceil",
-      "logical_not", "invert"};
+      "logical_not", "invert",   "trunc"};
   return names[op];
 }
 

@@ -45,7 +45,7 @@ typedef struct trn_array {
 bool trn_array_make(trn_array *, int64_t n, bool is_defined);
 void trn_array_free(trn_array *);
 
-enum { TRN_VIEW_DIMS = 8 };
+enum { TRN_VIEW_DIMS = 10 };
 
 /* A strided part of an array. The last dimension varies fastest. */
 typedef struct trn_view {
@@ -113,6 +113,7 @@ typedef enum trn_unary {
   TRN_CEIL,
   TRN_LOGICAL_NOT,
   TRN_INVERT,
+  TRN_TRUNC,
   TRN_UNARIES
 } trn_unary;
 

@@ -157,6 +157,13 @@ static int symbol_of(nki_run *r, const char *text) {
   return symbol;
 }
 
+/* A node of a directive has the number of another table. */
+static int symbol_in(nki_run *r, const nki_node *n) {
+  const nki_symbols *s = &r->module->symbols;
+  return n->symbol >= 0 && (size_t)n->symbol < s->n && s->text[n->symbol] == n->text ? n->symbol
+                                                                                     : symbol_of(r, n->text);
+}
+
 static void collect_arguments(nki_run *r, const nki_node *n, given *g) {
   for (size_t i = 0; i < n->n_items; i++) {
     const nki_node *item = n->item[i];
@@ -168,7 +175,7 @@ static void collect_arguments(nki_run *r, const nki_node *n, given *g) {
         add_positional(r, g, v);
       }
     } else if (item->kind == NKI_KEYWORD && item->text) {
-      add_named(r, g, item->symbol, nki_evaluate(r, item->a));
+      add_named(r, g, symbol_in(r, item), nki_evaluate(r, item->a));
     } else if (item->kind == NKI_KEYWORD) {
       const nki_value all = nki_evaluate(r, item->a);
       if (all.type != NKI_V_DICT) nki_fail(r, "unsupported '**' of %s; expected a dict", nki_type_name(all));

@@ -133,10 +133,41 @@ static nki_value do_store(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_none();
 }
 
+/* DMA transposes have elements of two bytes at most: wider ones are loaded and transposed by the Tensor engine, 128 rows at a time. */
+static nki_value load_transposed_by_tensor(nki_run *r, const nki_view *given, nki_result result) {
+  const nki_bounds all = nki_bounds_of(r, (nki_value){0}, given->n, given->size);
+  const nki_view *src = nki_cut(r, given, &all);
+  const int64_t rows = src->size[0], columns = src->size[1];
+  const bool is_there = result.into && result.into->n == 2 && result.into->tensor->memory == TRN_SBUF;
+  const nki_bounds whole =
+      nki_bounds_of(r, (nki_value){0}, 2, is_there ? result.into->size : (int64_t[]){columns, rows});
+  nki_view *out = is_there
+                      ? nki_cut(r, result.into, &whole)
+                      : nki_tile(r, TRN_SBUF, result.has_type ? result.type : src->type, 2, (int64_t[]){columns, rows});
+  if (out->size[0] != columns || out->size[1] != rows)
+    nki_fail(r, "load_transpose2d: the destination has another shape");
+  for (int64_t from = 0; from < rows; from += 128) {
+    const int64_t n = rows - from < 128 ? rows - from : 128;
+    nki_view *part = nki_view_copy(r, src), *to = nki_view_copy(r, out);
+    part->column += from * part->along_columns[0];
+    part->size[0] = n;
+    to->column += from * to->along_columns[1];
+    to->size[1] = n;
+    nki_view *tile = nki_do_dma(r, part, (nki_result){.engine = TRN_ENGINE_ANY});
+    nki_view *turned = nki_do_transpose(r, tile, (nki_result){.engine = TRN_TENSOR});
+    nki_do_copy(r, turned, (nki_result){.into = to, .engine = TRN_ENGINE_ANY});
+  }
+  return nki_of(out);
+}
+
 static nki_value do_load_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   (void)b;
   if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->n != 2)
     nki_fail(r, "load_transpose2d needs a tensor of two dimensions in HBM");
+  const nki_view *given = nki_view_of(a->at[0]);
+  if (trn_type_bytes(given->type) > 2 && !nki_given(a->at[1]) && given->size[1] <= 128 &&
+      given->tensor->memory == TRN_HBM)
+    return load_transposed_by_tensor(r, given, result_of(r, a, a->at[2], a->at[1]));
   nki_view *src = nki_turn(r, nki_view_of(a->at[0]));
   return nki_of(nki_do_dma(r, src, result_of(r, a, a->at[2], a->at[1])));
 }
@@ -412,6 +443,7 @@ const nki_builtin nki_language_builtins[] = {
     FUNCTION("arctan", TRN_ARCTAN),
     FUNCTION("floor", TRN_FLOOR),
     FUNCTION("ceil", TRN_CEIL),
+    FUNCTION("trunc", TRN_TRUNC),
     FUNCTION("logical_not", TRN_LOGICAL_NOT),
     FUNCTION("invert", TRN_INVERT),
     {NKI_LIB_NL, NULL, NULL, NULL, -1}};

@@ -86,6 +86,10 @@ static nki_value constant(nki_library library, const char *name) {
       {NKI_LIB_NISA, "scalar_engine", {.type = NKI_V_ENGINE, .as.i = TRN_SCALAR}},
       {NKI_LIB_NISA, "gpsimd_engine", {.type = NKI_V_ENGINE, .as.i = TRN_GPSIMD}},
       {NKI_LIB_NISA, "unknown_engine", {.type = NKI_V_ENGINE, .as.i = TRN_ENGINE_ANY}},
+      {NKI_LIB_NISA, "nc_version", {.type = NKI_V_MODULE, .as.i = NKI_LIB_VERSION}},
+      {NKI_LIB_VERSION, "gen2", {.type = NKI_V_INT, .as.i = 2}},
+      {NKI_LIB_VERSION, "gen3", {.type = NKI_V_INT, .as.i = 3}},
+      {NKI_LIB_VERSION, "gen4", {.type = NKI_V_INT, .as.i = 4}},
       {NKI_LIB_NISA, "reduce_cmd", {.type = NKI_V_MODULE, .as.i = NKI_LIB_REDUCE_CMD}},
       {NKI_LIB_NISA, "engine", {.type = NKI_V_MODULE, .as.i = NKI_LIB_ENGINE}},
       {NKI_LIB_NISA, "dge_mode", {.type = NKI_V_MODULE, .as.i = NKI_LIB_MODE}},
@@ -123,8 +127,17 @@ static nki_value constant(nki_library library, const char *name) {
 }
 
 static const char *library_name(nki_library library) {
-  static const char *const names[] = {"nki",          "nki.language",       "nki.isa",        "numpy",   "math",
-                                      "nl.tile_size", "nki.isa.reduce_cmd", "nki.isa.engine", "nki.isa", "nl.fp32",
+  static const char *const names[] = {"nki",
+                                      "nki.language",
+                                      "nki.isa",
+                                      "numpy",
+                                      "math",
+                                      "nl.tile_size",
+                                      "nki.isa.reduce_cmd",
+                                      "nki.isa.engine",
+                                      "nki.isa",
+                                      "nl.fp32",
+                                      "nki.isa.nc_version",
                                       "module"};
   return names[library];
 }
@@ -140,6 +153,7 @@ static nki_value library_name_or_missing(nki_library library, const char *name) 
                          : library == NKI_LIB_NUMPY ? find(nki_math_builtins, name)
                          : library == NKI_LIB_MATH  ? find(nki_math_builtins, name)
                                                     : NULL;
+  if (!b && library == NKI_LIB_NISA) b = find(nki_special_builtins, name);
   const nki_builtin *array = find(nki_array_builtins, name);
   if (array && array->library == library) b = array;
   if (!b && library == NKI_LIB_NUMPY) b = find(nki_language_builtins, name); /* operations: np.add, np.exp */

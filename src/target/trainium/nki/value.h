@@ -177,8 +177,9 @@ typedef enum nki_library {
   NKI_LIB_TILE_SIZE,
   NKI_LIB_REDUCE_CMD,
   NKI_LIB_ENGINE,
-  NKI_LIB_MODE,   /* dge_mode, oob_mode, matmul_perf_mode */
-  NKI_LIB_LIMITS, /* nl.fp32 */
+  NKI_LIB_MODE,    /* dge_mode, oob_mode, matmul_perf_mode */
+  NKI_LIB_LIMITS,  /* nl.fp32 */
+  NKI_LIB_VERSION, /* nisa.nc_version */
   NKI_LIB_OTHER
 } nki_library;
 enum { NKI_REDUCE_IDLE, NKI_REDUCE_RESET, NKI_REDUCE_REDUCE, NKI_REDUCE_RESET_REDUCE };
@@ -295,7 +296,7 @@ nki_view *nki_broadcast(nki_run *, const nki_view *, int n, const int64_t size[]
 
 /* ---- names (names.c) ---- */
 extern const nki_builtin nki_python_builtins[], nki_methods[], nki_language_builtins[], nki_isa_builtins[],
-    nki_math_builtins[], nki_array_builtins[]; /* ended by a NULL name */
+    nki_math_builtins[], nki_array_builtins[], nki_special_builtins[]; /* ended by a NULL name */
 const nki_builtin *nki_method_find(const char *name);
 nki_value nki_library_attribute(nki_run *, nki_library, const char *name);
 nki_value nki_python_name(nki_run *, const char *name); /* NKI_V_MISSING: there is none */

@@ -12,7 +12,7 @@
 
 #include "target/trainium/timing/merge.h"
 
-enum { MERGED_MAX = 16 };
+enum { MERGED_MAX = 16, LONG_LIFE = 16 };
 
 const trn_compiler trn_compiler_usual = {.allocate = true,
                                          .remove_copies = true,
@@ -289,11 +289,17 @@ typedef struct arena {
   size_t n, capacity;
 } arena;
 
+/* How free bytes are chosen. NEXT_FIT goes around, so that buffers of a loop rotate through all that is free. SEGREGATED does so
+ * with tensors of short lives, and packs the others from the end of SBUF, which leaves fewer holes. FIRST_FIT leaves the fewest, but
+ * reuses bytes at once. */
+typedef enum fit { NEXT_FIT, SEGREGATED, FIRST_FIT, FITS } fit;
+
 typedef struct allocator {
   trn_compiled *c;
   life *life;
   arena arena[TRN_MEMORIES];
-  bool is_full;
+  fit fit;
+  int long_life; /* from this many instructions on, with SEGREGATED */
 } allocator;
 
 static bool grow(void **array, size_t n, size_t *capacity, size_t size) {
@@ -325,6 +331,19 @@ static int64_t find_room(const allocator *m, const arena *a, int64_t from, int64
     at = align(a, b->end, bytes);
   }
   return at < to && at + bytes <= a->size ? at : -1;
+}
+
+/* The last address with room; no banks. -1: none. */
+static int64_t find_room_down(const allocator *m, const arena *a, int64_t bytes, int now) {
+  int64_t at = (a->size - bytes) / 4 * 4;
+  for (size_t i = a->n; i-- > 0 && at >= 0;) {
+    const block *b = &a->block[i];
+    if (b->first >= at + bytes || m->life[b->tensor].last < now) continue;
+    if (b->end <= at) break;
+    at = (b->first - bytes) / 4 * 4;
+    if (b->first < bytes) return -1;
+  }
+  return at;
 }
 
 static int compare_ends(const void *x, const void *y) {
@@ -377,7 +396,12 @@ static tw_status place_tensor(allocator *m, int tensor, int now, tw_error *error
       return tw_fail(error, TW_FAILED, "line %d: %s ends at byte %lld of %s (a partition has %lld)", t->line, t->name,
                      (long long)(at + bytes), trn_memory_name(t->memory), (long long)a->size);
   } else {
-    at = find_room(m, a, a->cursor, a->size, bytes, now);
+    const bool is_long =
+        m->fit == SEGREGATED && !a->bank && m->life[tensor].last - m->life[tensor].first >= m->long_life;
+    if (is_long)
+      at = find_room_down(m, a, bytes, now);
+    else if (m->fit != FIRST_FIT)
+      at = find_room(m, a, a->cursor, a->size, bytes, now);
     if (at < 0) at = find_room(m, a, 0, a->size, bytes, now);
     if (at < 0)
       return tw_fail(error, TW_FAILED,
@@ -385,7 +409,7 @@ static tw_status place_tensor(allocator *m, int tensor, int now, tw_error *error
                      "use smaller tiles or fewer at a time",
                      t->line, t->name[0] ? t->name : "a tensor", trn_memory_name(t->memory), (long long)bytes,
                      (long long)live_bytes(m, a, now), (long long)a->size);
-    a->cursor = at + bytes;
+    if (!is_long) a->cursor = at + bytes;
   }
   if (!put(m, a, tensor, at, bytes)) return tw_fail(error, TW_FAILED, "trainium timing: out of memory");
   m->life[tensor].address = at;
@@ -417,6 +441,22 @@ static void find_lives(allocator *m) {
       l->last = (int)at;
     }
   }
+}
+
+static int compare_lives(const void *x, const void *y) {
+  const birth *a = x, *b = y;
+  return (a->now > b->now) - (a->now < b->now);
+}
+
+/* Of the tensors in SBUF, in instructions. */
+static int median_life(const allocator *m, birth *space) {
+  const trn_program *p = m->c->program;
+  size_t n = 0;
+  for (size_t t = 0; t < p->n_tensors; t++)
+    if (m->life[t].first >= 0 && p->tensor[t].memory == TRN_SBUF)
+      space[n++] = (birth){m->life[t].last - m->life[t].first, (int)t};
+  qsort(space, n, sizeof *space, compare_lives);
+  return n ? space[n / 2].now + 1 : 1;
 }
 
 static tw_status place_all(allocator *m, birth *order, size_t *first_reused, size_t *reused_by, tw_error *error) {
@@ -456,12 +496,12 @@ static bool sort_reused(trn_compiled *c, const size_t *first, const size_t *coun
   return true;
 }
 
-static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *error) {
+static tw_status allocate_by(const trn_config *config, trn_compiled *c, fit how, tw_error *error) {
   free(c->first_reused);
   c->first_reused = NULL;
   c->n_reused = 0;
   const size_t n = c->program->n_tensors;
-  allocator m = {.c = c};
+  allocator m = {.c = c, .fit = how};
   m.arena[TRN_SBUF].size = config->memory.sbuf_bytes;
   m.arena[TRN_PSUM].size = config->memory.psum_bank_bytes * config->memory.psum_banks;
   m.arena[TRN_PSUM].bank = config->memory.psum_bank_bytes;
@@ -473,6 +513,7 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *e
     tw_fail(error, TW_FAILED, "trainium timing: out of memory");
   } else {
     find_lives(&m);
+    m.long_life = LONG_LIFE * median_life(&m, order);
     status = place_all(&m, order, first, count, error);
     if (status == TW_OK && !sort_reused(c, first, count))
       status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
@@ -484,6 +525,12 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *e
   free(order);
   free(first);
   free(count);
+  return status;
+}
+
+static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *error) {
+  tw_status status = TW_FAILED;
+  for (int f = 0; f < FITS && status != TW_OK; f++) status = allocate_by(config, c, (fit)f, error);
   return status;
 }
 

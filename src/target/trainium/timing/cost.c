@@ -206,7 +206,7 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     run = hbm_run < merged ? hbm_run : merged;
   if (run > d->packet_bytes / widest) run = d->packet_bytes / widest;
   const int64_t packets = (elements + run - 1) / run, bytes = run * narrowest;
-  double each = d->packet_ns + (double)bytes / d->engine_gbs;
+  double each = (d->element_ns > 0 && bytes <= 4 ? d->element_ns : d->packet_ns) + (double)bytes / d->engine_gbs;
   each = fmax(each, (double)bytes * d->engines / d->total_gbs);
   cost.packet_bytes = bytes;
   share_out(c, program, in, &cost, packets, each);
