@@ -37,6 +37,8 @@ static tw_status verdict(const tw_case *k, const rv64_result *r, void *const act
   return k->problem->op->compare(k->problem, k->buffer, actual, error);
 }
 
+bool gm_relies_on_timing(const tw_error *e) { return strstr(e->text, " before a fence") != NULL; }
+
 tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case *k, const gm_run_options *options,
                  gm_run_result *out, tw_error *error) {
   memset(out, 0, sizeof *out);
@@ -60,6 +62,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
     }
     gm_machine_trace(machine, trace);
   }
+  if (options->any_order) gm_machine_allow_any_order(machine);
   const uint64_t max_cycles = options->max_cycles ? options->max_cycles : cycle_limit(c, k);
   gm_machine_limit(machine, max_cycles);
   if (options->listener) gm_machine_listen(machine, options->listener);

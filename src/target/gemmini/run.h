@@ -12,7 +12,8 @@ typedef struct gm_run_options {
   uint64_t max_cycles;           /* 0 = a generous multiple of what the plainest program needs */
   const volatile int *interrupt; /* may be NULL */
   const gm_listener *listener;   /* of the core's commands; may be NULL */
-  bool from_first_count;         /* time starts where a pasted kernel reads the cycle counter, behind what it saves */
+  bool any_order;        /* loads may take what a store before them writes, without a fence: it depends on timing */
+  bool from_first_count; /* time starts where a pasted kernel reads the cycle counter, behind what it saves */
 } gm_run_options;
 
 typedef struct gm_run_result {
@@ -23,6 +24,8 @@ typedef struct gm_run_result {
 
 /* TW_OK: the program ended and its outputs are those of the case. TW_FAILED: it did not, or they are not; the error
  * says where and how. *out is filled in both cases. */
+/* Of such an error: does the program only lack fences? Its result then depends on what is done first. */
+bool gm_relies_on_timing(const tw_error *);
 tw_status gm_run(const gm_config *, const void *elf, size_t size, const tw_case *, const gm_run_options *,
                  gm_run_result *out, tw_error *);
 

@@ -213,7 +213,7 @@ static void count_rows(const uint8_t *written, size_t rows, size_t *count, size_
     if (written[i]) ++*count, *end = i + 1;
 }
 
-void gm_arch_keep_order(gm_arch *g) { g->keeps_order = true; }
+void gm_arch_keep_order(gm_arch *g, bool keeps) { g->keeps_order = keeps; }
 
 uint32_t gm_arch_issue(gm_arch *g, uint64_t pc) {
   g->place[++g->issued % 256] = pc;

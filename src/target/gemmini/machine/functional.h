@@ -65,7 +65,7 @@ typedef struct gm_arch gm_arch;
 /* Both arguments must outlive the gm_arch. NULL when there is no memory. */
 gm_arch *gm_arch_new(const gm_config *, const rv64_memory *);
 /* From now on reading what a store has been told to write is a fault, until rv64_writes_done (a fence) says otherwise. */
-void gm_arch_keep_order(gm_arch *);
+void gm_arch_keep_order(gm_arch *, bool);
 /* The core's next command stands at pc: its order. Loads of the core while commands are under way; its fences. */
 uint32_t gm_arch_issue(gm_arch *, uint64_t pc);
 void gm_arch_core_reads(gm_arch *, uint64_t pc, uint64_t address, unsigned bytes);

@@ -428,6 +428,7 @@ struct gm_machine {
   uint64_t place;                 /* of the command that comes */
   const rv64_region *last_loaded; /* by the core */
   bool loads_count;               /* a store may write there */
+  bool any_order;                 /* gm_machine_allow_any_order */
   gm_listener listener;           /* of the core's commands; its functions may be NULL */
   tw_trace trace;
   char why[256]; /* non-empty: the program has failed */

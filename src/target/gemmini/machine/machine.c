@@ -22,7 +22,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
     tw_no_memory(error, "the simulated machine");
     return NULL;
   }
-  gm_arch_keep_order(m->arch);
+  gm_arch_keep_order(m->arch, true);
   if (c->spad_banks > GM_BANKS || c->acc_banks > GM_BANKS || c->rs_load + c->rs_execute + c->rs_store >= GM_RS_MAX ||
       c->queue_load > GM_LOAD_QUEUE || c->queue_execute > GM_EX_QUEUE || c->queue_store > GM_STORE_QUEUE ||
       c->max_in_flight_reads > GM_XACTS || c->max_in_flight_reads / c->dim + 1 > GM_TRACKERS ||
@@ -202,7 +202,7 @@ static void load(void *context, uint64_t pc, uint64_t address, unsigned size) {
     m->last_loaded = r = rv64_region_find(m->memory, address, size);
     m->loads_count = r && r->rights & RV64_WRITE && r->name[0] != '.' && strcmp(r->name, "stack") != 0;
   }
-  if (m->loads_count) gm_arch_core_reads(m->arch, pc, address, size);
+  if (m->loads_count && !m->any_order) gm_arch_core_reads(m->arch, pc, address, size);
 }
 
 static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
@@ -358,4 +358,9 @@ void gm_machine_trace(gm_machine *m, FILE *f) {
 
 void gm_trace_span(gm_machine *m, const char *unit, const char *name, uint64_t from, uint64_t to) {
   tw_trace_span(&m->trace, unit, name, (double)from, (double)to);
+}
+
+void gm_machine_allow_any_order(gm_machine *m) {
+  m->any_order = true;
+  gm_arch_keep_order(m->arch, false);
 }

@@ -42,6 +42,8 @@ rv64_ports gm_machine_ports(gm_machine *);
 
 /* A loop may keep the accelerator busy for ages while the core waits in one fence: the run fails past this cycle. */
 void gm_machine_limit(gm_machine *, uint64_t max_cycles);
+/* Loads may take what a store before them writes, without a fence: how published programs are timed that rely on it. */
+void gm_machine_allow_any_order(gm_machine *);
 
 /* Writes a timeline of commands as they pass the units, in the Chrome trace format; call before the run. */
 void gm_machine_trace(gm_machine *, FILE *);
