@@ -90,6 +90,8 @@ typedef struct tw_search_options {
   char reserved[7];    /* 0 */
   const char *command; /* the command line, for the journal and its reports; NULL: none */
   void (*watch)(void *context, const tw_search_status *); /* as `progress`; may be NULL */
+  /* Of the command, which opens and closes it: where kernels are evaluated, `jobs` at a time. NULL: in threads, or by the runner. */
+  struct tw_backend *backend;
 } tw_search_options;
 
 /* One rung of the ladder: a step of the schedule and its result. */

@@ -155,7 +155,10 @@ typedef struct tw_traits {
   /* 1: with measures_first, what was measured before `check` is not the cost. It is measured again after it, when the target
    * can compare what runs did. */
   uint64_t measures_checked;
-  uint64_t reserved[3]; /* room to grow: 0 */
+  /* The program that compiles kernels, whose version costs depend on: "cc". NULL: no program does, or the description has its
+   * version. */
+  const char *(*compiler)(void);
+  uint64_t reserved[2]; /* room to grow: 0 */
 } tw_traits;
 
 /* ---- machine x op ---- */

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/strings.h"
+#include "evaluate/ranks.h"
 #include "tilewright/tilewright.h"
 
 enum { CLI_LIST_MAX = 64 };
@@ -26,7 +27,7 @@ typedef struct cli_options {
   bool exhaustive, watch;
   const char *page; /* file of a report */
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *prompts, *runner,
-      *svg;
+      *hosts, *svg;
   cli_list agents;
   const char *checks; /* of a run; NULL: the usual ones */
   bool counts;
@@ -234,6 +235,11 @@ tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, 
 
 /* Writes timeline.json, of which a report makes a picture, where a simulator can tell it soon. */
 void cli_write_timeline(const cli *, const cli_subject *, const char *source, bool trust, const char *directory);
+
+/* ---- evaluate.c ---- */
+
+/* Evaluates what rank 0 of an MPI job sends, until the job ends. `about`: this machine. */
+void cli_serve_rank(tw_ranks *, const char *about);
 
 /* ---- interrupt.c ---- */
 

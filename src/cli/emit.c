@@ -1,5 +1,5 @@
-/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE] [--out DIR]`: the source
- * that a schedule makes, where it puts things, and files for the tools of the real machine. */
+/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE] [--from FILE] [--out DIR]`: the source
+ * that a schedule makes, or a source of the user's, where it puts things, and files for the tools of the real machine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +21,18 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   cli_subject subject;
   tw_schedule schedule;
   char *source;
+  size_t length;
+  if (c->options.from && (c->options.schedule || c->options.floorplan))
+    return tw_fail(error, TW_USAGE,
+                   "--from FILE is a kernel without a schedule: leave --schedule and --floorplan away");
   tw_status status = cli_subject_of(c, 0, &subject, error);
-  if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);
-  if (status == TW_OK) status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
+  if (status == TW_OK && c->options.from) {
+    schedule = (tw_schedule){0};
+    status = cli_read_source(c->options.from, &source, &length, error);
+  } else {
+    if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);
+    if (status == TW_OK) status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
+  }
   if (status != TW_OK) return status;
   status = write_floorplan(c, &subject, &schedule, error);
   if (status == TW_OK && c->options.out) status = cli_write_design(c->options.out, &subject, &schedule, source, error);

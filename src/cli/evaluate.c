@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "cli/cli.h"
+#include "evaluate/evaluator.h"
 #include "evaluate/text.h"
 
 enum { LINE_MAX_BYTES = 64 << 20 };
@@ -19,6 +21,10 @@ typedef struct kept {
   uint64_t seed;
   tw_case data;
   tw_bound bound;
+  const tw_target *described; /* whose digest `machine` is */
+  char machine[TW_HASH_TEXT];
+  int jobs;
+  const volatile int *interrupt;
 } kept;
 
 static bool is_same_problem(const tw_problem *a, const tw_problem *b) {
@@ -30,7 +36,10 @@ static bool is_same_problem(const tw_problem *a, const tw_problem *b) {
 static bool keep_data(kept *k, const tw_trial *t, int jobs) {
   if (k->target == t->target && k->seed == t->seed && is_same_problem(&k->problem, t->problem)) return true;
   tw_case_free(&k->data);
-  *k = (kept){.problem = *t->problem, .seed = t->seed};
+  k->target = NULL;
+  k->data = (tw_case){0};
+  k->problem = *t->problem;
+  k->seed = t->seed;
   if (tw_target_bound(t->target, &k->problem, &k->bound, NULL) != TW_OK ||
       tw_target_case(t->target, &k->problem, t->seed, jobs, &k->data, NULL) != TW_OK)
     return false;
@@ -38,7 +47,14 @@ static bool keep_data(kept *k, const tw_trial *t, int jobs) {
   return true;
 }
 
-static void evaluate(const cli *c, kept *k, const char *line, tw_outcome *out) {
+/* A compiler is asked for its version once. */
+static const char *machine_of(kept *k, const tw_target *t) {
+  if (k->described != t) tw_evaluator_digest(t, k->machine);
+  k->described = t;
+  return k->machine;
+}
+
+static void evaluate(int jobs, kept *k, const char *line, tw_outcome *out) {
   tw_read_trial read;
   tw_error error = {0};
   tw_status status = tw_trial_read(line, NULL, &read, &error);
@@ -46,12 +62,13 @@ static void evaluate(const cli *c, kept *k, const char *line, tw_outcome *out) {
   if (status == TW_OK && !t->build)
     status = tw_fail(&error, TW_USAGE, "%s cannot build kernels; it supports only `tilewright model`", t->name);
   if (status == TW_OK && (status = t->available(t, &error)) == TW_OK) {
-    tw_setting setting = {.jobs = (int)c->options.jobs};
+    tw_setting setting = {.jobs = jobs, .interrupt = k->interrupt};
     if (keep_data(k, &read.trial, setting.jobs)) {
       setting.data = &k->data;
       setting.bound = &k->bound;
     }
     tw_trial_run(&read.trial, &setting, out);
+    snprintf(out->evaluator, sizeof out->evaluator, "%s", machine_of(k, t));
   }
   if (status != TW_OK) tw_outcome_fail(out, TW_UNAVAILABLE, status, "%s", error.text);
   tw_read_trial_free(&read);
@@ -70,7 +87,7 @@ tw_status cli_evaluate(const cli *c, tw_error *error) {
     else if (strlen(line) != (size_t)length)
       tw_outcome_fail(&outcome, TW_UNAVAILABLE, TW_USAGE, "the trial contains a zero byte");
     else
-      evaluate(c, &k, line, &outcome);
+      evaluate((int)c->options.jobs, &k, line, &outcome);
     char *text = tw_outcome_print(&outcome);
     if (!text || printf("%s\n", text) < 0 || fflush(stdout) != 0)
       status = tw_fail(error, TW_MISSING, "cannot write an outcome to standard output");
@@ -79,4 +96,18 @@ tw_status cli_evaluate(const cli *c, tw_error *error) {
   tw_case_free(&k.data);
   free(line);
   return status;
+}
+
+static char *answer(void *context, const char *trial) {
+  kept *k = context;
+  tw_outcome outcome;
+  evaluate(k->jobs, k, trial, &outcome);
+  return tw_outcome_print(&outcome);
+}
+
+void cli_serve_rank(tw_ranks *ranks, const char *about) {
+  kept k = {.interrupt = cli_catch_interrupt(), .jobs = tw_cores() / (ranks->local > 0 ? ranks->local : 1)};
+  if (k.jobs < 1) k.jobs = 1;
+  tw_ranks_serve(ranks, about, answer, &k);
+  tw_case_free(&k.data);
 }

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 
 #define SUBJECT "OP key=value... -t TARGET"
-#define SEARCH "jobs seed agent runner iterations plans kernels beam dropout samples seconds "
+#define SEARCH "jobs seed agent runner hosts iterations plans kernels beam dropout samples seconds "
 #define MODELS                                                                                                         \
   "temperature repairs concurrent-requests answer-timeout max-answer-tokens max-requests max-tokens max-cost "         \
   "price-in price-out prompts "
@@ -30,7 +30,8 @@ const cli_command cli_commands[] = {
      "block lds arg seed jobs "
      "trust json",
      cli_run, false},
-    {"emit", SUBJECT, "print the kernel source of a schedule", "target schedule floorplan out json", cli_emit, true},
+    {"emit", SUBJECT, "print the kernel source of a schedule", "target schedule floorplan from out json", cli_emit,
+     true},
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs trust json", cli_bench, false},
     {"evaluate", "", "evaluate kernels from standard input (JSON Lines); used by --runner", "jobs", cli_evaluate, true},

@@ -54,7 +54,7 @@ static const cli_option table[] = {
     {"svg", 0, TEXT, offsetof(cli_options, svg), 0, 0, "FILE", "write the view as a picture (SVG)"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "tune: start from this program: report where its time goes, and rewrite it. targets: print the machine file of a "
-     "gemmini_params.h"},
+     "gemmini_params.h. emit: write the files of --out around this kernel"},
     {"write", 0, TEXT, offsetof(cli_options, write), 0, 0, "WHAT",
      "targets: print a machine file to start from, every value of the machine WHAT commented out. prompt: write the "
      "built-in prompt texts to the folder WHAT, to be edited for --prompts"},
@@ -113,6 +113,8 @@ static const cli_option table[] = {
     {"price-out", 0, REAL, offsetof(cli_options, price_out), 0, 1e9, "X", "set the price of a million output tokens"},
     {"runner", 0, TEXT, offsetof(cli_options, runner), 0, 0, "COMMAND",
      "evaluate kernels with this command, for instance `ssh HOST tilewright evaluate`"},
+    {"hosts", 0, TEXT, offsetof(cli_options, hosts), 0, 0, "FILE",
+     "evaluate kernels on the computers of this file, by ssh; docs/guide/many-computers.md has its lines"},
     {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
      "evaluate every kernel that the menu reaches, instead of a beam search"},
     {"samples", 0, INTEGER, offsetof(cli_options, samples), 1, 100000000, "N",

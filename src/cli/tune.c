@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "cli/cli.h"
+#include "cli/crew.h"
 #include "report/live.h"
 
 static tw_model_options model_options(const cli_options *o) {
@@ -211,13 +212,7 @@ static bool asks_models(const cli_list *agents) {
   return false;
 }
 
-tw_status cli_tune(const cli *c, tw_error *error) {
-  cli_subject subject;
-  cli_known known;
-  tw_improvement how = {.size = sizeof how};
-  tw_search_result result = {.size = sizeof result};
-  char *journal = NULL, *temporary = NULL;
-  report_live *live = NULL;
+static tw_status check_options(const cli *c, tw_error *error) {
   if (c->options.fresh && !c->options.out)
     return tw_fail(error, TW_USAGE, "--fresh discards the journal of --out DIR; add --out DIR");
   if (c->options.rewrites_only && !c->options.from)
@@ -231,14 +226,23 @@ tw_status cli_tune(const cli *c, tw_error *error) {
     return tw_fail(error, TW_USAGE, "--prompts has no use without a model; add --agent llm:MODEL or exec:COMMAND");
   if (c->options.exhaustive && c->options.from)
     return tw_fail(error, TW_USAGE, "--exhaustive and --from exclude each other; give one of them");
-  tw_status status = cli_check_timeline(c, error);
-  if (status == TW_OK) status = cli_subject_of(c, 0, &subject, error);
-  if (status == TW_OK && !c->options.runner) status = check_usable(&subject, error);
-  if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
+  return cli_check_timeline(c, error);
+}
+
+/* In this process; kernels are evaluated where the crew says. */
+static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *crew, tw_error *error) {
+  cli_known known;
+  tw_improvement how = {.size = sizeof how};
+  tw_search_result result = {.size = sizeof result};
+  char *journal = NULL, *temporary = NULL;
+  report_live *live = NULL;
+  tw_status status = c->options.out ? tw_directory_make(c->options.out, error) : TW_OK;
   if (status != TW_OK) return status;
   const tw_model_options model = model_options(&c->options);
   tw_search_options options = search_options(c, &model);
-  options.context = (void *)subject.target;
+  options.context = (void *)subject->target;
+  options.backend = crew->backend;
+  if (crew->backend) options.jobs = (int)crew->slots;
   if (c->options.watch && !c->options.out) status = tw_directory_temporary(&temporary, error);
   const char *directory = c->options.out ? c->options.out : temporary;
   if (directory) options.journal = journal = tw_path_join(directory, "journal.sqlite");
@@ -248,11 +252,11 @@ tw_status cli_tune(const cli *c, tw_error *error) {
     free(journal);
     return status;
   }
-  cli_find_known(c, &subject, &known);
+  cli_find_known(c, subject, &known);
   if (known.has_schedule) options.start = &known.schedule;
   options.start_is_exact = known.has_schedule && known.is_exact;
   options.start_source = known.source;
-  status = search(c, &subject, &options, &result, &how, error);
+  status = search(c, subject, &options, &result, &how, error);
   cli_clear_progress();
   print_notes(&result);
   free(journal);
@@ -260,7 +264,7 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   const bool found = (status == TW_OK || status == TW_INTERRUPTED) && result.source;
   tw_status delivered = status;
   if (found)
-    delivered = deliver(c, &subject, &known, &result, c->options.from && !c->options.agents.n ? &how : NULL, error);
+    delivered = deliver(c, subject, &known, &result, c->options.from && !c->options.agents.n ? &how : NULL, error);
   report_live_stop(live);
   if (temporary) tw_directory_remove(temporary);
   free(temporary);
@@ -268,4 +272,17 @@ tw_status cli_tune(const cli *c, tw_error *error) {
   if (!found) return status;
   if (delivered != TW_OK || status == TW_OK) return delivered;
   return tw_fail(error, TW_INTERRUPTED, "interrupted; the result so far is kept");
+}
+
+tw_status cli_tune(const cli *c, tw_error *error) {
+  cli_subject subject;
+  cli_crew crew;
+  tw_status status = check_options(c, error);
+  if (status == TW_OK) status = cli_subject_of(c, 0, &subject, error);
+  if (status == TW_OK && !c->options.runner && !c->options.hosts) status = check_usable(&subject, error);
+  if (status == TW_OK) status = cli_crew_open(c, &subject, &crew, error);
+  if (status != TW_OK || crew.has_served) return status;
+  status = tune(c, &subject, &crew, error);
+  cli_crew_close(&crew);
+  return status;
 }

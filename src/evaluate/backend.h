@@ -9,6 +9,8 @@
 typedef struct tw_backend tw_backend;
 struct tw_backend {
   const char *name;
+  bool
+      is_own; /* elsewhere, but processes of this very program on the same kind of machine: its outcomes are as good as here */
   bool is_elsewhere; /* makes inputs and expected outputs itself: `data` is not looked at */
   void *own;
   /* `data`, `bound`: as in tw_setting. When the flag is set, the outcome is TW_SKIPPED soon. */

@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "tilewright/machine.h"
 
-enum { VERSION = 1, PROBLEM_MAX = 4096 };
+enum { VERSION = 1, PROBLEM_MAX = 4096, MORE_CASES_MAX = 16 };
 static const char MARK[] = "tilewright";
 
 /* ---- reading ---- */
@@ -106,9 +106,10 @@ static bool read_source(const json_t *object, tw_read_trial *out) {
 char *tw_trial_print(const tw_trial *t) {
   char problem[PROBLEM_MAX];
   if (tw_problem_print(t->problem, problem, sizeof problem) >= sizeof problem) return NULL;
-  json_t *object = json_pack("{s:s, s:i, s:s, s:s, s:I, s:f, s:b, s:b, s:f}", MARK, "trial", "version", VERSION,
-                             "target", t->target->name, "problem", problem, "seed", (json_int_t)t->seed, "limit",
-                             t->limit, "trust", t->trust, "check_only", t->check_only, "seconds", t->seconds);
+  json_t *object =
+      json_pack("{s:s, s:i, s:s, s:s, s:I, s:f, s:b, s:b, s:f, s:i}", MARK, "trial", "version", VERSION, "target",
+                t->target->name, "problem", problem, "seed", (json_int_t)t->seed, "limit", t->limit, "trust", t->trust,
+                "check_only", t->check_only, "seconds", t->seconds, "more_cases", t->more_cases);
   char *machine = tw_machine_text(t->target); /* of a user's file, which the runner need not have */
   if (object && machine) json_object_set_new(object, "machine", json_string(machine));
   free(machine);
@@ -132,14 +133,18 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
   t->seed = (uint64_t)json_integer_value(seed);
   t->check_only = json_is_true(check_only);
   t->trust = json_is_true(trust);
+  const json_t *more = json_object_get(object, "more_cases"); /* earlier versions have none */
+  const json_int_t cases = more ? json_integer_value(more) : 0;
+  if ((more && !json_is_integer(more)) || cases < 0 || cases > MORE_CASES_MAX)
+    return tw_fail(error, TW_USAGE, "the trial's more_cases must be a whole number from 0 to %d", MORE_CASES_MAX);
+  t->more_cases = (int)cases;
   const char *machine = read_text(object, "machine");
   t->target = find ? find(target) : tw_target_find(target);
   if (!t->target && machine) {
     const tw_status read = tw_machine_read(machine, target, "the trial's machine", &t->target, error);
     if (read != TW_OK) return read;
   }
-  if (!t->target)
-    return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists them", target);
+  if (!t->target) return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists them", target);
   const tw_status status = tw_target_read(t->target, problem, &out->problem, error);
   if (status != TW_OK) return status;
   t->problem = &out->problem;
@@ -284,6 +289,7 @@ char *tw_outcome_print(const tw_outcome *o) {
       tw_json_real(m->cycles), "seconds", tw_json_real(m->seconds), "instructions", tw_json_real(m->instructions),
       "utilization", tw_json_real(m->utilization), "counters", list_counters(m), "memory", list_memories(m));
   if (object && m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
+  if (object && o->evaluator[0]) json_object_set_new(object, "evaluator", json_string(o->evaluator));
   char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
   return text;
@@ -318,6 +324,8 @@ static const char *fill_outcome(const json_t *object, tw_outcome *o) {
   if (!read_counters(json_object_get(object, "counters"), m)) return "counters";
   if (!read_memories(json_object_get(object, "memory"), m)) return "memory";
   if (!read_spread(json_object_get(object, "spread"), &m->spread)) return "spread";
+  if (json_object_get(object, "evaluator") && !copy_text(object, "evaluator", o->evaluator, sizeof o->evaluator))
+    return "evaluator";
   return NULL;
 }
 

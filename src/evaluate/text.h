@@ -1,14 +1,15 @@
 /* text.h - trials and outcomes as text: one JSON object, on one line.
  *
  *   {"tilewright": "trial", "version": 1, "target": "...", "problem": "gemm m=512 ...", "source": "...", "seed": 1,
- *    "limit": 0.0, "trust": false, "check_only": false, "seconds": 0.0}
+ *    "limit": 0.0, "trust": false, "check_only": false, "seconds": 0.0, "more_cases": 0}
  *   {"tilewright": "outcome", "version": 1, "verdict": "correct", "status": 0, "message": "", "coverage": "every element",
  *    "took": 0.1, "cost": 1885216.0, "cycles": 1885216.0, "seconds": 0.0, "instructions": 1.0, "utilization": 0.27,
  *    "counters": [{"name": "array_busy", "unit": "cycles", "help": "...", "value": 1.0}, ...],
  *    "memory": [{"name": "scratchpad", "used": 16, "size": 64}, ...],
  *    "spread": {"rounds": 9, "least": 1.0, "lower_quartile": 1.0, "median": 1.0, "upper_quartile": 1.0, "most": 1.0}}
  *
- * "spread" is there where a cost is one of several rounds.
+ * "spread" is there where a cost is one of several rounds; "evaluator", where the evaluator says what machine, compiler, driver and
+ * version it is (a digest, or any text that differs between machines): one search takes outcomes of one machine.
  *
  * A source that is no UTF-8 is "source_hex", its bytes in hexadecimal. What is written reads back as it was, but that
  * bytes of a message that is no UTF-8 become '?', and that numbers of counters that are not finite become NaN. */

@@ -16,8 +16,8 @@ typedef struct tw_trial {
   double limit;    /* a kernel of higher cost need not be checked, where the target measures first; 0: none */
   bool trust;      /* the source is the library's own, or its user vouches for it (tw_target.build) */
   bool check_only; /* built and checked, not measured */
-  int more_cases; /* what is right is checked on so many other cases, of seeds that follow from this one; not in the text */
-  double seconds; /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
+  int more_cases;  /* what is right is checked on so many other cases, of seeds that follow from this one */
+  double seconds;  /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
   double
       deadline; /* by tw_now: a wait for a device ends then, and it says nothing about the kernel; 0: none; not in the text */
 } tw_trial;
@@ -29,6 +29,9 @@ typedef struct tw_outcome {
   char coverage[240];      /* of what was checked, in words: "every element"; "" if nothing was */
   double seconds;          /* that it took */
   double build_seconds;    /* of these, the time of the build; 0 where it is not known */
+  char evaluator
+      [68];       /* digest of the machine that evaluated it (evaluator.h); "" if it did not say, or is this process */
+  char place[64]; /* its name, for people: "rank 3 on alpha"; "" here; not in the text */
 } tw_outcome;
 
 /* What there is in the process that evaluates. */

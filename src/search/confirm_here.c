@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evaluate/evaluator.h"
 #include "search/state.h"
 
 /* Costs of a deterministic target differ by no more between two computers: their mathematical libraries may round differently. */
@@ -45,6 +46,14 @@ static tw_status compare_costs(const tw_state *s, const tw_candidate *c, const t
   return TW_OK;
 }
 
+/* The runner's machine is not this one: hardware whose simulator this is, another GPU. Its costs cannot be expected here. */
+static bool is_another_machine(const tw_state *s) {
+  char digest[TW_HASH_TEXT];
+  if (!s->machine[0]) return false;
+  tw_evaluator_digest(s->target, digest);
+  return strcmp(s->machine, digest) != 0;
+}
+
 /* True if the outcome says nothing about the kernel, or only that this computer's compiler does not build it. */
 static bool is_inconclusive(const tw_outcome *o) {
   return !tw_verdict_is_final(o->verdict) || o->verdict == TW_UNBUILDABLE;
@@ -64,12 +73,17 @@ tw_status tw_confirm_here(tw_state *s, tw_error *error) {
   const size_t n = s->best == s->start ? 1 : 2;
   tw_outcome o[2];
   tw_error why = {0};
-  if (!s->backend->is_elsewhere) return TW_OK;
+  if (!s->by_runner) return TW_OK;
   if (tw_state_is_interrupted(s)) return report_only(s, "interrupted");
   if (s->target->available && s->target->available(s->target, &why) != TW_OK) return report_only(s, why.text);
   for (size_t i = 0; i < n; i++) {
     evaluate_here(s, of[i], &o[i]);
     if (is_inconclusive(&o[i])) return report_only(s, o[i].error.text);
+  }
+  if (is_another_machine(s)) {
+    for (size_t i = 0; i < n; i++)
+      if (o[i].verdict != TW_CORRECT) return compare_costs(s, of[i], &o[i], error);
+    return report_only(s, "they are of another machine; both kernels are correct here");
   }
   for (size_t i = 0; i < n; i++) {
     const tw_status status = compare_costs(s, of[i], &o[i], error);

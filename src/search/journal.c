@@ -47,7 +47,8 @@ struct tw_journal {
   size_t n_models;
   tw_candidate **waiting; /* could not be written yet */
   size_t n_waiting, room;
-  char reason[200]; /* why not */
+  char evaluator[80]; /* the machine of a runner's outcomes; "" before it is known */
+  char reason[200];   /* why not */
   char trouble[800];
 };
 
@@ -442,6 +443,22 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   sqlite3_reset(s);
   c->recorded = code == SQLITE_DONE;
   return c->recorded;
+}
+
+bool tw_journal_is_machine(tw_journal *j, const char *digest) {
+  if (!j->evaluator[0]) {
+    sqlite3_stmt *s = NULL;
+    static const char *const steps[] = {"INSERT OR IGNORE INTO journal VALUES ('evaluator', ?1)",
+                                        "SELECT value FROM journal WHERE key = 'evaluator'"};
+    for (int i = 0; i < 2; i++) {
+      if (sqlite3_prepare_v2(j->db, steps[i], -1, &s, NULL) != SQLITE_OK) return true; /* a full disk: said elsewhere */
+      if (i == 0) bind_text(s, 1, digest);
+      if (sqlite3_step(s) == SQLITE_ROW)
+        snprintf(j->evaluator, sizeof j->evaluator, "%s", (const char *)sqlite3_column_text(s, 0));
+      sqlite3_finalize(s);
+    }
+  }
+  return !j->evaluator[0] || !strcmp(j->evaluator, digest);
 }
 
 void tw_journal_together(tw_journal *j, bool begin) {

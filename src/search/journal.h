@@ -42,6 +42,8 @@ tw_memo tw_journal_memo(tw_journal *);
 void tw_journal_record(tw_journal *, tw_candidate *);
 /* Writes a candidate again whose verdict has changed. */
 void tw_journal_amend(tw_journal *, tw_candidate *);
+/* Are outcomes of a runner in this journal of this machine? The first one decides. */
+bool tw_journal_is_machine(tw_journal *, const char *digest);
 /* A fact about this search, for reports: a text, or without one a number. No journal, no fact. */
 void tw_journal_state(tw_journal *, const char *key, const char *text, double number);
 /* Facts between `true` and `false` are written in one transaction. */

@@ -180,6 +180,16 @@ static void take_outcome(void *context, tw_job *job) {
   c->verdict = o->verdict;
   c->measured = o->measured;
   tw_set_utilization(&s->bound, &c->measured);
+  memcpy(c->place, o->place, sizeof c->place);
+  if (s->by_runner && !s->machine[0]) memcpy(s->machine, o->evaluator, sizeof s->machine);
+  if (s->by_runner && s->journal && o->evaluator[0] && !tw_journal_is_machine(s->journal, o->evaluator)) {
+    c->verdict = TW_UNAVAILABLE;
+    c->message = strdup(
+        "evaluated on another machine, compiler or version than the journal's: costs of different machines do not "
+        "mix; search elsewhere (--out)");
+    count_candidate(s, c);
+    return;
+  }
   c->seconds = o->seconds;
   c->build_seconds = o->build_seconds;
   if (c->verdict == TW_CORRECT) s->trial_seconds = fmin(s->trial_seconds, c->seconds - c->build_seconds);

@@ -126,7 +126,7 @@ static char *print_options(const tw_state *s, const char *program) {
   tw_text t = {0};
   char dropout[32];
   const tw_search_options *o = &s->options;
-  if (o->runner) tw_text_add_string(&t, TW_JOURNAL_RUNNER);
+  if (s->by_runner) tw_text_add_string(&t, TW_JOURNAL_RUNNER);
   if (o->exhaustive) tw_text_add(&t, "exhaustive ");
   for (size_t i = 0; i < s->n_watches; i++) {
     const tw_search_options *w = &s->watch[i].options;
@@ -287,11 +287,13 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   *s = (tw_state){
       .target = target, .problem = *subject->problem, .options = *options, .is_patient = subject->is_patient};
   s->memo = tw_exchanges_open(&s->exchanges);
+  s->by_runner = options->runner || (options->backend && !options->backend->is_own);
   s->started = tw_now();
   s->deadline = s->last_measurement = s->trial_seconds = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
   if (status == TW_OK) status = check_members(subject->n_members, error);
-  if (status == TW_OK && target->available && !options->runner) status = target->available(target, error);
+  if (status == TW_OK && target->available && !options->runner && !options->backend)
+    status = target->available(target, error);
   if (status == TW_OK) status = tw_target_supports(target, &s->problem, error);
   if (status == TW_OK) status = tw_target_bound(target, &s->problem, &s->bound, error);
   if (status != TW_OK) return status;
@@ -299,7 +301,9 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   divide_watches(s, subject, &s->options, tw_simulation_seconds(target, &s->bound));
   s->options = s->watch[0].options;
   status = open_journal(s, subject->n_members, subject->member, subject->program, error);
-  if (status == TW_OK)
+  if (status == TW_OK && s->options.backend)
+    s->backend = s->options.backend;
+  else if (status == TW_OK)
     status = s->options.runner ? tw_backend_command(s->options.runner, (size_t)s->options.jobs, &s->backend, error)
                                : tw_backend_threads(s->options.jobs, &s->backend, error);
   if (status == TW_OK && s->journal) state_facts(s);
@@ -319,7 +323,7 @@ static void close_search(tw_state *s, bool finished) {
   tw_index_free(&s->recipes);
   tw_index_free(&s->sources);
   tw_case_free(&s->data);
-  if (s->backend) s->backend->close(s->backend);
+  if (s->backend && s->backend != s->options.backend) s->backend->close(s->backend);
   tw_text_free(&s->notes);
 }
 

@@ -45,6 +45,8 @@ typedef struct tw_state {
   tw_memo memo;              /* of the exchanges */
   tw_problem problem;        /* types filled in by the target */
   tw_search_options options; /* of the watch */
+  char machine[68];          /* digest of the machine that evaluated, of a runner that says it */
+  bool by_runner;            /* outcomes are another program's word */
   tw_backend *backend;       /* where candidates are evaluated */
   tw_case data;              /* inputs and expected outputs; none where that is elsewhere */
   tw_bound bound;

@@ -43,6 +43,8 @@ static tw_status available(const tw_target *t, tw_error *error) {
   return cdna_toolchain_find(error);
 }
 
+static const char *compiler(void) { return "clang-22"; }
+
 static char *describe(const tw_target *t) {
   const cdna_machine *m = cdna_machine_of(t);
   tw_text s = {0};
@@ -795,7 +797,8 @@ static void fill_target(const void *values, tw_target *out) {
                  .simulation_rate = 8e-4, /* so that a search at 8192 has some hundred candidates, of 2 s each */
                  .language = "C",
                  .source_name = "kernel.c",
-                 .prompts = "cdna"},
+                 .prompts = "cdna",
+                 .compiler = compiler},
       .config = m,
       .n_families = sizeof families / sizeof *families,
       .family = families,

@@ -26,6 +26,8 @@ struct tw_artefact {
 
 static tw_status available(const tw_target *t, tw_error *error) { return gm_build_available(gm_config_of(t), error); }
 
+static const char *compiler(void) { return "riscv64-unknown-elf-gcc"; }
+
 static char *describe(const tw_target *t) {
   const gm_config *c = gm_config_of(t);
   const char *type = tw_type_name(c->input_type), *acc = tw_type_name(c->acc_type);
@@ -172,7 +174,8 @@ static void fill_target(const void *values, tw_target *out) {
                  .error_of = c->error_of,
                  .language = "C",
                  .source_name = "kernel.c",
-                 .prompts = "gemmini"},
+                 .prompts = "gemmini",
+                 .compiler = compiler},
       .config = c,
       .n_families = GM_FAMILIES,
       .family = gm_families,

@@ -1,6 +1,7 @@
 /* target.c - the CPU that the process runs on, as a target. */
 #include "target/x86/target.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"
@@ -17,6 +18,11 @@ static tw_status available(const tw_target *t, tw_error *error) {
   (void)t;
   (void)error;
   return TW_OK; /* the portable kernels run everywhere */
+}
+
+static const char *compiler(void) {
+  const char *own = getenv("TILEWRIGHT_CC");
+  return own && *own ? own : "cc";
 }
 
 static char *describe(const tw_target *t) {
@@ -105,7 +111,8 @@ static const tw_target x86 = {
                .language = "C",
                .source_name = "kernel.c",
                .device = "cpu",
-               .prompts = "x86"},
+               .prompts = "x86",
+               .compiler = compiler},
     .n_families = sizeof families / sizeof *families,
     .family = families,
     .available = available,
