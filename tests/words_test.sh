@@ -1,6 +1,6 @@
 #!/bin/bash
 # words_test.sh TILEWRIGHT [list]: looks for banned phrases (tests/data/banned_phrases.txt) and for sentences above 40 words in help
-# texts, error messages, public headers and user pages. It prints file:line for each. Each kind of text has a limit below: the
+# texts, error messages, public headers, the comments of tile kernels and user pages. It prints file:line for each. Each kind of text has a limit below: the
 # number that is left. The test fails above a limit. Below it, lower the limit. `list` prints all findings.
 set -eu
 command=$(realpath "$1")
@@ -31,12 +31,18 @@ error_messages() {
     inside { call = call $0 }
     inside && /;[^"]*$/ { inside = 0; print FILENAME ":" start "\t" literals(call) }' {} +
 }
-header_comments() {
+# Comments of files: a block, or a run of lines that begin with //, is one text; indented lines of a block are texts of their own.
+comments() {
   awk '
-    FNR == 1 { inside = 0 }
-    !inside && /\/\*/ { inside = 1; start = FNR; text = "" }
-    inside { line = $0; sub(/^.*\/\*+/, "", line); sub(/\*\/.*$/, "", line); sub(/^ *\* ?/, "", line); text = text " " line }
-    inside && /\*\// { inside = 0; print FILENAME ":" start "\t" text }' include/tilewright/*.h
+    function flush() { if (text != "") print name ":" start "\t" text; text = "" }
+    FNR == 1 { flush(); inside = 0; name = FILENAME }
+    inside && /^ *\*    *[^ ]/ { flush(); start = FNR }
+    inside { line = $0; inside = !sub(/\*\/.*$/, "", line); sub(/^ *\* ?/, "", line); text = text " " line; if (!inside) flush(); next }
+    { line = $0; gsub(/"([^"\\]|\\.)*"/, "", line) }
+    line ~ /^ *\/\/ / { sub(/^ *\/\/ /, "", line); if (text == "") start = FNR; text = text " " line; next }
+    { flush() }
+    match(line, /\/\*/) { start = FNR; text = substr(line, RSTART + 2); inside = !sub(/\*\/.*$/, "", text); if (!inside) flush() }
+    END { flush() }' "$@"
 }
 page_paragraphs() {
   awk '
@@ -67,11 +73,12 @@ check() {
 '
 }
 status=0
-for kind in help errors headers pages; do
+for kind in help errors headers comments pages; do
   case $kind in
   help) found=$(help_texts | check) ;;
   errors) found=$(error_messages | check) ;;
-  headers) found=$(header_comments | check) ;;
+  headers) found=$(comments include/tilewright/*.h | check) ;;
+  comments) found=$(comments src/tile/*.[ch] src/tile/kernels/* src/target/*/runtime/*.{cuh,hpp} | check) ;;
   pages) found=$(page_paragraphs | check) ;;
   esac
   n=$(printf '%s' "$found" | grep -c . || true)
