@@ -21,19 +21,19 @@ extern "C" {
 
 typedef struct tw_device_planned tw_device_planned;
 
-/* The kernel for the problem: what `wisdom` (NULL: none) knows for it on this device; else for a problem like it; else the
- * plainest. TW_MISSING without a device, a compiler, or a current context. */
+/* Plans the problem on this device: with the kernel that `wisdom` (NULL: none) has for this problem, else for a
+ * similar one, else with the baseline. TW_MISSING without a device, a compiler or a current context. */
 tw_status tw_device_plan(const tw_problem *, const tw_wisdom *, tw_device_planned **out, tw_error *);
 void tw_device_destroy(tw_device_planned *); /* call it when no launch of the plan is in flight; NULL is fine */
 
-/* Bytes of device memory that a launch needs beside its operands; launches at the same time need one each. */
+/* Bytes of workspace that a launch needs in addition to its operands. Concurrent launches need one workspace each. */
 size_t tw_device_workspace(const tw_device_planned *);
 /* Its schedule, a step a line, or empty: for logs. Returns the length it needs, as snprintf does. */
 size_t tw_device_print(const tw_device_planned *, char *buffer, size_t size);
 
-/* Starts the kernel on the stream: `operands` are pointers to device memory in the op's order (`tilewright ops`), aligned to
- * 16 bytes. Allocates nothing and waits for nothing; any number of threads may launch one plan. What goes wrong on the device
- * shows where the stream is waited for. */
+/* Starts the kernel on the stream. `operands` are pointers to device memory in the op's order (`tilewright ops`),
+ * aligned to 16 bytes. The call allocates nothing and waits for nothing. Any number of threads may launch one plan.
+ * Errors on the device are reported when the stream is synchronized. */
 tw_status tw_device_launch(const tw_device_planned *, void *const operands[], void *workspace, void *stream,
                            tw_error *);
 

@@ -9,7 +9,7 @@
  *
  * Blocks and groups run along a row (the K of a GEMM) and never cross its end: the last block of a row is filled up
  * with the codes of +0, which take no part in its scale; the last group of a row is as short as the row leaves it.
- * Multi-byte numbers are little-endian. Plain conversions of one number stand at the end of this header.
+ * Multi-byte numbers are little-endian. Plain conversions of one number are at the end of this header.
  *
  * docs/reference/formats.md draws the layouts, states the special cases and names the source of each format. In short:
  * - rounding is to nearest, ties to even, unless said otherwise; subnormals are kept; -0 stays -0 where the
@@ -101,14 +101,14 @@ typedef enum tw_rounding {
   TW_ROUND_FLOOR,    /* towards minus infinity: bfp16 only (XDNA2's default mode) */
 } tw_rounding;
 
-/* What e4m3 and e5m2 do with magnitudes that round beyond their largest. MX elements always saturate, f16 and
+/* How e4m3 and e5m2 convert magnitudes that round beyond their largest value. MX elements always saturate; f16 and
  * bf16 always overflow to infinity. */
 typedef enum tw_overflow {
   TW_OVERFLOW_SATURATE = 0, /* to the largest finite value, infinities too (OFP8's SAT) */
   TW_OVERFLOW_SPECIAL,      /* to infinity, or to NaN where there is none (OFP8's NONSAT, ml_dtypes, PyTorch) */
 } tw_overflow;
 
-enum { TW_GROUP_ROW = 0, TW_GROUP_TENSOR = -1 }; /* values of tw_packing.group that are no number of values */
+enum { TW_GROUP_ROW = 0, TW_GROUP_TENSOR = -1 }; /* special values of tw_packing.group */
 
 /* A format and the choices it leaves. {.format = f} is valid for every format. */
 typedef struct tw_packing {
@@ -153,7 +153,7 @@ tw_status tw_format_decode(const tw_packing *, size_t rows, size_t columns, cons
 float tw_format_scale(const tw_packing *, size_t rows, size_t columns, const void *codes, const void *scales,
                       size_t row, size_t column);
 
-/* For tw_packing.magnitude: what n values of x add. Start with {0}; feed parts in order. */
+/* Accumulates tw_packing.magnitude over n values of x. Start with {0}; pass parts in order. */
 typedef struct tw_magnitude {
   float max;      /* NaN once a NaN or infinity was seen */
   double sum[16]; /* of magnitudes, by index modulo 16 */

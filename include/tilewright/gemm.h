@@ -34,11 +34,11 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* What A becomes on its way into a product with weights that have scales.
- * TW_A_EXACT: nothing. Otherwise A is rounded, each time, to int8: the nearest multiple of s, up to 127 s, where s is
- * (largest magnitude of the row, or of the group of the row) / 127, and products are sums of integers, scaled group by
- * group. What it costs: with D[p][j] = the weight's value, |C[i][j] - exact| <= |alpha| (1/2 + 2^-15) sum over p of s
- * |D[p][j]|, beside roundings in binary32; the random part of it grows as its root. Magnitudes below 2^-118 count as 0. */
+/* How A is rounded before it is multiplied by weights with scales. TW_A_EXACT: not at all. Otherwise each execution
+ * rounds A to int8: to the nearest multiple of s, up to 127 s, where s is (largest magnitude of the row, or of the
+ * group of the row) / 127. Products are then sums of integers, scaled group by group. Error: with D[p][j] = the
+ * weight's value, |C[i][j] - exact| <= |alpha| (1/2 + 2^-15) sum over p of s |D[p][j]|, plus roundings in binary32.
+ * Its random part grows with the square root of k. Magnitudes below 2^-118 count as 0. */
 typedef enum tw_a_rounding {
   TW_A_EXACT,
   TW_A_INT8_ROWS,  /* one scale a row of op(A) */
@@ -47,7 +47,7 @@ typedef enum tw_a_rounding {
 
 typedef enum tw_activation { TW_LINEAR, TW_RELU, TW_GELU, TW_SILU } tw_activation; /* gelu: the tanh form */
 
-/* What a plan computes. A member that is zero takes its default. */
+/* The product that a plan computes. A member that is zero takes its default. */
 typedef struct tw_gemm_spec {
   size_t size;                     /* sizeof(tw_gemm_spec): status.h */
   int64_t m, n, k;                 /* each at least 1 */
@@ -96,8 +96,9 @@ tw_status tw_gemm_execute(const tw_gemm_planned *, const tw_gemm_operands *, tw_
 size_t tw_gemm_print(const tw_gemm_planned *, char *buffer, size_t size);
 const char *tw_gemm_kernel(const tw_gemm_planned *); /* "f32-gemm-14x32-avx512" */
 
-/* The kernels that this CPU can run, by position: names; NULL past the last. The environment variable TILEWRIGHT_GEMM_ISA =
- * portable, avx2, avxvnni, avx512, avx512vnni or avx512bf16, read once, leaves out what is beyond that set. */
+/* Names of the kernels that this CPU can run, by index; NULL after the last. The environment variable
+ * TILEWRIGHT_GEMM_ISA = portable, avx2, avxvnni, avx512, avx512vnni or avx512bf16 limits the instruction set; it is
+ * read once. */
 const char *tw_gemm_kernel_at(size_t index);
 
 #pragma GCC visibility pop

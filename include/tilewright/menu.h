@@ -1,7 +1,7 @@
-/* menu.h - the legal next steps of a schedule, and how a machine puts them together.
+/* menu.h - the legal next steps of a schedule, and how a target builds them.
  *
- * A machine names steps as text, in tables and loops; a step stays on the menu if its language (verb.h) takes it, if it
- * changes the plan, and if the machine's model says what the kernel then costs. */
+ * A target offers steps as text, in tables and loops. A step stays on the menu if its language (verb.h) accepts it,
+ * if it changes the plan, and if the target's model predicts a cost for the new kernel. */
 #ifndef TILEWRIGHT_MENU_H
 #define TILEWRIGHT_MENU_H
 
@@ -14,9 +14,9 @@ extern "C" {
 
 /* A legal next step of a schedule. A plan of the search is one `lever`; its parameters are alternatives of it. */
 typedef struct tw_menu_item {
-  char step[TW_STEP_MAX]; /* what to append to the schedule */
+  char step[TW_STEP_MAX]; /* the line to append to the schedule */
   char lever[32];         /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
-  char why[240];          /* what the step is for, in words, with the model's numbers */
+  char why[240];          /* the purpose of the step, in words, with the model's numbers */
   double predicted_cost;  /* the analytic model's cost of the kernel after this step (target's unit) */
 } tw_menu_item;
 
@@ -36,7 +36,8 @@ typedef struct tw_menu_builder {
   size_t plan_size;
   /* The predicted cost of a plan; 0 if it is not legal. */
   double (*judge)(const void *context, const void *plan);
-  double now_cost, peak_cost; /* predicted for `now`; of the matrix unit alone: `why` then says both. 0: it does not */
+  /* predicted for `now`, and for the matrix unit alone, which `why` then names; 0: not predicted */
+  double now_cost, peak_cost;
 
   size_t capacity;
   bool failed; /* out of memory */
@@ -55,7 +56,7 @@ void tw_menu_offer_all(tw_menu_builder *, size_t n, const tw_offer[]);
 /* Puts the items of `more` into `menu`, sorted by prediction; `more` is empty then. */
 tw_status tw_menu_join(tw_menu *menu, tw_menu *more, tw_error *);
 
-/* Sorts by prediction and drops what is there twice. */
+/* Sorts by prediction and removes duplicates. */
 tw_status tw_menu_finish(tw_menu_builder *, tw_menu *out, tw_error *);
 
 #pragma GCC visibility pop

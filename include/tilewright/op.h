@@ -50,13 +50,13 @@ typedef struct tw_op tw_op;
 typedef struct tw_problem {
   const tw_op *op;
   tw_value value[TW_KEYS_MAX]; /* in the order of op->keys */
-  /* Options of the machine (tw_family.options): how it computes the problem, not what. */
+  /* Options of the target (tw_family.options): how it computes the problem, not the problem itself. */
   const tw_key *options;
   size_t n_options;
   tw_value option[TW_OPTIONS_MAX];
 } tw_problem;
 
-/* An array that a kernel reads or writes: element [i][j]... lies i * stride[0] + j * stride[1] + ... elements from its
+/* An array that a kernel reads or writes. Element [i][j]... is i * stride[0] + j * stride[1] + ... elements after its
  * begin. Strides are at least 1, and elements do not overlap. The bytes between elements are not written. */
 typedef struct tw_operand {
   const char *name; /* the C name: "A" */
@@ -71,7 +71,7 @@ typedef struct tw_operand {
 
 /* A row-major operand without gaps, an input. Lists of dimensions as {2, 3, 4}. */
 tw_operand tw_operand_dense(const char *name, tw_type, int rank, const int64_t dims[]);
-/* The same with gaps behind each row (last dimension): rows begin `pitch` elements apart. rank >= 2. */
+/* The same with gaps after each row (the last dimension): rows begin `pitch` elements apart. rank >= 2. */
 tw_operand tw_operand_pitched(const char *name, tw_type, int rank, const int64_t dims[], int64_t pitch);
 
 /* An element of an output. A row is one line of the last dimension; rows are counted in the order of the other dimensions. */
@@ -79,10 +79,10 @@ typedef struct tw_place {
   int64_t row, column;
 } tw_place;
 
-/* What looking at a result took in. */
+/* The part of a result that a check covered. */
 typedef struct tw_coverage {
-  double elements, exact; /* of all outputs; compared with the exact value, each by itself */
-  char survey[120];       /* in words: the op's test of all other elements; "" if none was made */
+  double elements, exact; /* elements of all outputs; elements that were compared with their exact value */
+  char survey[120];       /* the op's test of all other elements, in words; "" if none was made */
   char text[320];         /* all in words: "every element", "65536 of 268435456 elements, ..." */
 } tw_coverage;
 
@@ -106,7 +106,8 @@ struct tw_op {
   void (*inputs)(const tw_problem *, uint64_t seed, void *const buffers[]);
   /* Computes the outputs from the inputs: slow, obvious, and the definition of right. `threads` >= 1. */
   void (*reference)(const tw_problem *, void *const buffers[], int threads);
-  /* Are the outputs in `actual` right? `expected` holds the reference's; inputs are in both. Says where not. */
+  /* Compares the outputs in `actual` with the reference's outputs in `expected`; both have the inputs. The error
+   * names the first wrong element. */
   tw_status (*compare)(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
   double (*operations)(const tw_problem *); /* multiply-accumulates (each is two operations) */
   double (*bytes)(const tw_problem *);      /* least traffic: every operand once */
@@ -115,11 +116,11 @@ struct tw_op {
    * whole, by `reference`. */
   tw_status (*exact)(const tw_problem *, void *const buffers[], size_t operand, size_t n, const tw_place[],
                      double value[], double bound[], int threads, tw_error *);
-  /* What `exact` costs, in multiply-adds of the host: for one element alone, and for a row of elements. */
+  /* The cost of `exact` in multiply-adds of the host, for one element and for a row of elements. */
   void (*exact_cost)(const tw_problem *, size_t operand, double *element, double *row);
-  /* Takes every element of the outputs into a test that costs less than `exact` for all: `buffers` has inputs and what the
-   * kernel made. TW_FAILED if the outputs are wrong; else says in coverage.survey what was tested, or leaves it empty where
-   * the problem has no such test. NULL: no problem has one. */
+  /* A test of all elements of the outputs that is cheaper than `exact` for all. `buffers` has the inputs and the
+   * kernel's outputs. TW_FAILED if an output is wrong. Otherwise coverage.survey describes the test, or stays empty
+   * where the problem has no such test. NULL: no problem of the op has one. */
   tw_status (*survey)(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
   /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
   bool inputs_cached;
@@ -132,10 +133,10 @@ const tw_op *tw_op_at(size_t index);       /* NULL past the last */
  * name is taken, or which function it lacks. Of one that is smaller than the library's struct a copy is listed. */
 tw_status tw_op_register(const tw_op *, tw_error *);
 
-/* Parses `key=value` words. Defaults are filled in; types not given stay TW_TYPE_NONE until a target sets them.
- * Errors name the key, what is allowed, and an example. */
+/* Parses `key=value` words and fills in defaults. Types that are not given stay TW_TYPE_NONE until a target sets
+ * them. Errors name the key, the allowed values and an example. */
 tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out, tw_error *);
-/* The same, of one line as tw_problem_print writes it: "gemm m=512 n=512 k=512". */
+/* Parses one line in the form of tw_problem_print: "gemm m=4 n=4 k=4". */
 tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *);
 /* tw_problem_parse where a machine has `n` options: for tw_target_parse (target.h). */
 tw_status tw_problem_parse_with(const tw_key *options, size_t n, const char *op, size_t n_words,
@@ -167,13 +168,13 @@ typedef struct tw_case {
   bool has_expected;             /* outputs are computed; otherwise poisoned */
 } tw_case;
 tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
-/* The same, but outputs stay poisoned. */
+/* The same, without expected outputs: outputs stay poisoned. */
 tw_status tw_case_make_inputs(const tw_problem *, uint64_t seed, tw_case *out, tw_error *);
 void tw_case_free(tw_case *);
-/* Is what a kernel made of the case's inputs right? Needs no expected outputs, so it is the way for outputs of any size
- * (tw_case_make_inputs), of ops that have `exact`. Every element is compared with its exact value where the budget allows;
- * otherwise a random sample that is spread over all of each output is, every element is looked at for whether it was
- * written and is finite, and the op's survey is made. Call it after the kernel ran: the sample is drawn then. */
+/* Checks a kernel's outputs for the case's inputs, without expected outputs. It suits outputs of any size
+ * (tw_case_make_inputs), for ops with `exact`. Every element is compared with its exact value if the budget allows
+ * it. Otherwise a random sample over all of each output is compared, every element is tested for being written and
+ * finite, and the op's survey runs. Call it after the kernel has run: the sample is drawn in this call. */
 tw_status tw_case_check(const tw_case *, void *const actual[], const tw_effort *, tw_coverage *out, tw_error *);
 
 #pragma GCC visibility pop

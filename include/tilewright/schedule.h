@@ -1,8 +1,8 @@
-/* schedule.h - an ordered list of steps, each a line of text: `tile m=128 n=64 k=64`.
+/* schedule.h - a schedule: an ordered list of steps, each a line of text: `tile m=128 n=64 k=64`.
  *
- * A step is a word (its verb) followed by arguments, separated by single blanks. What verbs and arguments
- * mean is the target's business; a schedule is only text, so it can be kept, printed, compared and replayed
- * on another shape. The empty schedule is the target's baseline. */
+ * A step is a verb followed by arguments, separated by single blanks. The target defines verbs and arguments. A
+ * schedule is only text, so it can be stored, printed, compared and replayed on another shape. The empty schedule is
+ * the target's baseline. */
 #ifndef TILEWRIGHT_SCHEDULE_H
 #define TILEWRIGHT_SCHEDULE_H
 
@@ -24,7 +24,7 @@ typedef struct tw_schedule { /* a plain value */
 
 /* Appends one step; blanks at the ends and doubled ones are removed. */
 tw_status tw_schedule_add(tw_schedule *, const char *step, tw_error *);
-/* Parses lines; empty lines and what follows '#' are ignored. */
+/* Parses lines; ignores empty lines and text after '#'. */
 tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *);
 /* One step a line, each ended by a newline. Returns the length it needs, as snprintf does. */
 size_t tw_schedule_print(const tw_schedule *, char *buffer, size_t size);

@@ -1,14 +1,14 @@
 /* search.h - the beam search over candidates.
  *
- * A candidate is source; it may have a recipe, the schedule of which the target makes that source. In each iteration
- * every parent in the beam gets `plans` plans of one lever each, and each plan `kernels` kernels. The plans are divided among
- * the agents. Agents that ask no language model come first, and go on to their end; agents that ask models follow. Kernels are
+ * A candidate has a source, and a schedule if the target emitted the source from one. In each iteration every
+ * parent in the beam gets `plans` plans of one lever each, and each plan `kernels` kernels. The plans are divided among
+ * the agents. Agents without a language model run first, until their search ends; agents with a model follow. Kernels are
  * built, checked and measured on `jobs` threads. The best `beam` kernels that are correct and beat their parent are the next
  * beam. Where measuring is safe without a check and costs less (tw_traits.measures_first), a kernel that does not beat its
  * parent is not checked. On a simulated target the result depends on problem, target, options and start schedule alone, never
  * on `jobs` or timing, unless `seconds` cuts it short. tw_search neither reads nor writes wisdom: the command does.
  *
- * With `exhaustive` the search has no beam: every kernel that the menu leads to, step by step from the plainest one, is
+ * With `exhaustive` the search has no beam: every kernel that the menu leads to, step by step from the baseline, is
  * built, checked and measured, if there are at most TW_EXHAUSTIVE_MOST of them. */
 #ifndef TILEWRIGHT_SEARCH_H
 #define TILEWRIGHT_SEARCH_H
@@ -35,7 +35,7 @@ typedef struct tw_search_status {
   double best_cost;  /* in the target's unit; 0: no candidate is correct yet */
   double start_cost; /* of the baseline; 0: not known yet */
   double bound_cost; /* the lower bound */
-  int recalled;      /* candidates of progress.done whose verdict the journal had */
+  int recalled;      /* candidates of progress.done whose verdict came from the journal */
   char reserved[4];  /* 0 */
 } tw_search_status;
 
@@ -45,7 +45,7 @@ enum { TW_EXHAUSTIVE_MOST = 4000 };
 typedef struct tw_model_options {
   size_t size;        /* sizeof(tw_model_options): status.h */
   double temperature; /* 0 = 1; < 0 = the server's default */
-  int fixes;          /* how often a kernel that failed is sent back with what went wrong; 0 = once, < 0 = never */
+  int fixes;          /* repairs: how often a failed kernel is sent back with its error; 0 = once, < 0 = never */
   int at_once;        /* questions in flight; 0 = 4 */
   double seconds;     /* that an answer may take; 0 = 600 */
   int reply_tokens;   /* of an answer, at most; 0 = the server's limit */
@@ -59,13 +59,13 @@ typedef struct tw_model_options {
 
 typedef struct tw_search_options {
   size_t size;              /* sizeof(tw_search_options): status.h */
-  bool exhaustive;          /* iterations, plans, kernels, beam and dropout then say nothing */
+  bool exhaustive;          /* iterations, plans, kernels, beam and dropout then have no effect */
   int iterations;           /* T; 0 = default */
   int plans;                /* N, per parent; 0 = default */
   int kernels;              /* K, per plan; 0 = default */
   int beam;                 /* B; 0 = default */
   double dropout;           /* probability that a menu entry is hidden from a plan; < 0 = default */
-  uint64_t seed;            /* of all choices */
+  uint64_t seed;            /* seed of all choices */
   uint64_t inputs;          /* seed of the inputs that kernels are checked on; 0 = an unpredictable one */
   int jobs;                 /* threads; 0 = all cores */
   int samples;              /* stop after this number of candidates, evaluated or recalled from a journal; 0 = no limit.
@@ -85,7 +85,7 @@ typedef struct tw_search_options {
   const volatile int *interrupt;                        /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
   void *context;
-  /* `start` was found for this very problem: the result is no slower, unless the baseline is faster (known_lost). */
+  /* `start` was found for this problem: the result is no slower, unless the baseline is faster (known_lost). */
   bool start_is_exact;
   char reserved[7];    /* 0 */
   const char *command; /* the command line, for the journal and its reports; NULL: none */
@@ -123,13 +123,13 @@ typedef struct tw_asked {
 typedef enum tw_cost_from {
   TW_COST_HERE,      /* this process */
   TW_COST_CONFIRMED, /* the runner, and then this process: the costs and the verdict are this process's */
-  TW_COST_REPORTED,  /* the runner alone: `notes` say why it was not confirmed */
+  TW_COST_REPORTED,  /* only the runner reported it: `notes` say why it was not confirmed */
 } tw_cost_from;
 
 typedef struct tw_search_result {
   size_t size;                /* sizeof(tw_search_result), set before the call: status.h */
   char *source;               /* of the best candidate */
-  bool has_recipe;            /* the target makes that source of `schedule`; otherwise it stands alone */
+  bool has_recipe;            /* the target emits `source` from `schedule`; otherwise `source` has no schedule */
   tw_schedule schedule;       /* the recipe, if there is one */
   tw_measurement best, start; /* start: the baseline */
   char *start_source;
@@ -138,8 +138,8 @@ typedef struct tw_search_result {
   tw_bound bound;
   int samples, correct; /* candidates evaluated (duplicates once), correct ones */
   int recalled;         /* of the samples, how many the journal knew: an interrupted search was resumed */
-  int slower;           /* than what they came from, as measured or by a bound, and therefore not checked */
-  char coverage[240];   /* what the check of the best looked at, in words; "" if it is not known */
+  int slower;           /* candidates slower than their parent, as measured or by a bound, and therefore not checked */
+  char coverage[240];   /* the part of the best kernel's outputs that was compared, in words; "" if unknown */
   size_t n_exchanges;
   tw_asked *exchange; /* in the order of iterations and places */
   double wall_seconds;
@@ -175,11 +175,11 @@ typedef struct tw_improvement {
   tw_diagnosis diagnosis; /* of the user's program */
 } tw_improvement;
 
-/* Understands the program, says where its time goes, rewrites it as long as that pays, and, unless `rewrites_only`,
- * searches for a schedule of the same problem. *out gets the best of both ways; its start is the user's program, and the
- * ladder begins there. `how` may be NULL. `seconds` is for both, half of it at most for the rewrites. TW_FAILED with
- * one line if the program is wrong; one that cannot be understood is not rewritten (diagnosis.fixed). TW_INTERRUPTED as
- * for tw_search. Each kernel is checked like any candidate. */
+/* Improves the user's program: diagnoses where its time goes, rewrites it as long as that helps and, unless
+ * `rewrites_only`, searches for a schedule of the same problem. *out gets the better of both results; its start is
+ * the user's program, and its improving steps begin there. `how` may be NULL. `seconds` limits both; rewrites use at
+ * most half of it. TW_FAILED with one line if the program is wrong. A program that cannot be analysed is not
+ * rewritten (diagnosis.fixed). TW_INTERRUPTED as for tw_search. Each kernel is checked like any candidate. */
 tw_status tw_improve(const tw_target *, const tw_problem *, const char *source, size_t length,
                      const tw_search_options *, bool rewrites_only, tw_search_result *out, tw_improvement *how,
                      tw_error *);

@@ -15,12 +15,12 @@ typedef enum tw_status {
   TW_FAILED = 1,        /* the kernel is wrong, does not compile, faults or does not end */
   TW_USAGE = 2,         /* unknown name, bad value, unreadable or malformed file: the caller's to repair */
   TW_MISSING = 3,       /* something needed is not here: compiler, file of the installation, memory, disk room */
-  TW_INTERRUPTED = 130, /* stopped by the user (128 + SIGINT); what was found until then is valid */
+  TW_INTERRUPTED = 130, /* stopped by the user (128 + SIGINT); results so far are valid */
 } tw_status;
 
 typedef struct tw_error {
   tw_status status;
-  char text[2000]; /* one line: what is wrong, and how to repair it; a compiler's message may add lines */
+  char text[2000]; /* one line: what is wrong, what was found, what to do; a compiler's message may add lines */
 } tw_error;
 
 /* Fills *error (if not NULL) and returns status, so that callers write `return tw_fail(...)`. */
@@ -38,7 +38,7 @@ tw_status tw_no_memory(tw_error *error, const char *what);
  * The library reads and writes no more than that. Members that a program's struct does not have yet count as 0; one that is
  * larger than the library's is taken if what the library does not know is 0. Anything else, 0 too, is TW_USAGE with one line. */
 
-/* When what takes long shall end by itself. */
+/* A time limit for long operations. */
 typedef struct tw_stop {
   double deadline; /* seconds of CLOCK_MONOTONIC; 0 = none */
   const volatile int

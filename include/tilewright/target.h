@@ -25,9 +25,9 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 typedef struct tw_target tw_target;
-typedef struct tw_artefact tw_artefact; /* a built kernel; what it is, is the target's business */
+typedef struct tw_artefact tw_artefact; /* a built kernel; its content is private to the target */
 
-/* Where the time went, or anything else counted. */
+/* A counter: where the time went, or any other count. */
 typedef struct tw_counter {
   const char *name; /* static text: "array_busy" */
   const char *unit; /* "cycles", "commands", "bytes", ... */
@@ -49,13 +49,13 @@ typedef struct tw_spread {
 } tw_spread;
 
 typedef struct tw_measurement {
-  double cost;            /* what the search minimizes: cycles on simulated targets, seconds on native ones */
+  double cost;            /* the cost that the search minimizes: cycles on simulated targets, seconds on native ones */
   double cycles, seconds; /* 0 where it does not apply */
   double instructions;    /* retired by the host core; 0 where it does not apply */
   /* Fraction of the target's peak, or, where memory limits the problem (tw_bound), of the bound. */
   double utilization;
   tw_spread spread;
-  char bottleneck[160]; /* what limited it, in words; empty where that is not known */
+  char bottleneck[160]; /* what limited the kernel, in words; empty if unknown */
   size_t n_counters;
   tw_counter counter[TW_COUNTERS_MAX];
   size_t n_memories;
@@ -79,16 +79,16 @@ void tw_files_free(tw_files *);
 typedef struct tw_bound {
   double cost;
   double compute_cost, memory_cost; /* each alone; cost is at least their maximum */
-  /* What no kernel can be below, whatever it does: a cost under it is no result. Families may leave it 0: then it is nine
+  /* A hard bound: no kernel can cost less, and a lower result is rejected. A family may leave it 0; then it is nine
    * tenths of compute_cost. */
   double least;
   char limit[160];      /* in words */
   uint64_t reserved[4]; /* room to grow: 0 */
 } tw_bound;
 
-/* What `bench` of a target with a library of its own found. */
+/* The result of `bench` for a target with a library of its own. */
 typedef struct tw_bench {
-  char kernel[64];            /* what ran */
+  char kernel[64];            /* the kernel that ran */
   char plan[400];             /* one line about how */
   tw_measurement measurement; /* its counters are the bench's results: gflops, ... */
   tw_bound bound;
@@ -98,12 +98,12 @@ typedef struct tw_bench {
 typedef struct tw_buffer_use {
   const char *name; /* static text: "a" */
   size_t memory;    /* index into tw_explanation.memory */
-  double bytes;     /* of all its copies in one instance of that memory */
+  double bytes;     /* bytes of all buffers in one instance of that memory */
   char what[120];   /* copies x rows x columns x type */
 } tw_buffer_use;
 
-/* What the analytic model says about one choice of tiles, without a kernel. memory[0] is the one that tiles are made for:
- * its `used` is the sum of its buffers. */
+/* The analytic model's result for one choice of tiles, without a kernel. memory[0] is the memory that the tiles are
+ * made for: its `used` is the sum of the buffers. */
 enum { TW_BUFFERS_MAX = 16, TW_QUANTITIES_MAX = 32 };
 typedef struct tw_explanation {
   char choice[200]; /* one line: the tiles and the kernel as understood */
@@ -115,10 +115,10 @@ typedef struct tw_explanation {
   char misfit[300]; /* if not: one line, and how to repair it */
   size_t n_quantities;
   tw_counter quantity[TW_QUANTITIES_MAX]; /* "intensity", "predicted_tflops", ... */
-  char limit[200];                        /* what limits the predicted rate, in words */
+  char limit[200];                        /* the limit of the predicted rate, in words */
 } tw_explanation;
 
-/* What a program's time goes into, and what it would save without it. */
+/* A part of a program's time, and the cost that would be saved without it. */
 typedef struct tw_finding {
   char what[200];    /* in words */
   double cost;       /* in the target's unit; the costs of two findings can overlap */
@@ -135,25 +135,27 @@ typedef struct tw_diagnosis {
 
 typedef struct tw_program tw_program; /* a user's program as the target understands it */
 
-/* What kind of machine a target is: what the core decides by, never by a name or a unit. */
+/* Traits of a target. The core decides by these, never by a target's name or unit. */
 typedef struct tw_traits {
-  bool simulated;      /* cost is what a model of the machine computes, not what a clock says */
-  bool deterministic;  /* a kernel has the same cost whenever it is measured */
-  bool measures_first; /* `measure` needs no `check` before it, and costs less: a search then checks only what is at
-                            * least as fast as its parent */
-  bool own_reference;  /* `check` computes what is right by itself: its case needs no expected outputs */
+  bool simulated;     /* a model of the machine computes the cost; no clock measures it */
+  bool deterministic; /* a kernel has the same cost whenever it is measured */
+  /* `measure` needs no `check` before it, and costs less: a search then checks only kernels that are at least as
+   * fast as their parent */
+  bool measures_first;
+  bool own_reference; /* `check` computes exact values by itself: its case needs no expected outputs */
   double
       reference_up_to; /* with own_reference: problems of up to this number of operations still have expected outputs */
   double simulation_rate; /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
-  double error; /* of costs that are computed: |computed / measured - 1|, a mean; 0 = not known, or nothing is computed.
-                            * Costs that differ by less are the same as far as anybody knows */
+  /* error of computed costs: mean of |computed / measured - 1|; 0 = unknown, or costs are measured. Smaller
+   * differences are not significant. */
+  double error;
   const char *error_of;    /* where that number is from, in words */
   const char *language;    /* of sources: "C" */
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
-  const char *prompts;     /* folder of src/target/ whose prompts/ say in words what agents need; NULL: none */
-  const char *device;      /* what a measurement needs for itself, on this machine: "cpu"; NULL = nothing */
-  /* 1: with measures_first, what was measured before `check` is not the cost. It is measured again after it, when the target
-   * can compare what runs did. */
+  const char *prompts;     /* folder of src/target/ whose prompts/ have the texts for agents; NULL: none */
+  const char *device;      /* the device that a measurement occupies on this machine: "cpu"; NULL = none */
+  /* 1: with measures_first, the kernel is measured again after `check`, when the target can compare the runs; the
+   * first measurement is not the cost. */
   uint64_t measures_checked;
   /* The program that compiles kernels, whose version costs depend on: "cc". NULL: no program does, or the description has its
    * version. */
@@ -168,16 +170,16 @@ typedef struct tw_topic {
   const char *topic, *text; /* a list ends with NULL */
 } tw_topic;
 
-/* What a machine does with one op. */
+/* One op on one target. */
 typedef struct tw_family {
   const char
       *op; /* "gemm"; "*": any that no family before it names, for machines that run whatever a source computes */
-  const char *
-      keys; /* of the op that it honours, blanks between them; others are refused where they are no default. "*": all */
+  const char
+      *keys; /* the op's keys that it supports, separated by blanks; other keys must have their default. "*": all */
   const tw_key
-      *options;     /* of the machine's own, given like keys: how the op is computed, not what; each has a fallback */
+      *options;     /* options of the target, given like keys: how the op is computed, not what; each has a default */
   size_t n_options; /* at most TW_OPTIONS_MAX */
-  /* Fills types that were not given, or says which the machine has. */
+  /* Fills in types that were not given; the error lists the target's types. */
   tw_status (*settle)(const tw_target *, tw_problem *, tw_error *);
   /* Can the machine run it, now that the op has validated it? If not, why, in a sentence. NULL: whatever is valid. */
   tw_status (*check)(const tw_target *, const tw_problem *, tw_error *);
@@ -200,9 +202,9 @@ typedef struct tw_family {
   uint64_t reserved[2];
 } tw_family;
 
-/* ---- what only some machines have ---- */
+/* ---- optional tables ---- */
 
-/* A cost that a measurement cannot be below, for a moment's work: what is hopeless is not measured. */
+/* A quick lower bound of a kernel's cost: hopeless kernels are not measured. */
 typedef struct tw_quick {
   double (*least)(const tw_target *, const tw_artefact *); /* 0 where it is not known */
 } tw_quick;
@@ -220,9 +222,10 @@ typedef struct tw_explainer {
                     char **out, tw_error *);
 } tw_explainer;
 
-/* What else comes out of a kernel. */
+/* Further outputs of a kernel: files. */
 typedef struct tw_exporter {
-  /* What `--out` writes beside the kernel: files for the tools of the real machine. On failure there is nothing to free. */
+  /* The files that `--out` writes beside the kernel, for the tools of the real machine. On failure there is nothing
+   * to free. */
   tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, const char *source, tw_files *out,
                        tw_error *);
   /* Where it puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL: it has no floor plans. */
@@ -231,7 +234,7 @@ typedef struct tw_exporter {
 
 /* A library of the machine's own, which programs call. */
 typedef struct tw_library {
-  /* Checks and times what it runs for the problem. */
+  /* Checks and times the kernel that the library chooses for the problem. */
   tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
   /* Makes it use a schedule for the problem from now on (tw_wisdom_apply). */
   tw_status (*learn)(const tw_target *, const tw_problem *, const tw_schedule *, tw_error *);
@@ -239,9 +242,8 @@ typedef struct tw_library {
 
 /* A user's program as the start of a search. */
 typedef struct tw_rewriter {
-  /* Runs the program, TW_FAILED if it is wrong, and tries to understand it well enough to rewrite it; if it
-   * cannot, no rewrite is offered, and the diagnosis says why. `stop` must outlive the program: what takes long ends with
-   * TW_INTERRUPTED when it says so. `trust` as for build. */
+  /* Runs the program and analyses it for rewriting. TW_FAILED if it is wrong. If it cannot be analysed, it has no
+   * rewrites, and the diagnosis says why. `stop` must outlive the program: long operations end with TW_INTERRUPTED when it says so. `trust` as for build. */
   tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
                      uint64_t seed, int jobs, const tw_stop *stop, tw_program **out, tw_error *);
   tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
@@ -256,7 +258,7 @@ typedef struct tw_rewriter {
 /* One argument of a kernel that is launched by hand. */
 typedef struct tw_raw_argument {
   int64_t at;   /* byte of the kernel's argument block; -1: the next one at its natural alignment */
-  bool is_data; /* a buffer, of which the kernel gets the address; else a value */
+  bool is_data; /* a buffer, whose address the kernel gets; otherwise a value */
   void *data;   /* of a buffer: its bytes, before and after */
   size_t bytes; /* of the buffer, or of the value: 4 or 8 */
   bool writable;
@@ -265,7 +267,7 @@ typedef struct tw_raw_argument {
   char name[64];  /* for messages */
 } tw_raw_argument;
 
-/* What a run is watched for beside its result, and the findings: of targets that can. */
+/* Additional checks of a run, and their findings, for targets that support them. */
 typedef struct tw_inspection {
   const char *checks; /* names of the target's, separated by commas; "all", "none", or "usual" */
   bool counts;        /* of every instruction */
@@ -292,12 +294,11 @@ typedef struct tw_raw_launch {
   uint32_t reserved;                          /* 0 */
 } tw_raw_launch;
 
-/* Runs programs without an op: what the kernel computes is the caller's to judge. */
+/* Runs programs without an op: the caller judges the result. */
 typedef struct tw_launcher {
   /* `data` is a compiled program or source. */
   tw_status (*run)(const tw_target *, const void *data, size_t size, tw_raw_launch *, tw_measurement *out, tw_error *);
-  /* Programs are texts that say themselves how they are started: no option is needed, and options that are given follow the text
-   * as //: lines. */
+  /* Program texts contain their launch: no option is required, and given options are added to the text as //: lines. */
   bool whole;
 } tw_launcher;
 
@@ -316,23 +317,24 @@ struct tw_target {
 
   /* The core. */
 
-  /* Can it be used here? TW_MISSING with what to install if not. */
+  /* Whether the target is usable here. TW_MISSING names what to install. */
   tw_status (*available)(const tw_target *, tw_error *);
   /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */
   char *(*describe)(const tw_target *);
-  /* Kernel source -> artefact, cached by content; on failure TW_FAILED with the compiler's message. Compilers are confined;
-   * where the system cannot do that, TW_MISSING, unless the caller says that it trusts the source. */
+  /* Builds a source, cached by content; TW_FAILED with the compiler's message. Compilers are confined. Where the
+   * system cannot confine them, TW_MISSING, unless the caller trusts the source. */
   tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
                      tw_artefact **, tw_error *);
   /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
   tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
-  /* The checks that follow watch for this, and fill it in; it outlives them. TW_USAGE if it asks for what there is not.
-   * NULL: there is nothing to ask for. */
+  /* Sets the additional checks of following `check` calls, which add their findings to the tw_inspection; it must outlive these calls. TW_USAGE
+   * for an unsupported check. NULL: the target has none. */
   tw_status (*inspect)(const tw_target *, tw_artefact *, tw_inspection *, tw_error *);
   /* Adds a folder of the user's own headers, which sources built from now on may include: at most eight, searched in the order
    * in which they are added. NULL: the target has no such folders. */
   tw_status (*include)(const tw_target *, const char *folder, tw_error *);
-  /* What that check took in, in words, if it was right. NULL: every element of the problem's outputs. */
+  /* The part of the outputs that the check covered, in words, if the kernel was correct. NULL: every element of the
+   * problem's outputs. */
   void (*coverage)(const tw_target *, const tw_artefact *, char *text, size_t size);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
    * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
@@ -343,7 +345,7 @@ struct tw_target {
                        tw_error *);
   void (*release)(tw_artefact *);
 
-  /* What only some have; NULL: this one has not. */
+  /* Optional; NULL: the target has none. */
   const tw_quick *quick;
   const tw_explainer *explainer;
   const tw_exporter *exporter;
@@ -352,8 +354,8 @@ struct tw_target {
   const tw_launcher *launcher;
   const tw_view *machine_views; /* ended by a NULL name: view.h */
 
-  /* Checks and measurements that follow wait for a device until this says otherwise, and end with TW_INTERRUPTED then. NULL:
-   * they wait for none. */
+  /* Following checks and measurements wait for a device until this interrupt is set, and then end with
+   * TW_INTERRUPTED. NULL: the target never waits. */
   void (*wait)(tw_artefact *, const tw_stop *);
   /* The following measurements may end as soon as their cost is known to exceed this one. 0: no limit. NULL: measurements are
    * always made in full. */
@@ -362,7 +364,7 @@ struct tw_target {
   const tw_language *(*language)(size_t index);
 };
 
-/* ---- what the core of the library does with them ---- */
+/* ---- functions of the core ---- */
 
 /* NULL: the machine does not run the op. */
 const tw_family *tw_family_of(const tw_target *, const tw_op *);
@@ -370,9 +372,9 @@ const tw_family *tw_family_of(const tw_target *, const tw_op *);
 tw_status tw_target_parse(const tw_target *, const char *op, size_t n_words, const char *const words[], tw_problem *out,
                           tw_error *);
 tw_status tw_target_read(const tw_target *, const char *text, tw_problem *out, tw_error *);
-/* Refuses what the machine does not honour and fills types that were not given; the op has not validated it then. */
+/* Rejects unsupported keys and fills in types that were not given, before the op validates the problem. */
 tw_status tw_target_settle(const tw_target *, tw_problem *, tw_error *);
-/* Settles the problem and says whether the target can run it; if not, why, in a sentence. */
+/* Fills in types and checks that the target supports the problem; the error says why not. */
 tw_status tw_target_supports(const tw_target *, tw_problem *, tw_error *);
 /* As in tw_family, of a problem that is supported. */
 tw_status tw_target_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
@@ -382,7 +384,7 @@ tw_status tw_target_predict(const tw_target *, const tw_problem *, const tw_sche
 tw_status tw_target_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
 /* Replaces old names in the steps by current ones (verb.h). Returns whether any step changed. */
 bool tw_target_rename_steps(const tw_target *, const tw_problem *, tw_schedule *);
-/* What the machine, or its family, says about a topic: static text, or NULL. */
+/* The text of the target, or of its family, about a topic: static, or NULL. */
 const char *tw_target_topic(const tw_target *, const tw_problem *, const char *topic);
 /* A case for the target's check and measure. */
 tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);

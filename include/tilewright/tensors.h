@@ -27,7 +27,7 @@ typedef struct tw_tensors tw_tensors; /* an open file */
 
 tw_status tw_tensors_open(const char *path, tw_tensors **out, tw_error *);
 void tw_tensors_close(tw_tensors *); /* NULL is fine */
-/* In the order of the file; false past the last. What *out points to lives as long as the file is open. */
+/* Tensors in the order of the file; false after the last. *out points to memory that is valid while the file is open. */
 bool tw_tensors_at(const tw_tensors *, size_t index, tw_tensor *out);
 bool tw_tensors_find(const tw_tensors *, const char *name, tw_tensor *out);
 /* Bytes from .. from + bytes of a tensor's data. */

@@ -78,7 +78,7 @@ typedef struct tw_verb {
   /* Called after the arguments are read. Bit i of `given` is set if argument[i] was given. On failure it returns one line
    * that continues the name of the step: "requires 'rows' before it". May be NULL. */
   tw_status (*then)(const void *context, void *plan, unsigned given, tw_error *);
-  /* What the step does: one imperative sentence. The reference page of steps prints it. */
+  /* The effect of the step: one imperative sentence. The reference page of steps prints it. */
   const char *help;
 } tw_verb;
 
@@ -95,8 +95,8 @@ tw_status tw_step_apply(const tw_language *, const void *context, const char *st
  * steps may repair a plan that one step alone would break. */
 tw_status tw_steps_apply(const tw_language *, const void *context, const tw_schedule *, void *plan,
                          tw_status (*legal)(const void *context, const void *plan, tw_error *), tw_error *);
-/* Replaces old names in a step by current ones. Returns whether the step changed; `out` then is the new text, else the
- * step as it was. An unknown step is left as it is. */
+/* Replaces old names in a step by current ones and returns whether the step changed. `out` gets the resulting step.
+ * An unknown step stays unchanged. */
 bool tw_step_rename(const tw_language *, const char *step, char out[TW_STEP_MAX]);
 /* Does the step begin with this verb, by its current name or an old one? */
 bool tw_step_is(const tw_verb *, const char *step);

@@ -35,7 +35,7 @@ typedef struct tw_view {
   tw_status (*show)(const struct tw_target *, const char *const value[], tw_view_form, char **out, tw_error *);
 } tw_view;
 
-/* NULL, and in *error what the machine has, if it has no such view. */
+/* NULL if the target has no such view; *error then lists its views. */
 const tw_view *tw_view_find(const struct tw_target *, const char *name, tw_error *);
 /* Words are "key=value", each key at most once. */
 tw_status tw_view_show(const struct tw_target *, const char *name, size_t n_words, const char *const words[],

@@ -1,10 +1,11 @@
-/* wisdom.h - the best known kernel for (problem, target), kept across runs in one text file: its recipe, or its source
- * where it has none. One of each may be known; only recipes are of use to other shapes.
+/* wisdom.h - the best known kernel for each problem and target, kept between runs in one text file.
  *
- * The command reads wisdom before a search and keeps the result. tw_search does neither: a program calls the functions below.
+ * An entry is a schedule or, if the kernel has none, a source. A problem may have one of each; only schedules are
+ * useful for other shapes. The command reads wisdom before a search and stores the result. tw_search does neither: a
+ * program calls the functions below.
  *
- * $TILEWRIGHT_WISDOM, else $XDG_DATA_HOME/tilewright/wisdom.json, else ~/.local/share/tilewright/wisdom.json.
- * Written to a temporary file and renamed, under a lock: two searches at once lose nothing. */
+ * $TILEWRIGHT_WISDOM, else $XDG_DATA_HOME/tilewright/wisdom.json, else ~/.local/share/tilewright/wisdom.json. The
+ * file is written to a temporary file and renamed, under a lock: two concurrent searches lose nothing. */
 #ifndef TILEWRIGHT_WISDOM_H
 #define TILEWRIGHT_WISDOM_H
 
@@ -19,8 +20,8 @@ extern "C" {
 typedef struct tw_wisdom_entry {
   char target[64];
   char problem[512];    /* as tw_problem_print writes it */
-  tw_schedule schedule; /* the recipe; empty where there is a source */
-  char *source;         /* malloc'ed; NULL: `schedule` is the recipe */
+  tw_schedule schedule; /* empty if the entry has a source */
+  char *source;         /* malloc'ed; NULL: the entry is `schedule` */
   double cost, utilization;
   char unit[16];
   int64_t found;        /* when it was measured: seconds since 1970; 0: not known */
@@ -35,34 +36,33 @@ typedef struct tw_wisdom {
 /* A missing file is empty wisdom; `path` NULL means the default place. */
 tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *);
 void tw_wisdom_free(tw_wisdom *);
-/* Adds the entry, or puts it in the place of the known recipe or, of a source, the known source, if it is better, or if what is
- * known cannot be true; other writers' entries are kept. TW_FAILED for an entry that is faster than the machine can be. */
+/* Adds the entry. It replaces the known schedule, or the known source if it is a source, if it is better or if the
+ * known cost is impossible. Entries of other writers are kept. TW_FAILED for an entry that is below the hard bound. */
 tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
 /* Keeps many entries at once, all or none. An entry that is faster than the machine can be is left out; *refused (may be NULL)
  * counts these entries, and *why (may be NULL) tells the first. */
 tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *, size_t n, size_t *refused, tw_error *why,
                              tw_error *);
-/* Replaces the recipe and the source for the problem by the entry, whatever their costs: the entry was measured against them. One
- * step: on failure the file is as it was. TW_FAILED for an entry that is faster than the machine can be. */
+/* Replaces schedule and source of the problem by the entry, whatever their costs: the entry was measured against them.
+ * On failure the file is unchanged. TW_FAILED for an entry that is below the hard bound. */
 tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *, const tw_problem *, tw_error *);
-/* Takes the recipe and the source for this very problem out; *forgotten (may be NULL) is how many there were. */
+/* Removes schedule and source of exactly this problem; *forgotten (may be NULL) is the number of removed entries. */
 tw_status tw_wisdom_forget(const char *path, const char *target, const tw_problem *, size_t *forgotten, tw_error *);
-/* The recipe for this very problem; else the one of the same op, types and target whose shape is nearest
- * (*exact tells); NULL if there is none. */
+/* The schedule for this problem; else the schedule of the nearest shape with the same op, types and target (*exact
+ * distinguishes the two); NULL if wisdom has none. */
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, const tw_problem *, bool *exact);
 
-/* The source for this very problem that is better than its recipe; NULL if there is none. */
+/* The source for exactly this problem if it is better than the schedule; otherwise NULL. */
 const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *, const char *target, const tw_problem *);
 
 /* Does the target's model predict that the schedule is much slower than the baseline? Such an entry is not applied: earlier
  * versions kept the best kernel of a search even where the library's own was faster. */
 bool tw_wisdom_is_hopeless(const tw_target *, const tw_problem *, const tw_schedule *);
 
-/* Lets the libraries of targets use what the file knows for their problems from now on, in this process: on `x86`,
- * tw_gemm_plan takes the kernel and blocks that a search found for the very description. Takes a second for each kernel
- * that is not in the cache and has to be compiled; planning takes no longer than before. *applied (may be NULL) is the
- * number of entries in use. Entries that cannot be used here (another machine's, no compiler) are passed over. TW_USAGE
- * for a damaged file. */
+/* From now on, libraries of targets in this process use the file's entries: on `x86`, tw_gemm_plan uses the tuned
+ * kernel and blocks for exactly the tuned problem. The call takes a second for each kernel that must be compiled;
+ * planning takes no longer than before. *applied (may be NULL) is the number of entries in use. Entries that cannot
+ * be used here (of another machine, or without a compiler) are skipped. TW_USAGE for a damaged file. */
 tw_status tw_wisdom_apply(const char *path, size_t *applied, tw_error *);
 
 #pragma GCC visibility pop

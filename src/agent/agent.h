@@ -21,7 +21,8 @@
 
 /* A question to somebody outside, and the answer. */
 typedef struct tw_exchange {
-  uint64_t place;                      /* which question of the search it is: request->place, and what the agent adds */
+  /* the place of the question in the search: request->place and the agent's own number */
+  uint64_t place;
   const char *asked;                   /* all that the answer depends on, word for word, but for secrets */
   const char *model;                   /* who answered */
   bool kernel;                         /* asked for a kernel, not for a plan */
@@ -34,13 +35,13 @@ typedef struct tw_exchange {
 /* Where exchanges are kept. Thread-safe. NULL where there is none. */
 typedef struct tw_memo {
   void *context;
-  /* The answer that `agent` got to what was asked at that place, if it was: fills all but place and asked. `model` is
-   * then valid as long as the memo. */
+  /* Looks up the answer that `agent` got to the question at this place. It fills all fields but place and asked.
+   * `model` is valid as long as the memo. */
   bool (*recall)(void *context, const char *agent, tw_exchange *);
   void (*keep)(void *context, const char *agent, const tw_exchange *);
 } tw_memo;
 
-/* What the search wants for one parent. */
+/* A request of the search for one parent. */
 typedef struct tw_request {
   const tw_target *target;
   const tw_problem *problem;
@@ -50,17 +51,17 @@ typedef struct tw_request {
   size_t n_lineage;
   const tw_candidate *const *lineage; /* from the start to the parent, both included */
   size_t n_children;
-  const tw_candidate *const *child; /* what became of the parent so far: verdicts, messages, costs; by number */
+  const tw_candidate *const *child; /* results of the parent's earlier children: verdicts, messages, costs; by number */
   int iteration, iterations;
   int idle;              /* iterations since any kernel beat its parent: time for other plans than the usual ones */
   size_t plans, kernels; /* N, and K per plan */
   const struct tw_prompt_texts *texts; /* the words of prompts (prompt_texts.h); NULL: the built-in ones */
-  double dropout;        /* the probability with which a lever is hidden from a plan */
-  tw_random random;      /* a stream of this request's own */
-  uint64_t place;        /* of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
-  int jobs;              /* threads that may compute */
-  const tw_stop *stop;   /* what takes long ends when it says so */
-  const tw_memo *memo;   /* NULL: nothing is kept */
+  double dropout;                      /* the probability with which a lever is hidden from a plan */
+  tw_random random;                    /* a stream of this request's own */
+  uint64_t place;      /* of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
+  int jobs;            /* threads that may compute */
+  const tw_stop *stop; /* long operations end when it says so */
+  const tw_memo *memo; /* NULL: nothing is kept */
   /* Was this recipe proposed before, by anyone? */
   bool (*known)(const void *context, const tw_schedule *);
   /* How many kernels that took this lever were tried in this search, and how many of them beat their parent. */
@@ -77,8 +78,8 @@ typedef struct tw_agent_plan {
   void *detail;          /* the agent's own; freed by free_plan */
 } tw_agent_plan;
 
-/* The answer to a request. On failure there are no plans, and the parent goes without: TW_MISSING when the agent will
- * not answer any more (a budget is spent, a server is gone), TW_INTERRUPTED when it was stopped. */
+/* The answer to a request. On failure it has no plans, and the parent gets none. TW_MISSING: the agent stops
+ * answering (its budget is spent, or its server is gone). TW_INTERRUPTED: it was stopped. */
 typedef struct tw_proposal {
   size_t n;            /* at most request->plans; none if the agent has nothing to try that was not tried */
   tw_agent_plan *plan; /* room for request->plans, the search's */
@@ -96,45 +97,45 @@ typedef struct tw_order {
   int mended; /* how often it is ordered again, this time included */
 } tw_order;
 
-/* What implement makes of an order. */
+/* The result of an order. */
 typedef struct tw_kernel {
   bool has_recipe;
   tw_schedule recipe;
-  char *source; /* malloc'ed; NULL if the kernel could not be made: then `message` says why */
+  char *source; /* malloc'ed; NULL if no kernel was made: then `message` says why */
   size_t n_levers;
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
-  char step[TW_STEP_MAX]; /* without a recipe: what was done to the parent, in a line */
+  char step[TW_STEP_MAX]; /* without a schedule: the change to the parent, in a line */
   char why[TW_WHY_MAX];
   uint64_t exchange; /* the question to a model that it answers; 0: none */
   char *reply;       /* malloc'ed: without a source, the model's answer; NULL: it gave none */
   tw_error
-      message; /* its status says whether there is a kernel to blame (TW_FAILED: it counts as one that was tried), or
-                     * none was tried (TW_INTERRUPTED, TW_MISSING) */
+      message; /* TW_FAILED: the failure counts as a tried kernel; TW_INTERRUPTED, TW_MISSING: no kernel was tried */
 } tw_kernel;
 
 typedef struct tw_agent tw_agent;
 struct tw_agent {
   const char *name;  /* "rules", "llm:MODEL": how journals and ladders tell it from others */
   bool needs_recipe; /* it works on schedules: parents without a recipe are left to others */
-  bool asks_models;  /* each answer costs: a search then has the paper's defaults, not those for cheap plans */
-  int mends;         /* how often a kernel that failed is ordered again, with what was wrong */
-  void *own;         /* the agent's */
+  /* answers cost money: a search then has the paper's defaults instead of the defaults for cheap plans */
+  bool asks_models;
+  int mends; /* how often a failed kernel is ordered again, with its error */
+  void *own; /* the agent's */
   /* Answers requests: proposal[i] to request[i]. */
   void (*plan)(tw_agent *, size_t n, const tw_request *const request[], tw_proposal proposal[]);
   /* Fills orders: kernel[i] for order[i]. */
   void (*implement)(tw_agent *, size_t n, const tw_order order[], tw_kernel kernel[]);
   void (*free_plan)(tw_agent_plan *);
-  /* Frees the agent; lines for the user about what went wrong, or what was spent, go to `notes` (may be NULL). */
+  /* Frees the agent. Lines for the user about failures and spending are added to `notes` (may be NULL). */
   void (*close)(tw_agent *, tw_text *notes);
 };
 
-/* An agent of an ensemble; plans are divided among those that can work on a parent by their shares. */
+/* An agent of an ensemble. Plans are divided by shares among the agents that can work on a parent. */
 typedef struct tw_member {
   tw_agent *agent;
   double share; /* > 0 */
 } tw_member;
 
-/* Opens what the user asked for: "rules", or with a share "3*rules". The kinds are a table in open.c. */
+/* Opens an agent by the user's text: "rules", or with a share "2*rules". The kinds are a table in open.c. */
 tw_status tw_agent_open(const char *text, const tw_target *, const tw_model_options *, tw_member *out, tw_error *);
 
 /* rules.c: levers of the target's menu, guided by the target's analytic model. */

@@ -47,7 +47,7 @@ void tw_account_useful(tw_account *a) {
   pthread_mutex_unlock(&a->lock);
 }
 
-/* TW_MISSING: more questions would be lost like the last ones. */
+/* TW_MISSING: further requests would fail like the last ones. */
 static tw_status check_hope(tw_account *a, const char *agent, tw_error *error) {
   pthread_mutex_lock(&a->lock);
   const size_t useless = a->useless_in_a_row, unanswered = a->unanswered_in_a_row;
@@ -92,7 +92,7 @@ static double price(const tw_model_options *o, const tw_exchange *e) {
 
 static double estimate_tokens(const char *text) { return text ? ceil((double)strlen(text) / 4) : 0; }
 
-/* What a question will take, as far as that can be told. */
+/* The expected tokens and cost of a request. */
 static tw_exchange expect(const tw_model_options *o, const tw_account *a, const char *prompt) {
   tw_exchange e = {.tokens_in = estimate_tokens(prompt)};
   e.tokens_out = o->reply_tokens > 0 ? o->reply_tokens : a->answers ? a->tokens_out / (double)a->answers : e.tokens_in;
@@ -115,14 +115,14 @@ static char *find_shortage(const tw_model_options *o, const tw_account *a, const
 }
 
 static void wait_for_others(tw_account *a) {
-  struct timespec soon; /* an interrupt is a flag that wakes nobody */
+  struct timespec soon; /* an interrupt is a flag and wakes no thread */
   clock_gettime(CLOCK_REALTIME, &soon);
   soon.tv_nsec += 50000000;
   if (soon.tv_nsec >= 1000000000) soon.tv_sec++, soon.tv_nsec -= 1000000000;
   pthread_cond_timedwait(&a->freed, &a->lock, &soon);
 }
 
-/* A question that may be asked counts as asked; what it is expected to take is reserved. */
+/* A permitted request counts as sent, and its expected cost is reserved. */
 static tw_status take_budget(const tw_model_options *o, tw_account *a, const char *name, tw_question *q,
                              tw_exchange *reserved) {
   tw_status status = TW_OK;
@@ -157,7 +157,7 @@ static bool is_charged(tw_chat_trouble trouble) {
          trouble != TW_CHAT_STOPPED;
 }
 
-/* What a question took, where nobody says. */
+/* The tokens of a request if the model reports none. */
 static void estimate(const tw_model_options *o, const tw_question *q, tw_exchange *e) {
   if (e->tokens_in + e->tokens_out > 0 || !is_charged(q->trouble)) return;
   e->tokens_in = estimate_tokens(q->prompt);
@@ -252,6 +252,6 @@ void tw_ask(const tw_model_options *options, tw_account *account, const char *na
   pthread_t thread[64];
   if (most > 64) most = 64;
   while (started + 1 < most && started + 1 < n && pthread_create(&thread[started], NULL, work, &k) == 0) started++;
-  work(&k); /* this thread, too: without any other all the same */
+  work(&k); /* this thread works as well, so that the requests proceed without further threads */
   for (size_t i = 0; i < started; i++) pthread_join(thread[i], NULL);
 }

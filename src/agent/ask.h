@@ -14,7 +14,7 @@
 
 typedef struct tw_account {
   pthread_mutex_t lock;
-  pthread_cond_t freed; /* a question ended: what was reserved for it is free */
+  pthread_cond_t freed; /* a request ended: its reservation is released */
   size_t asked, recalled, answers;
   double tokens_in, tokens_out, money, seconds;
   double tokens_reserved, money_reserved; /* for questions in flight */
@@ -33,7 +33,7 @@ void tw_account_close(tw_account *);
 /* A reply had a kernel in it; had none, or no plan, and why not. */
 void tw_account_useful(tw_account *);
 void tw_account_useless(tw_account *, bool kernel, const char *why);
-/* Lines for the user: what was asked and what it took; then one for each kind of trouble. */
+/* Lines for the user: the number and cost of requests, then one line for each kind of failure. */
 void tw_account_print(tw_account *, const char *agent, tw_text *out);
 
 typedef struct tw_question {
@@ -43,14 +43,15 @@ typedef struct tw_question {
   char *prompt; /* the asker's */
   const tw_memo *memo;
   const tw_stop *stop;
-  char *answer; /* malloc'ed, the asker's to free; NULL: `status` and `error` say why */
+  char *answer; /* malloc'ed, freed by the caller; NULL: `status` and `error` say why */
   tw_status status;
   tw_chat_trouble trouble;
   tw_error error;
 } tw_question;
 
-/* Asks those whose status is TW_OK and fills answer, or status. `name` is the agent's, for the memo. After several questions in a
- * row without an answer, or many answers in a row without a kernel, the rest gets TW_MISSING with TW_CHAT_FINE. */
+/* Sends the requests whose status is TW_OK and fills in answer or status. `name` is the agent's, for the memo. After
+ * several requests in a row without an answer, or many answers in a row without a kernel, the rest gets TW_MISSING
+ * with TW_CHAT_FINE. */
 void tw_ask(const tw_model_options *, tw_account *, const char *name, size_t n, tw_question question[]);
 
 #endif

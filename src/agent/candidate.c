@@ -1,4 +1,4 @@
-/* candidate.c - candidates, and when two of them are the same kernel. */
+/* candidate.c - candidates, and when two candidates are the same kernel. */
 #include "agent/candidate.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static const char *skip_literal(const char *s) {
   return *s == quote ? s + 1 : s;
 }
 
-/* Lines are separated, but empty ones, and those before the first code, are no code. */
+/* Lines are separated; empty lines, and lines before the first code, do not count. */
 static void add_code(tw_hash *hash, const char *begin, const char *end, bool *pending_newline) {
   while (end > begin && is_white(end[-1])) end--;
   if (begin == end) return;

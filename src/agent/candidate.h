@@ -21,23 +21,24 @@ typedef struct tw_digest {
 enum { TW_LEVER_MAX = 32, TW_LEVERS_MAX = 8, TW_WHY_MAX = 480, TW_NONE = -1 };
 
 typedef struct tw_candidate {
-  int number;        /* in order of proposal: the same in every run with the same options */
+  int number;        /* number in order of proposal; equal in every run with the same options */
   int iteration;     /* 0: a start; after the last: a rung of the ladder */
   int parent;        /* its number; TW_NONE */
   int plan;          /* which of its parent's plans in this iteration; TW_NONE */
-  int mends;         /* the candidate that failed and that this one is to put right; TW_NONE */
+  int mends;         /* the failed candidate that this one repairs; TW_NONE */
   int twin;          /* the earlier candidate with the same kernel; TW_NONE */
   uint64_t exchange; /* the question to a model that it answers (tw_exchange.place); 0: none */
   const char *agent; /* who made it: a name that outlives it */
   size_t n_levers;   /* that it took beyond its parent */
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
-  char step[TW_STEP_MAX]; /* what it does to its parent's source, in a line, where no recipe tells */
+  char step[TW_STEP_MAX]; /* the change to its parent's source, in a line, if it has no schedule */
   char why[TW_WHY_MAX];
-  tw_schedule *recipe; /* malloc'ed; the target makes this source of it; NULL: the source stands alone */
+  tw_schedule *recipe; /* malloc'ed; the target emits `source` from it; NULL: the source has no schedule */
   char *source;        /* malloc'ed; NULL if there is none */
   tw_digest recipe_digest, source_digest;
   tw_verdict verdict;
-  char coverage[240];      /* of what was checked, in words; "" if nothing was, or the verdict is recalled */
+  /* the part of the outputs that was compared, in words; "" if none was, or the verdict is recalled */
+  char coverage[240];
   char place[64];          /* who evaluated it; "" if that was this process, or the verdict is recalled */
   char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
   char *reply;             /* malloc'ed: a model's reply that holds no usable kernel; NULL: there is none */
@@ -52,8 +53,8 @@ typedef struct tw_candidate {
 /* NULL without memory. */
 tw_candidate *tw_candidate_new(void);
 void tw_candidate_free(tw_candidate *);
-/* Takes the source over (NULL: there is none), copies the recipe (NULL: there is none) and computes the digests. False
- * without memory for the recipe: the source then stands alone. */
+/* Takes ownership of the source (may be NULL), copies the schedule (may be NULL) and computes the digests. False
+ * without memory for the schedule: the source then has none. */
 bool tw_candidate_set_kernel(tw_candidate *, const tw_schedule *recipe, char *source);
 
 tw_digest tw_schedule_digest(const tw_schedule *);

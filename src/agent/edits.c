@@ -114,7 +114,8 @@ static bool is_header(tw_line l) {
   return tw_line_begins(l, "--- ") && l.text[l.length] && !strncmp(l.text + l.length + 1, "+++ ", 4);
 }
 
-/* What a line is in a hunk: ' ', '-', '+', '\\' (about the line before), or '\0': not in it. Editors trim blank context. */
+/* The kind of a line in a hunk: ' ', '-', '+', '\\' (about the previous line), or '\0': outside of the hunk. Editors
+ * trim blank context. */
 static char kind_of(tw_line l) {
   char mark;
   if (tw_line_trimmed(l) == 0) return ' ';

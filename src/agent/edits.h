@@ -28,8 +28,9 @@ typedef struct tw_edits {
  * n = 0 without any. TW_FAILED with a line for an edit that has no end. */
 tw_status tw_edits_read(const char *reply, tw_edits *out, tw_error *);
 
-/* Makes them one after the other. Each must fit in one place only: the same lines, but for blanks at their ends; else the same
- * lines, but for all white space; else the same text within lines. TW_FAILED with the number of the edit that does not, and why. */
+/* Applies the edits in order. Each must match exactly one place: the same lines except for trailing blanks; else the
+ * same lines except for all white space; else the same text within lines. TW_FAILED with the number of the edit that
+ * does not match, and the reason. */
 tw_status tw_edits_apply(const tw_edits *, const char *source, char **edited, tw_error *);
 
 void tw_edits_free(tw_edits *);

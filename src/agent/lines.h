@@ -33,7 +33,7 @@ static inline bool tw_line_begins(tw_line l, const char *mark) {
   return l.length >= n && !strncmp(l.text, mark, n);
 }
 
-/* The fence at the beginning of a line, up to three blanks before it: how often `mark` stands there; 0 if there is none. */
+/* The length of the fence at the beginning of a line, after up to three blanks; 0 if the line has none. */
 static inline size_t tw_line_fence(tw_line l, char *mark) {
   size_t blanks = 0, n = 0;
   while (blanks < 3 && blanks < l.length && l.text[blanks] == ' ') blanks++;

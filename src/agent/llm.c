@@ -32,7 +32,7 @@ typedef struct plan_detail {
   char *text;
 } plan_detail;
 
-/* Was the question not put because none is any more? What was put and failed is no reason to retire. */
+/* Whether the request was not sent because the agent has stopped. A sent and failed request does not stop the agent. */
 static bool is_over(const tw_question *q) { return q->status == TW_MISSING && q->trouble == TW_CHAT_FINE; }
 
 static void free_plan(tw_agent_plan *plan) {
@@ -44,7 +44,7 @@ static void free_plan(tw_agent_plan *plan) {
 
 /* ---- plans ---- */
 
-/* Takes the answer over. A reply that holds no plan is none: nobody could follow it. */
+/* Takes ownership of the answer. A reply without a plan counts as no answer. */
 static void add_plan(llm *m, const tw_request *r, size_t number, char *answer, tw_proposal *p) {
   tw_agent_plan *plan = &p->plan[p->n];
   *plan = (tw_agent_plan){.n_alternatives = r->kernels};
@@ -72,7 +72,7 @@ static void take_plans(llm *m, const tw_request *r, tw_question *q, tw_proposal 
       p->error.status = p->status;
     }
   }
-  if (p->n > 0) p->status = TW_OK; /* the others are in the account */
+  if (p->n > 0) p->status = TW_OK; /* the account has the other failures */
 }
 
 static void plan(tw_agent *agent, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
@@ -115,7 +115,7 @@ static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *ou
   copy_text(out->why, sizeof out->why, o->plan->why);
   copy_text(out->step, sizeof out->step, o->plan->lever);
   if (!q->answer) {
-    out->message = q->error; /* one lost question is a kernel that was tried; the account says when to give up */
+    out->message = q->error; /* one lost request counts as a tried kernel; the account decides when to stop */
     out->message.status = q->status == TW_INTERRUPTED || is_over(q) ? q->status : TW_FAILED;
     return;
   }

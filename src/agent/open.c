@@ -4,7 +4,7 @@
 #include "agent/agent.h"
 #include "base/strings.h"
 
-/* `text` is what the user wrote behind the share, the kind included. */
+/* `text` is the user's text after the share, including the kind. */
 static const struct {
   const char *kind; /* the text itself or, if that ends in ':', how it begins */
   tw_status (*open)(const char *text, const tw_target *, const tw_model_options *, tw_agent **, tw_error *);

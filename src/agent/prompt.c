@@ -29,7 +29,7 @@ tw_status tw_prompt_available(const tw_target *target, const tw_problem *problem
   return TW_OK;
 }
 
-/* ---- what was measured ---- */
+/* ---- measurements ---- */
 
 static void add_cost(tw_text *t, const tw_target *target, double cost) {
   if (!strcmp(target->unit, "seconds"))
@@ -104,7 +104,7 @@ static char *write_findings(const tw_request *r) {
   return tw_text_take(&t);
 }
 
-/* What a candidate did to its parent, in a line. */
+/* A candidate's change to its parent, in a line. */
 static void add_deed(tw_text *t, const tw_candidate *c) {
   const char *what = c->step[0] ? c->step : c->n_levers ? c->lever[0] : c->parent == TW_NONE ? "the start" : "a change";
   tw_text_add(t, "%s%s%s", what, c->why[0] ? ": " : "", c->why);
@@ -127,7 +127,7 @@ static int length_of_line(const char *text, int most) {
   return n < most ? n : most;
 }
 
-/* A question without an answer says nothing about its plan. */
+/* A request without an answer says nothing about its plan. */
 static bool tells_something(const tw_candidate *c) { return c->source || c->recipe || c->reply; }
 
 static char *write_attempts(const tw_request *r) {
@@ -149,13 +149,13 @@ static char *write_attempts(const tw_request *r) {
   return tw_text_take(&t);
 }
 
-/* ---- what failed ---- */
+/* ---- failures ---- */
 
 static const tw_candidate *candidate_at(const tw_request *r, int number) {
   return number == TW_NONE || !r->candidate ? NULL : r->candidate(r->context, number);
 }
 
-/* The try before this one, of the same order. */
+/* The previous try of the same order. */
 static const tw_candidate *try_before(const tw_request *r, const tw_candidate *c) { return candidate_at(r, c->mends); }
 
 /* The last try that has a kernel, this one included; NULL if none has. */
@@ -180,7 +180,7 @@ static char *write_failure(const tw_request *r, const tw_candidate *c, int most)
   return tw_text_take(&t);
 }
 
-/* A line for each try but those that are shown whole. */
+/* A line for each try, except for tries that are shown in full. */
 static char *write_earlier(const tw_request *r, const tw_candidate *failed, const tw_candidate *kernel) {
   tw_text t = {0};
   for (const tw_candidate *c = try_before(r, failed); c; c = try_before(r, c)) {
@@ -215,7 +215,8 @@ static char *write_menu(const char *menu, double dropout, tw_random *random) {
     size_t n = strcspn(line, "\n");
     bool last = line[n] == '\0' || line[n + 1] == '\0';
     bool hidden =
-        tw_random_real(random) < dropout; /* drawn for each, so that what is seen depends on the stream alone */
+        /* drawn for each entry, so that the visible entries depend on the random stream alone */
+        tw_random_real(random) < dropout;
     if (n > 0 && (last || !hidden)) tw_text_add(&t, "%d. %.*s\n", number++, (int)n, line);
     line += n + (line[n] == '\n');
   }
@@ -338,7 +339,7 @@ static const char *skip_item_number(const char *text) {
              : text;
 }
 
-/* What follows `mark` at the beginning of a line, whatever Markdown is around; NULL if there is no such line. */
+/* The text after `mark` at the beginning of a line, regardless of Markdown around it; NULL if no line has the mark. */
 static const char *find_mark(const char *reply, const char *mark) {
   reply = tw_skip_byte_order_mark(reply);
   for (const char *line = reply; *line; line += strcspn(line, "\n"), line += *line == '\n') {

@@ -19,20 +19,20 @@
 /* TW_USAGE with a line if agents that write source cannot work on this op of this machine: the texts are missing. */
 tw_status tw_prompt_available(const tw_target *, const tw_problem *, tw_error *);
 
-/* Where the time of the request's parent goes, on a machine that can say (tw_rewriter): by simulations, so once for all plans of a
- * parent. False if it is not known, or would take long. */
+/* Where the parent's time goes, on a target that can tell (tw_rewriter). This takes simulations, so it is done once
+ * for all plans of a parent. False if it is unknown or would take too long. */
 bool tw_prompt_diagnose(const tw_request *, tw_diagnosis *out);
 /* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last one
  * ("other") never is, so there is always one. */
 tw_status tw_prompt_plan(const tw_request *, tw_random *, char **out, tw_error *);
-/* The prompt for a kernel that follows the plan; with `failed`, for one that puts that right: a kernel that failed, or a reply
- * without one. It tells what went wrong, and all tries before that. */
+/* The prompt for a kernel that follows the plan. With `failed`: the prompt that repairs a failed kernel or a reply
+ * without one. It shows the error and all earlier tries. */
 tw_status tw_prompt_implement(const tw_request *, const char *plan, const tw_candidate *failed, char **out, tw_error *);
-/* Whose source the edits of a reply to that prompt are of: the last kernel that failed, or the parent. */
+/* The candidate whose source the edits of a reply change: the last failed kernel, or the parent. */
 const tw_candidate *tw_prompt_edited(const tw_request *, const tw_candidate *failed);
 
-/* What a planning reply says: the option's name in `lever`, the reason in `why`. Both are filled whatever the reply is; false if it
- * is no plan: it names no option and has no part PLAN. */
+/* Reads a planning reply: the option's name into `lever`, the reason into `why`. Both are always filled in. False if
+ * the reply has no plan: neither an option nor a part PLAN. */
 bool tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]);
 
 #endif

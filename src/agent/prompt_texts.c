@@ -37,7 +37,7 @@ enum { N_TEMPLATES = sizeof TEMPLATES / sizeof *TEMPLATES };
 static const char *const TOPICS[] = {"architecture", "isa", "kernel", "rules", "menu"};
 enum { N_TOPICS = sizeof TOPICS / sizeof *TOPICS };
 
-/* What prompt.c fills: a template may use no other slot. */
+/* The slots that prompt.c fills: a template may use no other slot. */
 #define COMMON                                                                                                         \
   "machine", "architecture", "isa", "kernel", "rules", "problem", "summary", "operands", "language", "source",         \
       "vocabulary"

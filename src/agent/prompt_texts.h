@@ -14,7 +14,7 @@
 
 #include "tilewright/target.h"
 
-/* Constant after it was read, so threads may share it. NULL stands for the built-in texts in all calls below. */
+/* Constant after it was read, so threads may share it. NULL means the built-in texts in all calls below. */
 typedef struct tw_prompt_texts tw_prompt_texts;
 
 /* Reads the templates and the target's texts. TW_USAGE with the file (and line): a file that is missing, unknown, too large or no
@@ -28,7 +28,8 @@ tw_status tw_prompt_texts_write(const char *folder, const tw_target *, size_t *f
 const char *tw_prompt_template(const tw_prompt_texts *, const char *name);
 /* The text of a topic for the problem's op; NULL if there is none. */
 const char *tw_prompt_topic(const tw_prompt_texts *, const tw_target *, const tw_problem *, const char *topic);
-/* The two examples that fit a plan best, one after the other; malloc'ed, "" if none does. `option` is what the plan chose. */
+/* The two examples that fit a plan best, one after the other; malloc'ed, "" if none fits. `option` is the plan's
+ * option. */
 char *tw_prompt_examples(const tw_prompt_texts *, const tw_target *, const char *op, const char *option,
                          const char *plan);
 

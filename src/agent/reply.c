@@ -12,7 +12,7 @@
 
 /* ---- the whole file ---- */
 
-/* Does it close the fence? The same mark, as often, and nothing behind it. */
+/* Whether the line closes the fence: the same mark, at least as long, with nothing after it. */
 static bool closes(tw_line l, char mark, size_t n) {
   char own;
   size_t length = tw_line_fence(l, &own), end = tw_line_trimmed(l);

@@ -9,7 +9,7 @@
 
 #include "tilewright/status.h"
 
-/* The kernel's source, malloc'ed. TW_FAILED with what is wrong with the reply, in a line that can be told to its author. */
+/* The kernel's source, malloc'ed. TW_FAILED with the fault of the reply, in a line for its author. */
 tw_status tw_reply_source(const char *reply, const char *parent, char **source, tw_error *);
 
 #endif

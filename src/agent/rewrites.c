@@ -1,5 +1,5 @@
-/* rewrites.c - the agent that rewrites a user's program: it takes the rewrites that the target's model expects to pay,
- * the best first. What was done to a parent is in its lineage: a step each. */
+/* rewrites.c - the agent that rewrites a user's program. It applies the rewrites that the target's model expects to
+ * gain, the best first. A candidate's lineage lists the rewrites that led to it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

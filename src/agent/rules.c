@@ -26,12 +26,12 @@
 #include "base/strings.h"
 
 enum {
-  SPARE_ALTERNATIVES = 8,       /* beyond K, for those that turn out to be the same kernel as an earlier one */
+  SPARE_ALTERNATIVES = 8,       /* options beyond K, for kernels that repeat an earlier one */
   GREEDY_DEPTH = TW_LEVERS_MAX, /* steps of a parent's first plan, which follows the model as far as it leads */
 };
 /* Depths of the other plans, drawn with equal chances: half of them are the single step of the paper. */
 static const size_t DEPTHS[] = {1, 1, 2, 4};
-/* Predictions closer than this are of the same rank. */
+/* Predictions closer than this have the same rank. */
 static const double SAME = 0.0005;
 /* A chain goes on while its next step promises at least this gain. */
 static const double LEAST_GAIN = 0.002;
@@ -61,7 +61,7 @@ typedef struct levers {
 
 typedef struct detail {
   size_t depth;       /* most steps of the chain, the first included */
-  uint64_t seed;      /* of what is hidden from the rest of the chain */
+  uint64_t seed;      /* levers that are hidden from the rest of the chain */
   double parent_cost; /* as predicted */
   double dropout;
   tw_menu_item item[]; /* the alternatives of the first step */
@@ -141,10 +141,10 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
 
 /* ---- one plan: which lever ---- */
 
-/* The probability of being hidden: what is left visible is halved with each idle iteration. */
+/* The probability that a lever is hidden: each idle iteration halves the visible part. */
 static double hiding(const tw_request *r) { return 1 - ldexp(1 - r->dropout, -r->idle); }
 
-/* Levers with untried options that no earlier plan took, or, when all were taken, those with options left. */
+/* Levers with untried options that no earlier plan took; if all were taken, levers with options left. */
 static size_t open_levers(levers *l, lever **open) {
   size_t n = 0;
   for (size_t i = 0; i < l->n; i++)
@@ -308,7 +308,7 @@ static void implement_one(const tw_order *order, tw_kernel *out) {
   }
   while (status == TW_OK && tw_target_emit(r->target, r->problem, &out->recipe, &out->source, &out->message) != TW_OK &&
          n > 1) {
-    n--; /* what was added last is illegal after all */
+    n--; /* the step that was added last is illegal */
     out->recipe.n--;
   }
   describe(chain, n, out);

@@ -356,7 +356,7 @@ static const char *file_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* The embedded file of this name, of the machine or of all GPUs. */
+/* The embedded file of this name, from the machine's folder or from the shared one. */
 static const tw_embedded *find_header(const tw_target *t, const char *path, size_t length) {
   char wanted[200];
   const tw_embedded *f;
@@ -376,7 +376,7 @@ typedef struct headers {
   const tw_embedded *file[HEADERS_MAX];
 } headers;
 
-/* Those that a text includes, and those that they include. */
+/* The headers that a text includes, directly or through others. */
 static void find_headers(const tw_target *t, const char *text, headers *out) {
   for (const char *at = text; (at = strstr(at, "#include \"")); at++) {
     const char *path = at + strlen("#include \"");
@@ -389,7 +389,7 @@ static void find_headers(const tw_target *t, const char *text, headers *out) {
   }
 }
 
-/* Those that no program has to include. */
+/* The headers that programs get without an include. */
 static void find_given_headers(const tw_target *t, headers *out) {
   char folder[200];
   const tw_embedded *f;
@@ -399,7 +399,7 @@ static void find_given_headers(const tw_target *t, headers *out) {
     if (tw_embedded_below(f, folder)) out->file[out->n++] = f;
 }
 
-/* What is explained need not be explained again. */
+/* Names that are explained elsewhere are skipped. */
 static void forget_names(names *all, const char *explained) {
   reader r = {.at = explained};
   for (token t; (t = next_token(&r)).length > 0;) {

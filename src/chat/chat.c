@@ -1,4 +1,5 @@
-/* chat.c - a question: its turn among those at once, attempts until there is an answer or no hope, and an account of it. */
+/* chat.c - one request: it waits for a free connection, is sent until it has an answer or has failed for good, and is
+ * accounted. */
 #define _GNU_SOURCE
 #include "chat/chat.h"
 
@@ -76,7 +77,7 @@ static void sleep_until(double end, const volatile int *interrupt) {
 static bool take_turn(tw_chat *chat, const volatile int *interrupt) {
   pthread_mutex_lock(&chat->lock);
   while (chat->running >= chat->options.at_once && !tw_is_set(interrupt)) {
-    struct timespec soon; /* an interrupt is a flag that wakes nobody */
+    struct timespec soon; /* an interrupt is a flag and wakes no thread */
     clock_gettime(CLOCK_REALTIME, &soon);
     soon.tv_nsec += 50000000;
     if (soon.tv_nsec >= 1000000000) soon.tv_sec++, soon.tv_nsec -= 1000000000;
@@ -97,8 +98,8 @@ static void end_turn(tw_chat *chat) {
 
 /* ---- attempts ---- */
 
-/* A server that does not take a parameter says so to each request that was sent before its first answer: the parameter is left
- * out from then on. True if this request had it, and is worth another attempt without it. */
+/* A server that rejects a parameter does so for each request that was sent before its first answer. From then on the
+ * parameter is left out. True if this request had the parameter and should be sent again without it. */
 static bool drop_parameter(tw_chat *chat, const tw_chat_exchange *e) {
   if (e->http_status != 400 && e->http_status != 422) return false;
   const bool temperature = e->sent_temperature && strcasestr(e->text, "temperature");
@@ -147,7 +148,7 @@ static void read_answer(const tw_chat *chat, tw_chat_exchange *e, tw_chat_reply 
 
 enum { COMMAND_ATTEMPTS = 2 };
 
-/* Attempts until there is an answer, or none to hope for; what is wrong stands in e->text. */
+/* Repeats the request until it has an answer or has failed for good; the error is in e->text. */
 static void attempt(tw_chat *chat, const tw_chat_request *request, tw_chat_reply *out, tw_chat_exchange *e) {
   double pause = chat->options.pause_first;
   const int most = chat->place.way == TW_CHAT_COMMAND && chat->options.attempts > COMMAND_ATTEMPTS

@@ -29,12 +29,14 @@ typedef struct tw_chat tw_chat;
 
 typedef struct tw_chat_options {
   double seconds; /* that one attempt may take; 0 = 600 */
-  int attempts;   /* for what may pass: no connection, 408, 429, 5xx; 0 = 6. A command that fails gets two at most */
+  /* retries after temporary failures: no connection, 408, 429, 5xx; 0 = 6. A command that fails is retried once at
+   * most */
+  int attempts;
   double pause_first; /* seconds before the second attempt, doubled for each further; 0 = 1. A server's Retry-After goes
                        * before it. */
   double pause_most;  /* no pause is longer; a server that asks for more is not asked again; 0 = 120 */
   int at_once;        /* requests; 0 = 4 */
-  size_t reply_limit; /* bytes of what a server or command answers; 0 = 8 MiB */
+  size_t reply_limit; /* limit of an answer in bytes; 0 = 8 MiB */
 } tw_chat_options;
 
 typedef struct tw_chat_request {
@@ -44,7 +46,7 @@ typedef struct tw_chat_request {
   const volatile int *interrupt; /* when it becomes non-zero: TW_INTERRUPTED; NULL = never */
 } tw_chat_request;
 
-/* Why there is no reply. */
+/* The kind of failure. */
 typedef enum tw_chat_trouble {
   TW_CHAT_FINE,
   TW_CHAT_UNREACHABLE, /* no connection, or it broke */
@@ -65,19 +67,19 @@ typedef struct tw_chat_reply {
   char *text; /* malloc'ed, valid UTF-8 without NUL; NULL if there is none */
   bool cut;   /* it ended at a limit on tokens */
   tw_chat_trouble trouble;
-  long tokens_in, tokens_out; /* as the server counts; 0: not said */
-  double seconds;             /* of all attempts, pauses included */
+  long tokens_in, tokens_out; /* tokens as reported by the server; 0: not reported */
+  double seconds;             /* seconds of all attempts, including pauses */
   int attempts;
 } tw_chat_reply;
 
-/* The specification alone: TW_USAGE with what is wrong. Reads keys, connects to nothing. */
+/* Parses the specification; TW_USAGE with the error. It reads keys and connects to nothing. */
 tw_status tw_chat_open(const char *specification, const tw_chat_options *, tw_chat **out, tw_error *);
 void tw_chat_close(tw_chat *);
 /* The specification without any secret that a URL may hold: for journals and messages. */
 const char *tw_chat_name(const tw_chat *);
 
-/* TW_OK with a text; else reply->trouble says of which kind, and the error in one line what happened: TW_INTERRUPTED, TW_MISSING
- * (no server, no key, no program), else TW_FAILED. */
+/* TW_OK with a text. Otherwise reply->trouble is the kind of failure and the error describes it: TW_INTERRUPTED,
+ * TW_MISSING (no server, key or program), else TW_FAILED. */
 tw_status tw_chat_ask(tw_chat *, const tw_chat_request *, tw_chat_reply *out, tw_error *);
 void tw_chat_reply_free(tw_chat_reply *);
 

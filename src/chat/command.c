@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "chat/internal.h"
 
-/* The last line that it wrote on standard error: what it complains of. */
+/* The last line of its standard error: its error message. */
 static void last_line(char *text, char *out, size_t size) {
   size_t n = strlen(text);
   while (n > 0 && (unsigned char)text[n - 1] <= ' ') text[--n] = '\0';

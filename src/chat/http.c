@@ -1,4 +1,5 @@
-/* http.c - one POST with libcurl: what comes back is limited in size and time, and sorted by what can be done about it. */
+/* http.c - one POST with libcurl. The answer is limited in size and time, and failures are classified by their
+ * remedy. */
 #define _GNU_SOURCE
 #include <curl/curl.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ static struct curl_slist *write_headers(const tw_chat_place *place) {
   return list;
 }
 
-/* libcurl itself looks at the proxies' variables, but not at those of certificates. */
+/* libcurl itself reads the variables of proxies, but not those of certificates. */
 static void set_authorities(CURL *curl) {
   const char *file = getenv("CURL_CA_BUNDLE"), *folder = getenv("SSL_CERT_DIR");
   if (!file || !*file) file = getenv("SSL_CERT_FILE");
@@ -66,7 +67,7 @@ static void fail(tw_chat_exchange *out, tw_chat_trouble trouble, bool may_pass) 
   out->trouble = trouble, out->may_pass = may_pass;
 }
 
-/* What a transfer's end means. */
+/* The failure of a transfer. */
 static void judge_transfer(CURLcode code, const receiver *r, const tw_chat *chat, const char *detail,
                            tw_chat_exchange *out) {
   if (code == CURLE_OK) return;
@@ -88,7 +89,7 @@ static void judge_transfer(CURLcode code, const receiver *r, const tw_chat *chat
   }
 }
 
-/* What a status other than 200 means. */
+/* The failure of a status other than 200. */
 static void judge_status(CURL *curl, tw_chat_exchange *out) {
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &out->http_status);
   curl_off_t after = 0;

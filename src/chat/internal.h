@@ -29,23 +29,23 @@ void tw_chat_hide_secrets(const tw_chat_place *, char *text);
 struct tw_chat {
   tw_chat_place place;
   tw_chat_options options;
-  pthread_mutex_t lock; /* guards what follows */
+  pthread_mutex_t lock; /* guards the members below */
   pthread_cond_t turn;
   int running;
-  /* Parameters that the server said it does not take: not sent again. */
+  /* Parameters that the server has rejected; they are not sent again. */
   bool no_temperature, no_max_tokens;
 };
 
 /* One exchange. */
 typedef struct tw_chat_exchange {
-  char *body; /* malloc'ed, '\0' behind its end */
+  char *body; /* malloc'ed, with '\0' after its end */
   size_t length;
   long http_status;   /* 0 for a command */
   double retry_after; /* seconds that the server asks for; < 0: it does not */
   tw_chat_trouble trouble;
   bool may_pass;                          /* the trouble: another attempt makes sense */
   bool sent_temperature, sent_max_tokens; /* parameters of the request that a server may not know */
-  char text[400];                         /* what the trouble is, in a line without secrets */
+  char text[400];                         /* the failure, in a line without secrets */
 } tw_chat_exchange;
 
 /* Both fill out->trouble, and out->body where there is one. */
@@ -54,7 +54,7 @@ void tw_chat_command(const tw_chat *, const tw_chat_request *, tw_chat_exchange 
 
 /* The request as JSON; malloc'ed, NULL without memory. */
 char *tw_chat_write(const tw_chat *, const tw_chat_request *);
-/* What the server answered: fills reply->text and counts, or reply->trouble with a line in `what`. */
+/* Reads the server's answer: fills in reply->text and token counts, or reply->trouble with a line in `what`. */
 void tw_chat_read(tw_chat_way, const char *body, size_t length, tw_chat_reply *, char *what, size_t size);
 /* The message of an error body, in one line; "" if there is none to find. */
 void tw_chat_read_error(const char *body, size_t length, char *out, size_t size);

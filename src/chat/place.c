@@ -112,7 +112,7 @@ static char *part(CURLU *url, CURLUPart which) {
   return copy;
 }
 
-/* Adds what the protocol's endpoint lacks to the path of a base URL. */
+/* Completes the path of a base URL to the protocol's endpoint. */
 static void complete(CURLU *url, const service *used, tw_chat_place *place) {
   char *path = part(url, CURLUPART_PATH);
   size_t n = path ? strlen(path) : 0;
@@ -168,11 +168,11 @@ static const char *find_url(const char *text) {
   return found;
 }
 
-/* The names of models at the two services have no other characters. What has them is an address: its prompt and key must not
- * go to a service that the user did not mean. */
+/* Model names at the two services have no other characters. Such a name is an address: its prompt and key must not go
+ * to another service. */
 static tw_status check_name_without_url(const char *model, tw_error *error) {
   const char *at = strrchr(model, '@');
-  if (at) /* behind the last '@' there is no password; behind a '?' there may be a key */
+  if (at) /* no password follows the last '@'; a key may follow a '?' */
     return tw_fail(error, TW_USAGE,
                    "llm: expected a URL after '@' (got '%.*s'); begin it with http:// or https://, as in "
                    "llm:MODEL@http://localhost:8080/v1",
@@ -181,7 +181,7 @@ static tw_status check_name_without_url(const char *model, tw_error *error) {
   const char *colon = strchr(model, ':');
   if (!model[plain] && (!colon || !strncmp(model, "ft:", 3) || strstr(model, ":ft-"))) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "llm: '%.*s' is no name of a model at %s or %s; for another server add its URL: llm:MODEL@URL",
+                 "llm: '%.*s' is not the name of a model at %s or %s; for another server add its URL: llm:MODEL@URL",
                  (int)strcspn(model, "?#"), model, OPENAI.host, ANTHROPIC.host);
 }
 

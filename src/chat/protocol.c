@@ -12,7 +12,7 @@ enum { ANTHROPIC_TOKENS = 16384 };
 
 /* ---- requests ---- */
 
-/* A prompt may quote a source that is no UTF-8. */
+/* A prompt may quote a source that is not UTF-8. */
 static json_t *text_of(const char *text) {
   char *clean = tw_utf8_clean(text, strlen(text));
   json_t *string = clean ? json_string(clean) : NULL;

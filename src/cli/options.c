@@ -45,7 +45,7 @@ static const cli_option table[] = {
     {"arg", 0, LIST, offsetof(cli_options, arguments), 0, 0, "[@BYTE:]SPEC",
      "pass an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, null"},
     {"kernel", 0, LIST, offsetof(cli_options, kernel_names), 0, 0, "NAME",
-     "run: choose the kernel to launch; for a design, say what a function computes (NAME=gemm). model: write the "
+     "run: choose the kernel to launch; for a design, state what a function computes (NAME=gemm). model: write the "
      "instruction schedule of the core, as a picture if the name ends in .svg"},
     {"kernel-cycles", 0, LIST, offsetof(cli_options, kernel_cycles), 0, 0, "NAME=N",
      "set the cycles of one call of this function of a design"},

@@ -21,9 +21,9 @@ struct tw_backend {
 
 /* threads.c: here, in the thread that asks. `jobs`: threads that make the data of a trial without. */
 tw_status tw_backend_threads(int jobs, tw_backend **out, tw_error *);
-/* command.c: a process a slot, each a `command` for the shell that does what `tilewright evaluate` does: trials on its
- * standard input, an outcome for each on its standard output, a line each (text.h). It is started when it is needed, and
- * once more when it ended before it answered. */
+/* command.c: one process for each slot, a shell command that follows the protocol of `tilewright evaluate`: trials on
+ * its standard input and outcomes on its standard output, one on each line (text.h). It is started when needed, and
+ * restarted once if it ends without an answer. */
 tw_status tw_backend_command(const char *command, size_t slots, tw_backend **out, tw_error *);
 
 #endif

@@ -1,5 +1,5 @@
-/* plausible.c - see plausible.h. Each family says with its bound what nothing can be below; that allows for what the roofline
- * leaves out (a host core that helps, a clock that rises), so that no honest kernel is ever refused. */
+/* plausible.c - see plausible.h. Each family's bound includes a hard bound. It allows for effects that the roofline
+ * leaves out (a host core that helps, a clock that rises), so that no honest kernel is rejected. */
 #include "evaluate/plausible.h"
 
 #include <string.h>

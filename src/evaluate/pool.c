@@ -26,9 +26,9 @@ typedef struct batch {
   const tw_pool *pool;
   tw_job *const *job;
   size_t n;
-  pthread_mutex_t lock; /* guards what follows */
+  pthread_mutex_t lock; /* guards the members below */
   pthread_cond_t changed;
-  size_t next;    /* the first that nobody took */
+  size_t next;    /* the first trial that no worker has taken */
   tw_job **ended; /* in order of their end */
   size_t n_ended, n_workers;
 } batch;

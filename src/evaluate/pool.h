@@ -12,8 +12,8 @@ typedef struct tw_job {
 
 typedef struct tw_pool {
   tw_backend *backend;
-  const tw_case *data;           /* of all trials; NULL: made for each */
-  const tw_bound *bound;         /* likewise */
+  const tw_case *data;           /* shared by all trials; NULL: made for each trial */
+  const tw_bound *bound;         /* shared by all trials; NULL: made for each trial */
   int jobs;                      /* trials at a time, >= 1 */
   double deadline;               /* by tw_now; HUGE_VAL = none. No trial is started after it ... */
   const volatile int *interrupt; /* ... nor once this is non-zero; NULL = never */
@@ -24,8 +24,8 @@ typedef struct tw_pool {
   void *context;
 } tw_pool;
 
-/* Evaluates all; those whose turn did not come end with TW_SKIPPED. What the outcomes are does not depend on `jobs`, only
- * the order of the calls to `done` does. */
+/* Evaluates all trials. Trials that were not started end with TW_SKIPPED. The outcomes do not depend on `jobs`; only
+ * the order of calls to `done` does. */
 void tw_pool_run(const tw_pool *, tw_job *const job[], size_t n);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "evaluate/trial.h"
 
-/* If the first comment ("gemm m=64 n=64 k=64 on TARGET ...", as emitted kernels have it) states another problem than the trial's,
- * puts that in front of the error: the fault that follows from it is no news about the kernel. */
+/* If the first comment ("// gemm m=4 ...", as in emitted kernels) states another problem than the trial's, puts this
+ * fact before the error: the error then follows from it and says nothing about the kernel. */
 void tw_stated_explain(const tw_trial *, tw_error *);
 
 #endif

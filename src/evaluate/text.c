@@ -32,7 +32,7 @@ static tw_status parse(const char *text, const char *what, json_t **out, tw_erro
   return status;
 }
 
-/* A number, or null for what is none. False if it is something else. */
+/* A number, or null for NaN and infinity. False if it is something else. */
 static bool read_real(const json_t *object, const char *key, double *out) {
   const json_t *value = json_object_get(object, key);
   *out = json_is_null(value) ? NAN : json_number_value(value);

@@ -20,7 +20,7 @@
 
 #include "evaluate/trial.h"
 
-/* A trial that was read, and what it points to. */
+/* A trial that was read, and the memory that it points to. */
 typedef struct tw_read_trial {
   tw_trial trial;
   tw_problem problem;
@@ -29,7 +29,7 @@ typedef struct tw_read_trial {
 
 /* malloc'ed; NULL without memory. */
 char *tw_trial_print(const tw_trial *);
-/* `find` knows the targets; NULL: tw_target_find. TW_USAGE with what is wrong with it. */
+/* `find` looks up targets; NULL: tw_target_find. TW_USAGE with the error. */
 tw_status tw_trial_read(const char *text, const tw_target *(*find)(const char *), tw_read_trial *, tw_error *);
 void tw_read_trial_free(tw_read_trial *);
 

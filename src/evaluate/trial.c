@@ -1,4 +1,4 @@
-/* trial.c - build, check, measure: what each failure says about the kernel. */
+/* trial.c - builds, checks and measures a kernel, and turns each failure into a verdict. */
 #include "evaluate/trial.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ void tw_outcome_fail(tw_outcome *out, tw_verdict verdict, tw_status status, cons
   va_end(arguments);
 }
 
-/* Something that was missing, or an end that was asked for, says nothing about the kernel. */
+/* A missing resource or an interrupt says nothing about the kernel. */
 static void judge(tw_outcome *out, tw_status status, tw_verdict if_failed) {
   out->error.status = status;
   out->verdict = status == TW_MISSING ? TW_UNAVAILABLE : status == TW_INTERRUPTED ? TW_SKIPPED : if_failed;
@@ -97,7 +97,7 @@ static void check_and_measure(stage *s) {
   const bool measures_first = s->trial->target->traits.measures_first && s->trial->limit > 0 && !s->trial->check_only;
   if (measures_first && is_too_slow(s)) return;
   if (!check(s)) return;
-  /* what was timed is compared with what was checked where both are known */
+  /* compares the timed run with the checked run where both are known */
   const bool again = s->trial->target->traits.measures_checked;
   if ((!measures_first || again) && !s->trial->check_only && !measure(s, TW_UNMEASURED)) return;
   s->out->verdict = TW_CORRECT;

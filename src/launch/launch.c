@@ -99,12 +99,12 @@ static tw_status separator(const char **p, bool *more, tw_error *error) {
   *p = skip(*p);
   *more = **p == ',';
   if (*more) *p = skip(*p + 1);
-  return *more || !**p ? TW_OK : tw_fail(error, TW_USAGE, "a comma or the end of the line is missing at '%.40s'", *p);
+  return *more || !**p ? TW_OK : tw_fail(error, TW_USAGE, "expected a comma or the end of the line at '%.40s'", *p);
 }
 
 static tw_status read_name(const char **p, char *out, size_t size, const char *what, tw_error *error) {
   const size_t n = word_length(*p);
-  if (!n || n >= size) return tw_fail(error, TW_USAGE, "%s is missing at '%.40s'", what, *p);
+  if (!n || n >= size) return tw_fail(error, TW_USAGE, "expected %s at '%.40s'", what, *p);
   snprintf(out, size, "%.*s", (int)n, *p);
   *p = skip(*p + n);
   return TW_OK;
@@ -125,7 +125,7 @@ static tw_status read_list(const char **p, const tw_scope *s, bool closed, int m
       *p = skip(*p + 1);
       more = false;
     } else if (closed && **p != ',') {
-      return tw_fail(error, TW_USAGE, "')' is missing at '%.40s'", *p);
+      return tw_fail(error, TW_USAGE, "expected ')' at '%.40s'", *p);
     } else {
       status = separator(p, &more, error);
     }
@@ -151,11 +151,12 @@ static tw_status name_kernel(header *h, const char *p, tw_error *error) {
   }
   h->named[number_of(h)] = true;
   const tw_status status = read_name(&p, h->now->name, sizeof h->now->name, "the name of a function", error);
-  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one name is enough: '%.40s'", p);
+  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "expected one name (found more: '%.40s')", p);
 }
 
 static tw_status kernel_word(header *h, const char *p, tw_error *error) {
-  if (h->has_main) return tw_fail(error, TW_USAGE, "one kernel is enough; others are 'before' or 'after' it");
+  if (h->has_main)
+    return tw_fail(error, TW_USAGE, "expected one 'kernel' line; further kernels run 'before' or 'after' it");
   h->has_main = true;
   const tw_status status = name_kernel(h, p, error);
   h->out->main = number_of(h);
@@ -163,12 +164,12 @@ static tw_status kernel_word(header *h, const char *p, tw_error *error) {
 }
 
 static tw_status before_word(header *h, const char *p, tw_error *error) {
-  if (h->has_main) return tw_fail(error, TW_USAGE, "the lines of what is started before stand before 'kernel'");
+  if (h->has_main) return tw_fail(error, TW_USAGE, "'before' lines must precede 'kernel'");
   return name_kernel(h, p, error);
 }
 
 static tw_status after_word(header *h, const char *p, tw_error *error) {
-  if (!h->has_main) return tw_fail(error, TW_USAGE, "the lines of what is started after stand behind 'kernel'");
+  if (!h->has_main) return tw_fail(error, TW_USAGE, "'after' lines must follow 'kernel'");
   return name_kernel(h, p, error);
 }
 
@@ -180,9 +181,9 @@ static tw_status let_word(header *h, const char *p, tw_error *error) {
     int64_t value;
     if (o->n_lets == TW_LAUNCH_LETS) return tw_fail(error, TW_USAGE, "more than %d lets", TW_LAUNCH_LETS);
     if ((status = read_name(&p, name, sizeof name, "a name", error)) != TW_OK) return status;
-    if (*p != '=') return tw_fail(error, TW_USAGE, "'=' is missing at '%.40s'", p);
+    if (*p != '=') return tw_fail(error, TW_USAGE, "expected '=' at '%.40s'", p);
     if (tw_scope_find(h->scope, name, strlen(name), &value))
-      return tw_fail(error, TW_USAGE, "'%s' has a meaning already; choose another name", name);
+      return tw_fail(error, TW_USAGE, "'%s' is reserved; choose another name", name);
     p = skip(p + 1);
     if ((status = tw_expression(p, &p, h->scope, &value, error)) != TW_OK) return status;
     if (!tw_scope_set(h->scope, name, value)) return tw_fail(error, TW_USAGE, "too many names");
@@ -224,28 +225,29 @@ static tw_status cluster_word(header *h, const char *p, tw_error *error) {
 
 static tw_status overlap_word(header *h, const char *p, tw_error *error) {
   h->now->overlaps = true;
-  return !*p ? TW_OK : tw_fail(error, TW_USAGE, "overlap takes nothing: '%.40s'", p);
+  return !*p ? TW_OK : tw_fail(error, TW_USAGE, "overlap has no arguments (found '%.40s')", p);
 }
 
 static tw_status shared_word(header *h, const char *p, tw_error *error) {
   const tw_status status = read_bytes(&p, h, &h->now->shared, error);
-  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one number is enough: '%.40s'", p);
+  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "expected one number (found more: '%.40s')", p);
 }
 
 static tw_status workspace_word(header *h, const char *p, tw_error *error) {
   const tw_status status = read_bytes(&p, h, &h->out->workspace, error);
   if (status != TW_OK) return status;
   h->out->zeroed = strcmp(p, "zeroed") == 0;
-  return h->out->zeroed || !*p ? TW_OK : tw_fail(error, TW_USAGE, "'zeroed' or nothing is expected at '%.40s'", p);
+  return h->out->zeroed || !*p ? TW_OK
+                               : tw_fail(error, TW_USAGE, "expected 'zeroed' or the end of the line at '%.40s'", p);
 }
 
 static tw_status parts_word(header *h, const char *p, tw_error *error) {
   const tw_status status = read_bytes(&p, h, &h->out->parts, error);
-  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "one number is enough: '%.40s'", p);
+  return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "expected one number (found more: '%.40s')", p);
 }
 
 static tw_status close_cast(const char **p, tw_error *error) {
-  if (**p != ')') return tw_fail(error, TW_USAGE, "')' is missing at '%.40s'", *p);
+  if (**p != ')') return tw_fail(error, TW_USAGE, "expected ')' at '%.40s'", *p);
   *p = skip(*p + 1);
   return TW_OK;
 }
@@ -283,15 +285,15 @@ static void map_operand(const tw_operand *o, tw_launch_map *m) {
 /* workspace(bf16, 4096): elements of bf16 from byte 4096 on. */
 static tw_status map_workspace(const header *h, tw_launch_map *m, const char **p, tw_error *error) {
   int64_t type = 0;
-  if (**p != '(') return tw_fail(error, TW_USAGE, "workspace(TYPE, OFFSET) is expected at '%.40s'", *p);
+  if (**p != '(') return tw_fail(error, TW_USAGE, "expected workspace(TYPE, OFFSET) at '%.40s'", *p);
   *p = skip(*p + 1);
   const size_t length = word_length(*p);
   if (!length || !tw_scope_find(h->scope, *p, length, &type) || type <= TW_TYPE_NONE || type >= TW_TYPE_COUNT ||
       !is_word(*p, length, tw_type_name((tw_type)type)))
-    return tw_fail(error, TW_USAGE, "a type is expected at '%.40s'", *p);
+    return tw_fail(error, TW_USAGE, "expected a type at '%.40s'", *p);
   m->type = (tw_type)type;
   *p = skip(*p + length);
-  if (**p != ',') return tw_fail(error, TW_USAGE, "', OFFSET' is missing at '%.40s'", *p);
+  if (**p != ',') return tw_fail(error, TW_USAGE, "expected ', OFFSET' at '%.40s'", *p);
   *p = skip(*p + 1);
   const tw_status status = read_bytes(p, h, &m->offset, error);
   return status == TW_OK ? close_cast(p, error) : status;
@@ -306,10 +308,10 @@ static tw_status property(header *h, tw_launch_map *m, const char **p, tw_error 
   tw_status status;
   *p = skip(*p + length);
   if (!length || **p != '(')
-    return tw_fail(error, TW_USAGE,
-                   "box(...), dims(...), pitch(...), step(...), swizzle(...), l2(...), fill(...) or as(...) "
-                   "is expected at '%.40s'",
-                   name);
+    return tw_fail(
+        error, TW_USAGE,
+        "expected box(...), dims(...), pitch(...), step(...), swizzle(...), l2(...), fill(...) or as(...) at '%.40s'",
+        name);
   *p = skip(*p + 1);
 #define IS(word) is_word(name, length, word)
   if (IS("as") || IS("fill")) {
@@ -351,14 +353,14 @@ static tw_status map_word(header *h, const char *p, tw_error *error) {
   if (o->n_maps == TW_LAUNCH_MAPS) return tw_fail(error, TW_USAGE, "more than %d maps", TW_LAUNCH_MAPS);
   tw_status status = read_name(&p, m.name, sizeof m.name, "the name of the map", error);
   if (status != TW_OK) return status;
-  if (*p != '=') return tw_fail(error, TW_USAGE, "'=' is missing at '%.40s'", p);
+  if (*p != '=') return tw_fail(error, TW_USAGE, "expected '=' at '%.40s'", p);
   p = skip(p + 1);
   const size_t length = word_length(p);
   const bool workspace = is_word(p, length, "workspace");
   m.operand = workspace ? TW_LAUNCH_NO_OPERAND : find_operand(h, p, length);
   if (m.operand < 0 && !workspace) return no_operand(h, p, length, error);
   if (find_operand(h, m.name, strlen(m.name)) >= 0)
-    return tw_fail(error, TW_USAGE, "'%s' is an operand; call the map otherwise", m.name);
+    return tw_fail(error, TW_USAGE, "'%s' is an operand; choose another name for the map", m.name);
   p = skip(p + length);
   if (workspace)
     status = map_workspace(h, &m, &p, error);
@@ -368,12 +370,12 @@ static tw_status map_word(header *h, const char *p, tw_error *error) {
   for (int d = 0; d < TW_MAP_RANK; d++) m.element_strides[d] = 1;
   while (*p)
     if ((status = property(h, &m, &p, error)) != TW_OK) return status;
-  if (!m.rank) return tw_fail(error, TW_USAGE, "a map of the workspace has to say dims(...) and pitch(...)");
+  if (!m.rank) return tw_fail(error, TW_USAGE, "a map of the workspace requires dims(...) and pitch(...)");
   for (int d = 0; d < m.rank; d++)
-    if (!m.box[d]) return tw_fail(error, TW_USAGE, "box(...) has to say %d extents, innermost first", m.rank);
+    if (!m.box[d]) return tw_fail(error, TW_USAGE, "box(...) requires %d extents, innermost first", m.rank);
   for (int d = 0; d < m.rank - 1; d++)
     if (!m.strides[d])
-      return tw_fail(error, TW_USAGE, "pitch(...) has to say the %d bytes from one of a dimension to the next",
+      return tw_fail(error, TW_USAGE, "pitch(...) requires %d numbers: the bytes between neighbours of each dimension",
                      m.rank - 1);
   if (m.rank < TW_MAP_RANK && m.box[m.rank])
     return tw_fail(error, TW_USAGE, "box(...) has more extents than the %d dimensions of '%s'", m.rank, m.name);
@@ -401,7 +403,7 @@ static tw_status real_value(const header *h, const char **p, double *out, tw_err
   }
   char *end;
   *out = strtod(name, &end);
-  if (end == name) return tw_fail(error, TW_USAGE, "a key or a number is expected at '%.40s'", name);
+  if (end == name) return tw_fail(error, TW_USAGE, "expected a key or a number at '%.40s'", name);
   *p = skip(end);
   return TW_OK;
 }
@@ -476,11 +478,10 @@ static tw_status read_line(header *h, const char *line, tw_error *error) {
   const size_t length = word_length(line);
   for (size_t i = 0; i < WORDS; i++)
     if (is_word(line, length, words[i].word)) return words[i].read(h, skip(line + length), error);
-  return tw_fail(
-      error, TW_USAGE,
-      "'%.*s' is no word of a launch; kernel, before, after, let, require, grid, block, cluster, overlap, shared, "
-      "workspace, parts, map and args are",
-      length ? (int)length : 20, line);
+  return tw_fail(error, TW_USAGE,
+                 "unknown word '%.*s' of a launch; expected kernel, before, after, let, require, grid, block, cluster, "
+                 "overlap, shared, workspace, parts, map or args",
+                 length ? (int)length : 20, line);
 }
 
 /* Everything in the workspace that is named lies inside of it. */
@@ -496,8 +497,7 @@ static tw_status complete_kernel(header *h, size_t number, tw_error *error) {
                         : !h->has_block[number] ? "block X"
                                                 : NULL;
   if (missing)
-    return tw_fail(error, TW_FAILED, "the source does not say how its kernel is started: the line '//: %s' is missing",
-                   missing);
+    return tw_fail(error, TW_FAILED, "the launch of the kernel is unknown: the line '//: %s' is missing", missing);
   for (size_t i = 0; !h->has_arguments[number] && i < h->n_operands; i++)
     o->argument[o->n_arguments++] = (tw_launch_argument){.kind = TW_LAUNCH_OPERAND, .index = (int)i};
   for (size_t i = 0; i < o->n_arguments; i++)

@@ -36,7 +36,7 @@ static void finish_rung(tw_rung *r, const tw_candidate *c, const char *agent) {
   snprintf(r->agent, sizeof r->agent, "%s", agent);
 }
 
-/* The steps of a recipe whose whole is `last`; returns the number of rungs. */
+/* The steps of the schedule of `last`; returns the number of rungs. */
 static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung *rung) {
   const tw_schedule schedule = tw_state_pruned(s, last);
   size_t n = 0;
@@ -48,13 +48,13 @@ static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung 
     explain(s, &before, schedule.step[i], why, sizeof why);
     append(rung[n].step, sizeof rung[n].step, schedule.step[i]);
     if (why[0]) append(rung[n].why, sizeof rung[n].why, why);
-    if (!e || e->verdict != TW_CORRECT) continue; /* no kernel of its own here: it shares the next step's rung */
+    if (!e || e->verdict != TW_CORRECT) continue; /* this step has no measured kernel; it shares the next step's rung */
     finish_rung(&rung[n++], e, c->agent);
   }
   return n;
 }
 
-/* A source that stands alone says itself what it did to its parent. */
+/* A source without a schedule describes its change to its parent itself. */
 static void climb_source(const tw_candidate *c, tw_rung *r) {
   for (size_t i = 0; !c->step[0] && i < c->n_levers; i++) append(r->step, sizeof r->step, c->lever[i]);
   if (c->step[0]) append(r->step, sizeof r->step, c->step);

@@ -25,7 +25,7 @@ static size_t budget_of(const tw_state *s) {
 typedef struct ring {
   size_t n, room;
   int *number;
-  size_t next; /* the first whose steps were not followed */
+  size_t next; /* the first candidate whose next steps were not tried */
   tw_index met;
 } ring;
 
@@ -48,7 +48,8 @@ static bool reach(ring *r, const tw_candidate *c) {
   return tw_index_add(&r->met, &c->source_digest, c->number);
 }
 
-/* Adds the kernels one step behind `from` to the ring; new ones become candidates, while there are fewer than `most`. */
+/* Adds the kernels one step after `from` to the ring. New kernels become candidates while these are fewer than
+ * `most`. */
 static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t most, tw_error *error) {
   tw_menu menu;
   if (!from->recipe) return TW_OK; /* the menu leads on from recipes alone */

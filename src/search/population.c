@@ -1,4 +1,4 @@
-/* population.c - all candidates of a search: numbering, duplicates, evaluation of those that are new. */
+/* population.c - all candidates of a search: numbering, duplicates, evaluation of new candidates. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -268,7 +268,7 @@ void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {
   run_alone(s, &trial, NULL, s->last_measurement, out);
 }
 
-/* A journal that tells of what the machine cannot do is not believed. */
+/* An impossible cost in a journal is not believed. */
 static bool recall(tw_state *s, tw_candidate *c) {
   if (!tw_journal_recall(s->journal, c)) return false;
   if (!tw_verdict_has_cost(c->verdict) || tw_plausible(s->target, &s->bound, c->measured.cost, NULL) == TW_OK) {

@@ -21,20 +21,20 @@ typedef struct drawer {
   int *mended;              /* how often each was ordered again */
 } drawer;
 
-/* What one agent is asked for one parent. */
+/* The requests to one agent for one parent. */
 typedef struct asking {
   tw_request request;
   tw_proposal proposal;
-  size_t member, first_plan; /* whose, and where its plans stand among the parent's */
+  size_t member, first_plan; /* the agent, and the position of its plans among the parent's plans */
   drawer *drawer;            /* one a plan */
-  size_t next;               /* the first plan whose kernels are not complete */
+  size_t next;               /* the first plan with missing kernels */
   size_t n_taken;
-  tw_candidate **taken; /* in their order: what becomes of them is the search's business */
+  tw_candidate **taken; /* the kernels in order; the search evaluates them */
   tw_status status;
   tw_error error;
 } asking;
 
-/* What stands around a parent. */
+/* The surroundings of a parent. */
 typedef struct family {
   const tw_candidate **lineage, **child;
   size_t n_lineage, n_children;
@@ -46,7 +46,7 @@ struct tw_round {
   size_t n, n_families;
   asking *asking;
   family *family; /* of each place in the beam */
-  /* ---- orders under way ---- */
+  /* ---- orders in flight ---- */
   size_t n_orders;
   tw_order *order;
   tw_candidate ***place; /* where the kernel of each order goes, as a candidate */
@@ -55,7 +55,7 @@ struct tw_round {
 
 static const char NO_MEMORY[] = "no memory for plans and kernels";
 
-/* ---- what agents may ask of the search ---- */
+/* ---- services of the search for agents ---- */
 
 static bool is_known(const void *context, const tw_schedule *schedule) {
   const tw_state *s = context;
@@ -78,13 +78,14 @@ static const tw_candidate *candidate_at(const void *context, int number) {
   return number >= 0 && (size_t)number < s->n ? s->all[number] : NULL;
 }
 
-/* ---- who is asked for what ---- */
+/* ---- distribution of plans ---- */
 
 static bool can_propose(const tw_state *s, size_t member, const tw_candidate *parent) {
   return !s->is_retired[member] && (parent->recipe || !s->member[member].agent->needs_recipe);
 }
 
-/* The next plan goes to the agent that is furthest behind its share of all plans so far; -1 if none can make it. */
+/* The next plan goes to the agent with the largest deficit relative to its share of all plans so far; -1 if none can
+ * make it. */
 static int next_member(tw_state *s, const tw_candidate *parent) {
   int chosen = -1;
   double most = 0;
@@ -220,7 +221,7 @@ static void plan_with(void *context, size_t member) {
 
 /* ---- kernels ---- */
 
-/* What was made, as a candidate; NULL where nothing was tried. */
+/* The result of an order as a candidate; NULL if nothing was tried. */
 static tw_status make_candidate(asking *a, const tw_order *order, const tw_kernel *kernel, tw_candidate **out) {
   const tw_status why = kernel->message.status;
   *out = NULL;
@@ -306,7 +307,7 @@ static size_t most_alternatives(const asking *a, const drawer *d, const tw_agent
   return wanted < plan->n_alternatives ? wanted : plan->n_alternatives;
 }
 
-/* Orders what the plan wants beyond what was ordered; false without memory. */
+/* Orders the remaining kernels of the plan; false without memory. */
 static bool order_more(tw_round *r, asking *a, size_t plan) {
   drawer *d = &a->drawer[plan];
   const size_t first = d->n_ordered, most = most_alternatives(a, d, &a->proposal.plan[plan]);
@@ -320,7 +321,7 @@ static bool order_more(tw_round *r, asking *a, size_t plan) {
   return true;
 }
 
-/* Nobody made this kernel before: not in the search, not here. */
+/* Whether the kernel is new, in the search and in this round. */
 static bool is_new(const tw_state *s, const asking *a, const tw_candidate *c) {
   if (!c->source || tw_index_find(&s->sources, &c->source_digest) != TW_NONE) return false;
   for (size_t i = 0; i < a->n_taken; i++)
@@ -372,7 +373,7 @@ static void make_kernels(tw_round *r) {
 
 /* ---- into the search ---- */
 
-/* An agent that answers no more is asked no more. What it failed at for one parent is a note. */
+/* An agent that has stopped gets no more requests. A failure for one parent is a note. */
 static void heed(tw_state *s, const asking *a) {
   const tw_agent *agent = s->member[a->member].agent;
   if (a->status == TW_OK || a->status == TW_INTERRUPTED || s->is_retired[a->member]) return;
@@ -383,7 +384,7 @@ static void heed(tw_state *s, const asking *a) {
     tw_state_note(s, "no plans after candidate %d: %s", a->request.parent->number, a->error.text);
 }
 
-/* Numbers the kernels of all parents. Unless some could be asked, and all of those failed, that is no failure. */
+/* Numbers the kernels of all parents. It fails only if requests were sent and all of them failed. */
 static tw_status gather(tw_round *r, tw_error *error) {
   tw_state *s = r->state;
   tw_status status = TW_OK;
@@ -449,14 +450,14 @@ tw_status tw_propose(tw_state *s, tw_round **out, tw_error *error) {
   return gather(r, error);
 }
 
-/* Can its author be told what is wrong? With a question that was not answered nobody can. A try to mend one kernel that repeats
- * another one that failed, failed, too. */
+/* Whether the candidate's author can repair it. A request without an answer cannot be repaired. A repair that repeats
+ * another failed kernel has failed, too. */
 static bool is_mendable(const tw_state *s, const tw_candidate *c) {
   const tw_candidate *tried = c->mends == TW_NONE ? c : tw_state_evaluated(s, c);
   return (c->source || c->reply) && tw_verdict_is_failure(tried->verdict);
 }
 
-/* Orders again what failed and may be mended, with what was wrong. */
+/* Orders repairable kernels again, with their errors. */
 static bool order_mends(tw_round *r, asking *a) {
   const tw_state *s = r->state;
   const int mends = s->member[a->member].agent->mends;

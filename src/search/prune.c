@@ -6,11 +6,11 @@
 
 #include "agent/candidate.h"
 
-/* What a schedule leads to. */
+/* The emitted code and predicted cost of a schedule. */
 typedef struct effect {
   tw_digest source;
   tw_status predicted;
-  double cost; /* if predicted is TW_OK, else 0 */
+  double cost; /* 0 unless `predicted` is TW_OK */
 } effect;
 
 static bool find_effect(const tw_target *t, const tw_problem *p, const tw_schedule *s, effect *out) {

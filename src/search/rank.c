@@ -6,9 +6,9 @@
 #include "base/strings.h"
 #include "search/state.h"
 
-enum { LEAST = 8 }; /* candidates: fewer say nothing */
+enum { LEAST = 8 }; /* candidates; fewer have no significance */
 
-/* How many of the n values are below the i-th, and half of those that equal it. */
+/* The number of the n values below the i-th, plus half of the values that equal it. */
 static double rank(const double *x, size_t n, size_t i) {
   double below = 0;
   for (size_t j = 0; j < n; j++) below += x[j] < x[i] ? 1 : x[j] == x[i] ? 0.5 : 0;
@@ -26,7 +26,7 @@ static double correlation(const double *x, const double *y, size_t n) {
   return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
 }
 
-/* A baseline without a step is no kernel of the model's. */
+/* The model does not predict a baseline without steps. */
 static bool is_ranked(const tw_candidate *c) {
   return c->recipe && c->recipe->n && c->twin == TW_NONE && c->measured.cost > 0;
 }

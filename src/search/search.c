@@ -26,7 +26,7 @@
 
 /* Iterations without a child that beats its parent, before the search gives up on new plans. */
 static const int PATIENCE = 3;
-/* The search ends, too, when TW_STALL_ITERATIONS together made the best candidate less than so much better. */
+/* The search also ends when TW_STALL_ITERATIONS together improve the best candidate by less than this fraction. */
 static const double STALL_GAIN = 0.001;
 static const double DROPOUT = 0.3;
 
@@ -121,7 +121,7 @@ static char *print_members(size_t n, const tw_member member[]) {
   return tw_text_take(&t);
 }
 
-/* All that decides what a search proposes, but for the seed and the agents. */
+/* All options that determine the proposals of a search, except for the seed and the agents. */
 static char *print_options(const tw_state *s, const char *program) {
   tw_text t = {0};
   char dropout[32];
@@ -172,7 +172,8 @@ static tw_status open_journal(tw_state *s, size_t n_members, const tw_member mem
   return status;
 }
 
-/* What a report says beside candidates. A report reads it while the search runs, so it is written at the start. */
+/* The data of a report besides candidates. A report may read them while the search runs, so they are written at the
+ * start. */
 static void state_facts(tw_state *s) {
   tw_journal *j = s->journal;
   const tw_bound *b = &s->bound;
@@ -262,7 +263,7 @@ static void set_deadline(tw_state *s) {
   s->deadline = fmin(s->started + s->options.seconds * s->share, fmax(last_start, half));
 }
 
-/* Time is all that watches share: what evaluations take. */
+/* Watches share only time: the duration of evaluations. */
 static void begin_watch(tw_state *s, size_t watch) {
   const tw_watch *w = &s->watch[watch];
   s->n_members = w->n_members;
@@ -280,7 +281,7 @@ static void begin_watch(tw_state *s, size_t watch) {
   pass_on_beam(s);
 }
 
-/* Everything that a search needs before its first candidate. What is open already is closed by close_search. */
+/* Prepares everything before the first candidate. On failure close_search closes the opened parts. */
 static tw_status open_search(tw_state *s, const tw_search_subject *subject, const tw_search_options *options,
                              tw_error *error) {
   const tw_target *target = subject->target;
@@ -342,7 +343,7 @@ static tw_status add_start(tw_state *s, const tw_schedule *recipe, char *source,
   return tw_state_add(s, c, error);
 }
 
-/* The same, of a schedule. */
+/* The same for a schedule. */
 static tw_status add_recipe(tw_state *s, const tw_schedule *recipe, const char *lever, tw_error *error) {
   char *source = NULL;
   const tw_status status = tw_target_emit(s->target, &s->problem, recipe, &source, error);
@@ -380,7 +381,7 @@ static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *er
                  s->options.journal, tw_print_real(recorded, then_text), s->target->unit, tw_print_real(now, now_text));
 }
 
-/* What the ladder begins with: it must be right, or there is nothing to start from. */
+/* The first rung of the ladder. It must be correct, otherwise the search has no start. */
 static tw_status evaluate_start(tw_state *s, const char *program, tw_error *error) {
   tw_schedule baseline;
   tw_status status = program ? add_start(s, NULL, strdup(program), "start", error)
@@ -416,7 +417,7 @@ static bool is_out_of_time(tw_state *s) {
   return true;
 }
 
-/* The start, and beside it what is known from other searches: the first beam. */
+/* The first beam: the start, and the best known schedule of other searches. */
 static tw_status evaluate_starts(tw_state *s, const char *program, tw_error *error) {
   tw_status status = evaluate_start(s, program, error);
   if (status != TW_OK) return status;
@@ -492,7 +493,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   if (status == TW_OK) status = mend_all(s, round, &why);
   tw_round_free(round);
   const bool may_pass = is_answered_by_models(s); /* the next round may fare better: patience decides */
-  if (status != TW_OK && !may_pass) {             /* what was found stays found */
+  if (status != TW_OK && !may_pass) {             /* the result so far remains valid */
     tw_state_note(s, "the search ends early: %s", why.text);
     *more = false;
   }
@@ -501,7 +502,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   return TW_OK;
 }
 
-/* The recipe of the result has no dead step, not even of the baseline; its source names the same steps. */
+/* The schedule of the result has no dead step, not even of the baseline; its source names the same steps. */
 static tw_status prune_recipe(tw_state *s, tw_search_result *r, tw_error *error) {
   r->schedule = *s->best->recipe;
   tw_prune_schedule(s->target, &s->problem, &r->schedule);
@@ -581,7 +582,7 @@ tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options
   return status;
 }
 
-/* What agents have to say at their end goes to the result's notes. */
+/* Final notes of agents go to the result's notes. */
 static void close_members(size_t n, tw_member member[], tw_search_result *out) {
   tw_text notes = {0};
   if (out->notes) tw_text_add_string(&notes, out->notes);

@@ -1,4 +1,4 @@
-/* state.h - one search under way, and its stages, each in a file of its own. */
+/* state.h - a running search, and its stages, each in a file of its own. */
 #ifndef TW_SEARCH_STATE_H
 #define TW_SEARCH_STATE_H
 
@@ -13,7 +13,7 @@
 enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4, TW_MEMBERS_MAX = 16 };
 enum { TW_PLACE_BITS = 16 }; /* of tw_request.place: the agent's */
 
-/* What agents asked models. */
+/* The requests of agents to models. */
 typedef struct tw_exchanges {
   pthread_mutex_t lock;
   tw_memo journal; /* none: {0} */
@@ -25,7 +25,7 @@ typedef struct tw_exchanges {
 typedef struct tw_watch {
   size_t n_members;
   tw_member member[TW_MEMBERS_MAX];
-  double share;              /* of all agents' */
+  double share;              /* requests of all agents */
   tw_search_options options; /* defaults filled in */
 } tw_watch;
 
@@ -36,7 +36,7 @@ typedef struct tw_state {
   const tw_target *target;
   size_t n_watches; /* one after the other */
   tw_watch watch[TW_WATCHES];
-  size_t n_members; /* who proposes now: those of a watch */
+  size_t n_members; /* the agents of the current watch */
   const tw_member *member;
   bool is_patient;                 /* goes on as long as there is something to try */
   bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
@@ -59,7 +59,7 @@ typedef struct tw_state {
 
   size_t n, room;
   tw_candidate **all;        /* by number */
-  tw_index recipes, sources; /* of all, but duplicates' sources */
+  tw_index recipes, sources; /* all candidates; duplicates have no source */
   size_t n_levers, levers_room;
   struct tw_experience {
     char lever[TW_LEVER_MAX];
@@ -74,15 +74,15 @@ typedef struct tw_state {
   tw_candidate *beam[TW_BEAM_MAX]; /* the parents of the next iteration, the best first */
   int iteration;
   int idle;             /* iterations since a child beat its parent */
-  int samples, correct; /* evaluated; of those correct */
-  int recalled;         /* of the samples, those that the journal knew */
+  int samples, correct; /* evaluated candidates; correct ones */
+  int recalled;         /* samples whose verdict came from the journal */
   int slower;           /* and slower than their parent, not checked */
   tw_cost_from cost_from;
   int under_way; /* handed to the evaluator and not ended yet */
   tw_text notes; /* lines for the user */
 } tw_state;
 
-/* What a search is about, beside its options. */
+/* The subject of a search, in addition to its options. */
 typedef struct tw_search_subject {
   const tw_target *target;
   const tw_problem *problem;
@@ -101,14 +101,14 @@ tw_status tw_search_by(const tw_search_subject *, const tw_search_options *, tw_
  * memory. `limit`: as in tw_candidate. */
 tw_candidate *tw_state_emit(const tw_state *, const tw_schedule *, int parent, double limit, const char *lever,
                             const char *why);
-/* The same, one step of the menu behind `from`, which has a recipe; NULL where that step leads nowhere. */
+/* The same, one menu step after `from`, which has a schedule; NULL where the step is illegal. */
 tw_status tw_state_follow(const tw_state *, const tw_candidate *from, const tw_menu_item *, double limit,
                           tw_candidate **, tw_error *);
 /* Numbers it and takes it over; a kernel that is there already makes it a duplicate. Frees it without memory. */
 tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
 /* Evaluates all that are pending from number `first` on, or recalls their verdicts, journals them, keeps the count. */
 void tw_state_evaluate(tw_state *, size_t first);
-/* Builds and checks one on the inputs of another seed: what came of it is only told. */
+/* Builds and checks a candidate on the inputs of another seed; the verdict is returned, not recorded. */
 void tw_state_check(tw_state *, const tw_candidate *, uint64_t seed, const tw_case *, tw_outcome *);
 /* Builds, checks and measures one again, by itself: its recorded cost stays. */
 void tw_state_measure(tw_state *, const tw_candidate *, tw_outcome *);
@@ -119,7 +119,7 @@ bool tw_state_is_interrupted(const tw_state *);
 /* A strict order: by cost, among equals by number. */
 bool tw_is_better(const tw_candidate *, const tw_candidate *);
 void tw_state_note(tw_state *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A note about how well the model ranked what was measured, where a real machine measures and there is enough of it. */
+/* A note about how well the model ranked the measured kernels, if a real machine measured enough of them. */
 void tw_note_ranks(tw_state *);
 
 /* How long one core takes to simulate the bound; 0 where that is not known, or nothing is simulated. */
@@ -127,17 +127,18 @@ double tw_simulation_seconds(const tw_target *, const tw_bound *);
 
 /* ---- the stages ---- */
 
-/* propose.c: plan and implement, for each parent in the beam; what can be mended is, as long as the round is not freed. */
+/* propose.c: plan and implement for each parent in the beam; failed kernels can be repaired until the round is freed. */
 typedef struct tw_round tw_round;
 tw_status tw_propose(tw_state *, tw_round **out, tw_error *);
-/* Adds kernels in the place of those of the round that failed, by agents that try again. */
+/* Replaces failed kernels of the round by repairs. */
 tw_status tw_mend(tw_round *, tw_error *);
 void tw_round_free(tw_round *);
 /* exhaustive.c: all kernels that the menu leads to; TW_USAGE if there are more than TW_EXHAUSTIVE_MOST. */
 tw_status tw_enumerate(tw_state *, tw_error *);
-/* beam.c: the next parents, out of this iteration's candidates from number `first` on, and what it says of levers. */
+/* beam.c: selects the next parents from the candidates from number `first` on, and updates the success rates of
+ * levers. */
 void tw_select_beam(tw_state *, size_t first);
-/* beam.c: it takes so much longer than the best that plans are better spent elsewhere. */
+/* beam.c: whether it is so much slower than the best that it gets only one plan. */
 bool tw_is_far_from_best(const tw_state *, const tw_candidate *);
 /* beam.c: sees to it that agents that work on recipes find one. */
 void tw_keep_recipes(tw_state *);
@@ -145,13 +146,13 @@ void tw_keep_recipes(tw_state *);
 void tw_polish(tw_state *);
 /* finish.c: the steps of the best recipe one by one, and the best candidate that holds on fresh inputs. */
 tw_status tw_finish(tw_state *, tw_error *);
-/* finish.c: a candidate's recipe without its dead steps, but for those of the baseline that it begins with. */
+/* finish.c: a candidate's schedule without its dead steps, except for steps of the baseline at its begin. */
 tw_schedule tw_state_pruned(const tw_state *, const tw_candidate *);
 /* duel.c: keeps the baseline, or the kernel of an earlier search, unless the best is faster than it by more than the noise. */
 void tw_defend(tw_state *);
-/* duel.c: no noise makes so much of a difference. */
+/* duel.c: whether the difference is larger than any noise. */
 bool tw_is_clearly_faster(const tw_candidate *, const tw_candidate *than);
-/* exchanges.c: notes them, by the memo that it returns; then lists them with what came of them. */
+/* exchanges.c: records requests in the memo that it returns; then lists them with their results. */
 tw_memo tw_exchanges_open(tw_exchanges *);
 void tw_exchanges_take(const tw_state *, tw_search_result *);
 void tw_exchanges_close(tw_exchanges *);
@@ -160,14 +161,14 @@ void tw_exchanges_close(tw_exchanges *);
 tw_status tw_confirm_here(tw_state *, tw_error *);
 /* ladder.c: from the start to the best. */
 tw_status tw_climb(const tw_state *, tw_search_result *, tw_error *);
-/* Which of the rungs differ from those before them by no more than the result's error. */
+/* Marks the rungs that differ from the previous one by no more than the result's error. */
 void tw_mark_rungs(tw_search_result *);
 
 /* "the baseline" or "the program". */
 const char *tw_state_start_name(const tw_state *);
 /* The earlier candidate of this recipe; NULL if there is none. */
 tw_candidate *tw_state_find(const tw_state *, const tw_schedule *);
-/* The candidate that tells what a kernel is worth: itself, or the one that it repeats. */
+/* The candidate with the kernel's verdict: itself, or the one that it repeats. */
 const tw_candidate *tw_state_evaluated(const tw_state *, const tw_candidate *);
 /* The nearest of its ancestors, itself included, that has a recipe; NULL if none has. */
 tw_candidate *tw_state_with_recipe(const tw_state *, tw_candidate *);

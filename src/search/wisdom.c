@@ -39,7 +39,7 @@ enum { VERSION = 2, VERSION_OF_SCHEDULES = 1, SIZE_LIMIT = 64 << 20, LOCK_SECOND
 static char *default_path(void) {
   const char *own = getenv("TILEWRIGHT_WISDOM"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
   if (own && *own) return strdup(own);
-  if (data && *data == '/') /* as the XDG specification says: a relative one is ignored */
+  if (data && *data == '/') /* as in the XDG specification: a relative path is ignored */
     return tw_path_join(data, "tilewright/wisdom.json");
   return home && *home == '/' ? tw_path_join(home, ".local/share/tilewright/wisdom.json") : NULL;
 }
@@ -74,7 +74,7 @@ static void rename_steps(tw_wisdom_entry *e) {
     tw_target_rename_steps(t, &p, &e->schedule);
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or the error. */
 static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
   memset(out, 0, sizeof *out);
   if (!copy_text(json_object_get(object, "target"), out->target, sizeof out->target)) return "target";
@@ -198,7 +198,7 @@ static tw_status save(const char *path, const tw_wisdom *wisdom, tw_error *error
   return status;
 }
 
-/* The same kernel measured again tells what it costs now. */
+/* A new measurement of the same kernel replaces its cost. */
 static bool same_kernel(const tw_wisdom_entry *a, const tw_wisdom_entry *b) {
   if (a->source || b->source) return a->source && b->source && !strcmp(a->source, b->source);
   if (a->schedule.n != b->schedule.n) return false;
@@ -420,8 +420,8 @@ tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *entry, cons
 
 /* ---- finding ---- */
 
-/* How far apart two shapes are: in doublings of each size, with flags and choices counted like four of them (they
- * change which schedules are good, sizes change more by how much). HUGE_VAL if they are no use to each other. */
+/* The distance of two shapes: doublings of each size. A differing flag or choice counts as four doublings, because it
+ * changes which schedules are good. HUGE_VAL if a schedule of one is useless for the other. */
 static double distance(const tw_problem *a, const tw_problem *b) {
   double sum = 0;
   if (a->op != b->op) return HUGE_VAL;
@@ -435,7 +435,7 @@ static double distance(const tw_problem *a, const tw_problem *b) {
       if (x->i > 0 && y->i > 0)
         sum += fabs(log2((double)x->i / (double)y->i));
       else
-        sum += x->i == y->i ? 0 : 1; /* 0 stands for a default: what it comes to is not known here */
+        sum += x->i == y->i ? 0 : 1; /* 0 means a default, whose value is unknown here */
       break;
     case TW_KEY_BOOL:
     case TW_KEY_CHOICE: sum += x->i == y->i ? 0 : 4; break;

@@ -46,7 +46,7 @@ static tw_status take_word(const tw_view *v, const char *word, const char *value
   }
   snprintf(name, sizeof name, "%.*s", (int)length, word);
   const char *near = tw_nearest_word(name, names, n);
-  if (!word[length]) return tw_fail(error, TW_USAGE, "'%s' is no key=value", word);
+  if (!word[length]) return tw_fail(error, TW_USAGE, "'%s' is not key=value", word);
   if (near) return tw_fail(error, TW_USAGE, "view %s has no key '%s': did you mean '%s'?", v->name, name, near);
   return tw_fail(error, TW_USAGE, "view %s has no key '%s'; `tilewright view` lists them", v->name, name);
 }

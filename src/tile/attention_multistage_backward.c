@@ -20,7 +20,7 @@ enum {
   PINNED_BLOCK = 1152 /* bytes of 16 x 32 elements, padded */
 };
 
-/* What the machine is to write for `hand_scheduled`. */
+/* The loop that the machine writes for `hand_scheduled`. */
 static tw_tile_back_loop hand_scheduled_loop(const tw_problem *problem) {
   const tw_attention a = tw_attention_of(problem);
   return (tw_tile_back_loop){.type = a.type,

@@ -199,7 +199,7 @@ static void offer_registers(tw_menu_builder *m) {
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
-  /* A search takes some steps of each lever: tiles that differ in kind have levers of their own. */
+  /* A search tries some steps of each lever, so different kinds of tiles are different levers. */
   static const char *const kind[3][2] = {{"narrow tile, 1 group", "wide tile, 1 group"},
                                          {"narrow tile, 2 groups", "wide tile, 2 groups"},
                                          {"narrow tile, 3 groups", "wide tile, 3 groups"}};

@@ -19,12 +19,12 @@ enum {
 };
 
 static bool is_mx(tw_type t) { return t == TW_MXFP4 || t == TW_MXFP6 || t == TW_MXFP8; }
-/* What A becomes: by the problem's rule, or, where its numbers are of such a type already, exactly. */
+/* The type of A after quantization by the problem's rule, or its own type if A is block-scaled already. */
 tw_type tw_tile_block_scaled_left(const tw_gemm *g) {
   static const tw_type by[] = {TW_TYPE_NONE, TW_MXFP4, TW_MXFP6, TW_MXFP8};
   return g->quantize ? by[g->quantize] : g->a;
 }
-/* and as it lies in memory */
+/* The type of A in memory. */
 tw_type tw_tile_block_scaled_stored(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
 /* Registers of a block's codes, of a lane. */
 static int words_of(tw_type t) { return tw_type_bits(t); }
@@ -89,8 +89,8 @@ static void plainest(const tw_tile_context *c, void *plan) {
 
 static void begin_tile(const void *with, void *plan) { plainest(with, plan); }
 
-/* Four groups, which have a SIMD each, two stages at least, and no loads ahead of their own; large tiles, if there is but the
- * plainest, which it does not take. */
+/* hand_scheduled: four waves, one on each SIMD, at least two stages and no register_prefetch. The default tile is
+ * replaced by a large one. */
 static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
   PLAN *p = plan, plain;
   (void)given, (void)error;
@@ -205,7 +205,7 @@ void tw_tile_block_scaled_slots(tw_slots *s, const tw_tile_machine *machine, con
   tw_slots_text(s, "whole", g->n % 4 == 0 && (p->split > 1 || g->ldc % 4 == 0) ? "true" : "false");
 }
 
-/* Where the kernels before pack operands in the workspace: codes of B from its first byte on, its scales, then those of a packed A. */
+/* Places in the workspace where first kernels pack operands: codes of B, scales of B, then codes and scales of a packed A. */
 static void set_places(tw_slots *s, const tw_gemm *g, const PLAN *p) {
   const int64_t blocks = p->columns * p->deep / 32, blocks_a = p->lines * p->deep / 32;
   const int64_t scales = blocks * 4 * words_of(g->b), a = scales + (blocks + 255) / 256 * 256;

@@ -1,5 +1,5 @@
-/* gemm_block_scaled_hand_scheduled.c - plans and fills a GEMM of two operands of blocks with scales whose loop is the machine's own,
- * kernels/gemm_block_scaled_hand_scheduled.hip.in; gemm_block_scaled.h has its steps. */
+/* gemm_block_scaled_hand_scheduled.c - plans and writes block-scaled GEMM with a hand-scheduled loop
+ * (kernels/gemm_block_scaled_hand_scheduled.hip.in); gemm_block_scaled.h describes its steps. */
 #include <inttypes.h>
 
 #include "tile/gemm_block_scaled.h"
@@ -60,7 +60,7 @@ tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *mach
 
 /* ---- the kernels ---- */
 
-/* Where in the workspace what is packed lies. */
+/* The places of packed operands in the workspace. */
 typedef struct places {
   int64_t rows, codes[2], scales[2], parts; /* rows: of A, as whole tiles */
 } places;

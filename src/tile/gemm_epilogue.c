@@ -1,7 +1,7 @@
-/* gemm_epilogue.c - see gemm_epilogue.h; what is computed is what op/gemm.c defines. */
+/* gemm_epilogue.c - see gemm_epilogue.h; op/gemm.c defines the computed function. */
 #include "tile/gemm_epilogue.h"
 
-/* What `result` is made of beyond row, col, m and n, each after a comma. */
+/* The values of `result` in addition to row, col, m and n, each after a comma. */
 static void add_operands(tw_text *t, const tw_gemm *g, const char *before_scales, const char *before_bias,
                          const char *before_int, const char *scale) {
   if (g->scales) tw_text_add(t, ", %sSA, %sSB", before_scales, before_scales);

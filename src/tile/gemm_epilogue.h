@@ -11,9 +11,8 @@
 #include "op/gemm_problem.h"
 #include "tile/machine.h"
 
-/* The slots of these files, and of kernels: `result_parameters`, `result_names` and `result_arguments` are what `result` needs beyond row,
- * col, m and n, as the kernel's parameters, as names of them, and as arguments of a launch, each after a comma. `result` may have no scales
- * where the kernel applies those of the problem before it. */
+/* The slots of these files, and of kernels: `result_parameters`, `result_names` and `result_arguments` are the values that `result`
+ * needs in addition to row, col, m and n: as the kernel's parameters, as their names, and as arguments of a launch, each after a comma. `result` has no scales if the kernel applies the problem's scales itself. */
 void tw_tile_result_slots(tw_slots *, const tw_gemm *problem, const tw_gemm *result);
 
 #endif

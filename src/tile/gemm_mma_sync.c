@@ -59,7 +59,7 @@ static tw_status check_rows(const char *tile, int rows, int row_bytes, int panel
       threads, tile, rows, row_bytes, panel / 4, panel / 2, panel);
 }
 
-/* How each operand is stored in shared memory, and what is moved before. */
+/* The layout of each operand in shared memory, and the operands that a first kernel repacks. */
 static void place_operands(const tw_gemm *g, PLAN *p) {
   const int size = element_bytes(g->a);
   p->transposed_a = g->a_transposed && size != 2;
@@ -185,7 +185,7 @@ static const tw_language language = {"gemm of warps", sizeof verbs / sizeof *ver
 
 /* ---- the menu ---- */
 
-/* Warps of 64 x 64, 64 x 32 and 32 x 32 sums, where the tile has so many; k of one and of half a panel. */
+/* Warps of 64 x 64, 64 x 32 and 32 x 32 sums, if the tile has as many warps; k of one panel and of half a panel. */
 static void offer_tiles(tw_menu_builder *m, int size) {
   static const int sizes[] = {16, 32, 64, 128, 256},
                    warps[][2] = {{1, 1}, {1, 2}, {2, 1}, {1, 4}, {2, 2}, {4, 1}, {2, 4}, {4, 2}};

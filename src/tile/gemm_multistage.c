@@ -1,5 +1,5 @@
-/* gemm_multistage.c - fills a GEMM kernel of tiles whose groups are alike, kernels/gemm_multistage.hip.in; gemm_multistage.h has its
- * structure. */
+/* gemm_multistage.c - writes multistage GEMM kernels (kernels/gemm_multistage.hip.in); gemm_multistage.h describes
+ * the steps. */
 #include "tile/gemm_multistage.h"
 
 #include "base/template.h"

@@ -7,7 +7,7 @@
  *   tile m=256 n=256 k=64     the tile of C of a workgroup; the step along k
  *   waves m=2 n=4             waves of a workgroup, in rows and columns of its tile
  *   mfma 32                   side of a matrix instruction: 16 or 32
- *   stages 2                  tiles of A and B in LDS: one is multiplied while the others arrive
+ *   stages 2                  tiles of A and B in LDS: one is multiplied while more arrive
  *   copy registers            copy through registers instead of direct-to-LDS loads
  *   no_swizzle                rows of LDS tiles without swizzle
  *   rasterize window=8 chunk=64   which workgroup has which tile, on GPUs with several chiplets (XCDs)
@@ -16,7 +16,7 @@
  *   interleave                the compiler is asked to spread reads and copies among matrix instructions
  *   register_prefetch         operands of the next products are read while the current ones multiply
  *   hand_scheduled            the k-loop is assembly with fixed order and registers (loop.h)
- *   producers 4               extra waves that only copy; the other waves only multiply (warp-specialized)
+ *   producers 4               extra waves that only copy; all other waves only multiply (warp-specialized)
  *   keep_in_registers 4       no LDS: each wave loads its operands to registers, 4 steps early; with as many steps as k has,
  *                             all operands are loaded at the start
  *

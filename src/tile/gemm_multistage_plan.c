@@ -30,8 +30,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
                  tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c), plain ? "" : " with these roundings");
 }
 
-/* Can copies of 16 bytes take the operand: its rows, as they lie in memory, begin at multiples of them and are whole
- * numbers of them? */
+/* Whether copies of 16 bytes can read the operand: its rows in memory begin at multiples of 16 bytes and are multiples of 16 bytes. */
 static bool aligned(int64_t pitch, int64_t columns, tw_type t) {
   const int64_t size = element_bytes(t);
   return pitch * size % CHUNK == 0 && columns * size % CHUNK == 0;
@@ -207,7 +206,7 @@ static void plainest(const tw_tile_context *c, void *plan) {
                          .split = 1};
 }
 
-/* A new tile begins anew: what went with the old one may not fit it. */
+/* A new tile resets the plan: earlier steps may not fit it. */
 static void begin_tile(const void *with, void *plan) {
   plainest(with, plan);
   ((PLAN *)plan)->registers = false;
@@ -237,7 +236,7 @@ static tw_status then_turns(const void *with, void *plan, unsigned given, tw_err
   return TW_OK;
 }
 
-/* The same: a group on each SIMD, which has all its registers, and two stages at least; what orders the loop otherwise goes. */
+/* hand_scheduled: one wave on each SIMD with all its registers, and at least two stages; other loop orders are reset. */
 static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
   const int simds = ((const tw_tile_context *)with)->machine->simds;
   PLAN *p = plan;
@@ -249,7 +248,7 @@ static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_er
   return TW_OK;
 }
 
-/* What copies needs two stages; what is held, none. */
+/* producers requires two stages, keep_in_registers none. */
 static tw_status then_producers(const void *with, void *plan, unsigned given, tw_error *error) {
   PLAN *p = plan;
   (void)with, (void)given, (void)error;

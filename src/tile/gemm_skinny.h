@@ -3,7 +3,7 @@
  * Weights are read once: from memory through shared tiles to the registers of warps that multiply by themselves. B is stored
  * n x k. Types with shared scales are stored as codes (packed=1), which become numbers in registers.
  *
- * One warp copies, the others multiply. A block has n columns of C and all rows; a warp has `rows` columns. If these are fewer
+ * One warp copies, and all other warps multiply. A block has n columns of C and all rows; a warp has `rows` columns. If these are fewer
  * than the warps, `warps` of them share the k of each stage. Their partial sums meet in shared memory, in place of the tiles.
  *
  *   skinny n=64 k=512 rows=32 warps=4    columns of a block, k of a stage; columns of a warp, warps that share k

@@ -1,5 +1,5 @@
-/* gemm_sliced_k.c - plans a GEMM of few rows whose warps have slices of k; gemm_sliced_k.h has its structure,
- * kernels/gemm_sliced_k.cuh.in is the kernel. */
+/* gemm_sliced_k.c - plans sliced-K GEMV; gemm_sliced_k.h describes its steps, kernels/gemm_sliced_k.cuh.in is the
+ * kernel. */
 #include "tile/gemm_sliced_k.h"
 
 #include <inttypes.h>
@@ -84,8 +84,8 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    p->n, p->rows);
   const int64_t have = (machine->shared_bytes + RESERVED) / p->blocks - RESERVED;
   p->shared_bytes = shared_bytes(g, p);
-  /* No more blocks than these share a processor: those of the launch behind would begin where the first ones end, and leave
-   * one processor with two and another with none. */
+  /* More blocks must not share a multiprocessor. Blocks of the next launch would start where the first ones end,
+   * and leave one multiprocessor with two blocks and another with none. */
   const int64_t apart = (machine->shared_bytes + RESERVED) / (p->blocks + 1) - RESERVED + 1;
   if (p->shared_bytes < apart) p->shared_bytes = up(apart, ALIGNMENT) * ALIGNMENT;
   p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_slice(g)) : 0;
@@ -110,7 +110,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 
 /* ---- steps ---- */
 
-/* Others keep what fits any. */
+/* Other steps keep the fields that fit any tile. */
 static void begin(const void *with, void *plan) {
   PLAN *p = plan;
   (void)with;

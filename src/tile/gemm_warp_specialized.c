@@ -1,4 +1,4 @@
-/* gemm_warp_specialized.c - fills a GEMM kernel of tiles, kernels/gemm_warp_specialized.cuh.in; gemm_warp_specialized.h has its
+/* gemm_warp_specialized.c - fills a GEMM tile kernel, kernels/gemm_warp_specialized.cuh.in; gemm_warp_specialized.h has its
  * structure. */
 #include "tile/gemm_warp_specialized.h"
 
@@ -15,7 +15,8 @@ static const char *factor_word(const PLAN *p, tw_type a) {
   return t == TW_F32 ? "tf32" : tw_type_name(t);
 }
 
-/* Is what threads copy in flight when they go on? Then the groups that multiply make it visible. */
+/* Whether copies by threads are still in flight when the threads continue. Then the consumers make them visible
+ * (`written`). */
 static bool in_pieces(const PLAN *p) { return p->piece_a || p->piece_b; }
 
 /* Does a block begin in the midst of a tile's k? */

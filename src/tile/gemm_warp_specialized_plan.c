@@ -15,7 +15,7 @@ enum {
   OVERHEAD = 40,    /* registers of a thread beside its sums */
   THREAD_MAX = 255,
   COPY_BY_THREADS = 72, /* registers that this takes */
-  USUAL = -1,           /* registers nobody asked for */
+  USUAL = -1,           /* registers were not given */
 };
 
 /* Registers of copying and multiplying threads that have been good for 1, 2 and 3 groups; they stay below the block's. */
@@ -59,7 +59,7 @@ static int usual_promote(tw_arithmetic arithmetic, int64_t k) {
   return arithmetic == TW_ARITHMETIC_FULL && k >= 512 ? 256 : 0;
 }
 
-/* Matrix units cut f32 to tf32, and sum products of 8-bit floats in 14 bits: only where the problem says that it may be so. */
+/* Tensor cores round f32 to tf32 and sum products of 8-bit floats in 14 bits, so the problem must allow it. */
 static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
                              tw_error *error) {
   if (p->products) {
@@ -153,7 +153,7 @@ static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, tw
 static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p,
                                 tw_error *error) {
   const int size = element_bytes(tw_tile_gemm_factor(p, g->a));
-  /* What the multiplier cannot read as it lies is turned by threads on its way in. */
+  /* Threads transpose operands that wgmma cannot read in their layout. */
   p->across_a = g->a_transposed && size == 2;
   p->across_b = !g->b_transposed && size == 2;
   const bool a_lies = size == 2 || !g->a_transposed, b_lies = size == 2 || g->b_transposed;
@@ -181,7 +181,7 @@ static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g
   return TW_OK;
 }
 
-/* Registers of threads that copy and of those that multiply, where they can be dealt out. */
+/* Divides registers between producer and consumer threads where the machine can move them. */
 static tw_status share_registers(const tw_tile_machine *machine, tw_tile_gemm_plan *p, tw_error *error) {
   const share usual = usual_share(p);
   if (p->registers_copy == USUAL) {
@@ -202,7 +202,7 @@ static tw_status share_registers(const tw_tile_machine *machine, tw_tile_gemm_pl
   return TW_OK;
 }
 
-/* Sums have to fit the registers of those that multiply. */
+/* Accumulators must fit the registers of the consumers. */
 static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
   const int rows = p->m / workers_of(p);
   /* Of blocks: a group of one product's rows has two in turn beside what they are added to, of more one, for its rows in turn. */
@@ -229,7 +229,7 @@ static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw
   return TW_OK;
 }
 
-/* What does not go together. */
+/* Rejects steps that cannot be combined. */
 static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (p->promote % p->k || (p->pingpong && p->promote))
     return tw_fail(error, TW_USAGE,
@@ -308,7 +308,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 
 /* ---- steps ---- */
 
-/* A new tile keeps what fits any: the order of tiles, results under way, how f32 is multiplied. The rest begins anew. */
+/* A new tile keeps rasterize, epilogue_stages and products, which fit any tile. All other fields are reset. */
 static void begin_tile(const void *with, void *plan) {
   const tw_gemm gemm = tw_gemm_of(((const tw_tile_context *)with)->problem), *g = &gemm;
   const bool parts = g->a == TW_F32 && g->b == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32;

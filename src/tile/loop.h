@@ -1,6 +1,5 @@
-/* loop.h - the innermost loop of a GEMM of tiles, for machines that write it themselves: in an order of instructions and in
- * registers of their own, where a compiler would choose others. What is around it is the kernel's, in the words of
- * docs/reference/tile-library.md.
+/* loop.h - the hand-scheduled loop over k of a tile GEMM. The machine writes it in assembly, with its own order of
+ * instructions and registers. The kernel around it is C++ with the functions of docs/reference/tile-library.md.
  *
  * The loop is one statement of that kernel. It copies tiles of both operands to their stages, reads them, and leaves in
  * `sums` (acc<product, rows, cols>) their products over all steps. It uses these names, and no others:
@@ -14,14 +13,14 @@
  *   a_step b_step            u32: of operands that are stored `across`: bytes from a tile to the next,
  *   a_full b_full            u32: bytes of the resource of a whole tile,
  *   a_last b_last            u32: and of the last one
- *   copied                   u32: LDS address of the group's part of A's first copy; B's tiles lie behind all of A's
+ *   copied                   u32: LDS address of the group's part of A's first copy; B's tiles follow all of A's
  *   a_read[i] b_read[i]      u32: LDS addresses that the lane reads from, of the first stage: `pieces` of them
  *
  * and, where copies go through registers,
  *
- *   laid                     u32: LDS address where the lane's part of A's first copy is laid down
+ *   laid                     u32: LDS address where the lane's part of A's first copy is stored
  *
- * and of block-scaled types, whose scales are copied with the tiles, 16 bytes of a lane, to stages behind all of B's:
+ * and of block-scaled types, whose scales are copied with the tiles, 16 bytes of a lane, to stages after all of B's:
  *
  *   scale_matrix scale_lane  u32x4, u32: the resource of the group's part of the first tile's scales, the lane's place in it
  *   scale_step               u32: bytes from a tile's scales to the next one's
@@ -70,7 +69,7 @@ static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
  *
  * The loop over the queries that see a block's keys, of all heads that share them, 32 at a time: S = Q K^T, dP = dO V^T,
  * dV += P^T dO, dK += dS^T Q, dQ = dS K; `causal` from the last ones to the first, so that blocks that begin
- * together read the same ones. A group has 32 `tiles` keys; K lies in shared memory, V in registers, dK and dV are
+ * together read the same ones. A wave has 32 `tiles` keys; K is in LDS, V in registers, dK and dV are
  * left in `k_sums` and `v_sums` (acc<product, tiles, d / 32>); dQ is added up in memory. Names that it uses:
  *
  *   own_v                     u32x4 [tiles][d / 16]: what an operand of them is
@@ -82,7 +81,7 @@ static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
  *   lines_matrix lines_lane   u32x4, u32: the resource of the first queries' exponents; the lane's part
  *   inner_from lines_back     u32: from them to -D; as q_back
  *   dq_matrix dq_lane         u32x4, u32: the resource, of no bytes yet, of sums of dQ, which has 128 d bytes for 32 queries,
- *                             of the step before the first, as it were; the lane's part
+ *                             of the step before the first; the lane's part
  *   dq_back                   u32: as q_back
  *   factor_bits               u32: an f32; scores times it are exponents of 2
  *   hidden hidden_now         i32, `partial`: how many of the group's keys are not there, or less than 1; `causal`: first of the group's first 32 keys that the first query does not see, counted from
@@ -90,16 +89,16 @@ static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
  *   key                       u32: the lane's key among these, less 4 (lane / 32)
  *   copied                    u32: LDS address of the group's first copy of queries
  *   rows_q rows_k             u32: LDS addresses that a lane reads along the rows of Q and dO, of its group's keys;
- *   down_q_at down_k_at       [2], down their columns, of the first 16 of 32 rows and of the others;
- *   slopes                    [2] dS, of the first 8 of 16 keys and of the others;
- *   slopes_to                 [2] and writes of dS to, of the first 8 of 16 queries and of the others
+ *   down_q_at down_k_at       [2], down their columns, of the first 16 of 32 rows and of the last 16;
+ *   slopes                    [2] dS, of the first 8 of 16 keys and of the last 8;
+ *   slopes_to                 [2] and writes of dS to, of the first 8 of 16 queries and of the last 8
  *
  * Shared memory is as the machine's words have it. */
 typedef struct tw_tile_back_loop {
   tw_type type;
   int d, tiles, groups;
   bool causal;
-  /* Not all keys of groups are there: those that are not are hidden from every query. Without `causal`, which hides them anyway. */
+  /* Some keys of the waves do not exist and are masked. Not with `causal`, which masks them anyway. */
   bool partial;
 } tw_tile_back_loop;
 

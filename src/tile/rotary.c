@@ -1,5 +1,5 @@
 /* rotary.c - plans a kernel for rotary position embedding (op/rotary.c); kernels/rotary.cuh.in is the kernel. A thread keeps 16 bytes
- * of cos and sin and turns that part of `heads` neighbouring heads: all loads are under way before the first is used. */
+ * of cos and sin and rotates this part of `heads` neighbouring heads: all loads are in flight before the first is used. */
 #include "base/template.h"
 #include "tile/rows_language.h"
 

@@ -1,4 +1,4 @@
-/* rows_language.h - what the kernels of rows.h share: steps and the menu. */
+/* rows_language.h - the steps and the menu that the kernels of rows.h share. */
 #ifndef TW_TILE_ROWS_LANGUAGE_H
 #define TW_TILE_ROWS_LANGUAGE_H
 

@@ -1,17 +1,17 @@
-/* verbs.h - the steps that schedules of several ops have alike, as rows of their tables of verbs. */
+/* verbs.h - steps that the schedules of several ops share, as rows of their tables of verbs. */
 #ifndef TW_TILE_VERBS_H
 #define TW_TILE_VERBS_H
 
 #include "tilewright/verb.h"
 
-/* Tiles under way, in the plan's `stages`. */
+/* The pipeline depth, in the plan's `stages`. */
 #define TW_TILE_STAGES(plan, least_, most_, then_)                                                                     \
   {                                                                                                                    \
     .name = "stages", .usage = "stages 4", .help = "Set the pipeline depth: tiles in shared memory or in flight.",     \
     .needs = 1, .argument = {TW_NUMBER("", plan, stages, least_, most_)}, .then = (then_)                              \
   }
 
-/* Blocks of a processor at once, in the plan's `blocks`; blocks that share k, in its `split`. */
+/* Blocks of a multiprocessor at once, in the plan's `blocks`; split-K through the cluster, in its `split`. */
 #define TW_TILE_BLOCKS(plan, then_)                                                                                    \
   {                                                                                                                    \
     .name = "blocks_per_sm|blocks", .usage = "blocks_per_sm 2",                                                        \

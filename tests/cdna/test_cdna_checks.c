@@ -396,7 +396,7 @@ static void test_lists_of_checks(void **state) {
   assert_int_equal(cdna_checks_parse("waits,races", &checks, &error), TW_OK);
   assert_int_equal(checks, 1u << CDNA_CHECK_WAITS | 1u << CDNA_CHECK_RACES);
   assert_int_equal(cdna_checks_parse("waits,rices", &checks, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "'rices' is none of bounds, uninitialized, races"));
+  assert_non_null(strstr(error.text, "unknown check 'rices'; expected bounds, uninitialized, races"));
 }
 
 int main(void) {

@@ -199,7 +199,7 @@ static void patterns_that_do_not_fit_are_refused(void **state) {
               {"ds_read_b128:row16x32", "row16x32s8"},
               {"ds_read_b128:row16x24s8", "evenly"},
               {"ds_read_b128:diag", "write row16x32s8"},
-              {"ds_read_b128:col16x32s8", "beside each other"},
+              {"ds_read_b128:col16x32s8", "are not adjacent"},
               {"ds_read_b64_tr_b16:row16x32s8", "transposing reads are for"},
               {"ds_read_b64_tr_b8:col16x32s8", "transposes elements of 8 bits"},
               {"ds_read_b128:a.v_mfma_f32_16x16x16_f16", "do not divide"},

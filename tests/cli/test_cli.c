@@ -250,7 +250,7 @@ static void tiles_are_explained(void **state) {
   release(&o);
   expect_output(TILE " --verbose", "tile m=64 k=128 n=128 rho=4"); /* no choice: schedules */
   expect_output(TILE, " more with --verbose");
-  expect_failure(TILE " rho=2", 2, "say which tile");
+  expect_failure(TILE " rho=2", 2, "the tile of a core is missing");
   expect_output("echo 'cores rows=2 columns=8' > $F/cores.txt; " TILE " --schedule $F/cores.txt", "for this schedule");
   expect_failure(TILE " threads=4", 2, "gemm has no key 'threads'");
   expect_failure(TILE " a_rounding=rows", 2, "a_rounding is not supported for gemm");

@@ -21,8 +21,8 @@ static void text_that_is_no_mlir_is_refused(void **state) {
       {"link_with = \"mm.o\"}", "link_with = \"mm.o}", "a string does not end on its line", NULL},
       {"aie.tile(0, 0)", "aie.tile(0, 99999999999999999999)", "does not fit in 64 bits", NULL},
       {"aie.tile(0, 0)", "aie.tile(0, 0x8000000000000000)", "does not fit in 64 bits", NULL},
-      {"aie.tile(0, 0)", "aie.tile(0 0)", ", is expected, not \"0\"", NULL},
-      {"aie.tile(0, 0)", "aie.tile(, 0)", "a number is expected", NULL},
+      {"aie.tile(0, 0)", "aie.tile(0 0)", "expected , (found \"0\")", NULL},
+      {"aie.tile(0, 0)", "aie.tile(, 0)", "expected a number", NULL},
       {"      aie.end\n    } {stack_size", "      aie.end\n    {stack_size", "unsupported operation '{' in a core",
        "{stack_size"},
       {"%zero to", "%nothing to", "%nothing is not defined above", NULL},
@@ -121,7 +121,7 @@ static void tiles_that_do_not_exist_are_refused(void **state) {
   static const refusal list[] = {
       {"aie.tile(0, 0)", "aie.tile(8, 0)", "unknown tile (8, 0): npu2 has columns 0 to 7", NULL},
       {"aie.tile(0, 2)", "aie.tile(0, 6)", "rows 0 to 5", NULL},
-      {"aie.core(%tile)", "aie.core(%mem)", "%mem is no tile with a core", NULL},
+      {"aie.core(%tile)", "aie.core(%mem)", "%mem is not a tile with a core", NULL},
       {"{%tile}, 2 : i32)", "{%core}, 2 : i32)", "%core is not defined above", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(one_core, &list[i]);
@@ -215,7 +215,7 @@ static void what_does_not_fit_is_refused(void **state) {
        "core (0,2): buffers take 72288 bytes", "aie.tile(0, 2)"},
       {"@inA(%shim, {%mem}, 2 : i32)", "@inA(%shim, {%mem}, 60 : i32)",
        "memory (0,1) needs 124 buffer descriptors for even channels, but has 24", "aie.tile(0, 1)"},
-      {"{%tile}, [2, 2])", "{%tile}, [2, 2, 2])", "] is expected", NULL},
+      {"{%tile}, [2, 2])", "{%tile}, [2, 2, 2])", "expected ]", NULL},
       {"{%tile}, [2, 2])", "{%tile}, [2, 65])", "65 is not from 1 to 64", NULL},
       {"[@inB] -> [@memB]([] [])", "[@inA] -> [@memB]([] [])", "object FIFO @inA is in two links", NULL},
       {"    aie.objectfifo.link [@inA] -> [@memA]([] [])\n", "",

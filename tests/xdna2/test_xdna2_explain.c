@@ -146,14 +146,14 @@ static void the_core_transposes_a_column_major_b(void **state) {
 
 static void bad_choices_get_one_line(void **state) {
   (void)state;
-  refused(PAPER, "", "say which tile a core computes");
-  refused(PAPER, "tile=128x64", "tile=128x64 is not three sizes");
-  refused(PAPER, "tile=128x64x128x1", "is not three sizes");
-  refused(PAPER, "tile=128x-64x128", "is not three sizes");
-  refused(PAPER, "tile=0x64x128", "is not three sizes");
-  refused(PAPER, "tile=99999999999999999999x64x128", "is not three sizes");
-  refused(PAPER, "tile=", "is not three sizes");
-  refused(PAPER, "tile=axbxc", "is not three sizes");
+  refused(PAPER, "", "the tile of a core is missing");
+  refused(PAPER, "tile=128x64", "tile=128x64 must be three sizes");
+  refused(PAPER, "tile=128x64x128x1", "must be three sizes");
+  refused(PAPER, "tile=128x-64x128", "must be three sizes");
+  refused(PAPER, "tile=0x64x128", "must be three sizes");
+  refused(PAPER, "tile=99999999999999999999x64x128", "must be three sizes");
+  refused(PAPER, "tile=", "must be three sizes");
+  refused(PAPER, "tile=axbxc", "must be three sizes");
   refused(PAPER, "tile=100x64x128", "T_MC must be a multiple of 16");
   refused(PAPER, "tile=128x60x128", "T_K must be a multiple of 8");
   refused(PAPER, "tile=128x64x120", "T_N must be a multiple of 16");

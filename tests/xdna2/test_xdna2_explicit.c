@@ -101,7 +101,7 @@ static void two_writers_and_wrong_ends_are_refused(void **state) {
       {"    aie.shim_dma_allocation @inB(MM2S, 1, 0)\n", "", "unknown object FIFO @inB; expected one from above",
        "id = 2"},
       {"@outC(S2MM, 0, 0)", "@outC(S2MM, 0, 9)", "9 is not from 0 to 7", NULL},
-      {"@inA(%shim, MM2S, 0)", "@inA(%mem, MM2S, 0)", "memory (0,1) is no shim", NULL},
+      {"@inA(%shim, MM2S, 0)", "@inA(%mem, MM2S, 0)", "memory (0,1) is not a shim", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(explicit_core, &list[i]);
 }
@@ -164,7 +164,7 @@ static void limits_are_checked(void **state) {
       {"S2MM, 2, ^bb9", "S2MM, 9, ^bb9", "memory (0,1) needs 10 S2MM channels, but has 6", "%mem = "},
       {"    %la = aie.buffer(%mem)", "    %large = aie.buffer(%mem) : memref<1024x1024xi8>\n    %la = aie.buffer(%mem)",
        "memory (0,1): buffers take 1054720 bytes, but the tile has 524288", "%mem = "},
-      {"%la = aie.buffer(%mem)", "%la = aie.buffer(%shim)", "%shim is no tile with memory", NULL},
+      {"%la = aie.buffer(%mem)", "%la = aie.buffer(%shim)", "%shim is not a tile with memory", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(explicit_core, &list[i]);
 }

@@ -140,7 +140,7 @@ static void functions_may_be_unknown(void **state) {
   tw_raw_launch l;
   tw_measurement m, longer;
   tw_error error;
-  expect_refused(design, "function @mystery is no kernel that is known");
+  expect_refused(design, "unknown function @mystery");
   snprintf(text, sizeof text, "%s\n//: kernel-cycles mystery=500\n", design);
   if (launch_with(text, 0, NULL, &l, &m, &error) != TW_OK) fail_msg("%s", error.text);
   assert_non_null(strstr(l.note, "not checked, and no data: 1 call(s)"));
@@ -150,7 +150,7 @@ static void functions_may_be_unknown(void **state) {
   snprintf(text, sizeof text, "%s\n//: kernel-cycles mystery=none\n", design);
   expect_refused(text, "say it as NAME=CYCLES");
   snprintf(text, sizeof text, "%s\n//: kernel mystery=gemm,d=4\n", design);
-  expect_refused(text, "d=4 is none of a=TYPE, c=TYPE, block=RxSxT");
+  expect_refused(text, "unknown key d=4; expected a=TYPE, c=TYPE or block=RxSxT");
   int32_t out[N];
   tw_raw_argument argument[] = {{.at = -1, .is_data = true, .data = out, .bytes = sizeof out, .writable = true}};
   snprintf(text, sizeof text, "%s\n//: kernel-cycles mystery=500\n", design);

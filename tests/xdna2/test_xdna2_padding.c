@@ -79,7 +79,7 @@ static void fifos_that_pad_wrongly_are_refused(void **state) {
       {"[<const_pad_before = 0, const_pad_after = 0>, <const_pad_before = 4", "[<const_pad_before = 4",
        "padding of 1 dimensions, but a walk of 2", NULL},
       {"padDimensions = #aie<bd_pad_layout_array[", "padDimensions = #aie<bd_dim_layout_array[",
-       "bd_pad_layout_array is expected", NULL},
+       "expected bd_pad_layout_array", NULL},
       {"<size = 32, stride = 24>, <size = 24, stride = 1>", "<size = 32, stride = 28>, <size = 24, stride = 1>",
        "reaches bytes 0 to 891 of inA_0, which has 768", NULL},
       {"const_pad_after = 4>]>}", "const_pad_after = 4>]>, padValue = 3 : i32}",

@@ -64,7 +64,7 @@ static void barriers_must_be_barriers(void **state) {
       {"(%go, Acquire, 1)", "(%go, Acquire, 64)", "64 is not from 0 to 63", NULL},
       {"aiex.set_lock(%go, 1)", "aiex.set_lock(%go, 64)",
        "command 1 of the sequence sets lock go of core (0,2) to 64; locks hold 0 to 63", NULL},
-      {"aiex.set_lock(%go, 1)", "aiex.set_lock(%rtp, 1)", "%rtp is no lock", NULL},
+      {"aiex.set_lock(%go, 1)", "aiex.set_lock(%rtp, 1)", "%rtp is not a lock", NULL},
       {"aie.lock(%tile)", "aie.lock(%mem)", "lock %go is in memory (0,1), not in core (0,2)", "aie.use_lock(%go"},
       {FOR_EVER,
        "      scf.for %w = %zero to %ever step %one {\n        aie.use_lock(%go, Acquire, 1)\n      }\n" FOR_EVER,

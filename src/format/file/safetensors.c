@@ -129,8 +129,8 @@ static tw_status parse_metadata(json_t *root, tensor_file *f, tw_error *error) {
   bool good = json_is_object(metadata);
   json_object_foreach(metadata, key, value) good &= json_is_string(value);
   if (!good)
-    return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: its __metadata__ is no object of strings",
-                   f->path);
+    return tw_fail(error, TW_USAGE,
+                   "'%s' is not a valid .safetensors file: its __metadata__ is not an object of strings", f->path);
   f->metadata = json_incref(metadata);
   return TW_OK;
 }

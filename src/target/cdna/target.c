@@ -181,7 +181,7 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
     memcpy(&value, &narrow, 4);
     bytes = 4;
     break;
-  default: return tw_fail(error, TW_FAILED, "tensor maps are no arguments here");
+  default: return tw_fail(error, TW_FAILED, "tensor maps are unsupported as arguments");
   }
   *size = (*size + bytes - 1) & ~(bytes - 1);
   memcpy(block + *size, &value, bytes);
@@ -654,11 +654,12 @@ static tw_status check_arguments(const cdna_kernel *k, size_t size, size_t spare
     if (strncmp(k->parameter[i].kind, "hidden_", 7) != 0 && k->parameter[i].offset + k->parameter[i].size > needed)
       needed = k->parameter[i].offset + k->parameter[i].size;
   if (size > k->kernarg_size && k->kernarg_size)
-    return tw_fail(error, TW_USAGE, "%s takes %u bytes of arguments, and %zu are given", k->name, k->kernarg_size,
+    return tw_fail(error, TW_USAGE, "%s takes %u bytes of arguments, but %zu were given", k->name, k->kernarg_size,
                    size);
   if (k->n_parameters && size + spare < needed)
-    return tw_fail(error, TW_USAGE, "%s takes %zu bytes of arguments, and %zu are given: say all with --arg, in order",
-                   k->name, needed, size);
+    return tw_fail(error, TW_USAGE,
+                   "%s takes %zu bytes of arguments, but %zu were given; give all with --arg, in order", k->name,
+                   needed, size);
   return TW_OK;
 }
 

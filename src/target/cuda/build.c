@@ -22,7 +22,7 @@ static const char KIND[] = "cuda-cubins";
 static const double COMPILE_SECONDS = 180;
 enum { OUTPUT_LIMIT = 64 << 20, LOG_LIMIT = 1 << 20, OPTIONS_MAX = 90, OPTION = 480 };
 
-/* ---- what it is made from ---- */
+/* ---- inputs of a build ---- */
 
 typedef struct options {
   size_t n;
@@ -202,7 +202,7 @@ static tw_status take_apart(const char *log, const char *cubin, cuda_kernel *k, 
     const char *name = k->launch.kernel[i].name;
     status = cuda_cubin_check(k->cubin, k->bytes, name, error);
     if (status == TW_OK && !cuda_resources_read(log, name, &k->resources[i]))
-      status = tw_fail(error, TW_FAILED, "the compiler does not say what the kernel '%s' takes", name);
+      status = tw_fail(error, TW_FAILED, "the compiler did not report the parameters of kernel '%s'", name);
   }
   return status;
 }

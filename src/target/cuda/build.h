@@ -16,21 +16,21 @@ typedef struct cuda_kernel {
   size_t bytes;
 } cuda_kernel;
 
-/* Reads the source's header for the problem, checks it against the machine, compiles it for the machine's architecture
- * and looks the cubin through. TW_FAILED with what is wrong with the source. `trust`: compile it even where the
+/* Reads the source's header for the problem, checks it against the machine, compiles the source for the machine's
+ * architecture and inspects the cubin. TW_FAILED with the error in the source. `trust`: compile even where the
  * compiler cannot be confined. */
 tw_status cuda_build(const cuda_config *, const tw_problem *, const char *source, size_t length, bool trust,
                      cuda_kernel *out, tw_error *);
 void cuda_kernel_free(cuda_kernel *);
-/* The launch that the source's header says, for the problem; what the machine does not allow is refused. */
+/* The launch in the source's header, for the problem. Launches that the machine does not support are rejected. */
 tw_status cuda_launch_of(const cuda_config *, const tw_problem *, const char *source, size_t length, tw_launch *,
                          tw_error *);
-/* A source without a header: its cubin, and the compiler's log with a '\0' behind it. Both are part of *entry,
+/* A source without a header: its cubin, and the compiler's log with '\0' after it. Both are part of *entry,
  * malloc'ed. */
 tw_status cuda_compile(const cuda_config *, const char *source, size_t length, bool trust, char **entry,
                        const char **cubin, size_t *bytes, tw_error *);
 
-/* The name by which kernels include a file of the library; NULL: it is no header for them. */
+/* The name under which kernels include a file of the library; NULL: the file is not a header for kernels. */
 const char *cuda_header(const tw_embedded *);
 
 /* Each limit that a launch exceeds on the machine, with the number: TW_FAILED. */

@@ -1,4 +1,4 @@
-/* ceilings.h - what a device does at best, measured on it once and kept. */
+/* ceilings.h - the best rates of a device, measured on it once and stored. */
 #ifndef TW_CUDA_CEILINGS_H
 #define TW_CUDA_CEILINGS_H
 
@@ -12,9 +12,9 @@ typedef struct cuda_ceilings {
       i8; /* operations a second (a multiply-add is two), on random data, at the clock that the device keeps */
 } cuda_ceilings;
 
-/* Measures what is not known yet: about a second, with the device to itself. */
+/* Measures the missing rates: about a second, with the device to itself. */
 tw_status cuda_measure_ceilings_of(const cuda_device *, const cuda_config *, cuda_ceilings *, tw_error *);
-/* Only what is known. */
+/* Only the stored rates. */
 bool cuda_known_ceilings(const cuda_device *, cuda_ceilings *);
 
 /* For operands of that type. */

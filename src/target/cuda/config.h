@@ -1,4 +1,4 @@
-/* config.h - a GPU as a text file in configs/ describes it. Each number's source stands there. */
+/* config.h - a GPU as described by a text file in configs/, which has the source of each number. */
 #ifndef TW_CUDA_CONFIG_H
 #define TW_CUDA_CONFIG_H
 
@@ -29,7 +29,7 @@ const cuda_config *cuda_config_find(const char *name);
 /* 80 of "sm_80", 90 of "sm_90a". */
 int cuda_config_architecture(const cuda_config *);
 
-/* Operations a second of all multiprocessors with operands of that type (f32: without tensor cores); 0: it has none. */
+/* Operations a second of all multiprocessors with operands of that type (f32: without tensor cores); 0: unsupported. */
 double cuda_config_peak(const cuda_config *, tw_type);
 
 #endif

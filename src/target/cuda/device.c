@@ -17,7 +17,7 @@ static const double LOOK_SECONDS = 60; /* the first use of a driver after boot t
 static cuda_here here;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* ---- what the runner says ---- */
+/* ---- the runner's report ---- */
 
 static void read_device(const char *line) {
   cuda_device d = {0};
@@ -103,7 +103,7 @@ const cuda_here *cuda_look(void) {
 
 /* ---- which machine that is ---- */
 
-/* Products whose names go on are other products: A10 is no A100 or A10G, RTX 3090 no RTX 3090 Ti. */
+/* A longer name is another product: an A10 is not an A100 or A10G, an RTX 3090 not an RTX 3090 Ti. */
 bool cuda_is_named(const char *driver_name, const char *device) {
   static const char *const others[] = {" Ti", " D", " SUPER", " Laptop"};
   const char *found = strstr(driver_name, device);

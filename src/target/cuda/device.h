@@ -1,4 +1,4 @@
-/* device.h - what is here of NVIDIA: devices, driver, compiler. Asked for once a process, in a process of its own. */
+/* device.h - the NVIDIA devices, driver and compiler of this computer. A process of its own looks them up, once. */
 #ifndef TW_CUDA_DEVICE_H
 #define TW_CUDA_DEVICE_H
 
@@ -21,7 +21,7 @@ typedef struct cuda_here {
   char runner[512];     /* path of tilewright-cuda-runner; "" = not found */
   char compiler[480];   /* "NVRTC 13.0 /usr/...", "nvcc /usr/..."; "" = none */
   char nvrtc[400];      /* path of the library; "" = not found */
-  char nvcc[400];       /* its path where NVRTC is not there; else "" */
+  char nvcc[400];       /* path of nvcc if NVRTC is missing; otherwise "" */
   char include[400];    /* the folder of CUDA's own headers; "" = not found */
   char no_devices[300]; /* why there is none; "" = there is one */
   int driver;           /* 13000 = CUDA 13.0 */
@@ -33,7 +33,7 @@ const cuda_here *cuda_look(void); /* valid for ever */
 
 /* The devices that a machine's description is about; with NULL all. Returns how many. */
 size_t cuda_devices_of(const cuda_config *, const cuda_device *out[CUDA_DEVICES_MAX]);
-/* The description of the first device here; without one, or of one that nobody described, that of the H200. */
+/* The description of the first device of this computer; without a device or a description, the H200's. */
 const cuda_config *cuda_config_here(void);
 /* Does the driver's name of a device mean this product? */
 bool cuda_is_named(const char *driver_name, const char *device);

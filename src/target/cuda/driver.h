@@ -110,7 +110,7 @@ typedef struct cuda_driver {
   cuTensorMapEncodeTiled_function *cuTensorMapEncodeTiled;
 } cuda_driver;
 
-/* Loads libcuda.so.1 and calls cuInit. NULL, or what is missing, in words. */
+/* Loads libcuda.so.1 and calls cuInit. NULL, or the reason of the failure, in words. */
 const char *cuda_driver_open(cuda_driver *);
 
 /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered" */

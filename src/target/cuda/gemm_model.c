@@ -22,7 +22,7 @@ enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 }; /* of a wgmm
 static const double MULTIPLIED = 0.807;   /* FIT: of the tensor core's rate, under the power limit */
 static const double SHARED = 0.85;        /* FIT: of shared memory's */
 static const double LATENCY = 2643;       /* FIT: cycles from a request to a full stage, under load */
-static const double START = 3482;         /* FIT: cycles until the first product, and behind the last */
+static const double START = 3482;         /* FIT: cycles before the first product and after the last */
 static const double CLUSTER_WAIT = 0.662; /* FIT: how much longer both are for two blocks that wait for each other */
 static const double COPIED =
     0.85; /* of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
@@ -41,7 +41,7 @@ static double rate_of(const cuda_config *c, tw_type type) {
   return cuda_config_peak(c, type) / ((double)c->multiprocessors * (double)c->clock_mhz * 1e6);
 }
 
-/* Bytes that come from DRAM. A wave of tiles is `band` tiles high (or wide), and as wide as the others make it. */
+/* Bytes from DRAM. A wave of tiles is `band` tiles high (or wide); its other side follows from the number of tiles. */
 static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_plan *p, double tiles,
                       double clusters) {
   const double size = tw_type_bits(g->a) / 8.0, m = (double)g->m, n = (double)g->n, k = (double)g->k;
@@ -59,7 +59,8 @@ static double by_threads(bool copies, int piece, double elements, double size) {
   return copies ? 0 : piece ? elements * size / piece / PIECES : elements / ELEMENTS;
 }
 
-/* f32 in parts: products of bf16 along a longer k; what writes the parts moves f32 and them once, sums of blocks twice. */
+/* f32 as bf16 parts: bf16 products along a longer k. Writing the parts moves f32 and the parts once; partial sums of
+ * blocks move twice. */
 double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_tile_gemm_plan *p) {
   tw_gemm parts = *problem;
   const tw_gemm *g = &parts;

@@ -1,4 +1,4 @@
-/* gemm_model.h - what a GEMM of tiles should take on a GPU: good for an order among schedules. */
+/* gemm_model.h - predicts the time of a tile GEMM on a GPU, well enough to rank schedules. */
 #ifndef TW_CUDA_GEMM_MODEL_H
 #define TW_CUDA_GEMM_MODEL_H
 
@@ -7,7 +7,7 @@
 #include "tile/gemm_mma_sync.h"
 #include "tile/gemm_warp_specialized.h"
 
-/* Seconds of a launch, without what the host takes for it. */
+/* Seconds of a launch, without the host's part. */
 double cuda_gemm_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_plan *);
 /* Operations of a multiprocessor in a cycle by mma.sync. */
 double cuda_mma_sync_rate(const cuda_config *, tw_type);

@@ -105,7 +105,7 @@ static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
 
 tw_status cuda_inputs_take(const tw_case *data, cuda_inputs **out, tw_error *error) {
   tw_status status = TW_OK;
-  pthread_mutex_lock(&lock); /* while they are made, too: who wants the same waits for them */
+  pthread_mutex_lock(&lock); /* also while they are computed: other threads that need them wait */
   size_t i = 0;
   while (i < KEPT && !(kept[i] && kept[i]->seed == data->seed && same_problem(&kept[i]->problem, data->problem))) i++;
   if (i == KEPT) {

@@ -19,7 +19,7 @@ struct tw_device_planned {
   CUfunction function[TW_LAUNCH_KERNELS];
   size_t n_operands;
   tw_schedule schedule;
-  bool ours; /* written from a schedule: then it keeps what its launch promises */
+  bool ours; /* emitted from a schedule: its launch lines can be trusted */
 };
 
 enum { INVALID_CONTEXT = 201 };
@@ -39,7 +39,7 @@ static tw_status fail(CUresult result, const char *what, tw_error *error) {
   return tw_fail(error, TW_FAILED, "%s: %s", what, text);
 }
 
-/* The source that wisdom has; else what its recipe, or the plainest, becomes. */
+/* The source in wisdom; otherwise the source of its schedule, or of the baseline. */
 static tw_status source_of(const tw_target *t, const tw_problem *p, const tw_wisdom *wisdom, tw_device_planned *out,
                            char **source, tw_error *error) {
   const char *name = cuda_config_here()->name;

@@ -45,20 +45,20 @@ struct tw_artefact {
   tw_problem problem;
   const cuda_config *config;
   cuda_kernel kernel;
-  bool trust; /* kernels of schedules, and what a user vouches for, share a process */
+  bool trust;                                    /* kernels from schedules, and trusted sources, share a process */
   char coverage[sizeof((tw_coverage *)0)->text]; /* of the last comparison */
   known_case checked, measured;                  /* on which it was right; that the second of them needs no check */
   struct session *later; /* of a measurement: what it kept is compared if somebody asks whether it was right */
   tw_stop stop;          /* when not to wait for a device any longer */
-  double until;          /* seconds: what takes longer is timed briefly; 0: nothing is */
+  double until;          /* seconds: slower kernels are timed briefly; 0: none */
 };
 
 enum { CHAINS = 9, FIRST_LAUNCHES = 2, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, SLOW_LAUNCHES = 3, MOST_LAUNCHES = 201 };
 _Static_assert((int)MOST_LAUNCHES <= (int)CUDA_TIMED_MAX, "");
 static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05, CHAINS_SECONDS = 1;
-static const double SLOW_SECONDS = 0.05;          /* of a launch: a few of them say enough */
-static const double SLOWEST = 1e11;               /* operations a second: what computes slower is stopped */
-static const double ALLOWANCE = 5;                /* seconds, for whatever else a driver does */
+static const double SLOW_SECONDS = 0.05;          /* seconds of a launch: a few launches suffice */
+static const double SLOWEST = 1e11;               /* operations a second: slower kernels are stopped */
+static const double ALLOWANCE = 5;                /* seconds, for other work of the driver */
 static const double COPIES = 2e9;                 /* bytes a second to and from a device, at least */
 static const double LONGER = 2, LATER = 5e-5;     /* a launch on new inputs may take so many times and so much longer */
 static const double MORE = 1.02;                  /* times what is of use, for three launches of four */
@@ -140,7 +140,7 @@ void cuda_release(tw_artefact *a) {
 void cuda_wait(tw_artefact *a, const tw_stop *stop) { a->stop = *stop; }
 void cuda_until(tw_artefact *a, double cost) { a->until = cost; }
 
-/* Without a device a kernel can still be compiled; then that is what is known. */
+/* Without a device the kernel is only compiled, and the result says so. */
 static tw_status need_device(const tw_artefact *a, tw_error *error) {
   tw_error why = {0};
   const cuda_resources *r = &a->kernel.resources[a->kernel.launch.main];
@@ -252,7 +252,8 @@ static void compare_one(void *context, size_t which) {
   }
 }
 
-/* All that was kept with what is right. Right once and wrong later is told in words that say so. */
+/* Compares all kept outputs with the expected ones. A kernel that is correct first and wrong later gets a message
+ * that says so. */
 static tw_status compare(session *s, double budget, tw_error *error) {
   static atomic_int under_way; /* they share this machine's cores */
   comparison *all = calloc(COMPARISONS, sizeof *all);
@@ -279,7 +280,7 @@ static tw_status compare(session *s, double budget, tw_error *error) {
 static bool is_known(const known_case *k, const tw_case *data) { return k->is_any && k->seed == data->seed; }
 static known_case known(const tw_case *data) { return (known_case){true, data->seed}; }
 
-/* What a measurement put off: the session that it kept. */
+/* The deferred comparison of a measurement: its session. */
 static tw_status compare_later(tw_artefact *a, double budget, tw_error *error) {
   const known_case on = {true, a->later->inputs->seed};
   const tw_status status = compare(a->later, budget, error);
@@ -289,7 +290,7 @@ static tw_status compare_later(tw_artefact *a, double budget, tw_error *error) {
   return status;
 }
 
-/* Is an earlier kernel of the same process to blame, perhaps? Then it is done again in a process of its own. */
+/* An earlier kernel of the same process may be at fault. Then the work is repeated in a process of its own. */
 static bool is_doubtful(const session *s, tw_status status) {
   return s->is_used && (status == TW_FAILED || status == TW_MISSING);
 }
@@ -318,10 +319,10 @@ void cuda_coverage(const tw_target *t, const tw_artefact *a, char *text, size_t 
 typedef struct timing {
   double median;    /* seconds */
   tw_spread rounds; /* in seconds; the cost is their median */
-  double hot;       /* seconds of a launch right behind others */
-  double alone;     /* seconds of a launch by itself, where that is not the cost; else 0 */
+  double hot;       /* seconds of a launch that follows others directly */
+  double alone;     /* seconds of a single launch, where it is not the cost; otherwise 0 */
   uint32_t launches;
-  double shown, taken; /* seconds of all of them, by the driver's events and by the clock on the wall */
+  double shown, taken; /* seconds of all launches, by the driver's events and by the wall clock */
 } timing;
 
 static int by_value(const void *a, const void *b) {
@@ -339,7 +340,7 @@ static tw_status draw(session *s, uint32_t n, tw_error *error) {
   return TW_OK;
 }
 
-/* Seconds on the wall that one launch takes with what is done around it, but without itself. */
+/* Wall-clock seconds of the work around one launch, without the launch itself. */
 static tw_status time_idle(session *s, double *each, tw_error *error) {
   cuda_reply reply;
   tw_status status = draw(s, IDLE_LAUNCHES, error);
@@ -413,8 +414,8 @@ static tw_status time_launches(session *s, double limit, double idle, timing *ou
   return TW_OK;
 }
 
-/* On a machine that has much else to do the clock on the wall runs ahead of the events now and then. What was timed then is
- * nothing, neither for the kernel nor against it, and is timed again. */
+/* On a busy machine the wall clock sometimes runs ahead of the events. Such timings are discarded, neither for nor
+ * against the kernel, and repeated. */
 static tw_status time_many(session *s, double expected, double idle, timing *out, tw_error *error) {
   double fresh = 0, again;
   void *actual[TW_OPERANDS_MAX];
@@ -432,7 +433,7 @@ static tw_status time_many(session *s, double expected, double idle, timing *out
   return status == TW_OK ? check_new_inputs(fresh, out->median, error) : status;
 }
 
-/* A kernel that takes longer than what is of use is not timed any better, and of what it wrote nothing is kept. */
+/* A kernel above the cost limit is not timed more exactly, and none of its outputs are kept. */
 static tw_status time_slow(session *s, double until, double expected, double idle, timing *out, bool *is_slow,
                            tw_error *error) {
   double fresh;

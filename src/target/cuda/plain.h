@@ -9,11 +9,11 @@
 bool cuda_has_plain(const tw_problem *);
 /* TW_USAGE for types that have none. */
 tw_status cuda_plain(const tw_problem *, char **source, tw_error *);
-/* plain_rows.c: likewise of rows, for problems and machines that have no kernel of tiles. */
+/* plain_rows.c: plain row kernels, for problems and machines without tile kernels. */
 bool cuda_has_plain_rows(const tw_problem *);
 tw_status cuda_plain_rows(const tw_problem *, char **source, tw_error *);
 
-/* How a type lies in memory, becomes a number of the accumulator, and is made from one; NULL where it does not. */
+/* How a type is stored, loaded into the accumulator's type and converted back; NULL where it is not. */
 typedef struct cuda_plain_words {
   const char *stored, *load, *store;
 } cuda_plain_words;

@@ -17,7 +17,7 @@ static const long LOOK_NANOSECONDS = 100 * 1000 * 1000; /* for who waits to see 
 
 static size_t place(const cuda_device *d) { return (size_t)(d - cuda_look()->device); }
 
-/* Waits until no other process has the device; no lock where there is no place for one. */
+/* Waits until no other process has the device; without a place for a lock file, no lock. */
 static tw_status lock_device(const cuda_device *d, const tw_stop *stop, int *held, tw_error *error) {
   char name[80];
   tw_error why = {0};

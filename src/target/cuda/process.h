@@ -14,15 +14,15 @@ tw_status cuda_process_open(const cuda_config *, const cuda_kernel *, const cuda
                             cuda_process **out, tw_error *);
 /* Another kernel in the place of its last one, to begin with. False: it is not one for these inputs, or has too little room. */
 bool cuda_process_change(cuda_process *, const cuda_config *, const cuda_kernel *, const cuda_inputs *);
-/* Waits until kernel and inputs are on the device: the one that it had before, if it had one. TW_FAILED if the kernel is to blame. */
+/* Waits until kernel and inputs are on the device, after the previous kernel. TW_FAILED if the kernel is at fault. */
 tw_status cuda_process_begin(cuda_process *, const cuda_device *, tw_error *);
 void cuda_process_close(cuda_process *); /* NULL is fine. Ends it, whatever it does. */
 
 /* The reply to CUDA_BEGIN. */
 const cuda_reply *cuda_process_ready(const cuda_process *);
 
-/* Does the work within `limit` seconds; *wall is how long it took. TW_FAILED if the kernel is to blame: it faults, or
- * does not end; after CUDA_FETCH also if it wrote into the guards around its operands. */
+/* Does the work within `limit` seconds; *wall is its duration. TW_FAILED if the kernel is at fault: it faults or does
+ * not end; after CUDA_FETCH also if it wrote into the guards around its operands. */
 tw_status cuda_process_do(cuda_process *, const cuda_command *, double limit, cuda_reply *out, double *wall,
                           tw_error *);
 

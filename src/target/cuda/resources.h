@@ -1,4 +1,4 @@
-/* resources.h - what a compiled kernel takes of the machine: from the compiler's log and from the cubin itself. */
+/* resources.h - the resources of a compiled kernel, from the compiler's log and from the cubin. */
 #ifndef TW_CUDA_RESOURCES_H
 #define TW_CUDA_RESOURCES_H
 
@@ -13,7 +13,7 @@ typedef struct cuda_resources {
   int setmaxnreg_ignored; /* 1: C7508 */
 } cuda_resources;
 
-/* From what ptxas says with -v about the function `kernel`. False if it says nothing of it. */
+/* Reads the output of ptxas -v about the function `kernel`. False if the output does not mention it. */
 bool cuda_resources_read(const char *log, const char *kernel, cuda_resources *out);
 
 /* TW_FAILED if the cubin has no function `kernel`, or device variables in which a kernel could keep results from

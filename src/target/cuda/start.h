@@ -15,14 +15,15 @@ typedef struct cuda_arguments {
   void *at[TW_LAUNCH_ARGUMENTS];
 } cuda_arguments;
 
-/* Fills it; maps are encoded for where the operands lie. On failure *map is the one that the driver refuses. */
+/* Fills in the arguments. Tensor maps are encoded for the addresses of the operands. On failure *map is the map that
+ * the driver rejects. */
 CUresult cuda_make_arguments(const cuda_driver *, const tw_launch *, size_t kernel, const CUdeviceptr operand[],
                              CUdeviceptr workspace, cuda_arguments *, uint32_t *map);
 enum { CUDA_ATTRIBUTES = 2 };
-/* The launch's numbers, with room for its attributes. `early`: may it begin before what the stream has before it has ended,
- * where it says so itself? */
+/* The launch's numbers, with room for its attributes. `early`: a launch with `overlap` may begin before the previous
+ * work of the stream has ended (PDL). */
 CUlaunchConfig cuda_make_config(const tw_launch_kernel *, CUstream, bool early, CUlaunchAttribute[CUDA_ATTRIBUTES]);
-/* What a function has to be told before it can be started so. */
+/* Sets the attributes that a function needs before this launch. */
 CUresult cuda_allow(const cuda_driver *, const tw_launch_kernel *, CUfunction);
 
 #endif

@@ -58,7 +58,7 @@ static tw_type usual_type(const char *key, tw_type a) {
   return a == TW_U8 ? TW_I8 : a;
 }
 
-/* The op's first type says what the others usually are. */
+/* The op's first type determines the defaults of the others. */
 static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) {
   const bool has_bf16 = cuda_config_of(t)->flops_bf16 > 0;
   tw_status status = TW_OK;

@@ -164,7 +164,7 @@ static double predict_sliced_k(const void *with, const void *plan) {
   const double busy = pow(fmin(1, p->warps * s.resident / SLICES_WARPS), SLICES_HIDDEN);
   const double make =
       (double)g.n * (double)g.k * weight * ceil(rounds) / rounds / (at_work * 128 * clock * busy) / SLICES_MADE;
-  /* Weights that rest are brought for the launch behind, too. */
+  /* Prefetched weights are also loaded for the next launch. */
   const double under_way = 64.0 * p->warps * p->rows * p->ahead * (p->rest ? p->blocks : s.resident) * at_work;
   const double move = m->problem->op->bytes(m->problem) / (bandwidth * SLICES_BANDWIDTH) *
                       pow(fmax(1, bandwidth * 2 * SLICES_LATENCY / clock / under_way), SLICES_WINDOW);
@@ -343,11 +343,11 @@ static bool is_backward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
 }
 static bool is_any(const tw_problem *p, const tw_schedule *s) { return (void)p, (void)s, true; }
 
-/* What a schedule is of, the first that it can be; what has no step yet may become any. */
+/* The kind of a schedule: the first kind that accepts it. A schedule without steps may become any kind. */
 typedef enum generation { HOPPER = 1, MMA_SYNC = 2, BOTH = 3 } generation;
 typedef struct kind {
   const char *op;
-  generation machines; /* that have what the kernels are made of */
+  generation machines; /* machines with the features that the kernels require */
   bool (*is)(const tw_problem *, const tw_schedule *);
   const tw_tile_family *family;
   tw_tile_predictor *predict;

@@ -1,4 +1,4 @@
-/* tiles.h - kernels of src/tile on NVIDIA GPUs from Ampere on: schedules of more than no steps, and what they should cost. */
+/* tiles.h - kernels of src/tile on NVIDIA GPUs from Ampere on: schedules with steps, and their predicted cost. */
 #ifndef TW_CUDA_TILES_H
 #define TW_CUDA_TILES_H
 

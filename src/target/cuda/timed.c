@@ -44,7 +44,7 @@ static uint64_t draw_turn(const cuda_inputs *x, tw_random *r) {
   return (uint64_t)(by * step) * size_of(x->operand[0].type);
 }
 
-/* Elements of a row of op(A), turned, to where they belong. */
+/* Copies the rotated elements of a row of op(A) to their places. */
 static void turn_row(const tw_gemm *g, const char *from, size_t size, uint64_t turn, int64_t row, char *to) {
   const int64_t all = g->m * g->k, ahead = (int64_t)(turn / size), step = g->a_transposed ? g->m : 1;
   const int64_t first = g->a_transposed ? row : row * g->k;
@@ -56,7 +56,7 @@ static void turn_row(const tw_gemm *g, const char *from, size_t size, uint64_t t
 
 /* ---- choosing ---- */
 
-/* What the exact values of a piece cost. */
+/* The cost of the exact values of a piece. */
 static double cost_of(const cuda_inputs *x, size_t operand, int64_t columns) {
   double element, row;
   if (!x->problem.op->exact) return (double)columns;
@@ -117,7 +117,7 @@ void cuda_timed_draw(const cuda_inputs *x, tw_random *r, uint32_t n, cuda_timed 
 
 /* ---- comparing ---- */
 
-/* Room of the size of A, and of each output, of which only what is needed is ever touched. */
+/* Memory of the size of A and of each output; only the needed parts are touched. */
 typedef struct room {
   const cuda_inputs *x;
   tw_gemm g;
@@ -159,7 +159,7 @@ static tw_status check_piece(room *m, const cuda_timed *t, uint32_t launch, uint
                            m->output[operand], 1, found, error);
 }
 
-/* Ops whose elements are not known one by one: the outputs as they should be, with what the launch wrote in some places. */
+/* Ops without exact values of single elements: the expected outputs, with the launch's outputs in some places. */
 static tw_status check_in_place(room *m, const cuda_timed *t, uint32_t launch,
                                 const char bytes[CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *error) {
   const cuda_command *c = &t->command;

@@ -1,4 +1,4 @@
-/* timed.h - what timed launches are given, and whether what each of them wrote is right. */
+/* timed.h - the inputs of timed launches, and the check of the outputs of each. */
 #ifndef TW_CUDA_TIMED_H
 #define TW_CUDA_TIMED_H
 

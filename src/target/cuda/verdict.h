@@ -1,4 +1,4 @@
-/* verdict.h - why a process with a kernel did not answer, or what the driver's error says of the kernel: one line. */
+/* verdict.h - one line about a kernel's process that did not answer, or about the driver's error. */
 #ifndef TW_CUDA_VERDICT_H
 #define TW_CUDA_VERDICT_H
 

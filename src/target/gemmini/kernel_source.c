@@ -228,7 +228,7 @@ tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw
     return tw_fail(error, TW_FAILED, "the kernel's source has %zu bytes; at most %d are compiled", length,
                    (int)GM_SOURCE_MAX);
   const char *nul = memchr(source, '\0', length);
-  if (nul) return tw_fail(error, TW_FAILED, "the kernel's source is no text: byte %zu is NUL", (size_t)(nul - source));
+  if (nul) return tw_fail(error, TW_FAILED, "the kernel's source is not text: byte %zu is NUL", (size_t)(nul - source));
 
   reader r = {.at = source, .end = source + length, .line = 1, .starts_line = true};
   finder f = {0};

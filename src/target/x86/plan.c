@@ -28,9 +28,11 @@ static tw_status check_choices(const tw_gemm_spec *s, tw_error *error) {
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d without weights that have scales: b=%s", s->group,
                    tw_type_name(s->b));
   if (s->activation < TW_LINEAR || s->activation > TW_SILU)
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: activation=%d is none of tw_activation", (int)s->activation);
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: unknown activation=%d; expected a tw_activation",
+                   (int)s->activation);
   if (s->a_rounding < TW_A_EXACT || s->a_rounding > TW_A_INT8_GROUPS)
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: a_rounding=%d is none of tw_a_rounding", (int)s->a_rounding);
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: unknown a_rounding=%d; expected a tw_a_rounding",
+                   (int)s->a_rounding);
   if (x86_quantizes(s) && (!x86_has_scales(s) || s->b == TW_MXFP8))
     return tw_fail(error, TW_USAGE,
                    "tw_gemm_plan: a_rounding does not go with a=%s b=%s: a must be f32, bf16 or f16, and b one of i8, "
@@ -59,7 +61,8 @@ static tw_status check_sizes(const tw_gemm_spec *s, tw_error *error) {
       return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 " is less than the %" PRId64 " elements of a row",
                      pitches[i].name, pitches[i].value, pitches[i].least);
     if (pitches[i].value > ELEMENTS_MOST / pitches[i].rows)
-      return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 ": %" PRId64 " such rows are no matrix in memory",
+      return tw_fail(error, TW_USAGE,
+                     "tw_gemm_plan: %s=%" PRId64 ": %" PRId64 " such rows do not fit the address space",
                      pitches[i].name, pitches[i].value, pitches[i].rows);
   }
   return TW_OK;

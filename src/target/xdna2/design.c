@@ -70,7 +70,8 @@ static tw_status parse_tile(const char *text, tw_tile *out, tw_error *error) {
   int64_t *const size[] = {&out->m, &out->k, &out->n};
   char copy[64], *rest = copy, *word;
   int i = 0;
-  if (!text) return tw_fail(error, TW_USAGE, "say which tile a core computes, T_MC x T_K x T_N: tile=128x64x128");
+  if (!text)
+    return tw_fail(error, TW_USAGE, "the tile of a core is missing; give T_MC x T_K x T_N, as in tile=128x64x128");
   snprintf(copy, sizeof copy, "%s", text);
   bool good = strlen(text) < sizeof copy;
   while (good && (word = strsep(&rest, "x"))) {
@@ -79,7 +80,7 @@ static tw_status parse_tile(const char *text, tw_tile *out, tw_error *error) {
   }
   if (good && i == 3) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "tile=%.60s is not three sizes from 1 to %d, T_MC x T_K x T_N; say for instance tile=128x64x128", text,
+                 "tile=%.60s must be three sizes from 1 to %d, T_MC x T_K x T_N, as in tile=128x64x128", text,
                  TILE_LIMIT);
 }
 

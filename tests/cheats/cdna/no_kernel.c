@@ -1,4 +1,4 @@
-// wrong | there is no kernel | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+// wrong | unknown kernel | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
 //: kernel another
 //: grid m
 //: block n

@@ -27,8 +27,8 @@ tw_status cdna_checks_parse(const char *text, unsigned *out, tw_error *error) {
     while (c < CDNA_CHECKS && strcmp(names[c], word) != 0) c++;
     if (c == CDNA_CHECKS)
       return tw_fail(error, TW_USAGE,
-                     "--checks %s: '%s' is none of bounds, uninitialized, races, waits, hazards, alignment, barriers, "
-                     "overlaps, defects; or give all, or none",
+                     "--checks %s: unknown check '%s'; expected bounds, uninitialized, races, waits, hazards, "
+                     "alignment, barriers, overlaps, defects, all or none",
                      text, word);
     *out |= 1u << c;
   }

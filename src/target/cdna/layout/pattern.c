@@ -78,7 +78,8 @@ static tw_status find_instruction(const char *text, cdna_arch arch, cdna_pattern
   if (!text[length])
     return tw_fail(error, TW_USAGE, "access '%s': write INSTRUCTION:LAYOUT, such as ds_read_b128:row16x32s8", text);
   if (!out->instruction)
-    return tw_fail(error, TW_USAGE, "'%s' is no LDS instruction with banks; for instance ds_read_b128, ds_write_b64",
+    return tw_fail(error, TW_USAGE,
+                   "'%s' is not an LDS instruction with banks; expected for instance ds_read_b128 or ds_write_b64",
                    name);
   if (!out->instruction->has[arch]) return tw_fail(error, TW_USAGE, "this machine has no %s", name);
   out->rule = cdna_lds_rule_of(arch, out->instruction->kind, out->instruction->bytes);
@@ -111,9 +112,8 @@ static tw_status address_of(const cdna_pattern *p, const cdna_tile *t, const lay
     const int64_t here = bit_of(t, l->columns, row0 + at.row, column0 + at.column);
     if (n == 0) bit = here;
     if (here != bit + (int64_t)n * cdna_type_bits(t->type))
-      return tw_fail(error, TW_USAGE,
-                     "access '%s': lane %d's %d elements do not lie beside each other in a row-major tile: %s", p->text,
-                     lane, items,
+      return tw_fail(error, TW_USAGE, "access '%s': lane %d's %d elements are not adjacent in a row-major tile: %s",
+                     p->text, lane, items,
                      p->instruction->transposed_bits ? "transposing reads are for layouts that run along columns"
                                                      : "use a narrower or a transposing instruction");
   }

@@ -45,15 +45,15 @@ static uint32_t base_of(const cdna_wave_access *a, int lane) { return a->address
 
 static tw_status check(const cdna_wave_access *access, size_t n, uint32_t tile_bytes, tw_error *error) {
   if (tile_bytes == 0 || tile_bytes > 1u << OFFSET_BITS)
-    return tw_fail(error, TW_USAGE, "swizzles are searched for tiles of up to 64 KiB: give one tile of the kernel");
+    return tw_fail(error, TW_USAGE, "a swizzle is searched for tiles of up to 64 KiB; give one tile of the kernel");
   for (size_t i = 0; i < n; i++)
     for (int lane = 0; lane < CDNA_LANES; lane++) {
       const uint32_t address = base_of(&access[i], lane);
       if (address % (uint32_t)width_of(access[i].bytes))
-        return tw_fail(error, TW_USAGE,
-                       "lane %d reads or writes %d bytes at offset %u, which is no multiple of %d: pieces that a "
-                       "swizzle keeps whole would be torn",
-                       lane, access[i].bytes, address, width_of(access[i].bytes));
+        return tw_fail(
+            error, TW_USAGE,
+            "lane %d reads or writes %d bytes at offset %u, which is not a multiple of %d; a swizzle would split them",
+            lane, access[i].bytes, address, width_of(access[i].bytes));
       if (address >= tile_bytes)
         return tw_fail(error, TW_USAGE, "lane %d is at offset %u, outside the tile of %u bytes", lane, address,
                        tile_bytes);

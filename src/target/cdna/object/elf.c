@@ -53,11 +53,10 @@ static uint32_t u32(const uint8_t *p) {
 static tw_status read_header(const cdna_object *o, const char *name, Elf64_Ehdr *h, tw_error *error) {
   const void *p = at(o, 0, sizeof *h);
   if (!p || !cdna_object_is(o->file, o->file_size))
-    return tw_fail(error, TW_USAGE, "%s: this is no ELF file: give it a code object, as clang and Triton make them",
-                   name);
+    return tw_fail(error, TW_USAGE, "%s: not an ELF file; expected a code object of clang or Triton", name);
   memcpy(h, p, sizeof *h);
   if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != EM_AMDGPU_)
-    return tw_fail(error, TW_USAGE, "%s: an ELF file for another machine (%u): give it one for AMD GPUs (224)", name,
+    return tw_fail(error, TW_USAGE, "%s: an ELF file for another machine (%u); expected one for AMD GPUs (224)", name,
                    h->e_machine);
   if (h->e_ident[EI_OSABI] != OSABI_HSA)
     return tw_fail(error, TW_USAGE, "%s: made for another system (OS ABI %u): compile with --target=amdgcn-amd-amdhsa",
@@ -70,14 +69,15 @@ static tw_status read_header(const cdna_object *o, const char *name, Elf64_Ehdr 
 static tw_status read_segments(cdna_object *o, const Elf64_Ehdr *h, const char *name, tw_error *error) {
   const uint8_t *table = at(o, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr));
   if (!table || h->e_phentsize != sizeof(Elf64_Phdr))
-    return tw_fail(error, TW_USAGE, "%s: the ELF file is cut off or damaged: its program headers are not there", name);
+    return tw_fail(error, TW_USAGE, "%s: the ELF file is truncated or damaged: its program headers are missing", name);
   for (size_t i = 0; i < h->e_phnum; i++) {
     Elf64_Phdr p;
     memcpy(&p, table + i * sizeof p, sizeof p);
     if (p.p_type != PT_LOAD || !p.p_memsz) continue;
     const uint8_t *data = at(o, p.p_offset, p.p_filesz);
     if (!data || p.p_filesz > p.p_memsz || p.p_vaddr > SIZE_LIMIT || p.p_memsz > SIZE_LIMIT)
-      return tw_fail(error, TW_USAGE, "%s: the ELF file is cut off or damaged: segment %zu is not all there", name, i);
+      return tw_fail(error, TW_USAGE, "%s: the ELF file is truncated or damaged: a part of segment %zu is missing",
+                     name, i);
     if (o->n_segments == CDNA_SEGMENTS_MAX)
       return tw_fail(error, TW_USAGE, "%s: more than %d loaded segments", name, CDNA_SEGMENTS_MAX);
     o->segment[o->n_segments++] = (cdna_segment){.address = p.p_vaddr,
@@ -152,7 +152,7 @@ static tw_status read_symbols(cdna_object *o, const Elf64_Ehdr *h, const char *n
   for (size_t i = 0; i < h->e_shnum && status == TW_OK; i++) {
     section symbols, strings;
     if (!read_section(o, h, i, &symbols))
-      return tw_fail(error, TW_USAGE, "%s: the ELF file is cut off or damaged: section %zu is not there", name, i);
+      return tw_fail(error, TW_USAGE, "%s: the ELF file is truncated or damaged: section %zu is missing", name, i);
     if ((symbols.header.sh_type != SHT_SYMTAB && symbols.header.sh_type != SHT_DYNSYM) ||
         !read_section(o, h, symbols.header.sh_link, &strings))
       continue;
@@ -317,10 +317,11 @@ tw_status cdna_object_kernel(const cdna_object *o, const char *name, const cdna_
     if (name && is_mangled(o->kernel[i].name, name) && !n++) *out = &o->kernel[i];
     if (i < 8) tw_text_add(&names, "%s%.100s", i ? ", " : "", o->kernel[i].name);
   }
-  tw_status status = n == 1 ? TW_OK
-                     : n ? tw_fail(error, TW_USAGE, "there are %zu kernels '%s': say which of %s", n, name, names.data)
-                     : name ? tw_fail(error, TW_USAGE, "there is no kernel '%s'; there are %s", name, names.data)
-                            : tw_fail(error, TW_USAGE, "say which kernel with --kernel NAME; there are %s", names.data);
+  tw_status status =
+      n == 1 ? TW_OK
+      : n    ? tw_fail(error, TW_USAGE, "%zu kernels are called '%s'; choose one of %s", n, name, names.data)
+      : name ? tw_fail(error, TW_USAGE, "unknown kernel '%s'; expected %s", name, names.data)
+             : tw_fail(error, TW_USAGE, "several kernels: choose one with --kernel NAME: %s", names.data);
   tw_text_free(&names);
   return status;
 }

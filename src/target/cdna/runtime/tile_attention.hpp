@@ -249,7 +249,7 @@ TW_FN void weigh_again(acc<Product, Rows, Cols> &scores, acc<Product, Rows, Cols
         gradients.value[i][j][e] = weight * (gradients.value[i][j][e] + minus.of(i, j, e));
       }
 }
-/* The same in pieces of two, all rows of one tile before those of the next: first P, then dS (whose sums may have
+/* The same in pieces of two, all rows of one tile before the rows of the next: first P, then dS (whose sums may have
  * begun with `minus`), then operands of both. The result of an exponential should not be used immediately. */
 template <class Product, int Rows, int Cols> struct pieces_of {
   static constexpr int each = sums_of<Product>, count = Rows * Cols * each / 2, steps = Cols * each / 8;

@@ -1,8 +1,6 @@
 /* tile_back.hpp - shared memory of attention's backward pass in one kernel, whose loop is assembly (loop/back.c).
  *
- * What matrices hold lies in blocks of 32 rows x 16 columns of 16 bits, one behind the other along a row: so each read of an
- * operand is at a constant distance from the first, and one address serves all. Of a block, row r's 32 bytes are the r-th; the halves of
- * those of rows 16 .. 31 have changed places. Blocks are `block` bytes apart, 128 more than they have. So reads along rows
+ * Matrices are stored in blocks of 32 rows x 16 columns of 16 bits, one after the other along a row. Each read of an operand is then at a constant distance from the first, and one address serves all. In a block, row r is the r-th 32 bytes; the halves of rows 16 .. 31 are exchanged. Blocks are `block` bytes apart, 128 more than they have. So reads along rows
  * (16 bytes of a lane, row l % 32) and down them (8 bytes of a lane, 4 rows x 16 columns of 16 lanes) meet no bank twice.
  *
  * dS lies likewise, keys as rows, in blocks of 16 queries; of a row the four chunks of 8 bytes are where their number ^ (row / 4) % 4

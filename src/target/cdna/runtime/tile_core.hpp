@@ -1,6 +1,6 @@
 /* tile_core.hpp - words of the tile vocabulary that do not multiply, for AMD GPUs (gfx942, gfx950).
  *
- * docs/reference/tile-library.md is the manual. A `shared` tile lies in LDS; a group is what multiplies together: a wave of 64 lanes. Two
+ * docs/reference/tile-library.md is the manual. A `shared` tile is in LDS; a group is a wave of 64 lanes. Two
  * compilers read it: clang 22 as freestanding C++17 for amdgcn, without ROCm, and hipcc as HIP. Instructions are reached by
  * the compiler's builtins (LLVM's "User Guide for AMDGPU Backend"); no header of either is needed.
  *

@@ -1,9 +1,7 @@
 /* tile_mma.hpp - products of the tile vocabulary for AMD GPUs: matrix instructions, their operands from shared tiles, sums.
  *
- * A group multiplies from registers. B stands in an instruction's first place and A in its second: a lane then holds
- * neighbouring columns of C, which it stores together. Layouts: layout/mfma.h. A lane takes 16 bytes of a row at a time; where
- * an instruction wants fewer, it is given the first of them, the next one the others: both operands alike, so that only the
- * order of summation is another. */
+ * A group multiplies from registers. B is an instruction's first operand and A its second: a lane then holds neighbouring columns of C, which it stores together. Layouts: layout/mfma.h. A lane takes 16 bytes of a row at a time; where
+ * an instruction wants fewer, it gets the first part, and the next instruction the rest. Both operands are split alike, so only the order of summation differs. */
 #pragma once
 #include "tile_core.hpp"
 

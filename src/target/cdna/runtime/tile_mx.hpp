@@ -1,13 +1,12 @@
-/* tile_mx.hpp - products of blocks of 32 elements with a scale (MXFP4, MXFP6, MXFP8), for gfx950: A of bf16, f16 or f32 quantized
- * on its way in, weights packed beforehand, MXFP4's as AITER shuffles them.
+/* tile_mx.hpp - products of blocks of 32 elements with a scale (MXFP4, MXFP6, MXFP8), for gfx950: A of bf16, f16 or f32 is quantized in the kernel. Weights are packed beforehand, MXFP4 in AITER's layout.
  *
- * A matrix instruction takes 16 rows, 128 deep. Of 4 and 6 bits lane l has block l / 16 of row l % 16: 32 elements; of 8 bits it
- * has 16 elements from 16 (l / 16) and 16 from 64 + 16 (l / 16) on. The scale of block l / 16 always comes from lane l. So a
- * lane quantizes by itself what it has loaded, a block; codes of 8 bits change lanes on their way through LDS. Scales are
- * E8M0 bytes: ((bits of the largest magnitude + Addend) >> 23) - emax, where Addend makes the rule (format/mx.c). Weights: 16
- * rows x 128 lie as lanes take them, first 16 bytes of each lane, then the rest of each; a word of scales of a lane
+ * A matrix instruction takes 16 rows, 128 deep. With 4 and 6 bits, lane l has block l / 16 of row l % 16: 32 elements. With 8 bits it
+ * has 16 elements from 16 (l / 16) and 16 from 64 + 16 (l / 16) on. The scale of block l / 16 always comes from lane l. A lane therefore
+ * quantizes the block that it has loaded by itself; 8-bit codes change lanes on their way through LDS. Scales are
+ * E8M0 bytes: ((bits of the largest magnitude + Addend) >> 23) - emax, where Addend implements the scale rule (format/mx.c). Weights: 16
+ * rows x 128 are stored in the order of lanes, first 16 bytes of each lane, then the rest of each. A lane's word of scales
  * belongs to 32 rows x 256: byte 0 and 2 to the first 16 rows, 0 and 1 to the first 128 columns ("MXFP4 matmul on MI355X": the
- * layout that AITER's kernels take). Magnitudes are finite. */
+ * layout of AITER's kernels). Magnitudes are finite. */
 #pragma once
 #include "tile_mma.hpp"
 

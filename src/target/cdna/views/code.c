@@ -33,8 +33,9 @@ static tw_status read_counts(const char *path, json_t **out, tw_error *error) {
   if (json_is_array(list)) *out = json_incref(list);
   json_decref(whole);
   free(text);
-  return *out ? TW_OK
-              : tw_fail(error, TW_USAGE, "counts=%s: give it what `tilewright run ... --counts --json` printed", path);
+  return *out
+             ? TW_OK
+             : tw_fail(error, TW_USAGE, "counts=%s: expected the output of `tilewright run ... --counts --json`", path);
 }
 
 typedef struct listing {

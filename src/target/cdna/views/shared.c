@@ -20,7 +20,8 @@ const tw_view cdna_views[] = {
 tw_status cdna_value_int(const char *key, const char *text, int64_t least, int64_t most, int64_t *out,
                          tw_error *error) {
   if (tw_parse_int(text, out) && *out >= least && *out <= most) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s=%s: give it a whole number from %" PRId64 " to %" PRId64, key, text, least, most);
+  return tw_fail(error, TW_USAGE, "%s=%s: expected a whole number from %" PRId64 " to %" PRId64, key, text, least,
+                 most);
 }
 
 tw_status cdna_value_sizes(const char *key, const char *text, int n, int sizes[], tw_error *error) {
@@ -31,7 +32,8 @@ tw_status cdna_value_sizes(const char *key, const char *text, int n, int sizes[]
     if (++i < n && *p++ != 'x') break;
   }
   if (i == n && !*p) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s=%s: give it %d sizes, such as %s", key, text, n, n == 2 ? "16x32" : "192x256x64");
+  return tw_fail(error, TW_USAGE, "%s=%s: expected %d sizes, such as %s", key, text, n,
+                 n == 2 ? "16x32" : "192x256x64");
 }
 
 tw_status cdna_value_type(const char *key, const char *text, cdna_type *out, tw_error *error) {
@@ -44,8 +46,8 @@ tw_status cdna_value_type(const char *key, const char *text, cdna_type *out, tw_
     }
     tw_text_add(&names, " %s", cdna_type_name((cdna_type)type));
   }
-  const tw_status status =
-      tw_fail(error, TW_USAGE, "%s=%s is no type here; there are%s", key, text, names.data ? names.data : " others");
+  const tw_status status = tw_fail(error, TW_USAGE, "%s=%s: unsupported type; expected one of%s", key, text,
+                                   names.data ? names.data : " others");
   tw_text_free(&names);
   return status;
 }
@@ -58,7 +60,7 @@ tw_status cdna_value_tile(const char *const value[3], cdna_tile *out, tw_error *
   if (status == TW_OK) status = cdna_value_int("pad", value[2], 0, 4096, &pad, error);
   if (status != TW_OK) return status;
   const int64_t bits = (int64_t)sizes[1] * cdna_type_bits(out->type);
-  if (bits % 8) return tw_fail(error, TW_USAGE, "tile=%s: its rows are no whole bytes", value[0]);
+  if (bits % 8) return tw_fail(error, TW_USAGE, "tile=%s: a row must be whole bytes", value[0]);
   if ((bits / 8 + pad) * sizes[0] > 1 << 18)
     return tw_fail(error, TW_USAGE, "tile=%s takes more than 256 KiB: give one tile of the kernel", value[0]);
   out->rows = sizes[0];

@@ -33,7 +33,7 @@ enum {
   CUDA_COPIES_MAX = 24,    /* of what its launches take in turn */
   CUDA_PIECES = 16,        /* of the outputs, that are kept of every timed launch */
   CUDA_PIECE_BYTES = 64,   /* at most */
-  CUDA_GUARD = 1 << 16,    /* bytes of TW_POISON before and behind each operand, and behind the workspace */
+  CUDA_GUARD = 1 << 16,    /* bytes of TW_POISON before and after each operand, and after the workspace */
   CUDA_RESULTS_PAGE = 1 << 16
 };
 
@@ -52,7 +52,7 @@ typedef struct cuda_orders {
   uint32_t n_operands, n_sets;
   cuda_array operand[TW_OPERANDS_MAX];
   tw_launch launch;
-  uint64_t guard_at_results; /* of the guard behind the workspace, in CUDA_RESULTS */
+  uint64_t guard_at_results; /* place of the guard after the workspace, in CUDA_RESULTS */
   uint64_t flush_bytes;      /* written between timed launches; 0 = nothing is */
   uint64_t cubin_at, cubin_bytes;
 } cuda_orders;
@@ -99,7 +99,7 @@ typedef struct cuda_reply {
   int32_t error; /* CUresult; 0 = done */
   uint32_t stage, index;
   char message[240];
-  float total_ms; /* CUDA_TIME, _IDLE, _BATCH: from before the first launch to behind the last */
+  float total_ms; /* CUDA_TIME, _IDLE, _BATCH: from before the first launch to after the last */
   int32_t registers, local, shared_static; /* of the reply to CUDA_BEGIN, like those below */
   int32_t blocks, clusters;                /* on one multiprocessor at once; on the device */
   int32_t pageable;                        /* device code reaches all memory of its process */

@@ -1,4 +1,4 @@
-/* runner.h - what tilewright-cuda-runner can be asked for: each is a process of its own. */
+/* runner.h - the tasks of tilewright-cuda-runner: each is a process of its own. */
 #ifndef TW_CUDA_RUNNER_RUNNER_H
 #define TW_CUDA_RUNNER_RUNNER_H
 

@@ -1,13 +1,12 @@
-/* tile_core.cuh - words of the tile vocabulary that do not multiply, for NVIDIA GPUs from Hopper (sm_90a) on.
+/* tile_core.cuh - functions of the tile library except products, for NVIDIA GPUs from Hopper (sm_90a) on.
  *
- * docs/reference/tile-library.md is the manual. A `shared` tile lies in shared memory; a `tensor` is a matrix in global memory that tiles
- * are copied from and to; a `barrier` says when copies have arrived or a buffer is free; a group is 128 threads, four warps
- * that multiply together; a cluster is a set of blocks that can copy to each other. No header of CUDA's is needed: types and instructions are our
- * own, so that a kernel compiles in well under a second. Instructions are those of the PTX ISA (mbarrier,
+ * docs/reference/tile-library.md is the manual. A `shared` tile is in shared memory; a `tensor` is a matrix in global memory that tiles
+ * are copied from and to; a `barrier` signals that copies have arrived or that a buffer is free; a group is a warpgroup: 128 threads that multiply together; a cluster is a set of blocks that can copy to each other. No header of CUDA's is needed: types and instructions are our
+ * own, so that a kernel compiles in well under a second. Instructions come from the PTX ISA (mbarrier,
  * cp.async.bulk.tensor, setmaxnreg).
  *
  * Invariants: shared tiles start at multiples of 1024 bytes. Their rows are cut into panels of at most 128 bytes, the rows
- * of a panel lie one after the other, and its chunks of 16 bytes are swizzled as copies and the multiplier expect it (for
+ * of a panel are contiguous, and its chunks of 16 bytes are swizzled as copies and the multiplier expect it (for
  * 128 bytes: chunk ^= row % 8). Template parameters are words with small letters in them: a kernel's `let`s are macros. */
 #pragma once
 

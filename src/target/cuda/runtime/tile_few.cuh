@@ -5,7 +5,7 @@
  * numbers of them in registers: four words of two for eight weights of a row. The codes determine the order of the
  * eight numbers. `arrange` puts eight numbers of A into the same order, so the sum is unchanged.
  *
- * Codes are those of docs/reference/formats.md. A word has eight codes of mxfp4 or i4; 32 bytes have 128 codes of
+ * Codes are defined in docs/reference/formats.md. A word has eight codes of mxfp4 or i4; 32 bytes have 128 codes of
  * ternary (i2_s), of which a thread reads eight bytes. Weights become numbers exactly; scales are applied to sums, in
  * f32.
  *

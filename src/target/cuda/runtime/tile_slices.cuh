@@ -223,7 +223,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
 #pragma unroll
     for (int p = 0; p < Steps; p++) product::done(to.value[p]);
   }
-  /* Stores the sums of a warp in the memory of the weights (after a sync_block()), and adds those of all warps. */
+  /* Stores the sums of a warp in the memory of the weights (after a sync_block()), and adds the sums of all warps. */
   TW_FN u32 place_of_sum(int part, int i, int j) const { return at + (u32)((part * M + i) * (int)pitch_of_sums + j) * 4; }
   TW_FN void lay(sums &x) const {
 #pragma unroll

@@ -1,14 +1,13 @@
-/* tile_slices_products.cuh - how a warp multiplies a step of a slice of k (tile_slices.cuh): Rows rows of B, which lie as codes in its
- * registers, and M rows of A.
+/* tile_slices_products.cuh - how a warp multiplies a step of a slice of k (tile_slices.cuh): Rows rows of B, as codes in its registers, and M rows of A.
  *
  * A slice of a row of B is 64 bytes, 16 for each of four threads: 128 codes of mxfp4 or i4, 256 of ternary; `unit` says whose
  * j-th eight one of k is. A product knows
  *   operand: take(slice, room)     a slice of A, from bf16 in shared memory, as the instruction has it; `room` is the warp's own
  *   tile, clear(to)                sums of a step's rows
  *   step(to, operand, code, by)    adds the products; `by` are the scales of a thread's rows
- *   done(to), lay(to, at, pitch)   sums as they are in the end, and each as a float of a row's column, at + row * pitch + 4 * column
+ *   done(to), lay(to, at, pitch)   finished sums, and each as a float of a row's column, at + row * pitch + 4 * column
  *
- * `products_of_numbers`: bf16. Codes of i4 and ternary are multiplied as they lie in their bytes: below 256 a bf16's bits are its value
+ * `products_of_numbers`: bf16. Codes of i4 and ternary are multiplied at their place in the byte: below 256 a bf16's bits are its value
  * times 2^133 (the numbers below 2^-126, and the first binade above, have the same steps; tensor cores take both, and nothing is
  * rounded). So one instruction makes two weights, 2^-133 of the code, times a power of two by where in its byte it lay. A is
  * multiplied by 2^64 and less by that power, exact below 2^64; sums are 2^-69 of the right ones until the end (`whole`), and what is

@@ -151,8 +151,7 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
   const bool packed[] = {g->kernel->a == TW_BFP16, s.packed_b || turned, g->c == TW_BFP16};
   for (int i = 0; i < 3; i++)
     if (!packed[i] && row[i].bytes / 8 % c->array.word_bytes)
-      return tw_fail(error, TW_USAGE,
-                     "%s: a row of %" PRId64 " bytes is no whole number of the words of %d bytes that DMA moves",
+      return tw_fail(error, TW_USAGE, "%s: a row of %" PRId64 " bytes is not a multiple of the DMA's words of %d bytes",
                      row[i].name, row[i].bytes / 8, c->array.word_bytes);
   return check_sizes(g, &s, error);
 }

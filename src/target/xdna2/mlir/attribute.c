@@ -8,12 +8,12 @@
 static void skip_opaque(xd_reader *r) {
   int depth = 0;
   xd_read_next(r);
-  if (!xd_read_at_kind(r, XD_TOKEN_WORD)) xd_read_fail(r, r->token.line, "a name is expected behind #");
+  if (!xd_read_at_kind(r, XD_TOKEN_WORD)) xd_read_fail(r, r->token.line, "expected a name after #");
   xd_read_next(r);
   if (!xd_read_at(r, '<')) return;
   do {
     depth += xd_read_at(r, '<') ? 1 : xd_read_at(r, '>') ? -1 : 0;
-    if (xd_read_at_kind(r, XD_TOKEN_END)) xd_read_fail(r, r->token.line, "the text ends where > is expected");
+    if (xd_read_at_kind(r, XD_TOKEN_END)) xd_read_fail(r, r->token.line, "expected > (found the end of the text)");
     xd_read_next(r);
   } while (depth && xd_going(r));
 }
@@ -44,7 +44,7 @@ void xd_read_attributes(xd_reader *r, xd_attributes *out) {
   while (xd_going(r) && !xd_read_at(r, '}')) {
     xd_attribute a = {.name = {r->token.at, r->token.length}, .line = r->token.line, .kind = XD_TOKEN_WORD};
     if (out->n == XD_MLIR_ATTRIBUTES) xd_read_fail(r, a.line, "more than %d attributes", XD_MLIR_ATTRIBUTES);
-    if (!xd_read_at_kind(r, XD_TOKEN_WORD)) xd_read_fail(r, a.line, "an attribute's name is expected");
+    if (!xd_read_at_kind(r, XD_TOKEN_WORD)) xd_read_fail(r, a.line, "expected an attribute's name");
     xd_read_next(r);
     a.text = (xd_slice){"true", 4}; /* a name alone */
     if (xd_read_take(r, '=')) read_value(r, &a);
@@ -66,7 +66,7 @@ static xd_attribute *find(xd_attributes *a, const char *name) {
 int64_t xd_attribute_number(xd_reader *r, xd_attributes *a, const char *name, int64_t otherwise) {
   const xd_attribute *found = find(a, name);
   if (!found) return otherwise;
-  if (found->kind != XD_TOKEN_NUMBER) xd_read_fail(r, found->line, "attribute %s is no number", name);
+  if (found->kind != XD_TOKEN_NUMBER) xd_read_fail(r, found->line, "attribute %s must be a number", name);
   return found->number;
 }
 
@@ -75,7 +75,7 @@ bool xd_attribute_true(xd_reader *r, xd_attributes *a, const char *name) {
   if (!found) return false;
   const bool is_true = xd_slice_is(found->text, "true");
   if (found->kind != XD_TOKEN_WORD || (!is_true && !xd_slice_is(found->text, "false")))
-    xd_read_fail(r, found->line, "attribute %s is neither true nor false", name);
+    xd_read_fail(r, found->line, "attribute %s must be true or false", name);
   return is_true;
 }
 
@@ -87,7 +87,7 @@ xd_slice xd_attribute_text(xd_reader *r, xd_attributes *a, const char *name) {
   const xd_attribute *found = find(a, name);
   if (!found) return (xd_slice){"", 0};
   if (found->kind != XD_TOKEN_STRING && found->kind != XD_TOKEN_SYMBOL)
-    xd_read_fail(r, found->line, "attribute %s is no name", name);
+    xd_read_fail(r, found->line, "attribute %s must be a name", name);
   return found->text;
 }
 
@@ -170,7 +170,7 @@ int xd_attribute_packet(xd_reader *r, xd_attributes *a, const char *name) {
   if (!found || !xd_going(r)) return 0;
   const xd_lexer here = r->lexer;
   const xd_token next = r->token;
-  if (found->kind != XD_TOKEN_MARK) xd_read_fail(r, found->line, "attribute %s is no #aie.packet_info<...>", name);
+  if (found->kind != XD_TOKEN_MARK) xd_read_fail(r, found->line, "attribute %s must be #aie.packet_info<...>", name);
   r->lexer = found->opaque;
   xd_read_next(r);
   xd_read_expect_word(r, "aie.packet_info");
@@ -189,7 +189,7 @@ void xd_attribute_padding(xd_reader *r, xd_attributes *a, const char *name, xd_d
   const xd_lexer here = r->lexer;
   const xd_token next = r->token;
   if (found->kind != XD_TOKEN_MARK)
-    xd_read_fail(r, found->line, "attribute %s is no #aie<bd_pad_layout_array[...]>", name);
+    xd_read_fail(r, found->line, "attribute %s must be #aie<bd_pad_layout_array[...]>", name);
   r->lexer = found->opaque;
   xd_read_next(r);
   xd_read_expect_word(r, "aie");

@@ -219,7 +219,7 @@ static bool set_sizes(xd_reader *r, xd_form form, const xd_declaration *f, const
       !solve_sizes(f, c) || (vector && c->n != 1)) {
     xd_read_fail(r, line,
                  "@%s: A, B and C are of %" PRId64 ", %" PRId64 " and %" PRId64
-                 " elements, which are no m k, k n and m n%s",
+                 " elements, which are not m k, k n and m n%s",
                  xd_read_excerpt(f->name).text, f->argument[0].elements, f->argument[1].elements,
                  f->argument[2].elements, vector ? " with n = 1" : "");
     return false;
@@ -232,8 +232,8 @@ static bool set_sizes(xd_reader *r, xd_form form, const xd_declaration *f, const
   c->macs = form == MATMUL ? c->block[0] * c->block[1] * c->block[2] : form == MATVEC ? 64 / words : 1;
   if (c->block[0] < 1 || c->block[1] < 1 || c->block[2] < 1) return false; /* never: sizes are at least 1 */
   if (c->m % c->block[0] || c->k % c->block[1] || c->n % c->block[2])
-    xd_read_fail(r, line, "@%s: %dx%dx%d is no multiple of %dx%dx%d", xd_read_excerpt(f->name).text, c->m, c->k, c->n,
-                 c->block[0], c->block[1], c->block[2]);
+    xd_read_fail(r, line, "@%s: %dx%dx%d is not a multiple of %dx%dx%d", xd_read_excerpt(f->name).text, c->m, c->k,
+                 c->n, c->block[0], c->block[1], c->block[2]);
   return xd_going(r);
 }
 
@@ -282,15 +282,16 @@ static bool read_product(xd_reader *r, const xd_declaration *f, const xd_call_ar
     xd_read_fail(r, line, "@%s=gemm: unsupported types; expected i8 to i32, i16 to i32, or bf16 to bf16 or f32",
                  xd_read_excerpt(f->name).text);
   else if (!solve_sizes(f, &op->call))
-    xd_read_fail(r, line, "@%s=gemm: A, B and C are no m k, k n and m n elements", xd_read_excerpt(f->name).text);
+    xd_read_fail(r, line, "@%s=gemm: the sizes of A, B and C do not match m k, k n and m n elements",
+                 xd_read_excerpt(f->name).text);
   if (!xd_going(r)) return true;
   xd_call *c = &op->call;
   const bool blocked = p.block[0] > 0;
   memcpy(c->block, blocked ? p.block : (const int[]){c->m, c->k, c->n}, sizeof c->block);
   c->macs = blocked ? c->block[0] * c->block[1] * c->block[2] : 1;
   if (c->m % c->block[0] || c->k % c->block[1] || c->n % c->block[2])
-    xd_read_fail(r, line, "@%s: %dx%dx%d is no multiple of %dx%dx%d", xd_read_excerpt(f->name).text, c->m, c->k, c->n,
-                 c->block[0], c->block[1], c->block[2]);
+    xd_read_fail(r, line, "@%s: %dx%dx%d is not a multiple of %dx%dx%d", xd_read_excerpt(f->name).text, c->m, c->k,
+                 c->n, c->block[0], c->block[1], c->block[2]);
   if (xd_going(r)) take_pointers(a, 3, op);
   return true;
 }
@@ -323,11 +324,10 @@ bool xd_read_kernel(xd_reader *r, const xd_declaration *f, const xd_call_argumen
   if (!known && hint && hint->cycles > 0 && !hint->what.length)
     take_unknown(r, a, op);
   else if (!known)
-    xd_read_fail(
-        r, line,
-        "function @%.40s is no kernel that is known; say what it computes (--kernel NAME=gemm) or how long a call "
-        "takes (--kernel-cycles NAME=N)",
-        xd_read_excerpt(f->name).text);
+    xd_read_fail(r, line,
+                 "unknown function @%.40s; state what it computes (--kernel NAME=gemm) or the time of a call "
+                 "(--kernel-cycles NAME=N)",
+                 xd_read_excerpt(f->name).text);
   if (xd_going(r) && hint) op->call.cycles = hint->cycles;
   return xd_going(r) && (!known || check_bytes(r, f, a, op, line));
 }

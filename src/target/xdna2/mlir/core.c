@@ -110,7 +110,7 @@ static void read_access(core_reader *c, xd_slice result, int line) {
   xd_read_expect(r, ']');
   xd_read_expect(r, ':');
   const xd_shape whole = xd_read_wrapped_type(r, "aie.objectfifosubview");
-  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
+  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "expected ->");
   xd_read_next(r);
   const xd_shape shape = xd_read_type(r);
   if (!xd_going(r)) return;
@@ -149,7 +149,7 @@ static void read_arguments(core_reader *c, xd_call_arguments *a) {
     if (a->n == XD_MLIR_ARGUMENTS) xd_read_fail(r, line, "a call with more than %d arguments", XD_MLIR_ARGUMENTS);
     if (!xd_going(r)) return;
     if (v->kind == XD_TILE_VALUE || v->kind == XD_VIEW_VALUE || v->kind == XD_LOCK_VALUE || v->kind == XD_OTHER_VALUE)
-      xd_read_fail(r, line, "%%%s is no object, buffer or number", xd_read_excerpt(v->name).text);
+      xd_read_fail(r, line, "%%%s is not an object, buffer or number", xd_read_excerpt(v->name).text);
     if (xd_going(r) && v->kind == XD_BUFFER_VALUE && !r->options.raw && !xd_same_place(v->place, c->core.tile))
       xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is unsupported",
                    xd_read_excerpt(v->name).text, xd_place_label(v->place).text, xd_place_label(c->core.tile).text);
@@ -184,7 +184,7 @@ static void read_signature(xd_reader *r, const xd_declaration *f, int line) {
     if (!xd_read_take(r, ',')) break;
   }
   xd_read_expect(r, ')');
-  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
+  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "expected ->");
   xd_read_next(r);
   const bool listed = xd_read_take(r, '(');
   if (!listed || !xd_read_at(r, ')')) xd_read_type(r);
@@ -291,7 +291,7 @@ void xd_read_core(xd_reader *r, xd_slice result) {
   const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);
   xd_read_expect(r, ')');
   if (tile && (tile->kind != XD_TILE_VALUE || xd_kind_of(tile->place) != XD_COMPUTE))
-    xd_read_fail(r, line, "%%%s is no tile with a core", xd_read_excerpt(tile->name).text);
+    xd_read_fail(r, line, "%%%s is not a tile with a core", xd_read_excerpt(tile->name).text);
   if (!tile || !xd_going(r)) return;
   c.core.tile = tile->place;
   for (size_t i = 0; i < r->design->program.cores.n; i++)

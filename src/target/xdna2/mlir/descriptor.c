@@ -10,7 +10,7 @@ int64_t xd_read_index(xd_reader *r, int64_t least) {
   const int line = r->token.line;
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   if (v && (v->kind != XD_NUMBER_VALUE || v->number < least || v->number > (int64_t)1 << 40))
-    xd_read_fail(r, line, "%%%s is no constant that is possible here", xd_read_excerpt(v->name).text);
+    xd_read_fail(r, line, "%%%s is not a constant that is supported here", xd_read_excerpt(v->name).text);
   return v && xd_going(r) ? v->number : least;
 }
 
@@ -68,8 +68,8 @@ static const xd_value *read_moved(xd_reader *r, xd_value_kind of) {
   const int line = r->token.line;
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   if (!v || v->kind == of) return v;
-  xd_read_fail(r, line, "%%%s is no %s", xd_read_excerpt(v->name).text,
-               of == XD_ARGUMENT_VALUE ? "argument of the runtime sequence" : "buffer");
+  xd_read_fail(r, line, "%%%s is not %s", xd_read_excerpt(v->name).text,
+               of == XD_ARGUMENT_VALUE ? "an argument of the runtime sequence" : "a buffer");
   return NULL;
 }
 

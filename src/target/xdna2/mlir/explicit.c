@@ -10,7 +10,8 @@
 xd_place xd_read_tile_name(xd_reader *r) {
   const int line = r->token.line;
   const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);
-  if (tile && tile->kind != XD_TILE_VALUE) xd_read_fail(r, line, "%%%s is no tile", xd_read_excerpt(tile->name).text);
+  if (tile && tile->kind != XD_TILE_VALUE)
+    xd_read_fail(r, line, "%%%s is not a tile", xd_read_excerpt(tile->name).text);
   return tile ? tile->place : (xd_place){0, 0};
 }
 
@@ -82,7 +83,7 @@ xd_lock_action xd_read_use_lock(xd_reader *r, xd_place tile) {
   xd_lock_action u = {.use = {-1, 1}, .line = line};
   xd_read_expect(r, '(');
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
-  if (v && v->kind != XD_LOCK_VALUE) xd_read_fail(r, line, "%%%s is no lock", xd_read_excerpt(v->name).text);
+  if (v && v->kind != XD_LOCK_VALUE) xd_read_fail(r, line, "%%%s is not a lock", xd_read_excerpt(v->name).text);
   if (v && xd_going(r) && !xd_same_place(v->place, tile) && !(r->options.raw && xd_kind_of(tile) == XD_COMPUTE))
     xd_read_fail(r, line, "lock %%%s is in %s, not in %s; locks of neighbours are unsupported",
                  xd_read_excerpt(v->name).text, xd_place_label(v->place).text, xd_place_label(tile).text);
@@ -258,6 +259,6 @@ void xd_read_allocation(xd_reader *r) {
   xd_read_attributes(r, &attributes);
   xd_attributes_end(r, &attributes, "aie.shim_dma_allocation");
   if (xd_going(r) && xd_kind_of(a.channel.tile) != XD_SHIM)
-    xd_read_fail(r, line, "%s is no shim", xd_place_label(a.channel.tile).text);
+    xd_read_fail(r, line, "%s is not a shim", xd_place_label(a.channel.tile).text);
   xd_append(&r->allocations, sizeof a, &a, &r->failed);
 }

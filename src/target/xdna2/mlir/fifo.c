@@ -19,7 +19,8 @@ typedef struct ends {
 static void read_end(xd_reader *r, ends *e, const char *word, const char *old_word) {
   const int line = r->token.line;
   const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);
-  if (tile && tile->kind != XD_TILE_VALUE) xd_read_fail(r, line, "%%%s is no tile", xd_read_excerpt(tile->name).text);
+  if (tile && tile->kind != XD_TILE_VALUE)
+    xd_read_fail(r, line, "%%%s is not a tile", xd_read_excerpt(tile->name).text);
   if (e->n > XD_BROADCAST) xd_read_fail(r, line, "more than %d consumers", XD_BROADCAST);
   if (!tile || !xd_going(r)) return;
   e->tile[e->n] = tile->place;
@@ -203,7 +204,7 @@ void xd_read_link(xd_reader *r) {
   int64_t from[PARTS] = {0}, to[PARTS] = {0};
   int n_from = 0, n_to = 0;
   l.n_in = read_names(r, l.in);
-  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
+  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "expected ->");
   xd_read_next(r);
   l.n_out = read_names(r, l.out);
   xd_read_expect(r, '(');

@@ -56,9 +56,9 @@ bool xd_read_take_word(xd_reader *r, const char *word) {
 static void fail_expected(xd_reader *r, const char *what) {
   if (!xd_going(r)) return;
   if (r->token.kind == XD_TOKEN_END)
-    xd_read_fail(r, r->token.line, "the text ends where %s is expected", what);
+    xd_read_fail(r, r->token.line, "expected %s (found the end of the text)", what);
   else
-    xd_read_fail(r, r->token.line, "%s is expected, not \"%s\"", what,
+    xd_read_fail(r, r->token.line, "expected %s (found \"%s\")", what,
                  xd_read_excerpt((xd_slice){r->token.at, r->token.length}).text);
 }
 

@@ -84,8 +84,8 @@ bool xd_hint_product(xd_reader *r, const xd_hint *h, int line, xd_product_hint *
       snprintf(out->out, sizeof out->out, "%.15s", text + 2);
     else if (sscanf(text, "block=%5dx%5dx%5d%n", &out->block[0], &out->block[1], &out->block[2], &end) != 3 ||
              text[end] || out->block[0] < 1 || out->block[1] < 1 || out->block[2] < 1)
-      xd_read_fail(r, line, "kernel %s=gemm: %s is none of a=TYPE, c=TYPE, block=RxSxT", xd_read_excerpt(h->name).text,
-                   text);
+      xd_read_fail(r, line, "kernel %s=gemm: unknown key %s; expected a=TYPE, c=TYPE or block=RxSxT",
+                   xd_read_excerpt(h->name).text, text);
   }
   return true;
 }

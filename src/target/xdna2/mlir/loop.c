@@ -160,7 +160,7 @@ static int read_kept(core_reader *c, xd_slice *name, int line) {
   const xd_source begin = xd_core_source(c, v, line);
   if (xd_read_at(r, ',')) xd_read_fail(r, line, "unsupported iter_args with more than one value");
   xd_read_expect(r, ')');
-  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "-> is expected");
+  if (xd_going(r) && !xd_read_at_kind(r, XD_TOKEN_ARROW)) xd_read_fail(r, r->token.line, "expected ->");
   xd_read_next(r);
   xd_read_expect(r, '(');
   xd_read_type(r);

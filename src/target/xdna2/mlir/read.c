@@ -123,7 +123,7 @@ void xd_read_buffer(xd_reader *r, xd_slice result) {
   xd_read_expect(r, '(');
   const xd_value *tile = xd_value_named(r, xd_read_value_name(r), line);
   if (tile && (tile->kind != XD_TILE_VALUE || xd_kind_of(tile->place) == XD_SHIM))
-    xd_read_fail(r, line, "%%%s is no tile with memory", xd_read_excerpt(tile->name).text);
+    xd_read_fail(r, line, "%%%s is not a tile with memory", xd_read_excerpt(tile->name).text);
   if (tile) b.tile = value.place = tile->place;
   xd_read_expect(r, ')');
   xd_read_attributes(r, &a);
@@ -257,7 +257,7 @@ static void read_device(xd_reader *r) {
   if (xd_read_at_kind(r, XD_TOKEN_WORD))
     set_device(r, name, r->token.line);
   else
-    xd_read_fail(r, r->token.line, "a device's name is expected");
+    xd_read_fail(r, r->token.line, "expected a device's name");
   xd_read_next(r);
   xd_read_expect(r, ')');
   if (xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);

@@ -23,7 +23,7 @@ xd_source xd_core_source(core_reader *c, const xd_value *v, int line) {
     return (xd_source){v->index, 0};
   case XD_SCALAR_VALUE: return (xd_source){v->index, 0};
   case XD_LOADED_VALUE: return (xd_source){(int)v->first, 0};
-  default: xd_read_fail(c->r, line, "%%%s is no number", xd_read_excerpt(v->name).text); return (xd_source){-1, 0};
+  default: xd_read_fail(c->r, line, "%%%s is not a number", xd_read_excerpt(v->name).text); return (xd_source){-1, 0};
   }
 }
 
@@ -89,7 +89,7 @@ static xd_source read_place(core_reader *c, xd_op *op, scalar_type *type, const 
   int n = 0;
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   if (v && v->kind != XD_OBJECT_VALUE && v->kind != XD_BUFFER_VALUE)
-    xd_read_fail(r, line, "%%%s is no buffer or object of this core", xd_read_excerpt(v->name).text);
+    xd_read_fail(r, line, "%%%s is not a buffer or object of this core", xd_read_excerpt(v->name).text);
   if (v && xd_going(r) && v->kind == XD_BUFFER_VALUE &&
       (v->index < 0 || (!r->options.raw && !xd_same_place(v->place, c->core.tile))))
     xd_read_fail(r, line, "%%%s is in %s, not in %s; memory of neighbours is unsupported",

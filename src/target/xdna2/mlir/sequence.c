@@ -49,7 +49,7 @@ static const xd_value *argument_named(xd_reader *r) {
   const int line = r->token.line;
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   if (v && v->kind != XD_ARGUMENT_VALUE) {
-    xd_read_fail(r, line, "%%%s is no argument of the runtime sequence", xd_read_excerpt(v->name).text);
+    xd_read_fail(r, line, "%%%s is not an argument of the runtime sequence", xd_read_excerpt(v->name).text);
     return NULL;
   }
   return v;
@@ -209,7 +209,7 @@ static void read_set_lock(xd_reader *r, int line) {
   xd_pending t = {.kind = XD_SET_LOCK, .line = line, .fifo = -1};
   xd_read_expect(r, '(');
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
-  if (v && v->kind != XD_LOCK_VALUE) xd_read_fail(r, line, "%%%s is no lock", xd_read_excerpt(v->name).text);
+  if (v && v->kind != XD_LOCK_VALUE) xd_read_fail(r, line, "%%%s is not a lock", xd_read_excerpt(v->name).text);
   if (v) t.lock = v->index;
   xd_read_expect(r, ',');
   t.value = xd_read_index(r, 0);
@@ -257,7 +257,7 @@ static xd_pending *task_named(xd_reader *r) {
   xd_read_expect(r, '(');
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   xd_read_expect(r, ')');
-  if (v && v->kind != XD_TASK_VALUE) xd_read_fail(r, line, "%%%s is no task", xd_read_excerpt(v->name).text);
+  if (v && v->kind != XD_TASK_VALUE) xd_read_fail(r, line, "%%%s is not a task", xd_read_excerpt(v->name).text);
   return v && xd_going(r) && !r->failed ? &r->configured.at[v->index] : NULL;
 }
 
@@ -295,7 +295,7 @@ static int64_t known_number(xd_reader *r) {
   const int line = r->token.line;
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
   if (v && v->kind != XD_NUMBER_VALUE)
-    xd_read_fail(r, line, "%%%s is no number that is known", xd_read_excerpt(v->name).text);
+    xd_read_fail(r, line, "%%%s is not a known number", xd_read_excerpt(v->name).text);
   return v && xd_going(r) ? v->number : 0;
 }
 

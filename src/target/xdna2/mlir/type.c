@@ -98,7 +98,7 @@ xd_shape xd_read_type(xd_reader *r) {
     set_element(r, name, &s);
     xd_read_next(r);
   } else {
-    xd_read_fail(r, r->token.line, "a type is expected, not \"%s\"", xd_read_excerpt(name).text);
+    xd_read_fail(r, r->token.line, "expected a type (found \"%s\")", xd_read_excerpt(name).text);
   }
   s.bytes = s.element_bits / 8;
   return s;

@@ -136,11 +136,10 @@ tw_status xd_mlir_work_of(const xd_config *c, const xd_mlir_design *d, const tw_
   *out = (xd_mlir_work){0};
   if (!d->runs) return tw_fail(error, TW_USAGE, "the design has no runtime sequence");
   if (d->unknown)
-    return tw_fail(
-        error, TW_USAGE,
-        "of %d call(s) only the time is given, so nothing can be checked: leave the op out, or say what they "
-        "compute (--kernel NAME=gemm)",
-        d->unknown);
+    return tw_fail(error, TW_USAGE,
+                   "%d call(s) have only a time, so nothing can be checked; leave the op out, or state what they "
+                   "compute (--kernel NAME=gemm)",
+                   d->unknown);
   if (!product && has_products(&d->program)) { /* by scalar code */
     out->peak = 1;
     tw_operand operand[TW_OPERANDS_MAX];
