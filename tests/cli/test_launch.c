@@ -243,7 +243,7 @@ static void what_is_wrong_is_named_with_its_line(void **state) {
       {"//: let m = 3", "'m' is reserved"},
       {"//: let x 3", "expected '='"},
       {"//: shared -1", "at least 0"},
-      {"//: workspace 3 zero", "'zeroed' or nothing"},
+      {"//: workspace 3 zero", "'zeroed' or the end"},
       {"//: map t = E box(1, 1)", "gemm has no operand 'E'; it has A, B, C"},
       {"//: map t = A", "box(...) requires 2 extents"},
       {"//: map t = A box(64, 8, 2)", "more extents than the 2 dimensions"},
