@@ -8,7 +8,7 @@
  * (interleaved=1, as the paper has it).
  *
  * The C parameters of a kernel are x [b][s][h][d], cos [s][d/2], sin [s][d/2], y [b][s][h][d], dense, all of type a: the
- * layout of attention.c. cos and sin are tables of any numbers: what is in them decides, not what they are called. */
+ * layout of attention.c. With transposed=1 they are x [b][h][d][s], cos [d/2][s], sin [d/2][s], y [b][h][d][s]. cos and sin are tables of any numbers: what is in them decides, not what they are called. */
 #include <math.h>
 
 #include "op/element.h"
@@ -25,6 +25,7 @@ static const tw_key keys[] = {
     {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "positions"},
     {.name = "d", .kind = TW_KEY_INT, .min = 2, .max = 1 << 16, .example = 128, .help = "elements of a head; even"},
     {.name = "interleaved", .kind = TW_KEY_BOOL, .fallback = "0", .help = "pairs are neighbours, not halves apart"},
+    {.name = "transposed", .kind = TW_KEY_BOOL, .fallback = "0", .help = "positions are the last dimension"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all: f32, f16 or bf16"},
 };
 
@@ -45,7 +46,9 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const tw_type a = tw_problem_type(p, "a");
   const int64_t s = tw_problem_int(p, "s"), d = tw_problem_int(p, "d");
-  const int64_t heads[] = {tw_problem_int(p, "b"), s, tw_problem_int(p, "h"), d}, table[] = {s, d / 2};
+  const bool t = tw_problem_int(p, "transposed");
+  const int64_t b = tw_problem_int(p, "b"), h = tw_problem_int(p, "h");
+  const int64_t heads[] = {b, t ? h : s, t ? d : h, t ? s : d}, table[] = {t ? d / 2 : s, t ? s : d / 2};
   out[X] = tw_operand_dense("x", a, 4, heads);
   out[COS] = tw_operand_dense("cos", a, 2, table);
   out[SIN] = tw_operand_dense("sin", a, 2, table);
@@ -64,21 +67,26 @@ typedef struct job {
   void *const *buffer;
   tw_type type;
   int64_t positions, heads, d;
-  bool interleaved;
+  bool interleaved, transposed;
 } job;
 
 /* In binary32 two products and their sum are rounded: 2 u of their magnitudes, and of the result rounded to the type. */
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
-  const int64_t half = j->d / 2, table = row / j->heads % j->positions * half, at = row * j->d;
+  const int64_t half = j->d / 2;
   for (int64_t i = 0; i < count; i++) {
-    const int64_t e = first + i, pair = j->interleaved ? e / 2 : e % half;
+    /* element e of the vector at position s; rows are vectors, or with `transposed` elements of all positions */
+    const int64_t e = j->transposed ? row % j->d : first + i,
+                  s = j->transposed ? first + i : row / j->heads % j->positions;
+    const int64_t step = j->transposed ? j->positions : 1,
+                  at = j->transposed ? row / j->d * j->d * step + s : row * j->d;
+    const int64_t table = j->transposed ? s : s * half, pair = j->interleaved ? e / 2 : e % half;
     const bool second = j->interleaved ? e % 2 : e >= half;
     const int64_t other = j->interleaved ? e ^ 1 : second ? e - half : e + half;
-    const double cosine = tw_element(j->type, j->buffer[COS], table + pair),
-                 sine = tw_element(j->type, j->buffer[SIN], table + pair);
-    const double own = tw_element(j->type, j->buffer[X], at + e) * cosine,
-                 others = tw_element(j->type, j->buffer[X], at + other) * sine;
+    const double cosine = tw_element(j->type, j->buffer[COS], table + pair * step),
+                 sine = tw_element(j->type, j->buffer[SIN], table + pair * step);
+    const double own = tw_element(j->type, j->buffer[X], at + e * step) * cosine,
+                 others = tw_element(j->type, j->buffer[X], at + other * step) * sine;
     value[i] = second ? own + others : own - others;
     bound[i] = tw_store_error(j->type, value[i], 2 * TW_U32 * (fabs(own) + fabs(others)) + tw_least_real(TW_F32));
   }
@@ -93,14 +101,15 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
                  .positions = tw_problem_int(p, "s"),
                  .heads = tw_problem_int(p, "h"),
                  .d = tw_problem_int(p, "d"),
-                 .interleaved = tw_problem_int(p, "interleaved")};
+                 .interleaved = tw_problem_int(p, "interleaved"),
+                 .transposed = tw_problem_int(p, "transposed")};
   return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
 }
 
 static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
   (void)operand;
   *element = 8;
-  *row = 8 * (double)tw_problem_int(p, "d");
+  *row = 8 * (double)tw_problem_int(p, tw_problem_int(p, "transposed") ? "s" : "d");
 }
 
 /* Four products and two sums for two elements. */

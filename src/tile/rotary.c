@@ -7,6 +7,8 @@ enum { THREADS_USUAL = 256 };
 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
+  if (tw_problem_int(p, "transposed"))
+    return tw_fail(error, TW_USAGE, "unsupported transposed=1: the tuned kernel has positions first");
   const int64_t d = tw_problem_int(p, "d"), h = tw_problem_int(p, "h"),
                 size = tw_tile_type_bytes(tw_problem_type(p, "a"));
   const int64_t chunk = TW_TILE_CHUNK / size, chunks = d / 2 / chunk;

@@ -50,6 +50,17 @@ static const char *const problems[] = {
     "layernorm rows=16 cols=32 a=f16 norm=rms residual=1",
     "rotary b=4 h=4 s=16 d=32 a=f32",
     "rotary b=2 h=8 s=16 d=16 a=bf16 interleaved=1",
+    "rotary b=2 h=4 s=16 d=16 a=f32 transposed=1",
+    "cumsum rows=16 cols=16 a=f32",
+    "cumsum rows=8 cols=100 a=bf16",
+    "transpose b=4 rows=16 cols=16 a=f32",
+    "transpose rows=8 cols=24 a=bf16",
+    "maxpool n=3 h=16 w=16 pool=3 a=f32",
+    "maxpool h=12 w=8 pool=2 a=bf16",
+    "depthwise n=4 c=4 w=16 taps=3 pad=1 a=f32",
+    "depthwise n=2 c=8 w=16 taps=4 a=bf16",
+    "mamba b=2 c=8 s=16 n=8 a=f32",
+    "mamba c=8 s=32 n=4 a=bf16",
 };
 
 /* ---- changes of an operand ---- */
@@ -284,6 +295,7 @@ static const struct {
     {"layernorm rows=16 cols=64 a=bf16 norm=rms", "eps", "0.00002"},
     {"layernorm rows=16 cols=64 a=bf16 norm=rms", "eps", "0.000001"},
     {"rotary b=2 h=2 s=16 d=16 a=bf16", "interleaved", "1"},
+    {"rotary b=2 h=16 s=16 d=16 a=bf16", "transposed", "1"},
 };
 
 static void other_keys_give_wrong_results(void **state) {

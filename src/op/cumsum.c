@@ -1,0 +1,96 @@
+/* cumsum.c - running sums of the rows of a matrix.
+ *
+ *   y[i][j] = x[i][0] + ... + x[i][j]
+ *
+ * The C parameters of a kernel are x [rows][cols], y [rows][cols], dense, both of type a. Sums are in binary32. */
+#include <math.h>
+
+#include "op/element.h"
+#include "op/exact.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
+#include "op/ops.h"
+
+enum { X, Y };
+
+static const tw_key keys[] = {
+    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 2048, .help = "vectors"},
+    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "elements of each"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of x and y: f32, f16 or bf16"},
+};
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  const tw_type a = tw_problem_type(p, "a");
+  if (tw_is_real(a)) return TW_OK;
+  return tw_fail(error, TW_USAGE, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  const int64_t dims[] = {tw_problem_int(p, "rows"), tw_problem_int(p, "cols")};
+  out[X] = tw_operand_dense("x", tw_problem_type(p, "a"), 2, dims);
+  out[Y] = tw_operand_dense("y", tw_problem_type(p, "a"), 2, dims);
+  out[Y].is_output = true;
+  return Y + 1;
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  tw_fill_uniform(seed, X, &o[X], 1, buffers[X]);
+}
+
+typedef struct job {
+  const void *x;
+  tw_type type;
+  int64_t columns;
+} job;
+
+/* A sum of j + 1 terms of random signs in binary32, in any order. */
+static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
+  const job *j = context;
+  double sum = 0, size = 0, square = 0;
+  for (int64_t i = 0; i < first + count; i++) {
+    const double x = tw_element(j->type, j->x, row * j->columns + i), n = (double)i;
+    sum += x;
+    size += fabs(x);
+    square += x * x;
+    if (i < first) continue;
+    const double off = TW_U32 * fmin(tw_sum_steps(n) * size, tw_walk_steps(n) * sqrt(square));
+    value[i - first] = sum;
+    bound[i - first] = tw_store_error(j->type, sum, off);
+  }
+  return true;
+}
+
+static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                       double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const job j = {buffers[X], tw_problem_type(p, "a"), tw_problem_int(p, "cols")};
+  return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
+}
+
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  (void)operand;
+  *element = *row = 4 * (double)tw_problem_int(p, "cols");
+}
+
+/* One addition for each element. */
+static double operations(const tw_problem *p) {
+  return 0.5 * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
+}
+
+const tw_op tw_op_cumsum = {
+    .name = "cumsum",
+    .summary = "running sums of the rows of a matrix",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = tw_exact_reference,
+    .compare = tw_exact_compare,
+    .operations = operations,
+    .bytes = tw_operands_once,
+    .exact = exact,
+    .exact_cost = exact_cost,
+};
