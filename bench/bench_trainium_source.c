@@ -1,7 +1,8 @@
 /* Times an NKI kernel on the model without an op: bench_trainium_source MACHINE FILE OPERAND...
  *
  * OPERAND is f32[128,512], the outputs after a ">": bench_trainium_source trn2 attention.py 'f32[128,512]' 'f32[128,512]' '>f32[512,128]'.
- * Prints the time with the compiler's part of the model, with each of its parts switched off, and without it. */
+ * Prints the time with the compiler's part of the model, with each of its parts switched off, and without it. With --once after
+ * MACHINE it prints the first of these alone, at the machine file's own place of the clock's windows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,17 @@ static void print_time(const trn_config *config, const trn_program *p, const cha
   trn_timing_free(&t);
 }
 
+static void print_once(const trn_config *config, const trn_program *p) {
+  trn_timing t;
+  tw_error error;
+  if (trn_time(config, p, &trn_compiler_usual, &t, &error) != TW_OK) {
+    printf("%s\n", error.text);
+    return;
+  }
+  printf("once device %9.2f us  total %9.2f us\n", t.device / 1000, t.total / 1000);
+  trn_timing_free(&t);
+}
+
 int main(int argc, char **argv) {
   static tw_operand operand[OPERANDS_MAX];
   trn_config config;
@@ -40,11 +52,16 @@ int main(int argc, char **argv) {
   nki_module module;
   trn_program program;
   nki_request request = {.operand = operand};
+  const bool once = argc > 2 && strcmp(argv[2], "--once") == 0;
   char *source = NULL;
   size_t length = 0;
   if (argc < 4) {
     fprintf(stderr, "usage: bench_trainium_source MACHINE FILE OPERAND...\n");
     return 2;
+  }
+  if (once) {
+    argv[2] = argv[1];
+    argv++, argc--;
   }
   for (int i = 3; i < argc && request.n_operands < OPERANDS_MAX; i++)
     if (!read_operand(argv[i], &operand[request.n_operands++])) {
@@ -61,6 +78,10 @@ int main(int argc, char **argv) {
   }
   printf("%zu instructions\n", program.n_instructions);
   trn_compiler c = trn_compiler_usual;
+  if (once) {
+    print_once(&config, &program);
+    return 0; /* the process ends: nothing is freed */
+  }
   print_time(&config, &program, "usual", c);
   for (int n = 1; n <= 16; n *= 2) {
     char what[32];
