@@ -26,14 +26,14 @@ offers() {
 }
 
 commands=$(tilewright --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' | grep -vx tilewright | tr '\n' ' ')
-ops=$(for op in gemm conv2d conv3d mpc_forward mpc_backward attention layernorm rotary softmax; do
+ops=$(for op in gemm conv2d conv3d mpc_forward mpc_backward attention layernorm rotary softmax cumsum transpose maxpool depthwise mamba; do
   tilewright ops "$op" --json >/dev/null && echo "$op"; done | tr '\n' ' ')
 offers "$commands help --help --version" tilewright ""
 offers "$commands" tilewright help ""
 offers "$(tilewright targets --json | tr ',{' '\n\n' | sed -n 's/^ *"name": *"\(.*\)"/\1/p' | tr '\n' ' ')" tilewright tune -t ""
 offers "$ops" tilewright tune ""
 offers "$ops sub kernel.c design.mlir object.co" tilewright run ""
-offers "design.mlir" tilewright run d
+offers "design.mlir" tilewright run des
 offers "list show forget export import" tilewright wisdom ""
 offers "stride=" tilewright tune conv2d strid
 [ "$(tilewright ops conv2d | grep -c '^  [^ ]')" = "$(COMP_WORDS=(tilewright tune conv2d "") COMP_CWORD=3; _tilewright; echo ${#COMPREPLY[@]})" ]
