@@ -51,6 +51,11 @@ static const tw_key keys[] = {
      .choices = "forward|backward",
      .help = "O and log-sum-exp, or gradients of Q, K and V"},
     {.name = "scale", .kind = TW_KEY_REAL, .fallback = "0", .help = "of the scores; 0 = 1 / sqrt(d)"},
+    {.name = "arithmetic",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "full",
+     .choices = "full|bf16",
+     .help = "full: products of type a; bf16: Q, K, P and V of f32 may be cut to that, forward"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all but LSE: bf16, f16 or f32"},
 };
 
@@ -62,6 +67,7 @@ tw_attention tw_attention_of(const tw_problem *p) {
                     .keys = tw_problem_int(p, "sk"),
                     .d = tw_problem_int(p, "d"),
                     .causal = tw_problem_int(p, "causal"),
+                    .is_cut = tw_problem_int(p, "arithmetic"),
                     .backward = tw_problem_int(p, "pass") == 1,
                     .scale = (double)(float)tw_problem_real(p, "scale"),
                     .type = tw_problem_type(p, "a")};
@@ -77,6 +83,8 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (a.query_heads % a.key_heads)
     return tw_fail(error, TW_USAGE, "hq=%lld heads of queries cannot share hkv=%lld of keys evenly; hkv must divide hq",
                    (long long)a.query_heads, (long long)a.key_heads);
+  if (a.is_cut && (a.type != TW_F32 || a.backward))
+    return tw_fail(error, TW_USAGE, "unsupported arithmetic=bf16; expected a=f32 and pass=forward with it");
   if (a.causal && a.queries > a.keys)
     return tw_fail(error, TW_USAGE,
                    "causal=1 with sq=%lld above sk=%lld: the first queries would see no key; give sq <= sk",

@@ -6,9 +6,9 @@
 
 typedef struct tw_attention {
   int64_t batches, query_heads, key_heads, queries, keys, d;
-  int64_t group; /* heads of queries that share one of keys and values */
-  bool causal, backward;
-  double scale; /* of the scores */
+  int64_t group;                 /* heads of queries that share one of keys and values */
+  bool causal, backward, is_cut; /* is_cut: Q, K, P and V may be rounded to bf16 */
+  double scale;                  /* of the scores */
   tw_type type;
 } tw_attention;
 

@@ -3,7 +3,8 @@
  * Bounds allow for what FlashAttention does (T. Dao, 2023; J. Shah et al., 2024), and no more: scores and gradients of P are
  * sums in binary32, on a matrix unit that may cut (TW_CUT32); exp's argument and value are rounded; P and dS are rounded to
  * type a before they are multiplied by the next matrix; that product is a sum in binary32, made smaller now and then; it is
- * rounded once to the output's type. Roundings to type a are independent of each other (tw_random_sum). */
+ * rounded once to the output's type. Roundings to type a are independent of each other (tw_random_sum). With arithmetic=bf16, Q, K, P
+ * and V of f32 are rounded to bf16. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,13 @@ static double dot(const double *restrict x, const double *restrict y, int64_t n,
   }
   *size = sizes[0] + sizes[1] + sizes[2] + sizes[3];
   return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+/* What rounding both vectors to bf16 may do to their product. */
+static double cut_off(const double *restrict x, const double *restrict y, int64_t n, double size) {
+  double square = 0;
+  for (int64_t i = 0; i < n; i++) square += x[i] * y[i] * x[i] * y[i];
+  return 2.01 * tw_unit(TW_BF16) * tw_random_sum(size, square);
 }
 
 /* A product of d in binary32. */
@@ -108,7 +116,7 @@ static void score(const job *j, int64_t batch, int64_t head, int64_t i, double *
   for (int64_t at = 0; at < q->sees; at++) {
     load(j, TW_ATTENTION_K, batch, at, head / a->group, k);
     q->score[at] = a->scale * dot(x, k, a->d, &size);
-    q->off[at] = fabs(a->scale) * dot_off(a, size);
+    q->off[at] = fabs(a->scale) * (dot_off(a, size) + (a->is_cut ? cut_off(x, k, a->d, size) : 0));
     q->largest = fmax(q->largest, q->score[at]);
   }
   double errors = 0;
@@ -147,7 +155,8 @@ static bool forward_row(const job *j, int64_t batch, int64_t head, int64_t i, in
     }
     for (int64_t c = 0; c < count; c++) {
       value[c] = o.sum[c];
-      bound[c] = tw_store_error(a->type, o.sum[c], weighted_off(&o, c, a->type) + q.off_of_sum * fabs(o.sum[c]));
+      const double off = a->is_cut ? 2 * weighted_off(&o, c, TW_BF16) : weighted_off(&o, c, a->type); /* P and V */
+      bound[c] = tw_store_error(a->type, o.sum[c], off + q.off_of_sum * fabs(o.sum[c]));
     }
   }
   free(room);

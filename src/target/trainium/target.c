@@ -11,6 +11,7 @@
 
 #include "base/strings.h"
 #include "target/trainium/kernels/gemm.h"
+#include "target/trainium/kernels/kind.h"
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/report.h"
 #include "target/trainium/rewrite/rewrite.h"
@@ -213,25 +214,69 @@ static tw_status gemm_predict(const tw_target *t, const tw_problem *p, const tw_
   return trn_gemm_predict(config(t), p, s, cost, e);
 }
 
-static const tw_language *language(size_t index) { return index ? NULL : &trn_gemm_language; }
+static const trn_kind *const kinds[] = {&trn_rows,      &trn_softmax, &trn_cumsum, &trn_transpose, &trn_maxpool,
+                                        &trn_depthwise, &trn_rotary,  &trn_mamba,  &trn_attention, &trn_conv2d};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const trn_kind *kind_of(const tw_problem *p) {
+  size_t i = 0;
+  while (strcmp(kinds[i]->op, p->op->name) != 0) i++; /* its family is one of the kinds' */
+  return kinds[i];
+}
+
+static tw_status kind_steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *e) {
+  return trn_kind_steps(kind_of(p), t, p, s, out, e);
+}
+
+static tw_status kind_emit(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **source, tw_error *e) {
+  return trn_kind_emit(kind_of(p), t, p, s, source, e);
+}
+
+static tw_status kind_predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost,
+                              tw_error *e) {
+  return trn_kind_predict(kind_of(p), t, p, s, cost, e);
+}
+
+static const tw_language *kind_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
+  (void)t, (void)s;
+  return kind_of(p)->language;
+}
+
+static const tw_language *language(size_t index) {
+  return index == 0 ? &trn_gemm_language : index <= KINDS ? kinds[index - 1]->language : NULL;
+}
 
 static const tw_language *gemm_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
   (void)t, (void)p, (void)s;
   return &trn_gemm_language;
 }
 
-static const tw_family families[] = {{.op = "gemm",
-                                      .keys = "m n k a_transposed a b c acc",
-                                      .settle = settle,
-                                      .steps = gemm_steps,
-                                      .emit = gemm_emit,
-                                      .predict = gemm_predict,
-                                      .bound = bound,
-                                      .language = gemm_language},
-                                     {.op = "*", .keys = "*", .settle = settle, .bound = bound}};
+static tw_family families[KINDS + 2]; /* gemm, kinds, any other op from source */
+
+static void fill_families(void) {
+  families[0] = (tw_family){.op = "gemm",
+                            .keys = "m n k a_transposed a b c acc",
+                            .settle = settle,
+                            .steps = gemm_steps,
+                            .emit = gemm_emit,
+                            .predict = gemm_predict,
+                            .bound = bound,
+                            .language = gemm_language};
+  for (size_t i = 0; i < KINDS; i++)
+    families[i + 1] = (tw_family){.op = kinds[i]->op,
+                                  .keys = "*", /* a kernel from source may honour more than schedules do */
+                                  .settle = settle,
+                                  .steps = kind_steps,
+                                  .emit = kind_emit,
+                                  .predict = kind_predict,
+                                  .bound = bound,
+                                  .language = kind_language};
+  families[KINDS + 1] = (tw_family){.op = "*", .keys = "*", .settle = settle, .bound = bound};
+}
 
 static void fill_target(const void *values, tw_target *out) {
   const trn_config *c = values;
+  if (!families[0].op) fill_families(); /* under the list's lock */
   *out = (tw_target){.size = sizeof(tw_target),
                      .unit = "seconds",
                      .traits = {.simulated = true,

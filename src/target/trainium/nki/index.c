@@ -353,6 +353,41 @@ nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]
   return out;
 }
 
+nki_view *nki_pattern(nki_run *r, const nki_view *v, int n, const int64_t step[], const int64_t count[],
+                      int64_t offset) {
+  nki_view *out = nki_view_copy(r, v);
+  const bool is_hbm = v->tensor->memory == TRN_HBM;
+  int64_t per_partition = 1, elements = 1, furthest = offset;
+  for (int d = 0; d < v->n; d++) elements *= v->size[d];
+  for (int d = v->n - 1; d >= (is_hbm ? 0 : 1); d--) {
+    if (v->size[d] != 1 && (v->along_columns[d] != per_partition || v->along_partitions[d]))
+      nki_fail(r, "unsupported ap() of a part that is not contiguous");
+    per_partition *= v->size[d];
+  }
+  for (int d = 0; d < n; d++) {
+    if (step[d] < 0 || count[d] < 1) nki_fail(r, "ap(): expected steps of at least 0 and counts of at least 1");
+    furthest += step[d] * (count[d] - 1);
+  }
+  if (offset < 0 || furthest >= elements)
+    nki_fail(r, "ap(): element %lld of a tensor of %lld elements", (long long)(offset < 0 ? offset : furthest),
+             (long long)elements);
+  if (!is_hbm && (!n || step[0] % per_partition || offset / per_partition != 0))
+    nki_fail(r,
+             "unsupported ap(): expected a first step of a multiple of %lld, the elements of a partition, and an "
+             "offset below it",
+             (long long)per_partition);
+  out->n = n;
+  out->n_limits = 0;
+  out->column += offset;
+  for (int d = 0; d < n; d++) {
+    const bool is_partition = !is_hbm && d == 0;
+    out->size[d] = count[d];
+    out->along_partitions[d] = is_partition ? v->along_partitions[0] * (step[d] / per_partition) : 0;
+    out->along_columns[d] = is_partition ? 0 : step[d];
+  }
+  return out;
+}
+
 nki_view *nki_broadcast(nki_run *r, const nki_view *v, int n, const int64_t size[]) {
   nki_view *out = nki_view_copy(r, v);
   if (n < v->n || n > TRN_VIEW_DIMS) nki_fail(r, "a tensor of %d dimensions cannot be broadcast to %d", v->n, n);

@@ -74,19 +74,20 @@ static nki_value do_nc_transpose(nki_run *r, const nki_builtin *b, nki_arguments
 }
 
 /* What an activation adds up in the engine's accumulator, by `command`; a `reduce_res` is read from it. */
-static void accumulate(nki_run *r, nki_view *values, nki_value op, nki_value result, nki_value command) {
+static void accumulate(nki_run *r, nki_view *written, nki_view *values, nki_value op, nki_value result,
+                       nki_value command) {
   const int64_t what = nki_given(command)  ? nki_integer(r, command, "reduce_cmd")
                        : nki_given(result) ? NKI_REDUCE_RESET_REDUCE
                                            : NKI_REDUCE_IDLE;
   if (nki_given(op) && nki_binary_op(r, op, "reduce_op") != TRN_ADD)
     nki_fail(r, "unsupported reduce_op of an activation; expected nl.add");
   if (what == NKI_REDUCE_RESET || what == NKI_REDUCE_RESET_REDUCE) memset(r->accumulator, 0, sizeof r->accumulator);
-  nki_view *tile = nki_as_tile(r, values);
+  nki_view *tile = nki_as_tile(r, written);
   if (what >= NKI_REDUCE_REDUCE && r->computes) {
     trn_array sums;
     if (!trn_array_make(&sums, 128, false)) nki_out_of_memory(r);
     const trn_view to = {.array = &sums, .type = TRN_F32, .n = 1, .size = {tile->size[0]}, .stride = {1}},
-                   from = nki_data(tile);
+                   from = nki_data(nki_as_tile(r, values));
     trn_reduce(&to, &from, tile->n - 1, TRN_ADD, false);
     for (int64_t p = 0; p < tile->size[0] && p < 128; p++) {
       float sum;
@@ -122,9 +123,16 @@ static nki_value do_activation(nki_run *r, const nki_builtin *b, nki_arguments *
   if (nki_given(a->at[3])) bias = nki_scalar_of(r, a->at[3], "bias");
   const nki_scalar scale = nki_given(a->at[4]) ? nki_scalar_of(r, a->at[4], "scale") : (nki_scalar){.value = 1};
   (void)b;
-  nki_view *out = nki_do_unary(r, op, data, scale, nki_given(a->at[3]) ? &bias : NULL,
-                               result_of(r, a, a->at[9], a->at[8], TRN_SCALAR));
-  accumulate(r, out, a->at[5], a->at[6], a->at[7]);
+  nki_result result = result_of(r, a, a->at[9], a->at[8], TRN_SCALAR);
+  nki_view *exact = NULL; /* the accumulator adds values of the function before they are rounded to the tile's type */
+  if (r->computes && result.into && result.into->type != TRN_F32 && (nki_given(a->at[6]) || nki_given(a->at[7]))) {
+    r->is_muted = true;
+    exact = nki_do_unary(r, op, data, scale, nki_given(a->at[3]) ? &bias : NULL,
+                         (nki_result){.mask = a->at[8], .has_type = true, .type = TRN_F32, .engine = TRN_SCALAR});
+    r->is_muted = false;
+  }
+  nki_view *out = nki_do_unary(r, op, data, scale, nki_given(a->at[3]) ? &bias : NULL, result);
+  accumulate(r, out, exact ? exact : out, a->at[5], a->at[6], a->at[7]);
   return nki_of(out);
 }
 

@@ -90,8 +90,21 @@ static trn_type type_of(nki_run *r, tw_type type) {
   return known[type];
 }
 
+/* The operand with its dimensions in the order of memory: images in NCHW are described as NHWC with strides. */
+static tw_operand in_memory_order(const tw_operand *given) {
+  tw_operand o = *given;
+  for (int i = 1; i < o.rank; i++)
+    for (int d = i; d > 0 && o.stride[d] > o.stride[d - 1]; d--) {
+      const int64_t size = o.dims[d], stride = o.stride[d];
+      o.dims[d] = o.dims[d - 1], o.stride[d] = o.stride[d - 1];
+      o.dims[d - 1] = size, o.stride[d - 1] = stride;
+    }
+  return o;
+}
+
 /* An operand as a tensor in HBM. */
-static nki_value tensor_of(nki_run *r, const tw_operand *o, const void *buffer) {
+static nki_value tensor_of(nki_run *r, const tw_operand *given, const void *buffer) {
+  const tw_operand ordered = in_memory_order(given), *o = &ordered;
   nki_tensor *t = nki_tensor_new(r, TRN_HBM, type_of(r, o->type), o->rank, o->dims, -1, !o->is_output);
   nki_view *v = nki_view_whole(r, t, o->rank, o->dims, -1);
   trn_tensor *entry = &r->program->tensor[t->first];
@@ -185,7 +198,8 @@ static void plan_call(nki_run *r, const nki_function *f, const directives *d, ca
 
 /* ---- results ---- */
 
-static void copy_out(nki_run *r, const tw_operand *o, nki_value v, void *buffer) {
+static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buffer) {
+  const tw_operand ordered = in_memory_order(given), *o = &ordered;
   if (v.type != NKI_V_VIEW || nki_view_of(v)->tensor->memory != TRN_HBM)
     nki_fail(r, "the kernel returns %s for '%s'; expected a tensor in HBM",
              v.type == NKI_V_VIEW ? "a tile" : nki_type_name(v), o->name);

@@ -344,6 +344,26 @@ static nki_value do_broadcast_to(nki_run *r, const nki_builtin *b, nki_arguments
   return nki_of(nki_broadcast(r, nki_view_of(a->at[0]), n, size));
 }
 
+/* self pattern offset */
+static nki_value do_ap(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  int64_t step[TRN_VIEW_DIMS], count[TRN_VIEW_DIMS];
+  (void)b;
+  if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "ap of %s; expected a tensor", nki_type_name(a->at[0]));
+  const size_t n = nki_is_sequence(a->at[1]) ? nki_items(a->at[1])->n : 0;
+  if (!n || n > TRN_VIEW_DIMS)
+    nki_fail(r, "ap: unsupported value of 'pattern'; expected [[step, count], ...] with at most %d pairs",
+             TRN_VIEW_DIMS);
+  for (size_t i = 0; i < n; i++) {
+    const nki_value pair = nki_items(a->at[1])->item[i];
+    if (!nki_is_sequence(pair) || nki_items(pair)->n != 2)
+      nki_fail(r, "ap: unsupported value of 'pattern'; expected [[step, count], ...]");
+    step[i] = nki_integer(r, nki_items(pair)->item[0], "pattern");
+    count[i] = nki_integer(r, nki_items(pair)->item[1], "pattern");
+  }
+  const int64_t offset = nki_given(a->at[2]) ? nki_integer(r, a->at[2], "offset") : 0;
+  return nki_of(nki_pattern(r, nki_view_of(a->at[0]), (int)n, step, count, offset));
+}
+
 static nki_value do_astype(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   (void)b;
   const trn_type type = nki_dtype(r, a->at[1]);
@@ -395,9 +415,14 @@ static nki_value do_replace(nki_run *r, const nki_builtin *b, nki_arguments *a) 
   return nki_text(r, text, n);
 }
 
-const nki_builtin nki_methods[] = {
-    {NKI_LIB_OTHER, "replace", do_replace, "self old new", -1}, {NKI_LIB_OTHER, "reshape", do_reshape, "*", -1},
-    {NKI_LIB_OTHER, "broadcast_to", do_broadcast_to, "*", -1},  {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},
-    {NKI_LIB_OTHER, "append", do_append, "self item", -1},      {NKI_LIB_OTHER, "get", do_get, "self key fallback", -1},
-    {NKI_LIB_OTHER, "items", do_dict_parts, "self", -1},        {NKI_LIB_OTHER, "keys", do_dict_parts, "self", -1},
-    {NKI_LIB_OTHER, "values", do_dict_parts, "self", -1},       {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
+const nki_builtin nki_methods[] = {{NKI_LIB_OTHER, "replace", do_replace, "self old new", -1},
+                                   {NKI_LIB_OTHER, "reshape", do_reshape, "*", -1},
+                                   {NKI_LIB_OTHER, "broadcast_to", do_broadcast_to, "*", -1},
+                                   {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},
+                                   {NKI_LIB_OTHER, "append", do_append, "self item", -1},
+                                   {NKI_LIB_OTHER, "get", do_get, "self key fallback", -1},
+                                   {NKI_LIB_OTHER, "items", do_dict_parts, "self", -1},
+                                   {NKI_LIB_OTHER, "keys", do_dict_parts, "self", -1},
+                                   {NKI_LIB_OTHER, "values", do_dict_parts, "self", -1},
+                                   {NKI_LIB_OTHER, "ap", do_ap, "self pattern offset", -1},
+                                   {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};

@@ -208,6 +208,7 @@ struct nki_run {
   const nki_request *request;
   bool computes; /* data, not only times */
   bool is_newer; /* the dialect with destinations first */
+  bool is_muted; /* instructions are computed, but are no part of the program */
   int line;
   nki_frame *frame, *globals;
   nki_object *objects;
@@ -291,6 +292,8 @@ nki_mask *nki_mask_new(nki_run *);
 nki_view *nki_view_whole(nki_run *, nki_tensor *, int n, const int64_t size[], int partition_axis);
 nki_view *nki_view_copy(nki_run *, const nki_view *);
 nki_view *nki_reshape(nki_run *, const nki_view *, int n, const int64_t size[]);
+/* The elements at offset + sum i[d] step[d], in the order of the tensor's elements; of tiles, the first step is over partitions. */
+nki_view *nki_pattern(nki_run *, const nki_view *, int n, const int64_t step[], const int64_t count[], int64_t offset);
 nki_view *nki_turn(nki_run *, const nki_view *); /* its two dimensions exchanged */
 nki_view *nki_broadcast(nki_run *, const nki_view *, int n, const int64_t size[]);
 

@@ -1,0 +1,134 @@
+/* attention.c - forward attention on Trainium (attention.py.in): 128 queries at once against sections of keys.
+ *
+ *   section 2048     keys whose scores are in PSUM at once; maxima and sums are carried between sections
+ *   copy vector      the engine that takes turned tiles of P out of PSUM
+ *   key scalar       the engine that takes turned keys out of PSUM */
+#include <math.h>
+
+#include "target/trainium/kernels/kind.h"
+
+typedef struct plan {
+  int section, copy, key;
+} plan;
+
+static const tw_verb verbs[] = {
+    {TW_VERB("section", "section 2048", "Keep the scores of this many keys in PSUM at once.", 1,
+             TW_NUMBER("", plan, section, 128, 3072))},
+    {TW_VERB("copy", "copy vector", "Take turned tiles of P out of PSUM on this engine.", 1,
+             TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
+    {TW_VERB("key", "key scalar", "Take turned keys out of PSUM on this engine.", 1,
+             TW_CHOICE("", plan, key, TRN_CHOOSE_ANY, "any|vector|scalar"))},
+};
+static const tw_language language = {"attention on Trainium", sizeof verbs / sizeof *verbs, verbs};
+
+static void start(const trn_subject *s, void *out) {
+  (void)s;
+  *(plan *)out = (plan){.section = 512};
+}
+
+/* The type of operands of the Tensor engine. */
+static tw_type inner(const trn_subject *s) {
+  const tw_type a = tw_problem_type(s->problem, "a");
+  return a == TW_F32 && trn_key(s, "arithmetic") ? TW_BF16 : a;
+}
+
+static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
+  const plan *p = looked_at;
+  const int64_t sq = trn_key(s, "sq"), sk = trn_key(s, "sk"), d = trn_key(s, "d"), hq = trn_key(s, "hq"),
+                hkv = trn_key(s, "hkv"), size = tw_type_bits(inner(s)) / 8;
+  if (trn_key(s, "pass"))
+    return tw_fail(error, TW_USAGE, "unsupported pass=backward: schedules on %s are of the forward pass",
+                   s->config->name);
+  if (sq % 128 || sq > 128 * 128)
+    return tw_fail(error, TW_USAGE, "unsupported sq=%lld; expected a multiple of 128 up to 16384", (long long)sq);
+  if (sk % 128) return tw_fail(error, TW_USAGE, "unsupported sk=%lld; expected a multiple of 128", (long long)sk);
+  if (d > 128) return tw_fail(error, TW_USAGE, "unsupported d=%lld; expected at most 128", (long long)d);
+  if (hq % hkv)
+    return tw_fail(error, TW_USAGE, "unsupported hkv=%lld; it must divide hq=%lld", (long long)hkv, (long long)hq);
+  if (trn_key(s, "causal") && sq > sk)
+    return tw_fail(error, TW_USAGE, "unsupported sq=%lld; expected at most sk=%lld with causal=1", (long long)sq,
+                   (long long)sk);
+  if (p->section % 128)
+    return tw_fail(error, TW_USAGE, "unsupported section %d; expected a multiple of 128", p->section);
+  const int64_t bytes = sk * size * 2 + 2 * p->section * size + 64 * d + 16 * 1024;
+  if (bytes > s->config->memory.sbuf_bytes)
+    return tw_fail(error, TW_USAGE, "unsupported sk=%lld: %lld bytes of a partition of SBUF; expected at most %lld",
+                   (long long)sk, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
+  return TW_OK;
+}
+
+static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
+  const plan *p = looked_at;
+  const trn_config *c = s->config;
+  const double tiles = (double)trn_key(s, "b") * (double)trn_key(s, "hq") * (double)trn_key(s, "sq") / 128,
+               keys = (double)trn_key(s, "sk") * (trn_key(s, "causal") ? 0.5 + 64 / (double)trn_key(s, "sk") : 1),
+               d = (double)trn_key(s, "d"), n = tiles * keys, blocks = ceil(n / 512),
+               sections = tiles * ceil(keys / p->section);
+  const double row = (tw_type_bits(inner(s)) > 16 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16) / c->tensor.ghz;
+  w->tensor = n * row * (2 + d / 128);
+  const double maxima = (n * c->vector.reduce + blocks * c->vector.start_cycles) / c->vector.ghz,
+               by_vector = (n * c->vector.psum + blocks * c->vector.start_cycles) / c->vector.ghz,
+               by_scalar = n / c->scalar.ghz + blocks * c->scalar.psum_ns,
+               carried = 6 * sections * (d / 4 + c->vector.start_cycles) / c->vector.ghz;
+  w->vector = maxima + carried;
+  w->scalar = by_scalar + blocks * (c->scalar.accumulate_ns + c->scalar.pointer_ns);
+  if (p->copy == TRN_CHOOSE_SCALAR)
+    w->scalar += by_scalar;
+  else if (p->copy == TRN_CHOOSE_VECTOR)
+    w->vector += by_vector;
+  else
+    w->scalar += by_scalar / 2, w->vector += by_vector / 2;
+  w->bytes = s->problem->op->bytes(s->problem);
+  w->run_bytes = d * trn_key_bytes(s, "a");
+  w->transfers = 3 * tiles + (double)trn_key(s, "b") * (double)trn_key(s, "hkv") * (double)trn_key(s, "sk") / 128;
+  /* what waits at the end of each section: the last block's exponentials and products */
+  w->first = sections * 1500;
+}
+
+static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
+  (void)s, (void)now;
+  for (int n = 512; n <= 3072; n += 512)
+    tw_menu_offer(m, "section", "fewer sums that are carried on, and more work in flight", "section %d", n);
+  static const tw_offer offers[] = {{"copy", "copy vector", "Scalar is free for exponentials"},
+                                    {"copy", "copy scalar", "Vector is free for maxima"},
+                                    {"copy", "copy any", "the engine that is free first copies"},
+                                    {"key", "key vector", "Scalar begins with exponentials"},
+                                    {"key", "key scalar", "Vector begins with maxima"},
+                                    {"key", "key any", "the engine that is free first copies"}};
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+}
+
+static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
+  const plan *p = looked_at;
+  const int64_t sq = trn_key(s, "sq"), sk = trn_key(s, "sk"), d = trn_key(s, "d");
+  const bool causal = trn_key(s, "causal");
+  const double scale = tw_problem_real(s->problem, "scale");
+  static const char *const keys[] = {"b", "hq", "hkv", "sq", "sk", "d"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) tw_slots_number(slots, keys[i], trn_key(s, keys[i]));
+  tw_slots_number(slots, "group", trn_key(s, "hq") / trn_key(s, "hkv"));
+  tw_slots_number(slots, "key_tiles", sk / 128);
+  tw_slots_number(slots, "query_tiles", sq / 128);
+  tw_slots_number(slots, "key_step", trn_key(s, "hkv") * d);
+  tw_slots_number(slots, "section", p->section);
+  tw_slots_flag(slots, "sections", p->section < sk);
+  tw_slots_flag(slots, "causal", causal);
+  tw_slots_number(slots, "later", sk - sq);
+  if (causal)
+    tw_slots_format(slots, "sees", "(i + 1) * 128 + %lld", (long long)(sk - sq));
+  else
+    tw_slots_number(slots, "sees", sk);
+  tw_slots_format(slots, "scale", "%.9g", scale != 0 ? scale : 1 / sqrt((double)d));
+  tw_slots_format(slots, "inner", "nl.%s", trn_type_name_of(inner(s)));
+  tw_slots_text(slots, "copy_engine", trn_engine_argument((trn_choice)p->copy));
+  tw_slots_text(slots, "key_engine", trn_engine_argument((trn_choice)p->key));
+}
+
+const trn_kind trn_attention = {.op = "attention",
+                                .language = &language,
+                                .template = "trainium/kernels/attention.py.in",
+                                .plan_size = sizeof(plan),
+                                .start = start,
+                                .legal = legal,
+                                .work = work,
+                                .offer = offer,
+                                .fill = fill};

@@ -1,0 +1,67 @@
+/* cumsum.c - running sums of rows on Trainium (cumsum.py.in).
+ *
+ *   split 4      columns in parts, each of which begins with the sum before it */
+#include "target/trainium/kernels/kind.h"
+
+typedef struct plan {
+  int split;
+} plan;
+
+static const tw_verb verbs[] = {
+    {TW_VERB("split", "split 4", "Divide the columns into this many parts; each begins with the sum before it.", 1,
+             TW_NUMBER("", plan, split, 1, 64))},
+};
+static const tw_language language = {"cumsum on Trainium", sizeof verbs / sizeof *verbs, verbs};
+
+static void start(const trn_subject *s, void *out) {
+  (void)s;
+  ((plan *)out)->split = 1;
+}
+
+static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
+  const plan *p = looked_at;
+  const int64_t cols = trn_key(s, "cols"), part = cols / p->split,
+                bytes = part * (3 * trn_key_bytes(s, "a") + 2 * 4 + 2 * trn_key_bytes(s, "a"));
+  if (cols % p->split)
+    return tw_fail(error, TW_USAGE, "unsupported split %d; it must divide cols=%lld", p->split, (long long)cols);
+  if (bytes > s->config->memory.sbuf_bytes)
+    return tw_fail(error, TW_USAGE, "unsupported split %d: %lld bytes of a partition of SBUF; expected at most %lld",
+                   p->split, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
+  return TW_OK;
+}
+
+static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
+  const plan *p = looked_at;
+  const trn_config_vector *v = &s->config->vector;
+  const double tiles = (double)((trn_key(s, "rows") + 127) / 128), part = (double)trn_key(s, "cols") / p->split;
+  w->vector = tiles * p->split * (v->scan * part + v->start_cycles) / v->ghz;
+  w->bytes = s->problem->op->bytes(s->problem);
+  w->run_bytes = part * trn_key_bytes(s, "a");
+  w->transfers = 2 * tiles * p->split;
+  w->first = w->last = part * 2;
+}
+
+static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
+  (void)s, (void)now;
+  trn_offer_powers(m, "split", "parts are summed while others are in flight", "split ", 1, 64);
+}
+
+static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
+  const plan *p = looked_at;
+  tw_slots_number(slots, "rows", trn_key(s, "rows"));
+  tw_slots_number(slots, "cols", trn_key(s, "cols"));
+  tw_slots_number(slots, "tiles", (trn_key(s, "rows") + 127) / 128);
+  tw_slots_number(slots, "split", p->split);
+  tw_slots_number(slots, "part", trn_key(s, "cols") / p->split);
+  tw_slots_flag(slots, "casts", trn_key_bytes(s, "a") < 4);
+}
+
+const trn_kind trn_cumsum = {.op = "cumsum",
+                             .language = &language,
+                             .template = "trainium/kernels/cumsum.py.in",
+                             .plan_size = sizeof(plan),
+                             .start = start,
+                             .legal = legal,
+                             .work = work,
+                             .offer = offer,
+                             .fill = fill};

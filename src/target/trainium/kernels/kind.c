@@ -1,0 +1,106 @@
+/* kind.c - see kind.h. The model is a roofline of engines and transfers: the search measures every candidate on the simulator, so it only
+ * has to rank steps. */
+#include "target/trainium/kernels/kind.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+int64_t trn_key(const trn_subject *s, const char *key) { return tw_problem_int(s->problem, key); }
+
+int trn_key_bytes(const trn_subject *s, const char *key) { return tw_type_bits(tw_problem_type(s->problem, key)) / 8; }
+
+const char *trn_type_name_of(tw_type type) {
+  return type == TW_BF16 ? "bfloat16" : type == TW_F16 ? "float16" : "float32";
+}
+
+const char *trn_engine_argument(trn_choice c) {
+  static const char *const arguments[] = {"", ", engine=nisa.vector_engine", ", engine=nisa.scalar_engine",
+                                          ", engine=nisa.gpsimd_engine"};
+  return arguments[c];
+}
+
+void trn_offer_powers(tw_menu_builder *m, const char *lever, const char *why, const char *format, int least, int most) {
+  for (int n = least; n <= most; n *= 2) {
+    char step[TW_STEP_MAX];
+    snprintf(step, sizeof step, "%s%d", format, n);
+    tw_menu_offer(m, lever, why, "%s", step);
+  }
+}
+
+typedef struct context {
+  trn_subject subject; /* first: functions of languages get it */
+  const trn_kind *kind;
+} context;
+
+static tw_status plan_of(const context *c, const tw_schedule *schedule, void *plan, tw_error *error) {
+  memset(plan, 0, TRN_PLAN_MAX);
+  c->kind->start(&c->subject, plan);
+  tw_status status = tw_steps_apply(c->kind->language, c, schedule, plan, NULL, error);
+  return status == TW_OK ? c->kind->legal(&c->subject, plan, error) : status;
+}
+
+/* Seconds: the part of the machine that is busy longest; of the others a twentieth shows. */
+static double cost_of(const context *c, const void *plan) {
+  const trn_config_dma *d = &c->subject.config->dma;
+  trn_work w = {.run_bytes = d->packet_bytes};
+  c->kind->work(&c->subject, plan, &w);
+  const double run = fmin(w.run_bytes, (double)d->packet_bytes);
+  const double rate = fmin(d->engines * run / (d->packet_ns + run / d->engine_gbs), d->total_gbs);
+  const double issue = d->hardware ? d->hardware_issue_ns : d->static_issue_ns;
+  const double part[] = {w.tensor, w.vector, w.scalar, w.gpsimd, w.bytes / rate, w.transfers * issue};
+  double most = 0, all = 0;
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+    most = fmax(most, part[i]);
+    all += part[i];
+  }
+  return 1e-9 * (c->subject.config->launch_ns + d->static_first_ns + w.first + w.last + most + 0.05 * (all - most));
+}
+
+static double judge(const void *given, const void *plan) {
+  const context *c = given;
+  return c->kind->legal(&c->subject, plan, NULL) == TW_OK ? cost_of(c, plan) : 0;
+}
+
+tw_status trn_kind_predict(const trn_kind *kind, const tw_target *t, const tw_problem *p, const tw_schedule *schedule,
+                           double *cost, tw_error *error) {
+  const context c = {{t->config, p}, kind};
+  _Alignas(8) char plan[TRN_PLAN_MAX];
+  const tw_status status = plan_of(&c, schedule, plan, error);
+  if (status == TW_OK) *cost = cost_of(&c, plan);
+  return status;
+}
+
+tw_status trn_kind_steps(const trn_kind *kind, const tw_target *t, const tw_problem *p, const tw_schedule *schedule,
+                         tw_menu *out, tw_error *error) {
+  const context c = {{t->config, p}, kind};
+  _Alignas(8) char now[TRN_PLAN_MAX], next[TRN_PLAN_MAX];
+  const tw_status status = plan_of(&c, schedule, now, error);
+  if (status != TW_OK) return status;
+  tw_menu_builder m = {.language = kind->language,
+                       .context = &c,
+                       .schedule = schedule,
+                       .now = now,
+                       .next = next,
+                       .plan_size = kind->plan_size,
+                       .judge = judge,
+                       .now_cost = cost_of(&c, now)};
+  kind->offer(&c.subject, now, &m);
+  return tw_menu_finish(&m, out, error);
+}
+
+tw_status trn_kind_emit(const trn_kind *kind, const tw_target *t, const tw_problem *p, const tw_schedule *schedule,
+                        char **source, tw_error *error) {
+  const context c = {{t->config, p}, kind};
+  _Alignas(8) char plan[TRN_PLAN_MAX];
+  tw_slots slots = {0};
+  tw_text text = {0};
+  tw_status status = plan_of(&c, schedule, plan, error);
+  if (status != TW_OK) return status;
+  kind->fill(&c.subject, plan, &slots);
+  status = tw_template_add(&text, kind->template, &slots, error);
+  tw_slots_free(&slots);
+  if (status == TW_OK && !(*source = tw_text_take(&text))) status = tw_no_memory(error, "a kernel");
+  if (status != TW_OK) tw_text_free(&text);
+  return status;
+}

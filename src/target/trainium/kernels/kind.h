@@ -1,0 +1,61 @@
+/* kind.h - an op with schedules on Trainium: a plan, the language of its steps, its menu, a model, and a template.
+ *
+ * A kind fills a plan's fields from steps and the template's slots from the plan. What is the same for all kinds is in kind.c:
+ * reading schedules, judging plans, offering steps, filling the template in one of the two dialects. */
+#ifndef TW_TRAINIUM_KERNELS_KIND_H
+#define TW_TRAINIUM_KERNELS_KIND_H
+
+#include "base/template.h"
+#include "target/trainium/config.h"
+#include "tilewright/target.h"
+
+enum { TRN_PLAN_MAX = 256 };
+
+typedef struct trn_subject {
+  const trn_config *config;
+  const tw_problem *problem;
+} trn_subject;
+
+/* Nanoseconds that the parts of the machine are busy, for the model of a kernel. */
+typedef struct trn_work {
+  double tensor, vector, scalar, gpsimd;
+  double bytes, run_bytes; /* moved from and to HBM; of neighbours in one descriptor */
+  double transfers;        /* that are started */
+  double first, last;      /* before the first work can start, and after the last: not hidden */
+} trn_work;
+
+typedef struct trn_kind {
+  const char *op;
+  const tw_language *language;
+  const char *template; /* "trainium/kernels/NAME.py.in" */
+  size_t plan_size;
+  void (*start)(const trn_subject *, void *plan); /* the empty schedule */
+  tw_status (*legal)(const trn_subject *, const void *plan, tw_error *);
+  void (*work)(const trn_subject *, const void *plan, trn_work *);
+  void (*offer)(const trn_subject *, const void *plan, tw_menu_builder *);
+  void (*fill)(const trn_subject *, const void *plan, tw_slots *);
+} trn_kind;
+
+tw_status trn_kind_steps(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *,
+                         tw_error *);
+tw_status trn_kind_emit(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, char **source,
+                        tw_error *);
+tw_status trn_kind_predict(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, double *cost,
+                           tw_error *);
+
+/* ---- for kinds ---- */
+
+int64_t trn_key(const trn_subject *, const char *key);
+int trn_key_bytes(const trn_subject *, const char *key);
+const char *trn_type_name_of(tw_type); /* nl.NAME */
+/* The engine's argument of an instruction: ", engine=nisa.vector_engine"; empty for any. */
+typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, TRN_CHOOSE_GPSIMD } trn_choice;
+#define TRN_CHOICES "any|vector|scalar|gpsimd"
+const char *trn_engine_argument(trn_choice);
+/* Offers "NAME 1", "NAME 2", ... by powers of two up to `most`. */
+void trn_offer_powers(tw_menu_builder *, const char *lever, const char *why, const char *format, int least, int most);
+
+extern const trn_kind trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_maxpool, trn_depthwise,
+    trn_rotary, trn_mamba, trn_attention, trn_conv2d;
+
+#endif

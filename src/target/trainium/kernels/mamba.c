@@ -1,0 +1,126 @@
+/* mamba.c - Mamba's selective scan on Trainium (mamba.py.in).
+ *
+ *   width 512                positions that are worked on at once
+ *   b transfer, c transfer   B and C come to all partitions by DMA, or by a product with ones, in PSUM
+ *   b_engine, c_engine, sum  engines of the product with B, of the product with C, and of the sum over states */
+#include "target/trainium/kernels/kind.h"
+
+typedef struct plan {
+  int width, b, c;
+  int b_engine, c_engine, sum; /* trn_choice */
+} plan;
+
+enum { BY_PRODUCT, BY_TRANSFER };
+
+#define ENGINE(name, help)                                                                                             \
+  TW_VERB(#name, #name " gpsimd", help, 1, TW_CHOICE("", plan, name, TRN_CHOOSE_ANY, TRN_CHOICES))
+
+static const tw_verb verbs[] = {
+    {TW_VERB("width", "width 512", "Work on this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 4096))},
+    {TW_VERB("b", "b transfer", "Bring B to all partitions by DMA, or by a product with ones, in PSUM.", 1,
+             TW_CHOICE("", plan, b, BY_PRODUCT, "product|transfer"))},
+    {TW_VERB("c", "c transfer", "Bring C to all partitions by DMA, or by a product with ones, in PSUM.", 1,
+             TW_CHOICE("", plan, c, BY_PRODUCT, "product|transfer"))},
+    {ENGINE(b_engine, "Multiply by B on this engine.")},
+    {ENGINE(c_engine, "Multiply by C on this engine.")},
+    {ENGINE(sum, "Add up over states on this engine.")},
+};
+static const tw_language language = {"mamba on Trainium", sizeof verbs / sizeof *verbs, verbs};
+
+static void start(const trn_subject *s, void *out) {
+  (void)s;
+  *(plan *)out =
+      (plan){.width = 512, .b_engine = TRN_CHOOSE_VECTOR, .c_engine = TRN_CHOOSE_VECTOR, .sum = TRN_CHOOSE_VECTOR};
+}
+
+static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
+  const plan *p = looked_at;
+  const int64_t tiles = (trn_key(s, "c") + 127) / 128, size = trn_key_bytes(s, "a");
+  if (p->b_engine == TRN_CHOOSE_SCALAR || p->c_engine == TRN_CHOOSE_SCALAR || p->sum == TRN_CHOOSE_SCALAR)
+    return tw_fail(error, TW_USAGE, "unsupported engine scalar; expected vector or gpsimd for two tiles");
+  if ((p->b == BY_PRODUCT || p->c == BY_PRODUCT) && p->width > 512)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported width %d: a bank of PSUM holds 512; expected less, or 'b transfer' and 'c transfer'",
+                   p->width);
+  if ((p->b == BY_PRODUCT && p->b_engine == TRN_CHOOSE_GPSIMD) ||
+      (p->c == BY_PRODUCT && p->c_engine == TRN_CHOOSE_GPSIMD))
+    return tw_fail(error, TW_USAGE, "unsupported engine gpsimd: it cannot read PSUM; expected vector, or 'transfer'");
+  const int64_t bytes = p->width * (tiles * (2 * size + 3 * 4) + 4 * size + 8 * 4) + tiles * trn_key(s, "n") * 8;
+  if (bytes > s->config->memory.sbuf_bytes)
+    return tw_fail(error, TW_USAGE, "unsupported width %d: %lld bytes of a partition of SBUF; expected at most %lld",
+                   p->width, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
+  return TW_OK;
+}
+
+static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
+  const plan *p = looked_at;
+  const trn_config *c = s->config;
+  const double tiles = (double)((trn_key(s, "c") + 127) / 128),
+               positions = (double)trn_key(s, "b") * (double)trn_key(s, "s"), states = (double)trn_key(s, "n"),
+               parts = positions / p->width, n = tiles * states * positions, calls = tiles * states * parts,
+               start = calls * c->vector.start_cycles;
+  w->scalar = n / c->scalar.ghz + calls * (c->scalar.sbuf_ns + c->scalar.pointer_ns);
+  w->vector = (c->vector.scan * n + start) / c->vector.ghz;
+  const struct {
+    int engine;
+    bool in_psum;
+  } part[] = {{p->b_engine, p->b == BY_PRODUCT}, {p->c_engine, p->c == BY_PRODUCT}, {p->sum, false}};
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+    if (part[i].engine == TRN_CHOOSE_GPSIMD)
+      w->gpsimd += (n + calls * c->gpsimd.start_cycles) / c->gpsimd.ghz;
+    else
+      w->vector +=
+          ((part[i].in_psum ? c->vector.tensor_tensor_psum : c->vector.tensor_tensor_32) * n + start) / c->vector.ghz;
+  }
+  w->bytes = s->problem->op->bytes(s->problem);
+  for (int i = 0; i < 2; i++)
+    if (i ? p->c : p->b)
+      w->bytes += 128 * states * positions * trn_key_bytes(s, "a");
+    else
+      w->tensor += states * positions * c->tensor.row_cycles_32 / c->tensor.ghz;
+  w->run_bytes = (double)p->width * trn_key_bytes(s, "a");
+  w->transfers = parts * (2 * states + 3 * tiles);
+  w->first = w->last = p->width * 3.0;
+}
+
+static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
+  (void)s, (void)now;
+  trn_offer_powers(m, "width", "fewer and longer instructions, or more overlap", "width ", 128, 4096);
+  static const tw_offer offers[] = {{"spread", "b transfer", "GpSimd can multiply by it"},
+                                    {"spread", "b product", "it is read from HBM once, and PSUM is fast to read"},
+                                    {"spread", "c transfer", "GpSimd can multiply by it"},
+                                    {"spread", "c product", "it is read from HBM once, and PSUM is fast to read"},
+                                    {"engines", "b_engine gpsimd", "Vector has less to do"},
+                                    {"engines", "b_engine vector", "GpSimd has less to do"},
+                                    {"engines", "b_engine any", "the engine that is free first multiplies"},
+                                    {"engines", "c_engine gpsimd", "Vector has less to do"},
+                                    {"engines", "c_engine vector", "GpSimd has less to do"},
+                                    {"engines", "c_engine any", "the engine that is free first multiplies"},
+                                    {"engines", "sum gpsimd", "Vector has less to do"},
+                                    {"engines", "sum vector", "GpSimd has less to do"},
+                                    {"engines", "sum any", "the engine that is free first adds"}};
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+}
+
+static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
+  const plan *p = looked_at;
+  static const char *const keys[] = {"b", "c", "s", "n"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) tw_slots_number(slots, keys[i], trn_key(s, keys[i]));
+  tw_slots_number(slots, "tiles", (trn_key(s, "c") + 127) / 128);
+  tw_slots_number(slots, "width", p->width);
+  tw_slots_text(slots, "b_spread", p->b == BY_PRODUCT ? "by_product" : "by_transfer");
+  tw_slots_text(slots, "c_spread", p->c == BY_PRODUCT ? "by_product" : "by_transfer");
+  tw_slots_text(slots, "b_engine", trn_engine_argument((trn_choice)p->b_engine));
+  tw_slots_text(slots, "c_engine", trn_engine_argument((trn_choice)p->c_engine));
+  tw_slots_text(slots, "sum_engine", trn_engine_argument((trn_choice)p->sum));
+}
+
+const trn_kind trn_mamba = {.op = "mamba",
+                            .language = &language,
+                            .template = "trainium/kernels/mamba.py.in",
+                            .plan_size = sizeof(plan),
+                            .start = start,
+                            .legal = legal,
+                            .work = work,
+                            .offer = offer,
+                            .fill = fill};

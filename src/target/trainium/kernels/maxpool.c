@@ -1,0 +1,94 @@
+/* maxpool.c - maxima over windows on Trainium (maxpool.py.in).
+ *
+ *   height 4           rows of the output in a partition
+ *   rows, columns      engines of the maxima over rows, then over columns */
+#include "target/trainium/kernels/kind.h"
+
+typedef struct plan {
+  int height, rows, columns;
+} plan;
+
+static const tw_verb verbs[] = {
+    {TW_VERB("height", "height 4", "Compute this many rows of the output in a partition.", 1,
+             TW_NUMBER("", plan, height, 1, 16))},
+    {TW_VERB("rows", "rows vector", "Compare rows on this engine.", 1,
+             TW_CHOICE("", plan, rows, TRN_CHOOSE_ANY, TRN_CHOICES))},
+    {TW_VERB("columns", "columns gpsimd", "Compare columns on this engine.", 1,
+             TW_CHOICE("", plan, columns, TRN_CHOOSE_ANY, TRN_CHOICES))},
+};
+static const tw_language language = {"maxpool on Trainium", sizeof verbs / sizeof *verbs, verbs};
+
+static void start(const trn_subject *s, void *out) {
+  (void)s;
+  *(plan *)out = (plan){.height = 1, .rows = TRN_CHOOSE_VECTOR, .columns = TRN_CHOOSE_VECTOR};
+}
+
+static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
+  const plan *p = looked_at;
+  const int64_t pool = trn_key(s, "pool"), w = trn_key(s, "w"), size = trn_key_bytes(s, "a");
+  if (p->rows == TRN_CHOOSE_SCALAR || p->columns == TRN_CHOOSE_SCALAR)
+    return tw_fail(error, TW_USAGE, "unsupported engine scalar; expected vector or gpsimd for two tiles");
+  const int64_t bytes = 2 * size * w * (3 * p->height + pool - 1);
+  if (bytes > s->config->memory.sbuf_bytes)
+    return tw_fail(error, TW_USAGE, "unsupported height %d: %lld bytes of a partition of SBUF; expected at most %lld",
+                   p->height, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
+  return TW_OK;
+}
+
+static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
+  const plan *p = looked_at;
+  const trn_config *c = s->config;
+  const double pool = (double)trn_key(s, "pool"), h = (double)trn_key(s, "h") - pool + 1,
+               width = (double)trn_key(s, "w"), n = (double)trn_key(s, "n"),
+               blocks = n * ((double)(int64_t)(h / (128.0 * p->height)) + 1);
+  for (int k = 0; k < 2; k++) {
+    const bool is_gpsimd = (k ? p->columns : p->rows) == TRN_CHOOSE_GPSIMD;
+    const double elements = (pool - 1) * p->height * width;
+    if (is_gpsimd)
+      w->gpsimd += blocks * (elements + c->gpsimd.start_cycles) / c->gpsimd.ghz;
+    else
+      w->vector += blocks * (c->vector.tensor_tensor_32 * elements + c->vector.start_cycles) / c->vector.ghz;
+  }
+  w->bytes = n * h * width * trn_key_bytes(s, "a") * (2 + (pool - 1) / p->height);
+  w->transfers = 2 * blocks;
+  w->first = w->last = p->height * width * 2 + 2000;
+}
+
+static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
+  (void)s, (void)now;
+  trn_offer_powers(m, "height", "rows of the input are loaded for more windows", "height ", 1, 16);
+  static const tw_offer offers[] = {{"columns", "columns gpsimd", "Vector has less to do"},
+                                    {"columns", "columns any", "the engine that is free first compares"},
+                                    {"columns", "columns vector", "GpSimd is slow to start"},
+                                    {"rows", "rows gpsimd", "Vector has less to do"},
+                                    {"rows", "rows any", "the engine that is free first compares"},
+                                    {"rows", "rows vector", "GpSimd is slow to start"}};
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+}
+
+static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
+  const plan *p = looked_at;
+  const int64_t pool = trn_key(s, "pool"), h = trn_key(s, "h"), w = trn_key(s, "w");
+  tw_slots_number(slots, "n", trn_key(s, "n"));
+  tw_slots_number(slots, "h", h);
+  tw_slots_number(slots, "w", w);
+  tw_slots_number(slots, "pool", pool);
+  tw_slots_number(slots, "less", pool - 1);
+  tw_slots_number(slots, "second", pool > 1 ? 1 : 0);
+  tw_slots_number(slots, "out_h", h - pool + 1);
+  tw_slots_number(slots, "out_w", w - pool + 1);
+  tw_slots_number(slots, "height", p->height);
+  tw_slots_number(slots, "block", 128 * p->height);
+  tw_slots_text(slots, "rows_engine", trn_engine_argument((trn_choice)p->rows));
+  tw_slots_text(slots, "columns_engine", trn_engine_argument((trn_choice)p->columns));
+}
+
+const trn_kind trn_maxpool = {.op = "maxpool",
+                              .language = &language,
+                              .template = "trainium/kernels/maxpool.py.in",
+                              .plan_size = sizeof(plan),
+                              .start = start,
+                              .legal = legal,
+                              .work = work,
+                              .offer = offer,
+                              .fill = fill};

@@ -1,0 +1,147 @@
+/* rows.c - layer and RMS normalization, and softmax, on Trainium (rows.py.in, softmax.py.in).
+ *
+ *   split 4            columns in parts, so that transfers, reductions and stores overlap
+ *   spread transfer    weights come to all partitions by DMA, or by a product with ones
+ *   sums vector        the engine of the first sum
+ *   scale scalar       rows are scaled on Scalar; else on Vector, together with the weights
+ *   multiply, add      engines of products with weights and of sums with biases */
+#include "target/trainium/kernels/kind.h"
+
+typedef struct plan {
+  int split, spread, sums, scale;
+  int multiply, add; /* trn_choice */
+} plan;
+
+enum { BY_PRODUCT, BY_TRANSFER };
+
+#define SPLIT                                                                                                          \
+  TW_VERB("split", "split 4", "Divide the columns into this many parts, each with a transfer of its own.", 1,          \
+          TW_NUMBER("", plan, split, 1, 64))
+#define MULTIPLY                                                                                                       \
+  TW_VERB("multiply", "multiply gpsimd", "Multiply by weights or by the sum's reciprocal on this engine.", 1,          \
+          TW_CHOICE("", plan, multiply, TRN_CHOOSE_ANY, TRN_CHOICES))
+
+static const tw_verb verbs[] = {
+    {SPLIT},
+    {TW_VERB("spread", "spread transfer", "Bring weights to all partitions by DMA, or by a product with ones.", 1,
+             TW_CHOICE("", plan, spread, BY_PRODUCT, "product|transfer"))},
+    {TW_VERB("sums", "sums vector", "Add up rows on this engine.", 1, TW_CHOICE("", plan, sums, 0, "scalar|vector"))},
+    {TW_VERB("scale", "scale scalar", "Scale rows on Scalar, or on Vector in one instruction with the weights.", 1,
+             TW_CHOICE("", plan, scale, 0, "vector|scalar"))},
+    {MULTIPLY},
+    {TW_VERB("add", "add gpsimd", "Add the bias on this engine.", 1,
+             TW_CHOICE("", plan, add, TRN_CHOOSE_ANY, TRN_CHOICES))},
+};
+static const tw_language rows_language = {"layernorm on Trainium", sizeof verbs / sizeof *verbs, verbs};
+
+static const tw_verb softmax_verbs[] = {{SPLIT}, {MULTIPLY}};
+static const tw_language softmax_language = {"softmax on Trainium", sizeof softmax_verbs / sizeof *softmax_verbs,
+                                             softmax_verbs};
+
+static void start(const trn_subject *s, void *out) {
+  plan *p = out;
+  (void)s;
+  p->split = 1;
+}
+
+static bool is_layer(const trn_subject *s) {
+  return s->problem->op->n_keys > 3 && trn_key(s, "norm") == 0; /* softmax has three keys */
+}
+static bool is_norm(const trn_subject *s) { return s->problem->op->n_keys > 3; }
+
+static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
+  const plan *p = looked_at;
+  const int64_t cols = trn_key(s, "cols"), size = trn_key_bytes(s, "a"), part = cols / p->split;
+  if (is_norm(s) && trn_key(s, "residual"))
+    return tw_fail(error, TW_USAGE, "unsupported residual=1: schedules on %s have one input", s->config->name);
+  if (is_norm(s) && tw_problem_real(s->problem, "dropout") > 0)
+    return tw_fail(error, TW_USAGE, "unsupported dropout: schedules on %s have none; expected 0", s->config->name);
+  if (cols % p->split)
+    return tw_fail(error, TW_USAGE, "unsupported split %d; it must divide cols=%lld", p->split, (long long)cols);
+  if (is_norm(s) && (p->add == TRN_CHOOSE_SCALAR || p->multiply == TRN_CHOOSE_SCALAR))
+    return tw_fail(error, TW_USAGE, "unsupported engine scalar; expected vector or gpsimd for two tiles");
+  /* two tiles of rows, the weights, and parts of results and of scratch */
+  const int64_t bytes = is_norm(s) ? (2 + 1 + is_layer(s)) * cols * size + part * (2 * 4 + 2 * size + 2 * 2)
+                                   : 2 * cols * (size + 4) + 2 * part * size;
+  if (bytes > s->config->memory.sbuf_bytes)
+    return tw_fail(error, TW_USAGE, "unsupported cols=%lld: %lld bytes of a partition of SBUF; expected at most %lld",
+                   (long long)cols, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
+  return TW_OK;
+}
+
+static double elements(const trn_subject *s) { /* of a partition, over all tiles */
+  return (double)((trn_key(s, "rows") + 127) / 128) * (double)trn_key(s, "cols");
+}
+
+static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
+  const plan *p = looked_at;
+  const trn_config *c = s->config;
+  const double n = elements(s), vector = n / c->vector.ghz, scalar = n / c->scalar.ghz, gpsimd = n / c->gpsimd.ghz,
+               tiles = (double)((trn_key(s, "rows") + 127) / 128), cols = (double)trn_key(s, "cols");
+  const double both = c->vector.tensor_tensor_32 * vector;
+  w->bytes = s->problem->op->bytes(s->problem);
+  w->run_bytes = cols / p->split * trn_key_bytes(s, "a");
+  w->transfers = 2 * tiles * p->split;
+  w->first = w->last = cols / p->split * 1.5;
+  if (!is_norm(s)) {
+    w->vector = c->vector.reduce * vector;
+    w->scalar = scalar;
+    *(p->multiply == TRN_CHOOSE_GPSIMD ? &w->gpsimd : &w->vector) +=
+        p->multiply == TRN_CHOOSE_GPSIMD ? gpsimd : c->vector.copy_32 * vector;
+    return;
+  }
+  if (p->spread == BY_TRANSFER)
+    w->bytes += 128 * cols * trn_key_bytes(s, "a") * (1 + is_layer(s));
+  else
+    w->first += cols * c->tensor.row_cycles_32 / c->tensor.ghz;
+  w->scalar = scalar * (is_layer(s) && !p->sums ? 2 : 1);
+  if (is_layer(s) && p->sums) w->vector += c->vector.reduce * vector;
+  if (p->scale || is_layer(s)) w->scalar += scalar;
+  const bool moved = p->multiply == TRN_CHOOSE_GPSIMD && p->scale;
+  *(moved ? &w->gpsimd : &w->vector) += moved ? gpsimd : both;
+  if (is_layer(s))
+    *(p->add == TRN_CHOOSE_GPSIMD ? &w->gpsimd : &w->vector) += p->add == TRN_CHOOSE_GPSIMD ? gpsimd : both;
+}
+
+static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
+  (void)now;
+  trn_offer_powers(m, "split", "parts are worked on while others are in flight", "split ", 1, 64);
+  static const tw_offer offers[] = {
+      {"multiply", "multiply gpsimd", "Vector has less to do"},
+      {"multiply", "multiply vector", "GpSimd is slow to start"},
+      {"multiply", "multiply any", "the engine that is free first multiplies"},
+      {"spread", "spread transfer", "no multiplications before the first rows"},
+      {"spread", "spread product", "weights are read from HBM once"},
+      {"sums", "sums vector", "Scalar has less to do"},
+      {"sums", "sums scalar", "Vector has less to do"},
+      {"scale", "scale scalar", "Vector has less to do"},
+      {"scale", "scale vector", "one pass less"},
+      {"add", "add gpsimd", "Vector has less to do"},
+      {"add", "add vector", "GpSimd is slow to start"},
+      {"add", "add any", "the engine that is free first adds"},
+  };
+  tw_menu_offer_all(m, is_norm(s) ? sizeof offers / sizeof *offers : 3, offers);
+}
+
+static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
+  const plan *p = looked_at;
+  tw_slots_number(slots, "rows", trn_key(s, "rows"));
+  tw_slots_number(slots, "cols", trn_key(s, "cols"));
+  tw_slots_number(slots, "tiles", (trn_key(s, "rows") + 127) / 128);
+  tw_slots_number(slots, "split", p->split);
+  tw_slots_number(slots, "part", trn_key(s, "cols") / p->split);
+  tw_slots_text(slots, "multiply", trn_engine_argument((trn_choice)p->multiply));
+  if (!is_norm(s)) return;
+  tw_slots_flag(slots, "layer", is_layer(s));
+  tw_slots_flag(slots, "by_transfer", p->spread == BY_TRANSFER);
+  tw_slots_flag(slots, "sums_vector", p->sums);
+  tw_slots_flag(slots, "center_scalar", p->scale);
+  tw_slots_text(slots, "add", trn_engine_argument((trn_choice)p->add));
+}
+
+#define ROWS .plan_size = sizeof(plan), .start = start, .legal = legal, .work = work, .offer = offer, .fill = fill
+
+const trn_kind trn_rows = {
+    .op = "layernorm", .language = &rows_language, .template = "trainium/kernels/rows.py.in", ROWS};
+const trn_kind trn_softmax = {
+    .op = "softmax", .language = &softmax_language, .template = "trainium/kernels/softmax.py.in", ROWS};

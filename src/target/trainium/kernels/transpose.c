@@ -1,0 +1,94 @@
+/* transpose.c - transposes on Trainium (transpose.py.in): tiles of 128 x 128 on the Tensor engine.
+ *
+ *   near rows=4 columns=4    neighbouring rows of x and of y that a partition holds: they are one descriptor
+ *   copy vector              the engine that takes tiles out of PSUM */
+#include "target/trainium/kernels/kind.h"
+
+typedef struct plan {
+  int rows, columns, copy;
+} plan;
+
+static const tw_verb verbs[] = {
+    {TW_VERB("near", "near rows=4 columns=4", "Hold this many neighbouring rows of x and of y in a partition.", 2,
+             TW_NUMBER("rows", plan, rows, 1, 4), TW_NUMBER("columns", plan, columns, 1, 16))},
+    {TW_VERB("copy", "copy vector", "Take tiles out of PSUM on this engine.", 1,
+             TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
+};
+static const tw_language language = {"transpose on Trainium", sizeof verbs / sizeof *verbs, verbs};
+
+static void start(const trn_subject *s, void *out) {
+  (void)s;
+  *(plan *)out = (plan){.rows = 1, .columns = 1};
+}
+
+static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
+  const plan *p = looked_at;
+  const int64_t rows = trn_key(s, "rows"), cols = trn_key(s, "cols"), size = trn_key_bytes(s, "a");
+  if (rows % (128 * p->rows))
+    return tw_fail(error, TW_USAGE, "unsupported rows=%lld; expected a multiple of %d", (long long)rows, 128 * p->rows);
+  if (cols % (128 * p->columns))
+    return tw_fail(error, TW_USAGE, "unsupported cols=%lld; expected a multiple of %d", (long long)cols,
+                   128 * p->columns);
+  const int64_t bytes = 2 * size * (rows / 128 * cols + p->columns * rows);
+  if (bytes > s->config->memory.sbuf_bytes)
+    return tw_fail(error, TW_USAGE, "unsupported size: %lld bytes of a partition of SBUF; expected at most %lld",
+                   (long long)bytes, (long long)s->config->memory.sbuf_bytes);
+  return TW_OK;
+}
+
+static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
+  const plan *p = looked_at;
+  const trn_config *c = s->config;
+  const int64_t rows = trn_key(s, "rows"), cols = trn_key(s, "cols"), size = trn_key_bytes(s, "a");
+  const double tiles = (double)trn_key(s, "b") * (double)(rows / 128) * (double)(cols / 128), copies = tiles;
+  w->tensor = tiles * 128 * (size < 4 ? c->tensor.row_cycles_16 : c->tensor.transpose_cycles_32) / c->tensor.ghz;
+  const double vector = copies * (128 * c->vector.psum + c->vector.start_cycles) / c->vector.ghz,
+               scalar = copies * (128 / c->scalar.ghz + c->scalar.psum_ns);
+  if (p->copy == TRN_CHOOSE_ANY) {
+    w->vector = w->scalar = vector * scalar / (vector + scalar);
+  } else {
+    *(p->copy == TRN_CHOOSE_VECTOR ? &w->vector : &w->scalar) = p->copy == TRN_CHOOSE_VECTOR ? vector : scalar;
+  }
+  w->bytes = s->problem->op->bytes(s->problem);
+  const int64_t run_in = p->rows * cols * size, run_out = p->columns * rows * size;
+  w->run_bytes = (double)(run_in < run_out ? run_in : run_out);
+  w->transfers = (double)trn_key(s, "b") * ((double)rows / 128 / p->rows + (double)cols / 128 / p->columns);
+  w->first = w->last = (double)(rows * cols) / 128 * (double)size / 30;
+}
+
+static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
+  (void)s, (void)now;
+  for (int rows = 1; rows <= 4; rows *= 2)
+    for (int columns = 1; columns <= 16; columns *= 2)
+      tw_menu_offer(m, "near", "long descriptors, and few of them", "near rows=%d columns=%d", rows, columns);
+  static const tw_offer offers[] = {{"copy", "copy vector", "Scalar stays free"},
+                                    {"copy", "copy scalar", "Vector stays free"},
+                                    {"copy", "copy any", "the engine that is free first copies"}};
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+}
+
+static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
+  const plan *p = looked_at;
+  const int64_t rows = trn_key(s, "rows"), cols = trn_key(s, "cols");
+  tw_slots_number(slots, "b", trn_key(s, "b"));
+  tw_slots_number(slots, "rows", rows);
+  tw_slots_number(slots, "cols", cols);
+  tw_slots_number(slots, "row_near", p->rows);
+  tw_slots_number(slots, "column_near", p->columns);
+  tw_slots_number(slots, "row_groups", rows / 128 / p->rows);
+  tw_slots_number(slots, "column_groups", cols / 128 / p->columns);
+  tw_slots_number(slots, "column_step", 128 * p->columns);
+  tw_slots_number(slots, "extent", 127 * p->columns + 1);
+  tw_slots_format(slots, "psum_type", "nl.%s", trn_type_name_of(tw_problem_type(s->problem, "a")));
+  tw_slots_text(slots, "engine", trn_engine_argument((trn_choice)p->copy));
+}
+
+const trn_kind trn_transpose = {.op = "transpose",
+                                .language = &language,
+                                .template = "trainium/kernels/transpose.py.in",
+                                .plan_size = sizeof(plan),
+                                .start = start,
+                                .legal = legal,
+                                .work = work,
+                                .offer = offer,
+                                .fill = fill};
