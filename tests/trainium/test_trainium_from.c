@@ -3,6 +3,7 @@
 #include "search_fixture.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,11 +178,74 @@ static void an_agent_edits_the_source(void **state) {
   tw_search_result_free(&r);
 }
 
+/* ---- a real machine ---- */
+
+static char *read_all(const char *command) {
+  static char text[8000];
+  FILE *f = popen(command, "r");
+  assert_non_null(f);
+  text[fread(text, 1, sizeof text - 1, f)] = '\0';
+  pclose(f);
+  return text;
+}
+
+/* The stand-ins for ssh and scp are scripts: scp copies, ssh looks at what was copied and answers with a latency, as the driver does. */
+static void a_runner_takes_latencies_of_another_computer(void **state) {
+  char folder[] = "/tmp/trainium_runner_XXXXXX", command[4000];
+  (void)state;
+  if (system("command -v python3 >/dev/null") != 0) skip();
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command,
+           "cd %s && ln -s %s tilewright && "
+           "printf '#!/bin/sh\\nshift 2; mkdir -p %s/there; cp -r \"$1\" %s/there/\"${2#*:}\"\\n' > scp && "
+           "printf '#!/bin/sh\\nd=$(echo \"$2\" | sed \"s/^cd //;s/ .*//\"); cd %s/there/$d || exit 1; test -s "
+           "kernel.py || exit 1; "
+           "python3 -m py_compile driver.py || exit 1; python3 -c \"import ast; "
+           "ast.parse(open(\\\"kernel.py\\\").read())\" || exit 1; "
+           "echo \"{\\\"p50_us\\\": 77.5, \\\"correct\\\": true}\"\\n' > ssh && chmod +x scp ssh",
+           folder, TW_COMMAND, folder, folder, folder);
+  assert_int_equal(system(command), 0);
+  snprintf(command, sizeof command,
+           "cd %s && PATH=%s:$PATH tilewright tune cumsum rows=128 cols=256 -t trn2 --no-wisdom --samples 2 --jobs 1 "
+           "--runner "
+           "'python3 %s/../../examples/runners/trainium.py HOST' 2>&1",
+           folder, folder, TW_TEST_DATA);
+  const char *said = read_all(command);
+  if (!strstr(said, "77.5 us")) fail_msg("%s", said);
+  if (!strstr(said, "not confirmed here")) fail_msg("%s", said);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
+static void a_driver_has_inputs_and_expected_outputs(void **state) {
+  const tw_target *t = tw_target_find("trn2");
+  const tw_problem p = problem_of(t, "layernorm rows=8 cols=4 norm=rms eps=0.5 a=bf16"),
+                   large = problem_of(t, "gemm m=4096 n=4096 k=4096 a=bf16 b=bf16");
+  const tw_schedule none = {0};
+  tw_files files;
+  tw_error error = {0};
+  (void)state;
+  if (t->exporter->sources(t, &p, &none, "", &files, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(files.n, 4); /* the driver, x, weight, y */
+  assert_string_equal(files.file[0].name, "driver.py");
+  assert_non_null(strstr(files.file[0].text, "(\"y\", \"bfloat16\", (8, 4, ), True, \"operand2.npy\")"));
+  assert_non_null(strstr(files.file[0].text, "SCALARS = dict(eps=0.5)"));
+  assert_int_equal(files.file[1].size, 128 + 8 * 4 * 2);
+  assert_memory_equal(files.file[1].text, "\x93NUMPY\x01\x00\x76\x00{'descr': '<u2'", 25);
+  tw_files_free(&files);
+  if (t->exporter->sources(t, &large, &none, "", &files, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(files.n, 1);
+  assert_null(strstr(files.file[0].text, ".npy\""));
+  tw_files_free(&files);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(each_change_does_what_its_step_says),
                                      cmocka_unit_test(changes_that_cannot_be_right_are_not_offered),
                                      cmocka_unit_test(lines_are_ranked_by_what_they_cost),
                                      cmocka_unit_test(rewrites_alone_make_a_kernel_faster),
-                                     cmocka_unit_test(an_agent_edits_the_source)};
+                                     cmocka_unit_test(an_agent_edits_the_source),
+                                     cmocka_unit_test(a_runner_takes_latencies_of_another_computer),
+                                     cmocka_unit_test(a_driver_has_inputs_and_expected_outputs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "target/trainium/export.h"
 #include "target/trainium/kernels/gemm.h"
 #include "target/trainium/kernels/kind.h"
 #include "target/trainium/nki/kernel.h"
@@ -298,6 +299,7 @@ static void fill_target(const void *values, tw_target *out) {
                      .measure = measure,
                      .release = release,
                      .rewriter = &trn_rewriter,
+                     .exporter = &trn_exporter,
                      .language = language};
 }
 

@@ -38,20 +38,30 @@ static const tw_verb softmax_verbs[] = {{SPLIT}, {MULTIPLY}};
 static const tw_language softmax_language = {"softmax on Trainium", sizeof softmax_verbs / sizeof *softmax_verbs,
                                              softmax_verbs};
 
-static void start(const trn_subject *s, void *out) {
-  plan *p = out;
-  (void)s;
-  p->split = 1;
-}
-
 static bool is_layer(const trn_subject *s) {
   return s->problem->op->n_keys > 3 && trn_key(s, "norm") == 0; /* softmax has three keys */
 }
 static bool is_norm(const trn_subject *s) { return s->problem->op->n_keys > 3; }
 
+/* Bytes of a partition of SBUF: two tiles of rows, the weights, and parts of results and of scratch. */
+static int64_t sbuf_bytes(const trn_subject *s, int split) {
+  const int64_t cols = trn_key(s, "cols"), size = trn_key_bytes(s, "a"), part = cols / split;
+  return is_norm(s) ? (2 + 1 + is_layer(s)) * cols * size + part * (2 * 4 + 2 * size + 2 * 4)
+                    : 2 * cols * (size + 4) + 2 * part * size;
+}
+
+/* The fewest parts that fit. */
+static void start(const trn_subject *s, void *out) {
+  plan *p = out;
+  p->split = 1;
+  while (p->split < 64 && sbuf_bytes(s, p->split) > s->config->memory.sbuf_bytes &&
+         trn_key(s, "cols") % (2 * p->split) == 0)
+    p->split *= 2;
+}
+
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;
-  const int64_t cols = trn_key(s, "cols"), size = trn_key_bytes(s, "a"), part = cols / p->split;
+  const int64_t cols = trn_key(s, "cols");
   if (is_norm(s) && trn_key(s, "residual"))
     return tw_fail(error, TW_USAGE, "unsupported residual=1: schedules on %s have one input", s->config->name);
   if (is_norm(s) && tw_problem_real(s->problem, "dropout") > 0)
@@ -60,9 +70,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
     return tw_fail(error, TW_USAGE, "unsupported split %d; it must divide cols=%lld", p->split, (long long)cols);
   if (is_norm(s) && (p->add == TRN_CHOOSE_SCALAR || p->multiply == TRN_CHOOSE_SCALAR))
     return tw_fail(error, TW_USAGE, "unsupported engine scalar; expected vector or gpsimd for two tiles");
-  /* two tiles of rows, the weights, and parts of results and of scratch */
-  const int64_t bytes = is_norm(s) ? (2 + 1 + is_layer(s)) * cols * size + part * (2 * 4 + 2 * size + 2 * 2)
-                                   : 2 * cols * (size + 4) + 2 * part * size;
+  const int64_t bytes = sbuf_bytes(s, p->split);
   if (bytes > s->config->memory.sbuf_bytes)
     return tw_fail(error, TW_USAGE, "unsupported cols=%lld: %lld bytes of a partition of SBUF; expected at most %lld",
                    (long long)cols, (long long)bytes, (long long)s->config->memory.sbuf_bytes);

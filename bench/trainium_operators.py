@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""The 15 Trainium operators of Autocomp: reference kernels and ours, on the simulator.
+
+    bench/trainium_operators.py AUTOCOMP [--build build] [--target trn1] [--only NAME] [--tune-seconds 60] [--json FILE]
+
+AUTOCOMP is a checkout of https://github.com/ucb-bar/autocomp (commit dd26a56). Its harnesses give shapes and helpers, its
+solutions the reference kernels: "sols/trn-*-nki1". Both kernels are timed by the same model with the same shapes. A layout or a type
+that differs from the reference is named in the last column. A ratio within the model's error of 1 is no gain.
+"""
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# arguments that the harnesses give by name, as defaults of the reference kernels, and helpers that are no NKI
+TYPES = [("kernel_dtype, acc_type", "kernel_dtype=nl.bfloat16, acc_type=nl.float32"),
+         ("kernel_dtype,\n    acc_type", "kernel_dtype=nl.bfloat16,\n    acc_type=nl.float32"),
+         ("tile_mask,", "tile_mask=None,"), ("q_tile_idx=None", "q_tile_idx=127")]
+CONV1D = [("**kwargs", "kwargs={'padding': ((0, 0), (1, 1))}")]
+CONV2D = [("**kwargs", "kwargs={'padding': ((0, 0), (0, 0)), 'stride': (1, 1), 'rhs_dilation': (1, 1), 'in_perm': [0, 1, 2, 3], "
+           "'kern_perm': [0, 1, 2, 3], 'out_perm': [0, 1, 2, 3]}")]
+SUMS = [("reduce(mul, shape, 1)", "int(np.prod(shape))")]
+
+# name, set and file, operands of the reference, directives, our problem, published (start, best) in us, what differs
+OPERATORS = [
+    ("rmsnorm", "tutorial", "0_rmsnorm", "f32[512,4096] f32[4096] >f32[512,4096]", "",
+     "layernorm rows=512 cols=4096 norm=rms", None, ""),
+    ("layernorm", "tutorial", "1_layernorm", "f32[4096,8192] f32[8192] f32[8192] >f32[4096,8192]", "#: epsilon = 1e-5\n",
+     "layernorm rows=4096 cols=8192", None, ""),
+    ("gemm", "tutorial", "2_gemm", "bf16[8192,4096] bf16[8192,8192] >bf16[4096,8192]", "",
+     "gemm m=4096 n=8192 k=8192 a=bf16 b=bf16 a_transposed=1", (20990, 6960), ""),
+    ("mamba", "tutorial", "3_mamba", "f32[1,256,2048] f32[1,256,2048] f32[256,16] f32[1,16,2048] f32[1,16,2048] >f32[1,256,2048]", "",
+     "mamba c=256 s=2048 n=16", (636, 359), ""),
+    ("attention", "tutorial", "4_attention", "bf16[128,4096] bf16[128,4096] bf16[128,4096] >bf16[4096,128]", "",
+     "attention b=1 hq=1 hkv=1 sq=4096 sk=4096 d=128 a=bf16", (3093, 293), "ours: q, k, v [s][d]"),
+    ("sd attention", "tutorial", "5_sdattention", "f32[4096,64] f32[4096,64] f32[4096,64] >f32[4096,64]", "",
+     "attention b=1 hq=1 hkv=1 sq=4096 sk=4096 d=64 a=f32 arithmetic=bf16", (558, 384), ""),
+    ("cumsum", "advanced", "0_cumsum", "f32[2048,2048] >f32[2048,2048]", SUMS, "cumsum rows=2048 cols=2048", None, ""),
+    ("transpose", "advanced", "1_transpose", "f32[512,512,512] >f32[512,512,512]", "#: dim = 1\n",
+     "transpose b=512 rows=512 cols=512", None, ""),
+    ("max pooling", "advanced", "2_maxpool", "f32[448,448] >f32[446,446]", "#: pool_size = 3\n", "maxpool h=448 w=448 pool=3",
+     None, ""),
+    ("rope", "advanced", "3_rope", "f32[128,4096] f32[64,4096] f32[64,4096] >f32[128,4096]", "",
+     "rotary b=1 h=1 s=4096 d=128 transposed=1", None, ""),
+    ("depthwise conv1d", "advanced", "4_conv1d", "f32[8,512,1,2048] f32[512,1,1,3] >f32[8,512,1,2048]",
+     CONV1D, "depthwise n=8 c=512 w=2048 taps=3 pad=1", (8007, 461), ""),
+    ("conv2d", "advanced", "5_conv2d", "f32[16,128,128,128] f32[512,128,3,3] >f32[16,512,126,126]", CONV2D,
+     "conv2d n=16 h=128 w=128 c=128 k=512 r=3 s=3 a=f32 image_layout=nchw weight_layout=kcrs", None, ""),
+    ("causal attention 2048", "advanced", "6_csa_2048", "bf16[2048,128] bf16[128,2048] bf16[2048,128] >bf16[2048,128] >f32[2048,1] >f32[2048,1]",
+     TYPES, "attention b=1 hq=1 hkv=1 sq=2048 sk=2048 d=128 causal=1 a=bf16", None, "ours: k [s][d]; scale 1/sqrt(d)"),
+    ("causal attention 16384", "advanced", "7_csa_16384",
+     "f32[128,16384] f32[128,16384] f32[128,128,128] f32[128,130] >f32[128,130]", TYPES,
+     "attention b=1 hq=1 hkv=1 sq=128 sk=16384 d=128 a=f32 arithmetic=bf16", None, "ours: k [s][d]"),
+    ("multi-head causal", "advanced", "8_mha",
+     "bf16[8,2048,128] bf16[8,128,2048] bf16[8,2048,128] >bf16[8,2048,128] >bf16[8,2048,1] >bf16[8,2048,1]", TYPES,
+     "attention b=1 hq=8 hkv=8 sq=2048 sk=2048 d=128 causal=1 a=bf16", None, "ours: k [s][d]; scale 1/sqrt(d)"),
+]
+
+
+def reference_source(checkout, group, name, changes):
+    """The harness's imports and helpers, and the solution. `changes`: directives, or pairs of texts."""
+    harness_folder = os.path.join(checkout, "harnesses", f"trn-{group}-nki1")
+    harness = next(f for f in os.listdir(harness_folder) if f.startswith(name))
+    with open(os.path.join(harness_folder, harness)) as file:
+        text = file.read()
+    with open(os.path.join(checkout, "sols", f"trn-{group}-nki1", name + "_ref.py")) as file:
+        solution = file.read()
+    head, rest = text.split("# SUBSTITUTE HERE")
+    head = "\n".join(l for l in head.split("\n") if not re.match(r"(import|from) (torch|time|typing|ml_dtypes)", l))
+    helpers = rest.split("@nki.jit")[0]  # functions and constants that the harness defines before its own copy of the kernel
+    directives = changes if isinstance(changes, str) else ""
+    text = "#: kernel = solution\n" + directives + head + helpers + solution + "\n"
+    for old, new in changes if isinstance(changes, list) else []:
+        text = text.replace(old, new)
+    return text
+
+
+def time_of_reference(options, path, operands):
+    command = [os.path.join(options.build, "bench", "bench_trainium_source"), options.target, "--once", path] + operands.split()
+    out = subprocess.run(command, capture_output=True, text=True)
+    match = re.search(r"device +([0-9.]+) us +total +([0-9.]+) us", out.stdout)
+    if not match:
+        return None, (out.stdout + out.stderr).strip().split("\n")[-1]
+    return float(match.group(2)), ""
+
+
+def time_of_ours(options, problem):
+    command = [os.path.join(options.build, "tilewright"), "tune", *problem.split(), "-t", options.target, "--json", "--no-wisdom",
+               "--seconds", str(options.tune_seconds), "--seed", "1"]
+    out = subprocess.run(command, capture_output=True, text=True)
+    try:
+        answer = json.loads(out.stdout)
+        best = answer["best"]
+    except (json.JSONDecodeError, KeyError):
+        return None, None, (out.stderr or out.stdout).strip().split("\n")[0], 0
+    steps = best.get("schedule") or []
+    steps = "; ".join(steps if isinstance(steps, list) else steps.strip().split("\n"))
+    return 1e6 * best["seconds"], steps, "", answer.get("wall_seconds", 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout")
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--target", default="trn1")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--tune-seconds", type=float, default=60)
+    parser.add_argument("--references", action="store_true", help="time the references alone")
+    parser.add_argument("--error", type=float, default=0.10, help="of the model: ratios below 1 + this are no gains")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    rows, ratios = [], {"tutorial": [], "advanced": []}
+    print("| operator | reference us | ours us | ratio | published us | steps, and what differs |\n| --- | --- | --- | --- | --- | --- |")
+    for name, group, file, operands, directives, problem, published, differs in OPERATORS:
+        if options.only and options.only not in name:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kernel.py")
+            with open(path, "w") as out:
+                out.write(reference_source(options.checkout, group, file, directives))
+            reference, why = time_of_reference(options, path, operands)
+        ours, steps, trouble, seconds = (None, "", "", 0) if options.references else time_of_ours(options, problem)
+        ratio = reference / ours if reference and ours else None
+        if ratio:
+            ratios[group].append(ratio if abs(ratio - 1) > options.error else 1.0)
+        show = lambda x, form="{:.1f}": form.format(x) if x else "-"
+        print(f"| {name} | {show(reference)} | {show(ours)} | {show(ratio, '{:.2f}')} | "
+              f"{' -> '.join(map(str, published)) if published else '-'} | {'; '.join(filter(None, [steps, differs, why, trouble]))} |",
+              flush=True)
+        rows.append(dict(operator=name, reference_us=reference, ours_us=ours, steps=steps, differs=differs, seconds=seconds,
+                         trouble=why or trouble))
+    for group, values in ratios.items():
+        if values:
+            mean = math.exp(sum(map(math.log, values)) / len(values))
+            print(f"\n{group}: geometric mean {mean:.2f} of {len(values)} operators; ratios within the model's error count as 1")
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump(dict(target=options.target, rows=rows), out, indent=1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
