@@ -1,4 +1,4 @@
-/* export.c - see export.h. The driver is export/driver.py.in; data are files of NumPy's format (NEP 1), version 1.0. */
+/* export.c - see export.h. The driver is export/driver.template.py; data are files of NumPy's format (NEP 1), version 1.0. */
 #include "target/trainium/export.h"
 
 #include <stdio.h>
@@ -101,7 +101,7 @@ static tw_status sources(const tw_target *t, const tw_problem *p, const tw_sched
     tw_slots_format(&slots, "scalars", "eps=%s", tw_print_real(tw_problem_real(p, "eps"), number));
   }
   if (slots.n < 6) tw_slots_text(&slots, "scalars", "");
-  tw_status status = tw_template_add(&text, "trainium/export/driver.py.in", &slots, error);
+  tw_status status = tw_template_add(&text, "trainium/export/driver.template.py", &slots, error);
   tw_slots_free(&slots);
   if (status == TW_OK) {
     out->file[0].name = "driver.py";

@@ -12,7 +12,7 @@ enum { INSTRUCTIONS = 6 };
 
 static const tw_verb verbs[] = {
     {TW_VERB("width", "width 1024", "Work on this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 8192))},
-    {TW_VERB("share", "share 3", "Run this many of the six products and sums on GpSimd, the others on Vector.", 1,
+    {TW_VERB("share", "share 3", "Run this many of the six products and sums on GpSimd, and the rest on Vector.", 1,
              TW_NUMBER("", plan, share, 0, INSTRUCTIONS))},
 };
 static const tw_language language = {"rotary on Trainium", sizeof verbs / sizeof *verbs, verbs};
