@@ -11,6 +11,7 @@ import time
 
 import torch
 
+import tilewright.torch as twt
 from tilewright.torch import _gemm
 from tilewright.torch._register import operator
 
@@ -36,20 +37,34 @@ def us(call) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
-    nothing = operator("nothing(Tensor a, Tensor b) -> Tensor", fake, fake, setup=lambda ctx, inputs, output: None, backward=lambda ctx, g: g)
+    nothing = operator(
+        "nothing(Tensor a, Tensor b) -> Tensor", fake, fake, setup=lambda ctx, inputs, output: ctx.save_for_backward(*inputs), backward=lambda ctx, g: (g, g)
+    )
     m, n, k = (128, 128, 128) if DEVICE == "cuda" else (128, 1, 1)
     a, b = (torch.randn(shape, device=DEVICE).bfloat16() for shape in ((m, k), (k, n)))
-    _gemm.matmul(a, b)
+    leaf = a.clone().requires_grad_()
+    twt.matmul(a, b)
     route = next(iter(_gemm.ROUTES.values()))
-    print(f"PyTorch {torch.__version__} on {DEVICE}; computed by {'tilewright' if route.device or route.host else 'PyTorch: tune the product first'}")
-    for name, call in (
-        ("empty operator", lambda: nothing(a, b)),
-        ("tilewright.torch matmul", lambda: _gemm.matmul(a, b)),
-        ("torch.mm", lambda: torch.mm(a, b)),
-        ("allocation of the result", lambda: fake(a, b)),
-    ):
-        with torch.no_grad():
-            print(f"{name:26s} {us(call):6.2f} us", flush=True)
+    plan = route.device
+    print(f"PyTorch {torch.__version__} on {DEVICE}; computed by {'tilewright' if plan or route.host else 'PyTorch: tune the product first'}")
+    rows = [
+        ("empty operator", lambda: nothing(a, b), False),
+        ("tilewright.torch.matmul", lambda: twt.matmul(a, b), False),
+        ("the same through its operator", lambda: _gemm.matmul(a, b), False),
+        ("torch.mm", lambda: torch.mm(a, b), False),
+        ("empty operator, with gradients", lambda: nothing(leaf, b), True),
+        ("tilewright.torch.matmul, with gradients", lambda: twt.matmul(leaf, b), True),
+        ("the same through its operator", lambda: _gemm.matmul(leaf, b), True),
+        ("torch.mm, with gradients", lambda: torch.mm(leaf, b), True),
+        ("allocation of the result", lambda: fake(a, b), False),
+    ]
+    if plan:
+        out = fake(a, b)
+        addresses = a.data_ptr(), b.data_ptr(), out.data_ptr()
+        rows.append(("launch of the kernel from Python", lambda: plan(*addresses), False))
+    for name, call, gradients in rows:
+        with torch.set_grad_enabled(gradients):
+            print(f"{name:40s} {us(call):6.2f} us", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import torch
 
 import tilewright as tw
 import tilewright.torch as twt
-from tilewright.torch import _attention, _device, _gemm, _host, _kept, _packed, _routes, _rows, _tune
+from tilewright.torch import _attention, _contest, _device, _gemm, _host, _kept, _packed, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 30)))
@@ -288,6 +288,40 @@ class Tuning(unittest.TestCase):
         self.assertAlmostEqual(shares[0] / shares[1], 2)
         self.assertEqual(_tune._shares([], 60), [])
         self.assertEqual(_tune._shares(calls[:1], 1), [1])
+
+    def test_schedules_that_are_compared(self):
+        """The first steps and those that follow are schedules of the machine; packed weights have kernels of two kinds."""
+        linear = dict(m=1024, n=1536, k=1024, b_transposed=1, a="bf16", b="bf16", c="bf16")
+        packed = dict(m=1, n=4096, k=4096, packed=1, a="bf16", b="i4", c="bf16", group=128)
+        norm = dict(rows=8192, cols=4096, norm="rms", a="bf16", eps=1e-5)
+        for op, keys, verbs in (("gemm", linear, {"tile", "skinny"}), ("gemm", packed, {"skinny", "sliced_k"}), ("layernorm", norm, {"row", "block", "streaming"})):
+            problem = _device._problem(_device.target(), op, keys)
+            first = _contest._first(problem)
+            self.assertLessEqual({_contest._verb(steps[0]) for steps in first}, verbs)
+            self.assertGreater(len(first), 5)
+            follow = [steps for begin in first[:3] for steps in _contest._next(problem, begin)]
+            for steps in first + follow:
+                self.assertIn("//: kernel", tw.emit(op, target="cuda-h200", schedule=list(steps), **keys))
+            self.assertEqual(len(set(follow)), len(follow))
+
+    def test_operands_of_kernels(self):
+        gemm = dict(m=64, n=64, k=64, a="bf16", b="bf16", c="bf16")
+        size = dict(rows=64, cols=64, a="bf16")
+        sizes = dict(b=1, hq=2, hkv=1, sq=64, sk=64, d=64, a="bf16")
+        for op, keys in (
+            ("gemm", gemm),
+            ("gemm", dict(gemm, bias="row")),
+            ("gemm", dict(gemm, packed=1, b="i4", group=32)),
+            ("layernorm", dict(size, eps=1e-5)),
+            ("layernorm", dict(size, norm="rms", eps=1e-5)),
+            ("softmax", size),
+            ("rotary", dict(b=1, h=2, s=8, d=64, a="bf16")),
+            ("attention", sizes),
+            ("attention", {**sizes, "pass": "backward"}),
+        ):
+            problem = _device._problem(_device.target(), op, keys)
+            operands = _device.ffi.new("tw_operand[]", 16)
+            self.assertEqual(problem.op.operands(problem, operands), _tune._operands(op, keys), (op, keys))
 
     def test_a_model_without_calls_on_a_device(self):
         model = torch.nn.Linear(20, 30)

@@ -7,8 +7,8 @@ from typing import Any, Optional
 import torch
 
 from .._library import UsageError
-from ._register import operator
-from ._routes import planned, start
+from ._register import Direct, operator
+from ._routes import is_direct, planned, start
 
 # ---- attention ----
 
@@ -140,7 +140,8 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _backward(ctx: Any, g: torch.Tensor, _: Any):
     q, k, v, out, lse = ctx.saved_tensors
-    return (*attention_backward(q, k, v, out, lse, g, ctx.causal, ctx.scale), None, None)
+    run = _attention_backward if is_direct(q, k, v, out, lse, g) else attention_backward
+    return (*run(q, k, v, out, lse, g, ctx.causal, ctx.scale), None, None)
 
 
 attention = operator(
@@ -151,6 +152,7 @@ attention = operator(
     backward=_backward,
     autocast=True,
 )
+direct_attention = Direct(_attention, _setup, _backward)
 
 
 # ---- rotary position embedding ----
@@ -204,7 +206,8 @@ def _rotary_setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _rotary_backward(ctx: Any, g: torch.Tensor):
     x, cos, sin = ctx.saved_tensors
-    dx = rotary(g, cos, -sin, ctx.interleaved) if ctx.needs_input_grad[0] else None
+    turn = direct_rotary if is_direct(g, cos, sin) else rotary
+    dx = turn(g, cos, -sin, ctx.interleaved) if ctx.needs_input_grad[0] else None
     if not (ctx.needs_input_grad[1] or ctx.needs_input_grad[2]):
         return dx, None, None, None
     wide = _wide_type(x)
@@ -221,3 +224,4 @@ rotary = operator(
     setup=_rotary_setup,
     backward=_rotary_backward,
 )
+direct_rotary = Direct(_rotary, _rotary_setup, _rotary_backward)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import warnings
 from pathlib import Path
 from typing import Any, Optional
@@ -12,7 +11,7 @@ from typing import Any, Optional
 import torch
 
 from .._library import Error, UsageError, check, ffi, lib, text_of
-from .._search import _problem, _schedule
+from .._search import _problem
 from ._routes import ROUTES
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -21,45 +20,56 @@ _launch, _cast = lib.tw_device_launch, ffi.cast
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  #: None in a PyTorch without CUDA
 
 
+_streams: "dict[int, Any]" = {}  #: pointers of streams, as the library takes them
+
+
 class Plan:
     """A loaded kernel. It stays loaded until the process ends: launches may be in flight, and CUDA graphs refer to it."""
 
-    __slots__ = ("_plan", "_calls", "n", "workspace", "device")
+    __slots__ = ("_plan", "_calls", "n", "workspace", "device", "_index")
 
     def __init__(self, planned: Any, n: int, device: torch.device):
-        self._plan, self._calls, self.n, self.device = planned, [], n, device
+        self._plan, self._calls, self.n, self.device, self._index = planned, [], n, device, device.index or 0
         self.workspace = lib.tw_device_workspace(planned)
 
     def __call__(self, *addresses: int) -> None:
         """Starts the kernel on the current stream; every address must be a multiple of 16."""
-        index = self.device.index
         try:
-            operands, error = self._calls.pop()  # another thread's call takes another one
+            call = self._calls.pop()  # another thread's call takes another one
         except IndexError:
-            operands, error = ffi.new("void *[]", self.n), ffi.new("tw_error *")
-        for i, address in enumerate(addresses):
-            operands[i] = _cast("void *", address)
-        # PyTorch gives the room to later work of this stream alone, so it may be returned before the kernel ends.
-        room = torch.empty(self.workspace, dtype=torch.uint8, device=self.device) if self.workspace else None
-        place, stream = _cast("void *", room.data_ptr() if self.workspace else 0), _cast("void *", _current_stream(index))
-        if torch._C._cuda_getDevice() == index:
+            numbers = ffi.new("uintptr_t[]", self.n)
+            call = numbers, _cast("void *const *", numbers), ffi.new("tw_error *")
+        numbers, operands, error = call
+        numbers[0 : self.n] = addresses
+        number = _current_stream(self._index)
+        stream = _streams.get(number)
+        if stream is None:
+            stream = _streams[number] = _cast("void *", number)
+        place = ffi.NULL
+        if self.workspace:
+            # PyTorch gives the room to later work of this stream alone, so it may be returned before the kernel ends.
+            room = torch.empty(self.workspace, dtype=torch.uint8, device=self.device)
+            place = _cast("void *", room.data_ptr())
+        if torch._C._cuda_getDevice() == self._index:
             status = _launch(self._plan, operands, place, stream, error)
             if status == lib.TW_MISSING:  # the first use of CUDA in this thread, as of autograd's: the context is not current yet
-                torch.cuda.mem_get_info(index)
+                torch.cuda.mem_get_info(self._index)
                 status = _launch(self._plan, operands, place, stream, error)
         else:
-            with torch.cuda.device(index):
-                torch.cuda.mem_get_info(index)
+            with torch.cuda.device(self._index):
+                torch.cuda.mem_get_info(self._index)
                 status = _launch(self._plan, operands, place, stream, error)
         if status:
             check(status, error)
-        self._calls.append((operands, error))
+        self._calls.append(call)
 
 
 # ---- what is known ----
 
 _wisdom: Any = None
 _plans: "dict[tuple[str, torch.device], Plan]" = {}
+#: Plans that `tune` measures, by the problem's text: they come before wisdom.
+trials: "dict[str, Plan]" = {}
 _warned: "set[str]" = set()
 
 
@@ -141,23 +151,17 @@ def reject(text: str, slower: bool) -> None:
     rejected().update(known)
 
 
-def keep(op: str, keys: "dict[str, Any]", found: Any) -> bool:
-    """Puts what a search found into wisdom. False for the baseline, which has no recipe."""
-    if found.schedule is not None and not found.schedule:
-        return False
-    entry, error = ffi.new("tw_wisdom_entry *"), ffi.new("tw_error *")
-    entry.target, entry.unit, entry.problem = b"cuda", b"seconds", problem_text(op, keys).encode()
-    entry.cost, entry.utilization, entry.found = found.best.cost, found.best.utilization, int(time.time())
-    if found.schedule is None:
-        source = ffi.new("char[]", found.source.encode())
-        entry.source = source
-    else:
-        entry.schedule = _schedule(found.schedule)[0]
-    check(lib.tw_wisdom_keep(ffi.NULL, entry, error), error)
-    return True
-
-
 # ---- plans ----
+
+
+def load(problem: Any, known: Any, n: int, device: torch.device) -> Plan:
+    """Compiles and loads the kernel that the wisdom `known` has; any thread may do so."""
+    out, error = ffi.new("tw_device_planned **"), ffi.new("tw_error *")
+    with torch.cuda.device(device):
+        torch.cuda.mem_get_info(device)  # makes the context current in this thread
+        status = lib.tw_device_plan(problem, known, out, error)
+    check(status, error)
+    return Plan(out[0], n, device)
 
 
 def plan_for(op: str, keys: "dict[str, Any]", n: int, device: torch.device) -> "Optional[Plan]":
@@ -167,6 +171,8 @@ def plan_for(op: str, keys: "dict[str, Any]", n: int, device: torch.device) -> "
     try:
         problem = _problem(target(), op, keys)
         text = text_of(_print(problem))
+        if text in trials:
+            return trials[text]
         if not is_known(problem) or text in rejected():
             return None
     except UsageError:
@@ -175,16 +181,12 @@ def plan_for(op: str, keys: "dict[str, Any]", n: int, device: torch.device) -> "
         return _plans[text, device]
     if torch.cuda.is_current_stream_capturing():
         raise LookupError  # modules cannot be loaded while a graph is captured
-    out, error = ffi.new("tw_device_planned **"), ffi.new("tw_error *")
-    with torch.cuda.device(device):
-        torch.cuda.mem_get_info(device)  # makes the context current in this thread
-        status = lib.tw_device_plan(problem, wisdom(), out, error)
     try:
-        check(status, error)
+        plan = load(problem, wisdom(), n, device)
     except Error as why:
         if str(why) not in _warned:
             _warned.add(str(why))
             warnings.warn(f"tilewright.torch: PyTorch computes {text}: {why}", RuntimeWarning, stacklevel=2)
         return None
-    plan = _plans[text, device] = Plan(out[0], n, device)
+    _plans[text, device] = plan
     return plan

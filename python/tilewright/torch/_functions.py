@@ -8,7 +8,7 @@ import torch
 
 from .._library import UsageError
 from . import _attention, _gemm, _rows
-from ._routes import is_plain
+from ._routes import is_direct, is_plain
 
 
 def is_compiling() -> bool:
@@ -22,12 +22,14 @@ def _needs_gradient(*tensors: Optional[torch.Tensor]) -> bool:
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:
     """x weight^T + bias, as torch.nn.functional.linear."""
-    return _gemm.linear(x, weight, bias)
+    return _gemm.linear(x, weight, bias) if is_compiling() else _gemm.layer(x, weight, bias)
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The product of matrices, as torch.matmul. Vectors and batches of b are PyTorch's."""
-    return _gemm.matmul(a, b) if b.dim() == 2 and a.dim() >= 2 else torch.matmul(a, b)
+    if b.dim() != 2 or a.dim() < 2:
+        return torch.matmul(a, b)
+    return _gemm.matmul(a, b) if is_compiling() else _gemm.product(a, b)
 
 
 def _is_last(shape: "int | Sequence[int]", x: torch.Tensor) -> bool:
@@ -46,7 +48,8 @@ def layer_norm(
     if not ours or (not is_compiling() and is_plain(x, weight, bias) and not _rows.layer_norm_route(x, weight, bias, eps)):
         shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         return torch.nn.functional.layer_norm(x, shape, weight, bias, eps)
-    return _rows.layer_norm(x, weight, bias, eps)
+    direct = not is_compiling() and is_direct(x, weight, bias)
+    return (_rows.direct_layer_norm if direct else _rows.layer_norm)(x, weight, bias, eps)
 
 
 def rms_norm(
@@ -59,7 +62,8 @@ def rms_norm(
     ours = weight is not None and weight.dtype == x.dtype
     if not ours or (not is_compiling() and is_plain(x, weight) and not _rows.rms_norm_route(x, weight, eps)):
         return _rows.rms_norm_by_pytorch(x, weight, eps)
-    return _rows.rms_norm(x, weight, eps)
+    direct = not is_compiling() and is_direct(x, weight)
+    return (_rows.direct_rms_norm if direct else _rows.rms_norm)(x, weight, eps)
 
 
 def softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
@@ -67,12 +71,13 @@ def softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
     last = x.dim() and dim in (-1, x.dim() - 1) and x.is_floating_point()
     if not last or (not is_compiling() and is_plain(x) and not _rows.softmax_route(x)):
         return torch.softmax(x, dim)
-    return _rows.softmax(x)
+    return (_rows.direct_softmax if not is_compiling() and is_direct(x) else _rows.softmax)(x)
 
 
 def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool = False) -> torch.Tensor:
     """Turns pairs of elements of each head. x is b x s x h x d; cos and sin are s x d / 2; pairs are halves apart, or neighbours."""
-    return _attention.rotary(x, cos, sin, interleaved)
+    direct = not is_compiling() and is_direct(x, cos, sin)
+    return (_attention.direct_rotary if direct else _attention.rotary)(x, cos, sin, interleaved)
 
 
 def scaled_dot_product_attention(
@@ -108,4 +113,5 @@ def scaled_dot_product_attention(
             plan = _attention.route(q, k, is_causal, factor, True) and plan
         if not plan:
             return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
-    return _attention.attention(q, k, v, is_causal, factor)[0].transpose(1, 2)
+    direct = not is_compiling() and is_direct(q, k, v)
+    return (_attention.direct_attention if direct else _attention.attention)(q, k, v, is_causal, factor)[0].transpose(1, 2)

@@ -8,8 +8,8 @@ import torch
 
 from .._library import UsageError
 from . import _device, _host, _kept
-from ._register import operator
-from ._routes import ROUTES
+from ._register import Direct, operator
+from ._routes import ROUTES, is_direct
 
 _data = torch.Tensor.data_ptr
 
@@ -150,16 +150,16 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _linear_backward(ctx: Any, g: torch.Tensor):
     x, weight = ctx.saved_tensors
-    dx = matmul(g, weight) if ctx.needs_input_grad[0] else None
-    dw = matmul(rows_of(g).t(), rows_of(x)) if ctx.needs_input_grad[1] else None
+    dx = product(g, weight) if ctx.needs_input_grad[0] else None
+    dw = product(rows_of(g).t(), rows_of(x)) if ctx.needs_input_grad[1] else None
     db = rows_of(g).sum(0) if ctx.has_bias and ctx.needs_input_grad[2] else None
     return dx, dw, db
 
 
 def _matmul_backward(ctx: Any, g: torch.Tensor):
     a, b = ctx.saved_tensors
-    da = matmul(g, b.t()) if ctx.needs_input_grad[0] else None
-    db = matmul(rows_of(a).t(), rows_of(g)) if ctx.needs_input_grad[1] else None
+    da = product(g, b.t()) if ctx.needs_input_grad[0] else None
+    db = product(rows_of(a).t(), rows_of(g)) if ctx.needs_input_grad[1] else None
     return da, db
 
 
@@ -174,3 +174,17 @@ linear = operator(
 matmul = operator(
     "matmul(Tensor a, Tensor b) -> Tensor", _matmul, _matmul_fake, setup=_setup, backward=_matmul_backward, autocast=True
 )
+
+
+_direct_linear = Direct(_linear, _setup, _linear_backward)
+_direct_matmul = Direct(_matmul, _setup, _matmul_backward)
+
+
+def layer(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
+    """`linear`, past the dispatcher where that is possible."""
+    return _direct_linear(x, weight, bias) if is_direct(x, weight, bias) else linear(x, weight, bias)
+
+
+def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """`matmul`, past the dispatcher where that is possible."""
+    return _direct_matmul(a, b) if is_direct(a, b) else matmul(a, b)

@@ -11,6 +11,22 @@ LIBRARY = torch.library.Library("tilewright", "DEF")
 _AUTOCAST = (("cuda", "AutocastCUDA"), ("cpu", "AutocastCPU"))
 
 
+class Direct:
+    """An operator's kernel without the dispatcher, for calls of which `_routes.is_direct` holds."""
+
+    __slots__ = ("kernel", "differentiable")
+
+    def __init__(self, kernel: "Callable[..., Any]", setup: Any, backward: Any):
+        self.kernel, self.differentiable = kernel, _node(kernel, setup, backward).apply
+
+    def __call__(self, *inputs: Any) -> Any:
+        if torch.is_grad_enabled():
+            for x in inputs:
+                if isinstance(x, torch.Tensor) and x.requires_grad:
+                    return self.differentiable(*inputs)
+        return self.kernel(*inputs)
+
+
 def operator(
     schema: str,
     kernel: Callable[..., Any],
@@ -46,25 +62,32 @@ def operator(
     return function
 
 
-def _with_gradient(function: Any, setup: Any, backward: Any) -> Callable[..., Any]:
-    """The operator's kernel for the dispatch key Autograd, where torch.library has no register_autograd."""
-
+def _node(kernel: Any, setup: Any, backward_of: Any) -> Any:
     class Differentiable(torch.autograd.Function):
         @staticmethod
         def forward(ctx, *inputs):
-            guard = torch._C._AutoDispatchBelowAutograd()
-            try:
-                output = function(*inputs)
-            finally:
-                del guard
+            output = kernel(*inputs)
             setup(ctx, inputs, output)
             return output
 
         @staticmethod
         def backward(ctx, *gradients):
-            return backward(ctx, *gradients)
+            return backward_of(ctx, *gradients)
 
-    return lambda *inputs: Differentiable.apply(*inputs)
+    return Differentiable
+
+
+def _with_gradient(function: Any, setup: Any, backward: Any) -> Callable[..., Any]:
+    """The operator's kernel for the dispatch key Autograd, where torch.library has no register_autograd."""
+
+    def below(*inputs):
+        guard = torch._C._AutoDispatchBelowAutograd()
+        try:
+            return function(*inputs)
+        finally:
+            del guard
+
+    return _node(below, setup, backward).apply
 
 
 def _autocast_type(device: str) -> torch.dtype:

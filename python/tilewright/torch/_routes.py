@@ -53,6 +53,29 @@ def is_plain(*tensors: torch.Tensor) -> bool:
     return all(type(x) in (torch.Tensor, torch.nn.Parameter) and x.device.type in ("cpu", "cuda") for x in tensors)
 
 
+def _first_of(module: Any, *names: str) -> "Callable[[], Any]":
+    """The first function of the module that this PyTorch has; else one that returns None."""
+    return next((getattr(module, name) for name in names if hasattr(module, name)), lambda: None)
+
+
+_C = torch._C
+_dispatch_modes = _first_of(_C, "_len_torch_dispatch_stack", "_get_torch_dispatch_mode")
+_function_modes = _first_of(_C, "_len_torch_function_stack", "_get_torch_function_mode")
+_transforms = _first_of(getattr(_C, "_functorch", None), "peek_interpreter_stack")
+_is_tracing = _first_of(_C, "_is_tracing")
+_autocast, _cpu_autocast = torch.is_autocast_enabled, _first_of(torch, "is_autocast_cpu_enabled")
+_KINDS = frozenset((torch.Tensor, torch.nn.Parameter))
+
+
+def is_direct(*tensors: "Optional[torch.Tensor]") -> bool:
+    """Would the dispatcher do nothing but call the kernel, or autograd's node around it? Then a call need not pass it, which takes
+    longer than all that this package does. Modes, transforms, autocast, tracing and subclasses of tensors need the operator."""
+    for x in tensors:
+        if x is not None and type(x) not in _KINDS:
+            return False
+    return not (_dispatch_modes() or _function_modes() or _transforms() or _is_tracing() or _autocast() or _cpu_autocast())
+
+
 def start(plan: Any, *tensors: torch.Tensor) -> None:
     """Starts the kernel. Inputs come first; one that is not at a multiple of 16 bytes is copied, outputs are new and aligned."""
     held = [x if not x.data_ptr() & 15 else x.clone() for x in tensors]

@@ -7,7 +7,7 @@ from typing import Any, Optional
 import torch
 
 from .._library import UsageError
-from ._register import operator
+from ._register import Direct, operator
 from ._routes import planned, start
 
 
@@ -85,6 +85,7 @@ layer_norm = operator(
     setup=_norm_setup,
     backward=_layer_norm_backward,
 )
+direct_layer_norm = Direct(_layer_norm, _norm_setup, _layer_norm_backward)
 
 
 # ---- RMS normalization ----
@@ -139,6 +140,7 @@ rms_norm = operator(
     setup=_norm_setup,
     backward=_rms_norm_backward,
 )
+direct_rms_norm = Direct(_rms_norm, _norm_setup, _rms_norm_backward)
 
 
 # ---- softmax ----
@@ -168,3 +170,4 @@ def _softmax_backward(ctx: Any, g: torch.Tensor):
 
 
 softmax = operator("softmax(Tensor x) -> Tensor", _softmax, _like, setup=_softmax_setup, backward=_softmax_backward)
+direct_softmax = Direct(_softmax, _softmax_setup, _softmax_backward)

@@ -9,8 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 
 from .._library import Error
-from .._search import tune as search
-from . import _attention, _device, _gemm, _packed, _rows
+from . import _attention, _contest, _device, _gemm, _packed, _rows
 from ._modules import replaced
 from ._routes import forget, recording
 
@@ -188,17 +187,92 @@ def _fits_a_graph(keys: "dict[str, Any]") -> bool:
     return keys.get("pass") != "backward"
 
 
+#: Operands of a kernel, of each op; a bias is one more.
+_OPERANDS = {"gemm": 3, "layernorm": 4, "softmax": 2, "rotary": 4, "attention": 5}
+
+
+def _operands(op: str, keys: "dict[str, Any]") -> int:
+    if op == "attention" and keys.get("pass") == "backward":
+        return 9
+    more = bool(keys.get("bias")) + bool(keys.get("packed")) - (keys.get("norm") == "rms")
+    return _OPERANDS[op] + more
+
+
+def _in_turn(call: Call) -> "tuple[float, float]":
+    """Seconds of PyTorch's call and of ours."""
+    theirs, ours = pair(call.op, call.keys)
+    if not _fits_a_graph(call.keys):
+        return seconds_of(theirs, graph=False), seconds_of(ours, graph=False)
+    first, second = _contest.seconds_in_turn([theirs, ours])
+    return first, second
+
+
+def _is_known(call: Call) -> bool:
+    return _device.is_known(_device._problem(_device.target(), call.op, call.keys))
+
+
 def compare(call: Call) -> None:
     """Measures the kernel that wisdom has beside PyTorch's, and remembers which is faster."""
     text = _device.problem_text(call.op, call.keys)
     _device.reject(text, False)
     forget()
-    if not _device.is_known(_device._problem(_device.target(), call.op, call.keys)):
+    if not _is_known(call):
         return
-    theirs, ours = pair(call.op, call.keys)
-    call.pytorch, call.tilewright = (seconds_of(work, graph=_fits_a_graph(call.keys)) for work in (theirs, ours))
+    call.pytorch, call.tilewright = _in_turn(call)
     _device.reject(text, not call.is_faster)
-    call.note = "" if call.is_faster else "PyTorch is faster and stays"
+    forget()
+    if not call.is_faster:
+        call.note = "PyTorch is faster and stays"
+
+
+def _search(call: Call, seconds: float, pool: Any) -> None:
+    """Looks for a kernel; one that is faster than PyTorch's is verified and kept."""
+    winner = _contest.contest(call.op, call.keys, _operands(call.op, call.keys), pair(call.op, call.keys)[1], seconds, pool)
+    if winner is None:
+        call.note = "no kernel"
+        return
+    text = _device.problem_text(call.op, call.keys)
+    _device.trials[text] = winner.plan
+    try:
+        forget()
+        call.pytorch, call.tilewright = _in_turn(call)
+    finally:
+        del _device.trials[text]
+        forget()
+    call.note = "; ".join(winner.schedule)
+    if not call.is_faster:
+        call.note += ": PyTorch is faster and stays"
+        return
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()  # the kernel is verified in a process of its own
+    _contest.keep(call.op, call.keys, winner.schedule)
+    _device.reject(text, False)
+
+
+def _model_seconds(model: Any, inputs: Any, backward: bool) -> "tuple[float, float]":
+    """Of the model as it is and with this package's modules, in turn."""
+    device = "cuda" if torch.cuda.is_available() and any(p.is_cuda for p in model.parameters()) else "cpu"
+    before, after = [], []
+    for _ in range(3):
+        before.append(seconds_of(lambda: _run(model, inputs, backward), device, graph=False))
+        with replaced(model):
+            after.append(seconds_of(lambda: _run(model, inputs, backward), device, graph=False))
+    return sorted(before)[1], sorted(after)[1]
+
+
+def _drop_what_loses(model: Any, inputs: Any, backward: bool, calls: "list[Call]") -> "tuple[float, float]":
+    """The model may be slower than before though each kernel is faster, where starting kernels takes longer than they run. Then the kernels
+    that gain least are dropped, half of them at a time, until the model is not slower. Returns its times."""
+    won = sorted((c for c in calls if c.is_faster), key=lambda c: c.count * (c.pytorch - c.tilewright))
+    before, after = _model_seconds(model, inputs, backward)
+    while after > before and won:
+        dropped, won = won[: (len(won) + 1) // 2], won[(len(won) + 1) // 2 :]
+        for call in dropped:
+            _device.reject(_device.problem_text(call.op, call.keys), True)
+            call.note += ": dropped, the model is not faster with it"
+        forget()
+        before, after = _model_seconds(model, inputs, backward)
+    return before, after
 
 
 def tune(
@@ -227,25 +301,23 @@ def tune(
         theirs = pair(op, dict(keys))[0]
         calls.append(Call(op, dict(keys), count, seconds_of(theirs, graph=_fits_a_graph(dict(keys)))))
     calls.sort(key=lambda call: -call.count * call.pytorch)
-    unknown = [c for c in calls if not _device.is_known(_device._problem(_device.target(), c.op, c.keys))]
-    for call, share in zip(unknown, _shares(unknown, seconds)):
-        if not share:
-            call.note = "not searched"
-            continue
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()  # the search measures in a process of its own
+    unknown = [call for call in calls if not _is_known(call)]
+    pool = _contest.threads()
+    shares = dict(zip(map(id, unknown), _shares(unknown, seconds)))
+    for call in sorted(calls, key=lambda call: call.keys.get("pass") == "backward"):  # which needs the kernel of its forward pass
+        share = shares.get(id(call))
         try:
-            found = search(call.op, target="cuda", seconds=share, **call.keys)
-            call.note = "" if _device.keep(call.op, call.keys, found) else "no kernel"
-        except Error as error:
-            call.note = str(error).split("\n")[0]
+            if share is None:
+                compare(call)
+            elif share:
+                _search(call, share, pool)
+            else:
+                call.note = "not searched"
+        except (Error, torch.cuda.OutOfMemoryError) as error:
+            call.tilewright, call.note = None, str(error).split("\n")[0]
         if progress:
             progress(call)
-    for call in calls:
-        compare(call)
+    pool.shutdown()
     forget()
-    device = "cuda" if torch.cuda.is_available() and any(p.is_cuda for p in model.parameters()) else "cpu"
-    before = seconds_of(lambda: _run(model, example_inputs, backward), device, graph=False)
-    with replaced(model):
-        after = seconds_of(lambda: _run(model, example_inputs, backward), device, graph=False)
+    before, after = _drop_what_loses(model, example_inputs, backward, calls)
     return TuneReport(before, after, calls, time.monotonic() - begin, backward)

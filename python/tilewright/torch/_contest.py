@@ -1,0 +1,168 @@
+"""Kernels for one problem, measured in this process beside PyTorch: the machine's menu proposes schedules, all cores compile them, and CUDA
+graphs time them in turn. The winner is verified by `run`, in a process of its own, before anybody uses it."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+import torch
+
+from .._library import Error, check, ffi, lib, text_of
+from .._search import _problem, _schedule, emit, run
+from . import _device
+from ._routes import ROUTES
+
+#: Schedules of the first step that are compiled; how many of the best are continued; further steps of each.
+FIRST, CONTINUED, NEXT = 20, 3, 12
+ROUNDS = 3
+#: A step is offered if the model expects at most so many times the cost of the best.
+HOPELESS = 1.6
+#: Seconds of work in one graph.
+BURST = 4e-3
+
+
+@dataclass
+class Entry:
+    schedule: "tuple[str, ...]"
+    seconds: float
+    plan: Any
+
+
+def menu(problem: Any, steps: "tuple[str, ...]") -> "list[tuple[float, str, str]]":
+    """Cost by the model, lever and text of the steps that may follow."""
+    found, error = ffi.new("tw_menu *"), ffi.new("tw_error *")
+    check(lib.tw_target_steps(_device.target(), problem, _schedule(steps), found, error), error)
+    try:
+        items = [found.item[i] for i in range(found.n)]
+        return [(item.predicted_cost, text_of(item.lever), text_of(item.step)) for item in items]
+    finally:
+        lib.tw_menu_free(found)
+
+
+def _verb(step: str) -> str:
+    return step.split()[0]
+
+
+def _first(problem: Any) -> "list[tuple[str, ...]]":
+    """As many of each verb, which are kernels of different kinds."""
+    offers = menu(problem, ())
+    best = min((cost for cost, _, _ in offers), default=0)
+    steps = [step for cost, _, step in offers if cost <= 2 * HOPELESS * best]
+    verbs = {_verb(step) for step in steps}
+    return [(step,) for verb in sorted(verbs) for step in [s for s in steps if _verb(s) == verb][: -(-FIRST // len(verbs))]]
+
+
+def _next(problem: Any, steps: "tuple[str, ...]") -> "list[tuple[str, ...]]":
+    """Further steps, no more than two of each lever; one of the first step's verb would begin anew."""
+    levers: "dict[str, int]" = {}
+    found = []
+    offers = menu(problem, steps)
+    best = min((cost for cost, _, _ in offers), default=0)
+    for cost, lever, step in offers:
+        if _verb(step) != _verb(steps[0]) and levers.get(lever, 0) < 2 and cost <= HOPELESS * best:
+            levers[lever] = levers.get(lever, 0) + 1
+            found.append((*steps, step))
+    return found[:NEXT]
+
+
+def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", device: torch.device) -> Any:
+    """The plan of a schedule, or None: it does not compile here."""
+    try:
+        problem = _problem(_device.target(), op, keys)
+        entry, known = ffi.new("tw_wisdom_entry *"), ffi.new("tw_wisdom *")
+        entry.target, entry.problem, entry.schedule = b"cuda", _device.problem_text(op, keys).encode(), _schedule(steps)[0]
+        entry.cost = 1.0
+        known.n, known.entry = 1, entry
+        return _device.load(problem, known, n, device)
+    except Error:
+        return None
+
+
+def seconds_in_turn(calls: "list[Callable[[], Any]]", rounds: int = 5) -> "list[float]":
+    """Medians of the calls' times, each captured in a graph, the graphs replayed in turn."""
+    graphs, counts = [], []
+    for call in calls:
+        for _ in range(2):
+            call()
+        torch.cuda.synchronize()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        counts.append(max(2, min(100, int(BURST / max(1e-3 * begin.elapsed_time(end), 1e-6)))))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(counts[-1]):
+                call()
+        graphs.append(graph)
+    times: "list[list[float]]" = [[] for _ in calls]
+    for turn in range(rounds + 1):
+        for graph, count, to in zip(graphs, counts, times):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            if turn:  # the first replay brings the graph to the device
+                to.append(1e-3 * begin.elapsed_time(end) / count)
+    return [sorted(t)[len(t) // 2] for t in times]
+
+
+def with_plan(text: str, plan: Any, call: Callable[[], Any]) -> Callable[[], Any]:
+    """The call, computed by the plan."""
+
+    def trial():
+        _device.trials[text] = plan
+        ROUTES.clear()
+        try:
+            return call()
+        finally:
+            del _device.trials[text]
+            ROUTES.clear()
+
+    return trial
+
+
+def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], seconds: float, pool: ThreadPoolExecutor) -> "Optional[Entry]":
+    """The fastest schedule found in about so many seconds; None: no kernel compiles. `ours` is a call with the problem."""
+    device, deadline = torch.device("cuda", torch.cuda.current_device()), time.monotonic() + seconds
+    problem, text = _problem(_device.target(), op, keys), _device.problem_text(op, keys)
+    seen: "set[tuple[str, ...]]" = set()
+    entries: "list[Entry]" = []
+    offered = _first(problem)
+    for _ in range(ROUNDS):
+        fresh = [steps for steps in offered if steps not in seen]
+        seen.update(fresh)
+        plans = list(pool.map(lambda steps: _loaded(op, keys, n, steps, device), fresh))
+        those = [(steps, plan) for steps, plan in zip(fresh, plans) if plan is not None]
+        if not those:
+            break
+        times = seconds_in_turn([with_plan(text, plan, ours) for _, plan in those], 3)
+        before = entries[0].seconds if entries else float("inf")
+        entries += [Entry(steps, taken, plan) for (steps, plan), taken in zip(those, times)]
+        entries.sort(key=lambda entry: entry.seconds)
+        if time.monotonic() > deadline or entries[0].seconds > 0.995 * before:
+            break
+        offered = [steps for entry in entries[:CONTINUED] for steps in _next(problem, entry.schedule)]
+    return entries[0] if entries else None
+
+
+def keep(op: str, keys: "dict[str, Any]", schedule: "tuple[str, ...]") -> None:
+    """Verifies the schedule's kernel in a process of its own, against the op's definition, and puts it into wisdom. Raises FailedError for a
+    kernel that is wrong."""
+    problem = _problem(_device.target(), op, keys)
+    measured = run(emit(op, target="cuda", schedule=list(schedule), **keys), op, target="cuda", **keys).measurement
+    entry, error = ffi.new("tw_wisdom_entry *"), ffi.new("tw_error *")
+    entry.target, entry.unit, entry.problem = b"cuda", b"seconds", _device.problem_text(op, keys).encode()
+    entry.cost, entry.utilization, entry.found = measured.cost, measured.utilization, int(time.time())
+    entry.schedule = _schedule(schedule)[0]
+    check(lib.tw_wisdom_replace(ffi.NULL, entry, problem, error), error)
+
+
+def threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0))))
