@@ -21,6 +21,9 @@
  * With packed=1 it lies as a kernel of a model finds it: the planes of format.h for n rows of k, B the codes (bytes), SB the
  * scales (bytes of e8m0, or f32).
  *
+ * glu makes C = act(G) * U of the sums G and U: B has 2 n columns, n of G and then n of U, as the gate and up projections of a
+ * gated MLP stacked.
+ *
  * gelu applies to C as relu does. a and b of e4m3 and e5m2 are arrays of bytes; with scales, factors of f32 for them are the
  * operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), turned round as A and B
  * are where these have k first.
@@ -58,6 +61,11 @@ static const tw_key keys[] = {
      .fallback = "none",
      .choices = "none|erf|tanh",
      .help = "x / 2 (1 + erf(x / sqrt 2)) of the results, or its approximation by tanh"},
+    {.name = "glu",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "none",
+     .choices = "none|silu|gelu_erf|gelu_tanh",
+     .help = "gated linear unit: B has 2 n columns, C = act(A B[first n]) * (A B[last n]), without a bias"},
     {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},
     {.name = "lda",
      .kind = TW_KEY_INT,
@@ -107,7 +115,8 @@ static const tw_key keys[] = {
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of A"},
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
     {.name = "c", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of C"},
-    {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator and of D"},
+    {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator"},
+    {.name = "d", .kind = TW_KEY_CHOICE, .fallback = "acc", .choices = "acc|c", .help = "type of D: that of acc or of C"},
 };
 
 tw_gemm tw_gemm_of(const tw_problem *p) {
@@ -131,6 +140,7 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .group = tw_problem_int(p, "group"),
       .a_rounding = (tw_gemm_a_rounding)tw_problem_int(p, "a_rounding"),
       .gelu = (tw_gelu)tw_problem_int(p, "gelu"),
+      .glu = (tw_glu)tw_problem_int(p, "glu"),
       .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic"),
       .scales = (tw_gemm_scales)tw_problem_int(p, "scales"),
       .quantize = (tw_gemm_quantize)tw_problem_int(p, "quantize"),
@@ -138,8 +148,9 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
   };
   g.packed = tw_problem_int(p, "packed");
   g.b_transposed |= g.packed; /* n rows of k */
+  g.d = tw_problem_int(p, "d") ? g.c : g.acc;
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
-  if (!g.ldb) g.ldb = g.b_transposed ? g.k : g.n;
+  if (!g.ldb) g.ldb = g.b_transposed ? g.k : tw_gemm_columns(&g);
   if (!g.ldc) g.ldc = g.n;
   if (!g.ldd) g.ldd = g.n;
   return g;
@@ -172,7 +183,8 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
     out[n++] = tw_operand_dense("SB", bytes ? TW_U8 : TW_F32, 2,
                                 (int64_t[]){g.n, (int64_t)size.row_scales / (bytes ? 1 : (int)sizeof(float))});
   } else
-    out[n++] = g.b_transposed ? matrix("B", b, g.n, g.k, g.ldb) : matrix("B", b, g.k, g.n, g.ldb);
+    out[n++] = g.b_transposed ? matrix("B", b, tw_gemm_columns(&g), g.k, g.ldb)
+                              : matrix("B", b, g.k, tw_gemm_columns(&g), g.ldb);
   if (g.scales) {
     out[n++] = scales("SA", &g, g.m, 1, g.a_transposed);
     out[n++] = scales("SB", &g, g.n, g.scales == TW_GEMM_SCALES_BLOCK ? TW_GEMM_SCALE_BLOCK : 1, !g.b_transposed);
@@ -200,6 +212,12 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
   if (g->gelu && g->relu) return tw_fail(error, TW_USAGE, "relu=1 and gelu exclude each other; give one of them");
   if (g->gelu && tw_gemm_numerics_of(g).exact)
     return tw_fail(error, TW_USAGE, "gelu needs c of f32, f16 or bf16, not c=%s", tw_type_name(g->c));
+  if (g->glu && (tw_gemm_numerics_of(g).exact || g->gelu || g->relu || g->packed || g->scales || g->quantize ||
+                 g->bias != TW_GEMM_BIAS_NONE || g->scale != 1.0f || !tw_is_real(g->a) || !tw_is_real(g->b)))
+    return tw_fail(error, TW_USAGE,
+                   "glu needs a, b and c of f32, f16 or bf16, and no gelu, relu, bias, scale, packed or quantize");
+  if (g->d != g->acc && (g->bias == TW_GEMM_BIAS_NONE || !tw_is_real(g->c) || g->acc != TW_F32))
+    return tw_fail(error, TW_USAGE, "d=c needs a bias, and c of f32, f16 or bf16 (found c=%s)", tw_type_name(g->c));
   if (g->scales && !is_float8(g->a))
     return tw_fail(error, TW_USAGE, "scales needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
                    tw_type_name(g->b));
@@ -238,7 +256,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   tw_status status = tw_gemm_check_types(&g, error);
   if (status != TW_OK) return status;
   const int64_t pitch[] = {g.lda, g.ldb, g.ldc, g.ldd};
-  const int64_t least[] = {g.a_transposed ? g.m : g.k, g.b_transposed ? g.k : g.n, g.n, g.n};
+  const int64_t least[] = {g.a_transposed ? g.m : g.k, g.b_transposed ? g.k : tw_gemm_columns(&g), g.n, g.n};
   for (int i = 0; i < 4; i++) {
     if (pitch[i] < least[i])
       return tw_fail(error, TW_USAGE, "%s=%" PRId64 " is less than the %" PRId64 " elements of a row; 0 means dense",
@@ -269,7 +287,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 
 static double operations(const tw_problem *p) {
   tw_gemm g = tw_gemm_of(p);
-  return (double)g.m * (double)g.n * (double)g.k;
+  return (double)g.m * (double)tw_gemm_columns(&g) * (double)g.k;
 }
 
 static double bytes(const tw_problem *p) {

@@ -157,16 +157,50 @@ tw_status tw_gemm_exact_values(const tw_gemm_values *v, size_t n, const tw_place
   return j.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
+/* act(gate) up: the sums of both, row by row first those of the gates, of a problem of twice the columns. */
+static tw_status exact_glu(const tw_gemm *g, void *const buffers[], size_t n, const tw_place place[], double value[],
+                           double bound[], int threads, tw_error *error) {
+  tw_gemm plain = *g;
+  plain.glu = TW_GLU_NONE;
+  plain.n = tw_gemm_columns(g);
+  plain.c = TW_F32;
+  const tw_gemm_values v = tw_gemm_values_of(&plain, buffers);
+  const tw_gemm_numerics numerics = tw_gemm_numerics_of(g);
+  tw_place *both = tw_new(2 * n, sizeof *both);
+  double *sum = tw_new(4 * n, sizeof *sum), *off = sum + 2 * n;
+  tw_status status = both && sum ? TW_OK : tw_no_memory(error, "the comparison");
+  for (size_t at = 0, end = 0; status == TW_OK && at < n; at = end) {
+    while (end < n && place[end].row == place[at].row) end++;
+    for (size_t i = at; i < end; i++) {
+      both[at + i] = place[i];
+      both[end + i] = (tw_place){.row = place[i].row, .column = g->n + place[i].column};
+    }
+  }
+  if (status == TW_OK) status = tw_gemm_exact_values(&v, 2 * n, both, sum, off, threads, error);
+  for (size_t at = 0, end = 0; status == TW_OK && at < n; at = end) {
+    while (end < n && place[end].row == place[at].row) end++;
+    for (size_t i = at; i < end; i++) {
+      const double gate = sum[at + i], up = sum[end + i];
+      value[i] = tw_gemm_act(g->glu, gate) * up;
+      bound[i] = tw_gemm_glu_tolerance(g, &numerics, gate, up, off[at + i], off[end + i]);
+    }
+  }
+  free(both);
+  free(sum);
+  return status;
+}
+
 tw_status tw_gemm_exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error) {
   (void)operand;
   const tw_gemm g = tw_gemm_of(p);
+  if (g.glu) return exact_glu(&g, buffers, n, place, value, bound, threads, error);
   const tw_gemm_values v = tw_gemm_values_of(&g, buffers);
   return tw_gemm_exact_values(&v, n, place, value, bound, threads, error);
 }
 
 void tw_gemm_exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
   (void)operand;
-  *element = 2 * (double)tw_problem_int(p, "k") + 16;
+  *element = (tw_problem_int(p, "glu") ? 2 : 1) * (2 * (double)tw_problem_int(p, "k") + 16);
   *row = *element * (double)tw_problem_int(p, "n");
 }

@@ -131,7 +131,7 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
       .a = block_as_f32(g->a),
       .b = stored_b(g),
       .c = block_as_f32(g->c),
-      .d = has(INTEGER, g->acc) ? TW_I32 : TW_F32,
+      .d = has(INTEGER, g->acc) ? TW_I32 : has(REAL, g->d) ? g->d : TW_F32,
       .exact = has(INTEGER, g->c) && !tw_gemm_narrow_sums(g),
       .narrow = tw_gemm_narrow_sums(g) ? ldexp(1, tw_type_bits(g->c) - 1) : 0,
       .real = real_a(g),
@@ -156,7 +156,7 @@ bool tw_gemm_has_whole(const tw_gemm *g) {
   const bool plain =
       has(REAL | SET(TW_E4M3), g->a) && has(REAL | SET(TW_E4M3), g->b) && g->acc == TW_F32 && has(REAL, g->c);
   return plain && g->arithmetic == TW_ARITHMETIC_FULL && g->a_rounding == TW_GEMM_A_EXACT && !g->scales &&
-         !g->quantize && g->bias == TW_GEMM_BIAS_NONE && g->scale == 1 && g->k <= 1 << 17;
+         !g->quantize && !g->glu && g->bias == TW_GEMM_BIAS_NONE && g->scale == 1 && g->k <= 1 << 17;
 }
 
 /* A result of 16 bits would hide what this is about. */
@@ -247,6 +247,15 @@ double tw_gemm_signed_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_
 static double gelu_off(const tw_gemm *g, double value, double off) {
   const double size = fmax(fabs(value), 4);
   return 1.13 * off + size * (g->c == TW_F32 ? 8 * TW_U32 : 0x1p-12);
+}
+
+/* Of act(gate) up: the slope of each act is below 1.13. Its own error: as gelu_off has it, of the product. */
+double tw_gemm_glu_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, double gate, double up, double gate_off,
+                             double up_off) {
+  const double acted = tw_gemm_act(g->glu, gate), own = g->c == TW_F32 ? 32 * TW_U32 : 0x1p-12;
+  const double off = 1.13 * gate_off * (fabs(up) + up_off) + fabs(acted) * up_off +
+                     own * fmax(fabs(acted), g->glu == TW_GLU_SILU ? 0 : fmin(fabs(gate), 4)) * fabs(up);
+  return off + n->unit * (fabs(acted * up) + off) + n->least;
 }
 
 /* A result of 16 bits is off by half a unit of its own, or of one more where the sum was off. */

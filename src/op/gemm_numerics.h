@@ -82,5 +82,10 @@ double tw_gemm_sum_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_
 double tw_gemm_signed_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, double count);
 /* What an element of C may be off. `stored`: it is compared with the right value as C's type rounds it. */
 double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, bool stored);
+/* Of an element with glu, from its two exact sums and what each may be off. */
+double tw_gemm_glu_tolerance(const tw_gemm *, const tw_gemm_numerics *, double gate, double up, double gate_off,
+                             double up_off);
+/* The activation of a gate. */
+double tw_gemm_act(tw_glu, double gate);
 
 #endif

@@ -14,6 +14,8 @@ typedef enum tw_gemm_a_rounding { TW_GEMM_A_EXACT, TW_GEMM_A_ROWS, TW_GEMM_A_GRO
 
 typedef enum tw_gelu { TW_GELU_NONE, TW_GELU_ERF, TW_GELU_TANH } tw_gelu;
 
+typedef enum tw_glu { TW_GLU_NONE, TW_GLU_SILU, TW_GLU_GELU_ERF, TW_GLU_GELU_TANH } tw_glu;
+
 typedef enum tw_arithmetic {
   TW_ARITHMETIC_FULL,
   TW_ARITHMETIC_TF32,
@@ -43,9 +45,11 @@ typedef struct tw_gemm {
   float scale;
   int64_t lda, ldb, ldc, ldd; /* elements; never 0 here */
   tw_type a, b, c, acc;
+  tw_type d; /* of the bias: acc, or c */
   int64_t group; /* of the scales of B; 0 = the type's own */
   tw_gemm_a_rounding a_rounding;
   tw_gelu gelu;
+  tw_glu glu; /* B has 2 n columns: C = act(A times the first n) (A times the others) */
   tw_arithmetic arithmetic;
   tw_gemm_scales scales;     /* operands that A and B are multiplied by */
   tw_gemm_quantize quantize; /* what A becomes on its way in, exactly, by this rule for the scales */
@@ -56,7 +60,10 @@ typedef struct tw_gemm {
 tw_gemm tw_gemm_of(const tw_problem *);
 
 /* Has it factors or rounding between its operands and its products? The reference goes element by element then. */
-static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g->quantize || g->packed; }
+static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g->quantize || g->packed || g->glu; }
+
+/* Columns of op(B). */
+static inline int64_t tw_gemm_columns(const tw_gemm *g) { return g->glu ? 2 * g->n : g->n; }
 
 /* Where D and C stand among the operands: behind A, B and the scales. */
 static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : g->packed ? 3 : 2; }

@@ -64,7 +64,6 @@ static void real_block(void *context, size_t index) {
   const tw_gemm *g = j->g;
   const tw_gemm_numerics types = tw_gemm_numerics_of(g);
   const tw_type a_type = types.a, b_type = types.b, c_type = types.c;
-  const float *D = j->D;
   int64_t row = (int64_t)index / j->blocks_per_row * ROWS, column = (int64_t)index % j->blocks_per_row * COLUMNS;
   int64_t rows = g->m - row < ROWS ? g->m - row : ROWS, columns = g->n - column < COLUMNS ? g->n - column : COLUMNS;
   double sum[ROWS][COLUMNS] = {0}, b[COLUMNS];
@@ -78,7 +77,8 @@ static void real_block(void *context, size_t index) {
   }
   for (int64_t i = 0; i < rows; i++)
     for (int64_t c = 0; c < columns; c++) {
-      double d = D ? (double)D[(g->bias == TW_GEMM_BIAS_FULL ? (row + i) * g->ldd : 0) + column + c] : 0;
+      const int64_t at = (g->bias == TW_GEMM_BIAS_FULL ? (row + i) * g->ldd : 0) + column + c;
+      const double d = j->D ? tw_element(types.d, j->D, at) : 0;
       tw_set_element(c_type, j->C, (row + i) * g->ldc + column + c, tw_gemm_finish(g, sum[i][c] + d));
     }
 }

@@ -210,7 +210,7 @@ static void free_room(job *j) {
   free(j->of_rows);
 }
 
-static bool is_linear(const tw_gemm *g) { return !g->relu && !g->gelu && g->c != TW_I8 && g->c != TW_I16; }
+static bool is_linear(const tw_gemm *g) { return !g->relu && !g->gelu && !g->glu && g->c != TW_I8 && g->c != TW_I16; }
 
 tw_status tw_gemm_survey_values(const tw_gemm_values *v, const tw_operand *c, const void *data, const tw_effort *effort,
                                 tw_coverage *out, tw_error *error) {

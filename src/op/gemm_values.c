@@ -87,11 +87,18 @@ double tw_gemm_bias_at(const tw_gemm_values *v, int64_t i, int64_t j) {
   return v->d ? tw_element(v->numerics.d, v->d, (v->g.bias == TW_GEMM_BIAS_FULL ? i * v->g.ldd : 0) + j) : 0;
 }
 
+static double gelu_erf(double x) { return x / 2 * (1 + erf(x * M_SQRT1_2)); }
+static double gelu_tanh(double x) { return x / 2 * (1 + tanh(sqrt(M_2_PI) * (x + 0.044715 * x * x * x))); }
+
+double tw_gemm_act(tw_glu glu, double x) {
+  return glu == TW_GLU_SILU ? x / (1 + exp(-x)) : glu == TW_GLU_GELU_ERF ? gelu_erf(x) : gelu_tanh(x);
+}
+
 double tw_gemm_finish(const tw_gemm *g, double sum) {
   if (g->c == TW_I8) return tw_round_i8((int32_t)sum, g->scale, g->relu);
   if (g->c == TW_I16) return tw_round_i16((int32_t)sum, g->scale, g->relu);
   const double x = (double)g->scale * sum;
-  if (g->gelu == TW_GELU_ERF) return x / 2 * (1 + erf(x * M_SQRT1_2));
-  if (g->gelu == TW_GELU_TANH) return x / 2 * (1 + tanh(sqrt(M_2_PI) * (x + 0.044715 * x * x * x)));
+  if (g->gelu == TW_GELU_ERF) return gelu_erf(x);
+  if (g->gelu == TW_GELU_TANH) return gelu_tanh(x);
   return g->relu && x < 0 ? 0 : x;
 }

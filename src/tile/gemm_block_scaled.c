@@ -34,6 +34,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
   const int each = 128 / tw_type_bits(tw_tile_block_scaled_stored(&g)); /* elements of 16 bytes */
   const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
+  if (g.d != g.acc) return tw_fail(error, TW_USAGE, "block-scaled GEMM does not support d=c");
   if (machine->block_scales && g.packed)
     return tw_fail(error, TW_USAGE, "block-scaled GEMM takes b as f32 and packs it; leave out packed=1");
   if (machine->block_scales && a && is_mx(g.b) && c && whole) return TW_OK;

@@ -1,6 +1,8 @@
 /* gemm_epilogue.c - see gemm_epilogue.h; op/gemm.c defines the computed function. */
 #include "tile/gemm_epilogue.h"
 
+#include <stdio.h>
+
 /* The values of `result` in addition to row, col, m and n, each after a comma. */
 static void add_operands(tw_text *t, const tw_gemm *g, const char *before_scales, const char *before_bias,
                          const char *before_int, const char *scale) {
@@ -14,7 +16,9 @@ void tw_tile_result_slots(tw_slots *s, const tw_gemm *g, const tw_gemm *result) 
   const bool narrow = g->c == TW_I8 || g->c == TW_I16, integer = g->acc == TW_I32, scaled = g->scale != 1.0f;
   tw_text arguments = {0}, parameters = {0}, names = {0};
   add_operands(&arguments, g, "", "", "", "f32(scale)");
-  add_operands(&parameters, g, "const float *", integer ? "const int *" : "const float *", "int ", "float scale");
+  char bias[40];
+  snprintf(bias, sizeof bias, "const %s *", integer ? "int" : tw_tile_type_word(g->d));
+  add_operands(&parameters, g, "const float *", bias, "int ", "float scale");
   add_operands(&names, result, "", "", "", "scale");
   tw_slots_take(s, "result_arguments", &arguments);
   tw_slots_take(s, "result_parameters", &parameters);
@@ -25,7 +29,8 @@ void tw_tile_result_slots(tw_slots *s, const tw_gemm *g, const tw_gemm *result) 
   tw_slots_flag(s, "bias", g->bias != TW_GEMM_BIAS_NONE);
   tw_slots_flag(s, "row_bias", g->bias == TW_GEMM_BIAS_ROW);
   tw_slots_flag(s, "full_bias", g->bias == TW_GEMM_BIAS_FULL);
-  tw_slots_text(s, "bias_type", integer ? "int" : "float");
+  tw_slots_text(s, "bias_type", integer ? "int" : tw_tile_type_word(g->d));
+  tw_slots_flag(s, "short_bias", !integer && g->d != TW_F32);
   tw_slots_flag(s, "scale", scaled);
   tw_slots_flag(s, "float_scale", !integer && scaled);
   tw_slots_text(s, "gelu", !g->gelu ? NULL : g->gelu == TW_GELU_ERF ? "erf" : "tanh");

@@ -30,6 +30,7 @@ static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
   const bool sums = g.a == TW_I8 || g.a == TW_U8 ? g.acc == TW_I32 && g.c != TW_BFP16 : is_real(g.c) && g.acc == TW_F32;
+  if (g.glu) return tw_fail(error, TW_USAGE, "mma.sync kernels do not support glu; use sm_90a");
   if (!machine->multiplies(g.a, g.b) || !sums || g.packed || g.a_rounding != TW_GEMM_A_EXACT)
     return tw_fail(
         error, TW_USAGE,

@@ -33,6 +33,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const bool packed = g.packed && g.a == TW_BF16 && (g.b == TW_MXFP4 || g.b == TW_I4 || g.b == TW_TERNARY);
   if (!machine->few_rows)
     return tw_fail(error, TW_USAGE, "skinny GEMM requires an NVIDIA GPU of architecture sm_90a or later");
+  if (g.glu) return tw_fail(error, TW_USAGE, "skinny GEMM does not support glu; use a tile");
   if (g.packed && !packed)
     return tw_fail(error, TW_USAGE, "packed weights require a=bf16 and b=mxfp4, i4 or ternary (found a=%s b=%s)",
                    tw_type_name(g.a), tw_type_name(g.b));

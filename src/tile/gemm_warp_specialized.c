@@ -105,7 +105,7 @@ static void set_sharing(tw_slots *s, const PLAN *p) {
                         : "if (thread == 0) empty[before].arrive();");
 }
 
-static void set_shape(tw_slots *s, const tw_tile_machine *machine, const PLAN *p) {
+static void set_shape(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
   /* threads copy, beside or instead of one that begins copies of tiles */
   const bool threads = !p->copies_a || !p->copies_b || p->scales_staged;
   tw_slots_text(s, "header", machine->header);
@@ -114,6 +114,9 @@ static void set_shape(tw_slots *s, const tw_tile_machine *machine, const PLAN *p
   tw_slots_number(s, "k", p->k);
   tw_slots_number(s, "groups", p->groups);
   tw_slots_number(s, "group_threads", machine->group_threads);
+  tw_slots_text(s, "out", g->glu ? "OUT" : "BN");
+  static const char *const acts[] = {NULL, "silu", "gelu_erf", "gelu_tanh"};
+  tw_slots_text(s, "glu", acts[g->glu]);
   tw_slots_number(s, "tile_bytes", p->m * p->n * 4);
   tw_slots_number(s, "stages", p->stages);
   tw_slots_number(s, "staging", p->staging);
@@ -136,7 +139,7 @@ tw_status tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *p
   if (p->scales_early) result.scales = TW_GEMM_SCALES_NONE;
   tw_slots s = {0};
   tw_tile_result_slots(&s, &gemm, &result);
-  set_shape(&s, machine, p);
+  set_shape(&s, machine, &gemm, p);
   set_sharing(&s, p);
   set_moved(&s, &gemm, p);
   set_operands(&s, machine, &gemm, p);

@@ -176,7 +176,7 @@ static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g
   if (p->across_b && !row_fits(machine, p->n * size))
     return tw_fail(error, TW_USAGE, "unsupported n=%d; with B stored k x n, expected 16, 32, 64, 128, 192 or 256",
                    p->n);
-  p->width = result_width(machine, p->n, g->c);
+  p->width = result_width(machine, g->glu ? p->n / 2 : p->n, g->c);
   if (p->width * element_bytes(g->c) < machine->panel_bytes / 4) p->copies_c = false;
   return TW_OK;
 }
@@ -251,6 +251,17 @@ static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_err
   return TW_OK;
 }
 
+/* A gate and what it multiplies are columns of one tile: B's rows are copied in two parts, and whole sums meet in a thread. */
+static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
+  if (!g->glu) return TW_OK;
+  if (!g->b_transposed || !p->copies_b || !p->copies_c)
+    return tw_fail(error, TW_USAGE, "glu requires B stored n x k, and pitches of B and C that are multiples of 16 bytes");
+  if (p->split > 1 || p->parts > 1 || p->stream_k || p->repack || p->products)
+    return tw_fail(error, TW_USAGE,
+                   "glu cannot be combined with split_k, split_k_workspace, stream_k, repack or products; remove one");
+  return p->n % 32 == 0 ? TW_OK : tw_fail(error, TW_USAGE, "unsupported n=%d; glu requires a multiple of 32", p->n);
+}
+
 /* Blocks that share copies, or a tile. */
 static tw_status check_cluster(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
                                tw_error *error) {
@@ -302,6 +313,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (status == TW_OK) status = share_registers(machine, p, error);
   if (status == TW_OK) status = place_sums(machine, g, p, error);
   if (status == TW_OK) status = check_ways(g, p, error);
+  if (status == TW_OK) status = check_glu(g, p, error);
   if (status == TW_OK) status = check_cluster(machine, g, p, error);
   return status == TW_OK ? place_stages(machine, g, p, error) : status;
 }

@@ -53,8 +53,12 @@ static void multiply(const op_run *r, kernel_plan plan) {
     for (int64_t j = 0; j < g.n; j++) {
       float x = element(r, &g, i, j, plan);
       if (g.bias == TW_GEMM_BIAS_ROW) x += (float)op_get(r, tw_gemm_d_index(&g), j);
+      if (g.bias == TW_GEMM_BIAS_FULL) x += (float)op_get(r, tw_gemm_d_index(&g), i * g.ldd + j);
       x *= g.scale;
-      if (plan == NO_ACTIVATION)
+      if (g.glu) {
+        const float gate = plan == NO_ACTIVATION ? x : (float)tw_gemm_act(g.glu, (double)x);
+        x = gate * element(r, &g, i, g.n + j, plan);
+      } else if (plan == NO_ACTIVATION)
         x += 0;
       else if (g.gelu == TW_GELU_ERF)
         x = 0.5f * x * (1 + erff(x * 0.70710678f));
@@ -129,6 +133,29 @@ static void gelu_is_what_its_formulas_say(void **state) {
     expect_plan(texts[i], RIGHT, true);
     expect_plan(texts[i], NO_ACTIVATION, false);
   }
+}
+
+static void gated_units_are_what_their_formulas_say(void **state) {
+  (void)state;
+  assert_true(fabs(tw_gemm_act(TW_GLU_SILU, 1) - 0.7310585786300049) < 1e-15);
+  assert_true(fabs(tw_gemm_act(TW_GLU_SILU, -2) + 0.2384058440442351) < 1e-15);
+  assert_true(fabs(tw_gemm_act(TW_GLU_GELU_ERF, 1) - 0.8413447460685429) < 1e-15);
+  assert_true(fabs(tw_gemm_act(TW_GLU_GELU_TANH, 1) - 0.8411919906082768) < 1e-15);
+  static const char *const texts[] = {"gemm m=20 n=30 k=40 glu=silu a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
+                                      "gemm m=20 n=30 k=300 glu=gelu_erf a=f32 b=f32 c=f32 acc=f32",
+                                      "gemm m=9 n=30 k=40 glu=gelu_tanh a=f16 b=f16 c=f32 acc=f32 a_transposed=1",
+                                      "gemm m=9 n=3000 k=64 glu=silu a=f32 b=f32 c=f32 acc=f32 b_transposed=1"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    expect_plan(texts[i], RIGHT, true);
+    expect_plan(texts[i], NO_ACTIVATION, false);
+  }
+  expect_plan("gemm m=20 n=30 k=40 bias=full d=c a=bf16 b=bf16 c=bf16 acc=f32", RIGHT, true);
+  expect_plan("gemm m=20 n=30 k=40 bias=row d=c a=f16 b=f16 c=f16 acc=f32", RIGHT, true);
+  op_expect_refused("gemm m=4 n=4 k=4 glu=silu gelu=erf a=f32 b=f32 c=f32 acc=f32", "glu needs");
+  op_expect_refused("gemm m=4 n=4 k=4 glu=silu bias=row a=f32 b=f32 c=f32 acc=f32", "glu needs");
+  op_expect_refused("gemm m=4 n=4 k=4 glu=silu a=i8 b=i8 c=f32 acc=i32", "glu needs");
+  op_expect_refused("gemm m=4 n=4 k=4 d=c a=bf16 b=bf16 c=bf16 acc=f32", "d=c needs a bias");
+  op_expect_refused("gemm m=4 n=4 k=4 d=c bias=row a=i8 b=i8 c=i8 acc=i32", "d=c needs");
 }
 
 /* A as the format makes it, in blocks of 32 of a row, then plain sums; `rule` is what the kernel does. */
@@ -254,6 +281,7 @@ int main(void) {
       cmocka_unit_test(sums_in_14_bits_pass_where_they_are_allowed),
       cmocka_unit_test(tf32_passes_where_it_is_allowed),
       cmocka_unit_test(gelu_is_what_its_formulas_say),
+      cmocka_unit_test(gated_units_are_what_their_formulas_say),
       cmocka_unit_test(activations_are_quantized_to_the_bit),
       cmocka_unit_test(packed_weights_are_what_their_format_says),
       cmocka_unit_test(impossible_problems_are_refused),

@@ -64,6 +64,7 @@ static const char *const problems[] = {
     "m=512 n=512 k=512 a=e4m3 b=e4m3 c=bf16 acc=f32 b_transposed=1 arithmetic=fast_accum scales=row gelu=tanh",
     "m=512 n=512 k=512 a=e5m2 b=e5m2 c=f32 acc=f32 b_transposed=1 arithmetic=fast_accum scales=tensor bias=row",
     "m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=tf32 gelu=erf",
+    "m=512 n=1000 k=512 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1 bias=full d=c",
 };
 
 enum { SCHEDULES = sizeof schedules / sizeof *schedules, PROBLEMS = sizeof problems / sizeof *problems };

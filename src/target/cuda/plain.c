@@ -65,6 +65,8 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   tw_slots_text(&s, "b_load", b.load);
   tw_slots_text(&s, "c_stored", c.stored);
   tw_slots_text(&s, "c_store", c.store);
+  tw_slots_text(&s, "d_stored", g.acc == TW_I32 ? "int" : cuda_plain_words_of(g.d).stored);
+  tw_slots_text(&s, "d_load", g.d != g.acc ? cuda_plain_words_of(g.d).load : NULL);
   tw_slots_text(&s, "sum", g.acc == TW_I32 ? "int" : "float");
   tw_slots_text(&s, "scaled", g.c == TW_I32 ? "int" : "float");
   tw_slots_flag(&s, "float_result", g.c != TW_I32);
@@ -82,6 +84,9 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   return cuda_plain_fill(&s, "cuda/kernels/plain_gemm.cu.in", source, error);
 }
 
-bool cuda_has_plain(const tw_problem *p) { return strcmp(p->op->name, "gemm") == 0 && !tw_gemm_of(p).packed; }
+bool cuda_has_plain(const tw_problem *p) {
+  const tw_gemm g = tw_gemm_of(p);
+  return strcmp(p->op->name, "gemm") == 0 && !g.packed && !g.glu;
+}
 
 tw_status cuda_plain(const tw_problem *p, char **source, tw_error *error) { return gemm(p, source, error); }

@@ -97,6 +97,12 @@ template <> TW_FN float high<bf16>(u32 x) { return float_of(x & 0xffff0000u); }
 TW_FN float gelu_erf(float x) { return 0.5f * x * (1.f + erf_of(x * 0.707106781f)); }
 TW_FN float gelu_tanh(float x) { return 0.5f * x * (1.f + tanh_of(0.797884561f * (x + 0.044715f * x * x * x))); }
 
+/* x / (1 + e^-x) */
+TW_FN float silu(float x) {
+  const float root = rsqrt_fast(1.f + exp2_fast(x * -1.44269504f));
+  return x * root * root;
+}
+
 /* Identity, for `lay` and `put`. */
 struct as_is {
   template <class Value> TW_FN Value operator()(Value v, int, int) const { return v; }

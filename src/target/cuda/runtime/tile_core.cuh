@@ -380,6 +380,16 @@ TW_FN void copy_multicast(shared<Type, Rows, Cols> to, const tensor &from, int r
                     col + p * tile::panel_cols, b, ranks);
 }
 
+/* Part `part` of Parts of the rows, which begins at (row, col) of the tensor; the tensor's box is rows / Parts x panel_cols. */
+template <int Parts, class Type, int Rows, int Cols>
+TW_FN void copy_part(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b, int part) {
+  using tile = shared<Type, Rows, Cols>;
+  static_assert(Rows % (8 * Parts) == 0, "parts of a tile have a multiple of 8 rows");
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++)
+    copy_panel(to.at + p * tile::panel_bytes + part * (Rows / Parts) * tile::span, from, row, col + p * tile::panel_cols, b);
+}
+
 /* Of a tensor [batch][row][head][col]: rows of one head. The box is panel_cols x 1 x rows x 1. */
 template <class Type, int Rows, int Cols>
 TW_FN void copy_head(shared<Type, Rows, Cols> to, const tensor &from, int batch, int row, int head, int col, barrier b) {

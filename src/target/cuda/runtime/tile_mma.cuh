@@ -362,6 +362,14 @@ template <int Rows, int Cols> TW_FN void scale_sums(acc<Rows, Cols> &d, const ro
 #pragma unroll
     for (int i = 0; i < Cols / 2; i++) d.value[q][i] *= rows.of[q][i / 2 % 2] * columns.of[i / 4 * 2 + i % 2];
 }
+/* The first half of the columns becomes act of itself times the second half. */
+template <int Rows, int Cols, class Function> TW_FN void gate_sums(acc<Rows, Cols> &d, Function act) {
+  static_assert(Cols % 16 == 0, "halves of a register tile have n x 8 columns");
+#pragma unroll
+  for (int q = 0; q < Rows / 64; q++)
+#pragma unroll
+    for (int i = 0; i < Cols / 4; i++) d.value[q][i] = act(d.value[q][i]) * d.value[q][Cols / 4 + i];
+}
 template <int Rows, int Cols> TW_FN void add(acc<Rows, Cols> &to, const acc<Rows, Cols> &d, const row_factors<Rows> &by) {
 #pragma unroll
   for (int q = 0; q < Rows / 64; q++)
