@@ -144,6 +144,47 @@ class Products(unittest.TestCase):
         with self.assertRaisesRegex(tw.UsageError, "expected operands"):
             twt.matmul(torch.empty(4, 20, device="meta"), torch.empty(30, 20, device="meta"))
 
+    def test_residual_and_gates(self):
+        """Without a kernel for the whole they are made of a product and PyTorch's functions; the operators and their gradients too."""
+        for dtype in (torch.float32, torch.bfloat16, torch.float64):
+            x, weight, residual = torch.randn(2, 70, 20).to(dtype), torch.randn(30, 20).to(dtype), torch.randn(2, 70, 30).to(dtype)
+            bias = torch.randn(30).to(dtype)
+            expected = torch.nn.functional.linear(x, weight) + residual
+            for actual in (twt.linear(x, weight, residual=residual), _gemm.linear_add(x, weight, residual)):
+                torch.testing.assert_close(actual, expected)
+            torch.testing.assert_close(twt.linear(x, weight, bias, residual=residual), torch.nn.functional.linear(x, weight, bias) + residual)
+            first, second = torch.nn.functional.linear(x, weight).chunk(2, -1)
+            for name, act in (("silu", torch.nn.functional.silu), ("gelu", torch.nn.functional.gelu)):
+                for actual in (twt.gated_linear(x, weight, name), _gemm.gated_linear(x, weight, name)):
+                    torch.testing.assert_close(actual, act(first) * second)
+        x, weight, residual = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((5, 4), (6, 4), (5, 6)))
+        for call in (lambda x, w: twt.gated_linear(x, w), lambda x, w: _gemm.gated_linear(x, w, "gelu_tanh")):
+            self.assertTrue(torch.autograd.gradcheck(call, (x, weight)))
+        for add in (lambda x, w, r: twt.linear(x, w, residual=r), _gemm.linear_add):
+            self.assertTrue(torch.autograd.gradcheck(add, (x, weight, residual)))
+        with self.assertRaisesRegex(tw.UsageError, "residual must be like the result, .5, 6."):
+            twt.linear(x, weight, residual=residual[:4])
+        with self.assertRaisesRegex(tw.UsageError, "unknown activation 'tanh'; expected silu, gelu, gelu_tanh"):
+            twt.gated_linear(x, weight, "tanh")
+        with self.assertRaisesRegex(tw.UsageError, "even number of weight rows"):
+            twt.gated_linear(x, weight[:3])
+
+    def test_problems_of_layouts(self):
+        """Keys of kernels follow shapes and strides; a residual or bias has C's type, and gates half of the columns."""
+        a, b = torch.empty(8, 16), torch.empty(24, 16)
+        of = lambda a, b, added="": _gemm.problem_of(a.shape, a.stride(), b.shape, b.stride(), "bf16", True, added)  # noqa: E731
+        self.assertEqual(of(a, b), dict(m=8, n=24, k=16, a="bf16", b="bf16", c="bf16", b_transposed=1))
+        self.assertEqual(of(a, b, "residual"), dict(m=8, n=24, k=16, a="bf16", b="bf16", c="bf16", b_transposed=1, bias="full", d="c"))
+        self.assertEqual(of(a, b, "silu"), dict(m=8, n=12, k=16, a="bf16", b="bf16", c="bf16", b_transposed=1, glu="silu"))
+        wide = torch.empty(8, 20)[:, :16]
+        self.assertEqual(of(wide, b)["lda"], 20)
+        self.assertNotIn("b_transposed", of(a, torch.empty(16, 24).t()))
+        for shape in ((8, 16), (2, 4, 16), (16,)):
+            x = torch.empty(shape)
+            self.assertEqual(_gemm._flat(x.shape, x.stride()), (_gemm.rows_of(x).shape, _gemm.rows_of(x).stride()))
+        for added in _gemm.ADDED:
+            self.assertIn("gemm", _device.problem_text("gemm", of(torch.empty(8, 16), torch.empty(24, 16), added)))
+
     def test_autocast(self):
         x, weight = torch.randn(200, 32), torch.randn(40, 32, requires_grad=True)
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -311,6 +352,8 @@ class Tuning(unittest.TestCase):
         for op, keys in (
             ("gemm", gemm),
             ("gemm", dict(gemm, bias="row")),
+            ("gemm", dict(gemm, bias="full", d="c")),
+            ("gemm", dict(gemm, glu="silu", b_transposed=1)),
             ("gemm", dict(gemm, packed=1, b="i4", group=32)),
             ("layernorm", dict(size, eps=1e-5)),
             ("layernorm", dict(size, norm="rms", eps=1e-5)),

@@ -9,7 +9,7 @@ try:
 except ImportError as _error:
     raise ImportError(f"tilewright.torch: PyTorch is required ({_error}); install it: https://pytorch.org/get-started") from _error
 
-from ._functions import layer_norm, linear, matmul, rms_norm, rotary, scaled_dot_product_attention, softmax
+from ._functions import gated_linear, layer_norm, linear, matmul, rms_norm, rotary, scaled_dot_product_attention, softmax
 from ._modules import LayerNorm, Linear, PackedLinear, RMSNorm, Softmax, replace, replaced, restore
 from ._routes import forget
 from ._tune import Call, TuneReport, tune
@@ -23,6 +23,7 @@ __all__ = [
     "Softmax",
     "TuneReport",
     "forget",
+    "gated_linear",
     "layer_norm",
     "linear",
     "matmul",

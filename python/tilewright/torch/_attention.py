@@ -7,7 +7,8 @@ from typing import Any, Optional
 import torch
 
 from .._library import UsageError
-from ._register import Direct, operator
+from . import _device
+from ._register import Direct, constant, operator
 from ._routes import is_direct, planned, start
 
 # ---- attention ----
@@ -27,23 +28,36 @@ def check_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
         raise UsageError(f"tilewright.torch.scaled_dot_product_attention: operands must have one type and device (found {found})")
 
 
+def _keys(q_shape: Any, k_shape: Any, causal: bool, scale: float, backward: bool) -> "dict[str, Any]":
+    b, sq, hq, d = q_shape
+    made: "dict[str, Any]" = dict(b=b, hq=hq, hkv=k_shape[2], sq=sq, sk=k_shape[1], d=d)
+    if causal:
+        made["causal"] = 1
+    if backward:
+        made["pass"] = "backward"
+    if scale != d**-0.5:
+        made["scale"] = scale
+    return made
+
+
 def route(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, backward: bool) -> Any:
     key = ("attention", q.shape, k.shape, q.dtype, q.device, causal, scale, backward)
-
-    def keys() -> "dict[str, Any]":
-        b, sq, hq, d = q.shape
-        made: "dict[str, Any]" = dict(b=b, hq=hq, hkv=k.shape[2], sq=sq, sk=k.shape[1], d=d)
-        if causal:
-            made["causal"] = 1
-        if backward:
-            made["pass"] = "backward"
-        if scale != d**-0.5:
-            made["scale"] = scale
-        return made
-
     if causal and q.shape[1] != k.shape[1]:
         return False  # PyTorch's mask begins at the first query, the kernels' ends at the last
-    return planned(key, "attention", 9 if backward else 5, q, keys)
+    return planned(key, "attention", 9 if backward else 5, q, lambda: _keys(q.shape, k.shape, causal, scale, backward))
+
+
+@constant
+def is_known(q_shape: Any, k_shape: Any, dtype: Any, causal: bool, scale: float, backward: bool) -> bool:
+    """Has wisdom the kernel, and that of the backward pass? For torch.compile, as _gemm.is_known."""
+    if dtype not in _device.TYPES or 0 in (*q_shape, *k_shape) or (causal and q_shape[1] != k_shape[1]):
+        return False
+    passes = (False, True) if backward else (False,)
+    return all(_device.has_kernel("attention", {**_keys(q_shape, k_shape, causal, scale, p), "a": _device.TYPES[dtype]}) for p in passes)
+
+
+def has_kernel(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, backward: bool) -> bool:
+    return is_known(tuple(int(n) for n in q.shape), tuple(int(n) for n in k.shape), q.dtype, causal, scale, backward)
 
 
 _SDPA = getattr(torch.nn.functional, "scaled_dot_product_attention", None)  #: from PyTorch 2.0 on

@@ -151,6 +151,18 @@ def reject(text: str, slower: bool) -> None:
     rejected().update(known)
 
 
+def has_kernel(op: str, keys: "dict[str, Any]") -> bool:
+    """Would `plan_for` find one?"""
+    if ROUTES.recorded is not None:
+        return True
+    try:
+        problem = _problem(target(), op, keys)
+        text = text_of(_print(problem))
+        return text in trials or (is_known(problem) and text not in rejected())
+    except UsageError:
+        return False
+
+
 # ---- plans ----
 
 

@@ -8,28 +8,43 @@ import torch
 
 from .._library import UsageError
 from . import _attention, _gemm, _rows
-from ._routes import is_direct, is_plain
-
-
-def is_compiling() -> bool:
-    """Is torch.compile tracing this code?"""
-    return hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling") and torch.compiler.is_compiling()
+from ._routes import is_compiling, is_direct, is_plain, is_traced
 
 
 def _needs_gradient(*tensors: Optional[torch.Tensor]) -> bool:
     return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
 
 
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:
-    """x weight^T + bias, as torch.nn.functional.linear."""
-    return _gemm.linear(x, weight, bias) if is_compiling() else _gemm.layer(x, weight, bias)
+def linear(
+    x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None, *, residual: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """x weight^T + bias, as torch.nn.functional.linear, plus `residual`, which is like the result."""
+    if residual is None:
+        return _gemm.layer(x, weight, bias)
+    if bias is not None:
+        return _gemm.layer(x, weight, bias) + residual
+    if is_direct(x, weight, residual):
+        return _gemm.direct_linear_add(x, weight, residual)
+    if is_traced(x) and not _gemm.has_kernel(x, weight, True, "residual"):
+        return _gemm.layer(x, weight, None) + residual
+    return _gemm.linear_add(x, weight, residual)
+
+
+def gated_linear(x: torch.Tensor, weight: torch.Tensor, activation: str = "silu") -> torch.Tensor:
+    """act(gate) * up, of gate and up = x weight^T in halves: the first projections of a gated MLP, whose weights are stacked.
+    `activation`: silu, gelu or gelu_tanh. With gradients the sums are kept, so that no product is computed twice."""
+    if _needs_gradient(x, weight) or (is_traced(x) and not _gemm.has_kernel(x, weight, True, activation)):
+        _gemm.check_gated(x, weight, activation)
+        return _gemm.gate(_gemm.layer(x, weight, None), activation)
+    direct = is_direct(x, weight)
+    return (_gemm.direct_gated_linear if direct else _gemm.gated_linear)(x, weight, activation)
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The product of matrices, as torch.matmul. Vectors and batches of b are PyTorch's."""
     if b.dim() != 2 or a.dim() < 2:
         return torch.matmul(a, b)
-    return _gemm.matmul(a, b) if is_compiling() else _gemm.product(a, b)
+    return _gemm.product(a, b)
 
 
 def _is_last(shape: "int | Sequence[int]", x: torch.Tensor) -> bool:
@@ -44,11 +59,11 @@ def layer_norm(
     eps: float = 1e-5,
 ) -> torch.Tensor:
     """As torch.nn.functional.layer_norm. Kernels are for the last dimension, with weight and bias of x's type."""
-    ours = weight is not None and bias is not None and _is_last(normalized_shape, x) and x.dtype == weight.dtype == bias.dtype
+    ours = not is_traced(x) and weight is not None and bias is not None and _is_last(normalized_shape, x) and x.dtype == weight.dtype == bias.dtype
     if not ours or (not is_compiling() and is_plain(x, weight, bias) and not _rows.layer_norm_route(x, weight, bias, eps)):
         shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         return torch.nn.functional.layer_norm(x, shape, weight, bias, eps)
-    direct = not is_compiling() and is_direct(x, weight, bias)
+    direct = is_direct(x, weight, bias)
     return (_rows.direct_layer_norm if direct else _rows.layer_norm)(x, weight, bias, eps)
 
 
@@ -59,24 +74,27 @@ def rms_norm(
     if not _is_last(normalized_shape, x):
         raise UsageError(f"tilewright.torch.rms_norm: expected normalized_shape={list(x.shape[-1:])} (found {normalized_shape})")
     eps = torch.finfo(x.dtype).eps if eps is None else eps
-    ours = weight is not None and weight.dtype == x.dtype
+    ours = not is_traced(x) and weight is not None and weight.dtype == x.dtype
     if not ours or (not is_compiling() and is_plain(x, weight) and not _rows.rms_norm_route(x, weight, eps)):
         return _rows.rms_norm_by_pytorch(x, weight, eps)
-    direct = not is_compiling() and is_direct(x, weight)
+    direct = is_direct(x, weight)
     return (_rows.direct_rms_norm if direct else _rows.rms_norm)(x, weight, eps)
 
 
 def softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
     """As torch.softmax. Kernels are for the last dimension."""
-    last = x.dim() and dim in (-1, x.dim() - 1) and x.is_floating_point()
+    last = not is_traced(x) and x.dim() and dim in (-1, x.dim() - 1) and x.is_floating_point()
     if not last or (not is_compiling() and is_plain(x) and not _rows.softmax_route(x)):
         return torch.softmax(x, dim)
-    return (_rows.direct_softmax if not is_compiling() and is_direct(x) else _rows.softmax)(x)
+    return (_rows.direct_softmax if is_direct(x) else _rows.softmax)(x)
 
 
 def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool = False) -> torch.Tensor:
     """Turns pairs of elements of each head. x is b x s x h x d; cos and sin are s x d / 2; pairs are halves apart, or neighbours."""
-    direct = not is_compiling() and is_direct(x, cos, sin)
+    if is_traced(x):
+        _attention.check_rotary(x, cos, sin)
+        return _attention.rotary_by_pytorch(x, cos, sin, interleaved)
+    direct = is_direct(x, cos, sin)
     return (_attention.direct_rotary if direct else _attention.rotary)(x, cos, sin, interleaved)
 
 
@@ -113,5 +131,8 @@ def scaled_dot_product_attention(
             plan = _attention.route(q, k, is_causal, factor, True) and plan
         if not plan:
             return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
-    direct = not is_compiling() and is_direct(q, k, v)
+    if is_traced(q) and not _attention.has_kernel(q, k, is_causal, factor, _needs_gradient(q, k, v)):
+        _attention.check_attention(q, k, v)
+        return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
+    direct = is_direct(q, k, v)
     return (_attention.direct_attention if direct else _attention.attention)(q, k, v, is_causal, factor)[0].transpose(1, 2)

@@ -7,9 +7,9 @@ from typing import Any, Optional
 import torch
 
 from .._library import UsageError
-from . import _device, _host, _kept
+from . import _device, _host, _kept, _register
 from ._register import Direct, operator
-from ._routes import ROUTES, is_direct
+from ._routes import ROUTES, is_direct, is_traced
 
 _data = torch.Tensor.data_ptr
 
@@ -17,14 +17,64 @@ _data = torch.Tensor.data_ptr
 PACKING_PAYS = 128
 
 
-def layout(x: torch.Tensor) -> "Optional[tuple[bool, int]]":
-    """Whether the matrix is stored transposed, and the elements from row to row as stored; None: neither rows nor columns are dense."""
-    (rows, columns), (down, right) = x.shape, x.stride()
+def layout(shape: "tuple[int, ...]", stride: "tuple[int, ...]") -> "Optional[tuple[bool, int]]":
+    """Whether a matrix is stored transposed, and the elements from row to row as stored; None: neither rows nor columns are dense."""
+    (rows, columns), (down, right) = shape, stride
     if (right == 1 or columns == 1) and (down >= columns or rows == 1):
         return False, max(down, columns) if rows > 1 else columns
     if (down == 1 or rows == 1) and (right >= rows or columns == 1):
         return True, max(right, rows) if columns > 1 else rows
     return None
+
+
+#: What is added to a product, as keys of the kernel; their operand is of C's type.
+ADDED: "dict[str, dict[str, Any]]" = {
+    "": {},
+    "bias": {"bias": "row", "d": "c"},
+    "residual": {"bias": "full", "d": "c"},
+    "silu": {"glu": "silu"},
+    "gelu": {"glu": "gelu_erf"},
+    "gelu_tanh": {"glu": "gelu_tanh"},
+}
+
+
+def problem_of(a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, name: str, transposed: bool, added: str) -> "dict[str, Any]":
+    """The kernel's keys for a product of matrices. op(b) is b transposed for weights, which are n x k."""
+    (m, k), n = a_shape, b_shape[0 if transposed else 1]
+    (at, lda), (bt, ldb) = layout(a_shape, a_stride) or (False, k), layout(b_shape, b_stride) or (False, b_shape[1])
+    bt ^= transposed
+    keys: "dict[str, Any]" = dict(m=m, n=n // 2 if "glu" in ADDED[added] else n, k=k, a=name, b=name, c=name)
+    keys.update({key: 1 for key, given in (("a_transposed", at), ("b_transposed", bt)) if given})
+    keys.update({key: ld for key, ld, dense in (("lda", lda, m if at else k), ("ldb", ldb, k if bt else n)) if ld != dense})
+    keys.update({key: value for key, value in ADDED[added].items() if (key, value, name) != ("d", "c", "f32")})
+    return keys
+
+
+def _flat(shape: Any, stride: Any) -> "tuple[Any, Any]":
+    """Shape and stride as a matrix, of which the last dimension is a row; of a tensor that has to be copied, those of the copy."""
+    if len(shape) == 1:
+        return (1, shape[0]), (shape[0], 1)
+    rows = 1
+    for size in shape[:-1]:
+        rows *= size
+    for i in range(len(shape) - 2):
+        if shape[i] != 1 and stride[i] != stride[i + 1] * shape[i + 1]:
+            return (rows, shape[-1]), (shape[-1], 1)
+    return (rows, shape[-1]), (stride[-2], stride[-1])
+
+
+@_register.constant
+def is_known(a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, dtype: Any, device: str, transposed: bool, added: str) -> bool:
+    """Has wisdom a kernel for the product? For torch.compile, which fuses more where PyTorch computes it."""
+    if device != "cuda" or dtype not in _device.TYPES or 0 in a_shape or 0 in b_shape:
+        return device != "cuda"
+    shape, stride = _flat(a_shape, a_stride)
+    return _device.has_kernel("gemm", problem_of(shape, stride, b_shape, b_stride, _device.TYPES[dtype], transposed, added))
+
+
+def has_kernel(a: torch.Tensor, b: torch.Tensor, transposed: bool, added: str) -> bool:
+    ints = [tuple(int(n) for n in numbers) for numbers in (a.shape, a.stride(), b.shape, b.stride())]
+    return is_known(*ints, a.dtype, a.device.type, transposed, added)
 
 
 def rows_of(x: torch.Tensor) -> torch.Tensor:
@@ -44,17 +94,12 @@ class Product:
         self.shape = (*x.shape[:-1], n)
         if 0 in (m, n, k) or a.dtype not in _host.TYPES:
             return
-        la, lb = layout(a), layout(b)
+        la, lb = layout(a.shape, a.stride()), layout(b.shape, b.stride())
         self.copy_a, self.copy_b = la is None or a.data_ptr() != x.data_ptr(), lb is None
         (at, lda), (bt, ldb) = la or (False, k), lb or (False, b.shape[1])
         bt ^= transposed
         if a.device.type == "cuda":
-            name = _device.TYPES[a.dtype]
-            keys: "dict[str, Any]" = dict(m=m, n=n, k=k, a=name, b=name, c=name)
-            keys.update({key: 1 for key, given in (("a_transposed", at), ("b_transposed", bt)) if given})
-            keys.update({key: ld for key, ld, dense in (("lda", lda, m if at else k), ("ldb", ldb, k if bt else n)) if ld != dense})
-            if bias is not None:
-                keys["bias"] = "row"
+            keys = problem_of(a.shape, a.stride(), b.shape, b.stride(), _device.TYPES[a.dtype], transposed, "" if bias is None else "bias")
             ROUTES.record("gemm", keys, a.device)
             self.device = _device.plan_for("gemm", keys, 3 if bias is None else 4, a.device)
         else:
@@ -78,7 +123,7 @@ class Product:
             b = b.contiguous()
         out = a.new_empty(self.shape)
         addresses = _data(a), _data(b), _data(out)
-        added = None if bias is None else bias.to(torch.float32).contiguous()
+        added = None if bias is None else bias.contiguous() if self.host is None else bias.to(torch.float32).contiguous()
         if packed is not None:
             self.host.execute(addresses[0], _data(packed), addresses[2], 0 if added is None else _data(added))
         elif self.host is not None:
@@ -176,15 +221,167 @@ matmul = operator(
 )
 
 
+# ---- products with more in the same kernel: a residual is added, or half of the columns gate the others ----
+
+
+class Fused:
+    """A route: the kernel for one pair of layouts, or None."""
+
+    __slots__ = ("plan",)
+
+    def __init__(self, x: torch.Tensor, weight: torch.Tensor, added: str):
+        self.plan = None
+        a = rows_of(x)
+        if a.device.type != "cuda" or a.dtype not in _device.TYPES or 0 in (*a.shape, *weight.shape):
+            return
+        keys = problem_of(a.shape, a.stride(), weight.shape, weight.stride(), _device.TYPES[a.dtype], True, added)
+        ROUTES.record("gemm", keys, a.device)
+        if a.data_ptr() == x.data_ptr() and layout(a.shape, a.stride()) and layout(weight.shape, weight.stride()):
+            self.plan = _device.plan_for("gemm", keys, 4 if added == "residual" else 3, a.device)
+
+
+def _fused_route(x: torch.Tensor, weight: torch.Tensor, added: str) -> Any:
+    key = (added, x.shape, x.stride(), x.dtype, x.device, weight.shape, weight.stride(), weight.dtype, weight.device)
+    route = ROUTES.get(key)
+    if route is None:
+        check_operands("linear" if added == "residual" else "gated_linear", x, weight, None, True)
+        try:
+            ROUTES[key] = route = Fused(x, weight, added)
+        except LookupError:
+            return None
+    return route.plan
+
+
+def _start_fused(plan: Any, addresses: "list[int]") -> bool:
+    if any(address & 15 for address in addresses):
+        return False
+    plan(*addresses)
+    return True
+
+
+def _check_residual(x: torch.Tensor, weight: torch.Tensor, residual: torch.Tensor) -> None:
+    if residual.shape != (*x.shape[:-1], weight.shape[0]) or residual.dtype != x.dtype or residual.device != x.device:
+        raise UsageError(
+            f"tilewright.torch.linear: residual must be like the result, {[*x.shape[:-1], weight.shape[0]]} of {x.dtype} "
+            f"(found {list(residual.shape)} of {residual.dtype})"
+        )
+
+
+def _linear_add(x: torch.Tensor, weight: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+    plan = _fused_route(x, weight, "residual")
+    _check_residual(x, weight, residual)
+    if plan:
+        more, out = residual.contiguous(), x.new_empty((*x.shape[:-1], weight.shape[0]))
+        if _start_fused(plan, [_data(x), _data(weight), _data(more), _data(out)]):
+            return out
+    return _linear(x, weight, None) + residual
+
+
+def _linear_add_fake(x, weight, residual):
+    check_operands("linear", x, weight, None, True)
+    _check_residual(x, weight, residual)
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+def _linear_add_backward(ctx: Any, g: torch.Tensor):
+    return (*_linear_backward(ctx, g)[:2], g if ctx.needs_input_grad[2] else None)
+
+
+def _linear_add_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[0], inputs[1])
+    ctx.has_bias = False
+
+
+ACTS = {
+    "silu": torch.nn.functional.silu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+}
+
+
+def check_gated(x: torch.Tensor, weight: torch.Tensor, activation: str) -> None:
+    if activation not in ACTS:
+        raise UsageError(f"tilewright.torch.gated_linear: unknown activation '{activation}'; expected {', '.join(ACTS)}")
+    check_operands("gated_linear", x, weight, None, True)
+    if weight.shape[0] % 2:
+        raise UsageError(f"tilewright.torch.gated_linear: expected an even number of weight rows, gate before up (found {weight.shape[0]})")
+
+
+def gate(both: torch.Tensor, activation: str) -> torch.Tensor:
+    first, second = both.chunk(2, -1)
+    return ACTS[activation](first) * second
+
+
+def _gated_linear(x: torch.Tensor, weight: torch.Tensor, activation: str) -> torch.Tensor:
+    check_gated(x, weight, activation)
+    plan = _fused_route(x, weight, activation)
+    if plan:
+        out = x.new_empty((*x.shape[:-1], weight.shape[0] // 2))
+        if _start_fused(plan, [_data(x), _data(weight), _data(out)]):
+            return out
+    return gate(_linear(x, weight, None), activation)
+
+
+def _gated_linear_fake(x, weight, activation):
+    check_gated(x, weight, activation)
+    return x.new_empty((*x.shape[:-1], weight.shape[0] // 2))
+
+
+def _gated_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[0], inputs[1])
+    ctx.activation = inputs[2]
+
+
+def _gated_backward(ctx: Any, g: torch.Tensor):
+    """The sums are computed again: the forward pass did not write them."""
+    x, weight = ctx.saved_tensors
+    with torch.enable_grad():
+        both = layer(x.detach(), weight.detach(), None).requires_grad_()
+        (d,) = torch.autograd.grad(gate(both, ctx.activation), both, g)
+    dx = product(d, weight) if ctx.needs_input_grad[0] else None
+    dw = product(rows_of(d).t(), rows_of(x)) if ctx.needs_input_grad[1] else None
+    return dx, dw, None
+
+
+linear_add = operator(
+    "linear_add(Tensor x, Tensor weight, Tensor residual) -> Tensor",
+    _linear_add,
+    _linear_add_fake,
+    setup=_linear_add_setup,
+    backward=_linear_add_backward,
+    autocast=True,
+)
+gated_linear = operator(
+    "gated_linear(Tensor x, Tensor weight, str activation) -> Tensor",
+    _gated_linear,
+    _gated_linear_fake,
+    setup=_gated_setup,
+    backward=_gated_backward,
+    autocast=True,
+)
+direct_linear_add = Direct(_linear_add, _linear_add_setup, _linear_add_backward)
+direct_gated_linear = Direct(_gated_linear, _gated_setup, _gated_backward)
+
+
+# ---- past the dispatcher ----
+
 _direct_linear = Direct(_linear, _setup, _linear_backward)
 _direct_matmul = Direct(_matmul, _setup, _matmul_backward)
 
 
 def layer(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
     """`linear`, past the dispatcher where that is possible."""
-    return _direct_linear(x, weight, bias) if is_direct(x, weight, bias) else linear(x, weight, bias)
+    if is_direct(x, weight, bias):
+        return _direct_linear(x, weight, bias)
+    if is_traced(x) and weight.dim() == 2 and x.dim() > 0 and not has_kernel(x, weight, True, "" if bias is None else "bias"):
+        return torch.nn.functional.linear(x, weight, bias)
+    return linear(x, weight, bias)
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """`matmul`, past the dispatcher where that is possible."""
-    return _direct_matmul(a, b) if is_direct(a, b) else matmul(a, b)
+    if is_direct(a, b):
+        return _direct_matmul(a, b)
+    if is_traced(a) and b.dim() == 2 and a.dim() > 0 and not has_kernel(a, b, False, ""):
+        return torch.matmul(a, b)
+    return matmul(a, b)

@@ -8,6 +8,7 @@ from typing import Any, Optional
 import torch
 
 from . import _functions, _kept, _packed
+from ._routes import is_compiling
 
 
 class Linear(torch.nn.Linear):
@@ -80,7 +81,7 @@ class PackedLinear(torch.nn.Module):
         return self
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if not _functions.is_compiling() and self.codes.device.type == "cpu":
+        if not is_compiling() and self.codes.device.type == "cpu":
             _kept.keep(self.codes)
         return _packed.packed_linear(x, self.codes, self.scales, self.bias, self.format, self.group)
 

@@ -11,6 +11,12 @@ LIBRARY = torch.library.Library("tilewright", "DEF")
 _AUTOCAST = (("cuda", "AutocastCUDA"), ("cpu", "AutocastCPU"))
 
 
+def constant(function: "Callable[..., Any]") -> "Callable[..., Any]":
+    """torch.compile calls such a function while it traces, and takes its result for a constant."""
+    mark = getattr(getattr(torch, "compiler", None), "assume_constant_result", None)
+    return mark(function) if mark else function
+
+
 class Direct:
     """An operator's kernel without the dispatcher, for calls of which `_routes.is_direct` holds."""
 

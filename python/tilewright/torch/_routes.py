@@ -67,9 +67,21 @@ _autocast, _cpu_autocast = torch.is_autocast_enabled, _first_of(torch, "is_autoc
 _KINDS = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
+def is_compiling() -> bool:
+    """Is torch.compile tracing this code?"""
+    return hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling") and torch.compiler.is_compiling()
+
+
+def is_traced(x: torch.Tensor) -> bool:
+    """Is the call being traced on CUDA, outside of autocast? Then PyTorch's compiler fuses more where no kernel is known."""
+    return x.device.type == "cuda" and (is_compiling() or type(x) not in _KINDS) and not _autocast()
+
+
 def is_direct(*tensors: "Optional[torch.Tensor]") -> bool:
     """Would the dispatcher do nothing but call the kernel, or autograd's node around it? Then a call need not pass it, which takes
     longer than all that this package does. Modes, transforms, autocast, tracing and subclasses of tensors need the operator."""
+    if is_compiling():
+        return False
     for x in tensors:
         if x is not None and type(x) not in _KINDS:
             return False

@@ -82,6 +82,14 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         bias = new(keys["n"]) if get("bias") else None
         every = (x, codes, scales, bias, keys["b"], group)
         return (lambda: _packed.by_pytorch(*every)), (lambda: _packed.packed_linear(*every))
+    if op == "gemm" and (get("glu") or get("bias") == "full"):
+        x, weight = _matrix(keys["m"], keys["k"], False, get("lda", 0), dtype, device), new((2 if get("glu") else 1) * keys["n"], keys["k"])
+        if get("glu"):
+            name = next(name for name, added in _gemm.ADDED.items() if added.get("glu") == get("glu"))
+            theirs = lambda: _gemm.gate(torch.nn.functional.linear(x, weight), name)  # noqa: E731
+            return theirs, (lambda: _gemm.gated_linear(x, weight, name))
+        residual = new(keys["m"], keys["n"])
+        return (lambda: torch.nn.functional.linear(x, weight) + residual), (lambda: _gemm.linear_add(x, weight, residual))
     if op == "gemm":
         a = _matrix(keys["m"], keys["k"], bool(get("a_transposed")), get("lda", 0), dtype, device)
         b = _matrix(keys["k"], keys["n"], bool(get("b_transposed")), get("ldb", 0), dtype, device)
