@@ -17,8 +17,9 @@ from . import _device
 from ._routes import ROUTES
 
 #: Schedules of the first step that are compiled; how many of the best are continued; further steps of each.
-FIRST, CONTINUED, NEXT = 20, 3, 12
-ROUNDS = 3
+FIRST, CONTINUED, NEXT = 20, 3, 8
+#: Of the first schedules, how many are also followed to where the model expects no gain; rounds, and those that no deadline ends.
+FOLLOWED, ROUNDS, ROUNDS_LEAST = 3, 4, 2
 #: A step is offered if the model expects at most so many times the cost of the best.
 HOPELESS = 1.6
 #: Seconds of work in one graph.
@@ -67,6 +68,18 @@ def _next(problem: Any, steps: "tuple[str, ...]") -> "list[tuple[str, ...]]":
             levers[lever] = levers.get(lever, 0) + 1
             found.append((*steps, step))
     return found[:NEXT]
+
+
+def _followed(problem: Any, steps: "tuple[str, ...]") -> "tuple[str, ...]":
+    """The steps that the model prefers, one after another, while each gains a percent."""
+    cost = min((c for c, _, step in menu(problem, ()) if step == steps[0]), default=0)
+    while len(steps) < 6:
+        offers = [(c, step) for c, _, step in menu(problem, steps) if _verb(step) != _verb(steps[0]) and c < 0.99 * cost]
+        if not offers:
+            break
+        cost, step = min(offers)
+        steps = (*steps, step)
+    return steps
 
 
 def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", device: torch.device) -> Any:
@@ -135,18 +148,19 @@ def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], se
     seen: "set[tuple[str, ...]]" = set()
     entries: "list[Entry]" = []
     offered = _first(problem)
-    for _ in range(ROUNDS):
-        fresh = [steps for steps in offered if steps not in seen]
+    offered += [_followed(problem, steps) for steps in offered[:FOLLOWED]]
+    for turn in range(ROUNDS):
+        fresh = [steps for steps in dict.fromkeys(offered) if steps not in seen]
         seen.update(fresh)
         plans = list(pool.map(lambda steps: _loaded(op, keys, n, steps, device), fresh))
         those = [(steps, plan) for steps, plan in zip(fresh, plans) if plan is not None]
         if not those:
             break
         times = seconds_in_turn([with_plan(text, plan, ours) for _, plan in those], 3)
-        before = entries[0].seconds if entries else float("inf")
+        before = entries[0].seconds if entries else float("inf")  # before this round
         entries += [Entry(steps, taken, plan) for (steps, plan), taken in zip(those, times)]
         entries.sort(key=lambda entry: entry.seconds)
-        if time.monotonic() > deadline or entries[0].seconds > 0.995 * before:
+        if turn + 1 >= ROUNDS_LEAST and (time.monotonic() > deadline or entries[0].seconds > 0.995 * before):
             break
         offered = [steps for entry in entries[:CONTINUED] for steps in _next(problem, entry.schedule)]
     return entries[0] if entries else None

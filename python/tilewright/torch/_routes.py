@@ -63,7 +63,10 @@ _dispatch_modes = _first_of(_C, "_len_torch_dispatch_stack", "_get_torch_dispatc
 _function_modes = _first_of(_C, "_len_torch_function_stack", "_get_torch_function_mode")
 _transforms = _first_of(getattr(_C, "_functorch", None), "peek_interpreter_stack")
 _is_tracing = _first_of(_C, "_is_tracing")
-_autocast, _cpu_autocast = torch.is_autocast_enabled, _first_of(torch, "is_autocast_cpu_enabled")
+if hasattr(_C, "_is_any_autocast_enabled"):
+    _autocast = _C._is_any_autocast_enabled
+else:
+    _autocast = lambda: torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled()  # noqa: E731
 _KINDS = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
@@ -85,7 +88,7 @@ def is_direct(*tensors: "Optional[torch.Tensor]") -> bool:
     for x in tensors:
         if x is not None and type(x) not in _KINDS:
             return False
-    return not (_dispatch_modes() or _function_modes() or _transforms() or _is_tracing() or _autocast() or _cpu_autocast())
+    return not (_dispatch_modes() or _function_modes() or _autocast() or _transforms() or _is_tracing())
 
 
 def start(plan: Any, *tensors: torch.Tensor) -> None:
