@@ -2,17 +2,22 @@
 device computes is checked by tests/python/gpu_torch.py, where there is one."""
 
 import copy
+import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 import numpy as np
 import torch
 
 import tilewright as tw
 import tilewright.torch as twt
+from tilewright import kernelbench
 from tilewright.torch import _attention, _contest, _device, _gemm, _host, _kept, _packed, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -526,6 +531,80 @@ class Exchange(unittest.TestCase):
             np.testing.assert_allclose(out, (x.double() @ weight.double()).numpy(), rtol=1e-4, atol=1e-4)
         with self.assertRaisesRegex(tw.UsageError, "the plan wants float32"):
             tw.Gemm(20, 32, 64)(x, weight)
+
+
+MODEL = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.first = nn.Linear(n, 30)
+
+    def forward(self, A, B):
+        x = torch.einsum("bik,kn->bin", A, B.T)
+        x = torch.relu(self.first(x))
+        return torch.tril(torch.softmax(x, dim=-1) @ B[:, :30].T)
+
+def get_inputs():
+    return [torch.rand(2, 140, 40), torch.rand(50, 40)]
+
+def get_init_inputs():
+    return [50]
+"""
+
+
+class KernelBench(unittest.TestCase):
+    """Files in KernelBench's form: what is replaced, and that the new file computes the same from the same parameters."""
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_on(self, text, *options):
+        path = self.folder / "model.py"
+        path.write_text(text)
+        command = [sys.executable, "-m", "tilewright.kernelbench", str(path), "--device", "cpu", *options]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    def test_a_new_model(self):
+        result = self.run_on(MODEL, "--json", "-o", str(self.folder / "new.py"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["replaced"], ["matmul", "Linear", "softmax", "matmul"])
+        self.assertEqual(report["pytorch"], ["relu", "tril"])
+        scope = {}
+        exec((self.folder / "new.py").read_text(), scope)
+        torch.manual_seed(7)
+        theirs = scope["Model"](50)
+        torch.manual_seed(7)
+        ours = scope["ModelNew"](50)
+        self.assertIsInstance(ours.first, twt.Linear)
+        inputs = scope["get_inputs"]()
+        torch.testing.assert_close(ours(*inputs), theirs(*inputs), rtol=1e-4, atol=1e-4)
+        self.assertIn("tilewright", (self.folder / "new.py").read_text())
+
+    def test_nothing_to_replace(self):
+        result = self.run_on(MODEL[: MODEL.index("        x = torch.einsum")] + "        return A\n" + MODEL[MODEL.index("\ndef get_inputs") :])
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        self.assertIn("replaced: nothing", result.stdout)
+        self.assertFalse((self.folder / "model_new.py").exists())
+
+    def test_wrong_files(self):
+        for text, said in (
+            ("x = 1", "expected Model, get_inputs, get_init_inputs .missing: Model"),
+            ("import nothing_like_this", "does not run .ModuleNotFoundError"),
+            (MODEL.replace("torch.relu(self.first(x))", "x if x.sum() > 0 else -x"), "torch.fx cannot trace Model.forward"),
+        ):
+            result = self.run_on(text)
+            self.assertEqual(result.returncode, 2)
+            self.assertRegex(result.stderr, "^tilewright.kernelbench: .*" + said)
+            self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_equations(self):
+        for equation, right in (("bijl,lk->bijk", True), ("ik, kj -> ij", True), ("ik,kj->ji", False), ("bik,bkj->bij", False), ("iik,kj->iij", False)):
+            self.assertEqual(kernelbench._is_rows_by_matrix(equation), right, equation)
 
 
 class Installation(unittest.TestCase):

@@ -1,0 +1,241 @@
+"""KernelBench: tunes the model of a file, and writes a ModelNew that computes with the kernels found.
+
+    python -m tilewright.kernelbench MODEL.py [-o NEW.py] [--seconds 60] [--device cuda] [--json]
+
+MODEL.py is KernelBench's: Model, get_inputs and get_init_inputs. It is run, so it must be a file that you trust. PyTorch's own graph (torch.fx)
+tells the calls of Model.forward; those that tilewright.torch computes are replaced, and the rest stays PyTorch's. The kernels are kept in
+wisdom, which NEW.py needs when it runs. The exit status is 0 only if both models agree and at least one call was replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import operator
+import re
+import sys
+import textwrap
+import types
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import torch
+
+import tilewright.torch as twt
+
+from ._library import UsageError
+
+#: KernelBench's tolerances, relative and absolute.
+TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+NAMES = ("Model", "get_inputs", "get_init_inputs")
+
+
+def load(path: Path) -> types.ModuleType:
+    """Runs the user's file."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise UsageError(f"{path}: the file cannot be read ({error.strerror})") from error
+    module = types.ModuleType("kernelbench_model")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, str(path), "exec"), module.__dict__)
+    except Exception as error:
+        raise UsageError(f"{path}: the file does not run ({type(error).__name__}: {error})") from error
+    missing = [name for name in NAMES if not hasattr(module, name)]
+    if missing:
+        raise UsageError(f"{path}: expected {', '.join(NAMES)} (missing: {', '.join(missing)})")
+    return module
+
+
+# ---- calls that are replaced ----
+
+
+def _is_rows_by_matrix(equation: str) -> bool:
+    """...k, kn -> ...n"""
+    left, _, result = equation.replace(" ", "").partition("->")
+    first, _, second = left.partition(",")
+    return len(second) == 2 and first[-1:] == second[0] and result == first[:-1] + second[1] and len(set(first + second[1])) == len(first) + 1
+
+
+def _is_last(dim: Any, x: Any) -> bool:
+    return isinstance(dim, int) and x is not None and dim in (-1, len(x) - 1)
+
+
+class Rewriter:
+    """Replaces nodes of a graph; `shape_of` knows the shapes of values."""
+
+    def __init__(self, traced: torch.fx.GraphModule, shapes: "dict[str, Any]"):
+        self.traced, self.shapes, self.replaced = traced, shapes, []
+        self.kept: "list[str]" = []
+
+    def shape(self, node: Any) -> Any:
+        return self.shapes.get(node.name) if isinstance(node, torch.fx.Node) else None
+
+    def function(self, node: torch.fx.Node) -> "Optional[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]":
+        """What computes a call of a function or method instead."""
+        called, args, more = node.target, node.args, dict(node.kwargs)
+        name = called if isinstance(called, str) else getattr(called, "__name__", "")
+        if name in ("matmul", "mm", "__matmul__") and len(args) == 2 and not more and len(self.shape(args[1]) or ()) == 2 and len(self.shape(args[0]) or ()) > 1:
+            return twt.matmul, args, {}
+        if called is torch.einsum and len(args) == 3 and isinstance(args[0], str) and _is_rows_by_matrix(args[0]):
+            return twt.matmul, args[1:], {}
+        if called is torch.nn.functional.linear:
+            return twt.linear, args, more
+        if name == "softmax":
+            dim = more.get("dim", args[1] if len(args) > 1 else None)
+            if _is_last(dim, self.shape(args[0])) and not set(more) - {"dim"} and len(args) < 3:
+                return twt.softmax, (args[0], dim), {}
+        if called is torch.nn.functional.layer_norm:
+            return twt.layer_norm, args, more
+        if called is getattr(torch.nn.functional, "rms_norm", None):
+            return twt.rms_norm, args, more
+        if called is getattr(torch.nn.functional, "scaled_dot_product_attention", None):
+            return twt.scaled_dot_product_attention, args, more
+        return None
+
+    def run(self) -> None:
+        for node in list(self.traced.graph.nodes):
+            if node.op in ("call_function", "call_method") and node.target not in (getattr, operator.getitem):
+                found = self.function(node)
+                if found is None:
+                    self.kept.append(node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target)))
+                    continue
+                with self.traced.graph.inserting_after(node):
+                    new = self.traced.graph.call_function(*found)
+                self.shapes[new.name] = self.shape(node)
+                node.replace_all_uses_with(new)
+                self.traced.graph.erase_node(node)
+                self.replaced.append(found[0].__name__)
+            elif node.op == "call_module":
+                module = self.traced.get_submodule(node.target)
+                known = type(module) in twt._modules._KINDS
+                (self.replaced if known else self.kept).append(type(module).__name__)
+        self.traced.graph.lint()
+        self.traced.recompile()
+
+
+def _shapes_of(traced: torch.fx.GraphModule, inputs: "list[Any]") -> "dict[str, Any]":
+    shapes = {}
+
+    class Recorder(torch.fx.Interpreter):
+        def run_node(self, node):
+            value = super().run_node(node)
+            if isinstance(value, torch.Tensor):
+                shapes[node.name] = tuple(value.shape)
+            return value
+
+    with torch.no_grad():
+        Recorder(traced).run(*inputs)
+    return shapes
+
+
+# ---- the new file ----
+
+
+def _imports(names: "dict[str, Any]", body: str) -> "list[str]":
+    lines = []
+    for name, value in sorted(names.items()):
+        if not re.search(rf"\b{re.escape(name)}\b", body):
+            continue
+        if isinstance(value, types.ModuleType):
+            lines.append(f"import {value.__name__} as {name}" if value.__name__ != name else f"import {name}")
+        elif value is getattr(twt, getattr(value, "__name__", ""), None):
+            lines.append(f"from tilewright.torch import {value.__name__} as {name}")
+        elif hasattr(value, "__module__") and hasattr(value, "__qualname__") and hasattr(sys.modules.get(value.__module__), value.__qualname__):
+            lines.append(f"from {value.__module__} import {value.__qualname__} as {name}")
+        elif value is type(None):
+            lines.append(f"{name} = type(None)")
+        else:
+            lines.append(f"{name} = float({str(value)!r})" if isinstance(value, float) else f"{name} = {value!r}")
+    return lines
+
+
+def new_source(original: str, traced: torch.fx.GraphModule) -> str:
+    """The user's file and ModelNew: a Model with the same parameters, whose forward is the rewritten graph."""
+    code = traced.graph.python_code("self")
+    body = code.src.strip("\n")
+    modules = any(node.op == "call_module" for node in traced.graph.nodes)
+    return "\n".join(
+        [
+            original.rstrip("\n"),
+            "",
+            "",
+            "# Written by tilewright.kernelbench: Model.forward with tilewright's kernels. They come from wisdom, where tune left them.",
+            *_imports(code.globals, body),
+            *(["import tilewright.torch"] if modules else []),
+            "",
+            "",
+            "class ModelNew(Model):",
+            *(["    def __init__(self, *args, **kwargs):", "        super().__init__(*args, **kwargs)", "        tilewright.torch.replace(self)", ""] if modules else []),
+            textwrap.indent(body, "    "),
+            "",
+        ]
+    )
+
+
+def agree(ours: Any, theirs: Any) -> bool:
+    tolerance = TOLERANCE.get(theirs.dtype, 0.0)
+    return ours.shape == theirs.shape and torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+def work(path: Path, device: str, seconds: float, out: Optional[Path]) -> "dict[str, Any]":
+    """Does all of it; returns what `--json` prints."""
+    file = load(path)
+    torch.manual_seed(42)
+    model = file.Model(*file.get_init_inputs()).to(device).eval()
+    move = lambda values: [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]  # noqa: E731
+    inputs = move(file.get_inputs())
+    try:
+        traced = torch.fx.symbolic_trace(model)
+    except Exception as error:
+        raise UsageError(f"{path}: torch.fx cannot trace Model.forward ({type(error).__name__}: {error})") from error
+    rewriter = Rewriter(traced, _shapes_of(traced, inputs))
+    rewriter.run()
+    report: "dict[str, Any]" = {"replaced": rewriter.replaced, "pytorch": rewriter.kept, "file": None, "agree": None}
+    if not rewriter.replaced:
+        return report
+    if device == "cuda":
+        tuned = twt.tune(traced, tuple(inputs), seconds=seconds, backward=False)
+        report["calls"] = [{"problem": f"{c.op} {c.keys}", "pytorch": c.pytorch, "tilewright": c.tilewright, "note": c.note} for c in tuned.calls]
+        report["before"], report["after"] = tuned.before, tuned.after
+    twt.replace(traced)
+    with torch.no_grad():
+        inputs = move(file.get_inputs())  # fresh values
+        report["agree"] = agree(traced(*inputs), model(*inputs))
+    out = out or path.with_name(path.stem + "_new.py")
+    out.write_text(new_source(path.read_text(), traced))
+    report["file"] = str(out)
+    return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tilewright.kernelbench", description=__doc__.split("\n")[0])
+    parser.add_argument("model", type=Path, metavar="MODEL.py")
+    parser.add_argument("-o", type=Path, metavar="NEW.py", help="the new file [default: MODEL_new.py]")
+    parser.add_argument("--seconds", type=float, default=60, help="of tuning, on cuda [default: 60]")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    try:
+        report = work(options.model, options.device, options.seconds, options.o)
+    except UsageError as error:
+        print(f"tilewright.kernelbench: {error}", file=sys.stderr)
+        return 2
+    if options.json:
+        print(json.dumps(report))
+    else:
+        print(f"replaced: {', '.join(report['replaced']) or 'nothing: tilewright.torch has no operator for these calls'}")
+        if report["pytorch"]:
+            print(f"PyTorch's: {', '.join(report['pytorch'])}")
+        for call in report.get("calls", ()):
+            ours = f"{1e6 * call['tilewright']:.1f} us" if call["tilewright"] else "no kernel"
+            print(f"  {call['problem']}: PyTorch {1e6 * call['pytorch']:.1f} us, tilewright {ours}  {call['note']}")
+        if report["file"]:
+            print(f"results agree within KernelBench's tolerance: {'yes' if report['agree'] else 'NO'}; wrote {report['file']}")
+    return 0 if report["agree"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
