@@ -74,7 +74,6 @@ def more_ops():
         ("layernorm", dict(rows=4096, cols=1024, eps=1e-5, a="bf16")),
         ("softmax", dict(rows=4096, cols=2048, a="f16")),
         ("gemm", dict(m=512, n=768, k=1024, a="f16", b="f16", c="f16", b_transposed=1, bias="row")),
-        ("gemm", dict(m=512, n=768, k=1024, a="f32", b="f32", c="f32")),
         ("gemm", dict(m=4, n=4096, k=4096, packed=1, a="bf16", b="i4", c="bf16", group=128)),
         ("gemm", dict(m=1, n=4096, k=4096, packed=1, a="bf16", b="mxfp4", c="bf16")),
         ("gemm", dict(m=1, n=4096, k=4096, packed=1, a="bf16", b="ternary", c="bf16")),

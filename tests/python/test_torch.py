@@ -371,6 +371,34 @@ class Tuning(unittest.TestCase):
             operands = _device.ffi.new("tw_operand[]", 16)
             self.assertEqual(problem.op.operands(problem, operands), _tune._operands(op, keys), (op, keys))
 
+    def test_float32_is_split_on_request(self):
+        """Products of bf16 parts have larger errors than PyTorch's: a route for them needs a word."""
+        self.addCleanup(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+        torch.set_float32_matmul_precision("highest")
+        self.assertFalse(_routes.may_split())
+        twt.allow_split_float32()
+        self.assertTrue(_routes.may_split())
+        twt.allow_split_float32(False)
+        torch.set_float32_matmul_precision("high")
+        self.assertTrue(_routes.may_split())
+        torch.set_float32_matmul_precision("highest")
+        self.assertFalse(_gemm.is_known((8, 8), (8, 1), (8, 8), (8, 1), torch.float32, "cuda", True, ""))
+
+    def test_kernels_are_off_while_a_model_is_timed_without(self):
+        keys = dict(m=256, n=512, k=1024, b_transposed=1, a="bf16", b="bf16", c="bf16")
+        text = _device.problem_text("gemm", keys)
+        _device.trials[text] = object()
+        try:
+            self.assertTrue(_device.has_kernel("gemm", keys))
+            self.assertIs(_device.plan_for("gemm", keys, 3, torch.device("cpu")), _device.trials[text])
+            _device.is_enabled = False
+            self.assertFalse(_device.has_kernel("gemm", keys))
+            self.assertIsNone(_device.plan_for("gemm", keys, 3, torch.device("cpu")))
+        finally:
+            _device.is_enabled = True
+            _device.trials.clear()
+        self.assertTrue(_device.is_enabled)
+
     def test_a_model_without_calls_on_a_device(self):
         model = torch.nn.Linear(20, 30)
         report = twt.tune(model, torch.randn(4, 20), seconds=1)
@@ -575,6 +603,7 @@ class KernelBench(unittest.TestCase):
         self.assertEqual(report["replaced"], ["matmul", "Linear", "softmax", "matmul"])
         self.assertEqual(report["pytorch"], ["relu", "tril"])
         scope = {}
+        self.addCleanup(twt.allow_split_float32, False)  # which the new file allows
         exec((self.folder / "new.py").read_text(), scope)
         torch.manual_seed(7)
         theirs = scope["Model"](50)

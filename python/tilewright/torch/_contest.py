@@ -7,7 +7,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import torch
 
@@ -95,6 +95,23 @@ def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", d
         return None
 
 
+def _captured(call: Callable[[], Any], count: int) -> Callable[[], Any]:
+    """Starts so many calls: a graph of them, or one after another where they cannot be captured."""
+
+    def repeat() -> None:
+        for _ in range(count):
+            call()
+
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            repeat()
+    except RuntimeError:
+        torch.cuda.synchronize()
+        return repeat
+    return graph.replay
+
+
 def seconds_in_turn(calls: "list[Callable[[], Any]]", rounds: int = 5) -> "list[float]":
     """Medians of the calls' times, each captured in a graph, the graphs replayed in turn."""
     graphs, counts = [], []
@@ -108,17 +125,13 @@ def seconds_in_turn(calls: "list[Callable[[], Any]]", rounds: int = 5) -> "list[
         end.record()
         torch.cuda.synchronize()
         counts.append(max(2, min(100, int(BURST / max(1e-3 * begin.elapsed_time(end), 1e-6)))))
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(counts[-1]):
-                call()
-        graphs.append(graph)
+        graphs.append(_captured(call, counts[-1]))
     times: "list[list[float]]" = [[] for _ in calls]
     for turn in range(rounds + 1):
         for graph, count, to in zip(graphs, counts, times):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
-            graph.replay()
+            graph()
             end.record()
             torch.cuda.synchronize()
             if turn:  # the first replay brings the graph to the device
@@ -141,8 +154,8 @@ def with_plan(text: str, plan: Any, call: Callable[[], Any]) -> Callable[[], Any
     return trial
 
 
-def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], seconds: float, pool: ThreadPoolExecutor) -> "Optional[Entry]":
-    """The fastest schedule found in about so many seconds; None: no kernel compiles. `ours` is a call with the problem."""
+def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], seconds: float, pool: ThreadPoolExecutor) -> "list[Entry]":
+    """Schedules tried in about so many seconds, the fastest first. `ours` is a call with the problem."""
     device, deadline = torch.device("cuda", torch.cuda.current_device()), time.monotonic() + seconds
     problem, text = _problem(_device.target(), op, keys), _device.problem_text(op, keys)
     seen: "set[tuple[str, ...]]" = set()
@@ -163,7 +176,7 @@ def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], se
         if turn + 1 >= ROUNDS_LEAST and (time.monotonic() > deadline or entries[0].seconds > 0.995 * before):
             break
         offered = [steps for entry in entries[:CONTINUED] for steps in _next(problem, entry.schedule)]
-    return entries[0] if entries else None
+    return entries
 
 
 def keep(op: str, keys: "dict[str, Any]", schedule: "tuple[str, ...]") -> None:

@@ -9,7 +9,7 @@ import torch
 from .._library import UsageError
 from . import _device, _host, _kept, _register
 from ._register import Direct, operator
-from ._routes import ROUTES, is_direct, is_traced
+from ._routes import ROUTES, is_direct, is_traced, may_split
 
 _data = torch.Tensor.data_ptr
 
@@ -68,6 +68,8 @@ def is_known(a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, dtype: An
     """Has wisdom a kernel for the product? For torch.compile, which fuses more where PyTorch computes it."""
     if device != "cuda" or dtype not in _device.TYPES or 0 in a_shape or 0 in b_shape:
         return device != "cuda"
+    if dtype == torch.float32 and not may_split():
+        return False
     shape, stride = _flat(a_shape, a_stride)
     return _device.has_kernel("gemm", problem_of(shape, stride, b_shape, b_stride, _device.TYPES[dtype], transposed, added))
 
@@ -99,6 +101,8 @@ class Product:
         (at, lda), (bt, ldb) = la or (False, k), lb or (False, b.shape[1])
         bt ^= transposed
         if a.device.type == "cuda":
+            if a.dtype == torch.float32 and not may_split():
+                return
             keys = problem_of(a.shape, a.stride(), b.shape, b.stride(), _device.TYPES[a.dtype], transposed, "" if bias is None else "bias")
             ROUTES.record("gemm", keys, a.device)
             self.device = _device.plan_for("gemm", keys, 3 if bias is None else 4, a.device)
@@ -160,6 +164,8 @@ def check_operands(what: str, a: torch.Tensor, b: torch.Tensor, bias: Optional[t
 def _call(what: str, transposed: bool, a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
     third = None if bias is None else (bias.shape, bias.dtype, bias.device)
     key = (what, a.shape, a.stride(), a.dtype, a.device, b.shape, b.stride(), b.dtype, b.device, third)
+    if a.dtype is torch.float32:
+        key = (*key, may_split())
     route = ROUTES.get(key)
     if route is None:
         check_operands(what, a, b, bias, transposed)
@@ -234,6 +240,8 @@ class Fused:
         a = rows_of(x)
         if a.device.type != "cuda" or a.dtype not in _device.TYPES or 0 in (*a.shape, *weight.shape):
             return
+        if a.dtype == torch.float32 and not may_split():
+            return
         keys = problem_of(a.shape, a.stride(), weight.shape, weight.stride(), _device.TYPES[a.dtype], True, added)
         ROUTES.record("gemm", keys, a.device)
         if a.data_ptr() == x.data_ptr() and layout(a.shape, a.stride()) and layout(weight.shape, weight.stride()):
@@ -242,6 +250,8 @@ class Fused:
 
 def _fused_route(x: torch.Tensor, weight: torch.Tensor, added: str) -> Any:
     key = (added, x.shape, x.stride(), x.dtype, x.device, weight.shape, weight.stride(), weight.dtype, weight.device)
+    if x.dtype is torch.float32:
+        key = (*key, may_split())
     route = ROUTES.get(key)
     if route is None:
         check_operands("linear" if added == "residual" else "gated_linear", x, weight, None, True)

@@ -80,6 +80,20 @@ def is_traced(x: torch.Tensor) -> bool:
     return x.device.type == "cuda" and (is_compiling() or type(x) not in _KINDS) and not _autocast()
 
 
+_may_split = False
+
+
+def allow_split_float32(allowed: bool = True) -> None:
+    """Lets float32 products on CUDA be sums of products of bf16 parts, of which errors are larger than those of PyTorch's default. Without it
+    they are where torch.set_float32_matmul_precision is "high" or "medium", which permit as much."""
+    global _may_split
+    _may_split = bool(allowed)
+
+
+def may_split() -> bool:
+    return _may_split or torch.get_float32_matmul_precision() != "highest"
+
+
 def is_direct(*tensors: "Optional[torch.Tensor]") -> bool:
     """Would the dispatcher do nothing but call the kernel, or autograd's node around it? Then a call need not pass it, which takes
     longer than all that this package does. Modes, transforms, autocast, tracing and subclasses of tensors need the operator."""

@@ -8,12 +8,16 @@ from typing import Any, Callable, Optional, Sequence
 
 import torch
 
-from .._library import Error
+from .._library import Error, FailedError
 from . import _attention, _contest, _device, _gemm, _packed, _rows
 from ._modules import replaced
 from ._routes import forget, recording
 
 _DTYPES = {name: dtype for dtype, name in _device.TYPES.items()}
+#: How many of the fastest schedules are verified before a search gives up.
+VERIFIED = 4
+#: A model that is slower by less than this, as a fraction, is not: its times differ as much.
+NOISE = 0.01
 #: Seconds below which a search finds nothing worth having.
 SHORTEST_SEARCH = 3.0
 
@@ -219,6 +223,11 @@ def _is_known(call: Call) -> bool:
     return _device.is_known(_device._problem(_device.target(), call.op, call.keys))
 
 
+def _has_forward(call: Call) -> bool:
+    """The kernel of a backward pass reads what that of the forward pass wrote."""
+    return _device.has_kernel(call.op, {key: value for key, value in call.keys.items() if key != "pass"})
+
+
 def compare(call: Call) -> None:
     """Measures the kernel that wisdom has beside PyTorch's, and remembers which is faster."""
     text = _device.problem_text(call.op, call.keys)
@@ -235,34 +244,44 @@ def compare(call: Call) -> None:
 
 def _search(call: Call, seconds: float, pool: Any) -> None:
     """Looks for a kernel; one that is faster than PyTorch's is verified and kept."""
-    winner = _contest.contest(call.op, call.keys, _operands(call.op, call.keys), pair(call.op, call.keys)[1], seconds, pool)
-    if winner is None:
-        call.note = "no kernel"
-        return
+    entries = _contest.contest(call.op, call.keys, _operands(call.op, call.keys), pair(call.op, call.keys)[1], seconds, pool)
     text = _device.problem_text(call.op, call.keys)
-    _device.trials[text] = winner.plan
-    try:
-        forget()
-        call.pytorch, call.tilewright = _in_turn(call)
-    finally:
-        del _device.trials[text]
-        forget()
-    call.note = "; ".join(winner.schedule)
-    if not call.is_faster:
-        call.note += ": PyTorch is faster and stays"
+    call.note = "" if entries else "no kernel"
+    for entry in entries[:VERIFIED]:
+        _device.trials[text] = entry.plan
+        try:
+            forget()
+            call.pytorch, call.tilewright = _in_turn(call)
+        finally:
+            del _device.trials[text]
+            forget()
+        call.note = "; ".join(entry.schedule)
+        if not call.is_faster:
+            call.note += ": PyTorch is faster and stays"
+            return
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()  # the kernel is verified in a process of its own
+        try:
+            _contest.keep(call.op, call.keys, entry.schedule)
+        except FailedError as error:  # the next one may be right
+            call.tilewright, call.note = None, str(error).split("\n")[0]
+            continue
+        _device.reject(text, False)
         return
-    torch.cuda.synchronize()
-    torch.cuda.empty_cache()  # the kernel is verified in a process of its own
-    _contest.keep(call.op, call.keys, winner.schedule)
-    _device.reject(text, False)
 
 
 def _model_seconds(model: Any, inputs: Any, backward: bool) -> "tuple[float, float]":
-    """Of the model as it is and with this package's modules, in turn."""
+    """Of the model as it is, all of it by PyTorch, and with this package's modules and kernels, in turn."""
     device = "cuda" if torch.cuda.is_available() and any(p.is_cuda for p in model.parameters()) else "cpu"
     before, after = [], []
     for _ in range(3):
-        before.append(seconds_of(lambda: _run(model, inputs, backward), device, graph=False))
+        _device.is_enabled = False
+        forget()
+        try:
+            before.append(seconds_of(lambda: _run(model, inputs, backward), device, graph=False))
+        finally:
+            _device.is_enabled = True
+            forget()
         with replaced(model):
             after.append(seconds_of(lambda: _run(model, inputs, backward), device, graph=False))
     return sorted(before)[1], sorted(after)[1]
@@ -273,7 +292,7 @@ def _drop_what_loses(model: Any, inputs: Any, backward: bool, calls: "list[Call]
     that gain least are dropped, half of them at a time, until the model is not slower. Returns its times."""
     won = sorted((c for c in calls if c.is_faster), key=lambda c: c.count * (c.pytorch - c.tilewright))
     before, after = _model_seconds(model, inputs, backward)
-    while after > before and won:
+    while after > (1 + NOISE) * before and won:
         dropped, won = won[: (len(won) + 1) // 2], won[(len(won) + 1) // 2 :]
         for call in dropped:
             _device.reject(_device.problem_text(call.op, call.keys), True)
@@ -315,7 +334,9 @@ def tune(
     for call in sorted(calls, key=lambda call: call.keys.get("pass") == "backward"):  # which needs the kernel of its forward pass
         share = shares.get(id(call))
         try:
-            if share is None:
+            if call.keys.get("pass") == "backward" and not _has_forward(call):
+                call.note = "the forward pass has no kernel"
+            elif share is None:
                 compare(call)
             elif share:
                 _search(call, share, pool)
