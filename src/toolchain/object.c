@@ -45,22 +45,24 @@ static bool is_reserved(const checker *c, const char *name) {
 
 enum { LLVM_ADDRSIG = 0x6fff4c03 }; /* a table of clang's, for the linker alone */
 
-static bool is_kind(GElf_Word type) {
+static bool is_kind(const checker *c, GElf_Word type) {
   enum { X86_64_UNWIND = 0x70000001, RISCV_ATTRIBUTES = 0x70000003 };
   return type == LLVM_ADDRSIG || type == SHT_PROGBITS || type == SHT_NOBITS || type == SHT_NOTE || type == SHT_SYMTAB ||
-         type == SHT_STRTAB || type == SHT_RELA || type == X86_64_UNWIND || type == RISCV_ATTRIBUTES;
+         type == SHT_STRTAB || type == SHT_RELA || (type == SHT_GROUP && c->rules->groups) || type == X86_64_UNWIND ||
+         type == RISCV_ATTRIBUTES;
 }
 
 static tw_status check_section(checker *c, const GElf_Shdr *s, const char *name) {
   const GElf_Xword flags = SHF_WRITE | SHF_ALLOC | SHF_EXECINSTR | SHF_MERGE | SHF_STRINGS | SHF_INFO_LINK |
-                           (c->rules->threads ? SHF_TLS : 0) | (s->sh_type == LLVM_ADDRSIG ? SHF_EXCLUDE : 0);
+                           (c->rules->threads ? SHF_TLS : 0) | (c->rules->groups ? SHF_GROUP : 0) |
+                           (s->sh_type == LLVM_ADDRSIG ? SHF_EXCLUDE : 0);
   if (s->sh_type == SHT_INIT_ARRAY || s->sh_type == SHT_FINI_ARRAY || s->sh_type == SHT_PREINIT_ARRAY)
     return refuse(c, "a function that runs by itself (constructor, destructor) is not allowed", name);
   if (s->sh_type == SHT_NULL) return TW_OK;
   if (s->sh_flags & SHF_TLS && !c->rules->threads) return refuse(c, "variables of threads are not allowed", name);
   const char *own = s->sh_type == SHT_RELA && name && !strncmp(name, ".rela", 5) ? name + 5 : name;
   if (!own || !is_allowed(c, own)) return refuse(c, "this section is not allowed", name);
-  if (!is_kind(s->sh_type)) return refuse(c, "this section is of a type that is not allowed", name);
+  if (!is_kind(c, s->sh_type)) return refuse(c, "this section is of a type that is not allowed", name);
   if (s->sh_flags & ~flags) return refuse(c, "this section has flags that are not allowed", name);
   if ((s->sh_flags & SHF_WRITE && s->sh_flags & SHF_EXECINSTR) ||
       (s->sh_flags & SHF_EXECINSTR && !(s->sh_flags & SHF_ALLOC)))
@@ -95,7 +97,8 @@ static tw_status check_symbol(const checker *c, const GElf_Sym *s, const char *n
                   s->st_shndx == SHN_UNDEF ? "this name of the harness may not be used"
                                            : "this name of the harness may not be defined",
                   name);
-  if (s->st_shndx >= SHN_LORESERVE && s->st_shndx != SHN_COMMON && s->st_shndx != SHN_XINDEX)
+  if (s->st_shndx >= SHN_LORESERVE && s->st_shndx != SHN_COMMON && s->st_shndx != SHN_XINDEX &&
+      (!c->rules->section_of_machine || s->st_shndx != c->rules->section_of_machine))
     return refuse(c, "a symbol without a place of its own is not allowed", name);
   return TW_OK;
 }

@@ -19,6 +19,8 @@ typedef struct tw_object_rules {
       *reserved; /* names of the harness, ended by NULL; one that ends in '*' stands for all that begin so */
   size_t data_bytes, zero_bytes; /* most that all sections may put into the file, and that they may take beyond it */
   bool threads;                  /* variables of threads are allowed */
+  bool groups;                   /* groups of sections are allowed, as C++ has for its templates */
+  int section_of_machine;        /* a reserved index that symbols may name as their section; 0: none */
 } tw_object_rules;
 
 /* The sections of C that have nothing to do with any machine, for lists of `section`. */

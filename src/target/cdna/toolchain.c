@@ -13,6 +13,7 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "target/cdna/link.h"
 #include "tile/machine.h"
 #include "toolchain/toolchain.h"
 
@@ -25,7 +26,7 @@ static const tw_toolchain_kind kind = {.title = "the compiler for AMD GPUs",
                                        .program = {"clang-22", "ld.lld-22"},
                                        .driver = true,
                                        .read = (const char *const[]){"/usr/lib/llvm-22", NULL}};
-static const char options[] = "-O3 -nogpulib -ffreestanding -g1 8"; /* for the key: change it with what is below */
+static const char options[] = "-O3 -nogpulib -ffreestanding -g1 9"; /* for the key: change it with what is below */
 
 tw_status cdna_toolchain_find(tw_error *error) {
   tw_toolchain tools;
@@ -212,8 +213,7 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   command c = {.n = 0};
   libraries found;
   find_libraries(l, &found);
-  /* an object may name libraries (.deplibs) that the linker would look for and read */
-  ADD(&c, "", "-nogpulib", "-g1", "-Wl,--no-dependent-libraries");
+  ADD(&c, "", "-nogpulib", "-g1", l == HIP ? "-S" : "-c");
   for (int i = 0; i < n_headers; i++) ADD(&c, "-I", headers[i]);
   if (l == HIP)
     add_hip(&c, arch, includes, has_hip(), brings_hip(source));
@@ -227,7 +227,7 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   for (int i = 0; i < found.n && (l == OPENCL || includes); i++)
     ADD(&c, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", found.path[i]);
   for (int i = 0; i < n_defines; i++) c.argv[c.n++] = define[i];
-  ADD(&c, name, "-o", "kernel.co");
+  ADD(&c, name, "-o", l == HIP ? CDNA_ASSEMBLY : CDNA_OBJECT);
   /* a source in HIP may include what its host code needs: headers of C and C++ */
   static const char *const usual[] = {"/usr/include", "/usr/lib/gcc", "/usr/lib/clc"};
   enum { USUAL = sizeof usual / sizeof *usual, LIBRARIES = sizeof device_libraries / sizeof *device_libraries };
@@ -244,8 +244,10 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   tw_status status = refuse_debugging(source, error);
   if (status == TW_OK) status = tw_tool_write(directory, name, source, length, error);
   if (status == TW_OK) status = write_headers(directory, l, error);
-  if (status == TW_OK) status = name_library(l, &found, tw_tool_run_confined(tools, &run, error), error);
-  if (status == TW_OK) status = tw_tool_read(directory, "kernel.co", object, size, error);
+  if (status == TW_OK) status = tw_tool_run_confined(tools, &run, error);
+  if (status == TW_OK)
+    status = name_library(l, &found, cdna_link(tools, directory, arch, l == HIP, trust, error), error);
+  if (status == TW_OK) status = tw_tool_read(directory, CDNA_CODE_OBJECT, object, size, error);
   return status;
 }
 

@@ -1,5 +1,5 @@
-// correct |  | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
-/* the linker does not look for libraries that an object names */
+// does not build | this section is not allowed: .deplibs | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+/* an object that names a file for the linker to read is refused before it is linked */
 //: kernel k
 //: grid m
 //: block n

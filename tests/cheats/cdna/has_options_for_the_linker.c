@@ -1,0 +1,16 @@
+// does not build | this section is not allowed: .linker-options | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+/* so is one that has options for the linker */
+//: kernel k
+//: grid m
+//: block n
+//: args A, B, C, m, n, k
+#define GLOBAL __attribute__((address_space(1)))
+#define LOCAL __attribute__((address_space(3)))
+#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+__asm__(".section .linker-options,\"e\",@llvm_linker_options\n.asciz \"lib\"\n.asciz \"m\"\n.text\n");
+KERNEL k(GLOBAL float *a, const GLOBAL float *b, GLOBAL float *c, int m, int n, int k) {
+  const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
+  float sum = 0;
+  for (int p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+  c[i * n + j] = sum;
+}
