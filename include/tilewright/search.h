@@ -85,7 +85,8 @@ typedef struct tw_search_options {
   const volatile int *interrupt;                        /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
   void *context;
-  /* `start` was found for this problem: the result is no slower, unless the baseline is faster (known_lost). */
+  /* `start` was found for this problem, as `start_source` always is: the result is no slower, unless the baseline is faster
+   * (known_lost). */
   bool start_is_exact;
   char reserved[7];    /* 0 */
   const char *command; /* the command line, for the journal and its reports; NULL: none */
@@ -150,7 +151,9 @@ typedef struct tw_search_result {
    * of the timed rounds; 0: not known. */
   double error;
   bool is_baseline; /* no kernel beat the baseline by more than the noise: the best is the baseline */
-  bool known_lost;  /* `start` was exact, and slower than the baseline when both were measured in turns */
+  /* `start_is_exact` or `start_source` were given, and each of these kernels was wrong, or slower than the baseline when both
+   * were measured in turns. */
+  bool known_lost;
   char cost_from;   /* a tw_cost_from: of `best` and `start`. The rungs between them have the costs of the search */
   char reserved[5]; /* 0 */
 } tw_search_result;

@@ -65,13 +65,14 @@ static void forget_entry(const cli_subject *s) {
     fprintf(stderr, "tilewright: the entry in wisdom is not dropped: %s\n", error.text);
 }
 
-/* The result was measured in this search and is faster than the baseline and than the known entry. So it takes the entry's
- * place, whatever cost the entry claims. A user's program, rewritten, is a source that stands alone: its steps belong to that
+/* The result was measured in this search and is faster than the baseline and than the known entries. So it takes their place,
+ * whatever costs they claim. A user's program, rewritten, is a source that stands alone: its steps belong to that
  * program. */
 static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
                         bool rewritten) {
   const bool is_usual = r->is_baseline && !c->options.from; /* the kernel that is used without an entry */
-  const bool is_replaced = !is_usual && known->is_exact && r->has_recipe && !rewritten;
+  const bool was_compared = !r->is_baseline && !rewritten;
+  const bool is_replaced = was_compared && (known->is_exact || known->source);
   if (is_usual) {
     if (r->known_lost) forget_entry(s);
     return;

@@ -93,22 +93,38 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
   return *gain > *within;
 }
 
-/* The kernel of an earlier search stays if it is no slower than the baseline. Returns the incumbent. */
-static tw_candidate *incumbent_of(tw_state *s) {
+static const char *name_of(const tw_state *s, const tw_candidate *incumbent) {
+  return incumbent == s->start ? tw_state_start_name(s) : "the kernel of an earlier search";
+}
+
+/* Is the known kernel right and no slower than the incumbent? One that is not is told of once. */
+static bool holds(tw_state *s, struct tw_known *known, const tw_candidate *incumbent) {
+  const tw_candidate *c = known->candidate;
   double gain, within;
-  tw_candidate *known = s->known;
-  if (!known || known == s->start || s->known_lost) return s->start;
-  if (known->verdict != TW_CORRECT) {
-    s->known_lost = tw_verdict_is_failure(known->verdict) || known->verdict == TW_SLOWER;
-    if (s->known_lost)
-      tw_state_note(s, "the kernel of an earlier search is dropped: %s", tw_verdict_name(known->verdict));
-    return s->start;
+  if (known->lost || c == incumbent) return false;
+  if (c->verdict != TW_CORRECT) {
+    known->lost = tw_verdict_is_failure(c->verdict) || c->verdict == TW_SLOWER;
+    if (known->lost) tw_state_note(s, "the kernel of an earlier search is dropped: %s", tw_verdict_name(c->verdict));
+    return false;
   }
-  if (beats(s, known, s->start, &gain, &within) || gain >= 0) return known;
-  s->known_lost = true;
+  if (beats(s, c, incumbent, &gain, &within) || gain >= 0) return true;
+  known->lost = true;
   tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than %s: it is dropped", -100 * gain,
-                tw_state_start_name(s));
-  return s->start;
+                incumbent == s->start ? tw_state_start_name(s) : "another one");
+  return false;
+}
+
+static tw_candidate *incumbent_of(tw_state *s) {
+  tw_candidate *incumbent = s->start;
+  for (size_t i = 0; i < s->n_known; i++)
+    if (holds(s, &s->known[i], incumbent)) incumbent = s->known[i].candidate;
+  return incumbent;
+}
+
+static bool has_lost(const tw_state *s, const tw_candidate *c) {
+  for (size_t i = 0; i < s->n_known; i++)
+    if (s->known[i].candidate == c && s->known[i].lost) return true;
+  return false;
 }
 
 void tw_defend(tw_state *s) {
@@ -116,14 +132,14 @@ void tw_defend(tw_state *s) {
   const tw_candidate *same = tw_state_evaluated(s, best);
   double gain, within;
   if (same == incumbent || best == incumbent || incumbent->verdict != TW_CORRECT) return;
-  if (same == s->known && s->known_lost) {
+  if (has_lost(s, same)) {
     s->best = incumbent;
     return;
   }
   if (beats(s, best, incumbent, &gain, &within)) return;
   s->best = incumbent;
   if (s->target->traits.deterministic) return;
-  const char *what = incumbent == s->start ? tw_state_start_name(s) : "the kernel of an earlier search";
+  const char *what = name_of(s, incumbent);
   if (gain == 0 && within == 0)
     tw_state_note(s, "no time was left to compare the best candidate with %s: %s is kept", what, what);
   else

@@ -119,6 +119,7 @@ static tw_status compete(const improving *k, tw_search_result *r, tw_improvement
     r->correct += fresh.correct;
     r->recalled += fresh.recalled;
     r->slower += fresh.slower;
+    r->known_lost = fresh.known_lost;
     add_notes(r, fresh.notes ? fresh.notes : "");
     if (fresh.best.cost < r->best.cost) {
       how->rewritten = false;

@@ -256,7 +256,7 @@ static void set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
   const tw_candidate *like = s->best ? s->best : s->start;
   const double trial = like->seconds - like->build_seconds;
-  const double rounds = s->known || !tw_is_clearly_faster(like, s->start) ? 4 * s->trial_seconds : 0;
+  const double rounds = s->n_known || !tw_is_clearly_faster(like, s->start) ? 4 * s->trial_seconds : 0;
   s->last_measurement = fmax(end_of(s) - s->case_seconds - trial, s->started + s->options.seconds);
   const double last_start = s->last_measurement - like->seconds - rounds;
   const double half = s->started + s->options.seconds / 2;
@@ -427,13 +427,16 @@ static tw_status evaluate_starts(tw_state *s, const char *program, tw_error *err
     tw_schedule known = replay(s, s->options.start);
     const bool is_new = known.n > 0 || (s->start->recipe && s->start->recipe->n > 0);
     if (is_new && (status = add_recipe(s, &known, "known schedule", error)) != TW_OK) return status;
-    if (is_new && s->options.start_is_exact) s->known = s->all[s->n - 1];
+    if (is_new && s->options.start_is_exact) s->known[s->n_known++].candidate = s->all[s->n - 1];
   }
-  if (more && s->options.start_source &&
-      (status = add_start(s, NULL, strdup(s->options.start_source), "known source", error)) != TW_OK)
-    return status;
+  if (more && s->options.start_source) {
+    status = add_start(s, NULL, strdup(s->options.start_source), "known source", error);
+    if (status != TW_OK) return status;
+    s->known[s->n_known++].candidate = s->all[s->n - 1];
+  }
   tw_state_evaluate(s, first);
-  if (s->known) s->known = s->all[tw_state_evaluated(s, s->known)->number];
+  for (size_t i = 0; i < s->n_known; i++)
+    s->known[i].candidate = s->all[tw_state_evaluated(s, s->known[i].candidate)->number];
   s->beam[s->n_beam++] = s->best;
   if (s->best != s->start && s->options.beam > 1) s->beam[s->n_beam++] = s->start;
   return TW_OK;
@@ -531,7 +534,8 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   tw_journal_state(s->journal, "best", NULL, s->best->number);
   tw_journal_state(s->journal, "seconds", NULL, r.wall_seconds);
   r.is_baseline = s->best == s->start;
-  r.known_lost = s->known_lost;
+  r.known_lost = s->n_known;
+  for (size_t i = 0; i < s->n_known; i++) r.known_lost = r.known_lost && s->known[i].lost;
   r.cost_from = (char)s->cost_from;
   tw_status status = s->best->recipe ? prune_recipe(s, &r, error) : TW_OK;
   if (status == TW_OK && !(r.source && r.start_source)) status = tw_no_memory(error, "the result");

@@ -10,7 +10,7 @@
 #include "search/journal.h"
 #include "tilewright/search.h"
 
-enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4, TW_MEMBERS_MAX = 16 };
+enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4, TW_MEMBERS_MAX = 16, TW_KNOWN_MOST = 2 };
 enum { TW_PLACE_BITS = 16 }; /* of tw_request.place: the agent's */
 
 /* The requests of agents to models. */
@@ -66,8 +66,11 @@ typedef struct tw_state {
     int tried, paid;
   } * experience;                        /* of the levers that were tried so far */
   tw_candidate *start;                   /* the baseline, or the user's program */
-  tw_candidate *known;                   /* the kernel of an earlier search of this very problem; NULL: there is none */
-  bool known_lost;                       /* and it is slower than the baseline */
+  size_t n_known;                        /* kernels of earlier searches of this very problem: a schedule, a source */
+  struct tw_known {
+    tw_candidate *candidate;
+    bool lost; /* it is wrong, or slower than the baseline or the other one */
+  } known[TW_KNOWN_MOST];
   tw_candidate *best;                    /* the correct one of least cost */
   double best_cost[TW_STALL_ITERATIONS]; /* at the start of the last iterations, the latest first */
   size_t n_beam;
