@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/random.h"
 #include "base/strings.h"
 #include "target/cdna/grid/lru.h"
 #include "target/cdna/isa/effects.h"
@@ -21,7 +22,8 @@ enum {
 typedef struct stream {
   uint32_t asked, most; /* lines; at most, and then it is followed no more */
   uint32_t n, room, kept;
-  uint64_t *line; /* address / line, of the first `kept` */
+  uint64_t *line;        /* address / line, of the first `kept` */
+  cdna_witness *witness; /* NULL: none */
 } stream;
 
 typedef struct search {
@@ -30,6 +32,7 @@ typedef struct search {
   const cdna_dispatch *dispatch;
   const cdna_effects *effects;
   int shift, n_streams;
+  bool execute_matrix;
   stream *stream;  /* of the first workgroups of the grid */
   tw_error *error; /* of each */
   atomic_int next;
@@ -90,13 +93,15 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
     if (!op) return false;
     const cdna_effects *e = &q->effects[w->at];
     cdna_access a;
-    if (e->klass == CDNA_CLASS_MATRIX && e->mfma) {
+    if (e->klass == CDNA_CLASS_MATRIX && e->mfma && !q->execute_matrix) {
       w->pc = w->at + op->dwords;
       w->instructions++;
       continue;
     }
     if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a)) {
+      const int wave = (int)(w - w->group->wave);
       if (!note_access(q, s, f, w->group->memory, &a)) return false;
+      if (s->witness && wave < CDNA_WITNESS_WAVES) cdna_witness_note(s->witness, wave, &a, q->shift);
       accessed = true;
     }
     cdna_wave_step(w, op);
@@ -278,8 +283,21 @@ static double beginning_of(const stream *whole) {
   return (double)different(whole, BEGINNING) / (double)different(whole, whole->n);
 }
 
+/* Half of them from the first round, whose beginnings are the longest. */
+static void choose_witnesses(search *q, uint64_t at_once, const cdna_reuse_watch *watch) {
+  tw_random r;
+  tw_random_seed_stream(&r, watch->seed, 0);
+  for (int i = 0; i < CDNA_WITNESSES; i++) {
+    const uint64_t id = tw_random_below(&r, i % 2 ? (uint64_t)q->n_streams : at_once);
+    cdna_witness *s = &watch->witness[i];
+    *s = (cdna_witness){.group = id};
+    q->stream[id].witness = s; /* one that is drawn twice is compared once: the first has no accesses */
+  }
+}
+
 tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna_dispatch *d, const cdna_effects *e,
-                          const cdna_memory *memory, int together, int jobs, cdna_reuse *out, tw_error *error) {
+                          const cdna_memory *memory, int together, int jobs, const cdna_reuse_watch *watch,
+                          cdna_reuse *out, tw_error *error) {
   const uint64_t resident = (uint64_t)m->caches.xcds * (uint64_t)m->caches.cus * (uint64_t)together;
   const uint64_t groups = cdna_dispatch_groups(d), n = groups < ROUNDS * resident ? groups : ROUNDS * resident;
   const uint64_t at_once = groups < resident ? groups : resident;
@@ -289,6 +307,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
   const uint32_t many = (uint32_t)(8 * (uint64_t)m->caches.l2_bytes / (uint64_t)r->l1_line / of_xcd) + 64;
   search q = {.machine = m, .rates = r, .dispatch = d, .effects = e, .shift = __builtin_ctz((unsigned)r->l1_line)};
   q.n_streams = (int)n;
+  q.execute_matrix = watch && watch->execute_matrix;
   q.stream = tw_new((size_t)n, sizeof *q.stream);
   q.error = tw_new((size_t)n, sizeof *q.error);
   *out = (cdna_reuse){0};
@@ -300,6 +319,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
     /* one to its end: of how much the beginnings are a part */
     stream *whole = &q.stream[at_once / 2];
     whole->most = whole->kept = UINT32_MAX;
+    if (watch) choose_witnesses(&q, at_once, watch);
     const size_t threads = (size_t)(jobs ? jobs : tw_cores());
     tw_parallel_for(jobs, n < threads ? (size_t)n : threads, follow, &q);
     for (uint64_t i = 0; i < n && status == TW_OK; i++)

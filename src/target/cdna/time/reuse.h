@@ -11,13 +11,23 @@
  *     C is not counted. If all buffers of a launch fit everything is there, as in any launch but the first.
  *   - For L2 each workgroup of the first round is followed until the XCD has asked for several times its L2, or the workgroup
  *     ends. Rates are of each buffer, of all XCDs together; what comes later is taken to find the same.
- * Matrix instructions are not executed. */
+ * Matrix instructions are not executed, unless that changes what is read (witness.h). */
 #ifndef TW_CDNA_REUSE_H
 #define TW_CDNA_REUSE_H
 
 #include "target/cdna/time/cu.h"
+#include "target/cdna/time/witness.h"
 
+/* Of a kernel that is judged. */
+typedef struct cdna_reuse_watch {
+  uint64_t seed; /* workgroups are drawn by chance */
+  bool execute_matrix;
+  cdna_witness *witness; /* CDNA_WITNESSES of them, filled */
+} cdna_reuse_watch;
+
+/* `watch`: NULL, nobody asks. */
 tw_status cdna_reuse_find(const cdna_machine *, const cdna_rates *, const cdna_dispatch *, const cdna_effects *,
-                          const cdna_memory *, int together, int jobs, cdna_reuse *out, tw_error *);
+                          const cdna_memory *, int together, int jobs, const cdna_reuse_watch *, cdna_reuse *out,
+                          tw_error *);
 
 #endif

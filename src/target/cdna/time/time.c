@@ -475,6 +475,37 @@ static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_opt
   return status == TW_OK && !same ? other_work(error) : status;
 }
 
+/* False if a workgroup asked other lines than it asks when results are checked. */
+static tw_status compare_witnesses(timing *t, cdna_dispatch *d, const cdna_witness *w, bool *same, tw_error *error) {
+  tw_status status = TW_OK;
+  *same = true;
+  for (int i = 0; i < CDNA_WITNESSES && status == TW_OK && *same; i++) {
+    cdna_memory_restore(t->memory);
+    status = cdna_witness_compare(&w[i], d, t->setup.effects, __builtin_ctz((unsigned)t->rates->l1_line), t->by_order,
+                                  same, error);
+  }
+  return status;
+}
+
+/* What caches have. Where the accesses depend on products, it is found with matrix instructions. */
+static tw_status find_reuse(timing *t, cdna_dispatch *d, int jobs, tw_error *error) {
+  cdna_reuse_watch watch = {.seed = t->seed,
+                            .witness = t->watch ? tw_new(CDNA_WITNESSES, sizeof *watch.witness) : NULL};
+  if (t->watch && !watch.witness) return tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
+  tw_status status = TW_OK;
+  bool same = false;
+  for (int again = 0; again < 2 && !same && status == TW_OK; again++) {
+    watch.execute_matrix = again;
+    cdna_memory_restore(t->memory);
+    status = cdna_reuse_find(t->machine, t->rates, d, t->setup.effects, t->memory, t->together, jobs,
+                             t->watch ? &watch : NULL, &t->reuse, error);
+    same = !t->watch;
+    if (status == TW_OK && t->watch) status = compare_witnesses(t, d, watch.witness, &same, error);
+  }
+  free(watch.witness);
+  return status == TW_OK && !same ? other_work(error) : status;
+}
+
 static tw_status time_as_checked(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs,
                                  cdna_times *out, tw_error *error) {
   bool differs = false;
@@ -542,9 +573,6 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
   }
   if (status == TW_OK) {
     t->together = together_of(t);
-    status = cdna_reuse_find(t->machine, t->rates, d, effects, memory, t->together, jobs, &t->reuse, error);
-  }
-  if (status == TW_OK) {
     t->setup = (cdna_cu_setup){.arch = o->arch,
                                .rates = t->rates,
                                .machine = t->machine,
@@ -555,6 +583,9 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
                                .reuse = &t->reuse,
                                .modelled_clock = !options->judged,
                                .limit = l->limit};
+    status = find_reuse(t, d, jobs, error);
+  }
+  if (status == TW_OK) {
     status = time_as_checked(t, d, options, jobs, out, error);
   }
   cdna_memory_let_go(memory);

@@ -1,0 +1,29 @@
+/* witness.h - did the workgroups whose accesses decide the rates of caches do there what they do when results are checked?
+ *
+ * Rates are found without matrix instructions, and with waves that take turns at each access (reuse.h). A kernel could see that
+ * and read fewer lines there. So what each wave of some workgroups, drawn by chance, asked of memory is compared with what
+ * it asks when the workgroup is executed as in the check. */
+#ifndef TW_CDNA_WITNESS_H
+#define TW_CDNA_WITNESS_H
+
+#include "target/cdna/emulator/observe.h"
+#include "target/cdna/isa/effects.h"
+
+enum { CDNA_WITNESSES = 6, CDNA_WITNESS_WAVES = 16, CDNA_WITNESS_LINES = 1 << 16 };
+
+/* Of one workgroup, up to where it was followed. */
+typedef struct cdna_witness {
+  uint64_t group;
+  uint64_t accesses[CDNA_WITNESS_WAVES];
+  uint64_t sum[CDNA_WITNESS_WAVES];    /* of the lines, in their order */
+  uint8_t met[CDNA_WITNESS_LINES / 8]; /* a bit for each line, by its hash */
+} cdna_witness;
+
+/* Adds an access of a wave to lines of 1 << shift bytes. */
+void cdna_witness_note(cdna_witness *, int wave, const cdna_access *, int shift);
+/* Executes the workgroup as in the check. *same: each wave has asked the same lines; or, `by_order`, where atomics decide who does
+ * what, nearly as many different ones. */
+tw_status cdna_witness_compare(const cdna_witness *, cdna_dispatch *, const cdna_effects *, int shift, bool by_order,
+                               bool *same, tw_error *);
+
+#endif
