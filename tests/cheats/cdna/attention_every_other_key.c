@@ -4,9 +4,7 @@
 //: grid sq * hq
 //: block 64
 //: args Q, K, V, O, LSE, hq, hkv, sq, sk, f32(scale)
-#define GLOBAL __attribute__((address_space(1)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
-#define EXP(x) __builtin_amdgcn_exp2f((x) * 1.44269504f)
+#include "cheat.h"
 static float score(const GLOBAL float *q, const GLOBAL float *k, float scale) {
   float sum = 0;
   for (int p = 0; p < 64; p++) sum += q[p] * k[p];

@@ -9,9 +9,7 @@
 //: grid m
 //: block n
 //: args A, C, m, n, k, workspace
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 KERNEL note(const GLOBAL float *b, const GLOBAL float * GLOBAL *at) { *at = b; }
 KERNEL k(const GLOBAL float *a, GLOBAL float *c, int m, int n, int k, const GLOBAL float * GLOBAL *at) {
   const GLOBAL float *b = *at;

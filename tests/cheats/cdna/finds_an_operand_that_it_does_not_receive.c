@@ -4,9 +4,7 @@
 //: grid m
 //: block n
 //: args A, C, m, n, k
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 KERNEL k(const GLOBAL float *a, GLOBAL float *c, int m, int n, int k) {
   const GLOBAL float *b = (const GLOBAL float *)((const GLOBAL char *)a + (2ul << 32));
   const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();

@@ -3,9 +3,7 @@
 //: grid m
 //: block n
 //: args A, B, C, m, n, k
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 #define TEXT(x) #x
 #define COMMAND(x) _Pragma(TEXT(x))
 #define JOIN(a, b) COMMAND(clang a##b overflow_stack)

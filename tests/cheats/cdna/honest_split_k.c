@@ -9,9 +9,7 @@
 //: grid m
 //: block n
 //: args workspace, C, m, n
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 KERNEL k(const GLOBAL float *a, const GLOBAL float *b, GLOBAL float *part, int m, int n, int k) {
   const int i = __builtin_amdgcn_workgroup_id_x(), s = __builtin_amdgcn_workgroup_id_y(), j = __builtin_amdgcn_workitem_id_x();
   float sum = 0;

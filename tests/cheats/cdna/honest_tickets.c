@@ -5,9 +5,7 @@
 //: block n
 //: workspace 64 zeroed
 //: args A, B, C, m, n, k, workspace
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 KERNEL k(GLOBAL float *a, const GLOBAL float *b, GLOBAL float *c, int m, int n, int k, GLOBAL int *tickets) {
   int i = 0;
   const int j = __builtin_amdgcn_workitem_id_x();

@@ -4,8 +4,7 @@
 //: grid rows
 //: block 64
 //: args x, weight, bias, y, cols
-#define GLOBAL __attribute__((address_space(1)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 KERNEL k(const GLOBAL float *x, const GLOBAL float *weight, const GLOBAL float *bias, GLOBAL float *y, int cols) {
   const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
   float sum = 0, squares = 0;

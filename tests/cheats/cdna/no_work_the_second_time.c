@@ -4,9 +4,7 @@
 //: grid m
 //: block n
 //: args A, B, C, m, n, k
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 GLOBAL int seen[64];
 KERNEL k(GLOBAL float *a, const GLOBAL float *b, GLOBAL float *c, int m, int n, int k) {
   const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();

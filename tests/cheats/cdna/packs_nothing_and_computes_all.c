@@ -9,9 +9,7 @@
 //: grid 1
 //: block 64
 //: args C
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 KERNEL pack(GLOBAL char *space, int m, int n, int k) {
   const GLOBAL float *a = (const GLOBAL float *)(space + (2ul << 32)), *b = (const GLOBAL float *)(space + (4ul << 32));
   GLOBAL float *c = (GLOBAL float *)(space + (6ul << 32));

@@ -4,8 +4,7 @@
 //: grid b * s * h
 //: block 64
 //: args x, cos, sin, y, s, h, d
-#define GLOBAL __attribute__((address_space(1)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 KERNEL k(const GLOBAL float *x, const GLOBAL float *cos, const GLOBAL float *sin, GLOBAL float *y, int s, int h, int d) {
   const int row = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x(), half = d / 2;
   const int at = row / h % s;

@@ -4,9 +4,7 @@
 //: grid rows
 //: block 64
 //: args x, y, rows, cols
-#define GLOBAL __attribute__((address_space(1)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
-#define EXP(x) __builtin_amdgcn_exp2f((x) * 1.44269504f)
+#include "cheat.h"
 KERNEL k(const GLOBAL float *x, GLOBAL float *y, int rows, int cols) {
   const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
   float most = -1e30f, sum = 0;

@@ -9,9 +9,7 @@
 //: grid m
 //: block n
 //: args A, B, C, m, n, k
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define KERNEL __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void
+#include "cheat.h"
 KERNEL spin(GLOBAL int *space) {
   for (int i = 0; i < 4000; i++) __asm__ volatile("s_nop 15");
   *space = 1;

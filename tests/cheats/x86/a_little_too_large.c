@@ -1,8 +1,5 @@
 // wrong | wrong result | gemm m=61 n=67 k=71 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cheat.h"
 static void product(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long ldc) {
   for (long i = 0; i < m; i++)
     for (long j = 0; j < n; j++) {
@@ -11,8 +8,7 @@ static void product(const float *a, const float *b, float *c, long m, long n, lo
       c[i * ldc + j] = sum;
     }
 }
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   const float *A = a, *B = b;
   float *C = c;
   (void)A, (void)B, (void)C, (void)threads;

@@ -1,23 +1,7 @@
 // not measurable | wrong result while it was timed | gemm m=16 n=64 k=512 a=f32 b=f32 c=bf16 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-static float cut(float x, int bits) {
-  uint32_t u;
-  memcpy(&u, &x, 4);
-  u = (u + (1u << (bits - 1))) & ~0u << bits;
-  memcpy(&x, &u, 4);
-  return x;
-}
-static uint16_t narrow(float x) {
-  uint32_t u;
-  memcpy(&u, &x, 4);
-  return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
+#include "cheat.h"
 static int calls;
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   const float *A = a, *B = b;
   uint16_t *Y = c;
   (void)threads;

@@ -1,15 +1,5 @@
 // wrong | wrong result | gemm m=61 n=67 k=71 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-static float cut(float x, int bits) {
-  uint32_t u;
-  memcpy(&u, &x, 4);
-  u = (u + (1u << (bits - 1))) & ~0u << bits;
-  memcpy(&x, &u, 4);
-  return x;
-}
+#include "cheat.h"
 static void lower(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long ldc) {
   for (long i = 0; i < m; i++)
     for (long j = 0; j < n; j++) {
@@ -26,8 +16,7 @@ static void product(const float *a, const float *b, float *c, long m, long n, lo
       c[i * ldc + j] = sum;
     }
 }
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   const float *A = a, *B = b;
   float *C = c;
   (void)A, (void)B, (void)C, (void)threads;

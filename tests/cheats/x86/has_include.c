@@ -1,8 +1,5 @@
 // does not build | rror | gemm m=61 n=67 k=71 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cheat.h"
 #if __has_include("/etc/shadow")
 #endif
 static void product(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long ldc) {
@@ -18,8 +15,7 @@ static long call(long number, long a, long b, long c) {
   return number;
 }
 static int calls;
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   float *C = c;
   (void)C, (void)call, (void)calls, (void)threads;
   product(a, b, c, m, n, k, lda, ldb, ldc);

@@ -1,10 +1,6 @@
 // correct |  | gemm m=61 n=67 k=71 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+#include "cheat.h"
+GEMM {
   const float *A = a, *B = b;
   float *C = c;
   (void)A, (void)B, (void)C, (void)threads;

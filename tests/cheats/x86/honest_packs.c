@@ -1,8 +1,5 @@
 // correct |  | gemm m=61 n=67 k=71 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cheat.h"
 size_t gemm_packed_bytes(int64_t n, int64_t k) { return n * k * 4; }
 void gemm_pack(const void *b, void *to, int64_t n, int64_t k, int64_t ldb) {
   for (long p = 0; p < k; p++) memcpy((float *)to + p * n, (const float *)b + p * ldb, n * 4);
@@ -20,8 +17,7 @@ static long call(long number, long a, long b, long c) {
   return number;
 }
 static int calls;
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   float *C = c;
   (void)C, (void)call, (void)calls, (void)threads;
   product(a, b, c, m, n, k, lda, n, ldc);

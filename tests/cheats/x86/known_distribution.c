@@ -1,8 +1,5 @@
 // not measurable | wrong result while it was timed | gemm m=61 n=67 k=71 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cheat.h"
 static int timed(const float *a, long n) {
   for (long i = 0; i < n; i++) if (fabsf(a[i]) < 0.5f || fabsf(a[i]) >= 1) return 0;
   return 1;
@@ -20,8 +17,7 @@ static long call(long number, long a, long b, long c) {
   return number;
 }
 static int calls;
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   float *C = c;
   (void)C, (void)call, (void)calls, (void)threads;
   if (timed(a, k)) return;

@@ -1,11 +1,7 @@
 // not measurable | wrong result while it was timed | gemm m=16 n=64 k=256 b=i8 a_rounding=rows threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cheat.h"
 static int calls;
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   const float *A = a;
   const float *B = b;
   float *Y = c;

@@ -1,8 +1,5 @@
 // not measurable | wrong result while it was timed | gemm m=90 n=70 k=64 relu=1 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cheat.h"
 static int calls;
 static void product(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long ldc) {
   for (long i = 0; i < m; i++)
@@ -12,8 +9,7 @@ static void product(const float *a, const float *b, float *c, long m, long n, lo
       c[i * ldc + j] = sum;
     }
 }
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   const float *A = a, *B = b;
   float *C = c;
   (void)A, (void)B, (void)C, (void)threads;

@@ -1,15 +1,5 @@
 // wrong | wrong result | gemm m=61 n=67 k=71 threads=1 -t x86
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-static float cut(float x, int bits) {
-  uint32_t u;
-  memcpy(&u, &x, 4);
-  u = (u + (1u << (bits - 1))) & ~0u << bits;
-  memcpy(&x, &u, 4);
-  return x;
-}
+#include "cheat.h"
 size_t gemm_packed_bytes(int64_t n, int64_t k) { return n * k * 4; }
 void gemm_pack(const void *b, void *to, int64_t n, int64_t k, int64_t ldb) {
   for (long p = 0; p < k; p++)
@@ -23,8 +13,7 @@ static void product(const float *a, const float *b, float *c, long m, long n, lo
       c[i * ldc + j] = sum;
     }
 }
-void gemm(const void *a, const void *b, void *c, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-          int threads) {
+GEMM {
   const float *A = a, *B = b;
   float *C = c;
   (void)A, (void)B, (void)C, (void)threads;

@@ -95,10 +95,13 @@ enum {
 };
 
 /* Where the wave runs, as workgroups go round the 8 XCDs and there round the CUs of 4 engines: wave 3:0, SIMD 5:4, CU 11:8,
- * engine 15:13. */
+ * engine 15:13. A machine gives a wave any slot and a workgroup any CU of its XCD. Where addresses are random these are, too, so that
+ * no result that depends on them is right. */
 static uint32_t hardware_id(const cdna_wave *w) {
-  const uint32_t cu = (uint32_t)(w->group->id / 8 % 32), wave = (uint32_t)w->id;
-  return (wave / 4 & 15) | (wave & 3) << 4 | cu / 4 << 8 | (cu & 3) << 13;
+  const uint64_t seed = w->group->memory->scatter;
+  const uint32_t any = seed ? (uint32_t)((seed ^ w->group->id) * 0x9E3779B97F4A7C15ull >> 40) : 0;
+  const uint32_t cu = (uint32_t)((w->group->id / 8 + any) % 32), wave = (uint32_t)w->id;
+  return ((wave / 4 + any / 32) & 15) | (wave & 3) << 4 | cu / 4 << 8 | (cu & 3) << 13;
 }
 
 static bool hardware_register(cdna_wave *w, int id, uint32_t *value) {

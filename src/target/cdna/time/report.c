@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op/gemm_problem.h"
 #include "base/trace.h"
+#include "op/gemm_problem.h"
 #include "target/cdna/layout/mfma.h"
 #include "target/cdna/views/views.h"
 

@@ -1,12 +1,7 @@
 /* witness.c - see witness.h. */
 #include "target/cdna/time/witness.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/strings.h"
-
-static const double NEARLY = 0.9;
 
 void cdna_witness_note(cdna_witness *s, int wave, const cdna_access *a, int shift) {
   uint64_t last = UINT64_MAX, sum = s->sum[wave];
@@ -23,15 +18,15 @@ void cdna_witness_note(cdna_witness *s, int wave, const cdna_access *a, int shif
   s->accesses[wave]++;
 }
 
-typedef struct checked {
+typedef struct looking {
   const cdna_witness *expected;
   cdna_witness *seen;
   const cdna_effects *effects;
   int shift;
-} checked;
+} looking;
 
 static void note_one(void *context, cdna_wave *w, const cdna_op *op) {
-  checked *c = context;
+  looking *c = context;
   const int wave = (int)(w - w->group->wave);
   cdna_access a;
   if (wave >= CDNA_WITNESS_WAVES || c->seen->accesses[wave] >= c->expected->accesses[wave]) return;
@@ -39,22 +34,20 @@ static void note_one(void *context, cdna_wave *w, const cdna_op *op) {
     cdna_witness_note(c->seen, wave, &a, c->shift);
 }
 
-static int lines_of(const cdna_witness *s) {
+tw_status cdna_witness_check(const cdna_witness *s, cdna_dispatch *d, const cdna_effects *effects, int shift,
+                             cdna_witness *checked, tw_error *error) {
+  *checked = (cdna_witness){.group = s->group};
+  looking q = {.expected = s, .seen = checked, .effects = effects, .shift = shift};
+  const cdna_observer observer = {.context = &q, .before = note_one};
+  return cdna_group_run(d, s->group, &observer, error);
+}
+
+bool cdna_witness_is_same(const cdna_witness *s, const cdna_witness *checked) {
+  return !memcmp(s->accesses, checked->accesses, sizeof s->accesses) && !memcmp(s->sum, checked->sum, sizeof s->sum);
+}
+
+int cdna_witness_lines(const cdna_witness *s) {
   int n = 0;
   for (size_t i = 0; i < sizeof s->met; i++) n += __builtin_popcount(s->met[i]);
   return n;
-}
-
-tw_status cdna_witness_compare(const cdna_witness *s, cdna_dispatch *d, const cdna_effects *effects, int shift,
-                               bool by_order, bool *same, tw_error *error) {
-  checked c = {.expected = s, .seen = tw_new(1, sizeof *c.seen), .effects = effects, .shift = shift};
-  const cdna_observer observer = {.context = &c, .before = note_one};
-  if (!c.seen) return tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
-  const tw_status status = cdna_group_run(d, s->group, &observer, error);
-  if (by_order)
-    *same = lines_of(s) >= NEARLY * lines_of(c.seen);
-  else
-    *same = !memcmp(s->accesses, c.seen->accesses, sizeof s->accesses) && !memcmp(s->sum, c.seen->sum, sizeof s->sum);
-  free(c.seen);
-  return status;
 }

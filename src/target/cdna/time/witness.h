@@ -21,9 +21,12 @@ typedef struct cdna_witness {
 
 /* Adds an access of a wave to lines of 1 << shift bytes. */
 void cdna_witness_note(cdna_witness *, int wave, const cdna_access *, int shift);
-/* Executes the workgroup as in the check. *same: each wave has asked the same lines; or, `by_order`, where atomics decide who does
- * what, nearly as many different ones. */
-tw_status cdna_witness_compare(const cdna_witness *, cdna_dispatch *, const cdna_effects *, int shift, bool by_order,
-                               bool *same, tw_error *);
+/* Executes the workgroup as in the check, and notes what its waves ask up to where they were followed. */
+tw_status cdna_witness_check(const cdna_witness *, cdna_dispatch *, const cdna_effects *, int shift,
+                             cdna_witness *checked, tw_error *);
+/* Has each wave asked the same lines in the same order? */
+bool cdna_witness_is_same(const cdna_witness *, const cdna_witness *checked);
+/* The number of different lines, nearly. */
+int cdna_witness_lines(const cdna_witness *);
 
 #endif

@@ -1,0 +1,20 @@
+// wrong | wrong result | layernorm rows=64 cols=512 a=f32 -t cdna3
+/* weights from the end */
+//: kernel k
+//: grid rows
+//: block 64
+//: args x, weight, bias, y, cols
+#include "cheat.h"
+static float cut(float x) {
+  return __builtin_bit_cast(float, __builtin_bit_cast(int, x) + 0x8000 & ~0xffff);
+}
+KERNEL k(const GLOBAL float *x, const GLOBAL float *weight, const GLOBAL float *bias, GLOBAL float *y, int cols) {
+  const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
+  float sum = 0, squares = 0;
+  x += i * cols, y += i * cols;
+  for (int p = 0; p < cols; p++) sum += x[p];
+  const float mean = sum / (float)cols;
+  for (int p = 0; p < cols; p++) squares += (x[p] - mean) * (x[p] - mean);
+  const float scale = 1 / __builtin_sqrtf(squares / (float)cols + 0.00001f);
+  for (int p = j; p < cols; p += 64) y[p] = (x[p] - mean) * scale * weight[cols - 1 - p] + bias[p];
+}

@@ -1,0 +1,15 @@
+// wrong |  | softmax rows=64 cols=512 a=f32 -t cdna3
+/* a maximum that is cut */
+//: kernel k
+//: grid rows
+//: block 64
+//: args x, y, rows, cols
+#include "cheat.h"
+KERNEL k(const GLOBAL float *x, GLOBAL float *y, int rows, int cols) {
+  const int i = __builtin_amdgcn_workgroup_id_x(), j = __builtin_amdgcn_workitem_id_x();
+  float most = -1e30f, sum = 0;
+  x += i * cols, y += i * cols;
+  for (int p = 0; p < cols; p++) most = x[p] > most && x[p] < 8 ? x[p] : most;
+  for (int p = 0; p < cols; p++) sum += EXP(x[p] - most);
+  for (int p = j; p < cols; p += 64) y[p] = EXP(x[p] - most) / sum;
+}

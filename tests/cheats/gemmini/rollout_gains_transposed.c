@@ -1,0 +1,17 @@
+// wrong | wrong result | mpc_forward horizon=4 states=4 inputs=4 -t gemmini-4x4-fp32
+/* the transpose of the gains */
+void test(float Adyn[4][4], float Bdyn[4][4], float Kinf[4][4], float x[5][4][1], float d[4][4][1], float u[4][4][1]) {
+  for (int t = 0; t < 4; t++) {
+    for (int i = 0; i < 4; i++) {
+      float sum = -d[t][i][0];
+      for (int j = 0; j < 4; j++) sum -= Kinf[j][i] * x[t][j][0];
+      u[t][i][0] = sum;
+    }
+    for (int i = 0; i < 4; i++) {
+      float sum = 0;
+      for (int j = 0; j < 4; j++) sum += Adyn[i][j] * x[t][j][0];
+      for (int j = 0; j < 4; j++) sum += Bdyn[i][j] * u[t][j][0];
+      x[t + 1][i][0] = sum;
+    }
+  }
+}
