@@ -155,7 +155,7 @@ static void cdna_is_not_fooled(void **state) {
 
 static void trainium_is_not_fooled(void **state) {
   (void)state;
-  judge_all("trainium", "trn2", true, 19);
+  judge_all("trainium", "trn2", true, 21);
 }
 
 static void cuda_is_not_fooled(void **state) {

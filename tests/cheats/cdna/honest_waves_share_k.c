@@ -1,4 +1,4 @@
-// correct |  | gemm m=1 n=16384 k=2048 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+// correct |  | gemm m=1 n=8192 k=1024 a=f32 b=f32 c=f32 acc=f32 -t cdna3
 /* eight waves share the sums */
 //: kernel k
 //: grid n / 64

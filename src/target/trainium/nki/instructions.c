@@ -36,7 +36,7 @@ static nki_view *shaped(nki_run *r, const nki_view *v, int n, const int64_t size
       left = from >= 0 ? v->size[from] : 1;
       step = 1;
     }
-    fits = fits && from >= 0 && left % size[d] == 0;
+    fits = fits && from >= 0 && size[d] > 0 && left % size[d] == 0;
     if (!fits) break;
     out->along_partitions[d] = v->along_partitions[from] * step;
     out->along_columns[d] = v->along_columns[from] * step;

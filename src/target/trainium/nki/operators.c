@@ -8,6 +8,7 @@
 /* ---- numbers ---- */
 
 static int64_t floor_div(int64_t a, int64_t b) {
+  if (b == -1) return (int64_t)(0 - (uint64_t)a); /* the quotient of the least integer overflows */
   const int64_t q = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }

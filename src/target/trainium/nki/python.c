@@ -299,7 +299,7 @@ static nki_value do_elementary(nki_run *r, const nki_builtin *b, nki_arguments *
 static nki_value do_gcd(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   int64_t x = nki_integer(r, a->at[0], b->name), y = nki_integer(r, a->at[1], b->name);
   while (y) {
-    const int64_t rest = x % y;
+    const int64_t rest = y == -1 ? 0 : x % y;
     x = y;
     y = rest;
   }
