@@ -95,8 +95,9 @@ static void name_record(tw_config_file *f, tw_config_place at) {
   tw_error e = {0};
   if (!known) return;
   if (!f->is_derived)
-    return note(f, tw_fail(&e, TW_USAGE, "%s:%d: a second %s %s", at.origin, at.line, s->name, own + s->key->offset),
-                &e);
+    return note(
+        f, tw_fail(&e, TW_USAGE, "%s:%d: %s %s is defined twice", at.origin, at.line, s->name, own + s->key->offset),
+        &e);
   f->record.out = known;
   f->is_partial = true;
   --*count_of(s, f->whole);

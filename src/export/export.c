@@ -98,8 +98,8 @@ static int64_t index_of(const tw_operand *o, tw_place place) {
   return tw_operand_row_at(o, place.row) + place.column * o->stride[o->rank - 1];
 }
 
-/* What the comparison of an op that tells no bounds lets an element of f32 be off: found by trying; infinite where nobody
- * looks. `result` holds the reference's outputs, also on return. */
+/* The largest error of an f32 element that the op's comparison accepts, for ops without bounds. It is found by
+ * bisection; infinite if the element is not compared. `result` holds the reference's outputs, also on return. */
 static double allowed(const tw_case *k, void *const result[], float *element) {
   const float right = *element;
   double within = 0, beyond = fabs((double)right) + 1;
@@ -157,7 +157,7 @@ static tw_place *choose_places(tw_export *e, size_t i, bool whole, size_t *n) {
   return place;
 }
 
-/* Triples of where a bound is finite. */
+/* Writes a triple (position, value, bound) for each element with a finite bound. */
 static void add_values(tw_export *e, size_t i, const values *v) {
   for (size_t j = 0; j < v->n; j++) {
     const double triple[] = {(double)index_of(&e->data.operand[i], v->place[j]), v->value[j], v->bound[j]};

@@ -327,7 +327,7 @@ static void malformed_safetensors_are_refused(void **state) {
   write_bytes("bad.safetensors", "\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10);
   refused("bad.safetensors", "longer than 100 MB");
   write_bytes("bad.safetensors", "\x40\0\0\0\0\0\0\0{}", 10);
-  refused("bad.safetensors", "it ends in its header");
+  refused("bad.safetensors", "the file ends within its header");
   write_bytes("bad.safetensors", "", 0);
   refused("bad.safetensors", "too short");
   refused("no-such-file", "No such file");

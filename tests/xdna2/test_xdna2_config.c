@@ -73,7 +73,7 @@ static void wrong_files_are_refused(void **state) {
   refused("scratch_a = 1", "scratch_a = 2", "must be from 0 to 1");
   refused("scratch_b = i8", "scratch_b = i9", "scratch_b = i9: not a type, or none");
   refused("acc_stores = 2 ", "", "the kernel above lacks the key acc_stores");
-  refused("name = mlir-aie", "name = atb", "a second kernel atb");
+  refused("name = mlir-aie", "name = atb", "kernel atb is defined twice");
   refused("like = int8-int4", "like = int9", "like = int9: unknown kernel; expected one from above");
   refused("like = int8-int4\nc = i8", "c = i8\nlike = int8-int4", "like must follow the kernel's name");
   refused("vmac_cycles = 1.218", "vmac_cycles = 0", "has cluster_cycles without vmac_cycles");

@@ -124,7 +124,7 @@ static tw_status tiling_of(const work *w, const plan_entry *e, size_t from_row_c
   t->tile_columns = TILE_VALUES / unit * unit;
   if (unit > TILE_VALUES)
     return tw_fail(error, TW_USAGE,
-                   "'%s': a row of tensor '%s' cannot be cut into parts of at most %d values with such groups",
+                   "'%s': tensor '%s' has groups that do not fit parts of %d values; use a smaller --group",
                    w->in->path, e->codes.name, TILE_VALUES);
   return TW_OK;
 }

@@ -20,15 +20,15 @@ static tw_status malformed(const char *path, const char *what, tw_error *error) 
 
 tw_status npy_header_bytes(const uint8_t *data, size_t available, const char *path, uint64_t size, size_t *bytes,
                            tw_error *error) {
-  if (available < PREFIX_1) return malformed(path, "it ends in its header", error);
+  if (available < PREFIX_1) return malformed(path, "the file ends within its header", error);
   int version = data[6];
   if (version < 1 || version > 3) return malformed(path, "its version is not 1, 2 or 3", error);
-  if (version > 1 && available < PREFIX_2) return malformed(path, "it ends in its header", error);
+  if (version > 1 && available < PREFIX_2) return malformed(path, "the file ends within its header", error);
   size_t length = data[8] | (size_t)data[9] << 8;
   if (version > 1) length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
   if (length > NPY_HEADER_MAX) return malformed(path, "its header is longer than 1 MiB", error);
   *bytes = length + (version > 1 ? PREFIX_2 : PREFIX_1);
-  return *bytes > size ? malformed(path, "it ends in its header", error) : TW_OK;
+  return *bytes > size ? malformed(path, "the file ends within its header", error) : TW_OK;
 }
 
 /* ---- the dictionary ---- */

@@ -40,7 +40,7 @@ tw_status safetensors_header_bytes(const uint8_t *data, size_t available, const 
   if (length > HEADER_MAX)
     return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: its header is longer than 100 MB", path);
   if (length > size - PREFIX)
-    return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: it ends in its header", path);
+    return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: the file ends within its header", path);
   *bytes = (size_t)length + PREFIX;
   return TW_OK;
 }

@@ -260,7 +260,7 @@ static bool settle_if_rows_pass(gm_machine *m, const gm_packet *p, const l2_resp
   return true;
 }
 
-/* Serves the L2's answers, one beat a cycle, whole answers in turn. */
+/* Receives the L2's answers, one beat in each cycle, one whole answer after the other. */
 static void receive(gm_machine *m, bool merger_was_free, bool popped) {
   gm_loader *l = &m->ld;
   if (m->now < l->next_beat) return;
@@ -272,7 +272,7 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
     const gm_packet *p = &l->packet[answer.cookie];
     const uint64_t end = m->now + (unsigned)(answer.beats * answer.interval);
     l2_pop(&m->l2, m->now);
-    if (answer.kind != L2_READ) { /* nobody can hold it up: all its beats are settled */
+    if (answer.kind != L2_READ) { /* nothing can delay this answer, so the times of all its beats are known */
       l->next_beat = end;
       if (answer.kind == L2_WRITE) gm_write_acknowledged(m);
       if (answer.kind == L2_REFILL)

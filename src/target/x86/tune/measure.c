@@ -298,7 +298,7 @@ static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   tw_gemm_spec s = x86_spec_of(p);
   tw_gemm_planned *plan;
-  tw_status status = x86_plan(&s, NULL, &plan, error); /* the default kernel stands for the types */
+  tw_status status = x86_plan(&s, NULL, &plan, error); /* the default kernel represents the types */
   if (status != TW_OK) return status;
   const x86_kernel *kernel = plan->kernel;
   const int threads = plan->spec.threads;

@@ -213,7 +213,7 @@ int xd_dims_in_bytes(xd_reader *r, const xd_dims *d, int64_t element, int line, 
   for (int i = d->n - (is_run ? 2 : 1); i >= 0; i--) {
     if (d->size[i] == 1 && !d->before[i] && !d->after[i]) continue;
     if (n == XD_DIMS) {
-      xd_read_fail(r, line, "a walk of more than %d dimensions: the innermost should be a run (stride = 1)", XD_DIMS);
+      xd_read_fail(r, line, "a walk of more than %d dimensions; make the innermost a run (stride = 1)", XD_DIMS);
       return 0;
     }
     out[n++] = (xd_dim){d->size[i], d->stride[i] * element, d->before[i], d->after[i]};

@@ -11,7 +11,7 @@
 
 /* ---- ports ---- */
 
-/* The port of a buffer's own, which was made when it was read. */
+/* The port of a single buffer, which was made when the buffer was read. */
 static xd_port *own_port(xd_program *p, int buffer) {
   for (size_t i = 0; i < p->ports.n; i++)
     if (p->ports.at[i].fifo < 0 && p->ports.at[i].first_buffer == buffer && p->ports.at[i].n_buffers == 1)
