@@ -60,7 +60,7 @@ static tw_status run(const char *kernel, tw_measurement *m, tw_error *error) {
 /* The stub computes on this machine's processors, where a launch may wait its turn: a time that looks like a lie, and is not
  * `expected` to, is not held against the kernel unless it comes again and again. */
 static tw_status run_again(const char *kernel, const char *expected, tw_measurement *m, tw_error *error) {
-  static const char *const lies[] = {"the clock on the wall", "a launch on new inputs"};
+  static const char *const lies[] = {"the wall clock", "a launch on new inputs"};
   for (int i = 0;; i++) {
     *error = (tw_error){0};
     const tw_status status = run(kernel, m, error);
@@ -139,7 +139,7 @@ static void what_is_wrong_or_a_lie_is_told(void **state) {
       {"keeps", "the kernel keeps results between launches"},
       {"naps", "wrong when it is timed: in launch"},
       {"halves", "wrong when it is timed: in launch"},
-      {"lies", "the clock on the wall"},
+      {"lies", "the wall clock"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -378,11 +378,10 @@ static bool is_believable(const timing *t) {
 
 static tw_status check_events(const timing *t, tw_error *error) {
   if (is_believable(t)) return TW_OK;
-  return tw_fail(
-      error, TW_FAILED,
-      "the driver's events show %.3g s a launch, the clock on the wall %.3g s: the kernel works outside its launch, "
-      "or changes what its process says",
-      t->shown / t->launches, t->taken / t->launches);
+  return tw_fail(error, TW_FAILED,
+                 "the driver's events show %.3g s for a launch, the wall clock %.3g s: the kernel works outside of its "
+                 "launch, or falsifies the reports of its process",
+                 t->shown / t->launches, t->taken / t->launches);
 }
 
 static tw_status check_new_inputs(double fresh, double median, tw_error *error) {

@@ -12,9 +12,10 @@ tw_status rv64_cache_make(rv64_cache *cache, const char *name, int bytes, int wa
   *cache = (rv64_cache){.ways = (unsigned)ways, .lfsr = 1};
   int sets = ways > 0 ? bytes / (ways << LINE_SHIFT) : 0;
   if (sets < 1 || sets & (sets - 1) || ways & (ways - 1) || bytes != sets * (ways << LINE_SHIFT))
-    return tw_fail(error, TW_USAGE,
-                   "an L1 %s cache of %d bytes in %d ways has no power of two of sets of 64-byte lines", name, bytes,
-                   ways);
+    return tw_fail(
+        error, TW_USAGE,
+        "an L1 %s cache of %d bytes in %d ways has a number of sets that is not a power of two (lines of 64 bytes)",
+        name, bytes, ways);
   size_t lines = (size_t)sets * (size_t)ways;
   cache->set_mask = (uint64_t)sets - 1;
   cache->tag = calloc(lines, sizeof *cache->tag);
