@@ -33,9 +33,9 @@ static size_t read_rows(row out[ROWS_MAX]) {
     int size, turns, band;
     double us;
     if (sscanf(line, "%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%lf", &size, &p.m, &p.n, &p.k, &p.groups, &turns, &p.stages,
-               &p.team_m, &p.team_n, &band, &us) != 11)
+               &p.cluster_m, &p.cluster_n, &band, &us) != 11)
       continue;
-    p.turns = turns;
+    p.pingpong = turns;
     p.band = abs(band);
     p.band_columns = band < 0;
     g.m = g.n = g.k = size;
