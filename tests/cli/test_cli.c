@@ -505,7 +505,7 @@ static void sources_that_are_none_are_refused(void **state) {
   (void)state;
   expect_failure(": >empty.c; $T run empty.c " SMALL, 1, "empty");
   expect_failure("printf 'int x;' >other.c; $T run other.c " SMALL, 1, "test");
-  expect_failure("head -c 100 /dev/zero >zero.c; $T run zero.c " SMALL, 1, "no text");
+  expect_failure("head -c 100 /dev/zero >zero.c; $T run zero.c " SMALL, 1, "not text");
   expect_failure("truncate -s 100M big.c; $T run big.c " SMALL, 1, "larger than");
   expect_failure("$T run nowhere.c " SMALL, 2, "nowhere.c");
   expect_failure("echo 'int x;' >launched.c; $T run launched.c " SMALL " --grid 4", 2,

@@ -90,7 +90,7 @@ static void what_is_no_request_is_refused(void **state) {
   refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
           "call\",\"params\":{\"name\":\"tune\",\"arguments\":{\"target\":\"x\","
           "\"problem\":\"gemm m=8 --out /tmp/x\"}}}",
-          -32602, "no options");
+          -32602, "must not contain options");
   refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"file:///etc/passwd\"}}",
           -32002, "unknown resource");
   refused(

@@ -62,7 +62,7 @@ static void programs_that_reach_where_they_must_not_are_refused(void **state) {
 static void what_is_no_program_is_refused(void **state) {
   (void)state;
   static const char bytes[] = "\x7f\x45\x4c\x46\x00\x01\xff\xfe void test";
-  refuses(bytes, sizeof bytes - 1, "no text");
+  refuses(bytes, sizeof bytes - 1, "not text");
   refuses_text("", "test");
   refuses_text("int main(void) { return 0; }", "test");
   refuses_text(HEAD "for for for }", "error");

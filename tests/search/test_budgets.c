@@ -44,6 +44,11 @@ static const char *const problems[] = {
     "gemm m=100 n=60 k=200 a=u8 b=i8",
     "conv2d n=1 c=8 h=8 w=8 k=8 r=3 s=3 pad=1 a=f32 b=f32",
     "attention b=1 hq=2 hkv=1 sq=64 sk=64 d=64 a=bf16 pass=backward",
+    "cumsum rows=16 cols=16 a=f32",
+    "transpose b=4 rows=16 cols=16 a=f32",
+    "maxpool n=3 h=16 w=16 pool=3 a=f32",
+    "depthwise n=4 c=4 w=16 taps=3 pad=1 a=f32",
+    "mamba b=2 c=8 s=16 n=8 a=f32",
 };
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 

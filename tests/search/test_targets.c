@@ -21,7 +21,7 @@ static void every_target_could_be_registered(void **state) {
     tw_target again = *t;
     again.size = sizeof again;
     assert_int_equal(tw_target_register(&again, &error), TW_USAGE); /* it lacks nothing: its name is taken */
-    if (!strstr(error.text, "is taken")) fail_msg("%s", error.text);
+    if (!strstr(error.text, "is in use")) fail_msg("%s", error.text);
   }
 }
 
@@ -34,13 +34,13 @@ static void families_honour_keys_that_their_op_has(void **state) {
       const tw_op *op = tw_op_find(f->op);
       if (!op) fail_msg("%s: there is no op %s", t->name, f->op);
       assert_ptr_equal(tw_family_of(t, op), f);
-      for (const char *k = f->keys; *k; k += strspn(k, " ")) {
+      for (const char *k = strcmp(f->keys, "*") != 0 ? f->keys : ""; *k; k += strspn(k, " ")) {
         const size_t n = strcspn(k, " ");
         if (!key_of(op, k, n)) fail_msg("%s: %s has no key %.*s", t->name, f->op, (int)n, k);
         k += n;
       }
       for (size_t j = 0; j < op->n_keys; j++) /* what must be given is honoured */
-        if (!op->keys[j].fallback && !strstr(f->keys, op->keys[j].name))
+        if (!op->keys[j].fallback && strcmp(f->keys, "*") != 0 && !strstr(f->keys, op->keys[j].name))
           fail_msg("%s: %s needs %s", t->name, f->op, op->keys[j].name);
     }
 }
@@ -137,7 +137,7 @@ static void keys_that_are_not_honoured_are_refused_by_name_and_their_defaults_ar
         const tw_key *k = &op->keys[j];
         snprintf(padded, sizeof padded, " %s ", f->keys);
         snprintf(name, sizeof name, " %s ", k->name);
-        if (strstr(padded, name)) continue;
+        if (strcmp(f->keys, "*") == 0 || strstr(padded, name)) continue;
         tw_problem plain = example_of(op), asks = plain;
         tw_error error = {0};
         other_value_of(k, value);

@@ -347,7 +347,7 @@ static void wrong_gemms_are_refused(void **state) {
           "k=12 is less than the 16 that the array computes at a "
           "time; make tiles or the depth smaller, or add zeros");
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 510),
-          "k: a row of 510 bytes is no whole number of the words of 4 bytes");
+          "k: a row of 510 bytes is not a multiple of the DMA's words of 4 bytes");
   refused(gemm_of("int8", (tw_tile){64, 128, 64, 1}, 512, 1024, 512),
           "core (0,2): buffers take 65536 bytes and the stack 1024, but the tile has 65536");
   xd_gemm deep = gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 4096);

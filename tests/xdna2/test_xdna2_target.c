@@ -161,9 +161,10 @@ static void wrong_problems_are_refused_in_one_line(void **state) {
       {{"a=i8", "b=i8", "c=i32", "a_transposed=1"}, "a_transposed is not supported"},
       {{"a=i8", "b=ternary", "c=i32", "group=32"}, "group is not supported"},
       {{"a=i8", "b=i8", "c=i16", "scale=0.3"}, "scale must be a power of two from 2^-30 to 1, with c=i8 or c=i16"},
-      {{"a=i8", "b=i8", "c=i32", "n=21"}, "n: a row of 21 bytes is no whole number of the words of 4 bytes"},
-      {{"a=i8", "b=ternary", "c=i32", "k=33"}, "k: a row of 33 bytes is no whole number of the words of 4 bytes"},
-      {{"a=i8", "b=i8", "c=i32", "k=38", "b_transposed=1"}, "k: a row of 38 bytes is no whole number of the words"},
+      {{"a=i8", "b=i8", "c=i32", "n=21"}, "n: a row of 21 bytes is not a multiple of the DMA's words of 4 bytes"},
+      {{"a=i8", "b=ternary", "c=i32", "k=33"}, "k: a row of 33 bytes is not a multiple of the DMA's words of 4 bytes"},
+      {{"a=i8", "b=i8", "c=i32", "k=38", "b_transposed=1"},
+       "k: a row of 38 bytes is not a multiple of the DMA's words"},
       {{"a=bf16", "b=bfp16", "c=bf16", "acc=bf16", "k=6"}, "k=6 is less than the 8 that the array computes at a time"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

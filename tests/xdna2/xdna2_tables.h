@@ -73,13 +73,18 @@ static inline bool reads_as(double value, const char *printed) {
 
 /* A machine as its file says. */
 static inline xd_config machine_of(const char *name) {
-  xd_config c;
+  xd_config c, base;
   tw_error error = {0};
   char path[64];
   snprintf(path, sizeof path, "xdna2/configs/%s.txt", name);
   const tw_embedded *file = tw_embedded_find(path);
   assert_non_null(file);
-  must(xd_config_parse((const char *)file->data, file->name, &c, &error), &error);
+  const char *text = (const char *)file->data;
+  int line;
+  char *of = tw_config_base(text, &line); /* "base = xdna2": the file lists what differs */
+  if (of) base = machine_of(of);
+  must(tw_config_read(&xd_config_schema, text, file->name, of ? &base : NULL, &c, NULL, &error), &error);
+  free(of);
   return c;
 }
 static inline xd_config machine(void) { return machine_of("xdna2"); }
