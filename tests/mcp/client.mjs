@@ -60,9 +60,9 @@ await test('the model and wisdom answer', async () => {
 });
 
 await test('wrong arguments are refused', async () => {
-  const wrong = [['run', { target: machine, problem }, /needs 'source'/], ['run', { target: machine, problem, source: 1 }, /is a string/],
+  const wrong = [['run', { target: machine, problem }, /needs 'source'/], ['run', { target: machine, problem, source: 1 }, /must be a string/],
     ['tune', { target: machine, problem, nonsense: 1 }, /no argument 'nonsense'/], ['nothing', {}, /unknown tool/],
-    ['model', { target: machine, problem: 'gemm --help' }, /no options/]];
+    ['model', { target: machine, problem: 'gemm --help' }, /must not contain options/]];
   for (const [name, args, says] of wrong) await assert.rejects(call(name, args), says);
   const unknown = await call('model', { target: 'gemmini', problem });
   assert.equal(unknown.isError, true);
