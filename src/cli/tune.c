@@ -207,12 +207,6 @@ static tw_status start_watch(const cli *c, const char *directory, report_live **
   return TW_OK;
 }
 
-static bool asks_models(const cli_list *agents) {
-  for (size_t i = 0; i < agents->n; i++)
-    if (strstr(agents->text[i], "llm:") || strstr(agents->text[i], "exec:")) return true;
-  return false;
-}
-
 static tw_status check_options(const cli *c, tw_error *error) {
   if (c->options.fresh && !c->options.out)
     return tw_fail(error, TW_USAGE, "--fresh discards the journal of --out DIR; add --out DIR");
@@ -223,8 +217,6 @@ static tw_status check_options(const cli *c, tw_error *error) {
   if (c->options.max_cost > 0 && c->options.price_in + c->options.price_out <= 0)
     return tw_fail(error, TW_USAGE,
                    "--max-cost requires prices; add --price-in and --price-out, each for a million tokens");
-  if (c->options.prompts && !asks_models(&c->options.agents))
-    return tw_fail(error, TW_USAGE, "--prompts has no use without a model; add --agent llm:MODEL or exec:COMMAND");
   if (c->options.exhaustive && c->options.from)
     return tw_fail(error, TW_USAGE, "--exhaustive and --from exclude each other; give one of them");
   return cli_check_timeline(c, error);

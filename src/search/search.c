@@ -606,12 +606,18 @@ static tw_status search(const tw_target *target, const tw_problem *problem, cons
   const size_t wanted = options->n_agents ? options->n_agents : 1;
   tw_member member[TW_MEMBERS_MAX];
   tw_model_options model = {0};
+  bool models = false;
   size_t n = 0;
   tw_status status = check_members(wanted, error);
   if (status == TW_OK && options->model)
     status = tw_sized_take("tw_model_options", options->model, &model, sizeof model, error);
   while (status == TW_OK && n < wanted)
-    if ((status = tw_agent_open(names[n], target, &model, &member[n], error)) == TW_OK) n++;
+    if ((status = tw_agent_open(names[n], target, &model, &member[n], error)) == TW_OK)
+      models = member[n++].agent->asks_models || models;
+  if (status == TW_OK && model.prompts && !models)
+    status =
+        tw_fail(error, TW_USAGE,
+                "prompts are for agents that ask language models, and no agent does; add llm:MODEL or exec:COMMAND");
   const tw_search_subject subject = {
       .target = target, .problem = problem, .n_members = n, .member = member, .program = options->program};
   if (status == TW_OK) status = tw_search_by(&subject, options, out, error);
