@@ -184,7 +184,7 @@ def main() -> None:
     parser.add_argument("--backward", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--pack", help="i4, mxfp4 or ternary")
-    parser.add_argument("--decode", type=int, default=0, help="a step of one token after so many others")
+    parser.add_argument("--decode", type=int, default=0, help="run one decode step after this many tokens")
     o = parser.parse_args()
     torch.manual_seed(1)
     exact = Block(o.dim, o.heads, o.kv_heads, o.mlp, max(o.tokens, o.decode + 1)).to(o.device)

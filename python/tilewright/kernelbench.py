@@ -2,9 +2,9 @@
 
     python -m tilewright.kernelbench MODEL.py [-o NEW.py] [--seconds 60] [--device cuda] [--json]
 
-MODEL.py is KernelBench's: Model, get_inputs and get_init_inputs. It is run, so it must be a file that you trust. PyTorch's own graph (torch.fx)
-tells the calls of Model.forward; those that tilewright.torch computes are replaced, and the rest stays PyTorch's. The kernels are kept in
-wisdom, which NEW.py needs when it runs. The exit status is 0 only if both models agree and at least one call was replaced.
+MODEL.py is KernelBench's: Model, get_inputs and get_init_inputs. It is run, so it must be a file that you trust. The calls of Model.forward are
+read from PyTorch's own graph (torch.fx). Calls that tilewright.torch computes are replaced; other calls stay PyTorch's. The kernels are kept
+in wisdom, which NEW.py needs when it runs. The exit status is 0 only if both models agree and at least one call was replaced.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ char *tw_config_base(const char *text, int *line);
 /* Was the key of the first section given in the text? */
 bool tw_config_gives(const char *text, const char *key);
 
-/* All keys and values, or with a base, those that differ; each on a line. A malloc'ed text, NULL without memory. */
+/* All keys and values, each on a line; with a base, only the different ones. A malloc'ed text, NULL without memory. */
 char *tw_config_print(const tw_config_schema *, const void *whole, const void *base, bool with_words);
 /* A TEXT of the first section. */
 const char *tw_config_text(const tw_config_schema *, const void *whole, const char *key);

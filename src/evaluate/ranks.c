@@ -175,7 +175,8 @@ static void wait_a_little(crew *c) {
   pthread_cond_timedwait(&c->changed, &c->lock, &until);
 }
 
-/* The answer, malloc'ed; NULL if the search is interrupted. A rank whose last answer nobody waited for has to give it first. */
+/* The answer, malloc'ed; NULL if the search is interrupted. A rank may still owe the answer to an earlier question, whose
+ * wait was interrupted: it is received first. */
 static char *ask(crew *c, slot *s, const char *question, const volatile int *interrupt) {
   char *answer = NULL;
   bool sent = false;

@@ -16,7 +16,7 @@ typedef struct tw_trial {
   double limit;    /* a kernel of higher cost need not be checked, where the target measures first; 0: none */
   bool trust;      /* the source is the library's own, or its user vouches for it (tw_target.build) */
   bool check_only; /* built and checked, not measured */
-  int more_cases;  /* what is right is checked on so many other cases, of seeds that follow from this one */
+  int more_cases;  /* number of further cases on which a correct kernel is checked; their seeds follow from this one */
   double seconds;  /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
   double
       deadline; /* by tw_now: a wait for a device ends then, and it says nothing about the kernel; 0: none; not in the text */

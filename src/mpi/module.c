@@ -27,7 +27,7 @@ static char *receive_bytes(int *from) {
     MPI_Get_count(&status, MPI_BYTE, &length);
     *from = status.MPI_SOURCE;
     bytes = malloc((size_t)length + 1);
-    if (!bytes) MPI_Abort(MPI_COMM_WORLD, 3); /* a message that is not taken would be met again and again */
+    if (!bytes) MPI_Abort(MPI_COMM_WORLD, 3); /* an unreceived message would be probed again forever */
     MPI_Recv(bytes, length, MPI_BYTE, *from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     bytes[length] = '\0';
   }

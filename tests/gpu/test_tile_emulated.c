@@ -63,7 +63,7 @@ static void write_text(const char *directory, const char *name, const char *text
   assert_int_equal(tw_file_write(path, text, length, NULL), TW_OK);
 }
 
-/* The library's headers, but those that the emulated GPU has in their place. Its tile_core.cuh includes the library's. */
+/* The library's headers, except the ones that the emulated GPU replaces. Its tile_core.cuh includes the library's. */
 static void write_headers(const char *directory) {
   const tw_embedded *e;
   for (size_t i = 0; (e = tw_embedded_at(i)); i++) {

@@ -14,7 +14,7 @@
 #include "evaluate/text.h"
 #include "tilewright/machine.h"
 
-static const tw_target *known_machine(size_t index) { /* those that files describe */
+static const tw_target *known_machine(size_t index) { /* the targets that files describe */
   const tw_target *t;
   char *text;
   for (size_t i = 0; (t = tw_target_at(i)); i++) {

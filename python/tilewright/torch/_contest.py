@@ -18,9 +18,9 @@ from ._routes import ROUTES
 
 #: Schedules of the first step that are compiled; how many of the best are continued; further steps of each.
 FIRST, CONTINUED, NEXT = 20, 3, 8
-#: Of the first schedules, how many are also followed to where the model expects no gain; rounds, and those that no deadline ends.
+#: The number of first schedules that are also continued where the model expects no gain; timing rounds; rounds before a deadline counts.
 FOLLOWED, ROUNDS, ROUNDS_LEAST = 3, 4, 2
-#: A step is offered if the model expects at most so many times the cost of the best.
+#: A step is offered if its predicted cost is at most this multiple of the best one.
 HOPELESS = 1.6
 #: Seconds of work in one graph.
 BURST = 4e-3
@@ -96,7 +96,7 @@ def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", d
 
 
 def _captured(call: Callable[[], Any], count: int) -> Callable[[], Any]:
-    """Starts so many calls: a graph of them, or one after another where they cannot be captured."""
+    """Starts N calls: as one graph, or one after another where capture fails."""
 
     def repeat() -> None:
         for _ in range(count):
@@ -155,7 +155,7 @@ def with_plan(text: str, plan: Any, call: Callable[[], Any]) -> Callable[[], Any
 
 
 def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], seconds: float, pool: ThreadPoolExecutor) -> "list[Entry]":
-    """Schedules tried in about so many seconds, the fastest first. `ours` is a call with the problem."""
+    """Tries schedules for about this many seconds and returns them, the fastest first. `ours` is a call with the problem."""
     device, deadline = torch.device("cuda", torch.cuda.current_device()), time.monotonic() + seconds
     problem, text = _problem(_device.target(), op, keys), _device.problem_text(op, keys)
     seen: "set[tuple[str, ...]]" = set()

@@ -13,7 +13,7 @@ R.panels.push({
   },
 });
 
-/* What is hidden stays if something visible came of it. */
+/* Keeps a hidden candidate if it has a visible descendant. */
 R.visibleTree = run => {
   const keep = new Set();
   for (const c of run.candidates) {

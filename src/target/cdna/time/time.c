@@ -42,7 +42,7 @@ typedef struct timing {
   uint64_t list[PLACES][CDNA_TOGETHER_MAX];
   cdna_memory *memory;
   uint64_t seed;           /* of places; 0: not by chance */
-  const cdna_watch *watch; /* NULL: nobody asks whether it does the same */
+  const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
   double unit[CDNA_KINDS];
   double mhz;                                    /* of the last run of all places */
   cdna_work expected[PLACES][CDNA_TOGETHER_MAX]; /* of each workgroup that is timed, executed alone */
@@ -475,8 +475,8 @@ static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_opt
   return status == TW_OK && !same ? other_work(error) : status;
 }
 
-/* *same: the workgroups asked the lines that they ask when results are checked. *part: they asked so many different lines, as a part
- * of those. */
+/* *same: the workgroups accessed the lines that they access when results are checked. *part: the number of distinct lines, as a
+ * fraction of the number in the check. */
 static tw_status compare_witnesses(timing *t, cdna_dispatch *d, const cdna_witness *w, bool *same, double *part,
                                    tw_error *error) {
   cdna_witness *checked = tw_new(1, sizeof *checked);

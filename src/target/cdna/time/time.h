@@ -54,7 +54,7 @@ typedef struct cdna_time_options {
   /* The kernel is judged: it must not see by the clock that it is timed. */
   bool judged;
   uint64_t seed;           /* places of the grid are chosen by chance; 0: the first, the last, and between */
-  const cdna_watch *watch; /* does it do the same when it is timed? NULL: nobody asks */
+  const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
   size_t results, end;     /* allocations of memory, from `results` to before `end`, that are compared then */
 } cdna_time_options;
 

@@ -8,7 +8,7 @@ On an instance ({{instance}}) with the Neuron SDK, in the environment that has n
     python3 driver.py --simulate    # results by nki.simulate, on any computer with nki; no latencies
 
 Kernels that import neuronxcc need SDK 2.26 or older; kernels that import nki need SDK 2.29 or newer. tilewright timed this kernel on its
-model of {{target}}; nobody compiled it before this driver does.
+model of {{target}}. The kernel was not compiled before: this driver compiles it first.
 """
 import argparse
 import ast
