@@ -14,10 +14,8 @@
 enum {
   STAGES_MAX = 4,
   ALIGNMENT = 1024,
-  ELEMENT = 2, /* bytes */
-  BLOCK_SYSTEM_BYTES = 1024,
+  ELEMENT = 2,   /* bytes */
   OVERHEAD = 44, /* registers of a thread beside sums, scores and weights */
-  THREAD_MAX = 255,
   D_MAX = 256
 };
 
@@ -59,14 +57,13 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
         "keys, and threads that are a multiple of the %d pieces of a row",
         p->queries, p->keys, p->warps, chunks);
   const int need = rows * d / 32 + rows * p->keys / 32 + rows / 2 + OVERHEAD;
-  int have = machine->registers / (threads * p->blocks);
-  if (have > THREAD_MAX) have = THREAD_MAX;
+  const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
   if (need > have)
     return tw_fail(error, TW_USAGE,
                    "queries=%d keys=%d need %d registers per thread, which exceeds %d; use fewer queries or keys, more "
                    "warps or fewer blocks_per_sm",
                    p->queries, p->keys, need, have);
-  const int64_t room = (machine->shared_bytes + BLOCK_SYSTEM_BYTES) / p->blocks - BLOCK_SYSTEM_BYTES;
+  const int64_t room = tw_tile_shared_of_block(machine, p->blocks);
   if (!p->stages) p->stages = shared_bytes(p, d, 2) <= room ? 2 : 1;
   p->shared_bytes = shared_bytes(p, d, p->stages);
   if (p->shared_bytes > room || (p->queries * chunks + threads - 1) / threads > 32)
@@ -124,10 +121,9 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernel ---- */
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                       tw_error *error) {
+tw_status tw_tile_attention_mma_write(const tw_tile_machine *machine, const tw_problem *problem, const PLAN *p,
+                                      const char *file, tw_text *t, tw_error *error) {
   const tw_attention a = tw_attention_of(problem);
-  const PLAN *p = plan;
   tw_slots s = {0};
   tw_slots_text(&s, "header", machine->warp_header);
   tw_slots_text(&s, "type", tw_type_name(a.type));
@@ -143,9 +139,14 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_slots_number(&s, "heads_at_once", p->heads_at_once);
   tw_slots_number(&s, "shared", p->shared_bytes);
   tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
-  const tw_status status = tw_template_add(t, "tile/kernels/attention_mma_sync.cuh.in", &s, error);
+  const tw_status status = tw_template_add(t, file, &s, error);
   tw_slots_free(&s);
   return status;
+}
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  return tw_tile_attention_mma_write(machine, problem, plan, "tile/kernels/attention_mma_sync.cuh.in", t, error);
 }
 
 const tw_tile_family tw_tile_attention_mma_sync = {.language = &language,

@@ -28,6 +28,10 @@ typedef struct tw_tile_attention_mma_plan {
   int64_t shared_bytes;
 } tw_tile_attention_mma_plan;
 
+/* Fills the kernel of either pass: both have the same slots. */
+tw_status tw_tile_attention_mma_write(const tw_tile_machine *, const tw_problem *, const tw_tile_attention_mma_plan *,
+                                      const char *file, tw_text *, tw_error *);
+
 extern const tw_tile_family tw_tile_attention_mma_sync, tw_tile_attention_mma_sync_backward;
 
 #endif

@@ -3,9 +3,7 @@
 #include "tile/attention_mma_sync.h"
 
 #include <inttypes.h>
-#include <math.h>
 
-#include "base/template.h"
 #include "op/attention.h"
 #include "tile/verbs.h"
 
@@ -14,10 +12,8 @@
 enum {
   STAGES_MAX = 4,
   ALIGNMENT = 1024,
-  ELEMENT = 2, /* bytes */
-  BLOCK_SYSTEM_BYTES = 1024,
+  ELEMENT = 2,   /* bytes */
   OVERHEAD = 30, /* registers of a thread beside sums, scores and gradients */
-  THREAD_MAX = 255,
   D_MAX = 128,
   KEYS_OF_WARP = 16
 };
@@ -61,15 +57,14 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
         p->queries, p->keys, KEYS_OF_WARP, p->queries, d);
   const int dq = p->queries * d / threads, scores = p->queries / 2 * 2;
   const int need = d + (dq > scores ? dq : scores) + p->queries / 2 + OVERHEAD;
-  int have = machine->registers / (threads * p->blocks);
-  if (have > THREAD_MAX) have = THREAD_MAX;
+  const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
   if (need > have)
     return tw_fail(
         error, TW_USAGE,
         "queries=%d keys=%d need %d registers per thread, which exceeds %d; use fewer queries or keys, or fewer "
         "blocks_per_sm",
         p->queries, p->keys, need, have);
-  const int64_t room = (machine->shared_bytes + BLOCK_SYSTEM_BYTES) / p->blocks - BLOCK_SYSTEM_BYTES;
+  const int64_t room = tw_tile_shared_of_block(machine, p->blocks);
   if (!p->stages) p->stages = 2;
   p->shared_bytes = shared_bytes(p, d, p->stages);
   if (p->shared_bytes > room)
@@ -127,25 +122,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 
 static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
                        tw_error *error) {
-  const tw_attention a = tw_attention_of(problem);
-  const PLAN *p = plan;
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", machine->warp_header);
-  tw_slots_text(&s, "type", tw_type_name(a.type));
-  tw_slots_number(&s, "d", a.d);
-  tw_slots_number(&s, "queries", p->queries);
-  tw_slots_number(&s, "keys", p->keys);
-  tw_slots_number(&s, "warps", p->warps);
-  tw_slots_number(&s, "stages", p->stages);
-  tw_slots_number(&s, "blocks", p->blocks);
-  tw_slots_number(&s, "causal", a.causal);
-  tw_slots_number(&s, "batches", a.batches);
-  tw_slots_number(&s, "heads_at_once", p->heads_at_once);
-  tw_slots_number(&s, "shared", p->shared_bytes);
-  tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
-  const tw_status status = tw_template_add(t, "tile/kernels/attention_mma_sync_backward.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  return tw_tile_attention_mma_write(machine, problem, plan, "tile/kernels/attention_mma_sync_backward.cuh.in", t,
+                                     error);
 }
 
 const tw_tile_family tw_tile_attention_mma_sync_backward = {.language = &language,

@@ -14,13 +14,11 @@
 enum {
   STAGES_MAX = 8,
   STAGES_USUAL = 4,
-  ALIGNMENT = 1024,          /* of shared tiles */
-  COPY_BYTES = 16,           /* of an asynchronous copy */
-  STEP_BYTES = 32,           /* of k, of a product */
-  PIECES_MAX = 32,           /* of a tile, of a thread */
-  BLOCK_SYSTEM_BYTES = 1024, /* shared memory that a resident block takes beside its own */
-  OVERHEAD = 40,             /* registers of a thread beside sums and operands */
-  THREAD_MAX = 255
+  ALIGNMENT = 1024, /* of shared tiles */
+  COPY_BYTES = 16,  /* of an asynchronous copy */
+  STEP_BYTES = 32,  /* of k, of a product */
+  PIECES_MAX = 32,  /* of a tile, of a thread */
+  OVERHEAD = 40,    /* registers of a thread beside sums and operands */
 };
 
 static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
@@ -98,8 +96,7 @@ static tw_status check_registers(const tw_tile_machine *machine, const PLAN *p, 
   const int threads = p->warps_m * p->warps_n * machine->warp_threads, rows = p->m / p->warps_m,
             cols = p->n / p->warps_n;
   const int need = rows * cols / 32 + (rows + cols) / 2 + OVERHEAD;
-  int have = machine->registers / (threads * p->blocks);
-  if (have > THREAD_MAX) have = THREAD_MAX;
+  const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
   if (need <= have) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
@@ -117,7 +114,7 @@ static int64_t shared_bytes(const tw_gemm *g, const PLAN *p, int stages) {
 
 /* As many stages as fit, where none are given. */
 static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
-  const int64_t have = (machine->shared_bytes + BLOCK_SYSTEM_BYTES) / p->blocks - BLOCK_SYSTEM_BYTES;
+  const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
   int stages = p->stages;
   if (!stages) {
     stages = STAGES_USUAL;

@@ -15,9 +15,8 @@ enum {
   STAGES_MAX = 24,
   ALIGNMENT = 1024,
   BARRIER_BYTES = 8,
-  GAP = 8,         /* floats between rows of sums */
-  RESERVED = 1024, /* of a processor's shared memory, for each block */
-  COPYING = 32,    /* threads */
+  GAP = 8,      /* floats between rows of sums */
+  COPYING = 32, /* threads */
   REGISTERS_BESIDE = 28,
   BOX_MAX = 256
 };
@@ -127,7 +126,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE, "split_k %d exceeds the stages of k=%" PRId64 " (%d each); use a smaller number",
                    p->split, g->k, p->k);
   const int64_t steps = (g->k + p->k - 1) / p->k, most = (steps + p->split - 1) / p->split;
-  const int64_t have = (machine->shared_bytes + RESERVED) / p->blocks - RESERVED;
+  const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
   const int64_t sums_bytes = (int64_t)p->warps * p->few * (p->n + GAP) * 4;
   if (!p->stages) {
     p->stages = most < STAGES_MAX ? (int)most : STAGES_MAX;

@@ -20,7 +20,6 @@ enum {
   DIGITS_I4 = 576, /* bytes of the digits of a row of A in a slice */
   DIGITS_TERNARY = 1280,
   BLOCKS_ZERO = 64,     /* beside 256 of a row, of mxfp4 */
-  RESERVED = 1024,      /* of a processor's shared memory, for each block */
   REGISTERS_BESIDE = 6, /* at least */
   STEPS_EARLY = 4       /* of a slice: with more the next step is read early */
 };
@@ -82,11 +81,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
   if (p->n % 16 || p->rows % 16 || p->n % p->rows)
     return tw_fail(error, TW_USAGE, "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows",
                    p->n, p->rows);
-  const int64_t have = (machine->shared_bytes + RESERVED) / p->blocks - RESERVED;
+  const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
   p->shared_bytes = shared_bytes(g, p);
   /* More blocks must not share a multiprocessor. Blocks of the next launch would start where the first ones end,
    * and leave one multiprocessor with two blocks and another with none. */
-  const int64_t apart = (machine->shared_bytes + RESERVED) / (p->blocks + 1) - RESERVED + 1;
+  const int64_t apart = tw_tile_shared_of_block(machine, p->blocks + 1) + 1;
   if (p->shared_bytes < apart) p->shared_bytes = up(apart, ALIGNMENT) * ALIGNMENT;
   p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_slice(g)) : 0;
   p->threads = p->warps * machine->warp_threads;

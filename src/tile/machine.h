@@ -65,6 +65,19 @@ typedef struct tw_tile_machine {
   const void *with; /* the target's own */
 } tw_tile_machine;
 
+/* Bytes of shared memory for each of `blocks` blocks of a multiprocessor: the system takes 1,024 more for each of them. */
+enum { TW_TILE_BLOCK_SYSTEM_BYTES = 1024 };
+static inline int64_t tw_tile_shared_of_block(const tw_tile_machine *m, int blocks) {
+  return (m->shared_bytes + TW_TILE_BLOCK_SYSTEM_BYTES) / blocks - TW_TILE_BLOCK_SYSTEM_BYTES;
+}
+
+/* Registers of a thread where this many threads share a multiprocessor; an instruction can name 255. */
+enum { TW_TILE_THREAD_REGISTERS_MAX = 255 };
+static inline int tw_tile_registers_of_thread(const tw_tile_machine *m, int threads) {
+  const int registers = m->registers / threads;
+  return registers < TW_TILE_THREAD_REGISTERS_MAX ? registers : TW_TILE_THREAD_REGISTERS_MAX;
+}
+
 /* The name of a type in the tile library: "float", "bf16". */
 static inline const char *tw_tile_type_word(tw_type t) { return t == TW_F32 ? "float" : tw_type_name(t); }
 
