@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/kernel_text.h"
 #include "test.h"
 
 #include "base/files.h"
@@ -16,14 +17,6 @@
 typedef struct sample {
   const char *machine, *problem, *schedule; /* steps with ';' between them */
 } sample;
-
-static tw_schedule schedule_of(const char *text) {
-  char copy[300];
-  tw_schedule s = {0};
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
-  return s;
-}
 
 /* `without`: the first such instruction behind the head of a pinned loop is left out; NULL: none. */
 static tw_status run_seen(const sample *x, const char *without, tw_inspection *seen, tw_measurement *measured,

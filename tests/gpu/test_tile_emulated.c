@@ -1,5 +1,6 @@
 /* Kernels of mma.sync give the right results: they run on the CPU, on the GPU of tests/gpu/emulated, and are judged as on a device. Each
  * runs four times: with copies that arrive at once or only when they are waited for, and warps in both orders. */
+#include "gpu/kernel_text.h"
 #include "test.h"
 
 #include <dlfcn.h>
@@ -35,27 +36,6 @@ static const kernel_case cases[] = {
     {"a100-sxm", "attention b=1 hq=1 hkv=1 sq=45 sk=37 d=64 pass=backward a=f16", "tile queries=16 keys=32;stages 3"},
 };
 enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 16 };
-
-/* "op key=value ..." */
-static tw_problem problem_of(const char *text) {
-  char copy[256];
-  const char *words[32];
-  size_t n = 0;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, " "); w; w = strtok(NULL, " ")) words[n++] = w;
-  tw_problem p;
-  tw_error error = {0};
-  if (tw_problem_parse(words[0], n - 1, words + 1, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
-  return p;
-}
-
-static tw_schedule schedule_of(const char *text) {
-  char copy[256];
-  tw_schedule s = {0};
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
-  return s;
-}
 
 static void write_text(const char *directory, const char *name, const char *text, size_t length) {
   char path[512];

@@ -1,4 +1,5 @@
 /* What a schedule makes of a GEMM of tiles: the plan, its launch, and that the kernel compiles. */
+#include "gpu/kernel_text.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -16,25 +17,11 @@
 static const cuda_config *config;
 static tw_tile_machine machine;
 
-static tw_problem problem_of(const char *text) {
-  char copy[256];
-  const char *words[24];
-  size_t n = 0;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, " "); w; w = strtok(NULL, " ")) words[n++] = w;
-  tw_problem p;
-  tw_error error;
-  assert_int_equal(tw_problem_parse("gemm", n, words, &p, &error), TW_OK);
-  return p;
-}
-
-/* Steps with ';' between them. */
-static tw_schedule schedule_of(const char *text) {
-  char copy[256];
-  tw_schedule s = {0};
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
-  return s;
+/* The keys of a gemm. */
+static tw_problem gemm_of(const char *keys) {
+  char text[300];
+  snprintf(text, sizeof text, "gemm %s", keys);
+  return problem_of(text);
 }
 
 static const char *const schedules[] = {
@@ -97,7 +84,7 @@ static void launches_fit_their_plans(void **state) {
   int legal = 0;
   for (int i = 0; i < PROBLEMS; i++)
     for (int j = 0; j < SCHEDULES; j++) {
-      const tw_problem p = problem_of(problems[i]);
+      const tw_problem p = gemm_of(problems[i]);
       const tw_schedule s = schedule_of(schedules[j]);
       tw_tile_gemm_plan plan;
       tw_launch l;
@@ -124,7 +111,7 @@ static void launches_fit_their_plans(void **state) {
 
 static void a_new_tile_keeps_what_fits_any(void **state) {
   (void)state;
-  const tw_problem p = problem_of("m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32");
+  const tw_problem p = gemm_of("m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32");
   const tw_schedule s =
       schedule_of("tile m=64 n=64;products 6;rasterize n=4;epilogue_stages 2;stages 2;split_k 2;tile m=128 n=128");
   tw_tile_gemm_plan plan;
@@ -163,7 +150,7 @@ static void every_kernel_compiles(void **state) {
   for (int i = 0; i < PROBLEMS; i++)
     for (int j = 0; j < SCHEDULES; j++) {
       if ((i + j) % 5 && i) continue; /* a fifth of all pairs, so that this takes seconds */
-      const tw_problem p = problem_of(problems[i]);
+      const tw_problem p = gemm_of(problems[i]);
       const tw_schedule s = schedule_of(schedules[j]);
       tw_launch l;
       cuda_kernel kernel;
@@ -205,7 +192,7 @@ static void sums_and_factors_in_parts_compile(void **state) {
   (void)state;
   tw_error error;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const tw_problem p = problem_of(cases[i].problem);
+    const tw_problem p = gemm_of(cases[i].problem);
     const tw_schedule s = schedule_of(cases[i].schedule);
     tw_tile_gemm_plan plan;
     tw_launch l;
@@ -254,7 +241,7 @@ static void kernels_of_few_rows_compile(void **state) {
   (void)state;
   tw_error error;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const tw_problem p = problem_of(cases[i].problem);
+    const tw_problem p = gemm_of(cases[i].problem);
     const tw_schedule s = schedule_of(cases[i].schedule);
     tw_tile_skinny_plan plan;
     tw_launch l;
@@ -289,7 +276,7 @@ static void kernels_of_slices_compile(void **state) {
   char *source;
   tw_launch l;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const tw_problem p = problem_of(cases[i]);
+    const tw_problem p = gemm_of(cases[i]);
     const tw_schedule s = schedule_of(
         "sliced_k n=64 rows=32 warps=8;register_prefetch 4;blocks_per_sm 2;prefetch_weights 1;prefetch_delay 400");
     tw_tile_sliced_k_plan plan;
@@ -302,12 +289,13 @@ static void kernels_of_slices_compile(void **state) {
     assert_true(l.kernel[0].overlaps && !l.kernel[0].clustered);
     assert_true(2 * (plan.shared_bytes + 1024) <= config->shared_multiprocessor &&
                 3 * (plan.shared_bytes + 1024) > config->shared_multiprocessor);
-    assert_true(strstr(source, "weights.begin();\n  griddepcontrol_wait();\n  weights.begin_a<true>(a, lda, k);") != NULL);
+    assert_true(strstr(source, "weights.begin();\n  griddepcontrol_wait();\n  weights.begin_a<true>(a, lda, k);") !=
+                NULL);
     assert_true(strstr(source, "linger(400);") != NULL);
     compiles_without_spills(&p, source);
     free(source);
   }
-  const tw_problem p = problem_of(cases[0]);
+  const tw_problem p = gemm_of(cases[0]);
   const tw_schedule again = schedule_of("sliced_k n=64;register_prefetch 2;blocks_per_sm 2;prefetch_weights "
                                         "1;prefetch_delay 400;sliced_k n=32 rows=32 warps=4");
   tw_tile_sliced_k_plan plan;
@@ -317,12 +305,13 @@ static void kernels_of_slices_compile(void **state) {
   if (tw_tile_emit(&tw_tile_sliced_k, &machine, &p, &plain, &source, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
   assert_int_equal(l.kernel[0].grid[0], 16);
-  assert_true(strstr(source, "griddepcontrol_wait();\n  weights.begin_a<true>(a, lda, k);\n  weights.begin();") != NULL);
+  assert_true(strstr(source, "griddepcontrol_wait();\n  weights.begin_a<true>(a, lda, k);\n  weights.begin();") !=
+              NULL);
   free(source);
 }
 
 static void refused(const tw_tile_family *family, const char *problem, const char *schedule, const char *words) {
-  const tw_problem p = problem_of(problem);
+  const tw_problem p = gemm_of(problem);
   const tw_schedule s = schedule_of(schedule);
   tw_tile_any_plan plan;
   tw_error error;
@@ -377,7 +366,7 @@ static void menus_offer_few_rows(void **state) {
   (void)state;
   for (int packed = 0; packed < 2; packed++)
     for (int begun = 0; begun < 2; begun++) {
-      const tw_problem p = problem_of(problem[packed]);
+      const tw_problem p = gemm_of(problem[packed]);
       const tw_schedule s = schedule_of(begun ? "skinny n=32 k=512 rows=32 warps=4" : "");
       tw_menu menu;
       size_t few = 0, slices = 0, tile = 0;
@@ -409,7 +398,7 @@ static void the_example_compiles(void **state) {
   if (cuda_need_compiler(&error) != TW_OK) skip();
   assert_int_equal(tw_file_read(TW_TEST_DATA "/../../examples/tiles/gemm.cu", 1 << 20, &source, &length, &error),
                    TW_OK);
-  const tw_problem p = problem_of("m=1000 n=1000 k=1000 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1");
+  const tw_problem p = gemm_of("m=1000 n=1000 k=1000 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1");
   if (cuda_build(config, &p, source, length, false, &kernel, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(kernel.resources[0].spill_stores + kernel.resources[0].wgmma_serialized, 0);
   cuda_kernel_free(&kernel);
@@ -458,7 +447,7 @@ static double predict(const void *with, const void *plan) {
 
 static void the_menu_offers_what_is_legal(void **state) {
   (void)state;
-  const tw_problem p = problem_of(problems[0]);
+  const tw_problem p = gemm_of(problems[0]);
   const tw_schedule s = schedule_of("tile m=128 n=128");
   tw_menu menu;
   assert_int_equal(tw_tile_steps(&tw_tile_gemm, &machine, &p, &s, predict, NULL, &menu, NULL), TW_OK);

@@ -1,4 +1,5 @@
 /* Kernels of tiles beside gemm: attention, rotary, layernorm and softmax compile, start as they must, and refuse the rest. */
+#include "gpu/kernel_text.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -12,27 +13,6 @@
 #include "tilewright/tilewright.h"
 
 static const cuda_config *config;
-
-/* "op key=value ..." */
-static tw_problem problem_of(const char *text) {
-  char copy[256];
-  const char *words[32];
-  size_t n = 0;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, " "); w; w = strtok(NULL, " ")) words[n++] = w;
-  tw_problem p;
-  tw_error error = {0};
-  if (tw_problem_parse(words[0], n - 1, words + 1, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
-  return p;
-}
-
-static tw_schedule schedule_of(const char *text) {
-  char copy[256];
-  tw_schedule s = {0};
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
-  return s;
-}
 
 typedef struct kernel_case {
   const char *problem, *schedule;

@@ -1,5 +1,6 @@
 /* Kernels of tiles for GPUs before Hopper: what a schedule makes of them, what is refused, and that they compile for sm_80 to sm_120. Where
  * the CUDA compiler is missing, clang makes PTX of them. */
+#include "gpu/kernel_text.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -21,28 +22,6 @@ static cuda_config config_of(const char *name, const char *architecture) {
   cuda_config c = *cuda_config_find(name);
   snprintf(c.architecture, sizeof c.architecture, "%s", architecture);
   return c;
-}
-
-/* "op key=value ..." */
-static tw_problem problem_of(const char *text) {
-  char copy[256];
-  const char *words[32];
-  size_t n = 0;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, " "); w; w = strtok(NULL, " ")) words[n++] = w;
-  tw_problem p;
-  tw_error error = {0};
-  if (tw_problem_parse(words[0], n - 1, words + 1, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
-  return p;
-}
-
-/* Steps with ';' between them. */
-static tw_schedule schedule_of(const char *text) {
-  char copy[256];
-  tw_schedule s = {0};
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok(copy, ";"); w; w = strtok(NULL, ";")) assert_int_equal(tw_schedule_add(&s, w, NULL), TW_OK);
-  return s;
 }
 
 typedef struct kernel_case {
