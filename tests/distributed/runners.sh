@@ -83,3 +83,12 @@ timeout 300 "$command" tune $search --iterations 1 --plans 2 --json --out "$fold
   fail "tune: $(cat "$folder/err")"
 grep -q 'not confirmed here' "$folder/tuned" || fail "costs of a board are taken for the simulator's: $(cat "$folder/tuned")"
 echo "ok: a search on a board: $(field samples <"$folder/tuned") candidates"
+TILEWRIGHT_EVALUATOR="board 8" timeout 300 "$command" tune $search --iterations 2 --plans 3 --json --out "$folder/run" --jobs 1 --runner "/usr/bin/python3 $runners/gemmini.py --host board" \
+  >"$folder/tuned2" 2>"$folder/err2" || fail "tune with another board: $(cat "$folder/err2")"
+grep -q 'another machine, compiler or version than the journal' "$folder/err2" || fail "another board is accepted in the same journal: $(cat "$folder/err2")"
+/usr/bin/python3 - "$folder/run/journal.sqlite" <<'END' || fail "the journal mixes boards"
+import sqlite3, sys
+(board,), = sqlite3.connect(sys.argv[1]).execute("SELECT value FROM journal WHERE key = 'evaluator'")
+sys.exit(board != "board 7")
+END
+echo "ok: another board is rejected: the search ends early"
