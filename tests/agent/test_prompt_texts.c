@@ -180,16 +180,19 @@ static void what_does_not_fit_is_an_error_with_its_place(void **state) {
 static void a_search_asks_with_the_folders_texts(void **state) {
   (void)state;
   fixture f = open_fixture("gemmini-16x16-int8", "gemm m=64 n=64 k=64");
-  char command[4000], *asked, *path = tw_path_join(f.folder, "asked.log");
+  char command[4000], *asked, *said, *path = tw_path_join(f.folder, "asked.log"),
+                                     *log = tw_path_join(f.folder, "said.log");
   write_file(&f, "gemmini/rules.txt", "- A rule of this folder alone.\n");
   snprintf(command, sizeof command,
            TW_COMMAND " tune gemm m=64 n=64 k=64 -t gemmini-16x16-int8 --no-wisdom --seed 1 --samples 2 --iterations 1 "
-                      "--repairs 0 --prompts %s --agent 'exec:cat >>%s' >/dev/null 2>&1",
-           f.folder, path);
-  assert_int_equal(system(command), 0);
+                      "--repairs 0 --prompts %s --agent 'exec:cat >>%s' >%s 2>&1",
+           f.folder, path, log);
+  const int status = system(command);
+  assert_int_equal(tw_file_read(log, 1 << 24, &said, NULL, NULL), TW_OK);
+  if (status != 0) fail_msg("status %d: %s", status, said);
   assert_int_equal(tw_file_read(path, 1 << 24, &asked, NULL, NULL), TW_OK);
   assert_non_null(strstr(asked, "A rule of this folder alone."));
-  free(asked), free(path);
+  free(asked), free(path), free(said), free(log);
   close_fixture(&f);
 }
 

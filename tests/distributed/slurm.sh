@@ -53,6 +53,8 @@ wait_for 60 has_candidates "$folder/requeue" 12 || fail "the job does not start"
 scontrol requeue "$job"
 before=$(query "$folder/requeue" "SELECT count(*) FROM candidate WHERE verdict = 'correct'")
 wait_for 20 sh -c "[ \"\$(squeue -h -j $job -o %T)\" = PENDING ] || [ \$(wc -l <'$folder/starts') = 2 ]" || true
+# Slurm may take the end of the interrupted script for the end of the job that it has just requeued: requeue it again, as a user would.
+! scontrol show job "$job" | grep -q JobState=FAILED || scontrol requeue "$job"
 scontrol update jobid="$job" StartTime=now 2>/dev/null || true
 wait_for 170 sh -c "[ \$(wc -l <'$folder/starts') -ge 2 ] && [ -s '$folder/requeue/summary.json' ]" || fail "the job does not go on: $(squeue; scontrol show job "$job" | head -20)"
 wait_for 10 test -s "$folder/requeue.json" || true
