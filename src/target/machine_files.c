@@ -258,7 +258,8 @@ tw_status tw_machine_read(const char *text, const char *name, const char *origin
   char *stem = strndup(name, strcspn(name, "@")), *problems = NULL;
   const tw_machine *m = NULL;
   if (!stem) return tw_no_memory(error, origin);
-  tw_status status = add_count(read_text(text, origin, stem, &m, &problems, error), problems, error);
+  tw_status status = read_text(text, origin, stem, &m, &problems, error);
+  status = add_count(status, problems, error); /* on its own: arguments have no order */
   free(stem);
   if (status == TW_OK && strcmp(m->name, name) != 0)
     status = tw_fail(error, TW_USAGE, "%s: the machine's values make it %s, not %.80s: is it from another version?",

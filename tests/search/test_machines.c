@@ -278,6 +278,14 @@ static void all_problems_are_listed(void **state) {
   free(problems);
 }
 
+static void the_error_of_a_text_counts_its_problems(void **state) {
+  const tw_target *t = NULL;
+  tw_error error = {0};
+  (void)state;
+  assert_int_equal(tw_machine_read("base = cdna4\none = 1\ntwo = 2\n", "mine", "mine", &t, &error), TW_USAGE);
+  if (!strstr(error.text, "mine:2: ") || !strstr(error.text, "1 more problem")) fail_msg("%s", error.text);
+}
+
 /* ---- mutated files ---- */
 
 static char *mutated(const char *text, tw_random *r) {
@@ -362,6 +370,7 @@ int main(void) {
       cmocka_unit_test(a_trial_carries_its_machine),
       cmocka_unit_test(wrong_files_say_where),
       cmocka_unit_test(all_problems_are_listed),
+      cmocka_unit_test(the_error_of_a_text_counts_its_problems),
       cmocka_unit_test(mutated_files_never_crash),
   };
   unsetenv("TILEWRIGHT_MACHINES");
