@@ -199,7 +199,7 @@ static tw_status add_count(tw_status status, char *problems, tw_error *error) {
   for (const char *p = problems; p && (p = strchr(p, '\n')); p++) n++;
   if (n > 1 && error) {
     char more[80];
-    snprintf(more, sizeof more, " (%zu more problems: `tilewright targets FILE` lists them)", n - 1);
+    snprintf(more, sizeof more, " (%zu more problem%s: `tilewright targets FILE` lists them)", n - 1, n > 2 ? "s" : "");
     tw_append_cut(error->text, sizeof error->text, more);
   }
   free(problems);
