@@ -145,8 +145,10 @@ static bool stop_early(running *r) {
   return result->interrupted || result->timed_out;
 }
 
-/* Until its output ends; then until it ends. A grandchild that keeps the pipe open is not waited for. */
+/* Until its output ends; then until it ends. A grandchild that keeps the pipe open is not waited for. The pipes are looked at
+ * once more after the end was seen: the program may have written and ended between a poll and the look at its state. */
 static void watch(running *r) {
+  bool ended = false;
   while (!stop_early(r)) {
     if (r->out < 0 && r->err < 0) {
       if (has_ended(r)) return;
@@ -155,9 +157,10 @@ static void watch(running *r) {
     }
     struct pollfd fds[3] = {
         {.fd = r->out, .events = POLLIN}, {.fd = r->in, .events = POLLOUT}, {.fd = r->err, .events = POLLIN}};
-    int ready = poll(fds, 3, SLICE_MS);
+    int ready = poll(fds, 3, ended ? 0 : SLICE_MS);
     if (ready <= 0) {
-      if (has_ended(r)) return;
+      if (ready == 0 && ended) return;
+      ended = ended || has_ended(r);
       continue;
     }
     if (fds[0].revents) r->result->truncated |= listen_to(&r->out, r->options->output_limit, &r->output);
