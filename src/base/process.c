@@ -42,6 +42,8 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static double seconds_of(struct timeval t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
+
 static void close_end(int *fd) {
   if (*fd >= 0) close(*fd);
   *fd = -1;
@@ -81,7 +83,7 @@ static void add_limit(tw_spawn *s, int resource, uint64_t most) {
 }
 
 /* 0 or an errno. The limits hold even if this process dies and nobody watches the clock any more. */
-static int spawn(running *r, const int child[3], double seconds) {
+static int spawn(running *r, const int child[3], double cpu_seconds) {
   const tw_process_options *o = r->options;
   char path[TW_PROGRAM_PATH];
   if (!tw_process_path(o->argv[0], path)) return ENOENT;
@@ -92,7 +94,7 @@ static int spawn(running *r, const int child[3], double seconds) {
                 .file = {child[0], child[1], child[2] >= 0 ? child[2] : child[1]},
                 .n_files = 3,
                 .confinement = o->confinement};
-  add_limit(&s, RLIMIT_CPU, (uint64_t)seconds + 1);
+  add_limit(&s, RLIMIT_CPU, (uint64_t)cpu_seconds + 1);
   add_limit(&s, RLIMIT_CORE, 0);
   if (o->memory_limit) add_limit(&s, RLIMIT_AS, o->memory_limit);
   if (o->file_limit) add_limit(&s, RLIMIT_FSIZE, o->file_limit);
@@ -187,14 +189,16 @@ tw_status tw_process_run(const tw_process_options *options, tw_process_result *o
                    strerror(errno));
   int child[3] = {-1, -1, -1}, number = open_pipes(&r, child);
   if (number) return cannot_run(options->argv[0], number, error);
-  number = spawn(&r, child, seconds);
+  number = spawn(&r, child, options->cpu_seconds > 0 ? options->cpu_seconds : seconds);
   close_end(&child[0]);
   close_end(&child[1]);
   close_end(&child[2]);
   if (!number) {
     watch(&r);
     kill(-r.pid, SIGKILL); /* itself if it is late, and what it left behind in its group */
-    while (waitpid(r.pid, &r.wait_status, 0) < 0 && errno == EINTR) continue;
+    struct rusage used = {0};
+    while (wait4(r.pid, &r.wait_status, 0, &used) < 0 && errno == EINTR) continue;
+    out->cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
   }
   close_end(&r.in);
   close_end(&r.out);

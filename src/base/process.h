@@ -18,6 +18,7 @@ typedef struct tw_process_options {
   void (*hear_errors)(void *hearer, const char *line); /* each whole line of `errors` as it comes; NULL: nobody */
   void *hearer;
   double seconds;                    /* then its process group is killed; 0 = 60 */
+  double cpu_seconds;                /* of processor time of each program of the group; 0 = as `seconds` */
   size_t memory_limit;               /* bytes of address space; 0 = none */
   size_t file_limit;                 /* bytes of any file that it writes; 0 = none */
   const char *const *environment;    /* ended by NULL; NULL: that of this process */
@@ -33,6 +34,7 @@ typedef struct tw_process_result {
   size_t length;
   char *errors; /* likewise, with errors_apart; else NULL */
   double seconds;
+  double cpu_seconds; /* of processor time: its own, and that of the programs that it started and waited for */
 } tw_process_result;
 
 /* TW_OK if the program ran, whatever its exit status. TW_MISSING if it could not be started (no such program),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,7 +20,9 @@
 #include "base/strings.h"
 #include "toolchain/internal.h"
 
-static const double SECONDS = 60;
+/* Time on the wall depends on what else the computer does. So the limit is processor time; the wall only ends a tool that makes
+ * no progress. */
+static const double SECONDS = 60, WALL_FACTOR = 10, WALL_LEAST = 60;
 static const size_t MEMORY = (size_t)4 << 30, FILE_BYTES = (size_t)128 << 20, STACK_LEAST = (size_t)4 << 20;
 
 /* ---- which programs ---- */
@@ -148,10 +151,25 @@ static char *error_lines(const char *output, int most) {
   return text;
 }
 
+/* Was the tool, or a program that a driver started, killed with SIGKILL? */
+static bool is_killed(const tw_process_result *r) {
+  return r->signal == SIGKILL || strstr(r->output, ": fatal error: Killed signal terminated program") ||
+         strstr(r->output, "error: unable to execute command: Killed");
+}
+
 static tw_status report(const tw_tool_run *run, const tw_process_result *r, double seconds, size_t file,
                         tw_error *error) {
   const char *what = run->what;
-  if (r->timed_out) return tw_fail(error, TW_FAILED, "%s took more than %.0f seconds and was stopped", what, seconds);
+  if (r->cpu_seconds >= seconds)
+    return tw_fail(error, TW_FAILED, "%s took more than %.3g seconds of processor time and was stopped", what, seconds);
+  if (r->timed_out)
+    return tw_fail(
+        error, TW_MISSING,
+        "%s got %.1f seconds of processor time in %.1f seconds and was stopped; let this computer do less at a time",
+        what, r->cpu_seconds, r->seconds);
+  if (is_killed(r))
+    return tw_fail(error, TW_MISSING, "%s was killed by the system, perhaps for lack of memory; try fewer --jobs",
+                   what);
   if (r->signal == SIGXFSZ || strstr(r->output, "File size limit exceeded") || strstr(r->output, "File too large"))
     return tw_fail(error, TW_FAILED,
                    "kernel.c: error: %s would write more than %zu MiB: too much initialised data, or code", what,
@@ -234,7 +252,9 @@ tw_status tw_tool_run_confined(const tw_toolchain *tools, const tw_tool_run *run
   tw_process_result r;
   tw_process_options o = {.argv = argv,
                           .directory = run->directory,
-                          .seconds = seconds,
+                          .seconds =
+                              run->wall_seconds > 0 ? run->wall_seconds : fmax(WALL_FACTOR * seconds, WALL_LEAST),
+                          .cpu_seconds = seconds,
                           .memory_limit = run->memory ? run->memory : MEMORY,
                           .file_limit = file,
                           .environment = environment};

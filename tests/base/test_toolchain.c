@@ -271,9 +271,35 @@ static void what_takes_too_long_is_stopped(void **state) {
   const char *const argv[] = {"", "--spin", NULL};
   tw_error error = {0};
   assert_int_equal(run_self(argv, folder, 0.3, false, NULL, &error), TW_FAILED);
-  assert_non_null(strstr(error.text, "probing took more than"));
+  assert_non_null(strstr(error.text, "probing took more than 0.3 seconds of processor time"));
   tw_directory_remove(folder);
   free(folder);
+}
+
+/* It got too little of the processor, or the system had no memory: another time it may succeed. */
+static void a_tool_that_could_not_finish_says_nothing_about_its_text(void **state) {
+  static const struct {
+    const char *option, *says;
+    double wall;
+  } tries[] = {
+      {"--spin", "let this computer do less at a time", 0.2},
+      {"--wait", "let this computer do less at a time", 0.2},
+      {"--driver", "probing was killed by the system", 0},
+  };
+  (void)state;
+  if (sanitized) skip();
+  const tw_toolchain tools = open_self();
+  for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+    char *folder = new_folder();
+    const char *const argv[] = {"", tries[i].option, NULL};
+    const tw_tool_run run = {
+        .argv = argv, .directory = folder, .what = "probing", .seconds = 20, .wall_seconds = tries[i].wall};
+    tw_error error = {0};
+    assert_int_equal(tw_tool_run_confined(&tools, &run, &error), TW_MISSING);
+    if (!strstr(error.text, tries[i].says)) fail_msg("%s: %s", tries[i].option, error.text);
+    tw_directory_remove(folder);
+    free(folder);
+  }
 }
 
 /* Whatever happens to the one who started it. */
@@ -413,6 +439,11 @@ static void a_missing_tool_is_named_with_its_remedy(void **state) {
 int main(int argc, char *argv[]) {
   if (argc == 4 && !strcmp(argv[1], "--probe")) return probe(argv);
   if (argc == 2 && !strcmp(argv[1], "--spin")) spin();
+  if (argc == 2 && !strcmp(argv[1], "--wait")) nanosleep(&(struct timespec){.tv_sec = 60}, NULL);
+  if (argc == 2 && !strcmp(argv[1], "--driver")) {
+    fputs("gcc: fatal error: Killed signal terminated program cc1\n", stderr);
+    return 1;
+  }
   if (argc == 2 && !strcmp(argv[1], "--nothing")) return 0;
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   assert_true(length > 0);
@@ -421,6 +452,7 @@ int main(int argc, char *argv[]) {
       cmocka_unit_test(neither_can_it_for_a_user_without_rights),
       cmocka_unit_test(a_system_that_cannot_confine_is_refused_without_trust),
       cmocka_unit_test(what_takes_too_long_is_stopped),
+      cmocka_unit_test(a_tool_that_could_not_finish_says_nothing_about_its_text),
       cmocka_unit_test(a_tool_dies_with_its_caller),
       cmocka_unit_test(objects_are_allowed_by_the_names_and_kinds_of_their_parts),
       cmocka_unit_test(damaged_objects_are_refused),
