@@ -41,8 +41,9 @@ struct tw_sandbox {
   given given[TW_OPERANDS_MAX];
   pthread_t watchdog;
   bool watched, closing, killed;
-  double deadline;
-  pthread_mutex_t lock; /* of closing, killed, deadline */
+  /* Of what the process does now: the process is killed at `deadline`; at `until` at the latest, if it was starved. */
+  double began, limit, deadline, until, starved;
+  pthread_mutex_t lock; /* of closing, killed and these times */
   pthread_cond_t changed;
 };
 
@@ -179,10 +180,34 @@ tw_status tw_sandbox_margins(const tw_sandbox *s, uint32_t sets, tw_error *error
 
 /* ---- the process ---- */
 
+/* Seconds that the process's threads were ready to run and had no processor: of the thread that waited longest. 0 where the system
+ * does not tell. Field 2 of /proc/PID/task/TID/schedstat, in nanoseconds. */
+static double starved_seconds(const tw_sandbox *s) {
+  char name[64], path[330];
+  double most = 0;
+  snprintf(name, sizeof name, "/proc/%d/task", (int)s->pid);
+  DIR *tasks = opendir(name);
+  for (struct dirent *e; tasks && (e = readdir(tasks));) {
+    unsigned long long ran, waited;
+    snprintf(path, sizeof path, "/proc/%d/task/%s/schedstat", (int)s->pid, e->d_name);
+    FILE *f = e->d_name[0] == '.' ? NULL : fopen(path, "re");
+    if (f && fscanf(f, "%llu %llu", &ran, &waited) == 2) most = fmax(most, 1e-9 * (double)waited);
+    if (f) fclose(f);
+  }
+  if (tasks) closedir(tasks);
+  return most;
+}
+
+/* The time that the process spent ready, without a processor, does not count: a busy computer must not change a verdict. */
+static void postpone(tw_sandbox *s) {
+  if (s->deadline < s->until) s->deadline = fmin(s->began + s->limit + starved_seconds(s) - s->starved, s->until);
+}
+
 static void *watch(void *context) {
   tw_sandbox *s = context;
   pthread_mutex_lock(&s->lock);
   while (!s->closing) {
+    if (s->deadline <= tw_now() && !s->killed) postpone(s);
     const double left = s->deadline - tw_now();
     if (left <= 0 && !s->killed) {
       s->killed = true;
@@ -200,10 +225,21 @@ static void *watch(void *context) {
   return NULL;
 }
 
-static void set_deadline(tw_sandbox *s, double deadline) {
+/* Of what begins now. */
+static void set_limit(tw_sandbox *s, double limit, double until) {
+  enum { MOST = 10 }; /* times the limit, however starved */
+  const double now = tw_now(), starved = starved_seconds(s);
   pthread_mutex_lock(&s->lock);
-  s->deadline = deadline;
-  if (isfinite(deadline)) pthread_cond_signal(&s->changed);
+  s->began = now, s->limit = limit, s->starved = starved;
+  s->until = fmin(until, now + MOST * limit);
+  s->deadline = fmin(now + limit, s->until);
+  pthread_cond_signal(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+}
+
+static void end_limit(tw_sandbox *s) {
+  pthread_mutex_lock(&s->lock);
+  s->deadline = s->until = HUGE_VAL;
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -214,7 +250,7 @@ static bool start_watchdog(tw_sandbox *s) {
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->changed, &attributes);
   pthread_condattr_destroy(&attributes);
-  s->deadline = HUGE_VAL;
+  s->deadline = s->until = HUGE_VAL;
   return s->watched = pthread_create(&s->watchdog, NULL, watch, s) == 0;
 }
 
@@ -264,9 +300,9 @@ static tw_status wait_for_stop(tw_sandbox *s, double limit, tw_error *error) {
 }
 
 static tw_status wait_until_ready(tw_sandbox *s, double limit, tw_error *error) {
-  set_deadline(s, tw_now() + limit);
+  set_limit(s, limit, HUGE_VAL);
   tw_status status = wait_for_stop(s, limit, error);
-  set_deadline(s, HUGE_VAL);
+  end_limit(s);
   if (status != TW_OK || s->results->stage == TW_ARENA_READY) return status;
   char why[sizeof s->results->message];
   memcpy(why, s->results->message, sizeof why);
@@ -315,10 +351,10 @@ static double processor_seconds(const tw_sandbox *s) {
 tw_status tw_sandbox_prepare(tw_sandbox *s, uint32_t set, double limit, tw_error *error) {
   s->orders->command = TW_ARENA_PREPARE;
   s->orders->run_sets = set;
-  set_deadline(s, tw_now() + limit);
+  set_limit(s, limit, HUGE_VAL);
   syscall(SYS_pidfd_send_signal, s->process, SIGCONT, NULL, 0);
   const tw_status status = wait_for_stop(s, limit, error);
-  set_deadline(s, HUGE_VAL);
+  end_limit(s);
   return status;
 }
 
@@ -373,16 +409,16 @@ void tw_sandbox_cool(const tw_sandbox *s, size_t bytes) {
   pthread_mutex_unlock(&lock);
 }
 
-tw_status tw_sandbox_run(tw_sandbox *s, uint32_t sets, double limit, double *seconds, tw_error *error) {
+tw_status tw_sandbox_run(tw_sandbox *s, uint32_t sets, double limit, double until, double *seconds, tw_error *error) {
   s->orders->command = TW_ARENA_RUN;
   s->orders->run_sets = sets;
-  set_deadline(s, tw_now() + limit);
+  set_limit(s, limit, until);
   const double used = processor_seconds(s), began = tw_now();
   syscall(SYS_pidfd_send_signal, s->process, SIGCONT, NULL, 0);
   const tw_status status = wait_for_stop(s, limit, error);
   *seconds = tw_now() - began;
   if (status == TW_OK && s->orders->threads == 1 && used >= 0) *seconds = processor_seconds(s) - used;
-  set_deadline(s, HUGE_VAL);
+  end_limit(s);
   return status;
 }
 

@@ -46,7 +46,8 @@ tw_status tw_sandbox_prepare(tw_sandbox *, uint32_t set, double limit, tw_error 
 void tw_sandbox_cool(const tw_sandbox *, size_t bytes);
 
 /* Computes the first sets, one after the other; *seconds is what all of them took: with one thread the processor time of
- * the process, which others on the machine do not change, else the time on the wall. Killed after `limit` seconds. */
-tw_status tw_sandbox_run(tw_sandbox *, uint32_t sets, double limit, double *seconds, tw_error *);
+ * the process, which others on the machine do not change, else the time on the wall. Killed after `limit` seconds, in which its threads had
+ * a processor or slept; at the time `until` (of tw_now; HUGE_VAL: never) in any case. */
+tw_status tw_sandbox_run(tw_sandbox *, uint32_t sets, double limit, double until, double *seconds, tw_error *);
 
 #endif

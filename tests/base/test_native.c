@@ -2,6 +2,7 @@
  * gaps between elements, some the same for all sets, outputs that begin with what they are given. */
 #include "test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ static void every_operand_is_where_it_is_said_to_be(void **state) {
       for (size_t b = 0; b < o.list[i].bytes; b++) x[b] = (char)(b * 11 + set);
     }
   tw_sandbox_poison(s, SETS);
-  if (tw_sandbox_run(s, SETS, 30, &seconds, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_sandbox_run(s, SETS, 30, HUGE_VAL, &seconds, &error) != TW_OK) fail_msg("%s", error.text);
   if (tw_sandbox_margins(s, SETS, &error) != TW_OK) fail_msg("%s", error.text);
   for (uint32_t set = 0; set < SETS; set++)
     for (size_t i = 0; i < PAIRS; i++) {
@@ -160,7 +161,7 @@ static void a_fault_names_the_operand(void **state) {
     make(&o);
     if (open_kernel(cases[i].extra, &o, &s, &error) != TW_OK) fail_msg("%s", error.text);
     tw_sandbox_poison(s, SETS);
-    tw_status status = tw_sandbox_run(s, SETS, 30, &seconds, &error);
+    tw_status status = tw_sandbox_run(s, SETS, 30, HUGE_VAL, &seconds, &error);
     if (status == TW_OK) status = tw_sandbox_margins(s, SETS, &error);
     if (status != TW_FAILED || !strstr(error.text, cases[i].words))
       fail_msg("%s should end with '%s': %s", cases[i].extra, cases[i].words, status == TW_OK ? "right" : error.text);

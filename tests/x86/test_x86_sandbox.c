@@ -1,8 +1,10 @@
 /* test_x86_sandbox.c - kernels that nobody should trust: what they try ends in one clear line, and nothing of it happens. */
+#define _GNU_SOURCE
 #include "test.h"
 
 #include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -277,12 +279,60 @@ static void what_does_not_end_is_ended(void **state) {
   char *object = object_of("", "for (;;) call(202, (long)c, 0, *(int *)c, 0, 0);", &bytes);
   tw_sandbox *s = open_object(object, bytes, 1, &data, &error);
   if (!s) fail_msg("%s", error.text);
-  assert_int_not_equal(tw_sandbox_run(s, 1, 1, &seconds, &error), TW_OK);
+  assert_int_not_equal(tw_sandbox_run(s, 1, 1, HUGE_VAL, &seconds, &error), TW_OK);
   if (!strstr(error.text, "did not end within 1 s")) fail_msg("%s", error.text);
   tw_sandbox_close(s);
   tw_case_free(&data);
   free(object);
   assert_true(tw_now() - start < 120);
+}
+
+/* Programs that keep the processor busy which this program runs on from now on; each in a session of its own, as the kernel's
+ * process is: some systems divide their time between sessions. */
+static void begin_to_compete(pid_t pid[], int n) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  for (int i = 0; i < n; i++)
+    if ((pid[i] = fork()) == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      setsid();
+      for (;;) __asm__ volatile("");
+    }
+}
+
+/* It computes for a fraction of its limit, and gets a fraction of a processor. */
+static void a_busy_computer_does_not_end_a_kernel(void **state) {
+  enum { RIVALS = 8 };
+  static const double LIMIT = 0.6;
+  (void)state;
+  if (access("/proc/self/schedstat", R_OK) != 0) skip();
+  size_t bytes;
+  double seconds;
+  tw_error error = {0};
+  tw_case data;
+  pid_t rival[RIVALS];
+  cpu_set_t before;
+  char *object = object_of(
+      "", "double x = 1; for (long i = 0; i < 20000000; i++) { x *= 1.5; __asm__ volatile(\"\" : \"+x\"(x)); }",
+      &bytes);
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  begin_to_compete(rival, RIVALS);
+  tw_sandbox *s = open_object(object, bytes, 1, &data, &error);
+  const double start = tw_now();
+  const tw_status status = s ? tw_sandbox_run(s, 1, LIMIT, HUGE_VAL, &seconds, &error) : TW_FAILED;
+  const double took = tw_now() - start;
+  for (int i = 0; i < RIVALS; i++) {
+    kill(rival[i], SIGKILL);
+    waitpid(rival[i], NULL, 0);
+  }
+  sched_setaffinity(0, sizeof before, &before);
+  if (status != TW_OK) fail_msg("%s", error.text);
+  if (took < LIMIT) print_message("not starved: %.2f s, of which %.2f s on the processor\n", took, seconds);
+  tw_sandbox_close(s);
+  tw_case_free(&data);
+  free(object);
 }
 
 static void faults_say_what_was_touched(void **state) {
@@ -346,7 +396,7 @@ static void no_run_takes_no_time(void **state) {
   if (!s) fail_msg("%s", error.text);
   for (int i = 0; i < RUNS; i++) {
     double seconds;
-    if (tw_sandbox_run(s, SETS, 60, &seconds, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_sandbox_run(s, SETS, 60, HUGE_VAL, &seconds, &error) != TW_OK) fail_msg("%s", error.text);
     assert_true(seconds > 0);
   }
   tw_sandbox_close(s);
@@ -515,6 +565,7 @@ int main(void) {
       cmocka_unit_test(processes_and_threads_are_not_made),
       cmocka_unit_test(code_that_runs_while_it_is_loaded_is_confined_too),
       cmocka_unit_test(what_does_not_end_is_ended),
+      cmocka_unit_test(a_busy_computer_does_not_end_a_kernel),
       cmocka_unit_test(faults_say_what_was_touched),
       cmocka_unit_test(memory_is_limited),
       cmocka_unit_test(ending_is_not_computing),

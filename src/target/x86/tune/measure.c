@@ -86,16 +86,15 @@ void x86_coverage(const tw_target *t, const tw_artefact *a, char *text, size_t s
   snprintf(text, size, "%s", *a->coverage ? a->coverage : "every element");
 }
 
+/* Has the deadline of the search passed? */
+static bool is_over(const tw_artefact *a) { return a->stop && a->stop->deadline > 0 && tw_now() >= a->stop->deadline; }
+
 /* Runs the kernel, but not past the deadline of the search: then TW_INTERRUPTED, which says nothing about the kernel. */
 static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double *seconds, tw_error *error) {
-  double limit = limit_of(&a->problem, sets);
-  const double left = a->stop && a->stop->deadline > 0 ? a->stop->deadline - tw_now() : limit;
-  if (left <= 0) return tw_fail(error, TW_INTERRUPTED, "no time is left to run the kernel");
-  const bool is_cut = left < limit;
-  if (is_cut) limit = left;
-  const tw_status status = tw_sandbox_run(s, sets, limit, seconds, error);
-  if (status == TW_FAILED && is_cut && tw_now() >= a->stop->deadline)
-    return tw_fail(error, TW_INTERRUPTED, "the time was up while the kernel ran");
+  const double until = a->stop && a->stop->deadline > 0 ? a->stop->deadline : HUGE_VAL;
+  if (is_over(a)) return tw_fail(error, TW_INTERRUPTED, "no time is left to run the kernel");
+  const tw_status status = tw_sandbox_run(s, sets, limit_of(&a->problem, sets), until, seconds, error);
+  if (status == TW_FAILED && is_over(a)) return tw_fail(error, TW_INTERRUPTED, "the time was up while the kernel ran");
   return status;
 }
 
@@ -271,6 +270,9 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
     time[n++] = seconds;
     total += seconds * sets;
     if (tw_now() - start > WALL_SECONDS) break;
+    if (status != TW_OK || !is_over(t->artefact)) continue;
+    if (n < REPEATS_LEAST) status = tw_fail(error, TW_INTERRUPTED, "the time was up after %zu repeats", n);
+    break;
   }
   *out = tw_spread_of(time, n);
   return status;
