@@ -299,16 +299,21 @@ static tw_status wait_for_stop(tw_sandbox *s, double limit, tw_error *error) {
   return tw_sandbox_verdict(s->orders, s->results, status, killed ? limit : 0, error);
 }
 
+/* Why the process gave up, in its own words; the kernel may have written them: one line, nothing for the terminal. */
+static void reason_of(const tw_sandbox *s, char why[sizeof s->results->message]) {
+  memcpy(why, s->results->message, sizeof s->results->message);
+  why[sizeof s->results->message - 1] = '\0';
+  for (char *p = why; *p; p++)
+    if (*p < ' ' || *p > '~') *p = '?';
+}
+
 static tw_status wait_until_ready(tw_sandbox *s, double limit, tw_error *error) {
   set_limit(s, limit, HUGE_VAL);
   tw_status status = wait_for_stop(s, limit, error);
   end_limit(s);
   if (status != TW_OK || s->results->stage == TW_ARENA_READY) return status;
   char why[sizeof s->results->message];
-  memcpy(why, s->results->message, sizeof why);
-  why[sizeof why - 1] = '\0';
-  for (char *p = why; *p; p++)
-    if (*p < ' ' || *p > '~') *p = '?'; /* the kernel may have written it: one line, nothing for the terminal */
+  reason_of(s, why);
   if (!why[0]) return tw_fail(error, TW_FAILED, "the kernel stopped its process before it was called");
   return tw_fail(error, s->results->stage == TW_ARENA_STARTING ? TW_MISSING : TW_FAILED, "%s", why);
 }
@@ -415,11 +420,13 @@ tw_status tw_sandbox_run(tw_sandbox *s, uint32_t sets, double limit, double unti
   set_limit(s, limit, until);
   const double used = processor_seconds(s), began = tw_now();
   syscall(SYS_pidfd_send_signal, s->process, SIGCONT, NULL, 0);
-  const tw_status status = wait_for_stop(s, limit, error);
+  tw_status status = wait_for_stop(s, limit, error);
   *seconds = tw_now() - began;
   if (status == TW_OK && s->orders->threads == 1 && used >= 0) *seconds = processor_seconds(s) - used;
   end_limit(s);
-  return status;
+  char why[sizeof s->results->message];
+  reason_of(s, why);
+  return status == TW_OK && why[0] ? tw_fail(error, TW_FAILED, "%s", why) : status;
 }
 
 tw_status tw_sandbox_open(const tw_sandboxed *c, tw_sandbox **out, tw_error *error) {

@@ -200,7 +200,10 @@ static void fill_lse_of(void *with, size_t index) {
     double about = 0, norm = 0;
     for (int64_t c = 0; c < a->d; c++) {
       const bool offset = c == 0 && a->d >= OFFSET_LEAST_D;
-      const double e = tw_element(a->type, j->q, row * a->d + c), part = offset ? e / KEY_SHARE : e;
+      const double e = tw_element(a->type, j->q, row * a->d + c),
+                   part = offset      ? e / KEY_SHARE
+                          : a->is_cut ? e
+                                      : ldexp(e, -tw_term_exponent(j->seed, c, a->d));
       norm += part * part;
       if (offset) about = a->scale * e * KEY_OFFSET;
     }
@@ -215,6 +218,15 @@ static void fill_lse_of(void *with, size_t index) {
   free(x);
 }
 
+/* Elements of Q and K along d are terms of scores. Forward, elements of V along d have different sizes: each is of one element of O. */
+static void scale_channels(const tw_attention *a, uint64_t seed, const tw_operand o[], void *const buffers[]) {
+  const tw_terms of_q = {.seed = seed, .n = a->d}, of_k = {.seed = seed, .n = a->d, .inverse = true};
+  if (a->is_cut) return;
+  tw_scale_terms(&of_q, &o[TW_ATTENTION_Q], buffers[TW_ATTENTION_Q]);
+  tw_scale_terms(&of_k, &o[TW_ATTENTION_K], buffers[TW_ATTENTION_K]);
+  if (!a->backward) tw_scale_terms(&of_q, &o[TW_ATTENTION_V], buffers[TW_ATTENTION_V]);
+}
+
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   const tw_attention a = tw_attention_of(p);
   tw_operand o[TW_OPERANDS_MAX];
@@ -224,7 +236,9 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   else
     tw_fill_rows(seed, TW_ATTENTION_Q, &o[TW_ATTENTION_Q], spread_of_query, buffers[TW_ATTENTION_Q]);
   for (int i = TW_ATTENTION_K; i <= TW_ATTENTION_V; i++) tw_fill_uniform(seed, i, &o[i], AMPLITUDE, buffers[i]);
+  scale_channels(&a, seed, o, buffers);
   offset_scores(&a, seed, buffers[TW_ATTENTION_Q], buffers[TW_ATTENTION_K]);
+  for (int i = TW_ATTENTION_Q; i <= TW_ATTENTION_V && !a.backward; i++) tw_zero_a_row(seed, i, &o[i], buffers[i]);
   if (!a.backward) return;
   tw_fill_uniform(seed, TW_ATTENTION_O, &o[TW_ATTENTION_O], 0.5, buffers[TW_ATTENTION_O]);
   tw_fill_uniform(seed, TW_ATTENTION_DO, &o[TW_ATTENTION_DO], 1, buffers[TW_ATTENTION_DO]);

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "base/random.h"
 #include "op/element.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
 
 tw_operand tw_conv_images(const char *name, tw_type type, bool images_first, int rank, int64_t n, const int64_t dims[],
                           int64_t c) {
@@ -64,6 +67,44 @@ static void window(const tw_gemm_values *values, int64_t i, double *out) {
         for (int64_t c = 0; c < v->c; c++)
           to[c * out_step] = inside ? tw_element(v->input, values->a, from + c * in_step) : 0;
       }
+}
+
+/* Filters and their biases of different sizes: 1, 1/2, 1/4 or 1/8. Each element of the output is of one filter. */
+static void scale_filters(const tw_conv *v, uint64_t seed, bool columns_are_filters, const tw_operand *o, void *data) {
+  const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o);
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t i = 0; i < columns; i++) {
+      const int64_t filter = columns_are_filters ? i : row / (rows / v->k), at = row * columns + i;
+      tw_random r;
+      tw_random_seed_stream(&r, seed, (uint64_t)33 << 32 | (uint64_t)filter);
+      tw_set_element(o->type, data, at, tw_element(o->type, data, at) / (double)(1 << tw_random_below(&r, 4)));
+    }
+}
+
+void tw_conv_inputs(const tw_conv *v, uint64_t seed, const tw_operand o[], void *const buffers[]) {
+  for (int i = 0; i < 2; i++) tw_fill_lines(seed, i, &o[i], TW_LINES_ROWS, false, buffers[i]);
+  if (v->bias) tw_fill_uniform(seed, 2, &o[2], 1, buffers[2]);
+  if (v->arithmetic != TW_ARITHMETIC_FULL || !tw_is_real(v->input) || !tw_is_real(v->weights)) return;
+  const tw_terms of_input = {.seed = seed, .n = v->c},
+                 of_weights = {.seed = seed,
+                               .n = v->c,
+                               .run = v->layout == TW_CONV_WINDOW_FIRST     ? 1
+                                      : v->layout == TW_CONV_CHANNELS_FIRST ? v->window[0] * v->window[1]
+                                                                            : 0,
+                               .inverse = true};
+  tw_scale_terms(&of_input, &o[0], buffers[0]);
+  tw_scale_terms(&of_weights, &o[1], buffers[1]);
+  scale_filters(v, seed, v->layout == TW_CONV_WINDOW_FIRST, &o[1], buffers[1]);
+  if (v->bias) scale_filters(v, seed, true, &o[2], buffers[2]);
+}
+
+void tw_conv_zeros(const tw_conv *v, uint64_t seed, const tw_operand o[], void *const buffers[]) {
+  const int64_t image = tw_zero_line(seed, 0, v->n + 1), filter = tw_zero_line(seed, 1, v->k),
+                pixels = tw_operand_rows(&o[0]) / v->n, rows = tw_operand_rows(&o[1]) / v->k;
+  for (int64_t i = 0; image >= 0 && i < pixels / 2; i++) tw_zero_row(&o[0], image % v->n * pixels + i, buffers[0]);
+  if (v->layout == TW_CONV_WINDOW_FIRST) tw_zero_column(&o[1], filter, buffers[1]);
+  for (int64_t i = 0; v->layout != TW_CONV_WINDOW_FIRST && filter >= 0 && i < rows; i++)
+    tw_zero_row(&o[1], filter * rows + i, buffers[1]);
 }
 
 static tw_gemm_values values_of(const tw_conv *v, void *const buffers[]) {

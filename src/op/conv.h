@@ -41,6 +41,10 @@ tw_conv tw_conv_of_conv2d(const tw_problem *);
 tw_conv tw_conv_of_conv3d(const tw_problem *);
 
 /* buffers: input, weights, [bias,] output. */
+/* Fills input, weights and bias of real types; `o` are the operands. */
+void tw_conv_inputs(const tw_conv *, uint64_t seed, const tw_operand o[], void *const buffers[]);
+/* Sets half of an image and a filter to 0 where the seed asks for it (tw_zero_line). */
+void tw_conv_zeros(const tw_conv *, uint64_t seed, const tw_operand o[], void *const buffers[]);
 tw_status tw_conv_exact(const tw_conv *, void *const buffers[], size_t n, const tw_place[], double value[],
                         double bound[], int threads, tw_error *);
 void tw_conv_exact_cost(const tw_conv *, double *element, double *row);

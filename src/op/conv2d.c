@@ -209,13 +209,13 @@ static void fill_line(uint64_t seed, int operand, int64_t line, tw_distribution 
   for (int64_t i = 0; i < count; i++) data[i * step] = tw_draw_i8(&r, d);
 }
 
-static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+static void fill(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_conv2d v = tw_conv2d_of(p);
   if (is_real(&v)) {
     tw_operand o[TW_OPERANDS_MAX];
-    const int n = (int)operands(p, o) - 1;
-    for (int i = 0; i < 2; i++) tw_fill_lines(seed, i, &o[i], TW_LINES_ROWS, false, buffers[i]);
-    if (n > 2) tw_fill_uniform(seed, 2, &o[2], 1, buffers[2]);
+    const tw_conv all = tw_conv_of_conv2d(p);
+    operands(p, o);
+    tw_conv_inputs(&all, seed, o, buffers);
     return;
   }
   const int64_t products = v.r * v.s * v.c, pixels = v.n * v.h * v.w;
@@ -230,6 +230,14 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
               products, innermost ? v.k : 1);
   }
   if (v.bias) tw_fill_bias_i32(seed, v.output == TW_I32 ? 0 : (double)v.scale, 1, v.k, v.k, buffers[2]);
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  const tw_conv v = tw_conv_of_conv2d(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  fill(p, seed, buffers);
+  tw_conv_zeros(&v, seed, o, buffers);
 }
 
 static tw_status compare(const tw_problem *p, void *const expected[], void *const actual[], tw_error *error) {

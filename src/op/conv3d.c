@@ -117,9 +117,10 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
-  const int n = (int)operands(p, o) - 1;
-  for (int i = 0; i < 2; i++) tw_fill_lines(seed, i, &o[i], TW_LINES_ROWS, false, buffers[i]);
-  if (n > 2) tw_fill_uniform(seed, 2, &o[2], 1, buffers[2]);
+  const tw_conv v = tw_conv_of_conv3d(p);
+  operands(p, o);
+  tw_conv_inputs(&v, seed, o, buffers);
+  tw_conv_zeros(&v, seed, o, buffers);
 }
 
 static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],

@@ -53,7 +53,8 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
-  tw_fill_uniform(seed, X, &o[X], 1, buffers[X]);
+  tw_fill_rows(seed, X, &o[X], tw_spread_by_row, buffers[X]);
+  tw_zero_a_row(seed, X, &o[X], buffers[X]);
   tw_fill_factors(seed, WEIGHTS, &o[WEIGHTS], buffers[WEIGHTS]);
 }
 

@@ -116,7 +116,11 @@ static const tw_key keys[] = {
     {.name = "b", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of B"},
     {.name = "c", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of C"},
     {.name = "acc", .kind = TW_KEY_TYPE, .fallback = "", .help = "type of the accumulator"},
-    {.name = "d", .kind = TW_KEY_CHOICE, .fallback = "acc", .choices = "acc|c", .help = "type of D: that of acc or of C"},
+    {.name = "d",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "acc",
+     .choices = "acc|c",
+     .help = "type of D: that of acc or of C"},
 };
 
 tw_gemm tw_gemm_of(const tw_problem *p) {

@@ -4,31 +4,38 @@
 
 #include "base/strings.h"
 #include "op/exact.h"
-#include "op/gemm_numerics.h"
+#include "op/gemm_values.h"
 
 /* Of a row of op(A) or a column of op(B). */
 typedef struct line {
-  double norm, fourth, largest; /* Euclidean norm; sum of fourth powers; magnitude */
-  double terms;                 /* that are not 0 */
-  bool fraction;                /* not all are small whole numbers */
+  double norm, fourth, largest;     /* Euclidean norm; sum of fourth powers; magnitude */
+  double balanced, balanced_fourth; /* norm and sum with the sizes of terms (tw_gemm_term_sizes) */
+  double terms;                     /* that are not 0 */
+  bool fraction;                    /* not all are small whole numbers */
 } line;
 
 /* NULL without memory. */
-static line *lines_of(const tw_operand *o, const void *data, bool of_columns) {
+static line *lines_of(const tw_operand *o, const void *data, bool of_columns, const double *size, bool divided) {
   int64_t n = o->dims[of_columns ? 1 : 0];
   line *sum = tw_new((size_t)n, sizeof *sum);
   for (int64_t row = 0; sum && row < o->dims[0]; row++) {
     for (int64_t column = 0; column < o->dims[1]; column++) {
       double x = tw_operand_element(o, data, row, column);
       line *to = &sum[of_columns ? column : row];
+      const double term = size[of_columns ? row : column], y = divided ? x / term : x * term;
       to->norm += x * x;
       to->terms += x != 0;
+      to->balanced += y * y;
+      to->balanced_fourth += y * y * y * y;
       to->fourth += x * x * x * x;
       to->largest = fmax(to->largest, fabs(x));
       to->fraction |= !tw_gemm_is_small(x);
     }
   }
-  for (int64_t i = 0; sum && i < n; i++) sum[i].norm = sqrt(sum[i].norm);
+  for (int64_t i = 0; sum && i < n; i++) {
+    sum[i].norm = sqrt(sum[i].norm);
+    sum[i].balanced = sqrt(sum[i].balanced);
+  }
   return sum;
 }
 
@@ -65,7 +72,13 @@ static void take_few(const tw_gemm *g, const tw_operand *o, const void *data, co
 
 static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics, const tw_operand *o, size_t c,
                               void *const expected[], void *const actual[], tw_mismatch *found, tw_error *error) {
-  line *rows = lines_of(&o[0], expected[0], g->a_transposed), *columns = lines_of(&o[1], expected[1], !g->b_transposed);
+  const tw_gemm_values values = tw_gemm_values_of(g, expected);
+  double *size = tw_new(2 * (size_t)g->k, sizeof *size);
+  if (!size) return tw_no_memory(error, "the comparison");
+  tw_gemm_term_sizes(&values, size + g->k, size);
+  line *rows = lines_of(&o[0], expected[0], g->a_transposed, size, false),
+       *columns = lines_of(&o[1], expected[1], !g->b_transposed, size, true);
+  free(size);
   tw_gemm_sizes s = {0};
   const size_t d = tw_gemm_d_index(g);
   const bool have_norms = rows && columns, tells = tw_poison_tells(o[c].type);
@@ -77,10 +90,11 @@ static tw_status compare_real(const tw_gemm *g, const tw_gemm_numerics *numerics
       s.row = rows[i].norm;
       s.largest = rows[i].largest;
       s.column = columns[j].norm;
-      s.products = s.row * s.column;
+      s.products = fmin(s.row * s.column, rows[i].balanced * columns[j].balanced);
       s.terms = fmin(rows[i].terms, columns[j].terms);
       s.whole = !rows[i].fraction && !columns[j].fraction;
-      s.norm = tw_gemm_norm(rows[i].fourth, columns[j].fourth);
+      s.norm = fmin(tw_gemm_norm(rows[i].fourth, columns[j].fourth),
+                    tw_gemm_norm(rows[i].balanced_fourth, columns[j].balanced_fourth));
       if (f.n) take_few(g, &o[1], expected[1], &f, j, &s);
       s.value = tw_operand_element(&o[c], expected[c], i, j);
       const double off = fabs(tw_operand_element(&o[c], actual[c], i, j) - s.value);

@@ -161,10 +161,15 @@ static void fill_few(const tw_gemm *g, uint64_t seed, const tw_operand *a, void 
   }
 }
 
-void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
-  tw_gemm g = tw_gemm_of(p);
-  tw_operand o[TW_OPERANDS_MAX];
-  p->op->operands(p, o);
+/* A row of op(A) and a column of op(B). */
+static void zero_lines(const tw_gemm *g, uint64_t seed, const tw_operand o[], void *const buffers[]) {
+  const int64_t row = tw_zero_line(seed, 0, g->m), column = tw_zero_line(seed, 1, tw_gemm_columns(g));
+  (g->a_transposed ? tw_zero_column : tw_zero_row)(&o[0], row, buffers[0]);
+  if (!g->packed) (g->b_transposed ? tw_zero_row : tw_zero_column)(&o[1], column, buffers[1]);
+}
+
+static void fill(const tw_problem *p, uint64_t seed, const tw_operand o[], void *const buffers[]) {
+  const tw_gemm g = tw_gemm_of(p);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
   if ((seed & TW_SEED_KIND) == TW_SEED_KIND && tw_gemm_has_few(&g)) {
     fill_few(&g, seed, &o[0], buffers, &o[1]);
@@ -181,6 +186,12 @@ void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
       fill_packed(&g, seed, buffers[1], buffers[2]);
     else
       tw_fill_lines(seed, 1, &o[1], g.b_transposed ? TW_LINES_ROWS : TW_LINES_COLUMNS, is_wide(o[1].type), buffers[1]);
+    if (tw_gemm_has_terms(&g)) {
+      const tw_terms of_a = {.seed = seed, .n = g.k, .run = g.a_transposed},
+                     of_b = {.seed = seed, .n = g.k, .run = !g.b_transposed, .inverse = true};
+      tw_scale_terms(&of_a, &o[0], buffers[0]);
+      tw_scale_terms(&of_b, &o[1], buffers[1]);
+    }
     for (int i = 2; g.scales && i < 4; i++) tw_fill_factors(seed, i, &o[i], buffers[i]);
     const size_t d = tw_gemm_d_index(&g);
     if (has_bias) tw_fill_uniform(seed, (int)d, &o[d], 1, buffers[d]);
@@ -199,4 +210,12 @@ void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   if (has_bias)
     tw_fill_bias_i32(seed, is_narrow(&g) ? narrow_scale(&g) : 0, o[2].dims[0], o[2].dims[1], o[2].stride[0],
                      buffers[2]);
+}
+
+void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  const tw_gemm g = tw_gemm_of(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  p->op->operands(p, o);
+  fill(p, seed, o, buffers);
+  zero_lines(&g, seed, o, buffers);
 }

@@ -131,7 +131,9 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
       .a = block_as_f32(g->a),
       .b = stored_b(g),
       .c = block_as_f32(g->c),
-      .d = has(INTEGER, g->acc) ? TW_I32 : has(REAL, g->d) ? g->d : TW_F32,
+      .d = has(INTEGER, g->acc) ? TW_I32
+           : has(REAL, g->d)    ? g->d
+                                : TW_F32,
       .exact = has(INTEGER, g->c) && !tw_gemm_narrow_sums(g),
       .narrow = tw_gemm_narrow_sums(g) ? ldexp(1, tw_type_bits(g->c) - 1) : 0,
       .real = real_a(g),
@@ -157,6 +159,12 @@ bool tw_gemm_has_whole(const tw_gemm *g) {
       has(REAL | SET(TW_E4M3), g->a) && has(REAL | SET(TW_E4M3), g->b) && g->acc == TW_F32 && has(REAL, g->c);
   return plain && g->arithmetic == TW_ARITHMETIC_FULL && g->a_rounding == TW_GEMM_A_EXACT && !g->scales &&
          !g->quantize && !g->glu && g->bias == TW_GEMM_BIAS_NONE && g->scale == 1 && g->k <= 1 << 17;
+}
+
+bool tw_gemm_has_terms(const tw_gemm *g) {
+  return has(REAL, g->a) && has(REAL, g->b) && g->acc == TW_F32 && has(REAL, g->c) &&
+         g->arithmetic == TW_ARITHMETIC_FULL && g->a_rounding == TW_GEMM_A_EXACT && !g->scales && !g->quantize &&
+         !g->packed;
 }
 
 /* A result of 16 bits would hide what this is about. */

@@ -73,6 +73,9 @@ bool tw_gemm_has_whole(const tw_gemm *);
 /* Has it inputs of which few are not 0? */
 bool tw_gemm_has_few(const tw_gemm *);
 
+/* Do its inputs have terms of different sizes (tw_scale_terms)? Where roundings are relative to products, not to the largest element. */
+bool tw_gemm_has_terms(const tw_gemm *);
+
 /* No less than the Euclidean norm of the products, from the sums of the fourth powers of both factors (Cauchy). */
 static inline double tw_gemm_norm(double fourth_a, double fourth_b) { return sqrt(sqrt(fourth_a * fourth_b)); }
 

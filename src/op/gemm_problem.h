@@ -45,7 +45,7 @@ typedef struct tw_gemm {
   float scale;
   int64_t lda, ldb, ldc, ldd; /* elements; never 0 here */
   tw_type a, b, c, acc;
-  tw_type d; /* of the bias: acc, or c */
+  tw_type d;     /* of the bias: acc, or c */
   int64_t group; /* of the scales of B; 0 = the type's own */
   tw_gemm_a_rounding a_rounding;
   tw_gelu gelu;

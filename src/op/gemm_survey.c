@@ -33,12 +33,16 @@ typedef struct job {
   const tw_operand *c_operand;
   const void *c;
   int64_t segments;
-  double *sign;            /* n */
-  double *product;         /* k x segments: op(B) times the signs */
-  double *size, *fourth;   /* of a segment: sums of its columns' squared norms, and of the norms of their squares */
-  double *expected, *off2; /* m x segments: of A times that, without scale; what it may be off, squared */
-  double *row_norm, *row_largest; /* m */
-  double *row_fourth;             /* m: sums of fourth powers */
+  double *sign;    /* n */
+  double *product; /* k x segments: op(B) times the signs */
+  double *term;    /* k: tw_gemm_term_sizes, by which norms are balanced */
+  double *size,
+      *fourth;    /* of a segment, balanced: sums of its columns' squared norms, and of the norms of their squares */
+  double *column; /* of a segment: the sum of its columns' squared norms as they are */
+  double *expected, *off2;        /* m x segments: of A times that, without scale; what it may be off, squared */
+  double *row_norm, *row_largest; /* m; the norm is balanced */
+  double *row_own;                /* m: the norm as it is */
+  double *row_fourth;             /* m: sums of fourth powers, balanced */
   double *row_terms;              /* m: elements that are not 0 */
   double spread;                  /* |element|^2 / (|row|^2 |column|^2), in the mean */
   tw_mismatch *of_rows;           /* for ROWS rows each */
@@ -55,13 +59,14 @@ static void project_b(void *context, size_t segment) {
     j->failed = true;
     return;
   }
-  double *sum = room + k, squares = 0, fourths = 0;
+  double *sum = room + k, squares = 0, fourths = 0, own = 0;
   for (int64_t c = begin_of(j, (int64_t)segment); c < end; c++) {
     const double sign = j->sign[c];
     tw_gemm_column(&j->v, c, room);
     double fourth = 0;
     for (int64_t p = 0; p < k; p++) {
-      const double square = room[p] * room[p];
+      const double balanced = room[p] / j->term[p], square = balanced * balanced;
+      own += room[p] * room[p];
       sum[p] += sign * room[p];
       squares += square;
       fourth += square * square;
@@ -70,6 +75,7 @@ static void project_b(void *context, size_t segment) {
   }
   for (int64_t p = 0; p < k; p++) j->product[p * j->segments + (int64_t)segment] = sum[p];
   j->size[segment] = squares;
+  j->column[segment] = own;
   j->fourth[segment] = fourths;
   free(room);
 }
@@ -84,15 +90,18 @@ static void project_a(void *context, size_t index) {
     return;
   }
   for (int64_t r = 0; r < rows; r++) {
-    double square = 0, fourth = 0, largest = 0, terms = 0, *a = room + r * k;
+    double square = 0, fourth = 0, own = 0, largest = 0, terms = 0, *a = room + r * k;
     tw_gemm_row(&j->v, first + r, a);
     for (int64_t p = 0; p < k; p++) {
-      square += a[p] * a[p];
+      const double balanced = a[p] * j->term[p] * a[p] * j->term[p];
+      square += balanced;
+      own += a[p] * a[p];
       terms += a[p] != 0;
-      fourth += a[p] * a[p] * a[p] * a[p];
+      fourth += balanced * balanced;
       largest = fmax(largest, fabs(a[p]));
     }
     j->row_norm[first + r] = sqrt(square);
+    j->row_own[first + r] = sqrt(own);
     j->row_fourth[first + r] = fourth;
     j->row_largest[first + r] = largest;
     j->row_terms[first + r] = terms;
@@ -126,10 +135,9 @@ static double threshold(const job *j, int64_t i, int64_t s, double biases) {
   const tw_gemm *g = &j->v.g;
   const double columns = (double)(begin_of(j, s + 1) - begin_of(j, s)), row = j->row_norm[i];
   const double element = sqrt(8 * j->spread * row * row * j->size[s] / columns) + sqrt(biases / columns);
-  const double column = sqrt(j->size[s] / columns);
-  const tw_gemm_sizes sizes = {.products = row * column,
-                               .row = row,
-                               .column = column,
+  const tw_gemm_sizes sizes = {.products = row * sqrt(j->size[s] / columns),
+                               .row = j->row_own[i],
+                               .column = sqrt(j->column[s] / columns),
                                .norm = sqrt(sqrt(j->row_fourth[i]) * j->fourth[s] / columns),
                                .largest = j->row_largest[i],
                                .terms = j->row_terms[i],
@@ -190,14 +198,18 @@ static bool make_room(job *j, size_t pieces) {
   j->size = tw_new(s, sizeof *j->size);
   j->expected = tw_new(m * s, sizeof *j->expected);
   j->fourth = tw_new(s, sizeof *j->fourth);
-  j->row_norm = tw_new(4 * m, sizeof *j->row_norm);
+  j->column = tw_new(s, sizeof *j->column);
+  j->term = tw_new(2 * k, sizeof *j->term);
+  j->row_norm = tw_new(5 * m, sizeof *j->row_norm);
   j->of_rows = tw_new(pieces, sizeof *j->of_rows);
   if (j->row_norm) {
     j->row_largest = j->row_norm + m;
     j->row_fourth = j->row_largest + m;
     j->row_terms = j->row_fourth + m;
+    j->row_own = j->row_terms + m;
   }
-  return j->sign && j->product && j->size && j->fourth && j->expected && j->row_norm && j->of_rows;
+  return j->sign && j->product && j->size && j->fourth && j->column && j->term && j->expected && j->row_norm &&
+         j->of_rows;
 }
 
 static void free_room(job *j) {
@@ -205,6 +217,8 @@ static void free_room(job *j) {
   free(j->product);
   free(j->size);
   free(j->fourth);
+  free(j->column);
+  free(j->term);
   free(j->expected);
   free(j->row_norm);
   free(j->of_rows);
@@ -225,6 +239,7 @@ tw_status tw_gemm_survey_values(const tw_gemm_values *v, const tw_operand *c, co
     tw_random r;
     tw_random_seed(&r, effort->seed);
     for (int64_t i = 0; i < g.n; i++) j.sign[i] = tw_random_next(&r) >> 63 ? 1 : -1;
+    tw_gemm_term_sizes(v, j.term + g.k, j.term);
     tw_parallel_for(effort->threads, (size_t)j.segments, project_b, &j);
   }
   if (!j.failed) tw_parallel_for(effort->threads, pieces, project_a, &j);

@@ -2,6 +2,8 @@
 #include "op/gemm_values.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "op/element.h"
 #include "op/int8.h"
@@ -81,6 +83,30 @@ void tw_gemm_column(const tw_gemm_values *v, int64_t j, double *out) {
   }
   tw_element_row(v->numerics.b, v->b, g->b_transposed ? j * g->ldb : j, g->b_transposed ? 1 : g->ldb, g->k, out);
   apply_scales(g, v->scale_b, j, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out);
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+void tw_gemm_term_sizes(const tw_gemm_values *v, double *room, double size[]) {
+  enum { COLUMNS = 32 };
+  const int64_t k = v->g.k, n = v->g.n < COLUMNS ? v->g.n : COLUMNS;
+  for (int64_t p = 0; p < k; p++) size[p] = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double all = 0;
+    tw_gemm_column(v, (int64_t)((__int128)v->g.n * i / n), room);
+    for (int64_t p = 0; p < k; p++) all += room[p] * room[p];
+    for (int64_t p = 0; p < k; p++) size[p] += all > 0 ? room[p] * room[p] * (double)k / all : 0;
+  }
+  memcpy(room, size, (size_t)k * sizeof *room);
+  qsort(room, (size_t)k, sizeof *room, ascending);
+  const double most_are = room[k / 2];
+  for (int64_t p = 0; p < k; p++) {
+    const double ratio = size[p] > 0 && most_are > 0 ? sqrt(size[p] / most_are) : 1;
+    size[p] = ratio > 0.5 && ratio < 2 ? 1 : ratio; /* a factor of two may be luck */
+  }
 }
 
 double tw_gemm_bias_at(const tw_gemm_values *v, int64_t i, int64_t j) {

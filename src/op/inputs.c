@@ -1,8 +1,11 @@
 /* inputs.c - see inputs.h. */
 #include "op/inputs.h"
 
+#include <stdlib.h>
+
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/strings.h"
 #include "op/element.h"
 
 enum { ROWS = 256, SMALL = 1 << 16 }; /* rows of a piece of work; elements that are not worth threads */
@@ -37,6 +40,80 @@ static void fill(filling *f) {
   tw_parallel_for(rows * tw_operand_columns(f->o) < SMALL ? 1 : 0, (size_t)((rows + ROWS - 1) / ROWS), fill_piece, f);
 }
 
+/* ---- small beside others ---- */
+
+/* A few bits for each line, in a few instructions: splitmix64's function. */
+static uint64_t bits_of(uint64_t seed, int operand, int64_t index) {
+  uint64_t x = (seed ^ (uint64_t)operand << 56) + (uint64_t)(index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+enum { TERMS = 40, BLOCKS = 48, FINE = 8, COARSE = 256, RUN = 32 }; /* streams of bits_of; sizes */
+
+/* Is `at` in the run that this part of n has? Runs are aligned to their own size, and never all of a part. */
+static bool in_run(uint64_t seed, int stream, int64_t at, int64_t n) {
+  const int64_t first = at / COARSE * COARSE, size = n - first < COARSE ? n - first : COARSE;
+  const uint64_t x = bits_of(seed, stream, at / COARSE);
+  int64_t run = RUN << x % 3;
+  while (run > RUN && size / run < 2) run /= 2;
+  const int64_t runs = size / run;
+  return runs >= 2 && (at - first) / run == (int64_t)((x >> 8) % (uint64_t)runs);
+}
+
+int tw_term_exponent(uint64_t seed, int64_t p, int64_t n) {
+  const int64_t group = p / FINE, left = n - group * FINE, size = left < FINE ? left : FINE;
+  const uint64_t x = bits_of(seed, TERMS, group), all = bits_of(seed, TERMS + 1, 0);
+  int exponent = 0;
+  if (n < 2) return 0;
+  if (p % FINE == (int64_t)((x >> 8) % (uint64_t)size))
+    exponent = ((uint64_t)group ^ all) & 1 ? 2 + (int)(x & 1) : -2 - (int)(x & 1);
+  if (in_run(seed, TERMS + 2, p, n)) exponent += (bits_of(seed, TERMS + 3, p / COARSE) ^ all >> 1) & 1 ? 2 : -2;
+  return exponent;
+}
+
+typedef struct scaling {
+  const tw_terms *terms;
+  const tw_operand *o;
+  void *data;
+  const signed char *exponent; /* of each term; NULL: they are computed again */
+} scaling;
+
+static int exponent_of(const scaling *s, int64_t term) {
+  return s->exponent ? s->exponent[term] : tw_term_exponent(s->terms->seed, term, s->terms->n);
+}
+
+static void scale_piece(void *context, size_t index) {
+  const scaling *s = context;
+  const tw_terms *t = s->terms;
+  const int64_t rows = tw_operand_rows(s->o), columns = tw_operand_columns(s->o), step = s->o->stride[s->o->rank - 1];
+  for (int64_t row = (int64_t)index * ROWS; row < rows && row < ((int64_t)index + 1) * ROWS; row++) {
+    const int64_t at = tw_operand_row_at(s->o, row);
+    const int shared = t->run ? exponent_of(s, row / t->run % t->n) : 0;
+    for (int64_t i = 0; i < columns && (shared || !t->run); i++) {
+      const int exponent = t->run ? shared : exponent_of(s, i);
+      if (!exponent) continue;
+      const double factor = (t->inverse ? exponent < 0 : exponent > 0) ? 1 << abs(exponent) : 1. / (1 << abs(exponent));
+      tw_set_element(s->o->type, s->data, at + i * step, factor * tw_element(s->o->type, s->data, at + i * step));
+    }
+  }
+}
+
+void tw_scale_terms(const tw_terms *t, const tw_operand *o, void *data) {
+  const int64_t rows = tw_operand_rows(o);
+  signed char *exponent = tw_new((size_t)t->n, 1);
+  for (int64_t i = 0; exponent && i < t->n; i++) exponent[i] = (signed char)tw_term_exponent(t->seed, i, t->n);
+  scaling s = {t, o, data, exponent};
+  tw_parallel_for(rows * tw_operand_columns(o) < SMALL ? 1 : 0, (size_t)((rows + ROWS - 1) / ROWS), scale_piece, &s);
+  free(exponent);
+}
+
+/* A run of lines that is small beside other lines. */
+static double block_factor(uint64_t seed, int operand, int64_t line, int64_t lines) {
+  return in_run(seed, BLOCKS + operand, line, lines) ? 0x1p-3 : 1;
+}
+
 /* ---- lines ---- */
 
 typedef enum manner { UNIFORM, UPPER, BINADES, FEW, MANNERS } manner;
@@ -49,6 +126,7 @@ typedef struct lines {
   bool wide;
   manner most; /* half of all lines, besides their share of the others */
   void *data;
+  const struct line *column; /* of each column; NULL: they are computed again for each element */
 } lines;
 
 typedef struct line {
@@ -56,15 +134,13 @@ typedef struct line {
   double unit;
 } line;
 
-/* A few bits for each line, in a few instructions: columns ask for theirs in every row. splitmix64's function. */
 static line line_of(const lines *l, int64_t index) {
-  uint64_t x = (l->seed ^ (uint64_t)l->operand << 56) + (uint64_t)(index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-  x ^= x >> 31;
+  const int64_t n_lines = l->lines == TW_LINES_ROWS ? tw_operand_rows(l->o) : tw_operand_columns(l->o);
+  const uint64_t x = bits_of(l->seed, l->operand, index);
   const double part = (double)((x >> 5 & 0xff) + 0x100) / 0x200;
   return (line){.is = x & 1 ? l->most : (manner)(x >> 1 & 3),
-                .unit = 0x1p-24 * part / (double)(l->wide ? 1 << (x >> 3 & 3) : 1)};
+                .unit = 0x1p-24 * part *
+                        (l->wide ? block_factor(l->seed, l->operand, index, n_lines) / (1 << (x >> 3 & 3)) : 1)};
 }
 
 static double draw(tw_random *r, line l) {
@@ -85,7 +161,7 @@ static void fill_line_piece(void *context, size_t index) {
     tw_random r;
     tw_random_seed_stream(&r, l->seed, (uint64_t)(l->operand + 8) << 32 | (uint64_t)row);
     for (int64_t i = 0; i < columns; i++) {
-      if (l->lines == TW_LINES_COLUMNS) own = line_of(l, i);
+      if (l->lines == TW_LINES_COLUMNS) own = l->column ? l->column[i] : line_of(l, i);
       tw_set_element(l->o->type, l->data, at + i * step, draw(&r, own));
     }
   }
@@ -96,9 +172,13 @@ void tw_fill_lines(uint64_t seed, int operand, const tw_operand *o, tw_lines alo
   tw_random_seed_stream(&r, seed, (uint64_t)(operand + 24) << 32);
   lines l = {.seed = seed, .operand = operand, .o = o, .lines = along, .wide = wide, .data = data};
   l.most = (manner)tw_random_below(&r, MANNERS);
-  const int64_t rows = tw_operand_rows(o);
+  const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o);
+  line *column = along == TW_LINES_COLUMNS ? tw_new((size_t)columns, sizeof *column) : NULL;
+  for (int64_t i = 0; column && i < columns; i++) column[i] = line_of(&l, i);
+  l.column = column;
   tw_parallel_for(rows * tw_operand_columns(o) < SMALL ? 1 : 0, (size_t)((rows + ROWS - 1) / ROWS), fill_line_piece,
                   &l);
+  free(column);
 }
 
 /* ---- all alike, or row by row ---- */
@@ -113,4 +193,31 @@ void tw_fill_factors(uint64_t seed, int operand, const tw_operand *o, void *data
 
 void tw_fill_rows(uint64_t seed, int operand, const tw_operand *o, tw_spread (*of_row)(uint64_t, int64_t), void *data) {
   fill(&(filling){.seed = seed, .operand = operand, .o = o, .of_row = of_row, .data = data});
+}
+
+tw_spread tw_spread_by_row(uint64_t seed, int64_t row) {
+  return (tw_spread){.amplitude = 1. / (1 << (bits_of(seed, 39, row) & 7))};
+}
+
+/* ---- zeros ---- */
+
+int64_t tw_zero_line(uint64_t seed, int operand, int64_t n) {
+  enum { ZEROS = 80 };
+  return (seed & TW_SEED_KIND) == TW_SEED_KIND && n > 1 ? (int64_t)(bits_of(seed, ZEROS, operand) % (uint64_t)n) : -1;
+}
+
+void tw_zero_row(const tw_operand *o, int64_t row, void *data) {
+  const int64_t columns = tw_operand_columns(o), step = o->stride[o->rank - 1];
+  for (int64_t i = 0; row >= 0 && i < columns; i++)
+    tw_set_element(o->type, data, tw_operand_row_at(o, row) + i * step, 0);
+}
+
+void tw_zero_column(const tw_operand *o, int64_t column, void *data) {
+  const int64_t rows = tw_operand_rows(o), step = o->stride[o->rank - 1];
+  for (int64_t row = 0; column >= 0 && row < rows; row++)
+    tw_set_element(o->type, data, tw_operand_row_at(o, row) + column * step, 0);
+}
+
+void tw_zero_a_row(uint64_t seed, int operand, const tw_operand *o, void *data) {
+  tw_zero_row(o, tw_zero_line(seed, operand, tw_operand_rows(o)), data);
 }

@@ -19,6 +19,9 @@ typedef struct tw_spread {
 void tw_fill_rows(uint64_t seed, int operand, const tw_operand *, tw_spread (*)(uint64_t seed, int64_t row),
                   void *data);
 
+/* Rows around 0 with an amplitude from 1 down to 2^-7. */
+tw_spread tw_spread_by_row(uint64_t seed, int64_t row);
+
 /* As tw_fill_uniform, for operands of products: each line (a row, or a column) is of one of four manners, by chance, and which of them
  * there are how often is of the seed's choice, so that lines differ from each other and cases do.
  *
@@ -27,9 +30,33 @@ void tw_fill_rows(uint64_t seed, int operand, const tw_operand *, tw_spread (*)(
  *   binades   magnitudes in [1/16, 1), as often in each of four binades
  *   few       one element of four in [1/2, 1), the others in [1/8, 1/4)
  *
- * and all of it times a number in [1/2, 1) of the line's own, and, if `wide`, one of 1, 1/2, 1/4, 1/8. Signs are random in all
+ * and all of it times a number in [1/2, 1) of the line's own, and, if `wide`, one of 1, 1/2, 1/4, 1/8; a run of 32 to 128 lines of
+ * every 256 has 1/8 of that, if `wide`. Signs are random in all
  * of them: partial sums are walks, which bounds count on (numerics.h). */
 typedef enum tw_lines { TW_LINES_ROWS, TW_LINES_COLUMNS } tw_lines;
 void tw_fill_lines(uint64_t seed, int operand, const tw_operand *, tw_lines, bool wide, void *data);
+
+/* The terms of a sum of n products are not alike: factors of one operand are small beside others, those of the other operand are as
+ * much larger. Products keep their size, so each of them still counts, and a kernel that treats small factors with less care is wrong.
+ * One term of every eight is small by itself; of every 256 terms a run of 32 to 128 is small together.
+ * The exponent of two of term p: one operand has the factor 2^exponent, the other 2^-exponent. */
+int tw_term_exponent(uint64_t seed, int64_t p, int64_t n);
+
+/* Multiplies each element by 2^exponent of its term, or by 2^-exponent. Exact, unless the type has fewer exponents. */
+typedef struct tw_terms {
+  uint64_t seed;
+  int64_t n;
+  int64_t run; /* rows that share a term; 0: the column of an element is its term */
+  bool inverse;
+} tw_terms;
+void tw_scale_terms(const tw_terms *, const tw_operand *, void *data);
+
+/* A line of zeros beside others: its index for seeds of TW_SEED_KIND where there are two lines or more, else -1. A kernel that divides by
+ * the largest element of a line, or passes over zeros, is then seen. */
+int64_t tw_zero_line(uint64_t seed, int operand, int64_t lines);
+void tw_zero_row(const tw_operand *, int64_t row, void *data); /* -1: nothing */
+void tw_zero_column(const tw_operand *, int64_t column, void *data);
+/* The first two together: of an operand whose rows are lines. */
+void tw_zero_a_row(uint64_t seed, int operand, const tw_operand *, void *data);
 
 #endif

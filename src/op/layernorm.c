@@ -102,6 +102,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_fill_rows(seed, l.x, &o[l.x], spread_of_row, buffers[l.x]);
   tw_fill_factors(seed, l.weight, &o[l.weight], buffers[l.weight]);
   if (l.residual >= 0) tw_fill_rows(seed, l.residual, &o[l.residual], spread_of_row, buffers[l.residual]);
+  if (l.residual < 0) tw_zero_a_row(seed, l.x, &o[l.x], buffers[l.x]);
   if (l.bias >= 0) tw_fill_uniform(seed, l.bias, &o[l.bias], 1, buffers[l.bias]);
   if (l.seed < 0) return;
   tw_random r;

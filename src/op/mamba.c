@@ -66,7 +66,8 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   operands(p, o);
   tw_fill_rows(seed, DELTA, &o[DELTA], steps, buffers[DELTA]);
   tw_fill_rows(seed, A, &o[A], decays, buffers[A]);
-  tw_fill_uniform(seed, U, &o[U], 1, buffers[U]);
+  tw_fill_rows(seed, U, &o[U], tw_spread_by_row, buffers[U]);
+  tw_zero_a_row(seed, U, &o[U], buffers[U]);
   tw_fill_uniform(seed, B, &o[B], 1, buffers[B]);
   tw_fill_uniform(seed, C, &o[C], 1, buffers[C]);
 }

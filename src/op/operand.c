@@ -1,6 +1,7 @@
 /* operand.c - see operand.h. */
 #include "op/operand.h"
 
+#include "base/random.h"
 #include "op/element.h"
 #include "op/numerics.h"
 
@@ -58,6 +59,20 @@ static bool holds_poison(const tw_operand *o, const void *data, int64_t at) {
 }
 
 bool tw_poison_tells(tw_type type) { return tw_is_real(type) || type == TW_E4M3 || type == TW_E5M2; }
+
+void tw_blank_output(const tw_operand *o, uint64_t seed, const void *given, void *to) {
+  memset(to, TW_POISON, o->bytes);
+  const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o);
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)o->bytes);
+  for (int64_t row = 0; (seed & TW_SEED_KIND) == TW_SEED_KIND && row < rows; row++)
+    for (int64_t i = 0; i < columns; i++) {
+      const double value =
+          tw_poison_tells(o->type) ? 2 * tw_random_real(&r) - 1 : (double)tw_random_between(&r, 1, 100);
+      tw_set_element(o->type, to, place_of(o, row, i), value);
+    }
+  memcpy((char *)to + o->given_at, (const char *)given + o->given_at, o->given_bytes);
+}
 
 bool tw_is_poison(const tw_operand *o, const void *data, int64_t row, int64_t column) {
   return holds_poison(o, data, place_of(o, row, column));

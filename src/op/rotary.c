@@ -60,7 +60,9 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
-  for (int i = X; i < Y; i++) tw_fill_uniform(seed, i, &o[i], i == X ? 4 : 1, buffers[i]);
+  tw_fill_rows(seed, X, &o[X], tw_spread_by_row, buffers[X]);
+  tw_zero_a_row(seed, X, &o[X], buffers[X]);
+  for (int i = COS; i < Y; i++) tw_fill_uniform(seed, i, &o[i], 1, buffers[i]);
 }
 
 typedef struct job {

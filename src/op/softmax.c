@@ -61,6 +61,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   operands(p, o);
   tw_fill_rows(seed, X, &o[X], spread, buffers[X]);
   raise_one(seed, &o[X], buffers[X]);
+  tw_zero_a_row(seed, X, &o[X], buffers[X]);
 }
 
 typedef struct job {

@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "op/gemm_numerics.h"
+#include "op/gemm_values.h"
 #include "op/int8.h"
 #include "op/numerics.h"
 
@@ -39,32 +39,37 @@ static double rounded(double x, int bits) {
 }
 
 typedef struct element {
-  double products, norm, row, column, fourth_a, fourth_b, weights, largest, sum;
+  double products, bound, norm, row, column, weights, largest, sum; /* bound: of the norm */
 } element;
 
-static element look(const double *a, const double *b, int64_t k) {
+/* `size`: of each term, by which norms are balanced (tw_gemm_term_sizes). */
+static element look(const double *a, const double *b, const double *size, int64_t k) {
   element e = {0};
+  double balanced_a = 0, balanced_b = 0, fourth_a = 0, fourth_b = 0, balanced_fourth_a = 0, balanced_fourth_b = 0;
   for (int64_t p = 0; p < k; p++) {
-    const double x = a[p] * b[p];
+    const double x = a[p] * b[p], of_a = a[p] * size[p] * a[p] * size[p], of_b = b[p] / size[p] * b[p] / size[p];
     e.sum += x;
     e.norm += x * x;
     e.row += a[p] * a[p];
     e.column += b[p] * b[p];
-    e.fourth_a += a[p] * a[p] * a[p] * a[p];
-    e.fourth_b += b[p] * b[p] * b[p] * b[p];
+    balanced_a += of_a, balanced_b += of_b;
+    fourth_a += a[p] * a[p] * a[p] * a[p], fourth_b += b[p] * b[p] * b[p] * b[p];
+    balanced_fourth_a += of_a * of_a, balanced_fourth_b += of_b * of_b;
     e.largest = fmax(e.largest, fabs(a[p]));
   }
   e.norm = sqrt(e.norm), e.row = sqrt(e.row), e.column = sqrt(e.column);
+  e.products = fmin(e.row * e.column, sqrt(balanced_a * balanced_b));
+  e.bound = fmin(tw_gemm_norm(fourth_a, fourth_b), tw_gemm_norm(balanced_fourth_a, balanced_fourth_b));
   return e;
 }
 
 /* As gemm_compare.c has it. */
 static double bound_of(const tw_gemm *g, const element *e) {
   const tw_gemm_numerics n = tw_gemm_numerics_of(g);
-  const tw_gemm_sizes s = {.products = e->row * e->column,
+  const tw_gemm_sizes s = {.products = e->products,
                            .row = e->row,
                            .column = e->column,
-                           .norm = tw_gemm_norm(e->fourth_a, e->fourth_b),
+                           .norm = e->bound,
                            .largest = e->largest,
                            .value = (double)g->scale * e->sum};
   return tw_gemm_tolerance(g, &n, &s, true);
@@ -75,11 +80,8 @@ static double bound_of(const tw_gemm *g, const element *e) {
 enum { COLUMNS = 1024 };
 static double row_bound_of(const tw_gemm *g, const element *e) {
   const tw_gemm_numerics n = tw_gemm_numerics_of(g);
-  const tw_gemm_sizes s = {.products = e->row * e->column,
-                           .row = e->row,
-                           .column = e->column,
-                           .norm = tw_gemm_norm(e->fourth_a, e->fourth_b),
-                           .largest = e->largest};
+  const tw_gemm_sizes s = {
+      .products = e->products, .row = e->row, .column = e->column, .norm = e->bound, .largest = e->largest};
   const double unit = fmax(n.unit, TW_U32) + 3 * TW_U32;
   return tw_gemm_signed_off(g, &n, &s, COLUMNS) / sqrt(COLUMNS) / e->norm + 8 * unit * (1 + 6 / sqrt(COLUMNS));
 }
@@ -135,12 +137,15 @@ static figures make(size_t kind, int64_t k) {
       a[i * k + p] = tw_operand_element(&r.data.operand[0], r.data.buffer[0], i, p);
       b[i * k + p] = tw_operand_element(&r.data.operand[1], r.data.buffer[1], p, i);
     }
+  double *size = tw_new(2 * (size_t)k, sizeof *size);
+  const tw_gemm_values values = tw_gemm_values_of(&g, r.data.buffer);
+  tw_gemm_term_sizes(&values, size + k, size);
   const double walk = exp(-acos(-1) / 2 * sqrt(3) * TW_WALK);
   figures f = {.alarm = n.exact ? 0 : walk};
   for (int i = 0; i < SIDE; i++)
     for (int j = 0; j < SIDE; j++) {
       const double *x = a + i * k, *y = b + j * k;
-      const element e = look(x, y, k);
+      const element e = look(x, y, size, k);
       const double bound = bound_of(&g, &e);
       f.error = fmax(f.error, bound / ((double)g.scale * e.norm));
       if (n.real) f.row = fmax(f.row, row_bound_of(&g, &e));
@@ -154,6 +159,7 @@ static figures make(size_t kind, int64_t k) {
     }
   free(a);
   free(b);
+  free(size);
   op_run_free(&r);
   return f;
 }

@@ -11,6 +11,7 @@
 #include "launch/launch.h"
 #include "op/gemm_numerics.h"
 #include "op/gemm_problem.h"
+#include "op/operand.h"
 #include "target/cdna/checks/checks.h"
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/export.h"
@@ -405,11 +406,8 @@ static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[]
   return status;
 }
 
-/* An output as a run finds it. */
-static void poison(const tw_operand *o, const void *given, void *to) {
-  memset(to, TW_POISON, o->bytes);
-  memcpy((char *)to + o->given_at, (const char *)given + o->given_at, o->given_bytes);
-}
+/* An output as a timed run finds it. */
+static void poison(const tw_operand *o, const void *given, void *to) { tw_blank_output(o, 0, given, to); }
 
 static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
   void *actual[TW_OPERANDS_MAX] = {0};
@@ -419,7 +417,7 @@ static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
     if (!actual[i])
       status = tw_fail(error, TW_MISSING, "out of memory");
     else if (k->operand[i].is_output)
-      poison(&k->operand[i], k->buffer[i], actual[i]);
+      tw_blank_output(&k->operand[i], k->seed, k->buffer[i], actual[i]);
     else
       memcpy(actual[i], k->buffer[i], k->operand[i].bytes);
   }

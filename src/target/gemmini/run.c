@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/operand.h"
 #include "target/gemmini/harness.h"
 
 /* A program that takes this long has gone astray: 64 times what the array and the memory port need, and a start. */
@@ -21,8 +22,7 @@ static tw_status place(const rv64_memory *memory, const tw_case *k, void *place_
     if (!r || r->size != o->bytes)
       return tw_fail(error, TW_FAILED, "the program has no array %s of %zu bytes", o->name, o->bytes);
     if (o->is_output) {
-      memset(r->host, TW_POISON, o->bytes);
-      memcpy((char *)r->host + o->given_at, (const char *)k->buffer[i] + o->given_at, o->given_bytes);
+      tw_blank_output(o, k->seed, k->buffer[i], r->host);
     } else {
       memcpy(r->host, k->buffer[i], o->bytes);
     }

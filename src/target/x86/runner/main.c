@@ -85,7 +85,41 @@ static void pack(void *context, uint32_t set) {
     tw_gemm_pack(r->plan, b, to, NULL);
 }
 
+/* Memory that a careless kernel finds on its stack, and takes for zeros: NaN. */
+static __attribute__((noinline)) void dirty_stack(void) {
+  enum { BYTES = 256 << 10 };
+  volatile char room[BYTES];
+  memset((char *)room, TW_POISON, BYTES);
+  __asm__ volatile("" : : "r"(room) : "memory");
+}
+
+static void dirty_stacks(const runner *r) {
+#pragma omp parallel num_threads(r->process.orders->threads)
+  dirty_stack();
+}
+
+/* A kernel leaves rounding, flushing of subnormals and exceptions as it finds them. */
+static unsigned floating_point(void) {
+#ifdef __SSE__
+  return __builtin_ia32_stmxcsr() & 0xffc0;
+#else
+  return 0;
+#endif
+}
+
+static void multiply(void *context, uint32_t set);
+
 static void compute(void *context, uint32_t set) {
+  runner *r = context;
+  const unsigned before = floating_point();
+  if (r->task->dirty) dirty_stacks(r);
+  multiply(context, set);
+  if (floating_point() != before)
+    tw_native_give_up(&r->process,
+                      "the kernel changes rounding, exceptions or subnormals of floating-point arithmetic");
+}
+
+static void multiply(void *context, uint32_t set) {
   runner *r = context;
   const tw_gemm_spec *s = &r->task->spec;
   const size_t last = r->process.orders->n_operands - 1;

@@ -10,6 +10,7 @@
 typedef struct x86_task {
   tw_gemm_spec spec;
   uint32_t copies; /* sets that have weights of their own */
+  uint32_t dirty;  /* stacks are filled with TW_POISON before each call: it is checked, not timed */
 } x86_task;
 
 _Static_assert(sizeof(x86_task) <= TW_ARENA_TASK, "a task is part of the orders");

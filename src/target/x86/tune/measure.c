@@ -1,5 +1,5 @@
 /* measure.c - kernels are checked on the case's inputs, then timed on new ones, checked after each repeat, then checked
- * on the case's again.
+ * on the case's again, with other weights at the same address.
  *
  * A repeat is one order to the confined process: C of many sets from A of as many, each A new since the last repeat and
  * each C poisoned, so that nothing can be kept from an earlier call; each set has its own B, so that nothing is gained
@@ -23,6 +23,7 @@
 #include "base/strings.h"
 #include "native/sandbox.h"
 #include "op/compare.h"
+#include "op/operand.h"
 #include "target/count.h"
 #include "target/x86/bench.h"
 #include "target/x86/cpu.h"
@@ -100,10 +101,10 @@ static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double 
 
 enum { A, B }; /* operands; C is the last */
 
-static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_t sets, tw_sandbox **out,
+static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_t sets, bool timed, tw_sandbox **out,
                               tw_error *error) {
   const tw_problem *p = &a->problem;
-  x86_task task = {.spec = x86_spec_of(p), .copies = sets};
+  x86_task task = {.spec = x86_spec_of(p), .copies = sets, .dirty = !timed};
   if (!task.spec.threads) task.spec.threads = x86_this_cpu()->cores;
   /* In types of 4 bytes at most, with padding to whole tiles, twice. */
   const uint64_t packed = 2 * data->operand[B].bytes + (uint64_t)tw_problem_int(p, "k") * 1024 + TW_ARENA_PAGE;
@@ -149,6 +150,8 @@ static tw_status run_and_compare(tw_sandbox *s, tw_artefact *a, const tw_case *d
   actual[data->n_operands - 1] = tw_sandbox_operand(s, data->n_operands - 1, 0);
   memcpy(tw_sandbox_operand(s, A, 0), data->buffer[0], data->operand[0].bytes);
   tw_sandbox_poison(s, 1);
+  const size_t c = data->n_operands - 1;
+  tw_blank_output(&data->operand[c], data->seed, data->buffer[c], actual[c]);
   tw_status status = run(s, a, 1, &seconds, error);
   if (status == TW_OK) status = tw_sandbox_margins(s, 1, error);
   if (status == TW_OK) status = compare(a, data, actual, error);
@@ -158,7 +161,7 @@ static tw_status run_and_compare(tw_sandbox *s, tw_artefact *a, const tw_case *d
 tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
   (void)t;
   tw_sandbox *s = NULL;
-  tw_status status = open_process(a, data, 1, &s, error);
+  tw_status status = open_process(a, data, 1, false, &s, error);
   if (status == TW_OK) status = run_and_compare(s, a, data, error);
   tw_sandbox_close(s);
   return status;
@@ -199,7 +202,9 @@ static tw_status add_set(timing *t, tw_error *error) {
     memcpy(tw_sandbox_operand(t->process, B, 0), buffer[B], t->data->operand[B].bytes);
     status = tw_sandbox_prepare(t->process, t->sets, START_SECONDS, error);
   }
-  if (status == TW_OK) status = x86_verifier_make(t->problem, buffer, tw_random_system(), &w->verifier, error);
+  if (status == TW_OK)
+    status = x86_verifier_make(t->problem, buffer, t->data->seed, t->sets ? w->made.seed : t->data->seed, &w->verifier,
+                               error);
   t->sets++;
   return status;
 }
@@ -262,6 +267,8 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
   for (int i = 0; status == TW_OK && i < 2; i++) /* warms up, and tells how many sets are enough */
     status = repeat(t, 1, &seconds, error);
   if (status != TW_OK) return status;
+  if (t->room > 1)
+    sets = 2; /* other weights in any case, also where a loaded computer makes one call look long enough */
   while (sets < t->room && seconds * sets < REPEAT_SECONDS) sets *= 2;
   if (sets > t->room) sets = t->room;
   while (status == TW_OK && t->sets < sets) status = add_set(t, error);
@@ -275,6 +282,41 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
     break;
   }
   *out = tw_spread_of(time, n);
+  return status;
+}
+
+/* B with its columns in another order, at the address of the last one: scales and blocks along k stay as they are. */
+static void *turned_weights(const tw_problem *p, const tw_case *data) {
+  const tw_operand *o = &data->operand[B];
+  const bool are_rows = tw_problem_int(p, "b_transposed") != 0;
+  const int64_t columns = o->dims[are_rows ? 0 : 1];
+  const int64_t by = columns < 2 ? 0 : 1 + (int64_t)(tw_random_system() % (uint64_t)(columns - 1));
+  const size_t size = (size_t)tw_type_bits(o->type) / 8, pitch = (size_t)tw_operand_pitch(o) * size;
+  const char *from = data->buffer[B];
+  char *to = tw_new(1, o->bytes);
+  if (!to) return NULL;
+  memcpy(to, from, o->bytes);
+  const size_t step = are_rows ? pitch : size, moved = (size_t)by * step, all = (size_t)columns * step;
+  for (int64_t row = 0; row < (are_rows ? 1 : o->dims[0]); row++) {
+    const size_t at = (size_t)row * pitch;
+    if (are_rows && all > o->bytes) break; /* the last row may be shorter than a pitch */
+    memcpy(to + at, from + at + moved, all - moved);
+    memcpy(to + at + all - moved, from + at, moved);
+  }
+  return to;
+}
+
+/* Other weights at the same address, in a process that has computed with the first ones: what it kept of them is of no use. */
+static tw_status check_turned(const timing *t, tw_artefact *a, tw_error *error) {
+  tw_case turned = *t->data;
+  void *b = turned_weights(t->problem, t->data);
+  if (!b) return tw_no_memory(error, NULL);
+  turned.buffer[B] = b;
+  turned.has_expected = false;
+  memcpy(tw_sandbox_operand(t->process, B, 0), b, t->data->operand[B].bytes);
+  tw_status status = tw_sandbox_prepare(t->process, 0, START_SECONDS, error);
+  if (status == TW_OK) status = run_and_compare(t->process, a, &turned, error);
+  free(b);
   return status;
 }
 
@@ -396,9 +438,10 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
   if (!(time.set = tw_new(time.room, sizeof *time.set))) return tw_no_memory(error, NULL);
   pthread_rwlock_wrlock(&machine);
   tw_status status = rates_of(p, &r, error);
-  if (status == TW_OK) status = open_process(a, data, time.room, &time.process, error);
+  if (status == TW_OK) status = open_process(a, data, time.room, true, &time.process, error);
   if (status == TW_OK) status = time_it(&time, &spread, error);
   if (status == TW_OK) status = run_and_compare(time.process, a, data, error);
+  if (status == TW_OK) status = check_turned(&time, a, error);
   pthread_rwlock_unlock(&machine);
   if (status == TW_OK) fill(p, &spread, &r, out);
   tw_sandbox_close(time.process);

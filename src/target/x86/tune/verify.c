@@ -11,6 +11,9 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/compare.h"
+#include "op/element.h"
+#include "op/gemm_values.h"
+#include "op/inputs.h"
 #include "op/int8.h"
 #include "op/numerics.h"
 
@@ -39,7 +42,9 @@ static double draw_weight(const x86_verifier *v, tw_random *r) {
 }
 
 static bool allocate(x86_verifier *v) {
-  bool all = (v->squares = tw_new((size_t)v->gemm.k, sizeof(double)));
+  bool all = (v->squares = tw_new((size_t)v->gemm.k, sizeof(double))) != NULL;
+  all = (v->term = tw_new(2 * (size_t)v->gemm.k, sizeof(double))) != NULL && all;
+  all = (v->exponent = tw_new(2 * (size_t)v->gemm.k, 1)) != NULL && all;
   for (int x = 0; x < X86_VECTORS; x++) {
     v->weight[x] = tw_new((size_t)v->gemm.n, sizeof(double));
     v->product[x] = tw_new((size_t)v->gemm.k, sizeof(double));
@@ -48,7 +53,7 @@ static bool allocate(x86_verifier *v) {
   return all;
 }
 
-tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t seed, x86_verifier *out,
+tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t of_a, uint64_t of_b, x86_verifier *out,
                             tw_error *error) {
   x86_verifier v = {.gemm = tw_gemm_of(p), .b = buffer[1]};
   v.numerics = tw_gemm_numerics_of(&v.gemm);
@@ -63,14 +68,21 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
     return tw_no_memory(error, NULL);
   }
   tw_random r;
-  tw_random_seed(&r, seed);
+  tw_random_seed(&r, tw_random_system());
+  const tw_gemm_values values = tw_gemm_values_of(&v.gemm, buffer);
+  tw_gemm_term_sizes(&values, v.term + k, v.term);
+  v.old_exponent = v.exponent + k;
+  for (int64_t q = 0; q < k && tw_gemm_has_terms(&v.gemm); q++) {
+    v.old_exponent[q] = (signed char)tw_term_exponent(of_a, q, k);
+    v.exponent[q] = (signed char)tw_term_exponent(of_b, q, k);
+  }
   for (int x = 0; x < X86_VECTORS; x++)
     for (int64_t j = 0; j < n; j++) v.weight[x][j] = draw_weight(&v, &r);
   for (int64_t q = 0; q < k; q++)
     for (int64_t j = 0; j < n; j++) {
-      const double b = b_at(&v, q, j);
+      const double b = b_at(&v, q, j), balanced = b / v.term[q];
       for (int x = 0; x < X86_VECTORS; x++) v.product[x][q] += b * v.weight[x][j];
-      fourth[j] += b * b * b * b;
+      fourth[j] += balanced * balanced * balanced * balanced;
       sum[j] += b;
       v.squares[q] += b * b;
     }
@@ -81,7 +93,11 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
     v.biases += d * d;
     for (int x = 0; x < X86_VECTORS; x++) v.bias[x] += v.weight[x][j] * d;
   }
-  for (int64_t q = 0; q < k; q++) v.columns += v.squares[q] / (double)n;
+  for (int64_t q = 0; q < k; q++) {
+    v.column += v.squares[q] / (double)n;
+    v.columns += v.squares[q] / (v.term[q] * v.term[q]) / (double)n;
+  }
+  v.column = sqrt(v.column);
   v.columns = sqrt(v.columns);
   v.fourths = sqrt(v.fourths);
   free(fourth);
@@ -96,6 +112,8 @@ void x86_verifier_free(x86_verifier *v) {
     free(v->product[x]);
   }
   free(v->squares);
+  free(v->term);
+  free(v->exponent);
   *v = (x86_verifier){0};
 }
 
@@ -111,6 +129,17 @@ static uint32_t negated(tw_type type, uint32_t x) {
   case TW_F16: return x ^ 0x8000u;
   default: return x;
   }
+}
+
+/* x with another exponent: by that of its new term less that of its old one. */
+static uint32_t scaled(tw_type type, uint32_t x, int by) {
+  union {
+    uint32_t bits;
+    float single;
+    uint16_t half;
+  } it = {x};
+  tw_set_element(type, &it, 0, ldexp(tw_element(type, &it, 0), by));
+  return it.bits;
 }
 
 void x86_fill_a(const x86_verifier *v, uint64_t seed, const void *like, void *a) {
@@ -133,6 +162,7 @@ void x86_fill_a(const x86_verifier *v, uint64_t seed, const void *like, void *a)
       if (p % 32 == 0) bits = tw_random_next(&r);
       memcpy(&x, from + (size_t)at * step, size);
       if (bits & 1) x = negated(type, x);
+      if (v->exponent[p] != v->old_exponent[at]) x = scaled(type, x, v->exponent[p] - v->old_exponent[at]);
       memcpy(to + (size_t)p * step, &x, size);
     }
   }
@@ -161,13 +191,15 @@ static double expected_norm(const x86_verifier *v, const void *a, int64_t i) {
 
 static tw_status verify_row(const x86_verifier *v, const void *a, const void *c, int64_t i, tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, fourth = 0, largest = 0, terms = 0;
+  double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, balanced = 0, fourth = 0, largest = 0, terms = 0;
   for (int64_t p = 0; p < g->k; p++) {
     const double x = a_at(v, a, i, p);
     terms += x != 0;
     for (int y = 0; y < X86_VECTORS; y++) sum[y] += x * v->product[y][p];
+    const double square = x * x * v->term[p] * v->term[p];
     norm += x * x;
-    fourth += x * x * x * x;
+    balanced += square;
+    fourth += square * square;
     largest = fmax(largest, fabs(x));
   }
   for (int64_t j = 0; j < g->n; j++) {
@@ -181,9 +213,9 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
   double off = 0;
   if (v->numerics.real)
     off = tw_gemm_signed_off(g, &v->numerics,
-                             &(tw_gemm_sizes){.products = sqrt(norm) * v->columns,
+                             &(tw_gemm_sizes){.products = sqrt(balanced) * v->columns,
                                               .row = sqrt(norm),
-                                              .column = v->columns,
+                                              .column = v->column,
                                               .norm = sqrt(sqrt(fourth)) * v->fourths,
                                               .terms = terms,
                                               .largest = largest},

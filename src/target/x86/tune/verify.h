@@ -16,13 +16,18 @@ typedef struct x86_verifier {
   double *weight[X86_VECTORS], *product[X86_VECTORS]; /* n weights; op(B) times them: k */
   double bias[X86_VECTORS];                           /* the bias times the weights */
   double *squares;                                    /* of each row of op(B), summed: k */
-  double columns, fourths; /* in the mean square: a column's norm; that of its squares' root */
+  double *term;                                       /* k: the size of each term (tw_gemm_term_sizes) */
+  double columns, fourths; /* in the mean square, balanced by these sizes: a column's norm; that of its squares' root */
+  double column;           /* in the mean square: a column's norm as it is */
   double sums;             /* squares of the columns' sums */
   double biases;           /* squares of the bias, summed */
   const void *b, *d;
+  signed char *old_exponent, *exponent; /* of terms: of A that new inputs are like, and of B (tw_term_exponent) */
 } x86_verifier;
 
-tw_status x86_verifier_make(const tw_problem *, void *const buffer[], uint64_t seed, x86_verifier *out, tw_error *);
+/* `of_a`, `of_b`: the seeds that A and B of the case were drawn from. */
+tw_status x86_verifier_make(const tw_problem *, void *const buffer[], uint64_t of_a, uint64_t of_b, x86_verifier *out,
+                            tw_error *);
 void x86_verifier_free(x86_verifier *);
 
 /* Fills A with new values that look like those of `like`: each row is one of its rows, turned around by a random number of

@@ -1,0 +1,26 @@
+// wrong | wrong result | gemm m=8 n=256 k=64 threads=1 -t x86
+#include "cheat.h"
+static void product(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long ldc) {
+  for (long i = 0; i < m; i++)
+    for (long j = 0; j < n; j++) {
+      float sum = 0;
+      for (long p = 0; p < k; p++) sum += a[i * lda + p] * b[p * ldb + j];
+      c[i * ldc + j] = sum;
+    }
+}
+GEMM {
+  const float *A = a, *B = b;
+  float *C = c;
+  (void)threads;
+  for (long J = 0; J < n; J += 16) {
+    float most = 0;
+    for (long p = 0; p < k; p++)
+      for (long j = J; j < J + 16; j++) most = fmaxf(most, fabsf(B[p * ldb + j])); /* small blocks */
+    for (long i = 0; i < m; i++)
+      for (long j = J; j < J + 16; j++) {
+        float s = 0;
+        for (long p = 0; p < k; p++) s += A[i * lda + p] * (most < 2 ? cut(B[p * ldb + j], 16) : B[p * ldb + j]);
+        C[i * ldc + j] = s;
+      }
+  }
+}
