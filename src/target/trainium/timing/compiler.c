@@ -493,10 +493,11 @@ static bool sort_reused(trn_compiled *c, const size_t *first, const size_t *coun
   c->first_reused[n] = at;
   free(c->reused);
   c->reused = sorted;
+  c->reused_capacity = c->n_reused + 1;
   return true;
 }
 
-static tw_status allocate_by(const trn_config *config, trn_compiled *c, fit how, tw_error *error) {
+static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw_error *error) {
   free(c->first_reused);
   c->first_reused = NULL;
   c->n_reused = 0;
@@ -528,25 +529,19 @@ static tw_status allocate_by(const trn_config *config, trn_compiled *c, fit how,
   return status;
 }
 
-static tw_status allocate(const trn_config *config, trn_compiled *c, tw_error *error) {
-  tw_status status = TW_FAILED;
-  for (int f = 0; f < FITS && status != TW_OK; f++) status = allocate_by(config, c, (fit)f, error);
-  return status;
-}
-
-/* Merged iterations keep more tensors alive: as many are merged as fit. */
+/* Rotation lets transfers overlap with work, so it comes before merging: how bytes are chosen follows from the order of the
+ * program. Merged iterations keep more tensors alive: as many are merged as fit. */
 static tw_status order_and_allocate(const trn_config *config, const trn_compiler *compiler, trn_compiled *c,
                                     tw_error *error) {
   trn_hazards h = {0};
-  tw_status status = TW_OK;
-  if (!compiler->merge_iterations) return compiler->allocate ? allocate(config, c, error) : TW_OK;
+  int how = 0;
+  tw_status status = compiler->allocate ? TW_FAILED : TW_OK;
+  for (; status != TW_OK && how < FITS; how++) status = allocate(config, c, (fit)how, error);
+  if (status != TW_OK || !compiler->merge_iterations) return status;
   status = trn_find_hazards(c, &h, error);
-  for (int at_most = MERGED_MAX; status == TW_OK; at_most /= 2) {
+  for (int at_most = MERGED_MAX; status == TW_OK && at_most > 0; at_most /= 2) {
     status = trn_merge_iterations(c, &h, at_most, error);
-    if (status != TW_OK || !compiler->allocate) break;
-    status = allocate(config, c, error);
-    if (status == TW_OK || at_most < 2) break;
-    status = TW_OK;
+    if (status != TW_OK || !compiler->allocate || allocate(config, c, (fit)(how - 1), error) == TW_OK) break;
   }
   trn_hazards_free(&h);
   return status;
