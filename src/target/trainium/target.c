@@ -12,7 +12,6 @@
 #include "base/strings.h"
 #include "op/operand.h"
 #include "target/trainium/export.h"
-#include "target/trainium/kernels/gemm.h"
 #include "target/trainium/kernels/kind.h"
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/report.h"
@@ -198,24 +197,9 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   return status;
 }
 
-/* ---- the list ---- */
-
 /* ---- schedules ---- */
 
-static tw_status gemm_steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *e) {
-  return trn_gemm_steps(config(t), p, s, out, e);
-}
-
-static tw_status gemm_emit(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **source, tw_error *e) {
-  return trn_gemm_emit(config(t), p, s, source, e);
-}
-
-static tw_status gemm_predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost,
-                              tw_error *e) {
-  return trn_gemm_predict(config(t), p, s, cost, e);
-}
-
-static const trn_kind *const kinds[] = {&trn_rows,      &trn_softmax, &trn_cumsum, &trn_transpose, &trn_maxpool,
+static const trn_kind *const kinds[] = {&trn_gemm,      &trn_rows,      &trn_softmax, &trn_cumsum, &trn_transpose, &trn_maxpool,
                                         &trn_depthwise, &trn_rotary,  &trn_mamba,  &trn_attention, &trn_conv2d};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -243,37 +227,24 @@ static const tw_language *kind_language(const tw_target *t, const tw_problem *p,
   return kind_of(p)->language;
 }
 
-static const tw_language *language(size_t index) {
-  return index == 0 ? &trn_gemm_language : index <= KINDS ? kinds[index - 1]->language : NULL;
-}
+static const tw_language *language(size_t index) { return index < KINDS ? kinds[index]->language : NULL; }
 
-static const tw_language *gemm_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
-  (void)t, (void)p, (void)s;
-  return &trn_gemm_language;
-}
-
-static tw_family families[KINDS + 2]; /* gemm, kinds, any other op from source */
+static tw_family families[KINDS + 1]; /* kinds, and any other op from source */
 
 static void fill_families(void) {
-  families[0] = (tw_family){.op = "gemm",
-                            .keys = "m n k a_transposed a b c acc",
-                            .settle = settle,
-                            .steps = gemm_steps,
-                            .emit = gemm_emit,
-                            .predict = gemm_predict,
-                            .bound = bound,
-                            .language = gemm_language};
   for (size_t i = 0; i < KINDS; i++)
-    families[i + 1] = (tw_family){.op = kinds[i]->op,
-                                  .keys = "*", /* a kernel from source may honour more than schedules do */
-                                  .settle = settle,
-                                  .steps = kind_steps,
-                                  .emit = kind_emit,
-                                  .predict = kind_predict,
-                                  .bound = bound,
-                                  .language = kind_language};
-  families[KINDS + 1] = (tw_family){.op = "*", .keys = "*", .settle = settle, .bound = bound};
+    families[i] = (tw_family){.op = kinds[i]->op,
+                              .keys = kinds[i]->keys ? kinds[i]->keys : "*",
+                              .settle = settle,
+                              .steps = kind_steps,
+                              .emit = kind_emit,
+                              .predict = kind_predict,
+                              .bound = bound,
+                              .language = kind_language};
+  families[KINDS] = (tw_family){.op = "*", .keys = "*", .settle = settle, .bound = bound};
 }
+
+/* ---- the list ---- */
 
 static void fill_target(const void *values, tw_target *out) {
   const trn_config *c = values;

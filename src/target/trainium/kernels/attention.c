@@ -119,8 +119,8 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
     tw_slots_number(slots, "sees", sk);
   tw_slots_format(slots, "scale", "%.9g", scale != 0 ? scale : 1 / sqrt((double)d));
   tw_slots_format(slots, "inner", "nl.%s", trn_type_name_of(inner(s)));
-  tw_slots_text(slots, "copy_engine", trn_engine_argument((trn_choice)p->copy));
-  tw_slots_text(slots, "key_engine", trn_engine_argument((trn_choice)p->key));
+  trn_copy_slots(s, slots, "copy_call", "copy_from", "copy_engine", (trn_choice)p->copy);
+  trn_copy_slots(s, slots, "key_call", "key_from", "key_engine", (trn_choice)p->key);
 }
 
 const trn_kind trn_attention = {.op = "attention",

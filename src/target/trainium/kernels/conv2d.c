@@ -112,7 +112,7 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_flag(slots, "casts", is_cut(s));
   tw_slots_format(slots, "inner", "nl.%s", is_cut(s) ? "bfloat16" : trn_type_name_of(tw_problem_type(s->problem, "a")));
   tw_slots_format(slots, "out_type", "nl.%s", trn_type_name_of(tw_problem_type(s->problem, "out")));
-  tw_slots_text(slots, "engine", trn_engine_argument((trn_choice)p->copy));
+  trn_copy_slots(s, slots, "copy", "from", "engine", (trn_choice)p->copy);
 }
 
 const trn_kind trn_conv2d = {.op = "conv2d",

@@ -3,19 +3,12 @@
  *   block m n      tiles of 128 rows and of tile_n columns whose sums are in PSUM at once
  *   keep           the operand whose panel stays in SBUF while blocks pass over the other one
  *   load k         rows of k that a partition gets from one transfer
- *   copy           the engine that takes sums out of PSUM
- *
- * The model is a roofline of engines: multiplications, transfers, copies out of PSUM. The search measures every candidate on the
- * simulator, so the model only has to rank steps. */
-#include "target/trainium/kernels/gemm.h"
-
+ *   copy           the engine that takes sums out of PSUM */
 #include <math.h>
-#include <stdlib.h>
 
-#include "base/template.h"
+#include "target/trainium/kernels/kind.h"
 
 enum { KEEP_NOTHING, KEEP_COLUMNS, KEEP_ROWS };
-enum { COPY_ANY, COPY_VECTOR, COPY_SCALAR };
 enum { TILE = 128, BLOCKS_MAX = 8, LOAD_MAX = 16 };
 
 typedef struct plan {
@@ -33,136 +26,76 @@ static const tw_verb verbs[] = {
     {TW_VERB("load", "load k=4", "Transfer this many rows of k to each partition at once.", 1,
              TW_NUMBER("k", plan, load, 1, LOAD_MAX))},
     {TW_VERB("copy", "copy vector", "Copy sums out of PSUM on this engine.", 1,
-             TW_CHOICE("", plan, copy, COPY_ANY, "any|vector|scalar"))},
+             TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
 };
-const tw_language trn_gemm_language = {"gemm on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"gemm on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
-/* What the functions of a language and of a menu need. */
-typedef struct subject {
-  const trn_config *config;
-  const tw_problem *problem;
-  int64_t m, n, k;
-  int a_bytes, b_bytes, c_bytes;
-  bool turns; /* A has its rows of m first: tiles are transposed */
-} subject;
-
-static subject subject_of(const trn_config *c, const tw_problem *p) {
-  return (subject){.config = c,
-                   .problem = p,
-                   .m = tw_problem_int(p, "m"),
-                   .n = tw_problem_int(p, "n"),
-                   .k = tw_problem_int(p, "k"),
-                   .a_bytes = tw_type_bits(tw_problem_type(p, "a")) / 8,
-                   .b_bytes = tw_type_bits(tw_problem_type(p, "b")) / 8,
-                   .c_bytes = tw_type_bits(tw_problem_type(p, "c")) / 8,
-                   .turns = !tw_problem_int(p, "a_transposed")};
-}
+/* A has its rows of m first: tiles are transposed. */
+static bool turns(const trn_subject *s) { return !trn_key(s, "a_transposed"); }
 
 /* Bytes of a partition of SBUF: two generations of what is not kept, so that loads overlap with work. */
-static int64_t sbuf_bytes(const subject *s, const plan *p) {
-  const int64_t rows = s->k / TILE * p->m * TILE * s->a_bytes, columns = s->k / TILE * p->n * p->tile_n * s->b_bytes,
-                turned = s->turns ? s->k * s->a_bytes * p->m : 0, out = p->n * p->tile_n * s->c_bytes;
-  return rows * (p->keep == KEEP_ROWS ? 1 : 2) + columns * (p->keep == KEEP_COLUMNS ? 1 : 2) + turned + 2 * out;
+static int64_t sbuf_bytes(const trn_subject *s, const plan *p) {
+  const int64_t k = trn_key(s, "k"), a_bytes = trn_key_bytes(s, "a"), width = (int64_t)p->n * p->tile_n;
+  const int64_t rows = k * p->m * a_bytes, columns = k / TILE * width * trn_key_bytes(s, "b");
+  return rows * (p->keep == KEEP_ROWS ? 1 : 2) + columns * (p->keep == KEEP_COLUMNS ? 1 : 2) + (turns(s) ? rows : 0) +
+         2 * width * trn_key_bytes(s, "c");
 }
 
-static tw_status legal(const void *context, const void *looked_at, tw_error *error) {
-  const subject *s = context;
+static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;
   const trn_config_memory *memory = &s->config->memory;
-  if (s->m % (TILE * p->m))
-    return tw_fail(error, TW_USAGE, "unsupported m=%lld; expected a multiple of %d", (long long)s->m, TILE * p->m);
-  if (s->n % (p->tile_n * p->n))
-    return tw_fail(error, TW_USAGE, "unsupported n=%lld; expected a multiple of %d", (long long)s->n, p->tile_n * p->n);
-  if (s->k % (TILE * p->load))
-    return tw_fail(error, TW_USAGE, "unsupported k=%lld; expected a multiple of %d", (long long)s->k, TILE * p->load);
-  const int64_t bank = memory->psum_bank_bytes, banks = (p->tile_n * 4 + bank - 1) / bank * p->m * p->n;
-  if (banks > memory->psum_banks - (s->turns ? 1 : 0))
-    return tw_fail(error, TW_USAGE, "a block needs %lld banks of PSUM; expected at most %d", (long long)banks,
-                   memory->psum_banks - (s->turns ? 1 : 0));
+  const int64_t bank = memory->psum_bank_bytes, banks = (p->tile_n * 4 + bank - 1) / bank * p->m * p->n,
+                most = memory->psum_banks - (turns(s) ? 1 : 0);
+  const struct {
+    const char *key;
+    int multiple;
+  } sizes[] = {{"m", TILE * p->m}, {"n", p->tile_n * p->n}, {"k", TILE * p->load}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (trn_key(s, sizes[i].key) % sizes[i].multiple)
+      return tw_fail(error, TW_USAGE, "unsupported %s=%lld; expected a multiple of %d", sizes[i].key,
+                     (long long)trn_key(s, sizes[i].key), sizes[i].multiple);
+  if (banks > most)
+    return tw_fail(error, TW_USAGE, "a block needs %lld banks of PSUM; expected at most %lld", (long long)banks,
+                   (long long)most);
   if (sbuf_bytes(s, p) > memory->sbuf_bytes)
     return tw_fail(error, TW_USAGE, "panels need %lld bytes of a partition of SBUF; expected at most %lld",
                    (long long)sbuf_bytes(s, p), (long long)memory->sbuf_bytes);
   return TW_OK;
 }
 
-/* The kernel of the empty schedule: one tile at a time, as wide as n allows. */
-static plan start_of(const subject *s) {
+/* One tile at a time, as wide as n allows. */
+static void start(const trn_subject *s, void *out) {
   plan p = {.m = 1, .n = 1, .tile_n = 512, .load = 1};
-  while (p.tile_n > 64 && s->n % p.tile_n) p.tile_n /= 2;
-  return p;
+  while (p.tile_n > 64 && trn_key(s, "n") % p.tile_n) p.tile_n /= 2;
+  *(plan *)out = p;
 }
 
-static tw_status plan_of(const subject *s, const tw_schedule *schedule, plan *out, tw_error *error) {
-  *out = start_of(s);
-  const tw_status status = legal(s, out, error);
-  return status == TW_OK ? tw_steps_apply(&trn_gemm_language, s, schedule, out, legal, error) : status;
-}
-
-/* ---- the model ---- */
-
-static double multiply_seconds(const subject *s) {
-  const trn_config_tensor *t = &s->config->tensor;
-  const double cycles = s->a_bytes > 2 ? t->row_cycles_32 : t->row_cycles_16;
-  return (double)s->m / TILE * ((double)s->k / TILE) * (double)s->n * cycles / (t->ghz * 1e9);
-}
-
-static double cost_of(const subject *s, const plan *p) {
+static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
+  const plan *p = looked_at;
   const trn_config *c = s->config;
-  const double m_blocks = (double)s->m / (TILE * p->m), n_blocks = (double)s->n / (p->tile_n * p->n),
-               panels = (double)s->k / (TILE * p->load);
+  const double m = (double)trn_key(s, "m"), n = (double)trn_key(s, "n"), k = (double)trn_key(s, "k"),
+               m_blocks = m / (TILE * p->m), n_blocks = n / (p->tile_n * p->n);
   const double a_loads = p->keep == KEEP_ROWS ? 1 : n_blocks, b_loads = p->keep == KEEP_COLUMNS ? 1 : m_blocks;
-  const double bytes = (double)s->m * (double)s->k * s->a_bytes * a_loads +
-                       (double)s->k * (double)s->n * s->b_bytes * b_loads + (double)s->m * (double)s->n * s->c_bytes;
-  const double packets = (double)s->k * (m_blocks * a_loads + n_blocks * b_loads) + (double)s->m * n_blocks;
-  const double triggers = panels * (m_blocks * a_loads + n_blocks * b_loads) + (double)s->m / TILE * n_blocks;
-  const double transfers = (bytes / c->dma.engine_gbs + packets * c->dma.packet_ns) / c->dma.engines;
-  const double copies =
-      (double)s->m / TILE * (double)s->n * c->vector.psum / c->vector.ghz * (p->copy == COPY_ANY ? 0.6 : 1);
-  const double turns = s->turns ? (double)s->m / TILE * (double)s->k * a_loads * (c->vector.psum / c->vector.ghz) : 0;
-  const double engines[] = {multiply_seconds(s) * 1e9, transfers, triggers * c->dma.hardware_issue_ns, copies + turns};
-  double most = 0, all = 0;
-  for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
-    most = fmax(most, engines[i]);
-    all += engines[i];
-  }
-  /* work of other engines hides behind the longest, except for one block's */
-  return 1e-9 * (c->launch_ns + c->dma.static_first_ns + most + (all - most) / (m_blocks * n_blocks));
+  const double by_vector = m / TILE * n * c->vector.psum / c->vector.ghz,
+               turned = turns(s) ? m / TILE * k * a_loads * c->vector.psum / c->vector.ghz : 0;
+  w->tensor = m / TILE * (k / TILE) * n / c->tensor.ghz *
+              (trn_key_bytes(s, "a") > 2 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16);
+  w->vector = turned + by_vector * (p->copy == TRN_CHOOSE_ANY ? 0.6 : p->copy == TRN_CHOOSE_VECTOR ? 1 : 0);
+  w->scalar = m / TILE * n / c->scalar.ghz * (p->copy == TRN_CHOOSE_ANY ? 0.4 : p->copy == TRN_CHOOSE_SCALAR ? 1 : 0);
+  w->bytes = m * k * trn_key_bytes(s, "a") * a_loads + k * n * trn_key_bytes(s, "b") * b_loads +
+             m * n * trn_key_bytes(s, "c");
+  w->run_bytes = fmin(p->m * TILE * trn_key_bytes(s, "a"), p->n * p->tile_n * trn_key_bytes(s, "b")) * p->load;
+  w->transfers = k / (TILE * p->load) * (m_blocks * a_loads + n_blocks * b_loads) + m / TILE * n_blocks;
+  /* the first block waits for its panels, the last one is copied out */
+  w->first = (w->bytes / c->dma.total_gbs + w->tensor) / (m_blocks * n_blocks) * 0.5;
 }
 
-static double judge(const void *context, const void *looked_at) {
-  return legal(context, looked_at, NULL) == TW_OK ? cost_of(context, looked_at) : 0;
-}
-
-tw_status trn_gemm_predict(const trn_config *c, const tw_problem *p, const tw_schedule *schedule, double *cost,
-                           tw_error *error) {
-  const subject s = subject_of(c, p);
-  plan now;
-  const tw_status status = plan_of(&s, schedule, &now, error);
-  if (status == TW_OK) *cost = cost_of(&s, &now);
-  return status;
-}
-
-/* ---- the menu ---- */
-
-tw_status trn_gemm_steps(const trn_config *c, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,
-                         tw_error *error) {
-  const subject s = subject_of(c, p);
-  plan now, next;
-  const tw_status status = plan_of(&s, schedule, &now, error);
-  if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = &trn_gemm_language,
-                       .context = &s,
-                       .schedule = schedule,
-                       .now = &now,
-                       .next = &next,
-                       .plan_size = sizeof now,
-                       .judge = judge,
-                       .now_cost = judge(&s, &now),
-                       .peak_cost = multiply_seconds(&s)};
+static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
+  (void)s, (void)now;
   for (int x = 1; x <= BLOCKS_MAX; x *= 2)
     for (int y = 1; x * y <= BLOCKS_MAX; y *= 2)
-      tw_menu_offer(&m, "block", "operands in SBUF serve more sums", "block m=%d n=%d", x, y);
-  for (int n = 64; n <= 512; n *= 2) tw_menu_offer(&m, "tile", "columns of one multiplication", "tile n=%d", n);
+      tw_menu_offer(m, "block", "operands in SBUF serve more sums", "block m=%d n=%d", x, y);
+  trn_offer_powers(m, "tile", "columns of one multiplication", "tile n=", 64, 512);
   static const tw_offer offers[] = {
       {"keep", "keep columns", "B is loaded once"},
       {"keep", "keep rows", "A is loaded once"},
@@ -171,52 +104,48 @@ tw_status trn_gemm_steps(const trn_config *c, const tw_problem *p, const tw_sche
       {"copy", "copy scalar", "the Vector engine stays free"},
       {"copy", "copy any", "the engine that is free first copies"},
   };
-  tw_menu_offer_all(&m, sizeof offers / sizeof *offers, offers);
-  for (int k = 1; k <= LOAD_MAX; k *= 2) tw_menu_offer(&m, "load", "fewer transfers, and longer ones", "load k=%d", k);
-  return tw_menu_finish(&m, out, error);
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  trn_offer_powers(m, "load", "fewer transfers, and longer ones", "load k=", 1, LOAD_MAX);
 }
 
-/* ---- the source ---- */
-
-static const char *type_name(tw_type type) {
-  return type == TW_BF16 ? "bfloat16" : type == TW_F16 ? "float16" : "float32";
+static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
+  const plan *p = looked_at;
+  const int64_t m = trn_key(s, "m"), n = trn_key(s, "n"), k = trn_key(s, "k");
+  const int height = TILE * p->m, width = p->tile_n * p->n;
+  const struct {
+    const char *name;
+    int64_t value;
+  } numbers[] = {{"m", m},
+                 {"n", n},
+                 {"k", k},
+                 {"load", p->load},
+                 {"depth", TILE * p->load},
+                 {"turn_extent", (TILE - 1) * p->load + 1},
+                 {"panels", k / (TILE * p->load)},
+                 {"height", height},
+                 {"width", width},
+                 {"tile_n", p->tile_n},
+                 {"blocks_m", p->m},
+                 {"blocks_n", p->n},
+                 {"m_blocks", m / height},
+                 {"n_blocks", n / width}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    tw_slots_number(slots, numbers[i].name, numbers[i].value);
+  tw_slots_text(slots, "c_type", trn_type_name_of(tw_problem_type(s->problem, "c")));
+  tw_slots_flag(slots, "turns", turns(s));
+  tw_slots_flag(slots, "keeps_columns", p->keep == KEEP_COLUMNS);
+  tw_slots_flag(slots, "keeps_rows", p->keep == KEEP_ROWS);
+  tw_slots_flag(slots, "keeps_nothing", p->keep == KEEP_NOTHING);
+  trn_copy_slots(s, slots, "copy", "from", "engine", (trn_choice)p->copy);
 }
 
-tw_status trn_gemm_emit(const trn_config *c, const tw_problem *problem, const tw_schedule *schedule, char **source,
-                        tw_error *error) {
-  const subject s = subject_of(c, problem);
-  plan p;
-  tw_status status = plan_of(&s, schedule, &p, error);
-  if (status != TW_OK) return status;
-  tw_slots slots = {0};
-  tw_text text = {0};
-  const int height = TILE * p.m, width = p.tile_n * p.n;
-  tw_slots_number(&slots, "m", s.m);
-  tw_slots_number(&slots, "n", s.n);
-  tw_slots_number(&slots, "k", s.k);
-  tw_slots_text(&slots, "c_type", type_name(tw_problem_type(problem, "c")));
-  tw_slots_number(&slots, "load", p.load);
-  tw_slots_number(&slots, "depth", TILE * p.load);
-  tw_slots_number(&slots, "turn_extent", (TILE - 1) * p.load + 1);
-  tw_slots_number(&slots, "panels", s.k / (TILE * p.load));
-  tw_slots_number(&slots, "height", height);
-  tw_slots_number(&slots, "width", width);
-  tw_slots_number(&slots, "tile_n", p.tile_n);
-  tw_slots_number(&slots, "blocks_m", p.m);
-  tw_slots_number(&slots, "blocks_n", p.n);
-  tw_slots_number(&slots, "m_blocks", s.m / height);
-  tw_slots_number(&slots, "n_blocks", s.n / width);
-  tw_slots_flag(&slots, "turns", s.turns);
-  tw_slots_flag(&slots, "keeps_columns", p.keep == KEEP_COLUMNS);
-  tw_slots_flag(&slots, "keeps_rows", p.keep == KEEP_ROWS);
-  tw_slots_flag(&slots, "keeps_nothing", p.keep == KEEP_NOTHING);
-  tw_slots_text(&slots, "engine",
-                p.copy == COPY_VECTOR   ? ", engine=nisa.vector_engine"
-                : p.copy == COPY_SCALAR ? ", engine=nisa.scalar_engine"
-                                        : "");
-  status = tw_template_add(&text, "trainium/kernels/gemm.py.in", &slots, error);
-  tw_slots_free(&slots);
-  if (status == TW_OK && !(*source = tw_text_take(&text))) status = tw_fail(error, TW_MISSING, "out of memory");
-  if (status != TW_OK) tw_text_free(&text);
-  return status;
-}
+const trn_kind trn_gemm = {.op = "gemm",
+                           .keys = "m n k a_transposed a b c acc",
+                           .language = &language,
+                           .template = "trainium/kernels/gemm.py.in",
+                           .plan_size = sizeof(plan),
+                           .start = start,
+                           .legal = legal,
+                           .work = work,
+                           .offer = offer,
+                           .fill = fill};

@@ -26,6 +26,7 @@ typedef struct trn_work {
 
 typedef struct trn_kind {
   const char *op;
+  const char *keys; /* NULL: all of the op, since a kernel from source may honour more than schedules do */
   const tw_language *language;
   const char *template; /* "trainium/kernels/NAME.py.in" */
   size_t plan_size;
@@ -52,10 +53,12 @@ const char *trn_type_name_of(tw_type); /* nl.NAME */
 typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, TRN_CHOOSE_GPSIMD } trn_choice;
 #define TRN_CHOICES "any|vector|scalar|gpsimd"
 const char *trn_engine_argument(trn_choice);
+/* Slots of a copy on an engine: "{{call}}dst=x, {{from}}=y{{engine}})". NeuronCore-v2 has no tensor_copy on Scalar. */
+void trn_copy_slots(const trn_subject *, tw_slots *, const char *call, const char *from, const char *engine, trn_choice);
 /* Offers "NAME 1", "NAME 2", ... by powers of two up to `most`. */
 void trn_offer_powers(tw_menu_builder *, const char *lever, const char *why, const char *format, int least, int most);
 
-extern const trn_kind trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_maxpool, trn_depthwise,
+extern const trn_kind trn_gemm, trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_maxpool, trn_depthwise,
     trn_rotary, trn_mamba, trn_attention, trn_conv2d;
 
 #endif

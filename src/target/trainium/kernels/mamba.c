@@ -110,6 +110,7 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_number(slots, "width", p->width);
   tw_slots_text(slots, "b_spread", p->b == BY_PRODUCT ? "by_product" : "by_transfer");
   tw_slots_text(slots, "c_spread", p->c == BY_PRODUCT ? "by_product" : "by_transfer");
+  trn_copy_slots(s, slots, "copy", "from", "engine", TRN_CHOOSE_SCALAR);
   tw_slots_text(slots, "b_engine", trn_engine_argument((trn_choice)p->b_engine));
   tw_slots_text(slots, "c_engine", trn_engine_argument((trn_choice)p->c_engine));
   tw_slots_text(slots, "sum_engine", trn_engine_argument((trn_choice)p->sum));

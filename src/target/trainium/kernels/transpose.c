@@ -80,7 +80,7 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_number(slots, "column_step", 128 * p->columns);
   tw_slots_number(slots, "extent", 127 * p->columns + 1);
   tw_slots_format(slots, "psum_type", "nl.%s", trn_type_name_of(tw_problem_type(s->problem, "a")));
-  tw_slots_text(slots, "engine", trn_engine_argument((trn_choice)p->copy));
+  trn_copy_slots(s, slots, "copy", "from", "engine", (trn_choice)p->copy);
 }
 
 const trn_kind trn_transpose = {.op = "transpose",
