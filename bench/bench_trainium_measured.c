@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/files.h"
+#include "target/trainium/timing/races.h"
 #include "target/trainium/timing/timing.h"
 #include "trainium_operands.h"
 
@@ -113,6 +114,7 @@ static tw_status time_case(measurement *m, const char *folder, trn_timing *t, tw
     status = nki_execute(&config, &module, source, &request, &program, error);
     nki_module_free(&module);
   }
+  if (status == TW_OK) status = trn_check_races(&program, error);
   if (status == TW_OK) {
     trn_compiler compiler = trn_compiler_usual;
     compiler.static_dma = strncmp(m->field[2], "static", 6) == 0;

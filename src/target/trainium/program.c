@@ -26,10 +26,18 @@ int trn_program_add(trn_program *p, const trn_instruction *instruction) {
   return (int)p->n_instructions++;
 }
 
+int trn_program_add_scope(trn_program *p, const trn_scope *scope) {
+  if (!grow((void **)&p->scope, p->n_scopes + 1, &p->scope_capacity, sizeof *p->scope)) return -1;
+  if (!p->n_scopes) p->scope[p->n_scopes++] = (trn_scope){0};
+  p->scope[p->n_scopes] = *scope;
+  return (int)p->n_scopes++;
+}
+
 void trn_program_free(trn_program *p) {
   free(p->instruction);
   free(p->tensor);
   free(p->wait);
+  free(p->scope);
   *p = (trn_program){0};
 }
 

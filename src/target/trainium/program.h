@@ -79,6 +79,7 @@ typedef struct trn_instruction {
   trn_opcode opcode;
   trn_engine engine;
   int line;         /* of the source; 0: none */
+  int scope;        /* in trn_program.scope: the innermost iteration of a parallel loop; 0: none */
   int64_t elements; /* of each partition that the instruction steps over; columns of the moving operand of a matmul */
   int partitions;   /* at most 128; rows of the stationary operand of a matmul */
   int columns;      /* of the stationary operand of a matmul; else 0 */
@@ -104,6 +105,13 @@ typedef struct trn_tensor {
   char name[32];
 } trn_tensor;
 
+/* An iteration of a loop whose iterations may run in any order. */
+typedef struct trn_scope {
+  int parent; /* in trn_program.scope; 0: none */
+  int loop;   /* one number for all iterations of a run of a loop */
+  int iteration, line;
+} trn_scope;
+
 typedef struct trn_program {
   trn_instruction *instruction;
   size_t n_instructions, instruction_capacity;
@@ -111,12 +119,15 @@ typedef struct trn_program {
   size_t n_tensors, tensor_capacity;
   int *wait;
   size_t n_waits, wait_capacity;
+  trn_scope *scope; /* the first one stands for the kernel outside of such loops */
+  size_t n_scopes, scope_capacity;
 } trn_program;
 
 void trn_program_free(trn_program *);
-/* Both return the index, or -1 without memory. */
+/* Each returns the index, or -1 without memory. */
 int trn_program_add_tensor(trn_program *, const trn_tensor *);
 int trn_program_add(trn_program *, const trn_instruction *);
+int trn_program_add_scope(trn_program *, const trn_scope *);
 
 const char *trn_opcode_name(trn_opcode);
 const char *trn_engine_name(trn_engine);

@@ -16,6 +16,7 @@
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/report.h"
 #include "target/trainium/rewrite/rewrite.h"
+#include "target/trainium/timing/races.h"
 
 /* A problem of more multiply-adds is compared at a random sample. */
 static const double sample_above = 3e10;
@@ -167,6 +168,7 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
     }
   }
   if (status == TW_OK) status = execute(t, a, k, actual, error);
+  if (status == TW_OK) status = trn_check_races(&a->program, error);
   if (status == TW_OK && k->problem->op->exact && k->problem->op->operations(k->problem) > sample_above) {
     tw_coverage seen;
     status = tw_case_check(k, actual, &(tw_effort){.threads = 1}, &seen, error);

@@ -1,4 +1,4 @@
-# wrong | wrong result: | softmax rows=128 cols=64 a=f32 -t trn2
+# wrong | read before they are written | softmax rows=128 cols=64 a=f32 -t trn2
 @nki.jit
 def k(x):
     y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)

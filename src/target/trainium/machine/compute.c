@@ -131,6 +131,14 @@ static int64_t row_of(const trn_view *v, const int64_t at[]) {
 
 static int64_t step_of(const trn_view *v) { return v->n && v->size[v->n - 1] > 1 ? v->stride[v->n - 1] : 0; }
 
+/* Marks of elements that were never written become marks of what comes from them. */
+static uint8_t mark_of(const trn_view *dst, const trn_view *src, int64_t at) {
+  if (!src->array->undefined || !src->array->undefined[at]) return 0;
+  if (dst->array != src->array) dst->array->origin = src->array->origin ? src->array->origin : src->array->line;
+  if (!dst->array->origin) dst->array->origin = dst->array->line;
+  return 2;
+}
+
 void trn_map(const trn_view *dst, size_t n_sources, const trn_view *const source[], trn_row *compute, void *context,
              trn_allowed *allowed, const void *mask) {
   double in[3][CHUNK], out[CHUNK], old[CHUNK];
@@ -148,7 +156,7 @@ void trn_map(const trn_view *dst, size_t n_sources, const trn_view *const source
         const int64_t there = step_of(source[s]), begin = row_of(source[s], at) + from * there;
         gather(source[s], begin, there, n, in[s]);
         if (source[s]->array->undefined)
-          for (int64_t i = 0; i < n; i++) flag[i] |= source[s]->array->undefined[begin + i * there];
+          for (int64_t i = 0; i < n; i++) flag[i] |= mark_of(dst, source[s], begin + i * there);
       }
       compute(context, n, rows, out);
       if (!allowed) {
@@ -225,7 +233,7 @@ void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary o
         const int64_t n = columns - from < CHUNK ? columns - from : CHUNK;
         gather(src, begin + from * step, step, n, row);
         if (src->array->undefined)
-          for (int64_t i = 0; i < n; i++) undefined |= src->array->undefined[begin + (from + i) * step];
+          for (int64_t i = 0; i < n; i++) undefined |= mark_of(dst, src, begin + (from + i) * step);
         for (int64_t i = 0; i < n; i++) {
           value = has_value ? (double)(float)trn_compute_binary(op, value, row[i]) : row[i];
           has_value = true;
@@ -250,7 +258,7 @@ void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const t
     if (initial) {
       const int64_t from = row_of(initial, at);
       gather(initial, from, 0, 1, &state);
-      if (initial->array->undefined) undefined = initial->array->undefined[from];
+      undefined = mark_of(dst, initial, from);
     }
     for (int64_t i = 0; i < inner_size(dst); i++) {
       double x, y;
@@ -258,8 +266,7 @@ void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const t
                     to = rows[0] + i * dst->stride[dst->n - 1];
       gather(a, xi, 0, 1, &x);
       gather(b, yi, 0, 1, &y);
-      if (a->array->undefined) undefined |= a->array->undefined[xi];
-      if (b->array->undefined) undefined |= b->array->undefined[yi];
+      undefined |= mark_of(dst, a, xi) | mark_of(dst, b, yi);
       state = (double)(float)trn_compute_binary(op1, (double)(float)trn_compute_binary(op0, state, x), y);
       dst->array->cell[to] = to_cell(dst->type, state);
       if (dst->array->undefined) dst->array->undefined[to] = undefined;
@@ -267,9 +274,9 @@ void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const t
   } while (next_row(dst, at));
 }
 
-/* A view of two dimensions as dense floats; whether an element is undefined to `undefined`. */
-static bool dense(const trn_view *v, float *out) {
-  bool undefined = false;
+/* A view of two dimensions as dense floats; returns the mark of one that was never written. */
+static uint8_t dense(const trn_view *dst, const trn_view *v, float *out) {
+  uint8_t undefined = 0;
   double row[CHUNK];
   for (int64_t i = 0; i < v->size[0]; i++) {
     for (int64_t from = 0; from < v->size[1]; from += CHUNK) {
@@ -278,7 +285,7 @@ static bool dense(const trn_view *v, float *out) {
       gather(v, begin, v->stride[1], n, row);
       for (int64_t j = 0; j < n; j++) out[i * v->size[1] + from + j] = (float)row[j];
       if (v->array->undefined)
-        for (int64_t j = 0; j < n; j++) undefined = undefined || v->array->undefined[begin + j * v->stride[1]];
+        for (int64_t j = 0; j < n; j++) undefined |= mark_of(dst, v, begin + j * v->stride[1]);
     }
   }
   return undefined;
@@ -290,8 +297,8 @@ bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_vie
   float *s = tw_new((size_t)(k * (m + n) + m * n), sizeof *s);
   if (!s) return false;
   float *x = s + k * m, *sum = x + k * n;
-  bool undefined = dense(stationary, s);
-  undefined = dense(moving, x) || undefined;
+  uint8_t undefined = dense(dst, stationary, s);
+  undefined |= dense(dst, moving, x);
   for (int64_t i = 0; i < k; i++)
     for (int64_t r = 0; r < m; r++) {
       const float factor = s[i * m + r];
@@ -310,7 +317,7 @@ bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_vie
       }
       dst->array->cell[to] = to_cell(dst->type, value);
       if (dst->array->undefined)
-        dst->array->undefined[to] = (uint8_t)(undefined || (adds && dst->array->undefined[to]));
+        dst->array->undefined[to] = undefined | (adds ? mark_of(dst, dst, to) : 0);
     }
   free(s);
   return true;

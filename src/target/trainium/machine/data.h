@@ -38,7 +38,9 @@ double trn_round(trn_type, double);
 typedef struct trn_array {
   int64_t n; /* elements */
   uint32_t *cell;
-  uint8_t *undefined; /* of each element; NULL: everything was written */
+  uint8_t *undefined; /* of each element: 1: never written, 2: comes from such elements; NULL: everything was written */
+  int line;           /* of its definition */
+  int origin;         /* of an array with elements that were never written, from which one with 2 comes; 0: none */
 } trn_array;
 
 /* Zeroed cells, all undefined unless `is_defined`. False without memory. */

@@ -578,12 +578,16 @@ static void augment(nki_run *r, const nki_node *n) {
 static void loop(nki_run *r, const nki_node *n) {
   const nki_value all = n->kind == NKI_FOR ? nki_evaluate(r, n->b) : nki_none();
   const size_t kept = r->n_temporaries;
+  const bool is_parallel = all.type == NKI_V_RANGE && ((nki_range *)all.as.o)->is_parallel;
+  const int outer = r->scope, number = ++r->loops;
   for (size_t i = 0;; i++) {
     r->n_temporaries = kept;
     count_step(r);
     if (n->kind == NKI_FOR) {
       const nki_value v = nki_item(r, all, i);
       if (v.type == NKI_V_MISSING) break;
+      if (is_parallel) r->scope = trn_program_add_scope(r->program, &(trn_scope){outer, number, (int)i, n->line});
+      if (r->scope < 0) nki_out_of_memory(r);
       assign(r, n->a, v);
     } else if (!nki_truth(r, nki_evaluate(r, n->a))) {
       break;
@@ -592,6 +596,7 @@ static void loop(nki_run *r, const nki_node *n) {
     if (r->flow == NKI_CONTINUE) r->flow = 0;
     if (r->flow) break;
   }
+  r->scope = outer;
   if (r->flow == NKI_BREAK)
     r->flow = 0;
   else if (!r->flow)

@@ -58,18 +58,6 @@ static int spread_items(nki_run *r, const nki_view *v, nki_value index, nki_valu
   return out;
 }
 
-static void check_limit(nki_run *r, const nki_view *v, int which, const int64_t size[]) {
-  int64_t low = v->limit[which].offset, high = low;
-  for (int d = 0; d < v->n; d++) {
-    const int64_t reach = v->limit[which].factor[d] * (size[d] - 1);
-    if (!size[d]) return;
-    *(reach < 0 ? &low : &high) += reach;
-  }
-  if (low < 0 || high >= v->limit[which].limit)
-    nki_fail(r, "index %lld of dimension %d is outside of the tensor (it has %lld); add a mask or correct the index",
-             (long long)(low < 0 ? low : high), v->limit[which].axis, (long long)v->limit[which].limit);
-}
-
 static int add_dim(nki_run *r, nki_view *out, int64_t size, int64_t partitions, int64_t columns) {
   if (out->n == TRN_VIEW_DIMS) nki_fail(r, "a tensor has more than %d dimensions", TRN_VIEW_DIMS);
   out->size[out->n] = size;
@@ -147,7 +135,7 @@ nki_view *nki_view_index(nki_run *r, const nki_view *v, nki_value index) {
   nki_value item[ITEMS_MAX];
   const int n = spread_items(r, v, index, item);
   nki_view *out = nki_view_copy(r, v);
-  for (int i = 0; i < v->n_limits; i++) check_limit(r, v, i, v->size);
+  nki_check_limits(r, v, &(nki_bounds){0});
   out->n = out->n_limits = 0;
   bool has_indices = false;
   for (int i = 0, axis = 0; i < n; i++) {
@@ -330,7 +318,7 @@ nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]
     wanted *= out->size[unknown];
   }
   if (wanted != old) nki_fail(r, "reshape of %lld elements to %lld", (long long)old, (long long)wanted);
-  for (int i = 0; i < v->n_limits; i++) check_limit(r, v, i, v->size);
+  nki_check_limits(r, v, &(nki_bounds){0});
   out->n = n;
   out->n_limits = 0;
   /* the partitions stay the first dimension, except where there is one only */
@@ -391,7 +379,7 @@ nki_view *nki_pattern(nki_run *r, const nki_view *v, int n, const int64_t step[]
 nki_view *nki_broadcast(nki_run *r, const nki_view *v, int n, const int64_t size[]) {
   nki_view *out = nki_view_copy(r, v);
   if (n < v->n || n > TRN_VIEW_DIMS) nki_fail(r, "a tensor of %d dimensions cannot be broadcast to %d", v->n, n);
-  for (int i = 0; i < v->n_limits; i++) check_limit(r, v, i, v->size);
+  nki_check_limits(r, v, &(nki_bounds){0});
   out->n = n;
   out->n_limits = 0;
   for (int d = 0; d < n; d++) {

@@ -254,6 +254,8 @@ nki_view *nki_do_binary(nki_run *r, trn_binary op, nki_view *a, nki_view *b, nki
   nki_view *source[2] = {tile_of(r, a), tile_of(r, b)};
   int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 2, source, size);
+  nki_check_bits(r, op, a->type);
+  nki_check_bits(r, op, b->type);
   const bool integers = !trn_type_is_real(a->type) && !trn_type_is_real(b->type);
   computation c = {.op = {op}, .source = {1, -1}};
   c.is_exact = trn_binary_is_exact(op) || (integers && result.engine == TRN_GPSIMD);
@@ -276,6 +278,8 @@ nki_view *nki_do_scalar(nki_run *r, nki_view *src, trn_binary op0, nki_scalar op
   nki_view *source[3] = {tile_of(r, src)};
   int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 1, source, size);
+  nki_check_bits(r, op0, src->type);
+  if (operand1) nki_check_bits(r, op1, src->type);
   computation c = {.op = {op0, op1}, .reverse = {reverse0, reverse1}, .has_second = operand1 != NULL};
   size_t used = 1;
   set_scalar(r, &c, 0, &operand0, source, &used, n);
@@ -621,6 +625,8 @@ nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true
   if (bounds.is_empty) return whole;
   if (bounds.rest) nki_fail(r, "unsupported mask of affine_select with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds), *from = nki_cut(r, source[0], &bounds);
+  if (from->tensor->memory == TRN_PSUM && !r->is_newer) /* GpSimd cannot reach it: the older compiler copies */
+    from = nki_as_tile(r, nki_do_copy(r, from, (nki_result){.engine = TRN_ENGINE_ANY}));
   trn_instruction i = {
       .opcode = TRN_AFFINE_SELECT, .engine = TRN_GPSIMD, .partitions = (int)to->size[0], .elements = free_elements(to)};
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});

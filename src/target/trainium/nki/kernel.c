@@ -223,6 +223,11 @@ static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buf
       to += at[d] * o->stride[d];
       from += at[d] * same->along_columns[d];
     }
+    if (t->array.undefined && t->array.undefined[from] == 2) {
+      r->line = t->array.origin;
+      nki_fail(r, "elements of this tensor are read before they are written; element %lld of '%s' comes from them",
+               (long long)i, o->name);
+    }
     if (!t->array.undefined || !t->array.undefined[from]) { /* else the poison stays */
       float f;
       int32_t integer;

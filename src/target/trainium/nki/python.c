@@ -22,6 +22,7 @@ nki_value nki_do_range(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   x->stop = nki_integer(r, a->at[n > 1 ? 1 : 0], "stop");
   x->step = n > 2 ? nki_integer(r, a->at[2], "step") : 1;
   if (!x->step) nki_fail(r, "%s: step is 0", b->name);
+  x->is_parallel = b->name[0] == 'a';
   return nki_of(x);
 }
 

@@ -44,6 +44,7 @@ nki_tensor *nki_tensor_new(nki_run *r, trn_memory memory, trn_type type, int n, 
     const int64_t cells = t->partitions * t->blocks * t->columns;
     nki_charge(r, &t->object, (size_t)cells * (is_defined ? 4 : 5));
     if (!trn_array_make(&t->array, cells, is_defined)) nki_out_of_memory(r);
+    t->array.line = r->line;
   }
   return t;
 }
@@ -127,40 +128,40 @@ bool nki_allowed(const void *context, const int64_t at[]) {
   return true;
 }
 
-static _Noreturn void fail_limit(nki_run *r, int64_t at, int axis, int64_t limit) {
-  nki_fail(r, "index %lld of dimension %d is outside of the tensor (it has %lld); add a mask or correct the index",
-           (long long)at, axis, (long long)limit);
-}
-
 /* Every element that the mask allows has its indices in the tensor. */
-static void check_limits(nki_run *r, const nki_view *v, const nki_bounds *b) {
+void nki_check_limits(nki_run *r, const nki_view *v, const nki_bounds *b) {
   for (int i = 0; i < v->n_limits; i++) {
-    int64_t low = v->limit[i].offset, high = low;
+    int64_t low = v->limit[i].offset, high = low, index;
     for (int d = 0; d < v->n; d++) {
       const int64_t from = d < b->n ? b->lo[d] : 0, to = d < b->n ? b->hi[d] - 1 : v->size[d] - 1,
                     f = v->limit[i].factor[d];
+      if (to < from) return;
       low += f * (f < 0 ? to : from);
       high += f * (f < 0 ? from : to);
     }
     if (low >= 0 && high < v->limit[i].limit) continue;
-    if (!b->rest) fail_limit(r, low < 0 ? low : high, v->limit[i].axis, v->limit[i].limit);
+    index = low < 0 ? low : high;
     int64_t at[TRN_VIEW_DIMS] = {0};
-    for (int d = 0; d >= 0;) { /* all elements: conditions on several dimensions are rare */
-      int64_t index = v->limit[i].offset;
+    for (int d = b->rest ? 0 : -1; d >= 0;) { /* all elements: conditions on several dimensions are rare */
+      index = v->limit[i].offset;
       for (int k = 0; k < v->n; k++) index += v->limit[i].factor[k] * (at[k] + (k < b->n ? b->lo[k] : 0));
-      if ((index < 0 || index >= v->limit[i].limit) && nki_allowed(b, at))
-        fail_limit(r, index, v->limit[i].axis, v->limit[i].limit);
+      if ((index < 0 || index >= v->limit[i].limit) && nki_allowed(b, at)) break;
+      index = 0;
       for (d = v->n - 1; d >= 0; d--) {
         const int64_t size = d < b->n ? b->hi[d] - b->lo[d] : v->size[d];
         if (++at[d] < size) break;
         at[d] = 0;
       }
     }
+    if (index < 0 || index >= v->limit[i].limit)
+      nki_fail(r,
+               "index %lld of dimension %d is outside of the tensor (it has %lld); add a mask or correct the index",
+               (long long)index, v->limit[i].axis, (long long)v->limit[i].limit);
   }
 }
 
 nki_view *nki_cut(nki_run *r, const nki_view *v, const nki_bounds *b) {
-  check_limits(r, v, b);
+  nki_check_limits(r, v, b);
   nki_view *out = nki_view_copy(r, v);
   out->n_limits = 0;
   for (int d = 0; d < v->n && d < b->n; d++) {
@@ -205,14 +206,6 @@ nki_view *nki_as_tile(nki_run *r, const nki_view *v) {
   return out;
 }
 
-/* Partitions from which an operand may start. */
-static void check_start(nki_run *r, int64_t start, int64_t n) {
-  const int64_t step = n > 64 ? 128 : n > 32 ? 64 : 32;
-  if (n > 128 || start % step)
-    nki_fail(r, "an operand of %lld partitions starts at partition %lld; expected a multiple of %lld", (long long)n,
-             (long long)start, (long long)(n > 64 ? 128 : step));
-}
-
 trn_region nki_region(nki_run *r, const nki_view *v, bool is_read, bool is_written) {
   const nki_tensor *t = v->tensor;
   const int bytes = trn_type_bytes(v->type);
@@ -230,7 +223,7 @@ trn_region nki_region(nki_run *r, const nki_view *v, bool is_read, bool is_writt
     out.partition_step = v->along_partitions[0] ? (int)v->along_partitions[0] : 0;
     out.partitions = v->along_partitions[0] ? (int)v->size[0] : 1;
     const int64_t extent = out.partition_step > 0 ? (v->size[0] - 1) * out.partition_step + 1 : 1;
-    check_start(r, v->partition, out.partition_step == 1 ? v->size[0] : extent > 32 ? 128 : 32);
+    nki_check_start(r, v->partition, out.partition_step == 1 ? v->size[0] : extent > 32 ? 128 : 32);
   }
   out.offset = (v->column - block * t->columns) * bytes;
   int64_t low = 0, high = 0;
@@ -287,6 +280,8 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
       t->version++;
     }
   }
+  nki_check_rules(r, &i, n_outputs, n, operand);
+  i.scope = r->scope;
   if (r->program->n_instructions >= 8000000) nki_fail(r, "the kernel has more than 8000000 instructions");
   if (trn_program_add(r->program, &i) < 0) nki_out_of_memory(r);
 }
@@ -307,6 +302,8 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
       memcmp(t->spread->size, v->size, (size_t)v->n * sizeof *v->size) == 0)
     return t->spread;
   const int64_t partitions = v->size[0];
+  const int scope = r->scope;
+  r->scope = 0; /* the compiler makes it before the loops */
   nki_view *out = nki_tile(r, TRN_SBUF, v->type, v->n, v->size), *row = nki_view_copy(r, v);
   row->size[0] = 1;
   int64_t columns = 1;
@@ -342,6 +339,7 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
         (trn_instruction){.opcode = TRN_COPY, .engine = TRN_ENGINE_ANY, .elements = n, .partitions = (int)partitions},
         1, 2, (nki_view *[]){part, sum});
   }
+  r->scope = scope;
   const trn_view to = nki_data(out), from = nki_data(v);
   trn_copy(&to, &from);
   t->spread = out;

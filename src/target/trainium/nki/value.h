@@ -90,6 +90,7 @@ typedef struct nki_slice {
 typedef struct nki_range {
   nki_object object;
   int64_t start, stop, step;
+  bool is_parallel; /* affine_range */
 } nki_range;
 
 typedef struct nki_frame nki_frame;
@@ -210,6 +211,7 @@ struct nki_run {
   bool is_newer; /* the dialect with destinations first */
   bool is_muted; /* instructions are computed, but are no part of the program */
   int line;
+  int scope, loops; /* the iteration in the program's list; loops that have begun */
   nki_frame *frame, *globals;
   nki_object *objects;
   size_t bytes, collect_at;
@@ -336,6 +338,8 @@ typedef struct nki_bounds {
 nki_bounds nki_bounds_of(nki_run *, nki_value mask, int n, const int64_t size[]);
 /* The part of a view within the bounds of its leading dimensions; checks that indices stay in the tensor. */
 nki_view *nki_cut(nki_run *, const nki_view *, const nki_bounds *);
+/* Fails where an element within the bounds has an index outside of the tensor. */
+void nki_check_limits(nki_run *, const nki_view *, const nki_bounds *);
 bool nki_allowed(const void *bounds, const int64_t at[]); /* a trn_allowed for conditions that are left */
 /* The view with partitions as its first dimension, and at least two dimensions. */
 nki_view *nki_as_tile(nki_run *, const nki_view *);
@@ -348,6 +352,11 @@ nki_view *nki_operand(nki_run *, nki_value, const char *what);
 nki_view *nki_spread(nki_run *, nki_view *);
 /* Copies a value into a part of a tensor. */
 void nki_store(nki_run *, nki_view *into, nki_value);
+
+/* ---- what the engines can reach (rules.c) ---- */
+void nki_check_start(nki_run *, int64_t first_partition, int64_t partitions);
+void nki_check_bits(nki_run *, trn_binary, trn_type);
+void nki_check_rules(nki_run *, const trn_instruction *, size_t n_outputs, size_t n, nki_view *const operand[]);
 
 /* ---- instructions (instructions.c): computed at once and added to the program; mask and into may be NULL ---- */
 typedef struct nki_result { /* where an instruction writes */

@@ -1,0 +1,62 @@
+/* rules.c - what the engines can reach: where operands may be, how large they are, and of which types.
+ *
+ * Sources: NKI API documentation of SDK 2.26 (operands, memories, types of each instruction) and of nki.isa.tensor_tensor
+ * (not two operands in PSUM); NKI 0.6 (tensor_copy on the Scalar engine of NeuronCore-v2). */
+#include "target/trainium/nki/value.h"
+
+enum { SBUF_ELEMENTS_MAX = 1 << 16 };
+
+void nki_check_start(nki_run *r, int64_t start, int64_t n) {
+  const int64_t step = n > 64 ? 128 : n > 32 ? 64 : 32;
+  if (n > 128 || start % step)
+    nki_fail(r, "an operand of %lld partitions starts at partition %lld; expected a multiple of %lld", (long long)n,
+             (long long)start, (long long)step);
+}
+
+void nki_check_bits(nki_run *r, trn_binary op, trn_type type) {
+  if (op >= TRN_BITWISE_AND && op <= TRN_RIGHT_SHIFT && trn_type_is_real(type))
+    nki_fail(r, "an operation on bits of %s; expected an integer type", trn_type_name(type));
+}
+
+/* What the Tensor engine writes of a tensor of several banks lies in one of them. */
+static void check_bank(nki_run *r, const nki_tensor *t, const trn_region *o) {
+  const int64_t bank = r->config->memory.psum_bank_bytes;
+  int64_t low = o->offset, high = low + trn_type_bytes(t->type) - 1;
+  for (int d = 0; d < o->n_dims; d++) *(o->stride[d] < 0 ? &low : &high) += o->stride[d] * (o->size[d] - 1);
+  if (t->memory == TRN_PSUM && low / bank != high / bank)
+    nki_fail(r, "the Tensor engine writes bytes %lld to %lld of a partition of PSUM; expected one bank of %lld bytes",
+             (long long)low, (long long)high, (long long)bank);
+}
+
+static void check_types(nki_run *r, size_t n_outputs, size_t n, nki_view *const operand[]) {
+  for (size_t k = n_outputs; k < n; k++)
+    if (!trn_type_is_real(operand[k]->type))
+      nki_fail(r, "the Tensor engine has no %s; expected a floating-point type", trn_type_name(operand[k]->type));
+}
+
+void nki_check_rules(nki_run *r, const trn_instruction *i, size_t n_outputs, size_t n, nki_view *const operand[]) {
+  const bool by_tensor = i->opcode == TRN_MATMUL || i->opcode == TRN_PE_TRANSPOSE;
+  int from_psum = 0;
+  if (i->opcode == TRN_DMA) return;
+  for (size_t k = 0; k < n; k++) {
+    const trn_region *o = &i->operand[k];
+    const bool is_psum = operand[k]->tensor->memory == TRN_PSUM;
+    const int64_t most =
+        is_psum ? r->config->memory.psum_banks * r->config->memory.psum_bank_bytes / 4 : SBUF_ELEMENTS_MAX;
+    int64_t elements = 1;
+    for (int d = 0; d < o->n_dims; d++) elements *= o->size[d];
+    if (elements > most)
+      nki_fail(r, "an operand has %lld elements of a partition of %s; expected at most %lld", (long long)elements,
+               is_psum ? "PSUM" : "SBUF", (long long)most);
+    if (is_psum && i->engine == TRN_GPSIMD)
+      nki_fail(r, "the GpSimd engine cannot reach PSUM; choose another engine, or copy to SBUF first");
+    from_psum += is_psum && k >= n_outputs && elements > 1;
+  }
+  if (from_psum > 1) nki_fail(r, "an instruction reads two operands from PSUM; copy one to SBUF first");
+  if (by_tensor) {
+    check_bank(r, operand[0]->tensor, &i->operand[0]);
+    check_types(r, n_outputs, n, operand);
+  }
+  if (r->is_newer && i->opcode == TRN_COPY && i->engine == TRN_SCALAR && !r->config->dma.hardware)
+    nki_fail(r, "tensor_copy is unsupported on the Scalar engine of NeuronCore-v2; use activation with op=nl.copy");
+}
