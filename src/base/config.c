@@ -59,7 +59,7 @@ static tw_status parse_choice(const tw_config_key *k, const char *value, int *ou
   size_t length;
   for (int i = 0; (word = word_at(k->expected, i, &length)), length; i++)
     if (strlen(value) == length && memcmp(value, word, length) == 0) return *out = i, TW_OK;
-  return tw_fail(error, TW_USAGE, AT "%s = %s: not one of %s", PLACE(at), k->name, value, k->expected);
+  return tw_fail(error, TW_USAGE, AT "%s = %s: expected one of %s", PLACE(at), k->name, value, k->expected);
 }
 
 static tw_status parse_value(const tw_config_key *k, char *value, void *out, tw_config_place at, tw_error *error) {
@@ -74,11 +74,11 @@ static tw_status parse_value(const tw_config_key *k, char *value, void *out, tw_
     return TW_OK;
   case TW_CONFIG_TYPE:
     if (tw_type_parse(value, field)) return TW_OK;
-    return tw_fail(error, TW_USAGE, AT "%s = %s: not a type", PLACE(at), k->name, value);
+    return tw_fail(error, TW_USAGE, AT "%s = %s: unknown type", PLACE(at), k->name, value);
   case TW_CONFIG_NO_TYPE:
     *(tw_type *)field = TW_TYPE_NONE;
     if (strcmp(value, "none") == 0 || tw_type_parse(value, field)) return TW_OK;
-    return tw_fail(error, TW_USAGE, AT "%s = %s: not a type, or none", PLACE(at), k->name, value);
+    return tw_fail(error, TW_USAGE, AT "%s = %s: expected a type or none", PLACE(at), k->name, value);
   case TW_CONFIG_OTHER:
     if (k->parse(value, field, out)) return TW_OK;
     return tw_fail(error, TW_USAGE, AT "%s = %s: not %s", PLACE(at), k->name, value, k->expected);

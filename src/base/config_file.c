@@ -67,7 +67,7 @@ static void begin_section(tw_config_file *f, const char *line, tw_config_place a
     if (!s->stride) return begin_record(f, i, f->whole + s->offset);
     size_t *count = count_of(s, f->whole);
     if (*count == s->most) {
-      tw_fail(&e, TW_USAGE, "%s:%d: more than %zu sections %s", at.origin, at.line, s->most, line);
+      tw_fail(&e, TW_USAGE, "%s:%d: more than %zu sections named %s", at.origin, at.line, s->most, line);
       return add_problem(f, &e);
     }
     memset(f->whole + s->offset + *count * s->stride, 0, s->stride);

@@ -236,7 +236,7 @@ tw_status tw_directory_temporary(char **path, tw_error *error) {
   if (!*path) return no_memory("a temporary directory", error);
   if (mkdtemp(*path)) return TW_OK;
   tw_status status =
-      tw_fail(error, TW_MISSING, "cannot make a temporary directory '%s': %s; set TMPDIR to a place with room", *path,
+      tw_fail(error, TW_MISSING, "cannot make a temporary directory '%s': %s; set TMPDIR to a folder with space", *path,
               strerror(errno));
   free(*path);
   *path = NULL;

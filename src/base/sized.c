@@ -27,11 +27,10 @@ tw_status tw_sized_take(const char *type, const void *given, void *own, size_t o
   const unsigned char *bytes = given;
   for (size_t i = own_size; i < size; i++)
     if (bytes[i])
-      return tw_fail(
-          error, TW_USAGE,
-          "%s has %zu bytes, and this library, " TILEWRIGHT_VERSION
-          ", knows %zu of them; set the bytes after these to 0, or use a library as new as the program's headers",
-          type, size, own_size);
+      return tw_fail(error, TW_USAGE,
+                     "%s has %zu bytes, but this library, " TILEWRIGHT_VERSION
+                     ", knows only %zu; set the further bytes to 0, or use a library as new as the program's headers",
+                     type, size, own_size);
   memset(own, 0, own_size);
   memcpy(own, given, size < own_size ? size : own_size);
   memcpy(own, &own_size, sizeof own_size);

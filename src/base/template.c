@@ -106,12 +106,13 @@ static tw_status section(filler *f, const mark *m, const char *text, tw_error *e
   if (m->kind == '/') {
     if (f->depth == 0 || f->open[last].begin.length != m->length ||
         memcmp(f->open[last].begin.name, m->name, (size_t)m->length) != 0)
-      return tw_fail(error, TW_USAGE, "line %d: {{/%.*s}} closes what is not open", line_of(f, m->at), m->length,
-                     m->name);
+      return tw_fail(error, TW_USAGE, "line %d: {{/%.*s}} closes a section that is not open", line_of(f, m->at),
+                     m->length, m->name);
     f->depth--;
   } else if (m->kind == 'e') {
     if (f->depth == 0 || f->open[last].other)
-      return tw_fail(error, TW_USAGE, "line %d: {{else}} is in no section, or the section's second", line_of(f, m->at));
+      return tw_fail(error, TW_USAGE, "line %d: {{else}} is outside of a section, or is the section's second",
+                     line_of(f, m->at));
     f->open[last].other = true;
     f->open[last].on = !f->open[last].on;
   } else {
@@ -164,7 +165,7 @@ static tw_status fill(filler *f, tw_error *error) {
       const mark *open = &f->open[f->depth - 1].begin;
       return tw_fail(error, TW_USAGE, "section {{#%.*s}} does not close", open->length, open->name);
     }
-    if (!read_mark(next, &m)) return tw_fail(error, TW_USAGE, "line %d: {{ begins no slot", line_of(f, next));
+    if (!read_mark(next, &m)) return tw_fail(error, TW_USAGE, "line %d: {{ does not begin a slot", line_of(f, next));
     const bool names_slot = m.kind != '!' && m.kind != '>' && m.kind != 'e';
     const tw_slot *slot = names_slot ? slot_at(f->slots, m.name, (size_t)m.length) : NULL;
     if (slot && !slot->name)

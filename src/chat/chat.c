@@ -139,7 +139,7 @@ static void read_answer(const tw_chat *chat, tw_chat_exchange *e, tw_chat_reply 
     free(out->text);
     out->text = NULL;
     out->trouble = TW_CHAT_EMPTY;
-    snprintf(e->text, sizeof e->text, "it wrote nothing");
+    snprintf(e->text, sizeof e->text, "it returned no output");
     return;
   }
   tw_chat_read(chat->place.way, e->body, e->length, out, e->text, sizeof e->text);
@@ -191,7 +191,7 @@ tw_status tw_chat_ask(tw_chat *chat, const tw_chat_request *request, tw_chat_rep
   out->seconds = tw_now() - begun;
   if (out->trouble == TW_CHAT_FINE) return TW_OK;
   if (out->trouble == TW_CHAT_STOPPED)
-    return tw_fail(error, TW_INTERRUPTED, "stopped while %s was asked", chat->place.name);
+    return tw_fail(error, TW_INTERRUPTED, "stopped during a request to %s", chat->place.name);
   char times[40] = "";
   if (out->attempts > 1) snprintf(times, sizeof times, " (%d attempts)", out->attempts);
   bool missing = out->trouble == TW_CHAT_UNREACHABLE;

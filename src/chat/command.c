@@ -46,10 +46,10 @@ void tw_chat_command(const tw_chat *chat, const tw_chat_request *request, tw_cha
     snprintf(out->text, sizeof out->text, "stopped");
   } else if (result.truncated) {
     fail(out, TW_CHAT_TOO_LONG);
-    snprintf(out->text, sizeof out->text, "it answered more than %zu bytes", chat->options.reply_limit);
+    snprintf(out->text, sizeof out->text, "its answer exceeds %zu bytes", chat->options.reply_limit);
   } else if (result.timed_out) {
     fail(out, TW_CHAT_LATE);
-    snprintf(out->text, sizeof out->text, "no end in %g seconds", chat->options.seconds);
+    snprintf(out->text, sizeof out->text, "it did not end within %g seconds", chat->options.seconds);
   } else if (result.exit_status != 0) {
     char line[300];
     last_line(result.errors, line, sizeof line);

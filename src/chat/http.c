@@ -76,10 +76,10 @@ static void judge_transfer(CURLcode code, const receiver *r, const tw_chat *chat
     snprintf(out->text, sizeof out->text, "stopped");
   } else if (r->over) {
     fail(out, TW_CHAT_TOO_LONG, false);
-    snprintf(out->text, sizeof out->text, "it answered more than %zu bytes", r->limit);
+    snprintf(out->text, sizeof out->text, "its answer exceeds %zu bytes", r->limit);
   } else if (code == CURLE_OPERATION_TIMEDOUT) {
     fail(out, TW_CHAT_LATE, false);
-    snprintf(out->text, sizeof out->text, "no whole answer in %g seconds", chat->options.seconds);
+    snprintf(out->text, sizeof out->text, "no complete answer within %g seconds", chat->options.seconds);
   } else {
     bool certain = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
                    code == CURLE_URL_MALFORMAT || code == CURLE_COULDNT_RESOLVE_PROXY ||
@@ -102,7 +102,7 @@ static void judge_status(CURL *curl, tw_chat_exchange *out) {
   char said[300];
   tw_chat_read_error(out->body, out->length, said, sizeof said);
   if (s >= 300 && s < 400)
-    snprintf(out->text, sizeof out->text, "HTTP %ld: it redirects, which is not followed: give the URL itself", s);
+    snprintf(out->text, sizeof out->text, "HTTP %ld: a redirect, which is not followed; give the final URL", s);
   else
     snprintf(out->text, sizeof out->text, "HTTP %ld%s%s", s, *said ? ": " : "", said);
 }

@@ -138,7 +138,7 @@ static tw_status parse_url(const char *text, const service *used, tw_chat_place 
   out->host = part(url, CURLUPART_HOST);
   if (code != CURLUE_OK || !out->host || !scheme || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0)) {
     status =
-        tw_fail(error, TW_USAGE, "%s must be http://HOST[:PORT]/... or https://..., as in http://localhost:8080/v1",
+        tw_fail(error, TW_USAGE, "%s: expected http://HOST[:PORT]/... or https://..., as in http://localhost:8080/v1",
                 used ? used->url_variable : "a model's URL");
   } else {
     for (char *c = out->host; *c; c++) *c = (char)tolower((unsigned char)*c);
@@ -181,7 +181,7 @@ static tw_status check_name_without_url(const char *model, tw_error *error) {
   const char *colon = strchr(model, ':');
   if (!model[plain] && (!colon || !strncmp(model, "ft:", 3) || strstr(model, ":ft-"))) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "llm: '%.*s' is not the name of a model at %s or %s; for another server add its URL: llm:MODEL@URL",
+                 "llm: '%.*s' is not a model of %s or %s; for another server add its URL: llm:MODEL@URL",
                  (int)strcspn(model, "?#"), model, OPENAI.host, ANTHROPIC.host);
 }
 
@@ -191,7 +191,7 @@ static tw_status parse_model(const char *text, tw_chat_place *out, tw_error *err
   out->model = at ? strndup(text, (size_t)(at - text)) : strdup(text);
   if (!out->model) return tw_fail(error, TW_MISSING, "no memory for a model's name");
   if (!out->model[strspn(out->model, " \t\r\n")])
-    return tw_fail(error, TW_USAGE, "llm: needs a model: llm:MODEL or llm:MODEL@URL");
+    return tw_fail(error, TW_USAGE, "llm: the model is missing; write llm:MODEL or llm:MODEL@URL");
   tw_status status = used ? check_name_without_url(out->model, error) : TW_OK;
   const char *elsewhere = used ? getenv(used->url_variable) : NULL;
   if (used) url = elsewhere && *elsewhere ? elsewhere : used->url;
@@ -216,7 +216,7 @@ tw_status tw_chat_place_parse(const char *specification, tw_chat_place *out, tw_
     out->name = strdup(specification);
     status = out->model && out->name ? TW_OK : tw_fail(error, TW_MISSING, "no memory for a command");
   } else {
-    status = tw_fail(error, TW_USAGE, "a model is llm:MODEL, llm:MODEL@URL or exec:'COMMAND'");
+    status = tw_fail(error, TW_USAGE, "expected llm:MODEL, llm:MODEL@URL or exec:'COMMAND'");
   }
   if (status != TW_OK) tw_chat_place_free(out);
   return status;

@@ -224,14 +224,14 @@ void tw_chat_read(tw_chat_way way, const char *body, size_t length, tw_chat_repl
   else if (is_blank(text) && a.declined)
     set(&a, TW_CHAT_DECLINED, what, size, "the model declined to answer");
   else if (is_blank(text) && a.tools)
-    set(&a, TW_CHAT_DECLINED, what, size, "the model asked for tools, and there are none");
+    set(&a, TW_CHAT_DECLINED, what, size, "the model asked for tools; none are offered");
   else if (is_blank(text) && a.any)
     set(&a, TW_CHAT_EMPTY, what, size,
-        reply->cut ? "the limit on tokens was used up before an answer began" : "it answered without a text");
+        reply->cut ? "the limit on tokens was used up before an answer began" : "its answer has no text");
   else if (is_blank(text))
     set(&a, TW_CHAT_MALFORMED, what, size,
-        fine ? "its JSON is no chat completion: is the URL that of the API?"
-             : "its answer is no JSON: is the URL that of the API?");
+        fine ? "its JSON is not a chat completion; is this the URL of the API?"
+             : "its answer is not JSON; is this the URL of the API?");
   if (reply->trouble == TW_CHAT_FINE)
     reply->text = text;
   else

@@ -30,8 +30,8 @@ tw_status cli_crew_open(const cli *c, const cli_subject *s, cli_crew *crew, tw_e
   const bool ranks = tw_ranks_started() > 1;
   if (ranks + !!c->options.hosts + !!c->options.runner > 1)
     return tw_fail(error, TW_USAGE, "%s",
-                   ranks ? "ranks evaluate in an MPI job: leave --hosts and --runner away"
-                         : "--hosts and --runner both evaluate kernels: give one");
+                   ranks ? "ranks evaluate in an MPI job; leave out --hosts and --runner"
+                         : "--hosts and --runner both evaluate kernels; give one");
   tw_status status = TW_OK;
   if (c->options.hosts) status = tw_backend_hosts(c->options.hosts, tell, &crew->backend, &crew->slots, error);
   if (ranks) status = open_ranks(s, crew, error);

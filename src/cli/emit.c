@@ -23,8 +23,7 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   char *source;
   size_t length;
   if (c->options.from && (c->options.schedule || c->options.floorplan))
-    return tw_fail(error, TW_USAGE,
-                   "--from FILE is a kernel without a schedule: leave --schedule and --floorplan away");
+    return tw_fail(error, TW_USAGE, "--from FILE is a kernel without a schedule; leave out --schedule and --floorplan");
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK && c->options.from) {
     schedule = (tw_schedule){0};

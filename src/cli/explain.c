@@ -89,7 +89,7 @@ static void print_text(const cli_subject *s, const tw_explanation *e) {
   for (size_t m = 0; m < e->n_memories; m++) {
     const tw_memory_use *memory = &e->memory[m];
     printf("\n%s: %s of %s bytes%s\n", memory->name, cli_print_number((double)memory->used, bytes),
-           cli_print_number((double)memory->size, size), memory->used > memory->size ? ": too much" : "");
+           cli_print_number((double)memory->size, size), memory->used > memory->size ? " (exceeded)" : "");
     for (size_t i = 0; i < e->n_buffers; i++)
       if (e->buffer[i].memory == m)
         printf("  %-22s %14s  %s\n", e->buffer[i].name, cli_print_number(e->buffer[i].bytes, bytes), e->buffer[i].what);

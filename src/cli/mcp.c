@@ -136,7 +136,8 @@ static void start_call(server *s, const json_t *id, json_t *params) {
   if (!started) forget(s, c);
   pthread_mutex_unlock(&s->lock);
   pthread_attr_destroy(&detached);
-  if (!started) refuse(s, id, INTERNAL, room ? "no thread for a call" : "too many calls at once; wait for one to end");
+  if (!started)
+    refuse(s, id, INTERNAL, room ? "cannot start a thread for a call" : "too many calls at once; wait for one to end");
 }
 
 static void cancel(server *s, const json_t *params) {

@@ -181,7 +181,7 @@ static void print_memories(const tw_measurement *m) {
 
 void cli_print_accuracy(const tw_target *target) {
   const tw_traits *t = &target->traits;
-  if (t->simulated && t->error <= 0 && t->error_of) printf("  accuracy      not known: %s\n", t->error_of);
+  if (t->simulated && t->error <= 0 && t->error_of) printf("  accuracy      unknown: %s\n", t->error_of);
 }
 
 void cli_print_measurement(const tw_target *target, const tw_measurement *m, const tw_bound *bound) {

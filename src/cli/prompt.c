@@ -70,7 +70,7 @@ static tw_status write_texts(const cli *c, tw_error *error) {
   if (status != TW_OK) return status;
   if (c->options.json)
     return cli_print_json(c, json_pack("{s:s,s:I}", "folder", c->options.write, "files", (json_int_t)files), error);
-  printf("%zu files in %s: edit them, then use `--prompts %s`\n", files, c->options.write, c->options.write);
+  printf("%zu files in %s; edit them, then use `--prompts %s`\n", files, c->options.write, c->options.write);
   return TW_OK;
 }
 

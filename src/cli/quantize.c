@@ -140,7 +140,7 @@ static void print_text(const conversion *c, const char *out, const char *to, dou
   if (non_finite) printf(", %s not finite", cli_print_number((double)non_finite, bytes));
   putchar('\n');
   if (verbose || !worst) return;
-  if (c->n - copied > 1) printf("the one with the largest relative error (all with --verbose):\n");
+  if (c->n - copied > 1) printf("the tensor with the largest relative error (all with --verbose):\n");
   print_tensor(worst, to, false);
 }
 

@@ -37,8 +37,9 @@ static tw_status write_page(const json_t *data, const json_t *sources, const cha
 tw_status cli_report(const cli *c, tw_error *error) {
   json_t *data = NULL;
   if (!c->n_words)
-    return tw_fail(error, TW_USAGE,
-                   "give the directory of a run: `tilewright report DIR`, where DIR is what tune had as --out");
+    return tw_fail(
+        error, TW_USAGE,
+        "the directory of a run is missing; write `tilewright report DIR` with the DIR of `tilewright tune --out DIR`");
   tw_status status = cli_no_words(c, RUNS_MAX, error);
   if (status != TW_OK) return status;
   char *path = c->options.page ? strdup(c->options.page)

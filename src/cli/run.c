@@ -35,10 +35,9 @@ tw_status cli_run(const cli *c, tw_error *error) {
   if (status != TW_OK) return status;
   if (cli_is_launch(c)) return cli_launch(c, error);
   if (c->options.no_timing || c->options.timing_only || c->options.workgroups)
-    return tw_fail(
-        error, TW_USAGE,
-        "--no-timing, --timing-only and --workgroups are for a kernel that is launched without an op, by --grid, "
-        "--block and --arg");
+    return tw_fail(error, TW_USAGE,
+                   "--no-timing, --timing-only and --workgroups require a kernel without an op, launched by --grid, "
+                   "--block and --arg");
   status = cli_subject_of(c, from_schedule ? 0 : 1, &subject, error);
   if (status == TW_OK) status = cli_check_header(c, subject.target, error);
   if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);

@@ -64,7 +64,7 @@ void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {
   *out = (cli_known){0};
   if (c->options.no_wisdom) return;
   if (tw_wisdom_load(NULL, &wisdom, &error) != TW_OK) {
-    fprintf(stderr, "tilewright: going on without wisdom: %s\n", error.text);
+    fprintf(stderr, "tilewright: continuing without wisdom: %s\n", error.text);
     return;
   }
   const tw_wisdom_entry *entry = tw_wisdom_find(&wisdom, s->target->name, &s->problem, &out->is_exact);

@@ -124,7 +124,7 @@ static void print_rung(const cli_subject *s, const tw_search_result *r, const tw
   printf(" %c%7.2fx  %6.1f%%  %18s  %s\n", rung->within_error ? '~' : ' ', speedup(r, rung->cost),
          100 * rung->utilization, cli_print_cost(s->target, rung->cost, cost), rung->step);
   print_why(rung->why);
-  if (slower) print_why("(slower by itself; it makes room for what follows)");
+  if (slower) print_why("(slower by itself, but the following steps need it)");
 }
 
 /* Steps within the error neither gain nor lose as far as is known: only `verbose` shows them. Returns how many there are. */
@@ -147,7 +147,8 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   printf("%s on %s\n\n", problem, s->target->name);
   const size_t within = print_rungs(s, r, verbose);
   putchar('\n');
-  if (within && verbose) printf("  ~ no gain or loss that is known: below %.2g%% (%s)\n", 100 * r->error, noise_of(s));
+  if (within && verbose)
+    printf("  ~ marks differences below the simulator's error of %.2g%% (%s)\n", 100 * r->error, noise_of(s));
   if (within && !verbose)
     printf("  %zu step%s below the error of %.2g%% (%s); --verbose shows %s\n", within, within == 1 ? "" : "s",
            100 * r->error, noise_of(s), within == 1 ? "it" : "them");
@@ -158,8 +159,9 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
          cli_print_cost(s->target, r->bound.cost, cost), r->bound.limit,
          r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
   char recalled[80] = "", slower[80] = "";
-  if (r->recalled) snprintf(recalled, sizeof recalled, "%d recalled from the journal (--fresh: none), ", r->recalled);
-  if (r->slower) snprintf(slower, sizeof slower, "%d slower than what they came from and not checked, ", r->slower);
+  if (r->recalled)
+    snprintf(recalled, sizeof recalled, "%d recalled from the journal (--fresh discards it), ", r->recalled);
+  if (r->slower) snprintf(slower, sizeof slower, "%d slower than their parent and not checked, ", r->slower);
   cli_print_accuracy(s->target);
   printf("  %d candidates, %d of them correct, %s%sin %.1f s\n", r->samples, r->correct, recalled, slower,
          r->wall_seconds);

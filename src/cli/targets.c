@@ -59,7 +59,7 @@ static json_t *as_json(const tw_target *target) {
 static void print_line(const tw_target *target) {
   tw_error error = {0};
   printf("%-24s %s\n", target->name, target->summary);
-  if (target->available(target, &error) != TW_OK) printf("%-24s not usable here: %s\n", "", error.text);
+  if (target->available(target, &error) != TW_OK) printf("%-24s not available here: %s\n", "", error.text);
 }
 
 static void print_target(const tw_target *target) {
@@ -78,7 +78,7 @@ static void print_target(const tw_target *target) {
   if (target->traits.simulated && target->traits.error > 0)
     printf("%-12s %.2g%%: %s\n", "error", 100 * target->traits.error, target->traits.error_of);
   else if (target->traits.simulated && target->traits.error_of)
-    printf("%-12s not known: %s\n", "error", target->traits.error_of);
+    printf("%-12s unknown: %s\n", "error", target->traits.error_of);
 }
 
 /* ---- machine files ---- */
@@ -121,7 +121,7 @@ static tw_status refuse_file(const cli *c, const char *path, tw_status status, c
     char *rest = problems;
     for (char *line; (line = strsep(&rest, "\n"));)
       if (*line) cli_put_line(stderr, line);
-    tw_fail(error, status, "%s has %zu problems; `tilewright targets --write NAME` prints a file that is right", path,
+    tw_fail(error, status, "%s has %zu problems; `tilewright targets --write NAME` prints a valid machine file", path,
             n);
   }
   free(problems);
@@ -149,9 +149,9 @@ static tw_status write_file(const cli *c, tw_error *error) {
   char *text = NULL;
   tw_status status = TW_OK;
   if (c->n_words)
-    return tw_fail(error, TW_USAGE, "--write NAME and --from FILE print a machine file: leave '%s' out", c->words[0]);
+    return tw_fail(error, TW_USAGE, "--write NAME and --from FILE print a machine file; leave out '%s'", c->words[0]);
   if (c->options.write && c->options.from)
-    return tw_fail(error, TW_USAGE, "--write starts from a machine, --from from a gemmini_params.h: give one of them");
+    return tw_fail(error, TW_USAGE, "--write starts from a machine, --from from a gemmini_params.h; give one of them");
   if (c->options.from) {
     status = tw_machine_from(c->options.from, &text, error);
   } else {

@@ -62,7 +62,7 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
 static void forget_entry(const cli_subject *s) {
   tw_error error = {0};
   if (tw_wisdom_forget(NULL, s->target->name, &s->problem, NULL, &error) != TW_OK)
-    fprintf(stderr, "tilewright: the entry in wisdom is not dropped: %s\n", error.text);
+    fprintf(stderr, "tilewright: the entry in wisdom is not removed: %s\n", error.text);
 }
 
 /* The result was measured in this search and is faster than the baseline and than the known entries. So it takes their place,
@@ -88,7 +88,7 @@ static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *kno
   if (tw_problem_print(&s->problem, entry.problem, sizeof entry.problem) >= sizeof entry.problem) return;
   if ((r->known_lost || is_replaced ? tw_wisdom_replace(NULL, &entry, &s->problem, &error)
                                     : tw_wisdom_keep(NULL, &entry, &error)) != TW_OK)
-    fprintf(stderr, "tilewright: the result is not kept as wisdom: %s\n", error.text);
+    fprintf(stderr, "tilewright: the result is not stored as wisdom: %s\n", error.text);
 }
 
 /* What the search wants people to know: steps that were left out, a journal that could not be written, ... */
@@ -128,10 +128,10 @@ static void say_where(const cli *c, const cli_subject *s, const tw_search_result
   tw_problem_print(&s->problem, problem, sizeof problem);
   if (!c->options.no_wisdom && is_wisdom(s, r->source)) {
     if (!c->options.json)
-      printf("  kept as wisdom: `tilewright wisdom show %s -t %s` prints the program\n", problem, s->target->name);
+      printf("  stored as wisdom: `tilewright wisdom show %s -t %s` prints the program\n", problem, s->target->name);
   } else if (!c->options.json) {
-    fprintf(stderr, "tilewright: the rewritten program is kept nowhere%s: add --out DIR\n",
-            c->options.no_wisdom ? "" : ", since wisdom has one that is no slower");
+    fprintf(stderr, "tilewright: the rewritten program is not stored%s; add --out DIR\n",
+            c->options.no_wisdom ? "" : ", because wisdom has one that is at least as fast");
   }
 }
 
@@ -154,7 +154,7 @@ static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *kn
   if (written == TW_OK) return status;
   if (error) *error = why;
   char *schedule = cli_schedule_text(&r->schedule);
-  if (schedule && !c->options.json) printf("\nthe schedule, since its file could not be written:\n%s", schedule);
+  if (schedule && !c->options.json) printf("\nthe schedule, because its file could not be written:\n%s", schedule);
   free(schedule);
   return written;
 }

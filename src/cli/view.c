@@ -48,7 +48,7 @@ static tw_status list_targets(const cli *c, tw_error *error) {
   }
   if (c->options.json) return cli_print_json(c, json_pack("{s:o}", "targets", all), error);
   json_decref(all);
-  printf("\n`tilewright view -t TARGET` says what each takes\n");
+  printf("\n`tilewright view -t TARGET` lists the keys of each view\n");
   return TW_OK;
 }
 

@@ -231,10 +231,9 @@ static tw_status import(const cli *c, tw_error *error) {
   else if (status == TW_OK)
     printf("%zu entries from %s\n", taken, c->words[1]);
   if (status == TW_OK && left_out && !c->options.json)
-    printf(
-        "%zu entries are left out: this computer has its own for the same problems, and costs of two computers do not "
-        "compare; --verify measures the file's here\n",
-        left_out);
+    printf("%zu entries are skipped: this computer has its own entries for these problems, and costs of two computers "
+           "are not comparable; --verify measures the entries of the file here\n",
+           left_out);
   if (status == TW_OK && refused)
     status = tw_fail(error, TW_FAILED, "%zu of %zu entries were rejected: %.1500s", refused, all,
                      wrong ? reason.text : why.text);

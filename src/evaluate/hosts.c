@@ -70,7 +70,7 @@ static tw_status read_line(const char *path, int number, char *line, host *h, tw
   char *rest = NULL, *word = strtok_r(line, " \t", &rest);
   *h = (host){.jobs = 1, .line = number, .command = "tilewright"};
   if (!is_plain(word) || strlen(word) >= sizeof h->name)
-    return tw_fail(error, TW_USAGE, "%s:%d: '%.60s' is not the name of a host", path, number, word);
+    return tw_fail(error, TW_USAGE, "%s:%d: '%.60s' is not a host name", path, number, word);
   snprintf(h->name, sizeof h->name, "%s", word);
   while ((word = strtok_r(NULL, " \t", &rest)))
     if (!set_word(h, word))
@@ -96,7 +96,7 @@ static tw_status read_hosts(const char *path, hosts *all, tw_error *error) {
     if (status == TW_OK) all->n += (size_t)all->host[all->n_hosts++].jobs;
   }
   if (status == TW_OK && !all->n_hosts)
-    status = tw_fail(error, TW_USAGE, "%s has no hosts; give one name a line", path);
+    status = tw_fail(error, TW_USAGE, "%s lists no hosts; write one name per line", path);
   if (status == TW_OK && all->n > JOBS_MAX)
     status = tw_fail(error, TW_USAGE, "%s has %zu jobs; at most %d are supported", path, all->n, JOBS_MAX);
   free(text);
@@ -189,9 +189,8 @@ static bool give_back(hosts *all, connection *c, tw_reply r, const tw_outcome *o
   pthread_mutex_unlock(&all->lock);
   if (excluded && other)
     tell(all,
-         "host %s is excluded: its machine, compiler or version differs from that of %s, and costs of different "
-         "machines do "
-         "not mix",
+         "host %s is excluded: its machine, compiler or version differs from %s, and costs of different machines are "
+         "not comparable",
          h->name, all->first);
   else if (excluded)
     tell(all, "host %s is excluded after 3 failures in a row (%s)", h->name, out->error.text);

@@ -35,7 +35,7 @@ tw_status tw_plausible_outcome(const tw_trial *trial, const tw_bound *given, con
   if (o->verdict == TW_SLOWER && !(trial->limit > 0))
     return tw_fail(error, TW_FAILED, "verdict \"%s\" of a trial without a limit", tw_verdict_name(o->verdict));
   if (correct && !*o->coverage) return tw_fail(error, TW_FAILED, "verdict correct, but nothing was compared");
-  if (is_measured && !(m->cost > 0)) return tw_fail(error, TW_FAILED, "verdict correct with cost %g", m->cost);
+  if (is_measured && !(m->cost > 0)) return tw_fail(error, TW_FAILED, "verdict correct with a cost of %g", m->cost);
   if (!tw_verdict_has_cost(o->verdict) || !(m->cost > 0)) return TW_OK;
   if (same > 0 && same != m->cost)
     return tw_fail(error, TW_FAILED, "cost %.17g differs from %.17g %s", m->cost, same, trial->target->unit);

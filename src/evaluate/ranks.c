@@ -61,8 +61,9 @@ tw_status tw_ranks_open(tw_ranks **out, tw_error *error) {
   snprintf(name, sizeof name, "mpi-%s.so", mpi);
   char *path = tw_program_path(name, "TILEWRIGHT_MPI");
   if (!path)
-    return tw_fail(error, TW_MISSING, "%d processes of %s: this build has no tilewright-%s; install %s and build again",
-                   started, mpi, name, strcmp(mpi, "mpich") ? "libopenmpi-dev" : "libmpich-dev");
+    return tw_fail(error, TW_MISSING,
+                   "%d processes of %s, but this build lacks tilewright-%s; install %s and build again", started, mpi,
+                   name, strcmp(mpi, "mpich") ? "libopenmpi-dev" : "libmpich-dev");
   void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own modules look for its symbols */
   tw_mpi_open *open = NULL;
   if (module) *(void **)&open = dlsym(module, "tilewright_mpi_open");
@@ -73,7 +74,8 @@ tw_status tw_ranks_open(tw_ranks **out, tw_error *error) {
   else if (!r)
     status = tw_no_memory(error, "MPI");
   else if (open(r) != 0)
-    status = tw_fail(error, TW_MISSING, "%s cannot connect the %d processes; is this its own mpirun?", mpi, started);
+    status = tw_fail(error, TW_MISSING, "%s cannot connect the %d processes; were they started by its own mpirun?", mpi,
+                     started);
   else if (r->size < 2)
     status = tw_fail(error, TW_USAGE, "the %d processes are not connected by %s; start them by its own mpirun", started,
                      mpi);
@@ -260,7 +262,8 @@ static tw_status greet(crew *c, const char *about, tw_text *notes, tw_error *err
     free(text);
   }
   return c->n ? TW_OK
-              : tw_fail(error, TW_USAGE, "no rank is the machine that rank 0 is; start ranks on computers of one kind");
+              : tw_fail(error, TW_USAGE,
+                        "no rank runs on the same kind of machine as rank 0; start ranks on computers of one kind");
 }
 
 static int by_rank(const void *a, const void *b) { return ((const slot *)a)->rank - ((const slot *)b)->rank; }
@@ -284,7 +287,7 @@ tw_status tw_backend_ranks(tw_ranks *ranks, const char *about, tw_backend **out,
   if (status == TW_OK) {
     qsort(c->slot, c->n, sizeof c->slot[0], by_rank);
     if (pthread_create(&c->receiver, NULL, receive_all, c) != 0)
-      status = tw_fail(error, TW_MISSING, "no thread for the ranks");
+      status = tw_fail(error, TW_MISSING, "cannot start threads for the ranks");
   }
   *notes = tw_text_take(&text);
   if (status != TW_OK) {

@@ -50,8 +50,8 @@ void tw_stated_explain(const tw_trial *t, tw_error *error) {
   char *wanted = tw_text_take(&is), *ran = tw_text_take(&was);
   const tw_error fault = *error;
   if (wanted && ran && *wanted)
-    tw_fail(error, fault.status, "the kernel's first comment says that it is for%s, and it was run with%s: %s", wanted,
-            ran, fault.text);
+    tw_fail(error, fault.status, "the kernel's first comment states that it is for%s, but it was run with%s: %s",
+            wanted, ran, fault.text);
   free(wanted);
   free(ran);
 }

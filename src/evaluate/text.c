@@ -26,8 +26,8 @@ static tw_status parse(const char *text, const char *what, json_t **out, tw_erro
   if (!mark || strcmp(mark, what) != 0)
     status = tw_fail(error, TW_USAGE, "invalid %s: \"%s\": \"%s\" is missing", what, MARK, what);
   else if (!json_is_integer(version) || json_integer_value(version) != VERSION)
-    status = tw_fail(error, TW_USAGE, "this %s has a version other than %d; use the same tilewright on both sides",
-                     what, VERSION);
+    status =
+        tw_fail(error, TW_USAGE, "this %s is not of version %d; use the same tilewright on both sides", what, VERSION);
   if (status != TW_OK) json_decref(*out);
   return status;
 }

@@ -84,7 +84,7 @@ static bool is_too_slow(stage *s) {
   const tw_target *t = s->trial->target;
   const double limit = s->trial->limit, least = t->quick ? t->quick->least(t, s->artefact) : 0;
   if (least > limit) {
-    tw_outcome_fail(s->out, TW_SLOWER, TW_OK, "not measured: it cannot take less than %g", least);
+    tw_outcome_fail(s->out, TW_SLOWER, TW_OK, "not measured: its cost is at least %g", least);
     return true;
   }
   if (t->until) t->until(s->artefact, limit);

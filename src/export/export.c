@@ -152,7 +152,7 @@ static tw_place *choose_places(tw_export *e, size_t i, bool whole, size_t *n) {
   tw_random random;
   tw_random_seed(&random, SEED);
   tw_place *place = tw_sample_elements(&random, rows, columns, fmin(PLACES, fmax(EXACT / element, 64)), n);
-  snprintf(e->checked, sizeof e->checked, "%zu of %.0f elements of %s, one of each of as many blocks", *n, all,
+  snprintf(e->checked, sizeof e->checked, "%zu of %.0f elements of %s, one from each of as many blocks", *n, all,
            o->name);
   return place;
 }

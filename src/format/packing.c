@@ -20,7 +20,7 @@ static tw_status check_group(const tw_packing *p, tw_error *error) {
   const tw_format *f = p->format;
   if (f->scale != TW_SCALE_F32) {
     if (p->group == TW_GROUP_ROW) return TW_OK;
-    return tw_fail(error, TW_USAGE, "%s has no choice of groups", f->name);
+    return tw_fail(error, TW_USAGE, "%s has fixed groups", f->name);
   }
   if (p->group == TW_GROUP_ROW || p->group == TW_GROUP_TENSOR) return TW_OK;
   if (is_ternary(f)) return tw_fail(error, TW_USAGE, "%s has one scale per row or tensor, not groups", f->name);
@@ -34,16 +34,16 @@ tw_status tw_packing_check(const tw_packing *p, tw_error *error) {
   if (!p || !p->format) return tw_fail(error, TW_USAGE, "the format is missing");
   const tw_format *f = p->format;
   if (!takes_rule(f, p->rule))
-    return tw_fail(error, TW_USAGE, "%s has no scale rule '%s': %s", f->name, tw_scale_rule_name(p->rule),
-                   f->scale == TW_SCALE_E8M0        ? "floor, even, up and ceil are its rules"
-                   : !is_ternary(f)                 ? "it takes none"
-                   : takes_rule(f, TW_RULE_ABSMEAN) ? "absmax and absmean are its rules"
-                                                    : "absmax is its rule");
+    return tw_fail(error, TW_USAGE, "%s has no scale rule '%s'; %s", f->name, tw_scale_rule_name(p->rule),
+                   f->scale == TW_SCALE_E8M0        ? "expected floor, even, up or ceil"
+                   : !is_ternary(f)                 ? "it has no scale rules"
+                   : takes_rule(f, TW_RULE_ABSMEAN) ? "expected absmax or absmean"
+                                                    : "expected absmax");
   if (p->rounding != TW_ROUND_EVEN && (p->rounding != TW_ROUND_FLOOR || f->id != TW_FORMAT_BFP16))
     return tw_fail(error, TW_USAGE, "%s rounds to nearest even only", f->name);
   if (p->overflow != TW_OVERFLOW_SATURATE &&
       (p->overflow != TW_OVERFLOW_SPECIAL || (f->id != TW_FORMAT_E4M3 && f->id != TW_FORMAT_E5M2)))
-    return tw_fail(error, TW_USAGE, "%s has no choice of overflow", f->name);
+    return tw_fail(error, TW_USAGE, "%s has fixed overflow behaviour", f->name);
   for (size_t i = 0; i < sizeof p->reserved / sizeof *p->reserved; i++)
     if (p->reserved[i])
       return tw_fail(error, TW_USAGE, "tw_packing.reserved is not 0; initialize the struct with zeros");

@@ -100,7 +100,7 @@ static int64_t number(reader *r) {
 static int64_t conditional(reader *r);
 
 static int64_t ceildiv(reader *r, int64_t a, int64_t b) {
-  if (a < 0 || b <= 0) return wrong_value(r, "ceildiv and align want a >= 0 and b > 0");
+  if (a < 0 || b <= 0) return wrong_value(r, "ceildiv and align require a >= 0 and b > 0");
   return a / b + (a % b != 0);
 }
 
@@ -118,7 +118,7 @@ static int64_t call(reader *r, const char *name, size_t length) {
   for (; take(r, ","); n++) {
     const int64_t next = conditional(r);
     if (r->status != TW_OK) return 0;
-    if (f >= 2 && n == 2) return wrong(r, "two arguments are enough");
+    if (f >= 2 && n == 2) return wrong(r, "more than two arguments");
     value = f == 0   ? (next < value ? next : value)
             : f == 1 ? (next > value ? next : value)
             : f == 2 ? ceildiv(r, value, next)

@@ -116,7 +116,7 @@ static tw_status read_list(const char **p, const tw_scope *s, bool closed, int m
   tw_status status = TW_OK;
   bool more = true;
   for (*n = 0; status == TW_OK && more; ++*n) {
-    if (*n == most) return tw_fail(error, TW_USAGE, "at most %d numbers", most);
+    if (*n == most) return tw_fail(error, TW_USAGE, "expected at most %d numbers", most);
     status = tw_expression(*p, p, s, &out[*n], error);
     if (status != TW_OK) return status;
     if (out[*n] < least || out[*n] > greatest)
@@ -338,12 +338,14 @@ static tw_status property(header *h, tw_launch_map *m, const char **p, tw_error 
     status = read_list(p, h->scope, true, 1, 0, 256, &one, &n, error);
     if (status != TW_OK) return status;
     if (one && one != 64 && one != 128 && one != (swizzle ? 32 : 256))
-      return tw_fail(error, TW_USAGE, swizzle ? "swizzle(0), (32), (64) or (128)" : "l2(0), (64), (128) or (256)");
+      return tw_fail(error, TW_USAGE,
+                     swizzle ? "expected swizzle(0), (32), (64) or (128)" : "expected l2(0), (64), (128) or (256)");
     *(swizzle ? &m->swizzle : &m->l2) = (int)one;
     return TW_OK;
   }
 #undef IS
-  return tw_fail(error, TW_USAGE, "a map has no '%.*s': box, dims, pitch, step, swizzle, l2, fill, as", (int)length,
+  return tw_fail(error, TW_USAGE,
+                 "unknown map attribute '%.*s'; expected box, dims, pitch, step, swizzle, l2, fill or as", (int)length,
                  name);
 }
 
@@ -446,7 +448,7 @@ static tw_status argument(const header *h, const char **p, tw_launch_argument *a
     status = tw_expression(*p, p, h->scope, &a->integer, error);
   }
   if (status == TW_OK && a->kind == TW_LAUNCH_I32 && (a->integer < INT32_MIN || a->integer > INT32_MAX))
-    return tw_fail(error, TW_USAGE, "%" PRId64 " does not fit an int: write i64(...)", a->integer);
+    return tw_fail(error, TW_USAGE, "%" PRId64 " does not fit an int; write i64(...)", a->integer);
   return status;
 }
 
@@ -487,7 +489,7 @@ static tw_status read_line(header *h, const char *line, tw_error *error) {
 /* Everything in the workspace that is named lies inside of it. */
 static tw_status check_offset(const tw_launch *o, int64_t offset, tw_error *error) {
   if (offset <= o->workspace) return TW_OK;
-  return tw_fail(error, TW_FAILED, "byte %" PRId64 " of the workspace: it has %" PRId64, offset, o->workspace);
+  return tw_fail(error, TW_FAILED, "byte %" PRId64 " is outside of the workspace of %" PRId64, offset, o->workspace);
 }
 
 static tw_status complete_kernel(header *h, size_t number, tw_error *error) {
@@ -507,8 +509,8 @@ static tw_status complete_kernel(header *h, size_t number, tw_error *error) {
     }
   for (int d = 0; d < 3; d++)
     if (o->grid[d] % o->cluster[d])
-      return tw_fail(error, TW_FAILED, "a grid of %" PRId64 " blocks is not whole clusters of %" PRId64, o->grid[d],
-                     o->cluster[d]);
+      return tw_fail(error, TW_FAILED, "a grid of %" PRId64 " blocks is not a multiple of clusters of %" PRId64,
+                     o->grid[d], o->cluster[d]);
   return TW_OK;
 }
 

@@ -263,7 +263,7 @@ static tw_status start(tw_sandbox *s, const tw_sandboxed *c, tw_error *error) {
   char *path = tw_program_path(c->runner, c->variable);
   snprintf(name, sizeof name, "tilewright-%s", c->runner);
   if (!path)
-    return tw_fail(error, TW_MISSING, "%s was not found; install all of tilewright, or set %s to its path", name,
+    return tw_fail(error, TW_MISSING, "%s is missing; install all of tilewright, or set %s to its path", name,
                    c->variable);
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   const tw_spawn spawn = {.path = path,
@@ -314,7 +314,7 @@ static tw_status wait_until_ready(tw_sandbox *s, double limit, tw_error *error) 
   if (status != TW_OK || s->results->stage == TW_ARENA_READY) return status;
   char why[sizeof s->results->message];
   reason_of(s, why);
-  if (!why[0]) return tw_fail(error, TW_FAILED, "the kernel stopped its process before it was called");
+  if (!why[0]) return tw_fail(error, TW_FAILED, "the kernel ended its process before it was called");
   return tw_fail(error, s->results->stage == TW_ARENA_STARTING ? TW_MISSING : TW_FAILED, "%s", why);
 }
 

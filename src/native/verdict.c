@@ -42,9 +42,9 @@ static const struct call {
 static tw_status refused(long number, tw_error *error) {
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
     if (calls[i].number == number)
-      return tw_fail(error, TW_FAILED, "the kernel tried to %s (system call %s): it may only compute", calls[i].what,
+      return tw_fail(error, TW_FAILED, "the kernel tried to %s (system call %s); it may only compute", calls[i].what,
                      calls[i].name);
-  return tw_fail(error, TW_FAILED, "the kernel made system call %ld: it may only compute", number);
+  return tw_fail(error, TW_FAILED, "the kernel made system call %ld; it may only compute", number);
 }
 
 /* The array behind which `address` lies, on the page that guards it. */
@@ -72,7 +72,7 @@ static tw_status faulted(const tw_arena_orders *o, const tw_arena_results *r, in
       return tw_fail(error, TW_FAILED, "the kernel writes to its input %s", o->operand[i].name);
   for (uint32_t i = 0; i < n; i++)
     if (is_behind(&o->operand[i], base_of(r, &o->operand[i]), r->address, &bytes))
-      return tw_fail(error, TW_FAILED, "the kernel accesses memory %" PRIu64 " byte%s behind %s", bytes,
+      return tw_fail(error, TW_FAILED, "the kernel accesses memory %" PRIu64 " byte%s after %s", bytes,
                      bytes == 1 ? "" : "s", o->operand[i].name);
   if (number == SIGSEGV || number == SIGBUS)
     return tw_fail(error, TW_FAILED,
@@ -85,7 +85,7 @@ tw_status tw_sandbox_verdict(const tw_arena_orders *o, const tw_arena_results *r
                              tw_error *error) {
   if (limit > 0) return tw_fail(error, TW_FAILED, "the kernel did not end within %.3g s", limit);
   if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
-    return tw_fail(error, TW_FAILED, "the kernel used up its %" PRIu64 " s of processor time, or the system's memory",
+    return tw_fail(error, TW_FAILED, "the kernel exceeded %" PRIu64 " s of processor time, or the system's memory",
                    o->seconds);
   if (r->refused) return refused((long)r->refused - 1, error);
   if (r->signal) return faulted(o, r, (int)r->signal, error);

@@ -131,6 +131,6 @@ tw_status tw_attention_survey(const tw_problem *p, void *const buffers[], const 
   if (status == TW_OK) status = judged(&j, 1, error);
   free(j.of_head);
   if (status == TW_OK)
-    snprintf(out->survey, sizeof out->survey, "for lying where a mean of values, and a log-sum-exp of scores, can lie");
+    snprintf(out->survey, sizeof out->survey, "that are not a possible mean of values or log-sum-exp of scores");
   return status;
 }

@@ -184,8 +184,8 @@ static void describe(tw_coverage *c) {
     return;
   }
   snprintf(c->text, sizeof c->text,
-           "%.0f of %.0f elements, chosen at random after the run; all for being written and finite%s%s", c->exact,
-           c->elements, *c->survey ? ", and " : "", c->survey);
+           "%.0f of %.0f elements, chosen at random after the run; all were checked for being written and finite%s%s",
+           c->exact, c->elements, *c->survey ? ", and " : "", c->survey);
 }
 
 tw_status tw_case_check(const tw_case *c, void *const actual[], const tw_effort *effort, tw_coverage *out,
@@ -193,7 +193,8 @@ tw_status tw_case_check(const tw_case *c, void *const actual[], const tw_effort 
   const tw_op *op = c->problem->op;
   tw_effort e = *effort;
   if (!op->exact)
-    return tw_fail(error, TW_USAGE, "%s has no exact values of single elements; make its whole reference", op->name);
+    return tw_fail(error, TW_USAGE, "%s does not define exact values of single elements; compute its whole reference",
+                   op->name);
   if (!(e.budget > 0)) e.budget = BUDGET;
   if (!e.seed) e.seed = from_system();
   *out = (tw_coverage){0};

@@ -159,7 +159,7 @@ static tw_status check_sizes(const tw_conv2d *v, tw_error *error) {
                    " with pad=%" PRId64,
                    v->r, v->s, v->h, v->w, v->pad);
   if (!is_real(v) && v->r * v->s * v->c > PRODUCTS_LIMIT)
-    return tw_fail(error, TW_USAGE, "r s c = %" PRId64 " products in each result; at most %d are summed exactly",
+    return tw_fail(error, TW_USAGE, "r s c = %" PRId64 " products in each result; at most %d can be summed exactly",
                    v->r * v->s * v->c, PRODUCTS_LIMIT);
   const double most = fmax((double)v->n * (double)v->h * (double)v->w * (double)v->c,
                            (double)v->n * (double)v->p * (double)v->q * (double)v->k);
@@ -173,7 +173,8 @@ static tw_status check_pooling(const tw_problem *p, const tw_conv2d *v, tw_error
     return tw_fail(error, TW_USAGE, "pool_stride and pool_pad require a window; write for instance pool=3");
   if (v->pool && v->pool_pad >= v->pool)
     return tw_fail(error, TW_USAGE,
-                   "pool_pad=%" PRId64 " must be less than pool=%" PRId64 "; a window would be outside of the image",
+                   "pool_pad=%" PRId64 " must be less than pool=%" PRId64
+                   "; otherwise a window is outside of the image",
                    v->pool_pad, v->pool);
   if (v->pool && (!v->out_h || !v->out_w))
     return tw_fail(error, TW_USAGE,

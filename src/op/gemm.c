@@ -203,7 +203,8 @@ tw_status tw_gemm_packing(const tw_gemm *g, tw_packing *out, tw_error *error) {
   *out = (tw_packing){.format = tw_format_of_type(g->b), .group = g->group};
   if (out->format->scale != TW_SCALE_F32 && g->group) {
     if (g->group != (int64_t)out->format->block)
-      return tw_fail(error, TW_USAGE, "group=%" PRId64 ": b=%s has a scale for every %zu elements", g->group,
+      return tw_fail(error, TW_USAGE,
+                     "group=%" PRId64 " is unsupported with b=%s, which has a scale for every %zu elements", g->group,
                      tw_type_name(g->b), out->format->block);
     out->group = 0;
   }
@@ -250,7 +251,7 @@ static tw_status check_packed(const tw_problem *p, const tw_gemm *g, tw_error *e
                    "packed=1 needs a of floating point and b of i8, i4, ternary, mxfp4, mxfp6 or mxfp8, not a=%s b=%s",
                    tw_type_name(g->a), tw_type_name(g->b));
   if (tw_problem_int(p, "ldb"))
-    return tw_fail(error, TW_USAGE, "ldb=%" PRId64 " with packed=1: rows of codes have no gaps", g->ldb);
+    return tw_fail(error, TW_USAGE, "ldb=%" PRId64 " is unsupported with packed=1; rows of codes have no gaps", g->ldb);
   return TW_OK;
 }
 

@@ -78,7 +78,7 @@ bool tw_gemm_narrow_sums(const tw_gemm *g) { return g->acc == TW_I8 || g->acc ==
 
 tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *error) {
   if (acc != TW_I8 && acc != TW_I16) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s: acc=%s is not supported: sums of integers are of 32 bits, acc=i32", machine,
+  return tw_fail(error, TW_USAGE, "%s: acc=%s is not supported; sums of integers require acc=i32", machine,
                  tw_type_name(acc));
 }
 

@@ -46,7 +46,8 @@ tw_status tw_op_register(const tw_op *given, tw_error *error) {
     if (!needed[i].is_there)
       return tw_fail(error, TW_USAGE, "the op %s lacks %s", op->name ? op->name : "without a name", needed[i].name);
   if (op->n_keys > TW_KEYS_MAX)
-    return tw_fail(error, TW_USAGE, "the op %s has %zu keys, %d are the most", op->name, op->n_keys, TW_KEYS_MAX);
+    return tw_fail(error, TW_USAGE, "the op %s has %zu keys; at most %d are supported", op->name, op->n_keys,
+                   TW_KEYS_MAX);
   op = tw_sized_keep(given, &full, sizeof full);
   return op ? tw_registry_add(&added, full.name, op, find, "op", error)
             : tw_fail(error, TW_MISSING, "no memory for the op %s", full.name);

@@ -244,7 +244,9 @@ tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void
   size_t n = 0;
   if (!copy) return tw_no_memory(error, "a problem");
   const char *op = strtok_r(copy, " ", &rest);
-  tw_status status = op ? TW_OK : tw_fail(error, TW_USAGE, "a problem is an op and its keys: gemm m=512 n=512 k=512");
+  tw_status status =
+      op ? TW_OK
+         : tw_fail(error, TW_USAGE, "the problem is missing; write an op and its keys, as in gemm m=512 n=512 k=512");
   for (char *w; status == TW_OK && (w = strtok_r(NULL, " ", &rest));) {
     if (n == TW_KEYS_MAX)
       status = tw_fail(error, TW_USAGE, "more than %d keys in '%.60s...'", TW_KEYS_MAX, text);

@@ -240,7 +240,7 @@ static tw_status load(const char *directory, const char *name, json_t **out, tw_
   if (status == TW_OK && tw_file_exists(path)) {
     status = tw_file_read(path, FILE_LIMIT, &text, NULL, error);
     if (status == TW_OK && !(*out = json_loads(text, 0, &why)))
-      status = tw_fail(error, TW_USAGE, "%s is not a file of `tilewright tune --out`: line %d: %s", path, why.line,
+      status = tw_fail(error, TW_USAGE, "%s is not written by `tilewright tune --out`: line %d: %s", path, why.line,
                        why.text);
   }
   free(text);
@@ -255,7 +255,7 @@ static tw_status load_summary(const char *directory, json_t **out, tw_error *err
   json_decref(*out);
   *out = NULL;
   return tw_fail(error, TW_USAGE,
-                 "%s/summary.json is not a summary of `tilewright tune --out`: it has no best kernel or no ladder",
+                 "%s/summary.json is not written by `tilewright tune --out`: its best kernel or ladder is missing",
                  directory);
 }
 

@@ -35,10 +35,10 @@ static tw_status add(tw_schedule *schedule, const char *text, size_t length, tw_
     return tw_fail(error, TW_USAGE, "the step '%.40s...' is longer than %d characters", step, TW_STEP_MAX - 1);
   for (size_t i = 0; i < used; i++)
     if ((unsigned char)step[i] < ' ' || step[i] == 0x7f || step[i] == '#')
-      return tw_fail(error, TW_USAGE, "a step is one line of plain text without '#'; character %zu of it is not",
+      return tw_fail(error, TW_USAGE, "a step is one line of plain text without '#'; character %zu is not allowed",
                      i + 1);
   if (schedule->n >= TW_STEPS_MAX)
-    return tw_fail(error, TW_USAGE, "a schedule has at most %d steps, and '%s' is one more", TW_STEPS_MAX, step);
+    return tw_fail(error, TW_USAGE, "a schedule has at most %d steps; '%s' exceeds them", TW_STEPS_MAX, step);
   memcpy(schedule->step[schedule->n++], step, used + 1);
   return TW_OK;
 }

@@ -15,7 +15,7 @@ static const double SAME = 1e-6;
 
 static tw_status report_only(tw_state *s, const char *why) {
   s->cost_from = TW_COST_REPORTED;
-  tw_state_note(s, "the costs are the runner's word: the result was not confirmed here (%s)", why);
+  tw_state_note(s, "the costs are those reported by the runner; the result was not confirmed here (%s)", why);
   return TW_OK;
 }
 
@@ -44,8 +44,8 @@ static tw_status compare_costs(const tw_state *s, const tw_candidate *c, const t
   const char *what = c == s->start ? tw_state_start_name(s) : "the best kernel";
   if (o->verdict != TW_CORRECT)
     return tw_fail(error, TW_FAILED,
-                   "--runner: it reported %s as correct, and here the verdict is \"%s\" (%.600s); check it", what,
-                   tw_verdict_name(o->verdict), o->error.text);
+                   "--runner: it reported %s as correct, but here the verdict is \"%s\" (%.600s); check the runner",
+                   what, tw_verdict_name(o->verdict), o->error.text);
   if (s->target->traits.deterministic && !is_of_real_machine(c) && fabs(here / reported - 1) > SAME)
     return tw_fail(error, TW_FAILED,
                    "--runner: it reported %.9g %s for %s, which takes %.9g here; use the same tilewright on both sides",
@@ -90,7 +90,7 @@ tw_status tw_confirm_here(tw_state *s, tw_error *error) {
   if (is_another_machine(s)) {
     for (size_t i = 0; i < n; i++)
       if (o[i].verdict != TW_CORRECT) return compare_costs(s, of[i], &o[i], error);
-    return report_only(s, "they are of another machine; both kernels are correct here");
+    return report_only(s, "they were measured on another machine; both kernels are correct here");
   }
   for (size_t i = 0; i < n; i++) {
     const tw_status status = compare_costs(s, of[i], &o[i], error);
@@ -100,7 +100,7 @@ tw_status tw_confirm_here(tw_state *s, tw_error *error) {
     tw_state_note(
         s, "the runner timed the kernels on the real machine: the best takes %.4g %s, and %.4g by the model here",
         s->best->measured.cost, s->target->unit, o[0].measured.cost);
-    return report_only(s, "results are right here, times are the machine's");
+    return report_only(s, "results were checked here, times were measured on the machine");
   }
   if (!s->target->traits.deterministic)
     tw_state_note(s, "the runner reported %.4g %s for the best kernel, which takes %.4g here", s->best->measured.cost,

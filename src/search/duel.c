@@ -104,12 +104,12 @@ static bool holds(tw_state *s, struct tw_known *known, const tw_candidate *incum
   if (known->lost || c == incumbent) return false;
   if (c->verdict != TW_CORRECT) {
     known->lost = tw_verdict_is_failure(c->verdict) || c->verdict == TW_SLOWER;
-    if (known->lost) tw_state_note(s, "the kernel of an earlier search is dropped: %s", tw_verdict_name(c->verdict));
+    if (known->lost) tw_state_note(s, "the kernel of an earlier search is removed: %s", tw_verdict_name(c->verdict));
     return false;
   }
   if (beats(s, c, incumbent, &gain, &within) || gain >= 0) return true;
   known->lost = true;
-  tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than %s: it is dropped", -100 * gain,
+  tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than %s and is removed", -100 * gain,
                 incumbent == s->start ? tw_state_start_name(s) : "another one");
   return false;
 }
@@ -141,9 +141,9 @@ void tw_defend(tw_state *s) {
   if (s->target->traits.deterministic) return;
   const char *what = name_of(s, incumbent);
   if (gain == 0 && within == 0)
-    tw_state_note(s, "no time was left to compare the best candidate with %s: %s is kept", what, what);
+    tw_state_note(s, "no time was left to compare the best candidate with %s; %s is kept", what, what);
   else
     tw_state_note(s,
-                  "measured alternately, the best candidate is %.1f%% %s than %s, with a noise of %.1f%%: %s is kept",
+                  "measured alternately, the best candidate is %.1f%% %s than %s, with a noise of %.1f%%; %s is kept",
                   100 * fabs(gain), gain < 0 ? "slower" : "faster", what, 100 * within, what);
 }

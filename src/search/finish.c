@@ -45,7 +45,7 @@ static tw_status prune(tw_state *s, tw_error *error) {
   if (pruned.n == s->best->recipe->n) return TW_OK;
   const size_t first = s->n;
   const tw_status status =
-      add_schedule(s, &pruned, 0, s->best->number, "prune", "the steps that change nothing are left out", error);
+      add_schedule(s, &pruned, 0, s->best->number, "prune", "steps without effect are left out", error);
   if (status != TW_OK) return status;
   tw_state_evaluate(s, first);
   tw_candidate *c = tw_state_find(s, &pruned);
@@ -124,7 +124,7 @@ static tw_status arrange(tw_state *s, tw_error *error) {
   if (tw_state_find(s, &better) || !is_same_kernel(s, &better)) return TW_OK;
   size_t first = s->n;
   tw_status status =
-      add_schedule(s, &better, 0, s->best->number, "arrange", "the steps that bring most come first", error);
+      add_schedule(s, &better, 0, s->best->number, "arrange", "the most effective steps come first", error);
   if (status != TW_OK) return status;
   tw_state_evaluate(s, first);
   s->best = adopt(s, s->all[first]);
@@ -244,7 +244,7 @@ tw_status tw_finish(tw_state *s, tw_error *error) {
   if (status == TW_OK && s->best->recipe) status = prune(s, &why);
   if (status == TW_OK) status = walk(s, &why);
   if (status != TW_OK)
-    tw_state_note(s, "the schedule of the best candidate was not gone through step by step: %s", why.text);
+    tw_state_note(s, "the schedule of the best candidate could not be measured step by step: %s", why.text);
   tw_defend(s);
   /* The baseline was checked already; where it alone took all of the time, a second check would take more. */
   if (s->best == s->start && tw_now() > s->last_measurement) return TW_OK;

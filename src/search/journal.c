@@ -111,10 +111,10 @@ static tw_status refuse(const char *path, int code, const char *reason, tw_error
     return tw_fail(error, TW_USAGE, "the journal %s is damaged (%s); move it away or give another file name", path,
                    reason);
   case SQLITE_IOERR:
-    return tw_fail(error, TW_MISSING, "cannot write the journal %s: %s; is there room, and no limit on file sizes?",
+    return tw_fail(error, TW_MISSING, "cannot write the journal %s: %s; check free space and the limit on file sizes",
                    path, reason);
   case SQLITE_FULL:
-  case SQLITE_NOMEM: return tw_fail(error, TW_MISSING, "no room for the journal %s: %s", path, reason);
+  case SQLITE_NOMEM: return tw_fail(error, TW_MISSING, "cannot create the journal %s: %s", path, reason);
   case SQLITE_BUSY:
   case SQLITE_LOCKED:
     return tw_fail(error, TW_USAGE, "the journal %s is in use by another process; give another file name", path);
@@ -203,7 +203,7 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
     else if (!found || strcmp(found, value[i]) != 0) {
       bool brief = strcmp(key[i], "machine") != 0;
       status = tw_fail(error, TW_USAGE,
-                       "the journal %s is of another %s%s%s%s; search elsewhere (--out) or forget it (--fresh)",
+                       "the journal %s is of another %s%s%s%s; use another --out, or discard the journal with --fresh",
                        j->path, key[i], brief ? " (" : "", brief ? found ? found : "?" : "", brief ? ")" : "");
     }
   }
@@ -236,7 +236,7 @@ static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_erro
                    "%s has views or triggers, so it is not the journal of a search; give another file name", j->path);
   if (id >= OLDEST_ID && id < APPLICATION_ID)
     return tw_fail(error, TW_USAGE,
-                   "the journal %s is of an older tilewright; search elsewhere (--out) or forget it (--fresh)",
+                   "the journal %s is of an older tilewright; use another --out, or discard the journal with --fresh",
                    j->path);
   if (id != APPLICATION_ID && (id != 0 || tables != 0))
     return tw_fail(error, TW_USAGE,

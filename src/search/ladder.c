@@ -84,7 +84,7 @@ tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
   tw_rung *rung = tw_new(1 + (last ? last->recipe->n : 0) + alone, sizeof *rung);
   if (!rung) return tw_no_memory(error, "the ladder");
   rung[0] = (tw_rung){.step = "start"};
-  snprintf(rung[0].why, sizeof rung[0].why, "%s", s->start->recipe ? "the baseline" : "the program as it was given");
+  snprintf(rung[0].why, sizeof rung[0].why, "%s", s->start->recipe ? "the baseline" : "the given program");
   finish_rung(&rung[0], s->start, s->start->agent);
   if (last) n += climb_recipe(s, last, &rung[n]);
   size_t i = n + alone;

@@ -66,7 +66,7 @@ static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t m
       tw_candidate_free(c);
       c = s->all[known];
     }
-    if (!reach(r, c)) status = tw_no_memory(error, "more kernels around the best");
+    if (!reach(r, c)) status = tw_no_memory(error, "more variants of the best kernel");
   }
   tw_menu_free(&menu);
   return status;
@@ -76,7 +76,7 @@ static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t m
 static tw_status look_around(tw_state *s, size_t most, tw_error *error) {
   const tw_candidate *centre = s->best;
   ring r = {0};
-  tw_status status = reach(&r, centre) ? TW_OK : tw_no_memory(error, "kernels around the best");
+  tw_status status = reach(&r, centre) ? TW_OK : tw_no_memory(error, "variants of the best kernel");
   while (status == TW_OK && s->best == centre && r.next < r.n && s->n < most && !tw_state_is_stopped(s)) {
     const size_t first = s->n;
     for (const size_t end = r.n; r.next < end && status == TW_OK && s->n < most; r.next++)
@@ -96,5 +96,5 @@ void tw_polish(tw_state *s) {
     before = s->best;
     status = look_around(s, most, &why);
   }
-  if (status != TW_OK) tw_state_note(s, "not all kernels around the best were tried: %s", why.text);
+  if (status != TW_OK) tw_state_note(s, "not all variants of the best kernel were tried: %s", why.text);
 }

@@ -184,9 +184,8 @@ static void take_outcome(void *context, tw_job *job) {
   if (s->by_runner && !s->machine[0]) memcpy(s->machine, o->evaluator, sizeof s->machine);
   if (s->by_runner && s->journal && o->evaluator[0] && !tw_journal_is_machine(s->journal, o->evaluator)) {
     c->verdict = TW_UNAVAILABLE;
-    c->message = strdup(
-        "evaluated on another machine, compiler or version than the journal's: costs of different machines do not "
-        "mix; search elsewhere (--out)");
+    c->message = strdup("evaluated on another machine, compiler or version than the journal; costs of different "
+                        "machines are not comparable; use another --out");
     count_candidate(s, c);
     return;
   }

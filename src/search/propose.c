@@ -379,7 +379,7 @@ static void heed(tw_state *s, const asking *a) {
   if (a->status == TW_OK || a->status == TW_INTERRUPTED || s->is_retired[a->member]) return;
   s->is_retired[a->member] = a->status == TW_MISSING;
   if (a->status == TW_MISSING)
-    tw_state_note(s, "%s proposes no more: %s", agent->name, a->error.text);
+    tw_state_note(s, "%s proposes no more kernels: %s", agent->name, a->error.text);
   else
     tw_state_note(s, "no plans after candidate %d: %s", a->request.parent->number, a->error.text);
 }

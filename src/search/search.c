@@ -75,8 +75,9 @@ static void fill_options(tw_watch *w, double simulation_seconds) {
 }
 
 static tw_status check_members(size_t n, tw_error *error) {
-  return n <= TW_MEMBERS_MAX ? TW_OK
-                             : tw_fail(error, TW_USAGE, "%zu agents are too many; give at most %d", n, TW_MEMBERS_MAX);
+  return n <= TW_MEMBERS_MAX
+             ? TW_OK
+             : tw_fail(error, TW_USAGE, "%zu agents are too many; at most %d are supported", n, TW_MEMBERS_MAX);
 }
 
 static tw_status check_options(const tw_search_options *o, tw_error *error) {
@@ -89,12 +90,13 @@ static tw_status check_options(const tw_search_options *o, tw_error *error) {
   };
   for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
     if (range[i].value < 0 || range[i].value > range[i].max)
-      return tw_fail(error, TW_USAGE, "%s=%d is out of range; give 1 to %d, or 0 for the default", range[i].name,
+      return tw_fail(error, TW_USAGE, "%s=%d is out of range; expected 1 to %d, or 0 for the default", range[i].name,
                      range[i].value, range[i].max);
   if (!(o->dropout < 1))
-    return tw_fail(error, TW_USAGE, "dropout=%g is out of range; give at least 0 and less than 1", o->dropout);
+    return tw_fail(error, TW_USAGE, "dropout=%g is out of range; expected at least 0 and less than 1", o->dropout);
   if (!(o->seconds >= 0))
-    return tw_fail(error, TW_USAGE, "seconds=%g is out of range; give a positive time, or 0 for no limit", o->seconds);
+    return tw_fail(error, TW_USAGE, "seconds=%g is out of range; expected a positive time, or 0 for no limit",
+                   o->seconds);
   return TW_OK;
 }
 
@@ -376,8 +378,8 @@ static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *er
   if (recorded == now || !s->target->traits.deterministic) return TW_OK;
   char then_text[32], now_text[32];
   return tw_fail(error, TW_USAGE,
-                 "the journal %s is of another build: the baseline took %s %s then, %s now; "
-                 "search elsewhere (--out) or forget it (--fresh)",
+                 "the journal %s is of another build: the baseline took %s %s then and takes %s now; use another "
+                 "--out, or discard the journal with --fresh",
                  s->options.journal, tw_print_real(recorded, then_text), s->target->unit, tw_print_real(now, now_text));
 }
 
@@ -412,7 +414,7 @@ static bool is_out_of_time(tw_state *s) {
   s->share = 1;
   set_deadline(s);
   if (s->options.seconds <= 0 || tw_now() < s->deadline) return false;
-  tw_state_note(s, "measuring %s took %.1f s of the %g s given: no candidate was tried", tw_state_start_name(s),
+  tw_state_note(s, "measuring %s took %.1f s of the %g s given, so no candidate was tried", tw_state_start_name(s),
                 tw_now() - s->started, s->options.seconds);
   return true;
 }
@@ -453,7 +455,7 @@ static bool is_cut_off(tw_state *s, size_t first) {
     if (s->all[i]->verdict == TW_UNAVAILABLE && unavailable++ == 0) reason = s->all[i]->message;
   }
   if (unavailable == 0 || others > 0) return false;
-  tw_state_note(s, "the search ends early, no candidate could be evaluated any more: %s", reason ? reason : "?");
+  tw_state_note(s, "the search ends early because no candidate could be evaluated any more: %s", reason ? reason : "?");
   return true;
 }
 

@@ -47,7 +47,8 @@ static char *default_path(void) {
 static tw_status find_file(const char *path, char **out, tw_error *error) {
   *out = path ? strdup(path) : default_path();
   if (*out) return TW_OK;
-  return tw_fail(error, TW_USAGE, "the file of wisdom is unknown; set TILEWRIGHT_WISDOM to a file name, or set HOME");
+  return tw_fail(error, TW_USAGE,
+                 "the location of the wisdom file is unknown; set TILEWRIGHT_WISDOM to a file name, or set HOME");
 }
 
 /* ---- reading ---- */
@@ -107,12 +108,13 @@ static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out,
   const char *format = json_string_value(json_object_get(root, "format"));
   const json_t *entries = json_object_get(root, "entries"), *version = json_object_get(root, "version");
   if (!format || strcmp(format, FORMAT) != 0)
-    return malformed(path, error, "it does not say \"format\": \"tilewright wisdom\"");
+    return malformed(path, error, "\"format\": \"tilewright wisdom\" is missing");
   if (!json_is_integer(version)) return malformed(path, error, "its version is not a number");
   if (json_integer_value(version) < VERSION_OF_SCHEDULES || json_integer_value(version) > VERSION)
-    return tw_fail(error, TW_USAGE, "%s is wisdom of version %lld, this program knows version %d; use another file",
-                   path, (long long)json_integer_value(version), VERSION);
-  if (!json_is_array(entries)) return malformed(path, error, "it has no list of entries");
+    return tw_fail(error, TW_USAGE,
+                   "%s is wisdom of version %lld, but this program supports version %d; use another file", path,
+                   (long long)json_integer_value(version), VERSION);
+  if (!json_is_array(entries)) return malformed(path, error, "its list of entries is missing");
   size_t n = json_array_size(entries);
   out->entry = tw_new(n + 1, sizeof *out->entry);
   if (!out->entry) return tw_fail(error, TW_MISSING, "no memory for the %zu entries of %s", n, path);
@@ -121,7 +123,7 @@ static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out,
     out->n = i + 1;
     if (wrong) {
       char what[96];
-      snprintf(what, sizeof what, "the %s of entry %zu is not as it should be", wrong, i + 1);
+      snprintf(what, sizeof what, "the %s of entry %zu is malformed", wrong, i + 1);
       return malformed(path, error, what);
     }
   }
@@ -264,7 +266,7 @@ static tw_status check_entry(const tw_wisdom_entry *e, tw_error *error) {
   if (e->target[0] && e->problem[0] && e->unit[0] && isfinite(e->cost) && e->cost > 0 && isfinite(e->utilization) &&
       e->utilization >= 0)
     return TW_OK;
-  return tw_fail(error, TW_USAGE, "an entry of wisdom needs a target, a problem, a unit and a positive cost");
+  return tw_fail(error, TW_USAGE, "an entry of wisdom requires a target, a problem, a unit and a positive cost");
 }
 
 static tw_status keep(const char *path, const tw_wisdom_entry *entry, size_t n, size_t *refused, tw_error *why,

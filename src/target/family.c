@@ -84,8 +84,7 @@ bool tw_target_rename_steps(const tw_target *t, const tw_problem *p, tw_schedule
 static tw_status find_schedules(const tw_target *t, const tw_problem *p, const tw_family **out, tw_error *error) {
   const tw_status status = find(t, p, out, error);
   if (status != TW_OK || (*out)->emit) return status;
-  return tw_fail(error, TW_USAGE, "%s has no schedules for %s: start from the source of a kernel", t->name,
-                 p->op->name);
+  return tw_fail(error, TW_USAGE, "%s has no schedules for %s; give the source of a kernel", t->name, p->op->name);
 }
 
 tw_status tw_target_baseline(const tw_target *t, const tw_problem *p, tw_schedule *out, tw_error *error) {

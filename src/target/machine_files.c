@@ -46,7 +46,7 @@ static const tw_machine *keep(tw_machine *m, tw_error *error) {
   if (!same && fits) known.machine[known.n++] = m;
   pthread_mutex_unlock(&known.lock);
   if (!same && fits) return m;
-  if (!same) tw_fail(error, TW_MISSING, "more than %d machine files were read by one process", READ_MAX);
+  if (!same) tw_fail(error, TW_MISSING, "one process read more than %d machine files", READ_MAX);
   tw_machine_free(m);
   return same;
 }
@@ -89,11 +89,10 @@ static tw_status find_base(const char *text, const char *origin, const tw_machin
   int line = 0;
   char *name = tw_config_base(text, &line);
   if (!name)
-    return tw_fail(
-        error, TW_USAGE,
-        "%s:%d: a machine file begins with `base = NAME`, the machine that it differs from; `tilewright targets "
-        "--write NAME` prints one to start from",
-        origin, line);
+    return tw_fail(error, TW_USAGE,
+                   "%s:%d: a machine file begins with `base = NAME`, the machine that it modifies; `tilewright targets "
+                   "--write NAME` prints one to start from",
+                   origin, line);
   const tw_target *t = built_in(name);
   const char *near = t ? NULL : nearest_base(name);
   tw_status status = TW_OK;
@@ -230,7 +229,7 @@ tw_status tw_target_open(const char *name, const tw_target **out, tw_error *erro
     if (!path) return tw_fail(error, TW_USAGE, "unknown target '%.80s'; `tilewright targets` lists them", name);
     status = open_file(path, &m, error);
     if (status == TW_OK && at && strcmp(m->name, name) != 0)
-      status = tw_fail(error, TW_USAGE, "%s is %s now, not %.80s: its values have changed", path, m->name, name);
+      status = tw_fail(error, TW_USAGE, "%s is now %s, not %.80s; its values have changed", path, m->name, name);
     free(path);
   }
   if (status == TW_OK) *out = &m->target;
@@ -262,8 +261,8 @@ tw_status tw_machine_read(const char *text, const char *name, const char *origin
   status = add_count(status, problems, error); /* on its own: arguments have no order */
   free(stem);
   if (status == TW_OK && strcmp(m->name, name) != 0)
-    status = tw_fail(error, TW_USAGE, "%s: the machine's values make it %s, not %.80s: is it from another version?",
-                     origin, m->name, name);
+    status = tw_fail(error, TW_USAGE, "%s: its values make it %s, not %.80s; is it from another version?", origin,
+                     m->name, name);
   if (status == TW_OK) *out = &m->target;
   return status;
 }
@@ -288,7 +287,7 @@ char *tw_machine_changes(const tw_target *t) {
 
 tw_status tw_machine_template(const tw_target *t, char **text, tw_error *error) {
   const tw_machine *m = built_in_machine(t);
-  if (!m && user_machine(t)) return tw_fail(error, TW_USAGE, "%s is from a file already: copy the file", t->name);
+  if (!m && user_machine(t)) return tw_fail(error, TW_USAGE, "%s is already from a file; copy the file", t->name);
   if (!m) return tw_fail(error, TW_USAGE, "%s is not described by a file", t->name);
   *text = tw_machine_print_template(m, "", NULL, 0);
   return *text ? TW_OK : tw_no_memory(error, t->name);

@@ -108,7 +108,7 @@ static void fill_list(tw_machine_list *l, bool with_base) {
     free(base);
     if (!belongs || (l->n < TW_MACHINES_MAX && add_embedded(l, file, &error) == TW_OK)) continue;
     fprintf(stderr, "tilewright: %s: %s\n", file->name,
-            error.text[0] ? error.text : "more machines than the list has room for");
+            error.text[0] ? error.text : "more machines than the list can hold");
     abort(); /* the program itself is broken: a test reads each file */
   }
 }

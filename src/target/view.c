@@ -63,7 +63,7 @@ tw_status tw_view_show(const tw_target *t, const char *name, size_t n_words, con
   for (size_t i = 0; v->keys[i].name; i++) {
     const tw_view_key *key = &v->keys[i];
     if (!value[i]) value[i] = key->usual;
-    if (!value[i]) return tw_fail(error, TW_USAGE, "view %s needs %s=: %s", v->name, key->name, key->help);
+    if (!value[i]) return tw_fail(error, TW_USAGE, "view %s requires %s=: %s", v->name, key->name, key->help);
   }
   return v->show(t, value, form, out, error);
 }

@@ -80,7 +80,7 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_problem 
       p->product != PINNED_SIDE || p->ahead)
     return tw_fail(
         error, TW_USAGE,
-        "hand_scheduled requires tile keys=%d queries=%d, waves %d, stages 2 and mfma 32, without overlap_softmax",
+        "hand_scheduled requires tile keys=%d queries=%d, waves %d, stages 2 and mfma 32, and excludes overlap_softmax",
         PINNED_KEYS, PINNED_QUERIES, PINNED_GROUPS);
   if (a.queries * a.query_heads * a.d * ELEMENT > INT32_MAX || a.keys * a.key_heads * a.d * ELEMENT > INT32_MAX)
     return tw_fail(error, TW_USAGE,

@@ -197,7 +197,7 @@ static tw_status share_registers(const tw_tile_machine *machine, tw_tile_gemm_pl
                    p->registers_copy, p->registers_multiply, p->groups, machine->registers);
   if (p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b))
     return tw_fail(error, TW_USAGE,
-                   "registers producer=%d is too small; this pitch or layout is copied by threads, which requires %d",
+                   "registers producer=%d is too small; threads copy this pitch or layout, which requires %d",
                    p->registers_copy, COPY_BY_THREADS);
   return TW_OK;
 }
@@ -255,7 +255,8 @@ static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_err
 static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (!g->glu) return TW_OK;
   if (!g->b_transposed || !p->copies_b || !p->copies_c)
-    return tw_fail(error, TW_USAGE, "glu requires B stored n x k, and pitches of B and C that are multiples of 16 bytes");
+    return tw_fail(error, TW_USAGE,
+                   "glu requires B stored n x k, and pitches of B and C that are multiples of 16 bytes");
   if (p->split > 1 || p->parts > 1 || p->stream_k || p->repack || p->products)
     return tw_fail(error, TW_USAGE,
                    "glu cannot be combined with split_k, split_k_workspace, stream_k, repack or products; remove one");

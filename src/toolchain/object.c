@@ -57,9 +57,9 @@ static tw_status check_section(checker *c, const GElf_Shdr *s, const char *name)
                            (c->rules->threads ? SHF_TLS : 0) | (c->rules->groups ? SHF_GROUP : 0) |
                            (s->sh_type == LLVM_ADDRSIG ? SHF_EXCLUDE : 0);
   if (s->sh_type == SHT_INIT_ARRAY || s->sh_type == SHT_FINI_ARRAY || s->sh_type == SHT_PREINIT_ARRAY)
-    return refuse(c, "a function that runs by itself (constructor, destructor) is not allowed", name);
+    return refuse(c, "functions that run by themselves (constructors, destructors) are not allowed", name);
   if (s->sh_type == SHT_NULL) return TW_OK;
-  if (s->sh_flags & SHF_TLS && !c->rules->threads) return refuse(c, "variables of threads are not allowed", name);
+  if (s->sh_flags & SHF_TLS && !c->rules->threads) return refuse(c, "thread-local variables are not allowed", name);
   const char *own = s->sh_type == SHT_RELA && name && !strncmp(name, ".rela", 5) ? name + 5 : name;
   if (!own || !is_allowed(c, own)) return refuse(c, "this section is not allowed", name);
   if (!is_kind(c, s->sh_type)) return refuse(c, "this section is of a type that is not allowed", name);
@@ -85,33 +85,33 @@ static tw_status check_section(checker *c, const GElf_Shdr *s, const char *name)
 static tw_status check_symbol(const checker *c, const GElf_Sym *s, const char *name) {
   const int type = GELF_ST_TYPE(s->st_info), binding = GELF_ST_BIND(s->st_info);
   if (type == STT_GNU_IFUNC) return refuse(c, "indirect functions (ifunc) are not allowed", name);
-  if (type == STT_TLS && !c->rules->threads) return refuse(c, "variables of threads are not allowed", name);
+  if (type == STT_TLS && !c->rules->threads) return refuse(c, "thread-local variables are not allowed", name);
   if (type > STT_TLS) return refuse(c, "a symbol of this type is not allowed", name);
   if (binding != STB_LOCAL && binding != STB_GLOBAL && binding != STB_WEAK)
-    return refuse(c, "a symbol of this binding is not allowed", name);
+    return refuse(c, "symbols of this binding are not allowed", name);
   if (binding == STB_LOCAL) return TW_OK;
   if (!name) return refuse(c, "a symbol has no name", name);
-  if (strchr(name, '@')) return refuse(c, "versions of symbols are not allowed", name);
+  if (strchr(name, '@')) return refuse(c, "symbol versions are not allowed", name);
   if (is_reserved(c, name))
     return refuse(c,
-                  s->st_shndx == SHN_UNDEF ? "this name of the harness may not be used"
-                                           : "this name of the harness may not be defined",
+                  s->st_shndx == SHN_UNDEF ? "this name is reserved for the harness and may not be used"
+                                           : "this name is reserved for the harness and may not be defined",
                   name);
   if (s->st_shndx >= SHN_LORESERVE && s->st_shndx != SHN_COMMON && s->st_shndx != SHN_XINDEX &&
       (!c->rules->section_of_machine || s->st_shndx != c->rules->section_of_machine))
-    return refuse(c, "a symbol without a place of its own is not allowed", name);
+    return refuse(c, "a symbol without a section is not allowed", name);
   return TW_OK;
 }
 
 static tw_status check_symbols(checker *c, Elf_Scn *section, const GElf_Shdr *s) {
   Elf_Data *data = elf_getdata(section, NULL);
-  if (!data || s->sh_entsize != sizeof(Elf64_Sym)) return refuse(c, "its symbols are damaged", "");
+  if (!data || s->sh_entsize != sizeof(Elf64_Sym)) return refuse(c, "its symbol table is damaged", "");
   const size_t n = data->d_size / sizeof(Elf64_Sym);
   if (n > SYMBOLS_MAX) return refuse(c, "it has too many symbols", "");
   tw_status status = TW_OK;
   for (size_t i = 0; status == TW_OK && i < n; i++) {
     GElf_Sym symbol;
-    if (!gelf_getsym(data, (int)i, &symbol)) return refuse(c, "its symbols are damaged", "");
+    if (!gelf_getsym(data, (int)i, &symbol)) return refuse(c, "its symbol table is damaged", "");
     if (symbol.st_shndx == SHN_COMMON) c->zero += symbol.st_size < UINT32_MAX ? symbol.st_size : UINT32_MAX;
     if (c->zero > c->rules->zero_bytes)
       return tw_fail(c->error, TW_FAILED, "kernel.c: error: more than %zu MiB of variables",
@@ -128,11 +128,11 @@ static tw_status check_all(checker *c) {
   if (!c->elf || elf_kind(c->elf) != ELF_K_ELF || !gelf_getehdr(c->elf, &header) || header.e_type != ET_REL ||
       header.e_machine != c->rules->machine || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB || elf_getshdrstrndx(c->elf, &c->names))
-    return refuse(c, "the compiler made no object for this machine", "");
+    return refuse(c, "the compiler produced no object for this machine", "");
   tw_status status = TW_OK;
   for (Elf_Scn *section = NULL; status == TW_OK && (section = elf_nextscn(c->elf, section));) {
     GElf_Shdr s;
-    if (!gelf_getshdr(section, &s)) return refuse(c, "its sections are damaged", "");
+    if (!gelf_getshdr(section, &s)) return refuse(c, "its section table is damaged", "");
     status = check_section(c, &s, elf_strptr(c->elf, c->names, s.sh_name));
     if (status == TW_OK && s.sh_type == SHT_SYMTAB) status = check_symbols(c, section, &s);
   }

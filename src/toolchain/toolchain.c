@@ -172,11 +172,11 @@ static tw_status report(const tw_tool_run *run, const tw_process_result *r, doub
                    what);
   if (r->signal == SIGXFSZ || strstr(r->output, "File size limit exceeded") || strstr(r->output, "File too large"))
     return tw_fail(error, TW_FAILED,
-                   "kernel.c: error: %s would write more than %zu MiB: too much initialised data, or code", what,
+                   "kernel.c: error: %s would write more than %zu MiB; reduce initialised data or code", what,
                    file >> 20);
   if (strstr(r->output, "No space left on device"))
     return tw_fail(error, TW_MISSING,
-                   "%s: no space left on the device for temporary files: set TMPDIR to a place with room", what);
+                   "%s: no space left on the device for temporary files; set TMPDIR to a folder with space", what);
   struct rlimit stack;
   if ((r->signal == SIGSEGV || strstr(r->output, "Segmentation fault")) && getrlimit(RLIMIT_STACK, &stack) == 0 &&
       stack.rlim_cur < STACK_LEAST)
@@ -201,11 +201,11 @@ tw_status tw_tool_write(const char *directory, const char *name, const void *dat
   FILE *file = path ? fopen(path, "we") : NULL;
   bool written = file && fwrite(data, 1, length, file) == length;
   if (file && fclose(file) != 0) written = false;
-  const tw_status status = written ? TW_OK
-                                   : tw_fail(error, TW_MISSING,
-                                             "cannot write temporary files in '%s': %s; set TMPDIR to a "
-                                             "place with room",
-                                             directory, strerror(errno));
+  const tw_status status =
+      written
+          ? TW_OK
+          : tw_fail(error, TW_MISSING, "cannot write temporary files in '%s': %s; set TMPDIR to a folder with space",
+                    directory, strerror(errno));
   free(path);
   return status;
 }
@@ -230,7 +230,8 @@ static tw_status confine(const tw_tools *t, const tw_tool_run *run, tw_confineme
   path[n++] = (tw_path_rule){run->directory, TW_PATH_READ | TW_PATH_WRITE};
   tw_error why = {0};
   if (tw_confinement_make(&tw_tool_profile, path, n, out, &why) == TW_OK || run->trust) return TW_OK;
-  return tw_fail(error, TW_MISSING, "%s; build on one that can, or say --trust if the source is your own", why.text);
+  return tw_fail(error, TW_MISSING, "%s; build on a system that can, or add --trust if the source is your own",
+                 why.text);
 }
 
 tw_status tw_tool_run_confined(const tw_toolchain *tools, const tw_tool_run *run, tw_error *error) {

@@ -167,10 +167,16 @@ static void each_bad_answer_is_of_a_kind(void **state) {
       {{.status = 200, .body = "<html>welcome</html>"}, TW_CHAT_MALFORMED, "no JSON", 1},
       {{.status = 200, .body = "{\"choices\":[{\"message\":{\"content\":\"cut off"}, TW_CHAT_MALFORMED, "no JSON", 1},
       {{.status = 200, .body = "[1,2,3]"}, TW_CHAT_MALFORMED, "no JSON", 1},
-      {{.status = 200, .body = "{\"result\":\"ok\"}"}, TW_CHAT_MALFORMED, "no chat completion", 1},
-      {{.status = 200, .body = "{\"choices\":[{\"message\":{\"content\":null}}]}"}, TW_CHAT_EMPTY, "without a text", 1},
-      {{.status = 200, .body = GOOD(" \\n\\t")}, TW_CHAT_EMPTY, "without a text", 1},
-      {{.status = 200, .body = GOOD("<think>and so on for ever")}, TW_CHAT_EMPTY, "without a text", 1},
+      {{.status = 200, .body = "{\"result\":\"ok\"}"},
+       TW_CHAT_MALFORMED,
+       "its JSON is not a chat completion; is this the URL of the API?",
+       1},
+      {{.status = 200, .body = "{\"choices\":[{\"message\":{\"content\":null}}]}"},
+       TW_CHAT_EMPTY,
+       "its answer has no text",
+       1},
+      {{.status = 200, .body = GOOD(" \\n\\t")}, TW_CHAT_EMPTY, "its answer has no text", 1},
+      {{.status = 200, .body = GOOD("<think>and so on for ever")}, TW_CHAT_EMPTY, "its answer has no text", 1},
       {{.status = 200, .body = "{\"choices\":[{\"message\":{\"content\":null},\"finish_reason\":\"length\"}]}"},
        TW_CHAT_EMPTY,
        "limit on tokens",
@@ -512,10 +518,10 @@ static void a_command_is_a_model(void **state) {
     const char *command, *says;
     tw_chat_trouble trouble;
   } bad[] = {
-      {"exec:true", "wrote nothing", TW_CHAT_EMPTY},
+      {"exec:true", "it returned no output", TW_CHAT_EMPTY},
       {"exec:echo one >&2; echo why >&2; exit 7", "status 7: why", TW_CHAT_BROKEN},
       {"exec:kill -9 $$", "signal 9", TW_CHAT_BROKEN},
-      {"exec:sleep 60", "no end in 2 seconds", TW_CHAT_LATE},
+      {"exec:sleep 60", "it did not end within 2 seconds", TW_CHAT_LATE},
       {"exec:yes", "more than 1048576 bytes", TW_CHAT_TOO_LONG},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

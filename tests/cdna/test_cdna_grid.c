@@ -198,10 +198,10 @@ static void grids_that_cannot_be_are_refused(void **state) {
     cdna_grid grid;
     cdna_order order;
     const char *why;
-  } rows[] = {{{0, 1, 1, 1, 1, 1, 16}, {0, 0}, "sizes are"},
-              {{64, 64, 64, 0, 1, 1, 16}, {0, 0}, "tiles at least 1"},
+  } rows[] = {{{0, 1, 1, 1, 1, 1, 16}, {0, 0}, "expected sizes from 1 to"},
+              {{64, 64, 64, 0, 1, 1, 16}, {0, 0}, "tiles of at least 1"},
               {{1 << 20, 1 << 20, 64, 64, 64, 64, 16}, {0, 0}, "2^18 workgroups"},
-              {{64, 64, 64, 64, 64, 64, 16}, {8, 0}, "go together"},
+              {{64, 64, 64, 64, 64, 64, 16}, {8, 0}, "window and chunk must both"},
               {{64, 64, 63, 64, 64, 64, 4}, {0, 0}, "whole bytes"},
               {{1 << 20, 1 << 20, 1 << 20, 8192, 8192, 64, 16}, {0, 0}, "limited to"}};
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {

@@ -314,7 +314,7 @@ static void what_is_not_possible_is_refused(void **state) {
        "direct-to-LDS loads"},
       {{"cdna3", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled"}, "requires gfx950"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled;overlap_softmax"},
-       "without overlap_softmax"},
+       "and excludes overlap_softmax"},
       {{"cdna4", "gemm m=512 n=512 k=512", "mfma 24"}, "16 or 32"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;pingpong 4;waves m=2 n=2"},
        "pingpong requires 8 waves"},

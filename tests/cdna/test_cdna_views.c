@@ -171,17 +171,17 @@ static void what_cannot_be_asked_is_refused_in_a_line(void **state) {
   refuse(CDNA4, "banks type=bf17 access=ds_read_b32:linear", "expected one of");
   refuse(CDNA4, "banks access=ds_read_b128:row16x32s8 phase=4", "from 0 to 3");
   refuse(CDNA4, "banks access=ds_read_b128:row16x32s8 swizzle=512:7:3", "tear");
-  refuse(CDNA4, "banks tile=9x8 access=ds_read_b32:linear swizzle=st_16x32", "leave a tile");
+  refuse(CDNA4, "banks tile=9x8 access=ds_read_b32:linear swizzle=st_16x32", "does not fit a tile");
   refuse(CDNA3, "banks access=ds_read_b64_tr_b16:col16x32s8", "has no ds_read_b64_tr_b16");
   refuse(CDNA3, "layout mfma=v_mfma_f32_16x16x32_bf16", "no matrix instruction");
   refuse(CDNA4, "layout mfma=v_mfma_f32_16x16x8_xf32", "no matrix instruction");
   refuse(CDNA4, "layout mfma=v_mfma_f32_16x16x32_bf16 operand=scale_a", "no operand");
   refuse(CDNA4, "layout mfma=v_mfma_f32_4x4x4_16b_f16 cbsz=2 abid=4", "below 2^cbsz");
   refuse(CDNA4, "layout mfma=v_mfma_f32_16x16x32_bf16 lane=64", "from 0 to 63");
-  refuse(CDNA4, "swizzle access=ds_read_b32:stride4096", "leaves the tile");
+  refuse(CDNA4, "swizzle access=ds_read_b32:stride4096", "exceeds the tile");
   refuse(CDNA4, "swizzle access=,", "empty");
   refuse(CDNA4, "grid m=1 n=1 k=0", "k=0");
-  refuse(CDNA4, "grid m=64 n=64 k=64 window=8", "go together");
+  refuse(CDNA4, "grid m=64 n=64 k=64 window=8", "window and chunk must both");
   refuse(CDNA4, "occupancy vgprs=300", "0 to 256 VGPRs");
 }
 

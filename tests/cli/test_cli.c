@@ -84,7 +84,7 @@ static void help_and_version_are_printed(void **state) {
   expect_output("$T tune --help", "--beam N");
   expect_output("$T run -h", "--trace FILE");
   expect_output("$T help run", "--trace FILE");
-  expect_output("$T cache", "keeps at most");
+  expect_output("$T cache", "keeps the last used");
   expect_output("$T ops", "gemm");
   expect_output("$T ops gemm", "a_transposed");
 }
@@ -263,7 +263,7 @@ static void tiles_are_explained(void **state) {
                 "</svg>");
   expect_failure(TILE " tile=128x64x128 rho=4 --kernel /nowhere/kernel.svg", 2, "/nowhere/kernel.svg");
   expect_failure(TILE " tile=128x64x128 rho=4 --kernel ''", 2, "--kernel is empty");
-  expect_failure(TILE " tile=128x64x128 rho=4 cluster=4x2", 2, "needs 8 accumulators, the core has 5");
+  expect_failure(TILE " tile=128x64x128 rho=4 cluster=4x2", 2, "needs 8 accumulators, but the core has 5");
   expect_failure("$T model gemm m=4 n=4 k=4 -t gemmini-16x16-int8 --kernel x.svg", 2, "does not draw kernels");
   expect_failure("$T model -t xdna2", 2, "the op is missing");
   expect_failure("$T model gemm m=4 n=4 k=4 tile=64x64x64 -t gemmini-16x16-int8", 2, "no key 'tile'");
@@ -285,7 +285,7 @@ static void files_that_cannot_be_read_are_named(void **state) {
   (void)state;
   expect_failure("$T report /nowhere", 2, "/nowhere has no run");
   expect_failure("mkdir -p bad; echo '{' >bad/summary.json; $T report bad", 2, "bad/summary.json");
-  expect_failure("mkdir -p bad; echo '{}' >bad/summary.json; $T report bad", 2, "no best kernel");
+  expect_failure("mkdir -p bad; echo '{}' >bad/summary.json; $T report bad", 2, "its best kernel or ladder is missing");
   expect_failure("$T wisdom import /nowhere", 2, "/nowhere");
 }
 
@@ -374,31 +374,32 @@ static void keys_of_mpc_are_checked(void **state) {
   (void)state;
   static const struct {
     const char *keys, *part;
-  } wrong[] = {{"states=12 inputs=4", "requires horizon="},
-               {"horizon=5 inputs=4", "requires states="},
-               {"horizon=5 states=12", "requires inputs="},
-               {"horizon=0 states=12 inputs=4", "horizon=0 is out of range"},
-               {"horizon=5 states=0 inputs=4", "states=0 is out of range"},
-               {"horizon=5 states=12 inputs=0", "inputs=0 is out of range"},
-               {"horizon=-1 states=12 inputs=4", "horizon=-1 is out of range"},
-               {"horizon=5 states=-12 inputs=4", "states=-12 is out of range"},
-               {"horizon=5 states=12 inputs=-4", "inputs=-4 is out of range"},
-               {"horizon=ten states=12 inputs=4", "horizon='ten' is not a whole number"},
-               {"horizon=5 states=1e1 inputs=4", "states='1e1' is not a whole number"},
-               {"horizon=5 states=12 inputs=", "inputs='' is not a whole number"},
-               {"horizon=99999999999999999999 states=12 inputs=4", "is not a whole number in range"},
-               {"horizon=10001 states=12 inputs=4", "horizon=10001 is out of range"},
-               {"horizon=5 states=513 inputs=4", "between 1 and 512"},
-               {"horizon=5 states=12 inputs=513", "between 1 and 512"},
-               {"horizon=5 states=256 inputs=4", "of the scratchpad, which has 16384"},
-               {"horizon=5 states=130 inputs=200", "of the scratchpad, which has 16384"},
-               {"horizon=10000 states=128 inputs=4", "products of blocks"},
-               {"horizon=5 states=12 inputs=4 type=i8", "use type=f32"},
-               {"horizon=5 states=12 inputs=4 type=float", "is not an element type"},
-               {"horizon=5 states=12 inputs=4 type=", "is not an element type"},
-               {"horizon=5 horizon=5 states=12 inputs=4", "given twice"},
-               {"horizon=5 state=12 inputs=4", "did you mean 'states'"},
-               {"horizon=5 states=12 inputs=4 m=4", "has no key 'm'"}};
+  } wrong[] = {
+      {"states=12 inputs=4", "requires horizon="},
+      {"horizon=5 inputs=4", "requires states="},
+      {"horizon=5 states=12", "requires inputs="},
+      {"horizon=0 states=12 inputs=4", "horizon=0 is out of range"},
+      {"horizon=5 states=0 inputs=4", "states=0 is out of range"},
+      {"horizon=5 states=12 inputs=0", "inputs=0 is out of range"},
+      {"horizon=-1 states=12 inputs=4", "horizon=-1 is out of range"},
+      {"horizon=5 states=-12 inputs=4", "states=-12 is out of range"},
+      {"horizon=5 states=12 inputs=-4", "inputs=-4 is out of range"},
+      {"horizon=ten states=12 inputs=4", "horizon='ten' is not a whole number"},
+      {"horizon=5 states=1e1 inputs=4", "states='1e1' is not a whole number"},
+      {"horizon=5 states=12 inputs=", "inputs='' is not a whole number"},
+      {"horizon=99999999999999999999 states=12 inputs=4", "is not a whole number in range"},
+      {"horizon=10001 states=12 inputs=4", "horizon=10001 is out of range"},
+      {"horizon=5 states=513 inputs=4", "between 1 and 512"},
+      {"horizon=5 states=12 inputs=513", "between 1 and 512"},
+      {"horizon=5 states=256 inputs=4", "rows of the scratchpad, but it has 16384; choose fewer states or inputs"},
+      {"horizon=5 states=130 inputs=200", "rows of the scratchpad, but it has 16384; choose fewer states or inputs"},
+      {"horizon=10000 states=128 inputs=4", "products of blocks"},
+      {"horizon=5 states=12 inputs=4 type=i8", "use type=f32"},
+      {"horizon=5 states=12 inputs=4 type=float", "is not an element type"},
+      {"horizon=5 states=12 inputs=4 type=", "is not an element type"},
+      {"horizon=5 horizon=5 states=12 inputs=4", "given twice"},
+      {"horizon=5 state=12 inputs=4", "did you mean 'states'"},
+      {"horizon=5 states=12 inputs=4 m=4", "has no key 'm'"}};
   static const char *const ops[] = {"mpc_forward", "mpc_backward"}, *const commands[] = {"tune", "emit", "bench"};
   char line[300];
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -593,12 +594,14 @@ static void convolutions_are_run_and_impossible_ones_refused(void **state) {
   expect_failure("$T run conv.c " CONV " relu=1" ON, 1, "output[0][");
   expect_failure("$T run conv.c " CONV " bias=row" ON, 1, "4 operands: input, weights, bias, output");
   expect_failure("$T run conv.c " CONV " a=f32" ON, 2, "a=f32");
-  expect_failure("$T run conv.c " CONV " out=i32 relu=1" ON, 2, "relu and pool need out=i8");
+  expect_failure("$T run conv.c " CONV " out=i32 relu=1" ON, 2,
+                 "is stored unchanged from the accumulator; relu and pool require out=i8");
   expect_failure("$T run conv.c conv2d n=1 h=9 w=9 c=1 k=1 r=1 s=1 pool=4" ON, 2, "3 x 3");
   expect_failure("$T run conv.c " CONV " pool=2 pool_stride=4" ON, 2, "3 apart");
   expect_failure("$T run conv.c " CONV " pool=2 pool_pad=1" ON, 2, "relu=1");
   expect_failure("$T run conv.c conv2d n=1 h=3 w=600 c=1 k=1 r=1 s=1 pool=2" ON, 2, "255 columns");
-  expect_failure("$T run conv.c " CONV " -t gemmini-4x4-fp32", 2, "conv2d is of int8 here; use -t gemmini-16x16-int8");
+  expect_failure("$T run conv.c " CONV " -t gemmini-4x4-fp32", 2,
+                 "conv2d supports int8 only; use -t gemmini-16x16-int8");
   expect_failure("$T run conv.c conv2d n=60000 h=100 w=100 c=3 k=4 r=3 s=3" ON, 2, "room for");
 }
 
@@ -666,11 +669,11 @@ static void missing_compiler_is_named(void **state) {
 
 static void a_kernel_that_is_run_on_another_problem_says_so_first(void **state) {
   (void)state;
-  static const char stated[] = "the kernel's first comment says that it is for";
+  static const char stated[] = "the kernel's first comment states that it is for";
   static const struct {
     const char *keys, *says;
-  } rows[] = {{"m=10 n=24 k=40", " m=20, and it was run with m=10: "},
-              {"m=200 n=24 k=40", " m=20, and it was run with m=200: "},
+  } rows[] = {{"m=10 n=24 k=40", " m=20, but it was run with m=10: "},
+              {"m=200 n=24 k=40", " m=20, but it was run with m=200: "},
               {"m=20 n=30 k=41", " n=24 k=40, and it was run with n=30 k=41: "}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char words[200], says[200];
@@ -808,12 +811,12 @@ static void a_rewritten_program_is_not_lost(void **state) {
   const char *set = "cd $F; export TILEWRIGHT_WISDOM=own.json; ";
   char words[400];
   snprintf(words, sizeof words, "%s$T emit" OWN " >plain.c; $T" REWRITE "; $T wisdom show" OWN, set);
-  expect_output(words, "kept as wisdom: `tilewright wisdom show gemm m=32");
+  expect_output(words, "stored as wisdom: `tilewright wisdom show gemm m=32 -t");
   expect_output(words, "/* A program rewritten by tilewright");
   snprintf(words, sizeof words, "%s$T wisdom show" OWN " >k.c; $T run k.c" OWN, set);
   expect_output(words, "correct");
   snprintf(words, sizeof words, "%s$T" REWRITE "--no-wisdom 2>&1", set);
-  expect_output(words, "is kept nowhere: add --out DIR");
+  expect_output(words, "is not stored; add --out DIR");
 }
 
 static size_t count_of(const char *text, const char *part) {
@@ -930,7 +933,8 @@ static void claims_of_other_computers_do_not_win(void **state) {
   write_text("model_here.json", CLAIM("cdna3", "0.2"));
   write_text("model_there.json", CLAIM("cdna3", "0.1"));
   expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import here.json", "1 entries");
-  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import there.json", "1 entries are left out");
+  expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import there.json",
+                "1 entries are skipped: this computer has its own entries for these problems, and costs of");
   expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import there.json --json", "\"left_out\": 1");
   expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom list", "200 ms");
   expect_output("TILEWRIGHT_WISDOM=$F/own.json $T wisdom import model_here.json", "1 entries");
@@ -972,7 +976,7 @@ static void full_disk_costs_the_files_only(void **state) {
   assert_int_equal(o.status, 3);
   assert_non_null(strstr(o.err, "its disk is full"));
   assert_non_null(strstr(o.out, "best"));
-  assert_non_null(strstr(o.out, "the schedule, since its file could not be written"));
+  assert_non_null(strstr(o.out, "the schedule, because its file could not be written"));
   release(&o);
 }
 

@@ -251,12 +251,13 @@ static void what_is_wrong_is_named_with_its_line(void **state) {
       {"//: map t = A box(8, 8, 8) dims(8, 8, 8)", "pitch(...) requires 2 numbers"},
       {"//: map t = A box(64, 8) swizzle(96)", "swizzle(0), (32), (64) or (128)"},
       {"//: map t = A box(64, 8) as(tf32)", "expected as(tf32) (f32 operands only)"},
-      {"//: map t = A boks(64, 8)", "a map has no 'boks'"},
+      {"//: map t = A boks(64, 8)",
+       "unknown map attribute 'boks'; expected box, dims, pitch, step, swizzle, l2, fill or as"},
       {"//: map A = A box(64, 8)", "'A' is an operand"},
       {"//: args E", "unknown name 'E'"},
-      {"//: args m * 3000000", "does not fit an int: write i64(...)"},
+      {"//: args m * 3000000", "does not fit an int; write i64(...)"},
       {"//: args f32(nonsense)", "a key or a number"},
-      {"//: cluster 2", "not whole clusters"},
+      {"//: cluster 2", "blocks is not a multiple of clusters of"},
   };
   (void)state;
   tw_launch o;

@@ -212,13 +212,14 @@ static void what_does_not_compile_is_named(void **state) {
       {"extern \"C\" __global__ void k(int *p) { p[0] = 1; }\n", "'//: kernel NAME' is missing"},
       {HEADER "//: shared 300000\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",
        "300000 bytes of shared memory are more than the 232448"},
-      {HEADER "//: overlap\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n", "begin it with griddepcontrol_wait()"},
+      {HEADER "//: overlap\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",
+       "begin it with griddepcontrol_wait()"},
       {"//: kernel k\n//: grid 1\n//: block 2048\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",
        "at most 1024 threads"},
       {HEADER "//: map t = A box(3, 8)\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",
-       "6 bytes: not a multiple of 16"},
+       "the innermost extent of its box has 6 bytes; expected a multiple of 16"},
       {HEADER "//: map t = A box(64, 8) swizzle(64)\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",
-       "128 bytes, more than swizzle(64)"},
+       "the innermost extent of its box has 128 bytes, which exceeds swizzle(64)"},
   };
   (void)state;
   need_compiler();

@@ -60,5 +60,5 @@ tune >/dev/null && fail "jobs=0 is accepted"
 grep -q "hosts.txt:1: 'jobs=0' is not an option" "$folder/err" || fail "$(cat "$folder/err")"
 hosts 'good1;reboot'
 tune >/dev/null && fail "a shell command is accepted as a host"
-grep -q "is not the name of a host" "$folder/err" || fail "$(cat "$folder/err")"
+grep -q "is not a host name" "$folder/err" || fail "$(cat "$folder/err")"
 echo "ok: errors name the line"

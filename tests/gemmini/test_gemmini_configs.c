@@ -179,7 +179,7 @@ static void other_headers_say_what_they_say(void **state) {
   static const struct {
     const char *from, *to, *says;
   } wrong[] = {
-      {"#define DIM 16\n", "", "no line \"#define DIM\""},
+      {"#define DIM 16\n", "", "the line \"#define DIM\" is missing; give the gemmini_params.h that Chipyard wrote"},
       {"#define BANK_NUM 4", "#define BANK_NUM four", "BANK_NUM is \"four\""},
       {"int8_t elem_t", "int16_t elem_t", "elem_t is int16_t"},
       {"#define HAS_MVIN_SCALE", "#define HAS_NORMALIZATIONS", "HAS_NORMALIZATIONS is unsupported"},

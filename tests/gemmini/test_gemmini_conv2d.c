@@ -278,14 +278,16 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused(shape, "pipeline\npack s=2", "2 pixels of 64 channels do not fit a row of 16");
   refused(shape, "pack 2", "unexpected '2'; write pack s=5");
   refused(shape, "unfold rows", "unsupported value 'rows'; expected one of nothing|columns");
-  refused(shape, "tile p=2 q=14 unfold=columns", "several whole ones, 'tile p=28 q=28'");
+  refused(shape, "tile p=2 q=14 unfold=columns",
+          "unfolded columns join rows of the output; tiles must have several complete rows, as in");
   refused(shape, "tile p=3 q=28 k=16 unfold=columns", "rows p that divide 28");
   refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 stride=2", "tile p=7 q=7 k=16 r=3 unfold=columns", "'tile r=1'");
   refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 pool=2", "tile p=3 q=7 k=16 r=3 unfold=columns", "without pooling");
   refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3", "tile n=2 p=7 q=14 k=16", "all of their pixels");
-  refused("n=4 h=9 w=9 c=16 k=64 r=3 s=3", "tile p=7 q=7 k=16\ntile n=3", "a rest of 1 images");
+  refused("n=4 h=9 w=9 c=16 k=64 r=3 s=3", "tile p=7 q=7 k=16\ntile n=3",
+          "rows of the kernel leave a remainder of 1 images,");
   refused("n=4 h=9 w=9 c=16 k=64 r=3 s=3 pool=2", "tile n=2", "without pooling");
-  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pack s=3", "loads are ahead of their use");
+  refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pack s=3", "packed pixels require loads before their use and at least");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3", "pipeline loads=4\npack s=3", "8 pairs");
   refused("n=1 h=30 w=30 c=3 k=64 r=3 s=3 weight_layout=krsc", "pipeline\npack s=3", "requires weight_layout=rsck");
   refused("n=1 h=30 w=30 c=64 k=64 r=3 s=3 bias=row", "overwrite", "bias");
@@ -300,11 +302,11 @@ static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
   (void)state;
   static const char loop[] = "hardware_loop p=4 q=4 k=16 c=16 r=1";
   refused("n=1 h=9 w=9 c=16 k=16 r=1 s=1", loop, "one row of pixels");
-  refused("n=1 h=9 w=8 c=16 k=16 r=3 s=3", loop, "one size for both sides: h=9 w=8");
+  refused("n=1 h=9 w=8 c=16 k=16 r=3 s=3", loop, "the hardware loop has one size for both sides; h=9 w=8 and r=");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=1", loop, "r=3 s=1 must be equal");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 weight_layout=krsc", loop, "requires weight_layout=rsck");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3 pad=3", loop, "pad=3 below the kernel's r=3");
-  refused("n=1 h=65536 w=65536 c=1 k=1 r=3 s=3", loop, "counts to 65535");
+  refused("n=1 h=65536 w=65536 c=1 k=1 r=3 s=3", loop, "the hardware loop counts up to 65535 in h, w, c and k");
   refused("n=4 h=30 w=30 c=64 k=64 r=3 s=3", "hardware_loop p=28 q=28 k=16", "half of the scratchpad");
   refused("n=4 h=16 w=16 c=64 k=64 r=3 s=3", "hardware_loop n=3 p=14 q=14 k=16", "half of the scratchpad");
   refused("n=1 h=9 w=9 c=16 k=16 r=3 s=3", "hardware_loop fast", "unexpected 'fast'");

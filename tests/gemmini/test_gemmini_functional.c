@@ -234,8 +234,8 @@ static void repeated_pixels_fill_rows_with_their_neighbours(void **state) {
   assert_int_equal(spad_at(m, 98, 6), (int8_t)m->a[0]);
   assert_int_equal(spad_at(m, 511, 3), before);
   assert_int_equal(spad_at(m, 115, 3), last);
-  refuses(m, mvin(1, A_BASE, 0, 16, 4), "mvin2: pixel_repeats = 5 pixels of 4 columns: a row has 16");
-  refuses(m, mvin(1, A_BASE, ACC, 16, 3), "mvin2: into the accumulator with pixel_repeats = 5");
+  refuses(m, mvin(1, A_BASE, 0, 16, 4), "mvin2: pixel_repeats = 5 pixels of 4 columns exceed a row of 16");
+  refuses(m, mvin(1, A_BASE, ACC, 16, 3), "mvin2: pixel_repeats = 5 is unsupported into the accumulator; use 1");
   free_machine(m);
 }
 
@@ -830,12 +830,12 @@ static void all_forms_of_a_kernel_give_the_same_bits(void **state) {
 static void what_reset_leaves_open_is_refused(void **state) {
   (void)state;
   machine *m = new_machine(false);
-  refuses(m, mvin(0, A_BASE, 0, 1, 1), "mvin: before any config_ld");
+  refuses(m, mvin(0, A_BASE, 0, 1, 1), "mvin: requires a config_ld of its state before it");
   apply(m, config_ld(1, 16, 1, false, 16));
-  refuses(m, mvin(2, A_BASE, 0, 1, 1), "mvin3: before any config_ld of its state");
-  refuses(m, mvout(C_BASE, 0, 1, 1), "mvout: before any config_st");
-  refuses(m, preload(local(0, 16, 16), local(ACC, 16, 16)), "preload: before any config_ex");
-  refuses(m, compute(true, local(0, 16, 16), local(GM_GARBAGE, 16, 16)), "no preload before it");
+  refuses(m, mvin(2, A_BASE, 0, 1, 1), "mvin3: requires a config_ld of its state before it");
+  refuses(m, mvout(C_BASE, 0, 1, 1), "mvout: requires a config_st before it");
+  refuses(m, preload(local(0, 16, 16), local(ACC, 16, 16)), "preload: requires a config_ex before it");
+  refuses(m, compute(true, local(0, 16, 16), local(GM_GARBAGE, 16, 16)), "requires a preload that names C");
   free_machine(m);
 }
 
@@ -850,7 +850,7 @@ static void features_the_machine_lacks_are_refused_by_name(void **state) {
   refuses(m, config_ex(false, 0, false, true, 1, 1, 0, 1), "output-stationary can transpose B only if");
   refuses(m, config_ex(true, 0, false, false, 1, 1, 32, 1), "in_shift = 32");
   refuses(m, config_ld(3, 16, 1, false, 16), "there is no state 3");
-  refuses(m, config_pool(16, 0, 1, (pooling){.stride = 1}), "pool_stride without pool_size");
+  refuses(m, config_pool(16, 0, 1, (pooling){.stride = 1}), "config_st: pool_stride requires pool_size");
   apply(m, config_st(16, 0, 1));
   refuses(m, mvout(C_BASE, ACC | 1 << 26, 1, 1), "normalization (layernorm, softmax");
   for (uint8_t funct = GM_LOOP_WS; funct <= GM_LOOP_WS_STRIDES_DC; funct++)
@@ -870,8 +870,9 @@ static void sizes_and_rows_out_of_range_are_refused(void **state) {
   refuses(m, mvin(0, A_BASE, 0, 17, 1), "mvin: 17 rows: must be from 1 to 16");
   refuses(m, mvin(0, A_BASE, 0, 0, 1), "mvin: 0 rows");
   refuses(m, mvin(0, A_BASE, 0, 1, 65), "mvin: 65 columns: must be from 1 to 64");
-  refuses(m, mvin(0, A_BASE, ACC, 1, 17), "17 columns of 4-byte data into the accumulator: at most 16");
-  refuses(m, mvin(0, A_BASE, GM_GARBAGE, 1, 1), "mvin: to the garbage address");
+  refuses(m, mvin(0, A_BASE, ACC, 1, 17),
+          "17 columns of 4-byte data into the accumulator; the DMA's packet holds at most 16");
+  refuses(m, mvin(0, A_BASE, GM_GARBAGE, 1, 1), "mvin: the destination is the garbage address");
   apply(m, mvin(0, A_BASE, 1023, 1, 16));
   refuses(m, mvin(0, A_BASE, 1023, 2, 16), "mvin: scratchpad row 1024 does not exist; the last is 1023");
   refuses(m, mvin(0, A_BASE, 1000, 16, 32), "mvin: scratchpad row 1031 does not exist");
@@ -885,11 +886,11 @@ static void sizes_and_rows_out_of_range_are_refused(void **state) {
   refuses(m, mvout(C_BASE, 0, 17, 1), "mvout: 17 rows");
   refuses(m, mvout(C_BASE, 0, 1, 65), "mvout: 65 columns");
   refuses(m, mvout(C_BASE, ACC | FULL, 1, 17), "mvout: 17 columns of full-width data: at most 16");
-  refuses(m, mvout(C_BASE, GM_GARBAGE, 1, 1), "mvout: from the garbage address");
+  refuses(m, mvout(C_BASE, GM_GARBAGE, 1, 1), "mvout: the source is the garbage address");
   refuses(m, mvout(C_BASE, 1000, 1, 64), "mvout: scratchpad row 1048 does not exist");
   pooling p = {.stride = 1, .size = 1, .out_dim = 1, .out_rows = 1, .out_cols = 1, .rows = 16, .cols = 17};
   apply(m, config_pool(64, 0, 1, p));
-  refuses(m, mvout(C_BASE, ACC, 1, 17), "mvout: 17 columns with pooling: at most 16");
+  refuses(m, mvout(C_BASE, ACC, 1, 17), "mvout: 17 columns with pooling; at most 16 are supported");
   refuses(m, mvout(C_BASE, ACC | FULL, 1, 16), "full-width accumulator data cannot be pooled");
   p.stride = 2, p.size = 2, p.out_rows = 8, p.out_cols = 8;
   apply(m, config_pool(64, 0, 1, p));
@@ -899,7 +900,8 @@ static void sizes_and_rows_out_of_range_are_refused(void **state) {
   refuses(m, mvout(C_BASE, ACC, 1, 16), "pooling to 0 rows or columns");
 
   apply(m, config_ex(true, 0, false, false, 4, 0, 0, 1));
-  refuses(m, preload(local(0, 17, 16), local(ACC, 16, 16)), "preload: B of 17 rows and 16 columns: at most 16");
+  refuses(m, preload(local(0, 17, 16), local(ACC, 16, 16)),
+          "preload: B of 17 rows and 16 columns; at most 16 are supported");
   refuses(m, preload(local(1009, 16, 16), local(ACC, 16, 16)), "preload: scratchpad row 1024 does not exist");
   refuses(m, preload(local(0, 16, 16), local(ACC, 2, 16)), "C with a c_stride of 0");
   apply(m, config_ex(true, 0, false, false, 4, 2, 0, 1));
@@ -920,12 +922,13 @@ static void what_the_array_leaves_to_chance_is_refused(void **state) {
   apply(m, preload(garbage, to));
   refuses(m, compute(true, tile, garbage), "compute_preloaded: the array holds no weights");
   apply(m, preload(tile, to));
-  refuses(m, preload(tile, to), "the preload before it, which named a C, had no compute");
-  refuses(m, config_ex(true, 0, false, false, 1, 1, 0, 1), "config_ex: between a preload and its compute");
-  refuses(m, compute(true, garbage, tile), "A is garbage");
-  refuses(m, compute(true, tile, garbage), "no preload before it");
+  refuses(m, preload(tile, to), "preload: the previous preload, which named a C, had no compute");
+  refuses(m, config_ex(true, 0, false, false, 1, 1, 0, 1), "config_ex: not allowed between a preload and its compute");
+  refuses(m, compute(true, garbage, tile), "A is the garbage address");
+  refuses(m, compute(true, tile, garbage), "requires a preload that names C");
   apply(m, preload(tile, to));
-  refuses(m, compute(true, local(0, 8, 16), garbage), "C has 16 rows, but A and D only 8");
+  refuses(m, compute(true, local(0, 8, 16), garbage),
+          "C has 16 rows, but A and D have only 8; the array may not produce more");
   apply(m, preload(tile, to));
   apply(m, compute(true, local(0, 8, 16), tile)); /* D has them */
   apply(m, preload(tile, local(ACC, 4, 16)));
@@ -942,7 +945,7 @@ static void what_the_array_leaves_to_chance_is_refused(void **state) {
   apply(m, preload(garbage, to));
   refuses(m, compute(false, tile, tile), "the partial sums were moved to C");
   apply(m, preload(garbage, to));
-  refuses(m, compute(true, garbage, tile), "A is garbage");
+  refuses(m, compute(true, garbage, tile), "A is the garbage address");
   apply(m, config_ex(false, 0, false, false, 1, 2, 0, 1));
   refuses(m, preload(garbage, to), "output-stationary results need a c_stride of 1, not 2");
   free_machine(m);
@@ -955,19 +958,19 @@ static void dma_outside_an_array_names_the_array_and_the_distance(void **state) 
   apply(m, config_st(16, 0, 1));
   apply(m, mvin(0, A_BASE + ARRAY_BYTES - 16, 0, 1, 16));
   refuses(m, mvin(0, A_BASE + ARRAY_BYTES - 13, 0, 1, 16),
-          "mvin: reads 16 bytes at A + 65523: 3 beyond the end of A (65536 bytes)");
+          "mvin: reads 16 bytes at A + 65523, which is 3 beyond the end of A (65536 bytes)");
   refuses(m, mvin(0, A_BASE + ARRAY_BYTES - 16, 0, 2, 16),
-          "16 bytes at 0x80020000, where there is no memory: 0 bytes behind");
+          "16 bytes at 0x80020000, which is not mapped: 0 bytes after the end of");
   refuses(m, mvout(C_BASE + ARRAY_BYTES - 13, 0, 1, 16),
-          "mvout: writes 16 bytes at C + 65523: 3 beyond the end of C (65536 bytes)");
+          "mvout: writes 16 bytes at C + 65523, which is 3 beyond the end of C (65536 bytes)");
   refuses(m, mvout(B_BASE + 5, 0, 1, 16), "mvout: writes 16 bytes at B + 5, which is not writable");
-  refuses(m, mvin(0, 0x1000, 0, 1, 16), "mvin: reads 16 bytes at 0x1000, where there is no memory");
-  refuses(m, mvout(C_BASE + ARRAY_BYTES + 100, 0, 1, 1), "100 bytes behind the end of C");
+  refuses(m, mvin(0, 0x1000, 0, 1, 16), "mvin: reads 16 bytes at 0x1000, which is not mapped");
+  refuses(m, mvout(C_BASE + ARRAY_BYTES + 100, 0, 1, 1), "100 bytes after the end of C");
   apply(m, config_ld(0, (uint64_t)-16, 1, false, 16)); /* downwards */
   apply(m, mvin(0, A_BASE + 16, 0, 2, 16));
   assert_memory_equal(gm_arch_spad_row(m->arch, 1), m->a, 16);
-  refuses(m, mvin(0, A_BASE + 16, 0, 3, 16), "where there is no memory");
-  refuses(m, mvin(0, UINT64_MAX - 3, 0, 1, 16), "where there is no memory");
+  refuses(m, mvin(0, A_BASE + 16, 0, 3, 16), "which is not mapped");
+  refuses(m, mvin(0, UINT64_MAX - 3, 0, 1, 16), "which is not mapped");
   m->region[2].rights = RV64_WRITE;
   gm_arch_free(m->arch);
   m->arch = gm_arch_new(&m->config, &m->memory);

@@ -251,7 +251,7 @@ static void more_banks_than_it_holds_are_refused(void **state) {
     *(of_acc ? &c.acc_banks : &c.spad_banks) = 2 * GM_BANKS;
     assert_null(gm_machine_new(&c, &b->memory, &e));
     assert_non_null(
-        strstr(e.text, "banks, queues, latencies or requests in flight are beyond what the simulator holds"));
+        strstr(e.text, "banks, queues, latencies or requests in flight exceed the simulator's limits (internal.h)"));
   }
 }
 

@@ -406,7 +406,8 @@ static void a_wrong_result_of_a_runner_is_found(void **state) {
   o.start_source = "kernel 0 0 0 5 0 0 1\n"; /* cheats */
   o.program = "kernel 0 0 0 4 0 0 1\n";
   assert_int_equal(tw_search(&t, &p, &o, &r, &error), TW_FAILED);
-  assert_non_null(strstr(error.text, "as correct, and here the verdict is \"wrong\" (C[3] is 0, not 7)"));
+  assert_non_null(
+      strstr(error.text, "as correct, but here the verdict is \"wrong\" (C[3] is 0, not 7); check the runner"));
   t.available = not_here;
   assert_int_equal(tw_search(&t, &p, &o, &r, NULL), TW_OK);
   assert_int_equal(r.cost_from, TW_COST_REPORTED);

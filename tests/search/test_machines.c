@@ -251,7 +251,7 @@ static void wrong_files_say_where(void **state) {
       {"base = trn2\n[dma]\n[dma]\n", ":3: a second [dma]"},
       {"base = xdna2\nl1_bytes = 1024\n", ":2: the stack takes all of L1"},
       {"base = xdna2\n[kernel]\nname = new\n", "the kernel above lacks the key a"},
-      {"base = xdna2\n[kernel]\nname = atb\nvmac_cycles = 0\n", "kernel atb has cluster_cycles without vmac_cycles"},
+      {"base = xdna2\n[kernel]\nname = atb\nvmac_cycles = 0\n", "kernel atb has cluster_cycles, but lacks vmac_cycles"},
       {"base = gemmini-16x16-int8\nname = a name\n", "must have 1 to 31 letters"},
   };
   (void)state;

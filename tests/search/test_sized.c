@@ -32,7 +32,7 @@ static void takes(taker *call, const char *type, const void *known, size_t known
     if (status != as[i].status) fail_msg("%s of %zu bytes: %d, %s", type, as[i].size, (int)status, error.text);
     if (status != TW_OK) {
       char expected[100];
-      snprintf(expected, sizeof expected, "%s has %zu bytes, and this library, ", type, as[i].size);
+      snprintf(expected, sizeof expected, "%s has %zu bytes, but this library, ", type, as[i].size);
       if (strncmp(error.text, expected, strlen(expected)) != 0) fail_msg("%s", error.text);
     }
     guarded_free(&g);

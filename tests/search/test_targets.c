@@ -185,7 +185,7 @@ static void a_family_may_do_without_schedules(void **state) {
   tw_error error = {0};
   assert_int_equal(tw_target_supports(&t, &p, &error), TW_OK);
   assert_int_equal(tw_target_emit(&t, &p, &none, &source, &error), TW_USAGE);
-  assert_string_equal(error.text, "fake-machine has no schedules for fake: start from the source of a kernel");
+  assert_string_equal(error.text, "fake-machine has no schedules for fake; give the source of a kernel");
 }
 
 /* ---- adding ---- */

@@ -198,7 +198,7 @@ static void a_known_kernel_that_is_slower_than_the_baseline_is_dropped(void **st
     tw_search_result r = search(&t, &o);
     assert_true(r.known_lost);
     assert_true(r.is_baseline);
-    if (!strstr(r.notes, "is dropped")) fail_msg("%s", r.notes);
+    if (!strstr(r.notes, "is removed")) fail_msg("%s", r.notes);
     tw_search_result_free(&r);
   }
   free(source);
@@ -213,7 +213,7 @@ static void a_known_source_that_is_wrong_is_dropped(void **state) {
   tw_search_result r = search(&t, &o);
   assert_true(r.known_lost);
   assert_true(r.is_baseline);
-  if (!strstr(r.notes, "is dropped")) fail_msg("%s", r.notes);
+  if (!strstr(r.notes, "is removed")) fail_msg("%s", r.notes);
   tw_search_result_free(&r);
 }
 

@@ -101,7 +101,7 @@ static void changes_that_cannot_be_right_are_not_offered(void **state) {
     char *text;
     tw_error error = {0};
     assert_int_equal(trn_edit_apply("N = 8\n", wrong[i], &text, &error), TW_USAGE);
-    assert_non_null(strstr(error.text, "no such place"));
+    assert_non_null(strstr(error.text, "unknown place in the source"));
   }
 }
 

@@ -199,8 +199,10 @@ static void operands(void **state) {
   tw_gemm_destroy(plan);
   plan = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K, .a = TW_U8, .b = TW_I8, .c = TW_I32});
   assert_int_equal(tw_gemm_pack(plan, a, packed, NULL), TW_OK);
-  o = good, o.bias = (const float *)(const void *)a, not_executed(plan, o, "bias does not go with c=i32");
-  o = good, o.row_scale = (const float *)(const void *)a, not_executed(plan, o, "row_scale does not go with c=i32");
+  o = good, o.bias = (const float *)(const void *)a,
+  not_executed(plan, o, "tw_gemm_execute: bias is unsupported with c=i32; use c=f32");
+  o = good, o.row_scale = (const float *)(const void *)a,
+  not_executed(plan, o, "tw_gemm_execute: row_scale is unsupported with c=i32; use c=f32");
   o = good, o.column_scale = (const float *)(const void *)a, not_executed(plan, o, "column_scale does not go");
   tw_gemm_destroy(plan);
 }

@@ -252,10 +252,11 @@ static void code_that_runs_while_it_is_loaded_is_confined_too(void **state) {
       {"__attribute__((constructor)) static void early(void) { call(41, 2, 1, 0, 0, 0); }\n", "use the network"},
       {"__attribute__((constructor)) static void early(void) { call(234, call(39, 0, 0, 0, 0, 0), call(186, "
        "0, 0, 0, 0, 0), 19, 0, 0); }\n",
-       "stopped its process before it was called"}};
+       "the kernel ended its process before it was called"}};
   (void)state;
   for (size_t i = 0; i < 2; i++) {
-    expect_refusal(cases[i].globals, RIGHT, "runs by itself");
+    expect_refusal(cases[i].globals, RIGHT,
+                   "functions that run by themselves (constructors, destructors) are not allowed");
     size_t bytes;
     tw_error error = {0};
     tw_case data;
@@ -373,14 +374,14 @@ static void one_wrong_element_is_found(void **state) {
 static void results_cannot_be_kept(void **state) {
   (void)state;
   const char *counter = "static int calls; static float kept[31 * 40];\n";
-  expect_refusal(counter, "if (calls++ == 0) " RIGHT, "wrong result while it was timed");
+  expect_refusal(counter, "if (calls++ == 0) " RIGHT, "wrong result in a timed call with new inputs");
   expect_refusal(counter,
                  "if (calls++ == 0) { " RIGHT " memcpy(kept, c, sizeof kept); } else for (long i = 0; i < m; i++) "
                  "memcpy((float *)c + i * ldc, kept + i * ldc, n * 4);",
-                 "wrong result while it was timed");
+                 "wrong result in a timed call with new inputs");
   expect_refusal(counter,
                  "if (calls++ < 3) " RIGHT "else { " RIGHT " for (long j = 0; j < n; j++) ((float *)c)[j] = 0; }",
-                 "wrong result while it was timed");
+                 "wrong result in a timed call with new inputs");
 }
 
 /* How long a processor has run a process is known only when it has left it, somewhat later than the process stops. */

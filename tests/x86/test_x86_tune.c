@@ -97,12 +97,13 @@ static void illegal_steps_are_named(void **state) {
       {"m=64 n=64 k=64 a_transposed=1", "a in_place", "A cannot be read in place"},
       {"m=64 n=64 k=64", "panels n=3", "unsupported value 'n=3'; expected a number from 1 to 2"},
       {"m=64 n=64 k=64", "tile rows=4 vectors=3\npanels n=2", "tiles of 3 vectors"},
-      {"m=4 n=64 k=64 b=mxfp4", "panels n=2", "not on codes"},
-      {"m=64 n=64 k=64", "chains n=2", "for tiles on codes"},
+      {"m=4 n=64 k=64 b=mxfp4", "panels n=2", "panels n=2 is unsupported on codes and with tiles of"},
+      {"m=64 n=64 k=64", "chains n=2", "must be a power of two and requires tiles on codes: m <= 16 or a rounded A"},
       {"m=4 n=64 k=64 b=mxfp4", "chains n=3", "a power of two"},
       {"m=4 n=64 k=64 b=mxfp4", "a in_place", "A cannot be read in place"},
-      {"m=4 n=64 k=64 b=mxfp4 threads=2", "threads m=2 n=1", "dealt by columns alone"},
-      {"m=64 n=64 k=64 threads=2", "threads m=8 n=5", "more than 16 for each of 2 threads"}};
+      {"m=4 n=64 k=64 b=mxfp4 threads=2", "threads m=2 n=1",
+       "is unsupported: real tiles on codes divide only columns among threads"},
+      {"m=64 n=64 k=64 threads=2", "threads m=8 n=5", "parts exceed 16 for each of 2 threads"}};
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     const tw_problem p = problem_of(wrong[i].problem);

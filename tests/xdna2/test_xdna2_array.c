@@ -263,9 +263,9 @@ static void what_the_hardware_lacks_is_refused(void **state) {
   refused(NULL, many_locks, "core (0,2) needs 23 locks, but has 16");
   refused(NULL, large_lock, "begins with 64; locks hold 0 to 63");
   refused(NULL, high_number, "descriptor 16 of core (0,2) MM2S 0: the tile has descriptors 0 to 15");
-  refused(NULL, wrong_half, "even channels reach descriptors 0 to 23, odd ones 24 to 47");
+  refused(NULL, wrong_half, "out of reach; even channels use descriptors 0 to 23, odd channels 24 to 47");
   refused(NULL, same_number, "the number is used twice");
-  refused(far_tile, NULL, "is at column 8, row 2; the array has columns 0 to 7 and rows 0 to 5");
+  refused(far_tile, NULL, "is at column 8, row 2, which is outside of the array (columns 0 to 7, rows 0 to 5)");
   refused(crowded, NULL, "the switch of core (0,2) has 5 circuits to the south, but 4 links");
   machine = machine_config();
 }
@@ -276,7 +276,7 @@ static void wrong_descriptors_are_refused(void **state) {
   refused(NULL, odd_stride, "dimension 1 has a stride of 18 bytes; it must be words of 4, 1 to 131072");
   refused(NULL, outside, "reaches bytes 0 to 383 of a_in_0, which has 256");
   refused(NULL, outside_ddr, "reaches bytes 0 to 571 of A, which has 512");
-  refused(NULL, many_dims, "walks 4 dimensions; the tile's DMA has 3");
+  refused(NULL, many_dims, "walks 4 dimensions, but the tile's DMA has 3");
   refused(NULL, long_dim, "dimension 0 has 512 steps, the field holds 255");
   refused(NULL, long_step, "stride of 65536 bytes; it must be words of 4, 1 to 8192");
   refused(NULL, padding_core, "pads with zeros; only MM2S channels of memory tiles can");
@@ -298,7 +298,7 @@ static void unlocked_sharing_is_refused(void **state) {
   refused(NULL, second_writer, "a_0 has two writers: core (0,2) S2MM");
   refused(NULL, core_writes_input, "a_0 has two writers: core (0,2) S2MM 0 and core (0,2)");
   refused(NULL, small_argument, "core (0,2) calls matmul_i8 on bytes 0 to 511 of a, which has 256");
-  refused(NULL, loops_open, "core (0,2): 1 loops do not end");
+  refused(NULL, loops_open, "core (0,2): 1 loops have no end");
 }
 
 /* ---- what goes wrong while it runs ---- */
@@ -324,12 +324,12 @@ static void unset_parameter(xd_program *p) { p->cores.at[0].ops.at[3].parameter 
 
 static void faults_while_running_are_reported(void **state) {
   (void)state;
-  refused(NULL, forgets_acquire, "core (0,2) calls matmul_i8 on object 0 of a, but holds 0: an acquire is missing");
-  refused(NULL, forgets_release, "core (0,2) acquires 3 of the 2 objects of a at once: a release is missing");
+  refused(NULL, forgets_acquire, "core (0,2) calls matmul_i8 on object 0 of a, but holds 0; an acquire is missing");
+  refused(NULL, forgets_release, "core (0,2) acquires 3 of the 2 objects of a at once; a release is missing");
   refused(NULL, keeps_result, "waits for lock c_full of core (0,2) (0, needs 1), which nobody releases");
   refused(NULL, never_starts, "shim (0,0) MM2S 0 was never started");
-  refused(NULL, too_many_tasks, "the queue of shim (0,0) MM2S 0 holds 8; await some of them first");
-  refused(NULL, reuses_descriptor, "which a task of shim (0,0) MM2S 0 still uses; await it first");
+  refused(NULL, too_many_tasks, "the queue of shim (0,0) MM2S 0 holds 8; await earlier tasks first");
+  refused(NULL, reuses_descriptor, "which a task of shim (0,0) MM2S 0 still uses; await that task first");
   refused(NULL, unset_parameter, "core (0,2) waits for its parameter 0, which the sequence has not set");
 }
 

@@ -63,20 +63,20 @@ static void wrong_files_are_refused(void **state) {
   refused("rows = 4", "", "the machine above lacks the key rows");
   refused("rows = 4", "rows = 4\nrows = 4", "rows is given twice");
   refused("rows = 4", "rowz = 4", "unknown key \"rowz\" of a machine");
-  refused("stack_bytes = 1024", "stack_bytes = 65536", "the stack takes all of L1");
+  refused("stack_bytes = 1024", "stack_bytes = 65536", "the stack uses all of L1");
   refused("bfp16_paper_bytes = 1.25", "bfp16_paper_bytes = nan", "not a number");
-  refused("b = bfp16", "b = bfp17", "b = bfp17: not a type");
+  refused("b = bfp16", "b = bfp17", "b = bfp17: unknown type");
   refused("vmac = 8x8x8", "vmac = 8x8", "vmac needs 3 numbers, as in 8x8x8");
   refused("vmac = 8x8x8", "vmac = 8x8x8x8", "vmac has more than 3 numbers");
   refused("vmac = 8x8x8", "vmac = 8x8x0", "must be from 1 to 256");
   refused("copies = 2 2 1", "copies = 2 2", "copies needs 3 numbers, as in 2 2 1");
   refused("scratch_a = 1", "scratch_a = 2", "must be from 0 to 1");
-  refused("scratch_b = i8", "scratch_b = i9", "scratch_b = i9: not a type, or none");
+  refused("scratch_b = i8", "scratch_b = i9", "scratch_b = i9: expected a type or none");
   refused("acc_stores = 2 ", "", "the kernel above lacks the key acc_stores");
   refused("name = mlir-aie", "name = atb", "kernel atb is defined twice");
   refused("like = int8-int4", "like = int9", "like = int9: unknown kernel; expected one from above");
   refused("like = int8-int4\nc = i8", "c = i8\nlike = int8-int4", "like must follow the kernel's name");
-  refused("vmac_cycles = 1.218", "vmac_cycles = 0", "has cluster_cycles without vmac_cycles");
+  refused("vmac_cycles = 1.218", "vmac_cycles = 0", "has cluster_cycles, but lacks vmac_cycles");
   refused("acc_loads = 1 ", "acc_loads = 0 ", "needs vmac_cycles or acc_loads");
   refused("name = xdna2", "name = a-name-that-is-far-too-long-for-the-field-that-holds-the-name-of-a-machine",
           "longer than 63 characters");

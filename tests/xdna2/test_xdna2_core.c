@@ -51,10 +51,10 @@ static void the_machine_is_read(void **state) {
   refused("vectors = 12", "vektors = 12", "unknown key \"vektors\"");
   refused("vectors = 12", "vectors", "expected \"key = value\"");
   refused("instruction vld ", "instruction vld.acc ", "instruction vld.acc is given twice");
-  refused("ldb,lda result=7", "ldx result=7", "no slot ldx");
-  refused("ldb,lda result=7", "ldb,lda result=70", "result=70: not a cycle from 1 to 16");
+  refused("ldb,lda result=7", "ldx result=7", "unknown slot ldx");
+  refused("ldb,lda result=7", "ldb,lda result=70", "result=70: expected a cycle from 1 to 16");
   refused("ldb,lda result=7", "ldb,lda rezult=7", "unknown rezult of an instruction");
-  refused("result=6 bypass=vec", "result=6 bypass=none", "bypass=none is neither vec nor mv");
+  refused("result=6 bypass=vec", "result=6 bypass=none", "bypass=none; expected vec or mv");
   refused("write_ports = lda ldb", "write_ports = lda ldc", "write_ports = lda ldc: not slots that were given above");
 }
 
@@ -180,7 +180,7 @@ static void all_kernels_are_scheduled_in_all_ways(void **state) {
       k.way = (xd_core_way)way;
       k.unroll = 2;
       tw_status status = xd_core_schedule(&k, &r, &error);
-      if (status == TW_USAGE && strstr(error.text, "nothing is spilled")) continue;
+      if (status == TW_USAGE && strstr(error.text, "spilling is not modelled")) continue;
       must(status, &error);
       ii[way] = r.ii;
       const int per_call =
@@ -305,7 +305,7 @@ static void impossible_kernels_are_refused(void **state) {
   const xd_core_kernel good = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_BF16, 32, 64, 128);
   xd_core_kernel k = good;
   k.cluster[0] = 3;
-  refused_kernel(k, "a cluster of 3x2 needs 6 accumulators, the core has 5");
+  refused_kernel(k, "a cluster of 3x2 needs 6 accumulators, but the core has 5");
   k = good, k.m = 24;
   refused_kernel(k, "its rows must be a multiple of 16");
   k = good, k.k = 12;
@@ -317,16 +317,16 @@ static void impossible_kernels_are_refused(void **state) {
   k = good, k.way = XD_CORE_UNROLLED, k.unroll = 0;
   refused_kernel(k, "unroll must be at least 1");
   k = good, k.bank[1] = 4;
-  refused_kernel(k, "bank 4: the core has banks 0 to 3");
+  refused_kernel(k, "bank 4 does not exist; the core has banks 0 to 3");
   k = good, k.shuffle_b = true;
   refused_kernel(k, "only int8 kernels shuffle B");
   k = xd_core_kernel_of(XD_CORE_I8, XD_CORE_C_I8, 32, 64, 32), k.convert_a = true;
   refused_kernel(k, "only bfp16 kernels convert A first");
   k = good, k.k = 512, k.way = XD_CORE_UNROLLED, k.unroll = 16;
-  refused_kernel(k, "the kernel takes at least 65536 bytes of code, the program memory has 16384");
+  refused_kernel(k, "the kernel needs at least 65536 bytes of code, but the program memory has 16384; unroll");
   k = good, k.k = 1024, k.way = XD_CORE_PIPELINED;
-  refused_kernel(k, "bytes of code, the program memory has 16384");
-  refused_kernel(xd_core_kernel_of(XD_CORE_I8_I2, XD_CORE_C_32, 32, 64, 32), "nothing is spilled");
+  refused_kernel(k, "bytes of code, but the program memory has 16384; unroll less");
+  refused_kernel(xd_core_kernel_of(XD_CORE_I8_I2, XD_CORE_C_32, 32, 64, 32), "spilling is not modelled");
 }
 
 /* ---- mutations ---- */

@@ -28,10 +28,10 @@ static void text_that_is_no_mlir_is_refused(void **state) {
       {"%zero to", "%nothing to", "%nothing is not defined above", NULL},
       {"@zero_i32(%c0)", "@nothing(%c0)", "function @nothing is not declared above", NULL},
       {"metadata = @inA}", "metadata = @nothing}", "unknown object FIFO @nothing; expected one from above", NULL},
-      {"memref<1024xi8>", "memref<0xi8>", "0 is not from 1", NULL},
+      {"memref<1024xi8>", "memref<0xi8>", "0 is out of range; expected 1 to", NULL},
       {"memref<1024xi8>", "memref<99999999x99999999xi8>", "less than 2^40 elements", NULL},
       {"memref<1024xi8>", "memref<1024xi7>", "unsupported element type 'i7'", NULL},
-      {"memref<1024xi8>", "memref<1024>", "a memref's shape must be sizes and an element type", NULL},
+      {"memref<1024xi8>", "memref<1024>", "expected sizes and an element type, as in memref<32x64xi8>", NULL},
       {"    }\n  }\n}\n", "", "the text ends within the runtime sequence",
        "      aiex.npu.dma_wait {symbol = @outC}\n"},
       {"  }\n}\n", "  }\n}\nmodule {}\n", "after the end of the module: \"module\"", "module {}"},
@@ -73,17 +73,17 @@ static void run_time_parameters_turn_loops(void **state) {
   if (run_square(text, &error) != TW_OK) fail_msg("%s", error.text);
   if (run_square(older, &error) != TW_OK) fail_msg("%s", error.text);
   static const refusal list[] = {
-      {"      aiex.npu.rtp_write(@rtp_0_2, 1, 2)\n", "", "element 1 of rtp turns this loop, but no aiex.npu.rtp_write",
-       "to %steps step"},
-      {"(@rtp_0_2, 1, 2)", "(@rtp_0_2, 0, 2)", "element 1 of rtp turns this loop, but no aiex.npu.rtp_write",
-       "to %steps step"},
+      {"      aiex.npu.rtp_write(@rtp_0_2, 1, 2)\n", "",
+       "element 1 of rtp is the bound of this loop, but no aiex.npu.rtp_write of the sequence", "to %steps step"},
+      {"(@rtp_0_2, 1, 2)", "(@rtp_0_2, 0, 2)",
+       "element 1 of rtp is the bound of this loop, but no aiex.npu.rtp_write of the sequence", "to %steps step"},
       {"(@rtp_0_2, 1, 2)\n", "(@rtp_0_2, 1, 2)\n      aiex.npu.rtp_write(\"rtp_0_2\", 1, 3)\n",
        "element 1 of rtp_0_2 is written a second time", "1, 3)"},
       {"(@rtp_0_2, 1, 2)", "(@rtp_0_3, 1, 2)", "unknown buffer rtp_0_3", NULL},
       {"(@rtp_0_2, 1, 2)", "(@rtp_0_2, 1, 2147483648)", "a run-time parameter has 32 bits", NULL},
       {"%rtp[%one]", "%rtp[%ever]", "element 9223372036854775807 of a buffer of 16", NULL},
-      {"%zero to %steps", "%one to %steps", "must go from 0 in steps of 1", NULL},
-      {"memref.load %rtp[%one]", "memref.load %c0[%one]", "the type differs from the type that its alias means", NULL},
+      {"%zero to %steps", "%one to %steps", "a loop to a run-time parameter must start at 0 with step 1", NULL},
+      {"memref.load %rtp[%one]", "memref.load %c0[%one]", "the type differs from the type of its alias", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(text, &list[i]);
   char *few = replaced(text, "(@rtp_0_2, 1, 2)", "(@rtp_0_2, 1, 1)"); /* half of K: the rest stays behind */
@@ -136,17 +136,17 @@ static void missing_acquires_and_releases_are_refused(void **state) {
   (void)state;
   static const refusal list[] = {
       {"          aie.objectfifo.release @memA(Consume, 1)\n", "",
-       "keeps 1 more object(s) of @memA (acquired in line 28): a "
+       "each iteration of the loop keeps 1 more object(s) of @memA (acquired in line 28); a "
        "release is missing",
        "scf.for %k"},
-      {"        aie.objectfifo.release @memC(Produce, 1)\n", "", "@memC (acquired in line 24): a release is missing",
-       "scf.for %i"},
+      {"        aie.objectfifo.release @memC(Produce, 1)\n", "",
+       "object(s) of @memC (acquired in line 24); a release is missing", "scf.for %i"},
       {"@memB(Consume, 1)\n        }",
        "@memB(Consume, 1)\n          aie.objectfifo.release @memB(Consume, 1)\n        }",
-       "1 object(s) of @memB are released, but 0 held: an acquire is missing",
+       "1 object(s) of @memB are released, but 0 are held; an acquire is missing",
        "          aie.objectfifo.release @memB(Consume, 1)\n        }"},
       {"          func.call @matmul", "          aie.objectfifo.release @memA(Consume, 1)\n          func.call @matmul",
-       "an object of @memA is used, but not held any more", "          func.call @matmul"},
+       "an object of @memA is used after its release; an acquire is missing", "          func.call @matmul"},
       {"acquire @memA(Consume, 1)", "acquire @memA(Consume, 4)", "each iteration of the loop keeps 3 more",
        "scf.for %k"},
       {"access %a[0]", "access %a[1]", "%a holds no object 1", NULL},
@@ -184,7 +184,8 @@ static void descriptors_beyond_their_limits_are_refused(void **state) {
   static const refusal list[] = {
       {"[2, 2, 32, 32][2048, 32, 64, 1]) {id = 0", "[2, 2, 32, 32][2048, 32, 64, 1]) {id = 16", "descriptors 0 to 15",
        NULL},
-      {"[2, 2, 32, 32][0, 32, 64, 1]", "[300, 2, 32, 32][0, 32, 64, 1]", "a task runs 300 times; 1 to 256", NULL},
+      {"[2, 2, 32, 32][0, 32, 64, 1]", "[300, 2, 32, 32][0, 32, 64, 1]", "a task runs 300 times; expected 1 to 256",
+       NULL},
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 2000, 2][0, 32, 64, 1]", "runs of 2 bytes", NULL},
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 2000, 4][0, 32, 64, 1]",
        "dimension 1 has 2000 steps, the field holds 1023", NULL},
@@ -216,10 +217,10 @@ static void what_does_not_fit_is_refused(void **state) {
       {"@inA(%shim, {%mem}, 2 : i32)", "@inA(%shim, {%mem}, 60 : i32)",
        "memory (0,1) needs 124 buffer descriptors for even channels, but has 24", "aie.tile(0, 1)"},
       {"{%tile}, [2, 2])", "{%tile}, [2, 2, 2])", "expected ]", NULL},
-      {"{%tile}, [2, 2])", "{%tile}, [2, 65])", "65 is not from 1 to 64", NULL},
+      {"{%tile}, [2, 2])", "{%tile}, [2, 65])", "65 is out of range; expected 1 to 64", NULL},
       {"[@inB] -> [@memB]([] [])", "[@inA] -> [@memB]([] [])", "object FIFO @inA is in two links", NULL},
       {"    aie.objectfifo.link [@inA] -> [@memA]([] [])\n", "",
-       "object FIFO @inA ends in memory (0,1), but no link takes it on", "aie.objectfifo @inA"},
+       "object FIFO @inA ends in memory (0,1), but no link continues it", "aie.objectfifo @inA"},
       {"func.func private @matmul_i8_i32(memref<32x32xi8>, memref<32x32xi8>",
        "func.func private @matmul_i8_i32(memref<32x32xi8>, memref<16x32xi8>",
        "the types of the call are not those with which @matmul_i8_i32 is declared", "func.call @matmul"},
@@ -338,13 +339,13 @@ static void loops_that_wait_for_nothing_are_short(void **state) {
       {"        func.call @zero_i32(%c0) : (memref<32x32xi32>) -> ()\n",
        "        scf.for %z = %zero to %ever step %one {\n          func.call @zero_i32(%c0) : (memref<32x32xi32>) -> "
        "()\n        }\n",
-       "a loop of more than 67108864 turns that acquires nothing", "scf.for %z"},
+       "a loop of more than 67108864 iterations that acquires nothing", "scf.for %z"},
       {"        func.call @zero_i32(%c0) : (memref<32x32xi32>) -> ()\n",
        "        %many = arith.constant 20000 : index\n        scf.for %y = %zero to %many step %one {\n"
        "          scf.for %z = %zero to %many step %one {\n            func.call @zero_i32(%c0) : (memref<32x32xi32>) "
        "-> ()\n"
        "          }\n        }\n",
-       "a loop of more than 67108864 turns that acquires nothing", "scf.for %y"},
+       "a loop of more than 67108864 iterations that acquires nothing", "scf.for %y"},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(one_core, &list[i]);
 }

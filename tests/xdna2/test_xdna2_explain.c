@@ -159,12 +159,14 @@ static void bad_choices_get_one_line(void **state) {
   refused(PAPER, "tile=128x64x120", "T_N must be a multiple of 16");
   refused(PAPER, "tile=128x64x128 rho=3", "rho=3 does not divide T_MC=128");
   refused(PAPER, "tile=128x64x128 rho=16", "rho=16 does not divide T_MC=128 into sub-tiles of A of a multiple of 16");
-  refused(PAPER, "tile=128x64x128 rho=0", "rho=0 is not a whole number from 1");
-  refused(PAPER, "tile=128x64x128 rho=2.5", "rho=2.5 is not a whole number");
+  refused(PAPER, "tile=128x64x128 rho=0", "rho=0: expected a whole number from 1 to");
+  refused(PAPER, "tile=128x64x128 rho=2.5", "rho=2.5: expected a whole number from 1 to");
   refused(PAPER, "tile=128x64x128 kernel=none", "expected atb, mlir-aie");
   refused(PAPER, "tile=128x64x128 kernel=int8", "unknown kernel=int8 for a=bf16");
-  refused(PAPER, "tile=128x64x128 core_tflops=-1", "core_tflops=-1 is not a positive number");
-  refused(PAPER, "tile=128x64x128 core_tflops=nan", "core_tflops=nan is not a positive number");
+  refused(PAPER, "tile=128x64x128 core_tflops=-1",
+          "core_tflops=-1: expected a positive number; leave it out for the model's own");
+  refused(PAPER, "tile=128x64x128 core_tflops=nan",
+          "core_tflops=nan: expected a positive number; leave it out for the model's own");
 }
 
 static void bad_problems_get_one_line(void **state) {
@@ -229,13 +231,15 @@ static void the_core_is_scheduled(void **state) {
     assert_true(strncmp(converts_on_the_way.quantity[i].name, "core_", 5)); /* not scheduled */
   const tw_explanation narrow = explained(PAPER, "tile=128x64x128 rho=4 cluster=1x2");
   assert_true(quantity(&narrow, "core_cycles") > cycles); /* more loads for each multiply-accumulate */
-  refused(PAPER, "tile=128x64x128 cluster=2", "cluster=2 is not rows x columns of accumulators");
-  refused(PAPER, "tile=128x64x128 cluster=2x2x2", "cluster=2x2x2 is not rows x columns");
-  refused(PAPER, "tile=128x64x128 cluster=123456789x2", "is not rows x columns of accumulators");
-  refused(PAPER, "tile=128x64x128 cluster=4x2", "a cluster of 4x2 needs 8 accumulators, the core has 5");
+  refused(PAPER, "tile=128x64x128 cluster=2",
+          "cluster=2: expected rows x columns of accumulators, such as cluster=4x1");
+  refused(PAPER, "tile=128x64x128 cluster=2x2x2",
+          "cluster=2x2x2: expected rows x columns of accumulators, such as cluster=4x1");
+  refused(PAPER, "tile=128x64x128 cluster=123456789x2", "expected rows x columns of accumulators, such as cluster=4x1");
+  refused(PAPER, "tile=128x64x128 cluster=4x2", "a cluster of 4x2 needs 8 accumulators, but the core has 5");
   refused(PAPER, "tile=128x64x128 rho=8 cluster=4x1", "its rows must be a multiple of 32");
-  refused(PAPER, "tile=128x64x128 way=sideways", "way=sideways is not in-turn, unrolled or pipelined");
-  refused(PAPER, "tile=128x64x128 unroll=0", "unroll=0 is not a whole number from 1 to 64");
+  refused(PAPER, "tile=128x64x128 way=sideways", "way=sideways: expected in-turn, unrolled or pipelined");
+  refused(PAPER, "tile=128x64x128 unroll=0", "unroll=0: expected a whole number from 1 to 64");
 }
 
 static char *drawn(const char *choice, bool as_picture, tw_status expected, tw_error *error) {

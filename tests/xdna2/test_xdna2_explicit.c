@@ -33,11 +33,13 @@ static void what_mlir_aie_prints_is_taken(void **state) {
   tw_error error;
   if (run_square(packets, &error) != TW_OK) fail_msg("%s", error.text);
   static const refusal list[] = {
-      {"cf.br ^bb1(%next : index)", "cf.br ^bb7(%next : index)", "block ^bb7 should follow the branch in line",
+      {"cf.br ^bb1(%next : index)", "cf.br ^bb7(%next : index)", "expected block ^bb7 after the branch in line",
        "      ^bb3:"},
-      {"cf.br ^bb1(%zero : index)", "cf.br ^bb7(%zero : index)", "block ^bb7 should follow the branch", "^bb1(%k"},
-      {"arith.addi %k, %two", "arith.addi %two, %two", "a loop that does not go on by a constant", "cf.br ^bb1(%next"},
-      {"        cf.br ^bb1(%next : index)\n", "", "does not come back to ^bb1", "      ^bb3:"},
+      {"cf.br ^bb1(%zero : index)", "cf.br ^bb7(%zero : index)", "expected block ^bb7 after the branch in line",
+       "^bb1(%k"},
+      {"arith.addi %k, %two", "arith.addi %two, %two", "a loop that does not advance by a constant",
+       "cf.br ^bb1(%next"},
+      {"        cf.br ^bb1(%next : index)\n", "", "on does not return to ^bb1", "      ^bb3:"},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(packets, &list[i]);
   char *const texts[] = {begin, loop, global, packets};
@@ -53,15 +55,16 @@ static void what_mlir_aie_prints_is_taken(void **state) {
 static void missing_acquires_and_releases_are_found(void **state) {
   (void)state;
   static const refusal list[] = {
-      {A_ACQUIRED, "", "core (0,2) works on a0, but does not hold it: an acquire is missing",
+      {A_ACQUIRED, "", "core (0,2) uses a0, but does not hold it; an acquire is missing",
        "func.call @matmul_i8_i32(%a0"},
-      {A_RELEASED, "", "keeps 1 more of the buffers from a0 on: a release is missing",
+      {A_RELEASED, "", "each iteration of the loop around this line keeps 1 more of the buffers from a0 on; a",
        "          aie.use_lock(%b_free, Release)"},
       {"        aie.use_lock(%c_full, Release, 1)\n", "",
-       "keeps 1 more of the buffers from c0 on: a release is missing", "          aie.use_lock(%b_free, Release)"},
+       "each iteration of the loop around this line keeps 1 more of the buffers from c0 on; a",
+       "          aie.use_lock(%b_free, Release)"},
       {"%c_full, Release, 1)\n      }", "%c_free, Release, 1)\n      }",
-       "releases lock c_free, by which a DMA waits for it: it should acquire it", "%c_free, Release, 1)\n      }"},
-      {"(%a1, %b1, %c0)", "(%a0, %b1, %c0)", "works on a0, but does not hold it", NULL},
+       "releases lock c_free, on which a DMA waits; expected that it acquires it", "%c_free, Release, 1)\n      }"},
+      {"(%a1, %b1, %c0)", "(%a0, %b1, %c0)", "uses a0, but does not hold it; an acquire is missing", NULL},
       {A_ACQUIRED, "          aie.use_lock(%a_full, AcquireGreaterEqual, 3)\n", "holds 3 of the 2 buffers", NULL},
       {"          func.call @matmul_i8_i32(%a1, %b1, %c0) : (memref<32x32xi8>, memref<32x32xi8>, memref<32x32xi32>) -> "
        "()\n" A_RELEASED "          aie.use_lock(%b_free, Release)\n        }\n",
@@ -100,7 +103,7 @@ static void two_writers_and_wrong_ends_are_refused(void **state) {
       {"aie.use_lock(%c_free, Acq", "aie.use_lock(%la_free, Acq", "lock %la_free is in memory (0,1)", NULL},
       {"    aie.shim_dma_allocation @inB(MM2S, 1, 0)\n", "", "unknown object FIFO @inB; expected one from above",
        "id = 2"},
-      {"@outC(S2MM, 0, 0)", "@outC(S2MM, 0, 9)", "9 is not from 0 to 7", NULL},
+      {"@outC(S2MM, 0, 0)", "@outC(S2MM, 0, 9)", "9 is out of range; expected 0 to 7", NULL},
       {"@inA(%shim, MM2S, 0)", "@inA(%mem, MM2S, 0)", "memory (0,1) is not a shim", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(explicit_core, &list[i]);
@@ -110,29 +113,29 @@ static void programs_of_channels_must_hang_together(void **state) {
   (void)state;
   static const refusal list[] = {
       {"      aie.dma_bd(%lc : memref<1024xi32>)\n", "",
-       "a descriptor acquires before aie.dma_bd and releases after it", "      aie.use_lock(%lc_full, Release, 1)"},
+       "a descriptor must acquire before aie.dma_bd and release after it", "      aie.use_lock(%lc_full, Release, 1)"},
       {"      aie.next_bd ^bb5\n", "", "block ^bb5 has neither aie.next_bd nor aie.end",
        "      aie.dma_bd(%lc : memref<1024xi32>)"},
       {"aie.next_bd ^bb11", "aie.next_bd ^bb77", "unknown block ^bb77", "%lb : memref<1024xi8>, 0, 1024, ["},
       {"aie.next_bd ^bb11", "aie.next_bd ^bb9", "block ^bb9 belongs to two channels",
        "%lb : memref<1024xi8>, 0, 1024)"},
-      {"      aie.next_bd ^bb1\n    ^bb3:", "      aie.next_bd ^bb2\n    ^bb3:", "do not come back to the first",
+      {"      aie.next_bd ^bb1\n    ^bb3:", "      aie.next_bd ^bb2\n    ^bb3:", "do not return to the first",
        "%a1 : memref"},
       {LB_FILLED, LB_FILLED LB_FILLED, "a second descriptor in a block", LB_FILLED "      aie.use_lock"},
       {"S2MM, 2, ^bb9", "S2MM, 0, ^bb9", "memory (0,1) S2MM 0 is started twice", NULL},
-      {"      %4 = aie.dma_start(S2MM, 2, ^bb9, ^bb10)\n", "", "block ^bb8 is not where the program goes on",
+      {"      %4 = aie.dma_start(S2MM, 2, ^bb9, ^bb10)\n", "", "block ^bb8 is not the next block of the program",
        "MM2S, 1, ^bb7"},
-      {"^bb9, ^bb10)", "^bb9, ^bb10, repeat_count = 300)", "300 is not from 0 to 255", NULL},
+      {"^bb9, ^bb10)", "^bb9, ^bb10, repeat_count = 300)", "300 is out of range; expected 0 to 255", NULL},
       {"aie.mem(%tile)", "aie.mem(%mem)", "memory (0,1) has no aie.mem", NULL},
       {"    ^bb6:\n", "", "'aie.dma_start' follows the end of its block", "aie.dma_start(MM2S, 1"},
       {"      aie.next_bd ^bb5\n    ^bb6:\n", "", "aie.dma_start within a descriptor's block", "aie.dma_start(MM2S, 1"},
       {"      aie.next_bd ^bb5\n", "      aie.next_bd ^bb5\n      aie.next_bd ^bb3\n", "'aie.next_bd' follows the end",
        "      aie.next_bd ^bb3\n    ^bb6:"},
-      {"^bb3, ^bb4)", "^bb3, ^bb2)", "block ^bb2 is not where the program goes on", NULL},
+      {"^bb3, ^bb4)", "^bb3, ^bb2)", "block ^bb2 is not the next block of the program", NULL},
       {"      aie.use_lock(%lc_free, Release, 1)", "      aie.use_lock(%lc_free, Release, 7)",
-       "lc: in turn, its descriptors take 1 from lock lc_free and give it 7", "%lc = "},
+       "lc: its descriptors take 1 from lock lc_free per turn and release 7", "%lc = "},
       {"      aie.dma_bd(%lc : memref<1024xi32>)", "      aie.dma_bd(%lc : memref<1024xi16>)",
-       "the type differs from the type that its alias means", NULL},
+       "the type differs from the type of its alias", NULL},
       {"%zero = arith.constant 0 : index", "%mem = arith.constant 0 : index", "%mem is defined twice", NULL},
       {"aie.mem(%tile)", "aie.shim_dma(%shim)", "unsupported operation 'aie.shim_dma' in a device", NULL},
   };
@@ -153,13 +156,13 @@ static void limits_are_checked(void **state) {
       {"0, 1024) {bd_id = 0", "512, 1024) {bd_id = 0", "reaches bytes 512 to 1535 of la, which has 1024", NULL},
       {"0, 1024) {bd_id = 0", "0, 1022) {bd_id = 0", "a DMA moves words of 4", NULL},
       {"bd_id = 0 : i32, next", "bd_id = 77 : i32, next", "the tile has descriptors 0 to 47", NULL},
-      {"%lc : memref<1024xi32>)", "%lc : memref<1024xi32>) {bd_id = 1 : i32}", "odd ones 24 to 47", NULL},
+      {"%lc : memref<1024xi32>)", "%lc : memref<1024xi32>) {bd_id = 1 : i32}", "odd channels 24 to 47", NULL},
       {"stride = 256>, <size = 4", "stride = 1256>, <size = 4", "reaches bytes", NULL},
       {"stride = 8>, <size = 8", "stride = 7>, <size = 8", "a stride of 7 bytes", NULL},
       {"1024, [<size = 4, stride", "512, [<size = 4, stride", "the descriptor's length is 512, but its walk has 1024",
        NULL},
       {"init = 1 : i32", "init = 64 : i32", "a lock begins with 64; locks hold 0 to 63", NULL},
-      {"aie.lock(%tile, 4)", "aie.lock(%tile, 16)", "16 is not from 0 to 15", NULL},
+      {"aie.lock(%tile, 4)", "aie.lock(%tile, 16)", "16 is out of range; expected 0 to 15", NULL},
       {"aie.lock(%tile, 4)", "aie.lock(%tile, 3)", "core (0,2) has two locks 3", "%c_free = "},
       {"S2MM, 2, ^bb9", "S2MM, 9, ^bb9", "memory (0,1) needs 10 S2MM channels, but has 6", "%mem = "},
       {"    %la = aie.buffer(%mem)", "    %large = aie.buffer(%mem) : memref<1024x1024xi8>\n    %la = aie.buffer(%mem)",
@@ -173,11 +176,11 @@ static void what_is_not_taken_is_named(void **state) {
   (void)state;
   static const refusal list[] = {
       {"%c_free, AcquireGreaterEqual, 1", "%c_free, Acquire, 1",
-       "Acquire (until the lock is equal) is taken of barriers only", NULL},
+       "Acquire (until the lock is equal) is supported only for barriers, which aiex.set_lock", NULL},
       {"    aie.flow(%mem, DMA : 2, %tile, DMA : 1)\n",
        "    aie.packet_flow(1) {\n      aie.packet_source<%mem, DMA : 2>\n      aie.packet_dest<%tile, DMA : 1>\n    "
        "}\n",
-       "sends no packets, but no packet flow from there takes them", "aie.packet_flow"},
+       "sends no packets, but no packet flow from there has that number", "aie.packet_flow"},
       {"    aie.flow(%mem, DMA : 2, %tile, DMA : 1)\n",
        "    aie.packet_flow(1) {\n      aie.packet_source<%tile, Core : 0>\n      aie.packet_dest<%shim, DMA : 1>\n   "
        " "

@@ -330,7 +330,7 @@ static void covers_cost_what_their_schedules_say(void **state) {
   assert_true(micro("mlir-aie", xd_cover_of(kernel("mlir-aie"))) > 0);
   tw_error error = {0};
   assert_int_equal(xd_cover_check(kernel("mlir-aie"), (xd_cover){1, 2, 1, false}, 32, 64, 128, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "kernel mlir-aie is not scheduled: its clusters are 2x2, 1 unrolled"));
+  assert_non_null(strstr(error.text, "kernel mlir-aie is not scheduled: its clusters are 2x2, unrolled 1 times"));
 }
 
 /* ---- what is refused ---- */

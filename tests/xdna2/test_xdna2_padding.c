@@ -77,14 +77,14 @@ static void fifos_that_pad_wrongly_are_refused(void **state) {
       {"<const_pad_before = 4, const_pad_after = 4>]", "<const_pad_before = 2, const_pad_after = 6>]",
        "of memory (0,1) MM2S 0 pads with 2 and 6 bytes of zeros; a DMA moves words of 4", NULL},
       {"[<const_pad_before = 0, const_pad_after = 0>, <const_pad_before = 4", "[<const_pad_before = 4",
-       "padding of 1 dimensions, but a walk of 2", NULL},
+       "padding has 1 dimensions, but the walk has 2", NULL},
       {"padDimensions = #aie<bd_pad_layout_array[", "padDimensions = #aie<bd_dim_layout_array[",
        "expected bd_pad_layout_array", NULL},
       {"<size = 32, stride = 24>, <size = 24, stride = 1>", "<size = 32, stride = 28>, <size = 24, stride = 1>",
        "reaches bytes 0 to 891 of inA_0, which has 768", NULL},
       {"const_pad_after = 4>]>}", "const_pad_after = 4>]>, padValue = 3 : i32}",
        "unsupported attribute 'padValue' on 'aie.objectfifo'", NULL},
-      {"const_pad_before = 0,", "const_pad_before = -1,", "-1 is not from 0", NULL},
+      {"const_pad_before = 0,", "const_pad_before = -1,", "-1 is out of range; expected 0 to", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(padded_fifos, &list[i]);
 }

@@ -57,24 +57,25 @@ static void barriers_that_never_open_are_deadlocks(void **state) {
 static void barriers_must_be_barriers(void **state) {
   (void)state;
   static const refusal list[] = {
-      {"      aiex.set_lock(%go, 1)\n", "", "lock go: Acquire (until the lock is equal) is taken of barriers only",
-       "aie.use_lock(%go"},
+      {"      aiex.set_lock(%go, 1)\n", "",
+       "lock go: Acquire (until the lock is equal) is supported only for barriers, which", "aie.use_lock(%go"},
       {"(%go, Acquire, 1)", "(%go, AcquireGreaterEqual, 1)",
        "unsupported AcquireGreaterEqual of lock go, which is a barrier; expected Acquire", NULL},
-      {"(%go, Acquire, 1)", "(%go, Acquire, 64)", "64 is not from 0 to 63", NULL},
+      {"(%go, Acquire, 1)", "(%go, Acquire, 64)", "64 is out of range; expected 0 to 63", NULL},
       {"aiex.set_lock(%go, 1)", "aiex.set_lock(%go, 64)",
        "command 1 of the sequence sets lock go of core (0,2) to 64; locks hold 0 to 63", NULL},
       {"aiex.set_lock(%go, 1)", "aiex.set_lock(%rtp, 1)", "%rtp is not a lock", NULL},
       {"aie.lock(%tile)", "aie.lock(%mem)", "lock %go is in memory (0,1), not in core (0,2)", "aie.use_lock(%go"},
       {FOR_EVER,
        "      scf.for %w = %zero to %ever step %one {\n        aie.use_lock(%go, Acquire, 1)\n      }\n" FOR_EVER,
-       "a loop of more than 67108864 turns that acquires nothing", "scf.for %w"},
+       "a loop of more than 67108864 iterations that acquires nothing", "scf.for %w"},
       {FOR_EVER, "      aie.use_lock(%x, Release, 1)\n" FOR_EVER, "%x is not defined above", "%x"},
   };
   char *text = with_barrier();
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(text, &list[i]);
   static const refusal own = {FOR_EVER, "      aie.use_lock(%go, Release, 1)\n" FOR_EVER,
-                              "lock go: beside object FIFOs, locks of cores are taken as barriers only", NULL};
+                              "lock go: beside object FIFOs, locks of cores must be barriers, which aiex.set_lock sets",
+                              NULL};
   char *lock = replaced(one_core, "    %core = aie.core", PARAMETER "    %core = aie.core");
   const refusal at = {own.part, own.by, own.message, "aie.use_lock(%go"};
   expect_refusal(lock, &at);

@@ -106,7 +106,7 @@ static const char *read_dictionary(reader *r, tensor *t) {
   while (!skip(r, '}')) {
     if (!read_string(r, key, sizeof key) || !skip(r, ':')) return "its header is malformed";
     if (strcmp(key, "descr") == 0 && !*descr) {
-      if (skip(r, '[')) return "it holds records, not numbers";
+      if (skip(r, '[')) return "it holds records; expected numbers";
       if (!read_string(r, descr, sizeof descr)) return "its 'descr' is malformed";
     } else if (strcmp(key, "fortran_order") == 0 && !has_order) {
       fortran = skip_word(r, "True");

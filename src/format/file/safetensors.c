@@ -75,14 +75,14 @@ static tw_status parse_tensor(const tensor_file *f, const char *name, const json
     return wrong_tensor(f, name, "has no shape of at most 32 sizes", error);
   for (; t->rank < (int)json_array_size(shape); t->rank++) {
     const json_t *size = json_array_get(shape, (size_t)t->rank);
-    if (!is_count(size)) return wrong_tensor(f, name, "has a size that is no whole number", error);
+    if (!is_count(size)) return wrong_tensor(f, name, "has a size that is not a whole number", error);
     t->shape[t->rank] = (uint64_t)json_integer_value(size);
   }
   const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
   if (json_array_size(offsets) != 2 || !is_count(begin) || !is_count(end))
-    return wrong_tensor(f, name, "has no two data_offsets", error);
+    return wrong_tensor(f, name, "does not have two data_offsets", error);
   uint64_t from = (uint64_t)json_integer_value(begin), to = (uint64_t)json_integer_value(end);
-  if (from > to || to > f->size - data_begin) return wrong_tensor(f, name, "reaches beyond the file", error);
+  if (from > to || to > f->size - data_begin) return wrong_tensor(f, name, "extends past the end of the file", error);
   t->offset = data_begin + from;
   t->bytes = to - from;
   if (!shape_values(t->rank, t->shape, &values)) return wrong_tensor(f, name, "has too large a shape", error);
@@ -114,11 +114,11 @@ static tw_status parse_entries(const json_t *root, uint64_t data_begin, tensor_f
   uint64_t until = data_begin;
   for (size_t i = 0; i < f->n; i++) {
     if (f->tensor[i].offset != until)
-      return wrong_tensor(f, f->tensor[i].name, "does not begin where the one before it ends", error);
+      return wrong_tensor(f, f->tensor[i].name, "does not begin at the end of the previous tensor", error);
     until += f->tensor[i].bytes;
   }
   if (until == f->size) return TW_OK;
-  return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: it has data that belongs to no tensor",
+  return tw_fail(error, TW_USAGE, "'%s' is not a valid .safetensors file: it has data that belong to no tensor",
                  f->path);
 }
 

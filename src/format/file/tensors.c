@@ -60,8 +60,8 @@ tw_status tw_tensors_read(const tw_tensors *t, const char *name, uint64_t from, 
   const tensor *x = named(t, name);
   if (!x) return tw_fail(error, TW_USAGE, "'%s' has no tensor '%s'", t->path, name);
   if (from > x->bytes || bytes > x->bytes - from)
-    return tw_fail(error, TW_USAGE, "tensor '%s' of '%s' has %llu bytes; %zu bytes from %llu on are outside of it",
-                   name, t->path, (unsigned long long)x->bytes, bytes, (unsigned long long)from);
+    return tw_fail(error, TW_USAGE, "tensor '%s' of '%s' has %llu bytes; the %zu bytes from %llu on exceed it", name,
+                   t->path, (unsigned long long)x->bytes, bytes, (unsigned long long)from);
   return tensor_read(&t->file, x, from, to, bytes, error);
 }
 

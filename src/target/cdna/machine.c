@@ -84,7 +84,7 @@ static void check(void *whole, tw_config_file *f) {
   const cdna_machine *m = whole;
   const cdna_cache_machine *c = &m->caches;
   if (m->register_most > m->registers)
-    tw_config_wrong(f, "register_most registers", "a wave may have %d registers, more than a SIMD's %d",
+    tw_config_wrong(f, "register_most registers", "a wave may have %d registers, which exceeds a SIMD's %d",
                     m->register_most, m->registers);
   if (c->interleave % c->line_bytes)
     tw_config_wrong(f, "interleave line_bytes", "interleave must be a multiple of line_bytes");

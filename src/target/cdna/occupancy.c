@@ -9,13 +9,13 @@ static int round_up(int value, int step) { return (value + step - 1) / step * st
 static tw_status check(const cdna_machine *m, const cdna_resources *r, tw_error *error) {
   const int half = m->register_most / 2;
   if (r->vgprs < 0 || r->vgprs > half || r->agprs < 0 || r->agprs > half)
-    return tw_fail(error, TW_USAGE, "a wave has 0 to %d VGPRs and as many AGPRs, not %d and %d", half, r->vgprs,
+    return tw_fail(error, TW_USAGE, "a wave has 0 to %d VGPRs and as many AGPRs (found %d and %d)", half, r->vgprs,
                    r->agprs);
   if (r->lds_bytes < 0 || r->lds_bytes > m->lds_bytes)
-    return tw_fail(error, TW_USAGE, "a workgroup has 0 to %d bytes of LDS on %s, not %d", m->lds_bytes, cdna_processor(m->arch),
-                   r->lds_bytes);
+    return tw_fail(error, TW_USAGE, "a workgroup has up to %d bytes of LDS on %s (found %d)", m->lds_bytes,
+                   cdna_processor(m->arch), r->lds_bytes);
   if (r->work_items < 1 || r->work_items > m->work_items)
-    return tw_fail(error, TW_USAGE, "a workgroup has 1 to %d work-items, not %d", m->work_items, r->work_items);
+    return tw_fail(error, TW_USAGE, "a workgroup has 1 to %d work-items (found %d)", m->work_items, r->work_items);
   return TW_OK;
 }
 

@@ -166,7 +166,7 @@ static tw_status take_output(const tw_case *c, size_t index, uint64_t group, int
   tw_status status = TW_OK;
   if (all > sum->largest) sum->largest = all;
   if (all && b.written != all && !is_integer(o))
-    return tw_fail(error, TW_FAILED, "workgroup %llu leaves %lld of the %lld elements of its part of %s unwritten",
+    return tw_fail(error, TW_FAILED, "workgroup %llu does not write %lld of the %lld elements of its part of %s",
                    (unsigned long long)group, (long long)(all - b.written), (long long)all, o->name);
   if (all) status = compare_box(c, index, &b, data, groups, r, sum, error);
   if (all && status == TW_OK) clear_box(o, &b, data);
@@ -243,10 +243,10 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     for (size_t j = 0; j < c->n_operands; j++) {
       const double elements = (double)rows_of(&c->operand[j]) * (double)columns_of(&c->operand[j]);
       if (status == TW_OK && s->kernels == 1 && leaves_too_much(&sum[j], s->groups[k], elements))
-        status =
-            tw_fail(error, TW_FAILED,
-                    "%d workgroups, chosen by chance, write %.0f elements of %s: too few for all of them to make it",
-                    sum[j].drawn, sum[j].filled, c->operand[j].name);
+        status = tw_fail(
+            error, TW_FAILED,
+            "%d randomly chosen workgroups write only %.0f elements of %s, too few to fill it in the whole grid",
+            sum[j].drawn, sum[j].filled, c->operand[j].name);
       most[j] += (double)sum[j].largest * (double)s->groups[k];
       all.elements += sum[j].elements;
       all.compared += sum[j].compared;
@@ -257,7 +257,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
   for (size_t j = 0; j < c->n_operands; j++) {
     const tw_operand *o = &c->operand[j];
     if (o->is_output && status == TW_OK && most[j] < (double)rows_of(o) * (double)columns_of(o))
-      status = tw_fail(error, TW_FAILED, "%llu workgroups that write at most %.0f elements of %s do not make all of it",
+      status = tw_fail(error, TW_FAILED, "%llu workgroups that each write at most %.0f elements of %s cannot fill it",
                        (unsigned long long)groups, most[j], o->name);
     if (o->is_output) free(buffer[j]);
   }

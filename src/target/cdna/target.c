@@ -120,7 +120,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   const bool is_object = cdna_object_is(source + header, length - header);
   if (status == TW_OK && is_object && !header)
     status = tw_fail(error, TW_USAGE,
-                     "a code object says nothing about its launch: give --kernel, --grid, --block and --arg, as in "
+                     "a code object does not describe its launch; give --kernel, --grid, --block and --arg, as in "
                      "--arg A,B,C,m,n,k");
   if (status == TW_OK) {
     char *lines = is_object ? strndup(source, header) : NULL;
@@ -131,7 +131,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
     clustered |= a->launch.kernel[i].clustered | a->launch.kernel[i].overlaps;
   if (status == TW_OK && (a->launch.n_maps || clustered))
     status = tw_fail(error, TW_FAILED,
-                     "%s has neither tensor maps, clusters nor overlap: leave those lines of the header out", t->name);
+                     "%s has neither tensor maps, clusters nor overlap; remove these lines from the header", t->name);
   if (status == TW_OK && is_object) {
     size = length - header;
     a->bytes = tw_new(size, 1);
@@ -143,7 +143,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   if (status == TW_OK)
     status = cdna_object_read(a->bytes, size, is_object ? "the code object" : "the compiled kernel", &a->object, error);
   if (status == TW_OK && a->object.arch != cdna_arch_of(t))
-    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s", cdna_processor(a->object.arch),
+    status = tw_fail(error, TW_USAGE, "the code object is for %s; run it with -t %s", cdna_processor(a->object.arch),
                      cdna_machine_of_arch(a->object.arch)->name);
   if (status == TW_OK) {
     *out = a;
@@ -173,7 +173,7 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
   case TW_LAUNCH_F64: memcpy(&value, &a->real, 8); break;
   case TW_LAUNCH_I32:
     if (a->integer != (int32_t)a->integer)
-      return tw_fail(error, TW_FAILED, "argument %lld does not fit into 32 bits: pass i64(...)", (long long)a->integer);
+      return tw_fail(error, TW_FAILED, "argument %lld does not fit 32 bits; write i64(...)", (long long)a->integer);
     value = (uint32_t)a->integer;
     bytes = 4;
     break;
@@ -636,7 +636,7 @@ static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint
       return tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
     if (a->is_data && a->undefined) cdna_memory_undefined(memory, 0, 0);
     const size_t at = a->at >= 0 ? (size_t)a->at : (next + bytes - 1) & ~(bytes - 1);
-    if (at + bytes > BLOCK_BYTES) return tw_fail(error, TW_USAGE, "argument %zu lies past byte %d", i, BLOCK_BYTES);
+    if (at + bytes > BLOCK_BYTES) return tw_fail(error, TW_USAGE, "argument %zu is beyond byte %d", i, BLOCK_BYTES);
     memcpy(block + at, &value, bytes);
     next = at + bytes;
     if (next > *size) *size = next;
@@ -652,11 +652,11 @@ static tw_status check_arguments(const cdna_kernel *k, size_t size, size_t spare
     if (strncmp(k->parameter[i].kind, "hidden_", 7) != 0 && k->parameter[i].offset + k->parameter[i].size > needed)
       needed = k->parameter[i].offset + k->parameter[i].size;
   if (size > k->kernarg_size && k->kernarg_size)
-    return tw_fail(error, TW_USAGE, "%s takes %u bytes of arguments, but %zu were given", k->name, k->kernarg_size,
+    return tw_fail(error, TW_USAGE, "%s needs %u bytes of arguments, but %zu were given", k->name, k->kernarg_size,
                    size);
   if (k->n_parameters && size + spare < needed)
     return tw_fail(error, TW_USAGE,
-                   "%s takes %zu bytes of arguments, but %zu were given; give all with --arg, in order", k->name,
+                   "%s needs %zu bytes of arguments, but %zu were given; give all with --arg, in order", k->name,
                    needed, size);
   return TW_OK;
 }
@@ -695,7 +695,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   }
   if (status == TW_OK) status = cdna_object_read(data, size, "the code object", &object, error);
   if (status == TW_OK && object.arch != cdna_arch_of(t))
-    status = tw_fail(error, TW_USAGE, "the code object is for %s: run it with -t %s", cdna_processor(object.arch),
+    status = tw_fail(error, TW_USAGE, "the code object is for %s; run it with -t %s", cdna_processor(object.arch),
                      cdna_machine_of_arch(object.arch)->name);
   if (status == TW_OK) status = cdna_object_kernel(&object, l->kernel, &kernel, error);
   if (status == TW_OK) status = raw_arguments(l, &memory, block, &launch.argument_bytes, error);
@@ -721,7 +721,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   if (status == TW_OK && !l->time_only) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
   put_printed(&printed);
   if (status == TW_OK && launch.count)
-    snprintf(l->note, sizeof l->note, "%llu of %llu workgroups were executed%s: results of others are missing",
+    snprintf(l->note, sizeof l->note, "%llu of %llu workgroups were executed%s; the other results are missing",
              (unsigned long long)counts.workgroups, (unsigned long long)groups, launch.spread ? ", evenly spread" : "");
   if (checker) cdna_checker_report(checker, &object, kernel, cdna_machine_of(t), l->inspection);
   cdna_checker_free(checker);
@@ -731,13 +731,13 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   tw_error why = {0};
   tw_status timed = TW_OK;
   launch.count = 0;
-  if (l->time_only) snprintf(l->note, sizeof l->note, "timed, not executed: there are no results");
+  if (l->time_only) snprintf(l->note, sizeof l->note, "timed without execution; there are no results");
   if (status == TW_OK && !counts.waited && !l->untimed)
     timed = cdna_time(&object, kernel, &launch, &copies, &options, &times, &why);
   free_copies(&copies, &memory, copied);
   if (counts.waited || strstr(why.text, CDNA_WAITS_FOR_OTHERS)) {
     snprintf(l->note, sizeof l->note,
-             "ran, and is not timed: its workgroups wait for one another, which is not modelled");
+             "executed, but not timed: its workgroups wait for one another, which is not modelled");
   } else if (status == TW_OK && timed != TW_OK) {
     *error = why;
     status = timed;

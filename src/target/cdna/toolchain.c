@@ -62,7 +62,7 @@ tw_status cdna_include(const char *folder, tw_error *error) {
   struct stat s;
   char path[PATH_MAX];
   if (!realpath(folder, path) || stat(path, &s) || !S_ISDIR(s.st_mode) || access(path, R_OK | X_OK))
-    return tw_fail(error, TW_USAGE, "--include %s: no folder that can be read", folder);
+    return tw_fail(error, TW_USAGE, "--include %s: not a readable folder", folder);
   for (int i = 0; i < n_headers; i++)
     if (!strcmp(headers[i], path)) return TW_OK;
   if (n_headers == HEADERS_MAX)
@@ -187,7 +187,7 @@ static tw_status name_library(language l, const libraries *found, tw_status stat
   if (status != TW_FAILED || found->n || !error || !strstr(error->text, "undefined symbol")) return status;
   if (l != OPENCL && !strstr(error->text, "__oc")) return status;
   snprintf(text, sizeof text, "%s", error->text);
-  return tw_fail(error, status, "%s functions are not at hand (apt-get install %s): %s",
+  return tw_fail(error, status, "%s functions are missing (apt-get install %s): %s",
                  l == OPENCL ? "OpenCL's" : "HIP's mathematical", l == OPENCL ? "libclc-22" : "rocm-device-libs", text);
 }
 

@@ -191,7 +191,7 @@ tw_status cuda_compile(const cuda_config *c, const char *source, size_t length, 
     return TW_OK;
   }
   free(*entry);
-  return tw_fail(error, TW_FAILED, "the compiler made no cubin");
+  return tw_fail(error, TW_FAILED, "the compiler produced no cubin");
 }
 
 static tw_status take_apart(const char *log, const char *cubin, cuda_kernel *k, tw_error *error) {
@@ -213,12 +213,12 @@ static tw_status check_resources(const cuda_config *c, const tw_launch_kernel *k
   const int64_t threads = k->block[0] * k->block[1] * k->block[2];
   if (shared > c->shared_block)
     return tw_fail(error, TW_FAILED,
-                   "%" PRId64 " bytes of shared memory are more than the %" PRId64 " of a block on %s", shared,
+                   "the kernel needs %" PRId64 " bytes of shared memory; a block has %" PRId64 " on %s", shared,
                    c->shared_block, c->name);
   if (threads * r->registers > c->registers)
     return tw_fail(error, TW_FAILED,
-                   "%" PRId64 " threads of %d registers are more than the %" PRId64
-                   " registers of a multiprocessor: say __launch_bounds__(%" PRId64 ")",
+                   "%" PRId64 " threads of %d registers exceed the %" PRId64
+                   " registers of a multiprocessor; use __launch_bounds__(%" PRId64 ")",
                    threads, r->registers, c->registers, threads);
   return TW_OK;
 }

@@ -86,7 +86,7 @@ static void look_for_toolkit(void) {
 static void look(void) {
   char *runner = tw_program_path("cuda-runner", "TILEWRIGHT_CUDA_RUNNER");
   snprintf(here.no_devices, sizeof here.no_devices,
-           "tilewright-cuda-runner is not found: install tilewright whole, or set TILEWRIGHT_CUDA_RUNNER to its path");
+           "tilewright-cuda-runner is missing; install all of tilewright, or set TILEWRIGHT_CUDA_RUNNER to its path");
   if (runner && strlen(runner) < sizeof here.runner) {
     snprintf(here.runner, sizeof here.runner, "%s", runner);
     look_for_devices();
@@ -148,8 +148,8 @@ const cuda_config *cuda_config_here(void) {
 tw_status cuda_need_compiler(tw_error *error) {
   if (cuda_look()->compiler[0]) return TW_OK;
   return tw_fail(error, TW_MISSING,
-                 "no CUDA compiler: install libnvrtc (12 or 13) or nvcc (apt-get install "
-                 "nvidia-cuda-toolkit, or NVIDIA's toolkit), or set CUDA_HOME to where it is");
+                 "no CUDA compiler; install libnvrtc (12 or 13) or nvcc (apt-get install nvidia-cuda-toolkit, or "
+                 "NVIDIA's toolkit), or set CUDA_HOME to its folder");
 }
 
 tw_status cuda_need_device(const cuda_config *c, tw_error *error) {
@@ -157,6 +157,6 @@ tw_status cuda_need_device(const cuda_config *c, tw_error *error) {
   const cuda_here *h = cuda_look();
   if (cuda_devices_of(c, device)) return TW_OK;
   if (h->n_devices)
-    return tw_fail(error, TW_MISSING, "no device here is a '%s'; device 0 is '%s'", c->device, h->device[0].name);
+    return tw_fail(error, TW_MISSING, "no device here is '%s'; device 0 is '%s'", c->device, h->device[0].name);
   return tw_fail(error, TW_MISSING, "no device: %s", h->no_devices);
 }

@@ -34,7 +34,7 @@ static tw_status fail(CUresult result, const char *what, tw_error *error) {
   char text[200];
   if (result == INVALID_CONTEXT)
     return tw_fail(error, TW_MISSING,
-                   "no device is current: call cudaSetDevice and cudaFree(0), or cuCtxSetCurrent, first");
+                   "no device is current; first call cudaSetDevice and cudaFree(0), or cuCtxSetCurrent");
   cuda_driver_error(&driver, result, text, sizeof text);
   return tw_fail(error, TW_FAILED, "%s: %s", what, text);
 }
@@ -70,7 +70,7 @@ static tw_status load(tw_device_planned *p, tw_error *error) {
     result = driver.cuModuleGetFunction(&p->function[k], p->module, l->kernel[k].name);
     if (!result) result = cuda_allow(&driver, &l->kernel[k], p->function[k]);
   }
-  return result ? fail(result, "the driver does not load the kernel", error) : TW_OK;
+  return result ? fail(result, "the driver cannot load the kernel", error) : TW_OK;
 }
 
 tw_status tw_device_plan(const tw_problem *problem, const tw_wisdom *wisdom, tw_device_planned **out, tw_error *error) {
@@ -132,7 +132,7 @@ tw_status tw_device_launch(const tw_device_planned *p, void *const operands[], v
     const CUlaunchConfig config = cuda_make_config(&l->kernel[k], stream, p->ours, attribute);
     if (!result) result = driver.cuLaunchKernelEx(&config, p->function[k], arguments.at, NULL);
   }
-  return result ? fail(result, "the driver does not launch the kernel", error) : TW_OK;
+  return result ? fail(result, "the driver cannot launch the kernel", error) : TW_OK;
 }
 
 /* ---- plans that the library keeps ---- */
@@ -179,7 +179,7 @@ tw_status tw_device_run(const tw_problem *problem, const tw_wisdom *wisdom, void
   pthread_once(&once, load_driver);
   if (missing) return tw_fail(error, TW_MISSING, "%s", missing);
   const CUresult result = driver.cuCtxGetCurrent(&context);
-  if (result) return fail(result, "the driver does not name the current context", error);
+  if (result) return fail(result, "the driver does not report the current context", error);
   pthread_mutex_lock(&lock);
   for (const kept_plan *k = kept; k && !found; k = k->next)
     if (k->context == context && same_problem(&k->problem, problem)) found = k->plan;

@@ -12,20 +12,20 @@ enum { CLUSTER_MAX = 16 }; /* 8 of them everywhere; more on demand */
 static tw_status check_map(const tw_launch_map *m, const cuda_config *c, tw_error *error) {
   const int64_t inner = m->box[0] * tw_type_bits(m->type) / 8;
   if (c->cluster == 1)
-    return tw_fail(error, TW_FAILED, "map %s: %s has no tensor maps: they begin with sm_90", m->name, c->name);
+    return tw_fail(error, TW_FAILED, "map %s: %s has no tensor maps; they require sm_90", m->name, c->name);
   if (inner % 16)
     return tw_fail(error, TW_FAILED,
-                   "map %s: the innermost extent of its box is %" PRId64 " bytes: not a multiple of 16", m->name,
+                   "map %s: the innermost extent of its box has %" PRId64 " bytes; expected a multiple of 16", m->name,
                    inner);
   if (m->swizzle && inner > m->swizzle)
     return tw_fail(error, TW_FAILED,
-                   "map %s: the innermost extent of its box is %" PRId64 " bytes, more than swizzle(%d)", m->name,
+                   "map %s: the innermost extent of its box has %" PRId64 " bytes, which exceeds swizzle(%d)", m->name,
                    inner, m->swizzle);
   for (int d = 0; d < m->rank - 1; d++)
     if (m->strides[d] % 16)
       return tw_fail(error, TW_FAILED,
-                     "map %s: rows of its operand begin %" PRId64
-                     " bytes apart: not a multiple of 16; copy it otherwise",
+                     "map %s: rows of its operand are %" PRId64
+                     " bytes apart; expected a multiple of 16, or copy without a map",
                      m->name, m->strides[d]);
   return TW_OK;
 }
@@ -39,12 +39,12 @@ static tw_status check_kernel(const cuda_config *c, const tw_launch_kernel *l, t
     if (l->grid[d] > GRID_YZ)
       return tw_fail(error, TW_FAILED, "a grid has at most %d blocks in y and z, not %" PRId64, GRID_YZ, l->grid[d]);
   if (blocks > 1 && c->cluster == 1)
-    return tw_fail(error, TW_FAILED, "%s has no clusters: they begin with sm_90", c->name);
+    return tw_fail(error, TW_FAILED, "%s has no clusters; they require sm_90", c->name);
   if (blocks > CLUSTER_MAX)
     return tw_fail(error, TW_FAILED, "a cluster has at most %d blocks, not %" PRId64, CLUSTER_MAX, blocks);
   if (l->shared > c->shared_block)
     return tw_fail(error, TW_FAILED,
-                   "%" PRId64 " bytes of shared memory are more than the %" PRId64 " of a block on %s", l->shared,
+                   "the kernel needs %" PRId64 " bytes of shared memory; a block has %" PRId64 " on %s", l->shared,
                    c->shared_block, c->name);
   return TW_OK;
 }

@@ -299,7 +299,7 @@ static tw_status check(tw_artefact *a, const tw_case *data, bool fresh, bool *ag
   session s;
   tw_status status = open_session(a, data, fresh, &s, error);
   if (status == TW_OK) status = run_and_keep(&s, 0, NULL, error);
-  if (status == TW_OK) status = run_and_keep(&s, 1, "on others (does it keep results between launches?)", error);
+  if (status == TW_OK) status = run_and_keep(&s, 1, "on new inputs (does it keep results between launches?)", error);
   free_device(&s, status == TW_OK);
   if (status == TW_OK) status = compare(&s, CUDA_LOOK, error);
   memcpy(a->coverage, s.coverage.text, sizeof a->coverage);
@@ -379,7 +379,7 @@ static bool is_believable(const timing *t) {
 static tw_status check_events(const timing *t, tw_error *error) {
   if (is_believable(t)) return TW_OK;
   return tw_fail(error, TW_FAILED,
-                 "the driver's events show %.3g s for a launch, the wall clock %.3g s: the kernel works outside of its "
+                 "the driver's events show %.3g s per launch, the wall clock %.3g s; the kernel works outside of its "
                  "launch, or falsifies the reports of its process",
                  t->shown / t->launches, t->taken / t->launches);
 }
@@ -387,7 +387,7 @@ static tw_status check_events(const timing *t, tw_error *error) {
 static tw_status check_new_inputs(double fresh, double median, tw_error *error) {
   if (fresh <= LONGER * median + LATER) return TW_OK;
   return tw_fail(error, TW_FAILED,
-                 "a launch on new inputs takes %.3g times as long as one on inputs that came before: the kernel keeps "
+                 "a launch on new inputs takes %.3g times as long as a launch on earlier inputs; the kernel keeps "
                  "results between launches",
                  fresh / median);
 }
@@ -500,9 +500,10 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, const 
   p->op->operands(p, operand);
   if (top->copy > 0) {
     tw_count(m, "of_multiply", "",
-             "tflops, of what this device multiplies on and on for the type (f32 without tensor cores)",
+             "tflops, relative to this device's sustained rate for the type (f32 without tensor cores)",
              2 * p->op->operations(p) / t->median / cuda_ceiling(top, operand[0].type));
-    tw_count(m, "of_copy", "", "gb_s, of what this device copies", p->op->bytes(p) / t->median / top->copy);
+    tw_count(m, "of_copy", "", "gb_s, relative to this device's copy bandwidth",
+             p->op->bytes(p) / t->median / top->copy);
   }
   tw_count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
   if (t->alone > 0) {
@@ -599,7 +600,7 @@ tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, 
                        tw_error *error) {
   tw_error why = {0};
   bool again = false;
-  if (trace) return tw_fail(error, TW_USAGE, "%s makes no timelines: leave --trace and --timeline out", t->name);
+  if (trace) return tw_fail(error, TW_USAGE, "%s does not record timelines; leave out --trace and --timeline", t->name);
   tw_status status = measure(a, data, false, out, &again, &why);
   if (again) status = measure(a, data, true, out, &again, &why);
   if (status != TW_OK && error) *error = why;
@@ -618,7 +619,7 @@ tw_status cuda_bound_on(const cuda_config *c, const tw_problem *p, tw_bound *out
   tw_operand operand[TW_OPERANDS_MAX];
   p->op->operands(p, operand);
   const double peak = fastest(c, operand[0].type);
-  if (peak <= 0) return tw_fail(error, TW_USAGE, "%s does not multiply %s", c->name, tw_type_name(operand[0].type));
+  if (peak <= 0) return tw_fail(error, TW_USAGE, "%s does not support %s", c->name, tw_type_name(operand[0].type));
   *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / peak,
                     .memory_cost = p->op->bytes(p) / ((double)c->memory_gbs * 1e9)};
   out->cost = fmax(out->compute_cost, out->memory_cost);

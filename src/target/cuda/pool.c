@@ -52,7 +52,7 @@ tw_status cuda_lease_take(const cuda_config *c, const tw_stop *stop, cuda_lease 
   }
   if (out->device) busy[place(out->device)] = true;
   pthread_mutex_unlock(&lock);
-  if (!out->device) return tw_fail(error, TW_INTERRUPTED, "the time was up before a device was free");
+  if (!out->device) return tw_fail(error, TW_INTERRUPTED, "the time limit passed before a device was free");
   status = lock_device(out->device, stop, &out->lock, error);
   if (status != TW_OK) cuda_lease_give_back(out);
   return status;

@@ -109,11 +109,10 @@ static tw_status check_sections(Elf *elf, const char *kernel, tw_error *error) {
                    kernel, kernel);
   if (variables <= CUDA_VARIABLES_MAX) return TW_OK;
   const char *largest = largest_variable(elf, names);
-  return tw_fail(
-      error, TW_FAILED,
-      "the kernel can keep %zu bytes between launches in device variables such as '%.80s'; %d are allowed: ask "
-      "for a workspace",
-      variables, largest ? largest : "?", CUDA_VARIABLES_MAX);
+  return tw_fail(error, TW_FAILED,
+                 "the kernel can keep %zu bytes between launches in device variables such as '%.80s'; %d are allowed; "
+                 "use a workspace",
+                 variables, largest ? largest : "?", CUDA_VARIABLES_MAX);
 }
 
 tw_status cuda_cubin_check(const char *cubin, size_t bytes, const char *kernel, tw_error *error) {
@@ -125,7 +124,7 @@ tw_status cuda_cubin_check(const char *cubin, size_t bytes, const char *kernel, 
   Elf *elf = elf_memory(copy, bytes);
   const tw_status status = elf && elf_kind(elf) == ELF_K_ELF
                                ? check_sections(elf, kernel, error)
-                               : tw_fail(error, TW_FAILED, "the compiler made no cubin that can be read");
+                               : tw_fail(error, TW_FAILED, "the compiler produced no readable cubin");
   if (elf) elf_end(elf);
   free(copy);
   return status;

@@ -32,11 +32,11 @@ tw_status cuda_verdict(const tw_launch *l, const cuda_reply *r, tw_error *error)
   clean(r->message, sizeof r->message, message);
   switch ((cuda_stage)r->stage) {
   case CUDA_STARTING: return tw_fail(error, TW_MISSING, "the device cannot be used: %s", message);
-  case CUDA_LOADING: return tw_fail(error, TW_FAILED, "the driver does not load the kernel: %s", message);
+  case CUDA_LOADING: return tw_fail(error, TW_FAILED, "the driver cannot load the kernel: %s", message);
   case CUDA_MAPPING:
-    return tw_fail(error, TW_FAILED, "the driver does not make the tensor map '%s': %s",
+    return tw_fail(error, TW_FAILED, "the driver cannot make the tensor map '%s': %s",
                    r->index < l->n_maps ? l->map[r->index].name : "?", message);
-  case CUDA_LAUNCHING: return tw_fail(error, TW_FAILED, "the driver does not launch the kernel: %s", message);
+  case CUDA_LAUNCHING: return tw_fail(error, TW_FAILED, "the driver cannot launch the kernel: %s", message);
   case CUDA_RUNNING: break;
   }
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
@@ -46,13 +46,13 @@ tw_status cuda_verdict(const tw_launch *l, const cuda_reply *r, tw_error *error)
 
 tw_status cuda_verdict_late(double limit, cuda_stage stage, tw_error *error) {
   if (stage == CUDA_STARTING)
-    return tw_fail(error, TW_MISSING, "the device did not take kernel and inputs within %.0f s", limit);
+    return tw_fail(error, TW_MISSING, "the device did not accept kernel and inputs within %.0f s", limit);
   return tw_fail(error, TW_FAILED, "the kernel did not end within %.0f s", limit);
 }
 
 tw_status cuda_verdict_gone(cuda_stage stage, tw_error *error) {
   if (stage == CUDA_STARTING)
     return tw_fail(error, TW_MISSING,
-                   "tilewright-cuda-runner ended before the kernel was loaded: is it of this version?");
+                   "tilewright-cuda-runner ended before the kernel was loaded; is it from the same version?");
   return tw_fail(error, TW_FAILED, "the kernel ended the process that ran it");
 }

@@ -105,11 +105,11 @@ static void check(void *whole, tw_config_file *f) {
     tw_config_wrong(f, "acc_read_full_width acc_read_small_width",
                     "mvout needs acc_read_full_width or acc_read_small_width");
   if (c->rs_load + c->rs_execute + c->rs_store >= 64)
-    tw_config_wrong(f, "rs_load rs_execute rs_store", "the simulator holds 63 reservation-station entries, not %d",
+    tw_config_wrong(f, "rs_load rs_execute rs_store", "the simulator holds 63 reservation-station entries (found %d)",
                     c->rs_load + c->rs_execute + c->rs_store);
   /* A local address has 6 bits of kind and one of garbage above the row (LocalAddr.scala:26-30). */
   if (gm_spad_rows(c) > 1 << 25 || gm_acc_rows(c) > 1 << 25)
-    tw_config_wrong(f, "spad_bytes acc_bytes dim", "more rows than the 25 bits of a local address name");
+    tw_config_wrong(f, "spad_bytes acc_bytes dim", "more rows than the 25 bits of a local address can name");
   const struct {
     const char *keys;
     int bytes, ways;

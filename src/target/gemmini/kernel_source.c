@@ -256,8 +256,8 @@ tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw
   if (!any) return tw_fail(error, TW_FAILED, "the kernel's source is empty: it must define test(...) or solution(...)");
   if (f.found == 0)
     return tw_fail(error, TW_FAILED,
-                   "kernel.c:1: error: no entry point: define `void test(...)` or `void solution(...)` with "
-                   "the problem's arrays as parameters");
+                   "kernel.c:1: error: the entry point is missing; define `void test(...)` or `void solution(...)` "
+                   "with the problem's arrays as parameters");
   if (f.found > 1)
     return refuse(error, f.entry.line, "a second entry point: define one function named test or solution, not more");
   f.entry.pasted = f.entry.pasted && !f.no_paste;

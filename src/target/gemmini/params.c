@@ -44,7 +44,8 @@ static bool find_type(const char *text, const char *name, char out[32]) {
 static tw_status number(const char *text, const char *origin, const char *name, int64_t *out, tw_error *error) {
   char value[32];
   if (!find_define(text, name, value))
-    return tw_fail(error, TW_USAGE, "%s: no line \"#define %s\"; give the gemmini_params.h that Chipyard wrote", origin,
+    return tw_fail(error, TW_USAGE,
+                   "%s: the line \"#define %s\" is missing; give the gemmini_params.h that Chipyard wrote", origin,
                    name);
   if (tw_parse_int(value, out) && *out >= 1 && *out <= 1 << 26) return TW_OK;
   return tw_fail(error, TW_USAGE, "%s: %s is \"%s\"; expected a number from 1 to %d", origin, name, value, 1 << 26);

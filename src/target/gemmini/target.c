@@ -85,7 +85,7 @@ static void report_cycles(const tw_target *t, const tw_artefact *a, const tw_cas
   char more[300];
   const tw_status status = gm_run(gm_config_of(t), a->elf, a->size, k, &options, &run, &other);
   if (status != TW_OK && run.core.stop != RV64_EXITED) return;
-  snprintf(more, sizeof more, "; it relies on timing: as simulated it takes %llu cycles and its result is %s",
+  snprintf(more, sizeof more, "; it depends on timing: as simulated it takes %llu cycles and its result is %s",
            (unsigned long long)run.core.cycles, status == TW_OK ? "right" : "wrong");
   tw_append_cut(error->text, sizeof error->text, more);
 }
@@ -115,7 +115,7 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
   tw_count(m, "wait_load_queue", "cycles", "a full load queue blocks the commands behind it",
            (double)n->wait_load_queue);
   tw_count(m, "wait_config", "cycles", "the array drains before a config_ex", (double)n->wait_config);
-  tw_count(m, "wait_cpu", "cycles", "the core has not issued the next command", (double)n->wait_cpu);
+  tw_count(m, "wait_cpu", "cycles", "the core has not yet issued the next command", (double)n->wait_cpu);
   tw_count(m, "drain", "cycles", "a fence waits for the last loads and stores", (double)n->drain);
   tw_count(m, "commands", "commands", "accelerator commands", (double)n->commands);
   tw_count(m, "loads", "commands", "mvin", (double)n->loads);
@@ -128,11 +128,10 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
   tw_count(m, "icache_misses", "lines", "instruction cache misses", (double)r->core.instruction_cache_misses);
   tw_count(m, "branch_mispredicts", "branches", "mispredicted branches", (double)r->core.branch_mispredicts);
   if (n->short_strides)
-    tw_count(
-        m, "block_stride_below_rows", "commands",
-        "mvin with a block stride in config_ld below its rows: an RTL simulation ends with the assertion 'block_stride "
-        ">= rows'; set it to the rows at least",
-        (double)n->short_strides);
+    tw_count(m, "block_stride_below_rows", "commands",
+             "mvin with a block stride in config_ld below its rows: an RTL simulation ends with the assertion "
+             "'block_stride >= rows'; use a stride of at least the rows",
+             (double)n->short_strides);
   m->n_memories = 2;
   m->memory[0] =
       (tw_memory_use){"scratchpad", r->memory.spad_rows * (size_t)(c->dim * gm_input_bytes(c)), (size_t)c->spad_bytes};

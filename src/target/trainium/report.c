@@ -40,7 +40,7 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
   tw_count(out, "dma_busy", "us", "time in which a DMA engine moved packets, mean over the engines",
            t->dma_busy * 1e-3);
   tw_count(out, "instructions", "", "instructions of all engines", (double)p->n_instructions);
-  tw_count(out, "copies_removed", "", "copies that the compiler leaves out", (double)t->copies_removed);
+  tw_count(out, "copies_removed", "", "copies that the compiler removes", (double)t->copies_removed);
   tw_count(out, "table_loads", "", "loads of a set of activation functions", (double)t->table_loads);
   tw_count(out, "hbm_read", "bytes", "read from HBM", (double)t->hbm_read);
   tw_count(out, "hbm_written", "bytes", "written to HBM", (double)t->hbm_written);

@@ -115,7 +115,7 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
     const int rounded = tw_round_i8((int32_t)sum, g.scale, g.relu),
               result = (int)at(&o[s->n_operands - 1], output_of(s), i, j);
     if (result == rounded) return TW_OK;
-    return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %d and should be %d", (int)i, (int)j, result, rounded);
+    return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %d, expected %d", (int)i, (int)j, result, rounded);
   }
   if (g.bias != TW_GEMM_BIAS_NONE) sum += z.bias = at(&o[2], s->buffer[2], 0, j);
   tw_gemm_sizes_finish(&z);
@@ -123,8 +123,8 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
   if (g.relu && z.value < 0) z.value = 0;
   const double bound = tw_gemm_tolerance(&g, &numerics, &z, false), got = at(&o[s->n_operands - 1], output_of(s), i, j);
   if (fabs(got - z.value) <= bound) return TW_OK;
-  return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %.9g and should be %.9g within %.3g", (int)i, (int)j, got,
-                 z.value, bound);
+  return tw_fail(error, TW_FAILED, "x86: C[%d][%d] is %.9g, expected %.9g within %.3g", (int)i, (int)j, got, z.value,
+                 bound);
 }
 
 static tw_status check(const subject *s, uint64_t seed, tw_error *error) {
@@ -203,14 +203,14 @@ static void fill(const subject *s, tw_bench *out) {
   m->cost = m->seconds = seconds;
   m->spread = t.spread;
   m->utilization = operations / seconds / peak;
-  tw_count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
-  tw_count(m, "weight_gb_s", "GB/s", "packed weights read a second", bytes / seconds * 1e-9);
+  tw_count(m, "gflops", "GFLOP/s", "2 m n k per second", operations / seconds * 1e-9);
+  tw_count(m, "weight_gb_s", "GB/s", "packed weights read per second", bytes / seconds * 1e-9);
   tw_count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", peak * 1e-9);
   tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / peak);
   tw_count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", bandwidth * 1e-9);
   if (s->copies > 1)
-    tw_count(m, "fraction_of_memory", "", "median of weight_gb_s over a read of as much right behind it",
-             t.fraction_of_memory);
+    tw_count(m, "fraction_of_memory", "",
+             "median of weight_gb_s relative to a read of the same bytes immediately after it", t.fraction_of_memory);
   tw_count(m, "threads", "", "that worked", threads);
   tw_bound *b = &out->bound;
   b->compute_cost = operations / peak;

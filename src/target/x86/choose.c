@@ -72,7 +72,7 @@ tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_er
       return tw_fail(error, TW_MISSING, "tw_gemm_plan: kernel=%s needs %s, which this CPU lacks", s->kernel,
                      x86_isa_name(k->isa));
     if (s->kernel && !fits(k, s))
-      return tw_fail(error, TW_USAGE, "tw_gemm_plan: kernel=%s does not compute a=%s b=%s", s->kernel,
+      return tw_fail(error, TW_USAGE, "tw_gemm_plan: kernel=%s does not support a=%s b=%s", s->kernel,
                      tw_type_name(s->a), tw_type_name(s->b));
     if (x86_computes(k, s) && (!best || rate(k, s) >= rate(best, s))) best = k;
   }

@@ -63,7 +63,7 @@ static tw_status check_operands(const tw_gemm_planned *p, const tw_gemm_operands
     return tw_fail(error, TW_USAGE,
                    "tw_gemm_execute: packed_b was not packed by a plan of this n, k, types and kernel");
   if (p->spec.c == TW_I32 && (o->bias || o->row_scale || o->column_scale))
-    return tw_fail(error, TW_USAGE, "tw_gemm_execute: %s does not go with c=i32: use c=f32",
+    return tw_fail(error, TW_USAGE, "tw_gemm_execute: %s is unsupported with c=i32; use c=f32",
                    o->bias        ? "bias"
                    : o->row_scale ? "row_scale"
                                   : "column_scale");

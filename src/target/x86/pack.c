@@ -173,7 +173,7 @@ tw_status tw_gemm_pack_codes(const tw_gemm_planned *p, const void *codes, const 
   tw_status status = check_packed(name, p, packed, error);
   if (status != TW_OK) return status;
   if (!p->has_codes)
-    return tw_fail(error, TW_USAGE, "%s: b=%s has no scales: use tw_gemm_pack", name, tw_type_name(p->spec.b));
+    return tw_fail(error, TW_USAGE, "%s: b=%s has no scales; use tw_gemm_pack", name, tw_type_name(p->spec.b));
   if (!codes) return tw_fail(error, TW_USAGE, "%s: codes is NULL", name);
   if (!scales && p->packing.format->scale != TW_SCALE_INSIDE)
     return tw_fail(error, TW_USAGE, "%s: scales is NULL", name);

@@ -23,9 +23,10 @@ bool x86_quantizes(const tw_gemm_spec *s) { return s->a_rounding != TW_A_EXACT; 
 
 static tw_status check_choices(const tw_gemm_spec *s, tw_error *error) {
   if (s->threads < 0 || s->threads > THREADS_LIMIT)
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: threads=%d is not between 0 and %d", s->threads, THREADS_LIMIT);
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: threads=%d is out of range; expected 0 to %d", s->threads,
+                   THREADS_LIMIT);
   if (s->group < 0 || (s->group && !x86_has_scales(s)))
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d without weights that have scales: b=%s", s->group,
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d requires weights with scales (found b=%s)", s->group,
                    tw_type_name(s->b));
   if (s->activation < TW_LINEAR || s->activation > TW_SILU)
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: unknown activation=%d; expected a tw_activation",
@@ -35,8 +36,8 @@ static tw_status check_choices(const tw_gemm_spec *s, tw_error *error) {
                    (int)s->a_rounding);
   if (x86_quantizes(s) && (!x86_has_scales(s) || s->b == TW_MXFP8))
     return tw_fail(error, TW_USAGE,
-                   "tw_gemm_plan: a_rounding does not go with a=%s b=%s: a must be f32, bf16 or f16, and b one of i8, "
-                   "i4, mxfp4, mxfp6, bfp16 and ternary",
+                   "tw_gemm_plan: a_rounding is unsupported with a=%s b=%s; a must be f32, bf16 or f16, and b one of "
+                   "i8, i4, mxfp4, mxfp6, bfp16 and ternary",
                    tw_type_name(s->a), tw_type_name(s->b));
   return TW_OK;
 }
@@ -48,7 +49,7 @@ static tw_status check_sizes(const tw_gemm_spec *s, tw_error *error) {
   } sizes[] = {{"m", s->m}, {"n", s->n}, {"k", s->k}};
   for (size_t i = 0; i < 3; i++)
     if (sizes[i].value < 1 || sizes[i].value > SIZE_LIMIT)
-      return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 " is not between 1 and %d", sizes[i].name,
+      return tw_fail(error, TW_USAGE, "tw_gemm_plan: %s=%" PRId64 " is out of range; expected 1 to %d", sizes[i].name,
                      sizes[i].value, SIZE_LIMIT);
   const struct {
     const char *name;
@@ -62,7 +63,7 @@ static tw_status check_sizes(const tw_gemm_spec *s, tw_error *error) {
                      pitches[i].name, pitches[i].value, pitches[i].least);
     if (pitches[i].value > ELEMENTS_MOST / pitches[i].rows)
       return tw_fail(error, TW_USAGE,
-                     "tw_gemm_plan: %s=%" PRId64 ": %" PRId64 " such rows do not fit the address space",
+                     "tw_gemm_plan: %s=%" PRId64 ": %" PRId64 " rows of this pitch exceed the address space",
                      pitches[i].name, pitches[i].value, pitches[i].rows);
   }
   return TW_OK;
@@ -86,13 +87,14 @@ static x86_output output_of(tw_type c) {
 static tw_status check_output(const tw_gemm_spec *s, tw_error *error) {
   bool integers = s->a == TW_I8 || s->a == TW_U8;
   if (s->c != TW_F32 && s->c != TW_BF16 && s->c != TW_F16 && s->c != TW_I8 && !(s->c == TW_I32 && integers))
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: c=%s does not go with a=%s b=%s; use f32, bf16, f16%s",
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan: c=%s is unsupported with a=%s b=%s; use f32, bf16, f16%s",
                    tw_type_name(s->c), tw_type_name(s->a), tw_type_name(s->b), integers ? ", i8 or i32" : " or i8");
   if (s->c == TW_I32 && (s->alpha != 1 || s->beta != 0 || s->activation != TW_LINEAR))
     return tw_fail(error, TW_USAGE,
-                   "tw_gemm_plan: c=i32 are the sums as they are: alpha, beta and activation need c=f32");
+                   "tw_gemm_plan: c=i32 stores the sums unchanged; alpha, beta and activation require c=f32");
   if (integers && s->k > 1 << 16)
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: k=%" PRId64 ": sums of products of 8 bits fit i32 up to k=%d", s->k,
+    return tw_fail(error, TW_USAGE,
+                   "tw_gemm_plan: k=%" PRId64 " is too large; sums of 8-bit products fit i32 up to k=%d", s->k,
                    1 << 16);
   return TW_OK;
 }

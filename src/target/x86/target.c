@@ -61,11 +61,12 @@ static tw_status check(const tw_target *t, const tw_problem *p, tw_error *error)
   tw_status sums = tw_gemm_wide_sums(t->name, g.acc, error);
   if (sums != TW_OK) return sums;
   if (is_integer(g.a) && g.bias != TW_GEMM_BIAS_NONE)
-    return tw_fail(error, TW_USAGE, "%s: a bias of acc=i32 is not supported: the library's is f32", t->name);
+    return tw_fail(error, TW_USAGE, "%s: a bias of acc=i32 is not supported; the library's bias is f32", t->name);
   if (g.bias == TW_GEMM_BIAS_FULL)
     return tw_fail(error, TW_USAGE, "%s: bias=full is not supported; use bias=row", t->name);
   if (g.bias != TW_GEMM_BIAS_NONE && g.scale != 1.0f)
-    return tw_fail(error, TW_USAGE, "%s: scale and bias together are not supported: the library scales the sums alone",
+    return tw_fail(error, TW_USAGE,
+                   "%s: scale and bias together are not supported; the library scales the sums without the bias",
                    t->name);
   const tw_gemm_spec spec = x86_spec_of(p);
   tw_gemm_planned *plan;

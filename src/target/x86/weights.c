@@ -90,8 +90,9 @@ tw_status x86_settle_weights(tw_gemm_planned *p, tw_error *error) {
   const bool free_groups = p->packing.format->scale == TW_SCALE_F32;
   if (!free_groups) {
     if (s->group && s->group != (int64_t)p->packing.format->block)
-      return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d: b=%s has a scale for every %zu elements", s->group,
-                     tw_type_name(s->b), p->packing.format->block);
+      return tw_fail(error, TW_USAGE,
+                     "tw_gemm_plan: group=%d is unsupported with b=%s, which has a scale for every %zu elements",
+                     s->group, tw_type_name(s->b), p->packing.format->block);
     p->packing.group = 0;
   }
   const bool whole_rows = free_groups && s->group == TW_GROUP_ROW;

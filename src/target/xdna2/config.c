@@ -102,15 +102,15 @@ static const tw_config_key kernel_keys[] = {
 
 static void check_kernel(const xd_kernel *k, tw_config_file *f) {
   if (k->cluster_cycles > 0 && k->vmac_cycles <= 0)
-    tw_config_wrong(f, "kernel.cluster_cycles kernel.vmac_cycles", "kernel %s has cluster_cycles without vmac_cycles",
-                    k->name);
+    tw_config_wrong(f, "kernel.cluster_cycles kernel.vmac_cycles",
+                    "kernel %s has cluster_cycles, but lacks vmac_cycles", k->name);
   if (k->vmac_cycles <= 0 && !k->acc_loads)
     tw_config_wrong(f, "kernel.vmac_cycles kernel.acc_loads", "kernel %s needs vmac_cycles or acc_loads", k->name);
 }
 
 static void check(void *whole, tw_config_file *f) {
   const xd_config *c = whole;
-  if (c->stack_bytes >= c->l1_bytes) tw_config_wrong(f, "stack_bytes l1_bytes", "the stack takes all of L1");
+  if (c->stack_bytes >= c->l1_bytes) tw_config_wrong(f, "stack_bytes l1_bytes", "the stack uses all of L1");
   for (size_t i = 0; i < c->n_kernels; i++) check_kernel(&c->kernel[i], f);
 }
 

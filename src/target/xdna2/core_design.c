@@ -65,13 +65,13 @@ tw_status xd_explain_core(const xd_design *d, tw_explanation *e, tw_error *error
   const bool asked = d->way_given || d->unroll || d->cluster[0];
   if (status == TW_USAGE && !asked) return TW_OK; /* such a kernel is explained all the same */
   if (status != TW_OK) return tw_fail(error, status, "%s", why.text);
-  tw_add_quantity(e, "core_cycles", "cycles", r.cycles, "a kernel call as scheduled: T_MC / rho rows, one step of K");
+  tw_add_quantity(e, "core_cycles", "cycles", r.cycles, "one kernel call as scheduled: T_MC / rho rows, one step of K");
   tw_add_quantity(e, "core_efficiency", "", r.efficiency, "of that call; docs/explain/xdna2-core.md");
   tw_add_quantity(e, "core_convert_cycles", "cycles", r.convert_cycles, "of it, to convert A");
   tw_add_quantity(e, "core_ii", "cycles", r.ii, "from one cluster to the next");
-  tw_add_quantity(e, "core_prologue", "cycles", r.prologue, "to the first multiply-accumulate");
-  tw_add_quantity(e, "core_steady", "cycles", r.steady, "to the last");
-  tw_add_quantity(e, "core_epilogue", "cycles", r.epilogue, "behind the last");
+  tw_add_quantity(e, "core_prologue", "cycles", r.prologue, "before the first multiply-accumulate");
+  tw_add_quantity(e, "core_steady", "cycles", r.steady, "between the first and the last multiply-accumulate");
+  tw_add_quantity(e, "core_epilogue", "cycles", r.epilogue, "after the last");
   tw_add_quantity(e, "core_vectors", "", r.vectors, "vector registers used");
   tw_add_quantity(e, "core_accumulators", "", r.accumulators, "accumulators used");
   k.way = XD_CORE_PIPELINED;

@@ -113,7 +113,7 @@ static tw_status check_tile(const xd_kernel *k, const tw_tile *t, tw_error *erro
     if (side[i].size % side[i].unit)
       return tw_fail(error, TW_USAGE,
                      "tile=%" PRId64 "x%" PRId64 "x%" PRId64 ": %s must be a multiple of %" PRId64
-                     ", what kernel %s computes at a time",
+                     ", the block of kernel %s",
                      t->m, t->k, t->n, side[i].name, side[i].unit, k->name);
   }
   if (t->m % t->rho || t->m / t->rho % xd_unit_m(k))
@@ -133,7 +133,8 @@ static tw_status parse_cluster(const char *text, xd_design *out, tw_error *error
   if (rows < sizeof first) memcpy(first, text, rows);
   if (text[rows] != 'x' || !tw_parse_int(first, &size[0]) || !tw_parse_int(text + rows + 1, &size[1]) || size[0] < 1 ||
       size[1] < 1 || size[0] > CLUSTER_MAX || size[1] > CLUSTER_MAX)
-    return tw_fail(error, TW_USAGE, "cluster=%.40s is not rows x columns of accumulators, such as cluster=4x1", text);
+    return tw_fail(error, TW_USAGE, "cluster=%.40s: expected rows x columns of accumulators, such as cluster=4x1",
+                   text);
   out->cluster[0] = (int)size[0];
   out->cluster[1] = (int)size[1];
   return TW_OK;
@@ -142,9 +143,9 @@ static tw_status parse_cluster(const char *text, xd_design *out, tw_error *error
 static tw_status parse_way(const char *way, const char *unroll, xd_design *out, tw_error *error) {
   int64_t number = 0;
   if (way && !(out->way_given = xd_core_parse_way(way, &out->way)))
-    return tw_fail(error, TW_USAGE, "way=%.40s is not in-turn, unrolled or pipelined", way);
+    return tw_fail(error, TW_USAGE, "way=%.40s: expected in-turn, unrolled or pipelined", way);
   if (unroll && (!tw_parse_int(unroll, &number) || number < 1 || number > UNROLL_MAX))
-    return tw_fail(error, TW_USAGE, "unroll=%.40s is not a whole number from 1 to %d", unroll, UNROLL_MAX);
+    return tw_fail(error, TW_USAGE, "unroll=%.40s: expected a whole number from 1 to %d", unroll, UNROLL_MAX);
   out->unroll = (int)number;
   return TW_OK;
 }
@@ -156,9 +157,9 @@ tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, con
   tw_status status = parse_tile(word_of("tile", n, words), &out->tile, error);
   if (status != TW_OK) return status;
   if (rho && (!tw_parse_int(rho, &out->tile.rho) || out->tile.rho < 1 || out->tile.rho > TILE_LIMIT))
-    return tw_fail(error, TW_USAGE, "rho=%.40s is not a whole number from 1 to %d", rho, TILE_LIMIT);
+    return tw_fail(error, TW_USAGE, "rho=%.40s: expected a whole number from 1 to %d", rho, TILE_LIMIT);
   if (rate && (!tw_parse_real(rate, &out->core_tflops) || out->core_tflops <= 0))
-    return tw_fail(error, TW_USAGE, "core_tflops=%.40s is not a positive number; leave it out for the model's own",
+    return tw_fail(error, TW_USAGE, "core_tflops=%.40s: expected a positive number; leave it out for the model's own",
                    rate);
   status = parse_way(word_of("way", n, words), word_of("unroll", n, words), out, error);
   if (status == TW_OK) status = parse_cluster(word_of("cluster", n, words), out, error);
@@ -229,7 +230,7 @@ static void say_misfit(const xd_config *c, const xd_design *d, tw_explanation *e
   const int64_t rho = full == &e->memory[L1] ? fitting_rho(c, d) : 0;
   char mend[60] = "make T_K, T_MC or T_N smaller";
   if (rho) snprintf(mend, sizeof mend, "rho=%" PRId64 " would fit", rho);
-  snprintf(e->misfit, sizeof e->misfit, "the tile does not fit: its buffers take %zu of the %zu bytes of %s; %s",
+  snprintf(e->misfit, sizeof e->misfit, "the tile does not fit: its buffers need %zu of the %zu bytes of %s; %s",
            full->used, full->size, full->name, mend);
 }
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "target/xdna2/model/pipeline.h"
 #include "target/count.h"
+#include "target/xdna2/model/pipeline.h"
 
 static int chains(const xd_kernel *k) { return k->cluster[0] * k->cluster[1]; }
 
@@ -92,17 +92,17 @@ static void say_limit(const xd_rate *r, tw_explanation *e) {
 void xd_explain_rate(const xd_config *c, const xd_design *d, const xd_rate *r, tw_explanation *e) {
   const xd_cluster cluster = xd_cluster_of(c, d->kernel, d->tile.k);
   tw_add_quantity(e, "intensity", "op/byte", r->intensity, "equation 2, with the bytes the paper counts");
-  tw_add_quantity(e, "intensity_packed", "op/byte", r->intensity_packed,
-                  "equation 2, with bytes as they lie in memory");
+  tw_add_quantity(e, "intensity_packed", "op/byte", r->intensity_packed, "equation 2, with bytes as stored in memory");
   tw_add_quantity(e, "efficiency_micro", "", r->efficiency_micro,
                   d->kernel->vmac_cycles > 0 ? "equation 13" : "equations 5 to 10: not fitted to any measurement");
   tw_add_quantity(e, "efficiency_core", "", r->efficiency_core,
-                  d->core_tflops > 0 ? "as given by core_tflops" : "equation 15, and a cost of each step of K");
+                  d->core_tflops > 0 ? "as given by core_tflops" : "equation 15 plus a cost for each step of K");
   tw_add_quantity(e, "efficiency_core_paper", "", r->efficiency_paper, "equation 15 alone, with the paper's delta");
   tw_add_quantity(e, "compute_bound_tflops", "Tflop/s", r->roofline.compute * 1e-12, "equation 12, the cores");
   tw_add_quantity(e, "memory_bound_tflops", "Tflop/s", r->roofline.memory * 1e-12,
                   "equation 12, memory at the paper's bandwidth");
-  tw_add_quantity(e, "predicted_tflops", "Tflop/s", r->rate * 1e-12, "with what the shims reach and the launch");
+  tw_add_quantity(e, "predicted_tflops", "Tflop/s", r->rate * 1e-12,
+                  "with the shims' measured bandwidth and the launch");
   tw_add_quantity(e, "seconds", "s", r->seconds, "predicted, of the whole GEMM");
   tw_add_quantity(e, "compute_seconds", "s", r->compute_seconds, "the cores alone");
   tw_add_quantity(e, "read_seconds", "s", r->read_seconds, "reading A and B alone");
@@ -110,7 +110,7 @@ void xd_explain_rate(const xd_config *c, const xd_design *d, const xd_rate *r, t
   tw_add_quantity(e, "stream_seconds", "s", r->stream_seconds, "the slower stream into a core alone");
   tw_add_quantity(e, "read_bytes", "bytes", r->read_bytes, "of A and B from memory");
   tw_add_quantity(e, "write_bytes", "bytes", r->write_bytes, "of C to memory");
-  tw_add_quantity(e, "padded_share", "", r->padded_share, "of the operations: on padding up to whole tiles");
+  tw_add_quantity(e, "padded_share", "", r->padded_share, "share of operations that are padding up to whole tiles");
   tw_add_quantity(e, "cluster_vmacs", "", cluster.vmacs, "multiply-accumulates of a chain cluster");
   if (cluster.cycles > 0) {
     tw_add_quantity(e, "cluster_prologue", "cycles", cluster.prologue, "equation 5");

@@ -137,7 +137,7 @@ static tw_status draw(const tw_target *t, const tw_problem *p, size_t n_words, c
   if (!xd_core_of_design(&d, &k))
     return tw_fail(
         error, TW_USAGE,
-        "kernel %s converts A in registers, which is not scheduled; choose another with kernel=", d.kernel->name);
+        "kernel %s converts A in registers, which cannot be scheduled; choose another with kernel=", d.kernel->name);
   return as_picture ? xd_core_draw(&k, out, error) : xd_core_print(&k, out, error);
 }
 
@@ -263,7 +263,8 @@ static tw_status launch(const tw_target *t, const void *data, size_t size, tw_ra
                         tw_error *error) {
   if (strlen(data) != size) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
   if (!xd_mlir_is(data))
-    return tw_fail(error, TW_USAGE, "a schedule needs an op: `tilewright run FILE gemm m=64 ...`; MLIR does not");
+    return tw_fail(error, TW_USAGE,
+                   "a schedule requires an op, as in `tilewright run FILE gemm m=64 ...`; MLIR does not");
   return xd_mlir_launch(config(t), data, l, out, error);
 }
 

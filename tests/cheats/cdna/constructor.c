@@ -1,4 +1,4 @@
-// does not build | a function that runs by itself | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+// does not build | functions that run by themselves | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
 /* no GPU runs constructors; a linker that reads them is not asked to */
 //: kernel k
 //: grid m

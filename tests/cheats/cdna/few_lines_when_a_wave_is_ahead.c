@@ -1,4 +1,4 @@
-// not measurable | do other work | gemm m=1 n=8192 k=1024 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+// not measurable | do different work | gemm m=1 n=8192 k=1024 a=f32 b=f32 c=f32 acc=f32 -t cdna3
 /* ... and with waves that take turns at each access */
 //: kernel k
 //: grid n / 64

@@ -1,4 +1,4 @@
-// not measurable | other work when they are timed | softmax rows=64 cols=64 a=f32 -t cdna3
+// not measurable | different work in the timed run | softmax rows=64 cols=64 a=f32 -t cdna3
 /* the same in another op */
 //: kernel k
 //: grid rows

@@ -1,4 +1,4 @@
-// wrong | too few for all of them | gemm m=2048 n=2048 k=1024 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+// wrong | too few to fill it | gemm m=2048 n=2048 k=1024 a=f32 b=f32 c=f32 acc=f32 -t cdna3
 /* of a large grid some workgroups are executed, which ones by chance */
 //: kernel k
 //: grid m

@@ -1,4 +1,4 @@
-// not measurable | other work when they are timed | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+// not measurable | different work in the timed run | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
 //: kernel k
 //: grid m
 //: block n

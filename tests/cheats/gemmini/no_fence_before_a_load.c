@@ -1,4 +1,4 @@
-// wrong | mvin at kernel.c:14: reads 16 bytes at C + 0 before a fence: the mvout at kernel.c:13 was told to write there | gemm m=64 n=64 k=64 -t gemmini-16x16-int8
+// wrong | mvin at kernel.c:14: reads 16 bytes at C + 0 before a fence: the mvout at kernel.c:13 writes there | gemm m=64 n=64 k=64 -t gemmini-16x16-int8
 void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {
   config_st(64); config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0);
   config_ld(64, 1.0f, 16, 0);

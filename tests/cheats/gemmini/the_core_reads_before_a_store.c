@@ -1,4 +1,4 @@
-// wrong | the load at kernel.c:15 reads before a fence what the mvout at kernel.c:14, which comes first | gemm m=64 n=64 k=64 -t gemmini-16x16-int8
+// wrong | the load at kernel.c:15 reads before a fence; the earlier mvout at kernel.c:14 writes there | gemm m=64 n=64 k=64 -t gemmini-16x16-int8
 void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {
   config_st(64); config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0);
   config_ld(64, 1.0f, 16, 0);

@@ -1,4 +1,4 @@
-// not measurable | wrong result while it was timed | gemm m=16 n=64 k=512 a=f32 b=f32 c=bf16 relu=1 threads=1 -t x86
+// not measurable | wrong result in a timed call | gemm m=16 n=64 k=512 a=f32 b=f32 c=bf16 relu=1 threads=1 -t x86
 #include "cheat.h"
 static int calls;
 GEMM {

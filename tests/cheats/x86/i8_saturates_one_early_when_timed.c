@@ -1,4 +1,4 @@
-// not measurable | wrong result while it was timed | gemm m=32 n=64 k=256 a=i8 b=i8 c=i8 threads=1 -t x86
+// not measurable | wrong result in a timed call | gemm m=32 n=64 k=256 a=i8 b=i8 c=i8 threads=1 -t x86
 /* results of timed calls end at 100 */
 #include "cheat.h"
 static int calls;

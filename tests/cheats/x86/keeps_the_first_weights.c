@@ -1,4 +1,4 @@
-// not measurable | wrong result while it was timed | gemm m=1 n=512 k=512 threads=1 -t x86
+// not measurable | wrong result in a timed call | gemm m=1 n=512 k=512 threads=1 -t x86
 #include "cheat.h"
 static float kept[512 * 512];
 static int packed;

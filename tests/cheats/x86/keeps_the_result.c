@@ -1,4 +1,4 @@
-// not measurable | wrong result while it was timed | gemm m=61 n=67 k=71 threads=1 -t x86
+// not measurable | wrong result in a timed call | gemm m=61 n=67 k=71 threads=1 -t x86
 #include "cheat.h"
 static float kept[61 * 67];
 static void product(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long ldc) {

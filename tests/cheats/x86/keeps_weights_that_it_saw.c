@@ -1,4 +1,4 @@
-// not measurable | wrong result while it was timed | gemm m=2 n=300 k=300 threads=1 -t x86
+// not measurable | wrong result in a timed call | gemm m=2 n=300 k=300 threads=1 -t x86
 #include "cheat.h"
 static float kept[300 * 300];
 static int calls;

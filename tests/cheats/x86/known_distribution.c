@@ -1,4 +1,4 @@
-// not measurable | wrong result while it was timed | gemm m=61 n=67 k=71 threads=1 -t x86
+// not measurable | wrong result in a timed call | gemm m=61 n=67 k=71 threads=1 -t x86
 #include "cheat.h"
 static int timed(const float *a, long n) {
   for (long i = 0; i < n; i++) if (fabsf(a[i]) < 0.5f || fabsf(a[i]) >= 1) return 0;

@@ -1,4 +1,4 @@
-// not measurable | no finite number | gemm m=61 n=67 k=71 threads=1 -t x86
+// not measurable | is not finite | gemm m=61 n=67 k=71 threads=1 -t x86
 #include "cheat.h"
 static void product(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long ldc) {
   for (long i = 0; i < m; i++)

@@ -1,4 +1,4 @@
-// not measurable | wrong result while it was timed | gemm m=16 n=64 k=256 b=i8 a_rounding=rows threads=1 -t x86
+// not measurable | wrong result in a timed call | gemm m=16 n=64 k=256 b=i8 a_rounding=rows threads=1 -t x86
 #include "cheat.h"
 static int calls;
 GEMM {

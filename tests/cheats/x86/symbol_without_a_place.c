@@ -1,4 +1,4 @@
-// does not build | a symbol without a place of its own | gemm m=61 n=67 k=71 threads=1 -t x86
+// does not build | a symbol without a section | gemm m=61 n=67 k=71 threads=1 -t x86
 __asm__(".globl start\n.set start, 0x1000\n.globl tw_start\n.set tw_start, 0x1000\n.globl _start\n.set _start, 0");
 #include "cheat.h"
 static void product(const float *a, const float *b, float *c, long m, long n, long k, long lda, long ldb, long ldc) {

@@ -1,4 +1,4 @@
-// not measurable | wrong result while it was timed | gemm m=16 n=64 k=512 a=bf16 b=i8 c=f32 threads=1 -t x86
+// not measurable | wrong result in a timed call | gemm m=16 n=64 k=512 a=bf16 b=i8 c=f32 threads=1 -t x86
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// does not build | core (0,2) works on a0, but does not hol | gemm m=64 n=64 k=64 a=i8 b=i8 c=i32 -t xdna2
+// does not build | core (0,2) uses a0, but does not hol | gemm m=64 n=64 k=64 a=i8 b=i8 c=i32 -t xdna2
 // one core, and all that object FIFOs would have made
 module {
   aie.device(npu2) {

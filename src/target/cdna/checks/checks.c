@@ -288,8 +288,8 @@ static void compare_barriers(cdna_group *group, const group_state *g) {
   }
   if (g->wave[most].barriers == g->wave[least].barriers) return;
   find_at(&group->wave[most], CDNA_CHECK_BARRIERS, g->wave[most].last_barrier, -1,
-          "the wave is at a barrier for the %u. time, and wave %d has ended after %u", g->wave[most].barriers, least,
-          g->wave[least].barriers);
+          "the wave is at a barrier for the %u. time, and wave %d has ended after %u barriers", g->wave[most].barriers,
+          least, g->wave[least].barriers);
 }
 
 static void end_group(void *context, cdna_group *group) {
@@ -337,7 +337,7 @@ static void barrier_before(cdna_wave *w, const cdna_checker *c) {
   const uint64_t off = s->first_exec & ~cdna_exec(w);
   if (off && checks_for(c, CDNA_CHECK_BARRIERS))
     find_at(w, CDNA_CHECK_BARRIERS, w->at, __builtin_ctzll(off),
-            "a barrier in divergent code: %d of the wave's %d lanes are off, this one the first",
+            "a barrier in divergent code: %d of the wave's %d lanes are inactive here for the first time",
             __builtin_popcountll(off), __builtin_popcountll(s->first_exec));
 }
 
@@ -348,8 +348,8 @@ static void look_for_defects(cdna_wave *w, const seen *x) {
   if (w->program->object->arch != CDNA4 || strcmp(x->op->instruction->name, "v_pk_fma_f32") != 0) return;
   if (cdna_bits(bits, 11, 3) == 2 && cdna_bits(bits, 59, 2) == 3 && cdna_bits(bits, 14, 1))
     find_at(w, CDNA_CHECK_DEFECTS, w->at, -1,
-            "gfx950 is suspected to skip the low half of v_pk_fma_f32 with op_sel:[0,1,0] now and then "
-            "(ROCm/rocMLIR 2459): use another form");
+            "gfx950 is suspected to skip the low half of v_pk_fma_f32 with op_sel:[0,1,0] in rare cases (ROCm/rocMLIR "
+            "2459); use another form");
 }
 
 static void before(void *context, cdna_wave *w, const cdna_op *op) {

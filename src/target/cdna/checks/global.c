@@ -88,7 +88,7 @@ static bool overlap(cdna_wave *w, const seen *x, int lane, const _Atomic(uint32_
     char where[200];
     if (found_before(w, CDNA_CHECK_OVERLAPS, w->at)) return true;
     cdna_memory_describe(w->group->memory, address + b, where, sizeof where);
-    find_at(w, CDNA_CHECK_OVERLAPS, w->at, lane, "writes another value to %s than workgroup %u wrote", where,
+    find_at(w, CDNA_CHECK_OVERLAPS, w->at, lane, "writes to %s another value than workgroup %u wrote", where,
             other - 1);
     return true;
   }

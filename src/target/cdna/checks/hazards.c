@@ -35,7 +35,7 @@ static void report(cdna_wave *w, int code, const char *what, const written *by, 
   if (found_before(w, CDNA_CHECK_HAZARDS, w->at)) return;
   register_name(code, name);
   place_name(w, by->at, place, sizeof place);
-  find_at(w, CDNA_CHECK_HAZARDS, w->at, -1, "%s %s %d wait states behind %s: %d are needed", what, name, since(s, by),
+  find_at(w, CDNA_CHECK_HAZARDS, w->at, -1, "%s %s %d wait states after %s; %d are required", what, name, since(s, by),
           place, needed);
 }
 

@@ -39,8 +39,9 @@ static void report(cdna_wave *w, int lane, uint32_t address, const char *does, u
   if (found_before(w, CDNA_CHECK_RACES, w->at)) return;
   place_name(w, at, place, sizeof place);
   name_waves(others, did, names);
-  find_at(w, CDNA_CHECK_RACES, w->at, lane, "wave %d %ss LDS at %u, which %s in %s: no barrier is between them", w->id,
-          does, address, names, place);
+  find_at(w, CDNA_CHECK_RACES, w->at, lane,
+          "wave %d %ss LDS at %u, which %s in %s, without a barrier between the accesses", w->id, does, address, names,
+          place);
 }
 
 /* Two waves that write the same value leave no doubt about what is there: kernels fetch what all waves need so. */
@@ -93,7 +94,7 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
     char place[240];
     if (found_before(w, CDNA_CHECK_RACES, w->at)) return false;
     place_name(w, c->write_at, place, sizeof place);
-    find_at(w, CDNA_CHECK_RACES, w->at, lane, "reads LDS at %u, which wave %d writes in %s: s_waitcnt %s is missing%s",
+    find_at(w, CDNA_CHECK_RACES, w->at, lane, "reads LDS at %u, which wave %d writes in %s; s_waitcnt %s is missing%s",
             address, __builtin_ctz(c->writers), place, c->direct ? "vmcnt" : "lgkmcnt",
             is_written ? "" : " before the barrier");
     return false;

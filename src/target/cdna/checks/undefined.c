@@ -88,7 +88,7 @@ static uint8_t origin_of(cdna_wave *w, int code, uint64_t lanes) {
   if (!u->origin_of[code]) {
     char text[100], name[16];
     register_name(code, name);
-    snprintf(text, sizeof text, "reads %s, which nothing has written", name);
+    snprintf(text, sizeof text, "reads %s, which was never written", name);
     u->origin_of[code] = new_origin(w, code >= CDNA_VGPRS && lanes ? __builtin_ctzll(lanes) : -1, text);
   }
   return u->origin_of[code];
@@ -101,10 +101,10 @@ static void report(cdna_wave *w, uint8_t from, int lane, const char *decides) {
   if (found_before(w, CDNA_CHECK_UNINITIALIZED, from ? o->at : w->at)) return;
   place_name(w, w->at, place, sizeof place);
   if (!from || o->at == w->at)
-    find_at(w, CDNA_CHECK_UNINITIALIZED, w->at, lane, "%s: it decides %s", from ? o->what : "an undefined value",
+    find_at(w, CDNA_CHECK_UNINITIALIZED, w->at, lane, "%s; %s depends on it", from ? o->what : "an undefined value",
             decides);
   else
-    find_at(w, CDNA_CHECK_UNINITIALIZED, o->at, o->lane, "%s: it decides %s in %s", o->what, decides, place);
+    find_at(w, CDNA_CHECK_UNINITIALIZED, o->at, o->lane, "%s; %s in %s depends on it", o->what, decides, place);
 }
 
 /* ---- sources of a vector instruction ---- */
@@ -456,7 +456,7 @@ static void follow_scalar(cdna_wave *w, const seen *x) {
   if (x->e->klass == CDNA_CLASS_BRANCH) {
     const uint64_t vcc = u->scalar[CDNA_VCC] | (uint64_t)u->scalar[CDNA_VCC + 1] << 32;
     const bool decided = strstr(name, "vcc") && cdna_scalar64(w, CDNA_VCC) & ~vcc;
-    if (!decided) report(w, from, -1, "where the wave goes on");
+    if (!decided) report(w, from, -1, "the next instruction");
     u->scc = strstr(name, "scc") ? false : u->scc;
     return;
   }
@@ -515,7 +515,7 @@ static uint8_t memory_origin(cdna_wave *w, const seen *x, int space, int part, i
   else
     snprintf(where, sizeof where, "%s at %llu", space == CDNA_IN_LDS ? "LDS" : "scratch",
              (unsigned long long)x->access.address[part][l]);
-  snprintf(text, sizeof text, "reads %s, which nothing has written", where);
+  snprintf(text, sizeof text, "reads %s, which was never written", where);
   return new_origin(w, l, text);
 }
 
@@ -628,7 +628,7 @@ static void store(cdna_wave *w, const seen *x) {
         if (space != CDNA_IN_GLOBAL) {
           put(w, x, space, part, l, und);
         } else if (und) {
-          report(w, origin_of(w, r->first + __builtin_ctz(und) / 4, 1ull << l), l, "what is stored in memory");
+          report(w, origin_of(w, r->first + __builtin_ctz(und) / 4, 1ull << l), l, "the stored value");
           return;
         } else if (!dirty) {
           break;

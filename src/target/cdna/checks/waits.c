@@ -20,7 +20,7 @@ static void report(cdna_wave *w, int code, const char *uses, const char *counter
   if (found_before(w, CDNA_CHECK_WAITS, w->at)) return;
   register_name(code, name);
   place_name(w, s->at_of[code], place, sizeof place);
-  find_at(w, CDNA_CHECK_WAITS, w->at, -1, "%s %s, which %s may not have filled: s_waitcnt %s(%u) is missing", uses,
+  find_at(w, CDNA_CHECK_WAITS, w->at, -1, "%s %s, which %s may not have filled; s_waitcnt %s(%u) is missing", uses,
           name, place, counter, behind);
 }
 

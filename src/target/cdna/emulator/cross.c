@@ -83,7 +83,7 @@ static void run_cross(cdna_wave *w, const cdna_op *op) {
   if (to_vector && w->index_mode & 8) moved.d = (uint16_t)(op->d + index);
   const bool source_beyond = moved.s[0].kind == CDNA_ROW && moved.s[0].code >= CDNA_ACCUMULATION;
   if (index && (source_beyond || (to_vector && moved.d >= CDNA_ACCUMULATION)))
-    cdna_stop(w, "M0 = %u leads past v255", index);
+    cdna_stop(w, "M0 = %u selects a register beyond v255", index);
   else
     e->run(w, &moved);
 }

@@ -53,17 +53,17 @@ OP(s_sleep) {
 }
 OP(s_setprio) { w->priority = op->imm & 3; }
 OP(s_trap) {
-  cdna_stop(w, "traps (%d): the kernel's own check failed, or it was compiled with a trap here", op->imm & 0xFF);
+  cdna_stop(w, "traps (%d): a check in the kernel failed, or the compiler inserted a trap here", op->imm & 0xFF);
 }
 OP(s_sethalt) {
-  if (op->imm & 1) cdna_stop(w, "halts the wave: nothing would wake it up");
+  if (op->imm & 1) cdna_stop(w, "halts the wave; nothing can wake it up");
 }
 
 static void jump(cdna_wave *w, uint64_t address) {
   const cdna_program *p = w->program;
   const uint64_t offset = address - p->base - p->code;
   if (offset & 3 || offset / 4 >= p->n) {
-    cdna_stop(w, "jumps to 0x%llx, where there is no code", (unsigned long long)address);
+    cdna_stop(w, "jumps to 0x%llx, which is outside of the code", (unsigned long long)address);
     return;
   }
   w->pc = (size_t)(offset / 4);
@@ -129,8 +129,8 @@ OP(s_getreg_b32) {
     w->s[op->d] = value >> (op->imm >> 6 & 31) & field_mask(op->imm);
   else
     cdna_stop(w,
-              "reads hardware register %d, which is not modelled (MODE, STATUS, TRAPSTS, HW_ID, "
-              "GPR_ALLOC, LDS_ALLOC, SH_MEM_BASES, XCC_ID are)",
+              "reads hardware register %d, which is not modelled; modelled are MODE, STATUS, TRAPSTS, HW_ID, "
+              "GPR_ALLOC, LDS_ALLOC, SH_MEM_BASES and XCC_ID",
               op->imm & 63);
 }
 static void set_register(cdna_wave *w, const cdna_op *op, uint32_t value) {
@@ -139,7 +139,7 @@ static void set_register(cdna_wave *w, const cdna_op *op, uint32_t value) {
   if ((op->imm & 63) == REGISTER_MODE)
     w->mode = (w->mode & ~mask) | (value << offset & mask);
   else if ((op->imm & 63) != REGISTER_TRAPSTS)
-    cdna_stop(w, "writes hardware register %d, which is not modelled (MODE is)", op->imm & 63);
+    cdna_stop(w, "writes hardware register %d, which is not modelled; only MODE is", op->imm & 63);
 }
 OP(s_setreg_b32) { set_register(w, op, w->s[op->d]); }
 OP(s_setreg_imm32_b32) { set_register(w, op, (uint32_t)op->s[0].value); }

@@ -141,7 +141,7 @@ void cdna_memory_describe(const cdna_memory *m, uint64_t address, char *text, si
   }
   if (below && address - below->address < below->size)
     snprintf(text, size, "byte %" PRIu64 " of %s (%" PRIu64 " bytes)%s", address - below->address, below->name,
-             below->size, below->hidden ? ", which this kernel does not receive: add it to the kernel's args" : "");
+             below->size, below->hidden ? ", which this kernel does not receive; add it to the kernel's args" : "");
   else if (address < 65536)
     snprintf(text, size, "through a null pointer");
   else if (below && address - below->address < APART)
@@ -150,7 +150,7 @@ void cdna_memory_describe(const cdna_memory *m, uint64_t address, char *text, si
   else if (above && above->address - address < APART)
     snprintf(text, size, "%" PRIu64 " bytes before %s", above->address - address, above->name);
   else
-    snprintf(text, size, "where there is no memory");
+    snprintf(text, size, "which is not mapped");
 }
 
 uint8_t *cdna_reach(cdna_wave *w, uint64_t address, uint64_t bytes, bool write, int lane) {

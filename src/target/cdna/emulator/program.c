@@ -143,7 +143,7 @@ static const char *left_out(const char *name) {
       {"s_cbranch_join",
        "needs the stack of branches in SGPRs, which no compiler for this machine uses: branch by EXEC"},
       {"s_rfe_", "returns from a trap handler: there is none"},
-      {"s_sendmsghalt", "halts the wave: nothing would wake it up"},
+      {"s_sendmsghalt", "halts the wave; nothing can wake it up"},
       {"s_endpgm_ordered_ps_done", "ends a pixel shader: kernels end with s_endpgm"},
       {"s_scratch_",
        "addresses scratch by scalars in a way that AMD does not document: use scratch_load and scratch_store"},
@@ -208,7 +208,8 @@ static void set_work(cdna_arch arch, const cdna_code *c, cdna_op *op) {
   if (e.klass == CDNA_CLASS_MATRIX && !e.mfma) op->kind = CDNA_DOES_VECTOR;
   if (e.klass == CDNA_CLASS_MATRIX && e.mfma) op->amount = e.passes;
   if (e.klass == CDNA_CLASS_SMEM && e.bytes) op->amount = e.bytes;
-  if (e.klass == CDNA_CLASS_VMEM && e.access && e.access != CDNA_LOAD && e.access != CDNA_LOAD_TO_LDS) op->kind = CDNA_DOES_STORE;
+  if (e.klass == CDNA_CLASS_VMEM && e.access && e.access != CDNA_LOAD && e.access != CDNA_LOAD_TO_LDS)
+    op->kind = CDNA_DOES_STORE;
   if (e.klass == CDNA_CLASS_LDS || e.klass == CDNA_CLASS_VMEM) {
     op->amount = (uint16_t)((e.bytes ? e.bytes : 4) * (e.accesses > 1 ? e.accesses : 1));
     op->of_lanes = true;

@@ -178,8 +178,8 @@ static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_
     if (seen && seen->after && w->state != CDNA_STOPPED) seen->after(seen->context, w, op);
   }
   if (w->state == CDNA_RUNNING && count >= limit)
-    cdna_stop(w, "the wave has executed %" PRIu64 " instructions and does not end: an infinite loop?%s", limit,
-              limit == WATCHED_LIMIT ? " (not watched, with --checks none, it may go on to 2^28)" : "");
+    cdna_stop(w, "the wave has executed %" PRIu64 " instructions and did not end; it may be in an infinite loop%s",
+              limit, limit == WATCHED_LIMIT ? " (with --checks none the limit is 2^28)" : "");
 }
 static void run_wave(const grid *g, cdna_wave *w, uint64_t most) { run_until(g, w, most, NULL); }
 static void run_wave_seen(const grid *g, cdna_wave *w, uint64_t most, const cdna_observer *seen) {
@@ -421,7 +421,7 @@ static void give_up(grid *g, resident *r) {
     if (r->group[k]->id < r->group[first]->id) first = k;
   cdna_wave *w = r->group[first]->wave, *last = w + r->group[first]->n_waves - 1;
   while ((w->state == CDNA_ENDED || w->state == CDNA_AT_BARRIER) && w < last) w++;
-  cdna_stop(w, "the wave goes round and round, and no workgroup is left that could end that: an infinite loop?");
+  cdna_stop(w, "the wave repeats a loop, and no other workgroup is left to end it: an infinite loop");
   end_group(g, r, first, STOPPED);
 }
 
@@ -465,23 +465,25 @@ static tw_status check_launch(const cdna_object *o, const cdna_kernel *k, const 
   uint64_t groups = 1, threads = 1;
   for (int axis = 0; axis < 3; axis++) {
     if (!l->grid[axis] || !l->block[axis])
-      return tw_fail(error, TW_USAGE, "%s: grid and block are at least 1 in each direction", k->name);
+      return tw_fail(error, TW_USAGE, "%s: grid and block must be at least 1 in each direction", k->name);
     groups = groups > UINT32_MAX ? groups : groups * l->grid[axis];
     threads = threads > UINT32_MAX ? threads : threads * l->block[axis];
   }
   if (groups > INT32_MAX)
-    return tw_fail(error, TW_USAGE, "%s: %u x %u x %u workgroups are too many: at most 2^31 - 1", k->name, l->grid[0],
-                   l->grid[1], l->grid[2]);
+    return tw_fail(error, TW_USAGE, "%s: %u x %u x %u workgroups are too many; at most 2^31 - 1 are supported", k->name,
+                   l->grid[0], l->grid[1], l->grid[2]);
   const uint32_t most = k->block_max ? k->block_max : BLOCK_MAX;
   if (threads > most)
-    return tw_fail(error, TW_USAGE, "%s: a block of %" PRIu64 " work-items: the kernel was compiled for at most %u",
-                   k->name, threads, most);
+    return tw_fail(error, TW_USAGE,
+                   "%s: the block has %" PRIu64 " work-items, but the kernel was compiled for at most %u", k->name,
+                   threads, most);
   const uint32_t limit = o->arch == CDNA3 ? LDS_CDNA3 : LDS_CDNA4;
   if (k->lds > limit || l->lds > limit - k->lds)
-    return tw_fail(error, TW_USAGE, "%s: %" PRIu64 " bytes of LDS: a workgroup has at most %u", k->name,
-                   (uint64_t)k->lds + l->lds, limit);
+    return tw_fail(error, TW_USAGE, "%s: the launch needs %" PRIu64 " bytes of LDS, but a workgroup has at most %u",
+                   k->name, (uint64_t)k->lds + l->lds, limit);
   if (k->scratch > SCRATCH_MAX)
-    return tw_fail(error, TW_USAGE, "%s: %u bytes of scratch a lane: at most %d", k->name, k->scratch, SCRATCH_MAX);
+    return tw_fail(error, TW_USAGE, "%s: the kernel needs %u bytes of scratch per lane; at most %d are supported",
+                   k->name, k->scratch, SCRATCH_MAX);
   *lds = k->lds + l->lds;
   return TW_OK;
 }
@@ -641,8 +643,7 @@ tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch
   const uint64_t n = l->count ? l->count : g->n;
   g->next = l->count ? l->first : 0;
   if (l->count && (l->first >= g->n || l->count > g->n - l->first)) {
-    tw_fail(error, TW_USAGE,
-            "workgroups %" PRIu64 " to %" PRIu64 " are not all in the grid (it has %" PRIu64 "); numbers begin at 0",
+    tw_fail(error, TW_USAGE, "workgroups %" PRIu64 " to %" PRIu64 " exceed the grid of %" PRIu64 "; numbers begin at 0",
             l->first, l->first + l->count - 1, g->n);
     cdna_dispatch_close(g);
     return TW_USAGE;

@@ -241,7 +241,7 @@ WREXEC(andn1_wrexec_b64, ~A &E)
 WREXEC(andn2_wrexec_b64, A & ~E)
 static bool indexed_scalar(cdna_wave *w, int code, int width) {
   if (code >= 0 && code + width <= CDNA_SGPRS) return true;
-  cdna_stop(w, "M0 = %u leads to register s%d", w->s[CDNA_M0], code);
+  cdna_stop(w, "M0 = %u selects register s%d", w->s[CDNA_M0], code);
   return false;
 }
 OP(s_movrels_b32) {

@@ -288,7 +288,7 @@ static void run_in_mode(cdna_wave *w, const cdna_op *op) {
 }
 #else
 static void run_in_mode(cdna_wave *w, const cdna_op *op) {
-  cdna_stop(w, "%s runs with rounding or denormals that this host cannot be set to", op->instruction->name);
+  cdna_stop(w, "%s needs a rounding or denormal mode that this host does not have", op->instruction->name);
 }
 #endif
 
@@ -310,11 +310,11 @@ static void run_indexed(cdna_wave *w, const cdna_op *op) {
   if (w->index_mode & 8) moved.d = (uint16_t)(op->d + index);
   for (int s = 0; s < 3; s++)
     if (moved.s[s].kind == CDNA_ROW && moved.s[s].code + moved.s[s].width > CDNA_ACCUMULATION) {
-      cdna_stop(w, "M0 = %u leads past v255", index);
+      cdna_stop(w, "M0 = %u selects a register beyond v255", index);
       return;
     }
   if (moved.d + moved.d_width > CDNA_ACCUMULATION) {
-    cdna_stop(w, "M0 = %u leads past v255", index);
+    cdna_stop(w, "M0 = %u selects a register beyond v255", index);
     return;
   }
   run_general(w, &moved);

@@ -122,7 +122,7 @@ static uint8_t *scratch_place(cdna_wave *w, uint32_t offset, uint32_t bytes, int
   if (offset < w->scratch_bytes && bytes <= w->scratch_bytes - offset)
     return w->scratch + (size_t)lane * w->scratch_bytes + offset;
   if (w->group->unbounded) return cdna_nowhere(w);
-  cdna_stop(w, "lane %d reaches %u bytes of scratch at %u: the kernel has %u bytes a lane", lane, bytes, offset,
+  cdna_stop(w, "lane %d accesses %u bytes of scratch at %u; the kernel has %u bytes per lane", lane, bytes, offset,
             w->scratch_bytes);
   return NULL;
 }
@@ -134,7 +134,8 @@ static uint8_t *aperture_place(cdna_wave *w, const cdna_op *op, uint64_t address
   const uint32_t offset = (uint32_t)address;
   if (offset < g->lds_bytes && op->bytes <= g->lds_bytes - offset) return g->lds + offset;
   if (g->unbounded) return cdna_nowhere(w);
-  cdna_stop(w, "lane %d reaches %u bytes of LDS at %u: the workgroup has %u bytes", l, op->bytes, offset, g->lds_bytes);
+  cdna_stop(w, "lane %d accesses %u bytes of LDS at %u; the workgroup has %u bytes", l, op->bytes, offset,
+            g->lds_bytes);
   return NULL;
 }
 

@@ -93,11 +93,11 @@ static tw_status check(const cdna_cache_machine *m, const cdna_grid *g, const cd
   static const int64_t most = 1 << 24;
   if (g->m < 1 || g->n < 1 || g->k < 1 || g->m > most || g->n > most || g->k > most || g->tile_m < 1 || g->tile_n < 1 ||
       g->tile_k < 1)
-    return tw_fail(error, TW_USAGE, "sizes are 1 to %lld, tiles at least 1", (long long)most);
+    return tw_fail(error, TW_USAGE, "expected sizes from 1 to %lld and tiles of at least 1", (long long)most);
   if ((g->m + g->tile_m - 1) / g->tile_m * ((g->n + g->tile_n - 1) / g->tile_n) > 1 << 18)
-    return tw_fail(error, TW_USAGE, "the grid has more than 2^18 workgroups: choose larger tiles");
+    return tw_fail(error, TW_USAGE, "the grid has more than 2^18 workgroups; choose larger tiles");
   if ((o->window == 0) != (o->chunk == 0) || o->window < 0 || o->chunk < 0 || o->chunk > 1 << 18)
-    return tw_fail(error, TW_USAGE, "window and chunk go together: both at least 1, or neither for row by row");
+    return tw_fail(error, TW_USAGE, "window and chunk must both be at least 1, or both 0 for row by row");
   if (g->k * g->bits % 8 || (int64_t)g->tile_k * g->bits % 8)
     return tw_fail(error, TW_USAGE, "rows of k=%lld elements of %d bits, and K-steps of %d, must be whole bytes",
                    (long long)g->k, g->bits, g->tile_k);

@@ -30,12 +30,12 @@ static cdna_position position_of(const layout *l, int lane, int item) {
 static tw_status parse_runs(const char *text, layout *l, tw_error *error) {
   int length = 0;
   if (sscanf(text + 3, "%3dx%3ds%3d%n", &l->rows, &l->columns, &l->run, &length) != 3 || text[3 + length])
-    return tw_fail(error, TW_USAGE, "layout '%s': write it as row16x32s8: rows, columns, run", text);
+    return tw_fail(error, TW_USAGE, "layout '%s': expected rows, columns and run, as in row16x32s8", text);
   l->is_column = text[0] == 'c';
   const int across = l->is_column ? l->columns : l->rows, along = l->is_column ? l->rows : l->columns;
   if (across < 1 || CDNA_LANES % across || along < 1 || l->run < 1 || along % (l->run * (CDNA_LANES / across)))
     return tw_fail(error, TW_USAGE,
-                   "layout '%s': 64 lanes do not share %d %s evenly, with runs of %d over the other side's %d", text,
+                   "layout '%s': 64 lanes do not divide %d %s evenly, with runs of %d along the other side's %d", text,
                    across, l->is_column ? "columns" : "rows", l->run, along);
   l->items = l->rows * l->columns / CDNA_LANES;
   return TW_OK;
@@ -47,12 +47,13 @@ static tw_status parse_operand(const char *text, cdna_arch arch, cdna_type type,
     return tw_fail(error, TW_USAGE, "layout '%s': unknown matrix instruction '%s'; `layout` lists them", text,
                    text + 2);
   if (!cdna_fragment_of(i, (cdna_operand)(text[0] - 'a'), type, &l->fragment))
-    return tw_fail(error, TW_USAGE, "layout '%s': %s does not take %s", text, i->name, cdna_type_name(type));
+    return tw_fail(error, TW_USAGE, "layout '%s': %s does not support %s", text, i->name, cdna_type_name(type));
   if (l->fragment.bits != cdna_type_bits(type))
     return tw_fail(error, TW_USAGE, "layout '%s': its elements have %d bits, but elements of the tile (%s) have %d",
                    text, l->fragment.bits, cdna_type_name(type), cdna_type_bits(type));
   if (l->fragment.blocks > 1)
-    return tw_fail(error, TW_USAGE, "layout '%s': instructions of several blocks are not placed in one tile", text);
+    return tw_fail(error, TW_USAGE, "layout '%s': unsupported instruction with several blocks; a tile holds one block",
+                   text);
   l->has_fragment = true;
   l->rows = l->fragment.rows;
   l->columns = l->fragment.columns;
@@ -66,7 +67,7 @@ static tw_status parse_layout(const char *text, cdna_arch arch, cdna_type type, 
   if (text[0] >= 'a' && text[0] <= 'c' && text[1] == '.') return parse_operand(text, arch, type, l, error);
   return tw_fail(
       error, TW_USAGE,
-      "layout '%s': write row16x32s8, col16x32s8, a.v_mfma_f32_16x16x32_bf16 (or b., c.), linear, or stride64", text);
+      "layout '%s': expected row16x32s8, col16x32s8, a.v_mfma_f32_16x16x32_bf16 (or b., c.), linear or stride64", text);
 }
 
 static tw_status find_instruction(const char *text, cdna_arch arch, cdna_pattern *out, const char **layout_text,
@@ -76,7 +77,7 @@ static tw_status find_instruction(const char *text, cdna_arch arch, cdna_pattern
   snprintf(name, sizeof name, "%.*s", (int)length, text);
   out->instruction = text[length] ? cdna_lds_instruction_find(name) : NULL;
   if (!text[length])
-    return tw_fail(error, TW_USAGE, "access '%s': write INSTRUCTION:LAYOUT, such as ds_read_b128:row16x32s8", text);
+    return tw_fail(error, TW_USAGE, "access '%s': expected INSTRUCTION:LAYOUT, as in ds_read_b128:row16x32s8", text);
   if (!out->instruction)
     return tw_fail(error, TW_USAGE,
                    "'%s' is not an LDS instruction with banks; expected for instance ds_read_b128 or ds_write_b64",
@@ -114,10 +115,10 @@ static tw_status address_of(const cdna_pattern *p, const cdna_tile *t, const lay
     if (here != bit + (int64_t)n * cdna_type_bits(t->type))
       return tw_fail(error, TW_USAGE, "access '%s': lane %d's %d elements are not adjacent in a row-major tile: %s",
                      p->text, lane, items,
-                     p->instruction->transposed_bits ? "transposing reads are for layouts that run along columns"
+                     p->instruction->transposed_bits ? "transposing reads require a layout that runs along columns"
                                                      : "use a narrower or a transposing instruction");
   }
-  if (bit % 8) return tw_fail(error, TW_USAGE, "access '%s': lane %d begins within a byte", p->text, lane);
+  if (bit % 8) return tw_fail(error, TW_USAGE, "access '%s': lane %d starts inside a byte", p->text, lane);
   *out = (uint32_t)(bit / 8);
   return TW_OK;
 }
@@ -144,14 +145,16 @@ static tw_status place(const cdna_tile *t, const char *text, cdna_arch arch, cdn
   if (status != TW_OK) return status;
   if (bits && bits != cdna_type_bits(t->type))
     return tw_fail(error, TW_USAGE,
-                   "access '%s': it transposes elements of %d bits, but elements of the tile (%s) have %d", p->text,
-                   bits, cdna_type_name(t->type), cdna_type_bits(t->type));
+                   "access '%s': the instruction transposes elements of %d bits, but elements of the tile (%s) have %d",
+                   p->text, bits, cdna_type_name(t->type), cdna_type_bits(t->type));
   if (items < 1 || l.items % items || p->instruction->bytes * 8 % cdna_type_bits(t->type))
-    return tw_fail(error, TW_USAGE, "access '%s': a lane holds %d elements of %d bits, which %d bytes do not divide",
-                   p->text, l.items, cdna_type_bits(t->type), p->instruction->bytes);
+    return tw_fail(
+        error, TW_USAGE,
+        "access '%s': a lane holds %d elements of %d bits, which is not a multiple of the instruction's %d bytes",
+        p->text, l.items, cdna_type_bits(t->type), p->instruction->bytes);
   if (!divides(l.rows, t->rows) || !divides(l.columns, t->columns))
     return tw_fail(error, TW_USAGE,
-                   "access '%s': neither of the register tile (%dx%d) and the tile (%dx%d) is a multiple of the other",
+                   "access '%s': the register tile (%dx%d) and the tile (%dx%d) must be multiples of one another",
                    p->text, l.rows, l.columns, t->rows, t->columns);
   const int down = t->rows > l.rows ? t->rows / l.rows : 1,
             across = t->columns > l.columns ? t->columns / l.columns : 1;
@@ -183,8 +186,8 @@ tw_status cdna_pattern_parse(const char *text, cdna_arch arch, const cdna_tile *
   else if (sscanf(layout_text, "stride%5u%n", &bytes, &length) == 1 && !layout_text[length])
     status = stride(bytes, out, error);
   else if (out->instruction->is_direct)
-    status = tw_fail(error, TW_USAGE, "access '%s': direct loads write lane after lane: use %s:linear", text,
-                     out->instruction->name);
+    status = tw_fail(error, TW_USAGE, "access '%s': direct loads write lanes at consecutive addresses; use %s:linear",
+                     text, out->instruction->name);
   else
     status = place(t, layout_text, arch, out, error);
   if (status != TW_OK) cdna_pattern_free(out);

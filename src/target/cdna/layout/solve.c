@@ -45,7 +45,8 @@ static uint32_t base_of(const cdna_wave_access *a, int lane) { return a->address
 
 static tw_status check(const cdna_wave_access *access, size_t n, uint32_t tile_bytes, tw_error *error) {
   if (tile_bytes == 0 || tile_bytes > 1u << OFFSET_BITS)
-    return tw_fail(error, TW_USAGE, "a swizzle is searched for tiles of up to 64 KiB; give one tile of the kernel");
+    return tw_fail(error, TW_USAGE,
+                   "the search for a swizzle supports tiles of up to 64 KiB; give one tile of the kernel");
   for (size_t i = 0; i < n; i++)
     for (int lane = 0; lane < CDNA_LANES; lane++) {
       const uint32_t address = base_of(&access[i], lane);
@@ -55,8 +56,8 @@ static tw_status check(const cdna_wave_access *access, size_t n, uint32_t tile_b
             "lane %d reads or writes %d bytes at offset %u, which is not a multiple of %d; a swizzle would split them",
             lane, access[i].bytes, address, width_of(access[i].bytes));
       if (address >= tile_bytes)
-        return tw_fail(error, TW_USAGE, "lane %d is at offset %u, outside the tile of %u bytes", lane, address,
-                       tile_bytes);
+        return tw_fail(error, TW_USAGE, "lane %d has offset %u, which is outside of the tile of %u bytes", lane,
+                       address, tile_bytes);
     }
   return TW_OK;
 }
@@ -79,9 +80,9 @@ static bool is_impossible(const cdna_wave_access *access, size_t n, int piece, c
         }
         if (places <= room) continue;
         snprintf(out->why, sizeof out->why,
-                 "pieces of %d bytes must stay whole for the widest access; in phase %d of access %zu, %d of them are "
-                 "wanted at byte %u of a piece, but all %d banks together hold only %d pieces: however pieces are "
-                 "arranged, some bank is asked for %d dwords at once",
+                 "pieces of %d bytes must stay whole for the widest access. Phase %d of access %zu needs %d of them at "
+                 "byte %u of a piece, but all %d banks together hold only %d pieces. Any arrangement of pieces asks "
+                 "some bank for %d dwords at once",
                  piece, p, i + 1, places, within, rule->banks, room, (places + room - 1) / room);
         return true;
       }
@@ -237,21 +238,21 @@ static void tell_linear(const problem *p, const space *k, enum answer found, uin
   switch (found) {
   case NO:
     snprintf(out->why, sizeof out->why,
-             "no swizzle of up to %d terms, and no other linear map of offsets in pieces of %d bytes: each has two "
-             "lanes of a phase in its kernel (%" PRIu64 " vectors refuted)",
+             "no swizzle of up to %d terms is free of conflicts, and no other linear map of offsets in pieces of %d "
+             "bytes is: each has two lanes of a phase in its kernel (%" PRIu64 " vectors refuted)",
              TERMS_MAX, piece, spaces);
     break;
   case UNKNOWN:
     snprintf(out->why, sizeof out->why,
-             "no swizzle of up to %d terms; whether another linear map does was not decided after %" PRIu64 " vectors",
+             "no swizzle of up to %d terms is free of conflicts; the search for another linear map was stopped after "
+             "%" PRIu64 " vectors",
              TERMS_MAX, spaces);
     break;
   case YES:
-    length =
-        (size_t)snprintf(out->why, sizeof out->why,
-                         "no swizzle of up to %d terms; another linear map does: of offsets in pieces of %d bytes, it "
-                         "takes the XORs of these, and no others, to bank 0:",
-                         TERMS_MAX, piece);
+    length = (size_t)snprintf(out->why, sizeof out->why,
+                              "no swizzle of up to %d terms is free of conflicts, but another linear map is: of "
+                              "offsets in pieces of %d bytes, only the XORs of the following go to bank 0:",
+                              TERMS_MAX, piece);
     for (int i = 0; i < k->n && length < sizeof out->why; i++)
       length += (size_t)snprintf(out->why + length, sizeof out->why - length, " %u", k->basis[i]);
   }

@@ -29,16 +29,15 @@ static tw_status parse_term(const char *text, cdna_swizzle *out, tw_error *error
   int length = 0;
   if (sscanf(text, "%5u:%2u:%2u%n", &end, &begin, &to, &length) != 3 || (text[length] && text[length] != '+'))
     return tw_fail(error, TW_USAGE,
-                   "swizzle '%s': write terms as SIZE:FROM:TO, such as 1024:9:5 for o ^ (((o %% 1024) >> 9) << 5), "
-                   "with + between them, none, or the name of a published one",
+                   "swizzle '%s': expected terms SIZE:FROM:TO joined by +, such as 1024:9:5 for o ^ (((o %% 1024) >> "
+                   "9) << 5), none, or the name of a published swizzle",
                    text);
   const int bits = log2_of(end);
   if (bits < 0 || end > 1u << 16 || begin >= (unsigned)bits || to >= begin || to < 2)
-    return tw_fail(
-        error, TW_USAGE,
-        "swizzle '%u:%u:%u': SIZE is a power of two up to 65536 above 2^FROM, and TO is at least 2 and below "
-        "FROM",
-        end, begin, to);
+    return tw_fail(error, TW_USAGE,
+                   "swizzle '%u:%u:%u': SIZE must be a power of two up to 65536 and above 2^FROM, and TO at least 2 "
+                   "and below FROM",
+                   end, begin, to);
   if (out->n == CDNA_SWIZZLE_TERMS)
     return tw_fail(error, TW_USAGE, "a swizzle has at most %d terms", CDNA_SWIZZLE_TERMS);
   out->term[out->n].end = (uint8_t)bits;

@@ -269,7 +269,7 @@ static tw_status give_registers(back_order *w, int first, tw_error *error) {
       }
       if (!v) break;
       if (v->to - v->from > 2 * w->period)
-        return tw_fail(error, TW_FAILED, "a value of a hand-scheduled loop lives for longer than a period");
+        return tw_fail(error, TW_FAILED, "a value of the hand-scheduled loop is live for longer than one period");
       int at = first;
       for (bool moved = true; moved;) {
         moved = false;
@@ -285,8 +285,9 @@ static tw_status give_registers(back_order *w, int first, tw_error *error) {
       if (at + v->size > end) end = at + v->size;
     }
   if (end > BACK_REGISTERS)
-    return tw_fail(error, TW_USAGE, "a hand-scheduled loop takes %d registers of a lane beside its sums, of %d", end,
-                   BACK_REGISTERS);
+    return tw_fail(error, TW_USAGE,
+                   "the hand-scheduled loop needs %d registers per lane besides its accumulators; %d are available",
+                   end, BACK_REGISTERS);
   return TW_OK;
 }
 
@@ -334,7 +335,7 @@ tw_status cdna_back_order(const tw_tile_back_loop *of, int v, back_order *w, tw_
   number_ops(w);
   const tw_status status = give_registers(w, v + BACK_TILES * w->deep * BACK_FRAGMENT, error);
   if (status == TW_OK && !is_in_order(w))
-    return tw_fail(error, TW_USAGE, "a hand-scheduled loop of attention with d=%d has no order of its instructions",
+    return tw_fail(error, TW_USAGE, "hand_scheduled attention with d=%d: no order of its instructions was found",
                    of->d);
   return status;
 }

@@ -59,10 +59,10 @@ static tw_status read_header(const cdna_object *o, const char *name, Elf64_Ehdr 
     return tw_fail(error, TW_USAGE, "%s: an ELF file for another machine (%u); expected one for AMD GPUs (224)", name,
                    h->e_machine);
   if (h->e_ident[EI_OSABI] != OSABI_HSA)
-    return tw_fail(error, TW_USAGE, "%s: made for another system (OS ABI %u): compile with --target=amdgcn-amd-amdhsa",
+    return tw_fail(error, TW_USAGE, "%s: made for another system (OS ABI %u); compile with --target=amdgcn-amd-amdhsa",
                    name, h->e_ident[EI_OSABI]);
   if (h->e_type != ET_DYN)
-    return tw_fail(error, TW_USAGE, "%s: not linked: ld.lld -shared makes a code object of it", name);
+    return tw_fail(error, TW_USAGE, "%s: not linked; make a code object with ld.lld -shared", name);
   return TW_OK;
 }
 
@@ -180,21 +180,21 @@ static tw_status add_relocation(cdna_object *o, const Elf64_Rela *r, const secti
                           .based = true};
   if (type == R_NONE) return TW_OK;
   if (type > R_ABS64 && type != R_ABS32 && type != R_RELATIVE64)
-    return tw_fail(error, TW_USAGE, "%s: a relocation of type %u, which loaders do not know", name, type);
+    return tw_fail(error, TW_USAGE, "%s: unsupported relocation type %u", name, type);
   if (r->r_offset > o->size || to->bytes > o->size - r->r_offset)
-    return tw_fail(error, TW_USAGE, "%s: a relocation at 0x%" PRIx64 ", outside of what is loaded", name,
+    return tw_fail(error, TW_USAGE, "%s: a relocation at 0x%" PRIx64 ", which is outside of the loaded segments", name,
                    (uint64_t)r->r_offset);
   for (size_t i = 0; i < o->n_segments; i++)
     if (o->segment[i].executable && r->r_offset - o->segment[i].address < o->segment[i].size)
-      return tw_fail(error, TW_USAGE, "%s: a relocation in code: link it with ld.lld -shared, without -z notext", name);
+      return tw_fail(error, TW_USAGE, "%s: a relocation in code; link with ld.lld -shared, without -z notext", name);
   if (type != R_RELATIVE64) {
     Elf64_Sym s;
     if (!symbols->data || index >= symbols->header.sh_size / sizeof s)
-      return tw_fail(error, TW_USAGE, "%s: a relocation of symbol %u, which is not there", name, index);
+      return tw_fail(error, TW_USAGE, "%s: a relocation of symbol %u, which does not exist", name, index);
     memcpy(&s, symbols->data + index * sizeof s, sizeof s);
     const char *text = string_at(strings, s.st_name);
     if (s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_WEAK)
-      return tw_fail(error, TW_USAGE, "%s: needs %s of another object: link them into one", name, text ? text : "?");
+      return tw_fail(error, TW_USAGE, "%s: undefined symbol %s; link all objects into one", name, text ? text : "?");
     to->value += s.st_value;
     to->based = s.st_shndx != SHN_UNDEF && s.st_shndx != SHN_ABS;
   }
@@ -241,7 +241,7 @@ static tw_status read_notes(cdna_object *o, const Elf64_Ehdr *h, const char *nam
       const uint64_t name_size = u32(s.data + p), size = u32(s.data + p + 4), type = u32(s.data + p + 8);
       const uint64_t text = p + 12, begin = text + ((name_size + 3) & ~3ull);
       if (begin > s.header.sh_size || size > s.header.sh_size - begin)
-        return tw_fail(error, TW_USAGE, "%s: a note of the ELF file is cut off", name);
+        return tw_fail(error, TW_USAGE, "%s: a note of the ELF file is truncated", name);
       if (type == NOTE_METADATA && name_size == 7 && !memcmp(s.data + text, "AMDGPU", 7))
         status = cdna_metadata_read(s.data + begin, size, name, o, error);
       p = begin + ((size + 3) & ~3ull);
@@ -258,7 +258,7 @@ tw_status cdna_object_read(const void *data, size_t size, const char *name, cdna
   if (status != TW_OK) return status;
   const uint32_t mach = h.e_flags & MACH_MASK;
   if (mach != MACH_GFX942 && mach != MACH_GFX950)
-    return tw_fail(error, TW_USAGE, "%s: for another GPU (machine 0x%x of LLVM's list): this runs gfx942 and gfx950",
+    return tw_fail(error, TW_USAGE, "%s: for another GPU (machine 0x%x of LLVM's list); expected gfx942 or gfx950",
                    name, mach);
   out->arch = mach == MACH_GFX942 ? CDNA3 : CDNA4;
   status = read_segments(out, &h, name, error);
@@ -266,7 +266,7 @@ tw_status cdna_object_read(const void *data, size_t size, const char *name, cdna
   if (status == TW_OK) status = read_notes(out, &h, name, error);
   if (status == TW_OK) status = read_relocations(out, &h, name, error);
   if (status == TW_OK && !out->n_kernels)
-    status = tw_fail(error, TW_USAGE, "%s: no kernel in it: no symbol ends in .kd", name);
+    status = tw_fail(error, TW_USAGE, "%s: has no kernel: no symbol ends in .kd", name);
   if (status != TW_OK) cdna_object_free(out);
   return status;
 }
@@ -319,9 +319,10 @@ tw_status cdna_object_kernel(const cdna_object *o, const char *name, const cdna_
   }
   tw_status status =
       n == 1 ? TW_OK
-      : n    ? tw_fail(error, TW_USAGE, "%zu kernels are called '%s'; choose one of %s", n, name, names.data)
+      : n    ? tw_fail(error, TW_USAGE, "%zu kernels are named '%s'; choose one of %s", n, name, names.data)
       : name ? tw_fail(error, TW_USAGE, "unknown kernel '%s'; expected %s", name, names.data)
-             : tw_fail(error, TW_USAGE, "several kernels: choose one with --kernel NAME: %s", names.data);
+             : tw_fail(error, TW_USAGE, "the code object has several kernels; choose one with --kernel NAME: %s",
+                       names.data);
   tw_text_free(&names);
   return status;
 }

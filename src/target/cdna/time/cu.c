@@ -446,7 +446,7 @@ static void pass_barrier(cu *c, group *g, int64_t at) {
 /* Finds the next instruction of a wave and when its inputs are there. */
 static void fetch(cu *c, wave *w) {
   if (c->s->limit && w->wave->instructions > c->s->limit) {
-    cdna_stop(w->wave, "the wave does not end when it is timed: " CDNA_WAITS_FOR_OTHERS);
+    cdna_stop(w->wave, "the wave does not end in the timed run: " CDNA_WAITS_FOR_OTHERS);
     c->failed = true;
     return;
   }
@@ -697,7 +697,7 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
   else if (c->failed)
     status = TW_FAILED;
   else if (c->n_alive)
-    status = tw_fail(error, TW_FAILED, "waves wait at a barrier that others never reach");
+    status = tw_fail(error, TW_FAILED, "waves wait at a barrier that other waves never reach");
   if (status == TW_FAILED && inside.status != TW_OK && error) *error = inside;
   if (c) {
     take_pending(c, NEVER);

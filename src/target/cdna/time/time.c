@@ -304,7 +304,8 @@ static void name_bottleneck(const timing *t, cdna_times *out) {
     if (out->stall[s] > out->stall[stall]) stall = s;
   const int n = (int)sizeof out->bottleneck;
   if (out->working < 0.7)
-    snprintf(out->bottleneck, (size_t)n, "CUs without work: they work %.0f%% of the time, the grid has %llu workgroups",
+    snprintf(out->bottleneck, (size_t)n,
+             "compute units without work: they work %.0f%% of the time, the grid has %llu workgroups",
              100 * out->working, (unsigned long long)t->groups);
   else if (out->use[unit] > 0.75)
     snprintf(out->bottleneck, (size_t)n, "%s: busy %.0f%% of the time; %s", cdna_unit_name((cdna_unit)unit),
@@ -448,11 +449,9 @@ static double missing_work(const timing *t) {
 }
 
 static tw_status other_work(tw_error *error) {
-  return tw_fail(
-      error, TW_FAILED,
-      "workgroups do other work when they are timed than when they are checked: what a kernel does may depend "
-      "on its operands, not on the clock, on which workgroups run, or on what waves see of each other without "
-      "a barrier");
+  return tw_fail(error, TW_FAILED,
+                 "workgroups do different work in the timed run and in the check; a kernel may depend on its operands, "
+                 "but not on the clock, on which workgroups run, or on other waves without a barrier");
 }
 
 /* The places once more, with matrix instructions and all that workgroups do looked at; what they leave in memory is compared with

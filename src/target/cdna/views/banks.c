@@ -191,7 +191,7 @@ static void draw(const cdna_pattern *p, size_t at, int phase, const cdna_tile *t
   int worst, turns, phases;
   cdna_swizzle_print(s, swizzle);
   cdna_count_pattern(p, t, s, &worst, &turns, &phases);
-  snprintf(title, sizeof title, "%s, swizzle %s: %d turns, %d without conflicts", p->text, swizzle, turns, phases);
+  snprintf(title, sizeof title, "%s, swizzle %s: %d cycles, %d without conflicts", p->text, swizzle, turns, phases);
   snprintf(subtitle, sizeof subtitle,
            "banks of a %dx%d tile of %s; filled: asked for in phase %d of "
            "instruction %zu; red: by more than one dword",
@@ -213,11 +213,11 @@ tw_status cdna_show_banks(const tw_target *target, const char *const value[], tw
   tw_status status = cdna_value_tile(&value[TILE], &t, error);
   if (status == TW_OK) status = cdna_swizzle_parse(value[SWIZZLE], &s, error);
   if (status == TW_OK && cdna_tile_bytes(&t) % cdna_swizzle_span(&s))
-    status = tw_fail(error, TW_USAGE, "swizzle=%s would leave a tile of %u bytes: it needs a multiple of %u",
+    status = tw_fail(error, TW_USAGE, "swizzle=%s does not fit a tile of %u bytes; expected a multiple of %u",
                      value[SWIZZLE], cdna_tile_bytes(&t), cdna_swizzle_span(&s));
   if (status == TW_OK) status = cdna_pattern_parse(value[ACCESS], cdna_arch_of(target), &t, &p, error);
   if (status == TW_OK && cdna_swizzle_piece(&s) < (uint32_t)p.instruction->bytes)
-    status = tw_fail(error, TW_USAGE, "swizzle=%s moves pieces of %u bytes: it would tear the %d bytes of %s",
+    status = tw_fail(error, TW_USAGE, "swizzle=%s moves pieces of %u bytes and would split the %d bytes of %s",
                      value[SWIZZLE], cdna_swizzle_piece(&s), p.instruction->bytes, p.instruction->name);
   if (status == TW_OK) status = cdna_value_int("step", value[STEP], 0, (int64_t)p.n - 1, &step, error);
   if (status == TW_OK) status = cdna_value_int("phase", value[PHASE], 0, p.rule->phases - 1, &phase, error);

@@ -238,7 +238,7 @@ tw_status cdna_show_code(const tw_target *t, const char *const value[], tw_view_
   tw_status status = read_counts(value[COUNTS], &counts, error);
   if (status != TW_OK) return status;
   if (!*value[FILE_KEY]) {
-    if (!counts) return tw_fail(error, TW_USAGE, "give file=, counts=, or both");
+    if (!counts) return tw_fail(error, TW_USAGE, "expected file=, counts= or both");
     list_counted(counts, form, &text);
     json_decref(counts);
     return cdna_view_finish(&text, out, error);
@@ -248,7 +248,7 @@ tw_status cdna_show_code(const tw_target *t, const char *const value[], tw_view_
     status = cdna_compile(cdna_arch_of(t), data, size, false, NULL, &compiled, &size, error);
   if (status == TW_OK) status = cdna_object_read(compiled ? compiled : data, size, value[FILE_KEY], &object, error);
   if (status == TW_OK && object.arch != cdna_arch_of(t))
-    status = tw_fail(error, TW_USAGE, "%s is for %s: ask with -t %s", value[FILE_KEY], cdna_processor(object.arch),
+    status = tw_fail(error, TW_USAGE, "%s is for %s; use -t %s", value[FILE_KEY], cdna_processor(object.arch),
                      cdna_machine_of_arch(object.arch)->name);
   if (status == TW_OK) status = cdna_object_kernel(&object, *value[KERNEL] ? value[KERNEL] : NULL, &l.kernel, error);
   if (status == TW_OK) {

@@ -62,7 +62,7 @@ tw_status cdna_value_tile(const char *const value[3], cdna_tile *out, tw_error *
   const int64_t bits = (int64_t)sizes[1] * cdna_type_bits(out->type);
   if (bits % 8) return tw_fail(error, TW_USAGE, "tile=%s: a row must be whole bytes", value[0]);
   if ((bits / 8 + pad) * sizes[0] > 1 << 18)
-    return tw_fail(error, TW_USAGE, "tile=%s takes more than 256 KiB: give one tile of the kernel", value[0]);
+    return tw_fail(error, TW_USAGE, "tile=%s exceeds 256 KiB; give one tile of the kernel", value[0]);
   out->rows = sizes[0];
   out->columns = sizes[1];
   out->pitch = (int)(bits / 8 + pad);

@@ -35,13 +35,13 @@ static tw_status parse_patterns(const char *text, cdna_arch arch, question *q, t
   for (char *word = words ? strtok_r(words, ",", &rest) : NULL; word && status == TW_OK;
        word = strtok_r(NULL, ",", &rest)) {
     if (q->n == PATTERNS_MAX) {
-      status = tw_fail(error, TW_USAGE, "access= takes at most %d", PATTERNS_MAX);
+      status = tw_fail(error, TW_USAGE, "access= supports at most %d accesses", PATTERNS_MAX);
       break;
     }
     status = cdna_pattern_parse(word, arch, &q->tile, &q->pattern[q->n], error);
     if (status != TW_OK) break;
     if (!q->pattern[q->n++].in_tile)
-      status = tw_fail(error, TW_USAGE, "access '%s' leaves the tile: give a tile that holds it", word);
+      status = tw_fail(error, TW_USAGE, "access '%s' exceeds the tile; give a tile that holds it", word);
   }
   free(words);
   if (status == TW_OK && !q->n) return tw_fail(error, TW_USAGE, "access= is empty");
@@ -139,8 +139,8 @@ static void draw(const question *q, tw_text *out) {
   const int width = cdna_banks_width(&q->pattern[0], &q->tile), high = cdna_banks_height(&q->pattern[0], &q->tile);
   char title[160], terms[CDNA_SWIZZLE_TEXT];
   cdna_swizzle_print(&q->solution.swizzle, terms);
-  snprintf(title, sizeof title, found ? "without swizzle, and with %s" : "no swizzle frees all of these from conflicts",
-           terms);
+  snprintf(title, sizeof title,
+           found ? "without swizzle, and with %s" : "no swizzle makes all of these accesses free of conflicts", terms);
   cdna_svg_open(out, 3 * CDNA_SVG_LEFT + 2 * (width > 270 ? width : 270), CDNA_SVG_TOP + q->n * (high + 28), title,
                 "banks of the tile; filled: asked for in the first phase; red: "
                 "by more than one dword");

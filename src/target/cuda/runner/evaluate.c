@@ -373,7 +373,7 @@ static void *watch_channel(void *nothing) {
 
 static void watch(process *p) {
   pthread_t thread;
-  if (pthread_create(&thread, NULL, watch_channel, NULL) != 0) give_up(p, 0, "no thread for the channel");
+  if (pthread_create(&thread, NULL, watch_channel, NULL) != 0) give_up(p, 0, "cannot start a thread for the channel");
   pthread_detach(thread);
 }
 

@@ -60,7 +60,7 @@ static bool is_harness(const rv64_core *core, uint64_t pc) {
 /* A write to a harness CSR, executed at `cycle` with that many instructions retired. Returns a stop or RV64_CONTINUE. */
 static int harness(rv64_core *core, uint64_t pc, unsigned csr, uint64_t value, uint64_t cycle, uint64_t instructions) {
   if (csr != RV64_CSR_CONSOLE && !is_harness(core, pc))
-    return (int)rv64_fault(core, pc, "kernels may not write control registers: 0x%03x is the harness's", csr);
+    return (int)rv64_fault(core, pc, "kernels may not write control registers; 0x%03x belongs to the harness", csr);
   switch (csr) {
   case RV64_CSR_START:
     if (core->started)
@@ -112,7 +112,7 @@ int rv64_csr(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue,
   if (!swaps) value = sets ? old | operand : old & ~operand;
   if (legal && writes) legal = write_csr(core, csr, value);
   if (!legal)
-    return (int)rv64_fault(core, pc, "%s of CSR 0x%03x, which a program for this machine may not use",
+    return (int)rv64_fault(core, pc, "%s of CSR 0x%03x, which is not available to programs on this machine",
                            writes ? "write" : "read", csr);
   core->x[in->rd] = old;
   core->x_ready[in->rd] = t + CSR_READY;

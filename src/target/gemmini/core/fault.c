@@ -34,9 +34,8 @@ rv64_stop rv64_fault_access(rv64_core *core, uint64_t pc, uint64_t address, unsi
     rv64_describe_address(memory, address, text, sizeof text);
     char writer[128];
     rv64_describe_code(memory, rv64_writer_of(r, address - r->base, size), writer, sizeof writer);
-    return rv64_fault(core, pc,
-                      "%s of %s before a fence: the mvout at %s was told to write there and may not have done so", verb,
-                      text, writer);
+    return rv64_fault(core, pc, "%s of %s before a fence: the mvout at %s writes there and may not have completed",
+                      verb, text, writer);
   }
   const rv64_region *stack = stack_of(memory), *below = stack - 1; /* there is at least the code */
   if (address < stack->base && address >= below->base + below->size + (4u << 10))
@@ -50,7 +49,7 @@ rv64_stop rv64_fault_access(rv64_core *core, uint64_t pc, uint64_t address, unsi
 rv64_stop rv64_fault_jump(rv64_core *core, uint64_t pc, uint64_t target) {
   char text[256];
   rv64_describe_address(core->memory, target, text, sizeof text);
-  return rv64_fault(core, pc, "jump to 0x%" PRIx64 ", %s, where there is no code", target, text);
+  return rv64_fault(core, pc, "jump to 0x%" PRIx64 ", %s, which is not code", target, text);
 }
 
 /* The console of a result is always one line of printable text and a '\0'; what does not fit is cut. */

@@ -359,9 +359,9 @@ next_instruction:
     DONE;
 
   case OP_ECALL:
-    stop = (int)rv64_fault(core, pc, "system call (ecall): there is no operating system here");
+    stop = (int)rv64_fault(core, pc, "system call (ecall): unsupported; programs run without an operating system");
     goto stopped;
-  case OP_EBREAK: stop = (int)rv64_fault(core, pc, "breakpoint (ebreak): the program gave up here"); goto stopped;
+  case OP_EBREAK: stop = (int)rv64_fault(core, pc, "breakpoint (ebreak): the program aborted here"); goto stopped;
   case OP_OUTSIDE: stop = (int)rv64_fault(core, pc, "ran past the end of the code"); goto stopped;
   case OP_ILLEGAL:
   case OP_COUNT:
@@ -400,7 +400,7 @@ static tw_status make_code(rv64_core *core, tw_error *error) {
   core->code_base = low & ~1ull;
   core->code_size = high - core->code_base;
   if (core->code_size > RV64_MEMORY_LIMIT)
-    return tw_fail(error, TW_USAGE, "the program's sections of code are more than %llu bytes apart", RV64_MEMORY_LIMIT);
+    return tw_fail(error, TW_USAGE, "the program's code sections are more than %llu bytes apart", RV64_MEMORY_LIMIT);
   core->code = calloc(core->code_size / 2 + 3, sizeof *core->code); /* and room to run past the end */
   return core->code ? TW_OK : tw_fail(error, TW_MISSING, "not enough host memory to decode the program");
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/core/internal.h"
+#include "target/gemmini/core/rv64.h"
 #include "toolchain/source_line.h"
 
 /* ---- The symbol table ------------------------------------------------------------------------------------ */
@@ -114,7 +114,7 @@ void rv64_describe_address(const rv64_memory *memory, uint64_t address, char *te
   else if (before < NEAR_BYTES)
     snprintf(text, size, "%" PRIu64 " byte%s before %s", before, plural(before), above->name);
   else
-    snprintf(text, size, "where there is no memory");
+    snprintf(text, size, "which is not mapped");
 }
 
 void rv64_describe_access(const rv64_memory *memory, uint64_t address, uint64_t length, unsigned rights, char *text,

@@ -13,7 +13,7 @@ tw_status l2_init(l2_cache *c, const l2_parameters *p, tw_error *error) {
   const int sets = p->bytes / (p->line_bytes * p->ways), llc_sets = p->llc_bytes / (p->line_bytes * LLC_WAYS);
   if (sets < 1 || llc_sets < 1 || sets & (sets - 1) || llc_sets & (llc_sets - 1) || p->misses < 1 ||
       p->misses > L2_MISSES_MAX)
-    return tw_fail(error, TW_USAGE, "L2: %d bytes in %d ways with %d miss registers do not make a cache", p->bytes,
+    return tw_fail(error, TW_USAGE, "L2: %d bytes in %d ways with %d miss registers is not a valid cache", p->bytes,
                    p->ways, p->misses);
   c->sets = (uint64_t)sets, c->llc_sets = (uint64_t)llc_sets;
   c->line_bytes = (uint64_t)p->line_bytes;

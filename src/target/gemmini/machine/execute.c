@@ -291,8 +291,8 @@ static bool reads_too_early(gm_machine *m, const gm_operand *o, bool weights) {
   uint32_t row = row_of(m, o, weights);
   if (!row_is_on_its_way(m, row, o->own)) return false;
   snprintf(m->why, sizeof m->why,
-           "a compute reads row 0x%x of the scratchpad while the array still holds its new value: the machine waits "
-           "only where the first rows of operand and result are the same",
+           "a compute reads row 0x%x of the scratchpad before the array has written its new value; the machine waits "
+           "only where operand and result have the same first rows",
            row);
   return true;
 }

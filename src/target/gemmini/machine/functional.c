@@ -132,7 +132,7 @@ static bool apply_store(gm_store_registers *r, const gm_config *config, uint64_t
   if ((rs1 >> 4 & 15) && !config->has_max_pool)
     return gm_fault(why, "config_st: pooling is not in this machine (has_max_pool = 0)");
   int pool_stride = (int)(rs1 >> 4 & 3), pool_size = (int)(rs1 >> 6 & 3);
-  if (pool_stride && !pool_size) return gm_fault(why, "config_st: pool_stride without pool_size");
+  if (pool_stride && !pool_size) return gm_fault(why, "config_st: pool_stride requires pool_size");
   uint32_t scale = (uint32_t)(rs2 >> 32);
   r->configured = true;
   r->stride = (uint32_t)rs2;
@@ -165,7 +165,7 @@ bool gm_arch_config(gm_arch *g, const gm_command *command, char why[256]) {
   /* The controller flushes the array before it takes a config_ex, and with it what a preload has put there
    * (ExecuteController.scala:541, 624). */
   if ((command->rs1 & 3) == GM_CONFIG_EX && g->preload_waits && !gm_is_garbage(gm_local(g->c)))
-    return gm_fault(why, "config_ex: between a preload and its compute");
+    return gm_fault(why, "config_ex: not allowed between a preload and its compute");
   const bool ok = gm_registers_apply(&g->registers, g->config, command, why);
   const gm_execute_registers *e = &g->registers.execute;
   g->plain = !g->real && !g->sums_may_wrap && e->configured && e->weight_stationary && !e->a_transposed &&

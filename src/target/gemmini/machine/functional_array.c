@@ -37,7 +37,8 @@ static operand decode_operand(const char *command, const char *name, uint64_t fi
  * (ExecuteController.scala:161-166). */
 static bool check_operand(const gm_arch *g, const operand *o, char why[GM_WHY]) {
   if (o->rows > g->dim || o->cols > g->dim)
-    return gm_fault(why, "%s: %s of %d rows and %d columns: at most %d", o->command, o->name, o->rows, o->cols, g->dim);
+    return gm_fault(why, "%s: %s of %d rows and %d columns; at most %d are supported", o->command, o->name, o->rows,
+                    o->cols, g->dim);
   int lines = o->transposed ? o->cols : o->rows;
   if (o->garbage || !lines || !o->rows || !o->cols) return true;
   const gm_config *config = g->config;
@@ -46,10 +47,11 @@ static bool check_operand(const gm_arch *g, const operand *o, char why[GM_WHY]) 
     return gm_fault(why, "%s: %s is in the accumulator, which this machine cannot multiply (ex_read_from_acc = 0)",
                     o->command, o->name);
   if (is_result && !o->from.acc && !config->ex_write_to_spad)
-    return gm_fault(why, "%s: C is in the scratchpad, where this machine writes no results (ex_write_to_spad = 0)",
+    return gm_fault(why,
+                    "%s: C is in the scratchpad, to which this machine cannot write results (ex_write_to_spad = 0)",
                     o->command);
   if (*o->name == 'D' && !config->ex_adds_d)
-    return gm_fault(why, "%s: this machine takes no D (ex_adds_d = 0); add it in the accumulator", o->command);
+    return gm_fault(why, "%s: this machine does not add D (ex_adds_d = 0); add it in the accumulator", o->command);
   return gm_check_rows(g, o->command, o->from, (uint64_t)(lines - 1) * (uint64_t)o->stride, why);
 }
 
@@ -133,9 +135,9 @@ static void take_preload(gm_arch *g, const gm_command *command, bool plain_c) {
 
 bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
   const gm_execute_registers *e = &g->registers.execute;
-  if (!e->configured) return gm_fault(why, "preload: before any config_ex");
+  if (!e->configured) return gm_fault(why, "preload: requires a config_ex before it");
   if (g->preload_waits && !gm_is_garbage(gm_local(g->c)))
-    return gm_fault(why, "preload: the preload before it, which named a C, had no compute");
+    return gm_fault(why, "preload: the previous preload, which named a C, had no compute");
   const bool plain_c = g->plain && is_plain_result(g, command->rs2);
   if (plain_c && is_plain_tile(g, command->rs1)) {
     take_preload(g, command, true);
@@ -247,7 +249,7 @@ static bool check_result_rows(const gm_arch *g, const matmul *m, char why[GM_WHY
   if (e->a_transposed || e->b_transposed) return true;
   int fed = max(max(m->a.rows, m->bd.garbage ? 1 : m->bd.rows), 4);
   if (m->c.rows <= fed) return true;
-  return gm_fault(why, "%s: C has %d rows, but A and D only %d, and the array need not produce more", m->a.command,
+  return gm_fault(why, "%s: C has %d rows, but A and D have only %d; the array may not produce more", m->a.command,
                   m->c.rows, fed);
 }
 
@@ -255,9 +257,10 @@ static bool weight_stationary(gm_arch *g, const matmul *m, char why[GM_WHY]) {
   const gm_pe_registers *pe = &g->pe[g->active];
   if (m->c.garbage) return true;
   if (pe->contents != GM_WEIGHTS)
-    return gm_fault(why, "%s: the array holds no weights: no preload with a B came before", m->a.command);
+    return gm_fault(why, "%s: the array holds no weights; preload a B first", m->a.command);
   if (m->a.garbage && m->a.rows && m->a.cols)
-    return gm_fault(why, "%s: A is garbage, which the array would multiply; only D can be left out", m->a.command);
+    return gm_fault(why, "%s: A is the garbage address, but the array would multiply it; only D may be omitted",
+                    m->a.command);
   if (!check_result_rows(g, m, why)) return false;
   tile scratch;
   const void *a = fetch(g, &m->a, &scratch);
@@ -302,7 +305,7 @@ static bool output_stationary(gm_arch *g, const matmul *m, char why[GM_WHY]) {
     return gm_fault(why, "%s: the partial sums were moved to C; start again with compute_preloaded", m->a.command);
   bool zero = m->bd.garbage || !m->bd.rows || !m->bd.cols; /* whatever A is, it is multiplied by zeros */
   if (m->a.garbage && m->a.rows && m->a.cols && !zero)
-    return gm_fault(why, "%s: A is garbage, which the array would multiply by B", m->a.command);
+    return gm_fault(why, "%s: A is the garbage address, but the array would multiply it by B", m->a.command);
   if (!zero) {
     tile scratch;
     gm_pe_registers b;
@@ -340,7 +343,7 @@ bool gm_arch_compute(gm_arch *g, const gm_command *command, char why[256]) {
   const gm_execute_registers *e = &g->registers.execute;
   bool preloaded = command->funct == GM_COMPUTE_PRELOADED;
   const char *name = preloaded ? "compute_preloaded" : "compute_accumulated";
-  if (!g->preload_waits) return gm_fault(why, "%s: no preload before it says where C goes", name);
+  if (!g->preload_waits) return gm_fault(why, "%s: requires a preload that names C", name);
   if (g->plain_c && g->plain && is_plain_tile(g, command->rs1) && is_whole(g, command->rs2) &&
       gm_is_garbage(gm_local(command->rs2)) && g->pe[g->active ^ preloaded].contents == GM_WEIGHTS) {
     g->preload_waits = false;

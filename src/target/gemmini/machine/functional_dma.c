@@ -45,7 +45,7 @@ static void *memory_fault(const gm_arch *g, const char *name, uint32_t order, bo
   }
   unsigned long long at = address, n = bytes;
   if (!below) {
-    gm_fault(why, "%s: %s %llu bytes at 0x%llx, where there is no memory", name, verb, n, at);
+    gm_fault(why, "%s: %s %llu bytes at 0x%llx, which is not mapped", name, verb, n, at);
     return NULL;
   }
   unsigned long long offset = address - below->base, size = below->size;
@@ -56,19 +56,19 @@ static void *memory_fault(const gm_arch *g, const char *name, uint32_t order, bo
     rv64_describe_code(g->memory, rv64_writer_of(below, offset, bytes), writer, sizeof writer);
   }
   if (under_way)
-    gm_fault(why,
-             "%s at %s: %s %llu bytes at %s + %llu before a fence: the mvout at %s was told to write there and may not "
-             "have done so",
-             name, here, verb, n, below->name, offset, writer);
+    gm_fault(
+        why,
+        "%s at %s: %s %llu bytes at %s + %llu before a fence: the mvout at %s writes there and may not have completed",
+        name, here, verb, n, below->name, offset, writer);
   else if (covers(below, address, bytes))
     gm_fault(why, "%s: %s %llu bytes at %s + %llu, which is not %s", name, verb, n, below->name, offset,
              write ? "writable" : "readable");
   else if (offset < size)
-    gm_fault(why, "%s: %s %llu bytes at %s + %llu: %llu beyond the end of %s (%llu bytes)", name, verb, n, below->name,
-             offset, offset + n - size, below->name, size);
+    gm_fault(why, "%s: %s %llu bytes at %s + %llu, which is %llu beyond the end of %s (%llu bytes)", name, verb, n,
+             below->name, offset, offset + n - size, below->name, size);
   else
-    gm_fault(why, "%s: %s %llu bytes at 0x%llx, where there is no memory: %llu bytes behind the end of %s", name, verb,
-             n, at, offset - size, below->name);
+    gm_fault(why, "%s: %s %llu bytes at 0x%llx, which is not mapped: %llu bytes after the end of %s", name, verb, n, at,
+             offset - size, below->name);
   return NULL;
 }
 
@@ -118,9 +118,9 @@ static bool read_too_early(const gm_arch *g, uint32_t order, uint64_t address, u
     char here[64], reader[64];
     rv64_describe_code(g->memory, place_of(g, order), here, sizeof here);
     rv64_describe_code(g->memory, r->place, reader, sizeof reader);
-    return !gm_fault(why,
-                     "the %s at %s reads before a fence what the mvout at %s, which comes first, had not yet written",
-                     r->by_core ? "load" : "mvin", reader, here);
+    return !gm_fault(
+        why, "the %s at %s reads before a fence; the earlier mvout at %s writes there and may not have completed",
+        r->by_core ? "load" : "mvin", reader, here);
   }
   return false;
 }
@@ -147,21 +147,22 @@ typedef struct load {
 static bool check_load(const gm_arch *g, const load *l, char why[GM_WHY]) {
   const gm_load_registers *r = l->registers;
   int blocks = (l->cols + g->dim - 1) / g->dim;
-  if (!r->configured) return gm_fault(why, "%s: before any config_ld of its state", l->name);
+  if (!r->configured) return gm_fault(why, "%s: requires a config_ld of its state before it", l->name);
   if (l->rows < 1 || l->rows > g->dim)
     return gm_fault(why, "%s: %d rows: must be from 1 to %d", l->name, l->rows, g->dim);
   if (l->cols < 1 || l->cols > g->config->max_block_cols)
     return gm_fault(why, "%s: %d columns: must be from 1 to %d", l->name, l->cols, g->config->max_block_cols);
   if (l->to.acc && !l->zeros && l->cols > g->dim && l->cols * l->element_bytes > g->config->dma_max_bytes)
-    return gm_fault(why, "%s: %d columns of %d-byte data into the accumulator: at most %d fit the DMA's packet",
+    return gm_fault(why, "%s: %d columns of %d-byte data into the accumulator; the DMA's packet holds at most %d",
                     l->name, l->cols, l->element_bytes, g->config->dma_max_bytes / l->element_bytes);
   /* The zero writer counts accumulator bytes, the command input bytes (Scratchpad.scala:420, LoadController.scala:115). */
   if (l->to.acc && l->zeros && r->shrink && g->input_bytes != g->acc_bytes)
     return gm_fault(why, "%s: zeros into the accumulator with shrink set; clear shrink in config_ld", l->name);
   if (r->pixel_repeats > 1 && l->to.acc)
-    return gm_fault(why, "%s: into the accumulator with pixel_repeats = %d; use 1", l->name, r->pixel_repeats);
+    return gm_fault(why, "%s: pixel_repeats = %d is unsupported into the accumulator; use 1", l->name,
+                    r->pixel_repeats);
   if (r->pixel_repeats > 1 && r->pixel_repeats * l->cols > g->dim)
-    return gm_fault(why, "%s: pixel_repeats = %d pixels of %d columns: a row has %d", l->name, r->pixel_repeats,
+    return gm_fault(why, "%s: pixel_repeats = %d pixels of %d columns exceed a row of %d", l->name, r->pixel_repeats,
                     l->cols, g->dim);
   if (blocks > 1 && r->block_stride < l->rows)
     return gm_fault(why, "%s: block_stride %d is less than %d rows, so blocks would overlap", l->name, r->block_stride,
@@ -258,7 +259,7 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
             .to = gm_decode(gm_local(command->rs2)),
             .zeros = command->rs1 == 0};
   l.registers = load_registers(g, command);
-  if (gm_is_garbage(gm_local(command->rs2))) return gm_fault(why, "%s: to the garbage address", l.name);
+  if (gm_is_garbage(gm_local(command->rs2))) return gm_fault(why, "%s: the destination is the garbage address", l.name);
   l.element_bytes = l.to.acc && !l.registers->shrink ? g->acc_bytes : g->input_bytes;
   if (!check_load(g, &l, why)) return false;
   g->short_strides += l.registers->block_stride < l.rows;
@@ -396,8 +397,8 @@ bool gm_arch_store(gm_arch *g, const gm_command *command, char why[256]) {
   uint32_t local = gm_local(command->rs2);
   int rows = gm_rows(command->rs2), cols = gm_cols(command->rs2);
   gm_address from = gm_decode(local);
-  if (!s->configured) return gm_fault(why, "mvout: before any config_st");
-  if (gm_is_garbage(local)) return gm_fault(why, "mvout: from the garbage address");
+  if (!s->configured) return gm_fault(why, "mvout: requires a config_st before it");
+  if (gm_is_garbage(local)) return gm_fault(why, "mvout: the source is the garbage address");
   if (from.acc && (local >> 26 & 7))
     return gm_fault(why, "mvout: normalization (layernorm, softmax: local address bits 28..26) is not in this machine");
   if (from.acc && from.full && !g->config->acc_read_full_width)
@@ -408,8 +409,8 @@ bool gm_arch_store(gm_arch *g, const gm_command *command, char why[256]) {
     return gm_fault(why, "mvout: %d columns: must be from 1 to %d", cols, g->config->max_block_cols);
   bool image = s->pool_stride || s->pool_size, full = from.full;
   if ((image || full) && cols > g->dim)
-    return gm_fault(why, "mvout: %d columns %s: at most %d", cols, image ? "with pooling" : "of full-width data",
-                    g->dim);
+    return gm_fault(why, "mvout: %d columns %s; at most %d are supported", cols,
+                    image ? "with pooling" : "of full-width data", g->dim);
   size_t element_bytes = (size_t)(from.acc && full ? g->acc_bytes : g->input_bytes);
   if (s->pool_stride) return store_pooled(g, command->order, command->rs1, from, cols, why);
   if (s->pool_size) return store_image(g, command->order, command->rs1, from, cols, element_bytes, why);

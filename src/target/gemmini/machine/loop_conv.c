@@ -354,7 +354,7 @@ static bool refuse_sizes(const gm_conv_loop *p, char why[256]) {
     return true;
   }
   if (inner_rows(p) < 0 || inner_cols(p) < 0) { /* unsigned in the RTL */
-    snprintf(why, 256, "loop_conv: more padding than input: %d rows with %d of padding, %d columns with %d",
+    snprintf(why, 256, "loop_conv: padding exceeds the input: %d rows with %d of padding, %d columns with %d",
              input_rows(p), p->upad + p->dpad, input_cols(p), p->lpad + p->rpad);
     return true;
   }
@@ -382,11 +382,11 @@ static bool refuse(const gm_conv_loop *p, int dim, const gm_command *c, char why
   else if (c->rs1 >> 6 & 1)
     snprintf(why, 256, "loop_conv: dw (depthwise convolution) is not modelled; use 0");
   else if (pixels > 1 && pixels * p->kchs > (unsigned)dim)
-    snprintf(why, 256, "loop_conv: max_pixels_per_row=%u of kchs=%u: a row has %d elements", pixels, p->kchs, dim);
+    snprintf(why, 256, "loop_conv: max_pixels_per_row=%u of kchs=%u exceed a row of %d elements", pixels, p->kchs, dim);
   else if (p->kernel_dilation != 1)
     snprintf(why, 256, "loop_conv: kernel_dilation=%u is not modelled; use 1", p->kernel_dilation);
   else if (activation > 1)
-    snprintf(why, 256, "loop_conv: activation %u is not modelled; only 0 (none) and 1 (ReLU) are", activation);
+    snprintf(why, 256, "loop_conv: activation %u is not modelled; use 0 (none) or 1 (ReLU)", activation);
   else
     return refuse_sizes(p, why);
   return true;

@@ -331,13 +331,14 @@ static bool refuse(const gm_loop *p, const gm_command *c, char why[256]) {
   unsigned act = c->rs1 >> 8 & 0xff, b_id = c->rs1 >> 16 & 3;
   uint64_t a_id = c->rs1 >> 18;
   if (a_id > 2 || b_id > 2)
-    snprintf(why, 256,
-             "loop_ws: a_spad_id=%llu, b_spad_id=%u: the scratchpad has halves 1 and 2; 0 lets the loops take turns",
-             (unsigned long long)a_id, b_id);
+    snprintf(
+        why, 256,
+        "loop_ws: a_spad_id=%llu, b_spad_id=%u: expected half 1 or 2 of the scratchpad, or 0 for alternating loops",
+        (unsigned long long)a_id, b_id);
   else if (c->rs2 >> 2 & 1)
     snprintf(why, 256, "loop_ws: is_resadd is not modelled; add with mvin into the accumulator");
   else if (act > 1)
-    snprintf(why, 256, "loop_ws: activation %u (%s) is not modelled; only 0 (none) and 1 (ReLU) are", act,
+    snprintf(why, 256, "loop_ws: activation %u (%s) is not modelled; use 0 (none) or 1 (ReLU)", act,
              act == 2   ? "layernorm"
              : act == 3 ? "i-GELU"
              : act == 4 ? "softmax"

@@ -29,8 +29,7 @@ gm_machine *gm_machine_new(const gm_config *c, const rv64_memory *memory, tw_err
       c->spad_read_delay + 1 > GM_READ_ISSUE || 4 * (c->spad_read_delay + 2) > GM_STORE_RING ||
       5 * (c->tile_latency + 1) + 1 > GM_TAGS || c->dim * 2 * (c->tile_latency + 1) + c->mesh_output_delay > GM_ROWS) {
     tw_fail(error, TW_USAGE,
-            "%s: banks, queues, latencies or requests in flight are beyond what the simulator holds (internal.h)",
-            c->name);
+            "%s: banks, queues, latencies or requests in flight exceed the simulator's limits (internal.h)", c->name);
     gm_machine_free(m);
     return NULL;
   }
@@ -163,7 +162,7 @@ static void advance_to(gm_machine *m, uint64_t cycle) {
 static void advance(gm_machine *m) {
   uint64_t next = next_wake(m);
   if (next == GM_NEVER) {
-    snprintf(m->why, sizeof m->why, "the accelerator waits for itself: its commands can never complete");
+    snprintf(m->why, sizeof m->why, "deadlock in the accelerator: its commands wait for one another");
     return;
   }
   if (next > m->now) m->now = next;
@@ -210,7 +209,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   gm_machine *m = context;
   (void)rd;
   if ((instruction & 0x7f) != 0x7b) { /* custom-3 */
-    snprintf(why, 256, "custom instruction 0x%08x: Gemmini listens to custom-3 only", instruction);
+    snprintf(why, 256, "custom instruction 0x%08x: unsupported; Gemmini uses custom-3 only", instruction);
     return UINT64_MAX;
   }
   advance_to_room(m, cycle);

@@ -115,11 +115,11 @@ tw_status gm_remove_loads(gm_stream *s, gm_change *change, tw_error *error) {
     if (!gm_decode_access(&d, e, &a, &why))
       status = refuse(i, why, error);
     else if (e->funct == GM_MVOUT && !touch_lines(&l, l.stored, &a, i + 1, &stored))
-      status = refuse(i, "it stores to memory that is no operand", error);
+      status = refuse(i, "it stores to memory outside of the operands", error);
     else if (gm_is_load(e->funct)) {
       with[i] = d.registers.load[gm_load_state(e->funct)];
       if (!touch_lines(&l, l.stored, &a, 0, &stored)) {
-        status = refuse(i, "it loads from memory that is no operand", error);
+        status = refuse(i, "it loads from memory outside of the operands", error);
         continue;
       }
       size_t w = a.accumulates ? 0 : one_writer(writer, &a);
@@ -182,7 +182,7 @@ tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
       status = refuse(i, why, error);
     else if ((load && !meet(&l, l.loaded, l.stored, &a, i + 1, kept, &met)) ||
              (store && !meet(&l, l.stored, l.loaded, &a, i + 1, kept, &met)))
-      status = refuse(i, "it uses memory that is no operand", error);
+      status = refuse(i, "it uses memory outside of the operands", error);
     if (!met || latest < met) continue;
     s->event[latest - 1].dead = removed[latest - 1] = false;
     kept = latest;

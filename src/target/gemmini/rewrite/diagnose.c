@@ -98,7 +98,7 @@ static void print_event(const gm_stream *s, size_t i, char *text, size_t size) {
 /* Appends how long the core took for the command. */
 static void print_gap(const gm_stream *s, size_t i, char *text, size_t size) {
   size_t n = strlen(text);
-  snprintf(text + n, size - n, ", %u cycles after the one before", s->event[i].gap);
+  snprintf(text + n, size - n, ", %u cycles after the previous command", s->event[i].gap);
 }
 
 static void find(tw_diagnosis *d, double cost, double count, const char *example, const char *format, ...)

@@ -73,7 +73,7 @@ static bool feed_ws(expansion *x, const gm_command *in, uint32_t gap) {
   for (int silent = 0; !x->why[0] && !x->full && !take && (own || gm_loop_ws_busy(&x->ws)); silent++) {
     gm_command out;
     if (step_ws(x, own ? in : NULL, &take, &out)) put(x, &out, UNIT_GAP), silent = 0;
-    if (silent > STEPS_WITHOUT_COMMAND) snprintf(x->why, sizeof x->why, "the matmul loop waits for itself");
+    if (silent > STEPS_WITHOUT_COMMAND) snprintf(x->why, sizeof x->why, "deadlock in the matmul loop");
   }
   if (in && !own && !x->why[0]) put(x, in, gap);
   return !x->why[0] && !x->full;
@@ -84,7 +84,7 @@ static bool feed(expansion *x, const gm_command *in, uint32_t gap) {
   for (int silent = 0; ok && !x->why[0] && !take && (own || gm_loop_conv_busy(&x->conv)); silent++) {
     gm_command out;
     if (step_conv(x, own ? in : NULL, &take, &out)) ok = feed_ws(x, &out, UNIT_GAP), silent = 0;
-    if (silent > STEPS_WITHOUT_COMMAND) snprintf(x->why, sizeof x->why, "the convolution loop waits for itself");
+    if (silent > STEPS_WITHOUT_COMMAND) snprintf(x->why, sizeof x->why, "deadlock in the convolution loop");
   }
   return ok && !x->why[0] && (own || feed_ws(x, in, gap));
 }

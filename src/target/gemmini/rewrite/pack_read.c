@@ -151,7 +151,8 @@ static bool read_load(gm_pack_state *p, reader *r, const gm_event *e, const gm_a
   if (!setup--) return gm_pack_refuse(p, i, "a load before its configuration");
   if (e->rs1) {
     int o = gm_stream_operand(p->stream, e->rs1, 1, &offset);
-    if (o < 0 || p->stream->operand[o].is_output) return gm_pack_refuse(p, i, "a load of something that is no input");
+    if (o < 0 || p->stream->operand[o].is_output)
+      return gm_pack_refuse(p, i, "a load from memory that is not an input");
   }
   if (gm_is_acc(gm_local(e->rs2))) {
     begin_window(p, r);
@@ -183,7 +184,7 @@ static bool read_preload(gm_pack_state *p, reader *r, const gm_event *e, const g
   begin_window(p, r);
   join_windows(p, r, &a->read[0]);
   return read_operand(p, r, &a->read[0], &x->preloaded, gm_is_weights(&r->decoder.registers.execute, true)) ||
-         gm_pack_refuse(p, i, "an operand of a preload of which a part was never loaded");
+         gm_pack_refuse(p, i, "an operand of a preload that was not loaded completely");
 }
 
 static bool read_compute(gm_pack_state *p, reader *r, const gm_event *e, const gm_access *a, size_t i) {
@@ -197,10 +198,10 @@ static bool read_compute(gm_pack_state *p, reader *r, const gm_event *e, const g
   for (int t = 0; t < a->n_reads; t++) {
     bool is_first = has_first && t == 0;
     if (!read_operand(p, r, &a->read[t], is_first ? &x->first : &x->second, !is_first && second_is_weights))
-      return gm_pack_refuse(p, i, "an operand of which a part was never loaded");
+      return gm_pack_refuse(p, i, "an operand that was not loaded completely");
   }
   if (a->n_writes && a->write[0].first < (uint32_t)gm_spad_rows(p->config))
-    return gm_pack_refuse(p, i, "a result that goes to the scratchpad");
+    return gm_pack_refuse(p, i, "a result in the scratchpad");
   begin_window(p, r);
   x->window = p->n_windows;
   for (int t = 0; t < a->n_reads; t++) join_windows(p, r, &a->read[t]);
@@ -239,7 +240,7 @@ static bool read_event(gm_pack_state *p, reader *r, size_t i) {
   case GM_COMPUTE_PRELOADED:
   case GM_COMPUTE_ACCUMULATED: return read_compute(p, r, e, &a, i);
   case GM_MVOUT: return read_store(p, r, e, &a, i);
-  case GM_FENCE: return i + 1 == p->stream->n || gm_pack_refuse(p, i, "a fence that something needs");
+  case GM_FENCE: return i + 1 == p->stream->n || gm_pack_refuse(p, i, "a fence that orders a dependence");
   case GM_FLUSH: return true;
   default: return read_load(p, r, e, &a, i);
   }

@@ -128,7 +128,7 @@ static tw_status apply(const tw_program *p, const tw_schedule *s, gm_stream *out
     const struct rewrite *r = find_rewrite(s->step[i]);
     gm_change change = {0};
     if (!r) {
-      status = tw_fail(error, TW_USAGE, "no rewrite is called '%s'", s->step[i]);
+      status = tw_fail(error, TW_USAGE, "unknown rewrite '%s'", s->step[i]);
     } else if (r->pass) {
       status = r->pass(out, &change, error);
       if (status == TW_OK && !change.count)

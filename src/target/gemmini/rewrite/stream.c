@@ -129,7 +129,7 @@ tw_status gm_stream_replay(gm_stream *s, const tw_case *data, tw_error *error) {
   if (status != TW_OK) return status;
   if (s->problem->op->compare(s->problem, data->buffer, actual, NULL) != TW_OK)
     return tw_fail(error, TW_FAILED,
-                   "the core takes part in the result: the accelerator's commands alone do not give it");
+                   "the core contributes to the result; the accelerator's commands alone do not compute it");
   return TW_OK;
 }
 

@@ -34,7 +34,7 @@ static tw_status fill_gemm_types(const tw_target *t, tw_problem *p, tw_error *er
 
 static tw_status fill_conv2d_types(const tw_target *t, tw_problem *p, tw_error *error) {
   if (gm_config_of(t)->input_type != TW_I8)
-    return tw_fail(error, TW_USAGE, "%s: conv2d is of int8 here; use -t gemmini-16x16-int8", t->name);
+    return tw_fail(error, TW_USAGE, "%s: conv2d supports int8 only; use -t gemmini-16x16-int8", t->name);
   return fill_product_types(t, p, "out", error);
 }
 
@@ -60,12 +60,13 @@ static tw_status check_memory(const tw_target *t, const tw_problem *p, tw_error 
 static tw_status check_parts(const tw_target *t, tw_type output, bool relu, tw_error *error) {
   const gm_config *c = gm_config_of(t);
   if (c->dataflow == GM_OUTPUT_STATIONARY_ONLY)
-    return tw_fail(error, TW_USAGE, "%s: kernels need the weight-stationary dataflow (dataflow = os); run your own",
+    return tw_fail(error, TW_USAGE,
+                   "%s: kernels require the weight-stationary dataflow (found dataflow = os); run a kernel of your own",
                    t->name);
   if (relu && !c->has_relu) return tw_fail(error, TW_USAGE, "%s: relu is not in this machine (has_relu = 0)", t->name);
   const bool full = output == c->acc_type && output != c->input_type;
   if (full ? !c->acc_read_full_width : !c->acc_read_small_width)
-    return tw_fail(error, TW_USAGE, "%s: results of type %s do not leave the accumulator (acc_read_%s_width = 0)",
+    return tw_fail(error, TW_USAGE, "%s: results of type %s cannot leave the accumulator (acc_read_%s_width = 0)",
                    t->name, tw_type_name(output), full ? "full" : "small");
   return TW_OK;
 }
@@ -85,8 +86,8 @@ static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error 
   const gm_config *c = gm_config_of(t);
   const tw_conv2d v = tw_conv2d_of(p);
   if (v.output == c->acc_type && v.output != c->input_type && (v.relu || v.pool))
-    return tw_fail(error, TW_USAGE, "%s: out=%s leaves the accumulator as it is: relu and pool need out=%s", t->name,
-                   tw_type_name(v.output), tw_type_name(c->input_type));
+    return tw_fail(error, TW_USAGE, "%s: out=%s is stored unchanged from the accumulator; relu and pool require out=%s",
+                   t->name, tw_type_name(v.output), tw_type_name(c->input_type));
   const tw_status status = check_parts(t, v.output, v.relu, error);
   if (status != TW_OK) return status;
   if (v.pool && !c->has_max_pool)
@@ -94,12 +95,12 @@ static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error 
   if (v.pool > 3 || v.pool_stride > 3)
     return tw_fail(error, TW_USAGE, "%s: the store unit pools windows of at most 3 x 3, at most 3 apart", t->name);
   if (v.pool_pad && !v.relu)
-    return tw_fail(error, TW_USAGE,
-                   "%s: the store unit pads pooling windows with zeros, which would win over negative results: "
-                   "use relu=1 or pool_pad=0",
-                   t->name);
+    return tw_fail(
+        error, TW_USAGE,
+        "%s: the store unit pads pooling windows with zeros, which exceed negative results; use relu=1 or pool_pad=0",
+        t->name);
   if (v.pool && v.out_w > 255)
-    return tw_fail(error, TW_USAGE, "%s: the store unit pools to at most 255 columns, not %d", t->name, (int)v.out_w);
+    return tw_fail(error, TW_USAGE, "%s: the store unit pools at most 255 columns (found %d)", t->name, (int)v.out_w);
   return check_memory(t, p, error);
 }
 

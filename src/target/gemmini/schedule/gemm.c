@@ -52,7 +52,7 @@ tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_ge
     g->ldb = (int64_t)g->nb * config->dim;
   }
   if (g->wide_output && (g->relu || g->scale != 1.0))
-    return tw_fail(error, TW_USAGE, "c=%s is stored as it is in the accumulator: relu and scale need c=%s",
+    return tw_fail(error, TW_USAGE, "c=%s is stored unchanged from the accumulator; relu and scale require c=%s",
                    tw_type_name(p.c), tw_type_name(config->input_type));
   return TW_OK;
 }

@@ -45,8 +45,8 @@ static tw_status place_accumulator(const gm_config *config, const gm_plan *plan,
       plan->c_split && plan->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / plan->c_buffers;
   if (l->c_rows > room)
     return tw_fail(error, TW_USAGE,
-                   "a tile of C needs %d accumulator rows, each of %d buffers has %d: use smaller tiles", l->c_rows,
-                   plan->c_buffers, room);
+                   "a tile of C needs %d accumulator rows, but each of the %d buffers has %d; use smaller tiles",
+                   l->c_rows, plan->c_buffers, room);
   return TW_OK;
 }
 
@@ -60,9 +60,9 @@ static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, 
   const int spad = gm_spad_rows(config) / 2, acc = gm_acc_rows(config) / 2;
   if ((plan->tile_m + plan->tile_n) * plan->tile_k * config->dim > spad ||
       plan->tile_m * plan->tile_n * config->dim > acc)
-    return tw_fail(error, TW_USAGE,
-                   "a tile of the hardware loop may fill half of the scratchpad and of the accumulator: "
-                   "use smaller tiles");
+    return tw_fail(
+        error, TW_USAGE,
+        "a tile of the hardware loop may fill half of the scratchpad and of the accumulator; use smaller tiles");
   return TW_OK;
 }
 
@@ -77,13 +77,12 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
     i_unrolled |= plan->loops[l] == 'i';
   }
   if (body > 512)
-    return tw_fail(error, TW_USAGE,
-                   "%d unrolled pairs are far more than the instruction cache holds: unroll fewer loops", body);
+    return tw_fail(error, TW_USAGE, "%d unrolled pairs exceed the instruction cache; unroll fewer loops", body);
   if (plan->taper && i_unrolled)
-    return tw_fail(error, TW_USAGE, "tiles that get lower need a rolled loop over i: unroll fewer loops");
+    return tw_fail(error, TW_USAGE, "tiles of decreasing height require a rolled loop over i; unroll fewer loops");
   if (plan->reuse_weights && plan->loops[2] != 'i')
     return tw_fail(error, TW_USAGE,
-                   "weights are only reused when i is the innermost loop: use 'loops kji' or 'loops jki'");
+                   "weights are reused only when i is the innermost loop; use 'loops kji' or 'loops jki'");
   if (plan->spread_loads > 0 && plan->prefetch == 0)
     return tw_fail(error, TW_USAGE, "spread loads require a prefetch; use 'prefetch 1'");
   if (plan->spread_stores > 0 && plan->c_buffers < 2)
@@ -93,20 +92,20 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
         error, TW_USAGE,
         "'fill prefetch' requires two buffers of C and spread stores; use 'buffers c=2' and 'spread stores=16'");
   if (plan->overwrite && g->bias != TW_GEMM_BIAS_NONE)
-    return tw_fail(error, TW_USAGE, "overwrite cannot be combined with a bias, which is filled in first; remove it");
+    return tw_fail(error, TW_USAGE,
+                   "overwrite cannot be combined with a bias, which initializes the accumulator; remove it");
   if ((plan->peel[GM_FIRST] || plan->peel[GM_LAST]) && tiles_k == 1)
     return tw_fail(error, TW_USAGE, "peel requires several steps along k; use smaller tiles along k");
   if (plan->peel[GM_FIRST] && !plan->overwrite)
     return tw_fail(error, TW_USAGE, "peel first requires 'overwrite' before it");
   if (plan->peel[GM_LAST] && (plan->loops[0] != 'i' || plan->spread_stores == 0))
-    return tw_fail(
-        error, TW_USAGE,
-        "rows of blocks are only complete one by one when i is the outermost loop, and stored one by one when "
-        "stores are spread: use 'loops ikj' and 'spread stores=16'");
+    return tw_fail(error, TW_USAGE,
+                   "rows of blocks are completed one by one only when i is the outermost loop, and stored one by one "
+                   "only with spread stores; use 'loops ikj' and 'spread stores=16'");
   if (plan->taper && plan->a.hold == GM_WHOLE && !plan->outer_is_i)
     return tw_fail(error, TW_USAGE, "taper cannot be combined with 'order ji' and a resident A; remove one");
   if (plan->store_width < 1 || plan->store_width > gm_widest_store(config, g))
-    return tw_fail(error, TW_USAGE, "an mvout moves %d to %d columns at a time", config->dim,
+    return tw_fail(error, TW_USAGE, "an mvout moves %d to %d columns", config->dim,
                    config->dim * gm_widest_store(config, g));
   return TW_OK;
 }

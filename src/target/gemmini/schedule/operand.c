@@ -14,18 +14,17 @@ tw_status gm_operand_check(const gm_config *config, const gm_operand_plan *p, co
                            tw_error *error) {
   const int widest = gm_widest_load(config), low = tolower(use->name);
   if (p->width < 1 || p->width > widest)
-    return tw_fail(error, TW_USAGE, "an mvin moves %d to %d columns at a time", config->dim, config->dim * widest);
+    return tw_fail(error, TW_USAGE, "an mvin moves %d to %d columns", config->dim, config->dim * widest);
   if (p->hold == GM_PANEL && !use->outer)
     return tw_fail(error, TW_USAGE, "a resident panel of %c requires its tile loop outside; use '%s'", use->name,
                    use->outer_step);
   if (p->buffers < 1 || p->buffers > 3) return tw_fail(error, TW_USAGE, "%c has 1, 2 or 3 buffers", use->name);
   if (p->hold == GM_STREAM && use->prefetch >= p->buffers)
-    return tw_fail(error, TW_USAGE, "loads %d step%s ahead need %d buffers of %c: use 'buffers %c=%d' first",
+    return tw_fail(error, TW_USAGE, "loads %d step%s ahead need %d buffers of %c; use 'buffers %c=%d' first",
                    use->prefetch, use->prefetch == 1 ? "" : "s", use->prefetch + 1, use->name, low, use->prefetch + 1);
   if (p->hold == GM_PANEL && use->prefetch >= p->buffers * use->steps)
     return tw_fail(error, TW_USAGE,
-                   "loads %d step%s ahead would overwrite the panel of %c that is in use: use 'buffers %c=2' or "
-                   "shorter steps",
+                   "loads %d step%s ahead would overwrite the panel of %c in use; use 'buffers %c=2' or shorter steps",
                    use->prefetch, use->prefetch == 1 ? "" : "s", use->name, low);
   return TW_OK;
 }
@@ -43,15 +42,16 @@ static tw_status place_in_banks(const gm_config *config, const gm_operand_plan *
   const int bank_rows = gm_spad_bank_rows(config);
   for (int i = 0; i < p->n_banks; i++)
     if (p->bank[i] < 0 || p->bank[i] >= config->spad_banks)
-      return tw_fail(error, TW_USAGE, "there are scratchpad banks 0 to %d, not %d", config->spad_banks - 1, p->bank[i]);
+      return tw_fail(error, TW_USAGE, "expected scratchpad banks 0 to %d (found %d)", config->spad_banks - 1,
+                     p->bank[i]);
   l->banks = p->n_banks;
   l->base = p->bank[0] * bank_rows;
   l->bank_stride = p->n_banks > 1 ? (p->bank[1] - p->bank[0]) * bank_rows : 0;
   const long per_bank = (long)gm_ceil_div(l->slots, l->banks) * l->chunk_rows;
   if (per_bank > bank_rows)
     return tw_fail(error, TW_USAGE,
-                   "%c needs %ld rows in each of its %d bank%s, a bank has %d: use smaller tiles or more banks", name,
-                   per_bank, l->banks, l->banks == 1 ? "" : "s", bank_rows);
+                   "%c needs %ld rows in each of its %d bank%s, but a bank has %d; use smaller tiles or more banks",
+                   name, per_bank, l->banks, l->banks == 1 ? "" : "s", bank_rows);
   return TW_OK;
 }
 
@@ -67,13 +67,13 @@ tw_status gm_operands_place(const gm_config *config, const gm_operand_plan *a, c
   const long need = (long)la->slots * la->chunk_rows + (long)lb->slots * lb->chunk_rows;
   const int rows = gm_spad_rows(config), row_bytes = config->dim * gm_input_bytes(config);
   if (need > rows)
-    return tw_fail(
-        error, TW_USAGE,
-        "A and B need %ld KiB of scratchpad, which has %d; use smaller tiles or fewer buffers, or keep less resident",
-        need * row_bytes / 1024, config->spad_bytes / 1024);
+    return tw_fail(error, TW_USAGE,
+                   "A and B need %ld KiB of scratchpad, but the machine has %d; use smaller tiles or fewer buffers, or "
+                   "keep less resident",
+                   need * row_bytes / 1024, config->spad_bytes / 1024);
   *bytes = (size_t)need * (size_t)row_bytes;
   if ((a->n_banks == 0) != (b->n_banks == 0))
-    return tw_fail(error, TW_USAGE, "either both A and B are given banks, or none: use 'banks a=0,2 b=1,3'");
+    return tw_fail(error, TW_USAGE, "banks must be given for both A and B, or for neither; use 'banks a=0,2 b=1,3'");
   if (a->n_banks == 0) {
     la->base = 0;
     la->banks = lb->banks = 1;

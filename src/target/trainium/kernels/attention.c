@@ -37,7 +37,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   const int64_t sq = trn_key(s, "sq"), sk = trn_key(s, "sk"), d = trn_key(s, "d"), hq = trn_key(s, "hq"),
                 hkv = trn_key(s, "hkv"), size = tw_type_bits(inner(s)) / 8;
   if (trn_key(s, "pass"))
-    return tw_fail(error, TW_USAGE, "unsupported pass=backward: schedules on %s are of the forward pass",
+    return tw_fail(error, TW_USAGE, "unsupported pass=backward: schedules on %s support pass=forward only",
                    s->config->name);
   if (sq % 128 || sq > 128 * 128)
     return tw_fail(error, TW_USAGE, "unsupported sq=%lld; expected a multiple of 128 up to 16384", (long long)sq);

@@ -59,7 +59,7 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
-  trn_offer_powers(m, "width", "transfers, and what overlaps them", "width ", 256, 16384);
+  trn_offer_powers(m, "width", "longer transfers against more overlap", "width ", 256, 16384);
   trn_offer_powers(m, "share", "Scalar and GpSimd work beside Vector", "share ", 1, 8);
   static const tw_offer offers[] = {{"share", "share 0", "GpSimd is slow to start"},
                                     {"first", "first scalar", "Vector has less to do"},

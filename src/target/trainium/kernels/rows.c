@@ -65,7 +65,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   if (is_norm(s) && trn_key(s, "residual"))
     return tw_fail(error, TW_USAGE, "unsupported residual=1: schedules on %s have one input", s->config->name);
   if (is_norm(s) && tw_problem_real(s->problem, "dropout") > 0)
-    return tw_fail(error, TW_USAGE, "unsupported dropout: schedules on %s have none; expected 0", s->config->name);
+    return tw_fail(error, TW_USAGE, "unsupported dropout: schedules on %s require dropout=0", s->config->name);
   if (cols % p->split)
     return tw_fail(error, TW_USAGE, "unsupported split %d; it must divide cols=%lld", p->split, (long long)cols);
   if (is_norm(s) && (p->add == TRN_CHOOSE_SCALAR || p->multiply == TRN_CHOOSE_SCALAR))

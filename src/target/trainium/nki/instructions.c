@@ -96,7 +96,7 @@ static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t si
         char a[120], b[120];
         print_shape(view[0]->n, view[0]->size, a);
         print_shape(view[i]->n, view[i]->size, b);
-        nki_fail(r, "operands of shapes %s and %s do not go together", a, b);
+        nki_fail(r, "operands of shapes %s and %s do not broadcast", a, b);
       }
       size[d] = view[i]->size[d];
     }
@@ -112,7 +112,7 @@ static nki_view *pointer_of(nki_run *r, nki_view *v, int n) {
   if (free_elements(tile) != 1) {
     char text[120];
     print_shape(v->n, v->size, text);
-    nki_fail(r, "an operand of shape %s; expected one value a partition", text);
+    nki_fail(r, "an operand of shape %s; expected one value per partition", text);
   }
   tile->n = n;
   for (int d = 1; d < n; d++) {
@@ -320,7 +320,7 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
     source->n = 2;
   }
   if (!result.into && source->n && source->size[0] > r->config->memory.partitions)
-    nki_fail(r, "a load of %lld rows; expected at most %d, one a partition", (long long)source->size[0],
+    nki_fail(r, "a load of %lld rows; expected at most %d, one per partition", (long long)source->size[0],
              r->config->memory.partitions);
   int n = source->n;
   int64_t size[TRN_VIEW_DIMS];

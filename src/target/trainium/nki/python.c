@@ -51,7 +51,7 @@ static nki_value do_extreme(nki_run *r, const nki_builtin *b, nki_arguments *a) 
     const double x = nki_number(r, v, b->name);
     if (best.type == NKI_V_MISSING || (is_max ? x > nki_number(r, best, "") : x < nki_number(r, best, ""))) best = v;
   }
-  if (best.type == NKI_V_MISSING) nki_fail(r, "%s of nothing", b->name);
+  if (best.type == NKI_V_MISSING) nki_fail(r, "%s of an empty sequence", b->name);
   return best;
 }
 

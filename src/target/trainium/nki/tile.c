@@ -92,7 +92,7 @@ nki_bounds nki_bounds_of(nki_run *r, nki_value mask, int n, const int64_t size[]
       if (!x->factor[d] || x->size[d] == 1) continue;
       axis = d + n - x->n;
       axes++;
-      if (axis < 0) nki_fail(r, "the mask has %d dimensions and the operand %d", x->n, n);
+      if (axis < 0) nki_fail(r, "the mask has %d dimensions, but the operand has %d", x->n, n);
     }
     if (!axes) {
       out.is_empty = out.is_empty || x->offset < 0;

@@ -237,7 +237,7 @@ static void offer_constants(const lines *s, size_t i, list *l) {
   if (!number || value < 2 || value > 65536) return;
   for (int half = 0; half < 2; half++) {
     if (half && value % 2) return;
-    trn_edit *e = next_edit(l, "tile sizes", "another size of what the constant counts");
+    trn_edit *e = next_edit(l, "tile sizes", "another value of the constant");
     if (e)
       snprintf(e->step, sizeof e->step, "set %.*s=%lld line %zu", (int)(word_length(s->line[i].text) % 80),
                s->line[i].text, half ? value / 2 : 2 * value, i + 1);
@@ -265,7 +265,7 @@ size_t trn_edits_find(const char *source, size_t room, trn_edit out[]) {
     offer_constants(&s, i, &l);
     trn_edit *e = leaves(&s, i, &last) ? next_edit(&l, "hoist loads", "it is loaded once for all iterations") : NULL;
     if (e) snprintf(e->step, sizeof e->step, "hoist line %zu", i + 1);
-    e = inner_loop(&s, i) ? next_edit(&l, "loop order", "what the other loop uses is used again sooner") : NULL;
+    e = inner_loop(&s, i) ? next_edit(&l, "loop order", "operands of the other loop are reused sooner") : NULL;
     if (e) snprintf(e->step, sizeof e->step, "exchange loops line %zu", i + 1);
     offer_engines(&s, i, &l);
   }
@@ -347,7 +347,7 @@ tw_status trn_edit_apply(const char *source, const char *step, char **out, tw_er
   if (status != TW_OK) return status;
   if (!apply(&s, source, step, &t)) {
     tw_text_free(&t);
-    status = tw_fail(error, TW_USAGE, "'%s': the source has no such place", step);
+    status = tw_fail(error, TW_USAGE, "'%s': unknown place in the source", step);
   } else if (!(*out = tw_text_take(&t))) {
     status = tw_no_memory(error, "a kernel");
   }

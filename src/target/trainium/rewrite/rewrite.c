@@ -211,7 +211,7 @@ static void try_edit(const tw_program *p, const char *now, double cost, const tr
     *item = (tw_menu_item){.predicted_cost = after};
     memcpy(item->step, e->step, sizeof item->step);
     snprintf(item->lever, sizeof item->lever, "%s", e->lever);
-    snprintf(item->why, sizeof item->why, "%s: %.4g us, %.4g before", e->why, 1e6 * after, 1e6 * cost);
+    snprintf(item->why, sizeof item->why, "%s: %.4g us, before: %.4g", e->why, 1e6 * after, 1e6 * cost);
   }
   free(text);
 }

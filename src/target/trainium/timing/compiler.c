@@ -405,8 +405,8 @@ static tw_status place_tensor(allocator *m, int tensor, int now, tw_error *error
     if (at < 0) at = find_room(m, a, 0, a->size, bytes, now);
     if (at < 0)
       return tw_fail(error, TW_FAILED,
-                     "line %d: %s does not fit in %s (%lld bytes of a partition, %lld of %lld are in use); "
-                     "use smaller tiles or fewer at a time",
+                     "line %d: %s does not fit in %s (%lld bytes per partition, of which %lld of %lld are in use); use "
+                     "smaller tiles or fewer at a time",
                      t->line, t->name[0] ? t->name : "a tensor", trn_memory_name(t->memory), (long long)bytes,
                      (long long)live_bytes(m, a, now), (long long)a->size);
     if (!is_long) a->cursor = at + bytes;

@@ -361,7 +361,7 @@ static double device_span(const machine *m) {
 static tw_status check_all_ran(const machine *m, tw_error *error) {
   for (size_t i = 0; i < m->c->program->n_instructions; i++)
     if (runs(m, i) && m->engine[i] < 0)
-      return tw_fail(error, TW_FAILED, "line %d: instruction %zu (%s) waits for one that never runs",
+      return tw_fail(error, TW_FAILED, "line %d: instruction %zu (%s) waits for an instruction that never runs",
                      m->c->program->instruction[i].line, i, trn_opcode_name(m->c->program->instruction[i].opcode));
   return TW_OK;
 }

@@ -83,7 +83,7 @@ int main(int argc, char *argv[]) {
     if (strncmp(line, "kernel ", 7) != 0) continue;
     if (n == X86_KERNELS_MAX || !parse_kernel(line, &kernel[n])) {
       fclose(list);
-      return fprintf(stderr, "generate: %s: cannot use the line %s", argv[1], line), 1;
+      return fprintf(stderr, "generate: %s: invalid line %s", argv[1], line), 1;
     }
     if (!compiles_here(&kernel[n])) continue;
     if (write_kernel(argv[2], &kernel[n++])) {

@@ -95,7 +95,7 @@ static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double 
   const double until = a->stop && a->stop->deadline > 0 ? a->stop->deadline : HUGE_VAL;
   if (is_over(a)) return tw_fail(error, TW_INTERRUPTED, "no time is left to run the kernel");
   const tw_status status = tw_sandbox_run(s, sets, limit_of(&a->problem, sets), until, seconds, error);
-  if (status == TW_FAILED && is_over(a)) return tw_fail(error, TW_INTERRUPTED, "the time was up while the kernel ran");
+  if (status == TW_FAILED && is_over(a)) return tw_fail(error, TW_INTERRUPTED, "the time limit passed while the kernel ran");
   return status;
 }
 
@@ -238,7 +238,7 @@ static tw_status compare_set(const timing *t, uint32_t set, tw_error *error) {
   if (status != TW_FAILED) return status == TW_OK ? status : tw_fail(error, status, "%s", why.text);
   static const char SAYS[] = "wrong result: ";
   const char *what = strncmp(why.text, SAYS, sizeof SAYS - 1) ? why.text : why.text + sizeof SAYS - 1;
-  return tw_fail(error, status, "wrong result while it was timed, with new inputs: %s", what);
+  return tw_fail(error, status, "wrong result in a timed call with new inputs: %s", what);
 }
 
 /* One repeat: *seconds for each of `sets`. One of the sets is compared element by element; which, nobody can know. */
@@ -402,11 +402,11 @@ static void fill(const tw_problem *p, const tw_spread *spread, const rates *r, t
   const double operations = 2 * p->op->operations(p), seconds = spread->median;
   *m = (tw_measurement){
       .cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak, .spread = *spread};
-  tw_count(m, "gflops", "GFLOP/s", "2 m n k a second", operations / seconds * 1e-9);
+  tw_count(m, "gflops", "GFLOP/s", "2 m n k per second", operations / seconds * 1e-9);
   tw_count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", r->peak * 1e-9);
   tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / r->peak);
   if (r->bandwidth > 0) {
-    tw_count(m, "weight_gb_s", "GB/s", "weights read a second, packed as the library does",
+    tw_count(m, "weight_gb_s", "GB/s", "weights read per second, in the library's packing",
              weight_bytes(p) / seconds * 1e-9);
     tw_count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", r->bandwidth * 1e-9);
   }
@@ -434,7 +434,7 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
   tw_spread spread = {0};
   rates r;
   (void)t;
-  if (trace) return tw_fail(error, TW_USAGE, "x86 makes no timelines: leave --trace and --timeline out");
+  if (trace) return tw_fail(error, TW_USAGE, "x86 does not record timelines; leave out --trace and --timeline");
   if (!(time.set = tw_new(time.room, sizeof *time.set))) return tw_no_memory(error, NULL);
   pthread_rwlock_wrlock(&machine);
   tw_status status = rates_of(p, &r, error);

@@ -113,19 +113,18 @@ static bool reads_in_place(const tw_gemm_spec *s, const x86_variant *k) {
 /* AMX has one tile, and its kernels nothing to choose. */
 static tw_status check_amx(const tw_gemm_spec *s, const x86_variant *k, tw_error *error) {
   if (k->arithmetic == X86_F32 || s->a_rounding != TW_A_EXACT)
-    return tw_fail(error, TW_USAGE, "isa amx: its tiles take a=bf16 or 8-bit integers, and no rounded A");
+    return tw_fail(error, TW_USAGE, "isa amx requires a=bf16 or 8-bit integers, and an A that is not rounded");
   if (k->rows != X86_AMX_ROWS || k->vectors != 2 || k->unroll != 1 || k->prefetch)
-    return tw_fail(error, TW_USAGE, "isa amx: its tile is rows=%d vectors=2, with neither unroll nor prefetch",
-                   X86_AMX_ROWS);
+    return tw_fail(error, TW_USAGE, "isa amx requires rows=%d vectors=2 without unroll and prefetch", X86_AMX_ROWS);
   return TW_OK;
 }
 
 static tw_status check_registers(const x86_variant *k, int columns, tw_error *error) {
   if (k->rows > X86_TILE_ROWS_MAX || columns > X86_COLUMNS_MAX)
-    return tw_fail(error, TW_USAGE, "a tile has at most %d rows and %d columns, not %d x %d", X86_TILE_ROWS_MAX,
+    return tw_fail(error, TW_USAGE, "a tile has at most %d rows and %d columns (found %d x %d)", X86_TILE_ROWS_MAX,
                    X86_COLUMNS_MAX, k->rows, columns);
   if (registers_needed(k) > x86_isa_registers(k->isa))
-    return tw_fail(error, TW_USAGE, "a tile of %d x %d vectors needs %d registers, %s has %d", k->rows, k->vectors,
+    return tw_fail(error, TW_USAGE, "a tile of %d x %d vectors needs %d registers, but %s has %d", k->rows, k->vectors,
                    registers_needed(k), x86_isa_name(k->isa), x86_isa_registers(k->isa));
   return TW_OK;
 }
@@ -140,23 +139,24 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
   const tw_status status = k->isa == X86_AMX ? check_amx(s, k, error) : check_registers(k, columns, error);
   if (status != TW_OK) return status;
   if (x86_has_scales(s) && !(x86_forms_of_schedule(k) & x86_forms_of_type(s->b)))
-    return tw_fail(error, TW_USAGE, "lines of codes of b=%s do not fit a tile of %d columns", tw_type_name(s->b),
+    return tw_fail(error, TW_USAGE, "rows of codes of b=%s do not fit a tile of %d columns", tw_type_name(s->b),
                    columns);
   const bool on_codes = x86_runs_on_codes(s, x86_coded_rows(k));
   if (k->chains && (!on_codes || (k->chains & (k->chains - 1))))
-    return tw_fail(error, TW_USAGE, "chains n=%d: a power of two, for tiles on codes: m <= 16 or A rounded", k->chains);
+    return tw_fail(error, TW_USAGE,
+                   "chains n=%d must be a power of two and requires tiles on codes: m <= 16 or a rounded A", k->chains);
   if (on_codes && s->a_rounding == TW_A_EXACT && t->blocks.threads_m > 1)
-    return tw_fail(error, TW_USAGE, "threads m=%d: real tiles on codes are dealt by columns alone",
+    return tw_fail(error, TW_USAGE,
+                   "threads m=%d is unsupported: real tiles on codes divide only columns among threads",
                    t->blocks.threads_m);
   if (t->blocks.panels == 2 && (on_codes || !x86_wide_rows(k)))
-    return tw_fail(error, TW_USAGE, "panels n=2: not on codes, and not with tiles of %d vectors", k->vectors);
+    return tw_fail(error, TW_USAGE, "panels n=2 is unsupported on codes and with tiles of %d vectors", k->vectors);
   if (t->blocks.a == X86_READ_A_IN_PLACE && !reads_in_place(s, k))
-    return tw_fail(error, TW_USAGE, "A cannot be read in place: %s kernels take it otherwise",
+    return tw_fail(error, TW_USAGE, "A cannot be read in place: %s kernels require another layout",
                    x86_arithmetic_name(k->arithmetic));
   if (t->blocks.threads_m * t->blocks.threads_n > PARTS_FOR_A_THREAD * threads)
-    return tw_fail(error, TW_USAGE, "threads m=%d n=%d: %d parts are more than %d for each of %d threads",
-                   t->blocks.threads_m, t->blocks.threads_n, t->blocks.threads_m * t->blocks.threads_n,
-                   PARTS_FOR_A_THREAD, threads);
+    return tw_fail(error, TW_USAGE, "threads m=%d n=%d: %d parts exceed %d for each of %d threads", t->blocks.threads_m,
+                   t->blocks.threads_n, t->blocks.threads_m * t->blocks.threads_n, PARTS_FOR_A_THREAD, threads);
   return TW_OK;
 }
 

@@ -171,8 +171,7 @@ void x86_fill_a(const x86_verifier *v, uint64_t seed, const void *like, void *a)
 /* ---- what is right ---- */
 
 static tw_status wrong(int64_t i, const char *what, tw_error *error) {
-  return tw_fail(error, TW_FAILED, "wrong result while it was timed, with new inputs: row %" PRId64 " of C %s", i,
-                 what);
+  return tw_fail(error, TW_FAILED, "wrong result in a timed call with new inputs: row %" PRId64 " of C %s", i, what);
 }
 
 /* What a row of C is expected to be in Euclidean norm, from the inputs alone: elements of A have random signs about their
@@ -204,7 +203,7 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
   }
   for (int64_t j = 0; j < g->n; j++) {
     const double x = c_at(v, c, i, j);
-    if (!isfinite(x)) return wrong(i, "has an element that is no finite number", error);
+    if (!isfinite(x)) return wrong(i, "has an element that is not finite", error);
     for (int y = 0; y < X86_VECTORS; y++) got[y] += x * v->weight[y][j];
   }
   /* Roundings of n results with random weights of at most 1: eight standard deviations. Three units are for scale, bias and
@@ -224,7 +223,7 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
   for (int y = 0; y < X86_VECTORS; y++) {
     const double expected = (double)g->scale * sum[y] + v->bias[y];
     if (!(fabs(got[y] - expected) <= bound + 8 * 0x1p-24 * fabs(v->bias[y])))
-      return wrong(i, "is not that of the product", error);
+      return wrong(i, "differs from the product", error);
   }
   return TW_OK;
 }
@@ -241,7 +240,7 @@ static tw_status verify_element(const x86_verifier *v, const void *a, const void
   }
   if (g->c == TW_I8) { /* exact */
     const double rounded = tw_round_i8((int32_t)sum, g->scale, g->relu);
-    return c_at(v, c, i, j) == rounded ? TW_OK : wrong(i, "has an element that is not that of the product", error);
+    return c_at(v, c, i, j) == rounded ? TW_OK : wrong(i, "has an element that differs from the product", error);
   }
   tw_gemm_sizes_finish(&s);
   s.value = (double)g->scale * sum;
@@ -249,7 +248,7 @@ static tw_status verify_element(const x86_verifier *v, const void *a, const void
   if (g->relu && s.value < 0) s.value = 0;
   return fabs(c_at(v, c, i, j) - s.value) <= tw_gemm_tolerance(g, &v->numerics, &s, false)
              ? TW_OK
-             : wrong(i, "has an element that is not that of the product", error);
+             : wrong(i, "has an element that differs from the product", error);
 }
 
 tw_status x86_verify(const x86_verifier *v, const void *a, const void *c, tw_error *error) {

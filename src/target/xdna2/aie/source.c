@@ -46,7 +46,7 @@ static const struct {
 static tw_status write_function(const xd_call *c, tw_text *t, tw_error *error) {
   for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
     if (!strncmp(c->function->name, writers[i].begins, strlen(writers[i].begins))) return writers[i].write(c, t, error);
-  return tw_fail(error, TW_FAILED, "function %s is not written in C++", c->function->name);
+  return tw_fail(error, TW_FAILED, "function %s is not available in C++", c->function->name);
 }
 
 enum { FUNCTIONS_MAX = 32 };

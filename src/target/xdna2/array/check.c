@@ -6,7 +6,8 @@
 
 static tw_status check_place(const xd_config *c, xd_place t, const char *what, tw_error *error) {
   if (t.column >= 0 && t.column < c->columns && t.row >= 0 && t.row < c->rows + 2) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s is at column %d, row %d; the array has columns 0 to %d and rows 0 to %d", what,
+  return tw_fail(error, TW_USAGE,
+                 "%s is at column %d, row %d, which is outside of the array (columns 0 to %d, rows 0 to %d)", what,
                  t.column, t.row, c->columns - 1, c->rows + 1);
 }
 
@@ -21,7 +22,7 @@ static tw_status check_places(const xd_config *c, const xd_program *p, tw_error 
   for (size_t i = 0; i < p->cores.n && status == TW_OK; i++) {
     status = check_place(c, p->cores.at[i].tile, "a core", error);
     if (status == TW_OK && xd_kind_of(p->cores.at[i].tile) != XD_COMPUTE)
-      status = tw_fail(error, TW_USAGE, "%s has no core to run a program", xd_place_label(p->cores.at[i].tile).text);
+      status = tw_fail(error, TW_USAGE, "%s has no core for a program", xd_place_label(p->cores.at[i].tile).text);
   }
   return status;
 }
@@ -33,10 +34,10 @@ static tw_status check_memory(const xd_config *c, const xd_program *p, xd_place 
   for (size_t i = 0; i < p->buffers.n; i++)
     if (!p->buffers.at[i].external && xd_same_place(p->buffers.at[i].tile, t)) used += p->buffers.at[i].bytes;
   if (used && compute && used + c->stack_bytes > size)
-    return tw_fail(error, TW_USAGE, "%s: buffers take %" PRId64 " bytes and the stack %d, but the tile has %" PRId64,
+    return tw_fail(error, TW_USAGE, "%s: buffers need %" PRId64 " bytes and the stack %d, but the tile has %" PRId64,
                    xd_place_label(t).text, used, c->stack_bytes, size);
   if (used > size)
-    return tw_fail(error, TW_USAGE, "%s: buffers take %" PRId64 " bytes, but the tile has %" PRId64,
+    return tw_fail(error, TW_USAGE, "%s: buffers need %" PRId64 " bytes, but the tile has %" PRId64,
                    xd_place_label(t).text, used, size);
   return TW_OK;
 }
@@ -114,11 +115,11 @@ static tw_status check_dims(const xd_config *c, const xd_program *p, const xd_de
                         ? 1
                         : 0; /* single words need no dim of their own */
   if (d->pattern.n_dims - first > a->dims[kind])
-    return tw_fail(error, TW_USAGE, "%s walks %d dimensions; the tile's DMA has %d", label_of(p, d).text,
+    return tw_fail(error, TW_USAGE, "%s walks %d dimensions, but the tile's DMA has %d", label_of(p, d).text,
                    d->pattern.n_dims - first, a->dims[kind]);
   if (run % word || (d->pattern.offset % word) || (d->iteration_stride % word))
     return tw_fail(error, TW_USAGE,
-                   "%s: runs of %" PRId64 " bytes from byte %" PRId64 "; a DMA moves words of %" PRId64,
+                   "%s: runs of %" PRId64 " bytes from byte %" PRId64 ", but a DMA moves words of %" PRId64,
                    label_of(p, d).text, run, d->pattern.offset, word);
   for (int i = first; i < d->pattern.n_dims; i++) {
     const xd_dim *dim = &d->pattern.dim[i];
@@ -128,17 +129,18 @@ static tw_status check_dims(const xd_config *c, const xd_program *p, const xd_de
     if (dim->size < 1)
       return tw_fail(error, TW_USAGE, "%s: dimension %d has size %" PRId64, label_of(p, d).text, i, dim->size);
     if (size > wrap && (i + 1 < d->pattern.n_dims || pads(dim)))
-      return tw_fail(error, TW_USAGE, "%s: dimension %d has %" PRId64 " steps, the field holds %" PRId64,
+      return tw_fail(error, TW_USAGE, "%s: dimension %d has %" PRId64 " steps, but the field holds %" PRId64,
                      label_of(p, d).text, i, size, wrap);
     if (i && dim->size > 1 && (dim->stride % word || dim->stride <= 0 || dim->stride / word > step))
       return tw_fail(error, TW_USAGE,
-                     "%s: dimension %d has a stride of %" PRId64 " bytes; it must be words of %" PRId64
+                     "%s: dimension %d has a stride of %" PRId64 " bytes; expected a multiple of words of %" PRId64
                      ", 1 to %" PRId64,
                      label_of(p, d).text, i, dim->stride, word, step);
   }
   if (d->iterations < 1 || d->iterations > a->iterations || (d->iterations > 1 && d->iteration_stride / word > step))
     return tw_fail(error, TW_USAGE,
-                   "%s: %" PRId64 " iterations of %" PRId64 " bytes; fields hold %d and %" PRId64 " words",
+                   "%s: %" PRId64 " iterations of %" PRId64 " bytes exceed the fields, which hold %d and %" PRId64
+                   " words",
                    label_of(p, d).text, d->iterations, d->iteration_stride, a->iterations, step);
   return TW_OK;
 }
@@ -164,12 +166,12 @@ tw_status xd_check_descriptor(const xd_config *c, const xd_program *p, const xd_
                    c->array.descriptors[kind] - 1);
   const int half = c->array.descriptors[XD_MEMORY] / 2;
   if (kind == XD_MEMORY && d->id / half != channel->id % 2)
-    return tw_fail(error, TW_USAGE, "%s: even channels reach descriptors 0 to %d, odd ones %d to %d",
+    return tw_fail(error, TW_USAGE, "%s: out of reach; even channels use descriptors 0 to %d, odd channels %d to %d",
                    label_of(p, d).text, half - 1, half, 2 * half - 1);
   if (b->external != (kind == XD_SHIM) || (!b->external && !xd_same_place(b->tile, channel->tile)))
-    return tw_fail(error, TW_USAGE, "%s moves %s, which is not in its reach", label_of(p, d).text, b->name);
+    return tw_fail(error, TW_USAGE, "%s moves %s, which is out of its reach", label_of(p, d).text, b->name);
   if (d->next >= 0 && p->descriptors.at[d->next].channel != d->channel)
-    return tw_fail(error, TW_USAGE, "%s goes on to one of another channel", label_of(p, d).text);
+    return tw_fail(error, TW_USAGE, "%s continues with a descriptor of another channel", label_of(p, d).text);
   const xd_lock_use use[] = {d->acquire, d->release};
   for (int i = 0; i < 2; i++)
     if (use[i].lock >= 0 && !xd_same_place(p->locks.at[use[i].lock].tile, channel->tile))
@@ -249,12 +251,12 @@ static tw_status check_sequence(const xd_config *c, const xd_program *p, tw_erro
   for (size_t i = 0; i < p->sequence.n; i++) {
     const xd_command *k = &p->sequence.at[i];
     if (k->kind == XD_START && (k->repeat < 1 || k->repeat > c->array.repeats))
-      return tw_fail(error, TW_USAGE, "command %zu of the sequence runs a task %d times; 1 to %d are possible", i,
+      return tw_fail(error, TW_USAGE, "command %zu of the sequence runs a task %d times; expected 1 to %d", i,
                      k->repeat, c->array.repeats);
     if (k->kind == XD_SET_LOCK && (k->value < 0 || k->value > c->array.lock_max))
-      return tw_fail(
-          error, TW_USAGE, "command %zu of the sequence sets lock %s of %s to %" PRId64 "; locks hold 0 to %d", i,
-          p->locks.at[k->lock].name, xd_place_label(p->locks.at[k->lock].tile).text, k->value, c->array.lock_max);
+      return tw_fail(error, TW_USAGE, "command %zu of the sequence sets lock %s of %s to %" PRId64 "; expected 0 to %d",
+                     i, p->locks.at[k->lock].name, xd_place_label(p->locks.at[k->lock].tile).text, k->value,
+                     c->array.lock_max);
     if (k->kind == XD_START && p->descriptors.at[k->descriptor].channel != k->channel)
       return tw_fail(error, TW_USAGE, "command %zu of the sequence starts a descriptor of another channel", i);
   }
@@ -272,7 +274,7 @@ static tw_status check_packets(const xd_program *p, tw_error *error) {
       fitting += from && p->routes.at[r].packet == d->packet;
     }
     if (routes && !fitting)
-      return tw_fail(error, TW_USAGE, "%s sends %s, but no packet flow from there takes them", label_of(p, d).text,
+      return tw_fail(error, TW_USAGE, "%s sends %s, but no packet flow from there has that number", label_of(p, d).text,
                      d->packet ? "packets of another number" : "no packets");
   }
   return TW_OK;

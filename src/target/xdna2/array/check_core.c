@@ -72,7 +72,7 @@ tw_status xd_check_cores(const xd_program *p, tw_error *error) {
         return tw_fail(error, TW_USAGE, "%s: operation %zu: loops must nest, at most %d deep",
                        xd_place_label(core->tile).text, i, XD_LOOPS);
     }
-    if (depth) return tw_fail(error, TW_USAGE, "%s: %d loops do not end", xd_place_label(core->tile).text, depth);
+    if (depth) return tw_fail(error, TW_USAGE, "%s: %d loops have no end", xd_place_label(core->tile).text, depth);
   }
   return TW_OK;
 }

@@ -116,7 +116,7 @@ static tw_status check_balance(const xd_program *p, const xd_descriptor *d, tw_e
     if (o->release.lock == lock) given += o->release.count;
   }
   if (!taken || taken == given) return TW_OK; /* of a lock that nobody takes, a deadlock tells */
-  return tw_fail(error, TW_USAGE, "%s: in turn, its descriptors take %d from lock %s and give it %d",
+  return tw_fail(error, TW_USAGE, "%s: its descriptors take %d from lock %s per turn and release %d",
                  p->buffers.at[d->buffer].name, taken, p->locks.at[lock].name, given);
 }
 

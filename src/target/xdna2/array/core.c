@@ -78,7 +78,7 @@ static uint8_t *argument_of(sim *s, const xd_op *op, int i, const char *what) {
   const xd_port *q = &s->program->ports.at[op->argument[i].port];
   const port_state *port = &s->port[op->argument[i].port];
   if (q->acquire.lock >= 0 && op->argument[i].element >= port->held) {
-    SIM_FAIL(s, "%s %s object %d of %s, but holds %d: an acquire is missing", xd_place_label(q->tile).text, what,
+    SIM_FAIL(s, "%s %s object %d of %s, but holds %d; an acquire is missing", xd_place_label(q->tile).text, what,
              op->argument[i].element, q->name, port->held);
     return NULL;
   }
@@ -117,7 +117,7 @@ static bool acquire(sim *s, int core, const xd_op *op) {
   const xd_port *q = &s->program->ports.at[op->port];
   port_state *port = &s->port[op->port];
   if (port->held + op->count > q->n_buffers) {
-    SIM_FAIL(s, "%s acquires %d of the %d objects of %s at once: a release is missing", xd_place_label(q->tile).text,
+    SIM_FAIL(s, "%s acquires %d of the %d objects of %s at once; a release is missing", xd_place_label(q->tile).text,
              port->held + (int)op->count, q->n_buffers, q->name);
     return false;
   }
@@ -147,7 +147,7 @@ static bool release(sim *s, int core, const xd_op *op) {
   const xd_port *q = &s->program->ports.at[op->port];
   port_state *port = &s->port[op->port];
   if (port->held < op->count) {
-    SIM_FAIL(s, "%s releases %d objects of %s, but holds %d: an acquire is missing", xd_place_label(q->tile).text,
+    SIM_FAIL(s, "%s releases %d objects of %s, but holds %d; an acquire is missing", xd_place_label(q->tile).text,
              (int)op->count, q->name, port->held);
     return false;
   }
@@ -203,7 +203,7 @@ void core_run(sim *s, int core) {
   for (int done = 0; s->status == TW_OK && c->at < n; done++) {
     const xd_op *op = &ops[c->at];
     if (done == MOST)
-      SIM_FAIL(s, "%s goes on for more than %d operations without waiting",
+      SIM_FAIL(s, "%s runs more than %d operations without waiting",
                xd_place_label(s->program->cores.at[core].tile).text, MOST);
     /* What others can see happens at its time: cycles spent so far pass first. */
     if (c->ahead > 0 && op->kind >= XD_ACQUIRE && op->kind != XD_CALL) {

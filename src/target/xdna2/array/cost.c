@@ -74,8 +74,8 @@ tw_status xd_cover_check(const xd_kernel *kernel, xd_cover cover, int64_t m, int
   double cycles;
   if (is_published(kernel, cover) && !cover.turn_b) return TW_OK;
   if (!call_of(kernel, cover, m, k, n, &call))
-    return tw_fail(error, TW_USAGE, "kernel %s is not scheduled: its clusters are %dx%d, %d unrolled", kernel->name,
-                   kernel->cluster[0], kernel->cluster[1], xd_cover_of(kernel).unroll);
+    return tw_fail(error, TW_USAGE, "kernel %s is not scheduled: its clusters are %dx%d, unrolled %d times",
+                   kernel->name, kernel->cluster[0], kernel->cluster[1], xd_cover_of(kernel).unroll);
   return xd_core_cycles(&call, &cycles, error);
 }
 

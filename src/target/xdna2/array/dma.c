@@ -116,7 +116,7 @@ void channel_start_task(sim *s, int channel, const task *t) {
     return;
   }
   if (state->n_waiting == room) {
-    SIM_FAIL(s, "command %zu of the sequence starts a task, but the queue of %s holds %d; await some of them first",
+    SIM_FAIL(s, "command %zu of the sequence starts a task, but the queue of %s holds %d; await earlier tasks first",
              s->command, xd_channel_label(&s->program->channels.at[channel]).text, room);
     return;
   }

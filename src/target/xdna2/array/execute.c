@@ -163,12 +163,11 @@ void xd_execute_coverage(const xd_gemm *g, const tw_problem *whole, char *text, 
   if (is_whole(g) || choose_part(g, whole, &smaller, NULL) != TW_OK)
     snprintf(text, size, "every element");
   else
-    snprintf(
-        text, size,
-        "every element of a smaller product of the same tiles: m=%lld n=%lld k=%lld, a macro-tile and what is left "
-        "over of each; the whole is timed, not computed",
-        (long long)tw_problem_int(&smaller, "m"), (long long)tw_problem_int(&smaller, "n"),
-        (long long)tw_problem_int(&smaller, "k"));
+    snprintf(text, size,
+             "every element of a smaller product of the same tiles: m=%lld n=%lld k=%lld, a macro-tile and the "
+             "remainder of each dimension; the whole product is timed, not computed",
+             (long long)tw_problem_int(&smaller, "m"), (long long)tw_problem_int(&smaller, "n"),
+             (long long)tw_problem_int(&smaller, "k"));
 }
 
 /* ---- measuring ---- */
@@ -193,13 +192,14 @@ static void fill(const xd_config *c, const xd_program *p, const xd_work *w, cons
   m->cost = m->seconds;
   m->utilization = w->macs / (m->seconds * hz) / w->peak / (c->rows * c->columns);
   if (w->macs > 0)
-    tw_count(m, "tflops", "Tflop/s", "useful operations a second, dispatch included", 2e-12 * w->macs / m->seconds);
-  tw_count(m, "dispatch", "seconds", "before anything moves: part of the cost, but not of the cycles",
+    tw_count(m, "tflops", "Tflop/s", "useful operations per second, dispatch included", 2e-12 * w->macs / m->seconds);
+  tw_count(m, "dispatch", "seconds", "before the first transfer: part of the cost, but not of the cycles",
            c->array.dispatch_us * 1e-6);
-  tw_count(m, "compute", "cycles", "a core is in kernels, mean", r->call_cycles / cores);
-  tw_count(m, "wait_input", "cycles", "a core waits for A or B, mean", r->wait_input_cycles / cores);
-  tw_count(m, "wait_output", "cycles", "a core waits until C has left, mean", r->wait_output_cycles / cores);
-  tw_count(m, "ddr_busy", "cycles", "data moves between DDR and the array", r->ddr_busy_cycles);
+  tw_count(m, "compute", "cycles", "share of time that a core computes, mean", r->call_cycles / cores);
+  tw_count(m, "wait_input", "cycles", "share of time that a core waits for A or B, mean", r->wait_input_cycles / cores);
+  tw_count(m, "wait_output", "cycles", "share of time that a core waits for the transfer of C, mean",
+           r->wait_output_cycles / cores);
+  tw_count(m, "ddr_busy", "cycles", "share of time with transfers between DDR and the array", r->ddr_busy_cycles);
   tw_count(m, "read_bytes", "bytes", "from DDR", r->read_bytes);
   tw_count(m, "written_bytes", "bytes", "to DDR", r->written_bytes);
   tw_count(m, "read_gbs", "GB/s", "from DDR, over the whole run", r->read_bytes / (r->cycles / hz) * 1e-9);

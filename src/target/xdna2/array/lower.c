@@ -167,7 +167,8 @@ static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out
     return TW_OK;
   }
   if (!sum || whole->bytes % sum)
-    return tw_fail(error, TW_USAGE, "the link of %s: objects of %" PRId64 " bytes are linked to %" PRId64 " bytes",
+    return tw_fail(error, TW_USAGE,
+                   "the link of %s: objects of %" PRId64 " bytes are linked to objects of %" PRId64 " bytes",
                    whole->name, whole->bytes, sum);
   for (int i = 0; i < out->n; i++) {
     const xd_fifo *part = &p->fifos.at[out->part[i]];
@@ -237,8 +238,9 @@ static tw_status lower_link(xd_program *p, const xd_link *l, tw_error *error) {
 static tw_status check_end(const xd_fifo *f, const xd_fifo_end *end, tw_error *error) {
   const xd_tile_kind kind = xd_kind_of(end->tile);
   if (kind == XD_SHIM && end->n_dims)
-    return tw_fail(error, TW_USAGE, "FIFO %s has dims at %s; the tasks of its runtime sequence say the order there",
-                   f->name, xd_place_label(end->tile).text);
+    return tw_fail(error, TW_USAGE,
+                   "FIFO %s has dims at %s, where tasks of the runtime sequence set the order; remove them", f->name,
+                   xd_place_label(end->tile).text);
   if (kind != XD_SHIM && end->depth < 1)
     return tw_fail(error, TW_USAGE, "FIFO %s has depth %d at %s; it must be at least 1", f->name, end->depth,
                    xd_place_label(end->tile).text);
@@ -272,7 +274,7 @@ static void lower_core_ends(xd_program *p, int fifo) {
 
 tw_status xd_lower(const xd_config *c, xd_program *p, tw_error *error) {
   tw_status status =
-      p->failed ? tw_fail(error, TW_MISSING, "out of memory, or a port of a FIFO that has no end there") : TW_OK;
+      p->failed ? tw_fail(error, TW_MISSING, "out of memory, or a port of a FIFO that does not end there") : TW_OK;
   for (size_t i = 0; i < p->fifos.n && status == TW_OK; i++) status = lower_channels(p, (int)i, error);
   for (size_t i = 0; i < p->links.n && status == TW_OK; i++) status = lower_link(p, &p->links.at[i], error);
   for (size_t i = 0; i < p->fifos.n && status == TW_OK; i++) lower_core_ends(p, (int)i);

@@ -32,9 +32,10 @@ static tw_status settle_shift(const tw_problem *p, xd_gemm *g, tw_error *error) 
   int exponent;
   if (scale == 1) return TW_OK;
   if ((g->c != TW_I8 && g->c != TW_I16) || frexp(scale, &exponent) != 0.5 || exponent > 1 || exponent < -29)
-    return tw_fail(error, TW_USAGE,
-                   "scale=%g: cores narrow by shifts; scale must be a power of two from 2^-30 to 1, with c=i8 or c=i16",
-                   scale);
+    return tw_fail(
+        error, TW_USAGE,
+        "scale=%g is unsupported: cores narrow by shifts; expected a power of two from 2^-30 to 1, with c=i8 or c=i16",
+        scale);
   g->shift = 1 - exponent;
   return TW_OK;
 }
@@ -44,8 +45,9 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
                                       tw_problem_type(p, "c"), tw_problem_type(p, "acc"));
   const int64_t m = tw_problem_int(p, "m"), n = tw_problem_int(p, "n"), depth = tw_problem_int(p, "k");
   if (!k)
-    return tw_fail(error, TW_USAGE,
-                   "no kernel has these types; only designs that were read (`tilewright run FILE.mlir`) may have them");
+    return tw_fail(
+        error, TW_USAGE,
+        "no kernel has these types; they are supported only for designs from a file (`tilewright run FILE.mlir`)");
   tw_tile tile = {.rho = 1};
   *out = xd_gemm_default(c, k, &tile, m, n, depth);
   while (out->rows > 1 && m < out->rows * xd_unit_m(k)) out->rows--;
@@ -90,7 +92,7 @@ static tw_status then_few(const void *config, void *design, unsigned given, tw_e
   const xd_cover *cover = &((xd_gemm *)design)->cover;
   (void)config, (void)given;
   if (cover->rows * cover->columns <= CLUSTER_MOST) return TW_OK;
-  return tw_fail(error, TW_USAGE, "is too large: a cluster has at most %d accumulators", CLUSTER_MOST);
+  return tw_fail(error, TW_USAGE, "is too large; a cluster has at most %d accumulators", CLUSTER_MOST);
 }
 
 #define SIZE(name_, field_, most_) TW_NUMBER(name_, xd_gemm, field_, 1, most_)
@@ -122,10 +124,10 @@ const tw_language xd_plan_language = {"gemm on XDNA2", sizeof verbs / sizeof *ve
 tw_status xd_plan_fits(const xd_config *c, const xd_gemm *g, tw_error *error) {
   const int64_t l1 = xd_gemm_l1_bytes(g), l2 = xd_gemm_l2_bytes(g);
   if (l1 + c->stack_bytes > c->l1_bytes)
-    return tw_fail(error, TW_USAGE, "buffers of a core take %" PRId64 " bytes and its stack %d, but L1 has %d", l1,
+    return tw_fail(error, TW_USAGE, "buffers of a core need %" PRId64 " bytes and its stack %d, but L1 has %d", l1,
                    c->stack_bytes, c->l1_bytes);
   if (l2 > c->l2_bytes)
-    return tw_fail(error, TW_USAGE, "buffers of a memory tile take %" PRId64 " bytes, but it has %d", l2, c->l2_bytes);
+    return tw_fail(error, TW_USAGE, "buffers of a memory tile need %" PRId64 " bytes, but it has %d", l2, c->l2_bytes);
   return TW_OK;
 }
 

@@ -26,7 +26,8 @@ static bool claim(sim *s, const xd_command *k) {
     if (*holder >= 0 && *holder != d && s->in_use[*holder] > 0) {
       const xd_channel *other = &p->channels.at[p->descriptors.at[*holder].channel];
       SIM_FAIL(s,
-               "command %zu of the sequence writes descriptor %d of %s, which a task of %s still uses; await it first",
+               "command %zu of the sequence writes descriptor %d of %s, which a task of %s still uses; await that task "
+               "first",
                s->command, p->descriptors.at[d].id, xd_place_label(other->tile).text, xd_channel_label(other).text);
       return false;
     }

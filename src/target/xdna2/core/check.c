@@ -52,10 +52,11 @@ static tw_status check_static(const replay *r) {
       const xc_value *value = &r->g->value[v];
       const int reg = r->s->reg[v * r->s->copies + copy];
       if (reg < 0 || reg + value->width > registers_of(r, value->file) - r->g->constants[value->file])
-        return tw_fail(r->error, TW_FAILED, "value %d is in register %d, which it cannot have", v, reg);
-      if (reg % value->width) return tw_fail(r->error, TW_FAILED, "value %d is a pair in register %d", v, reg);
+        return tw_fail(r->error, TW_FAILED, "value %d is in register %d, where it cannot be", v, reg);
+      if (reg % value->width)
+        return tw_fail(r->error, TW_FAILED, "value %d is a register pair, but is in register %d", v, reg);
       if (value->pin >= 0 && reg != value->pin)
-        return tw_fail(r->error, TW_FAILED, "value %d is pinned to register %d, not %d", v, value->pin, reg);
+        return tw_fail(r->error, TW_FAILED, "value %d must be in register %d (found %d)", v, value->pin, reg);
     }
   return TW_OK;
 }
@@ -74,13 +75,13 @@ static tw_status check_resources(const replay *r, taken *table) {
       const int slot = r->s->slot[i % r->g->n_nodes];
       bool has = false;
       for (int s = 0; s < what->n_slots; s++) has = has || what->slot[s] == slot;
-      if (!has) return wrong(r, cycle, i, "not in a slot that it can issue in");
-      if (table[cycle].slot[slot]++) return wrong(r, cycle, i, "its slot is taken");
+      if (!has) return wrong(r, cycle, i, "not in a slot that can issue it");
+      if (table[cycle].slot[slot]++) return wrong(r, cycle, i, "its slot is in use");
       const bool vector = n->write.value >= 0 && r->g->value[n->write.value].file == XC_VECTOR;
       if (r->g->machine->write_port[slot] && vector && table[cycle + what->result - 1].port[slot]++)
         return wrong(r, cycle, i, "two results of its slot arrive at once");
       if (n->bank >= 0 && what->memory && table[cycle + what->memory - 1].bank[n->bank]++)
-        return wrong(r, cycle, i, "its bank is accessed by another in the same cycle");
+        return wrong(r, cycle, i, "its bank has another access in the same cycle");
     }
   return TW_OK;
 }
@@ -94,7 +95,7 @@ static tw_status check_fifo(replay *r, int cycle, int instance) {
   const char *name = what_of(r, instance)->name;
   const int last_node = r->fifo[n->fifo].node, last_iteration = r->fifo[n->fifo].iteration;
   if (iteration < last_iteration || (iteration == last_iteration && node <= last_node))
-    return wrong(r, cycle, instance, "comes behind a later access of its FIFO, or with it");
+    return wrong(r, cycle, instance, "is not before the next access of its FIFO");
   r->fifo[n->fifo].node = node;
   r->fifo[n->fifo].iteration = iteration;
   int *left = &r->fifo[n->fifo].left;
@@ -185,7 +186,7 @@ static tw_status write_parts(replay *r, int cycle, int instance, int *written) {
     if (!(write->parts >> part & 1)) continue;
     int *content = part_at(r, write->value, iteration, part);
     int *when = &written[content - &r->content[0][0][0]];
-    if (*when == cycle + 1) return wrong(r, cycle, instance, "another result arrives in its register at once");
+    if (*when == cycle + 1) return wrong(r, cycle, instance, "another result arrives in its register at the same time");
     *when = cycle + 1;
     *content = write->value * r->iterations + iteration;
   }

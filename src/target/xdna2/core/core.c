@@ -112,7 +112,7 @@ static tw_status find_pace(const xd_core_kernel *k, const xc_loop *loop, int eac
   }
   if (status == TW_OK && k->convert_a) status = plan_conversion(m, k, &out->convert, &out->code_bytes, error);
   if (status == TW_OK && out->code_bytes > m->program_bytes)
-    return tw_fail(error, TW_USAGE, "the kernel takes %d bytes of code, the program memory has %d; unroll less",
+    return tw_fail(error, TW_USAGE, "the kernel needs %d bytes of code, but the program memory has %d; unroll less",
                    out->code_bytes, m->program_bytes);
   return status;
 }

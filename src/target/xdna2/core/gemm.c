@@ -101,8 +101,8 @@ tw_status xc_cluster_graph(const xc_machine *m, const xd_core_kernel *k, int clu
                   .pinned = binding.pinned || mac->temporaries,
                   .sets = binding.sets};
   if (binding.sets && !xc_lay_out_sets(&b))
-    return tw_fail(error, TW_USAGE, "%d sets of registers for blocks of A and B do not fit into %d vectors",
-                   binding.sets, m->vectors);
+    return tw_fail(error, TW_USAGE, "%d sets of registers for blocks of A and B do not fit %d vectors", binding.sets,
+                   m->vectors);
   for (int i = 0; i < clusters; i++) add_cluster(&b);
   return xc_finish(out, error);
 }
@@ -113,7 +113,7 @@ tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error
   const int *shape = mac->shape, chains = k->cluster[0] * k->cluster[1];
   if (k->cluster[0] < 1 || k->cluster[1] < 1 || k->cluster[0] > CHAINS_MAX || k->cluster[1] > CHAINS_MAX ||
       chains + mac->temporaries > m->accumulators)
-    return tw_fail(error, TW_USAGE, "a cluster of %dx%d needs %d accumulators, the core has %d", k->cluster[0],
+    return tw_fail(error, TW_USAGE, "a cluster of %dx%d needs %d accumulators, but the core has %d", k->cluster[0],
                    k->cluster[1], chains + mac->temporaries, m->accumulators);
   const struct {
     const char *what;
@@ -136,11 +136,11 @@ tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error
                 least = unroll * chains * (k->k / shape[1]) * m->bundle_bytes;
   if (least > m->program_bytes)
     return tw_fail(error, TW_USAGE,
-                   "the kernel takes at least %lld bytes of code, the program memory has %d; unroll less, or a smaller "
-                   "depth",
+                   "the kernel needs at least %lld bytes of code, but the program memory has %d; unroll less, or use a "
+                   "smaller depth",
                    (long long)least, m->program_bytes);
   for (int i = 0; i < 3; i++)
     if (k->bank[i] < -1 || k->bank[i] >= m->banks)
-      return tw_fail(error, TW_USAGE, "bank %d: the core has banks 0 to %d", k->bank[i], m->banks - 1);
+      return tw_fail(error, TW_USAGE, "bank %d does not exist; the core has banks 0 to %d", k->bank[i], m->banks - 1);
   return TW_OK;
 }

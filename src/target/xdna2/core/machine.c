@@ -83,12 +83,12 @@ static tw_status parse_attribute(xc_instruction *out, char *word, tw_config_plac
   if (!strcmp(word, "bypass")) {
     out->bypass = !strcmp(value, "vec") ? XC_BYPASS_VEC : !strcmp(value, "mv") ? XC_BYPASS_MV : XC_BYPASS_NONE;
     if (out->bypass != XC_BYPASS_NONE) return TW_OK;
-    return tw_fail(error, TW_USAGE, "%s:%d: bypass=%s is neither vec nor mv", at.origin, at.line, value);
+    return tw_fail(error, TW_USAGE, "%s:%d: bypass=%s; expected vec or mv", at.origin, at.line, value);
   }
   for (int i = 0; i < CYCLES; i++) {
     if (strcmp(word, cycle_keys[i].name)) continue;
     if (!tw_parse_int(value, &number) || number < 1 || number > CYCLE_MAX)
-      return tw_fail(error, TW_USAGE, "%s:%d: %s=%s: not a cycle from 1 to %d", at.origin, at.line, word, value,
+      return tw_fail(error, TW_USAGE, "%s:%d: %s=%s: expected a cycle from 1 to %d", at.origin, at.line, word, value,
                      CYCLE_MAX);
     *(int *)((char *)out + cycle_keys[i].offset) = (int)number;
     return TW_OK;
@@ -111,7 +111,7 @@ static tw_status parse_instruction(xc_machine *m, char *line, tw_config_place at
     length = strcspn(slots, ",");
     int slot = find_slot(m, slots, length);
     if (slot < 0 || out->n_slots == (int)(sizeof out->slot / sizeof *out->slot))
-      return tw_fail(error, TW_USAGE, "%s:%d: no slot %.*s", at.origin, at.line, (int)length, slots);
+      return tw_fail(error, TW_USAGE, "%s:%d: unknown slot %.*s", at.origin, at.line, (int)length, slots);
     out->slot[out->n_slots++] = slot;
   }
   for (char *word; (word = strtok_r(NULL, " ", &rest));) {

@@ -218,7 +218,7 @@ tw_status xc_allocate(const xc_graph *g, xc_timetable *s, tw_error *error) {
   free(lives);
   if (status == TW_MISSING) return tw_fail(error, status, "out of memory");
   if (status == TW_USAGE)
-    return tw_fail(error, status, "values do not fit into the %d %s; nothing is spilled",
+    return tw_fail(error, status, "values do not fit the %d %s; spilling is not modelled",
                    lacking == XC_VECTOR ? g->machine->vectors : g->machine->accumulators, file_names[lacking]);
   return TW_OK;
 }

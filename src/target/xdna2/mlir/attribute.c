@@ -148,7 +148,7 @@ void xd_read_padding(xd_reader *r, xd_dims *d) {
     if (!xd_read_take(r, ',')) break;
   }
   xd_read_expect(r, ']');
-  if (xd_going(r) && n != d->n) xd_read_fail(r, line, "padding of %d dimensions, but a walk of %d", n, d->n);
+  if (xd_going(r) && n != d->n) xd_read_fail(r, line, "padding has %d dimensions, but the walk has %d", n, d->n);
 }
 
 int xd_read_packet_info(xd_reader *r) {

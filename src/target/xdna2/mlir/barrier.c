@@ -24,16 +24,15 @@ void xd_read_barriers(xd_reader *r) {
     const bool barrier = is_set(r, note->lock) && !is_of_dma(p, note->lock);
     if (op->kind == XD_AWAIT_LOCK && !barrier)
       xd_read_fail(r, note->line,
-                   "lock %s: Acquire (until the lock is equal) is taken of barriers only, which aiex.set_lock sets and "
-                   "no DMA uses; AcquireGreaterEqual is taken of others",
+                   "lock %s: Acquire (until the lock is equal) is supported only for barriers, which aiex.set_lock "
+                   "sets and no DMA uses; use AcquireGreaterEqual for other locks",
                    name);
     else if (op->kind == XD_ACQUIRE && barrier)
       xd_read_fail(r, note->line, "unsupported AcquireGreaterEqual of lock %s, which is a barrier; expected Acquire",
                    name);
     else if (!barrier && !r->explicit_line)
       xd_read_fail(r, note->line,
-                   "lock %s: beside object FIFOs, locks of cores are taken as barriers only, which aiex.set_lock sets",
-                   name);
+                   "lock %s: beside object FIFOs, locks of cores must be barriers, which aiex.set_lock sets", name);
     if (!barrier) continue;
     op->kind = op->kind == XD_RELEASE ? XD_ADD_TO_LOCK : op->kind;
     op->lock = note->lock;

@@ -40,7 +40,7 @@ static bool check_arguments(xd_reader *r, const xd_declaration *f, const xd_call
       xd_read_fail(r, line, "argument %d of @%s should be a %s", i, xd_read_excerpt(f->name).text,
                    is_number ? "memref" : "number");
     else if (!is_number && bytes_of(r, &a->at[i]) != f->argument[i].bytes)
-      xd_read_fail(r, line, "argument %d of @%s has %" PRId64 " bytes, but is declared with %" PRId64, i,
+      xd_read_fail(r, line, "argument %d of @%s has %" PRId64 " bytes, but its declaration has %" PRId64, i,
                    xd_read_excerpt(f->name).text, bytes_of(r, &a->at[i]), f->argument[i].bytes);
   }
   return xd_going(r);
@@ -104,14 +104,14 @@ static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c,
   tw_error why;
   const bool unpacks = !strncmp(name, "unpack_", strlen("unpack_")) || (k && k->b == TW_TERNARY);
   if (unpacks && (int64_t)c->k * c->n % XD_UNPACK_CODES)
-    xd_read_fail(r, line, "@%s: %d codes are unpacked at a time", xd_read_excerpt(f->name).text, XD_UNPACK_CODES);
+    xd_read_fail(r, line, "@%s: expected a multiple of %d codes", xd_read_excerpt(f->name).text, XD_UNPACK_CODES);
   if (!k || !xd_going(r)) return;
   const int m = k->vmac[0] * c->cover.rows,
             n = k->vmac[2] * c->cover.columns * (k->b == TW_BFP16 && c->cover.columns % 2 ? 2 : 1);
   const char *function = xd_gemm_function(k, k->b == TW_I8 && strstr(name, "_turned"));
   if (strcmp(name, function) != 0)
-    xd_read_fail(r, line, "@%s is not what kernel %s of its link_with computes: that is %s",
-                 xd_read_excerpt(f->name).text, k->name, function);
+    xd_read_fail(r, line, "@%s is not kernel %s of its link_with, which computes %s", xd_read_excerpt(f->name).text,
+                 k->name, function);
   else if (c->m % m || c->k % k->vmac[1] || c->n % n)
     xd_read_fail(r, line, "@%s: kernel %s needs multiples of %dx%dx%d", xd_read_excerpt(f->name).text, k->name, m,
                  k->vmac[1], n);
@@ -141,7 +141,7 @@ static bool read_own(xd_reader *r, const xd_declaration *f, const xd_call_argume
   const int64_t most = bytes_alone ? INT32_MAX : SIDE_MAX;
   for (int i = 0; i < n; i++)
     if (size[i] < 1 || size[i] > most)
-      xd_read_fail(r, line, "sizes of @%s: 1 to %" PRId64 " are possible", xd_read_excerpt(f->name).text, most);
+      xd_read_fail(r, line, "sizes of @%s must be 1 to %" PRId64 "", xd_read_excerpt(f->name).text, most);
   const bool unpacks = !strncmp(function->name, "unpack_", strlen("unpack_")); /* KxN, not MxN */
   op->call = (xd_call){.function = function,
                        .m = bytes_alone || unpacks ? 1 : (int)size[0],
@@ -218,8 +218,7 @@ static bool set_sizes(xd_reader *r, xd_form form, const xd_declaration *f, const
   if (f->n != 3 || !f->argument[0].is_memref || !f->argument[1].is_memref || !f->argument[2].is_memref ||
       !solve_sizes(f, c) || (vector && c->n != 1)) {
     xd_read_fail(r, line,
-                 "@%s: A, B and C are of %" PRId64 ", %" PRId64 " and %" PRId64
-                 " elements, which are not m k, k n and m n%s",
+                 "@%s: A, B and C have %" PRId64 ", %" PRId64 " and %" PRId64 " elements; expected m k, k n and m n%s",
                  xd_read_excerpt(f->name).text, f->argument[0].elements, f->argument[1].elements,
                  f->argument[2].elements, vector ? " with n = 1" : "");
     return false;

@@ -39,7 +39,7 @@ static int read_port(core_reader *c, int *count) {
   for (int i = 0; i < f->n_consumers && !produces; i++)
     is_end = is_end || xd_same_place(f->consumer[i].tile, c->core.tile);
   if (!is_end) {
-    xd_read_fail(r, line, "%s is no %s of object FIFO @%s", xd_place_label(c->core.tile).text,
+    xd_read_fail(r, line, "%s is not a %s of object FIFO @%s", xd_place_label(c->core.tile).text,
                  produces ? "producer" : "consumer", f->name);
     return -1;
   }
@@ -93,7 +93,7 @@ static void read_release(core_reader *c, int line) {
   if (!xd_going(r)) return;
   xd_port_note *note = &r->ports.at[port];
   if (count > note->held)
-    xd_read_fail(r, line, "%d object(s) of @%s are released, but %d held: an acquire is missing", count,
+    xd_read_fail(r, line, "%d object(s) of @%s are released, but %d are held; an acquire is missing", count,
                  r->design->program.ports.at[port].name, note->held);
   const xd_op op = {.kind = XD_RELEASE, .parameter = -1, .port = port, .count = count};
   xd_core_add(c, &op);
@@ -165,7 +165,7 @@ int xd_core_element(core_reader *c, const xd_value *v, int line) {
   const xd_port_note *note = &c->r->ports.at[v->index];
   const int64_t element = v->first - note->released;
   if (element < 0 || element >= note->held)
-    xd_read_fail(c->r, line, "an object of @%s is used, but not held any more: an acquire is missing",
+    xd_read_fail(c->r, line, "an object of @%s is used after its release; an acquire is missing",
                  c->r->design->program.ports.at[v->index].name);
   return (int)element;
 }
@@ -277,7 +277,7 @@ static void check_end(core_reader *c, int line) {
   xd_reader *r = c->r;
   for (size_t i = 0; i < r->ports.n && xd_going(r); i++)
     if (r->ports.at[i].held)
-      xd_read_fail(r, line, "%s ends with %d object(s) of @%s (acquired in line %d): a release is missing",
+      xd_read_fail(r, line, "%s ends while it holds %d object(s) of @%s (acquired in line %d); a release is missing",
                    xd_place_label(c->core.tile).text, r->ports.at[i].held, r->design->program.ports.at[i].name,
                    r->ports.at[i].line);
   for (size_t i = 0; i < r->ports.n; i++) r->ports.at[i] = (xd_port_note){0};

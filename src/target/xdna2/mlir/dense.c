@@ -22,7 +22,7 @@ static void read_element(dense *d) {
   const bool is_real = d->type == TW_F32 || d->type == TW_BF16, truth = xd_read_at_word(r, "true");
   if (!xd_read_at_kind(r, XD_TOKEN_NUMBER) && !xd_read_at_kind(r, XD_TOKEN_REAL) && !truth &&
       !xd_read_at_word(r, "false"))
-    xd_read_fail(r, r->token.line, "an element of an initial value is expected, not %s", text);
+    xd_read_fail(r, r->token.line, "expected an element of an initial value (found %s)", text);
   if (d->n == d->most)
     xd_read_fail(r, r->token.line, "an initial value of more than %lld elements", (long long)d->most);
   if (!xd_going(r)) return;
@@ -89,7 +89,7 @@ uint8_t *xd_read_dense(xd_reader *r, const xd_shape *shape) {
     }
   }
   if (xd_going(r) && d.n != 1 && d.n != d.most && d.most)
-    xd_read_fail(r, line, "an initial value of %lld elements, of %lld", (long long)d.n, (long long)d.most);
+    xd_read_fail(r, line, "an initial value has %lld elements; expected %lld", (long long)d.n, (long long)d.most);
   for (int64_t i = 1; xd_going(r) && d.n == 1 && i < d.most; i++) memcpy(d.bytes + i * d.size, d.bytes, (size_t)d.size);
   if (xd_going(r)) return d.bytes;
   free(d.bytes);

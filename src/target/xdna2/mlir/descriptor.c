@@ -21,7 +21,7 @@ int xd_read_list(xd_reader *r, int64_t least, int64_t most, int64_t out[XD_SIZES
     const int line = r->token.line;
     const int64_t number = xd_read_index(r, least);
     if (n == XD_SIZES) xd_read_fail(r, line, "more than %d dimensions", XD_SIZES);
-    if (xd_going(r) && number > most) xd_read_fail(r, line, "%" PRId64 " is more than %" PRId64, number, most);
+    if (xd_going(r) && number > most) xd_read_fail(r, line, "%" PRId64 " exceeds %" PRId64, number, most);
     if (xd_going(r)) out[n++] = number;
     if (!xd_read_take(r, ',')) break;
   }
@@ -104,7 +104,7 @@ xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   xd_attribute_number(r, &a, "burst_length", 0);
   xd_attributes_end(r, &a, "aie.dma_bd");
   if (xd_going(r) && (d.length < 1 || d.length > MOST || d.offset < 0 || d.offset > MOST))
-    xd_read_fail(r, d.line, "a descriptor of %" PRId64 " elements from %" PRId64 " on", d.length, d.offset);
+    xd_read_fail(r, d.line, "a descriptor of %" PRId64 " elements from element %" PRId64 " on", d.length, d.offset);
   const int first = of == XD_ARGUMENT_VALUE && n == XD_SIZES ? 1 : 0; /* of a task, that is how often */
   double walked = 1;
   for (int i = 0; i < XD_SIZES; i++)

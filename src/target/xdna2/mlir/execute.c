@@ -188,12 +188,13 @@ void xd_mlir_coverage(const xd_mlir_work *w, const tw_problem *p, char *text, si
   if (is_whole(p))
     snprintf(text, size, "every element");
   else if (rows)
-    snprintf(text, size, "all is computed; %lld of %lld rows of C, chosen at random after the run%s", rows, m,
-             w->step ? "" : ", to the bit; of all elements a sample");
+    snprintf(text, size,
+             "all elements are computed; %lld of %lld rows of C, chosen at random after the run, are compared%s", rows,
+             m, w->step ? "" : " bit by bit; of all elements a sample");
   else
     snprintf(text, size,
-             "all is computed; a sample of C, chosen at random after the run, one element of each %.0f at least; "
-             "all elements by a survey, where their type has one",
+             "all elements are computed; a sample of C, chosen at random after the run, is compared: one element of "
+             "each %.0f at least; a survey covers all elements where their type has one",
              BLOCK);
 }
 

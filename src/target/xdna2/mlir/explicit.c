@@ -74,7 +74,7 @@ static int read_count(xd_reader *r, int least) {
   const int line = r->token.line;
   const int64_t n = xd_read_index(r, least);
   if (xd_going(r) && n > r->config->array.lock_max)
-    xd_read_fail(r, line, "%lld is not from %d to %d", (long long)n, least, r->config->array.lock_max);
+    xd_read_fail(r, line, "%lld is out of range; expected %d to %d", (long long)n, least, r->config->array.lock_max);
   return xd_going(r) ? (int)n : least;
 }
 
@@ -96,7 +96,7 @@ xd_lock_action xd_read_use_lock(xd_reader *r, xd_place tile) {
     u.releases = xd_slice_is(how, "Release");
     u.equal = xd_slice_is(how, "Acquire");
     if (!u.releases && !u.equal && !xd_slice_is(how, "AcquireGreaterEqual"))
-      xd_read_fail(r, line, "a lock is used by Acquire, AcquireGreaterEqual or Release");
+      xd_read_fail(r, line, "expected Acquire, AcquireGreaterEqual or Release");
     xd_read_next(r);
   } else if (!u.releases && !u.equal) {
     xd_read_expect_word(r, "AcquireGreaterEqual");

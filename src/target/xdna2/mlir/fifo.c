@@ -27,7 +27,7 @@ static void read_end(xd_reader *r, ends *e, const char *word, const char *old_wo
   if (xd_read_take_word(r, word) || xd_read_take_word(r, old_word)) e->dims[e->n] = xd_read_dims(r);
   for (int i = 0; i < e->n; i++)
     if (xd_same_place(e->tile[i], e->tile[e->n]))
-      xd_read_fail(r, line, "%s is at two ends of one object FIFO", xd_place_label(e->tile[i]).text);
+      xd_read_fail(r, line, "%s is at both ends of one object FIFO", xd_place_label(e->tile[i]).text);
   e->n++;
 }
 
@@ -63,7 +63,7 @@ static void set_end(xd_reader *r, const ends *e, int i, int depth, const xd_shap
   out->depth = xd_kind_of(e->tile[i]) == XD_SHIM ? 0 : depth;
   out->n_dims = xd_dims_in_bytes(r, &e->dims[i], object->element_bits / 8, line, out->dim);
   if (out->n_dims && xd_kind_of(e->tile[i]) == XD_SHIM)
-    xd_read_fail(r, line, "a walk at %s: the tasks of the runtime sequence say the order there",
+    xd_read_fail(r, line, "a walk at %s, where tasks of the runtime sequence set the order; remove it",
                  xd_place_label(e->tile[i]).text);
 }
 

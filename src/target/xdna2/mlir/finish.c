@@ -26,7 +26,7 @@ static void settle_end(xd_reader *r, int fifo, int end, xd_fifo_end *e) {
     xd_read_fail(r, note->most_line[end], "%s acquires %d objects of @%s at once, but it has %d",
                  xd_place_label(e->tile).text, note->most[end], r->design->program.fifos.at[fifo].name, e->depth);
   else if (!note->most[end])
-    xd_read_fail(r, note->line, "%s never acquires object FIFO @%s, of which it is an end",
+    xd_read_fail(r, note->line, "%s never acquires object FIFO @%s, although it is one of its ends",
                  xd_place_label(e->tile).text, r->design->program.fifos.at[fifo].name);
 }
 
@@ -38,7 +38,7 @@ static void check_padding(xd_reader *r, int fifo, const xd_fifo_end *e) {
   const int line = r->fifos.at[fifo].line;
   const double bytes = xd_mlir_walked(e, true);
   if (bytes != (double)p->fifos.at[fifo].bytes)
-    xd_read_fail(r, line, "the walk of @%s has %.0f bytes with its zeros, but an object %" PRId64,
+    xd_read_fail(r, line, "the walk of @%s has %.0f bytes with its zeros, but an object has %" PRId64,
                  p->fifos.at[fifo].name, bytes, p->fifos.at[fifo].bytes);
   for (size_t i = 0; i < p->links.n; i++)
     for (int o = 0; o < p->links.at[i].n_out; o++)
@@ -56,7 +56,7 @@ static void check_walk(xd_reader *r, int fifo, const xd_fifo_end *e) {
                  f->name, xd_place_label(e->tile).text, bytes, expected);
   if (xd_end_pads(e)) check_padding(r, fifo, e);
   if (xd_kind_of(e->tile) == XD_MEMORY && !r->fifos.at[fifo].links)
-    xd_read_fail(r, r->fifos.at[fifo].line, "object FIFO @%s ends in %s, but no link takes it on", f->name,
+    xd_read_fail(r, r->fifos.at[fifo].line, "object FIFO @%s ends in %s, but no link continues it", f->name,
                  xd_place_label(e->tile).text);
 }
 
@@ -154,7 +154,8 @@ static void check_parameters(xd_reader *r) {
   for (size_t i = 0; i < r->parameters.n && r->design->runs; i++)
     if (!r->parameters.at[i].is_set)
       xd_read_fail(r, r->parameters.at[i].line,
-                   "element %" PRId64 " of %s turns this loop, but no aiex.npu.rtp_write of the sequence writes it",
+                   "element %" PRId64
+                   " of %s is the bound of this loop, but no aiex.npu.rtp_write of the sequence writes it",
                    r->parameters.at[i].element, r->design->program.buffers.at[r->parameters.at[i].buffer].name);
 }
 
@@ -205,8 +206,7 @@ static void add_task(xd_reader *r, const xd_pending *t, shim_ids *ids) {
     tw_error why;
     k.descriptor = XD_ADD(p, descriptors, &d);
     if (t->repeat < 1 || t->repeat > r->config->array.repeats)
-      xd_read_fail(r, t->line, "a task runs %" PRId64 " times; 1 to %d are possible", t->repeat,
-                   r->config->array.repeats);
+      xd_read_fail(r, t->line, "a task runs %" PRId64 " times; expected 1 to %d", t->repeat, r->config->array.repeats);
     k.repeat = (int)t->repeat;
     if (xd_going(r) && !p->failed && xd_check_descriptor(r->config, p, &p->descriptors.at[k.descriptor], &why) != TW_OK)
       xd_read_fail(r, t->line, "%s", why.text);

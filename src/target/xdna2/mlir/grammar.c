@@ -103,14 +103,14 @@ int64_t xd_read_number(xd_reader *r, int64_t least, int64_t most) {
   const xd_token t = r->token;
   take_text(r, XD_TOKEN_NUMBER, "a number");
   if (xd_going(r) && (t.number < least || t.number > most))
-    xd_read_fail(r, t.line, "%" PRId64 " is not from %" PRId64 " to %" PRId64, t.number, least, most);
+    xd_read_fail(r, t.line, "%" PRId64 " is out of range; expected %" PRId64 " to %" PRId64, t.number, least, most);
   return xd_going(r) ? t.number : least;
 }
 
 void xd_skip_region(xd_reader *r) {
   int depth = 0;
   do {
-    if (xd_read_at_kind(r, XD_TOKEN_END)) xd_read_fail(r, r->token.line, "the text ends within what is left out");
+    if (xd_read_at_kind(r, XD_TOKEN_END)) xd_read_fail(r, r->token.line, "the text ends within a skipped region");
     depth += xd_read_at(r, '{') ? 1 : xd_read_at(r, '}') ? -1 : 0;
     xd_read_next(r);
   } while (xd_going(r) && depth > 0);

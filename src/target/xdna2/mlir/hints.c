@@ -37,8 +37,8 @@ static void read_line(xd_reader *r, const char *at, size_t length, int line) {
   double value = 0;
   if (!name.length || !what.length || (times && (!tw_parse_real(number, &value) || value < 1 || value > 1e12)))
     xd_read_fail(r, line,
-                 times ? "kernel-cycles %s: say it as NAME=CYCLES, at least 1"
-                       : "kernel %s: say it as NAME=gemm or NAME=FUNCTION",
+                 times ? "kernel-cycles %s: expected NAME=CYCLES with CYCLES of at least 1"
+                       : "kernel %s: expected NAME=gemm or NAME=FUNCTION",
                  xd_read_excerpt((xd_slice){at, length}).text);
   xd_hint *hint = xd_going(r) ? hint_of(r, name) : NULL;
   if (hint && times) hint->cycles = value;

@@ -16,8 +16,7 @@ static tw_status read_values(const tw_raw_launch *l, int64_t value[ARGUMENTS], t
   if (l->n > ARGUMENTS) return tw_fail(error, TW_USAGE, "more than %d arguments", ARGUMENTS);
   for (size_t i = 0; i < l->n; i++) {
     if (l->argument[i].at >= 0)
-      return tw_fail(error, TW_USAGE, "argument %zu: a design's arguments have no bytes of their own; leave @BYTE: out",
-                     i);
+      return tw_fail(error, TW_USAGE, "argument %zu: arguments of a design have no byte offset; leave out @BYTE:", i);
     value[i] = l->argument[i].is_data ? 0 : (int64_t)(int32_t)l->argument[i].value;
   }
   return TW_OK;
@@ -32,9 +31,10 @@ static tw_status make_memory(const xd_mlir_design *d, const tw_raw_launch *l, vo
     const int at = b->argument;
     const tw_raw_argument *a = l->n && (size_t)at < l->n ? &l->argument[at] : NULL;
     if (l->n && (!a || !a->is_data || a->bytes != (size_t)b->bytes))
-      return tw_fail(
-          error, TW_USAGE, "argument %d of the runtime sequence is an array of %" PRId64 " bytes%s", at, b->bytes,
-          a && a->is_data ? "; what is given has others" : ", and the command has no --arg in=, out= or inout= for it");
+      return tw_fail(error, TW_USAGE, "argument %d of the runtime sequence is an array of %" PRId64 " bytes%s", at,
+                     b->bytes,
+                     a && a->is_data ? "; the given arguments differ"
+                                     : ", and the command has no --arg in=, out= or inout= for it");
     if (*n == ARGUMENTS || !(memory[*n] = tw_new((size_t)b->bytes + 8, 1))) return tw_no_memory(error, NULL);
     if (a) memcpy(memory[*n], a->data, a->bytes);
     ++*n;
@@ -54,22 +54,20 @@ static void take_results(const xd_mlir_design *d, const tw_raw_launch *l, void *
 
 static void say(const xd_mlir_design *d, tw_raw_launch *l) {
   if (d->unknown)
-    snprintf(
-        l->note, sizeof l->note,
-        "not checked, and no data: %d call(s) are of functions of which only the time is given; time, locks, routes "
-        "and capacities alone",
-        d->unknown);
+    snprintf(l->note, sizeof l->note,
+             "not checked, no data: %d call(s) are of functions with only a given time; only time, locks, routes and "
+             "capacities are checked",
+             d->unknown);
   else if (l->n)
-    snprintf(l->note, sizeof l->note, "moved and computed; what it should be is yours to judge");
+    snprintf(l->note, sizeof l->note, "moved and computed; compare the results yourself");
   else
     snprintf(l->note, sizeof l->note,
-             "not checked: all arrays are zeros; give it its arguments (--arg in=FILE, out=FILE:BYTES), or an op");
+             "not checked: all arrays are zeros; give its arguments (--arg in=FILE, out=FILE:BYTES), or an op");
   if (d->devices)
-    snprintf(l->note + strlen(l->note), sizeof l->note - strlen(l->note), "; %d other device(s) are left out",
+    snprintf(l->note + strlen(l->note), sizeof l->note - strlen(l->note), "; %d other device(s) are ignored",
              d->devices);
   if (d->skipped)
-    snprintf(l->note + strlen(l->note), sizeof l->note - strlen(l->note), "; %d op(s) of traces are left out",
-             d->skipped);
+    snprintf(l->note + strlen(l->note), sizeof l->note - strlen(l->note), "; %d trace op(s) are ignored", d->skipped);
 }
 
 tw_status xd_mlir_launch(const xd_config *c, const char *text, tw_raw_launch *l, tw_measurement *out, tw_error *error) {
@@ -86,8 +84,7 @@ tw_status xd_mlir_launch(const xd_config *c, const char *text, tw_raw_launch *l,
   if (!d.runs) status = tw_fail(error, TW_USAGE, "the design has no runtime sequence");
   for (size_t i = 0; i < l->n && status == TW_OK; i++)
     if (d.unknown && l->argument[i].writable)
-      status = tw_fail(error, TW_USAGE,
-                       "no data come out of functions of which only the time is given: leave argument %zu out", i);
+      status = tw_fail(error, TW_USAGE, "functions with only a given time produce no data; leave out argument %zu", i);
   if (status == TW_OK) status = make_memory(&d, l, memory, &n, error);
   if (status == TW_OK) status = xd_measure_run(c, &d.program, &none, memory, NULL, out, error);
   if (status == TW_FAILED) xd_mlir_locate(&d, error);

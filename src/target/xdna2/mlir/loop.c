@@ -61,7 +61,7 @@ static void read_bounds(core_reader *c, bounds *b, int i) {
 enum { FOR_EVER = INT32_MAX };
 
 static int64_t turns_of(xd_reader *r, int64_t from, int64_t to, int64_t step, int line) {
-  if (step < 1) xd_read_fail(r, line, "a loop's step is %" PRId64, step);
+  if (step < 1) xd_read_fail(r, line, "a loop's step must be positive (found %" PRId64, step);
   if (!xd_going(r) || step < 1 || to <= from) return 0;
   const uint64_t turns = ((uint64_t)to - (uint64_t)from - 1) / (uint64_t)step + 1;
   return turns >= FOR_EVER ? -1 : (int64_t)turns;
@@ -72,7 +72,7 @@ static int64_t turns_to(xd_reader *r, const bounds *b, int line) {
   if (b->parameter < 0 && !is_known(b)) return XD_COUNTED;
   if (b->parameter < 0) return turns_of(r, b->at[0].value, b->at[1].value, b->at[2].value, line);
   if (b->at[0].value || b->at[2].at >= 0 || b->at[2].value != 1)
-    xd_read_fail(r, line, "a loop to a run-time parameter must go from 0 in steps of 1");
+    xd_read_fail(r, line, "a loop to a run-time parameter must start at 0 with step 1");
   return -1;
 }
 
@@ -82,15 +82,15 @@ static void check_turn(core_reader *c, const xd_port_note *before, size_t n, int
     const xd_port_note *now = &r->ports.at[i], was = i < n ? before[i] : (xd_port_note){0};
     const char *name = r->design->program.ports.at[i].name;
     if (now->held > was.held)
-      xd_read_fail(r, line,
-                   "each iteration of the loop keeps %d more object(s) of @%s (acquired in line %d): a release is "
-                   "missing",
-                   now->held - was.held, name, now->line);
+      xd_read_fail(
+          r, line,
+          "each iteration of the loop keeps %d more object(s) of @%s (acquired in line %d); a release is missing",
+          now->held - was.held, name, now->line);
     else if (now->held < was.held)
-      xd_read_fail(r, line,
-                   "each iteration of the loop releases %d object(s) of @%s that it has not acquired: an acquire is "
-                   "missing",
-                   was.held - now->held, name);
+      xd_read_fail(
+          r, line,
+          "each iteration of the loop releases %d object(s) of @%s that it has not acquired; an acquire is missing",
+          was.held - now->held, name);
     else if (was.held && now->released != was.released)
       xd_read_fail(r, line, "unsupported sliding window: the loop keeps objects of @%s from one iteration to the next",
                    name);
@@ -107,7 +107,7 @@ static void check_busy(core_reader *c, size_t begin, int64_t turns, int64_t outs
     }
   if (turns == XD_COUNTED) turns = 1; /* known when it runs, which is bounded, too */
   if (turns < 0 || turns * (c->busy + 1) > MOST)
-    xd_read_fail(c->r, line, "a loop of more than %d turns that acquires nothing", MOST);
+    xd_read_fail(c->r, line, "a loop of more than %d iterations that acquires nothing", MOST);
   c->busy = xd_going(c->r) ? outside + turns * (c->busy + 1) : 0;
 }
 
@@ -223,7 +223,7 @@ void xd_core_read_affine_for(core_reader *c, int line) {
 static void expect_label(xd_reader *r, xd_slice label, int line) {
   const int here = r->token.line;
   if (!xd_slice_same(xd_read_label(r), label))
-    xd_read_fail(r, here, "block ^%s should follow the branch in line %d: only the branches of a loop are supported",
+    xd_read_fail(r, here, "expected block ^%s after the branch in line %d; only the branches of a loop are supported",
                  xd_read_excerpt(label).text, line);
 }
 
@@ -242,7 +242,7 @@ static void read_blocks(core_reader *c, xd_slice header, int line) {
   xd_reader *r = c->r;
   while (xd_going(r) && !c->back) {
     if (xd_read_at(r, '}') || xd_read_at(r, '^') || xd_read_at_kind(r, XD_TOKEN_END))
-      xd_read_fail(r, r->token.line, "the loop from line %d on does not come back to ^%s", line,
+      xd_read_fail(r, r->token.line, "the loop from line %d on does not return to ^%s", line,
                    xd_read_excerpt(header).text);
     else
       xd_core_read_op(c);
@@ -270,7 +270,7 @@ static int64_t take_step(core_reader *c, const core_loop *l, const xd_value *nex
   if (!last || last->kind != XD_SCALAR || last->scalar.kind != XD_SCALAR_ADD || next->kind != XD_SCALAR_VALUE ||
       last->scalar.to != next->index || last->scalar.from[0].at != core->ops.at[l->op].scalar.to ||
       last->scalar.from[1].at >= 0) {
-    xd_read_fail(c->r, line, "a loop that does not go on by a constant");
+    xd_read_fail(c->r, line, "a loop that does not advance by a constant");
     return 1;
   }
   const int64_t step = last->scalar.from[1].value;
@@ -291,14 +291,16 @@ static void read_branch_loop(core_reader *c, xd_slice header, xd_source from, in
   xd_read_expect_word(r, "arith.cmpi");
   xd_read_expect_word(r, "slt");
   xd_read_expect(r, ',');
-  if (!xd_slice_same(xd_read_value_name(r), turn)) xd_read_fail(r, line, "a loop that does not compare its turn");
+  if (!xd_slice_same(xd_read_value_name(r), turn))
+    xd_read_fail(r, line, "a loop that does not compare its induction variable");
   xd_read_expect(r, ',');
   bounds b = {.at = {from, {-1, 0}, {-1, 1}}, .parameter = -1};
   read_bounds(c, &b, 1);
   xd_read_expect(r, ':');
   xd_read_type(r);
   xd_read_expect_word(r, "cf.cond_br");
-  if (!xd_slice_same(xd_read_value_name(r), condition)) xd_read_fail(r, line, "a loop that asks for something else");
+  if (!xd_slice_same(xd_read_value_name(r), condition))
+    xd_read_fail(r, line, "a loop with another condition than its induction variable");
   xd_read_expect(r, ',');
   const xd_slice body = xd_read_label(r);
   xd_read_expect(r, ',');

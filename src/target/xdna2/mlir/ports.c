@@ -40,11 +40,10 @@ static void make_port(xd_reader *r, const xd_channel *c) {
     xd_port *next = own_port(p, x->buffer);
     if (!same_use(x->acquire, first->acquire) || !same_use(x->release, first->release) || !next ||
         x->buffer != port->first_buffer + port->n_buffers) {
-      xd_read_fail(
-          r, r->descriptor_lines.at[d],
-          "%s: in a tile with a core the descriptors of a channel must use the same two locks, and move buffers "
-          "that are declared one after the other",
-          xd_channel_label(c).text);
+      xd_read_fail(r, r->descriptor_lines.at[d],
+                   "%s: in a tile with a core, the descriptors of a channel must use the same two locks, and must move "
+                   "buffers that are declared consecutively",
+                   xd_channel_label(c).text);
       return;
     }
     next->n_buffers = 0; /* it is the first one's now */
@@ -81,7 +80,7 @@ static void walk_use(walker *w, xd_op *op, int lock) {
   const char *name = p->locks.at[lock].name;
   const int at = port_of(w, lock, releases), other = port_of(w, lock, !releases);
   if (at < 0 && other >= 0)
-    xd_read_fail(w->r, w->line, "%s %s lock %s, by which a DMA waits for it: it should %s it",
+    xd_read_fail(w->r, w->line, "%s %s lock %s, on which a DMA waits; expected that it %ss it",
                  xd_place_label(w->core->tile).text, releases ? "releases" : "acquires", name,
                  releases ? "acquire" : "release");
   else if (at < 0)
@@ -95,10 +94,10 @@ static void walk_use(walker *w, xd_op *op, int lock) {
   if (op->count % unit)
     xd_read_fail(w->r, w->line, "lock %s: the DMA hands over %d at a time", name, unit);
   else if (!releases && h->held + n > q->n_buffers)
-    xd_read_fail(w->r, w->line, "%s holds %d of the %d buffers from %s on: a release is missing",
+    xd_read_fail(w->r, w->line, "%s holds %d of the %d buffers from %s on; a release is missing",
                  xd_place_label(w->core->tile).text, h->held + n, q->n_buffers, buffer);
   else if (releases && h->held < n)
-    xd_read_fail(w->r, w->line, "%s releases %d of the buffers from %s on, but holds %d: an acquire is missing",
+    xd_read_fail(w->r, w->line, "%s releases %d of the buffers from %s on, but holds %d; an acquire is missing",
                  xd_place_label(w->core->tile).text, n, buffer, h->held);
   op->port = at;
   op->count = n;
@@ -118,7 +117,7 @@ static void walk_call(walker *w, xd_op *op) {
       op->argument[i].port = (int)at;
       op->argument[i].element = (element - h->oldest + q->n_buffers) % q->n_buffers;
       if (op->argument[i].element >= h->held)
-        xd_read_fail(w->r, w->line, "%s works on %s, but does not hold it: an acquire is missing",
+        xd_read_fail(w->r, w->line, "%s uses %s, but does not hold it; an acquire is missing",
                      xd_place_label(w->core->tile).text, p->buffers.at[own->first_buffer].name);
       break;
     }
@@ -133,7 +132,7 @@ static void walk_end(walker *w) {
     const char *name = p->buffers.at[q->first_buffer].name;
     if (w->now[i].held != was[i].held)
       xd_read_fail(w->r, w->line,
-                   "each iteration of the loop around this line keeps %d more of the buffers from %s on: %s is missing",
+                   "each iteration of the loop around this line keeps %d more of the buffers from %s on; %s is missing",
                    w->now[i].held - was[i].held, name, w->now[i].held > was[i].held ? "a release" : "an acquire");
     else if (w->now[i].oldest != was[i].oldest)
       xd_read_fail(w->r, w->line,
@@ -171,7 +170,7 @@ static void walk_core(xd_reader *r, size_t core, size_t *note) {
   }
   for (size_t i = 0; w.now && i < p->ports.n && xd_going(r); i++)
     if (w.now[i].held && !w.loops)
-      xd_read_fail(r, w.line, "%s ends with %d of the buffers from %s on: a release is missing",
+      xd_read_fail(r, w.line, "%s ends while it holds %d of the buffers from %s on; a release is missing",
                    xd_place_label(w.core->tile).text, w.now[i].held, p->buffers.at[p->ports.at[i].first_buffer].name);
   free(w.begin);
   free(w.now);

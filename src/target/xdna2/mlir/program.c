@@ -61,7 +61,7 @@ static void read_start(dma_reader *d) {
   if (d->n_starts == STARTS) xd_read_fail(r, s.line, "more than %d channels of one tile", STARTS);
   s.block = d->current;
   if (d->at[s.block].descriptor >= 0 || d->at[s.block].acquire.lock >= 0)
-    xd_read_fail(r, s.line, "aie.dma_start within a descriptor's block: a block's label is missing above");
+    xd_read_fail(r, s.line, "aie.dma_start within a descriptor's block; the label of a block is missing above");
   if (!xd_going(r)) return;
   s.channel = xd_read_channel(r, d->tile, direction, id);
   for (int i = 0; i < d->n_starts; i++)
@@ -100,7 +100,7 @@ static void read_use(dma_reader *d, block *b) {
     xd_read_fail(d->r, u.line, "unsupported Acquire (until the lock is equal) of a DMA; expected AcquireGreaterEqual");
   xd_lock_use *use = u.releases ? &b->release : &b->acquire;
   if (u.releases != (b->descriptor >= 0))
-    xd_read_fail(d->r, u.line, "a descriptor acquires before aie.dma_bd and releases after it");
+    xd_read_fail(d->r, u.line, "a descriptor must acquire before aie.dma_bd and release after it");
   else if (use->lock >= 0)
     xd_read_fail(d->r, u.line, "a descriptor %s two locks", u.releases ? "releases" : "acquires");
   *use = u.use;
@@ -110,7 +110,7 @@ static void begin_block(dma_reader *d, xd_slice label) {
   if (d->n_blocks == BLOCKS) xd_read_fail(d->r, d->r->token.line, "more than %d blocks", BLOCKS);
   for (int i = 0; i < d->n_blocks; i++)
     if (label.length && xd_slice_same(d->at[i].label, label))
-      xd_read_fail(d->r, d->r->token.line, "block ^%s is there twice", xd_read_excerpt(label).text);
+      xd_read_fail(d->r, d->r->token.line, "block ^%s is defined twice", xd_read_excerpt(label).text);
   if (!xd_going(d->r)) return;
   d->at[d->n_blocks++] =
       (block){.label = label, .descriptor = -1, .line = d->r->token.line, .acquire = {-1, 0}, .release = {-1, 0}};
@@ -139,7 +139,7 @@ static void read_short(dma_reader *d) {
   if (channel < 0) return;
   if (p->channels.at[channel].start >= 0)
     xd_read_fail(r, line, "%s is started twice", xd_channel_label(&p->channels.at[channel]).text);
-  if (again < 0 || again > 255) xd_read_fail(r, line, "repeat_count %d: 0 to 255 are possible", again);
+  if (again < 0 || again > 255) xd_read_fail(r, line, "repeat_count %d; expected 0 to 255", again);
   int first = -1, last = -1;
   xd_read_expect(r, '[');
   do {
@@ -241,7 +241,7 @@ static void close_ring(dma_reader *d, const start *s) {
     x->next = b->descriptor;
     const int channel = p->descriptors.at[b->descriptor].channel;
     if (channel == s->channel && b->descriptor != p->channels.at[s->channel].start)
-      xd_read_fail(r, b->line, "the descriptors of %s do not come back to the first",
+      xd_read_fail(r, b->line, "the descriptors of %s do not return to the first",
                    xd_channel_label(&p->channels.at[s->channel]).text);
     else if (channel >= 0 && channel != s->channel)
       xd_read_fail(r, b->line, "block ^%s belongs to two channels", xd_read_excerpt(b->label).text);
@@ -259,7 +259,7 @@ static void check_starts(dma_reader *d) {
     if (!b) return;
     if (r_is_raw(d)) continue;
     if (i + 1 < d->n_starts ? b != &d->at[d->start[i + 1].block] : b->descriptor >= 0 || !b->ends)
-      xd_read_fail(d->r, s->line, "block ^%s is not where the program goes on", xd_read_excerpt(s->next).text);
+      xd_read_fail(d->r, s->line, "block ^%s is not the next block of the program", xd_read_excerpt(s->next).text);
   }
 }
 
@@ -290,6 +290,6 @@ void xd_read_dma(xd_reader *r, xd_tile_kind kind) {
   for (int i = 0; i < d->n_starts && xd_going(r) && !r->design->program.failed; i++) close_ring(d, &d->start[i]);
   for (int i = 0; i < d->n_blocks && xd_going(r) && !r->design->program.failed; i++)
     if (d->at[i].descriptor >= 0 && r->design->program.descriptors.at[d->at[i].descriptor].channel < 0)
-      xd_read_fail(r, d->at[i].line, "no channel comes to block ^%s", xd_read_excerpt(d->at[i].label).text);
+      xd_read_fail(r, d->at[i].line, "no channel reaches block ^%s", xd_read_excerpt(d->at[i].label).text);
   free(d);
 }

@@ -36,7 +36,7 @@ void xd_read_writebd(xd_reader *r, int line) {
   const int64_t column = xd_attribute_number(r, &a, "column", 0), row = xd_attribute_number(r, &a, "row", 0),
                 id = xd_attribute_number(r, &a, "bd_id", 0);
   if (xd_going(r) && (row || column < 0 || column >= r->columns || id < 0 || id > 15))
-    xd_read_fail(r, line, "aiex.npu.writebd is taken for descriptors 0 to 15 of a shim");
+    xd_read_fail(r, line, "aiex.npu.writebd requires descriptors 0 to 15 of a shim");
   xd_register_bd *bd = xd_going(r) ? bd_of(r, (int)column, (int)id) : NULL;
   if (!bd) return;
   bd->line = line;
@@ -68,7 +68,7 @@ void xd_read_address_patch(xd_reader *r, int line) {
   const int64_t local = address & (((int64_t)1 << ROW_BIT) - 1), column = address >> COLUMN_BIT;
   if (xd_going(r) &&
       (local < DESCRIPTORS || local >= DESCRIPTORS + 16 * DESCRIPTOR_BYTES || column < 0 || column >= r->columns))
-    xd_read_fail(r, line, "address 0x%" PRIx64 " is of no descriptor of a shim", address);
+    xd_read_fail(r, line, "address 0x%" PRIx64 " is not a descriptor of a shim", address);
   xd_register_bd *bd = xd_going(r) ? bd_of(r, (int)column, (int)((local - DESCRIPTORS) / DESCRIPTOR_BYTES)) : NULL;
   if (!bd) return;
   bd->argument = (int)argument;

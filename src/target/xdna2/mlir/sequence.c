@@ -80,7 +80,7 @@ static void add_task(xd_reader *r, const xd_pending *t) { xd_append(&r->tasks, s
 static void set_metadata(xd_reader *r, xd_slice name, int line, xd_pending *t) {
   t->fifo = -1;
   t->metadata = name;
-  if (!name.length) xd_read_fail(r, line, "it does not say of which object FIFO or allocation");
+  if (!name.length) xd_read_fail(r, line, "it names no object FIFO or allocation");
   for (size_t i = 0; i < r->fifos.n; i++)
     if (xd_slice_same(r->fifos.at[i].name, name)) t->fifo = (int)i;
   if (t->fifo < 0) return;
@@ -144,7 +144,7 @@ static void read_wait(xd_reader *r, int line) {
 static void add_sync(xd_reader *r, const int64_t of[6], int line) {
   const int64_t column = of[0], direction = of[2];
   if (of[1] || of[4] != 1 || of[5] != 1 || direction < 0 || direction > 1 || column < 0 || column >= r->columns)
-    xd_read_fail(r, line, "npu.sync is taken for one channel of one shim tile only");
+    xd_read_fail(r, line, "npu.sync supports one channel of one shim tile only");
   const xd_pending t = {
       .kind = XD_AWAIT,
       .line = line,
@@ -369,7 +369,7 @@ static void read_for(xd_reader *r, int line) {
   if (xd_read_at_word(r, "iter_args")) xd_read_fail(r, line, "unsupported iter_args of a loop of the sequence");
   if (xd_read_take(r, ':')) xd_read_type(r);
   if (xd_going(r) && (step < 1 || (to > from && (to - from - 1) / step >= TURNS)))
-    xd_read_fail(r, line, "a loop of the sequence of more than %d turns, or in steps of %" PRId64, TURNS, step);
+    xd_read_fail(r, line, "a loop of the sequence of more than %d iterations, or in steps of %" PRId64, TURNS, step);
   if (!xd_going(r)) return;
   const xd_lexer body = r->lexer;
   const xd_token first = r->token;

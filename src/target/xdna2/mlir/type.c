@@ -67,7 +67,7 @@ static void read_rest_of_shape(xd_reader *r, xd_shape *s) {
   }
   if (!xd_going(r)) return;
   if (at == end || *at != 'x') {
-    xd_read_fail(r, r->token.line, "a memref's shape must be sizes and an element type: memref<32x64xi8>");
+    xd_read_fail(r, r->token.line, "expected sizes and an element type, as in memref<32x64xi8>");
     return;
   }
   const xd_slice element = {at + 1, (size_t)(end - at - 1)};
@@ -122,5 +122,5 @@ bool xd_shape_same(const xd_shape *a, const xd_shape *b) {
 }
 
 void xd_expect_shape(xd_reader *r, const xd_shape *has, const xd_shape *should, int line) {
-  if (!xd_shape_same(has, should)) xd_read_fail(r, line, "the type differs from the type that its alias means");
+  if (!xd_shape_same(has, should)) xd_read_fail(r, line, "the type differs from the type of its alias");
 }

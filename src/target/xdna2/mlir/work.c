@@ -90,13 +90,13 @@ static tw_status check_arguments(const xd_program *p, const int64_t expected[XD_
   }
   if (n >= XD_GEMM_ZEROS) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "the runtime sequence has %d arguments; a GEMM has A, B, C and perhaps a page of zeros", n);
+                 "the runtime sequence has %d arguments; a GEMM has A, B, C and optionally a page of zeros", n);
 }
 
 static bool is_packed(tw_type t) { return t == TW_BFP16 || t == TW_I4 || t == TW_TERNARY; }
 
 static tw_status fail_types(const tw_problem *problem, const char *what, tw_error *error) {
-  return tw_fail(error, TW_USAGE, "the design computes %s, not a=%s b=%s c=%s acc=%s", what,
+  return tw_fail(error, TW_USAGE, "the design computes %s, but the problem is a=%s b=%s c=%s acc=%s", what,
                  tw_type_name(tw_problem_type(problem, "a")), tw_type_name(tw_problem_type(problem, "b")),
                  tw_type_name(tw_problem_type(problem, "c")), tw_type_name(tw_problem_type(problem, "acc")));
 }
@@ -137,7 +137,7 @@ tw_status xd_mlir_work_of(const xd_config *c, const xd_mlir_design *d, const tw_
   if (!d->runs) return tw_fail(error, TW_USAGE, "the design has no runtime sequence");
   if (d->unknown)
     return tw_fail(error, TW_USAGE,
-                   "%d call(s) have only a time, so nothing can be checked; leave the op out, or state what they "
+                   "%d call(s) have only a given time, so nothing can be checked; leave out the op, or state what they "
                    "compute (--kernel NAME=gemm)",
                    d->unknown);
   if (!product && has_products(&d->program)) { /* by scalar code */

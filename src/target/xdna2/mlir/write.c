@@ -14,7 +14,7 @@ void xd_write_fail(xd_writer *w, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  w->status = tw_fail(w->error, TW_USAGE, "no MLIR: %s", text);
+  w->status = tw_fail(w->error, TW_USAGE, "not written as MLIR: %s", text);
 }
 
 /* ---- names and types ---- */
@@ -85,8 +85,8 @@ static void write_dims(xd_writer *w, const xd_fifo *f, const char *word, const x
   const int64_t e = xd_write_element_bytes(f->type);
   if (!end->n_dims) return;
   if (xd_mlir_walked(end, false) != (double)xd_mlir_moved(w->program, (int)(f - w->program->fifos.at), end->tile))
-    xd_write_fail(w, "FIFO %s moves a part of its objects at %s; descriptors of object FIFOs move whole ones", f->name,
-                  xd_place_label(end->tile).text);
+    xd_write_fail(w, "FIFO %s moves a part of its objects at %s; descriptors of object FIFOs move whole objects",
+                  f->name, xd_place_label(end->tile).text);
   tw_text_add(&w->text, " %s [", word);
   for (int i = end->n_dims - 1; i >= 0; i--) {
     const xd_dim *d = &end->dim[i];
@@ -148,7 +148,7 @@ static void check_link(xd_writer *w, const xd_link *l) {
   for (int i = 0; i < l->n_out; i++) ordered = ordered || fifos[l->out[i]].consumer[0].n_dims > 0;
   if (ordered)
     xd_write_fail(w,
-                  "the link of %s distributes and its consumers reorder, which mlir-aie refuses; use depth 1, or as "
+                  "the link of %s distributes and its consumers reorder, which mlir-aie rejects; use depth 1, or as "
                   "many columns as rows",
                   fifos[l->in[0]].name);
 }

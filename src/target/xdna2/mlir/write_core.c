@@ -54,7 +54,7 @@ static void declare(xd_writer *w, const xd_op *op, declared *d) {
   const xd_symbol s = op->kind == XD_CALL ? xd_symbol_of(&op->call) : (xd_symbol){""};
   tw_text t = {0};
   if (!*s.text) return;
-  if (op->call.macs) xd_write_fail(w, "%s is a kernel of others", op->call.function->name);
+  if (op->call.macs) xd_write_fail(w, "%s is a kernel from a file", op->call.function->name);
   tw_text_add(&t, "@%s", s.text);
   write_signature(w, op, &t);
   char *text = tw_text_take(&t);
@@ -112,7 +112,7 @@ static int64_t parameter_value(core_writer *c, int parameter) {
     found++;
   }
   if (found != 1)
-    xd_write_fail(c->w, "parameter %d of %s is set %d times by the sequence, not once", parameter,
+    xd_write_fail(c->w, "parameter %d of %s is set %d times by the sequence; expected once", parameter,
                   xd_place_label(c->core->tile).text, found);
   return value;
 }

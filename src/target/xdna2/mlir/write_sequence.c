@@ -66,7 +66,7 @@ static void write_start(xd_writer *w, const xd_command *k) {
   const xd_pattern walk = without_single_steps(&d->pattern), *p = &walk;
   int64_t size[4] = {1, 1, 1, 1}, stride[4] = {0, 0, 0, 1}; /* the outermost first */
   if (p->n_dims > 3 || d->next >= 0 || (d->iterations > 1 && d->iterations != k->repeat))
-    xd_write_fail(w, "a task of %s has more dimensions, descriptors or iterations than dma_memcpy_nd has words for",
+    xd_write_fail(w, "a task of %s has more dimensions, descriptors or iterations than dma_memcpy_nd can express",
                   b->name);
   size[0] = k->repeat;
   stride[0] = d->iterations > 1 ? in_elements(w, d->iteration_stride, b) : 0;

@@ -145,7 +145,7 @@ static bool write_rows(checker *k, const gm_rows *r, int at, int rows, int cols)
   int *written = r->space == GM_SPAD ? k->spad : k->acc;
   for (int i = 0; i < rows; i++) {
     if (r->space == GM_ACC_ADD && written[at + i] < cols)
-      return no(k, "adds to row %d of the accumulator, which nothing wrote", at + i);
+      return no(k, "adds to row %d of the accumulator, which was never written", at + i);
     if (written[at + i] < cols) written[at + i] = cols;
     if (r->space == GM_SPAD) k->result[at + i] = NEVER;
   }
@@ -186,8 +186,8 @@ static bool read_operand(checker *k, const gm_rows *r, const int *index) {
     int p = k->result[at + i];
     if (p != NEVER && !is_over(k, p, k->summed[at + i]))
       return no(k,
-                "row %d of the scratchpad is read while the array may still hold its value: the machine waits only "
-                "where the first rows are the same",
+                "row %d of the scratchpad is read before the array may have written it; the machine waits only where "
+                "operand and result have the same first rows",
                 at + i);
   }
   return true;
@@ -210,17 +210,17 @@ static bool product(checker *k, const gm_chain_command *x, const int *index) {
   if (c->dataflow == GM_WEIGHT_STATIONARY_ONLY && x->output_stationary)
     return no(k, "an output-stationary compute, which this machine does not have");
   if (b->b.space == GM_SPAD && !c->ex_write_to_spad)
-    return no(k, "a result in the scratchpad, where this machine writes none");
+    return no(k, "a result in the scratchpad, to which this machine cannot write results");
   if (!x->output_stationary && x->b.space != GM_NOWHERE && !c->ex_adds_d)
     return no(k, "a compute with D, which this machine does not add");
   if (x->output_stationary && x->a_transposed && x->accumulated)
-    return no(k, "a sum in the array over several computes with A transposed: a pause would add to it");
+    return no(k, "accumulation in the array over several computes with A transposed; a pause would add to it");
   if (b->output_stationary != x->output_stationary || b->a_transposed != x->a_transposed)
-    return no(k, "a compute of another dataflow than its preload");
+    return no(k, "a compute whose dataflow differs from its preload's");
   if (x->accumulated && b->a.space != GM_NOWHERE)
-    return no(k, "a compute that goes on with what the array holds behind a preload of something else");
+    return no(k, "a compute that accumulates on the array after a preload of another operand");
   if (!x->accumulated && !x->output_stationary && b->a.space == GM_NOWHERE) return no(k, "a compute without weights");
-  if (x->accumulated && !k->holds) return no(k, "a compute goes on with what the array does not hold");
+  if (x->accumulated && !k->holds) return no(k, "a compute that accumulates, but the array holds no partial sums");
   k->holds = !x->output_stationary || b->b.space == GM_NOWHERE; /* a sum that leaves is over */
   count_product(k, !x->output_stationary || !x->accumulated);
   wait_for_same_rows(k, &b->a, k->before_index);
@@ -272,7 +272,7 @@ static bool is_configured(checker *k, const gm_chain_command *x) {
     right = k->st.known && k->st.stride == x->stride;
   else
     right = k->configured && k->output_stationary == x->output_stationary && k->a_transposed == x->a_transposed;
-  return right || no(k, "%s under another configuration than its own",
+  return right || no(k, "%s under another configuration than expected",
                      x->kind == GM_LOAD    ? "an mvin"
                      : x->kind == GM_STORE ? "an mvout"
                                            : "a preload");

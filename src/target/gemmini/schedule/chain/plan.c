@@ -44,7 +44,7 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
   double rows = (blocks + 2 * nb + 2 * mb) * config->dim;
   if (rows > gm_spad_rows(config))
     return tw_fail(error, TW_USAGE,
-                   "%s: the matrices take %.0f rows of the scratchpad, which has %d: choose fewer states or inputs",
+                   "%s: the matrices need %.0f rows of the scratchpad, but it has %d; choose fewer states or inputs",
                    config->name, rows, gm_spad_rows(config));
   return TW_OK;
 }

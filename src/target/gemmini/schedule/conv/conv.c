@@ -19,15 +19,13 @@ enum { POOL_LIMIT = 3 };
 static tw_status check_pooling(const gm_config *config, const tw_conv2d *p, tw_error *error) {
   if (!p->pool) return TW_OK;
   if (p->pool > POOL_LIMIT || p->pool_stride > POOL_LIMIT)
-    return tw_fail(error, TW_USAGE, "%s pools windows of up to %d x %d, up to %d apart: use pool=2 or pool=3",
+    return tw_fail(error, TW_USAGE, "%s pools windows of up to %d x %d, up to %d apart; use pool=2 or pool=3",
                    config->name, POOL_LIMIT, POOL_LIMIT, POOL_LIMIT);
   if (p->pool_pad && !p->relu)
-    return tw_fail(error, TW_USAGE,
-                   "%s pools what lies outside the image as zeros: with pool_pad=%" PRId64 " it needs relu=1",
+    return tw_fail(error, TW_USAGE, "%s pools with zeros outside of the image; pool_pad=%" PRId64 " requires relu=1",
                    config->name, p->pool_pad);
   if (p->output != TW_I8)
-    return tw_fail(error, TW_USAGE, "%s pools elements of out=i8, not of out=%s", config->name,
-                   tw_type_name(p->output));
+    return tw_fail(error, TW_USAGE, "%s pools only out=i8 (found out=%s)", config->name, tw_type_name(p->output));
   return TW_OK;
 }
 
@@ -40,7 +38,7 @@ static tw_status check_types(const gm_config *config, const tw_conv2d *p, tw_err
     return tw_fail(error, TW_USAGE, "%s stores the output as %s or %s, not %s", config->name,
                    tw_type_name(config->input_type), tw_type_name(config->acc_type), tw_type_name(p->output));
   if (p->output != config->input_type && (p->relu || p->scale != 1.0f))
-    return tw_fail(error, TW_USAGE, "out=%s is stored as it is in the accumulator: relu and scale need out=%s",
+    return tw_fail(error, TW_USAGE, "out=%s is stored unchanged from the accumulator; relu and scale require out=%s",
                    tw_type_name(p->output), tw_type_name(config->input_type));
   return TW_OK;
 }

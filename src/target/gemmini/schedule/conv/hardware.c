@@ -37,11 +37,11 @@ static extent extent_of(const gm_config *config, const gm_conv *v, const gm_conv
 static tw_status check_problem(const gm_conv *v, tw_error *error) {
   if (v->of.h != v->h)
     return tw_fail(error, TW_USAGE,
-                   "a 1 x 1 convolution without stride is one row of pixels here, and the hardware loop takes square "
-                   "images");
+                   "a 1 x 1 convolution without stride is laid out as one row of pixels; the hardware loop requires "
+                   "square images");
   if (v->h != v->w || v->r != v->s)
     return tw_fail(error, TW_USAGE,
-                   "the hardware loop knows one size for both sides: h=%d w=%d and r=%d s=%d must be equal", v->h, v->w,
+                   "the hardware loop has one size for both sides; h=%d w=%d and r=%d s=%d must be equal", v->h, v->w,
                    v->r, v->s);
   if (v->transposed)
     return tw_fail(error, TW_USAGE, "the hardware loop requires weight_layout=rsck, or 'transpose weights' before it");
@@ -49,7 +49,7 @@ static tw_status check_problem(const gm_conv *v, tw_error *error) {
   if (v->pad >= v->r)
     return tw_fail(error, TW_USAGE, "the hardware loop needs pad=%d below the kernel's r=%d", v->pad, v->r);
   if (v->h + 2 * v->pad > SIZE_LIMIT || v->c > SIZE_LIMIT || v->k > SIZE_LIMIT)
-    return tw_fail(error, TW_USAGE, "the hardware loop counts to %d in h, w, c and k", SIZE_LIMIT);
+    return tw_fail(error, TW_USAGE, "the hardware loop counts up to %d in h, w, c and k", SIZE_LIMIT);
   return TW_OK;
 }
 
@@ -64,9 +64,9 @@ tw_status gm_conv_hardware_check(const gm_config *config, const gm_conv *v, cons
                 weights = (int64_t)p->tile_r * v->s * x.c * p->tile_k,
                 results = (int64_t)p->tile_n * x.rows * x.columns * p->tile_k;
   if (pixels + weights > gm_spad_rows(config) / 2 || results > gm_acc_rows(config) / 2)
-    return tw_fail(error, TW_USAGE,
-                   "a tile of the hardware loop may fill half of the scratchpad and of the accumulator: use smaller "
-                   "tiles");
+    return tw_fail(
+        error, TW_USAGE,
+        "a tile of the hardware loop may fill half of the scratchpad and of the accumulator; use smaller tiles");
   l->spad_bytes = (size_t)(2 * (pixels + weights) * config->dim * v->input_bytes);
   l->acc_bytes = (size_t)(2 * results * config->dim * v->acc_bytes);
   return TW_OK;

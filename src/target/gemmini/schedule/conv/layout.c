@@ -79,9 +79,10 @@ static tw_status place_accumulator(const gm_config *config, const gm_conv_plan *
   if (p->c_split && config->acc_banks < 2) return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
   const int room = p->c_split && p->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / p->c_buffers;
   if (l->c_rows > room)
-    return tw_fail(error, TW_USAGE,
-                   "a tile of the output needs %d accumulator rows, each of %d buffers has %d: use smaller tiles",
-                   l->c_rows, p->c_buffers, room);
+    return tw_fail(
+        error, TW_USAGE,
+        "a tile of the output needs %d accumulator rows, but each of the %d buffers has %d; use smaller tiles",
+        l->c_rows, p->c_buffers, room);
   return TW_OK;
 }
 
@@ -92,14 +93,15 @@ static tw_status check_levers(const gm_config *config, const gm_conv *v, const g
   if (p->spread_stores > 0 && p->c_buffers < 2)
     return tw_fail(error, TW_USAGE, "spread stores require two buffers of C; use 'buffers c=2'");
   if (p->overwrite && v->bias)
-    return tw_fail(error, TW_USAGE, "overwrite cannot be combined with a bias, which is filled in first; remove it");
+    return tw_fail(error, TW_USAGE,
+                   "overwrite cannot be combined with a bias, which initializes the accumulator; remove it");
   if (gm_conv_fills_ahead(p) && p->spread_stores == 0)
     return tw_fail(
         error, TW_USAGE,
         "'fill prefetch' requires two buffers of C and spread stores; use 'buffers c=2' and 'spread stores=16'");
   if (p->store_width < 1 || p->store_width > gm_conv_widest_store(config, v))
-    return tw_fail(error, TW_USAGE, "an mvout %smoves %d to %d columns at a time", v->pool ? "that pools " : "",
-                   config->dim, config->dim * gm_conv_widest_store(config, v));
+    return tw_fail(error, TW_USAGE, "an mvout %smoves %d to %d columns", v->pool ? "that pools " : "", config->dim,
+                   config->dim * gm_conv_widest_store(config, v));
   return TW_OK;
 }
 
@@ -108,27 +110,30 @@ static tw_status check_images(const gm_conv *v, const gm_conv_plan *p, const gm_
   if (p->tile_n == 1) return TW_OK;
   if (l->tiles_y > 1 || l->tiles_x > 1 || v->pool)
     return tw_fail(error, TW_USAGE,
-                   "a tile of several images has all of their pixels, without pooling: use 'tile p=%d q=%d'%s",
+                   "a tile of several images must hold all of their pixels, without pooling; use 'tile p=%d q=%d'%s",
                    v->out_h, v->out_w, v->pool ? " and n=1" : "");
   if (v->n % p->tile_n || v->r % p->tile_r)
-    return tw_fail(error, TW_USAGE,
-                   "tiles of %d images and steps of %d rows of the kernel leave a rest of %d images, %d rows: "
-                   "use numbers that divide",
-                   p->tile_n, p->tile_r, v->n % p->tile_n, v->r % p->tile_r);
+    return tw_fail(
+        error, TW_USAGE,
+        "tiles of %d images and steps of %d rows of the kernel leave a remainder of %d images, %d rows; use divisors",
+        p->tile_n, p->tile_r, v->n % p->tile_n, v->r % p->tile_r);
   return TW_OK;
 }
 
 static tw_status check_unfolding(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, tw_error *error) {
   if (!p->unfold) return TW_OK;
   if (v->pool || p->pack > 1)
-    return tw_fail(error, TW_USAGE, "columns of the kernel are unfolded without %s", v->pool ? "pooling" : "'pack'");
+    return tw_fail(error, TW_USAGE, "columns of the kernel are unfolded only without %s",
+                   v->pool ? "pooling" : "'pack'");
   if (l->tiles_x > 1 || l->image_rows == 1)
-    return tw_fail(error, TW_USAGE,
-                   "columns are unfolded to join rows of the output: tiles have several whole ones, 'tile p=%d q=%d'",
-                   v->out_h, v->out_w);
+    return tw_fail(
+        error, TW_USAGE,
+        "unfolded columns join rows of the output; tiles must have several complete rows, as in 'tile p=%d q=%d'",
+        v->out_h, v->out_w);
   if (v->out_h % p->tile_p || v->r % p->tile_r)
-    return tw_fail(error, TW_USAGE, "unfolded tiles are all alike: use rows p that divide %d and r that divide %d",
-                   v->out_h, v->r);
+    return tw_fail(error, TW_USAGE,
+                   "unfolded tiles must have equal sizes; use rows p that divide %d and r that divide %d", v->out_h,
+                   v->r);
   if (l->row_step > 1)
     return tw_fail(error, TW_USAGE,
                    "rows of the output can only be joined when the rows of a step are adjacent; use 'tile r=1'");
@@ -143,15 +148,14 @@ static tw_status check_packing(const gm_config *config, const gm_conv *v, const 
     return tw_fail(error, TW_USAGE, "%s cannot pack pixels: its mvin does not repeat them (has_pixel_repeats = 0)",
                    config->name);
   if (p->pack * v->c > config->dim)
-    return tw_fail(error, TW_USAGE, "%d pixels of %d channels do not fit a row of %d: pack fewer", p->pack, v->c,
+    return tw_fail(error, TW_USAGE, "%d pixels of %d channels do not fit a row of %d; pack fewer pixels", p->pack, v->c,
                    config->dim);
   if (v->transposed)
     return tw_fail(error, TW_USAGE, "pack requires weight_layout=rsck, or 'transpose weights' before it");
   const int pairs = gm_ceil_div(config->rs_execute, 2);
   if (p->prefetch == 0 || p->spread_loads < pairs)
     return tw_fail(error, TW_USAGE,
-                   "pixels can only be packed when loads are ahead of their use and %d pairs or more apart: use "
-                   "'pipeline loads=%d'",
+                   "packed pixels require loads before their use and at least %d pairs apart; use 'pipeline loads=%d'",
                    pairs, pairs);
   return TW_OK;
 }
@@ -174,10 +178,10 @@ static tw_status check_pooling(const gm_config *config, const gm_conv *v, const 
                    "b=1,3 c=0,1' with two buffers",
                    l->c_rows, gm_acc_bank_rows(config));
   if (l->rows > IMAGE_LIMIT || l->columns > IMAGE_LIMIT)
-    return tw_fail(error, TW_USAGE, "a tile of %d x %d results is too large to be pooled: at most %d x %d", l->rows,
-                   l->columns, IMAGE_LIMIT, IMAGE_LIMIT);
+    return tw_fail(error, TW_USAGE, "a tile of %d x %d results is too large for pooling; at most %d x %d are supported",
+                   l->rows, l->columns, IMAGE_LIMIT, IMAGE_LIMIT);
   if (p->tile_p > 1 && v->out_w > IMAGE_LIMIT)
-    return tw_fail(error, TW_USAGE, "an output of more than %d columns is pooled row by row: use 'tile p=1'",
+    return tw_fail(error, TW_USAGE, "an output of more than %d columns is pooled row by row; use 'tile p=1'",
                    IMAGE_LIMIT);
   return TW_OK;
 }
@@ -199,7 +203,7 @@ static tw_status place_operands(const gm_config *config, const gm_conv_plan *p, 
   const int64_t b_rows = (int64_t)p->tile_r * l->taps * p->tile_c * p->tile_k * config->dim;
   const int spad = gm_spad_rows(config);
   if (a_rows > spad || b_rows > spad)
-    return tw_fail(error, TW_USAGE, "a step's chunks do not fit the scratchpad: use smaller tiles");
+    return tw_fail(error, TW_USAGE, "a step's chunks do not fit the scratchpad; use smaller tiles");
   if (p->a.hold == GM_WHOLE && (int64_t)a.tiles * a.steps > spad)
     return tw_fail(error, TW_USAGE,
                    "%d tiles of pixels do not fit the scratchpad; use larger tiles, or keep less resident", a.tiles);
@@ -229,9 +233,10 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
   if (p->hardware_loop) return gm_conv_hardware_check(config, v, p, l, error);
   const int64_t tile = (int64_t)p->tile_n * p->tile_p * p->tile_q * p->tile_k;
   if (tile > gm_acc_rows(config))
-    return tw_fail(error, TW_USAGE,
-                   "a tile of the output needs %ld accumulator rows or more, there are %d: use smaller tiles",
-                   (long)tile, gm_acc_rows(config));
+    return tw_fail(
+        error, TW_USAGE,
+        "a tile of the output needs at least %ld accumulator rows, but the machine has %d; use smaller tiles",
+        (long)tile, gm_acc_rows(config));
   /* A tile at the border of the image needs fewer rows than one inside; the first is the largest if there is one alone. */
   l->image_rows = l->tiles_y == 1 ? gm_conv_extent(v, 0, v->out_h, v->p)
                                   : gm_min(v->p, (p->tile_p - 1) * v->pool_stride + (v->pool ? v->pool : 1));
