@@ -8,6 +8,6 @@ typedef enum cdna_arch {
   CDNA_ARCHES
 } cdna_arch;
 
-enum { CDNA_LANES = 64 }; /* of a wave */
+enum { CDNA_LANES = 64 }; /* lanes of a wave */
 
 #endif

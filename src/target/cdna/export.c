@@ -1,7 +1,7 @@
-/* export.c - see export.h. kernel.hip is the device code alone, vocabulary included: hipcc compiles it, and clang without ROCm.
- * host.cpp loads what comes of it by the HIP runtime's module API, launches as the source's header says for one problem,
- * compares and times; README.md has the commands and the launch in words. kernel.co is what clang makes of it here, for that API,
- * and launch.json its launch for programs. */
+/* export.c - see export.h. kernel.hip is the device code alone, vocabulary included: hipcc compiles it, and clang
+ * without ROCm. host.cpp loads the compiled kernel through the HIP runtime's module API, launches it for one problem as
+ * the source's header states, compares and times. README.md has the commands and describes the launch. kernel.co is the
+ * code object that clang makes here, and launch.json describes the launch for programs. */
 #include "target/cdna/export.h"
 
 #include <inttypes.h>
@@ -84,7 +84,7 @@ static json_t *argument_of(const tw_export *e, const tw_launch_argument *a) {
   }
 }
 
-/* For programs that load kernel.co: kernels in their order, each when the one before has ended. */
+/* For programs that load kernel.co: the kernels in order; each starts after the previous one has ended. */
 static tw_status launch_for_programs(const tw_export *e, const tw_launch *l, const char *processor, tw_text *out,
                                      tw_error *error) {
   json_t *kernels = json_array(), *operands = json_array();
@@ -115,7 +115,7 @@ static tw_status launch_for_programs(const tw_export *e, const tw_launch *l, con
   return TW_OK;
 }
 
-/* Without a compiler there is no kernel.co: the README says how to make it. */
+/* Without a compiler kernel.co is missing; the README describes how to make it. */
 static tw_status add_object(const tw_target *target, const tw_launch *l, const char *source, tw_files *out,
                             tw_error *error) {
   const cdna_arch arch = ((const cdna_machine *)target->config)->arch;

@@ -1,11 +1,12 @@
 /* gemm_model.c - see gemm_model.h.
  *
- * A workgroup takes its steps one after the other. In each, its SIMDs multiply, operands are read from LDS, tiles arrive from
- * the caches; with stages to spare these overlap and the slowest counts, without they follow one another and each step waits
- * for memory. Workgroups come in rounds of as many as the CUs hold.
+ * A workgroup executes its steps in order. In each, its SIMDs multiply, operands are read from LDS, tiles arrive from
+ * the caches; with enough stages these overlap and the slowest one counts. Otherwise they follow one another, and each
+ * step waits for memory. Workgroups run in rounds, each as large as the CUs hold.
  *
- * Numbers: matrix instructions' passes from layout/mfma_table.c; LDS serves 128 bytes a clock of a CU (CDNA3 white paper; CDNA4
- * doubles it); bandwidths and latencies from machine.c and HipKittens' cost model (300 ns to miss L2, 500 ns the LLC). */
+ * Numbers: matrix instructions' passes from layout/mfma_table.c; LDS serves 128 bytes a clock of a CU (CDNA3 white
+ * paper; CDNA4 doubles it); bandwidths and latencies from machine.c and HipKittens' cost model (300 ns to miss L2, 500
+ * ns the LLC). */
 #include "target/cdna/gemm_model.h"
 
 #include <math.h>
@@ -42,18 +43,19 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
       ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->no_swizzle ? 4 : 1);
   const bool elements = p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS;
   const double lay = p->keep_in_registers ? 0 : step_bytes / 128 * (p->way_a == TW_TILE_DIRECT ? 1 : elements ? 8 : 2);
-  /* Of all that CUs ask for, L2 serves what tiles in work at the same time share. */
+  /* The share of requests that L2 serves, because tiles in work at the same time share operands. */
   const double shared = p->window ? 0.8 : 0.6,
                fetch_rate = (m->caches.l2_tbs * shared + m->caches.llc_tbs * (1 - shared)) * 1e12;
   const double fetch = step_bytes / (fetch_rate / cus) * clock;
   const double of_simd = ceil_div(groups + p->producers, 4), held = p->keep_in_registers * step_bytes / 256 / groups;
   const double resident = fmax(1, fmin(p->keep_in_registers ? floor(m->registers / (p->sums + held + 40) / of_simd)
-                                               : floor((double)m->lds_bytes / (double)p->shared_bytes),
+                                                            : floor((double)m->lds_bytes / (double)p->shared_bytes),
                                        floor(8 / of_simd)));
   const double busy = multiply + scale + BARRIER_CYCLES;
-  /* What is held comes through L1 for each group, and is waited for by so many steps at once. */
+  /* Operands kept in registers pass through L1 once for each wave; the wave waits for that many steps at once. */
   const double own = ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / 64;
-  const double work = p->keep_in_registers         ? fmax(fmax(fmax(multiply, own), fetch), LATENCY * clock / p->keep_in_registers)
+  const double work = p->keep_in_registers
+                          ? fmax(fmax(fmax(multiply, own), fetch), LATENCY * clock / p->keep_in_registers)
                       : p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * apart(p)
                                       : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
@@ -64,7 +66,8 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
          (p->stages > 1 || p->keep_in_registers ? at_once : fmax(1, at_once * (busy + reads) / work)) / clock;
 }
 
-/* Of a pinned plan: as gemms of tiles with such a loop, and the kernels that pack where that counts. */
+/* The hand-scheduled plan: its loop costs as in GEMMs with such a loop, plus the kernels that pack, where they matter.
+ */
 static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->b) / 8.0;
   const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n), step = 128 / size;

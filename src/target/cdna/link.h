@@ -14,8 +14,9 @@ enum { CDNA_CLANG, CDNA_LINKER };
 #define CDNA_OBJECT "kernel.o"
 #define CDNA_CODE_OBJECT "kernel.co"
 
-/* In a folder that has CDNA_ASSEMBLY (`is_assembly`) or CDNA_OBJECT: makes CDNA_CODE_OBJECT. TW_FAILED with the linker's errors, or
- * with what the object may not have: sections for the linker's own use (.deplibs, .linker-options, code of LLVM), constructors. */
+/* In a folder that has CDNA_ASSEMBLY (`is_assembly`) or CDNA_OBJECT: makes CDNA_CODE_OBJECT. TW_FAILED with the
+ * linker's errors, or with a forbidden part of the object: sections for the linker (.deplibs, .linker-options, code of
+ * LLVM), constructors. */
 tw_status cdna_link(const tw_toolchain *, const char *directory, cdna_arch, bool is_assembly, bool trust, tw_error *);
 
 #endif

@@ -1,4 +1,4 @@
-/* machine.c - the keys of a machine file: where each value goes and what it may be. */
+/* machine.c - the keys of a machine file: the destination and range of each value. */
 #include "target/cdna/machine.h"
 
 #include <stddef.h>

@@ -11,18 +11,18 @@
 typedef struct cdna_machine {
   char name[32], summary[160];
   char product[32], products[64]; /* "MI355X"; all of them */
-  double error;                   /* of modelled times: tw_traits */
+  double error;                   /* relative error of modelled times: tw_traits */
   char error_of[160];
   cdna_arch arch;
   int clock_mhz;
-  int simds;         /* of a CU */
-  int waves;         /* of a SIMD, at most */
-  int registers;     /* of a SIMD for one lane: VGPRs and AGPRs together; 32 bits */
-  int register_step; /* a wave gets a multiple of so many, */
-  int register_most; /* and at most so many: half of them VGPRs, half AGPRs */
+  int simds;         /* per CU */
+  int waves;         /* per SIMD, at most */
+  int registers;     /* per SIMD and lane: VGPRs and AGPRs together; of 32 bits */
+  int register_step; /* a wave gets a multiple of this number */
+  int register_most; /* and at most this number: half of them VGPRs, half AGPRs */
   int lds_bytes, lds_step;
-  int barriers;     /* of a CU: workgroups of several waves take one each */
-  int work_items;   /* of a workgroup, at most */
+  int barriers;     /* per CU: each workgroup of several waves uses one */
+  int work_items;   /* per workgroup, at most */
   int scalars_most; /* SGPRs of a wave */
   double memory_tbs;
   cdna_cache_machine caches;
@@ -36,21 +36,22 @@ const cdna_machine *cdna_machine_of_arch(cdna_arch);
 
 /* ---- occupancy.c ---- */
 
-/* What a kernel asks for; registers as in its descriptor (VGPRs, AGPRs), 0 for none. */
+/* The resources that a kernel requests; registers as in its descriptor (VGPRs, AGPRs), 0 for none. */
 typedef struct cdna_resources {
   int vgprs, agprs;
   int lds_bytes;
-  int work_items; /* of a workgroup */
+  int work_items; /* per workgroup */
 } cdna_resources;
 
 typedef struct cdna_occupancy {
-  int registers;                                   /* that a wave is given */
-  int lds_bytes;                                   /* that a workgroup is given */
+  int registers;                                   /* registers allocated to a wave */
+  int lds_bytes;                                   /* LDS allocated to a workgroup */
   int waves_of_workgroup;                          /* of 64 lanes */
   int by_registers, by_lds, by_waves, by_barriers; /* workgroups of a CU that each would allow */
-  int workgroups, waves;                           /* of a CU; waves of the fullest SIMD: waves / simds, rounded up */
+  /* waves per CU; waves of the fullest SIMD: waves / simds, rounded up */
+  int workgroups, waves;
   int waves_of_simd;
-  const char *limit; /* what allows the fewest, in words */
+  const char *limit; /* the resource that limits the number, in words */
 } cdna_occupancy;
 
 tw_status cdna_occupancy_of(const cdna_machine *, const cdna_resources *, cdna_occupancy *, tw_error *);

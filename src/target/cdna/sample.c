@@ -1,11 +1,11 @@
 /* sample.c - see sample.h.
  *
- * The first and last workgroup and some at random are executed one by one, each on outputs that are poisoned. What a workgroup
- * has written must fill a box of the output without holes, and the largest such box, times the number of workgroups, must
- * cover the output; and those that were drawn by chance may not leave more of it to others than the grid is too large by. Elements
- * at random in each box, and its corners, are compared with their exact values. So what a
- * workgroup computes is found wrong as surely as if all were executed; what remains unseen is a workgroup that differs from
- * all that were drawn. */
+ * The first and last workgroup and some at random are executed one by one, each on outputs that are poisoned. The
+ * elements that a workgroup writes must fill a box of the output without holes, and the largest such box, times the
+ * number of workgroups, must cover the output. The randomly drawn workgroups may leave no more work to others than the
+ * grid's surplus. Random elements in each box, and its corners, are compared with their exact values. So a wrong
+ * workgroup is found as surely as if all were executed; only a workgroup that differs from all drawn ones remains
+ * undetected. */
 #include "target/cdna/sample.h"
 
 #include <math.h>
@@ -56,7 +56,8 @@ static void widen(box *b, int dimension, int64_t low, int64_t high) {
   if (high > b->high[dimension]) b->high[dimension] = high;
 }
 
-/* What of the output is not poison any more. Integers may be as poison: those count that lie between others of their row. */
+/* The part of the output that is no longer poison. An integer may equal the poison: then it counts if it is between
+ * others of its row. */
 static box find_box(const tw_operand *o, const uint8_t *data) {
   static const uint8_t all[256] = {[0 ... 255] = TW_POISON};
   const int64_t size = tw_type_bits(o->type) / 8, rows = rows_of(o), columns = columns_of(o);
@@ -132,7 +133,7 @@ typedef struct drawn {
   double filled; /* and how many elements they wrote */
 } drawn;
 
-/* Compares some of what a workgroup has left in the box. */
+/* Compares some of the elements that a workgroup has written in the box. */
 static tw_status compare_box(const tw_case *c, size_t index, const box *b, const uint8_t *data, int groups,
                              tw_random *r, drawn *sum, tw_error *error) {
   const tw_operand *o = &c->operand[index];
@@ -176,8 +177,8 @@ static tw_status take_output(const tw_case *c, size_t index, uint64_t group, int
   return status;
 }
 
-/* Workgroups leave nothing to others but what the grid is too large by: that those which were chosen by chance write
- * so little, if all of them together fill the output, has a probability below e^-14 (Chernoff). */
+/* Workgroups leave to others at most the grid's surplus: the probability that the randomly chosen ones write this
+ * little, although all together fill the output, is below e^-14 (Chernoff). */
 static bool leaves_too_much(const drawn *d, uint64_t groups, double elements) {
   if (!d->drawn || !d->largest) return false;
   const double idle = fmax(1 - elements / ((double)groups * (double)d->largest), 0),

@@ -27,13 +27,14 @@ struct tw_artefact {
   cdna_object object;
   char *bytes;
   tw_launch launch;
-  cdna_result_counts counts; /* of the last run */
+  cdna_result_counts counts; /* for the last run */
   double whole;              /* workgroups of the launch for each that was executed */
-  char coverage[200];        /* of the last check */
-  tw_inspection *inspection; /* of checks; NULL: none */
+  char coverage[200];        /* for the last check */
+  tw_inspection *inspection; /* for checks; NULL: none */
   bool has_printed;          /* a user's kernel, in one of its launches */
   cdna_checker *checker;     /* while one runs */
-  /* of each kernel, what it did when it was checked, and the workspace that it found (NULL: as the launch begins); on this case */
+  /* for each kernel, its counts during the check, and the initial workspace (NULL: as at the start of the launch); for
+   * this case */
   cdna_watch watch[TW_LAUNCH_KERNELS];
   uint8_t *found[TW_LAUNCH_KERNELS];
   const tw_case *watched;
@@ -60,8 +61,8 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* The op's first type says what the others usually are: bf16 summed in f32, integers in i32; of floats of 8 bits and less
- * comes bf16. */
+/* The op's first type suggests the others: bf16 is summed in f32, integers in i32; floats of 8 bits and less give bf16.
+ */
 static tw_type usual_type(const char *key, tw_type first) {
   const bool integer = first == TW_I8 || first == TW_U8;
   if (!strcmp(key, "acc")) return integer ? TW_I32 : TW_F32;
@@ -194,19 +195,19 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
 enum { ALL_GROUPS = -1 };
 typedef struct manner {
   int64_t group;
-  size_t first, end; /* of the kernels, that run; end 0: all */
+  size_t first, end; /* range of kernels to run; end 0: all */
   bool adds;         /* to what kernels before have left */
   void *workspace;   /* as another run of the kernels before left it, or is to leave it for them */
   cdna_times *times;
   cdna_spans *spans;
   const tw_problem *problem;
-  const tw_case *data; /* that is timed */
+  const tw_case *data; /* the timed kernel */
   double *packing;     /* seconds that do not count */
 } manner;
 
-/* ---- what is timed is what was checked ---- */
+/* ---- the timed work is the checked work ---- */
 
-/* What the kernels of a launch have in memory: the workspace, if there is one, then the operands. */
+/* Operands of a launch's kernels in memory: the workspace, if there is one, then the operands. */
 typedef struct case_memory {
   cdna_memory *memory;
   uint64_t operand[TW_OPERANDS_MAX], workspace; /* addresses */
@@ -220,10 +221,11 @@ static void set_shape(const tw_launch_kernel *l, cdna_launch *out) {
   }
 }
 
-/* Instructions of a wave that is timed, when one that ran had so many: beyond that it waits for what is not there. */
+/* Limit of instructions for a timed wave, relative to the longest checked one: beyond it the wave waits for absent
+ * data. */
 static uint64_t patience(uint64_t most) { return most ? 2 * most + 4096 : 0; }
 
-/* Places of the grid to time. Nobody knows them before the kernel is compiled and its inputs are drawn. */
+/* Random places of the grid to time, drawn after the kernel is compiled and its inputs are drawn. */
 static uint64_t place_seed(const tw_artefact *a, const tw_case *k, size_t kernel) {
   uint64_t h = k->seed ^ 0xcbf29ce484222325u;
   for (size_t i = 0; i < a->object.file_size; i++) h = (h ^ a->object.file[i]) * 0x100000001b3u;
@@ -234,7 +236,7 @@ static uint64_t groups_of(const tw_launch_kernel *l) {
   return (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->grid[2];
 }
 
-/* A launch of the whole grid begins: what single workgroups do is kept. */
+/* A launch of the whole grid begins: the work of single workgroups is recorded. */
 static void watch_all(cdna_watch *w, uint64_t groups) {
   enum { GROUPS_MOST = 1 << 22 };
   float *work = w->work;
@@ -263,10 +265,9 @@ static void keep_workspace(tw_artefact *a, size_t kernel, const void *workspace)
   if (a->found[kernel]) memcpy(a->found[kernel], workspace, (size_t)a->launch.workspace);
 }
 
-/* A kernel before the main one that receives exactly one operand, whose numbers are blocks with scales, and a place in the
- * workspace: what a model does once with weights, and what an A of such a type has been through where a model has it as codes.
- * It is no part of the cost. It cannot compute anything of the result: it reaches neither the other operand (map_received)
- * nor what other kernels left (run_packing). */
+/* A kernel before the main one that receives exactly one operand, block-scaled, and a place in the workspace. A model
+ * packs weights once, and has an A of such a type as codes already. So it is not part of the cost. It cannot compute
+ * any of the result: it reaches neither the other operand (map_received) nor data of other kernels (run_packing). */
 static bool packs_only(const tw_artefact *a, const tw_launch_kernel *l, const tw_problem *p) {
   if (l >= tw_launch_main(&a->launch) || strcmp(p->op->name, "gemm") != 0) return false;
   const tw_gemm g = tw_gemm_of(p);
@@ -293,7 +294,7 @@ static void map_received(const tw_launch_kernel *l, const case_memory *c, cdna_m
   }
 }
 
-/* What a kernel printed, beside the results; what would steer a terminal is left out. */
+/* Text that a kernel printed, beside the results; terminal control characters are removed. */
 static void put_printed(tw_text *t) {
   for (size_t i = 0; i < t->length; i++) {
     const unsigned char c = (unsigned char)t->data[i];
@@ -357,7 +358,8 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   return status;
 }
 
-/* A packing kernel finds the workspace as the launch does, without what other kernels left in it. What it changes is kept. */
+/* A packing kernel sees the workspace as at the start of the launch, without other kernels' data. Its changes are kept.
+ */
 static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const manner *how,
                              tw_error *error) {
   cdna_allocation *workspace = &of->memory->allocation[0];
@@ -377,7 +379,7 @@ static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const ca
 }
 
 static tw_status run_case(tw_artefact *a, const tw_case *k, void *const buffer[], const manner *how, tw_error *error) {
-  /* checked and timed at the same addresses, which nobody knows before the case is drawn */
+  /* checked and timed at the same addresses, which are unknown before the case is drawn */
   cdna_memory memory = {.scatter = k->seed | 1};
   case_memory of = {.memory = &memory};
   const tw_launch *l = &a->launch;
@@ -440,7 +442,7 @@ static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
 typedef struct sampled {
   tw_artefact *artefact;
   const tw_case *data;
-  size_t first; /* kernel that is sampled: those before it have run */
+  size_t first; /* the sampled kernel: earlier kernels have run */
   void *workspace;
 } sampled;
 
@@ -451,7 +453,7 @@ static tw_status run_one(void *context, void *const buffer[], size_t kernel, uin
   return run_case(s->artefact, s->data, buffer, &how, error);
 }
 
-/* Workgroup number `n` of a grid of which each chiplet, to which they go in turn, has a range. */
+/* Workgroup number `n` of a grid in which each chiplet has a range and workgroups go to chiplets in turn. */
 static uint64_t in_ranges(const tw_artefact *a, uint64_t groups, uint64_t n) {
   const uint64_t chips = (uint64_t)a->machine->caches.xcds, each = groups / chips, more = groups % chips;
   const uint64_t chip = n < more * (each + 1) ? n / (each + 1) : more + (n - more * (each + 1)) / each;
@@ -523,7 +525,7 @@ static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *erro
     return tw_fail(error, TW_MISSING, "out of memory");
   tw_status status = s.first ? prepare_workspace(&s, error) : TW_OK;
   if (status == TW_OK) keep_workspace(a, s.first, s.workspace);
-  a->counts = (cdna_result_counts){0}; /* of what all of the launch is like */
+  a->counts = (cdna_result_counts){0}; /* data about the whole launch */
   if (status == TW_OK) status = cdna_sample_check(&sampler, k, a->coverage, sizeof a->coverage, error);
   if (a->counts.workgroups) a->whole = (double)all / (double)a->counts.workgroups;
   free(s.workspace);
@@ -644,8 +646,8 @@ static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint
   return TW_OK;
 }
 
-/* What the kernel's metadata says of its arguments and what was given agree in size, where it says anything. Programs of
- * others name arguments that they don't read: `spare` bytes at the end may be left out. */
+/* True if the kernel's metadata on its arguments and the given arguments agree in size, where the metadata has sizes.
+ * Some programs name arguments that they do not read: `spare` bytes at the end may be left out. */
 static tw_status check_arguments(const cdna_kernel *k, size_t size, size_t spare, tw_error *error) {
   size_t needed = 0;
   for (size_t i = 0; i < k->n_parameters; i++)
@@ -709,7 +711,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
     launch.count = l->groups;
     launch.spread = l->spread_groups;
   }
-  /* timed afterwards, on copies of what it writes */
+  /* timed later, on copies of its outputs */
   cdna_memory copies = memory;
   const size_t copied = memory.n; /* a launch adds its own */
   if (status == TW_OK) status = copy_writable(&copies, error);
@@ -753,7 +755,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
 
 static const tw_launcher launcher = {.run = launch_by_hand};
 
-/* ---- kernels of tiles ---- */
+/* ---- tile kernels ---- */
 
 static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,
                        tw_error *error) {
@@ -788,7 +790,8 @@ static void fill_target(const void *values, tw_target *out) {
       .traits = {.simulated = true,
                  .deterministic = true,
                  .measures_first = true, /* timing needs no result */
-                 .measures_checked = 1,  /* by a kernel that is known to be right, and does the same when it is timed */
+                 /* by a kernel that is known to be correct, with the same work in the timed run */
+                 .measures_checked = 1,
                  .own_reference = true,
                  .reference_up_to = CDNA_SAMPLE_ABOVE,
                  .error = m->error,

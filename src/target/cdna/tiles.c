@@ -34,12 +34,12 @@ static bool is_involution(const cdna_swizzle *s, uint32_t bytes) {
 
 enum { READS_MAX = 8 };
 
-/* What a wave reads at once, as tile_mma.hpp does: 16 bytes of a lane, `side` rows, and the neighbouring columns. */
+/* The lanes' addresses of one read in tile_mma.hpp: 16 bytes per lane, `side` rows, and the neighbouring columns. */
 static void read_rows(const tw_tile_access *a, int first, uint32_t address[CDNA_LANES]) {
   for (int l = 0; l < CDNA_LANES; l++) address[l] = (uint32_t)(l % a->side * a->row_bytes + (first + l / a->side) * 16);
 }
 
-/* The same where k lies down the rows: a transposing read of 8 bytes of a lane, of `half` of its rows. */
+/* As above where k runs down the rows: a transposing read of 8 bytes per lane, from `half` of its rows. */
 static void read_across(const tw_tile_access *a, int half, int first, uint32_t address[CDNA_LANES]) {
   for (int l = 0; l < CDNA_LANES; l++) {
     const int set = l / 16, in = l % 16, sets = a->side / 16;
@@ -48,7 +48,8 @@ static void read_across(const tw_tile_access *a, int half, int first, uint32_t a
   }
 }
 
-/* What load_values of tile_attention.hpp reads at once: on gfx950 transposing reads, else two bytes of a lane. */
+/* The lanes' addresses of one read in load_values of tile_attention.hpp: transposing reads on gfx950, else two bytes
+ * per lane. */
 static void read_values(const tw_tile_access *a, bool transposing, int first, uint32_t address[CDNA_LANES]) {
   for (int l = 0; l < CDNA_LANES; l++) {
     const int set = l / 16 % (a->side / 16), in = l % 16, row = l / a->side * 4 + (transposing ? in / 4 : 0);
@@ -153,8 +154,9 @@ static double predict_block_scaled(const void *with, const void *plan) {
 
 /* ---- the model of rows ----
  *
- * Memory's bandwidth, unless too little is under way to cover its latency (Little's law), or blocks come in too few rounds.
- * The latency is that of missing both caches: HipKittens' cost model, 300 and 500 ns. */
+ * The time is that of memory's bandwidth, unless too few bytes are in flight to cover its latency (Little's law), or
+ * the blocks run in too few rounds. The latency is that of a miss in both caches: HipKittens' cost model, 300 and 500
+ * ns. */
 
 static const double MEMORY_LATENCY = 8e-7, PIECE_BYTES = 16 * CDNA_LANES;
 
@@ -175,9 +177,10 @@ static double predict_rows(const void *with, const void *plan) {
 
 /* ---- the model of attention ----
  *
- * For each tile of keys a group multiplies twice and makes an exponential for each score (16 a clock of a SIMD, and some
- * eight other instructions a score's lane); with stages to spare the copies overlap with that. `ahead` both stand among each
- * other, and what is slower decides, with a fifth lost where they do not fit; no largest score is looked for by all lanes. */
+ * For each tile of keys a wave multiplies twice and computes an exponential for each score: 16 per clock of a SIMD, and
+ * about eight other instructions per score and lane. With enough stages the copies overlap with that. With
+ * `overlap_softmax` both are interleaved, and the slower one decides, with a loss of a fifth where they do not match;
+ * the lanes do not exchange a row maximum. */
 
 static double predict_attention(const void *with, const void *plan) {
   const model *x = with;
@@ -202,8 +205,9 @@ static double predict_attention(const void *with, const void *plan) {
          (m->clock_mhz * 1e6);
 }
 
-/* Of the kernel for dK and dV, then of that for dQ: as above, but each lane makes a gradient beside a weight. With `ahead` what
- * is slower decides; a wave that has a SIMD for itself fills less of it. `pinned` is one kernel. */
+/* First the kernel for dK and dV, then the kernel for dQ. As above, but each lane computes a gradient for each
+ * probability. With `overlap_softmax` the slower part decides. A wave that has a SIMD alone uses less of it.
+ * `hand_scheduled` is one kernel. */
 static double predict_backward(const void *with, const void *plan) {
   const model *x = with;
   const tw_tile_attention_multistage_plan *p = plan;
@@ -220,7 +224,7 @@ static double predict_backward(const void *with, const void *plan) {
                 {p->dq_queries, p->dq_keys, 3, 3, (double)a->queries, (double)a->keys, (double)a->query_heads,
                  p->dq_at_once, p->dq_shared_bytes}};
   double seconds = 0;
-  if (p->hand_scheduled) { /* the five products, among which the rest stands; of d = 64 that takes as long as they do */
+  if (p->hand_scheduled) { /* the five products, with the other work interleaved; with d = 64 both take equally long */
     const double steps = ceil((double)(a->queries * a->group) / p->queries) * seen;
     const double blocks = ceil((double)a->keys / (p->keys * p->groups)) * (double)(a->key_heads * a->batches);
     const double step = 5.0 * p->keys * p->queries * d / rate * (d < 128 ? 1.4 : 1.1);

@@ -1,4 +1,4 @@
-/* tiles.h - kernels of tiles (src/tile) for CDNA: which op has one, what its schedules are, and what the model thinks of them. */
+/* tiles.h - tile kernels (src/tile) for CDNA: which ops have one, their schedules, and their model. */
 #ifndef TW_CDNA_TILES_H
 #define TW_CDNA_TILES_H
 
@@ -7,13 +7,13 @@
 #include "tilewright/menu.h"
 #include "tilewright/op.h"
 
-/* What the kernels of src/tile are told of the machine. */
+/* The machine's description for the kernels of src/tile. */
 tw_tile_machine cdna_tile_machine(const cdna_machine *);
 
-/* As in tw_family; TW_USAGE for ops without kernels of tiles. */
+/* As in tw_family; TW_USAGE for ops without tile kernels. */
 tw_status cdna_tiles_emit(const cdna_machine *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
 tw_status cdna_tiles_steps(const cdna_machine *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
-/* The steps for the op; NULL where there are none. */
+/* The steps for the op; NULL if it has none. */
 const tw_language *cdna_tiles_language_of(const tw_problem *);
 tw_status cdna_tiles_predict(const cdna_machine *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 

@@ -26,7 +26,8 @@ static const tw_toolchain_kind kind = {.title = "the compiler for AMD GPUs",
                                        .program = {"clang-22", "ld.lld-22"},
                                        .driver = true,
                                        .read = (const char *const[]){"/usr/lib/llvm-22", NULL}};
-static const char options[] = "-O3 -nogpulib -ffreestanding -g1 9"; /* for the key: change it with what is below */
+/* for the key: change it when the following code changes */
+static const char options[] = "-O3 -nogpulib -ffreestanding -g1 9";
 
 tw_status cdna_toolchain_find(tw_error *error) {
   tw_toolchain tools;
@@ -38,7 +39,7 @@ static bool is_assembly(const char *source) {
   return strstr(source, ".amdgcn_target") || strstr(source, ".amdhsa_kernel");
 }
 
-/* A kernel of tiles: C++, with the vocabulary's headers beside it; beside C there is tile.h. */
+/* A tile kernel: C++, with the headers of the tile library; for C there is tile.h. */
 static bool is_tiles(const char *source) { return strstr(source, "#include \"tile.hpp\"") != NULL; }
 
 /* OpenCL C and HIP C++ say so by their words for a kernel. */
@@ -71,10 +72,10 @@ tw_status cdna_include(const char *folder, tw_error *error) {
   return TW_OK;
 }
 
-/* What is compiled beside the source, of the files in the library: those of one folder. */
+/* Library files that are compiled beside the source: those of one folder. */
 static const char *folder_of(language l) { return l == HIP ? "hip/" : l == OPENCL ? "opencl/" : ""; }
 
-/* The name that the file has for a source in that language; NULL: it is no file for it. */
+/* The name of the file for a source in that language; NULL: it is not a file for it. */
 static const char *header_name(const tw_embedded *e, language l) {
   const char *folder = folder_of(l), *name = tw_embedded_below(e, "cdna/runtime/");
   if (l == TILES && !name) return tw_embedded_below(e, TW_TILE_RUNTIME);
@@ -99,7 +100,7 @@ static tw_status write_headers(const char *directory, language l, tw_error *erro
   return status;
 }
 
-/* ---- libraries for the device, where they are installed ---- */
+/* ---- device libraries, where they are installed ---- */
 
 #define LIBCLC "/usr/lib/clc/amdgcn-amd-amdhsa.bc" /* OpenCL's */
 static const char *const device_libraries[] = {"/opt/rocm/amdgcn/bitcode", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"};
@@ -115,7 +116,7 @@ static bool add_library(libraries *l, const char *folder, const char *name) {
   return length < LIBRARY_PATH && access(l->path[l->n], R_OK) == 0 && ++l->n;
 }
 
-/* ROCm's mathematical functions, and the constants by which they are told what to be; those that a version has. */
+/* ROCm's mathematical functions, and the constants that configure them; those that a version has. */
 static void find_libraries(language of, libraries *l) {
   static const char *const parts[] = {"ockl",
                                       "oclc_daz_opt_off",
@@ -159,7 +160,7 @@ static bool has_hip(void) {
 
 #define CLANG_WRAPPERS "/usr/lib/llvm-22/lib/clang/22/include/cuda_wrappers"
 #define GCC_HEADERS "/usr/lib/gcc/x86_64-linux-gnu/12/include" /* omp.h, that host code may ask for */
-/* A file that includes HIP's header, or one of its own that stands for it, is compiled as it is; others get ours. */
+/* A file that includes HIP's header, or a replacement of its own, is compiled unchanged; other files get ours. */
 static bool brings_hip(const char *source) {
   for (const char *p = source; (p = strstr(p, "#include")); p++) {
     const char *hip = strstr(p, "hip"), *end = strchr(p, '\n');
@@ -181,7 +182,7 @@ static void add_hip(command *c, cdna_arch arch, bool includes, bool own, bool br
   if (!own && !brings) ADD(c, "-include", "hip/hip_runtime.h");
 }
 
-/* What is missing where a library is not there. */
+/* The missing part where a library is absent. */
 static tw_status name_library(language l, const libraries *found, tw_status status, tw_error *error) {
   char text[sizeof error->text];
   if (status != TW_FAILED || found->n || !error || !strstr(error->text, "undefined symbol")) return status;
@@ -223,7 +224,7 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   if (l == TILES) ADD(&c, "-std=gnu++17", "-I.");
   if (l == C) ADD(&c, "-std=gnu17", "-I.");
   if (l == C || l == TILES) ADD(&c, "-O3", "-ffreestanding", "-nostdinc", "-ffp-contract=fast");
-  /* ROCm's own functions are asked for by those of clang's headers, which come with an #include */
+  /* ROCm's own functions are requested by clang's headers, which come with an #include */
   for (int i = 0; i < found.n && (l == OPENCL || includes); i++)
     ADD(&c, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", found.path[i]);
   for (int i = 0; i < n_defines; i++) c.argv[c.n++] = define[i];

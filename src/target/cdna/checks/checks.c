@@ -47,7 +47,7 @@ static void lock(cdna_checker *c) {
 }
 static void unlock(cdna_checker *c) { atomic_flag_clear(&c->lock); }
 
-/* One for each instruction and check: of the workgroup with the lowest number, and there the first. */
+/* One for each instruction and check: from the workgroup with the lowest number, and there the first. */
 static cdna_finding *place_for(cdna_checker *c, cdna_check check, size_t at) {
   for (size_t i = 0; i < c->n; i++)
     if (c->finding[i].check == check && c->finding[i].at == at) return &c->finding[i];
@@ -141,7 +141,7 @@ void cdna_finding_print(const cdna_finding *f, const cdna_object *o, const cdna_
   if (f->times > 1) tw_text_add(t, " (%" PRIu64 " times)", f->times);
 }
 
-/* A missing barrier or wait comes before what it leads to: values that are not there yet. */
+/* A missing barrier or wait is listed before its consequence: values that have not arrived. */
 static bool is_cause(cdna_check c) {
   return c == CDNA_CHECK_BARRIERS || c == CDNA_CHECK_RACES || c == CDNA_CHECK_WAITS;
 }
@@ -277,8 +277,8 @@ static bool begin_group(void *context, cdna_group *group) {
   return true;
 }
 
-/* Waves of a workgroup arrive at barriers equally often: those that ended earlier would be waited for by other rules
- * than AMD's, and a wave that goes through one more than the others was let through by chance. */
+/* All waves of a workgroup must arrive at barriers equally often. AMD's rules do not say how to wait for a wave that
+ * ended earlier, and a wave that passes one barrier more passed it by chance. */
 static void compare_barriers(cdna_group *group, const group_state *g) {
   int most = 0, least = 0;
   for (int i = 0; i < g->n_waves; i++) {
@@ -310,7 +310,7 @@ static void end_group(void *context, cdna_group *group) {
   unlock(c);
 }
 
-/* All went on from a barrier: what was before it happened before what is behind it. */
+/* All waves left the barrier: accesses before it happened before accesses after it. */
 static void pass_barrier(void *context, cdna_group *group) {
   group_state *g = group->observed;
   const cdna_checker *c = context;

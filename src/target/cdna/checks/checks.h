@@ -1,16 +1,16 @@
-/* checks.h - mistakes that a kernel makes and its results may hide: found while it runs, by an observer (observe.h).
+/* checks.h - mistakes of a kernel that its results may hide, found during a run by an observer (observe.h).
  *
- * What a machine would do differently from one run to the next, or differently from this emulator, is a finding: it is
- * reported once for each instruction, where it was met first (the workgroup of the lowest number, whatever the number of
- * threads), with how often it was met. Suspected defects of machines are warnings.
+ * A finding is behaviour that may differ between two runs on a machine, or between a machine and this emulator. It is
+ * reported once for each instruction, at its first occurrence (in the workgroup of the lowest number, for any number of
+ * threads), with the number of occurrences. Suspected defects of machines are warnings.
  *
- *     undefined.c  what was never written decides an address, a branch, or what is stored in memory
- *     lds.c        waves that use the same bytes of LDS without a barrier, or a wait before it
- *     waits.c      registers used before s_waitcnt says that they are there
+ *     undefined.c  unwritten values decide an address, a branch or a stored value
+ *     lds.c        waves that use the same bytes of LDS without a barrier, or without a wait before it
+ *     waits.c      registers used before an s_waitcnt guarantees their value
  *     hazards.c    wait states between instructions that the hardware does not insert
  *     global.c     alignment; workgroups that write the same bytes
  *     checks.c     the list of findings; barriers; defects
- *     counts.h     what each instruction did, counted on the way */
+ *     counts.h     counts for each instruction */
 #ifndef TW_CDNA_CHECKS_H
 #define TW_CDNA_CHECKS_H
 
@@ -37,7 +37,7 @@ const char *cdna_check_name(cdna_check); /* "races", ... */
  * Bits of cdna_check, and CDNA_CHECKS_LENIENT. TW_USAGE with what there is. */
 enum { CDNA_CHECKS_LENIENT = 1 << 30 };
 tw_status cdna_checks_parse(const char *text, unsigned *out, tw_error *);
-/* Does the inspection leave what lies out of bounds unseen? Without one it is looked for. */
+/* True if the inspection ignores accesses out of bounds. Without inspection they are detected. */
 bool cdna_checks_ignore_bounds(const tw_inspection *);
 
 typedef struct cdna_finding {
@@ -51,7 +51,7 @@ typedef struct cdna_finding {
 
 typedef struct cdna_checker cdna_checker;
 
-/* What the inspection asks for; *out is NULL where that is nothing. */
+/* The observer of the inspection; *out is NULL if no check needs one. */
 tw_status cdna_checker_new(const tw_inspection *, cdna_checker **out, tw_error *);
 void cdna_checker_free(cdna_checker *);
 /* Before each run: its observer. */

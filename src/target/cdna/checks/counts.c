@@ -1,5 +1,5 @@
-/* counts.c - what each instruction did: executions, lanes, phases and turns in LDS, lines of global memory; and their sums
- * over source lines and the kernel. See counts.h. */
+/* counts.c - counts for each instruction: executions, lanes, phases and turns in LDS, lines of global memory; and
+ * their sums over source lines and the kernel. See counts.h. */
 #include "target/cdna/checks/counts.h"
 
 #include <inttypes.h>
@@ -87,7 +87,7 @@ typedef struct line_count {
 } line_count;
 
 typedef struct sums {
-  cdna_count all, load, store; /* load and store: of global memory */
+  cdna_count all, load, store; /* load and store of global memory */
   uint64_t by_class[CDNA_CLASSES];
   uint64_t vector, vector_lanes;
   double macs;

@@ -1,7 +1,7 @@
-/* counts.h - what a kernel's instructions did, one by one: for a run with --counts, and the view of code.
+/* counts.h - counts for each instruction of a kernel: for a run with --counts, and for the view `code`.
  *
- * Phases and turns in LDS are those of layout/lds.h, so that they are what `view banks` predicts. Lines are 128 bytes: L2's;
- * the lines that the lanes of one instruction touch are its transactions. */
+ * Phases and turns in LDS follow layout/lds.h, as in `view banks`. Lines are L2's, of 128 bytes; the lines that the
+ * lanes of one instruction touch are its transactions. */
 #ifndef TW_CDNA_COUNTS_H
 #define TW_CDNA_COUNTS_H
 
@@ -12,18 +12,18 @@
 enum { CDNA_LINE = 128 };
 
 typedef struct cdna_count {
-  uint64_t executions, vector, lanes; /* of waves; of vector instructions, and the lanes that were on then */
+  uint64_t executions, vector, lanes; /* executions by waves; of vector instructions, the lanes that were active */
   uint64_t phases, turns, lds_bytes;  /* turns - phases are lost to bank conflicts */
-  int worst;                          /* turns of the worst phase */
-  uint64_t bytes, lines, least_lines; /* of global memory; lines that so many bytes would fill */
+  int worst;                          /* turns in the worst phase */
+  uint64_t bytes, lines, least_lines; /* bytes of global memory; lines that this number of bytes would fill */
 } cdna_count;
 
-/* `a` is what it reaches; NULL: nothing. */
+/* `a` is the memory that it reaches; NULL: none. */
 void cdna_count_instruction(const cdna_wave *, const cdna_op *, bool vector, uint64_t exec, const cdna_access *a,
                             cdna_count *);
 void cdna_count_add(cdna_count *to, const cdna_count *from);
-/* In words and as JSON, for counts of the dwords of a kernel's code; work-items of a workgroup and its LDS say how many
- * fit on a CU. */
+/* As text and as JSON, from counts for the dwords of a kernel's code; the work-items of a workgroup and its LDS
+ * determine how many fit on a CU. */
 void cdna_counts_report(const cdna_count *, size_t n, const cdna_object *, const cdna_kernel *, const cdna_machine *,
                         int work_items, int lds, tw_inspection *);
 

@@ -1,10 +1,10 @@
 /* global.c - addresses that are not aligned, and workgroups that write the same bytes of memory.
  *
  * Alignment: scalar loads ignore the two lowest bits of their addresses; atomics fault; other accesses need the mode
- * that the driver of Linux sets for all, and are no finding from multiples of 4 on; from others on they are one only if
- * asked for by name or by "all", since compilers count on that mode, too (two hidden arguments of 16 bits in one load). Overlaps:
- * two workgroups run in any order, so what both write is what one of them happened to write last; the
- * same value twice is no finding, nor are atomics. */
+ * that the Linux driver sets for all processes, and are no finding at multiples of 4. At other addresses they are a
+ * finding only if requested by name or by "all", because compilers rely on that mode, too (two hidden 16-bit arguments
+ * in one load). Overlaps: workgroups run in any order, so bytes that two of them write have an arbitrary final value.
+ * Equal values and atomics are no finding. */
 #include <string.h>
 
 #include "target/cdna/checks/state.h"

@@ -1,14 +1,14 @@
-/* hazards.c - wait states that software has to put between two instructions, since the hardware does not.
+/* hazards.c - wait states that software must insert between two instructions, because the hardware does not.
  *
- * Each instruction takes a wait state, s_nop more; a matrix instruction also waits until the matrix unit has taken the
- * one before it, for its passes; a branch that is taken costs eight more, since instructions have to be fetched (assumed).
- * The machine takes longer at other places, so what is found here may come late enough there by chance.
+ * Each instruction takes one wait state, s_nop several; a matrix instruction also waits until the matrix unit has
+ * finished the passes of the previous one; a taken branch costs eight more, because instructions must be fetched
+ * (assumed). The machine is slower at other places, so a hazard found here may be hidden there by chance.
  *
  * Rules: LLVM 22, GCNHazardRecognizer.cpp (checkMAIHazards90A, checkMAIVALUHazards, checkVALUHazards, checkDPPHazards,
  * checkRWLaneHazards, checkDivFMasHazards, checkVMEMHazards, checkReadM0Hazards); the manuals of CDNA3 and CDNA4,
- * section 4.5, "Manually inserted wait states". Left out is what AMD's own hand-written kernels (ROCm/aiter) do in
- * their inner loops, so that the hardware must take care of it: M0 set right before a load to LDS, a scalar that a
- * vector instruction has written read as a constant, and a second wait state before it is read as a mask. */
+ * section 4.5, "Manually inserted wait states". Not checked are sequences in the inner loops of AMD's own hand-written
+ * kernels (ROCm/aiter), which the hardware must handle: M0 set right before a load to LDS, a scalar that a vector
+ * instruction has written read as a constant, and a second wait state before it is read as a mask. */
 #include <string.h>
 
 #include "target/cdna/checks/state.h"
@@ -21,7 +21,7 @@ static bool begins(const char *text, const char *with) { return strncmp(text, wi
 static bool is_vector(const cdna_effects *e) { return e->klass == CDNA_CLASS_VALU || e->klass == CDNA_CLASS_TRANS; }
 static bool is_memory(const cdna_effects *e) { return e->klass == CDNA_CLASS_VMEM || e->klass == CDNA_CLASS_LDS; }
 
-/* What is executed by the matrix unit proper ("XDL"): all but f32 and f64 products. */
+/* Instructions of the matrix unit proper ("XDL"): all except f32 and f64 products. */
 static uint8_t kind_of(const cdna_mfma *m) { return m->c == CDNA_F64 ? BY_F64 : m->a == CDNA_F32 ? 0 : BY_XDL; }
 
 static const char *const reasons[] = {"reads", "writes"};
@@ -46,7 +46,7 @@ static bool too_early(cdna_wave *w, int code, const char *what, const written *b
   return true;
 }
 
-/* Results of matrix instructions, for all that is none: read, or written over. */
+/* Results of matrix instructions, used by any other instruction: read, or overwritten. */
 static int after_matrix(cdna_arch arch, const written *by, bool memory, bool write) {
   const bool wide = arch == CDNA4 && by->passes == 16; /* f64 16x16x4 takes twice as long there */
   if (by->how & BY_F64) return by->passes == 4 ? (memory && !write ? 9 : 6) : wide ? 19 : memory && !write ? 18 : 11;

@@ -1,9 +1,9 @@
 /* lds.c - waves of a workgroup that use the same bytes of LDS, one of them writing, without a barrier in between; and
- * writes that are not known to have ended when the barrier lets others read.
+ * writes that may not have ended when the barrier releases the readers.
  *
- * A barrier is the only order between waves. Between two of them each cell keeps who wrote and who read it. A wave that
- * arrives at a barrier has to have waited for its writes (lgkmcnt), and for loads that go to LDS (vmcnt), which is also
- * what its own reads need. Atomics do not race with each other, nor do waves that write the same value. */
+ * A barrier is the only order between waves. Between two barriers each cell records its writer and its readers. Before
+ * a barrier a wave must wait for its writes (lgkmcnt) and for its loads to LDS (vmcnt); its own reads need the same.
+ * Atomics do not race with each other, nor do waves that write the same value. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void report(cdna_wave *w, int lane, uint32_t address, const char *does, u
           place);
 }
 
-/* Two waves that write the same value leave no doubt about what is there: kernels fetch what all waves need so. */
+/* Two waves that write the same value leave a defined result: kernels load values that all waves need in this way. */
 static void doubt(cdna_wave *w, group_state *g, const lds_cell *c, uint32_t address, int lane) {
   if (g->n_doubtful == DOUBTFUL_MAX) return;
   doubtful *d = &g->doubtful[g->n_doubtful++];
@@ -115,7 +115,7 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
   return true;
 }
 
-/* The usual: it was read before, since nobody has written it. */
+/* The usual case: it was read before, because no wave has written it. */
 static inline bool is_read_again(const lds_cell *c, uint32_t epoch, int wave) {
   return c->read == epoch && c->written != epoch && c->readers >> wave & 1;
 }

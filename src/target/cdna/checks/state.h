@@ -1,4 +1,4 @@
-/* state.h - what the checks keep while a workgroup runs; shared by the files of this folder alone. */
+/* state.h - the state of the checks while a workgroup runs; used only by the files of this folder. */
 #ifndef TW_CDNA_CHECKS_STATE_H
 #define TW_CDNA_CHECKS_STATE_H
 
@@ -18,8 +18,8 @@ typedef struct seen {
 
 /* ---- waits.c ---- */
 
-/* Operations of each counter have numbers from 1 on in order of issue; those up to `done` have surely ended. Scalar
- * loads end in any order: all that are under way have number `scalar`. */
+/* Operations of each counter are numbered from 1 in order of issue; operations up to `done` have ended. Scalar loads
+ * end in any order: all in flight have number `scalar`. */
 typedef struct wait_state {
   uint32_t vm, vm_done, lds, lds_done, scalar, scalar_done;
   uint32_t vm_of[CDNA_REGISTER_CODES], lds_of[CDNA_REGISTER_CODES]; /* the last that writes the register */
@@ -32,7 +32,7 @@ typedef struct wait_state {
 /* ---- hazards.c ---- */
 
 typedef struct written {
-  uint32_t time; /* of issue, in wait states; 0: never, or long ago */
+  uint32_t time; /* time of issue, in wait states; 0: never, or long ago */
   uint32_t at;
   uint8_t how, passes;
   uint16_t first; /* register of the destination */
@@ -76,17 +76,17 @@ typedef struct wave_state {
 
 /* ---- lds.c ---- */
 
-/* Of each cell (a dword, or a byte where the kernel has narrow accesses). */
+/* For each cell (a dword, or a byte where the kernel has narrow accesses). */
 typedef struct lds_cell {
   uint32_t written, read; /* epoch: workgroups and barriers, counted */
   uint32_t write_at, read_at;
-  uint32_t sequence : 30;    /* of the write in its wave's counter */
-  uint32_t direct : 1;       /* a load that goes to LDS wrote it */
+  uint32_t sequence : 30;    /* number of the write in its wave's counter */
+  uint32_t direct : 1;       /* a load to LDS wrote it */
   uint32_t atomic : 1;       /* all writes of that epoch were atomics */
   uint16_t writers, readers; /* waves of these epochs, a bit each */
 } lds_cell;
 
-/* A cell that a wave writes without a barrier behind another's write: a race, unless it writes what is there. */
+/* A cell that two waves write without a barrier in between: a race, unless both values are equal. */
 enum { DOUBTFUL_MAX = 256 };
 typedef struct doubtful {
   uint32_t address, old; /* bytes of LDS, as many as a cell has */
@@ -102,15 +102,15 @@ typedef struct group_state {
   uint32_t epoch, first; /* now, and when the workgroup began */
   uint32_t lds_bytes;
   lds_cell *cell;
-  uint8_t *lds_undefined; /* of each byte */
+  uint8_t *lds_undefined; /* for each byte */
   bool lds_defined;       /* all of them are not, as was found at a barrier */
   int n_waves;
-  int n_doubtful; /* of the instruction that was executed last, by wave doubtful_wave */
+  int n_doubtful; /* for the last instruction executed, by wave doubtful_wave */
   doubtful doubtful[DOUBTFUL_MAX];
   cdna_wave *doubtful_wave;
   size_t doubtful_at;
   wave_state *wave;
-  cdna_count *count; /* of each dword of code; NULL: not counted */
+  cdna_count *count; /* for each dword of code; NULL: not counted */
 } group_state;
 
 /* Bytes of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or GIVEN, SHARED. */
@@ -121,7 +121,7 @@ struct cdna_checker {
   unsigned checks;
   cdna_observer observer;
   atomic_flag lock;
-  /* of the program that runs */
+  /* the program that runs */
   const cdna_program *program;
   cdna_effects *effects;
   bool narrow; /* it reaches bytes and halves of LDS */

@@ -1,10 +1,10 @@
-/* undefined.c - values that nothing has written: in registers when a wave begins, in LDS, in scratch, in memory that is
- * only to be written.
+/* undefined.c - values that were never written: in registers when a wave begins, in LDS, in scratch, in memory that is
+ * output only.
  *
- * Reading such a value is no mistake by itself: compilers copy and mask what they do not use. So each byte of a register
- * has a mask of the lanes where it is undefined, each bit of a scalar one bit; instructions hand that on, and it is a
- * finding where it decides something: an address, a branch, EXEC, what is stored in memory. The finding is placed where
- * the value was read first. Moves, masks, shifts and packing are followed byte by byte, matrix instructions by rows and
+ * Reading such a value alone is no mistake: compilers copy and mask values that they do not use. So each byte of a
+ * register has a mask of the lanes where it is undefined, each bit of a scalar one bit; instructions propagate these
+ * masks. A finding is an undefined value that decides an address, a branch, EXEC or a stored value; its place is the
+ * first read of the value. Moves, masks, shifts and packing are followed byte by byte, matrix instructions by rows and
  * columns; all other instructions make their result undefined in a lane where one of their sources is. */
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +70,7 @@ void undefined_begin(cdna_wave *w) {
   if (u->scratch) memset(u->scratch, 1, (size_t)w->scratch_bytes * CDNA_LANES);
 }
 
-/* ---- where a value comes from ---- */
+/* ---- the source of a value ---- */
 
 static uint8_t new_origin(cdna_wave *w, int lane, const char *what) {
   undefined_state *u = &state_of(w)->undefined;
@@ -111,10 +111,10 @@ static void report(cdna_wave *w, uint8_t from, int lane, const char *decides) {
 
 typedef struct source {
   const cdna_register_range *r; /* NULL: none, or a constant */
-  bytes4 und[32];               /* of each register; after DPP and SDWA */
+  bytes4 und[32];               /* for each register; after DPP and SDWA */
   uint64_t lanes;               /* any of the bytes that are read */
   bool is_constant;
-  uint32_t value; /* of a constant or scalar */
+  uint32_t value; /* bytes of a constant or scalar */
 } source;
 
 enum { SOURCE_REGISTERS = 32 };
@@ -199,7 +199,7 @@ static void shifted(const bytes4 low, const bytes4 high, int bits, bytes4 out) {
   for (int b = 0; b < 4; b++) {
     out[b] = 0;
     for (int edge = 0; edge < 2; edge++) {
-      const int from = (8 * b + bits + (edge ? 7 : 0)) >> 3; /* of -16 bits, say, as of 16: rounded down */
+      const int from = (8 * b + bits + (edge ? 7 : 0)) >> 3; /* for example -16 bits, as for 16: rounded down */
       if (from >= 0 && from < 4) out[b] |= low[from];
       if (from >= 4 && from < 8) out[b] |= high[from - 4];
     }
@@ -219,7 +219,7 @@ static void permuted(const source *s, bytes4 out) {
   }
 }
 
-/* What is followed more closely than lane by lane. False: the instruction is none of these. */
+/* Instructions that are followed more closely than lane by lane. False: the instruction is not one of them. */
 static bool follow_bytes(cdna_wave *w, const seen *x, const source *s, bytes4 out[2]) {
   const char *name = x->op->instruction->name;
   const cdna_modifiers *m = x->op->modifiers;
@@ -393,7 +393,7 @@ static uint64_t bit_at(const bytes4 *und, int lane, int bit, int bits) {
   return any;
 }
 
-/* Rows of A and columns of B that are undefined make those of D so; C its own items. */
+/* Undefined rows of A and columns of B make those of D undefined; items of C affect their own item. */
 static void follow_matrix(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
   const cdna_mfma *m = x->e->mfma;
@@ -535,7 +535,7 @@ static bool is_surely_defined(const cdna_wave *w, const seen *x) {
   return true;
 }
 
-/* What the lanes fetch, as a register would hold it: und[register][byte]. True if any is. */
+/* The lanes' loaded bytes, as in a register: und[register][byte]. True if any is undefined. */
 static bool fetch(cdna_wave *w, const seen *x, bytes4 und[8], uint8_t *from) {
   const int dwords = (x->access.bytes + 3) / 4;
   bool any = false;

@@ -1,8 +1,8 @@
 /* waits.c - registers that a load has not filled yet when they are read or written.
  *
  * Vector memory operations end in the order of their issue, LDS operations too, scalar loads in any. The counters hold
- * at most 63 and 15: with so many under way the hardware issues no more, so the oldest has ended (effects.h). A FLAT
- * operation raises both counters; it is taken to use the one of the memory that its addresses lead to. */
+ * at most 63 and 15: with that many in flight the hardware issues no more, so the oldest has ended (effects.h). A FLAT
+ * operation raises both counters; here only the counter of the memory that its addresses reach is used. */
 #include "target/cdna/checks/state.h"
 
 static uint32_t less(uint32_t a, uint32_t b) { return a > b ? a - b : 0; }
@@ -24,7 +24,7 @@ static void report(cdna_wave *w, int code, const char *uses, const char *counter
           name, place, counter, behind);
 }
 
-/* Is an operation under way that writes the register? */
+/* Is an operation in flight that writes the register? */
 static bool look(cdna_wave *w, const wait_state *s, int code, const char *uses, unsigned but) {
   if (!(but & CDNA_COUNTS_VM) && s->vm_of[code] > s->vm_done)
     report(w, code, uses, "vmcnt", s->vm - s->vm_of[code]);
@@ -49,7 +49,7 @@ void waits_before(cdna_wave *w, const seen *x) {
     for (int r = 0; r < e->n_reads && !found && x->exec; r++)
       for (int k = 0; k < e->read[r].n && !found; k++)
         if (e->read[r].first + k < CDNA_REGISTER_CODES) found = look(w, s, e->read[r].first + k, "reads", 0);
-    /* what writes by the same counter comes later */
+    /* later writes by the same counter come later */
     const unsigned but = (vm ? CDNA_COUNTS_VM : 0u) | (lds ? CDNA_COUNTS_LGKM : 0u);
     for (int r = 0; r < e->n_writes && !found && x->exec; r++)
       for (int k = 0; k < e->write[r].n && !found; k++)

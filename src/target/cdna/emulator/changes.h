@@ -1,5 +1,5 @@
-/* changes.h - what atomics make of the value in memory, for LDS, vector and scalar memory: a function of what is there,
- * the data, and a second value (what is compared with, or a mask). Each file that includes it uses a part of them. */
+/* changes.h - the new value that an atomic writes, for LDS, vector and scalar memory: a function of the old value, the
+ * data, and a second value (a comparand or a mask). Each file that includes it uses a part of them. */
 #ifndef TW_CDNA_CHANGES_H
 #define TW_CDNA_CHANGES_H
 
@@ -51,7 +51,7 @@ CHANGE(or, old | data)
 CHANGE(xor, old ^ data)
 CHANGE(mskor, (old & ~data) | second)
 CHANGE(swap, data)
-/* of LDS the first value is what is compared with, of memory the second */
+/* in LDS the first value is the comparand, in memory the second */
 CHANGE(cmpst32, (uint32_t)old == (uint32_t)data ? second : old)
 CHANGE(cmpst64, old == data ? second : old)
 CHANGE(cmpswap, old == second ? data : old)
@@ -68,7 +68,7 @@ CHANGE(pk_add_f16, change_half_sum(old, data) | change_half_sum(old >> 16, data 
 CHANGE(pk_add_bf16, change_bf16_sum(old, data) | change_bf16_sum(old >> 16, data >> 16) << 16)
 #undef CHANGE
 
-/* By the name behind "..._atomic_" of vector and scalar memory; NULL: there is none. */
+/* By the name after "..._atomic_" of vector and scalar memory; NULL: unknown. */
 cdna_change *cdna_memory_change(const char *name, uint8_t *bytes);
 
 #endif

@@ -1,16 +1,15 @@
 /* emulator.h - executes a kernel: memory, waves, instructions in their decoded form, a launch.
  *
- * Code is decoded once, into one cdna_op a dword of it, with a function and operands that are resolved as far as
- * they can
- * be. A wave's registers are rows of 64 dwords (lanes/lanes.h); scalars lie in one array by the code of their
- * operand, so
- * that VCC, M0 and EXEC are reached like any SGPR. The waves of a workgroup take turns on one thread, from barrier to
- * barrier; workgroups are spread over threads. Kernels with global atomics run their workgroups one after the other, so
- * that results do not depend on the number of threads. A workgroup that polls memory for what another is to write stays where
- * it is, and others begin.
+ * Code is decoded once, into one cdna_op a dword of it, with a function and operands that are resolved as far as they
+ * can be. A wave's registers are rows of 64 dwords (lanes/lanes.h); scalars are in one array, indexed by the code of
+ * their operand, so that VCC, M0 and EXEC are accessed like any SGPR. The waves of a workgroup run in turn on one
+ * thread, from barrier to barrier; workgroups are distributed over threads. Kernels with global atomics run their
+ * workgroups in sequence, so that results do not depend on the number of threads. A workgroup that polls memory for
+ * another workgroup's value is suspended, and others begin.
  *
  *     decoding   program.c     isa/decode.c
- *     classes    salu.c  valu.c  narrow.c  cross.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op of its class
+ *     classes    salu.c  valu.c  narrow.c  cross.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op of its
+ *     class
  *     run        run.c
  *     observing  observe.h  access.c */
 #ifndef TW_CDNA_EMULATOR_H
@@ -27,9 +26,9 @@
 #include "target/cdna/object/object.h"
 #include "tilewright/status.h"
 
-/* ---- memory.c: what global addresses reach ---- */
+/* ---- memory.c: the memory of global addresses ---- */
 
-typedef struct cdna_held cdna_held; /* what pages held before they were written */
+typedef struct cdna_held cdna_held; /* contents of pages before they were written */
 
 typedef struct cdna_allocation {
   uint64_t address, size;
@@ -40,7 +39,7 @@ typedef struct cdna_allocation {
   bool hidden;
   /* The address that models of caches know it by, which does not depend on `scatter`. */
   uint64_t modelled;
-  cdna_held *held;                    /* NULL: what is written is not taken back */
+  cdna_held *held;                    /* NULL: writes are not undone */
   bool undefined;                     /* its bytes mean nothing before they are written, */
   uint64_t defined_at, defined_bytes; /* but for these */
 } cdna_allocation;
@@ -59,17 +58,18 @@ typedef struct cdna_memory {
 uint64_t cdna_memory_add(cdna_memory *, void *data, uint64_t size, bool writable, const char *name);
 /* The same byte's address for models of caches. */
 uint64_t cdna_memory_modelled(const cdna_memory *, uint64_t address);
-/* The last one that was added holds nothing yet, but for some bytes: for checks of what is read. */
+/* The last allocation added holds no defined values yet, except for some bytes: for checks of reads. */
 void cdna_memory_undefined(cdna_memory *, uint64_t defined_at, uint64_t defined_bytes);
 /* From now on what kernels write can be taken back: a page is copied before it is written first. False without memory. */
 bool cdna_memory_hold(cdna_memory *);
-/* All is as it was when it was held; while no kernel runs. */
+/* Restores the contents at the time of the hold; only while no kernel runs. */
 void cdna_memory_restore(const cdna_memory *);
 void cdna_memory_let_go(cdna_memory *);
-/* What kernels have written to allocation `index` since it was held, as bytes to compare with; NULL: nothing, or no memory. */
+/* The bytes that kernels have written to allocation `index` since the hold, for comparisons; NULL: none, or no memory.
+ */
 uint8_t *cdna_memory_copy_written(const cdna_memory *, size_t index);
-/* Is that what it holds now? `copy`: of cdna_memory_copy_written; NULL: all was as it was held. Bytes whose `skip` is set are not
- * compared (skip NULL: all are). */
+/* Compares these bytes with the current contents. `copy`: from cdna_memory_copy_written; NULL: nothing was written.
+ * Bytes whose `skip` is set are not compared (skip NULL: all are). */
 bool cdna_memory_is_written(const cdna_memory *, size_t index, const uint8_t *copy, const uint8_t *skip);
 /* "16 bytes past the end of A (4096 bytes)". */
 void cdna_memory_describe(const cdna_memory *, uint64_t address, char *text, size_t size);
@@ -84,28 +84,28 @@ typedef enum cdna_source_kind { CDNA_NONE, CDNA_ROW, CDNA_SCALAR, CDNA_CONSTANT,
 
 typedef struct cdna_source {
   uint8_t kind, width; /* dwords */
-  uint16_t code;       /* of the row (0 to 511), or of the scalar */
-  uint64_t value;      /* of a constant, as wide as the operand */
-  const uint32_t *row; /* of a constant, in all lanes */
+  uint16_t code;       /* index of the row (0 to 511), or of the scalar */
+  uint64_t value;      /* value of a constant, as wide as the operand */
+  const uint32_t *row; /* value of a constant, in all lanes */
 } cdna_source;
 
-/* What an encoding does to operands on their way; emulator/valu.c. */
+/* How an encoding modifies its operands; emulator/valu.c. */
 typedef struct cdna_modifiers {
-  uint8_t negate, absolute, sign_extend; /* bit s: of source s */
+  uint8_t negate, absolute, sign_extend; /* bit s: for source s */
   uint8_t select[3];                     /* SDWA's selection of a source; 6 = all */
-  uint8_t kinds[3];                      /* 16, 32, 64: what negate and absolute mean; 0 = an integer */
-  uint8_t clamp, output_scale;           /* of the result; 0, 1 = *2, 2 = *4, 3 = /2 */
+  uint8_t kinds[3];                      /* 16, 32, 64: type for negate and absolute; 0 = an integer */
+  uint8_t clamp, output_scale;           /* output modifier; 0, 1 = *2, 2 = *4, 3 = /2 */
   uint8_t result_kind, result_select, result_unused;
   uint8_t low, high; /* op_sel, op_sel_hi */
   uint8_t negate_high;
   bool packed, mix, half_result; /* VOP3P on 16 bits; v_fma_mix; op_sel of a VOP3 */
-  int8_t lane[64];               /* DPP: the lane that is read, -1 for none */
+  int8_t lane[64];               /* DPP: the lane to read, -1 for none */
   bool dpp, bound_control;
   uint8_t half_of_mix;  /* v_fma_mixlo 1, v_fma_mixhi 2 */
   uint64_t dpp_enabled; /* lanes of the rows and banks that are written */
 } cdna_modifiers;
 
-/* What an instruction does, and the unit in which it is counted. */
+/* The work of an instruction, and its unit. */
 typedef enum cdna_kind {
   CDNA_DOES_SCALAR, /* instructions */
   CDNA_DOES_VECTOR,
@@ -120,7 +120,7 @@ typedef enum cdna_kind {
 } cdna_kind;
 
 struct cdna_op {
-  cdna_handler *run; /* of an undecodable word, or what cannot be executed, cdna_stop_here */
+  cdna_handler *run; /* cdna_stop_here for words that cannot be decoded or executed */
   const cdna_instruction *instruction;
   union {
     const cdna_lane_entry *lanes;
@@ -132,11 +132,11 @@ struct cdna_op {
   uint16_t d_width; /* dwords */
   uint16_t sd;      /* code of the scalar result */
   uint8_t dwords;
-  uint8_t bytes; /* of a memory access, each lane */
-  uint8_t kind;  /* of work, and how much of it: in all, or in each lane that is on */
+  uint8_t bytes; /* bytes of a memory access, per lane */
+  uint8_t kind;  /* kind of work, and its amount: in total, or per active lane */
   bool of_lanes;
   uint16_t amount;
-  int32_t imm;   /* offset, simm16, ... */
+  int32_t imm; /* offset, simm16, ... */
   uint32_t flags;
   const char *why; /* it cannot be executed */
 };
@@ -150,7 +150,7 @@ typedef struct cdna_program {
   const cdna_kernel *kernel;
   const cdna_lane_kit *kit;
   uint64_t base; /* address of the object in memory */
-  uint64_t code; /* of its executable segment, relative to base */
+  uint64_t code; /* start of its executable segment, relative to base */
   size_t n;      /* dwords of code */
   const uint32_t *word;
   cdna_op *op; /* one a dword; run is NULL where no instruction begins as code is read from its start */
@@ -160,24 +160,24 @@ typedef struct cdna_program {
 
 tw_status cdna_program_make(const cdna_object *, const cdna_kernel *, uint64_t base, cdna_program *out, tw_error *);
 void cdna_program_free(cdna_program *);
-/* Effects of each instruction by its dword (zero where none begins): malloc'ed, NULL without memory. For those who look
- * at an execution; nothing here needs them. */
+/* Effects of each instruction by its dword (zero where none begins): malloc'ed, NULL without memory. For observers of
+ * an execution; the emulator does not use them. */
 cdna_effects *cdna_program_effects(const cdna_program *);
 /* Memory that lives as long as the program; NULL without memory. */
 void *cdna_program_new(cdna_program *, size_t bytes);
 /* A row (or rows) with the value in every lane. */
 const uint32_t *cdna_program_row(cdna_program *, uint64_t value, int width);
 
-/* What a class makes of an instruction: fills the op; false: not one of its own. */
+/* Decodes an instruction of one class: fills the op; false: not an instruction of this class. */
 typedef bool cdna_lowering(cdna_program *, const cdna_code *, cdna_op *);
 cdna_lowering cdna_lower_salu, cdna_lower_flow, cdna_lower_valu, cdna_lower_smem, cdna_lower_vmem, cdna_lower_lds,
     cdna_lower_mfma, cdna_lower_cross, cdna_lower_narrow;
 
-/* All classes in turn; what none takes stops the wave that comes to it. */
+/* Tries all classes in order; an instruction of none of them stops the wave that reaches it. */
 void cdna_lower(cdna_program *, const cdna_code *, cdna_op *);
 /* A program without code, to lower single instructions with; false without memory. */
 bool cdna_program_open(cdna_program *);
-/* executed.c: is the row, in this form, executed? *exists: the machine has it; *why: what it stops with. */
+/* executed.c: true if the row is executed in this form. *exists: the machine has it; *why: the reason for stopping. */
 bool cdna_is_executed(cdna_arch, const cdna_instruction *, cdna_variant form, bool *exists, const char **why);
 /* Fills a source from an operand. */
 void cdna_lower_source(cdna_program *, const cdna_code *, const cdna_operand_form *, cdna_source *);
@@ -196,7 +196,7 @@ enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ROWS_BEYOND = 64, CDNA_ACCUMULA
 
 /* MODE (register 1 of s_getreg): rounding of f32 and f64, denormals of both, ... and its value at the start. */
 enum {
-  CDNA_MODE_DENORMAL_32 = 1 << 5, /* results of f32 may be denormal; then those of f64 and f16 */
+  CDNA_MODE_DENORMAL_32 = 1 << 5, /* f32 results may be denormal; then f64 and f16 results */
   CDNA_MODE_DENORMAL = 1 << 7,
   CDNA_MODE_DX10_CLAMP = 1 << 8,
   CDNA_MODE_IEEE = 1 << 9,
@@ -211,17 +211,17 @@ struct cdna_wave {
   uint32_t mode;
   uint32_t index_mode; /* gpr_idx: which operands M0 indexes */
   size_t pc;           /* dwords from the code's start */
-  size_t at;           /* of the instruction that runs */
+  size_t at;           /* the instruction that runs */
   cdna_state state;
   uint64_t row_exec; /* EXEC that `mask` was made for */
   uint32_t mask[CDNA_LANES];
-  uint64_t did[CDNA_KINDS]; /* its work */
-  uint64_t instructions, clock; /* clock: what s_memtime reads where time is modelled; 0: it follows instructions */
+  uint64_t did[CDNA_KINDS];     /* its work */
+  uint64_t instructions, clock; /* value of s_memtime where time is modelled; 0: it follows instructions */
   int priority, id;             /* in its workgroup */
   cdna_group *group;
   const cdna_program *program;
   const cdna_lane_kit *kit;
-  const cdna_allocation *last; /* that was reached */
+  const cdna_allocation *last; /* the address that was reached */
   uint8_t *scratch;            /* lane by lane */
   uint32_t scratch_bytes;
   uint32_t temporary[5][CDNA_ROWS_MAX * CDNA_LANES];
@@ -236,11 +236,11 @@ struct cdna_group {
   uint32_t position[3]; /* in the grid */
   int n_waves;
   cdna_wave *wave;
-  bool in_turns;       /* waves let others go first where they wait */
-  bool unbounded;      /* what is out of bounds reads 0 and is not written, and nothing stops */
+  bool in_turns;       /* waves that wait yield to others */
+  bool unbounded;      /* accesses out of bounds read 0, write nothing and do not stop */
   uint8_t nowhere[64]; /* there */
   tw_error *error;
-  void *observed; /* what an observer keeps of it (observe.h) */
+  void *observed; /* state of an observer (observe.h) */
   bool same;      /* it waited, in the same state, when it last went on */
 };
 
@@ -267,7 +267,7 @@ static inline void cdna_note_work(cdna_wave *w, const cdna_op *op) {
 
 /* Ends the run with one line; the instruction's name, address and source line are added. */
 void cdna_stop(cdna_wave *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Where an access that is out of bounds goes when nothing is to stop. */
+/* The target of an access out of bounds when the wave is not stopped. */
 static inline uint8_t *cdna_nowhere(cdna_wave *w) {
   for (size_t k = 0; k < sizeof w->group->nowhere; k++) w->group->nowhere[k] = 0;
   return w->group->nowhere;
@@ -294,17 +294,17 @@ typedef struct cdna_launch {
   bool unbounded;                /* accesses out of bounds stop nothing */
   uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
   bool spread;                   /* `count` of them, evenly spread over the grid */
-  tw_text *printed; /* what the kernel prints is added; NULL: nothing is */
-  /* Of each workgroup of the grid its work, in units of kinds, is written here; NULL: not kept. */
+  tw_text *printed;              /* receives text that the kernel prints; NULL: it is discarded */
+  /* Receives the work of each workgroup of the grid, by kind; NULL: not kept. */
   float *work;
-  const double *unit; /* of CDNA_KINDS */
+  const double *unit; /* CDNA_KINDS values */
 } cdna_launch;
 
 typedef struct cdna_result_counts {
   uint64_t instructions, waves, workgroups; /* executed */
   uint64_t most;                            /* instructions of one wave */
   uint64_t did[CDNA_KINDS];
-  bool waited;                              /* workgroups waited for others behind them */
+  bool waited; /* workgroups waited for workgroups of higher number */
 } cdna_result_counts;
 
 /* ---- prints.c ---- */

@@ -39,7 +39,7 @@ OP(s_barrier) {
   (void)op;
   if (w->group->n_waves > 1) w->state = CDNA_AT_BARRIER;
 }
-/* A wave that waits for memory, or sleeps, is behind those that do not: as the machine has it, nobody gets far ahead. */
+/* A wave that waits for memory, or sleeps, runs after the others: as on the machine, no wave gets far ahead. */
 static void let_others(cdna_wave *w) {
   if (w->group->in_turns) w->state = CDNA_YIELDED;
 }
@@ -94,9 +94,9 @@ enum {
   REGISTER_XCC_ID = 20
 };
 
-/* Where the wave runs, as workgroups go round the 8 XCDs and there round the CUs of 4 engines: wave 3:0, SIMD 5:4, CU 11:8,
- * engine 15:13. A machine gives a wave any slot and a workgroup any CU of its XCD. Where addresses are random these are, too, so that
- * no result that depends on them is right. */
+/* The place of the wave, as workgroups are distributed to the 8 XCDs and there to the CUs of 4 engines: wave 3:0, SIMD
+ * 5:4, CU 11:8, engine 15:13. A machine gives a wave any slot and a workgroup any CU of its XCD. Where addresses are
+ * random these are, too, so that a result that depends on them is wrong. */
 static uint32_t hardware_id(const cdna_wave *w) {
   const uint64_t seed = w->group->memory->scatter;
   const uint32_t any = seed ? (uint32_t)((seed ^ w->group->id) * 0x9E3779B97F4A7C15ull >> 40) : 0;

@@ -1,6 +1,6 @@
-/* format.c - see format.h. Data and number formats: the ISA documents, "Buffer resource descriptor" and "MTBUF". Their names
- * list components from the highest bit down. Normalized numbers are rounded to nearest even, scaled ones toward zero, and what
- * a component cannot hold becomes the end of its range. */
+/* format.c - see format.h. Data and number formats: the ISA documents, "Buffer resource descriptor" and "MTBUF". Their
+ * names list components from the highest bit down. Normalized numbers are rounded to nearest even, scaled ones toward
+ * zero, and values out of range become the end of the range. */
 #include "target/cdna/emulator/format.h"
 
 #include <math.h>
@@ -82,7 +82,8 @@ uint32_t cdna_format_load(const cdna_format *f, const uint8_t *element, int comp
 
 static double between(double v, double least, double most) { return !(v > least) ? least : v > most ? most : v; }
 
-/* Of a float that has less than 16 bits: rounded to nearest even by way of the bits below; negative ones become 0. */
+/* From a float to one of fewer than 16 bits: rounded to nearest even through the lower bits; negative values become 0.
+ */
 static uint32_t small_float_bits(float v, int bits) {
   if (v != v) return mask_of(bits);
   if (v <= 0) return 0;

@@ -1,5 +1,5 @@
-/* format.h - what the typed buffer instructions make of memory: data format (how an element is cut into components) and number
- * format (what a component means). */
+/* format.h - the conversions of typed buffer instructions: data format (the components of an element) and number format
+ * (the meaning of a component). */
 #ifndef TW_CDNA_FORMAT_H
 #define TW_CDNA_FORMAT_H
 
@@ -7,17 +7,17 @@
 #include <stdint.h>
 
 typedef struct cdna_format {
-  uint8_t components, bytes; /* of an element */
-  uint8_t bits[4];           /* of each component, X first and lowest */
+  uint8_t components, bytes; /* bytes of an element */
+  uint8_t bits[4];           /* bits of each component, X first and lowest */
   uint8_t number;            /* NFMT */
 } cdna_format;
 
-/* NULL, or why there is no such format. DFMT 0, by which a resource is switched off, has no components. */
+/* NULL, or why the format does not exist. DFMT 0, which disables a resource, has no components. */
 const char *cdna_format_of(uint32_t dfmt, uint32_t nfmt, cdna_format *out);
 /* A component of the element as the register gets it: an f32, of UINT and SINT an integer. Components that the format lacks
  * are 0, W is 1. */
 uint32_t cdna_format_load(const cdna_format *, const uint8_t *element, int component);
-/* The other way. Components that the register list lacks are 0. */
+/* The inverse. Components that the register list lacks are 0. */
 void cdna_format_store(const cdna_format *, uint8_t *element, const uint32_t value[4]);
 bool cdna_format_is_integer(const cdna_format *);
 

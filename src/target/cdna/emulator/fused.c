@@ -19,7 +19,7 @@ int cdna_fused_group(cdna_arch arch, const cdna_mfma *m) {
   }
 }
 
-/* Of the smallest normal number. */
+/* Exponent of the smallest normal number. */
 static int least_exponent(cdna_type type) {
   return type == CDNA_F16 ? -14 : type == CDNA_FP8 ? -7 : type == CDNA_BF8 ? -15 : -126;
 }
@@ -29,7 +29,7 @@ static inline int exponent_of(float v, int least) {
   return v == 0 ? ZERO_EXPONENT : e < least ? least : e;
 }
 
-/* Toward zero, or downward, to so many bits below 2^exponent. */
+/* Toward zero, or downward, to a number of bits below 2^exponent. */
 static double cut(double v, int bits, int exponent) { return ldexp(trunc(ldexp(v, bits - exponent)), exponent - bits); }
 static double floored(double v, int bits, int exponent) {
   return ldexp(floor(ldexp(v, bits - exponent)), exponent - bits);

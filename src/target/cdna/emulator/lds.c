@@ -10,7 +10,7 @@ enum { TWO = 1, STRIDE64 = 2, SIGNED = 4, HIGH = 8, D16 = 16, RETURNS = 32 };
 
 #define OP(name_) static void name_(cdna_wave *w, const cdna_op *op)
 
-/* Bytes of a lane's address, NULL where it lies outside: then the wave is stopped. */
+/* Bytes at a lane's address, NULL if out of bounds: then the wave is stopped. */
 static uint8_t *reach(cdna_wave *w, uint32_t address, uint32_t bytes, const char *what, int lane) {
   const cdna_group *g = w->group;
   if (address < g->lds_bytes && bytes <= g->lds_bytes - address) return g->lds + address;
@@ -73,7 +73,7 @@ OP(write_dwords) {
 OP(read_two) {
   const int n = op->bytes / 4;
   uint32_t a[CDNA_LANES];
-  memcpy(a, w->v[op->s[0].code], sizeof a); /* the result may lie over the address */
+  memcpy(a, w->v[op->s[0].code], sizeof a); /* the result may overwrite the address */
   EACH_LANE(lanes_on(w)) {
     for (int part = 0; part < 2; part++) {
       const uint8_t *from = reach(w, a[l] + offset_of(op, part), op->bytes, "reads", l);
@@ -93,7 +93,7 @@ OP(write_two) {
   }
 }
 
-/* One or two bytes: extended, or one half of a register of which the other stays. */
+/* One or two bytes: extended, or one half of a register whose other half is kept. */
 OP(read_small) {
   EACH_LANE(lanes_on(w)) {
     const uint8_t *from = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "reads", l);
@@ -119,7 +119,7 @@ OP(write_small) {
 
 /* ---- read, change, write ---- */
 
-/* By the part of the name behind "ds_" and "rtn_", 32 and 64 bits. */
+/* By the part of the name after "ds_" and "rtn_", 32 and 64 bits. */
 static const struct {
   const char *name;
   uint8_t bytes;
@@ -255,8 +255,8 @@ OP(ds_permute_b32) {
   to[(w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF)) >> 2 & 63] = w->v[op->s[1].code][l];
   EACH_LANE(lanes_on(w)) w->v[op->d][l] = to[l];
 }
-/* The lane of its 32 that lane i reads. From 0xE000 on bits are reversed as an FFT wants them, from 0xC000 on lanes are
- * rotated within those bits of their number that are not masked, from 0x8000 on each four are permuted; else and, or, xor. */
+/* The lane, of its 32, that lane i reads. From 0xE000 on bits are reversed for an FFT, from 0xC000 on lanes are rotated
+ * within the unmasked bits of their number, from 0x8000 on each four are permuted; otherwise and, or, xor. */
 static int swizzled(int i, uint32_t o) {
   const int mask = (int)(o & 31);
   if (o >= 0xE000) {
@@ -287,7 +287,7 @@ OP(ds_swizzle_b32) {
  * for 16-bit items: halfword n of lane d = halfword (d & 3) of source lane 4n + (d >> 2 & 3). Others by the same rule:
  * the 16 lanes read 16 rows of 64 (or 96) bits as a matrix of items and get its columns. */
 OP(read_transposed) {
-  const int bits = op->bytes; /* of an item: 4, 6, 8, 16 */
+  const int bits = op->bytes; /* bits of an item: 4, 6, 8, 16 */
   const int width = bits == 6 ? 96 : 64, items = width / bits, dwords = width / 32;
   const int lanes_of_row = 16 / items; /* a row has 16 items */
   const uint32_t mask = (1u << bits) - 1;

@@ -14,7 +14,7 @@
 /* First address, and the least distance from one allocation to the next: far more than an index can be off by
  * little. */
 static const uint64_t FIRST = 0x100000000000ull, APART = 1ull << 32;
-/* Of random distances; 64 allocations with them fit into the machine's 47 bits. */
+/* At random distances; 64 allocations with their gaps fit the machine's 47 bits. */
 static const uint64_t PAGE = 4096, GAP_PAGES = 1ull << 28;
 
 /* A random distance in whole pages: no pointer tells where another allocation begins. */
@@ -52,10 +52,10 @@ void cdna_memory_undefined(cdna_memory *m, uint64_t defined_at, uint64_t defined
 
 /* ---- taking back ---- */
 
-enum { CLEAN, BEING_KEPT, KEPT, COPIED }; /* COPIED: kept, and among what was copied to compare with */
+enum { CLEAN, BEING_KEPT, KEPT, COPIED }; /* COPIED: kept, and part of the copy for comparisons */
 struct cdna_held {
   atomic_uchar *state; /* of pages */
-  uint8_t *bytes;      /* as many as the allocation has: the system gives those that are touched */
+  uint8_t *bytes;      /* as many as the allocation has: the system commits pages when they are touched */
 };
 
 static size_t pages_of(const cdna_allocation *a) { return (size_t)((a->size + PAGE - 1) / PAGE); }

@@ -1,10 +1,9 @@
 /* mfma.c - matrix instructions: registers to matrices by the maps of layout/mfma.h, products, and back.
  *
- * Order of summation: on CDNA3 that of fused.h. Of CDNA4, for which nothing is published, and of sparse instructions the order
- * is ours: each element is C, plus the products of ascending k, each product and sum rounded once to the
- * type of C. Where all are small integers nothing is rounded. Of scaled instructions the items are scaled before they
- * are multiplied, which is exact; with scales so far from 1 that it might not be, sums of blocks are, in double. XF32
- * cuts its items to 10 bits of fraction. */
+ * Order of summation: on CDNA3 as in fused.h. For CDNA4 and for sparse instructions none is published, and the order is
+ * ours: each element is C plus the products in ascending k, each product and sum rounded once to the type of C. Small
+ * integers are exact. Scaled instructions scale the items before the multiplication, which is exact; with scales so far
+ * from 1 that it might not be, sums of blocks are scaled, in double. XF32 cuts its items to 10 bits of fraction. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -17,24 +16,24 @@
 
 enum { ITEMS_MAX = 2048, SCALES_MAX = 128 };
 
-/* Where item n (lane * items + item) of an operand lies in its matrix: A [block][k][row], B [block][k][column], C
- * [block][row][column]; of a sparse A the compressed k. */
+/* The place of item n (lane * items + item) in its matrix: A [block][k][row], B [block][k][column], C
+ * [block][row][column]; for a sparse A the compressed k. */
 typedef struct matrix_map {
   int items, bits;
   cdna_type type;
-  const float *value;       /* of each code, for 8 bits and less */
-  uint8_t lane[CDNA_LANES]; /* that is read in place of each */
+  const float *value;       /* value of each code, for 8 bits and less */
+  uint8_t lane[CDNA_LANES]; /* the block that is read in place of each */
   uint16_t at[ITEMS_MAX];
 } matrix_map;
 
 typedef struct matrix_plan {
   const cdna_mfma *mfma;
   matrix_map a, b, c;
-  uint8_t scale_lane[2][SCALES_MAX]; /* of row (column) and block of 32 k: [r * blocks + b] */
+  uint8_t scale_lane[2][SCALES_MAX]; /* for each row (column) and block of 32 k: [r * blocks + b] */
   int scale_byte[2];
-  int group;      /* of products that are added at once; 0: none are */
-  int index_bit;  /* of a sparse instruction */
-  uint8_t negate; /* of f64: A, B, C */
+  int group;      /* number of products added at once; 0: none */
+  int index_bit;  /* index of a sparse instruction */
+  uint8_t negate; /* operands of f64: A, B, C */
 } matrix_plan;
 
 /* ---- formats ---- */
@@ -116,8 +115,8 @@ static void unpack_integers(const matrix_map *map, uint32_t (*row)[CDNA_LANES], 
     for (int e = 0; e < map->items; e++) out[map->at[l * map->items + e]] = (int8_t)item_bits(row, map->lane[l], e, 8);
 }
 
-/* The k of each item of a sparse A: its index chooses one of four. What is not stored is not multiplied, not even with
- * infinity or NaN. */
+/* The k of each item of a sparse A: its index chooses one of four. Values that are not stored are not multiplied, not
+ * even with infinity or NaN. */
 static void find_places(const matrix_plan *p, const cdna_wave *w, const cdna_op *op, uint8_t *k_of) {
   const uint32_t *index = w->v[op->s[2].code];
   for (int l = 0; l < CDNA_LANES; l++)
@@ -339,7 +338,7 @@ static bool scales_of(const cdna_mfma *m, const cdna_code *c, matrix_plan *p) {
   return true;
 }
 
-/* CBSZ, ABID and BLGP. What an instruction does not support is no modifier of it: the manuals and AMD's calculator agree. */
+/* CBSZ, ABID and BLGP. An unsupported field does not modify the instruction: the manuals and AMD's calculator agree. */
 static bool fields_of(const cdna_mfma *m, const cdna_code *c, matrix_plan *p, cdna_op *op) {
   const int cbsz = (int)cdna_bits(c->bits, 8, 3), abid = (int)cdna_bits(c->bits, 11, 4),
             blgp = (int)cdna_bits(c->bits, 61, 3);

@@ -1,8 +1,9 @@
-/* narrow.c - conversions with stochastic rounding, and of 32 items at once: v_cvt_[scalef32_][sr_][pk32_|2xpk16_|pk_]TO_FROM.
+/* narrow.c - conversions with stochastic rounding, and of 32 items at once:
+ * v_cvt_[scalef32_][sr_][pk32_|2xpk16_|pk_]TO_FROM.
  *
- * Items are packed from the lowest bit up; of 2xpk16 they come from the two sources in turn. Random numbers of further items
- * follow from the first by v_prng_b32. Where one byte or half of the result is written, op_sel says which, and the others
- * stay. */
+ * Items are packed from the lowest bit up; for 2xpk16 they alternate between the two sources. Random numbers of further
+ * items follow from the first by v_prng_b32. Where one byte or half of the result is written, op_sel selects it, and
+ * the rest is kept. */
 #include <string.h>
 
 #include "target/cdna/emulator/emulator.h"
@@ -22,7 +23,7 @@ typedef struct conversion {
   int items;
   bool scaled, stochastic, interleaved;
   int8_t random, scale;       /* sources; -1: none */
-  uint8_t first_bit, written; /* of the result: where it goes, how many bits */
+  uint8_t first_bit, written; /* the result: its position and its bits */
   bool kept;                  /* the rest of the dword stays */
   bool negate, absolute;
 } conversion;
@@ -51,7 +52,7 @@ static float value_of(const item_format *f, uint32_t bits) {
   }
 }
 
-/* Of binary16 and bf16 with a random number. */
+/* For binary16 and bf16 with a random number. */
 static uint32_t half_stochastic(float v, uint32_t random, bool saturate) {
   if (v != v || isinf(v)) return cdna_half_bits(v);
   const double code = cdna_stochastic(fabsf(v), 10, -14, random);
@@ -102,7 +103,7 @@ static void run_conversion(cdna_wave *w, const cdna_op *op) {
   }
 }
 
-/* "fp8_f32": two formats; what follows the first. */
+/* "fp8_f32": two formats; the second is the text after the first. */
 static bool read_format(const char **name, cdna_arch arch, item_format *out) {
   static const struct {
     const char *name;

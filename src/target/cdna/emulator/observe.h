@@ -1,10 +1,10 @@
-/* observe.h - a run as others see it: each executed instruction, with what it reaches in memory, workgroup by
- * workgroup; and a launch whose waves somebody else moves.
+/* observe.h - observers of a run: they see each executed instruction and the memory that it reaches, workgroup by
+ * workgroup. Also a launch whose waves the caller schedules.
  *
- * An observer is asked before an instruction executes, while all registers hold its inputs. Runs without one do not pay
- * for it: the loop over instructions exists twice. Workgroups run on several threads, each from its begin to its end
- * on one of them: what an observer keeps of a workgroup belongs into group->observed, what it sums up over threads is
- * its own to protect. A launch with an observer gives the same results. */
+ * An observer is called before an instruction executes, while all registers hold its inputs. Runs without one have no
+ * overhead: the loop over instructions exists twice. Workgroups run on several threads, each workgroup on one thread.
+ * The observer's state for a workgroup belongs in group->observed; sums over threads need the observer's own locks. A
+ * launch with an observer gives the same results. */
 #ifndef TW_CDNA_OBSERVE_H
 #define TW_CDNA_OBSERVE_H
 
@@ -12,11 +12,11 @@
 
 struct cdna_observer {
   void *context;
-  /* Registers and LDS hold what the wave begins with. False: stop, with the group's error filled in. NULL: none. */
+  /* Registers and LDS hold their initial values. False: stop, with the group's error filled in. NULL: none. */
   bool (*begin)(void *context, cdna_group *);
   /* wave->at is the dword of the instruction in the program. May call cdna_stop: then it is not executed. */
   void (*before)(void *context, cdna_wave *, const cdna_op *);
-  /* It has been executed, and has not stopped the wave; wave->pc is where it goes on. NULL: none. */
+  /* The instruction was executed and did not stop the wave; wave->pc is the next address. NULL: none. */
   void (*after)(void *context, cdna_wave *, const cdna_op *);
   /* All waves that have not ended are at the barrier and go on. NULL: none. */
   void (*barrier)(void *context, cdna_group *);
@@ -24,23 +24,23 @@ struct cdna_observer {
   void (*end)(void *context, cdna_group *);
 };
 
-/* ---- what an instruction reaches; access.c ---- */
+/* ---- the memory that an instruction reaches; access.c ---- */
 
 typedef enum cdna_space { CDNA_IN_GLOBAL, CDNA_IN_LDS, CDNA_IN_SCRATCH, CDNA_SPACES } cdna_space;
 
 typedef struct cdna_access {
   bool reads, writes;              /* both: an atomic */
   bool scalar;                     /* one address, in lane 0; `bytes` of it */
-  bool to_lds;                     /* a load that goes to LDS: what it reads is global, lane by lane `lds` is written */
+  bool to_lds;                     /* a load to LDS: it reads global memory, and `lds` is written lane by lane */
   uint8_t parts;                   /* 2 with read2 and write2: address[1], too */
-  uint8_t bytes;                   /* of a lane, at each address */
+  uint8_t bytes;                   /* bytes per lane, at each address */
   uint64_t lanes[CDNA_SPACES];     /* which lanes reach which memory */
   uint64_t dropped;                /* lanes that a buffer's range keeps from memory, in part or altogether */
   uint64_t address[2][CDNA_LANES]; /* global; in LDS and scratch: bytes from the start of the workgroup's, the lane's */
   uint32_t lds[CDNA_LANES];
 } cdna_access;
 
-/* Of the instruction that is about to execute. False: it does not reach memory. */
+/* For the next instruction. False: it does not access memory. */
 bool cdna_access_of(const cdna_wave *, const cdna_op *, cdna_access *);
 /* The classes' own. */
 bool cdna_vmem_access(const cdna_wave *, const cdna_op *, cdna_access *);
@@ -69,9 +69,10 @@ cdna_group *cdna_group_open(const cdna_dispatch *, tw_error *);
 void cdna_group_close(cdna_group *);
 /* All is as workgroup `id` begins. */
 void cdna_group_start(const cdna_dispatch *, cdna_group *, uint64_t id);
-/* Executes workgroup `id` alone, in turns as cdna_run does. TW_FAILED if it stops or waits for others. */
+/* Executes workgroup `id` alone, its waves in turn as in cdna_run. TW_FAILED if it stops or waits for other workgroups.
+ */
 tw_status cdna_group_run(cdna_dispatch *, uint64_t id, const cdna_observer *, tw_error *);
-/* The instruction that the wave executes next; NULL: the wave has been stopped, since there is none. */
+/* The next instruction of the wave; NULL: the wave was stopped because there is none. */
 const cdna_op *cdna_wave_next(cdna_wave *);
 /* Executes it. A wave at a barrier waits until its state is CDNA_RUNNING again. */
 void cdna_wave_step(cdna_wave *, const cdna_op *);

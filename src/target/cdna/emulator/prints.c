@@ -1,9 +1,9 @@
-/* prints.c - what a kernel printed: calls of printf that it left in the launch's buffer, as text.
+/* prints.c - text that a kernel printed, from the records of printf in the launch's buffer.
  *
- * The buffer begins with the bytes taken and the bytes there are. clang lowers printf of OpenCL C to an id and arguments whose
- * sizes the metadata tells ("id:n:size:...:format"; LLVM's AMDGPUPrintfRuntimeBinding.cpp), that of HIP (-mprintf-kind=buffered) to
- * a dword of size and kind, a hash of the format ("0:0:hash,format") or the format itself, and arguments in eights of bytes
- * (AMDGPUEmitPrintf.cpp). All of it is a kernel's: nothing is believed. */
+ * The buffer begins with the bytes in use and the bytes available. clang lowers printf of OpenCL C to an id and
+ * arguments whose sizes are in the metadata ("id:n:size:...:format"; LLVM's AMDGPUPrintfRuntimeBinding.cpp), that of
+ * HIP (-mprintf-kind=buffered) to a dword of size and kind, a hash of the format ("0:0:hash,format") or the format
+ * itself, and arguments in eights of bytes (AMDGPUEmitPrintf.cpp). The kernel writes all of it, so it is untrusted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { HEADER = 8, FIELD_MAX = 4096, FLAGS_MAX = 5 };
 typedef struct arguments {
   const uint8_t *at, *end;
   const char *sizes; /* "4:8:..." of the next ones; NULL: eights of bytes */
-  bool strings;      /* what %s prints lies there, not its address */
+  bool strings;      /* the string of %s is stored there, not its address */
 } arguments;
 
 static uint64_t little_endian(const uint8_t *at, size_t bytes) {
@@ -26,7 +26,7 @@ static uint64_t little_endian(const uint8_t *at, size_t bytes) {
   return value;
 }
 
-/* The next argument; NULL if there is none. */
+/* The next argument; NULL if none is left. */
 static const uint8_t *take(arguments *a, bool string, size_t *bytes) {
   const size_t left = (size_t)(a->end - a->at);
   const uint8_t *at = a->at;
@@ -80,7 +80,7 @@ static void print_item(const conversion *c, const uint8_t *at, size_t bytes, tw_
   snprintf(format, sizeof format, "%%%s*%s%s%c", c->flags, c->kind == 'c' || c->kind == 'p' ? "" : ".*", length,
            c->kind);
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* of flags and a letter that were checked */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* flags and a letter that were checked */
   switch (c->kind) {
   case 'd':
   case 'i':
@@ -183,7 +183,7 @@ static char *unescaped(const char *text) {
   return out;
 }
 
-/* Of OpenCL C. Where the next call is; NULL: this one cannot be read. */
+/* For OpenCL C. Returns the next call; NULL: this one cannot be read. */
 static const uint8_t *print_opencl(const cdna_object *o, const uint8_t *at, const uint8_t *end, tw_text *out) {
   const uint64_t id = little_endian(at, 4);
   for (size_t k = 0; k < o->n_prints && id; k++) {
@@ -211,7 +211,7 @@ static const uint8_t *print_opencl(const cdna_object *o, const uint8_t *at, cons
   return NULL;
 }
 
-/* Of HIP. */
+/* For HIP. */
 static const uint8_t *print_hip(const cdna_object *o, const uint8_t *at, const uint8_t *end, tw_text *out) {
   const uint64_t control = little_endian(at, 4), bytes = control >> 2;
   if (bytes < 12 || bytes > (uint64_t)(end - at)) return NULL;

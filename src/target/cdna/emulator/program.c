@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "target/cdna/emulator/emulator.h"
 
-/* ---- what lives as long as the program ---- */
+/* ---- data with the program's lifetime ---- */
 
 enum { CHUNK = 1 << 18, ROW_BUCKETS = 1024 };
 
@@ -60,7 +60,7 @@ const uint32_t *cdna_program_row(cdna_program *p, uint64_t value, int width) {
 
 /* ---- operands ---- */
 
-/* The formats that an inline constant can stand for. */
+/* The formats that an inline constant can have. */
 typedef enum constant_type { WORD, HALF, FLOAT64 } constant_type;
 
 static uint64_t float_constant(int code, constant_type type) {
@@ -131,7 +131,7 @@ static cdna_lowering *const classes[] = {cdna_lower_salu, cdna_lower_flow,   cdn
                                          cdna_lower_mfma, cdna_lower_narrow, cdna_lower_valu,
                                          cdna_lower_smem, cdna_lower_vmem,   cdna_lower_lds};
 
-/* What is left out by intent, by the beginning of the name. */
+/* Instructions that are not executed by intent, by the beginning of the name. */
 static const char *left_out(const char *name) {
   static const struct {
     const char *name, *why;
@@ -156,7 +156,7 @@ static const char *left_out(const char *name) {
   return "is not executed";
 }
 
-/* What can be decoded and printed, and means nothing on this machine. */
+/* Instructions that decode and print, but have no meaning on this machine. */
 static const char *impossible_operand(const cdna_code *c, const cdna_operand_form *o) {
   const int code = cdna_operand_code(c, o);
   const bool source = o->field >= '0' && o->field <= '2', result = o->field == 'D' || o->field == 'S';

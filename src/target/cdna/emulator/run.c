@@ -1,4 +1,4 @@
-/* run.c - a launch: what registers hold at the start, waves in turn, workgroups on threads. See emulator.h.
+/* run.c - a launch: initial registers, waves in turn, workgroups on threads. See emulator.h.
  *
  * Initial state: LLVM's "User Guide for AMDGPU Backend", "Initial Kernel Execution State". */
 #include <inttypes.h>
@@ -51,7 +51,7 @@ typedef struct cdna_dispatch {
   cdna_program own;
   const cdna_program *program; /* own */
   cdna_memory *memory;
-  size_t caller_n; /* of its allocations, and where the next would lie, before ours are added */
+  size_t caller_n; /* number of its allocations, and the next address, before ours are added */
   uint64_t caller_next, caller_modelled;
   uint64_t arguments, dispatch; /* addresses */
   uint8_t *argument_bytes, *image, packet[64];
@@ -59,11 +59,11 @@ typedef struct cdna_dispatch {
   size_t argument_size;
   uint64_t n; /* workgroups */
   uint32_t lds;
-  int waves, rows; /* of a workgroup; register rows that a wave has */
+  int waves, rows; /* waves of a workgroup; register rows of a wave */
   uint64_t limit;
   int jobs;
   atomic_uint_fast64_t next, failed;       /* workgroup to start; the first that failed */
-  atomic_uint_fast64_t instructions, most; /* of all waves; of one */
+  atomic_uint_fast64_t instructions, most; /* for all waves; for one */
   atomic_uint_fast64_t did[CDNA_KINDS];
   atomic_bool waited;
   tw_error error;
@@ -80,7 +80,7 @@ enum {
   PROPERTY_SIZE = 64
 };
 
-/* User SGPRs in the order of the properties, then what the hardware adds. */
+/* User SGPRs in the order of the properties, then the SGPRs that the hardware adds. */
 static void set_scalars(const grid *g, const cdna_group *group, cdna_wave *w) {
   const cdna_kernel *k = g->program->kernel;
   int s = 0;
@@ -102,7 +102,8 @@ static void set_scalars(const grid *g, const cdna_group *group, cdna_wave *w) {
   if (k->rsrc2 >> 10 & 1) s++;
 }
 
-/* What registers of lanes, LDS and scratch hold at the start: NaN, -1. The machine's hold what others left. */
+/* Initial contents of vector registers, LDS and scratch: NaN, -1. On the machine they are leftovers of other kernels.
+ */
 enum { LEFT_OVER = 0xFF };
 
 static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
@@ -142,7 +143,7 @@ static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
   w->row_exec = exec;
 }
 
-/* The op that the wave is about to execute, with its pc behind it; NULL: it is stopped. */
+/* The op that the wave executes next, with pc after it; NULL: the wave is stopped. */
 static inline const cdna_op *fetch(cdna_wave *w, const cdna_op *ops, size_t n) {
   const size_t at = w->pc;
   w->at = at;
@@ -198,11 +199,11 @@ void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
 
 /* ---- waiting for other workgroups ---- */
 
-/* A pass lets each wave go on until it yields. Waves that poll memory come back to where they were, with the same in all
- * registers: from then on only other workgroups can change that. It is looked for after each WATCH passes for WINDOW of
- * them, lanes only where scalars are alike. Polls that count, or read a clock, are known by how long they last. */
+/* A pass lets each wave run until it yields. Waves that poll memory return to the same place with the same registers;
+ * from then on only other workgroups can change them. This is checked after each WATCH passes for WINDOW passes, lanes
+ * only where scalars are equal. Polls that count, or read a clock, are recognized by their duration. */
 enum { WATCH = 1024, WINDOW = 16, LONG = 1 << 18 };
-/* Of workgroups that wait, on one thread. A machine has some 300 CUs for 8 waves or more of each of 4 SIMDs. */
+/* Workgroups that wait, on one thread. A machine has about 300 CUs for 8 or more waves on each of 4 SIMDs. */
 enum { WAVES_RESIDENT = 4096 };
 typedef enum outcome { ENDED, STOPPED, WAITS } outcome;
 
@@ -235,12 +236,12 @@ static uint64_t lanes_of(const grid *g, const cdna_group *group) {
   return mix(h, group->lds, group->lds_bytes & ~7u);
 }
 
-/* Instructions of a turn. Waves that share LDS stay level, as on the machine, where all issue at about the same rate: kernels
- * count on a wave that has read LDS long ago when another overwrites it. Other waves meet only in memory. */
+/* Instructions per turn. Waves that share LDS stay level, as on the machine, where all issue at about the same rate:
+ * some kernels assume that a wave has read LDS long before another overwrites it. Other waves meet only in memory. */
 enum { TURN = 1 << 14, LEVEL_TURN = 1 };
 static uint64_t turn_of(const cdna_group *group) { return group->lds_bytes && group->n_waves > 1 ? LEVEL_TURN : TURN; }
 
-/* A wave has stopped: its mistake may be another wave's, which writes what this one should have waited for. */
+/* A wave has stopped: the cause may be another wave, which writes data that this one should have waited for. */
 static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen) {
   const tw_error first = *group->error;
   for (int i = 0; i < group->n_waves; i++) {
@@ -254,7 +255,7 @@ static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen)
   *group->error = first;
 }
 
-/* In turns, from barrier to barrier. Turns in which no wave waited are one pass together, up to TURN instructions. */
+/* In turn, from barrier to barrier. Turns in which no wave waited form one pass, up to TURN instructions. */
 static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
   const uint64_t turn = turn_of(group);
   uint64_t scalars = 0, lanes = 0, executed = 0;
@@ -349,15 +350,15 @@ static bool make_group(const grid *g, cdna_group *group, tw_error *error) {
 
 /* ---- one thread ---- */
 
-/* The workgroups that a thread has begun: one after the other, and more at once where some wait for others. */
+/* The workgroups that a thread has begun: in sequence, and several at once where some wait for others. */
 typedef struct resident {
   cdna_group **group;
   size_t n, most;
   cdna_group *spare;
-  tw_error error; /* of any of their waves */
+  tw_error error; /* for any of their waves */
 } resident;
 
-/* It has ended or is stopped, with the thread's error; or nobody is interested in it any more (WAITS). */
+/* It has ended or was stopped, with the thread's error; or its result is no longer needed (WAITS). */
 static void end_group(grid *g, resident *r, size_t at, outcome o) {
   cdna_group *group = r->group[at];
   const cdna_observer *seen = observer_of(g);
@@ -414,7 +415,7 @@ static bool go_on(grid *g, resident *r, size_t at) {
   return false;
 }
 
-/* Nobody is left who could change what they wait for. */
+/* No workgroup is left that could end the wait. */
 static void give_up(grid *g, resident *r) {
   size_t first = 0;
   for (size_t k = 1; k < r->n; k++)
@@ -446,7 +447,7 @@ static void work(void *context, size_t index) {
       if (stuck && g->jobs == 1) give_up(g, &r);
     }
     if (g->failed == UINT64_MAX) continue;
-    /* those behind the one that failed are of no interest, and those before it may be waiting for it */
+    /* workgroups after the failed one are not needed, and workgroups before it may wait for it */
     for (size_t k = r.n; k-- > 0;)
       if (r.group[k]->id > g->failed || stuck) end_group(g, &r, k, WAITS);
   }
@@ -582,7 +583,7 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
 }
 
 void cdna_dispatch_close(cdna_dispatch *g) {
-  /* what it added is gone: a kernel behind it may not reach it */
+  /* its allocations are gone: a later kernel may not reach them */
   g->memory->n = g->caller_n;
   g->memory->next = g->caller_next;
   g->memory->next_modelled = g->caller_modelled;

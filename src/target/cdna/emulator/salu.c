@@ -464,6 +464,6 @@ bool cdna_lower_salu(cdna_program *p, const cdna_code *c, cdna_op *op) {
     const cdna_operand_form *s = cdna_find_field(i, (char)('0' + n));
     if (s) cdna_lower_source(p, c, s, &op->s[n]);
   }
-  op->imm = (int16_t)c->bits; /* of SOPK */
+  op->imm = (int16_t)c->bits; /* for SOPK */
   return true;
 }

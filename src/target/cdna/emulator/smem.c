@@ -51,7 +51,7 @@ static void buffer_load(cdna_wave *w, const cdna_op *op) {
   if (!write) memcpy(&w->s[op->d], loaded, 4u * op->d_width);
 }
 
-/* s_atomic_..., s_buffer_atomic_...: the old value comes back if GLC is set. */
+/* s_atomic_..., s_buffer_atomic_...: return the old value if GLC is set. */
 typedef struct scalar_atomic {
   cdna_change *change;
   uint8_t bytes;

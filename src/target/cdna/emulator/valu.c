@@ -274,7 +274,7 @@ static void run_long(cdna_wave *w, const cdna_op *op) {
   }
 }
 
-/* MODE as the host has it: MXCSR's rounding, flush-to-zero and denormals-are-zero, for the one instruction. */
+/* MODE in the host's terms: MXCSR's rounding, flush-to-zero and denormals-are-zero, for one instruction. */
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 static void run_in_mode(cdna_wave *w, const cdna_op *op) {
@@ -337,7 +337,7 @@ static void run_valu(cdna_wave *w, const cdna_op *op) {
 
 /* ---- decoding ---- */
 
-/* What kind of number source s, or the result (s = -1), is: 16, 32, 64 or 0 for an integer. */
+/* The type of source s, or of the result (s = -1): 16, 32, 64 or 0 for an integer. */
 static uint8_t kind_of(const char *name, int s) {
   const char *type = NULL;
   const bool conversion = !strncmp(name, "v_cvt_", 6) || !strncmp(name, "v_frexp_exp", 11);
@@ -458,7 +458,7 @@ static bool lower_vop3(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
     return m->half_result;
   }
   m->low = cdna_bits(on, 11, 4);
-  if (!strncmp(i->name, "v_cvt_scalef32", 14)) { /* what op_sel means is their own */
+  if (!strncmp(i->name, "v_cvt_scalef32", 14)) { /* instructions with their own meaning of op_sel */
     op->imm = m->low;
     m->low = 0;
   }
@@ -489,7 +489,7 @@ static const char *function_name(const char *name) {
   return name;
 }
 
-/* The clamp of an integer: a function of its own where the result can leave its type; nothing where it cannot. */
+/* The clamp of an integer: a separate function where the result can exceed its type; otherwise no effect. */
 static void lower_integer_clamp(const cdna_program *p, const char *name, cdna_op *op) {
   char clamped[48];
   snprintf(clamped, sizeof clamped, "%s_clamp", function_name(name));
@@ -563,7 +563,7 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
   if (op->why) return false;
   if (m.clamp && !m.result_kind) lower_integer_clamp(p, i->name, op);
   if (!strncmp(i->name, "v_fma_mix", 9)) {
-    /* lo and hi round to a half of the result and keep the other */
+    /* lo and hi round to one half of the result and keep the other */
     m.half_of_mix = strstr(i->name, "mixlo") ? 1 : strstr(i->name, "mixhi") ? 2 : 0;
     if (m.half_of_mix) m.result_kind = 32;
     has_modifiers = true;

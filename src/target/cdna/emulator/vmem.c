@@ -7,7 +7,7 @@
 
 typedef enum access_kind { LOAD, STORE, ATOMIC, LOAD_LDS, NOTHING } access_kind;
 
-/* op->flags: the access, how its bytes become registers, and where addresses come from */
+/* op->flags: the access, the conversion of its bytes to registers, and the kind of address */
 enum {
   KIND = 7,
   SIGNED = 8,
@@ -72,7 +72,7 @@ static void change_lane(cdna_wave *w, const cdna_op *op, uint8_t *at, int l) {
     for (int k = 0; k < op->bytes / 4; k++) w->v[op->d + k][l] = (uint32_t)(old >> 32 * k);
 }
 
-/* Where the lane's bytes of a load to LDS go: M0 plus the offset, then lane by lane. */
+/* The LDS address of a lane's bytes for a load to LDS: M0 plus the offset, then lane by lane. */
 static uint32_t lds_address(const cdna_wave *w, const cdna_op *op, uint32_t offset, int lane) {
   const uint32_t size = op->bytes < 4 ? 4 : op->bytes; /* a byte or short takes a dword */
   return (w->s[CDNA_M0] & 0x3FFFFu) + offset + size * (uint32_t)lane;
@@ -154,7 +154,7 @@ static uint64_t enabled(const cdna_wave *w) { return w->mode & CDNA_MODE_SKIP ? 
 
 static void run_flat(cdna_wave *w, const cdna_op *op) {
   const bool write = (op->flags & KIND) == STORE || (op->flags & KIND) == ATOMIC;
-  uint64_t address[CDNA_LANES]; /* before any result is written: it may lie over the addresses */
+  uint64_t address[CDNA_LANES]; /* before any result is written: it may overwrite the addresses */
   flat_addresses(w, op, address);
   EACH_LANE(enabled(w)) {
     uint8_t *at = op->flags & SCRATCH     ? scratch_place(w, (uint32_t)address[l], op->bytes, l)
@@ -185,17 +185,18 @@ static resource resource_of(const cdna_wave *w, const cdna_op *op) {
                     .add_lane = v[3] >> 23 & 1};
 }
 
-/* Where the lanes' bytes lie behind the base, and whether they are there. */
+/* Offsets of the lanes' bytes from the base, and whether they are in range. */
 typedef struct buffer_places {
   uint64_t base, at[CDNA_LANES];
   uint64_t inside, partly; /* lanes; partly: dword by dword */
   uint32_t records;
 } buffer_places;
 
-/* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or accessed
- * without index) count bytes, structured ones records. What is out of range reads 0 and is not written. Swizzling is of
- * indices: HipKittens and Triton set the bit, with a stride, for accesses by offset alone that go far beyond the stride, and
- * are right on MI355X (analysis/bf16_gemm/mi350x and attn/fwd of HipKittens, sizes whose rows are no multiple of 16 KiB). */
+/* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or
+ * accessed without index) count bytes, structured ones records. Accesses out of range read 0 and write nothing.
+ * Swizzling applies to indices: HipKittens and Triton set the bit, with a stride, for accesses by offset alone that
+ * exceed the stride by far, and are right on MI355X (analysis/bf16_gemm/mi350x and attn/fwd of HipKittens, sizes whose
+ * rows are not a multiple of 16 KiB). */
 static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exec, uint32_t bytes, buffer_places *out) {
   const resource r = resource_of(w, op);
   const uint32_t scalar = (uint32_t)cdna_read(w, &op->s[3]), immediate = (uint32_t)op->imm & 0xFFF;
@@ -234,7 +235,7 @@ static void run_buffer(cdna_wave *w, const cdna_op *op) {
   const access_kind kind = op->flags & KIND;
   const bool write = kind == STORE || kind == ATOMIC;
   const uint64_t exec = enabled(w);
-  buffer_places b; /* before any result is written: it may lie over the addresses */
+  buffer_places b; /* before any result is written: it may overwrite the addresses */
   buffer_addresses(w, op, exec, op->bytes, &b);
   EACH_LANE(exec) {
     const bool inside = b.inside >> l & 1;
@@ -272,7 +273,7 @@ static void run_buffer(cdna_wave *w, const cdna_op *op) {
 
 /* ---- buffers with a format ---- */
 
-/* Of MUBUF the resource's format and selection of components; of MTBUF its own format, components in their order. */
+/* MUBUF: the resource's format and selection of components; MTBUF: its own format, components in order. */
 typedef struct typed {
   cdna_format format;
   uint8_t select[4]; /* 0, 1: that number; 4 to 7: X to W */
@@ -405,7 +406,7 @@ static void nothing(cdna_wave *w, const cdna_op *op) {
 
 /* ---- decoding ---- */
 
-/* By the name behind "global_", "flat_", "scratch_" or "buffer_". */
+/* By the name after "global_", "flat_", "scratch_" or "buffer_". */
 static const struct {
   const char *name;
   uint8_t bytes;
@@ -442,7 +443,7 @@ static const struct {
     {"load_lds_dwordx4", 16, LOAD_LDS},
 };
 
-/* By the name behind "..._atomic_". */
+/* By the name after "..._atomic_". */
 static const struct {
   const char *name;
   uint8_t bytes;
@@ -517,7 +518,7 @@ static bool lower_flat(cdna_program *p, const cdna_code *c, cdna_op *op) {
   const int saddr = (int)cdna_bits(c->bits, 48, 7);
   const bool has_base = !flat && saddr != 0x7F;
   set_data(c, p, op, 'W');
-  if ((op->flags & KIND) == ATOMIC && cdna_bits(c->bits, 16, 1)) { /* sc0: the old value comes back, in vdst */
+  if ((op->flags & KIND) == ATOMIC && cdna_bits(c->bits, 16, 1)) { /* sc0: returns the old value in vdst */
     const bool acc = cdna_bits(c->bits, 55, 1);
     op->flags |= RETURNS;
     op->d = (uint16_t)(cdna_bits(c->bits, 56, 8) + (acc ? CDNA_ACCUMULATION : 0));
@@ -541,7 +542,7 @@ static bool lower_flat(cdna_program *p, const cdna_code *c, cdna_op *op) {
   return true;
 }
 
-/* "load_format_d16_xyz": how many components, and where they go. */
+/* "load_format_d16_xyz": the number of components, and their registers. */
 static bool find_typed(const char *name, cdna_op *op) {
   const char *last = strrchr(name, '_') + 1;
   const bool store = !strncmp(name, "store_format_", 13);

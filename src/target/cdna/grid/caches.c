@@ -15,7 +15,7 @@ enum { PIECES = 4 }; /* a workgroup reads a quarter of its panels at a time */
 
 /* A or B: panels of `rows` rows, K along them. */
 typedef struct operand {
-  int64_t base, stride; /* bytes: where it begins, of a row */
+  int64_t base, stride; /* bytes: its start, in a row */
   int64_t all;          /* rows */
   int rows;
 } operand;
@@ -23,8 +23,8 @@ typedef struct operand {
 typedef struct launch {
   const cdna_cache_machine *machine;
   operand operand[2];
-  int64_t step_bytes; /* of a row in a K-step */
-  uint32_t sets;      /* of a channel */
+  int64_t step_bytes; /* bytes of a row in a K-step */
+  uint32_t sets;      /* bytes of a channel */
   uint32_t *tag; /* [((xcd * channels + channel) * sets + set) * ways + age]: line + 1, the newest first; 0: empty */
   cdna_lru llc;
   int64_t asked, l2_missed, llc_missed; /* lines */
@@ -68,11 +68,11 @@ static void read_piece(launch *s, int which, int xcd, int panel, int step, int p
 
 /* ---- the grid ---- */
 
-/* Time goes in parts of a K-step, as many as there are CUs; CU f is f parts behind CU 0. */
+/* Time advances in parts of a K-step, as many as there are CUs; CU f is f parts after CU 0. */
 static void run_launch(launch *s, const cdna_order *order, int rows, int columns, int steps) {
   const int xcds = s->machine->xcds, cus = s->machine->cus, blocks = rows * columns;
   const int rounds = (blocks + xcds * cus - 1) / (xcds * cus);
-  int piece_at[CUS_MAX]; /* what a workgroup reads in which part of its step; -1: nothing */
+  int piece_at[CUS_MAX]; /* the part of its step in which a workgroup reads each piece; -1: none */
   for (int slice = 0; slice < cus; slice++) piece_at[slice] = -1;
   for (int piece = 0; piece < PIECES; piece++) piece_at[piece * cus / PIECES] = piece;
   for (int64_t time = 0; time < (int64_t)(rounds * steps + 1) * cus; time++)
@@ -107,7 +107,7 @@ static tw_status check(const cdna_cache_machine *m, const cdna_grid *g, const cd
   return m->cus <= CUS_MAX ? TW_OK : tw_fail(error, TW_USAGE, "an XCD has at most %d CUs", CUS_MAX);
 }
 
-/* What an XCD's CUs read of different panels in a K-step is least when their tiles make a square. */
+/* The number of different panels that an XCD's CUs read in a K-step is least when their tiles form a square. */
 static int enough_steps(const cdna_cache_machine *m, const cdna_grid *g) {
   const double rows = 2 * sqrt((double)m->cus * g->tile_m * g->tile_n), bytes = rows * g->tile_k * g->bits / 8;
   return (int)(2.5 * (double)m->l2_bytes / bytes) + 1;

@@ -1,4 +1,4 @@
-/* lru.h - a cache without sets: parts of any sizes, of which the least recently used ones go first. */
+/* lru.h - a cache without sets: parts of any size; the least recently used parts are evicted first. */
 #ifndef TW_CDNA_LRU_H
 #define TW_CDNA_LRU_H
 
@@ -14,13 +14,13 @@ typedef struct cdna_lru_part {
 typedef struct cdna_lru {
   int64_t bytes, room;
   cdna_lru_part *at;
-  int n, unused; /* parts ever in use; the first of those that are free again (linked by .next) */
+  int n, unused; /* parts ever in use; the first free part (linked by .next) */
   int newest, oldest;
   int *head;
   uint32_t mask;
 } cdna_lru;
 
-/* Of `room` bytes, with parts of at least `least_bytes`. False: out of memory; close it all the same. */
+/* With `room` bytes, for parts of at least `least_bytes`. False: out of memory; close it anyway. */
 bool cdna_lru_open(cdna_lru *, int64_t room, int least_bytes);
 void cdna_lru_close(cdna_lru *);
 /* True if the part was there; it is the newest then, either way. */

@@ -1,10 +1,10 @@
-/* order.c - see order.h; lines are those of algorithm 1. */
+/* order.c - see order.h; line numbers refer to algorithm 1. */
 #include "target/cdna/grid/order.h"
 
 /* Lines 3 to 12. */
 static int renumber(int id, int blocks, int xcds, int chunk) {
   const int set = xcds * chunk, whole = blocks / set * set, xcd = id % xcds, local = id / xcds;
-  if (whole == 0) { /* XCDs with a workgroup more come first */
+  if (whole == 0) { /* XCDs with one workgroup more come first */
     const int least = blocks / xcds, more = blocks % xcds;
     return xcd * least + (xcd < more ? xcd : more) + local;
   }

@@ -1,10 +1,10 @@
 /* order.h - which workgroup computes which tile of C: row by row, or HipKittens' order for chiplets (algorithm 1).
  *
  * The dispatcher hands workgroups to the XCDs in turn, so workgroup w runs on XCD w % xcds. The algorithm renumbers
- * them so that runs of `chunk` consecutive numbers lie on one XCD, and then walks C in windows of `window` rows of
- * tiles, down the rows of a window first. As printed, it leaves the workgroups behind the last whole set of xcds *
- * chunk where they are; and if there is no whole set, it does nothing. There we give each XCD one contiguous range,
- * which is what figure 18b of the paper shows for chunk 542 of 4332 workgroups. */
+ * them so that runs of `chunk` consecutive numbers are on one XCD, and then walks C in windows of `window` rows of
+ * tiles, down the rows of a window first. As printed, it does not renumber the workgroups after the last whole set of
+ * xcds * chunk, and without a whole set it does nothing. In that case we give each XCD one contiguous range, as figure
+ * 18b of the paper shows for chunk 542 of 4332 workgroups. */
 #ifndef TW_CDNA_ORDER_H
 #define TW_CDNA_ORDER_H
 
@@ -15,7 +15,7 @@ typedef struct cdna_order {
 } cdna_order;
 
 typedef struct cdna_cell {
-  int row, column; /* of tiles of C */
+  int row, column; /* numbers of tiles of C */
 } cdna_cell;
 
 /* The tile of workgroup `id` of a grid of rows x columns; a bijection. */

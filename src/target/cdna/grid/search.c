@@ -1,7 +1,7 @@
-/* search.c - windows and chunks for a grid, each simulated, the most bandwidth first.
+/* search.c - windows and chunks for a grid, each simulated, sorted by bandwidth.
  *
  * Windows: up to 16 rows of tiles. Chunks: the square of the window (HipKittens' default), the multiples of the window
- * next to half, all and twice the CUs of an XCD (its workgroups at one time), and one range for each XCD. */
+ * closest to half, one and two times the CUs of an XCD (its concurrent workgroups), and one range for each XCD. */
 #include <stdlib.h>
 
 #include "base/parallel.h"
@@ -56,7 +56,7 @@ static int compare(const void *left, const void *right) {
 tw_status cdna_grid_search(const cdna_cache_machine *m, const cdna_grid *g, int jobs,
                            cdna_grid_choice best[CDNA_GRID_CHOICES], int *n, int *tried, tw_error *error) {
   cdna_hits first;
-  tw_status status = cdna_grid_hits(m, g, &(cdna_order){0}, 1, &first, error); /* says what is wrong with the grid */
+  tw_status status = cdna_grid_hits(m, g, &(cdna_order){0}, 1, &first, error); /* reports the error in the grid */
   if (status != TW_OK) return status;
   work *w = tw_new(1, sizeof *w);
   if (!w) return tw_fail(error, TW_MISSING, "out of memory");

@@ -29,9 +29,9 @@ static const char *const operands_text[] = {
 
 enum { N_INSTRUCTIONS = sizeof table / sizeof *table, OPCODES_MAX = 1024 };
 
-/* Where opcodes lie and what tells the encoding: both are left out of the mask of zeros. */
+/* Bits of the opcode and of the encoding: both are excluded from the mask of zeros. */
 static const struct {
-  uint8_t low, width; /* of the opcode */
+  uint8_t low, width; /* bits of the opcode */
   uint64_t fixed;
 } layout[CDNA_ENCODINGS] = {
     [CDNA_SOP2] = {23, 7, 3ull << 30},
@@ -89,7 +89,7 @@ static const cdna_instruction *find(cdna_arch arch, cdna_encoding encoding, uint
   return row ? &table[row - 1] : NULL;
 }
 
-/* The encoding of a first dword; CDNA_ENCODINGS if there is none. */
+/* The encoding of a first dword; CDNA_ENCODINGS if none matches. */
 static cdna_encoding encoding_of(uint32_t w) {
   if (!(w >> 31)) {
     const uint32_t op = w >> 25;
@@ -379,7 +379,8 @@ int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
   return named ? code : o->width == 2 ? code & ~1 : code & ~3;
 }
 
-/* Constants with names: llvm-mc prints them where they cannot stand as well, and what holds them there is not executed. */
+/* Constants with names. llvm-mc also prints them where they are not allowed; an instruction with them there is not
+ * executed. */
 static bool is_named_constant(int code, int width) {
   return code == 230 || (code == 231 && width == 1) || (code >= CDNA_APERTURES && code < CDNA_APERTURES + 5) ||
          (code >= CDNA_VCCZ && code <= CDNA_SCC);
@@ -391,12 +392,12 @@ static bool is_scalars(int code, int width) {
   return code != CDNA_M0 && !(code & 1);
 }
 
-/* A code that stands for nothing, or not for so many dwords. */
+/* An operand code without a meaning, or not for this number of dwords. */
 static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   const int code = cdna_operand_code(c, o);
   const bool narrow_form = !is_wide(c->instruction->encoding);
   if (code >= 2 * CDNA_VGPRS && code + cdna_operand_width(c, o) > 3 * CDNA_VGPRS) return false;
-  if (is_matrix(c->instruction) && code < CDNA_VGPRS) { /* what llvm-mc lets stand there is refused when executed */
+  if (is_matrix(c->instruction) && code < CDNA_VGPRS) { /* forms that llvm-mc accepts are refused when executed */
     const bool sum = o->field == '2' && strncmp(c->instruction->name, "v_smfmac", 8) != 0;
     const bool number = code <= CDNA_ZERO + 80 || (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8);
     return code == CDNA_NULL || (sum ? number && (code >= CDNA_ZERO || is_scalars(code, o->width))
@@ -426,7 +427,7 @@ static bool returns_to(const cdna_instruction *i, uint64_t bits) {
 
 static bool has_operands(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
-  /* what goes to LDS goes through no AccVGPR */
+  /* data for LDS bypass AccVGPRs */
   if (i->encoding == CDNA_MUBUF && cdna_bits(c->bits, 16, 1) && cdna_bits(c->bits, 55, 1)) return false;
   if (i->encoding == CDNA_DS && is_wave_sync(i) && cdna_bits(c->bits, 25, 1) && !cdna_bits(c->bits, 16, 1))
     return false;

@@ -1,5 +1,5 @@
-/* effects.c - see effects.h. Most follows from the table of operands; what the text of an instruction does not show is
- * listed here by name. */
+/* effects.c - see effects.h. Most effects follow from the table of operands. Effects that the text of an instruction
+ * does not show are listed here by name. */
 #include "target/cdna/isa/effects.h"
 
 #include <string.h>
@@ -343,7 +343,7 @@ static void vmem_effects(const cdna_code *c, cdna_effects *e) {
   e->reads_exec = true;
   e->accesses = 1;
   e->bytes = (uint8_t)bytes_of(i->name);
-  if (strstr(i->name, "_format_")) { /* of the registers: what lies in memory depends on the format */
+  if (strstr(i->name, "_format_")) { /* registers only: the bytes in memory depend on the format */
     const cdna_operand_form *w = cdna_find_field(i, 'W');
     e->bytes = (uint8_t)(4 * (w ? w->width : 1));
   }

@@ -1,8 +1,8 @@
-/* effects.h - what an instruction does, as far as it is known without running it: the registers that it reads and
- * writes, the counters that it raises or waits for, the unit that executes it, its access to memory.
+/* effects.h - the effects of an instruction that are known without running it: the registers that it reads and writes,
+ * the counters that it raises or waits for, the unit that executes it, its access to memory.
  *
  * Registers are named by operand codes: 0 to 127 scalars (VCC, M0 and EXEC among them), CDNA_SCC, from 256 VGPRs, from
- * 512 AccVGPRs. Not known here: registers that M0 chooses (gpr_idx, s_movrel), and where addresses lead.
+ * 512 AccVGPRs. Unknown here: registers that M0 chooses (gpr_idx, s_movrel), and the memory that addresses reach.
  *
  * Sources: the instruction set manuals of CDNA3 and CDNA4, chapters 4 (counters, wait states), 5 to 11 (classes). */
 #ifndef TW_CDNA_EFFECTS_H
@@ -32,8 +32,8 @@ enum { CDNA_ALL_BYTES = 15, CDNA_IMPLIED = 'i', CDNA_SCALE = 's', CDNA_REGISTER_
 typedef struct cdna_register_range {
   uint16_t first; /* code of the first register; n of them */
   uint8_t n;
-  uint8_t bytes; /* of each register: bit b is byte b */
-  char role;     /* the operand's field (isa.h); CDNA_IMPLIED: not in the text; CDNA_SCALE: of a scaled MFMA */
+  uint8_t bytes; /* for each register: bit b is byte b */
+  char role;     /* the operand's field (isa.h); CDNA_IMPLIED: not in the text; CDNA_SCALE: scale of a scaled MFMA */
 } cdna_register_range;
 
 enum { CDNA_READS_MAX = 8, CDNA_WRITES_MAX = 4 };
@@ -53,8 +53,8 @@ typedef enum cdna_address_space {
   CDNA_SPACE_SCALAR /* global, through the scalar cache */
 } cdna_address_space;
 
-/* Counters that an instruction raises and s_waitcnt waits for, and what they saturate at: at that many outstanding the
- * hardware issues nothing more. Loads and stores of a counter end in order, but scalar loads in any. */
+/* Counters that an instruction raises and s_waitcnt waits for, and their saturation: with that many operations
+ * outstanding the hardware issues no more. Loads and stores of one counter end in order, except scalar loads. */
 enum { CDNA_COUNTS_VM = 1, CDNA_COUNTS_LGKM = 2, CDNA_VM_MOST = 63, CDNA_LGKM_MOST = 15 };
 
 typedef struct cdna_effects {
@@ -63,15 +63,15 @@ typedef struct cdna_effects {
   cdna_register_range read[CDNA_READS_MAX], write[CDNA_WRITES_MAX];
   bool reads_exec; /* lanes that are off are neither read nor written */
   bool is_dpp, is_sdwa;
-  bool selects_part; /* of its destination, by SDWA or op_sel */
+  bool selects_part; /* bytes of its destination, by SDWA or op_sel */
   uint8_t counters;
-  uint8_t wait_vm, wait_lgkm; /* of s_waitcnt; CDNA_VM_MOST and CDNA_LGKM_MOST: it does not wait */
+  uint8_t wait_vm, wait_lgkm; /* operands of s_waitcnt; CDNA_VM_MOST and CDNA_LGKM_MOST: no wait */
   uint8_t wait_states;        /* 1; of s_nop more */
-  const cdna_mfma *mfma;      /* of class MATRIX, but for moves to and from AccVGPRs */
-  uint8_t passes;             /* of 4 cycles, until the matrix unit takes the next */
+  const cdna_mfma *mfma;      /* class MATRIX, except moves to and from AccVGPRs */
+  uint8_t passes;             /* passes of 4 cycles, until the matrix unit accepts the next */
   /* memory */
   uint8_t access, space;
-  uint8_t bytes;    /* of a lane (or of a scalar load) and access */
+  uint8_t bytes;    /* bytes per lane (or of a scalar load) and access */
   uint8_t accesses; /* 2 of read2 and write2 */
   bool returns;     /* an atomic: the old value */
 } cdna_effects;

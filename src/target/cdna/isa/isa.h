@@ -1,13 +1,12 @@
-/* isa.h - the instructions of gfx942 and gfx950: a table, what one encoding holds, its text.
+/* isa.h - the instructions of gfx942 and gfx950: a table of them, decoding, and printing.
  *
  * instructions.def has a row for each opcode of each encoding:
  *
  *     I(VOP3, 459, 3, "v_fma_f32", "Dv1 0x1 1x1 2x1", 4, zero, shown)
  *
  * encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of the text,
- * forms,
- * and two masks over the first 64 bits: those that must be zero, and those outside of operands that change the text.
- * An operand is a field, what it may hold, and its width in dwords:
+ * forms, and two masks over the first 64 bits: those that must be zero, and those outside of operands that change the
+ * text. An operand is a field, what it may hold, and its width in dwords:
  *   fields  D destination; 0 1 2 sources; S scalar destination of VOP3; A address; W data; X second data; B base
  * address or
  *           resource; O scalar offset; K a literal that always follows; C vcc; M an immediate in words; Z "off"
@@ -101,7 +100,8 @@ typedef struct cdna_code {
   bool has_literal;
 } cdna_code;
 
-/* Decodes the instruction at word[0], of which n dwords are there. NULL, or why it is none: static text. */
+/* Decodes the instruction at word[0], where n dwords are available. Returns NULL and the reason (static text) if it is
+ * not an instruction. */
 const char *cdna_decode(cdna_arch, const uint32_t word[], size_t n, cdna_code *out);
 
 static inline uint32_t cdna_bits(uint64_t value, int low, int width) {
@@ -110,12 +110,12 @@ static inline uint32_t cdna_bits(uint64_t value, int low, int width) {
 
 /* The bits that tell the row's encoding and opcode; operands and modifiers are zero. */
 uint64_t cdna_encoding_bits(const cdna_instruction *);
-/* The operand in a field; NULL if there is none. */
+/* The operand in a field; NULL if the instruction has none. */
 const cdna_operand_form *cdna_find_field(const cdna_instruction *, char field);
 /* The code in a field: 0..255 a scalar operand, 256.. a VGPR; fields that hold only VGPRs too. AccVGPRs are 512 to
  * 767. */
 int cdna_operand_code(const cdna_code *, const cdna_operand_form *);
-/* Dwords of an operand: those of the table, but for f8f6f4 those of its format. */
+/* Dwords of an operand: from the table; for f8f6f4 from its format. */
 int cdna_operand_width(const cdna_code *, const cdna_operand_form *);
 
 /* Are its sources of 16 bits? Then constants are, too. */

@@ -58,14 +58,14 @@ static const char *special_name(int code, int width) {
   return NULL;
 }
 
-/* Integers of 16 bits: a float constant is printed as what it is. */
+/* 16-bit integers: a float constant is printed as its integer value. */
 static bool takes_short_integers(const cdna_instruction *i) {
   return i->encoding >= CDNA_VOP2 && i->encoding <= CDNA_VOP3 &&
          (ends(i->name, "_u16") || ends(i->name, "_i16") || ends(i->name, "_b16")) && !begins(i->name, "v_dot") &&
          !begins(i->name, "v_sat_pk") && !begins(i->name, "v_sad_");
 }
 
-/* Bits of the constants 0.5 to -4.0 and 1/(2*pi), by what the operand is. */
+/* Bits of the constants 0.5 to -4.0 and 1/(2*pi), for each type of operand. */
 static const char *const float_texts[] = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"};
 static const uint32_t single[] = {0x3F000000, 0xBF000000, 0x3F800000, 0xBF800000, 0x40000000,
                                   0xC0000000, 0x40800000, 0xC0800000, 0x3E22F983};
@@ -76,8 +76,8 @@ static bool is_float_constant(uint32_t bits, const uint32_t constants[9]) {
 }
 static bool is_small_integer(int32_t v) { return v >= -16 && v <= 64; }
 
-/* A literal that a constant could stand for is marked, so that it is assembled as it was; of binary64 the constant is printed.
- * Of 16 bits the lower ones count, and of those that are not marked they alone are printed. */
+/* A literal whose value is also an inline constant is marked, so that it assembles to the same encoding; for binary64
+ * the constant is printed. With 16 bits only the lower ones count; for unmarked literals only these are printed. */
 static void print_literal(tw_text *t, const cdna_code *c, int width) {
   static const uint32_t half[] = {0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118},
                         brain[] = {0x3F00, 0xBF00, 0x3F80, 0xBF80, 0x4000, 0xC000, 0x4080, 0xC080, 0x3E22},
@@ -321,7 +321,7 @@ static void print_signed(tw_text *t, const cdna_code *c, const cdna_operand_form
   if (minus) tw_text_add_string(t, words ? "neg(" : "-");
   if (bars) tw_text_add_string(t, "|");
   const bool wide_sum = s == 2 && (begins(c->instruction->name, "v_mad_u32_u16") ||
-                                   begins(c->instruction->name, "v_mad_i32_i16")); /* of 32 bits */
+                                   begins(c->instruction->name, "v_mad_i32_i16")); /* 32-bit */
   if (wide_sum && code >= CDNA_FLOATS && code < CDNA_FLOATS + 8)
     tw_text_add_string(t, float_texts[code - CDNA_FLOATS]);
   else if (wide_sum && code == CDNA_FLOATS + 8)
@@ -360,7 +360,7 @@ static signs signs_of(const cdna_code *c) {
   return (signs){0};
 }
 
-/* ---- what follows the operands ---- */
+/* ---- modifiers after the operands ---- */
 
 static int sources_of(const cdna_instruction *i) {
   int n = 0;
@@ -371,7 +371,7 @@ static int sources_of(const cdna_instruction *i) {
 static void print_vop3_tail(const cdna_code *c, tw_text *t) {
   const cdna_instruction *i = c->instruction;
   const uint64_t on = c->bits & i->shown;
-  if (begins(i->name, "v_permlane")) { /* what op_sel is elsewhere */
+  if (begins(i->name, "v_permlane")) { /* fields that are op_sel in other encodings */
     if (cdna_bits(on, 12, 1)) tw_text_add_string(t, " bound_ctrl:1");
     if (cdna_bits(on, 11, 1)) tw_text_add_string(t, " fi:1");
     return;
@@ -409,7 +409,7 @@ static void print_vop3p_tail(const cdna_code *c, tw_text *t) {
   if (is_mfma(name)) {
     const uint32_t cbsz = cdna_bits(c->bits, 8, 3), abid = cdna_bits(c->bits, 11, 4), blgp = cdna_bits(c->bits, 61, 3);
     if (c->variant == CDNA_SCALED) {
-      /* of the two scales; the third place is there, and its bits mean nothing */
+      /* of the two scales; the third place exists, and its bits have no meaning */
       print_list(t, "op_sel", cdna_bits(c->prefix, 11, 2), 3, 0);
       print_list(t, "op_sel_hi", cdna_bits(c->prefix, 59, 2), 3, 7);
     }
@@ -425,7 +425,8 @@ static void print_vop3p_tail(const cdna_code *c, tw_text *t) {
   const uint32_t mask = (1u << n) - 1, low = cdna_bits(c->bits, 11, 3) & mask;
   const uint32_t high = (cdna_bits(c->bits, 59, 2) | cdna_bits(c->bits, 14, 1) << 2) & mask;
   const bool mix = strstr(name, "_mix");
-  if (!begins(name, "v_dot4") && !begins(name, "v_dot8")) { /* of bytes and less: nothing to select */
+  /* types of one byte and less: op_sel has nothing to select */
+  if (!begins(name, "v_dot4") && !begins(name, "v_dot8")) {
     print_list(t, "op_sel", low, n, 0);
     print_list(t, "op_sel_hi", high, n, mix ? 0 : mask);
   }

@@ -1,9 +1,8 @@
 /* body.h - the lane functions, compiled once for each instruction set of the host: the file that includes this defines
  * KIT, the name of its table.
  *
- * Semantics: "AMD Instinct MI300 Instruction Set Architecture" and that of CDNA4, chapter "Instructions". Where
- * those are
- * silent about NaN, IEEE 754-2008: a result that is NaN is quiet. */
+ * Semantics: "AMD Instinct MI300 Instruction Set Architecture" and that of CDNA4, chapter "Instructions". Where these
+ * are silent about NaN, IEEE 754-2008: a result that is NaN is quiet. */
 #include <math.h>
 #include <string.h>
 
@@ -11,9 +10,9 @@
 #include "target/cdna/lanes/lanes.h"
 #include "target/cdna/lanes/small.h"
 
-/* Iterations do not depend on each other, even where rows are the same. */
+/* Iterations are independent, even where rows coincide. */
 #ifdef __clang__
-#define INDEPENDENT /* checks by itself; its own pragma is a warning where it cannot vectorize */
+#define INDEPENDENT /* the loop checks itself; its own pragma warns where it cannot vectorize */
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
@@ -100,7 +99,7 @@ static inline int32_t i(uint32_t v) { return (int32_t)v; }
       d[l] = u(__VA_ARGS__);                                                                                           \
     }                                                                                                                  \
   }
-/* Of binary64. */
+/* For binary64. */
 #define D1(name_, ...)                                                                                                 \
   FUNCTION(name_) {                                                                                                    \
     ROWS1;                                                                                                             \

@@ -77,7 +77,7 @@ static inline float exp2_of(float v) {
 }
 F1(exp_f32, exp2_of(A))
 F1(log_f32, (float)log2((double)A))
-/* The argument is in turns; quarters of one are exact. */
+/* The argument is in revolutions; quarters of one are exact. */
 static inline double sine_of(double turns) {
   const double part = turns - rint(turns);
   return fabs(part) == 0.5 ? 0.0 * part : sin(part * 6.283185307179586476925);
@@ -108,10 +108,9 @@ FUNCTION(frexp_exp_i32_f32) {
   }
 }
 
-/* Division as compilers build it: scale by 2^64 what is near the ends of the range, refine, scale back, fix up. Where
- * reciprocal and quotient are both subnormal the documents scale the denominator up, which would overflow it; it is
- * scaled
- * down here, as v_div_fmas expects. */
+/* Division as compilers build it: scale values near the ends of the range by 2^64, refine, scale back, fix up. Where
+ * reciprocal and quotient are both subnormal the documents scale the denominator up, which would overflow it; here it
+ * is scaled down, as v_div_fmas expects. */
 FUNCTION(div_scale_f32) {
   ROWS3;
   uint32_t scaled[CDNA_LANES];

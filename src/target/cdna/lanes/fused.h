@@ -1,14 +1,14 @@
-/* fused.h - part of body.h: sums of products as the matrix units of CDNA3 build them (emulator/fused.h has the rules), for
- * operands whose exponents lie so that all of it fits in 32 bits and binary64. */
+/* fused.h - part of body.h: sums of products as the matrix units of CDNA3 compute them (emulator/fused.h has the
+ * rules), for operands whose exponents allow exact sums in 32 bits and binary64. */
 
 enum {
-  FUSED_LEAST = -100, /* of what decides: below it, all products are zero */
+  FUSED_LEAST = -100, /* limit of the deciding exponent: below it, all products are zero */
   WIDTH = 16
 }; /* columns that are computed at once: vectors, which the compiler cuts to the host's */
 typedef int32_t integers __attribute__((vector_size(4 * WIDTH)));
 typedef float reals __attribute__((vector_size(4 * WIDTH)));
 
-/* As they lie in memory. Macros, as a function cannot hand over more than the host's vectors. */
+/* In memory order. Macros, because a function cannot return more than the host's vectors. */
 typedef int32_t integers_there __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 typedef float reals_there __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 #define INTEGERS_AT(at_) (*(const integers_there *)(at_))
@@ -26,7 +26,8 @@ static inline double power_of_two(int32_t e) {
 }
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
-/* Products of every `step`-th k: each cut to 24 bits below the largest exponent, and summed in those units. */
+/* Products of every `step`-th k: each cut to 24 bits below the largest exponent, and summed in units of the last bit.
+ */
 static inline void cut_products(const cdna_fused *x, int i_, int j, int first, int step, int32_t *top, int32_t *sum) {
   integers most = INTEGERS_AT(x->b_exponent + first * x->n + j) + x->a_exponent[first * x->m + i_], all = {0};
   reals unit;
@@ -80,7 +81,7 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
   memcpy(x->c + i_ * x->n + j, c, sizeof c);
 }
 
-/* Exponents of all items, of zero -126, of subnormal ones `least`; the smallest and largest of those that are not zero. */
+/* Exponents of all items: -126 for zero, `least` for subnormals; the smallest and largest of the nonzero ones. */
 static void exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
   int32_t smallest = 1000, most = -1000;
   for (int k = 0; k < n; k++) {
@@ -96,7 +97,7 @@ static void exponents(const float *v, int n, int least, int32_t *e, int *low, in
   *high = most;
 }
 
-/* The columns are a multiple of WIDTH: who calls sees to that. */
+/* The columns are a multiple of WIDTH: the caller guarantees it. */
 static void fuse(const cdna_fused *x) {
   for (int i_ = 0; i_ < x->m; i_++)
     for (int j = 0; j < x->n; j += WIDTH) {

@@ -38,7 +38,7 @@ static inline uint32_t cdna_half_bits(float f) {
   return sign >> 16 | r;
 }
 
-/* Toward zero, as v_cvt_pkrtz_f16_f32 does: what is too large becomes the largest finite value. */
+/* Toward zero, as v_cvt_pkrtz_f16_f32 does: too large values become the largest finite value. */
 static inline uint32_t cdna_half_bits_toward_zero(float f) {
   const uint32_t bits = tw_bits_of(f), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
   const uint32_t normal = (magnitude - 0x38000000u) >> 13;

@@ -201,7 +201,7 @@ FUNCTION(cndmask_b32) {
   LOOP d[l] = (b[l] & in[l]) | (a[l] & ~in[l]);
 }
 
-/* 16 bits: the low half of the result, zero above it, but for those in gfx9's manner (EK), which keep it. */
+/* 16 bits: the low half of the result, zero above it; functions in gfx9's manner (EK) keep the upper half. */
 U2(add_u16, (A + B) & 0xFFFF)
 U2(sub_u16, (A - B) & 0xFFFF)
 U2(subrev_u16, (B - A) & 0xFFFF)
@@ -213,7 +213,7 @@ U2(max_u16, (A & 0xFFFF) > (B & 0xFFFF) ? A & 0xFFFF : B & 0xFFFF)
 U2(min_u16, (A & 0xFFFF) < (B & 0xFFFF) ? A & 0xFFFF : B & 0xFFFF)
 U2(max_i16, (int16_t)A > (int16_t)B ? A & 0xFFFF : B & 0xFFFF)
 U2(min_i16, (int16_t)A < (int16_t)B ? A & 0xFFFF : B & 0xFFFF)
-/* Of three: the least, the largest, the middle one. */
+/* Of three operands: the minimum, the maximum, the median. */
 #define OF3(name_, type_, choice_)                                                                                     \
   U3(name_, ({                                                                                                         \
        const type_ p = (type_)A, q = (type_)B, r = (type_)C;                                                           \

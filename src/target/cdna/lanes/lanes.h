@@ -1,9 +1,9 @@
-/* lanes.h - what vector instructions compute, as functions on whole registers.
+/* lanes.h - the arithmetic of vector instructions, as functions on whole registers.
  *
- * A register is a row of 64 dwords, one a lane; a value of several dwords takes as many rows, one behind the other. The
- * functions know nothing of waves, EXEC or encodings: emulator/valu.c resolves operands to rows, applies modifiers and
- * writes the lanes that are on. They are compiled once for each instruction set of the host (target.cmake) from the
- * same source, body.h, whose loops the compiler vectorizes.
+ * A register is a row of 64 dwords, one a lane; a value of several dwords takes that many consecutive rows. The
+ * functions are independent of waves, EXEC and encodings: emulator/valu.c resolves operands to rows, applies modifiers
+ * and writes the active lanes. They are compiled once for each instruction set of the host (target.cmake) from the same
+ * source, body.h, whose loops the compiler vectorizes.
  *
  * The result's rows may be those of a source: each iteration reads its lane before it writes it. */
 #ifndef TW_CDNA_LANES_H
@@ -22,14 +22,14 @@ typedef struct cdna_lanes {
   const uint32_t *s[3];
   const uint32_t *old; /* rows of the destination before, for what keeps a part of it */
   uint64_t in, out;    /* masks: carry or VCC in, comparison or carry out */
-  uint32_t imm;        /* op_sel, bitop3's table: what the function asks for */
+  uint32_t imm;        /* op_sel, bitop3's table: parameters of the function */
   uint32_t mode;       /* MODE */
   cdna_arch arch;
 } cdna_lanes;
 
 typedef void cdna_lane_function(cdna_lanes *);
 
-/* What a function gives. */
+/* Type of a function's result. */
 typedef enum cdna_result { CDNA_D, CDNA_MASK, CDNA_D_AND_MASK } cdna_result;
 
 typedef struct cdna_lane_entry {
@@ -43,7 +43,7 @@ typedef struct cdna_lane_entry {
 typedef struct cdna_fused {
   float *c;
   const float *a, *b;
-  const int32_t *a_exponent, *b_exponent; /* of each item */
+  const int32_t *a_exponent, *b_exponent; /* bits of each item */
   int m, n, k, group;
   bool halves; /* even and odd k are summed apart */
 } cdna_fused;
@@ -59,7 +59,7 @@ typedef struct cdna_lane_kit {
   void (*blend)(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows);
   /* c[i][j] = fma(a[k][i], b[k][j], c[i][j]) for k = 0, 1, ... */
   void (*multiply)(float *c, const float *a, const float *b, int m, int n, int k);
-  /* of multiples of 16 columns, where all exponents of products lie between -100 and 100, those of C below 120 */
+  /* requires multiples of 16 columns, exponents of products between -100 and 100, and exponents of C below 120 */
   void (*fuse)(const cdna_fused *);
   void (*exponents)(const float *, int n, int least, int32_t *e, int *low, int *high);
 } cdna_lane_kit;

@@ -1,4 +1,4 @@
-/* rare.h - part of body.h: what compilers seldom emit: sums that saturate (name_clamp: valu.c takes them where the
+/* rare.h - part of body.h: operations that compilers seldom emit: saturating sums (name_clamp: used by valu.c where the
  * instruction's clamp is set), 16-bit instructions of gfx9, bytes, cubes, and the rest. */
 
 /* ---- clamp of integers: the result's range ends where its type does ---- */
@@ -147,7 +147,7 @@ U2(cvt_pknorm_i16_f16, norm(h(A), 1.0f, 32767.0f) | norm(h(B), 1.0f, 32767.0f) <
 U2(cvt_pknorm_u16_f16, norm(h(A), 0.0f, 65535.0f) | norm(h(B), 0.0f, 65535.0f) << 16)
 FUNCTION(bitop3_b16) { bitop3_b32(x); }
 
-/* ---- IEEE 754-2019 minimum and maximum: NaN goes on ---- */
+/* ---- IEEE 754-2019 minimum and maximum: they propagate NaN ---- */
 
 static inline uint32_t minimum_bits(uint32_t A, uint32_t B) {
   return is_nan32(A) ? A | 0x400000u : is_nan32(B) ? B | 0x400000u : min_f32_bits(A, B);
@@ -235,8 +235,8 @@ CUBE(cubetc_f32, -B, B < 0 ? -C : C, -B)
 
 U1(prng_b32, cdna_next_random(A))
 
-/* 2/pi, its fraction from the highest bit on (computed by Machin's formula in integers): 53 bits of it, from B * 53 on, and
- * further for an A that is large; of those above the product's 2^53 nothing is left of sine and cosine. */
+/* The fraction of 2/pi from its highest bit on (computed by Machin's formula in integers): 53 bits of it from B * 53
+ * on, and further for a large A. Bits above the product's 2^53 do not affect sine and cosine. */
 static const uint64_t two_by_pi[19] = {
     0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull, 0xfe5163abdebbc561ull, 0xb7246e3a424dd2e0ull,
     0x06492eea09d1921cull, 0xfe1deb1cb129a73eull, 0xe88235f52ebb4484ull, 0xe99c7026b45f7e41ull, 0x3991d639835339f4ull,
@@ -250,7 +250,7 @@ static inline double trig_part(double A, uint32_t B) {
   if (exponent > 1077) shift += exponent - 1077;
   uint64_t part = 0;
   for (int b = 0; b < 53; b++) {
-    const int at = shift + b; /* of 1201 bits; those behind are 0 */
+    const int at = shift + b; /* 1201 bits; further bits are 0 */
     part = part << 1 | (at < 1201 ? two_by_pi[at / 64] >> (63 - at % 64) & 1 : 0);
   }
   return ldexp((double)part, -53 - shift + (exponent >= 1968 ? 128 : 0));

@@ -1,8 +1,7 @@
-/* small.h - the formats of 8, 6 and 4 bits of both machines, as values and back.
+/* small.h - the formats of 8, 6 and 4 bits of both machines, decoded and encoded.
  *
- * FP8 and BF8 are those of FNUZ on gfx942 (no infinities, no -0, NaN is 0x80, the bias one more) and those of OCP's
- * OFP8 on
- * gfx950. FP6 (e2m3), BF6 (e3m2) and FP4 (e2m1) are those of OCP's MX: no infinities, no NaN. */
+ * FP8 and BF8 are the FNUZ formats on gfx942 (no infinities, no -0, NaN is 0x80, the bias one more) and OCP's OFP8 on
+ * gfx950. FP6 (e2m3), BF6 (e3m2) and FP4 (e2m1) are OCP's MX formats: no infinities, no NaN. */
 #ifndef TW_CDNA_SMALL_H
 #define TW_CDNA_SMALL_H
 
@@ -76,11 +75,11 @@ static inline uint32_t cdna_small_code(cdna_small s, float v, bool saturate) {
 
 /* ---- stochastic rounding ----
  *
- * A random number is added below the last bit that is kept, then what lies below it is cut off. As of FP8 and BF8 in the ISA
- * documents (v_cvt_sr_fp8_f32 adds the upper 20 bits of 32, v_cvt_sr_bf8_f32 the upper 21), the random number's upper bits
- * stand for those of an f32's fraction that are dropped; a carry goes into the exponent. */
+ * A random number is added below the last bit that is kept, then the bits below it are cut off. For FP8 and BF8 the ISA
+ * documents (v_cvt_sr_fp8_f32 adds the upper 20 bits of 32, v_cvt_sr_bf8_f32 the upper 21) align the random number's
+ * upper bits with the dropped fraction bits of an f32. A carry goes into the exponent. */
 
-/* Of a magnitude: code with `fraction` bits below an exponent that begins at `least`. */
+/* For a magnitude: its code with `fraction` bits below an exponent that begins at `least`. */
 static inline double cdna_stochastic(float magnitude, int fraction, int least, uint32_t random) {
   int e = least + 1;
   if (magnitude > 0) (void)frexpf(magnitude, &e);

@@ -1,12 +1,12 @@
 /* fragment.c - where the elements of an operand lie: the formulas of mfma.h's source, and their inverses.
  *
- * Inputs. A lane holds `run` consecutive k of one row of A (column of B); lanes go over the rows, then the blocks,
- * then the next run of k. Lanes that hold 32 bytes hold two such runs, half of K apart.
+ * Inputs. A lane holds `run` consecutive k of one row of A (column of B); lanes run over the rows, then the blocks,
+ * then the next run of k. Lanes with 32 bytes hold two such runs, half of K apart.
  *
- * Outputs. Elements of `height` consecutive rows lie in successive items of a lane; lanes go over the columns, then
- * `lane_blocks` blocks, then `lane_rows` such groups of rows; what is left of rows, then of blocks, lies in further
- * items. (The manual's formula puts the groups of rows before the blocks. That matters for 4x4x4_4b_f64 alone, where
- * AMD's calculator and lab notes, which are run on the machines, have the blocks first.) */
+ * Outputs. Elements of `height` consecutive rows are successive items of a lane; lanes run over the columns, then
+ * `lane_blocks` blocks, then `lane_rows` such groups of rows; the remaining rows, then the remaining blocks, are in
+ * further items. (The manual's formula puts the groups of rows before the blocks. They differ only for 4x4x4_4b_f64,
+ * where AMD's calculator and lab notes, which were run on the machines, have the blocks first.) */
 #include "target/cdna/layout/mfma.h"
 
 static const struct {

@@ -1,4 +1,4 @@
-/* lds.c - the phase rules, the instructions that follow them, and the count of turns. */
+/* lds.c - the phase rules, the instructions with each rule, and the count of turns. */
 #include "target/cdna/layout/lds.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static const cdna_lds_rule reads[CDNA_ARCHES][SIZES] = {
                {64, MIXED_16, true, TABLE5 "; Triton pull request 11365"}},
 };
 
-/* CDNA4 doubles what is read, not what is written: table 5 has 32 banks and 16 lanes for ds_write_b64. */
+/* CDNA4 doubles reads, not writes: table 5 has 32 banks and 16 lanes for ds_write_b64. */
 static const cdna_lds_rule writes[CDNA_ARCHES][SIZES] = {
     [CDNA3] = {{32, HALVES, false, "assumed: 128 bytes a phase, lanes in order"},
                {32, QUARTERS, false, "assumed to be that of MI355X"},
@@ -127,7 +127,7 @@ const cdna_lds_instruction *cdna_lds_instruction_find(const char *name) {
 
 /* Dwords that a phase asks for: a list for each bank. */
 typedef struct demand {
-  uint32_t dword[CDNA_LANES * 5]; /* of a lane: at most 16 bytes, which touch 5 where they are not aligned */
+  uint32_t dword[CDNA_LANES * 5]; /* bytes per lane: at most 16 bytes, which touch 5 banks where they are not aligned */
   int16_t next[CDNA_LANES * 5], head[CDNA_BANKS_MAX];
   int n;
 } demand;

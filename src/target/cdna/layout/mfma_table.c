@@ -1,8 +1,8 @@
 /* mfma_table.c - every matrix instruction of the two machines.
  *
- * Names and operand sizes are those of LLVM's assembler. Passes: AMD's matrix instruction calculator (CDNA3), table 33
- * and section 7.1.5 of the CDNA4 manual; LLVM's scheduling model agrees with all but f8f6f4, which it does not tell
- * apart by type. */
+ * Names and operand sizes are from LLVM's assembler. Passes: AMD's matrix instruction calculator (CDNA3), table 33 and
+ * section 7.1.5 of the CDNA4 manual; LLVM's scheduling model agrees except for f8f6f4, whose types it does not
+ * distinguish. */
 #include <string.h>
 
 #include "target/cdna/layout/mfma.h"

@@ -1,6 +1,5 @@
-/* pattern.c - see pattern.h: reads the text, asks the layout where the items of each lane are, and takes from that the
- * address of each access: of its first item, or, where an instruction transposes, of what it fetches for other lanes.
- * */
+/* pattern.c - see pattern.h: reads the text, gets the items of each lane from the layout, and derives the address of
+ * each access: of its first item, or, where an instruction transposes, of the items that it loads for other lanes. */
 #include "target/cdna/layout/pattern.h"
 
 #include <stdio.h>
@@ -15,7 +14,7 @@ typedef struct layout {
   cdna_fragment fragment;
   bool is_column;
   int rows, columns, run; /* HipKittens': run = its stride */
-  int items;              /* of a lane */
+  int items;              /* per lane */
 } layout;
 
 static cdna_position position_of(const layout *l, int lane, int item) {
@@ -90,7 +89,7 @@ static tw_status find_instruction(const char *text, cdna_arch arch, cdna_pattern
 
 /* ---- addresses ---- */
 
-/* The bit at which an element begins. Tiles side by side in a register tile of `columns` lie behind each other. */
+/* The first bit of an element. Tiles that are side by side in a register tile of `columns` are stored consecutively. */
 static int64_t bit_of(const cdna_tile *t, int columns, int row, int column) {
   const int64_t tiles_of_row = columns > t->columns ? columns / t->columns : 1;
   const int64_t tile = row / t->rows * tiles_of_row + column / t->columns;
@@ -98,12 +97,12 @@ static int64_t bit_of(const cdna_tile *t, int columns, int row, int column) {
          (int64_t)(column % t->columns) * cdna_type_bits(t->type);
 }
 
-/* The access of `lane` that begins with item `first` of what it fetches. */
+/* The access of `lane` that begins with item `first` of those it loads. */
 static tw_status address_of(const cdna_pattern *p, const cdna_tile *t, const layout *l, int row0, int column0, int lane,
                             int first, int items, uint32_t *out, tw_error *error) {
   int64_t bit = -1;
   for (int n = 0; n < items; n++) {
-    int owner = lane, item = first + n; /* who needs what this lane fetches as its n-th */
+    int owner = lane, item = first + n; /* the lane that needs the n-th item that this lane loads */
     if (p->instruction->transposed_bits) {
       const int lanes_of_row = 16 / items;
       owner = (lane & ~15) + lane % lanes_of_row * items + n;

@@ -1,14 +1,14 @@
 /* pattern.h - the addresses of an LDS instruction that moves a register tile from or to a tile in LDS.
  *
- * Written INSTRUCTION:LAYOUT, where LAYOUT is how lanes hold the elements (r, c) of a register tile:
+ * Its text is INSTRUCTION:LAYOUT, where LAYOUT states how lanes hold the elements (r, c) of a register tile:
  *   row16x32s8        HipKittens' row layout: lane l has row l % 16 and runs of 8 columns; the runs of a row go to
  *                     lanes l, l + 16, l + 32, l + 48, then to l's next items
  *   col16x32s8        its transpose: lane l has column l % 32 and runs of 8 rows
  *   a.INSTRUCTION     operand A, B or C of a matrix instruction (mfma.h): a.v_mfma_f32_16x16x32_bf16
  *   linear            no tile: lane l at l times the access's size, as direct loads write
  *   stride64          no tile: lane l at 64 l
- * The tile in LDS is row-major, with as many bytes between rows as `pitch` says. A register tile that is smaller moves
- * over the whole tile; one that is larger spans several, which lie one after the other, a row of tiles after a row. */
+ * The tile in LDS is row-major, with `pitch` bytes between rows. A smaller register tile moves over the whole tile; a
+ * larger one spans several tiles, which are stored consecutively, row of tiles by row of tiles. */
 #ifndef TW_CDNA_PATTERN_H
 #define TW_CDNA_PATTERN_H
 
@@ -33,7 +33,7 @@ typedef struct cdna_pattern {
   bool in_tile;                    /* all addresses are within one tile */
 } cdna_pattern;
 
-/* TW_USAGE with what does not fit: an unknown instruction, items of a lane that do not lie beside each other, ... */
+/* TW_USAGE with the reason: an unknown instruction, items of a lane that are not adjacent, ... */
 tw_status cdna_pattern_parse(const char *text, cdna_arch, const cdna_tile *, cdna_pattern *, tw_error *);
 void cdna_pattern_free(cdna_pattern *);
 /* The addresses of one of its instructions when tiles are swizzled; the offset within the tile is. */

@@ -1,19 +1,19 @@
-/* solve.c - the simplest swizzle without conflicts for a set of accesses, or a proof that there is none.
+/* solve.c - the simplest swizzle without conflicts for a set of accesses, or a proof that none exists.
  *
  * Two lanes of a phase conflict when their dwords differ and fall into the same bank. A swizzle M is linear over GF(2)
  * and keeps pieces as wide as the widest access whole, so lanes i and j conflict exactly if the difference d = a_i ^
  * a_j has no bit between the access's width and the piece's (those bits choose among banks, too, and M leaves them
- * alone), and M d has no bit among the bank bits above the piece. What a solution needs is therefore a set D of
- * differences that M must not map to zero there. (Accesses of 12 bytes stand at multiples of 16 and are treated as 16
- * wide: their first dwords collide when those do.)
+ * alone), and M d has no bit among the bank bits above the piece. So the problem is a set D of differences that M must
+ * not map to zero there. (Accesses of 12 bytes are at multiples of 16 and are treated as 16 wide: their first dwords
+ * collide when those accesses do.)
  *
  *   1. Counting. Lanes of a phase whose addresses agree below the piece, at more places than there are pieces in a row
  *      of all banks: they conflict however pieces are arranged. A proof for any arrangement, linear or not.
  *   2. Swizzles of 0, 1, 2, 3 terms, exhaustively, those that move fewer bits first.
  *   3. Else every linear map: it is free of conflicts exactly if its kernel (the offsets that it maps to bank 0) has no
  *      element of D. All subspaces of the kernel's dimension that avoid D are enumerated, in echelon form. Rules with
- *      32 and with 64 banks need one kernel in the other: K64 avoids all of D, and K64 + <v> avoids what 32 banks
- *      need. */
+ *      32 and with 64 banks need one kernel in the other: K64 avoids all of D, and K64 + <v> avoids what 32 banks need.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static void add_differences(problem *p, const cdna_wave_access *a) {
     for (uint64_t rest = a->rule->lanes[phase]; rest; rest &= rest - 1)
       for (uint64_t others = rest & (rest - 1); others; others &= others - 1) {
         const uint32_t d = base_of(a, __builtin_ctzll(rest)) ^ base_of(a, __builtin_ctzll(others));
-        const bool is_apart = (d % (uint32_t)piece) / (uint32_t)width != 0; /* told apart within the piece */
+        const bool is_apart = (d % (uint32_t)piece) / (uint32_t)width != 0; /* distinguished within the piece */
         if (d && !is_apart) (bits == p->few_bits ? p->few : p->many)[d >> p->piece_bits] = 1;
       }
 }
@@ -144,7 +144,7 @@ static bool is_free(const problem *p, const cdna_swizzle *s) {
   return true;
 }
 
-/* Chooses the remaining terms, each behind the one before in the order of (begin, to); their bits add up to `bits`. */
+/* Chooses the remaining terms in the order of (begin, to); their bits add up to `bits`. */
 static bool choose(const problem *p, cdna_swizzle *s, int terms, int bits, uint32_t tile_bytes, cdna_solution *out) {
   if (terms == 0) {
     if (bits) return false;

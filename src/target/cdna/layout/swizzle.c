@@ -1,4 +1,4 @@
-/* swizzle.c - swizzles as text, and those that were published. */
+/* swizzle.c - swizzles as text, and published swizzles. */
 #include "target/cdna/layout/swizzle.h"
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
-/* swizzle.h - XOR swizzles of byte offsets within a tile of LDS: how they are written, applied, and found.
+/* swizzle.h - XOR swizzles of byte offsets within a tile of LDS: their text, their application, and the search for
+ * them.
  *
- * A swizzle is a sum of terms: o ^ (((o % 2^end) >> begin) << to) ^ ..., all of the offset as it was; written
- * "1024:9:5+2048:10:4" (2^end:begin:to, HipKittens' own notation as numbers), "none" without terms. As to < begin, it
- * is a bijection; pieces of 2^(least `to`) bytes stay whole. */
+ * A swizzle is a sum of terms, all of the original offset: o ^ (((o % 2^end) >> begin) << to) ^ .... Its text is
+ * "1024:9:5+2048:10:4" (2^end:begin:to, HipKittens' own notation as numbers), "none" without terms. Since to < begin,
+ * it is a bijection; pieces of 2^(least `to`) bytes stay whole. */
 #ifndef TW_CDNA_SWIZZLE_H
 #define TW_CDNA_SWIZZLE_H
 
@@ -28,7 +29,7 @@ static inline uint32_t cdna_swizzle_of(const cdna_swizzle *s, uint32_t offset) {
   return out;
 }
 
-/* A name of the published ones, "none", or terms. TW_USAGE with what is wrong. */
+/* A name of a published swizzle, "none", or terms. TW_USAGE with the reason. */
 tw_status cdna_swizzle_parse(const char *text, cdna_swizzle *, tw_error *);
 void cdna_swizzle_print(const cdna_swizzle *, char text[CDNA_SWIZZLE_TEXT]);
 /* Bytes that a tile must be a multiple of for the swizzle to stay within it. */
@@ -43,10 +44,10 @@ const cdna_published_swizzle *cdna_published_swizzle_at(size_t index); /* NULL p
 
 /* ---- the solver ---- */
 
-/* What must be free of conflicts: accesses of a wave, without swizzle; the caller's memory. */
+/* The accesses that must be free of conflicts: of one wave, without swizzle; the caller's memory. */
 typedef struct cdna_wave_access {
   const cdna_lds_rule *rule;
-  int bytes; /* of a lane; the addresses are multiples of it (12: of 16) */
+  int bytes; /* bytes per lane; the addresses are multiples of it (12: of 16) */
   const uint32_t *address;
 } cdna_wave_access;
 

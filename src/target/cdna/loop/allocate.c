@@ -1,8 +1,8 @@
 /* allocate.c - registers for operands of a GEMM's loop; loop.h has the life of a tile.
  *
- * A fragment lives from its first read to the issue of its last product: an arc of the circle that the loop's body is. Arcs
- * get places (a register for each of an operand's words) first-fit, by where they begin. A fragment of the next tile may have
- * another place; the body has as many periods as it takes until all have their places again, and stages, too. */
+ * A fragment lives from its first read to the issue of its last product: an arc of the circle that the loop's body is.
+ * Arcs get places (a register for each of an operand's words) first-fit, by their start. A fragment of the next tile
+ * may have another place; the body has as many periods as needed until all places repeat, and stages, too. */
 #include "target/cdna/loop/loop.h"
 
 enum { BODY = 512, TICKS = CDNA_LOOP_TICKS };
@@ -13,7 +13,7 @@ static bool meet(int a, int n, int b, int m, int circle) {
   return ahead < n || behind < m;
 }
 
-/* A product's second half is issued behind the next product's first. */
+/* A product's second half is issued after the next product's first half. */
 static int length_of(const cdna_loop *l, const cdna_loop_fragment *f) {
   return l->begin + (f->last_use + l->product.halves) * TICKS - f->read_at;
 }

@@ -1,5 +1,5 @@
-/* back.c - the loop of attention's backward pass as assembly, in the order and the registers of back.h. src/tile/loop.h says what it
- * computes, tile_back.hpp how shared memory lies. */
+/* back.c - the loop of attention's backward pass as assembly, in the order and the registers of back.h. src/tile/loop.h
+ * defines its computation, tile_back.hpp the layout of shared memory. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ enum {
   LEFT, /* of the head, for copies */
   HAVE,
   TO_COPY,
-  ENDS, /* a head ends behind the step that is two, one, no steps, one step before what is copied next */
+  ENDS, /* a head ends two, one, no steps, or one step before the data that are copied next */
   OLD_M0 = ENDS + 3,
   NEXT_HAVE,
   SCRATCH = (NEXT_HAVE + 2) & ~1,
@@ -61,7 +61,7 @@ enum {
 typedef struct writer {
   const back_order *o;
   tw_text *t;
-  int lds, memory, lds_known, memory_known; /* issued, known to be there, counted from the body's first */
+  int lds, memory, lds_known, memory_known; /* issued, known to have ended, relative to the body's first */
 } writer;
 
 #define line(w, ...) cdna_loop_line((w)->t, __VA_ARGS__)
@@ -132,7 +132,8 @@ static void write_copy(writer *w, const back_op *o, int stage) {
   line(w, "buffer_load_dwordx4 v%d, s[%d:%d], %d offen lds", Q_LANE, matrix, matrix + 3, o->a * 32);
 }
 
-/* To the queries of the next step: of the same head or of the next one. Behind the last ones there are none. */
+/* Advances to the queries of the next step: of the same head or of the next one. After the last queries there are none.
+ */
 static void write_copy_next(writer *w, int part) {
   switch (part) {
   case 0:
@@ -182,7 +183,7 @@ static void write_op(writer *w, const back_op *o, int period) {
         if (number > copies) copies = number;
       }
     if (copies > w->memory_known) w->memory_known = copies;
-    /* of LDS: what has read this step's queries, and written its slopes */
+    /* LDS accesses: reads of this step's queries, and writes of its dS */
     int lds = -1000000;
     for (int i = 0; i < w->o->n_ops; i++) {
       const back_action x = w->o->op[i].what;
@@ -338,13 +339,13 @@ static void write_before(writer *w) {
   line(w, "s_barrier");
 }
 
-/* What steps whose first period is this one had issued before it. */
+/* Operations that the steps in flight had issued before this period. */
 static void write_reads_before(writer *w) {
   for (int i = 0; i < w->o->n_ops; i++) {
     const back_op *o = &w->o->op[w->o->in_turn[i]];
     if (o->kind == LDS && o->slot < 0) write_read(w, o, 0);
   }
-  line(w, "s_waitcnt lgkmcnt(0)"); /* fewer than in the loop are behind them */
+  line(w, "s_waitcnt lgkmcnt(0)"); /* fewer than in the loop follow them */
 }
 
 static void write_body(writer *w) {
@@ -400,7 +401,7 @@ static void write_hides(writer *w) {
     line(w, "v_mov_b32_e32 v%d, 0xff800000", HIDES + 1);
     for (int t = 0; t < BACK_TILES; t++) {
       for (int x = 0; x < BACK_SUMS;
-           x += 2) { /* by two masks in turn: one is read a wait state behind its comparison */
+           x += 2) { /* two alternating masks: one is read a wait state after its comparison */
         const int s = at(w, w->o->scores[t]) + x;
         line(w, "v_cmp_lt_i32_e32 vcc, %d, v%d", x / 4 * 8 + x % 4, HIDES);
         line(w, "v_cmp_lt_i32_e64 s[%d:%d], %d, v%d", SCRATCH, SCRATCH + 1, x / 4 * 8 + x % 4 + 1, HIDES);
@@ -413,7 +414,7 @@ static void write_hides(writer *w) {
   }
 }
 
-/* What is left of the last step: its dQ is added to memory. */
+/* The rest of the last step: its dQ is added to memory. */
 static void write_after(writer *w) {
   for (int period = 0; period < 2; period++) {
     line(w, "tw_last%d_%%=:", period);

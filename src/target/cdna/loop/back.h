@@ -1,33 +1,36 @@
-/* back.h - the order of instructions and the registers of the loop of attention's backward pass (back_order.c), from which back.c
- * writes it.
+/* back.h - the order of instructions and the registers of the loop of attention's backward pass (back_order.c), from
+ * which back.c writes it.
  *
- * A step of 32 queries is five products of `n` matrix instructions each, and a period of the loop is 5 n of them: scores S of
- * this step, dQ of the one before, dP, dV and dK. A step's life, counted in matrix instructions from its first:
+ * A step of 32 queries has five products of `n` matrix instructions each, and a period of the loop has 5 n of them:
+ * scores S of this step, dQ of the previous step, dP, dV and dK. A step's life, counted in matrix instructions from its
+ * first:
  *
- *   0      S = Q K^T             operands are read LEAD instructions before
+ *   0      S = Q K^T             operands are read LEAD instructions earlier
  *   n      dP = dO V^T, begun with -D, every other one, among those of dQ, which read most
  *   3 n    dV += P^T dO          P = 2^(S factor - exponents) is made behind S
  *   4 n    dK += dS^T Q          dS = P dP behind dP, and written to LDS
- *   5 n - BARRIER                all have read this step's queries and written their dS; the next step's have arrived, and copies
+ *   5 n - BARRIER                all have read this step's queries and written their dS; the next step's have arrived,
+ *   and copies
  *                                of those of the step after that begin
  *   6 n    dQ = dS K             every other one; of all groups' dS, 32 columns of d; then added to memory
  *
- * What is not a matrix instruction stands in a slot behind one. Slots are filled first come, first served: reads as late as
- * LEAD allows, the rest as early as what it is made of is there, while the slot has time for it (`vector`: cycles of the vector
- * unit; `issued`: instructions). Each slot of the period holds the work of one step or of two that follow.
+ * Other instructions are in slots, each after a matrix instruction. Slots are filled first come, first served: reads as
+ * late as LEAD allows, other instructions as early as their operands are available, while the slot has time for them
+ * (`vector`: cycles of the vector unit; `issued`: instructions). Each slot of the period holds the work of one step or
+ * of two that follow.
  *
- * Invariants: those of loop.h; a result of a matrix instruction is used two instructions later at the earliest, that of an exponential
- * one slot later; all counters are of the steady state, and the first period has the same instructions: of dQ, in a
- * resource of no bytes. */
+ * Invariants: those of loop.h; a result of a matrix instruction is used two instructions later at the earliest, that of
+ * an exponential one slot later; all counters are of the steady state, and the first period has the same instructions:
+ * of dQ, in a resource of no bytes. */
 #ifndef TW_CDNA_LOOP_BACK_H
 #define TW_CDNA_LOOP_BACK_H
 
 #include "target/cdna/loop/loop.h"
 
 enum {
-  BACK_TILES = 2, /* of 32 keys of a group */
+  BACK_TILES = 2, /* of 32 keys of a wave */
   BACK_GROUPS = 4,
-  BACK_REGISTERS = 248, /* what the compiler may not have */
+  BACK_REGISTERS = 248, /* registers that the compiler may not use */
   BACK_FRAGMENT = 4,    /* registers of an operand, of sums */
   BACK_SUMS = 16,
   BACK_OPS = 512,
@@ -37,7 +40,7 @@ enum {
 };
 
 typedef enum back_unit {
-  /* in this order where they share a slot */
+  /* in this order when they share a slot */
   MEET,
   VALU,
   LDS,
@@ -47,7 +50,7 @@ typedef enum back_unit {
 
 typedef enum back_action {
   BARRIER_HERE,
-  READ_Q, /* fragments: of rows of Q, of dO, of K; down the columns of dO, Q, K; of dS */
+  READ_Q, /* fragments: of rows of Q, of dO, of K; of columns of dO, Q, K; of dS */
   READ_G,
   READ_K,
   READ_G_DOWN,
@@ -75,9 +78,9 @@ typedef enum back_action {
 typedef struct back_op {
   back_unit kind;
   back_action what;
-  int slot;  /* of the step's life */
+  int slot;  /* time in the step's life */
   int a, b;  /* which */
-  int value; /* that it writes or reads */
+  int value; /* registers that it writes or reads */
 } back_op;
 
 /* Registers that live from the slot (2 slot + 1) or the matrix instruction (2 instruction) `from` to `to`. */
@@ -88,8 +91,8 @@ typedef struct back_held {
 typedef struct back_order {
   const tw_tile_back_loop *of;
   int n, wide, deep, period; /* matrix instructions of a product; tiles of 32 columns of d, 16 columns; of a step */
-  int v;                     /* registers of V's own fragments: from here on; below are those that are given */
-  int vector[BACK_SLOTS], issued[BACK_SLOTS], served[BACK_SLOTS]; /* of each slot: how much is taken */
+  int v;                     /* registers of V's own fragments: from here on; lower ones are given */
+  int vector[BACK_SLOTS], issued[BACK_SLOTS], served[BACK_SLOTS]; /* for each slot: the time in use */
   back_op op[BACK_OPS];
   int n_ops, in_turn[BACK_OPS]; /* the ops in the order of the period */
   back_held value[BACK_VALUES];
@@ -97,16 +100,16 @@ typedef struct back_order {
   /* values */
   int q_rows[8], g_rows[8], k_rows[BACK_TILES][8], g_down[2][4], q_down[2][4], k_down[16], slopes_read[16];
   int scores[BACK_TILES], changes[BACK_TILES], weights[BACK_TILES][2], slopes[BACK_TILES][2], dq, line[4], inner;
-  /* of LDS and memory: how many a period has, and which of a period each op is */
+  /* LDS and memory operations: their number in a period, and the place of each op in it */
   int lds_each, memory_each, number[BACK_OPS];
 } back_order;
 
-/* `v`: registers below it are given. TW_USAGE where there is no such order, or too few registers. */
+/* `v`: registers below it are given. TW_USAGE if no order exists, or registers do not suffice. */
 tw_status cdna_back_order(const tw_tile_back_loop *, int v, back_order *out, tw_error *);
 
 typedef enum back_which { OF_S, OF_DP, OF_DQ, OF_V, OF_K } back_which;
 
-/* Matrix instruction `place` of the period: of which product, and which of it. */
+/* Matrix instruction `place` of the period: its product, and its number there. */
 back_which cdna_back_product(const back_order *, int place, int *i);
 
 /* The slot of the period in which one of a step's life is, and the periods between. */

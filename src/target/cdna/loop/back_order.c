@@ -5,12 +5,12 @@
 
 enum {
   LEAD = 6,
-  LEAD_FIRST = 5,  /* of what is read behind the barrier */
-  LEAD_BEFORE = 8, /* of what is read last before it */
+  LEAD_FIRST = 5,  /* cost of reads after the barrier */
+  LEAD_BEFORE = 8, /* cost of the last reads before it */
   LEAD_DQ = 6,
   BARRIER = 6,
-  SLOT_CYCLES = 28,     /* of the vector unit, beside a matrix instruction */
-  SLOT_CYCLES_FEW = 40, /* where there are few: they wait for that */
+  SLOT_CYCLES = 28,     /* vector unit time beside a matrix instruction */
+  SLOT_CYCLES_FEW = 40, /* where there are few: these wait */
   SLOT_SERVED = 12,
   SLOT_SERVED_FEW = 16,
   SLOT_ISSUES = 5,
@@ -19,7 +19,7 @@ enum {
 
 /* ---- the order of matrix instructions ----
  *
- * Those of dQ read four times for each, the others once at most: dQ and dP take turns. */
+ * Each instruction of dQ needs four reads, the others at most one: dQ and dP alternate. */
 
 /* Instruction i of a product, in the life of a step. */
 static int when(const back_order *w, back_which p, int i) {
@@ -79,7 +79,7 @@ static void lives(back_order *w, int v, int from, int to) {
 static int by_slot(int slot) { return 2 * slot + 1; }
 static int by_product(int product) { return 2 * product; }
 
-/* A fragment, for matrix instructions first .. last, `lead` before the first; by two reads where they are of half of it. */
+/* A fragment, for matrix instructions first .. last, `lead` before the first; two reads where each loads one half. */
 static int read_fragment(back_order *w, back_action what, int a, int b, int first, int last, int lead, bool halves) {
   const int v = new_value(w, BACK_FRAGMENT);
   int slot = first - lead;
@@ -92,7 +92,7 @@ static int read_fragment(back_order *w, back_action what, int a, int b, int firs
 
 /* ---- the step ---- */
 
-/* What slots hold anyway first: barrier, copies and what goes with them. */
+/* Fixed contents of slots: barrier, copies and their companions. */
 static void place_copies(back_order *w) {
   const int barrier = w->period - BARRIER, blocks = w->deep / w->of->groups;
   int slot = barrier + 1;
@@ -129,14 +129,14 @@ static void place_reads(back_order *w) {
     w->q_rows[d] = read_fragment(w, READ_Q, d, 0, d * BACK_TILES, d * BACK_TILES + BACK_TILES - 1, LEAD_FIRST, false);
 }
 
-/* Where there is room: keys are there from the beginning. */
+/* Anywhere with room: keys are available from the beginning. */
 static void place_keys(back_order *w) {
   for (int d = w->deep - 1; d >= 0; d--)
     for (int t = BACK_TILES - 1; t >= 0; t--)
       w->k_rows[t][d] = read_fragment(w, READ_K, d, t, d * BACK_TILES + t, d * BACK_TILES + t, LEAD_FIRST, false);
 }
 
-/* Weights and slopes, two numbers at a time: those of the first 16 queries of each tile, then of the second. */
+/* P and dS, two numbers at a time: first those of the first 16 queries of each tile, then of the second. */
 static void place_weights(back_order *w) {
   const int n = w->n;
   int scaled[BACK_TILES][8], weighed[BACK_TILES][8];
@@ -193,7 +193,7 @@ static void place_weights(back_order *w) {
       lives(w, w->weights[t][depth], by_product(3 * n), by_product(3 * n + last) + 1);
       lives(w, w->slopes[t][depth], by_product(4 * n), by_product(4 * n + last) + 1);
     }
-  /* of the next step, as soon as this one's have been used */
+  /* for the next step, as soon as this step's values have been used */
   for (int i = 0; i < 4; i++) {
     const int slot =
         place(w, (back_op){MEMORY, LOAD_LINE, line_end[i] + 1 + i * w->n / 4, i, 0, w->line[i]}, 1, 1)->slot;
@@ -218,7 +218,7 @@ static void place_dq(back_order *w) {
   place(w, (back_op){SCALAR, DQ_NEXT, slot + 1, 0, 0, BACK_NOTHING}, 1, 5);
 }
 
-/* The lines of the next step are behind those of this one. */
+/* The LSE of the next step follow this step's. */
 static void place_lines_next(back_order *w) {
   int last = 0;
   for (int i = 0; i < w->n_ops; i++)
@@ -234,7 +234,7 @@ static int slot_of(const back_order *w, back_action what, bool last) {
   return slot;
 }
 
-/* What the order of slots has to keep: on which side of the barrier, and of COPY_NEXT, which moves on ENDS. */
+/* Constraints on the order of slots: the side of the barrier, and of COPY_NEXT, which advances ENDS. */
 static bool is_in_order(const back_order *w) {
   const int barrier = w->period - BARRIER, next = slot_of(w, COPY_NEXT, false);
   return slot_of(w, READ_Q, false) >= -BARRIER && slot_of(w, READ_Q_DOWN, true) < barrier &&

@@ -1,7 +1,7 @@
 /* emit.c - writes a GEMM's loop as a statement of inline assembly; loop.h has its parts and rules.
  *
- * Registers are fixed, by name: sums are accumulation registers, what is read comes behind the addresses. Compilers may use the
- * rest, and keep what they need meanwhile there. */
+ * Registers are fixed, by name: sums are accumulation registers, and operand registers follow the addresses. The
+ * compiler may use the other registers, and keeps its own values there meanwhile. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 
 enum {
   TICKS = CDNA_LOOP_TICKS,
-  VECTORS = 256, /* that an instruction can name, of each kind */
+  VECTORS = 256, /* registers that an instruction can name, of each kind */
   SIMDS = 4,
-  SIMD_REGISTERS = 512, /* of a lane */
+  SIMD_REGISTERS = 512, /* per lane */
   WAVE = 64,
   WINDOW = 65536, /* bytes that the offset of a read reaches */
   VM_MOST = 63,
@@ -27,16 +27,18 @@ enum {
   STEP = 48,
   FULL = 50,
   FULL_LAST = 52,
-  SCALE_MATRIX = 48, /* what is scaled does not lie across */
+  SCALE_MATRIX = 48, /* scaled operands are not transposed */
   SCALE_STEP = 52,
   SIZE =
-      48, /* of what is fixed, which does not lie across either: all bits of a code but its sign, that, and from what */
-  SIGN,   /* is no number to that */
+      /* for conversions, which are not transposed either: a mask of all bits of a code but its sign, that mask alone,
+       * and from where */
+  48,
+  SIGN, /* NaN for that format */
   TO_NONE,
   OWN = 54, /* from here on it has them for itself */
   COUNT = OWN,
   LEFT,
-  HAVE, /* of A, B, scales */
+  HAVE, /* for A, B, scales */
   OLD_M0 = 59,
   LAST,
   OFFSETS,
@@ -47,21 +49,22 @@ enum {
 typedef struct writer {
   cdna_loop l;
   tw_text *t;
-  /* of A and B */
+  /* for A and B */
   int copies_each[2], pieces[2];
-  int reach[2], windows[2];                 /* stages that one address reaches, and so many are needed */
+  int reach[2], windows[2];                 /* stages that one address reaches, and the number of such addresses */
   int lane[3], past[2], now[3], address[2]; /* first vector registers; the third is of scales */
   int scales[2];                            /* addresses of scales */
   int offset[2];                            /* first scalar one, of the second copy */
-  int laid, data, spare;                    /* where copies through registers go, what they hold, for its fixes */
-  int operands, end;                        /* vector registers */
-  int scalars;                              /* the first that it does not use */
-  int reads, read;                          /* issued, known to be there */
-  int copies;                               /* of this lane, counted from those of tile `stages` */
-  int fixed;                                /* what is half fixed: a register, or 0 */
-  char second[160];                         /* half of the product before, or "" */
-  size_t placed;                            /* length of the text when m0 was written */
-  /* Of copies through registers: reads and lays, in the order in which they were issued. */
+  /* registers for copies through registers, and their contents, for the conversion */
+  int laid, data, spare;
+  int operands, end; /* vector registers */
+  int scalars;       /* the first that it does not use */
+  int reads, read;   /* issued, known to have ended */
+  int copies;        /* of this lane, relative to those of tile `stages` */
+  int fixed;         /* the half-converted value: a register, or 0 */
+  char second[160];  /* half of the product before, or "" */
+  size_t placed;     /* length of the text when m0 was written */
+  /* For copies through registers: loads and LDS stores, in their order of issue. */
   struct {
     bool is_lay;
     int number;
@@ -89,13 +92,13 @@ static int register_of(const writer *w, int fragment, int x) {
 static int sums_of(const writer *w) {
   return w->l.of->operand[0].fragments * w->l.of->operand[1].fragments * w->l.product.sums;
 }
-/* Does each copy have lanes' offsets of its own? */
+/* True if each copy has its own lane offsets. */
 static int lanes_of(const writer *w, int operand) {
   return w->l.of->operand[operand].across ? w->copies_each[operand] : 1;
 }
 static bool has_tail(const writer *w, int operand) { return w->l.of->tail && !w->l.of->operand[operand].across; }
 
-/* Where addresses and operands are; there have to be enough. */
+/* Registers of addresses and operands; they must suffice. */
 static tw_status place_registers(writer *w, tw_error *error) {
   const cdna_loop *l = &w->l;
   const tw_tile_loop *of = l->of;
@@ -140,7 +143,7 @@ static void note(writer *w, bool is_lay, int number) {
   if (w->n_lds < LDS_OPS) w->lds[w->n_lds].is_lay = is_lay, w->lds[w->n_lds++].number = number;
 }
 
-/* Accesses of LDS that were issued behind a read, or a lay. */
+/* LDS accesses issued after a read, or after a store. */
 static int behind(const writer *w, bool is_lay, int number) {
   if (!w->l.of->laid) return w->reads - 1 - number;
   int n = 0;
@@ -196,7 +199,7 @@ static void write_copy(writer *w, const cdna_loop_op *op) {
   w->copies++;
 }
 
-/* The same through a register: of what was loaded, to tile y, and of the tile behind it. */
+/* As above through a register: of loaded data, to tile y, and of the next tile. */
 static void write_load(writer *w, const cdna_loop_op *op) {
   const int matrix = matrix_of(op->operand), data = w->data + 4 * ((op->operand ? w->l.copies[0] : 0) + op->part);
   char at[16] = "0";
@@ -204,7 +207,7 @@ static void write_load(writer *w, const cdna_loop_op *op) {
   line(w, "buffer_load_dwordx4 v[%d:%d], v%d, s[%d:%d], %s offen", data, data + 3, w->now[op->operand], matrix,
        matrix + 3, at);
 }
-/* The second half of a fix, which is issued between the halves of a product: behind each as many instructions hide. */
+/* The second half of a conversion is issued between the halves of a product: each half hides this many instructions. */
 static void write_fixed(writer *w) {
   const int v = w->fixed, some = w->spare, none = w->spare + 1, all = w->spare + 2;
   if (!v) return;
@@ -216,7 +219,8 @@ static void write_fixed(writer *w) {
   line(w, "v_bfi_b32 v%d, v%d, v%d, v%d", v, all, none, v);
 }
 
-/* A word of it as tile_core.hpp's `multiplied` makes it: zeros lose their sign, what is no number becomes NaN. */
+/* Converts one word as tile_core.hpp's `multiplied` does: zeros lose their sign, and codes that are not numbers become
+ * NaN. */
 static void write_fix(writer *w, const cdna_loop_op *op) {
   const int number = (op->operand ? w->l.copies[0] : 0) + op->part, v = w->data + 4 * number + op->fragment;
   const int some = w->spare, none = w->spare + 1;
@@ -250,7 +254,7 @@ static void write_past(writer *w, int operand) {
   line(w, "v_and_or_b32 v%d, v%d, s%d, v%d", w->now[operand], w->past[operand], LAST, w->lane[operand]);
 }
 
-/* To the next tile: behind the last one, a matrix of no bytes, of which nothing is read. */
+/* Advances to the next tile: after the last one, to a matrix of no bytes, which is not read. */
 static void write_advance(writer *w, int operand) {
   const int matrix = matrix_of(operand), have = HAVE + operand;
   const bool across = operand < 2 && w->l.of->operand[operand].across;
@@ -271,7 +275,7 @@ static void write_advance(writer *w, int operand) {
   if (operand < 2) write_past(w, operand);
 }
 
-/* Of tile x of the loop: its life's op. */
+/* For tile x of the loop: the op of its life. */
 static void write_op(writer *w, const cdna_loop_op *op, int x) {
   const cdna_loop *l = &w->l;
   const int stages = l->of->stages;
@@ -316,7 +320,7 @@ static void add_scales(const writer *w, const cdna_loop_use *u, int depth, int x
            register_of(w, l->scales[0], x) + a / 4, b % 2, a % 2, b / 2 % 2, a / 2 % 2);
 }
 
-/* The half of a product that is due: sums of the one before it are there by then. */
+/* The half of a product that is due: by then the sums of the previous one are complete. */
 static void write_second(writer *w) {
   if (*w->second) line(w, "%s", w->second);
   *w->second = 0;
@@ -354,8 +358,8 @@ static void write_product(writer *w, int product, int x) {
 
 /* ---- parts ---- */
 
-/* Copies and reads that were issued when products of tile 0 begin, by it or by those before; what is due later of those counts
- * as less than none. */
+/* Copies and reads that were issued when the products of tile 0 begin, by it or by earlier tiles; later operations of
+ * earlier tiles count as negative. */
 static void count(writer *w, bool of_first) {
   const cdna_loop *l = &w->l;
   w->copies = w->reads = 0;
@@ -368,15 +372,15 @@ static void count(writer *w, bool of_first) {
   w->read = 0;
 }
 
-/* Of tiles before the first there are neither reads nor barriers. */
+/* Tiles before the first have neither reads nor barriers. */
 static bool is_there(const cdna_loop *l, const cdna_loop_op *op, int x) {
   return op->kind == CDNA_LOOP_COPY || op->kind == CDNA_LOOP_ADVANCE || op->kind == CDNA_LOOP_FIX
              ? x + l->of->stages >= 0
              : x >= 0;
 }
 
-/* One period: products of tile s of the body, and whatever else is due among them, of this tile, those before and the next.
- * Ahead of the loop: without products, of the tiles that there are. */
+/* One period: products of tile s of the body, interleaved with all other operations that are due, of this tile, earlier
+ * tiles and the next one. In the prologue: without products, for existing tiles only. */
 static void write_period(writer *w, int s, bool ahead) {
   const cdna_loop *l = &w->l;
   struct {
@@ -431,11 +435,12 @@ static void write_before(writer *w) {
     for (int i = 0; i < 2; i++)
       line(w, "s_mov_b32 s%d, 0x%08x", TO_NONE + i, of->operand[i].type == TW_E4M3 ? 0x01010101 : 0x04040404);
   }
-  for (int i = 0; i < l->n_ops && of->laid; i++) { /* those of the first tile */
+  for (int i = 0; i < l->n_ops && of->laid; i++) { /* operations of the first tile */
     if (l->op[i].kind == CDNA_LOOP_COPY) write_load(w, &l->op[i]);
     if (l->op[i].kind == CDNA_LOOP_ADVANCE) write_advance(w, l->op[i].operand);
   }
-  for (int stage = 0; stage < of->stages && !of->laid; stage++) /* what is due later is in the body, as of every tile */
+  /* later operations are in the body, as for every tile */
+  for (int stage = 0; stage < of->stages && !of->laid; stage++)
     for (int i = 0; i < l->n_ops && l->op[i].time - (of->stages - stage) * l->period < l->begin; i++) {
       if (l->op[i].kind == CDNA_LOOP_PLACE) write_place(w, &l->op[i], stage);
       if (l->op[i].kind == CDNA_LOOP_COPY) write_copy(w, &l->op[i]);
@@ -460,7 +465,7 @@ static void write_body(writer *w) {
   line(w, "tw_loop%%=:");
   for (int s = 0; s < w->l.turns; s++) {
     write_period(w, s, false);
-    if (s + 1 == w->l.turns) write_fixed(w); /* what turns back to the first period finds nothing half done there */
+    if (s + 1 == w->l.turns) write_fixed(w); /* the jump back to the first period must not find unfinished operations */
     line(w, "s_sub_u32 s%d, s%d, 1", COUNT, COUNT);
     line(w, "s_cmp_eq_u32 s%d, 0", COUNT);
     line(w, s + 1 < w->l.turns ? "s_cbranch_scc1 tw_done%%=" : "s_cbranch_scc0 tw_loop%%=");
@@ -522,7 +527,7 @@ tw_status cdna_loop_emit(cdna_arch arch, const tw_tile_loop *of, tw_text *text, 
     w->t = text;
     tw_text_add(text, "  asm volatile(\n");
     write_before(w);
-    count(w, true); /* nothing is known to be read: the loop is entered from two sides */
+    count(w, true); /* no operation is known to have ended: the loop has two entries */
     write_body(w);
     write_operands(w);
   }

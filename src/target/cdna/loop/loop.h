@@ -1,24 +1,25 @@
-/* loop.h - the innermost loop of a GEMM as assembly: our own order of instructions (schedule.c), our own registers
- * (allocate.c), written as one statement of inline assembly (emit.c). src/tile/loop.h says what it computes.
+/* loop.h - the innermost loop of a GEMM as assembly: with its order of instructions (schedule.c) and its registers
+ * (allocate.c), written as one statement of inline assembly (emit.c). src/tile/loop.h defines its computation.
  *
- * Time is counted in ticks, TICKS to a matrix instruction; a step of k takes `period` of them. Every tile of k has the same
- * life, one period after the tile before it, counted from when its stage is ready:
+ * Time is counted in ticks, TICKS to a matrix instruction; a step of k takes `period` of them. Every tile of k has the
+ * same life, one period after the previous tile, counted from the time when its stage is ready:
  *
  *   0                 a barrier: each wave has waited for its own copies of the tile
  *   reads             its pieces are read to registers, evenly, in the order in which they are needed
- *   freed             a barrier: all waves have all they read of it; copies of the tile `stages` later begin, evenly
- *   begin ...         its products, one after the other, for a period
+ *   freed             a barrier: all waves have read it; copies of the tile `stages` later begin, evenly
+ *   begin ...         its products, in order, for one period
  *
- * Where copies go through registers, each waits for what it has loaded a period before, lays it down, and loads the same of the
- * next tile into the register that is free now.
+ * Where copies pass through registers, each waits for its load of the previous period, stores it to LDS, and loads the
+ * same part of the next tile into the free register.
  *
- * So the loop's body is the order of all that in one period. It is repeated, as stages and registers take turns.
+ * So the loop's body is the order of all these operations in one period. It is repeated until stages and registers
+ * return to their first places.
  *
- * Invariants, by construction: a product waits until its operands are read (the counter falls in order, so the number of
- * later reads is what may be left); a stage is read behind a barrier that follows the wait for its copies, and copied to
- * behind one that follows the wait for its reads; a register is not read into before its last product was issued; m0
- * is written at least one instruction before the copy that uses it; sums are not touched by others before the last product's
- * passes are over. The emulator's checks see the same rules broken or not. */
+ * Invariants, by construction: a product waits until its operands are read (the counter falls in order, so the number
+ * of later reads is what may be left); a stage is read after a barrier that follows the wait for its copies, and
+ * overwritten after a barrier that follows the wait for its reads; a register is not read into before its last product
+ * was issued; m0 is written at least one instruction before the copy that uses it; sums are not used before the last
+ * product's passes are over. The emulator's checks verify the same rules. */
 #ifndef TW_CDNA_LOOP_H
 #define TW_CDNA_LOOP_H
 
@@ -36,10 +37,10 @@ enum {
 
 /* A matrix instruction. */
 typedef struct cdna_loop_product {
-  const char *name, *formats; /* what follows its operands */
+  const char *name, *formats; /* modifiers after its operands */
   int words, sums, cycles;    /* registers of an operand, of sums */
-  bool fixes;                 /* copies turn OCP's codes to FNUZ's */
-  int halves;                 /* instructions that it takes, with so much of the words each */
+  bool fixes;                 /* copies convert OCP's codes to FNUZ */
+  int halves;                 /* number of its instructions, each with this part of the words */
 } cdna_loop_product;
 
 typedef enum cdna_loop_kind {
@@ -47,7 +48,7 @@ typedef enum cdna_loop_kind {
   CDNA_LOOP_READ,
   CDNA_LOOP_FREED, /* wait and barrier */
   CDNA_LOOP_PLACE, /* m0 of the next copy */
-  CDNA_LOOP_FIX,   /* a word of what was loaded becomes what is multiplied: gfx942's formats of 8 bits */
+  CDNA_LOOP_FIX,   /* a loaded word is converted for the multiplication: gfx942's 8-bit formats */
   CDNA_LOOP_COPY,
   CDNA_LOOP_ADVANCE /* to the next tile */
 } cdna_loop_kind;
@@ -57,12 +58,12 @@ typedef struct cdna_loop_op {
   int time;     /* ticks of the tile's life */
   int operand;  /* 0 A, 1 B; PLACE, COPY, ADVANCE: 2 scales */
   int fragment; /* READ: which, and; FIX: which word */
-  int part;     /* of its 16 bytes; PLACE, COPY: which copy */
+  int part;     /* word of its 16 bytes; PLACE, COPY: number of the copy */
 } cdna_loop_op;
 
 typedef struct cdna_loop_fragment {
   int operand, row, depth;
-  bool scales;               /* of all of the operand: as of a fragment that every product takes */
+  bool scales;               /* for the whole operand: as for a fragment that every product uses */
   int first_use, last_use;   /* products of the tile */
   int first_read, last_read; /* in the order of reads */
   int read_at;               /* ticks: its first read */
@@ -73,7 +74,7 @@ typedef struct cdna_loop {
   cdna_loop_product product;
   int parts[2]; /* reads of a fragment */
   int products, period, begin;
-  int n_fragments, n_reads, n_copies, copies[3]; /* of A, B, scales */
+  int n_fragments, n_reads, n_copies, copies[3]; /* for A, B, scales */
   int scales[2];                                 /* their fragments, of A and B */
   cdna_loop_fragment fragment[CDNA_LOOP_FRAGMENTS];
   int n_ops;
@@ -97,7 +98,7 @@ __attribute__((format(printf, 2, 3))) void cdna_loop_line(tw_text *, const char 
 /* All three; the statement is added to the text, if there is one. */
 tw_status cdna_loop_emit(cdna_arch, const tw_tile_loop *, tw_text *, tw_error *);
 
-/* That of attention's backward pass (back.c), likewise. */
+/* As above for attention's backward pass (back.c). */
 tw_status cdna_loop_back(cdna_arch, const tw_tile_back_loop *, tw_text *, tw_error *);
 
 #endif

@@ -4,7 +4,7 @@
 enum {
   TICKS = CDNA_LOOP_TICKS,
   READ_CYCLES =
-      176, /* a read is issued so many before its first product: latency of LDS, and others' reads before it */
+      176, /* a read is issued this long before its first product: latency of LDS, and other waves' reads before it */
   WAVE = 64
 };
 /* Parts of a period over which reads and copies are spread. */
@@ -50,7 +50,7 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
     tw_type a, b;
     cdna_loop_product by16, by32;
   } cdna3[] = {
-  /* B stands first */
+  /* B comes first */
 #define F8(A, B, NAMES)                                                                                                \
   {                                                                                                                    \
     A, B, {"v_mfma_f32_16x16x32_" NAMES, "", 4, 4, 32, true, 2}, {                                                     \
@@ -146,7 +146,7 @@ static void add_copies(cdna_loop *l, int from) {
   for (int operand = 0; operand < 3; operand++)
     for (int part = 0; part < l->copies[operand]; part++, i++) {
       const int time = from + 1 + TICKS + (int)(i * COPIES * (l->period - 2 * TICKS) / l->n_copies);
-      for (int word = 0; word < 4 && l->product.fixes; word++) { /* a product each, where there are so many */
+      for (int word = 0; word < 4 && l->product.fixes; word++) { /* one for each product, where possible */
         const int early = time - (4 - word) * TICKS;
         add(l, CDNA_LOOP_FIX, early > before ? early : before, operand, word, part);
       }
@@ -157,7 +157,7 @@ static void add_copies(cdna_loop *l, int from) {
     }
 }
 
-/* By time; what has the same time stays in its order. */
+/* By time; stable for equal times. */
 static void sort(cdna_loop *l) {
   for (int i = 1; i < l->n_ops; i++) {
     const cdna_loop_op op = l->op[i];

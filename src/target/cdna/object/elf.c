@@ -17,7 +17,7 @@ enum {
   NOTE_METADATA = 32,
   DESCRIPTOR_BYTES = 64
 };
-enum { /* "User Guide for AMDGPU Backend", Relocation Records: those that a linked object keeps */
+enum { /* "User Guide for AMDGPU Backend", Relocation Records: the types that a linked object keeps */
        R_NONE = 0,
        R_ABS32_LO = 1,
        R_ABS32_HI = 2,
@@ -25,7 +25,7 @@ enum { /* "User Guide for AMDGPU Backend", Relocation Records: those that a link
        R_ABS32 = 6,
        R_RELATIVE64 = 13
 };
-static const uint64_t SIZE_LIMIT = 1ull << 30; /* of all segments in memory */
+static const uint64_t SIZE_LIMIT = 1ull << 30; /* all segments, in memory */
 
 bool cdna_object_is(const void *data, size_t size) { return size >= 4 && !memcmp(data, ELFMAG, 4); }
 

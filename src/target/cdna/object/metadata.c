@@ -1,5 +1,5 @@
 /* metadata.c - the note NT_AMDGPU_METADATA: MessagePack (github.com/msgpack/msgpack, spec.md), read without building a
- * tree: maps are walked, keys that nobody asks for are skipped, and nesting is bounded. */
+ * tree: maps are walked, unused keys are skipped, and nesting is bounded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ typedef enum item_kind { NIL, BOOL, INTEGER, TEXT, ARRAY, MAP, OTHER } item_kind
 
 typedef struct item {
   item_kind kind;
-  uint64_t value; /* of an integer or bool; elements of an array, pairs of a map; bytes of a text */
+  /* value of an integer or bool; number of elements of an array, of pairs of a map, of bytes of a string */
+  uint64_t value;
   const char *text;
 } item;
 
@@ -40,7 +41,7 @@ static item take_text(reader *r, item_kind kind, uint64_t length) {
   return i;
 }
 
-/* An array or map has at least a byte for each element: larger ones lie. */
+/* An array or map has at least one byte for each element: a larger count is false. */
 static item counted(reader *r, item_kind kind, uint64_t count) {
   if (count > (uint64_t)(r->end - r->at)) r->bad = true;
   return (item){kind, count, NULL};

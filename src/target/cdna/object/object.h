@@ -1,8 +1,7 @@
-/* object.h - an AMDGPU code object: its segments, kernels, and what a launch has to pass to them.
+/* object.h - an AMDGPU code object: its segments, its kernels, and the arguments that a launch must pass.
  *
  * Sources: LLVM's "User Guide for AMDGPU Backend" (ELF code object, kernel descriptor, NT_AMDGPU_METADATA of code
- * object
- * V3 to V6); the ELF-64 format. The bytes are untrusted: everything is bounded, and what is wrong is one line. */
+ * object V3 to V6); the ELF-64 format. The bytes are untrusted: every access is bounded, and an error is one line. */
 #ifndef TW_CDNA_OBJECT_H
 #define TW_CDNA_OBJECT_H
 
@@ -17,7 +16,7 @@ enum { CDNA_KERNELS_MAX = 1024, CDNA_ARGUMENTS_MAX = 512, CDNA_SEGMENTS_MAX = 16
 
 /* A part of the file that is loaded, at its address relative to the object's base. */
 typedef struct cdna_segment {
-  uint64_t address, size; /* in memory; bytes behind the file's are zero */
+  uint64_t address, size; /* size in memory; bytes beyond those of the file are zero */
   const uint8_t *data;    /* in the file */
   uint64_t file_size;
   bool writable, executable;
@@ -33,23 +32,23 @@ typedef struct cdna_kernel {
   char *name;          /* "vadd" */
   uint64_t descriptor; /* addresses relative to the object's base */
   uint64_t entry;
-  /* of the descriptor */
+  /* address of the descriptor */
   uint32_t lds, scratch, kernarg_size; /* bytes; scratch of one lane */
   uint32_t rsrc1, rsrc2, rsrc3;        /* COMPUTE_PGM_RSRC1 to 3 */
   uint16_t properties, preload;        /* KERNEL_CODE_PROPERTIES, KERNARG_PRELOAD */
-  /* of the metadata, if it names the kernel */
+  /* name in the metadata, if the kernel is described there */
   bool has_metadata;
-  uint32_t block_max; /* work-items of a workgroup; 0 if not said */
+  uint32_t block_max; /* work-items per workgroup; 0 if not given */
   bool dynamic_stack;
   size_t n_parameters;
   cdna_parameter *parameter;
 } cdna_kernel;
 
-/* What a loader writes where the object lies: an address, or half of one. */
+/* What a loader writes at the object's place: an address, or half of one. */
 typedef struct cdna_relocation {
   uint64_t address;     /* relative to the base */
-  uint64_t value;       /* what is written, or is added to the base if `based` */
-  uint8_t bytes, shift; /* of the value */
+  uint64_t value;       /* the value to write, or to add to the base if `based` */
+  uint8_t bytes, shift; /* bytes of the value */
   bool based;
 } cdna_relocation;
 
@@ -60,7 +59,7 @@ typedef struct cdna_object {
   void *owned;
   size_t n_segments;
   cdna_segment segment[CDNA_SEGMENTS_MAX];
-  uint64_t size; /* of all segments, from address 0 */
+  uint64_t size; /* bytes of all segments, from address 0 */
   size_t n_kernels;
   cdna_kernel *kernel;
   size_t n_relocations;
@@ -73,7 +72,7 @@ bool cdna_object_is(const void *data, size_t size); /* begins as an ELF file doe
 /* Reads a code object; the bytes must outlive it. `name` is for messages. */
 tw_status cdna_object_read(const void *data, size_t size, const char *name, cdna_object *out, tw_error *);
 void cdna_object_free(cdna_object *);
-/* The loaded object (o->size bytes) as it is at its base: segments, relocated. */
+/* The loaded object (o->size bytes) at its base: its segments, with relocations applied. */
 void cdna_object_load(const cdna_object *, uint64_t base, uint8_t *image);
 /* By name; NULL asks for the only one. TW_USAGE with the names that there are. */
 tw_status cdna_object_kernel(const cdna_object *, const char *name, const cdna_kernel **out, tw_error *);
@@ -81,10 +80,11 @@ tw_status cdna_object_kernel(const cdna_object *, const char *name, const cdna_k
 void cdna_object_place(const cdna_object *, uint64_t address, char *text, size_t size);
 
 /* Fields of the descriptor, unpacked. */
-static inline int cdna_kernel_sgprs(const cdna_kernel *k) { return (int)(k->rsrc2 >> 1 & 31); }      /* user SGPRs */
-static inline int cdna_kernel_vgprs(const cdna_kernel *k) { return 8 * ((int)(k->rsrc1 & 63) + 1); } /* of both kinds */
+static inline int cdna_kernel_sgprs(const cdna_kernel *k) { return (int)(k->rsrc2 >> 1 & 31); } /* user SGPRs */
+/* registers of both kinds */
+static inline int cdna_kernel_vgprs(const cdna_kernel *k) { return 8 * ((int)(k->rsrc1 & 63) + 1); }
 static inline int cdna_kernel_accum(const cdna_kernel *k) { return 4 * ((int)(k->rsrc3 & 63) + 1); }
-/* Its accumulation registers: what all of them, rounded up, leave, of the 256 that instructions can name. */
+/* The accumulation registers of a kernel: the rest of the 256 nameable registers, after the rounded-up total. */
 static inline int cdna_kernel_agprs(const cdna_kernel *k) {
   const int left = cdna_kernel_vgprs(k) - cdna_kernel_accum(k);
   return left < 0 ? 0 : left > 256 ? 256 : left;
@@ -92,7 +92,7 @@ static inline int cdna_kernel_agprs(const cdna_kernel *k) {
 
 /* ---- metadata.c ---- */
 
-/* Fills has_metadata and what follows of the kernels that the note (MessagePack) describes. */
+/* Fills has_metadata and the fields after it for the kernels that the note (MessagePack) describes. */
 tw_status cdna_metadata_read(const uint8_t *note, size_t size, const char *name, cdna_object *, tw_error *);
 
 #endif

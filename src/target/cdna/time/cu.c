@@ -34,7 +34,7 @@ typedef struct wave {
   group *group;
   int64_t started, ready; /* ready: the earliest issue after the last one */
   int64_t own;            /* the earliest by registers and counters of the next instruction */
-  cdna_stall why;         /* what decides `own` */
+  cdna_stall why;         /* the input that decides `own` */
   const cdna_op *op;      /* the next; NULL: not known yet */
   const cdna_effects *effects;
   int64_t arrived; /* at a barrier; NEVER: not */
@@ -75,10 +75,10 @@ typedef struct cu {
   uint32_t pending_from, pending_to;
   line *l1; /* sets of ways, the newest first */
   int sets, ways, shift;
-  uint64_t *brought; /* lines that this CU has lately asked of L2: its share of L2's, sets of BROUGHT_WAYS */
+  uint64_t *brought; /* lines that this CU recently requested from L2: its share of L2's, sets of BROUGHT_WAYS */
   size_t brought_sets;
   uint64_t scalar_line[SCALAR_LINES];
-  double missed_l2[CDNA_ALLOCATIONS_MAX], missed_llc[CDNA_ALLOCATIONS_MAX]; /* what is owed of misses */
+  double missed_l2[CDNA_ALLOCATIONS_MAX], missed_llc[CDNA_ALLOCATIONS_MAX]; /* fractions of misses carried over */
   int64_t end;
   bool failed;
 } cu;
@@ -120,15 +120,15 @@ static int allocation_of(const cu *c, uint64_t address) {
   return -1;
 }
 
-/* Takes a line through what CUs share, of which this one has `rate` bytes a cycle in the long run. What it leaves to
- * others it may have later: of its share of at most the last `burst` cycles. Returns when the line is through. */
+/* Transfers a line through a shared resource of which this CU has `rate` bytes per cycle in the long run. Unused share
+ * can be used later: at most that of the last `burst` cycles. Returns the time when the transfer ends. */
 static double serve(double *is_free, double from, double bytes, double rate, double burst) {
   const double begin = *is_free > from - burst ? *is_free : from - burst;
   *is_free = begin + bytes / rate;
   return *is_free > from ? *is_free : from;
 }
 
-/* Whether L2 has the line since this CU asked for it a while ago, and has lost it from L1. */
+/* True if L2 has the line because this CU requested it earlier and has lost it from L1. */
 static bool was_brought(cu *c, uint64_t address) {
   const uint64_t tag = (address >> c->shift) + 1;
   uint64_t *way = c->brought + (size_t)(tag % c->brought_sets) * BROUGHT_WAYS;
@@ -140,9 +140,9 @@ static bool was_brought(cu *c, uint64_t address) {
   return was;
 }
 
-/* When a line that is asked of L2 at `at` arrives, or `written` bytes of it are there. Misses are dealt out so that each
- * buffer's rates hold. L2 keeps what is written until the line leaves it: each byte goes on once, however many stores made
- * the line. */
+/* The time when a line requested from L2 at `at` arrives, or when `written` bytes of it are stored. Misses are
+ * distributed so that each buffer's rates hold. L2 keeps written data until the line is evicted: each byte is forwarded
+ * once, for any number of stores to the line. */
 static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   const cdna_share *h = &c->s->share;
   const bool is_write = written > 0;
@@ -150,7 +150,7 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   const int bytes = is_write ? ceil_div(written, c->s->rates->l2_write) * c->s->rates->l2_write : whole;
   const double l2_hits = a < 0 ? 1 : c->s->reuse->l2[a], llc_hits = a < 0 ? 1 : c->s->reuse->llc[a];
   const double burst = c->s->rates->burst;
-  /* out of L1 one line after the other; through L2 by its share */
+  /* from L1 line by line; from L2 at its share of the bandwidth */
   double through = serve(&c->l1_out, (double)at, bytes, c->s->rates->l1_bandwidth, 0), latency = h->l2_cycles;
   const double l2 = serve(&c->l2_free, (double)at, bytes, h->l2, burst);
   if (l2 > through) through = l2;
@@ -159,7 +159,7 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   double none = 0, *owed_l2 = a < 0 ? &none : &c->missed_l2[a], *owed_llc = a < 0 ? &none : &c->missed_llc[a];
   if (is_write)
     *owed_l2 += (double)written / whole;
-  else if (!was_brought(c, address)) /* rates are of lines that are asked once */
+  else if (!was_brought(c, address)) /* rates apply to lines that are requested once */
     *owed_l2 += 1 - l2_hits;
   if (*owed_l2 >= 1) {
     *owed_l2 -= 1;
@@ -195,7 +195,8 @@ static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
   return max64(found.there, at + (int64_t)c->s->share.l1_cycles);
 }
 
-/* The different lines of an access, at most two a lane, and bytes of each; those that two lanes have count twice. */
+/* The different lines of an access, at most two per lane, and the bytes of each; bytes shared by two lanes count twice.
+ */
 static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t line_at[2 * CDNA_LANES],
                     int bytes[2 * CDNA_LANES]) {
   const uint64_t size = 1ull << c->shift;
@@ -223,7 +224,7 @@ static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t 
   return n;
 }
 
-/* LDS serves what has arrived from memory until `at`. */
+/* LDS stores the data that have arrived from memory until `at`. */
 static void take_pending(cu *c, int64_t at) {
   while (c->pending_from != c->pending_to && c->pending[c->pending_from % PENDING].at <= at) {
     const int64_t from = c->pending[c->pending_from % PENDING].at;
@@ -331,7 +332,7 @@ static int64_t smem(cu *c, wave *w, int64_t at) {
   return done;
 }
 
-/* ---- what is done ---- */
+/* ---- work ---- */
 
 static uint64_t mixed(uint64_t v) {
   v = (v ^ v >> 31) * UINT64_C(0x9E3779B97F4A7C15);
@@ -339,7 +340,7 @@ static uint64_t mixed(uint64_t v) {
   return v ^ v >> 32;
 }
 
-/* Within its allocation: where the code and the arguments lie differs from run to run. */
+/* Relative to its allocation: the addresses of code and arguments differ from run to run. */
 static uint64_t place_of(const cdna_wave *w, uint64_t address) {
   const cdna_memory *m = w->group->memory;
   for (size_t i = 0; i < m->n; i++) {
@@ -370,7 +371,7 @@ void cdna_work_add(cdna_work *work, const cdna_wave *w, const cdna_op *op) {
 
 static void fetch(cu *c, wave *w);
 
-/* The wave can go on: its SIMD is asked in its first slot from then on. */
+/* The wave can continue: its SIMD considers it from its first slot on. */
 static void wake(cu *c, const wave *w) {
   const int simd = (int)(w - c->wave) / SLOTS, slot = c->s->rates->slot;
   const int64_t at = max64(w->ready, w->own), first = at + ((simd - at) % slot + slot) % slot;
@@ -401,7 +402,7 @@ static bool start_group(cu *c, int64_t at) {
         wave *t = &c->wave[((slot * waves + i + turn) % SIMDS) * SLOTS + k];
         if (!t->wave) w = t;
       }
-    if (!w) return false; /* occupancy allows no more than there are slots */
+    if (!w) return false; /* occupancy never exceeds the slots */
     *w = (wave){.wave = &g->registers->wave[i], .group = g, .started = at, .ready = at, .arrived = NEVER};
     w->age = c->ages++;
     fetch(c, w);
@@ -423,7 +424,7 @@ static void end_wave(cu *c, wave *w, int64_t at) {
   if (--g->alive == 0 && !start_group(c, g->latest + c->s->rates->wave_start)) c->failed = true;
 }
 
-/* Those that wait go on if nobody is missing. */
+/* Waiting waves continue if all have arrived. */
 static void pass_barrier(cu *c, group *g, int64_t at) {
   if (!g->waiting || g->waiting < g->alive) return;
   for (int i = 0; i < SIMDS * SLOTS; i++) {
@@ -462,7 +463,7 @@ static void fetch(cu *c, wave *w) {
   for (int i = 0; i < e->n_reads + e->n_writes; i++) {
     const cdna_register_range *range = i < e->n_reads ? &e->read[i] : &e->write[i - e->n_reads];
     if (range->first >= CDNA_REGISTER_CODES) continue;
-    /* a result that is overwritten unread has to be complete, too, but for the sum that goes on */
+    /* a result that is overwritten unread must be complete, too, except for an accumulating sum */
     const bool sum = e->mfma && (i >= e->n_reads || range->role == '2');
     const int64_t *there = sum ? w->summed : w->there;
     const int n = range->first + range->n > CDNA_REGISTER_CODES ? CDNA_REGISTER_CODES - range->first : range->n;
@@ -483,7 +484,7 @@ static void fetch(cu *c, wave *w) {
   w->own = own;
 }
 
-/* Kinds of which a SIMD issues one each in a slot. */
+/* Kinds of instruction; a SIMD issues one of each per slot. */
 typedef enum port { VECTOR_PORT, SCALAR_PORT, LDS_PORT, VMEM_PORT, SMEM_PORT, NO_PORT } port;
 static port port_of(const cdna_effects *e) {
   switch (e->klass) {
@@ -499,7 +500,7 @@ static port port_of(const cdna_effects *e) {
   }
 }
 
-/* When the unit takes it, and what is waited for until then. */
+/* When the unit accepts it, and the wait until then. */
 static int64_t unit_free(const cu *c, const wave *w, int simd, cdna_stall *why) {
   const cdna_effects *e = w->effects;
   *why = CDNA_WAITS_ISSUE;
@@ -589,7 +590,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   if (e->klass == CDNA_CLASS_BRANCH && w->wave->pc != w->wave->at + op->dwords) next = at + r->branch;
   w->ready = next;
   switch (w->wave->state) {
-  case CDNA_YIELDED: /* not here: this decides who goes on */
+  case CDNA_YIELDED: /* not here: this decides which waves continue */
   case CDNA_RUNNING: fetch(c, w); break;
   case CDNA_STOPPED: c->failed = true; break;
   case CDNA_AT_BARRIER:
@@ -607,7 +608,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   }
 }
 
-/* Notes what the wave waited for since it could have issued. */
+/* Records what the wave waited for since it could have issued. */
 static void note(cu *c, wave *w, int simd, int64_t at, cdna_stall unit) {
   const int slot = (int)(w - c->wave) % SLOTS;
   const int64_t own = max64(w->own, w->ready);
@@ -618,7 +619,7 @@ static void note(cu *c, wave *w, int simd, int64_t at, cdna_stall unit) {
   if (at > own) c->out->stall[unit] += (double)(at - own);
 }
 
-/* One slot of a SIMD; returns when it has to be asked again. */
+/* One slot of a SIMD; returns the time of the next slot to simulate. */
 static int64_t serve_simd(cu *c, int simd, int64_t at) {
   wave *const waves = &c->wave[simd * SLOTS];
   bool taken[NO_PORT] = {false};
@@ -650,7 +651,7 @@ static int64_t serve_simd(cu *c, int simd, int64_t at) {
     }
     if (p != NO_PORT) taken[p] = true;
     note(c, best, simd, at, why);
-    best->age = c->ages++; /* who has issued is asked last */
+    best->age = c->ages++; /* the wave that has issued comes last */
     issue(c, best, simd, at);
     if (c->failed) return NEVER;
     if (best->wave && best->op && max64(best->own, best->ready) < next) next = max64(best->own, best->ready);

@@ -1,27 +1,27 @@
 /* cu.h - one compute unit, cycle by cycle: the workgroups that share it, executed by the emulator in the order in which
  * their instructions issue.
  *
- * The model, all of it (numbers: rates.h):
- *   - Each SIMD is served once a slot. Waves are asked by priority, then by age; each may issue its next instruction,
- *     in order, if its registers are there, its s_waitcnt holds and its unit has room. In a slot a SIMD issues one
- *     instruction of each kind: scalar, vector or matrix, LDS, vector memory, scalar memory; s_nop, s_waitcnt and
- *     their like go beside these.
+ * The complete model (numbers: rates.h):
+ *   - Each SIMD has one slot at a time. Waves are considered by priority, then by age; each may issue its next
+ *     instruction, in order, if its registers are ready, its s_waitcnt is satisfied and its unit has room. In a slot a
+ *     SIMD issues one instruction of each kind: scalar, vector or matrix, LDS, vector memory, scalar memory; s_nop,
+ *     s_waitcnt and similar instructions are issued beside these.
  *   - Vector instructions take a slot, transcendental ones more. A matrix instruction takes its passes of 4 cycles on
- *     its SIMD's matrix unit, while vector instructions go on. A result is C of the next matrix instruction after its
- *     passes, anything else some passes later.
- *   - LDS serves one instruction after the other: as many cycles as the phases and banks of its addresses take turns,
- *     as sending 64 addresses takes, and as its data takes through the port that two SIMDs share (half of the LDS's
- *     width).
- *   - Vector memory: 64 addresses, then lines of L1 (LRU, exact for these workgroups), one after the other. What misses
- *     takes this CU's share of the L2's bandwidth, and where it misses L2, of the LLC's and memory's; hits beyond L1
- *     are dealt out evenly by the rates of reuse.h, but that lines this CU asks again are in L2. Stores take their
- *     bytes, in requests of l2_write at least; L2 writes back, so each byte takes the LLC once. Loads to LDS take write
- *     cycles of LDS when they arrive.
- *   - Counters fall in order. A wave ends when its last access has.
+ *     its SIMD's matrix unit, while vector instructions continue. Its result is available as C of the next matrix
+ *     instruction after its passes, and for other uses some passes later.
+ *   - LDS serves instructions in order. One takes the maximum of three times: the turns for the phases and banks of its
+ *     addresses, the transfer of 64 addresses, and the transfer of its data through the port that two SIMDs share (half
+ *     of the LDS's width).
+ *   - Vector memory: 64 addresses, then lines of L1 (LRU, exact for these workgroups), one after the other. Misses use
+ *     this CU's share of the L2's bandwidth, and L2's misses its share of the LLC's and memory's. Hits beyond L1 are
+ *     distributed evenly by the rates of reuse.h; lines that this CU requests again hit L2. Stores use bandwidth for
+ *     their bytes, in requests of at least l2_write; L2 writes back, so each byte uses the LLC once. Loads to LDS use
+ *     write cycles of LDS when they arrive.
+ *   - Counters fall in order. A wave ends when its last access ends.
  *   - Not modelled: instruction fetch, translation of addresses, channels of L2, refresh, contention of scalar caches.
  *
- * Matrix instructions are executed only if they are asked to be (time.h): of most kernels no address and no branch depends on
- * their results. */
+ * Matrix instructions are executed only on request (time.h): in most kernels no address and no branch depends on their
+ * results. */
 #ifndef TW_CDNA_CU_H
 #define TW_CDNA_CU_H
 
@@ -29,7 +29,7 @@
 #include "target/cdna/machine.h"
 #include "target/cdna/time/rates.h"
 
-/* What a wave waits for. */
+/* Causes of a wave's waits. */
 typedef enum cdna_stall {
   CDNA_WAITS_ISSUE,    /* others of its SIMD issue */
   CDNA_WAITS_MATRIX,   /* the matrix unit is busy */
@@ -44,7 +44,7 @@ typedef enum cdna_stall {
 } cdna_stall;
 const char *cdna_stall_name(cdna_stall);
 
-/* What is kept busy. */
+/* Units that can be busy. */
 typedef enum cdna_unit {
   CDNA_MATRIX,
   CDNA_VECTOR,
@@ -58,13 +58,13 @@ typedef enum cdna_unit {
 } cdna_unit;
 const char *cdna_unit_name(cdna_unit);
 
-/* Where lines beyond L1 are found: parts of those of one buffer (a place in cdna_memory). */
+/* Where lines beyond L1 are found: shares for the lines of one buffer (a place in cdna_memory). */
 typedef struct cdna_reuse {
-  double l2[CDNA_ALLOCATIONS_MAX], llc[CDNA_ALLOCATIONS_MAX]; /* llc: of what L2 misses */
+  double l2[CDNA_ALLOCATIONS_MAX], llc[CDNA_ALLOCATIONS_MAX]; /* llc: share of L2's misses */
   double asked[CDNA_ALLOCATIONS_MAX];                         /* lines, to weigh them */
 } cdna_reuse;
 
-/* This CU's share of what it shares, bytes a cycle; and latencies, in cycles. */
+/* This CU's share of shared resources, in bytes per cycle; and latencies, in cycles. */
 typedef struct cdna_share {
   double l2, llc, memory;
   double l1_cycles, l2_cycles, llc_cycles, memory_cycles, arguments_cycles;
@@ -82,8 +82,8 @@ typedef struct cdna_spans {
   cdna_span *at;
 } cdna_spans;
 
-/* What a workgroup does, whatever the order of its waves: how many instructions, and which with which addresses, as a sum of
- * what each is mixed to. */
+/* The work of a workgroup, independent of the order of its waves: the number of instructions, and a sum of hashes of
+ * the instructions and their addresses. */
 typedef struct cdna_work {
   uint64_t instructions, sum, did[CDNA_KINDS];
 } cdna_work;
@@ -96,30 +96,30 @@ typedef struct cdna_cu_result {
   int64_t cycles;           /* from the first issue to the end of the last store */
   double busy[CDNA_UNITS];  /* cycles; of matrix and vector units: of the four together, a quarter each */
   double stall[CDNA_WAITS]; /* cycles of waves */
-  double wave_cycles;       /* of waves, from start to end */
+  double wave_cycles;       /* time of waves, from start to end */
   double instructions, matrix_flops, bytes[CDNA_UNITS];
-  double turns, phases;              /* of LDS: conflicts are the difference */
+  double turns, phases;              /* for LDS: conflicts are the difference */
   double did[CDNA_KINDS];            /* work by kind, of all */
-  cdna_work work[CDNA_TOGETHER_MAX]; /* of each workgroup, where it is looked at */
+  cdna_work work[CDNA_TOGETHER_MAX]; /* for each workgroup, where it is recorded */
 } cdna_cu_result;
 
 typedef struct cdna_cu_setup {
   cdna_arch arch;
   const cdna_rates *rates;
   const cdna_machine *machine;
-  const cdna_effects *effects; /* of the program */
+  const cdna_effects *effects; /* the program */
   const cdna_dispatch *dispatch;
   cdna_memory *memory;
   uint64_t arguments; /* address */
   const cdna_reuse *reuse;
   cdna_share share;
-  const uint64_t *group; /* that run on this CU, in order; `together` at a time */
+  const uint64_t *group; /* workgroups that run on this CU, in order; `together` at a time */
   int n_groups, together;
   cdna_spans *spans; /* NULL: none */
   bool execute_matrix;
-  /* s_memtime reads the modelled time. Otherwise it reads what it reads when results are checked. */
+  /* True if s_memtime reads the modelled time. Otherwise it reads the same value as in the check of results. */
   bool modelled_clock;
-  uint64_t limit; /* instructions of a wave; 0: none */
+  uint64_t limit; /* limit of a wave's instructions; 0: none */
   bool look;      /* at what workgroups do: `work` */
 } cdna_cu_setup;
 

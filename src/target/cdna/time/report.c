@@ -55,7 +55,8 @@ double cdna_matrix_peak(const cdna_machine *m, cdna_arch arch, tw_type type) {
   return 2 * best * m->simds * m->caches.xcds * m->caches.cus * m->clock_mhz * 1e6;
 }
 
-/* The type of a problem's that matrix units multiply fastest: a kernel may turn operands into it before it multiplies. */
+/* The type of the problem that matrix units multiply fastest: a kernel may convert operands to it before it multiplies.
+ */
 static double fastest(const cdna_machine *m, cdna_arch arch, const tw_problem *p, tw_type *type) {
   tw_operand operand[TW_OPERANDS_MAX];
   tw_type have[TW_OPERANDS_MAX + 2];
@@ -138,7 +139,7 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
 
 /* ---- traces ---- */
 
-/* Lanes: what belongs to SIMD 0, what all share, then the other SIMDs. */
+/* Lanes: those of SIMD 0, then the shared ones, then those of the other SIMDs. */
 enum { LANES_OF_SIMD = 2 + 8, SHARED = 2, SIMDS = 4 };
 static int lane_number(const cdna_span *s) {
   if (s->kind == CDNA_LDS || s->kind == CDNA_L1) return LANES_OF_SIMD + (s->kind == CDNA_L1);

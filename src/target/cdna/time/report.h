@@ -5,11 +5,11 @@
 #include "target/cdna/time/time.h"
 #include "tilewright/target.h"
 
-/* Adds a kernel of a launch of several; what is no sum is of the main one. */
+/* Adds a kernel to a launch of several; figures that are not sums are the main kernel's. */
 void cdna_times_add(cdna_times *, const cdna_times *one, bool is_main);
 
-/* `whole`: workgroups of the launch for each that was executed; counts without waves: none was, and instructions are
- * those of the workgroups that were timed. `p` may be NULL: a launch without an op. */
+/* `whole`: workgroups of the launch for each executed one. Counts without waves: none was executed, and instructions
+ * are those of the timed workgroups. `p` may be NULL: a launch without an op. */
 void cdna_report(const cdna_machine *, const cdna_result_counts *, double whole, const cdna_times *,
                  const tw_problem *p, tw_measurement *out);
 

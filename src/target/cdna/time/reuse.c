@@ -12,15 +12,15 @@
 #include "target/cdna/isa/effects.h"
 
 enum {
-  PIECE = 64,          /* lines in turn */
+  PIECE = 64,          /* lines per turn */
   STEPS_MAX = 1 << 20, /* instructions of a wave that is followed */
-  TURN = 1024,         /* of them, at most, before others go on */
-  ROUNDS = 4,          /* of workgroups that the machine runs at a time, for the LLC */
+  TURN = 1024,         /* their maximum, before other waves run */
+  ROUNDS = 4,          /* workgroups that the machine runs at a time, for the LLC */
   BEGINNING = 1024,    /* lines of the beginning of a workgroup */
 };
 
 typedef struct stream {
-  uint32_t asked, most; /* lines; at most, and then it is followed no more */
+  uint32_t asked, most; /* lines; after the maximum it is no longer followed */
   uint32_t n, room, kept;
   uint64_t *line;        /* address / line, of the first `kept` */
   cdna_witness *witness; /* NULL: none */
@@ -76,7 +76,7 @@ static bool note_access(const search *q, stream *s, filter *f, const cdna_memory
     if (line == last) continue;
     last = line;
     const uint64_t known = cdna_memory_modelled(m, line << q->shift) >> q->shift;
-    const bool asks = a->writes ? a->reads : !in_l1(f, known); /* L2 itself adds what is added to memory */
+    const bool asks = a->writes ? a->reads : !in_l1(f, known); /* L2 itself performs atomic additions to memory */
     if (asks && !add_line(s, known)) return false;
   }
   return true;
@@ -109,7 +109,7 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
   return w->state != CDNA_STOPPED;
 }
 
-/* Waves take turns, an access to memory each: what several of them read of a line is asked once, as on a CU. */
+/* Waves alternate after each access to memory: a line that several of them read is requested once, as on a CU. */
 static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
   while (s->asked < s->most) {
     int waiting = 0, ended = 0, stuck = 0;
@@ -128,7 +128,7 @@ static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
   return true;
 }
 
-/* One thread: workgroups one after the other. */
+/* One thread: workgroups in sequence. */
 static void follow(void *context, size_t index) {
   search *q = context;
   const cdna_rates *r = q->rates;
@@ -188,8 +188,7 @@ typedef struct counts {
   double asked[CDNA_ALLOCATIONS_MAX], l2_missed[CDNA_ALLOCATIONS_MAX], llc_missed[CDNA_ALLOCATIONS_MAX];
 } counts;
 
-/* Streams first .. last - 1 in step, the first `most` lines of each. `llc`:
- * NULL, not asked. */
+/* Streams first .. last - 1 in step, the first `most` lines of each. `llc`: NULL, not used. */
 static void replay(const search *q, const cdna_memory *m, caches *k, cdna_lru *llc, int first, int last, uint32_t most,
                    counts *sum) {
   const int xcds = q->machine->caches.xcds, bytes = 1 << q->shift;
@@ -212,10 +211,9 @@ static void replay(const search *q, const cdna_memory *m, caches *k, cdna_lru *l
   }
 }
 
-/* What the LLC has of what L2s miss: rounds of the grid, one after the other,
- * of which only the beginning of each workgroup is looked at, with an LLC that
- * is smaller in proportion. A grid that is seen whole is launched twice; of a
- * larger one the first round fills the LLC. */
+/* LLC hits among L2's misses: successive rounds of the grid, with only the beginning of each workgroup and an LLC that
+ * is smaller in proportion. A grid that is seen whole is launched twice; for a larger one the first round fills the
+ * LLC. */
 static bool replay_rounds(const search *q, const cdna_memory *m, caches *k, int resident, double part, counts *out) {
   const cdna_cache_machine *c = &q->machine->caches;
   const int rounds = (q->n_streams + resident - 1) / resident;
@@ -238,8 +236,8 @@ static bool replay_rounds(const search *q, const cdna_memory *m, caches *k, int 
 static bool find_rates(const search *q, const cdna_memory *m, int resident, uint32_t many, double part,
                        cdna_reuse *out) {
   const cdna_cache_machine *c = &q->machine->caches;
-  counts *of = tw_new(2, sizeof *of); /* what L2s have, by many lines of few workgroups;
-                                what the LLC has, the other way round */
+  /* L2 rates use many lines of few workgroups; LLC rates use few lines of many */
+  counts *of = tw_new(2, sizeof *of);
   caches k = {.sets = (size_t)(c->l2_bytes / c->line_bytes / c->ways), .ways = c->ways};
   uint64_t footprint = 0;
   k.tag = tw_new((size_t)c->xcds * k.sets * (size_t)k.ways, sizeof *k.tag);
@@ -275,9 +273,8 @@ static uint32_t different(const stream *s, uint32_t n) {
   return count;
 }
 
-/* How much of what the workgroup reads its beginning reads: of different lines,
- * since a line of which two waves read a half is asked twice where the first is
- * far ahead of the second. */
+/* The share of a workgroup's reads that its beginning makes. Different lines count, because a line of which two waves
+ * read one half each is requested twice if the first is far ahead of the second. */
 static double beginning_of(const stream *whole) {
   if (whole->n <= BEGINNING) return 1;
   return (double)different(whole, BEGINNING) / (double)different(whole, whole->n);
@@ -301,8 +298,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
   const uint64_t resident = (uint64_t)m->caches.xcds * (uint64_t)m->caches.cus * (uint64_t)together;
   const uint64_t groups = cdna_dispatch_groups(d), n = groups < ROUNDS * resident ? groups : ROUNDS * resident;
   const uint64_t at_once = groups < resident ? groups : resident;
-  /* of an XCD eight times its L2; twice as much, or four times, changes rates
-   * by a point */
+  /* for an XCD eight times its L2; two or four times as much changes rates by one point */
   const uint64_t of_xcd = (at_once + (uint64_t)m->caches.xcds - 1) / (uint64_t)m->caches.xcds;
   const uint32_t many = (uint32_t)(8 * (uint64_t)m->caches.l2_bytes / (uint64_t)r->l1_line / of_xcd) + 64;
   search q = {.machine = m, .rates = r, .dispatch = d, .effects = e, .shift = __builtin_ctz((unsigned)r->l1_line)};
@@ -316,7 +312,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
     status = tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
   } else {
     for (uint64_t i = 0; i < n; i++) q.stream[i].most = q.stream[i].kept = i < at_once ? many : BEGINNING;
-    /* one to its end: of how much the beginnings are a part */
+    /* one to its end: to know the share of the beginnings */
     stream *whole = &q.stream[at_once / 2];
     whole->most = whole->kept = UINT32_MAX;
     if (watch) choose_witnesses(&q, at_once, watch);

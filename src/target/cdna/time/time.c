@@ -13,9 +13,9 @@
 
 enum { PLACES_FIRST = 2, PLACES = 8 };
 static const double ALIKE = 0.03;        /* workgroups whose times differ more are looked at in more places */
-static const double LEAST_OF_MEAN = 0.4; /* of the work of all workgroups; less than that is not representative */
+static const double LEAST_OF_MEAN = 0.4; /* part of the work of all workgroups; less is not representative */
 static const double MATERIAL = 0.02;     /* part of all work from which on a kind of it counts */
-static const double SAME = 1.02;         /* work in another order, by who comes first, may differ by so much */
+static const double SAME = 1.02;         /* work in another order, by order of arrival, may differ by this much */
 static const double CLOSE = 0.08;        /* a clock that is met so closely is not timed again */
 
 typedef struct timing {
@@ -26,7 +26,7 @@ typedef struct timing {
   cdna_reuse reuse;
   cdna_occupancy occupancy;
   uint64_t groups, of_xcd; /* workgroups; at most, of one XCD */
-  bool by_order;           /* atomics: what a workgroup does may depend on which came before */
+  bool by_order;           /* atomics: the work of a workgroup may depend on which came before */
   int cus, together;
   bool has_matrix;
   /* places of the grid that are timed: workgroups of XCD 0 from this one on */
@@ -41,18 +41,18 @@ typedef struct timing {
   cdna_cu_setup setups[PLACES];
   uint64_t list[PLACES][CDNA_TOGETHER_MAX];
   cdna_memory *memory;
-  uint64_t seed;           /* of places; 0: not by chance */
+  uint64_t seed;           /* seed of places; 0: not random */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
   double unit[CDNA_KINDS];
   double mhz;                                    /* of the last run of all places */
-  cdna_work expected[PLACES][CDNA_TOGETHER_MAX]; /* of each workgroup that is timed, executed alone */
+  cdna_work expected[PLACES][CDNA_TOGETHER_MAX]; /* for each timed workgroup, executed alone */
   double would[CDNA_KINDS];                      /* their work by kind */
 } timing;
 
 static cdna_share share_at(const timing *t, double mhz) {
   const cdna_rates *r = t->rates;
   const cdna_cache_machine *c = &t->machine->caches;
-  /* CUs that work at the same time share what is behind L1 */
+  /* CUs that work at the same time share everything beyond L1 */
   const double active = fmin((double)t->groups, (double)(c->xcds * c->cus)), of_xcd = fmin((double)t->of_xcd, c->cus);
   const double ns = mhz * 1e-3, bytes = 1e9 / (mhz * 1e6); /* cycles of a ns; of a GB/s, bytes a cycle */
   return (cdna_share){.l2 = fmin(fmin(r->l1_bandwidth, r->l2_bandwidth / of_xcd), r->l2_gbs * bytes / active),
@@ -89,7 +89,7 @@ static void run_place(void *context, size_t i) {
   t->status[i] = cdna_cu_run(s, &t->result[i], &t->error[i]);
 }
 
-/* A workgroup by chance: in part i of n of the grid, or of its work, where that of each workgroup is known. */
+/* A random workgroup: in part i of n of the grid, or of its work, if the work of each is known. */
 static uint64_t group_by_chance(const timing *t, tw_random *r, int i, int n) {
   const float *work = t->watch ? t->watch->work : NULL;
   double all = 0;
@@ -104,7 +104,7 @@ static uint64_t group_by_chance(const timing *t, tw_random *r, int i, int n) {
   return g;
 }
 
-/* Places by chance, those of the n workgroups that are drawn. */
+/* Random places: the n workgroups that are drawn. */
 static void choose_by_chance(timing *t, int n, uint64_t seed) {
   const uint64_t cus = (uint64_t)t->cus, round = cus * (uint64_t)t->together, xcds = (uint64_t)t->machine->caches.xcds;
   tw_random r;
@@ -173,7 +173,7 @@ static double work_at(const timing *t, int i) {
   return t->setups[i].n_groups ? sum / t->setups[i].n_groups : 0;
 }
 
-/* How long each workgroup takes: as those of the places that were timed, in proportion to its work where that is known. */
+/* The time of each workgroup: from the timed places, in proportion to its work if that is known. */
 typedef struct durations {
   double cycles[PLACES], work[PLACES];
 } durations;
@@ -362,7 +362,7 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
   return TW_OK;
 }
 
-/* ---- what is timed does what was checked ---- */
+/* ---- the timed work is the checked work ---- */
 
 void cdna_work_units(const cdna_rates *r, double unit[CDNA_KINDS]) {
   const double issue = r->slot / 4.0; /* one of four SIMDs */
@@ -375,7 +375,7 @@ void cdna_work_units(const cdna_rates *r, double unit[CDNA_KINDS]) {
   unit[CDNA_DOES_WAIT] = 0;
 }
 
-/* Bytes of results that atomics reach: what is there then depends on the order. */
+/* Result bytes that atomics reach: their value depends on the order. */
 typedef struct looking {
   cdna_work *work;
   cdna_memory *memory;
@@ -400,7 +400,7 @@ static void look_at(void *context, cdna_wave *w, const cdna_op *op) {
   }
 }
 
-/* The workgroups that are timed, executed one after the other as where results are checked. */
+/* The timed workgroups, executed in sequence as in the check of results. */
 static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error *error) {
   const cdna_observer observer = {.context = q, .before = look_at};
   tw_status status = TW_OK;
@@ -417,7 +417,8 @@ static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error
   return status;
 }
 
-/* Each does the very same; but where atomics decide who does what, all of them together do as much. */
+/* Each workgroup does exactly the same work; where atomics distribute the work, all of them together do the same
+ * amount. */
 static bool does_the_same(const timing *t) {
   double did[CDNA_KINDS] = {0}, would[CDNA_KINDS] = {0}, all = 0;
   for (int i = 0; i < t->n_places; i++) {
@@ -434,8 +435,8 @@ static bool does_the_same(const timing *t) {
   return true;
 }
 
-/* How much more a workgroup of the grid does, in the mean, than those that were timed; 1: as much or less. Where the work of each is
- * known, `schedule` goes by it. */
+/* How much more work a workgroup of the grid does, on average, than the timed ones; 1: the same or less. If the work of
+ * each is known, `schedule` uses it. */
 static double missing_work(const timing *t) {
   const cdna_watch *w = t->watch;
   double timed = 0, all = 0, n = 0;
@@ -454,8 +455,8 @@ static tw_status other_work(tw_error *error) {
                  "but not on the clock, on which workgroups run, or on other waves without a barrier");
 }
 
-/* The places once more, with matrix instructions and all that workgroups do looked at; what they leave in memory is compared with
- * what the same workgroups leave that are executed alone. *differs: they did not take as long as before. */
+/* The places once more, with matrix instructions and with the work of the workgroups recorded. Their writes to memory
+ * are compared with those of the same workgroups executed alone. *differs: their time differs from the first run. */
 static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs, bool *differs,
                                 tw_error *error) {
   looking q = {.memory = t->memory, .results = options->results, .end = options->end};
@@ -495,7 +496,8 @@ static tw_status compare_witnesses(timing *t, cdna_dispatch *d, const cdna_witne
   return status;
 }
 
-/* Where atomics decide who does what, a workgroup may ask other lines in another order. Fewer different lines miss less often. */
+/* Where atomics distribute the work, a workgroup may request different lines in another order. Fewer different lines
+ * miss less often. */
 static void charge_missing_lines(cdna_reuse *r, double part) {
   for (int a = 0; a < CDNA_ALLOCATIONS_MAX; a++) {
     r->l2[a] = 1 - fmin(1, (1 - r->l2[a]) / part);
@@ -503,7 +505,7 @@ static void charge_missing_lines(cdna_reuse *r, double part) {
   }
 }
 
-/* What caches have. Where the accesses depend on products, it is found with matrix instructions. */
+/* The contents of caches. Where accesses depend on products, they are found with matrix instructions. */
 static tw_status find_reuse(timing *t, cdna_dispatch *d, int jobs, tw_error *error) {
   cdna_reuse_watch watch = {.seed = t->seed,
                             .witness = t->watch ? tw_new(CDNA_WITNESSES, sizeof *watch.witness) : NULL};
@@ -539,7 +541,7 @@ static tw_status time_as_checked(timing *t, cdna_dispatch *d, const cdna_time_op
   if (status != TW_OK) return status;
   const double missing = missing_work(t);
   if ((t->by_order || !t->watch->work) && missing * LEAST_OF_MEAN > 1) return other_work(error);
-  /* `schedule` has gone by the work of each; of a grid of which only some was executed, some differ by chance */
+  /* `schedule` has used the work of each; in a grid that was executed only in part, some differ by chance */
   if (t->watch->work || !t->watch->whole || missing == 1) return TW_OK;
   out->charged = missing - 1;
   out->cycles *= missing;
@@ -587,7 +589,7 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
     cdna_work_units(t->rates, t->unit);
     t->spans = options->spans;
     for (size_t i = 0; i < cdna_dispatch_program(d)->n; i++) t->has_matrix |= effects[i].mfma != NULL;
-    /* who comes last at a counter in memory may do more: always the same one */
+    /* the last arrival at a counter in memory may do more: always the same workgroup here */
     if (cdna_dispatch_program(d)->has_atomics) jobs = 1;
     const cdna_resources resources = resources_of(k, l, cdna_dispatch_lds(d));
     status = cdna_occupancy_of(t->machine, &resources, &t->occupancy, error);

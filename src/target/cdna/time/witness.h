@@ -1,8 +1,9 @@
-/* witness.h - did the workgroups whose accesses decide the rates of caches do there what they do when results are checked?
+/* witness.h - checks that the workgroups whose accesses decide the cache rates make the same accesses in the check of
+ * results.
  *
- * Rates are found without matrix instructions, and with waves that take turns at each access (reuse.h). A kernel could see that
- * and read fewer lines there. So what each wave of some workgroups, drawn by chance, asked of memory is compared with what
- * it asks when the workgroup is executed as in the check. */
+ * Rates are found without matrix instructions, and with waves that alternate at each access (reuse.h). A kernel could
+ * detect that and read fewer lines there. So the memory requests of each wave of some random workgroups are compared
+ * with those of the same workgroup executed as in the check. */
 #ifndef TW_CDNA_WITNESS_H
 #define TW_CDNA_WITNESS_H
 
@@ -11,20 +12,21 @@
 
 enum { CDNA_WITNESSES = 6, CDNA_WITNESS_WAVES = 16, CDNA_WITNESS_LINES = 1 << 16 };
 
-/* Of one workgroup, up to where it was followed. */
+/* For one workgroup, up to the point to which it was followed. */
 typedef struct cdna_witness {
   uint64_t group;
   uint64_t accesses[CDNA_WITNESS_WAVES];
-  uint64_t sum[CDNA_WITNESS_WAVES];    /* of the lines, in their order */
+  uint64_t sum[CDNA_WITNESS_WAVES];    /* hash of the lines, in their order */
   uint8_t met[CDNA_WITNESS_LINES / 8]; /* a bit for each line, by its hash */
 } cdna_witness;
 
 /* Adds an access of a wave to lines of 1 << shift bytes. */
 void cdna_witness_note(cdna_witness *, int wave, const cdna_access *, int shift);
-/* Executes the workgroup as in the check, and notes what its waves ask up to where they were followed. */
+/* Executes the workgroup as in the check, and records the requests of its waves up to the point to which they were
+ * followed. */
 tw_status cdna_witness_check(const cdna_witness *, cdna_dispatch *, const cdna_effects *, int shift,
                              cdna_witness *checked, tw_error *);
-/* Has each wave asked the same lines in the same order? */
+/* True if each wave has requested the same lines in the same order. */
 bool cdna_witness_is_same(const cdna_witness *, const cdna_witness *checked);
 /* The number of different lines, nearly. */
 int cdna_witness_lines(const cdna_witness *);

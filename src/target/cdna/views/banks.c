@@ -1,5 +1,4 @@
-/* banks.c - the view `banks`: what a tile's access costs in the LDS, phase by
- * phase. */
+/* banks.c - the view `banks`: the cost of an access to a tile in LDS, phase by phase. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +69,7 @@ static void print_text(const cdna_pattern *p, const cdna_tile *t, const cdna_swi
   for (size_t i = 0; i < p->n; i++) {
     cdna_lds_count c;
     count_step(p, i, t, s, &c);
-    if (i >= 4) continue; /* the rest of a tile goes on like this */
+    if (i >= 4) continue; /* the rest of the tile repeats this */
     if (p->n > 1) tw_text_add(out, "instruction %zu\n", i);
     for (int phase = 0; phase < p->rule->phases; phase++) {
       int busy = 0;
@@ -125,8 +124,7 @@ static void print_data(const cdna_pattern *p, const cdna_tile *t, const cdna_swi
 
 enum { CELL_W = 22, CELL_H = 14, ROWS_MAX = 128 };
 
-/* Rows of memory that are drawn: those of the tile, or of all banks where there
- * is none. */
+/* Rows of memory to draw: the rows of the tile, or of all banks if there is no tile. */
 static int row_bytes(const cdna_pattern *p, const cdna_tile *t) {
   return p->in_tile ? t->pitch : p->rule->banks * CDNA_BANK_BYTES;
 }
@@ -166,7 +164,7 @@ void cdna_draw_banks(tw_text *out, const cdna_pattern *p, size_t at, int phase, 
       const int offset = (int)p->address[at][lane] + byte, row = offset / bytes;
       if (row < rows) asked[row * cells + offset % bytes / CDNA_BANK_BYTES] = 1;
     }
-  static const char *const fills[] = {"#f4f4f4", "#88bb88", "#ee6677"}; /* not asked for; once; more than once */
+  static const char *const fills[] = {"#f4f4f4", "#88bb88", "#ee6677"}; /* not accessed; once; more than once */
   for (int kind = 0; asked && kind < 3; kind++) {
     bool is_open = false;
     for (int row = 0; row < rows; row++)
@@ -191,7 +189,7 @@ static void draw(const cdna_pattern *p, size_t at, int phase, const cdna_tile *t
   int worst, turns, phases;
   cdna_swizzle_print(s, swizzle);
   cdna_count_pattern(p, t, s, &worst, &turns, &phases);
-  snprintf(title, sizeof title, "%s, swizzle %s: %d cycles, %d without conflicts", p->text, swizzle, turns, phases);
+  snprintf(title, sizeof title, "%s, swizzle %s: %d turns, %d without conflicts", p->text, swizzle, turns, phases);
   snprintf(subtitle, sizeof subtitle,
            "banks of a %dx%d tile of %s; filled: asked for in phase %d of "
            "instruction %zu; red: by more than one dword",

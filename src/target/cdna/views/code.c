@@ -1,5 +1,5 @@
-/* code.c - the view `code`: a kernel's instructions as llvm-objdump prints them, with source lines, and beside them what a
- * run counted (`tilewright run ... --counts --json`). As a picture, a bar behind each line says how often it was executed. */
+/* code.c - the view `code`: a kernel's instructions as llvm-objdump prints them, with source lines, and the counts of a
+ * run (`tilewright run ... --counts --json`). In a picture, a bar for each line shows how often it was executed. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ typedef struct listing {
   const cdna_kernel *kernel;
   const cdna_segment *code;
   const json_t *counts;
-  size_t next; /* of counts: they are by ascending address */
+  size_t next; /* counts are sorted by address */
 } listing;
 
 static const json_t *count_at(listing *l, uint64_t address) {
@@ -105,7 +105,7 @@ static void add_heading(sheet *s) {
   if (s->counts) add_line(s, line, 0, "#555");
 }
 
-/* One instruction; its place in the source, where that is another than before. */
+/* One instruction, with its place in the source if that differs from the previous one. */
 static void add_instruction(sheet *s, const char *place, char previous[200], const char *address, const char *text,
                             const json_t *one) {
   const long long executions = number(one, "executions"), turns = number(one, "lds_turns"),
@@ -138,7 +138,7 @@ static void sheet_close(sheet *s, const char *name) {
   free(lines);
 }
 
-/* A kernel goes to the last s_endpgm that begins before the next kernel does. */
+/* A kernel extends to the last s_endpgm before the start of the next kernel. */
 static uint64_t end_of(const listing *l) {
   uint64_t end = l->code->address + l->code->file_size;
   for (size_t k = 0; k < l->object->n_kernels; k++)
@@ -205,7 +205,7 @@ static void list(listing *l, tw_view_form form, tw_text *t) {
     sheet_close(&s, l->kernel->name);
 }
 
-/* Without a file: what the counts say. */
+/* Without a file: only the counts. */
 static void list_counted(const json_t *counts, tw_view_form form, tw_text *t) {
   char previous[200] = "";
   if (form == TW_VIEW_JSON) {

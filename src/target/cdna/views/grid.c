@@ -1,5 +1,4 @@
-/* grid.c - the view `grid`: which XCD computes which tile of C, and what that
- * finds in L2 and LLC. */
+/* grid.c - the view `grid`: which XCD computes which tile of C, and the resulting hit rates in L2 and LLC. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,9 +101,8 @@ static void print_data(const question *q, const cdna_machine *m, tw_text *out) {
   tw_text_add_string(out, "]}");
 }
 
-/* Tiles of C in the colours of their XCDs; those that run first, one on each
- * CU, are full. Runs of a row are one box.
- * */
+/* Tiles of C in the colours of their XCDs. The tiles that run first, one on each CU, are filled. Adjacent tiles of a
+ * row share one box. */
 static tw_status draw(const question *q, const cdna_machine *m, tw_text *out, tw_error *error) {
   const int rows = cdna_grid_rows(&q->grid), columns = cdna_grid_columns(&q->grid), xcds = m->caches.xcds;
   const int at_once = xcds * m->caches.cus, most = rows > columns ? rows : columns;

@@ -1,6 +1,5 @@
-/* layout.c - the view `layout`: where the elements of a matrix instruction's
- * operand lie, by lane (text), by element (picture), and each way (data, or one
- * place with lane= and item=, or row= and column=). */
+/* layout.c - the view `layout`: the places of a matrix instruction's operand elements. By lane (text), by element
+ * (picture), or both (data); or one place with lane= and item=, or row= and column=. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,8 +179,7 @@ static tw_status ask(const asked *a, const char *const value[], tw_view_form for
 
 /* ---- picture and data ---- */
 
-/* Blocks stand side by side, four in a row; cells have the colour of their 16
- * lanes, lane 0's are grey. */
+/* Blocks are drawn side by side, four in a row. Cells have the colour of their 16 lanes; lane 0's cells are grey. */
 static void draw(const asked *a, tw_text *s) {
   const cdna_fragment *f = &a->fragment;
   const bool is_wide = f->columns > 32, is_labelled = !is_wide && f->rows <= 32;

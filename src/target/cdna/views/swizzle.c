@@ -131,8 +131,7 @@ static void print_data(const question *q, tw_text *out) {
   tw_text_add_string(out, "]}");
 }
 
-/* Before and after, side by side: the first phase of each access's first
- * instruction, one below the other. */
+/* Before and after, side by side: the first phase of each access's first instruction, from top to bottom. */
 static void draw(const question *q, tw_text *out) {
   const cdna_swizzle none = {0};
   const bool found = q->solution.kind == CDNA_SWIZZLE_FOUND;

@@ -1,5 +1,5 @@
-/* views.h - what `tilewright view` shows of CDNA3 and CDNA4: one file a view,
- * and what they share. A target's config is its cdna_machine. */
+/* views.h - the views of `tilewright view` for CDNA3 and CDNA4: one file for each, and shared functions. A target's
+ * config is its cdna_machine. */
 #ifndef TW_CDNA_VIEWS_H
 #define TW_CDNA_VIEWS_H
 
@@ -12,7 +12,7 @@
 /* Ended by a NULL name: the target's machine_views. */
 extern const tw_view cdna_views[];
 
-/* Of each view: its keys, and what it shows. */
+/* For each view: its keys and its drawing function. */
 extern const tw_view_key cdna_layout_keys[], cdna_banks_keys[], cdna_swizzle_keys[], cdna_grid_keys[],
     cdna_occupancy_keys[], cdna_code_keys[];
 typedef tw_status cdna_show(const tw_target *, const char *const value[], tw_view_form, char **out, tw_error *);
@@ -35,8 +35,8 @@ tw_status cdna_view_finish(tw_text *, char **out, tw_error *);
 
 /* ---- pictures ---- */
 
-/* Eight colours that are told apart side by side, for lanes and XCDs; from Paul
- * Tol's schemes for the colour-blind. */
+/* Eight colours that can be distinguished side by side, for lanes and XCDs; from Paul Tol's schemes for colour
+ * blindness. */
 extern const char *const cdna_colour[8];
 void cdna_svg_open(tw_text *, int width, int height, const char *title, const char *subtitle);
 void cdna_svg_close(tw_text *);
@@ -48,14 +48,13 @@ enum { CDNA_SVG_TOP = 56, CDNA_SVG_LEFT = 16 };
 
 /* ---- banks.c, for the view of swizzles as well ---- */
 
-/* The tile as banks: those that phase `phase` of instruction `at` asks for are
- * filled, red where it takes turns. */
+/* The tile drawn as banks: banks that phase `phase` of instruction `at` accesses are filled, and red where they have
+ * conflicts. */
 void cdna_draw_banks(tw_text *, const cdna_pattern *, size_t at, int phase, const cdna_tile *, const cdna_swizzle *,
                      int left, int top);
 int cdna_banks_width(const cdna_pattern *, const cdna_tile *);
 int cdna_banks_height(const cdna_pattern *, const cdna_tile *);
-/* Of all instructions of a pattern: n-way, turns, and what they would be
- * without conflicts. */
+/* Over all instructions of a pattern: the worst conflict, the turns, and the turns without conflicts. */
 void cdna_count_pattern(const cdna_pattern *, const cdna_tile *, const cdna_swizzle *, int *worst, int *turns,
                         int *phases);
 
