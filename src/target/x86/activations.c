@@ -1,5 +1,5 @@
-/* activations.c - rows of A become int8 with scales, as they are packed. The arithmetic is runtime/quantize.h; here is where
- * rows come from: they lie in place, or are gathered from columns of a transposed A. */
+/* activations.c - rounds rows of A to int8 with scales while they are packed. runtime/quantize.h has the arithmetic;
+ * this file locates the rows: in place, or gathered from columns of a transposed A. */
 #include "target/x86/activations.h"
 
 #include <math.h>

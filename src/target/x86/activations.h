@@ -4,20 +4,20 @@
 
 #include "target/x86/plan.h"
 
-/* TW_A_INT8_ROWS: the scales of `rows` rows from `row` on. `room`: of a transposed A, a strip of a block, as f32. */
+/* TW_A_INT8_ROWS: the scales of `rows` rows from `row` on. `room`: for a transposed A, a strip of a block, as f32. */
 void x86_row_scales(const tw_gemm_planned *, const void *a, int64_t row, int64_t rows, float *scale, void *room);
 
-/* Elements of a row that lie together in strips (kernel.h); units of a row, filled up to whole runs. */
+/* Contiguous elements of a row in strips (kernel.h); units of a row, filled up to whole runs. */
 int64_t x86_run(const tw_gemm_planned *);
 int64_t x86_units_in_runs(const tw_gemm_planned *, int64_t units);
 
-/* Where strips go, for one block of k (x86_quantize in kernel.h). */
+/* The destination of strips, for one block of k (x86_quantize in kernel.h). */
 typedef struct x86_rounded {
   const float *row_scales; /* [row]; TW_A_INT8_ROWS only */
   void *to;
   int32_t *start;  /* [strip][group][row] */
   float *a_scales; /* likewise; TW_A_INT8_GROUPS only */
-  void *room;      /* of a transposed A: a strip of a block, as f32 */
+  void *room;      /* for a transposed A: a strip of a block, as f32 */
 } x86_rounded;
 /* `strips` (of a transposed A: 1) of `rows` rows, from row `row` on. */
 void x86_round_strips(const tw_gemm_planned *, const void *a, int64_t row, int64_t strips, int64_t rows, int64_t unit,

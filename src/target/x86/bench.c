@@ -1,7 +1,7 @@
-/* bench.c - one problem through plan, pack and execute: some elements are checked, then the best time of many is kept.
+/* bench.c - one problem through plan, pack and execute: some elements are checked, then the best of many times is kept.
  *
- * Decode shapes (m <= 16) take their weights from memory: packed copies of 512 MiB in all are used in turn. What memory
- * gives changes from one second to the next, so each execution is followed by a plain read of another copy, and
+ * Decode shapes (m <= 16) read their weights from memory: packed copies of 512 MiB in total are used in turn. Memory
+ * bandwidth changes from one second to the next, so each execution is followed by a plain read of another copy, and
  * fraction_of_memory is the median of the ratios of such pairs. */
 #include "target/x86/bench.h"
 
@@ -139,7 +139,7 @@ static tw_status check(const subject *s, uint64_t seed, tw_error *error) {
 }
 
 typedef struct times {
-  tw_spread spread;          /* of one execution: the best is the cost */
+  tw_spread spread;          /* time of one execution: the best is the cost */
   double memory;             /* bytes a second of the best read; 0: not a decode shape */
   double fraction_of_memory; /* median of (rate of an execution) / (rate of the read that followed) */
 } times;

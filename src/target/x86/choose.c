@@ -43,18 +43,19 @@ static bool fits(const x86_kernel *k, const tw_gemm_spec *s) {
 static bool runs_here(const x86_kernel *k) { return x86_this_cpu()->has[k->isa]; }
 bool x86_computes(const x86_kernel *k, const tw_gemm_spec *s) { return runs_here(k) && fits(k, s); }
 
-/* From so many rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth generation: with 8
- * bits both read weights as fast as memory gives them at m = 4 (0.98), at m = 16 vectors are bound by their multiply-adds
- * (1.3); with bf16 they already are at m = 4 (1.06). Codes, which AMX expands first, it multiplies ten times as fast. */
+/* From this number of rows on AMX is faster than vectors, measured on an Intel server of the fourth or fifth
+ * generation. With 8 bits both read weights at memory speed at m = 4 (0.98); at m = 16 vectors are bound by their
+ * multiply-adds (1.3). With bf16 they are bound already at m = 4 (1.06). Codes, which AMX expands first, are multiplied
+ * ten times as fast. */
 static bool amx_pays(const tw_gemm_spec *s) {
   enum { BYTES = 9, BF16 = 4, CODES = 3 };
   return s->m >= (x86_has_scales(s) ? CODES : s->a == TW_BF16 ? BF16 : BYTES);
 }
 
-/* Multiply-adds of a kernel beside others': wider units are faster, 8 bits before s16 and bf16 before f32, then wider
- * vectors. vpmaddwd needs an addition besides; u8s8 of AVX2 three times as many as s16, but for codes. Intel's
- * vdpbf16ps does half of what vfmadd231ps does (88 of 180 GFLOP/s). Which kernel it is may depend on m only among those
- * whose packed weights are alike: AMX's and the vectors' of the same arithmetic. */
+/* Multiply-add rates of kernels, relative to one another: wider units are faster, 8 bits before s16 and bf16 before
+ * f32, then wider vectors. vpmaddwd also needs an addition; u8s8 of AVX2 needs three times as many as s16, except for
+ * codes. Intel's vdpbf16ps has half the rate of vfmadd231ps (88 of 180 GFLOP/s). The choice of kernel may depend on m
+ * only among kernels with equal packed weights: those of AMX and of vectors with the same arithmetic. */
 static double rate(const x86_kernel *k, const tw_gemm_spec *s) {
   const double all = k->operations_per_round / k->rows;
   if (k->isa == X86_AMX && !amx_pays(s)) return 0;
@@ -102,13 +103,13 @@ int64_t x86_block_step(const tw_gemm_planned *p, int64_t units) {
   return step;
 }
 
-/* Strips of A and panels of B both stream from L2, a strip for 14 rows at some 4 bytes a cycle, a panel at 9: neither is a
- * limit, so blocks need not fit L1. Longer ones touch C less often, whose rows lie apart, a power of two in the worst case.
- * Measured on a Zen 5 at 512 x 4096 x 4096, blocks of 1024 against 512: i8 2 to 3 % faster, bf16 0 to 2 %, f32 equal; 512
- * against 192, which keep a panel of B in L1: 3 to 5 %. Blocks are of equal length, to a multiple of the unrolling.
- * AMX takes the blocks of the vectors' kernels, so that the same packed weights go with both. Where rows become
- * tables, 43 bytes a unit, a single row's must stay in L1 beside the codes that stream through it and C, which a fifth of
- * it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
+/* Strips of A and panels of B both stream from L2, a strip for 14 rows at some 4 bytes a cycle, a panel at 9: neither
+ * is a limit, so blocks need not fit L1. Longer blocks touch C less often, whose rows lie apart, a power of two in the
+ * worst case. Measured on a Zen 5 at 512 x 4096 x 4096, blocks of 1024 against 512: i8 2 to 3 % faster, bf16 0 to 2 %,
+ * f32 equal; 512 against 192, which keep a panel of B in L1: 3 to 5 %. Blocks are of equal length, to a multiple of the
+ * unrolling. AMX uses the blocks of the vectors' kernels, so that both use the same packed weights. Where rows become
+ * tables, 43 bytes a unit, a single row's must stay in L1 beside the codes that stream through it and C, which a fifth
+ * of it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
 enum { SHORT_BLOCK = 256 };
 
 int64_t x86_choose_block(const tw_gemm_planned *p) {
@@ -133,14 +134,14 @@ bool x86_converts_a(const tw_gemm_planned *p) {
 }
 
 /* Packing touches every unit of A once, about a cycle each; the kernel needs columns / 32 cycles for it (16 lanes, two
- * multiply-adds a cycle). Below this many columns reading rows in place is faster; and always with wide tiles, whose
- * rows find room in one set of L1 (8 lines or more) if they lie a power of two apart. */
+ * multiply-adds a cycle). Below this number of columns reading rows in place is faster. It always is with wide tiles,
+ * whose rows fit one set of L1 (8 lines or more) if they are a power of two apart. */
 enum { COLUMNS_WORTH_PACKING = 512 };
 
-/* How many parts for each thread. More than one let a fast core take over what a slow one would do. Measured on 16 virtual
+/* The number of parts for each thread. With more than one, a fast core relieves a slow one. Measured on 16 virtual
  * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): up to four parts for
- * each thread raise the rate by 10 to 60 %. A part has at least 100 times the work that a thread is worth: smaller
- * ones find no operands of an earlier product in their core's caches. One thread has one part. */
+ * each thread raise the rate by 10 to 60 %. A part has at least 100 times the work that a thread is worth: smaller ones
+ * find no operands of an earlier product in their core's caches. One thread has one part. */
 static int parts_for_each_thread(int threads, double worth) {
   enum { MOST = 4, WORTH_A_PART = 100 };
   const double parts = worth / WORTH_A_PART / threads;
@@ -150,7 +151,8 @@ static int parts_for_each_thread(int threads, double worth) {
 static void choose_parts(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
   /* Starting and joining a thread takes about as long as 1300 cycles of multiply-adds, two instructions each: 64 x 64 x
-   * 64 of u8 x i8, 4096 instructions, takes 0.7 us on one thread and 0.8 us on two; of bf16, 8192, the same on both. */
+   * 64 of u8 x i8, 4096 instructions, takes 0.7 us on one thread and 0.8 us on two; bf16, with 8192, takes the same
+   * time on both. */
   const double instructions_worth_a_thread = 4000;
   const double at_once = (double)(x86_isa_lanes(p->kernel->isa) * x86_kernel_group(p->kernel));
   const double worth = (double)s->m * (double)s->n * (double)s->k / at_once / instructions_worth_a_thread;
@@ -160,7 +162,7 @@ static void choose_parts(tw_gemm_planned *p) {
   const int most = threads * parts_for_each_thread(threads, worth);
   const int64_t tiles = x86_ceil_div(s->m, p->strip_rows), panels = x86_panels(p);
   const double rows_of_panel =
-      p->packs_b ? 20 : 4; /* bringing a panel near takes as long as these rows of work on it */
+      p->packs_b ? 20 : 4; /* fetching a panel takes as long as computing this many rows with it */
   /* Real sums on codes are split by the rows of their tile: how rows are dealt to tiles must not depend on threads. */
   const int most_m = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : most;
   double least = 1e300;
@@ -179,7 +181,8 @@ static void choose_parts(tw_gemm_planned *p) {
   p->threads = (int)x86_min(threads, p->parts_m * p->parts_n);
 }
 
-/* Up to so many rows codes become elements in registers, once for each strip; above, a panel at a time, once for all. */
+/* Up to this number of rows codes are converted in registers, once for each strip; above it, a panel at a time, once
+ * for all. */
 enum { ROWS_ON_CODES = 16, AHEAD = 8192, AHEAD_OF_TABLES = 12288 /* 2 % faster than 8192 or 16384 */ };
 
 bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
@@ -191,7 +194,7 @@ bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
  * times at 11 strips. Masked and shifted codes (i4, ternary) gain nothing. */
 enum { STRIPS_WORTH_EXPANSION = 20 };
 
-/* Not where panels come from memory, which high tiles read in fewer passes. */
+/* Not where panels come from memory: high tiles read them in fewer passes. */
 static bool takes_two_panels(const tw_gemm_planned *p) {
   return !p->on_codes && p->spec.m > ROWS_ON_CODES && p->kernel->wide_rows && x86_panels(p) > 1;
 }
@@ -217,12 +220,12 @@ void x86_choose_blocks(tw_gemm_planned *p) {
   p->expands = p->on_codes && x86_quantizes(s) && k->expand[p->codes.form] && k->coded[X86_S8] &&
                rows >= STRIPS_WORTH_EXPANSION * kernel_rows;
   p->rho = 1;
-  /* The packed block of A may take as much as L2: its strips come one after the other, as caches like it. In place it
-   * is read at 2 bytes a cycle by wide tiles, which L3 gives too: then the weights are read, and codes expanded, less
+  /* The packed block of A may be as large as L2: its strips are read sequentially, which suits caches. In place, wide
+   * tiles read it at 2 bytes per cycle, which L3 also provides: then the weights are read, and codes expanded, less
    * often. Measured on a Zen 5: 2.5 times L2 against once, 0.5 to 1.2 % at 512 x 4096 x 4096 and 2048^3, with mxfp4 and
-   * i4 2 to 3 %; 5 times lose. AMX reads 32 bytes of A a cycle and must have them in L2, beside C and two panels of B: on
-   * an Intel server 1024^3 of bf16 runs at 0.80 TFLOP/s with all of L2, 1.11 with half and 1.20 with a quarter. Codes
-   * are expanded less often with half. */
+   * i4 2 to 3 %; 5 times lose. AMX reads 32 bytes of A a cycle and must have them in L2, beside C and two panels of B:
+   * on an Intel server 1024^3 of bf16 runs at 0.80 TFLOP/s with all of L2, 1.11 with half and 1.20 with a quarter.
+   * Codes are expanded less often with half. */
   int64_t room_of_a = p->wide && in_place ? cpu->l2 * 5 / 2 : cpu->l2;
   if (p->kernel->isa == X86_AMX) room_of_a = cpu->l2 / (p->has_codes ? 2 : 4);
   int64_t most = room_of_a / X86_UNIT / p->layout.block / kernel_rows * kernel_rows;

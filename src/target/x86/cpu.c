@@ -1,5 +1,5 @@
-/* cpu.c - CPUID and hwloc. The compiler's __builtin_cpu_supports also asks the system (XGETBV) whether it keeps the
- * registers of a set. AVX512-BF16 stands here for VBMI too, which all that have it have but Cooper Lake. */
+/* cpu.c - CPUID and hwloc. The compiler's __builtin_cpu_supports also asks the system (XGETBV) whether it saves the
+ * registers of a set. AVX512-BF16 implies VBMI here: all CPUs with it have VBMI except Cooper Lake. */
 #include "target/x86/cpu.h"
 
 #if defined __x86_64__
@@ -17,7 +17,7 @@
 #include "base/parallel.h"
 #include "target/x86/variant.h"
 
-/* Where hwloc cannot tell: caches that every x86 server of the last ten years has at least. */
+/* Where hwloc has no answer: cache sizes that every x86 server of the last ten years has at least. */
 enum { L1_AT_LEAST = 32 << 10, L2_AT_LEAST = 256 << 10, L3_AT_LEAST = 2 << 20 };
 
 static x86_cpu cpu;

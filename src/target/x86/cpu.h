@@ -11,13 +11,13 @@ typedef struct x86_cpu {
   bool has[X86_ISAS]; /* and the process may use it */
   bool slow_bf16;     /* vdpbf16ps does less in a cycle than vfmadd231ps, and AMX is not there */
   int64_t l1, l2, l3; /* bytes of data cache that one core can use; l3 may be shared */
-  int64_t l3_share;   /* of l3, if all cores that share it, and that the process may use, are at work */
-  int cores;          /* that the process may use */
+  int64_t l3_share;   /* share of l3, if all cores that share it, and that the process may use, are busy */
+  int cores;          /* cores that the process may use */
   int numa_nodes;
   char model[64];
 } x86_cpu;
 
-/* Asked once, then kept. */
+/* Determined once, then kept. */
 const x86_cpu *x86_this_cpu(void);
 
 /* To be called before that: somebody emulates AMX, if the CPU has what else its kernels need. For tests. */

@@ -5,10 +5,10 @@
  *   for each vector j:  b_j = load(B + j)
  *   for each row i:     a = broadcast(A + i);  for each j: s_i_j = multiply_add(s_i_j, a, b_j)
  *
- * The words load, broadcast, multiply_add, ... come from runtime/words_*.h, which say them in one instruction set. Each
- * kernel has a function for every number of rows up to its own, so that tails in m cost what they are worth; tails in n
- * are masked when sums are loaded and stored. Every sum adds its products in the order of k, whatever the tile: results
- * do not depend on how rows were dealt to tiles or threads. */
+ * The functions load, broadcast, multiply_add, ... are in runtime/words_*.h, one file for each instruction set. Each
+ * kernel has a function for every number of rows up to its own, so that tails in m cost only their rows; tails in n are
+ * masked when sums are loaded and stored. Every sum adds its products in the order of k, whatever the tile: results do
+ * not depend on the distribution of rows to tiles or threads. */
 #include "target/x86/emit.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 /* Addresses of rows in place use one pointer for three rows: x86 adds a stride or twice a stride for nothing. */
 enum { ROWS_OF_POINTER = 3 };
 
-/* What a tile function is for: rows in place or packed, of one panel or of two that lie behind one another. */
+/* The variant of a tile function: rows in place or packed, one panel or two consecutive ones. */
 typedef struct tile {
   const x86_variant *s;
   int rows, vectors; /* of sums */
@@ -44,7 +44,7 @@ static void emit_a(tw_text *t, const tile *k, int i, int u) {
                             : " + 2 * a_stride");
 }
 
-/* Vector j of a unit of the panel; those of a second panel lie `b_stride` further on. */
+/* Vector j of a unit of the panel; a second panel is `b_stride` further. */
 static void emit_b(tw_text *t, const tile *k, const char *word, int j, int u) {
   const int columns = k->s->vectors;
   tw_text_add(t, "%s(b + %d%s)", word, k->vector * (u * columns + j % columns), j < columns ? "" : " + b_stride");
@@ -113,7 +113,7 @@ static void emit_accumulation(tw_text *t, const tile *k, bool part) {
   tw_text_add(t, "    }\n");
 }
 
-/* What stands behind the loops: whole sums, or those left of the right edge. Then `c` is at the strip below. */
+/* The code after the loops: complete sums, or those left of the right edge. Then `c` is at the next strip. */
 static void emit_end(tw_text *t, const tile *k) {
   const int lanes = k->vector / X86_UNIT;
   tw_text_add(t, "  if (columns == %d) {\n", k->vectors * lanes);
@@ -143,7 +143,7 @@ static void emit_start(tw_text *t, const tile *k) {
   if (from_panel) tw_text_add(t, "  b += %d;\n", k->s->vectors * k->vector);
 }
 
-/* `lines` lines from each row's beginning on; `row` is where they begin. */
+/* `lines` lines from the beginning of each row, which is at `row`. */
 static void emit_fetch_rows(tw_text *t, const tile *k, const char *word, const char *stride, int lines) {
   for (int i = 0; i < k->rows; i++) {
     for (int line = 0; line < lines; line++) tw_text_add(t, "      %s(row + %d);\n", word, line * X86_LINE);
@@ -151,8 +151,8 @@ static void emit_fetch_rows(tw_text *t, const tile *k, const char *word, const c
   }
 }
 
-/* What is needed right behind the last units: C, and the beginning of the rows of A below, where the hardware cannot
- * know that they come next. */
+/* Prefetches for the code after the last units: C, and the beginning of the next rows of A, which the hardware cannot
+ * predict. */
 static void emit_fetch_soon(tw_text *t, const tile *k) {
   enum { LINES_OF_A = 2 };
   tw_text_add(t, "      const char *row = c;\n");
@@ -162,9 +162,9 @@ static void emit_fetch_soon(tw_text *t, const tile *k) {
   emit_fetch_rows(t, k, "fetch", "a_stride", LINES_OF_A);
 }
 
-/* The loops over k; long ones are run in two parts. Before the second, the last TAIL units, what is needed right behind
- * them is fetched: C, A, and the panel's beginning for the next strip. Earlier, what streams through L1 meanwhile would
- * drive it out again; this takes 700 to 900 cycles, as long as memory. */
+/* The loops over k; long ones are run in two parts. Before the second part, the last TAIL units, data for the following
+ * code are prefetched: C, A, and the panel's beginning for the next strip. Earlier prefetches would be evicted by the
+ * data that stream through L1 meanwhile. This part takes 700 to 900 cycles, as long as a memory access. */
 static void emit_loops(tw_text *t, const tile *k) {
   enum { TAIL = 64, AGAIN = 4 /* units of the panel's beginning */ };
   tw_text_add(t,
@@ -184,8 +184,8 @@ static void emit_loops(tw_text *t, const tile *k) {
   tw_text_add(t, "  }\n");
 }
 
-/* Strip after strip: what surrounds the loops over k is as short as it can be, since a tile of 64 units takes no more
- * than 800 cycles. */
+/* Strip after strip: the code around the loops over k is as short as possible, because a tile of 64 units takes at most
+ * 800 cycles. */
 static void emit_tile(tw_text *t, const tile *k, const char *name) {
   tw_text_add(t, "static void %s_%d(int64_t all_units, const void *a_first, int64_t a_stride, const void *b_first, ",
               name, k->rows);
@@ -247,7 +247,7 @@ static void emit_spin(tw_text *t, const x86_variant *s) {
   tw_text_add(t, "static void spin(int64_t rounds) {\n  sums ");
   for (int i = 0; i < chains; i++) tw_text_add(t, "%ss%d = zero()", i ? ", " : "", i);
   tw_text_add(t, ";\n  operand x = nothing();\n  for (; rounds; rounds--) {\n");
-  const bool of_codes = s->arithmetic == X86_U8S8 && s->isa == X86_AVX2; /* what the kernel is for */
+  const bool of_codes = s->arithmetic == X86_U8S8 && s->isa == X86_AVX2; /* the variant of the kernel */
   for (int i = 0; i < chains; i++)
     tw_text_add(t, "    keep(x);\n    s%d = multiply_add%s(s%d, x, x);\n", i, of_codes ? "_coded" : "", i);
   for (int i = 0; i < chains; i++) tw_text_add(t, "    keep(s%d);\n", i);

@@ -9,7 +9,7 @@
  * The text includes headers of src/target/x86 alone. */
 void x86_emit_kernel(const x86_variant *, tw_text *);
 
-/* The table of functions on 1 .. rows rows: "WHICH_1", ... of the type; 0 for those that are left out. */
+/* The table of functions on 1 .. rows rows: "WHICH_1", ... of the type; 0 for omitted ones. */
 void x86_emit_table(tw_text *, const char *type, const char *which, int rows, unsigned rows_left_out);
 bool x86_left_out(unsigned rows_left_out, int rows);
 

@@ -10,22 +10,21 @@
 
 typedef x86_on_codes tile;
 
-/* Sums that keep two multiply-adds a cycle busy, which take 4 cycles each, or 6 (vdpbf16ps on Zen 5); registers allow less
- * with 16. Splitting sums further costs additions at the end of each group: it pays where groups are long, as of ternary
- * weights, or where there are few of them beside the multiply-adds. */
+/* Enough sums to keep two multiply-adds per cycle busy, which take 4 cycles each, or 6 (vdpbf16ps on Zen 5); registers
+ * allow less with 16. Splitting sums further costs additions at the end of each group: it pays where groups are long,
+ * as with ternary weights, or where additions are few beside the multiply-adds. */
 enum { SUMS_WANTED = 8, SUMS_WANTED_MORE = 16, SUMS_WANTED_16 = 4, OTHER_REGISTERS = 6 };
 
 static const char *const form_in_c[X86_FORMS] = {"X86_S2",   "X86_T3", "X86_S4",  "X86_E2M1",
                                                  "X86_E2M3", "X86_S8", "X86_E4M3"};
 
-/* Groups mostly are a multiple of 32 elements: those go in larger bodies where chains need them, and in tiles of integers,
- * whose A lies in such runs, and where what compilers put between the rounds of a loop (copies of all sums) matters less
- * then. */
+/* Most groups are a multiple of 32 elements. These use larger bodies where chains need them, and in integer tiles,
+ * whose A is stored in such runs. Compilers put copies of all sums between loop iterations, which then matter less. */
 enum { BODY_MOST = X86_BODY_MOST, ROWS_WORTH_A_BODY = 3 };
 
-/* One row of f32 on codes of 4 bits is bound by vectors' instructions: 23 for a line, of which 7 are shifts. Loads a
- * byte, two and three further on save four of them: loads have room, even for those that cross two lines. What they
- * read behind the last line are scales. */
+/* One row of f32 on 4-bit codes is bound by vector instructions: 23 per line, of which 7 are shifts. Loads at offsets
+ * of one, two and three bytes save four of them: load units are free, even for loads that cross two lines. After the
+ * last line they read scales. */
 static bool finds_bytes(const x86_variant *s, x86_form form, int rows) {
   return rows == 1 && s->arithmetic == X86_F32 && s->isa >= X86_AVX512 && x86_form_bits(form) == 4;
 }
@@ -59,11 +58,11 @@ static const char *scale_bytes(x86_form form) {
   return form == X86_S8 ? "o->scale_bytes" : form == X86_S4 || form == X86_S2 || form == X86_T3 ? "4" : "1";
 }
 
-/* Of one panel; of all that are taken at once. */
+/* For one panel; for all panels that are processed at once. */
 static int columns_of_panel(const tile *x) { return x->s->vectors * x86_isa_lanes(x->s->isa); }
 static int columns_of(const tile *x) { return x->vectors * x86_isa_lanes(x->s->isa); }
 
-/* Where the scales of vector `j` begin, behind `scale`: in C. */
+/* The offset of the scales of vector `j` from `scale`: in C. */
 typedef struct scale_at {
   char c[64];
 } scale_at;
@@ -149,7 +148,7 @@ static void emit_strip_end(tw_text *t, const tile *x) {
                   j * x86_vector_bytes(x->s), j, i, j);
 }
 
-/* What totals are added to in the end comes from far away, and there are many at once. */
+/* The final totals are added to values that are far away, many at once. */
 static void emit_fetch_sums(tw_text *t, const tile *x) {
   tw_text_add(t, "  if (o->accumulate) {\n");
   for (int i = 0; i < x->rows; i++)

@@ -1,12 +1,12 @@
-/* emit_coded_sums.c - the innermost part of functions on codes: codes become values, or look-ups in tables of A, and those
- * the sums of a group of k.
+/* emit_coded_sums.c - the innermost part of functions on codes: codes become values, or look-ups in tables of A, which
+ * are summed over a group of k.
  *
  *   for each step (8 elements of k):
  *     for each vector:  b_j = value(line, field)
  *     for each row i:   a = broadcast(A + i);  for each j: s_i_j = multiply_add_coded(s_i_j, a, b_j)
  *
- * Few rows leave few sums, whose additions would wait for one another: then each sum is split into `chains`, which take the
- * rows of units in turn. Codes are read once, in order, and lines further on are fetched meanwhile. */
+ * Few rows leave few sums, whose additions would wait for one another: then each sum is split into `chains`, which
+ * alternate over the rows of units. Codes are read once, in order, and later lines are prefetched meanwhile. */
 #include "target/x86/emit_coded.h"
 
 typedef x86_on_codes tile;
@@ -49,13 +49,13 @@ void x86_emit_values(tw_text *t, const tile *x, int u) {
   }
 }
 
-/* A's unit `u` of row i. A rounded A lies in runs of its rows. */
+/* A's unit `u` of row i. A rounded A is stored in runs of its rows. */
 static void emit_broadcast(tw_text *t, const tile *x, int run, int u, int i) {
   const int at = x86_is_real(x->s) ? u * x->rows + i : i * run + u;
   tw_text_add(t, "      x = broadcast(a + %d);", X86_UNIT * at);
 }
 
-/* Within a run the next eight elements follow; behind it, those of the other rows lie between. */
+/* Within a run the next eight elements are adjacent; after a run, those of the other rows are in between. */
 static void emit_next_of_a(tw_text *t, const tile *x, int units, int run) {
   if (x86_is_real(x->s) || units == run)
     tw_text_add(t, "a += %d;", X86_UNIT * units * x->rows);
@@ -64,7 +64,7 @@ static void emit_next_of_a(tw_text *t, const tile *x, int units, int run) {
                 X86_UNIT * run * (x->rows - 1));
 }
 
-/* A loop over `steps` steps at a time; a rounded A lies in runs of `run` units. */
+/* A loop over `steps` steps at a time; a rounded A is stored in runs of `run` units. */
 static void emit_loop(tw_text *t, const tile *x, int steps, int run) {
   const int units = x->step * steps;
   tw_text_add(t, "    do {\n");
@@ -151,7 +151,7 @@ static void emit_steps(tw_text *t, const tile *x, int steps) {
     emit_loop(t, x, steps, X86_BODY_MOST * x->step);
 }
 
-/* Runs of 32 elements; or, behind `else`, of 8. */
+/* Runs of 32 elements; or, after `else`, of 8. */
 static void emit_chains(tw_text *t, const tile *x) {
   const bool real = x86_is_real(x->s);
   for (int c = 1; c < x->chains; c++) emit_start(t, x, c);

@@ -1,40 +1,40 @@
 /* kernel.h - what a generated kernel file gives the library: tile functions of one instruction set and one arithmetic.
  *
  * All kernels share one view of their operands: a *unit* is 32 bits that hold the `group` consecutive elements of k
- * which one lane of the machine's multiply-add takes at once.
+ * which one lane of the machine's multiply-add processes at once.
  *
  *   arithmetic  elements of A x B        group  sums  instruction (AVX-512)
  *   f32         binary32 x binary32      1      f32   vfmadd231ps
  *   bf16        bfloat16 x bfloat16      2      f32   vdpbf16ps
  *   s16         int16 x int16            2      i32   vpmaddwd, vpaddd: exact for operands of 8 bits
  *   u8s8        uint8 x int8             4      i32   vpdpbusd
- *   s8s8        int8 x int8              4      i32   vpdpbusd on A moved up by 128
+ *   s8s8        int8 x int8              4      i32   vpdpbusd on A plus 128
  *
- * AMX has bf16, u8s8 and s8s8 (tdpbf16ps, tdpbusd, tdpbssd), sixteen units at a time (runtime/tiles_amx.h), and no tiles on
- * codes: it expands them.
+ * AMX has bf16, u8s8 and s8s8 (tdpbf16ps, tdpbusd, tdpbssd), sixteen units at a time (runtime/tiles_amx.h), and no
+ * tiles on codes: it expands them.
  *
- * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) lies at
- * 4 * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) lies at 4 * (p * r + i) when it is packed, at
- * i * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs otherwise: sixteen units of each row at a
- * time; and an A that is rounded to integers, for tiles on codes, in runs: 32 elements of each row at a time, or 8 where
- * groups are not a multiple of 32. A panel of s8s8 begins with one more row: what sums begin with, -128 times the sum of
- * the column of B, as the kernel moves A up by 128 while it loads it.
+ * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) lies at 4 *
+ * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) lies at 4 * (p * r + i) when it is packed, at i *
+ * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs sixteen units of each row at a time. An A
+ * that is rounded to integers, for tiles on codes, is packed in runs: 32 elements of each row at a time, or 8 where
+ * groups are not a multiple of 32. A panel of s8s8 begins with one more row, the initial values of sums: -128 times the
+ * sum of the column of B, because the kernel adds 128 to A while it loads it.
  *
- * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector register
- * of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t of all
- * containers is the t-th vector of the panel's units that the line holds: one shift and at most one look-up away. (A
- * field of X86_T3 holds three codes, of units 3u, 3u + 1 and 3u + 2 of a vector, so that one look-up in a table of 27
- * sums and differences of a row of A does for three multiply-adds.) But 8-bit
- * integers for real arithmetic, which an instruction widens, lie vector by vector, and of each vector first the lanes' first
- * elements, then their second ones ("planes"); and e4m3 for bf16, whose two bytes are found by themselves and then
- * interleaved, lies in turns of eight codes of either field ("eighths"). And codes of 4 bits for f32 in AVX2 lie in
- * "halves": the lower four of the eight vectors in the lower bits of the bytes, the others in the upper; those of two
- * vectors are the even and the odd bytes of the lower half of each 128 bits, those of the next two of the upper half. A
- * line of 6-bit codes is three registers of containers of 16 bits: eight codes of each container, two at the bottom of
- * each register; what is left at the top holds the last two, four bits of one in the first register, of the other in
- * the second, and their upper bits in the third. Of f32 the lower half of a lane belongs to an even vector, the upper
- * half to the odd one behind it. Codes become elements either in registers, as the tile goes along ("coded"), or a
- * panel at a time ("expand"). */
+ * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector
+ * register of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t
+ * of all containers is the t-th vector of the panel's units that the line holds: which takes one shift and at most one
+ * look-up to extract. (A field of X86_T3 holds three codes, of units 3u, 3u + 1 and 3u + 2 of a vector, so that one
+ * look-up in a table of 27 sums and differences of a row of A does for three multiply-adds.) There are three
+ * exceptions. 8-bit integers for real arithmetic, which an instruction widens, are stored vector by vector, first the
+ * lanes' first elements, then their second ones ("planes"). Codes of e4m3 for bf16, whose two bytes are computed
+ * separately and then interleaved, alternate in groups of eight of either field ("eighths"). Codes of 4 bits for f32 in
+ * AVX2 are stored in "halves": the lower four of the eight vectors in the lower bits of the bytes, the others in the
+ * upper; those of two vectors are the even and the odd bytes of the lower half of each 128 bits, those of the next two
+ * of the upper half. A line of 6-bit codes is three registers of containers of 16 bits: eight codes of each container,
+ * two at the bottom of each register; the remaining top bits hold the last two codes: four bits of one in the first
+ * register, of the other in the second, and their upper bits in the third. For f32 the lower half of a lane belongs to
+ * an even vector, the upper half to the next odd one. Codes become elements either in registers, as the tile goes along
+ * ("coded"), or a panel at a time ("expand"). */
 #ifndef TW_X86_KERNEL_H
 #define TW_X86_KERNEL_H
 
@@ -45,7 +45,7 @@ enum {
   X86_UNIT = 4,
   X86_LINE = 64,
   X86_EIGHT = 8 /* elements of k: the shortest group that shares a scale */,
-  X86_RUN = 32 /* elements of a row that lie together in a strip of rounded A */,
+  X86_RUN = 32 /* contiguous elements of a row in a strip of rounded A */,
   X86_TILE_ROWS_MAX = 16, /* of a tile in vector registers */
   X86_AMX_ROWS = 32,
   X86_ROWS_MAX = X86_AMX_ROWS,
@@ -68,17 +68,17 @@ typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_act
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
 /* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in
- * place) and in C; `columns` <= the tile's: what lies right of them is not touched. Strides in bytes. C's elements are
- * the 32-bit sums. A wide tile is as wide as two panels, the second `b_stride` bytes behind the first: lower than
- * others, so that rows of A in place, which may all lie in one set of L1, find room there. For each line of the panel,
- * in each strip, a line is fetched into L2 meanwhile: at `next`, which then moves on by `next_step`. */
+ * place) and in C. `columns` <= the tile's: columns right of them are not touched. Strides are in bytes. C's elements
+ * are the 32-bit sums. A wide tile covers two panels, the second `b_stride` bytes after the first. It is lower than
+ * other tiles, so that rows of A in place, which may all map to one set of L1, fit there. For each line of the panel,
+ * in each strip, a line is prefetched into L2: at `next`, which then advances by `next_step`. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
                       int64_t c_stride, int64_t columns, bool accumulate, const void *next, int64_t next_step,
                       int64_t strips);
 
-/* What becomes of sums on their way into C:
+/* The conversion of sums on their way into C:
  *   C = convert(act(alpha * row_scale[i] * column_scale[j] * sum + bias[j] + beta * C))
- * Any pointer may be NULL: then its factor is 1 or its term 0. (Sums that leave as i32 need nothing of this.) */
+ * Any pointer may be NULL: then its factor is 1 or its term 0. (Sums stored as i32 need none of this.) */
 typedef struct x86_finish {
   const void *sums;
   int64_t sums_stride; /* bytes */
@@ -89,11 +89,11 @@ typedef struct x86_finish {
   x86_activation activation;
   float alpha, beta;
   const float *row_scale, *column_scale, *bias;
-  bool sums_are_real; /* those of tiles on codes, even in kernels of integers */
+  bool sums_are_real; /* those of tiles on codes, even in integer kernels */
 } x86_finish;
 
-/* How a code stands for its value. The integers of u8s8 are lifted to be unsigned, by x86_lift: then B is the unsigned
- * factor of the instruction and A the signed one. */
+/* The value of a code. The integers of u8s8 are made unsigned by adding x86_lift: then B is the unsigned factor of the
+ * instruction and A the signed one. */
 typedef enum x86_form {
   X86_S2,   /* -1, 0, 1 in 2 bits: two's complement; real arithmetic: sign and size, for twice the value */
   X86_T3,   /* c0 + 3 c1 + 9 c2 in 5 bits, of three that are 0, 1, 2 for 0, 1, -1; f32 with AVX-512 only */
@@ -111,12 +111,12 @@ static inline int x86_form_bits(x86_form f) {
 static inline int x86_form_registers(x86_form f) { return f == X86_E2M3 ? 3 : 1; } /* of a line */
 static inline int x86_form_codes(x86_form f) { return f == X86_T3 ? 3 : 1; }       /* in a field of these bits */
 
-/* Operands of a tile on codes, which goes over panels until `columns` are done: C[i][j] = or += sum over groups of
- * scale[group][j] * factor * a_scale[group][i] * row_scale[i] * (sum over the group's units). C's elements are f32, whatever
- * the arithmetic. The last two factors are those of a rounded A: for integers only. */
+/* Operands of a tile on codes, which processes panels until `columns` are done: C[i][j] = or += sum over groups of
+ * scale[group][j] * factor * a_scale[group][i] * row_scale[i] * (sum over the group's units). C's elements are f32, for
+ * any arithmetic. The last two factors belong to a rounded A: for integers only. */
 typedef struct x86_coded {
-  int64_t units;           /* a multiple of the rows of units that a line holds; A is zero behind k */
-  int64_t group_units;     /* that share a scale: likewise a multiple; or more than there are */
+  int64_t units;           /* a multiple of the rows of units in a line; A is zero after k */
+  int64_t group_units;     /* units that share a scale: also such a multiple; or more than all units */
   const void *a;           /* packed strips */
   int64_t a_strip;         /* integers: bytes from a strip to the next one, ... */
   int64_t a_run;           /* ... of a row's run (X86_RUN elements or X86_EIGHT) */
@@ -127,51 +127,51 @@ typedef struct x86_coded {
   int scale_bytes;         /* 1: e8m0; 4: f32 */
   int64_t scales_ahead;    /* bytes by which scales are fetched before their use */
   float factor;            /* on every scale */
-  const int32_t *start;    /* [group][row]: what a group's sums begin with (u8s8: -lift * the sum of A); NULL: 0 */
+  const int32_t *start;    /* [group][row]: the initial sums of a group (u8s8: -lift * the sum of A); NULL: 0 */
   const float *a_scales;   /* [group][row]; NULL: 1 */
   const float *row_scales; /* [row], on the sums of all groups; NULL: 1 */
   const void *next;        /* while a line is used, the bytes here are fetched; then it moves on by `next_step` */
   int64_t next_step;
   void *c;
-  int64_t c_stride, columns; /* columns: of C from here on; as many panels are taken as hold them */
+  int64_t c_stride, columns; /* columns: of C from here on; the panels that hold them are processed */
   bool accumulate;
-  int64_t strips; /* of the tile's rows, one below the other in A, in what belongs to A's rows, and in C */
+  int64_t strips; /* strides between strips, one below the other: in A, in the data for A's rows, and in C */
 } x86_coded;
 typedef void x86_coded_tile(const x86_coded *);
 
-/* Where scales of B are powers of two, 2^(e - 127), and A has scales of groups, tiles of integers have a cheaper end of
- * a group, with a multiplication less. Its sums begin with the bits of M = 1.5 * 2^23 * 2^(e - 127), a binary32 whose
- * last place is 2^(e - 127): as long as the sum of integers stays within 2^22, what they end with are the bits of M +
- * sum * 2^(e - 127), and a subtraction, which is exact, makes it real and scaled. A group of 32 of the largest codes
- * stays within 2^19. M must be finite, so e has a limit; weights beyond it (header of packed B) go through the other
- * tiles. */
+/* Where scales of B are powers of two, 2^(e - 127), and A has scales of groups, integer tiles have a cheaper end of a
+ * group, with one multiplication less. Its sums begin with the bits of M = 1.5 * 2^23 * 2^(e - 127), a binary32 whose
+ * last place is 2^(e - 127). While the sum of integers stays within 2^22, the final bits are those of M + sum * 2^(e -
+ * 127), and a subtraction, which is exact, makes it real and scaled. A group of 32 of the largest codes stays within
+ * 2^19. M must be finite, so e has a limit; weights beyond it (header of packed B) use the other tiles. */
 enum { X86_POWER_MOST = 254 - 23 };
 
-/* Rows of A as tables for tiles on X86_T3, which look sums up: for units 3u, 3u + 1 and 3u + 2 the sum of their products
- * with what each field may hold, in 32 places. `units` is a multiple of three; the tables of `rows` rows take turns. */
-enum { X86_TABLE_UNITS = 3, X86_TABLE = 128 /* bytes */, X86_TABLES_ROWS = 4 /* of the largest such tile */ };
+/* Rows of A as tables for tiles on X86_T3, which look sums up: for units 3u, 3u + 1 and 3u + 2 the sum of their
+ * products with each possible field value, in 32 places. `units` is a multiple of three; the tables of `rows` rows are
+ * interleaved. */
+enum { X86_TABLE_UNITS = 3, X86_TABLE = 128 /* bytes */, X86_TABLES_ROWS = 4 /* rows of the largest such tile */ };
 static inline int64_t x86_tables_bytes(int64_t units) { return units / X86_TABLE_UNITS * X86_TABLE; } /* of a row */
 typedef void x86_tabulate(void *to, const void *a, int64_t a_stride, int64_t rows, int64_t units);
 
 /* Codes become a panel of code times scale. Takes what describes codes, scales and the next panel. */
 typedef void x86_expand(const x86_coded *, void *panel);
 
-/* Rows of f32, bf16 or f16 become integers in -127..127, in int8 (u8s8) or int16 (s16): the nearest to x / scale, ties to
- * even, in packed strips. scales_of_rows says a row's scale, (largest magnitude) / 127; here it may also be found for each
- * group by itself. A scale is NaN, and its integers 0, if there is a NaN or an infinity; largest magnitudes below 2^-118
+/* Rows of f32, bf16 or f16 become integers in -127..127, in int8 (u8s8) or int16 (s16): the nearest to x / scale, ties
+ * to even, in packed strips. scales_of_rows computes a row's scale, (largest magnitude) / 127; here each group may also
+ * get its own. A scale is NaN, and its integers 0, if there is a NaN or an infinity; largest magnitudes below 2^-118
  * count as 0. */
 typedef enum x86_real { X86_REAL_F32, X86_REAL_BF16, X86_REAL_F16 } x86_real;
 typedef struct x86_quantize {
   const void *from;
   x86_real type;
-  int64_t strips, rows, from_stride; /* strips of so many rows, one below the other; bytes */
+  int64_t strips, rows, from_stride; /* strips of this number of rows, one below the other; bytes */
   int64_t n, group;                  /* elements: of a row, of a group */
   const float *row_scales;           /* [strip][row], of all groups of a row, if `scales` is NULL */
   int64_t run;                       /* X86_RUN, and `group` is a multiple of it or n; or X86_EIGHT */
   void *to;                          /* strips: [strip][run of to_n / run][row][run] */
-  int64_t to_n;   /* elements of a row, of which zeros are written behind n, to a multiple of eight */
-  int64_t groups; /* of a row */
-  float *scales;  /* [strip][group][row], written */
+  int64_t to_n;                      /* elements of a row, followed by zeros up to a multiple of eight */
+  int64_t groups;                    /* of a row */
+  float *scales;                     /* [strip][group][row], written */
   int lift;
   int32_t *starts; /* [strip][group][row], written: -lift * the sum of the group's integers (x86_coded) */
 } x86_quantize;
@@ -185,13 +185,13 @@ typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
   x86_isa isa;
   x86_arithmetic arithmetic;
-  int rows, columns;                                 /* of the largest tile */
+  int rows, columns;                                 /* rows of the largest tile */
   int step;                                          /* units of k that it takes at once: blocks are multiples */
   void (*begin)(void);                               /* a thread calls it before its first tile ... */
   void (*end)(void);                                 /* ... and this after its last; NULL: there is nothing to do */
   x86_tile *const *packed;                           /* [r - 1]: on r packed rows */
   x86_tile *const *direct;                           /* likewise on rows in place */
-  int wide_rows;                                     /* of the highest wide tile; 0: there are none */
+  int wide_rows;                                     /* rows of the highest wide tile; 0: none */
   x86_tile *const *wide_packed, *const *wide_direct; /* likewise */
   double operations_per_round;                       /* of `spin`: multiplications and additions */
   void (*spin)(int64_t rounds);                      /* multiply-adds on registers alone: the peak */
@@ -199,8 +199,8 @@ typedef struct x86_kernel {
   x86_pack *interleave; /* packs rows that hold one element of k each, of the kernel's own type: s16 has no such type */
   x86_pack *gather;     /* packs rows of units */
   void (*finish)(const x86_finish *);
-  int coded_rows; /* of the largest tile on codes; 0: there are none */
-  /* By form; NULL: there is none. */
+  int coded_rows; /* rows of the largest tile on codes; 0: none */
+  /* By form; NULL: none. */
   x86_coded_tile *const *coded[X86_FORMS];  /* [r - 1] */
   x86_coded_tile *const *powers[X86_FORMS]; /* likewise, for scales of e8m0 up to X86_POWER_MOST, and a_scales */
   x86_expand *expand[X86_FORMS];            /* real arithmetic only */

@@ -1,14 +1,15 @@
 /* loops.c - the loops around a kernel: one structure for every type and instruction set, after Goto and BLIS.
  *
  *   each part of C, for the next free thread:
- *     for nc columns, for mc rows:          a block of C, whose sums stay near
+ *     for nc columns, for mc rows:          a block of C, whose sums stay in cache
  *       for each block of k:
  *         for mc / rho rows:                pack them, rounded if need be (unless A is read in place)
- *           for each panel of B, or two:    in order, so that the next one can be fetched; if it is codes, it is expanded,
+ *           for each panel of B, or two:    in order, so that the next one can be fetched; if it is codes, it is
+ *           expanded,
  *             for each strip of rows:       the kernel                              or the kernel is one on codes
  *
- * Threads share nothing but what they read. k is never divided between parts, and a sum's products are added in the order
- * of k: the same bits for any number of threads. */
+ * Threads share only inputs. k is never divided between parts, and a sum's products are added in the order of k: the
+ * same bits for any number of threads. */
 #include "target/x86/loops.h"
 
 #include "target/x86/activations.h"
@@ -19,30 +20,30 @@
 typedef struct job {
   const tw_gemm_planned *p;
   const tw_gemm_operands *o;
-  const void *b;                      /* as it is stored, if parts pack it */
-  float scale;                        /* of its elements */
+  const void *b;                      /* unpacked, if parts pack it */
+  float scale;                        /* size of its elements */
   char *workspace;                    /* of this thread */
-  int64_t row, rows, column, columns; /* the block of C at hand; `column` is the first of a panel */
+  int64_t row, rows, column, columns; /* the current block of C; `column` is the first of a panel */
 } job;
 
 /* ---- one tile ---- */
 
-/* Where the strip [row, row + rows) of A is, or `n` such strips one below the other. */
+/* The address of the strip [row, row + rows) of A, or of `n` such strips one below the other. */
 typedef struct strip {
   const char *a;
   int64_t stride, row, rows, n; /* row: within C */
-  int64_t units;                /* with the zeros that packing puts behind k */
+  int64_t units;                /* including the zeros that packing adds after k */
   int64_t group_at;             /* of its sums and scales of groups, in elements */
 } strip;
 
-/* The panel at hand, and what is fetched meanwhile: `next_step` bytes for each line that a tile reads. */
+/* The current panel, and the prefetch meanwhile: `next_step` bytes for each line that a tile reads. */
 typedef struct panel {
-  const char *packed, *scales, *b, *next; /* b: what tiles read, units or codes */
+  const char *packed, *scales, *b, *next; /* b: the data that tiles read, units or codes */
   int64_t next_step, columns;             /* columns: of several panels for a wide tile or one on codes */
   int64_t stride, scales_stride;          /* from one to the next one's units or codes; scales */
 } panel;
 
-/* Of a rounded A: of the rows of the block at hand. */
+/* For a rounded A: data of the current block's rows. */
 static float *scales_of_rows(const job *j) { return (void *)(j->workspace + j->p->row_scale_at); }
 
 static void finish_columns(const job *j, const strip *t, int64_t column, int64_t columns, const void *sums,
@@ -114,8 +115,8 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   tiles_on_codes(p, j->o->packed_b)[t->rows - 1](&o);
 }
 
-/* C comes near while its sums are made, if they are written there only in the end. Rows that lie within a page of each other
- * the hardware finds by itself. */
+/* Prefetches C while its sums are computed, if they are stored there only at the end. Rows within one page are
+ * prefetched by the hardware. */
 static void fetch_c(const job *j, const strip *t, int64_t column, int64_t columns) {
   enum { PAGE = 4096 };
   const tw_gemm_planned *p = j->p;
@@ -218,8 +219,8 @@ static void round_strips(const job *j, const strip *t, int64_t block, int64_t un
   x86_round_strips(p, j->o->a, t->row, t->n, t->rows, block * p->layout.block, units, &to);
 }
 
-/* Strips that are rounded at once: those of a transposed A, whose rows are gathered first, one by one; by rows as many as
- * stay in L1, since each is read twice. */
+/* Strips that are rounded at once: for a transposed A one, whose rows are gathered first; otherwise as many as stay in
+ * L1, because each is read twice. */
 static int64_t rounded_at_once(const tw_gemm_planned *p) {
   enum { ROOM = 16384 };
   if (p->spec.a_transposed) return 1;
@@ -260,8 +261,8 @@ static void pack_strips(const job *j, strips s, int64_t block) {
 
 /* ---- blocks ---- */
 
-/* What is fetched while strip `index` of `count` is on a panel of `bytes`, as many lines as the panel has. A single strip
- * fetches what lies a little further on. Of several, the first few fetch the next panel, which lies behind this one, in
+/* The prefetch while strip `index` of `count` is on a panel of `bytes`, as many lines as the panel has. A single strip
+ * prefetches a little further ahead. With several, the first few prefetch the next panel, which follows this one, in
  * equal parts. */
 enum { PARTS_MOST = 4 };
 
@@ -275,8 +276,8 @@ static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, in
   b->next = b->b, b->next_step = 0; /* nothing */
 }
 
-/* The panels where tiles find them: codes are expanded, to units or, for tiles on codes, to codes of 8 bits, unless the
- * tiles take them as they are. */
+/* The panels in the form that tiles read: codes are expanded, to units or, for tiles on codes, to 8-bit codes, unless
+ * the tiles read them directly. */
 static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, int64_t scales) {
   const tw_gemm_planned *p = j->p;
   const int64_t width = p->kernel->columns;
@@ -293,8 +294,8 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
   }
 }
 
-/* Of those that hold the next `columns`. A tile on codes goes over all panels at once where their sums find room, and
- * no other strip waits for them: a call for each costs a tenth of the time of ternary codes, with their short panels. */
+/* For the panels that hold the next `columns`. A tile on codes processes all panels at once if their sums fit, and no
+ * other strip waits for them: a call for each costs a tenth of the time with ternary codes, which have short panels. */
 static int64_t panels_at_once(const tw_gemm_planned *p, int64_t strips_in_all, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
   if (p->on_codes && strips_in_all == 1 && !p->expands && (plain || p->blocks > 1)) return panels;
@@ -318,7 +319,7 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
     strip t;
-    int64_t index = 0; /* of a strip: runs of them end where fetching does */
+    int64_t index = 0; /* of a strip: runs of them end where the prefetch does */
     for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);
          index += t.n) {
       fetch_ahead(j, &b, index, all.left, panels * bytes, column + b.columns >= end);

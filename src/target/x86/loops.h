@@ -8,7 +8,7 @@
  * thread's own, aligned to TW_GEMM_ALIGNMENT. */
 void x86_run_part(const tw_gemm_planned *, const tw_gemm_operands *, char *workspace, int part);
 
-/* The same for plans that pack B (`packs_b`): B as it is stored, and what its elements are multiplied by (x86_pack_panels). */
+/* As above for plans that pack B (`packs_b`): B unpacked, and the factor of its elements (x86_pack_panels). */
 void x86_run_part_on(const tw_gemm_planned *, const tw_gemm_operands *, const void *b, float scale, char *workspace,
                      int part);
 

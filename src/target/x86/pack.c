@@ -1,8 +1,8 @@
-/* pack.c - conversion of A's rows, and packing of B. Once for each matrix of weights, and where A's type is not the
- * kernel's; nothing here is in an innermost loop.
+/* pack.c - conversion of A's rows, and packing of B. It runs once for each matrix of weights, and where A's type
+ * differs from the kernel's; never in an innermost loop.
  *
- * vpdpbusd multiplies unsigned A with signed B. Kernels of signed A (s8s8) move it up by 128 as they load it; their
- * sums begin with -128 times the sum of the column of B, which packing computes, for each block of k by itself. */
+ * vpdpbusd multiplies unsigned A with signed B. Kernels of signed A (s8s8) add 128 as they load it. Their sums begin
+ * with -128 times the sum of the column of B, which packing computes for each block of k. */
 #include "target/x86/pack.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void put(x86_arithmetic arithmetic, void *to, int64_t at, tw_type type, c
   }
 }
 
-/* Rows that lie in place and need no transposition, in loops that vectorize. */
+/* Rows in place that need no transposition, in loops that vectorize. */
 static void convert_row(x86_arithmetic arithmetic, tw_type type, void *to, const void *from, int64_t n) {
   if (arithmetic == X86_F32 && type == TW_BF16)
     bf16_to_f32(to, from, n);
@@ -78,7 +78,7 @@ void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int6
       convert_row(arithmetic, s->a, line, (const char *)a + ((row + i) * s->lda + first) * bytes, n);
     else
       for (int64_t q = 0; q < n; q++) put(arithmetic, line, q, s->a, a, (first + q) * s->lda + row + i);
-    /* B holds zeros behind k: any finite value would do here */
+    /* B holds zeros after k: any finite value would do here */
     memset(line + n * element, 0, (size_t)((units * group - n) * element));
   }
 }

@@ -15,9 +15,9 @@
 #include "target/x86/weights.h"
 
 enum { MAGIC = 0x74773836 /* "tw86" */, SIZE_LIMIT = 1 << 30, THREADS_LIMIT = 1024, WORKSPACES_MAX = 64 };
-static const int64_t ELEMENTS_MOST = INT64_C(1) << 56; /* of a matrix: its size in bytes is a number in any case */
+static const int64_t ELEMENTS_MOST = INT64_C(1) << 56; /* of a matrix: its size in bytes always fits the type */
 
-/* ---- what the caller asked for ---- */
+/* ---- the caller's request ---- */
 
 bool x86_quantizes(const tw_gemm_spec *s) { return s->a_rounding != TW_A_EXACT; }
 
@@ -110,7 +110,7 @@ size_t x86_panel_bytes(const tw_gemm_planned *p, int64_t units) {
   return (size_t)(X86_UNIT * (units + (p->kernel->arithmetic == X86_S8S8)) * p->kernel->columns);
 }
 
-/* Where a block begins; all blocks but the last are equal. */
+/* The beginning of a block; all blocks but the last are equal. */
 static size_t block_at(const tw_gemm_planned *p, int64_t block) {
   const size_t panels = (size_t)x86_panels(p);
   const int64_t whole = p->layout.block;

@@ -9,9 +9,9 @@
 #include "tilewright/gemm.h"
 
 /* Packed B: a header of X86_HEADER bytes, then for each block of k the panels of the kernel's width, each [units of the
- * block][columns] units (s8s8: behind a row of sums to begin with); or the panels' codes, then their scales, two
- * streams that are read from end to end (weights.h). Scales of whole columns, which all blocks share, come once, behind
- * the last. Columns behind n and elements behind k are zero. */
+ * block][columns] units (s8s8: after a row of initial sums); or the panels' codes, then their scales, two streams that
+ * are read sequentially (weights.h). Scales of whole columns, which all blocks share, are stored once, after the last
+ * block. Columns beyond n and elements beyond k are zero. */
 enum { X86_HEADER = 64 };
 
 typedef struct x86_layout {
@@ -23,26 +23,26 @@ typedef struct x86_layout {
   int64_t block; /* units of k in a block; the last may have fewer */
 } x86_layout;
 
-/* Behind it in the header: 1 if there is a scale of e8m0 above X86_POWER_MOST, NaN included. */
+/* The next field of the header: 1 if there is a scale of e8m0 above X86_POWER_MOST, NaN included. */
 enum { X86_LARGE_SCALES = X86_HEADER - 1 };
 
 /* How rows of A reach the kernel. */
 typedef enum x86_a_mode {
-  X86_A_IN_PLACE, /* read where they are */
+  X86_A_IN_PLACE, /* read in place */
   X86_A_PACKED    /* converted if need be, then packed strip by strip */
 } x86_a_mode;
 
 /* How B reaches the plan. The order of additions is the same in the last two. */
 typedef enum x86_b_mode {
   X86_B_PACKED,          /* in advance, for any m */
-  X86_B_PACKED_FOR_ROWS, /* in advance, for few rows: in short blocks of k, of which many columns find room in L2 */
+  X86_B_PACKED_FOR_ROWS, /* in advance, for few rows: in short blocks of k, so that many columns fit L2 */
   X86_B_STORED           /* each part packs such blocks as it goes along */
 } x86_b_mode;
 
-/* How codes of weights lie in a panel, and what they stand for (kernel.h). */
+/* How codes of weights are stored in a panel, and their meaning (kernel.h). */
 typedef struct x86_codes {
   x86_form form;
-  int bits;            /* of a code */
+  int bits;            /* bits of a code */
   int lift;            /* is added to a value before it meets A */
   int scale_bytes;     /* 1: e8m0; 4: f32 */
   float factor;        /* on every code's value */
@@ -67,7 +67,7 @@ struct tw_gemm_planned {
   x86_layout layout;
   x86_a_mode a_mode;
   x86_output output;
-  int64_t units, blocks; /* of k: units in all, blocks */
+  int64_t units, blocks; /* along k: units in total, blocks */
   int64_t a_stride;      /* bytes from row to row of A as stored */
   int64_t mc, nc;        /* rows and columns of a block of C */
   int rho;               /* the buffer of A is mc / rho rows */
@@ -80,27 +80,27 @@ struct tw_gemm_planned {
   x86_codes codes;       /* if so */
   bool looks_up;         /* and A is packed as tables for them */
   bool wide;             /* tiles take two panels at once, but for an odd last one */
-  bool short_blocks;     /* of k: B is packed for this product alone, and few rows use it */
-  bool packs_b;          /* B is given as it is stored, and each part packs what it needs, a block at a time */
-  int strip_rows;        /* of the largest tile that is used */
+  bool short_blocks;     /* along k: B is packed for this product only, and few rows use it */
+  bool packs_b;          /* B is given unpacked, and each part packs the blocks that it needs */
+  int strip_rows;        /* rows of the largest tile that is used */
   int ahead;             /* bytes that a single strip's codes are fetched before they are used */
   tw_packing packing;
   int parts_m, parts_n; /* C is divided into parts_m x parts_n parts */
-  int threads;          /* that compute parts: a thread takes the next one when it is free */
-  /* of a thread's workspace, in bytes from its start */
+  int threads;          /* threads that compute parts: a thread starts the next part when it is free */
+  /* a thread's workspace, in bytes from its start */
   size_t strip_at, rows_at, tile_at, sums_at, panel_at, row_at, row_scale_at, start_at, a_scale_at, b_at,
       bytes_per_thread;
-  x86_workspaces *workspaces; /* behind a pointer: the plan itself is constant */
+  x86_workspaces *workspaces; /* through a pointer: the plan itself is constant */
 };
 
 static inline int64_t x86_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-/* Of `n` things, the first that belongs to `index` of `count`. */
+/* Of `n` items, the first that belongs to `index` of `count`. */
 static inline int64_t x86_part_start(int64_t n, int index, int count) { return n * index / count; }
 static inline int64_t x86_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* How rows are dealt to strips: of equal height, as far as they go (the first `taller` have a row more); or, where a
- * tile takes several units at once and rows that it does not have cost as much as those it has, whole tiles and one for
- * the rest. */
+/* How rows are divided into strips: of equal height, as far as possible (the first `taller` have one row more). Where a
+ * tile processes several units at once and absent rows cost as much as present ones: whole tiles and one for the rest.
+ */
 typedef struct x86_strips {
   int64_t n, low, taller; /* the last may have fewer rows than `low` */
 } x86_strips;

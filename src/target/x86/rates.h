@@ -1,4 +1,4 @@
-/* rates.h - what the machine can do at most, measured: multiply-adds on registers, reads from memory. */
+/* rates.h - measured peak rates of the machine: multiply-adds on registers, reads from memory. */
 #ifndef TW_X86_RATES_H
 #define TW_X86_RATES_H
 
@@ -9,9 +9,10 @@
 /* Operations a second (a multiply-add is two) of the kernel's instruction on `threads` threads: the best of a few runs. */
 double x86_peak(const x86_kernel *, int threads);
 
-/* The highest rate that `threads` threads of this machine can have for the types of a planned product, whatever kernel computes
- * it: that of the fastest multiply-add instruction for them. Where the library looks up sums of three products in tables, a
- * look-up and an addition do the work of three multiply-adds. Two instructions instead of three: 1.5 times the rate. `limit` (static text) says which. */
+/* The highest rate of `threads` threads of this machine for the types of a planned product, with any kernel: the rate
+ * of the fastest multiply-add instruction for them. Where the library looks up sums of three products in tables, a
+ * look-up and an addition do the work of three multiply-adds. Two instructions instead of three: 1.5 times the rate.
+ * `limit` (static text) names the case. */
 double x86_peak_of(const tw_gemm_planned *, int threads, const char **limit);
 
 /* Bytes a second that `threads` threads read from memory, each from its own part of 256 MiB, 64 bytes at a time. 0 without
@@ -21,8 +22,8 @@ double x86_read_bandwidth(int threads);
 /* Seconds that `threads` threads take to read `bytes` at `memory`, each its own part, a multiple of 256 bytes. */
 double x86_read_seconds(const void *memory, size_t bytes, int threads);
 
-/* Seconds of a clock for `threads` threads; of one its processor time: what others on the machine take of it does not
- * count. */
+/* Seconds of a clock for `threads` threads; for one thread its processor time, so that other processes on the machine
+ * do not count. */
 double x86_now_of(int threads);
 
 #endif

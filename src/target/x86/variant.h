@@ -1,4 +1,4 @@
-/* variant.h - one kernel of many as a struct: what the emitter and the loops around its kernels need to know. */
+/* variant.h - one kernel of many as a struct: the data that the emitter and the loops around its kernels need. */
 #ifndef TW_X86_VARIANT_H
 #define TW_X86_VARIANT_H
 
@@ -25,23 +25,24 @@ int x86_isa_lanes(x86_isa);                      /* units in a vector */
 int x86_isa_registers(x86_isa);                  /* vector registers */
 int x86_k_step(x86_isa);                         /* units of k that a tile takes at once */
 int x86_group(x86_arithmetic);                   /* elements of k in a unit */
-int x86_lift(x86_arithmetic, x86_form);          /* what is added to a code's integer to make it unsigned; else 0 */
+int x86_lift(x86_arithmetic, x86_form);          /* offset that makes a code's integer unsigned; else 0 */
 
-/* Rows of the highest tile on two panels at once: its sums and the vectors of both fill the registers. 0: there is none. */
+/* Rows of the highest tile on two panels at once: its sums and the vectors of both fill the registers. 0: none. */
 int x86_wide_rows(const x86_variant *);
 
 /* Tiles on codes hold sums of a group beside the totals of all groups; higher ones keep the totals in memory. */
-int x86_coded_rows(const x86_variant *); /* of the highest; 0: there are none (AMX) */
+int x86_coded_rows(const x86_variant *); /* rows of the highest; 0: none (AMX) */
 bool x86_totals_in_memory(const x86_variant *, int rows);
 int x86_vectors_of_line(x86_arithmetic, x86_form); /* vectors of the panel in a line of codes */
 /* Units that a tile takes at once: 8 elements, the shortest group; of X86_T3, which has no groups, a line. */
 int x86_coded_step(const x86_variant *, x86_form);
 enum { X86_BODY_MOST = 4 }; /* steps in the body of a loop of a tile on codes: at least its chains */
-/* Do 8-bit codes lie in planes, or in eighths, instead of fields (kernel.h)? */
+/* True if 8-bit codes are stored in planes or eighths instead of fields (kernel.h). */
 bool x86_in_planes(x86_arithmetic, x86_form);
 bool x86_in_eighths(x86_arithmetic, x86_form);
 bool x86_in_halves(x86_arithmetic, x86_form, int lanes); /* in halves? */
-/* Where the t-th vector of a line is, `vectors` to a unit: in which field of its containers, as which of a field's codes. */
+/* The place of the t-th vector of a line, with `vectors` per unit: the field of its containers, and the number of its
+ * code there. */
 typedef struct x86_place {
   int field, code;
 } x86_place;

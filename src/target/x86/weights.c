@@ -1,6 +1,6 @@
-/* weights.c - weights with scales on their way into packed B.
+/* weights.c - packs weights with scales into packed B.
  *
- * Whatever the format's own layout is, an element is (value of a code) * scale. Packing decodes each column with src/format,
+ * For any layout of the format, an element is (value of a code) * scale. Packing decodes each column with src/format,
  * divides by the scale, and keeps the code in 2, 4 or 8 bits, in lines (kernel.h). A column that holds a NaN, or a code
  * without a finite value, gets NaN for the scale of that group, and zeros. */
 #include "target/x86/weights.h"
@@ -13,8 +13,8 @@
 #include "target/x86/choose.h"
 #include "target/x86/variant.h"
 
-/* How the values of a type are kept, the smallest form first: as integers times `step`, or as what `encode` makes of them.
- * Values of mxfp6 (e2m3) are multiples of 1/8 up to 7.5: integers of 7 bits, where there are no tiles on its own codes. */
+/* How the values of a type are kept, the smallest form first: as integers times `step`, or as results of `encode`.
+ * Values of mxfp6 (e2m3) are multiples of 1/8 up to 7.5: 7-bit integers where there are no tiles on its own codes. */
 static const struct kept {
   tw_type type;
   x86_form form;
@@ -32,7 +32,7 @@ static const struct kept kept[] = {
     {TW_BFP16, X86_S8, 0x1p-6f, NULL},
     {TW_I8, X86_S8, 1, NULL},
     {TW_I4, X86_S4, 1, NULL},
-    {TW_TERNARY, X86_T3, 1, NULL}, /* its scales are those of whole columns */
+    {TW_TERNARY, X86_T3, 1, NULL}, /* its scales belong to whole columns */
     {TW_TERNARY, X86_S2, 1, NULL},
 };
 
@@ -175,7 +175,7 @@ static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_
   }
   const int64_t at_lane = j % lanes * group + q;
   if (x86_form_bits(c->form) == 6) {
-    const int64_t halves = container / 2; /* of f32: one of two vectors each */
+    const int64_t halves = container / 2; /* f32: one of each two vectors */
     put_six_bits(line, at_lane * halves + field % halves, c->vector / 2, field / halves, code);
     return;
   }

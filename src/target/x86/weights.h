@@ -1,4 +1,4 @@
-/* weights.h - weights in types with shared scales: how their codes lie in packed B. */
+/* weights.h - weights in types with shared scales: the layout of their codes in packed B. */
 #ifndef TW_X86_WEIGHTS_H
 #define TW_X86_WEIGHTS_H
 

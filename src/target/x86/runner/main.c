@@ -1,5 +1,6 @@
-/* main.c - tilewright-x86-runner: the process in which kernels of gemm run. Started by tune/measure.c through native/sandbox.h;
- * what it may do is said in native/runner/process.h. The kernel is a whole product, or a plan with its innermost function. */
+/* main.c - tilewright-x86-runner: the process in which kernels of gemm run. tune/measure.c starts it through
+ * native/sandbox.h; native/runner/process.h lists its permissions. The kernel is a whole product, or a plan with its
+ * innermost function. */
 #include <dlfcn.h>
 #include <omp.h>
 #include <string.h>
@@ -24,7 +25,7 @@ typedef struct runner {
   whole_pack *pack;
   tw_gemm_planned *plan;
   char *packed;
-  size_t bytes, stride; /* of a set's weights */
+  size_t bytes, stride; /* bytes of a set's weights */
   bool packs;
 } runner;
 
@@ -56,7 +57,7 @@ static void load(runner *r) {
     tw_native_give_up(&r->process, "the source defines no function `gemm`");
 }
 
-/* Room for the weights of all sets; those of a kernel that takes B as it is are copied. One set alone need not be. */
+/* Room for the weights of all sets; kernels that read B in place get copies. A single set needs no copy. */
 static void make_room(runner *r) {
   const tw_gemm_spec *s = &r->task->spec;
   r->packs = !r->gemm || (r->packed_bytes && r->pack);
@@ -70,7 +71,7 @@ static void make_room(runner *r) {
     tw_native_give_up(&r->process, "no memory for the packed weights");
 }
 
-/* What B holds now becomes the weights of the set. */
+/* The current contents of B become the weights of the set. */
 static void pack(void *context, uint32_t set) {
   runner *r = context;
   const tw_gemm_spec *s = &r->task->spec;

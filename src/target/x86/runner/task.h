@@ -1,4 +1,4 @@
-/* task.h - what tilewright-x86-runner is told beside the operands (A, B, [D,] C). */
+/* task.h - the input of tilewright-x86-runner, besides the operands (A, B, [D,] C). */
 #ifndef TW_X86_TASK_H
 #define TW_X86_TASK_H
 

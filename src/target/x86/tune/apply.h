@@ -19,7 +19,7 @@ tw_status x86_describe(const tw_gemm_spec *, const x86_tuned *, x86_b_mode, tw_g
 
 /* Units of k in a block; `chosen` is what x86_choose_block says of the plan. */
 int64_t x86_tuned_block(const x86_tuned *, const tw_gemm_planned *, int64_t chosen);
-/* Puts the blocks into a plan that has all of x86_choose_blocks; what does not fit the plan stays as it is. */
+/* Sets the blocks in a plan that has all of x86_choose_blocks; blocks that do not fit the plan are left unchanged. */
 void x86_tune_blocks(tw_gemm_planned *, const x86_blocks *);
 
 /* The numbers of rows that execution asks of the kernel's functions: bit r - 1. A kernel that was emitted for the plan has

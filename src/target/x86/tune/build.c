@@ -15,7 +15,7 @@
 #include "toolchain/toolchain.h"
 
 static const char KIND[] = "x86-kernels";
-static const char ROOT[] = "x86/"; /* of embedded files, which sources know as target/x86/ */
+static const char ROOT[] = "x86/"; /* embedded files, which sources include from target/x86/ */
 enum { FLAGS_MAX = 24, DATA_BYTES_MAX = 64 << 20, ZERO_BYTES_MAX = 1 << 30 };
 
 /* ---- the compiler ---- */
@@ -72,7 +72,7 @@ static void key_of(const tw_toolchain *tools, const char *source, size_t length,
   tw_hash h;
   const tw_embedded *e;
   tw_hash_start(&h);
-  tw_hash_add_string(&h, "layout 2"); /* change it with anything below that changes what is built */
+  tw_hash_add_string(&h, "layout 2"); /* change it when the code below changes the built object */
   tw_hash_add_string(&h, tools->identity);
   for (; *flag; flag++) tw_hash_add_string(&h, *flag);
   for (size_t i = 0; (e = tw_embedded_at(i)); i++)
@@ -127,7 +127,7 @@ static tw_status compile(const maker *m, const char *const flag[], tw_error *err
   return run(m, argv, "compiling the kernel", error);
 }
 
-/* Without the system's own start files: nothing of the object runs while it is loaded. */
+/* Without the system's start files: no code of the object runs while it is loaded. */
 static tw_status link_object(const maker *m, tw_error *error) {
   const char *const argv[] = {"",
                               "-shared",

@@ -11,9 +11,9 @@
  * it gets all that this CPU has. */
 #define X86_ISA_COMMENT "tilewright isa: "
 
-/* Compiles with $TILEWRIGHT_CC or `cc`, confined (src/toolchain); what it made is looked through, and none of it runs.
- * `object` is malloc'ed. TW_FAILED with the compiler's message; TW_MISSING without a compiler, or where the system cannot
- * confine it and the source is not to be trusted. */
+/* Compiles with $TILEWRIGHT_CC or `cc`, confined (src/toolchain); the object is inspected, and none of it runs.
+ * `object` is malloc'ed. TW_FAILED with the compiler's message; TW_MISSING without a compiler, or where the system
+ * cannot confine it and the source is not trusted. */
 tw_status x86_build(const char *source, size_t length, bool trust, char **object, size_t *bytes, tw_error *);
 
 #endif

@@ -5,13 +5,13 @@
 #include "target/x86/tune/apply.h"
 #include "tilewright/target.h"
 
-/* What is known for this very description; NULL if nothing is. Constant time in all but the number of entries. */
+/* The known entry for exactly this description; NULL if none. Constant time except for the number of entries. */
 const x86_tuned *x86_known(const tw_gemm_spec *);
-/* Puts it in front: what is learnt later counts. */
+/* Inserts it at the front: later entries take precedence. */
 tw_status x86_know(const tw_gemm_spec *, const x86_tuned *, tw_error *);
 
-/* learn.c; tw_library.learn: takes a schedule into the registry. Its kernel is one of the library's, or comes from the cache, or is
- * compiled: that needs a compiler and a second. */
+/* learn.c; tw_library.learn: adds a schedule to the registry. Its kernel is in the library, or comes from the cache, or
+ * is compiled: that needs a compiler and a second. */
 tw_status x86_learn(const tw_target *, const tw_problem *, const tw_schedule *, tw_error *);
 
 #endif

@@ -1,9 +1,10 @@
 /* learn.c - see known.h.
  *
- * A kernel that a search found is not in the library, whose kernels are those of kernels.txt: one more for each of the
- * thousands of schedules would be code that nobody runs. It is made from its schedule, which is text that this program emits
- * as C and compiles, and kept as a shared object in the user's cache under the hash of that C, the compiler and its flags:
- * loading it is loading what this program has made. Wisdom stays text that can be sent around; nothing is loaded from it. */
+ * A kernel that a search found is not in the library, which has only the kernels of kernels.txt: adding thousands of
+ * schedules would be mostly unused code. Such a kernel is made from its schedule: this program emits C from the text,
+ * compiles it, and keeps it as a shared object in the user's cache under the hash of that C, the compiler and its
+ * flags. So only objects that this program has made are loaded. Wisdom remains text that can be exchanged; no code is
+ * loaded from it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include "target/x86/tune/known.h"
 #include "target/x86/tune/tuning.h"
 
-/* The object stays loaded as long as the process lives. */
+/* The object stays loaded until the process ends. */
 static tw_status load(const char *object, size_t bytes, x86_tuned *out, tw_error *error) {
   char path[64];
   const int file = memfd_create("tilewright kernel", MFD_CLOEXEC);

@@ -1,14 +1,15 @@
 /* measure.c - kernels are checked on the case's inputs, then timed on new ones, checked after each repeat, then checked
  * on the case's again, with other weights at the same address.
  *
- * A repeat is one order to the confined process: C of many sets from A of as many, each A new since the last repeat and
- * each C poisoned, so that nothing can be kept from an earlier call; each set has its own B, so that nothing is gained
- * by keeping one B, or by making one product of several. It takes at least REPEAT_SECONDS: the tens of microseconds that
- * stopping and waking a process take are then a percent or two. Small products so find A and C in the last-level cache
- * rather than in L1. Decode shapes (m <= 16) take their weights from memory, as `bench` does: before each repeat the caches
- * are filled with other data, from outside.
+ * A repeat is one request to the confined process: C of many sets from A of as many. Each A is new since the last
+ * repeat and each C poisoned, so a result of an earlier call is useless. Each set has its own B, so keeping one B, or
+ * making one product of several, gains nothing. A repeat takes at least REPEAT_SECONDS: the tens of microseconds for
+ * stopping and waking a process are then one or two percent. So small products have A and C in the last-level cache
+ * rather than in L1. Decode shapes (m <= 16) read their weights from memory, as `bench` does: before each repeat the
+ * caches are filled with other data, from outside.
  *
- * One kernel is measured at a time, and no compiler of this process runs meanwhile; others may. */
+ * One kernel is measured at a time, and no compiler of this process runs meanwhile; compilers of other processes may.
+ */
 #define _GNU_SOURCE /* a lock that prefers writers */
 #include "target/x86/tune/measure.h"
 
@@ -44,10 +45,10 @@ struct tw_artefact {
 
 enum { DECODE_ROWS = 16, REPEATS_LEAST = 3, REPEATS_MOST = 40 };
 static const double REPEAT_SECONDS = 2e-3,
-                    ENOUGH_SECONDS = 0.2; /* of one repeat; of all, when there were REPEATS_LEAST */
+                    ENOUGH_SECONDS = 0.2; /* seconds of one repeat; of all, after at least REPEATS_LEAST */
 static const double WALL_SECONDS = 20;    /* after which no further repeat begins */
 static const double START_SECONDS = 60;   /* to load the kernel and pack B */
-static const double SLOWEST = 2e8;        /* operations a second: what computes slower is stopped */
+static const double SLOWEST = 2e8;        /* operations per second: slower kernels are stopped */
 static const uint64_t SETS_BYTES = (uint64_t)64 << 20, WEIGHTS_BYTES = (uint64_t)256 << 20;
 static const double WEIGHTS = 8e6; /* elements of B of all sets: a tenth of a second to make and to know */
 static const int64_t COOL_LEAST = 32 << 20, COOL_MOST = 256 << 20;
@@ -130,7 +131,7 @@ static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_
 static const double SAMPLE_BUDGET = 2e8;
 
 /* With expected outputs every element is compared. Without them, a sample that is chosen at random after the run, and a
- * survey of the others. */
+ * survey of the other elements. */
 static tw_status compare(tw_artefact *a, const tw_case *data, void *const actual[], tw_error *error) {
   const tw_problem *p = &a->problem;
   a->coverage[0] = '\0';
@@ -169,7 +170,7 @@ tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_
 
 /* ---- the time ---- */
 
-/* Every set has weights of its own: nothing is gained by products that share them, or by keeping one of them. */
+/* Every set has its own weights: a kernel gains nothing from products that share them, or from keeping one of them. */
 typedef struct weights {
   tw_case made; /* its B; of set 0 the case's own is taken */
   x86_verifier verifier;
@@ -220,8 +221,8 @@ static void free_sets(timing *t) {
 /* Multiply-adds of the host for the complete comparison of one call: some milliseconds. */
 static const double CALL_BUDGET = 2e6;
 
-/* C of one set with its A, element by element: what a check of whole rows does not see. In full, or, of large products, a random
- * sample and a survey. */
+/* C of one set with its A, element by element: errors that a check of whole rows misses. Completely; for large products
+ * a random sample and a survey. */
 static tw_status compare_set(const timing *t, uint32_t set, tw_error *error) {
   const size_t c = t->data->n_operands - 1;
   const tw_effort effort = {.budget = CALL_BUDGET};
@@ -241,7 +242,7 @@ static tw_status compare_set(const timing *t, uint32_t set, tw_error *error) {
   return tw_fail(error, status, "wrong result in a timed call with new inputs: %s", what);
 }
 
-/* One repeat: *seconds for each of `sets`. One of the sets is compared element by element; which, nobody can know. */
+/* One repeat: *seconds for each of `sets`. One randomly chosen set is compared element by element. */
 static tw_status repeat(const timing *t, uint32_t sets, double *seconds, tw_error *error) {
   tw_sandbox *s = t->process;
   const size_t c = t->data->n_operands - 1;
@@ -257,7 +258,7 @@ static tw_status repeat(const timing *t, uint32_t sets, double *seconds, tw_erro
   return status == TW_OK ? compare_set(t, (uint32_t)(tw_random_system() % sets), error) : status;
 }
 
-/* The median of some repeats counts: what is fast in a few of them gains nothing. */
+/* The median of some repeats counts: a kernel that is fast in a few of them gains nothing. */
 static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
   const double start = tw_now();
   double seconds, total = 0, time[REPEATS_MOST];
@@ -324,7 +325,7 @@ static tw_status check_turned(const timing *t, tw_artefact *a, tw_error *error) 
 
 typedef struct rates {
   double peak, bandwidth; /* bandwidth: 0 for shapes whose weights stay in the cache */
-  const char *limit;      /* what the peak is the peak of */
+  const char *limit;      /* the definition of the peak */
 } rates;
 
 static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {

@@ -1,6 +1,6 @@
-/* model.c - what a schedule should take, roughly. It orders kernels for the search, which measures them.
+/* model.c - a rough prediction for a schedule. It orders kernels for the search, which measures them.
  *
- * Time of the innermost loops = operations / (peak x efficiencies); beside it the bytes that are moved more than once. */
+ * Time of the innermost loops = operations / (peak x efficiencies); plus the bytes that are moved more than once. */
 #include <math.h>
 
 #include "target/x86/bench.h"
@@ -14,12 +14,12 @@
 static const double STARTS = 2, LATENCY = 4;
 /* 16 x 16 x 16 units in 16 cycles, where vectors do 2 x 16 in one (Intel, Optimization Reference Manual, chapter 20). */
 static const double AMX = 8;
-/* Bytes a second of one core, and cycles: of the order of what servers of these years have (x86-facts.md, section 1). */
+/* Bytes per second of one core, and cycles: typical of recent servers (x86-facts.md, section 1). */
 static const double CLOCK = 3.5e9, NEAR = 100e9, PACKING = 20e9;
 
 static double at_most_one(double x) { return x < 1 ? x : 1; }
 
-/* Of a tile of so many rows. */
+/* For a tile of that many rows. */
 static double tile_efficiency(const x86_variant *k, double rows) {
   if (k->isa == X86_AMX) return AMX * rows / k->rows;
   const double work = rows * k->vectors, extra = 2.0 / k->unroll; /* instructions of the loop itself */
@@ -47,9 +47,9 @@ double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
   if (kc * rows * X86_UNIT > (double)cpu->l1) efficiency *= 0.8;
   if (mc / rho * kc * X86_UNIT > (double)cpu->l2) efficiency *= 0.85;
   if (t->blocks.a == X86_READ_A_IN_PLACE && panels > 8 && t->blocks.panels != 2)
-    efficiency *= 0.95;                         /* rows lie far apart */
-  if (k->prefetch) efficiency *= 0.998;         /* an instruction more; what it brings is not known here */
-  const double turns = ceil(tm * tn / threads); /* parts that a thread computes, one after the other */
+    efficiency *= 0.95;                         /* rows are far apart in memory */
+  if (k->prefetch) efficiency *= 0.998;         /* one more instruction; its benefit is not modelled */
+  const double turns = ceil(tm * tn / threads); /* parts that a thread computes in sequence */
   const double compute = 2 * group * units * m * panels * columns / (2 * group * lanes * STARTS * CLOCK * efficiency);
   const double sums = (blocks - 1) * 2 * m * panels * columns * X86_UNIT / NEAR;
   const double weights = units * panels * columns * X86_UNIT * ceil(m / mc) * rho / NEAR;

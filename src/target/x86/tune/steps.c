@@ -1,4 +1,4 @@
-/* steps.c - the menu: what may come next after a schedule. */
+/* steps.c - the menu: the steps that may follow a schedule. */
 #include <inttypes.h>
 
 #include "target/x86/bench.h"
@@ -9,7 +9,7 @@
 typedef struct menu {
   tw_menu_builder base;
   const tw_gemm_spec *spec;
-  const x86_variant *kernel; /* as it is */
+  const x86_variant *kernel; /* unchanged */
   bool on_codes;             /* tiles work on codes */
 } menu;
 

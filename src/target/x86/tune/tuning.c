@@ -1,4 +1,4 @@
-/* tuning.c - steps of a schedule as a struct, and what is legal. */
+/* tuning.c - steps of a schedule as a struct, and the rules for legal schedules. */
 #include "target/x86/tune/tuning.h"
 
 #include <inttypes.h>
@@ -95,9 +95,9 @@ static const tw_verb verbs[] = {
 _Static_assert(X86_PACK_A == X86_READ_A_IN_PLACE + 1, "the words of `a` in order");
 const tw_language x86_language = {"gemm on x86", sizeof verbs / sizeof *verbs, verbs};
 
-/* ---- what is legal ---- */
+/* ---- rules ---- */
 
-/* Registers beside the sums: those of B, one of A, and one for the product that vpmaddwd makes, or for what moves A up. */
+/* Registers besides the sums: for B, one for A, and one for the product of vpmaddwd, or for the offset of A. */
 static int registers_needed(const x86_variant *k) {
   return k->rows * k->vectors + k->vectors + 1 + (k->arithmetic == X86_S16 || k->arithmetic == X86_S8S8);
 }
@@ -217,7 +217,7 @@ static void nothing(const x86_coded *codes, void *panel) { (void)codes, (void)pa
 
 static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error) {
   x86_variant *k = &t->kernel;
-  static x86_coded_tile *const some[X86_ROWS_MAX]; /* stands for tables that are not there yet */
+  static x86_coded_tile *const some[X86_ROWS_MAX]; /* placeholder for tables that do not exist yet */
   const x86_form form = x86_has_scales(s) ? x86_form_of(s->b, x86_forms_of_schedule(k)) : X86_FORMS;
   x86_kernel kernel = {.name = "",
                        .isa = k->isa,

@@ -3,16 +3,16 @@
  *   isa avx512            instruction set of the kernel (`tilewright targets x86` lists those of this CPU)
  *   tile rows=14 vectors=2   sums in registers
  *   unroll k=4            steps of k in the body of the innermost loop
- *   prefetch bytes=512    packed A is fetched so far ahead; 0: left to the hardware
- *   chains n=4            parts of each sum of a tile on codes (few rows, or A rounded), whose additions do not wait for one another
- *   ahead bytes=8192      packed B is fetched so far ahead where there is one strip of rows
- *   block m=252, block n=2048, block k=512   elements; what is not said is chosen from the caches
+ *   prefetch bytes=512    prefetch distance of packed A; 0: left to the hardware
+ *   chains n=4            independent parts of each sum of a tile on codes (few rows, or A rounded)
+ *   ahead bytes=8192      prefetch distance of packed B if there is one strip of rows
+ *   block m=252, block n=2048, block k=512   elements [default: chosen from the caches]
  *   atb rho=2             the buffer of A is rho times lower than the block of C
  *   a packed, a in_place
- *   panels n=2            lower tiles on two panels at once; else the tile is what `tile` says
+ *   panels n=2            lower tiles on two panels at once; otherwise the tile is that of `tile`
  *   threads m=2 n=1       parts of C
  *
- * Each in any order; of two steps about the same the later one counts. The empty schedule is a kernel in plain C. */
+ * Steps may be in any order; of two equal verbs the later one counts. The empty schedule is a kernel in plain C. */
 #ifndef TW_X86_TUNING_H
 #define TW_X86_TUNING_H
 
@@ -31,7 +31,7 @@ extern const tw_language x86_language; /* its functions take a tw_gemm_spec */
 
 /* TW_USAGE with the step that is not legal for the problem on this CPU, and why. */
 tw_status x86_tuning_of(const tw_problem *, const tw_schedule *, x86_tuning *out, tw_error *);
-/* Is it legal? Says of which value it is not. */
+/* True if legal; otherwise names the illegal value. */
 tw_status x86_tuning_check(const tw_gemm_spec *, const x86_tuning *, tw_error *);
 /* The tile of a schedule that says none: 4 rows, and as few vectors as lines of codes of the weights allow. */
 void x86_settle_tile(const tw_gemm_spec *, x86_tuning *);

@@ -1,6 +1,7 @@
-/* verify.c - see verify.h. R. Freivalds' check (1977): C x = A (B x) for a random vector x costs m n + m k
- * instead of m n k operations. It is exact for integers; for reals within a bound that depends on the inputs alone: what the
- * complete comparison before and after the measurement adds is every element. With relu, and rounded to i8, C is not linear in x: then some elements are computed. */
+/* verify.c - see verify.h. R. Freivalds' check (1977): C x = A (B x) for a random vector x costs m n + m k instead of m
+ * n k operations. It is exact for integers; for reals it has a bound that depends on the inputs alone, and the complete
+ * comparison before and after the measurement covers every element. With relu, and rounded to i8, C is not linear in x:
+ * then some elements are computed. */
 #include "target/x86/tune/verify.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 #include "op/int8.h"
 #include "op/numerics.h"
 
-enum { SAMPLES = 256 }; /* of a product that is not linear, at least; two of each row */
+enum { SAMPLES = 256 }; /* minimum for a product that is not linear; two of each row */
 
 static double a_at(const x86_verifier *v, const void *a, int64_t i, int64_t p) {
   return v->gemm.a_transposed ? tw_operand_element(&v->operand[0], a, p, i)
@@ -151,7 +152,7 @@ void x86_fill_a(const x86_verifier *v, uint64_t seed, const void *like, void *a)
   const size_t line = (size_t)(across ? 1 : pitch) * size, step = (size_t)(across ? pitch : 1) * size;
   tw_random r;
   tw_random_seed(&r, seed);
-  memcpy(a, like, o->bytes); /* what lies between the rows */
+  memcpy(a, like, o->bytes); /* the gaps between the rows */
   for (int64_t i = 0; i < m; i++) {
     const char *from = (const char *)like + (size_t)tw_random_between(&r, 0, m - 1) * line;
     char *to = (char *)a + (size_t)i * line;
@@ -168,14 +169,14 @@ void x86_fill_a(const x86_verifier *v, uint64_t seed, const void *like, void *a)
   }
 }
 
-/* ---- what is right ---- */
+/* ---- expected values ---- */
 
 static tw_status wrong(int64_t i, const char *what, tw_error *error) {
   return tw_fail(error, TW_FAILED, "wrong result in a timed call with new inputs: row %" PRId64 " of C %s", i, what);
 }
 
-/* What a row of C is expected to be in Euclidean norm, from the inputs alone: elements of A have random signs about their
- * mean. Six standard deviations where there are few columns. */
+/* The expected Euclidean norm of a row of C, from the inputs alone: elements of A have random signs about their mean.
+ * Six standard deviations where there are few columns. */
 static double expected_norm(const x86_verifier *v, const void *a, int64_t i) {
   const tw_gemm *g = &v->gemm;
   double mean = 0, squares = 0;
@@ -260,7 +261,7 @@ tw_status x86_verify(const x86_verifier *v, const void *a, const void *c, tw_err
     for (int64_t i = 0; status == TW_OK && i < g->m; i++) status = verify_row(v, a, c, i, error);
     return status;
   }
-  /* Some of every row, and in all every column where there are as many samples. */
+  /* Some elements of every row; together every column, if there are as many samples. */
   tw_random_seed(&r, tw_random_system());
   const int64_t each = SAMPLES / g->m > 2 ? SAMPLES / g->m : 2, first = tw_random_between(&r, 0, g->n - 1);
   for (int64_t i = 0; status == TW_OK && i < g->m; i++)
@@ -269,7 +270,7 @@ tw_status x86_verify(const x86_verifier *v, const void *a, const void *c, tw_err
           verify_element(v, a, c, i, x % 2 ? tw_random_between(&r, 0, g->n - 1) : (first + i * each + x) % g->n, error);
   for (int64_t i = 0; status == TW_OK && i < g->m; i++)
     for (int64_t j = 0; status == TW_OK && j < g->n; j++)
-      if (tw_is_poison(o, c, i, j)) /* of i8 it is a number like others */
+      if (tw_is_poison(o, c, i, j)) /* for i8 it is an ordinary number */
         status = g->c == TW_I8 ? verify_element(v, a, c, i, j, error) : wrong(i, "was not written", error);
   return status;
 }

@@ -7,7 +7,7 @@
 
 enum { X86_VECTORS = 2 };
 
-/* What is known of B (and the bias) beforehand, with random weights that nobody else knows. */
+/* Precomputed data of B (and the bias), with secret random weights. */
 typedef struct x86_verifier {
   tw_gemm gemm;
   tw_gemm_numerics numerics;
@@ -30,8 +30,8 @@ tw_status x86_verifier_make(const tw_problem *, void *const buffer[], uint64_t o
                             tw_error *);
 void x86_verifier_free(x86_verifier *);
 
-/* Fills A with new values that look like those of `like`: each row is one of its rows, turned around by a random number of
- * elements where its type allows it, with random signs. */
+/* Fills A with new values of the same distribution as `like`: each row is one of its rows, rotated by a random number
+ * of elements where its type allows it, with random signs. */
 void x86_fill_a(const x86_verifier *, uint64_t seed, const void *like, void *a);
 /* TW_FAILED if C cannot be act(scale * op(A) op(B) + bias). */
 tw_status x86_verify(const x86_verifier *, const void *a, const void *c, tw_error *);
