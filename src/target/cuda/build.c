@@ -1,5 +1,5 @@
-/* build.c - see build.h. The compiler is NVRTC in a process of its own (runner/compile.c), or nvcc; either is
- * confined. Its log is kept beside the cubin: it is where the kernel's resources stand. */
+/* build.c - see build.h. The compiler is NVRTC in a separate process (runner/compile.c), or nvcc; either is confined.
+ * Its log, which states the kernel's resources, is kept beside the cubin. */
 #define _GNU_SOURCE
 #include "target/cuda/build.h"
 
@@ -73,7 +73,7 @@ static void key_of(const cuda_config *c, const options *o, const char *source, s
 /* ---- making it ---- */
 
 /* The header's lets as constants, and the source, whose lines keep their numbers. Not macros: names such as T are also
- * those of templates in CUDA's own headers. Enumerators and not variables: NVRTC would give each a place in device
+ * names of templates in CUDA's own headers. Enumerators and not variables: NVRTC would give each a place in device
  * memory. */
 static char *whole_source(const tw_launch *l, const char *source, size_t length) {
   tw_text s = {0};

@@ -1,4 +1,4 @@
-/* build.h - CUDA C++ to a cubin, kept by the hash of what it is made from; and what a launch may ask of a machine. */
+/* build.h - CUDA C++ to a cubin, cached by the hash of its inputs; and the limits of a machine for a launch. */
 #ifndef TW_CUDA_BUILD_H
 #define TW_CUDA_BUILD_H
 
@@ -11,7 +11,7 @@
 
 typedef struct cuda_kernel {
   tw_launch launch;
-  cuda_resources resources[TW_LAUNCH_KERNELS]; /* of each kernel of the launch */
+  cuda_resources resources[TW_LAUNCH_KERNELS]; /* for each kernel of the launch */
   char *cubin;                                 /* malloc'ed */
   size_t bytes;
 } cuda_kernel;

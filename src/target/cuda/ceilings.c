@@ -1,4 +1,4 @@
-/* ceilings.c - see ceilings.h. The kernels are those of runtime/ceilings.cu; runner/ceilings.c times them. */
+/* ceilings.c - see ceilings.h. The kernels are in runtime/ceilings.cu; runner/ceilings.c times them. */
 #include "target/cuda/ceilings.h"
 
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 static const char KIND[] = "cuda-ceilings", SOURCE[] = "cuda/runtime/ceilings.cu";
 static const double SECONDS = 60;
-/* Of a step of one block of multiply_bf16: 8 products of 64 x 256 x 16; or in each of 8 warps 8 of 16 x 8 x 16. */
+/* Operations of a step of one block of multiply_bf16: 8 products of 64 x 256 x 16; or in each of 8 warps 8 of 16 x 8 x
+ * 16. */
 static const double OPERATIONS_90 = 2.0 * 8 * 64 * 256 * 16, OPERATIONS_80 = 2.0 * 64 * 16 * 8 * 16;
 
 static void key_of(const cuda_device *d, char key[TW_HASH_TEXT]) {

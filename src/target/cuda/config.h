@@ -15,7 +15,7 @@ typedef struct cuda_config {
   char architecture[16]; /* "sm_90a" */
   int64_t multiprocessors, clock_mhz, shared_block, shared_multiprocessor, registers, threads, cluster, l2_bytes;
   int64_t memory_gbs;
-  int64_t flops_f32, flops_tf32, flops_f16, flops_bf16, flops_e4m3, flops_i8; /* of a multiprocessor in a cycle */
+  int64_t flops_f32, flops_tf32, flops_f16, flops_bf16, flops_e4m3, flops_i8; /* per multiprocessor and cycle */
 } cuda_config;
 
 extern const tw_config_schema cuda_config_schema;

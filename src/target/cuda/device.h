@@ -1,4 +1,4 @@
-/* device.h - the NVIDIA devices, driver and compiler of this computer. A process of its own looks them up, once. */
+/* device.h - the NVIDIA devices, driver and compiler of this computer. A separate process looks them up, once. */
 #ifndef TW_CUDA_DEVICE_H
 #define TW_CUDA_DEVICE_H
 
@@ -23,7 +23,7 @@ typedef struct cuda_here {
   char nvrtc[400];      /* path of the library; "" = not found */
   char nvcc[400];       /* path of nvcc if NVRTC is missing; otherwise "" */
   char include[400];    /* the folder of CUDA's own headers; "" = not found */
-  char no_devices[300]; /* why there is none; "" = there is one */
+  char no_devices[300]; /* the reason for having none; "" = there is one */
   int driver;           /* 13000 = CUDA 13.0 */
   size_t n_devices;
   cuda_device device[CUDA_DEVICES_MAX];

@@ -1,6 +1,6 @@
-/* driver.h - the part of CUDA's driver API that is used, declared here: nothing of CUDA is needed to build, and
- * libcuda.so.1 is looked for when the program runs. Names, values and layouts are those of cuda.h (CUDA 12 and 13; the
- * functions with a version in their name have kept that version since CUDA 4). */
+/* driver.h - the used part of CUDA's driver API, declared here: the build does not need CUDA, and libcuda.so.1 is
+ * loaded at run time. Names, values and layouts follow cuda.h (CUDA 12 and 13; the functions with a version in their
+ * name have kept that version since CUDA 4). */
 #ifndef TW_CUDA_RUNNER_DRIVER_H
 #define TW_CUDA_RUNNER_DRIVER_H
 

@@ -1,6 +1,6 @@
-/* export.c - see export.h. launch.cu holds the vocabulary, the kernels, and host code that does what their header says, with
- * the numbers of one problem: tilewright_start() on a stream; nvcc alone compiles it, and the one function of the driver that
- * encodes tensor maps is asked of the runtime. test.cu is the program around it. */
+/* export.c - see export.h. launch.cu holds the tile library, the kernels, and host code that does what their header
+ * states, with the numbers of one problem: tilewright_start() on a stream. It compiles with nvcc alone and gets the one
+ * driver function, which encodes tensor maps, from the CUDA runtime. test.cu is the program around it. */
 #include "target/cuda/export.h"
 
 #include <inttypes.h>

@@ -1,33 +1,34 @@
 /* gemm_model.c - see gemm_model.h.
  *
- * Every multiprocessor goes through its share of the tiles: rounds of clusters, the last one mostly half empty (wave
+ * Every multiprocessor processes its share of the tiles: rounds of clusters, the last one often half empty (wave
  * quantization). A step along k takes as long as the slowest of
  *
  *   multiplying   the tensor core's rate for the types
  *   shared memory 128 bytes a cycle: a product of 64 rows reads 64 rows of A and all columns of B; copies write both
- *   waiting       the latency of a copy, over the stages that are under way
+ *   waiting       the latency of a copy, divided by the stages in flight
  *
- * and where two of them are close, a little longer. Beside that the operands come from DRAM: once as long as the L2
- * cache holds them, else again for each wave of tiles, as much as the band's shape makes it.
+ * and a little longer where two of them are close. In addition the operands are read from DRAM: once if the L2 cache
+ * holds them, otherwise again for each wave of tiles, depending on the shape of the band.
  *
- * Rates, sizes and clocks are the machine's. FIT marks constants that are fitted, to the times of 116 kernels at 1024
- * and 8192 (m = n = k) on an H100 in tests/data/cuda/gemm_tiles_h100.csv; tests/cuda/test_cuda_model.c judges them at 2048
- * and 4096. */
+ * Rates, sizes and clocks are the machine's. FIT marks constants that are fitted to the times of 116 kernels at 1024
+ * and 8192 (m = n = k) on an H100 in tests/data/cuda/gemm_tiles_h100.csv; tests/cuda/test_cuda_model.c tests them at
+ * 2048 and 4096. */
 #include "target/cuda/gemm_model.h"
 
 #include <math.h>
 
-enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 }; /* of a wgmma: rows of A, bytes along k; a cycle */
+/* for a wgmma: rows of A, bytes along k; per cycle */
+enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 };
 
-static const double MULTIPLIED = 0.807;   /* FIT: of the tensor core's rate, under the power limit */
-static const double SHARED = 0.85;        /* FIT: of shared memory's */
+static const double MULTIPLIED = 0.807;   /* FIT: share of the tensor core's rate, under the power limit */
+static const double SHARED = 0.85;        /* FIT: share of shared memory's rate */
 static const double LATENCY = 2643;       /* FIT: cycles from a request to a full stage, under load */
 static const double START = 3482;         /* FIT: cycles before the first product and after the last */
 static const double CLUSTER_WAIT = 0.662; /* FIT: how much longer both are for two blocks that wait for each other */
 static const double COPIED =
-    0.85; /* of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
-static const double DRAM = 0.454;  /* FIT: of its nominal bandwidth, for operands in tiles */
-static const double L2_BYTES = 64; /* of a multiprocessor, a cycle: as in tiles.c */
+    0.85; /* share of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
+static const double DRAM = 0.454;  /* FIT: share of its nominal bandwidth, for operands in tiles */
+static const double L2_BYTES = 64; /* per multiprocessor and cycle: as in tiles.c */
 static const double PIECES =
     1.8; /* FIT: a cycle, that a group copies by threads: 4096 in bf16, pitches of 4 and 8 bytes, H200 */
 static const double ELEMENTS = 1.34; /* FIT: likewise, one by one */
@@ -54,7 +55,7 @@ static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm
   return fmax(least, least * kept + tiles / wave * each * (1 - kept)) + m * n * tw_type_bits(g->c) / 8.0;
 }
 
-/* Cycles in which a group copies its part of an operand's stage; 0: it goes by itself. */
+/* Cycles in which a warpgroup copies its part of an operand's stage; 0: the copy is asynchronous. */
 static double by_threads(bool copies, int piece, double elements, double size) {
   return copies ? 0 : piece ? elements * size / piece / PIECES : elements / ELEMENTS;
 }
@@ -96,11 +97,12 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
 
 /* ---- mma.sync ----
  *
- * A multiprocessor has `blocks` tiles at once. A step of all of them takes as long as the slowest of multiplying, shared memory (operands
- * that warps read, tiles that arrive) and the latency of copies over the tiles in flight. Alone, a block also waits for its barrier; more
- * blocks cover each other's waits, and begin and store while others multiply. Constants are not fitted. */
+ * A multiprocessor has `blocks` tiles at once. One step of all of them takes as long as the slowest of multiplication,
+ * shared memory (operands that warps read, tiles that arrive) and the latency of copies divided by the tiles in flight.
+ * A single block also waits for its barrier. Several blocks cover each other's waits, and start and store while others
+ * multiply. Constants are not fitted. */
 
-static const double MMA_SYNC_HOPPER = 0.629; /* of the peak that wgmma has: arXiv 2402.13499, table of mma on H100 */
+static const double MMA_SYNC_HOPPER = 0.629; /* relative to wgmma's peak: arXiv 2402.13499, table of mma on H100 */
 static const double MMA_LATENCY = 33;        /* cycles of an m16n8k16: arXiv 2402.13499 */
 static const double COPY_LATENCY = 479;      /* cycles from DRAM: likewise */
 

@@ -1,15 +1,15 @@
-/* inputs.h - sets of inputs of a problem, in files that processes with a device map, and what is right for each.
+/* inputs.h - sets of inputs of a problem, in files that processes with a device map, and the expected results for each.
  *
- * Set 0 is that of the case; the others are drawn from seeds of their own. They are made once for all kernels of a
- * search: a few problems are kept. What is right stays in this process: computed whole, or, of ops that know single
- * elements exactly, at places that are chosen after the kernel ran (tw_case_check). */
+ * Set 0 is the case's; the others are drawn from their own seeds. They are made once for all kernels of a search: a few
+ * problems are kept. Expected results stay in this process: computed completely, or, for ops with exact single
+ * elements, at places that are chosen after the kernel ran (tw_case_check). */
 #ifndef TW_CUDA_INPUTS_H
 #define TW_CUDA_INPUTS_H
 
 #include "target/cuda/runner/protocol.h"
 #include "tilewright/op.h"
 
-/* CUDA_FILES_HIGH: our descriptors are above those that another process is given. */
+/* CUDA_FILES_HIGH: our descriptors are above those of other processes. */
 enum { CUDA_INPUT_SETS = 3, CUDA_FILES_HIGH = 20 };
 
 typedef struct cuda_inputs {
@@ -27,8 +27,8 @@ typedef struct cuda_inputs {
 tw_status cuda_inputs_take(const tw_case *, cuda_inputs **out, tw_error *);
 void cuda_inputs_give_back(cuda_inputs *);
 
-/* Multiply-adds of a comparison, where the op knows single elements: of what a search measures, of which many are to be compared
- * every second; of what it found, or was asked for. */
+/* Multiply-adds of a comparison, for ops with exact single elements: for a search's measurements, which need many
+ * comparisons per second; for its result, or on request. */
 #define CUDA_GLANCE 5e7
 #define CUDA_LOOK 1e9
 

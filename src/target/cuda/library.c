@@ -1,5 +1,5 @@
-/* library.c - tilewright/device.h on NVIDIA GPUs. Here, and nowhere else in the library, the driver is loaded into the caller's
- * process: it is there already, or the caller could have no device memory. Compiling stays in a process of its own. */
+/* library.c - tilewright/device.h on NVIDIA GPUs. Only here does the library load the driver into the caller's process:
+ * the caller already has it, because it has device memory. Compilation stays in a separate process. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +139,7 @@ tw_status tw_device_launch(const tw_device_planned *p, void *const operands[], v
 
 typedef struct kept_plan {
   struct kept_plan *next;
-  tw_problem problem; /* as it was asked for */
+  tw_problem problem; /* as requested */
   CUcontext context;
   tw_device_planned *plan;
 } kept_plan;

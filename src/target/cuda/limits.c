@@ -1,7 +1,7 @@
-/* limits.c - what a launch may ask of a machine, and how many blocks of it one multiprocessor holds.
+/* limits.c - the limits of a machine for a launch, and the number of its blocks that one multiprocessor holds.
  *
- * CUDA C++ Programming Guide 13.0, chapter 20, and the notes of cuTensorMapEncodeTiled. The driver refuses the same
- * with "invalid value"; here the number is named. */
+ * CUDA C++ Programming Guide 13.0, chapter 20, and the notes of cuTensorMapEncodeTiled. The driver rejects such
+ * launches with "invalid value"; here the error names the number. */
 #include <inttypes.h>
 
 #include "target/cuda/build.h"

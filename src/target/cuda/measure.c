@@ -1,22 +1,23 @@
-/* measure.c - a kernel is run, timed, and run again, in one process with the device to itself; what came out of it
- * each time is compared when the device is free for the next, of a kernel that was not checked before not until it is.
+/* measure.c - a kernel is run, timed, and run again, in one process with the device to itself. Results are compared
+ * after the device is released for the next kernel; for a kernel that was not checked before, while it is still held.
  *
- * Time is the median of the driver's events around single launches. Before each, the inputs are copied to where the
- * kernel reads them, from one of three sets in an order that the kernel cannot know, A of a gemm turned (timed.c); outputs
- * and guards are poisoned; and four times the size of the L2 cache is written. Of each launch pieces of the outputs are
- * compared, of one all. Then launches follow one another without pause: a counter.
+ * Time is the median of the driver's events around single launches. Before each launch, the inputs are copied to the
+ * place where the kernel reads them, from one of three sets in an order that the kernel cannot know, with A of a gemm
+ * rotated (timed.c); outputs and guards are poisoned; and four times the size of the L2 cache is written. Pieces of
+ * each launch's outputs are compared, and all outputs of one launch. Then launches follow one another without pause: a
+ * counter.
  *
- * The cost of a GEMM whose weights are codes is that of a launch among others, as in a program that decodes: each with weights that are
- * not in the cache, and begun as early as it may be. What such launches write is not compared, so it is for kernels of
- * schedules and what a user vouches for.
+ * The cost of a GEMM whose weights are codes is that of a launch among others, as in a program that decodes: each with
+ * weights that are not in the cache, and begun as early as possible. The outputs of such launches are not compared, so
+ * this is for kernels of schedules and trusted kernels.
  *
- * What could deceive, and what is done about it:
- * - work left out of launches: what each wrote is compared, at places that are chosen by chance
- * - results kept from an earlier launch: no memory of its own outlives a launch (cuda_cubin_check), outputs are poisoned,
- *   inputs change in place, those of a gemm are never the same again, and the first launch on the third set, which no launch
- *   before had, must not take much longer than the others
- * - numbers of the process: what it says of time is held against the clock on the wall of this process
- * - writes elsewhere: guards around every operand, and inputs compared with what they were */
+ * Possible deceptions, and the measures against them:
+ * - work left out of launches: the outputs of each are compared, at random places
+ * - results kept from an earlier launch: the kernel's own memory does not outlive a launch (cuda_cubin_check), outputs
+ *   are poisoned, inputs change in place, those of a gemm never repeat, and the first launch on the third set, which no
+ *   earlier launch used, must not take much longer than the others
+ * - figures reported by the process: its times are compared with the wall clock of this process
+ * - writes elsewhere: guards around every operand, and inputs compared with their original values */
 #include "target/cuda/measure.h"
 
 #include <math.h>
@@ -48,7 +49,7 @@ struct tw_artefact {
   bool trust;                                    /* kernels from schedules, and trusted sources, share a process */
   char coverage[sizeof((tw_coverage *)0)->text]; /* of the last comparison */
   known_case checked, measured;                  /* on which it was right; that the second of them needs no check */
-  struct session *later; /* of a measurement: what it kept is compared if somebody asks whether it was right */
+  struct session *later; /* of a measurement: the kept data are compared when the verdict is requested */
   tw_stop stop;          /* when not to wait for a device any longer */
   double until;          /* seconds: slower kernels are timed briefly; 0: none */
 };
@@ -56,13 +57,15 @@ struct tw_artefact {
 enum { CHAINS = 9, FIRST_LAUNCHES = 2, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, SLOW_LAUNCHES = 3, MOST_LAUNCHES = 201 };
 _Static_assert((int)MOST_LAUNCHES <= (int)CUDA_TIMED_MAX, "");
 static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05, CHAINS_SECONDS = 1;
-static const double SLOW_SECONDS = 0.05;          /* seconds of a launch: a few launches suffice */
-static const double SLOWEST = 1e11;               /* operations a second: slower kernels are stopped */
-static const double ALLOWANCE = 5;                /* seconds, for other work of the driver */
-static const double COPIES = 2e9;                 /* bytes a second to and from a device, at least */
-static const double LONGER = 2, LATER = 5e-5;     /* a launch on new inputs may take so many times and so much longer */
-static const double MORE = 1.02;                  /* times what is of use, for three launches of four */
-static const double HIDDEN = 0.7, BESIDES = 6e-5; /* of the time on the wall the events must show; seconds a launch */
+static const double SLOW_SECONDS = 0.05; /* seconds of a launch: a few launches suffice */
+static const double SLOWEST = 1e11;      /* operations a second: slower kernels are stopped */
+static const double ALLOWANCE = 5;       /* seconds, for other work of the driver */
+static const double COPIES = 2e9;        /* bytes a second to and from a device, at least */
+/* a launch on new inputs may take longer by this factor and this time */
+static const double LONGER = 2, LATER = 5e-5;
+static const double MORE = 1.02; /* times the useful time, for three launches of four */
+/* share of the wall time that the events must show; seconds per launch */
+static const double HIDDEN = 0.7, BESIDES = 6e-5;
 
 tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
                         tw_artefact **out, tw_error *error) {
@@ -98,12 +101,12 @@ typedef struct session {
     const char *when; /* the first one: NULL */
   } kept[KEPT_RESULTS];
   size_t n_kept;
-  cuda_timed *timed; /* of the launches that were timed: NULL if none were */
+  cuda_timed *timed; /* of the timed launches: NULL if there were none */
   char (*pieces)[CUDA_PIECES][CUDA_PIECE_BYTES];
   void *whole[TW_OPERANDS_MAX];
 } session;
 
-/* A process that has done all it was told leaves the device at rest: that it ends need not be waited for. */
+/* A process that has done all its work leaves the device idle: its end need not be awaited. */
 static void free_device(session *s, bool is_at_rest) {
   if (is_at_rest && s->keeps) {
     cuda_lease_leave(&s->lease, s->process);
@@ -151,7 +154,7 @@ static tw_status need_device(const tw_artefact *a, tw_error *error) {
                  a->config->architecture, r->registers, r->spill_stores + r->spill_loads, why.text);
 }
 
-/* That of the last kernel, if it may serve this one. */
+/* The process of the last kernel, if it may serve this one. */
 static tw_status find_process(const tw_artefact *a, bool fresh, session *s, tw_error *error) {
   s->process = cuda_lease_find(&s->lease);
   s->is_used = s->process && !fresh && cuda_process_change(s->process, a->config, &a->kernel, s->inputs);
@@ -200,7 +203,7 @@ static tw_status keep_outputs(const session *s, void *const actual[], void *to[T
   return TW_OK;
 }
 
-/* Fetches all operands, of which inputs must be as they were, and keeps the outputs. */
+/* Fetches all operands, checks that inputs are unchanged, and keeps the outputs. */
 static tw_status keep(session *s, uint32_t set, const char *when, tw_error *error) {
   const tw_case *c = &s->inputs->set[set];
   void *actual[TW_OPERANDS_MAX];
@@ -290,7 +293,7 @@ static tw_status compare_later(tw_artefact *a, double budget, tw_error *error) {
   return status;
 }
 
-/* An earlier kernel of the same process may be at fault. Then the work is repeated in a process of its own. */
+/* An earlier kernel of the same process may be the cause. Then the work is repeated in a new process. */
 static bool is_doubtful(const session *s, tw_status status) {
   return s->is_used && (status == TW_FAILED || status == TW_MISSING);
 }
@@ -392,7 +395,7 @@ static tw_status check_new_inputs(double fresh, double median, tw_error *error) 
                  fresh / median);
 }
 
-/* *fresh: of the first on inputs that no launch before had. */
+/* *fresh: time of the first launch on inputs that no earlier launch had. */
 static tw_status time_launches(session *s, double limit, double idle, timing *out, double *fresh, tw_error *error) {
   cuda_reply reply;
   const cuda_command *many = &s->timed->command;

@@ -13,7 +13,7 @@ tw_status cuda_plain(const tw_problem *, char **source, tw_error *);
 bool cuda_has_plain_rows(const tw_problem *);
 tw_status cuda_plain_rows(const tw_problem *, char **source, tw_error *);
 
-/* How a type is stored, loaded into the accumulator's type and converted back; NULL where it is not. */
+/* How a type is stored, loaded into the accumulator's type and converted back; NULL if it is unsupported. */
 typedef struct cuda_plain_words {
   const char *stored, *load, *store;
 } cuda_plain_words;

@@ -10,10 +10,10 @@
 #include "base/device.h"
 
 static bool busy[CUDA_DEVICES_MAX];             /* by place in cuda_look()->device */
-static cuda_process *resting[CUDA_DEVICES_MAX]; /* touched by who has the device */
+static cuda_process *resting[CUDA_DEVICES_MAX]; /* used by the owner of the device */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
-static const long LOOK_NANOSECONDS = 100 * 1000 * 1000; /* for who waits to see that it shall no longer */
+static const long LOOK_NANOSECONDS = 100 * 1000 * 1000; /* for a waiter that must notice when to stop */
 
 static size_t place(const cuda_device *d) { return (size_t)(d - cuda_look()->device); }
 

@@ -10,12 +10,12 @@ typedef struct cuda_lease {
   int lock; /* -1: none */
 } cuda_lease;
 
-/* Waits for a free device that the description is about. TW_MISSING if there is none at all, TW_INTERRUPTED if the wait has
- * to end before. */
+/* Waits for a free device that matches the description. TW_MISSING if there is none, TW_INTERRUPTED if the wait must
+ * end earlier. */
 tw_status cuda_lease_take(const cuda_config *, const tw_stop *, cuda_lease *, tw_error *);
 void cuda_lease_give_back(cuda_lease *);
 
-/* Who has the device may leave a process at rest for who has it next; NULL: there is none. */
+/* The owner of a device may leave an idle process for the next owner; NULL: there is none. */
 void cuda_lease_leave(const cuda_lease *, cuda_process *);
 cuda_process *cuda_lease_find(const cuda_lease *);
 

@@ -22,7 +22,7 @@
 static const double START_SECONDS = 120; /* driver, context, copies of the inputs */
 static const double END_SECONDS = 20;    /* for a driver to take a kernel off a device */
 
-enum { CUBIN_ROOM = 4 << 20 }; /* of a process for several kernels */
+enum { CUBIN_ROOM = 4 << 20 }; /* for a process that serves several kernels */
 
 struct cuda_process {
   const cuda_inputs *inputs;
@@ -108,7 +108,7 @@ static tw_status make_files(cuda_process *p, const cuda_config *c, const cuda_ke
 
 /* ---- the process ---- */
 
-/* Nothing of this process goes into the other but the files, and which devices it may see. */
+/* The other process inherits only the files and the list of visible devices. */
 static tw_status start(cuda_process *p, tw_error *error) {
   const char *runner = cuda_look()->runner;
   char *argv[] = {(char *)"tilewright-cuda-runner", (char *)"evaluate", NULL};
@@ -187,7 +187,7 @@ tw_status cuda_process_begin(cuda_process *p, const cuda_device *d, tw_error *er
   const cuda_command begin = {.work = CUDA_BEGIN};
   p->orders->device = d->ordinal;
   if (send(p->channel, &begin, sizeof begin, MSG_NOSIGNAL) != (ssize_t)sizeof begin)
-    return cuda_verdict_gone(CUDA_STARTING, error); /* of rest, perhaps */
+    return cuda_verdict_gone(CUDA_STARTING, error); /* the idle process, if any */
   return listen_to(p, START_SECONDS, CUDA_STARTING, &p->ready, error);
 }
 

@@ -1,4 +1,4 @@
-/* process.h - a process that runs one kernel on one device: started, asked, watched, ended. See runner/protocol.h. */
+/* process.h - a process that runs one kernel on one device: start, command, watch, end. See runner/protocol.h. */
 #ifndef TW_CUDA_PROCESS_H
 #define TW_CUDA_PROCESS_H
 
@@ -8,15 +8,15 @@
 
 typedef struct cuda_process cuda_process;
 
-/* Starts it and waits until it has the driver: that takes a while, and no device. `keeps`: it may serve several kernels, none of
- * which is suspected of harming the next. */
+/* Starts it and waits until it has the driver: that takes time, and no device. `keeps`: it may serve several kernels
+ * that are not suspected of harming the next one. */
 tw_status cuda_process_open(const cuda_config *, const cuda_kernel *, const cuda_inputs *, bool keeps,
                             cuda_process **out, tw_error *);
 /* Another kernel in the place of its last one, to begin with. False: it is not one for these inputs, or has too little room. */
 bool cuda_process_change(cuda_process *, const cuda_config *, const cuda_kernel *, const cuda_inputs *);
 /* Waits until kernel and inputs are on the device, after the previous kernel. TW_FAILED if the kernel is at fault. */
 tw_status cuda_process_begin(cuda_process *, const cuda_device *, tw_error *);
-void cuda_process_close(cuda_process *); /* NULL is fine. Ends it, whatever it does. */
+void cuda_process_close(cuda_process *); /* NULL is allowed. Ends the process in any state. */
 
 /* The reply to CUDA_BEGIN. */
 const cuda_reply *cuda_process_ready(const cuda_process *);
@@ -26,7 +26,7 @@ const cuda_reply *cuda_process_ready(const cuda_process *);
 tw_status cuda_process_do(cuda_process *, const cuda_command *, double limit, cuda_reply *out, double *wall,
                           tw_error *);
 
-/* Operands as they were fetched last: inputs may be NULL. */
+/* Operands as last fetched: inputs may be NULL. */
 void cuda_process_operands(const cuda_process *, void *actual[TW_OPERANDS_MAX]);
 /* Of the last CUDA_TIME. */
 const cuda_results *cuda_process_results(const cuda_process *);

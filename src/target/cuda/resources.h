@@ -8,7 +8,7 @@
 #include "tilewright/status.h"
 
 typedef struct cuda_resources {
-  int registers, stack, spill_stores, spill_loads, shared, barriers; /* of a thread, of a block; bytes */
+  int registers, stack, spill_stores, spill_loads, shared, barriers; /* per thread, per block; bytes */
   int wgmma_serialized; /* 1: ptxas serialized wgmma: warnings C7510, C7511, C7514, C7515; each a build that is not meant */
   int setmaxnreg_ignored; /* 1: C7508 */
 } cuda_resources;

@@ -50,7 +50,7 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* bf16 as it is first asked for, summed in f32; integers in i32; products of 8-bit floats as bf16. */
+/* bf16 at first, summed in f32; integers in i32; products of 8-bit floats as bf16. */
 static tw_type usual_type(const char *key, tw_type a) {
   const bool integer = a == TW_I8 || a == TW_U8;
   if (strcmp(key, "acc") == 0) return integer ? TW_I32 : TW_F32;
@@ -58,7 +58,7 @@ static tw_type usual_type(const char *key, tw_type a) {
   return a == TW_U8 ? TW_I8 : a;
 }
 
-/* The op's first type determines the defaults of the others. */
+/* The op's first type determines the default types of its other operands. */
 static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) {
   const bool has_bf16 = cuda_config_of(t)->flops_bf16 > 0;
   tw_status status = TW_OK;
@@ -115,7 +115,7 @@ static const tw_family families[] = {
      .keys = "m n k a_transposed b_transposed bias relu gelu glu scale lda ldb ldc ldd group packed a_rounding scales "
              "arithmetic a b c acc d",
      SCHEDULES},
-    {.op = "*", .keys = "*", SCHEDULES}, /* whatever the source of a kernel computes */
+    {.op = "*", .keys = "*", SCHEDULES}, /* for any computation of a kernel's source */
 };
 
 static void fill_target(const void *values, tw_target *out) {

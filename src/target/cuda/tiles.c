@@ -70,7 +70,7 @@ static double predict_gemm(const void *with, const void *plan) {
   return cuda_gemm_seconds(m->config, &g, plan);
 }
 
-/* L2 to a multiprocessor, and all of it, in bytes a cycle: DeepGEMM's model of the same (its heuristics for sm90). */
+/* L2 to a multiprocessor, and L2 in total, in bytes per cycle: from DeepGEMM's model (its heuristics for sm90). */
 static const double L2_BYTES = 64, L2_BYTES_ALL = 6154;
 /* Latency of DRAM in cycles, at the start of a kernel: arXiv 2402.13499. */
 static const double DRAM_LATENCY = 479;
@@ -83,17 +83,18 @@ static double predict_gemm_mma(const void *with, const void *plan) {
   return cuda_gemm_mma_seconds(m->config, &g, plan);
 }
 
-/* ---- the model of few rows ----
+/* ---- the model of skinny GEMM ----
  *
- * Memory's bandwidth, unless less is under way than covers its latency, or warps cannot make numbers as fast: instructions of a
- * weight for each 32 of them, of four a cycle of a multiprocessor. */
+ * Memory's bandwidth, unless too few bytes are in flight to cover its latency, or warps cannot decode weights as fast:
+ * instructions for each 32 weights, at four per cycle and multiprocessor. */
 
-static const double MADE = 0.55; /* FIT: of four instructions a cycle at the highest clock; i4 and ternary, m=1, H200 */
+/* FIT: share of four instructions per cycle at the highest clock; i4 and ternary, m=1, H200 */
+static const double MADE = 0.55;
 static const double BEGIN = 2.0e-6,
                     TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a cluster */
 
-/* Blocks of n rows of weights, `split` of which share theirs: how many a processor has at once, of as many as fit, what part of all
- * processors is busy, and what waves that are not full cost. */
+/* Blocks of n rows of weights, `split` of which share their rows. Computes the number of concurrent blocks on a
+ * multiprocessor, the share of multiprocessors that are busy, and the cost of partial waves. */
 typedef struct spread {
   double resident, busy, uneven;
 } spread;
@@ -106,8 +107,8 @@ static spread spread_of(const model *m, int n, int split, int fit) {
                   .uneven = waves > 1 ? sqrt(ceil(waves) / waves) : 1};
 }
 
-/* Weights are moved, `under_way` bytes at a time on a processor, while numbers are made of them, each with so many instructions of which
- * the part `hidden` waits for nothing. */
+/* Weights are loaded, with `under_way` bytes in flight on a multiprocessor, while they are decoded. `hidden` is the
+ * share of instructions that wait for nothing. */
 static double flow(const model *m, const spread *s, double under_way, double instructions, double hidden) {
   const tw_gemm g = tw_gemm_of(m->problem);
   const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
@@ -134,18 +135,19 @@ static double predict_skinny(const void *with, const void *plan) {
          pieces;
 }
 
-/* ---- the model of slices ----
+/* ---- the model of sliced-K ----
  *
- * A launch among others, as these kernels are timed: memory and instructions, of which neither hides the other whole, behind a chain
- * from launch to launch. FIT: to 454 kernels with one row (i4, mxfp4, ternary; 4096 x 4096, 6144 x 4096, 28672 x 8192) on an H200;
- * tests/data/cuda/slices_search_h200.txt has others. */
+ * A launch among others, as these kernels are timed: memory and instructions, which overlap only in part, plus a
+ * dependence from launch to launch. FIT: to 454 kernels with one row (i4, mxfp4, ternary; 4096 x 4096, 6144 x 4096,
+ * 28672 x 8192) on an H200; tests/data/cuda/slices_search_h200.txt has other kernels. */
 
 static const double SLICES_CHAIN = 1.9e-6, SLICES_ALONE = 1.6; /* seconds; times as long without `rest` */
-/* Of memory's; cycles; how much too little under way costs, and too few warps: powers. */
+/* Share of memory's bandwidth; cycles; the cost of too few bytes in flight, and of too few warps: exponents. */
 static const double SLICES_BANDWIDTH = 0.85, SLICES_LATENCY = 1350, SLICES_WINDOW = 0.6, SLICES_HIDDEN = 0.4;
-static const double SLICES_MADE = 1.3, SLICES_WARPS = 14; /* of four instructions a cycle, since times add; enough */
-static const double SLICES_OF_A = 200;                    /* instructions for a slice of eight rows of A */
-static const double SLICES_TOGETHER = 1.75;               /* the norm of both times */
+/* share of four instructions per cycle, because times add; enough */
+static const double SLICES_MADE = 1.3, SLICES_WARPS = 14;
+static const double SLICES_OF_A = 200;      /* instructions for a slice of eight rows of A */
+static const double SLICES_TOGETHER = 1.75; /* the norm of both times */
 
 /* Instructions of a weight for each 32, as the loops have them (sm_90a). */
 static double made_in_slices(const tw_gemm *g) {
@@ -175,9 +177,10 @@ static double predict_sliced_k(const void *with, const void *plan) {
 
 /* ---- the model of rows ----
  *
- * Memory's bandwidth, unless too little is under way to cover its latency (Little's law), or blocks come in too few waves. */
+ * Memory's bandwidth, unless too few bytes are in flight to cover its latency (Little's law), or the blocks run in too
+ * few waves. */
 
-static const double LINE_BYTES = 16 * 32; /* of one load of a warp */
+static const double LINE_BYTES = 16 * 32; /* bytes of one load of a warp */
 
 static double predict_rows(const void *with, const void *plan) {
   const model *m = with;
@@ -199,9 +202,9 @@ static double predict_rows(const void *with, const void *plan) {
 
 /* ---- the model of attention ----
  *
- * For each tile of keys a group multiplies twice and makes as many exponentials as there are scores, 16 a cycle of a
- * multiprocessor (CUDA C++ Programming Guide, throughput of arithmetic instructions). Groups that take turns do both at the
- * same time; else the products of all wait for the slowest. */
+ * For each tile of keys a warpgroup multiplies twice and computes one exponential per score, at 16 per cycle and
+ * multiprocessor (CUDA C++ Programming Guide, throughput of arithmetic instructions). With ping-pong, warpgroups do
+ * both at the same time; otherwise all products wait for the slowest warpgroup. */
 
 static const double EXPONENTIALS = 16;
 
@@ -229,7 +232,7 @@ static double predict_attention(const void *with, const void *plan) {
   const tw_attention of = tw_attention_of(m->problem), *a = &of;
   const double queries = 64.0 * p->groups, processors = (double)m->config->multiprocessors;
   const double rows = ceil_div((double)a->queries, queries), all = ceil_div((double)a->keys, p->keys);
-  const double blocks = a->causal ? all - (rows - 1) / 2 * queries / p->keys : all; /* of keys, in the mean */
+  const double blocks = a->causal ? all - (rows - 1) / 2 * queries / p->keys : all; /* keys, on average */
   const double products = p->groups * ((double)a->d / 16 * p->keys / 2 + p->keys / 16.0 * (double)a->d / 2);
   const double weights = p->groups * 64.0 * p->keys / EXPONENTIALS;
   const double copy = 2.0 * p->keys * (double)a->d * 2 / (L2_BYTES_ALL / processors);
@@ -259,7 +262,7 @@ static double predict_attention_mma(const void *with, const void *plan) {
   return ceil_div(tiles, processors * together) * each / clock;
 }
 
-/* Five products, of which the fifth's sums go to memory one by one. */
+/* Five products; the sums of the fifth are added to memory individually. */
 static double predict_attention_mma_back(const void *with, const void *plan) {
   const model *m = with;
   const tw_tile_attention_mma_plan *p = plan;
@@ -282,9 +285,10 @@ static double predict_attention_mma_back(const void *with, const void *plan) {
 
 /* ---- the model of convolutions ----
  *
- * What is written before moves through memory twice; then products, as gemm's model has them, or the output's bytes. */
+ * Data that are written first pass through memory twice; then the products, as in gemm's model, or the output's bytes.
+ */
 
-static const double MULTIPLIED = 0.8, WRITTEN = 0.6; /* of peaks: tensor cores in long sums; DRAM, in strides */
+static const double MULTIPLIED = 0.8, WRITTEN = 0.6; /* share of peaks: tensor cores in long sums; DRAM, with strides */
 
 static double predict_conv(const void *with, const void *plan) {
   const model *m = with;

@@ -11,11 +11,11 @@
 tw_tile_machine cuda_tile_machine(const cuda_config *);
 
 tw_status cuda_tiles_emit(const cuda_config *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
-/* The plainest schedule of an op that has kernels of tiles and no kernel without. */
+/* The plainest schedule of an op that has tile kernels and no kernel for the empty schedule. */
 tw_status cuda_tiles_plainest(const cuda_config *, const tw_problem *, tw_schedule *, tw_error *);
 /* No steps, without an error, for an op or machine that has none. */
 tw_status cuda_tiles_steps(const cuda_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
-/* The steps that may follow; NULL where there are none. */
+/* The steps that may follow; NULL if there are none. */
 const tw_language *cuda_tiles_language_of(const cuda_config *, const tw_problem *, const tw_schedule *);
 /* Seconds. */
 tw_status cuda_tiles_predict(const cuda_config *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);

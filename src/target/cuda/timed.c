@@ -1,12 +1,12 @@
 /* timed.c - see timed.h.
  *
- * Of every launch pieces of the outputs are kept, of one all. Both are chosen here, by chance, in another process than the
- * kernel's: work that is left out of launches is met in some of them. Pieces are compared with exact values, within
- * the bounds of the op, so that what a launch may be off is what any run may.
+ * Pieces of the outputs of every launch are kept, and all outputs of one. Both are chosen here, at random, in another
+ * process than the kernel's: work that is left out of launches shows in some of them. Pieces are compared with exact
+ * values, within the bounds of the op, so that a launch has the same tolerance as any run.
  *
- * Sets of inputs come again, so what a kernel kept of one could serve later. Therefore A of a gemm is turned, by another
- * amount each time: it begins with another of its elements and goes round, along k at least, so that no element of C is
- * the sum of the same products twice. Only the lines that a piece asks for are turned here. */
+ * Sets of inputs repeat, so results that a kernel kept could serve later. Therefore A of a gemm is rotated, by another
+ * amount each time: it begins with another of its elements and wraps around, along k at least, so that no element of C
+ * is the sum of the same products twice. Only the lines that a piece needs are rotated here. */
 #include "target/cuda/timed.h"
 
 #include <math.h>
@@ -18,13 +18,13 @@
 #include "op/gemm_problem.h"
 
 static const double BUDGET = 1e9; /* multiply-adds for all pieces */
-enum { SIDE_BY_SIDE = 8, GROUP = 64 /* elements of k: of every type with scales a whole number of blocks */ };
+enum { SIDE_BY_SIDE = 8, GROUP = 64 /* elements of k: for every type with scales a whole number of blocks */ };
 
 static size_t size_of(tw_type t) { return (size_t)tw_type_bits(t) / 8; }
 
 /* ---- turning ---- */
 
-/* How A goes round: by multiples of `step` elements; 0: it stays as it is. Types with scales stay in their blocks. */
+/* How A rotates: by multiples of `step` elements; 0: not at all. Types with scales keep their blocks. */
 static int64_t turning_step(const cuda_inputs *x, tw_gemm *g) {
   if (strcmp(x->problem.op->name, "gemm") != 0) return 0;
   *g = tw_gemm_of(&x->problem);
@@ -38,7 +38,7 @@ static uint64_t draw_turn(const cuda_inputs *x, tw_random *r) {
   tw_gemm g;
   const int64_t step = turning_step(x, &g), all = step ? g.m * g.k / step : 0;
   if (all < 2) return 0;
-  const int64_t round = g.a_transposed ? all : g.k / step; /* brings the elements of a row back to where they were */
+  const int64_t round = g.a_transposed ? all : g.k / step; /* returns the elements of a row to their original places */
   int64_t by = tw_random_between(r, 1, all - 1);
   if (by % round == 0 && round > 1) by += by + 1 < all ? 1 : -1;
   return (uint64_t)(by * step) * size_of(x->operand[0].type);

@@ -13,7 +13,7 @@ typedef struct cuda_timed {
   tw_place place[CUDA_TIMED_MAX][CUDA_PIECES]; /* of its first */
 } cuda_timed;
 
-/* n launches: sets and turns by chance, places by chance. Sets but the last have been met before. */
+/* n launches: random sets, rotations and places. All sets but the last have been used before. */
 void cuda_timed_draw(const cuda_inputs *, tw_random *, uint32_t n, cuda_timed *out);
 /* Are the pieces right that are kept of the launches? `pieces` is as cuda_results has them. */
 tw_status cuda_timed_check(const cuda_inputs *, const cuda_timed *,

@@ -1,8 +1,8 @@
-/* ceilings.c - what the device does at best, by the kernels of runtime/ceilings.cu: for target/cuda/ceilings.c.
+/* ceilings.c - peak rates of the device, by the kernels of runtime/ceilings.cu: for target/cuda/ceilings.c.
  *
  * argv: ORDINAL CUBIN MULTIPROCESSORS OPERATIONS (of one step of a block of multiply_bf16). Prints "copy BYTES", "f32
- * OPERATIONS", "bf16 ...", "i8 ...": a second, the median of launches of some milliseconds each, one behind the other
- * for a fifth of a second, so that clocks are what they stay at. */
+ * OPERATIONS", "bf16 ...", "i8 ...": per second, the median of launches of some milliseconds each, submitted
+ * consecutively for a fifth of a second, so that clocks are stable. */
 #include "target/cuda/runner/runner.h"
 
 #include <stdio.h>
@@ -104,7 +104,7 @@ int cuda_measure_ceilings(int argc, char **argv) {
   printf("f32 %.6g\n",
          operations / time_kernel(&b, "multiply_f32", processors * 8, 0, (void *[]){&operands, &to, &steps}));
   steps = 1 << 13;
-  const unsigned blocks = processors * (product > 1e6 ? 1 : 4); /* of mma.sync four on each; of wgmma one fills it */
+  const unsigned blocks = processors * (product > 1e6 ? 1 : 4); /* mma.sync: four on each; wgmma: one fills it */
   operations = product * steps * blocks;
   printf("bf16 %.6g\n",
          operations / time_kernel(&b, "multiply_bf16", blocks, SHARED, (void *[]){&operands, &to, &steps}));

@@ -1,6 +1,5 @@
-/* compile.c - CUDA C++ to a cubin with NVRTC, which is looked for when the program runs. In a process of its own: the
- * source is nobody's friend, and the compiler is a large program. Declared here as nvrtc.h of CUDA 12 and 13 has it.
- * */
+/* compile.c - CUDA C++ to a cubin with NVRTC, which is loaded at run time. In a separate process: the source is
+ * untrusted, and the compiler is a large program. Declarations follow nvrtc.h of CUDA 12 and 13. */
 #define _GNU_SOURCE /* dlinfo */
 #include "target/cuda/runner/runner.h"
 

@@ -1,4 +1,4 @@
-/* devices.c - the devices that the driver shows, for target/cuda/device.c: a process of its own, since a driver may
+/* devices.c - the devices that the driver reports, for target/cuda/device.c: a separate process, because a driver may
  * hang, and keeps threads and memory once it is loaded.
  *
  *   driver 13000

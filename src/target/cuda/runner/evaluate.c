@@ -1,8 +1,9 @@
-/* evaluate.c - one kernel on one device: loads it, runs it on the inputs that it is told, times it. See protocol.h.
+/* evaluate.c - one kernel on one device: loads it, runs it on the given inputs, times it. See protocol.h.
  *
- * All operands lie in one allocation, each between guards, so that a write just outside is seen and one far outside
- * faults. Sets of inputs lie in another; before a launch one is copied to where the kernel reads. What is kept of timed
- * launches stays on the device until all are done, so that they follow one another without the host. */
+ * All operands are in one allocation, each between guards, so that a write just outside is detected and one far outside
+ * faults. Sets of inputs are in another allocation; before a launch one set is copied to the place where the kernel
+ * reads. Data kept from timed launches stay on the device until all are done, so that launches follow one another
+ * without the host. */
 #define _GNU_SOURCE
 #include "target/cuda/runner/runner.h"
 
@@ -32,9 +33,9 @@ typedef struct process {
   const char *set[CUDA_SETS_MAX];
   CUdeviceptr staged[CUDA_SETS_MAX][TW_OPERANDS_MAX], live[TW_OPERANDS_MAX], all_live, workspace, flush;
   CUdeviceptr kept[TW_OPERANDS_MAX], kept_guard,
-      pieces; /* of timed launches: outputs between guards, the workspace's guard */
+      pieces; /* from timed launches: outputs between guards, the workspace's guard */
   uint64_t live_bytes;
-  CUmodule module; /* of the kernel; NULL: none yet */
+  CUmodule module; /* for the kernel; NULL: none yet */
   bool has_device;
   CUfunction function[TW_LAUNCH_KERNELS];
   CUstream stream;
@@ -72,7 +73,7 @@ static CUdeviceptr allocate(process *p, uint64_t bytes) {
   return at;
 }
 
-/* Of a set nothing but inputs is on the device: no room that nobody looks at. */
+/* Only the inputs of a set are on the device: no unchecked room. */
 static bool is_staged(const cuda_array *x) { return !x->is_output || x->given_bytes; }
 
 /* Operands, and the workspace of this kernel. */
@@ -133,7 +134,8 @@ static void copy(process *p, CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
   if (bytes) CALL(p, cuMemcpyDtoDAsync_v2, to, from, bytes, p->stream);
 }
 
-/* The inputs of a set, the first one turned; outputs and guards poisoned, the workspace as it is promised. */
+/* Copies the inputs of a set, the first one rotated; poisons outputs and guards, and prepares the workspace as
+ * promised. */
 static void prepare(process *p, uint32_t set, uint64_t turn) {
   const cuda_orders *o = p->orders;
   for (uint32_t i = 0; i < o->n_operands; i++) {
@@ -156,7 +158,7 @@ static void prepare(process *p, uint32_t set, uint64_t turn) {
   if (!o->launch.zeroed) poison(p, p->workspace, bytes);
 }
 
-/* Operands with the guards around them; then the guard behind the workspace. */
+/* Operands with their guards; then the guard after the workspace. */
 static void fetch(process *p, uint32_t what) {
   const cuda_orders *o = p->orders;
   char *results = (char *)p->results;
@@ -170,7 +172,7 @@ static void fetch(process *p, uint32_t what) {
   CALL(p, cuMemcpyDtoH_v2, results + o->guard_at_results, guard, GUARD);
 }
 
-/* What is looked at of timed launch `i`. */
+/* The data of timed launch `i` that are compared. */
 static void keep(process *p, const cuda_command *c, uint32_t i) {
   const cuda_orders *o = p->orders;
   for (uint32_t j = 0; j < c->n_pieces; j++)
@@ -288,7 +290,7 @@ static cuda_arguments *chained_arguments(process *p, CUdeviceptr at, uint64_t ea
   return all;
 }
 
-/* The device is kept busy with its cache until the host has asked for all launches of a round. */
+/* The device is kept busy with its cache until the host has submitted all launches of a round. */
 static void chain(process *p, const cuda_command *c) {
   enum { AHEAD = 6 };
   const cuda_orders *o = p->orders;
@@ -392,7 +394,7 @@ static void begin(process *p) {
   load(p);
 }
 
-/* False when there is none any more. */
+/* False after the last one. */
 static bool next_command(const process *p, cuda_command *c) {
   struct pollfd channel = {.fd = CUDA_CHANNEL, .events = POLLIN};
   return poll(&channel, 1, p->orders->keeps ? CUDA_IDLE_SECONDS * 1000 : -1) == 1 &&

@@ -1,5 +1,5 @@
-/* main.c - tilewright-cuda-runner: the only program of tilewright that loads CUDA's libraries. Started by the library
- * (target/cuda), one process for each thing that it is asked for. */
+/* main.c - tilewright-cuda-runner: the only program of tilewright that loads CUDA's libraries. The library
+ * (target/cuda) starts it, one process for each task. */
 #include <string.h>
 
 #include "target/cuda/runner/runner.h"

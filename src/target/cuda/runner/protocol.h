@@ -1,15 +1,15 @@
-/* protocol.h - what the library and the process that runs a kernel on a device tell each other.
+/* protocol.h - the protocol between the library and the process that runs a kernel on a device.
  *
  * Files, made by the library and inherited:
- *   CUDA_ORDERS    read only: cuda_orders, and the cubin behind it
- *   CUDA_RESULTS   cuda_results, then room for every operand as it is on the device, with its guards
+ *   CUDA_ORDERS    read only: cuda_orders, followed by the cubin
+ *   CUDA_RESULTS   cuda_results, then room for a copy of every operand with its guards
  *   CUDA_CHANNEL   a socket: the library sends cuda_command, the process answers each with cuda_reply. The first reply
- *                  comes without a command, when the driver is ready, which takes a while and no device. Then the library
- *                  writes in the orders which device it has, and sends CUDA_BEGIN
- *   CUDA_SETS + i  read only: the i-th set of inputs, all operands one behind the other
+ *   comes without a command, when the driver is ready, which takes time but no device. Then the library writes the
+ *   number of its device into the orders, and sends CUDA_BEGIN
+ *   CUDA_SETS + i  read only: the i-th set of inputs, all operands consecutively
  *
  * Expected results are in none of them: with some drivers (HMM, Grace) device code reaches all memory of its process.
- * For the same reason nothing that the process says of itself is believed without a check from outside (measure.c). */
+ * For the same reason every statement of the process about itself is checked from outside (measure.c). */
 #ifndef TW_CUDA_RUNNER_PROTOCOL_H
 #define TW_CUDA_RUNNER_PROTOCOL_H
 
@@ -30,8 +30,8 @@ enum {
   CUDA_LAUNCHES_MAX = 512, /* of one command */
   CUDA_TIMED_MAX = 208,    /* of one CUDA_TIME */
   CUDA_CHAINED = 64,       /* launches of a round of CUDA_CHAIN */
-  CUDA_COPIES_MAX = 24,    /* of what its launches take in turn */
-  CUDA_PIECES = 16,        /* of the outputs, that are kept of every timed launch */
+  CUDA_COPIES_MAX = 24,    /* sets that its launches use in turn */
+  CUDA_PIECES = 16,        /* pieces of the outputs that are kept from every timed launch */
   CUDA_PIECE_BYTES = 64,   /* at most */
   CUDA_GUARD = 1 << 16,    /* bytes of TW_POISON before and after each operand, and after the workspace */
   CUDA_RESULTS_PAGE = 1 << 16
@@ -40,7 +40,7 @@ enum {
 typedef struct cuda_array {
   uint64_t bytes;
   uint64_t at_set;     /* offset in the file of a set */
-  uint64_t at_results; /* of the guard before the operand, in CUDA_RESULTS */
+  uint64_t at_results; /* offset of the guard before the operand, in CUDA_RESULTS */
   uint64_t given_at, given_bytes;
   int32_t is_output;
 } cuda_array;
@@ -59,10 +59,11 @@ typedef struct cuda_orders {
 
 typedef enum cuda_work {
   CUDA_RUN = 1, /* once, on set[0] */
-  CUDA_TIME, /* n launches, the i-th on set[i], turned by turn[i]: inputs anew, outputs and guards poisoned, cache flushed
-                   before each; pieces of the outputs are kept of each, all outputs with their guards of launch `whole` */
+  /* n launches, the i-th on set[i], rotated by turn[i]: new inputs, outputs and guards poisoned, cache flushed before
+   * each; pieces of the outputs are kept from each, all outputs with their guards from launch `whole` */
+  CUDA_TIME,
   CUDA_IDLE,  /* the same without the launches */
-  CUDA_BATCH, /* n launches one after the other, nothing in between */
+  CUDA_BATCH, /* n consecutive launches, with nothing in between */
   CUDA_CHAIN, /* n rounds of CUDA_CHAINED launches, as in a program whose inputs but the first rest: other copies of them each
                  time, more than half of flush_bytes, and a kernel may begin before the last has ended */
   CUDA_FETCH, /* operands and guards to CUDA_RESULTS: set[0] is a cuda_fetched */
@@ -70,7 +71,7 @@ typedef enum cuda_work {
 } cuda_work;
 
 typedef enum cuda_fetched {
-  CUDA_OUTPUTS,  /* as they are */
+  CUDA_OUTPUTS,  /* unchanged */
   CUDA_OPERANDS, /* inputs, too */
   CUDA_WHOLE     /* outputs as launch `whole` left them */
 } cuda_fetched;
@@ -83,7 +84,7 @@ typedef struct cuda_command {
   struct {
     uint32_t operand, bytes;
   } piece[CUDA_PIECES];
-  uint64_t turn[CUDA_TIMED_MAX]; /* the first operand begins with the byte turn[i] of its set's, and goes round */
+  uint64_t turn[CUDA_TIMED_MAX]; /* the first operand begins with byte turn[i] of its set, and wraps around */
   uint64_t at[CUDA_TIMED_MAX][CUDA_PIECES]; /* bytes from the begin of the operand */
 } cuda_command;
 
@@ -100,7 +101,7 @@ typedef struct cuda_reply {
   uint32_t stage, index;
   char message[240];
   float total_ms; /* CUDA_TIME, _IDLE, _BATCH: from before the first launch to after the last */
-  int32_t registers, local, shared_static; /* of the reply to CUDA_BEGIN, like those below */
+  int32_t registers, local, shared_static; /* in the reply to CUDA_BEGIN, like the following fields */
   int32_t blocks, clusters;                /* on one multiprocessor at once; on the device */
   int32_t pageable;                        /* device code reaches all memory of its process */
 } cuda_reply;
