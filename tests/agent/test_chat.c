@@ -163,10 +163,13 @@ static void each_bad_answer_is_of_a_kind(void **state) {
     const char *says;
     int attempts;
   } bad[] = {
-      {{.status = 200, .body = ""}, TW_CHAT_MALFORMED, "no JSON", 1},
-      {{.status = 200, .body = "<html>welcome</html>"}, TW_CHAT_MALFORMED, "no JSON", 1},
-      {{.status = 200, .body = "{\"choices\":[{\"message\":{\"content\":\"cut off"}, TW_CHAT_MALFORMED, "no JSON", 1},
-      {{.status = 200, .body = "[1,2,3]"}, TW_CHAT_MALFORMED, "no JSON", 1},
+      {{.status = 200, .body = ""}, TW_CHAT_MALFORMED, "its answer is not JSON", 1},
+      {{.status = 200, .body = "<html>welcome</html>"}, TW_CHAT_MALFORMED, "its answer is not JSON", 1},
+      {{.status = 200, .body = "{\"choices\":[{\"message\":{\"content\":\"cut off"},
+       TW_CHAT_MALFORMED,
+       "its answer is not JSON",
+       1},
+      {{.status = 200, .body = "[1,2,3]"}, TW_CHAT_MALFORMED, "its answer is not JSON", 1},
       {{.status = 200, .body = "{\"result\":\"ok\"}"},
        TW_CHAT_MALFORMED,
        "its JSON is not a chat completion; is this the URL of the API?",

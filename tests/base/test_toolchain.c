@@ -401,7 +401,7 @@ static void objects_are_allowed_by_the_names_and_kinds_of_their_parts(void **sta
       {".weak main\nmain: ret\n", "may not be defined: main"},
       {"call main\n", "may not be used: main"},
       {".globl harness_stop\nharness_stop: ret\n", "may not be defined: harness_stop"},
-      {".globl a\n.set a, 0x1000\n", "place of its own is not allowed: a"},
+      {".globl a\n.set a, 0x1000\n", "a symbol without a section is not allowed: a"},
       {".data\n.zero 2000000\n", "more than 1 MiB of code"},
       {".bss\n.zero 2000000\n", "more than 1 MiB of variables"},
       {".comm big, 2000000, 8\n", "more than 1 MiB of variables"},

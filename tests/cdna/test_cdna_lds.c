@@ -202,10 +202,10 @@ static void patterns_that_do_not_fit_are_refused(void **state) {
               {"ds_read_b128:col16x32s8", "are not adjacent"},
               {"ds_read_b64_tr_b16:row16x32s8", "transposing reads require a layout that runs along columns"},
               {"ds_read_b64_tr_b8:col16x32s8", "transposes elements of 8 bits"},
-              {"ds_read_b128:a.v_mfma_f32_16x16x16_f16", "do not divide"},
+              {"ds_read_b128:a.v_mfma_f32_16x16x16_f16", "is not a multiple of the instruction's 16 bytes"},
               {"ds_read_b128:a.v_mfma_f32_16x16x9_f16", "unknown matrix instruction"},
               {"ds_write_b128:c.v_mfma_f32_16x16x16_f16", "elements have 32 bits"},
-              {"ds_read_b64:row32x32s4", "multiple of the other"},
+              {"ds_read_b64:row32x32s4", "must be multiples of one another"},
               {"global_load_lds_dwordx4:row16x32s8", "linear"}};
   const cdna_tile t = tile_of(16, 32, CDNA_BF16), odd = tile_of(16, 48, CDNA_BF16);
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {

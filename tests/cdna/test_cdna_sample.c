@@ -55,7 +55,7 @@ static void faults_are_found(void **state) {
   for (size_t kernels = 1; kernels <= 2; kernels++) {
     assert_int_equal(check(RIGHT, kernels, kernels == 1 ? "12 of 16 workgroups" : "16 of 16 workgroups"), TW_OK);
     assert_int_equal(check(WRONG, kernels, "C["), TW_FAILED);
-    assert_int_equal(check(HOLE, kernels, "unwritten"), TW_FAILED);
+    assert_int_equal(check(HOLE, kernels, "does not write"), TW_FAILED);
     assert_int_equal(check(GAP, kernels, "between its rows"), TW_FAILED);
     assert_int_equal(check(FEW, kernels, "cannot fill it"), TW_FAILED);
     assert_int_equal(check(STOPS, kernels, "it stops"), TW_FAILED);

@@ -161,7 +161,7 @@ static void what_cannot_be_asked_is_refused_in_a_line(void **state) {
   (void)state;
   refuse(CDNA4, "bank access=ds_read_b32:linear", "did you mean 'banks'");
   refuse(CDNA4, "colours", "it has layout, banks, swizzle, grid, occupancy");
-  refuse(CDNA4, "banks", "needs access=");
+  refuse(CDNA4, "banks", "requires access=");
   refuse(CDNA4, "banks acces=x", "did you mean 'access'");
   refuse(CDNA4, "banks access", "is not key=value");
   refuse(CDNA4, "banks access=a access=b", "given twice");

@@ -636,7 +636,7 @@ static void bad_keys_of_conv2d_are_refused_with_one_line(void **state) {
       {SIZES " s=3 pool_pad=1", "require a window"},
       {SIZES " s=3 pool=2 pool_pad=2", "must be less than pool=2"},
       {SIZES " s=3 pool=2 pool_pad=1", "relu=1"},
-      {SIZES " s=3 pool=2 out=i32", "need out=i8"},
+      {SIZES " s=3 pool=2 out=i32", "require out=i8"},
       {SIZES " s=3 bias=full", "not one of none|row"},
       {SIZES " s=3 relu=2", "relu"},
       {SIZES " s=3 scale=nan", "scale='nan'"},
@@ -674,7 +674,7 @@ static void a_kernel_that_is_run_on_another_problem_says_so_first(void **state) 
     const char *keys, *says;
   } rows[] = {{"m=10 n=24 k=40", " m=20, but it was run with m=10: "},
               {"m=200 n=24 k=40", " m=20, but it was run with m=200: "},
-              {"m=20 n=30 k=41", " n=24 k=40, and it was run with n=30 k=41: "}};
+              {"m=20 n=30 k=41", " n=24 k=40, but it was run with n=30 k=41: "}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char words[200], says[200];
     snprintf(words, sizeof words, "$T emit " SMALL " >stated.c; $T run stated.c gemm %s" ON, rows[i].keys);
@@ -811,7 +811,7 @@ static void a_rewritten_program_is_not_lost(void **state) {
   const char *set = "cd $F; export TILEWRIGHT_WISDOM=own.json; ";
   char words[400];
   snprintf(words, sizeof words, "%s$T emit" OWN " >plain.c; $T" REWRITE "; $T wisdom show" OWN, set);
-  expect_output(words, "stored as wisdom: `tilewright wisdom show gemm m=32 -t");
+  expect_output(words, "stored as wisdom: `tilewright wisdom show gemm m=32");
   expect_output(words, "/* A program rewritten by tilewright");
   snprintf(words, sizeof words, "%s$T wisdom show" OWN " >k.c; $T run k.c" OWN, set);
   expect_output(words, "correct");
@@ -1109,7 +1109,7 @@ static void views_answer_about_machines(void **state) {
   o = expect_json("$T view -t cdna4 --json", 0);
   assert_int_equal(json_array_size(json_object_get(o, "views")), 6);
   json_decref(o);
-  expect_failure("$T view banks -t cdna4", 2, "needs access=");
+  expect_failure("$T view banks -t cdna4", 2, "requires access=");
   expect_failure("$T view bank -t cdna4", 2, "did you mean 'banks'");
   expect_failure("$T view banks -t gemmini-16x16-int8", 2, "has no views");
   expect_failure("$T view banks", 2, "-t TARGET");

@@ -236,7 +236,7 @@ static void what_is_wrong_is_named_with_its_line(void **state) {
       {"//: before a", "must precede 'kernel'"},
       {"//: after a\n//: block 1", "the line '//: grid X, Y, Z' is missing"},
       {"//: after a\n//: after b\n//: after c\n//: after d", "more than 4 kernels"},
-      {"//: args workspace(8)", "byte 8 of the workspace: it has 0"},
+      {"//: args workspace(8)", "byte 8 is outside of the workspace of 0"},
       {"//: map t = workspace(bf17, 0) box(8, 8)", "expected a type"},
       {"//: map t = workspace(bf16, 0) box(8, 8)", "requires dims"},
       {"//: require k == 97", "it requires k == 97"},

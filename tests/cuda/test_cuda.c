@@ -187,7 +187,7 @@ static void kernels_by_hand_compile(void **state) {
   if (build("cuda-l40s", "m=256 n=256 k=64", mma, &error) != TW_OK) fail_msg("%s", error.text);
   if (build("cuda-h200", "m=200 n=200 k=72 c=f32", maps, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(build("cuda-h200", "m=200 n=200 k=71 c=f32 lda=71", maps, &error), TW_FAILED);
-  assert_non_null(strstr(error.text, "map ta: rows of its operand begin 142 bytes apart"));
+  assert_non_null(strstr(error.text, "map ta: rows of its operand are 142 bytes apart"));
   assert_int_equal(build("cuda-a100-sxm", "m=200 n=200 k=72 c=f32", maps, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "a100-sxm has no clusters"));
   assert_int_equal(build("cuda-h200", "m=200 n=256 k=64", mma, &error), TW_FAILED);
@@ -211,7 +211,7 @@ static void what_does_not_compile_is_named(void **state) {
        "8000 bytes between launches in device variables such as 'kept'"},
       {"extern \"C\" __global__ void k(int *p) { p[0] = 1; }\n", "'//: kernel NAME' is missing"},
       {HEADER "//: shared 300000\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",
-       "300000 bytes of shared memory are more than the 232448"},
+       "300000 bytes of shared memory; a block has 232448"},
       {HEADER "//: overlap\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",
        "begin it with griddepcontrol_wait()"},
       {"//: kernel k\n//: grid 1\n//: block 2048\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",

@@ -70,7 +70,7 @@ static void each_kind_is_found_where_it_was_made(void **state) {
       {"narrow stores", "p47_store_bound.c", 0.3, "p48_store_bound_st64.c", 0},
       {"commands come late", "p34_cpu_div.c", 0.5, "p03_naive_overwrite.c", 0.01},
       {"commands come late", "p36_flat.c", 0.3, "p35_cpu_loop_k16.c", 0.1},
-      {"the core has not issued", "p34_cpu_div.c", 0.4, "p03_naive_overwrite.c", 0.02},
+      {"the core has not yet issued", "p34_cpu_div.c", 0.4, "p03_naive_overwrite.c", 0.02},
       {"the array stands idle", "p34_cpu_div.c", 0.5, "p08_triple_ab.c", 0.1},
       {"the array waits for a load", "p03_naive_overwrite.c", 0.2, "p06_double_ab_prefetch.c", 0.02},
       {"a full load queue", "p14_mvin16.c", 0.3, "p06_double_ab_prefetch.c", 0.03},

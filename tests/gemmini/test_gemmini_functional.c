@@ -885,7 +885,7 @@ static void sizes_and_rows_out_of_range_are_refused(void **state) {
   apply(m, config_st(64, 0, 1));
   refuses(m, mvout(C_BASE, 0, 17, 1), "mvout: 17 rows");
   refuses(m, mvout(C_BASE, 0, 1, 65), "mvout: 65 columns");
-  refuses(m, mvout(C_BASE, ACC | FULL, 1, 17), "mvout: 17 columns of full-width data: at most 16");
+  refuses(m, mvout(C_BASE, ACC | FULL, 1, 17), "mvout: 17 columns of full-width data; at most 16");
   refuses(m, mvout(C_BASE, GM_GARBAGE, 1, 1), "mvout: the source is the garbage address");
   refuses(m, mvout(C_BASE, 1000, 1, 64), "mvout: scratchpad row 1048 does not exist");
   pooling p = {.stride = 1, .size = 1, .out_dim = 1, .out_rows = 1, .out_cols = 1, .rows = 16, .cols = 17};

@@ -323,7 +323,7 @@ static void an_implausible_outcome_says_nothing_of_the_kernel(void **state) {
   } rows[] = {
       {"5000", NULL},
       {"1", "implausible outcome (faster than the hard bound: 1 cycles; the bound is 64"},
-      {"0", "implausible outcome (verdict correct with cost 0)"},
+      {"0", "implausible outcome (verdict correct with a cost of 0)"},
       {"-5", "the outcome's field \"cost\" is missing or malformed"},
       {"1e999", "invalid outcome"},
       {"null", "the outcome's field \"cost\" is missing or malformed"},

@@ -203,7 +203,7 @@ static void operands(void **state) {
   not_executed(plan, o, "tw_gemm_execute: bias is unsupported with c=i32; use c=f32");
   o = good, o.row_scale = (const float *)(const void *)a,
   not_executed(plan, o, "tw_gemm_execute: row_scale is unsupported with c=i32; use c=f32");
-  o = good, o.column_scale = (const float *)(const void *)a, not_executed(plan, o, "column_scale does not go");
+  o = good, o.column_scale = (const float *)(const void *)a, not_executed(plan, o, "column_scale is unsupported");
   tw_gemm_destroy(plan);
 }
 

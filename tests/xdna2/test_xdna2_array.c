@@ -256,8 +256,8 @@ static void shim_dims(xd_program *p) { p->fifos.at[0].producer.n_dims = 1; }
 
 static void what_the_hardware_lacks_is_refused(void **state) {
   (void)state;
-  refused(much_l1, NULL, "core (0,2): buffers take 66560 bytes and the stack 1024, but the tile has 65536");
-  refused(much_l2, NULL, "memory (0,1): buffers take 616960 bytes, but the tile has 524288");
+  refused(much_l1, NULL, "core (0,2): buffers need 66560 bytes and the stack 1024, but the tile has 65536");
+  refused(much_l2, NULL, "memory (0,1): buffers need 616960 bytes, but the tile has 524288");
   refused(deep, NULL, "core (0,2) needs 21 buffer descriptors, but has 16");
   refused(more_channels, NULL, "core (0,2) needs 3 S2MM channels, but has 2");
   refused(NULL, many_locks, "core (0,2) needs 23 locks, but has 16");
@@ -273,12 +273,12 @@ static void what_the_hardware_lacks_is_refused(void **state) {
 static void wrong_descriptors_are_refused(void **state) {
   (void)state;
   refused(NULL, odd_run, "runs of 6 bytes from byte 0; a DMA moves words of 4");
-  refused(NULL, odd_stride, "dimension 1 has a stride of 18 bytes; it must be words of 4, 1 to 131072");
+  refused(NULL, odd_stride, "dimension 1 has a stride of 18 bytes; expected a multiple of words of 4, 1 to 131072");
   refused(NULL, outside, "reaches bytes 0 to 383 of a_in_0, which has 256");
   refused(NULL, outside_ddr, "reaches bytes 0 to 571 of A, which has 512");
   refused(NULL, many_dims, "walks 4 dimensions, but the tile's DMA has 3");
   refused(NULL, long_dim, "dimension 0 has 512 steps, the field holds 255");
-  refused(NULL, long_step, "stride of 65536 bytes; it must be words of 4, 1 to 8192");
+  refused(NULL, long_step, "stride of 65536 bytes; expected a multiple of words of 4, 1 to 8192");
   refused(NULL, padding_core, "pads with zeros; only MM2S channels of memory tiles can");
 }
 

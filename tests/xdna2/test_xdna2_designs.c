@@ -189,8 +189,8 @@ static void descriptors_beyond_their_limits_are_refused(void **state) {
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 2000, 2][0, 32, 64, 1]", "runs of 2 bytes", NULL},
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 2000, 4][0, 32, 64, 1]",
        "dimension 1 has 2000 steps, the field holds 1023", NULL},
-      {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 32, 32][0, 32, 66, 1]", "a stride of 66 bytes; it must be words of 4",
-       NULL},
+      {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 32, 32][0, 32, 66, 1]",
+       "a stride of 66 bytes; expected a multiple of words of 4", NULL},
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 32, 32][0, 32, 8388608, 1]", "dimension 1 has a stride of 8388608 bytes",
        NULL},
       {"%A[0, 0, 0, 0]", "%A[0, 0, 0, 4000]", "of A, which has 4096", NULL},
@@ -213,7 +213,7 @@ static void what_does_not_fit_is_refused(void **state) {
   (void)state;
   static const refusal list[] = {
       {"%core = aie.core", "%big = aie.buffer(%tile) {sym_name = \"big\"} : memref<60000xi8>\n    %core = aie.core",
-       "core (0,2): buffers take 72288 bytes", "aie.tile(0, 2)"},
+       "core (0,2): buffers need 72288 bytes", "aie.tile(0, 2)"},
       {"@inA(%shim, {%mem}, 2 : i32)", "@inA(%shim, {%mem}, 60 : i32)",
        "memory (0,1) needs 124 buffer descriptors for even channels, but has 24", "aie.tile(0, 1)"},
       {"{%tile}, [2, 2])", "{%tile}, [2, 2, 2])", "expected ]", NULL},

@@ -166,7 +166,7 @@ static void limits_are_checked(void **state) {
       {"aie.lock(%tile, 4)", "aie.lock(%tile, 3)", "core (0,2) has two locks 3", "%c_free = "},
       {"S2MM, 2, ^bb9", "S2MM, 9, ^bb9", "memory (0,1) needs 10 S2MM channels, but has 6", "%mem = "},
       {"    %la = aie.buffer(%mem)", "    %large = aie.buffer(%mem) : memref<1024x1024xi8>\n    %la = aie.buffer(%mem)",
-       "memory (0,1): buffers take 1054720 bytes, but the tile has 524288", "%mem = "},
+       "memory (0,1): buffers need 1054720 bytes, but the tile has 524288", "%mem = "},
       {"%la = aie.buffer(%mem)", "%la = aie.buffer(%shim)", "%shim is not a tile with memory", NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(explicit_core, &list[i]);

@@ -349,10 +349,10 @@ static void wrong_gemms_are_refused(void **state) {
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 510),
           "k: a row of 510 bytes is not a multiple of the DMA's words of 4 bytes");
   refused(gemm_of("int8", (tw_tile){64, 128, 64, 1}, 512, 1024, 512),
-          "core (0,2): buffers take 65536 bytes and the stack 1024, but the tile has 65536");
+          "core (0,2): buffers need 65536 bytes and the stack 1024, but the tile has 65536");
   xd_gemm deep = gemm_of("int8", (tw_tile){64, 64, 64, 1}, 512, 512, 4096);
   deep.depth = 60;
-  refused(deep, "memory (0,1): buffers take 630784 bytes, but the tile has 524288");
+  refused(deep, "memory (0,1): buffers need 630784 bytes, but the tile has 524288");
 }
 
 int main(void) {

@@ -136,7 +136,7 @@ static void a_wrong_schedule_is_refused_by_its_step(void **state) {
       {"cluster rows=3 columns=1", "needs multiples of 24x8x8"},
       {"tile m=32 k=256 n=64 rho=1\nbuffers c=1\nunroll 8", "unroll less"},
       {"tile m=128 k=64 n=128 rho=1", "n=512 is less than the 1024"},
-      {"tile m=64 k=256 n=64 rho=1", "buffers of a core take 98304 bytes and its stack 1024, but L1 has 65536"},
+      {"tile m=64 k=256 n=64 rho=1", "buffers of a core need 98304 bytes and its stack 1024, but L1 has 65536"},
   };
   const tw_problem p = problem_of("512", "512", "512", "a=i8 b=i8 c=i32");
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

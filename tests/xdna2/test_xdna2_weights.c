@@ -207,7 +207,7 @@ static void wrong_tiles_are_refused(void **state) {
   refused(gemm_of("ternary-int4", (tw_tile){16, 8, 32, 1}, 512, 512, 512), "needs multiples of 8x16x32");
   refused(gemm_of("int8-int4", (tw_tile){16, 16, 16, 1}, 512, 512, 512), "needs multiples of 8x16x32");
   refused(gemm_of("ternary-int8", (tw_tile){64, 128, 128, 1}, 1024, 1024, 512),
-          "core (0,2): buffers take 106496 bytes and the stack 1024, but the tile has 65536");
+          "core (0,2): buffers need 106496 bytes and the stack 1024, but the tile has 65536");
 }
 
 int main(void) {

@@ -133,7 +133,7 @@ static void add_counters(const gm_stream *s, double same_bank, tw_diagnosis *d) 
        "the array waits for a store, or a full store queue holds up what follows"},
       {(double)n->wait_config, (double)n->configs, "the array drains for a config_ex"},
       {(double)n->wait_cpu, (double)s->run.core.instructions,
-       "the core has not issued the next command: it runs too many instructions a command"},
+       "the core has not yet issued the next command: it runs too many instructions a command"},
       {(double)n->drain, (double)n->fences, "fences wait for the last loads and stores"},
       {(double)n->array_preload, (double)n->computes, "weights enter the array with no product beside them"},
   };

@@ -101,7 +101,7 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
       t->n < 1 || t->n % xd_gemm_unit_n(g))
     return tw_fail(error, TW_USAGE,
                    "tile %" PRId64 "x%" PRId64 "x%" PRId64 ", rho %" PRId64
-                   ": kernel %s requires multiples of %dx%dx%d, also of each of rho sub-tiles",
+                   ": kernel %s needs multiples of %dx%dx%d, also of each of rho sub-tiles",
                    t->m, t->k, t->n, t->rho, k->name, xd_gemm_unit_m(g), xd_unit_k(k), xd_gemm_unit_n(g));
   if (xd_gemm_staging(g) && (t->m * t->n % STAGED_UNIT || t->m * t->n / 128 % (g->cover.rows * g->cover.columns)))
     return tw_fail(error, TW_USAGE,
