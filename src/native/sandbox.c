@@ -168,7 +168,7 @@ static tw_status margins_of(const tw_sandbox *s, size_t operand, uint32_t set, t
   const uint64_t before = tw_arena_slack(x->bytes), behind = before + x->bytes;
   const char *pages = pages_of(s, operand, set);
   const tw_status status = margin(pages, before, "before", x->name, error);
-  return status != TW_OK ? status : margin(pages + behind, x->pitch - TW_ARENA_PAGE - behind, "behind", x->name, error);
+  return status != TW_OK ? status : margin(pages + behind, x->pitch - TW_ARENA_PAGE - behind, "after", x->name, error);
 }
 
 tw_status tw_sandbox_margins(const tw_sandbox *s, uint32_t sets, tw_error *error) {

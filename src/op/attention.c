@@ -44,7 +44,7 @@ static const tw_key keys[] = {
     {.name = "sq", .kind = TW_KEY_INT, .min = 1, .max = 1 << 22, .example = 2048, .help = "queries"},
     {.name = "sk", .kind = TW_KEY_INT, .min = 1, .max = 1 << 22, .example = 2048, .help = "keys"},
     {.name = "d", .kind = TW_KEY_INT, .min = 1, .max = 1024, .example = 128, .help = "elements of a head"},
-    {.name = "causal", .kind = TW_KEY_BOOL, .fallback = "0", .help = "queries see no key behind their own"},
+    {.name = "causal", .kind = TW_KEY_BOOL, .fallback = "0", .help = "queries see only keys up to their own"},
     {.name = "pass",
      .kind = TW_KEY_CHOICE,
      .fallback = "forward",

@@ -147,10 +147,10 @@ static void a_fault_names_the_operand(void **state) {
       {"((volatile char *)at[5])[3] = 1;", "writes to its input X5"},
       {"((volatile char *)at[13])[-1] = 1;", "writes outside its array: within"},
       {"((volatile char *)at[13])[-1] = 1;", "before Y5"},
-      {"((volatile char *)at[9])[x[9].bytes] = 1;", "behind Y1"},
-      {"((volatile char *)at[9])[x[9].bytes + 64] = 1;", "bytes behind Y1"},
-      {"((volatile char *)at[15])[(x[15].bytes + 4095) / 4096 * 4096] = 1;", "behind Y7"},
-      {"x[2].bytes == 0 || ((volatile char *)at[2])[x[2].bytes + 64];", "behind X2"},
+      {"((volatile char *)at[9])[x[9].bytes] = 1;", "after Y1"},
+      {"((volatile char *)at[9])[x[9].bytes + 64] = 1;", "bytes after Y1"},
+      {"((volatile char *)at[15])[(x[15].bytes + 4095) / 4096 * 4096] = 1;", "after Y7"},
+      {"x[2].bytes == 0 || ((volatile char *)at[2])[x[2].bytes + 64];", "after X2"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -317,9 +317,9 @@ static void what_hostile_code_tries_is_caught(void **state) {
   const struct {
     const char *globals, *before, *behind, *words;
   } cases[] = {
-      {"", "", "if (!i && !j) C[m * n] = 1;", "writes outside its operands: within 65536 bytes behind C"},
+      {"", "", "if (!i && !j) C[m * n] = 1;", "writes outside its operands: within 65536 bytes after C"},
       {"", "", "if (!i && !j) C[-1] = 1;", "writes outside its operands: within 65536 bytes before C"},
-      {"", "", "if (!i && !j) w[1024] = 1;", "writes outside its operands: within 65536 bytes behind its workspace"},
+      {"", "", "if (!i && !j) w[1024] = 1;", "writes outside its operands: within 65536 bytes after its workspace"},
       {"", "", "if (!i && !j) C[(long long)1 << 40] = 1;", "memory that is not its own"},
       {"", "", "if (!i && !j) *(int *)((char *)C + 1) = 1;", "not aligned"},
       {"", "", "if (!i && !j) A[5] += 1;", "kernel changed its input"},

@@ -127,9 +127,9 @@ static void what_is_wrong_or_a_lie_is_told(void **state) {
   const struct {
     const char *kernel, *words;
   } cases[] = {
-      {"behind", "writes outside its operands: within 65536 bytes behind C"},
+      {"behind", "writes outside its operands: within 65536 bytes after C"},
       {"before", "writes outside its operands: within 65536 bytes before C"},
-      {"beyond", "writes outside its operands: within 65536 bytes behind its workspace"},
+      {"beyond", "writes outside its operands: within 65536 bytes after its workspace"},
       {"changes", "the kernel changed its input A"},
       {"skips", "wrong result: C[0][5]"},
       {"faults", "memory that is not its own (CUDA_ERROR_ILLEGAL_ADDRESS: as the stub says)"},

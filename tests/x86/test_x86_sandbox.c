@@ -339,7 +339,7 @@ static void a_busy_computer_does_not_end_a_kernel(void **state) {
 static void faults_say_what_was_touched(void **state) {
   (void)state;
   expect_refusal("", "*(volatile int *)8 = 1;", "segmentation fault at address 0x8");
-  expect_refusal("", RIGHT "((volatile char *)c)[m * ldc * 4 + 64] = 1;", "behind C");
+  expect_refusal("", RIGHT "((volatile char *)c)[m * ldc * 4 + 64] = 1;", "after C");
   expect_refusal("", RIGHT "((volatile float *)a)[0] = 1;", "writes to its input A");
   expect_refusal("", RIGHT "((volatile float *)b)[3] = 1;", "writes to its input B");
   expect_refusal("", RIGHT "((volatile char *)c)[-1] = 1;", "writes outside its array");

@@ -272,12 +272,12 @@ static void what_the_hardware_lacks_is_refused(void **state) {
 
 static void wrong_descriptors_are_refused(void **state) {
   (void)state;
-  refused(NULL, odd_run, "runs of 6 bytes from byte 0; a DMA moves words of 4");
+  refused(NULL, odd_run, "runs of 6 bytes from byte 0, but a DMA moves words of 4");
   refused(NULL, odd_stride, "dimension 1 has a stride of 18 bytes; expected a multiple of words of 4, 1 to 131072");
   refused(NULL, outside, "reaches bytes 0 to 383 of a_in_0, which has 256");
   refused(NULL, outside_ddr, "reaches bytes 0 to 571 of A, which has 512");
   refused(NULL, many_dims, "walks 4 dimensions, but the tile's DMA has 3");
-  refused(NULL, long_dim, "dimension 0 has 512 steps, the field holds 255");
+  refused(NULL, long_dim, "dimension 0 has 512 steps, but the field holds 255");
   refused(NULL, long_step, "stride of 65536 bytes; expected a multiple of words of 4, 1 to 8192");
   refused(NULL, padding_core, "pads with zeros; only MM2S channels of memory tiles can");
 }
@@ -285,7 +285,7 @@ static void wrong_descriptors_are_refused(void **state) {
 static void wrong_fifos_are_refused(void **state) {
   (void)state;
   refused(depth_zero, NULL, "FIFO c has depth 0 at core (0,2)");
-  refused(unequal_link, NULL, "the link of a_in: objects of 256 bytes are linked to 96 bytes");
+  refused(unequal_link, NULL, "the link of a_in: objects of 256 bytes are linked to objects of 96 bytes");
   refused(empty, NULL, "FIFO b_in has objects of 0 bytes");
   refused(shim_dims, NULL, "FIFO a_in has dims at shim (0,0)");
 }

@@ -150,9 +150,10 @@ static void missing_acquires_and_releases_are_refused(void **state) {
       {"acquire @memA(Consume, 1)", "acquire @memA(Consume, 4)", "each iteration of the loop keeps 3 more",
        "scf.for %k"},
       {"access %a[0]", "access %a[1]", "%a holds no object 1", NULL},
-      {"acquire @memC(Produce, 1)", "acquire @memC(Consume, 1)", "core (0,2) is no consumer of object FIFO @memC",
+      {"acquire @memC(Produce, 1)", "acquire @memC(Consume, 1)", "core (0,2) is not a consumer of object FIFO @memC",
        NULL},
-      {"acquire @memA(Consume, 1)", "acquire @inA(Consume, 1)", "core (0,2) is no consumer of object FIFO @inA", NULL},
+      {"acquire @memA(Consume, 1)", "acquire @inA(Consume, 1)", "core (0,2) is not a consumer of object FIFO @inA",
+       NULL},
   };
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(one_core, &list[i]);
 }
@@ -188,7 +189,7 @@ static void descriptors_beyond_their_limits_are_refused(void **state) {
        NULL},
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 2000, 2][0, 32, 64, 1]", "runs of 2 bytes", NULL},
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 2000, 4][0, 32, 64, 1]",
-       "dimension 1 has 2000 steps, the field holds 1023", NULL},
+       "dimension 1 has 2000 steps, but the field holds 1023", NULL},
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 32, 32][0, 32, 66, 1]",
        "a stride of 66 bytes; expected a multiple of words of 4", NULL},
       {"[2, 2, 32, 32][0, 32, 64, 1]", "[2, 2, 32, 32][0, 32, 8388608, 1]", "dimension 1 has a stride of 8388608 bytes",
@@ -246,7 +247,7 @@ static void sizes_and_types_must_be_the_problems(void **state) {
   assert_int_equal(run(one_core, larger, 6, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "argument 0 of the runtime sequence has 4096 bytes, but A has 8192"));
   assert_int_equal(run(one_core, other, 6, &error), TW_FAILED);
-  assert_non_null(strstr(error.text, "the design computes a=i8 b=i8 c=i32, not a=bf16"));
+  assert_non_null(strstr(error.text, "the design computes a=i8 b=i8 c=i32, but the problem is a=bf16"));
   char *wrong = replaced(one_core, "%B[0, 0, 0, 0][2, 2, 32, 32][32, 2048, 64, 1]",
                          "%B[0, 0, 0, 0][2, 2, 32, 32][32, 2048, 32, 1]");
   assert_int_equal(run_square(wrong, &error), TW_FAILED); /* a wrong stride: rows of B come in a wrong order */

@@ -127,7 +127,7 @@ static void neighbours_share_memory(void **state) {
   for (int i = 0; i < N; i++) assert_int_equal(a.out[i], i + 1 - 7 + 10 * (i + 1));
   expect_refused(TILES "    %table = aie.buffer(%t) : memref<4xi32> = dense<[1, 2, 3]>\n" FIFO("in", "s", "t")
                      FIFO("out", "t", "s") CORE_BEGIN("t", "in", "out") CORE_END("in", "out") SEQUENCE,
-                 "line 7: an initial value of 3 elements, of 4");
+                 "line 7: an initial value has 3 elements; expected 4");
 }
 
 /* A function that nobody knows is refused, until the text says how long it takes; or what it computes. */

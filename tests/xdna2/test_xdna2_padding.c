@@ -73,7 +73,7 @@ static void fifos_that_pad_wrongly_are_refused(void **state) {
   (void)state;
   static const refusal list[] = {
       {"<const_pad_before = 4, const_pad_after = 4>]", "<const_pad_before = 4, const_pad_after = 8>]",
-       "the walk of @memA has 1152 bytes with its zeros, but an object 1024", NULL},
+       "the walk of @memA has 1152 bytes with its zeros, but an object has 1024", NULL},
       {"<const_pad_before = 4, const_pad_after = 4>]", "<const_pad_before = 2, const_pad_after = 6>]",
        "of memory (0,1) MM2S 0 pads with 2 and 6 bytes of zeros; a DMA moves words of 4", NULL},
       {"[<const_pad_before = 0, const_pad_after = 0>, <const_pad_before = 4", "[<const_pad_before = 4",

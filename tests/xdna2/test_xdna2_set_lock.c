@@ -63,7 +63,7 @@ static void barriers_must_be_barriers(void **state) {
        "unsupported AcquireGreaterEqual of lock go, which is a barrier; expected Acquire", NULL},
       {"(%go, Acquire, 1)", "(%go, Acquire, 64)", "64 is out of range; expected 0 to 63", NULL},
       {"aiex.set_lock(%go, 1)", "aiex.set_lock(%go, 64)",
-       "command 1 of the sequence sets lock go of core (0,2) to 64; locks hold 0 to 63", NULL},
+       "command 1 of the sequence sets lock go of core (0,2) to 64; expected 0 to 63", NULL},
       {"aiex.set_lock(%go, 1)", "aiex.set_lock(%rtp, 1)", "%rtp is not a lock", NULL},
       {"aie.lock(%tile)", "aie.lock(%mem)", "lock %go is in memory (0,1), not in core (0,2)", "aie.use_lock(%go"},
       {FOR_EVER,

@@ -508,12 +508,11 @@ static void fill(const tw_artefact *a, const session *s, const timing *t, const 
     tw_count(m, "of_copy", "", "gb_s, relative to this device's copy bandwidth",
              p->op->bytes(p) / t->median / top->copy);
   }
-  tw_count(m, "hot_us", "us", "a launch right behind others, caches as it left them", t->hot * 1e6);
+  tw_count(m, "hot_us", "us", "a launch immediately after others, with the caches as they left them", t->hot * 1e6);
   if (t->alone > 0) {
     tw_count(m, "alone_us", "us", "a launch by itself, with the L2 cache flushed", t->alone * 1e6);
     tw_count(m, "launches", "",
-             "timed, 64 of a round one behind the other with other weights each: the cost is the median of rounds",
-             t->launches);
+             "timed, 64 per round in sequence, each with other weights: the cost is the median of rounds", t->launches);
   } else {
     tw_count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
   }

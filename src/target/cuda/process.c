@@ -228,9 +228,9 @@ static tw_status check_guards(const cuda_process *p, tw_error *error) {
     const char *name = p->inputs->operand[i].name;
     if (!x->is_output && !p->inputs_back) continue;
     status = guard(results + x->at_results, "before", name, error);
-    if (status == TW_OK) status = guard(results + x->at_results + CUDA_GUARD + x->bytes, "behind", name, error);
+    if (status == TW_OK) status = guard(results + x->at_results + CUDA_GUARD + x->bytes, "after", name, error);
   }
-  return status == TW_OK ? guard(results + p->orders->guard_at_results, "behind", "its workspace", error) : status;
+  return status == TW_OK ? guard(results + p->orders->guard_at_results, "after", "its workspace", error) : status;
 }
 
 tw_status cuda_process_do(cuda_process *p, const cuda_command *c, double limit, cuda_reply *out, double *wall,

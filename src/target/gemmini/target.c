@@ -110,9 +110,9 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
            "an operand waits for its scratchpad bank: operands in one bank, or a load writes it",
            (double)n->bank_conflict);
   tw_count(m, "wait_load", "cycles", "the array waits for a load", (double)n->wait_load);
-  tw_count(m, "wait_store", "cycles",
-           "the array waits for a store, or a full store queue blocks the commands behind it", (double)n->wait_store);
-  tw_count(m, "wait_load_queue", "cycles", "a full load queue blocks the commands behind it",
+  tw_count(m, "wait_store", "cycles", "the array waits for a store, or a full store queue blocks the commands after it",
+           (double)n->wait_store);
+  tw_count(m, "wait_load_queue", "cycles", "a full load queue blocks the commands after it",
            (double)n->wait_load_queue);
   tw_count(m, "wait_config", "cycles", "the array drains before a config_ex", (double)n->wait_config);
   tw_count(m, "wait_cpu", "cycles", "the core has not yet issued the next command", (double)n->wait_cpu);

@@ -1,5 +1,5 @@
-/* config.c - reads the machine from its text. Tables of the keys of each section say where each value goes and what
- * it may be. */
+/* config.c - reads the machine from its text. Tables of the keys of each section give the destination and range of each
+ * value. */
 #include "target/xdna2/config.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* config.h - the machine and its kernels: what a text file in configs/ says. Each number's source stands there. */
+/* config.h - the machine and its kernels, from a text file in configs/. The source of each number is there. */
 #ifndef TW_XDNA2_CONFIG_H
 #define TW_XDNA2_CONFIG_H
 
@@ -20,21 +20,23 @@ typedef struct xd_kernel {
   int vmac_distance;                      /* cycles between two VMACs on one accumulator */
   int cluster[2];                         /* accumulators side by side: rows, columns */
   int copies[3];                          /* of the tiles of A, B and C */
-  bool scratch_a;                         /* the sub-tile of A is converted to the type of B into a buffer of its own */
+  bool scratch_a;                         /* the sub-tile of A is converted to the type of B into a separate buffer */
   tw_type scratch_b;                      /* B's tile is unpacked to this type into one; NONE: multiplied as it comes */
   double staging;                         /* bytes more for each element of C */
   int load;                               /* cycles from a load of A or B to its VMAC */
-  int acc_latency, acc_loads, acc_stores; /* of one accumulator; acc_loads = 0: not known */
+  int acc_latency, acc_loads, acc_stores; /* of one accumulator; acc_loads = 0: unknown */
   double cluster_cycles, vmac_cycles;     /* epsilon and II of equation 13; both 0: equations 5 to 10 */
   xd_core_way way;                        /* how clusters follow each other in the published source */
-  int unroll;                             /* of XD_CORE_UNROLLED */
+  int unroll;                             /* for XD_CORE_UNROLLED */
   bool switches; /* calls cost switch_cycles, steps of K step_cycles: kernels for asymmetric tiles */
   bool
-      scheduled; /* calls cost what the core's scheduler says, not equation 13, or 5 to 10: what is nearer to measurements */
+      /* the cost of calls comes from the core's scheduler, not from equation 13, or 5 to 10: the source closer to
+       * measurements */
+      scheduled;
 } xd_kernel;
 
-/* How a micro-kernel covers its tile: rows x columns of accumulators side by side (a cluster), so many clusters in
- * straight-line code, the depth unrolled in each; then a loop. */
+/* How a micro-kernel covers its tile: rows x columns of accumulators (a cluster), a number of clusters in straight-line
+ * code, the depth unrolled in each; then a loop. */
 typedef struct xd_cover {
   int rows, columns, unroll;
   bool turn_b; /* besides: blocks of B are transposed on their way in, for a column-major B */
@@ -53,7 +55,7 @@ enum { XD_KERNELS_MAX = 32 };
 typedef enum xd_tile_kind { XD_SHIM, XD_MEMORY, XD_COMPUTE, XD_TILE_KINDS } xd_tile_kind;
 enum { XD_PADS = 3 }; /* dimensions of a memory tile that can be padded */
 
-/* What the tiles have and how long they take: for the simulator in array/. Cycles are of the core clock. */
+/* Resources of the tiles and their timing: for the simulator in array/. Cycles are of the core clock. */
 typedef struct xd_array {
   int dma_in[XD_TILE_KINDS], dma_out[XD_TILE_KINDS]; /* channels: stream to memory, memory to stream */
   int descriptors[XD_TILE_KINDS], locks[XD_TILE_KINDS], dims[XD_TILE_KINDS];
@@ -68,17 +70,17 @@ typedef struct xd_array {
   int ddr_stream_mbs;                           /* of one stream alone */
   double ddr_contention;                        /* how sharply streams meet that limit: see ddr.c */
   int ddr_block_bytes, ddr_page_bytes;
-  double ddr_block_ns, ddr_page_ns; /* of requests: each block that a run touches, each page that is another one */
+  double ddr_block_ns, ddr_page_ns; /* cost of requests: each block that a run touches, each change of page */
   double dispatch_us;               /* until the sequence begins, and after it ends */
 } xd_array;
 
 typedef struct xd_config {
   char name[64], summary[160];
-  double error; /* of its seconds: tw_traits */
+  double error; /* relative error of its seconds: tw_traits */
   char error_of[160];
   int rows, columns;                   /* compute tiles */
   int clock_mhz;                       /* of the cores */
-  int l1_bytes, stack_bytes, l2_bytes; /* of a compute tile, of its stack, of a memory tile */
+  int l1_bytes, stack_bytes, l2_bytes; /* bytes of a compute tile, of its stack, of a memory tile */
   int stream_bytes;                    /* a cycle, of one stream into a core */
   int ddr_mbs;                         /* megabytes (10^6) a second: the paper's bandwidth */
   double bfp16_paper_bytes;            /* an element of bfp16 in the paper's intensities */
@@ -86,20 +88,20 @@ typedef struct xd_config {
   int paper_switch_cycles;           /* the paper's delta */
   double switch_cycles, step_cycles; /* fitted: for each of the rho kernels of a step of K, and for each step */
   int read_mbs;                      /* fitted: megabytes a second that the shims read */
-  double launch_us;                  /* fitted: of a whole GEMM */
+  double launch_us;                  /* fitted: for a whole GEMM */
   xd_array array;
   size_t n_kernels;
   xd_kernel kernel[XD_KERNELS_MAX];
 } xd_config;
 
-/* Multiply-accumulates of a cycle: of one instruction of the VMAC. */
+/* Multiply-accumulates per cycle: of one instruction of the VMAC. */
 static inline int xd_vmac_macs(const xd_kernel *k) { return k->vmac[0] * k->vmac[1] * k->vmac[2] / k->vmac_issues; }
-enum { XD_UNPACK_CODES = 256 }; /* of 2 bits that are unpacked together: one vector of 512 bits holds them */
+enum { XD_UNPACK_CODES = 256 }; /* 2-bit codes that are unpacked together: one vector of 512 bits holds them */
 
-/* What the multiplier takes for B. */
+/* The multiplier's type for B. */
 static inline tw_type xd_multiplied_b(const xd_kernel *k) { return k->scratch_b != TW_TYPE_NONE ? k->scratch_b : k->b; }
-/* Rows of A, depth (of codes: blocks that one vector of them holds) and columns of B in units of which tiles are: a
- * cluster of accumulators. */
+/* Rows of A, depth (for codes: blocks in one vector of them) and columns of B of which tiles are multiples: a cluster
+ * of accumulators. */
 static inline int xd_unit_m(const xd_kernel *k) { return k->vmac[0] * k->cluster[0]; }
 static inline int xd_unit_k(const xd_kernel *k) {
   return k->b == TW_TERNARY ? XD_UNPACK_CODES / k->vmac[2] : k->vmac[1];

@@ -1,4 +1,4 @@
-/* core_design.c - from types and tiles to what the core executes. */
+/* core_design.c - from types and tiles to the core's code. */
 #include "target/xdna2/core_design.h"
 #include "target/count.h"
 
@@ -22,7 +22,7 @@ static bool find_mac(const xd_kernel *k, xd_core_mac *out) {
   return false;
 }
 
-/* With staging, clusters add to the staged bf16; C is converted behind the last step of K. */
+/* With staging, clusters add to the staged bf16; C is converted after the last step of K. */
 static xd_core_form form_of(const xd_kernel *k) {
   if (k->staging > 0) return XD_CORE_C_BF16;
   switch (k->c) {
@@ -48,7 +48,7 @@ bool xd_core_call(const xd_kernel *k, int64_t m, int64_t depth, int64_t n, xd_co
 
 bool xd_core_of_design(const xd_design *d, xd_core_kernel *out) {
   if (!xd_core_call(d->kernel, d->tile.m / d->tile.rho, d->tile.k, d->tile.n, out)) return false;
-  out->shuffle_b = d->b_transposed && d->kernel->b == TW_I8; /* what is packed is transposed when it is packed */
+  out->shuffle_b = d->b_transposed && d->kernel->b == TW_I8; /* packed operands are transposed */
   if (d->way_given) out->way = d->way;
   if (d->unroll) out->unroll = d->unroll;
   for (int i = 0; i < 2; i++)
@@ -63,7 +63,7 @@ tw_status xd_explain_core(const xd_design *d, tw_explanation *e, tw_error *error
   if (!xd_core_of_design(d, &k)) return TW_OK;
   tw_status status = xd_core_schedule(&k, &r, &why);
   const bool asked = d->way_given || d->unroll || d->cluster[0];
-  if (status == TW_USAGE && !asked) return TW_OK; /* such a kernel is explained all the same */
+  if (status == TW_USAGE && !asked) return TW_OK; /* such a kernel is explained anyway */
   if (status != TW_OK) return tw_fail(error, status, "%s", why.text);
   tw_add_quantity(e, "core_cycles", "cycles", r.cycles, "one kernel call as scheduled: T_MC / rho rows, one step of K");
   tw_add_quantity(e, "core_efficiency", "", r.efficiency, "of that call; docs/explain/xdna2-core.md");

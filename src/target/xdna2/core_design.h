@@ -12,9 +12,9 @@ bool xd_core_call(const xd_kernel *, int64_t m, int64_t depth, int64_t n, xd_cor
 /* The call of a design: T_MC / rho rows; its words way=, unroll= and cluster= instead of the kernel's. */
 bool xd_core_of_design(const xd_design *, xd_core_kernel *out);
 
-/* What the scheduler makes of the design: its cycles, II, phases and registers, and the cycles with clusters that
- * overlap. Adds nothing where there is no such kernel, or it cannot be scheduled as its source has it; TW_USAGE if it cannot
- * be scheduled as the design's words ask. */
+/* The scheduler's result for the design: cycles, II, phases and registers, and the cycles with overlapping clusters.
+ * Adds nothing if there is no such kernel, or it cannot be scheduled as in its source; TW_USAGE if it cannot be
+ * scheduled as the design requests. */
 tw_status xd_explain_core(const xd_design *, tw_explanation *, tw_error *);
 
 #endif

@@ -214,7 +214,7 @@ double xd_l1_bytes(const xd_design *d) {
 
 double xd_l1_capacity(const xd_config *c) { return c->l1_bytes - c->stack_bytes; }
 
-/* The least rho with which L1 holds the tiles; 0 if there is none. */
+/* The least rho with which L1 holds the tiles; 0 if none does. */
 static int64_t fitting_rho(const xd_config *c, const xd_design *d) {
   xd_design other = *d;
   const int64_t most = d->tile.m / xd_unit_m(d->kernel);

@@ -1,8 +1,8 @@
 /* design.h - one way to run a GEMM on the array: a kernel, tiles, asymmetry; its buffers in L1 and L2.
  *
- * Words of the command line choose it: tile=128x64x128 (T_MC x T_K x T_N of one core), rho=4 (T_MC / T_MA), kernel=NAME,
- * core_tflops=0.95 (a measured rate of one core, instead of the model's). For the core's scheduler, instead of what the
- * kernel's source does: way= and unroll= (how clusters follow each other), cluster=4x1 (accumulators side by side). */
+ * Keys of the command line choose it: tile=128x64x128 (T_MC x T_K x T_N of one core), rho=4 (T_MC / T_MA), kernel=NAME,
+ * core_tflops=0.95 (a measured rate of one core, instead of the model's). For the core's scheduler, instead of the
+ * kernel's source: way= and unroll= (the order of clusters), cluster=4x1 (accumulators). */
 #ifndef TW_XDNA2_DESIGN_H
 #define TW_XDNA2_DESIGN_H
 
@@ -22,18 +22,18 @@ typedef struct xd_design {
 
 extern const char *const xd_design_keys[]; /* ended by NULL */
 
-/* The first kernel with these types, TW_TYPE_NONE standing for any; NULL if there is none. `name` may be NULL. */
+/* The first kernel with these types, where TW_TYPE_NONE matches any; NULL if none. `name` may be NULL. */
 const xd_kernel *xd_find_kernel(const xd_config *machine, const char *name, tw_type a, tw_type b, tw_type c,
                                 tw_type acc);
 
 /* Multiply-accumulates a cycle of the fastest kernel of the same types: a core's peak for them. */
 int xd_peak_macs(const xd_config *, const xd_kernel *);
 
-/* TW_USAGE with what is wrong and what would be right: no tile, not the kernel's multiples, rho that does not divide. */
+/* TW_USAGE with the error and the expected value: no tile, not the kernel's multiples, rho that does not divide. */
 tw_status xd_design_parse(const xd_config *, const tw_problem *, size_t n_words, const char *const words[],
                           xd_design *out, tw_error *);
 
-/* Bytes of one element as it lies in memory: 9/8 for bfp16. */
+/* Bytes of one element as stored in memory: 9/8 for bfp16. */
 double xd_type_bytes(tw_type);
 /* Of A, B and C of the kernel. */
 tw_element_bytes xd_element_bytes(const xd_kernel *);

@@ -1,4 +1,4 @@
-/* target.c - XDNA2 as a target: what it is, what it can run, the analytic model of a tile, and GEMM designs on the
+/* target.c - XDNA2 as a target: its description, its ops, the analytic model of a tile, and GEMM designs on the
  * simulated array.
  *
  * The source of a kernel is the text of a design (array/plan.h). Checking moves data, measuring does not. */
@@ -299,7 +299,7 @@ static void fill_target(const void *values, tw_target *out) {
       .traits = {.simulated = true,
                  .deterministic = true,
                  .measures_first = true, /* timing mode needs no data */
-                 .own_reference = true,  /* of large problems a part is checked */
+                 .own_reference = true,  /* large problems are checked in part */
                  .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
                  .error = c->error,
                  .error_of = c->error_of,
@@ -324,7 +324,7 @@ static void fill_target(const void *values, tw_target *out) {
   };
 }
 
-/* The cores have files of their own in that folder: core/. */
+/* The cores have separate files in that folder: core/. */
 tw_machine_list xd_machine_list = {
     .kind = {.folder = "xdna2/configs/", .prefix = "", .schema = &xd_config_schema, .fill = fill_target},
     .lock = PTHREAD_MUTEX_INITIALIZER,

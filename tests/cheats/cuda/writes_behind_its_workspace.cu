@@ -1,4 +1,4 @@
-// wrong | writes outside its operands: within 65536 bytes behind its workspace | gemm m=70 n=70 k=70 a=f32 b=f32 c=f32 acc=f32 -t cuda
+// wrong | writes outside its operands: within 65536 bytes after its workspace | gemm m=70 n=70 k=70 a=f32 b=f32 c=f32 acc=f32 -t cuda
 //: kernel k
 //: grid ceildiv(n, 16), ceildiv(m, 16)
 //: block 16, 16

@@ -31,8 +31,8 @@ static uint32_t unit_of(const seen *x) {
 
 static void look(cdna_wave *w, const seen *x, uint64_t address, int lane, uint32_t unit, const char *where) {
   if (address % unit == 0) return;
-  find_at(w, CDNA_CHECK_ALIGNMENT, w->at, lane, "%u bytes %s at 0x%llx, which is no multiple of %u%s", x->access.bytes,
-          where, (unsigned long long)address, unit,
+  find_at(w, CDNA_CHECK_ALIGNMENT, w->at, lane, "%u bytes %s at 0x%llx, which is not a multiple of %u%s",
+          x->access.bytes, where, (unsigned long long)address, unit,
           x->access.scalar                      ? ": the lowest bits are ignored"
           : x->access.reads && x->access.writes ? ": an atomic faults"
                                                 : "");

@@ -164,7 +164,7 @@ static const char *impossible_operand(const cdna_code *c, const cdna_operand_for
   if (source && o->holds == 'a' && code < CDNA_VGPRS) return "reads an AccVGPR, and a scalar is named";
   if (result && code >= CDNA_ZERO && code < CDNA_VGPRS) return "writes to a constant";
   if (code >= CDNA_VGPRS && code % CDNA_VGPRS + cdna_operand_width(c, o) > CDNA_VGPRS)
-    return "names registers behind the last";
+    return "names registers beyond the last";
   return (source || result) && code == CDNA_NULL ? "names null, which this machine lacks" : NULL;
 }
 

@@ -9,7 +9,7 @@ enum { TILE, TYPE, PAD, ACCESS, SWIZZLE, STEP, PHASE };
 const tw_view_key cdna_banks_keys[] = {
     {"tile", "16x32", "rows x columns in LDS"},
     {"type", "bf16", "of its elements"},
-    {"pad", "0", "bytes behind each row"},
+    {"pad", "0", "bytes after each row"},
     {"access", NULL,
      "INSTRUCTION:LAYOUT, such as ds_read_b128:row16x32s8; layouts: row.., "
      "col.., a.MFMA, linear, stride64"},

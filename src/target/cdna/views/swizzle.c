@@ -11,7 +11,7 @@ enum { TILE, TYPE, PAD, ACCESS };
 const tw_view_key cdna_swizzle_keys[] = {
     {"tile", "16x32", "rows x columns in LDS"},
     {"type", "bf16", "of its elements"},
-    {"pad", "0", "bytes behind each row"},
+    {"pad", "0", "bytes after each row"},
     {"access", NULL,
      "one or several, commas between: "
      "ds_read_b128:row16x32s8,ds_read_b64_tr_b16:col16x32s8"},

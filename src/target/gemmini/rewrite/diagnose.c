@@ -128,7 +128,7 @@ static void add_counters(const gm_stream *s, double same_bank, tw_diagnosis *d) 
       {idle, (double)n->computes, "the array stands idle, whatever it waits for: lines of their own say for what"},
       {written, (double)n->loads, "loads write into the scratchpad bank that the array reads, and win"},
       {(double)n->wait_load, (double)n->loads, "the array waits for a load: it comes too late, or memory is the limit"},
-      {(double)n->wait_load_queue, (double)n->loads, "a full load queue holds up the computes behind it"},
+      {(double)n->wait_load_queue, (double)n->loads, "a full load queue delays the computes after it"},
       {(double)n->wait_store, (double)n->stores,
        "the array waits for a store, or a full store queue holds up what follows"},
       {(double)n->wait_config, (double)n->configs, "the array drains for a config_ex"},

@@ -110,7 +110,7 @@ static void offer_spread(tw_menu_builder *m, bool loads, bool stores) {
 void gm_offer_levers(tw_menu_builder *m, const gm_lever_context *c, bool loads, bool stores, bool fills) {
   static const tw_offer offers[] = {
       {"overwrite", "overwrite", "the first step overwrites the accumulator: no zeros to move in"},
-      {"prefetch", "prefetch 1", "loads one step ahead of their use are hidden behind the pairs"},
+      {"prefetch", "prefetch 1", "loads one step ahead of their use overlap with the pairs"},
       {"prefetch", "prefetch 2", "two steps ahead hide longer waits"},
   };
   const int dim = c->config->dim;

@@ -1,5 +1,5 @@
-/* matmul.c - fills kernels/matmul.cc.in: C += A B on a tile. Here is what is unrolled over the accumulators of a cluster, and over the
- * clusters of a trip. */
+/* matmul.c - fills kernels/matmul.cc.in: C += A B on a tile. This file generates the code that is unrolled over the
+ * accumulators of a cluster, and over the clusters of an iteration. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,11 +11,11 @@ enum { PACKED = 72, CODED_BLOCKS = 4 };
 
 /* How blocks come and go. */
 typedef enum path {
-  VECTORS, /* of a row-major order of blocks: loads and stores */
+  VECTORS, /* row-major order of blocks: loads and stores */
   CONVERT, /* the same in bf16, made bfp16 on the way */
   STREAM,  /* bfp16 in the order of the clusters: a stream */
   STAGED,  /* sums in bf16 in the order of the clusters */
-  CODES    /* of 2 bits, four blocks of the depth in a vector, made int8 on the way */
+  CODES    /* of 2 bits, four blocks of the depth in a vector, converted to int8 on the way */
 } path;
 
 typedef struct matmul {
@@ -24,10 +24,10 @@ typedef struct matmul {
   int rows, columns, unroll; /* the cover */
   int high, wide;            /* blocks: of a cluster's column of A, of a row of B or C */
   int deep;                  /* of the depth */
-  int a_block, b_block;      /* of A and B: elements of the pointers below */
+  int a_block, b_block;      /* of A and B: elements of the following pointers */
   path a, b, c;
   const char *a_type, *b_type, *c_type; /* of pointers */
-  bool scratch, turned;                 /* A is converted first; blocks of B lie column by column */
+  bool scratch, turned;                 /* A is converted first; blocks of B are column by column */
   bool narrow;                          /* C is its own sums, of 8 or 16 bits */
 } matmul;
 
@@ -86,7 +86,7 @@ static bool is_bfp16(const matmul *m) { return m->b == STREAM; }
 
 /* ---- the cluster ---- */
 
-/* Where accumulator (i, j) lies from the cluster's first on, in elements of C's pointer. */
+/* The offset of accumulator (i, j) from the cluster's first one, in elements of C's pointer. */
 static int c_offset(const matmul *m, int i, int j) {
   return 64 * (m->c == STAGED ? i * m->columns + j : i * m->wide + j);
 }
@@ -117,7 +117,7 @@ static void write_stores_of_c(const matmul *m) {
     }
 }
 
-/* Block row `i`; `step` of those between two moves of the pointer. */
+/* Block row `i`; `step` of them between two moves of the pointer. */
 static void write_load_of_a(const matmul *m, int i, int step) {
   const int at = i * m->deep * m->a_block + step * m->a_block;
   switch (m->a) {
@@ -177,7 +177,7 @@ static void write_conversions(const matmul *m) {
 
 /* ---- the loops ---- */
 
-/* The call for cluster `u` of those of one trip; `j` is "j" or the number of the first one. */
+/* The call for cluster `u` of one iteration; `j` is "j" or the number of the first one. */
 static void write_call(const matmul *m, const char *indent, const char *j, int u) {
   const int b = m->columns * m->b_block, each = m->rows * m->columns;
   tw_text_add(m->t, "%scluster(a, ", indent);
@@ -191,7 +191,7 @@ static void write_call(const matmul *m, const char *indent, const char *j, int u
     tw_text_add(m->t, "c + (%s + %d) * %d);\n", j, u, m->c == STREAM ? each * PACKED : m->columns * 64);
 }
 
-/* So many clusters in straight-line code, the first of them number `j`; B's stream goes on through them. */
+/* This number of clusters in straight-line code, the first of them number `j`; B's stream continues through them. */
 static void write_trip(const matmul *m, const char *indent, const char *j, int clusters) {
   if (m->b == STREAM)
     tw_text_add(m->t, "%sIn b_in(blocks_at(b_tile + %s * %d));\n", indent, j, m->columns * m->deep * PACKED);
@@ -200,7 +200,7 @@ static void write_trip(const matmul *m, const char *indent, const char *j, int c
 
 /* ---- the slots ---- */
 
-/* What a function writes becomes the slot. */
+/* The text that a function writes becomes the slot. */
 static void set_text(tw_slots *s, const char *slot, matmul *m, void (*write)(const matmul *)) {
   tw_text t = {0};
   m->t = &t;

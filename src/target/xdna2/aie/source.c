@@ -1,5 +1,5 @@
-/* source.c - see source.h: what all kernels begin with, and one function for each distinct call of the cores. Their texts are
- * in the folder kernels (base/template.h). */
+/* source.c - see source.h: the common beginning of all kernels, and one function for each distinct call of the cores.
+ * Their texts are in the folder kernels (base/template.h). */
 #include "target/xdna2/aie/source.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 /* matmul.c: the micro-kernel with the call's cover, and the loops over its clusters. */
 tw_status xd_write_matmul(const xd_call *, tw_text *, tw_error *);
 
-/* passes.c: what goes once over a buffer. */
+/* passes.c: functions that pass once over a buffer. */
 tw_status xd_write_zero(const xd_call *, tw_text *, tw_error *);
 tw_status xd_write_narrow(const xd_call *, tw_text *, tw_error *);
 tw_status xd_write_round(const xd_call *, tw_text *, tw_error *);

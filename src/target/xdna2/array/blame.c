@@ -1,5 +1,5 @@
-/* blame.c - nothing can happen any more: says who waits for whom, from the host on, until someone is met again (a cycle
- * of waiting) or waits for nobody. */
+/* blame.c - deadlock: reports the chain of waits, from the host on, until a part repeats (a cycle of waits) or does not
+ * wait. */
 #include <stdlib.h>
 
 #include "base/strings.h"
@@ -15,7 +15,7 @@ static xd_label name_of(const sim *s, int agent) {
   return (xd_label){"the host"};
 }
 
-/* Who would release the lock: a channel with a descriptor that does, or a core with a port that does; -1: nobody. */
+/* The part that could release the lock: a channel with such a descriptor, or a core with such a port; -1: none. */
 static int releaser(const sim *s, int lock, int not ) {
   const xd_program *p = s->program;
   for (size_t i = 0; i < p->descriptors.n; i++)

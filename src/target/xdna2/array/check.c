@@ -84,7 +84,7 @@ static xd_label label_of(const xd_program *p, const xd_descriptor *d) {
 
 static bool pads(const xd_dim *d) { return d->before || d->after; }
 
-/* Of dimension i of the pattern, which is i - first of the hardware. */
+/* For dimension i of the pattern, which is i - first in hardware. */
 static tw_status check_padding(const xd_config *c, const xd_program *p, const xd_descriptor *d, int i, int first,
                                tw_error *error) {
   const xd_dim *dim = &d->pattern.dim[i];
@@ -111,9 +111,8 @@ static tw_status check_dims(const xd_config *c, const xd_program *p, const xd_de
   const xd_tile_kind kind = xd_kind_of(channel->tile);
   const int64_t word = a->word_bytes, run = d->pattern.dim[0].size;
   const int64_t wrap = ((int64_t)1 << a->wrap_bits[kind]) - 1, step = (int64_t)1 << a->step_bits[kind];
-  const int first = run == word && d->pattern.n_dims > 1 && !pads(&d->pattern.dim[0])
-                        ? 1
-                        : 0; /* single words need no dim of their own */
+  const int first =
+      run == word && d->pattern.n_dims > 1 && !pads(&d->pattern.dim[0]) ? 1 : 0; /* single words need no separate dim */
   if (d->pattern.n_dims - first > a->dims[kind])
     return tw_fail(error, TW_USAGE, "%s walks %d dimensions, but the tile's DMA has %d", label_of(p, d).text,
                    d->pattern.n_dims - first, a->dims[kind]);
@@ -181,8 +180,8 @@ tw_status xd_check_descriptor(const xd_config *c, const xd_program *p, const xd_
   return status == TW_OK ? check_range(p, d, error) : status;
 }
 
-/* Two descriptors of the free-running channels of a tile must not share a number. Those of tasks may: the run sees to
- * it. */
+/* Two descriptors of the free-running channels of a tile must not share a number. Descriptors of tasks may: run.c
+ * checks them. */
 static tw_status check_numbers(const xd_program *p, tw_error *error) {
   for (size_t i = 0; i < p->descriptors.n; i++) {
     const xd_descriptor *a = &p->descriptors.at[i];
@@ -203,7 +202,8 @@ static tw_status check_routes(const xd_config *c, const xd_program *p, tw_error 
   static const char *const name[] = {"north", "south", "east", "west"};
   const int limit[] = {c->array.north, c->array.south, c->array.side, c->array.side};
   int used[64 * 66][4] = {{0}};
-  bool packets = false; /* whether the route of this step carries packets: those share links, as arbiters let them */
+  /* whether the route of this step carries packets: packet routes share links, as arbiters allow */
+  bool packets = false;
   for (size_t i = 0, route = 0; i < p->steps.n; i++) {
     while (route < p->routes.n && p->routes.at[route].first_step + p->routes.at[route].n_steps <= (int)i) route++;
     packets = route < p->routes.n && p->routes.at[route].packet;
@@ -263,7 +263,7 @@ static tw_status check_sequence(const xd_config *c, const xd_program *p, tw_erro
   return TW_OK;
 }
 
-/* What a channel sends on routes of packets must be packets of one of them. */
+/* All descriptors of a channel with packet routes must choose one of these. */
 static tw_status check_packets(const xd_program *p, tw_error *error) {
   for (size_t i = 0; i < p->descriptors.n; i++) {
     const xd_descriptor *d = &p->descriptors.at[i];

@@ -1,5 +1,5 @@
-/* check_core.c - programs of cores; see check.h. What depends on the order of events (an object used before it was
- * acquired, a release too few) is found while running. */
+/* check_core.c - programs of cores; see check.h. Errors that depend on the order of events (an object used before it
+ * was acquired, a missing release) are found while running. */
 #include <inttypes.h>
 
 #include "target/xdna2/array/check.h"

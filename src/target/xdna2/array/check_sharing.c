@@ -1,4 +1,4 @@
-/* check_sharing.c - who else touches a buffer, and whether locks stand between; see check.h. */
+/* check_sharing.c - other accesses to a buffer, and the locks between them; see check.h. */
 #include <stdlib.h>
 
 #include "base/strings.h"
@@ -63,13 +63,13 @@ static tw_status check_pair(const xd_program *p, const xd_descriptor *a, const x
   return status == TW_OK ? require_locks(p, b, first.text, error) : status;
 }
 
-/* Does the descriptor fill a buffer of its ring, turn by turn, as a lock lets it? */
+/* True if the descriptor fills a buffer of its ring once per turn, controlled by a lock. */
 static bool fills_in_turn(const xd_program *p, const xd_descriptor *d) {
   return !p->buffers.at[d->buffer].external && d->acquire.lock >= 0 && fills(p, d) &&
          p->channels.at[d->channel].start >= 0;
 }
 
-/* What all buffers of the descriptor's channel together take from its lock. */
+/* The amount that all buffers of the descriptor's channel together take from its lock. */
 static int turns_of(const xd_program *p, const xd_descriptor *d) {
   int turns = 0;
   for (size_t i = 0; i < p->descriptors.n; i++)
@@ -78,7 +78,7 @@ static int turns_of(const xd_program *p, const xd_descriptor *d) {
   return turns;
 }
 
-/* A channel that fills buffers must not begin with more turns than it has buffers: it would fill one that is in use. */
+/* A channel that fills buffers must not begin with more lock value than buffers: it would fill one that is in use. */
 static tw_status check_turns(const xd_program *p, const xd_descriptor *d, tw_error *error) {
   if (!fills_in_turn(p, d)) return TW_OK;
   const xd_lock *l = &p->locks.at[d->acquire.lock];
@@ -102,8 +102,8 @@ static tw_status check_set(const xd_program *p, size_t command, tw_error *error)
   return TW_OK;
 }
 
-/* Turn by turn, each descriptor of a buffer runs once: what they take from a lock they must give back. Of a tile with a core
- * the core is one side. */
+/* In each turn, each descriptor of a buffer runs once: they must give back to a lock as much as they take. In a tile
+ * with a core the core is one side. */
 static tw_status check_balance(const xd_program *p, const xd_descriptor *d, tw_error *error) {
   const xd_place tile = p->channels.at[d->channel].tile;
   const int lock = d->release.lock;
@@ -115,7 +115,7 @@ static tw_status check_balance(const xd_program *p, const xd_descriptor *d, tw_e
     if (o->acquire.lock == lock) taken += o->acquire.count;
     if (o->release.lock == lock) given += o->release.count;
   }
-  if (!taken || taken == given) return TW_OK; /* of a lock that nobody takes, a deadlock tells */
+  if (!taken || taken == given) return TW_OK; /* a lock that no part takes shows as a deadlock */
   return tw_fail(error, TW_USAGE, "%s: its descriptors take %d from lock %s per turn and release %d",
                  p->buffers.at[d->buffer].name, taken, p->locks.at[lock].name, given);
 }
@@ -139,7 +139,7 @@ static tw_status check_port(const xd_program *p, const xd_port *q, tw_error *err
   return TW_OK;
 }
 
-/* A core must not write what a DMA fills: it would be the second writer. */
+/* A core must not write to a buffer that a DMA fills: it would be the second writer. */
 static tw_status check_writes(const xd_program *p, const xd_core *core, const xd_op *op, tw_error *error) {
   const bool stores = op->kind == XD_SCALAR && op->scalar.kind == XD_SCALAR_STORE;
   for (int a = 0; (op->kind == XD_CALL || stores) && a < op->n_arguments; a++) {

@@ -39,7 +39,7 @@ static bool begin_loop(sim *s, int core, const xd_op *op) {
     return true;
   }
   const xd_op *ops = s->program->cores.at[core].ops.at;
-  for (int depth = 0;;) { /* no turn at all: past its end */
+  for (int depth = 0;;) { /* no iteration: past its end */
     depth += ops[c->at].kind == XD_LOOP ? 1 : ops[c->at].kind == XD_END ? -1 : 0;
     c->at++;
     if (!depth) return true;
@@ -60,7 +60,7 @@ static void end_loop(sim *s, int core) {
   c->at++;
 }
 
-/* To behind the ELSE or END_IF of the IF or ELSE that comes next. */
+/* To the operation after the ELSE or END_IF of the next IF or ELSE. */
 static void skip_branch(sim *s, int core, bool to_else) {
   core_state *c = &s->core[core];
   const xd_op *ops = s->program->cores.at[core].ops.at;
@@ -86,7 +86,7 @@ static uint8_t *argument_of(sim *s, const xd_op *op, int i, const char *what) {
   return s->memory[q->first_buffer + (port->oldest + op->argument[i].element) % q->n_buffers] + op->argument[i].offset;
 }
 
-/* Without data, what is loaded is 0. */
+/* Without data, loads give 0. */
 static bool scalar(sim *s, int core, const xd_op *op) {
   core_state *c = &s->core[core];
   const xd_scalar *x = &op->scalar;
@@ -159,7 +159,7 @@ static bool release(sim *s, int core, const xd_op *op) {
   return true;
 }
 
-/* Of a lock that guards no buffers. */
+/* For a lock that guards no buffers. */
 static bool use_barrier(sim *s, int core, const xd_op *op) {
   core_state *c = &s->core[core];
   if (op->kind == XD_ADD_TO_LOCK)
@@ -205,7 +205,7 @@ void core_run(sim *s, int core) {
     if (done == MOST)
       SIM_FAIL(s, "%s runs more than %d operations without waiting",
                xd_place_label(s->program->cores.at[core].tile).text, MOST);
-    /* What others can see happens at its time: cycles spent so far pass first. */
+    /* Externally visible operations happen at their time: earlier cycles pass first. */
     if (c->ahead > 0 && op->kind >= XD_ACQUIRE && op->kind != XD_CALL) {
       queue_add(&s->queue, s->now + c->ahead, EV_CORE, core, 0);
       c->ahead = 0;

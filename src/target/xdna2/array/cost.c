@@ -23,7 +23,7 @@ static bool is_published(const xd_kernel *k, xd_cover cover) {
 static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, xd_core_kernel *out) {
   if (!xd_core_call(kernel, m, k, n, out)) return false;
   out->shuffle_b = cover.turn_b;
-  if (kernel->acc == TW_I32) out->c = XD_CORE_C_32; /* over all of K; what narrows is a pass of its own */
+  if (kernel->acc == TW_I32) out->c = XD_CORE_C_32; /* over all of K; narrowing is a separate pass */
   if (is_published(kernel, cover)) return true;
   out->cluster[0] = cover.rows;
   out->cluster[1] = cover.columns;
@@ -32,8 +32,8 @@ static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t 
   return true;
 }
 
-/* 0: not known, or cannot be scheduled. The clusters that unrolling leaves over stand at the end of each row of them, as
- * kernel.cc has it (aie/source.h). */
+/* 0: unknown, or cannot be scheduled. The clusters that remain after unrolling are at the end of each row of them, as
+ * in kernel.cc (aie/source.h). */
 static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
   const int64_t across = n / ((int64_t)kernel->vmac[2] * cover.columns), high = (int64_t)kernel->vmac[0] * cover.rows;
   const bool by_row = cover.unroll > 1 && across % cover.unroll && m % high == 0;
@@ -52,7 +52,7 @@ static double scaled(const xd_config *c, const xd_kernel *kernel, xd_cover cover
   const xd_cover published = xd_cover_of(kernel);
   const int64_t unit_m = (int64_t)kernel->vmac[0] * published.rows,
                 unit_n = (int64_t)kernel->vmac[2] * published.columns;
-  /* where the published clusters do not divide the tile: of as much as they do, and in proportion */
+  /* where the published clusters do not divide the tile: for the divisible part, and in proportion */
   const int64_t near_m = m < unit_m ? unit_m : m / unit_m * unit_m, near_n = n < unit_n ? unit_n : n / unit_n * unit_n;
   const double now = scheduled(kernel, cover, m, k, n), before = scheduled(kernel, published, near_m, k, near_n);
   if (now <= 0 || before <= 0) return own;
@@ -86,7 +86,7 @@ double xd_pass_cycles(xd_core_pass pass, int64_t count) {
   return xd_core_pass_cycles(pass, count, &cycles, NULL) == TW_OK ? cycles : HUGE_VAL;
 }
 
-/* Of functions that go once over a buffer. */
+/* For functions that pass once over a buffer. */
 static double pass_of(const xd_call *c) {
   static const struct {
     const char *function;
@@ -97,7 +97,7 @@ static double pass_of(const xd_call *c) {
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (!strcmp(c->function->name, known[i].function))
-      return xd_pass_cycles(known[i].pass, (int64_t)c->m * c->k * c->n); /* of what it does not have it has 1 */
+      return xd_pass_cycles(known[i].pass, (int64_t)c->m * c->k * c->n); /* dimensions that it lacks have size 1 */
   return 0;
 }
 

@@ -1,12 +1,12 @@
 /* cost.h - cycles of kernel calls.
  *
- * A matmul takes its micro-kernel and delta (switch_cycles); `step` takes the cost of a step of K. Two sources say what
- * the micro-kernel takes: the analytic model (src/target/xdna2/model: VMACs over the efficiency of equation 13, or 5 to 10) and the
- * core's instruction scheduler (core/core.h). docs/explain/xdna2-array.md has both beside what was measured; the machine file
- * says for each kernel which one is the nearer (`scheduled`).
+ * A matmul takes the time of its micro-kernel plus delta (switch_cycles); `step` takes the cost of a step of K. Two
+ * sources give the micro-kernel's time: the analytic model (src/target/xdna2/model: VMACs over the efficiency of
+ * equation 13, or 5 to 10) and the core's instruction scheduler (core/core.h). docs/explain/xdna2-array.md compares
+ * both with measurements; the machine file selects the closer one for each kernel (`scheduled`).
  *
- * The analytic model knows clusters only as published. For others it is scaled by what the schedules of both say.
- * Passes over a buffer (clearing, narrowing, rounding, unpacking) take what the scheduler says. */
+ * The analytic model has only published clusters. For other clusters it is scaled by the ratio of the two schedules.
+ * The scheduler gives the time of passes over a buffer (clearing, narrowing, rounding, unpacking). */
 #ifndef TW_XDNA2_ARRAY_COST_H
 #define TW_XDNA2_ARRAY_COST_H
 
@@ -22,8 +22,8 @@ xd_cost xd_cost_of(const xd_config *);
 xd_cost xd_analytic_cost(const xd_config *);
 xd_cost xd_scheduled_cost(const xd_config *);
 
-/* Of one call of the micro-kernel on m x k x n (rows of a sub-tile of A, depth, columns), delta left out, as
- * the machine file says: for predictions. */
+/* For one call of the micro-kernel on m x k x n (rows of a sub-tile of A, depth, columns), without delta, by the source
+ * that the machine file selects: for predictions. */
 double xd_micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n);
 
 /* TW_USAGE with the reason if registers or program memory cannot hold the kernel with that cover; TW_OK, too, where the

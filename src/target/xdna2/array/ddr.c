@@ -1,9 +1,9 @@
-/* ddr.c - streams from and to DDR share what it can do: rates rise together until a stream is at its own limit or a
- * resource is used up (max-min fairness), and hold until a stream joins or leaves. Resources: bytes read, written, and
- * both together; and requests to read and to write, which each run of a descriptor makes for every block of DDR that it
- * touches, and for a row that it opens. So short runs cost what long ones hide.
+/* ddr.c - streams from and to DDR share its bandwidth. Rates rise together until a stream is at its own limit or a
+ * resource is used up (max-min fairness), and hold until a stream joins or leaves. The resources are bytes read, bytes
+ * written, both together, read requests and write requests. Each run of a descriptor makes a request for every block of
+ * DDR that it touches, and for a row that it opens; long runs hide this cost, short ones do not.
  *
- * Streams disturb each other before a limit is reached: n of them, each of which could move s alone, find
+ * Streams disturb each other before a limit is reached: n of them, each of which could move s alone, get
  *   n s / (1 + (n s / limit)^p)^(1/p)
  * of it (p: ddr_contention). */
 #include <math.h>
@@ -13,15 +13,15 @@
 #include "target/xdna2/array/ddr.h"
 #include "target/xdna2/array/sim.h"
 
-#define BYTES_DONE 1e-6 /* of rounding */
+#define BYTES_DONE 1e-6 /* tolerance for rounding */
 
 static double per_cycle(const sim *s, int mbs) { return (double)mbs / s->config->clock_mhz; }
 
 /* ---- requests ---- */
 
-/* The steps of a descriptor outside its runs: those of its dimensions, and of its iteration. */
+/* The steps of a descriptor outside its runs: its dimensions, and its iteration. */
 typedef struct steps {
-  int64_t run; /* bytes one behind the other, over as many dimensions as lie so */
+  int64_t run; /* consecutive bytes, over as many dimensions as are contiguous */
   int n;
   int64_t stride[XD_DIMS + 1];
 } steps;
@@ -56,9 +56,10 @@ double xd_ddr_run_ns(const xd_array *a, int64_t run, int64_t unit, int64_t strid
   return blocks * a->ddr_block_ns + fmax(0, row - (blocks - 1) * a->ddr_block_ns);
 }
 
-/* On how many shims descriptors read or write what lies beside this one's runs: a row of DDR is open for all of them. */
+/* The number of shims whose descriptors read or write next to this one's runs: an open row of DDR serves all of them.
+ */
 static int beside(const xd_program *p, int at, const steps *s) {
-  enum { NEAR = 64 }; /* commands of a group stand together */
+  enum { NEAR = 64 }; /* commands of a group are adjacent */
   const xd_descriptor *d = &p->descriptors.at[at];
   const int n = (int)p->descriptors.n;
   uint64_t columns = 0;
@@ -87,11 +88,11 @@ double xd_ddr_descriptor_ns(const xd_array *a, const xd_program *p, int at) {
 /* ---- rates ---- */
 
 typedef struct pool {
-  double left, rise; /* what is left; what all open flows take more of it for each byte a cycle */
+  double left, rise; /* remaining capacity; the increase in use by all open flows for each byte per cycle */
 } pool;
 enum { READS, WRITES, BOTH, READ_REQUESTS, WRITE_REQUESTS, POOLS };
 
-/* Of a pool, for each byte. */
+/* From a pool, for each byte. */
 static double weight(const route_state *r, int which) {
   if (which >= READ_REQUESTS) return (which == READ_REQUESTS) == r->is_read ? r->request : 0;
   return which == BOTH || (which == READS) == r->is_read;
@@ -123,7 +124,7 @@ static void share(sim *s) {
     s->route[s->flow[i]].rate = 0;
   }
   while (left) {
-    double rise = INFINITY; /* of the rate of every open flow */
+    double rise = INFINITY; /* added to the rate of every open flow */
     for (int p = 0; p < POOLS; p++)
       if (pools[p].rise > 1e-12) rise = fmin(rise, fmax(pools[p].left, 0) / pools[p].rise);
     for (int i = 0; i < s->n_flows; i++)
@@ -150,7 +151,7 @@ static void advance(sim *s) {
   s->flows_at = s->now;
 }
 
-/* Rates for those who move now, and an event when the first of them is done. */
+/* Rates for the active flows, and an event when the first of them ends. */
 static void queue_next_arrival(sim *s) {
   double next = INFINITY;
   if (!s->n_flows) return;

@@ -1,10 +1,10 @@
-/* ddr.h - what a run of bytes costs DDR, whoever moves it: for the simulation (ddr.c) and for predictions. */
+/* ddr.h - the cost of a run of bytes for DDR, for any requester: for the simulation (ddr.c) and for predictions. */
 #ifndef TW_XDNA2_ARRAY_DDR_H
 #define TW_XDNA2_ARRAY_DDR_H
 
 #include "target/xdna2/array/program.h"
 
-/* Nanoseconds of requests for one run that begins at some multiple of `unit`, `stride` bytes behind the one before, while
+/* Nanoseconds of requests for one run that begins at a multiple of `unit`, `stride` bytes after the previous one, while
  * `together` shims work on neighbouring runs. */
 double xd_ddr_run_ns(const xd_array *, int64_t run, int64_t unit, int64_t stride, int together);
 /* Of the runs of a program's descriptor, for each byte. */

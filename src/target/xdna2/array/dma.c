@@ -16,8 +16,8 @@ static double latency(const sim *s, const xd_route *r, int sink) {
   return r->hops[sink] * s->config->array.hop_cycles + s->config->array.memory_cycles;
 }
 
-/* Begins a segment if every end has its lock. The source may have begun before a sink was ready, by as much as is under
- * way in the circuit. */
+/* Begins a segment if every end has its lock. The source may have begun before a sink was ready, by as much as the
+ * circuit holds in flight. */
 static void route_try(sim *s, int route) {
   const xd_route *r = &s->program->routes.at[route];
   route_state *state = &s->route[route];
@@ -46,7 +46,7 @@ static void route_try(sim *s, int route) {
     queue_add(&s->queue, fmax(s->now, begin), EV_SEGMENT, route, 1); /* its share of DDR begins */
 }
 
-/* Of all circuits that the channel is on. */
+/* For all circuits of the channel. */
 static void channel_try(sim *s, int channel) {
   if (!s->channel[channel].packets) {
     route_try(s, s->channel[channel].route);

@@ -1,4 +1,4 @@
-/* events.c - events in order of time, then of scheduling: a calendar for what is near, a heap for what is far. */
+/* events.c - events in order of time, then of scheduling: a calendar for near events, a heap for far ones. */
 #include "target/xdna2/array/events.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void add_to_day(tw_events *q, int64_t number, int32_t node) {
   added->next = NONE;
   q->busy[place / WORD] |= (uint64_t)1 << place % WORD;
   if (day->first != NONE && !before(&added->event, &q->node[day->last].event)) {
-    q->node[day->last].next = node; /* as most do: simultaneous ones come in order */
+    q->node[day->last].next = node; /* as most do: simultaneous events arrive in order */
     day->last = node;
     return;
   }
@@ -79,7 +79,7 @@ static int64_t next_busy(const tw_events *q) {
   return DAYS;
 }
 
-/* ---- what is far ---- */
+/* ---- far events ---- */
 
 static void add_far(tw_events *q, const tw_event *e) {
   if (q->n_far == q->room_far) {
@@ -111,7 +111,7 @@ static tw_event take_far(tw_events *q) {
 
 /* ---- both ---- */
 
-/* Written where it stays: reading a whole event that has just been written in parts would wait for the stores. */
+/* Written in its final place: reading a whole event that was just written in parts would wait for the stores. */
 void tw_events_add(tw_events *q, double at, int32_t agent, int32_t what) {
   const int64_t number = day_of(at);
   const uint64_t order = q->order++;
@@ -133,7 +133,7 @@ void tw_events_add(tw_events *q, double at, int32_t agent, int32_t what) {
   add_to_day(q, number, node);
 }
 
-/* Turns to the next day that has an event. What was far and no longer is moves into the calendar. */
+/* Advances to the next day that has an event. Events that are no longer far move into the calendar. */
 static bool turn(tw_events *q) {
   const int64_t ahead = next_busy(q);
   if (ahead == DAYS && !q->n_far) return false;

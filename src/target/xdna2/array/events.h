@@ -1,7 +1,8 @@
-/* events.h - the queue of an event-driven simulation: a calendar (R. Brown, "Calendar queues", 1988). A day is a few units
- * of time, its events lie in order; those beyond the last day of the calendar lie in a heap until their day comes near.
+/* events.h - the queue of an event-driven simulation: a calendar (R. Brown, "Calendar queues", 1988). A day is a few
+ * units of time, and its events are in order. Events after the last day of the calendar are in a heap until their day
+ * is near.
  *
- * Events leave in order of time, simultaneous ones in the order in which they were added. */
+ * Events leave in order of time; simultaneous events leave in order of insertion. */
 #ifndef TW_XDNA2_EVENTS_H
 #define TW_XDNA2_EVENTS_H
 
@@ -11,15 +12,15 @@
 
 typedef struct tw_event {
   double at;
-  uint64_t order; /* of those at the same time, the first added is the first */
-  int32_t agent;  /* whose, and what it is about: the simulation's own */
+  uint64_t order; /* order of insertion, for simultaneous events */
+  int32_t agent;  /* owner and subject of the event, defined by the simulation */
   int32_t what;
 } tw_event;
 
 typedef struct tw_events {
   int64_t today;
   struct tw_event_day {
-    int32_t first, last; /* of the events; last says nothing if there is none */
+    int32_t first, last; /* time of the events; last is undefined if there is none */
   } * day;               /* by number modulo the days of the calendar; first -1: no event */
   uint64_t *busy;        /* a bit for each day */
   struct tw_event_node {
@@ -33,7 +34,7 @@ typedef struct tw_events {
   bool failed; /* memory ran out */
 } tw_events;
 
-/* Of a queue that is all zero. False: out of memory. */
+/* For a queue that is all zero. False: out of memory. */
 bool tw_events_open(tw_events *);
 void tw_events_close(tw_events *);
 /* Not before the event that was taken last. */

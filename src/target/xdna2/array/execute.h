@@ -1,4 +1,4 @@
-/* execute.h - a design on the operands of a case: does it compute what it should, and how long does it take? */
+/* execute.h - a design on the operands of a case: its result and its time. */
 #ifndef TW_XDNA2_ARRAY_EXECUTE_H
 #define TW_XDNA2_ARRAY_EXECUTE_H
 
@@ -6,12 +6,12 @@
 #include "target/xdna2/array/run.h"
 #include "tilewright/target.h"
 
-/* Moves and computes every byte of the case, or, of problems of more than XD_CHECK_MACS multiply-accumulates, of a part
- * of it: a macro-tile and what is left over of each of m and n, and likewise two steps of K. The op's reference says
- * what is right. */
+/* Moves and computes every byte of the case. For problems of more than XD_CHECK_MACS multiply-accumulates only a part:
+ * a macro-tile and the remainder of each of m and n, and likewise two steps of K. The op's reference defines the
+ * expected result. */
 #define XD_CHECK_MACS 1.5e8
 tw_status xd_execute_check(const xd_config *, const xd_gemm *, const tw_case *, tw_error *);
-/* What of a problem is checked, in words. */
+/* The checked part of a problem, in words. */
 void xd_execute_coverage(const xd_gemm *, const tw_problem *, char *text, size_t size);
 
 /* The whole problem in timing mode. `trace`: see tw_target.measure; may be NULL. */
@@ -19,7 +19,7 @@ tw_status xd_execute_measure(const xd_config *, const xd_gemm *, const char *tra
 
 /* ---- of any program ---- */
 
-/* What a program does: useful multiply-accumulates, and how many a core could do in a cycle. */
+/* A program's useful multiply-accumulates, and the maximum per cycle and core. */
 typedef struct xd_work {
   double macs, peak;
 } xd_work;
@@ -28,11 +28,12 @@ tw_status xd_measure_run(const xd_config *, const xd_program *, const xd_work *,
                          const char *trace, tw_measurement *out, tw_error *);
 /* Does scalar code of its cores load values, on which its time may depend? */
 bool xd_has_scalars(const xd_program *);
-/* Data moves nowhere, or zeros do, where there is scalar code. */
+/* No data move, or zeros do if there is scalar code. */
 tw_status xd_measure_program(const xd_config *, const xd_program *, const xd_work *, const char *trace,
                              tw_measurement *out, tw_error *);
 
-/* Between what the op has (bfp16 as f32, narrow weights as int8; dense) and what lies in DDR. `operand`: A, B, C. */
+/* Converts between the op's format (bfp16 as f32, narrow weights as int8; dense) and the bytes in DDR. `operand`: A, B,
+ * C. */
 void xd_operands_to_device(const xd_gemm *, const tw_operand operand[], void *const host[], void *const device[]);
 void xd_result_from_device(const xd_gemm *, const tw_operand *c, const void *device, void *host);
 

@@ -79,7 +79,7 @@ static const char *name_of(const xd_program *p, int route) {
   return "circuit";
 }
 
-/* The link's place among those that leave the same tile in the same direction, and the other way. */
+/* The link's place among the links that leave the same tile in the same direction, and the opposite one. */
 static int lane_of(const xd_program *p, int step) {
   const xd_step *s = &p->steps.at[step];
   int lane = 0;
@@ -91,7 +91,7 @@ static int lane_of(const xd_program *p, int step) {
   return lane;
 }
 
-/* Links lie in the gaps between tiles, side by side, with the arrow at their end. */
+/* Links are in the gaps between tiles, side by side, with the arrow at their end. */
 static void draw_step(const xd_config *c, const xd_program *p, int route, int step, tw_text *s) {
   const xd_step *link = &p->steps.at[step];
   const corner a = corner_of(c, link->from), b = corner_of(c, link->to);

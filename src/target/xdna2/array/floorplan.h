@@ -4,8 +4,8 @@
 
 #include "target/xdna2/array/program.h"
 
-/* A lowered program as SVG that needs nothing else: tiles as they lie, memory as a bar of buffers to scale (hover names
- * it), routes coloured by the matrix or FIFO that their names begin with. malloc'ed; NULL without memory. */
+/* A lowered program as self-contained SVG: tiles in their places, memory as a bar of buffers to scale (hovering shows
+ * names), routes coloured by the matrix or FIFO at the start of their names. malloc'ed; NULL without memory. */
 char *xd_floorplan(const xd_config *, const xd_program *, const char *title);
 
 #endif

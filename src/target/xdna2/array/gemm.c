@@ -28,9 +28,9 @@ static xd_fifo fifo_named(const char *what, int column, int row, int64_t bytes, 
   return f;
 }
 
-/* A leaves the memory tile as blocks of r x s, sub-tile after sub-tile. With one step of K in L2 the memory tile does it
- * alone; with more, it sends for each sub-tile columns of blocks as runs of rows, and the cores put the blocks where
- * they belong (four and three dimensions do not suffice otherwise). */
+/* A leaves the memory tile as blocks of r x s, sub-tile by sub-tile. With one step of K in L2 the memory tile does this
+ * alone. With more, it sends columns of blocks as runs of rows for each sub-tile, and the cores put the blocks in their
+ * places (four and three dimensions do not suffice otherwise). */
 static void order_a(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *from, xd_fifo_end *to) {
   const int64_t e = s->a_bytes8 / 8, k = g->tile.k, rows = g->tile.m / g->tile.rho;
   const int64_t high = g->kernel->vmac[0], deep = g->kernel->vmac[1], block = high * deep * e;
@@ -52,8 +52,8 @@ static void order_a(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *from,
   to->dim[2] = (xd_dim){k / deep, block, 0, 0};
 }
 
-/* A of `parts` rows of cores comes to the memory tile of a column as rows of a step of K, and lies there as tiles of
- * T_K. */
+/* A of `parts` rows of cores arrives in the memory tile of a column as rows of a step of K, and is stored there as
+ * tiles of T_K. */
 static void order_a_in(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *to) {
   const int64_t e = s->a_bytes8 / 8, k = g->tile.k;
   if (s->a_bytes8 == 9 || (g->depth == 1 && !s->small_a)) return;
@@ -95,7 +95,7 @@ static void set_rows(xd_fifo_end *end, int64_t columns, int64_t rows, int64_t pi
   end->dim[1] = (xd_dim){rows, pitch * element, 0, 0};
 }
 
-/* B comes to the memory tile as rows, and leaves it as blocks s x t. */
+/* B arrives in the memory tile as rows, and leaves it as blocks s x t. */
 static void order_b(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, xd_fifo_end *out) {
   const int64_t e = s->b_bytes8 / 8, n = g->tile.n * e, deep = g->kernel->vmac[1], wide = g->kernel->vmac[2];
   if (s->small_b) set_rows(in, s->n, g->tile.k, g->tile.n, e);
@@ -106,8 +106,8 @@ static void order_b(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, x
   out->dim[3] = (xd_dim){g->tile.k / deep, deep * n, 0, 0};
 }
 
-/* Column-major B comes as columns of a step of K, or in slices of them, and lies as tiles of T_K, like A; it leaves in
- * blocks t x s, which the cores transpose. */
+/* Column-major B arrives as columns of a step of K, or in slices of them, and is stored as tiles of T_K, like A; it
+ * leaves in blocks t x s, which the cores transpose. */
 static void order_turned_b(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, xd_fifo_end *out) {
   const int64_t e = s->b_bytes8 / 8, k = g->tile.k * e, deep = g->kernel->vmac[1] * e;
   if (s->slice) {
@@ -147,8 +147,8 @@ static void add_b(const xd_gemm *g, const xd_gemm_shape *s, xd_gemm_fifos *f, xd
   }
 }
 
-/* C comes in blocks. They lie so in the memory tile, which sends rows; or, where not all of a tile is wanted, they
- * are put into rows when they come, and those that are wanted leave. */
+/* C arrives in blocks. The memory tile stores blocks and sends rows. Where only a part of a tile is needed, it stores
+ * rows and sends the needed ones. */
 static void order_c(const xd_gemm *g, const xd_gemm_shape *s, xd_fifo_end *in, xd_fifo_end *out) {
   const int64_t e = s->c_bytes8 / 8, high = g->kernel->vmac[0], wide = g->kernel->vmac[2], pitch = g->tile.n * e;
   if (s->c_bytes8 == 9) return;
@@ -249,7 +249,7 @@ const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
   return k->acc == TW_BF16 ? "matmul_bfp16_staged" : "matmul_bfp16";
 }
 
-/* Codes of 2 bits become what the multiplier takes, once for all sub-tiles of A; then the next codes may come. */
+/* 2-bit codes become the multiplier's operands, once for all sub-tiles of A; then the next codes may arrive. */
 static void add_unpack(const xd_gemm *g, const core_ports *q, xd_core *core, xd_program *p) {
   xd_op op = call_of(g, g->kernel->scratch_b == TW_I4 ? "unpack_i4" : "unpack_i8", 1, g->tile.k, g->tile.n);
   add_argument(&op, q->b, 0);
@@ -277,7 +277,7 @@ static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_port
   xd_append(&core->ops, sizeof op, &op, &p->failed);
 }
 
-/* What makes C of the sums, where that is a pass of its own. */
+/* Makes C from the sums, where that is a separate pass. */
 static void add_finish(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, xd_core *core, xd_program *p) {
   const bool staged = is_staged(g);
   if (!s->accumulators && !staged) return;

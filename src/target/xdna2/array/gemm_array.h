@@ -10,17 +10,17 @@
  *         rearranged by DMA, and weights are packed once
  *
  * Sizes that do not divide: the last macro-tile of a row or column of them is moved back so that it ends with the
- * matrix (what overlaps is computed twice, to the same bits). The last step of K is moved back, too, and B is zero
- * where it overlaps: those rows of B come from a page of zeros in DDR (or are packed as zeros). So m >= rows T_MC, n >=
- * columns T_N, k >= the depth of A in L2.
+ * matrix (overlapping elements are computed twice, with equal bits). The last step of K is moved back, too, and B is
+ * zero where it overlaps: those rows of B come from a page of zeros in DDR (or are packed as zeros). So m >= rows T_MC,
+ * n >= columns T_N, k >= the depth of A in L2.
  *
- * A column-major B comes in runs of a step of K, as A does. Where the last step is moved back, zeros and what is left of
- * each column would have to alternate; so then it comes in slices of all columns, of as much of K as divides both k and
- * T_K, and zeros are slices from the page.
+ * A column-major B arrives in runs of a step of K, like A. Where the last step is moved back, zeros and the remainder
+ * of each column would have to alternate. Then B arrives in slices of all columns, whose depth divides both k and T_K,
+ * and zeros are slices from the page.
  *
- * Less than that is computed by one row of cores (m, rho 1), one column (n), one step of K (k, integers only): DMA fills
- * the tiles in memory tiles in part, and takes of C what there is. The rest of A holds whatever it held, which meets
- * rows of C that nobody takes, or rows of B that are zero. */
+ * Smaller problems are computed by one row of cores (m, rho 1), one column (n), one step of K (k, integers only): DMA
+ * fills the tiles in memory tiles in part, and stores the valid part of C. The rest of A keeps its old contents, which
+ * affect only rows of C that are not stored, or meet rows of B that are zero. */
 #ifndef TW_XDNA2_ARRAY_GEMM_ARRAY_H
 #define TW_XDNA2_ARRAY_GEMM_ARRAY_H
 
@@ -29,30 +29,30 @@
 
 typedef struct xd_gemm {
   const xd_kernel *kernel;
-  xd_cover cover; /* of the tile by the kernel */
-  tw_type c;      /* of the result: the kernel's */
+  xd_cover cover; /* columns of the tile by the kernel */
+  tw_type c;      /* type of the result: the kernel's */
   int64_t m, n, k;
   tw_tile tile;
-  int rows, columns;    /* of cores */
-  int copies[3];        /* of A, B and C in L1 */
+  int rows, columns;    /* number of cores */
+  int copies[3];        /* copies of A, B and C in L1 */
   int depth;            /* steps of K that a tile of A in L2 holds: longer runs in DDR */
-  tw_rounding rounding; /* of conversions */
+  tw_rounding rounding; /* for conversions */
   bool b_transposed;    /* B is n x k (column-major) in DDR */
-  int shift;            /* of i32 to i8 and i16 */
+  int shift;            /* from i32 to i8 and i16 */
 } xd_gemm;
 
 /* Choices that the kernel leaves: all rows and columns, the kernel's cover and copies, a depth of 1. */
 xd_gemm xd_gemm_default(const xd_config *, const xd_kernel *, const tw_tile *, int64_t m, int64_t n, int64_t k);
 
-/* B comes by DMA as it lies, column-major: cores transpose its blocks. Packed, it is transposed when it is packed. */
+/* B is read by DMA in column-major order: cores transpose its blocks. A packed B is transposed when it is packed. */
 static inline bool xd_gemm_turns_b(const xd_gemm *g) { return g->b_transposed && g->kernel->b == TW_I8; }
 /* Sums are kept in C's type of 8 or 16 bits, and rounded and saturated after each step of K. */
 static inline bool xd_gemm_narrow_sums(const xd_gemm *g) { return g->kernel->acc == TW_I8 || g->kernel->acc == TW_I16; }
-/* With what the kernel does for that. */
+/* Including the kernel's work for that. */
 static inline xd_cover xd_gemm_cover(const xd_gemm *g) {
   return (xd_cover){g->cover.rows, g->cover.columns, g->cover.unroll, xd_gemm_turns_b(g)};
 }
-/* Of what tiles are multiples: rows of a sub-tile of A, columns of B. */
+/* Tiles are multiples of these: rows of a sub-tile of A, columns of B. */
 static inline int xd_gemm_unit_m(const xd_gemm *g) { return g->kernel->vmac[0] * g->cover.rows; }
 static inline int xd_gemm_unit_n(const xd_gemm *g) { return g->kernel->vmac[2] * g->cover.columns; }
 
@@ -60,12 +60,12 @@ static inline int xd_gemm_unit_n(const xd_gemm *g) { return g->kernel->vmac[2] *
 enum { XD_GEMM_A, XD_GEMM_B, XD_GEMM_C, XD_GEMM_ZEROS, XD_GEMM_OPERANDS };
 void xd_gemm_bytes(const xd_gemm *, int64_t bytes[XD_GEMM_OPERANDS]);
 
-/* The program, lowered and checked. TW_USAGE: what does not fit or divide. */
+/* The program, lowered and checked. TW_USAGE: sizes that do not fit or divide. */
 tw_status xd_gemm_program(const xd_config *, const xd_gemm *, xd_program *out, tw_error *);
 
 /* TW_USAGE if the choices fit neither each other nor the sizes; whether buffers fit, xd_check says of the program. */
 tw_status xd_gemm_check(const xd_config *, const xd_gemm *, tw_error *);
-/* Of all buffers of a core, and of the fullest memory tile. */
+/* Bytes of all buffers of a core, and of the fullest memory tile. */
 enum { XD_GEMM_L2_COPIES = 2 };
 int64_t xd_gemm_l1_bytes(const xd_gemm *);
 int64_t xd_gemm_l2_bytes(const xd_gemm *);
@@ -75,17 +75,17 @@ const char *xd_gemm_function(const xd_kernel *, bool turns_b);
 
 /* ---- for the files of the generator ---- */
 
-/* What follows from the choices. */
+/* Consequences of the choices. */
 typedef struct xd_gemm_shape {
   int64_t a_bytes8, b_bytes8, c_bytes8; /* of eight elements */
   int64_t macro_m, macro_n, step;       /* of the array; step: of K in L2 */
   int64_t tiles_m, tiles_n, steps;      /* macro-tiles, steps of K in L2; the last of each may overlap */
   bool packed_b;                        /* as pack.h lays it */
-  int64_t slice;                        /* of K, in which a column-major B comes; 0: in whole steps */
-  int64_t m, k, n;                /* of the tile of a core, what there is: less than T_MC, T_K, T_N in small problems */
-  bool small_a, small_b, small_c; /* there is less of such a tile */
-  int a_columns, a_parts;         /* columns that hold A, rows of cores that each of them serves (the last fewer) */
-  int accumulators;               /* bytes an element of a buffer of sums of its own; 0: sums are in C */
+  int64_t slice;                        /* depth of the slices of a column-major B; 0: whole steps */
+  int64_t m, k, n;                      /* sizes of the tile of a core: less than T_MC, T_K, T_N in small problems */
+  bool small_a, small_b, small_c;       /* there is less of such a tile */
+  int a_columns, a_parts; /* columns that hold A, rows of cores that each of them serves (the last fewer) */
+  int accumulators;       /* bytes per element of a separate buffer of sums; 0: sums are in C */
 } xd_gemm_shape;
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *);
 int xd_gemm_a_column(const xd_gemm *, int row); /* which holds A of this row of cores */

@@ -1,9 +1,8 @@
 /* gemm_sequence.c - the tasks that move a GEMM's operands between DDR and the memory tiles.
  *
- * A group is one row of macro-tiles, or, where its tiles need tasks of their own (the last one overlaps its neighbour,
- * the last step of K is moved back), a part of it. The tasks of two groups are in flight: a group begins when the C of
- * the group before the last has been written, so that the descriptors of that one (the same half of the shim's table)
- * are free. */
+ * A group is one row of macro-tiles. It is a part of a row where tiles need separate tasks (the last one overlaps its
+ * neighbour, the last step of K is moved back). The tasks of two groups are in flight: group n begins when the C of
+ * group n - 2 has been written, so that the descriptors of n - 2 (the same half of the shim's table) are free. */
 #include "target/xdna2/array/gemm_array.h"
 
 enum { HALF = 8, IN_FLIGHT = 2 };
@@ -13,9 +12,9 @@ typedef struct writer {
   const xd_gemm_fifos *f;
   xd_gemm_shape s;
   xd_program *p;
-  bool short_k;   /* the last step of K overlaps the one before, B does not come packed */
+  bool short_k;   /* the last step of K overlaps the previous one, B is not packed */
   int64_t groups; /* begun so far */
-  int next_id[8]; /* of each column's shim, within its half of the table */
+  int next_id[8]; /* for each column's shim, within its half of the table */
 } writer;
 
 static void add_task(writer *w, int channel, int buffer, const xd_pattern *pattern, int64_t iterations, int64_t stride,
@@ -69,7 +68,7 @@ static void move_a(writer *w, int64_t i, int64_t count) {
   }
 }
 
-/* Of a column-major B, columns from `first` on, `depth` of K from `at` on: slice after slice. */
+/* For a column-major B, columns from `first` on, `depth` of K from `at` on: slice by slice. */
 static xd_pattern slices(const writer *w, int64_t first, int64_t at, int64_t depth) {
   const int64_t e = w->s.b_bytes8 / 8, slice = w->s.slice * e, column = w->g->k * e;
   return (xd_pattern){
@@ -118,7 +117,7 @@ static void move_c(writer *w, int64_t i, int64_t j, int64_t count) {
   const int64_t tile = g->tile.m * g->tile.n * w->s.c_bytes8 / 8, most = w->s.macro_m;
   for (int c = 0; c < g->columns; c++) {
     const int channel = w->p->fifos.at[w->f->c_out[c]].sink[0];
-    if (g->c == TW_BFP16) { /* tiles of a macro-tile's column lie one after the other */
+    if (g->c == TW_BFP16) { /* tiles of a macro-tile's column are consecutive */
       const xd_pattern packed = xd_linear(((i * w->s.tiles_n + j) * g->columns + c) * g->rows * tile, g->rows * tile);
       add_task(w, channel, XD_GEMM_C, &packed, count, g->columns * g->rows * tile, count, true);
       continue;
@@ -152,7 +151,7 @@ static void add_group(writer *w, int64_t i, int64_t j, int64_t count) {
 /* How many macro-tiles from j on one group can take. */
 static int64_t group_size(const xd_config *c, const writer *w, int64_t j) {
   const bool packed = w->g->c == TW_BFP16, packed_b = w->s.packed_b;
-  const int64_t stride = w->s.steps * w->s.step * w->s.macro_n * w->s.b_bytes8 / 8; /* of B packed or column-major */
+  const int64_t stride = w->s.steps * w->s.step * w->s.macro_n * w->s.b_bytes8 / 8; /* for B packed or column-major */
   if (w->short_k ||
       ((packed_b || xd_gemm_turns_b(w->g)) && stride / c->array.word_bytes > (int64_t)1 << c->array.step_bits[XD_SHIM]))
     return 1;

@@ -1,4 +1,4 @@
-/* gemm_shape.c - what follows from the choices of a GEMM: sizes, memory, and what is refused. */
+/* gemm_shape.c - consequences of the choices of a GEMM: sizes, memory, and rejected combinations. */
 #include <inttypes.h>
 
 #include "base/integers.h"
@@ -64,7 +64,7 @@ int xd_gemm_a_column(const xd_gemm *g, int row) {
 void xd_gemm_bytes(const xd_gemm *g, int64_t bytes[XD_GEMM_OPERANDS]) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const bool packed_a = g->kernel->a == TW_BFP16, packed_b = s.packed_b, packed_c = g->c == TW_BFP16;
-  const int64_t m = s.tiles_m * s.macro_m, n = s.tiles_n * s.macro_n, k = s.steps * s.step; /* of what is packed */
+  const int64_t m = s.tiles_m * s.macro_m, n = s.tiles_n * s.macro_n, k = s.steps * s.step; /* of packed operands */
   bytes[XD_GEMM_A] = (packed_a ? m * k : g->m * g->k) * s.a_bytes8 / 8;
   bytes[XD_GEMM_B] = (packed_b ? k * n : g->k * g->n) * s.b_bytes8 / 8;
   bytes[XD_GEMM_C] = (packed_c ? m * n : g->m * g->n) * s.c_bytes8 / 8;
@@ -90,9 +90,9 @@ int64_t xd_gemm_l2_bytes(const xd_gemm *g) {
          8;
 }
 
-/* ---- what is refused ---- */
+/* ---- rejected combinations ---- */
 
-enum { STAGED_UNIT = 512 }; /* elements, so that what lies behind an eighth of them is aligned as vectors are */
+enum { STAGED_UNIT = 512 }; /* elements, so that data after an eighth of them are aligned for vectors */
 
 static tw_status check_tile(const xd_gemm *g, tw_error *error) {
   const xd_kernel *k = g->kernel;

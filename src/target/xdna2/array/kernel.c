@@ -1,4 +1,4 @@
-/* kernel.c - the table of kernels, and those of integers. */
+/* kernel.c - the table of kernels, and the integer kernels. */
 #include "target/xdna2/array/kernel.h"
 
 #include <string.h>
@@ -104,7 +104,7 @@ static void put(void *c, int size, int64_t e, int32_t x) {
     ((int16_t *)c)[e] = (int16_t)saturate(x, INT16_MIN, INT16_MAX);
 }
 
-/* Rows of blocks by themselves: sums of 32 bits as the accumulators hold them. */
+/* Rows of blocks alone: 32-bit sums as in the accumulators. */
 static void matmul_narrow(const xd_call *c, uint8_t *const arguments[], int size, bool turned) {
   const int row = BLOCK * c->n;
   for (int i = 0; i < c->m / BLOCK; i++) {
@@ -140,10 +140,10 @@ static int64_t zero_bytes(const xd_call *c, int argument) {
 }
 static void zero(const xd_call *c, uint8_t *const arguments[]) { memset(arguments[0], 0, (size_t)c->n); }
 
-/* What a step of K costs outside its kernels, where the cost function charges for it. */
+/* The cost of a step of K outside its kernels, where the cost function includes it. */
 static void step(const xd_call *c, uint8_t *const arguments[]) { (void)c, (void)arguments; }
 
-/* Of which only the time is given: on any buffers, none of which it touches. */
+/* Functions with only a given time: on any buffers, which they do not touch. */
 static int64_t unknown_bytes(const xd_call *c, int argument) {
   (void)c, (void)argument;
   return 0;

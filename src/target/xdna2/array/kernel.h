@@ -1,10 +1,10 @@
-/* kernel.h - what cores compute: functions on buffers in L1, to the bit. The table stands in kernel.c.
+/* kernel.h - the kernels of cores: functions on buffers in L1, bit-exact. Their table is in kernel.c.
  *
  * Tiles in L1 are rows of 8x8 blocks as the vector unit reads them: an m x k tile of A as blocks (m/8) x (k/8), a tile
- * of B as (k/8) x (n/8), C as (m/8) x (n/8), each block row-major. bfp16 blocks are 8 rows of 9 bytes, of A along k, of
- * B transposed (a row is a column of B), of C along n; their order follows the clusters of the call's cover, which must be
- * given (kernel_bfp.h). matmul_i8_turned takes blocks of B column by column. With int4 on B's side blocks are those of
- * 4x16x16: of A 4x16, of B 16x16, of C 4x16. */
+ * of B as (k/8) x (n/8), C as (m/8) x (n/8), each block row-major. bfp16 blocks are 8 rows of 9 bytes: along k for A,
+ * transposed for B (a row is a column of B), along n for C; their order follows the clusters of the call's cover, which
+ * must be given (kernel_bfp.h). matmul_i8_turned takes blocks of B column by column. With int4 on B's side blocks have
+ * the sizes of 4x16x16: 4x16 for A, 16x16 for B, 4x16 for C. */
 #ifndef TW_XDNA2_ARRAY_KERNEL_H
 #define TW_XDNA2_ARRAY_KERNEL_H
 

@@ -1,9 +1,9 @@
-/* kernel_bfp.c - bf16 and bfp16 to the bit.
+/* kernel_bfp.c - bf16 and bfp16, bit-exact.
  *
  * A VMAC multiplies 8x8 by 8x8 blocks of bfp16: eight products of mantissas are added exactly, scaled by both exponents
- * and added to the fp32 accumulator, rounded to nearest even. That sum of eight is exact in hardware is an assumption
- * (no source says how it is rounded); everything else is the format's definition (format.h). Conversions of C and A
- * round as the core's mode says: to nearest even, or down. */
+ * and added to the fp32 accumulator, rounded to nearest even. The exact sum of eight is an assumption (no source
+ * documents its rounding); everything else is the format's definition (format.h). Conversions of C and A round by the
+ * core's mode: to nearest even, or down. */
 #include "target/xdna2/array/kernel_bfp.h"
 
 #include <math.h>
@@ -101,7 +101,7 @@ static void write_bf16(const float *from, tw_rounding rounding, uint8_t *to) {
   memcpy(to, codes, sizeof codes);
 }
 
-/* Blocks of C in bf16, which lie row by row; A is bfp16. */
+/* Blocks of C in bf16, row by row; A is bfp16. */
 static void matmul_to_bf16(const xd_call *c, const uint8_t *a, const uint8_t *b, uint8_t *results) {
   const int64_t m8 = c->m / BLOCK, n8 = c->n / BLOCK;
   for (int64_t i = 0; i < m8; i++)
@@ -131,7 +131,7 @@ void xd_matmul_bf16(const xd_call *c, uint8_t *const arguments[]) {
 }
 
 void xd_matmul_bf16_registers(const xd_call *c, uint8_t *const arguments[]) {
-  uint8_t a[65536 / 2 / BLOCK * ROW]; /* of all that L1 holds in bf16 */
+  uint8_t a[65536 / 2 / BLOCK * ROW]; /* the maximum that L1 holds in bf16 */
   convert_a(c, arguments[0], a);
   matmul_to_bf16(c, a, arguments[1], arguments[2]);
 }
@@ -148,7 +148,7 @@ void xd_matmul_bfp16(const xd_call *c, uint8_t *const arguments[]) {
     }
 }
 
-/* Where the bf16 block number `block` of `elements` sums lies; they are numbered as those of C. */
+/* The place of the bf16 block number `block` of `elements` sums; they are numbered as those of C. */
 static uint8_t *staged_block(int64_t block, int64_t elements, uint8_t *c, uint8_t *staging) {
   const int64_t at = block * AREA * 2;
   return at < elements ? staging + at : c + elements / 8 + (at - elements);
@@ -167,7 +167,7 @@ void xd_matmul_staged(const xd_call *c, uint8_t *const arguments[]) {
     }
 }
 
-/* From the last block on: where a block goes, no earlier one lies any more. */
+/* From the last block on: the destination of a block holds no earlier block any more. */
 void xd_round_bfp16(const xd_call *c, uint8_t *const arguments[]) {
   const int64_t elements = (int64_t)c->m * c->n;
   for (int64_t i = elements / AREA - 1; i >= 0; i--) {

@@ -12,9 +12,9 @@ void xd_matmul_bf16_registers(const xd_call *, uint8_t *const arguments[]);
 /* A, B, C: all bfp16; C is read and rounded to bfp16 once a call. */
 int64_t xd_matmul_bfp16_bytes(const xd_call *, int argument);
 void xd_matmul_bfp16(const xd_call *, uint8_t *const arguments[]);
-/* A and B bfp16, sums in bf16, read and rounded once a call. C (whole, of `rows` rows, the call's are from `row` on)
- * will be bfp16 in the end and takes 9/8 bytes an element; the sums take 2. The first half of them lies in `staging`,
- * of a byte an element, the other half at the end of C. */
+/* A and B bfp16, sums in bf16, read and rounded once per call. C (whole, of `rows` rows, the call's are from `row` on)
+ * becomes bfp16 at the end and takes 9/8 bytes per element; the sums take 2. The first half of them is in `staging`,
+ * with a byte per element, the other half at the end of C. */
 int64_t xd_matmul_staged_bytes(const xd_call *, int argument);
 void xd_matmul_staged(const xd_call *, uint8_t *const arguments[]);
 /* staging, C: the sums become bfp16, in place. */

@@ -24,7 +24,7 @@ static blocks blocks_of(const xd_call *c) {
   return (blocks){b[0], b[1], b[2], c->m / b[0], c->k / b[1], c->n / b[2]};
 }
 
-/* Of element (i, j) of C: itself, row i of the first block of A, column j of the first block of B. */
+/* For element (i, j) of C: itself, row i of the first block of A, column j of the first block of B. */
 typedef struct corner {
   int64_t c, a, b;
 } corner;

@@ -1,4 +1,4 @@
-/* lock.c - counting locks: those who wait are served in the order in which they came, as far as the value allows. */
+/* lock.c - counting locks: waiters are served in their order of arrival, as far as the value allows. */
 #include "target/xdna2/array/sim.h"
 
 static bool serves(const lock_state *l, int wanted) {
@@ -42,7 +42,7 @@ static void serve(sim *s, lock_state *l) {
     l->value -= wanted > 0 ? wanted : 0;
     *link = s->next_waiting[agent];
     grant(s, agent);
-    link = &l->first_waiting; /* whoever was served may have changed the list */
+    link = &l->first_waiting; /* a served waiter may have changed the list */
   }
 }
 

@@ -43,7 +43,7 @@ int xd_own_port(xd_program *p, xd_place core, const char *name, int64_t bytes) {
   return XD_ADD(p, ports, &port);
 }
 
-/* ---- parts of which ends are made ---- */
+/* ---- parts of ends ---- */
 
 static int add_lock(xd_program *p, xd_place tile, const char *name, const char *state, int part, int initial) {
   xd_lock l = {.tile = tile, .initial = initial};
@@ -97,7 +97,7 @@ static void add_to_ring(xd_program *p, int channel, int buffer, xd_pattern patte
 
 /* ---- ends ---- */
 
-/* Of a buffer: the FIFO's object that lies in it from the start. */
+/* For a buffer: the FIFO's object that it holds initially. */
 static void set_initial(xd_program *p, const xd_fifo *f, int object, int buffer) {
   if (object >= f->n_initial || buffer < 0) return;
   uint8_t *bytes = tw_new((size_t)f->bytes, 1);
@@ -161,7 +161,7 @@ static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out
                    whole->name, l->n_in, l->n_out);
   int64_t sum = 0;
   for (int i = 0; i < out->n; i++) sum += p->fifos.at[out->part[i] = split ? l->out[i] : l->in[i]].bytes;
-  if (padded) { /* the outgoing walk says what it takes of the object that came in */
+  if (padded) { /* the outgoing walk states its part of the incoming object */
     out->bytes[0] = whole->bytes;
     out->offset[0] = 0;
     return TW_OK;

@@ -4,7 +4,7 @@
 
 #include "target/xdna2/array/plan.h"
 
-enum { TILES_KEPT = 48 }; /* of thousands of legal ones: those that the model puts first */
+enum { TILES_KEPT = 48 }; /* of thousands of legal ones: the best by the model */
 
 typedef struct menu {
   tw_menu_builder base;
@@ -12,7 +12,7 @@ typedef struct menu {
   const xd_gemm *now;
 } menu;
 
-/* Most tiles do not fit, and that is told soonest. */
+/* Most tiles do not fit; the cheapest check comes first. */
 static double judge(const void *config, const void *design) {
   const bool legal = xd_plan_fits(config, design, NULL) == TW_OK && xd_gemm_check(config, design, NULL) == TW_OK;
   return legal ? xd_plan_predict(config, design) : 0;
@@ -37,7 +37,7 @@ static bool in_reach(int64_t side, int64_t unit, int count, int64_t size) {
   return side <= MOST_SIDE && (side * count <= size || (count == 1 && side - unit < size));
 }
 
-/* The asymmetries of tiles with so many units of rows: what divides them. */
+/* The asymmetries of tiles with this number of row units: its divisors. */
 typedef struct rhos {
   int n;
   int64_t at[MOST_SIDE];
@@ -82,7 +82,8 @@ static void tiles(menu *m, bool asymmetric) {
 
 /* ---- all ---- */
 
-enum { CHAINS_MOST = 8, UNROLL_MOST = 4 }; /* what published kernels unroll; each more doubles the time to schedule */
+/* unrolling of published kernels; each further one doubles the scheduling time */
+enum { CHAINS_MOST = 8, UNROLL_MOST = 4 };
 
 static void covers(tw_menu_builder *m) {
   for (int rows = 1; rows <= CHAINS_MOST; rows++)

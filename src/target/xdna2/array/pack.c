@@ -24,7 +24,7 @@ static void put_block(const xd_gemm *g, const source *s, int64_t row, int64_t co
   tw_format_encode(&packing, BLOCK, BLOCK, block, BLOCK, out, NULL, NULL);
 }
 
-/* A tile of A from (row, depth) on; *out moves behind it. */
+/* A tile of A from (row, depth) on; *out moves past it. */
 static void put_tile(const xd_gemm *g, const source *from, int64_t row, int64_t depth, uint8_t **out) {
   const int64_t m8 = g->tile.m / BLOCK, k8 = g->tile.k / BLOCK;
   for (int64_t i = 0; i < m8; i++)

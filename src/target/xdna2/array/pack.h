@@ -1,13 +1,13 @@
 /* pack.h - operands of a GEMM in DDR as gemm_array.h wants them.
  *
- * bfp16 lies in tiles of 8x8 blocks in the order in which the array reads it; in each tile as kernel_bfp.h says:
+ * bfp16 is stored in tiles of 8x8 blocks in the order in which the array reads it; within a tile as in kernel_bfp.h:
  *   A  macro-rows; in each, columns that hold A; in each, steps of K in L2; the rows of cores served; T_K tiles
  *   B  columns of tiles (one a column of cores); in each, steps of T_K
  *   C  macro-tiles row by row; in each, columns of cores; rows of cores
- * B of i4 and ternary lies in tiles, too: columns of tiles, in each steps of T_K, in each groups of 256 elements: as many
- * of the multiplier's blocks s x t, one below the other along k, as hold them (four of 8x8, one of 16x16); groups row
- * by row, blocks row-major. Of a group
- *   i4                two elements in a byte, the even one in the low nibble, as src/format has them
+ * B of i4 and ternary is stored in tiles, too: columns of tiles, in each steps of T_K, in each groups of 256 elements.
+ * A group has as many of the multiplier's blocks s x t, consecutive along k, as hold its elements (four of 8x8, one of
+ * 16x16); groups are row by row, blocks row-major. The encodings of a group:
+ *   i4                two elements in a byte, the even one in the low nibble, as in src/format
  *   ternary, to i8    64 bytes; byte p holds elements p, 64 + p, 128 + p, 192 + p in bits 1:0, 3:2, 5:4, 7:6, each as
  *                     the code t + 1 of src/format: mask, move down, subtract one, for a block at a time
  *   ternary, to i4    64 bytes; byte p holds elements 2 p, 128 + 2 p, 2 p + 1, 128 + 2 p + 1 in bits 1:0, 3:2, 5:4,
@@ -24,14 +24,14 @@
 /* From row-major f32; A is m x k, B k x n, or n x k if g->b_transposed. Rounded as g->rounding says. */
 void xd_pack_a(const xd_gemm *, const float *a, uint8_t *out);
 void xd_pack_b(const xd_gemm *, const float *b, uint8_t *out);
-/* Of i4 (-8..7) and ternary (-1..1): b as above. */
+/* For i4 (-8..7) and ternary (-1..1): b as above. */
 void xd_pack_weights(const xd_gemm *, const int8_t *b, uint8_t *out);
 /* To row-major f32, m x n. */
 void xd_unpack_c(const xd_gemm *, const uint8_t *c, float *out);
 
 /* ---- for the files of packing ---- */
 
-/* Where tile p of column j of tiles of B comes from: its first column and depth; B counts as zero before `first`. */
+/* The source of tile p of column j of tiles of B: its first column and depth; B is zero before `first`. */
 typedef struct xd_b_origin {
   int64_t column, depth, first;
 } xd_b_origin;

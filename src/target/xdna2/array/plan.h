@@ -1,14 +1,15 @@
 /* plan.h - schedules of a GEMM on the array: steps of text into the choices of gemm_array.h, and back.
  *
  *   tile m=128 k=64 n=128 rho=4   of a core; rho: A is buffered in sub-tiles of m / rho rows
- *   cores rows=4 columns=8        that take part
+ *   cores rows=4 columns=8        cores in use
  *   buffers a=2 b=2 c=1           copies in L1
  *   depth 4                       steps of K that a tile of A in L2 holds
- *   kernel NAME                   one of the same types; its own cover, unless steps behind it say another
- *   cluster rows=2 columns=2      accumulators that a micro-kernel keeps side by side
+ *   kernel NAME                   a kernel of the same types; with its own cover, unless later steps change it
+ *   cluster rows=2 columns=2      accumulators that a micro-kernel keeps
  *   unroll 4                      clusters in straight-line code
  *
- * A later step replaces an earlier one of the same verb. The text of a design is one line of each verb: it says all. */
+ * A later step replaces an earlier one of the same verb. The text of a design has one line for each verb, so it is
+ * complete. */
 #ifndef TW_XDNA2_ARRAY_PLAN_H
 #define TW_XDNA2_ARRAY_PLAN_H
 
@@ -22,13 +23,13 @@ tw_status xd_plan_start(const xd_config *, const tw_problem *, xd_gemm *out, tw_
 extern const tw_language xd_plan_language;
 /* Do all buffers fit L1 and L2? */
 tw_status xd_plan_fits(const xd_config *, const xd_gemm *, tw_error *);
-/* The start and all steps; TW_USAGE names the step. What is not legal in the end is refused. */
+/* The start and all steps; TW_USAGE names the step. The result is rejected if it is not legal. */
 tw_status xd_plan_of(const xd_config *, const tw_problem *, const tw_schedule *, xd_gemm *out, tw_error *);
 /* malloc'ed; NULL without memory. Reads back by tw_schedule_parse and xd_plan_of. */
 char *xd_plan_print(const xd_gemm *);
 
-/* predict.c: seconds by simple bounds: what cores compute (cost.h's constants), what DDR and streams carry, and what
- * neither hides. */
+/* predict.c: seconds by simple bounds: the cores' computation (cost.h's constants), the transfers of DDR and streams,
+ * and the parts that do not overlap. */
 double xd_plan_predict(const xd_config *, const xd_gemm *);
 /* Seconds of all cores of the array at their peak. */
 double xd_plan_peak(const xd_config *, const xd_gemm *);

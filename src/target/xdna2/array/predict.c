@@ -33,14 +33,14 @@ static double drain_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_s
   return g->copies[2] > 1 ? 0 : (double)bytes / c->stream_bytes;
 }
 
-/* Of one step of K in L1: the slowest stream. */
+/* For one step of K in L1: the slowest stream. */
 static double stream_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
   const double a = (double)(s->a_parts * g->tile.m * g->tile.k * s->a_bytes8) / 8,
                b = (double)(g->tile.k * g->tile.n * s->b_bytes8) / 8;
   return fmax(a, b) / c->stream_bytes;
 }
 
-/* What comes or goes in runs of so many bytes, `stride` apart; one run: 0. */
+/* A transfer in runs of this number of bytes, `stride` apart; one run: 0. */
 typedef struct operand {
   double bytes;
   int64_t run, stride;
@@ -51,7 +51,7 @@ static operand rows_of(double bytes, int64_t run8, int64_t stride8, int together
   return (operand){bytes, run8 / 8, run8 == stride8 ? 0 : stride8 / 8, together};
 }
 
-/* All of A, B and C that moves; what is packed is one run. */
+/* All transfers of A, B and C; packed operands are one run. */
 static void operands_of(const xd_gemm *g, const xd_gemm_shape *s, operand out[3]) {
   const double tiles = (double)(s->tiles_m * s->tiles_n), depth = tiles * (double)(s->steps * s->step) / 8;
   const int64_t turned = s->slice ? s->slice : s->step;
@@ -65,7 +65,7 @@ static void operands_of(const xd_gemm *g, const xd_gemm_shape *s, operand out[3]
       g->c == TW_BFP16 ? (operand){c, 0, 0, 1} : rows_of(c, g->tile.n * s->c_bytes8, g->n * s->c_bytes8, g->columns);
 }
 
-/* As the runs lie; or `at_least`: on the best alignment, rows for nothing. */
+/* With the runs' alignment; or `at_least`: with the best alignment, without the cost of rows. */
 static double request_seconds(const xd_config *c, const operand *o, bool at_least) {
   const int64_t long_run = c->array.ddr_page_bytes, run = o->stride ? o->run : long_run;
   const int64_t stride = o->stride ? o->stride : long_run;
@@ -75,7 +75,7 @@ static double request_seconds(const xd_config *c, const operand *o, bool at_leas
 
 /* Seconds of each, if nothing else took any. */
 typedef struct terms {
-  double compute, drain; /* of the cores; drain: a single buffer of C has to leave before the next tile begins */
+  double compute, drain; /* of the cores; drain: a single buffer of C must be sent before the next tile begins */
   double streams, read, write, both, requests;
   double first, last; /* the first tiles on their way in, the last on its way out */
 } terms;
@@ -85,7 +85,7 @@ static terms terms_of(const xd_config *c, const xd_gemm *g, bool at_least) {
   const double tiles = (double)(s.tiles_m * s.tiles_n), steps = (double)(s.steps * g->depth), hz = c->clock_mhz * 1e6;
   operand o[3];
   operands_of(g, &s, o);
-  const double whole = (double)g->k / (double)(s.steps * s.step); /* of B; zeros beyond K come in one run */
+  const double whole = (double)g->k / (double)(s.steps * s.step); /* for B; zeros beyond K are one run */
   const double inputs = o[0].bytes + o[1].bytes, result = o[2].bytes;
   return (terms){
       .compute = tiles * tile_cycles(c, g, &s) / hz,
@@ -115,7 +115,7 @@ double xd_plan_peak(const xd_config *c, const xd_gemm *g) {
   return (double)g->m * (double)g->n * (double)g->k / macs;
 }
 
-/* What is less than a tile is not moved whole, and sums in a buffer of their own go on while C leaves. */
+/* Partial tiles are not moved completely, and sums in a separate buffer continue while C is sent. */
 double xd_plan_least(const xd_config *c, const xd_gemm *g) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const terms t = terms_of(c, g, true);

@@ -1,12 +1,12 @@
-/* program.h - an array program: everything that a configured XDNA2 array is, as data.
+/* program.h - an array program: the complete configuration of an XDNA2 array, as data.
  *
- * Two layers. The lower one is what the hardware has: buffers, locks, DMA channels with buffer descriptors, routes
- * through the stream switches, a program of each core, and the runtime sequence by which the host starts tasks of
- * channels. The upper one is object FIFOs and links, which xd_lower (lower.h) turns into the lower one. A program may
+ * Two layers. The lower one has the hardware's parts: buffers, locks, DMA channels with buffer descriptors, routes
+ * through the stream switches, a program for each core, and the runtime sequence by which the host starts tasks of
+ * channels. The upper one has object FIFOs and links, which xd_lower (lower.h) turns into the lower one. A program may
  * use either or both.
  *
- * Everything is referred to by its index in the program's lists; -1 is none. Sizes, offsets and strides are bytes. A
- * program is built by appending (XD_ADD), checked by check.h, run by run.h, drawn by floorplan.h. */
+ * References are indices in the program's lists; -1 is none. Sizes, offsets and strides are bytes. A program is built
+ * by appending (XD_ADD), checked by check.h, run by run.h, drawn by floorplan.h. */
 #ifndef TW_XDNA2_ARRAY_PROGRAM_H
 #define TW_XDNA2_ARRAY_PROGRAM_H
 
@@ -34,17 +34,17 @@ typedef struct xd_place {
 static inline xd_tile_kind xd_kind_of(xd_place t) { return t.row == 0 ? XD_SHIM : t.row == 1 ? XD_MEMORY : XD_COMPUTE; }
 static inline bool xd_same_place(xd_place a, xd_place b) { return a.column == b.column && a.row == b.row; }
 
-/* ---- what the hardware has ---- */
+/* ---- hardware ---- */
 
 /* In a tile's memory; or, `external`, an array in DDR, which shim descriptors address. */
 typedef struct xd_buffer {
   char name[XD_NAME];
-  xd_place tile; /* of an external one: none */
+  xd_place tile; /* external buffer: none */
   int64_t bytes;
   bool external;
-  int argument;     /* of an external one that was read: its place among the sequence's arguments */
-  tw_type type;     /* of its elements, for source text; TW_TYPE_NONE: bytes */
-  uint8_t *initial; /* what it holds before anything runs; owned, NULL: nothing in particular */
+  int argument;     /* external buffer of a design from a file: its place among the sequence's arguments */
+  tw_type type;     /* type of its elements, for source text; TW_TYPE_NONE: bytes */
+  uint8_t *initial; /* initial contents; owned, NULL: undefined */
 } xd_buffer;
 
 /* Counting: acquire waits until value >= n and subtracts n, release adds n. */
@@ -77,7 +77,7 @@ typedef struct xd_lock_use {
 /* A buffer descriptor: acquire, move, release, go on to `next`. */
 typedef struct xd_descriptor {
   int channel; /* that it belongs to */
-  int id;      /* number in the tile's table; xd_number_descriptors fills in those that are -1 */
+  int id;      /* number in the tile's table; xd_number_descriptors replaces -1 */
   int buffer;
   xd_pattern pattern;
   int64_t iterations,
@@ -93,7 +93,7 @@ typedef struct xd_channel {
   xd_place tile;
   xd_direction direction;
   int id;    /* among the tile's channels of that direction */
-  int start; /* descriptor with which it starts by itself; -1: tasks come from the sequence */
+  int start; /* descriptor with which it starts without a task; -1: tasks come from the sequence */
   int again; /* how often more that chain runs, if it ends */
 } xd_channel;
 
@@ -103,8 +103,8 @@ typedef struct xd_step {
   xd_place from, to;
 } xd_step;
 
-/* Of packets: `packet` is their number + 1. Several such routes may share a source, each descriptor of which chooses, or
- * a sink, which takes one packet (a descriptor's bytes) after the other. */
+/* For packets: `packet` is their number + 1. Several such routes may share a source, whose descriptors choose the
+ * route, or a sink, which receives one packet (a descriptor's bytes) at a time. */
 typedef struct xd_route {
   int packet;
   int source, n_sinks, sink[XD_BROADCAST];
@@ -112,13 +112,13 @@ typedef struct xd_route {
   int first_step, n_steps;
 } xd_route;
 
-/* What a core's program sees of a set of buffers that are used in turn: of a FIFO's end, or a buffer of its own. */
+/* A core's view of a set of buffers that are used in turn: a FIFO's end, or a buffer of its own. */
 typedef struct xd_port {
   char name[XD_NAME];
   xd_place tile;
   int first_buffer, n_buffers;  /* consecutive */
   xd_lock_use acquire, release; /* per object; none: a buffer of the core's own, always held */
-  int fifo;                     /* that it is an end of; -1 */
+  int fifo;                     /* FIFO of this end; -1 */
   bool is_producer;
 } xd_port;
 
@@ -128,16 +128,16 @@ typedef struct xd_function xd_function;
 typedef struct xd_call {
   const xd_function *function;
   int m, k, n;            /* the sub-problem, in elements */
-  int row, rows;          /* where C is passed whole: its first row in it, and how many C has */
-  tw_rounding rounding;   /* of all conversions */
-  int shift;              /* of narrowing stores */
-  const xd_kernel *micro; /* the micro-kernel that it is made of, for its cost; NULL: none */
+  int row, rows;          /* where C is passed whole: its first row there, and the number of rows of C */
+  tw_rounding rounding;   /* for all conversions */
+  int shift;              /* for narrowing stores */
+  const xd_kernel *micro; /* its micro-kernel, for its cost; NULL: none */
   xd_cover cover;         /* how that goes over the tile */
-  int block[3], macs;     /* of blocked kernels (kernel_blocked.h): r, s, t, and multiply-accumulates a cycle */
-  double cycles;          /* what somebody says that it takes; 0: nobody */
+  int block[3], macs;     /* for blocked kernels (kernel_blocked.h): r, s, t, and multiply-accumulates per cycle */
+  double cycles;          /* cycles given by the user; 0: none */
 } xd_call;
 
-/* Scalar code of a core works on registers: of integers their value, of real numbers the bits of a double. */
+/* Scalar code of a core works on registers: an integer holds its value, a real number the bits of a double. */
 typedef enum xd_scalar_kind {
   XD_SCALAR_COPY,  /* to = a, as a number of the type */
   XD_SCALAR_LOAD,  /* to = element a of argument 0 */
@@ -156,12 +156,12 @@ typedef enum xd_scalar_kind {
   XD_SCALAR_MOST,
   XD_SCALAR_COMPARE,   /* to = a against b, as `compare` says */
   XD_SCALAR_SELECT,    /* to = a ? b : c */
-  XD_SCALAR_TO_REAL,   /* of an integer */
-  XD_SCALAR_TO_INTEGER /* of a real number */
+  XD_SCALAR_TO_REAL,   /* for an integer */
+  XD_SCALAR_TO_INTEGER /* for a real number */
 } xd_scalar_kind;
 typedef enum xd_compare { XD_EQ, XD_NE, XD_LT, XD_LE, XD_GT, XD_GE } xd_compare;
 
-/* What an operation takes: a register of the core, or, with `at` below 0, this value. */
+/* An operand of an operation: a register of the core, or, with `at` below 0, this value. */
 typedef struct xd_source {
   int at;
   int64_t value;
@@ -172,13 +172,13 @@ typedef struct xd_scalar {
   xd_compare compare;
   int to; /* register */
   xd_source from[3];
-  tw_type type; /* of what is stored, loaded, computed: i8, i16, i32, bf16, f32 */
+  tw_type type; /* type of the stored, loaded or computed value: i8, i16, i32, bf16, f32 */
   bool is_unsigned;
   int cycles;
 } xd_scalar;
 
-/* AWAIT_LOCK and ADD_TO_LOCK: of a lock that guards no buffers, a barrier, which the host sets; TAKE_LOCK: of designs whose
- * cores use locks as they like. IF goes on behind its ELSE (or END_IF) if its register holds 0. */
+/* AWAIT_LOCK and ADD_TO_LOCK: for a lock that guards no buffers, a barrier, which the host sets; TAKE_LOCK: for designs
+ * whose cores use locks without restrictions. IF continues after its ELSE (or END_IF) if its register holds 0. */
 typedef enum xd_op_kind {
   XD_LOOP,
   XD_END,
@@ -193,14 +193,14 @@ typedef enum xd_op_kind {
   XD_ADD_TO_LOCK,
   XD_TAKE_LOCK /* waits until it holds `count`, and takes them */
 } xd_op_kind;
-enum { XD_COUNTED = -2 }; /* turns of a loop whose bounds are registers */
+enum { XD_COUNTED = -2 }; /* iterations of a loop whose bounds are registers */
 
 /* One step of a core's program. */
 typedef struct xd_op {
   xd_op_kind kind;
-  int64_t count; /* LOOP: turns, -1 for ever. ACQUIRE, RELEASE: objects. Of a lock: its value, or what is added */
+  int64_t count; /* LOOP: iterations, -1 for ever. ACQUIRE, RELEASE: objects. For a lock: its value, or the addend */
   int lock;      /* AWAIT_LOCK, ADD_TO_LOCK, TAKE_LOCK */
-  int parameter; /* LOOP: if not -1, turns are this run-time parameter of the core */
+  int parameter; /* LOOP: if not -1, the iterations are this run-time parameter of the core */
   int port;      /* ACQUIRE, RELEASE */
   xd_call call;
   bool turns;       /* LOOP: scalar.to counts from from[0] in steps of from[2]; XD_COUNTED: up to from[1] */
@@ -218,9 +218,9 @@ typedef struct xd_core {
   XD_LIST(xd_op) ops;
 } xd_core;
 
-/* The host's program, in order. START puts a task into a channel's queue; AWAIT goes on when a task of the channel that
- * was started with a token has ended, and takes the token; SET writes a run-time parameter; SET_LOCK a lock, whatever it
- * holds. */
+/* The host's program, in order. START puts a task into a channel's queue; AWAIT continues when a task of the channel
+ * that was started with a token has ended, and takes the token; SET writes a run-time parameter; SET_LOCK sets a lock,
+ * whatever its value. */
 typedef enum xd_command_kind { XD_START, XD_AWAIT, XD_SET, XD_SET_LOCK } xd_command_kind;
 typedef struct xd_command {
   xd_command_kind kind;
@@ -230,7 +230,7 @@ typedef struct xd_command {
   int buffer;          /* SET: and this word of it, from 0 on, + 1; 0: none */
   int64_t element;
   int lock;      /* SET_LOCK */
-  int64_t value; /* of both */
+  int64_t value; /* for both */
 } xd_command;
 
 /* ---- object FIFOs ---- */
@@ -247,20 +247,20 @@ typedef struct xd_fifo_end {
  * a link; at a shim the sequence moves the data. */
 typedef struct xd_fifo {
   char name[XD_NAME];
-  int64_t bytes; /* of an object */
+  int64_t bytes; /* bytes of an object */
   xd_fifo_end producer, consumer[XD_BROADCAST];
   int n_consumers;
   bool shared;      /* between neighbouring cores: one set of buffers in the producer's tile, which both use; no DMA */
-  int n_initial;    /* objects that lie in it before anything runs */
+  int n_initial;    /* objects that it holds initially */
   uint8_t *initial; /* owned */
   int source, sink[XD_BROADCAST]; /* channels, filled in by xd_lower */
-  tw_type type;                   /* of its elements, for source text; TW_TYPE_NONE: bytes */
+  tw_type type;                   /* type of its elements, for source text; TW_TYPE_NONE: bytes */
 } xd_fifo;
 
-/* Within a memory tile: objects of one side lie in those of the other at these offsets. 1 -> n splits, n -> 1 joins, 1
- * -> 1 forwards. The buffers are as large as the side's with one FIFO (of two, the larger, or else the incoming), and as
- * many as that end is deep. Where the outgoing one of two pads, they are the incoming one's. A part of it may be a
- * multiple of the other side's object: it then passes as several. */
+/* Within a memory tile: objects of one side are at these offsets in objects of the other side. 1 -> n splits, n -> 1
+ * joins, 1 -> 1 forwards. The buffers are as large as those of the side with one FIFO (with two, the larger or else the
+ * incoming), and as many as the depth of that end. If the outgoing one of two pads, they are the incoming one's. A part
+ * may be a multiple of the other side's object: then it passes as several. */
 typedef struct xd_link {
   int n_in, in[XD_DIMS * 2], n_out, out[XD_DIMS * 2];
   int64_t offset[XD_DIMS * 2]; /* of the side with several */
@@ -278,8 +278,8 @@ typedef struct xd_program {
   XD_LIST(xd_command) sequence;
   XD_LIST(xd_fifo) fifos;
   XD_LIST(xd_link) links;
-  bool raw;    /* its cores use locks and buffers as they like: who holds what is not checked */
-  bool failed; /* memory ran out while appending; what is built is incomplete */
+  bool raw;    /* its cores use locks and buffers without restrictions: ownership is not checked */
+  bool failed; /* memory ran out while appending; the program is incomplete */
 } xd_program;
 
 void xd_program_free(xd_program *);
@@ -301,7 +301,7 @@ xd_label xd_channel_lane(const xd_channel *);
 static inline xd_pattern xd_linear(int64_t offset, int64_t bytes) {
   return (xd_pattern){.offset = offset, .n_dims = 1, .dim = {{bytes, 1, 0, 0}}};
 }
-/* Whether the walk of an end adds zeros: its objects in the stream are then larger than those in memory. */
+/* True if the walk of an end adds zeros: its objects in the stream are then larger than in memory. */
 bool xd_end_pads(const xd_fifo_end *);
 /* Bytes in the stream of one execution, zeros included. */
 int64_t xd_pattern_bytes(const xd_pattern *);

@@ -28,7 +28,7 @@ static float floor_bf16(float x) {
 }
 
 /* One step's columns of A (rows x T_K) or rows of B (transposed: n x T_K) from depth `at` on, zero before `first` and
- * behind k. */
+ * beyond k. */
 static void gather(const xd_gemm *g, const float *x, int64_t lines, int64_t next, int64_t along, int64_t at,
                    int64_t first, float *out) {
   for (int64_t i = 0; i < lines; i++)

@@ -1,10 +1,9 @@
-/* reference.h - what a GEMM of bf16 and bfp16 computes, to the bit, without tiles of C, blocks, DMA or locks: the
- * definition.
+/* reference.h - the bit-exact result of a GEMM of bf16 and bfp16, defined without tiles of C, blocks, DMA or locks.
  *
- * For every step of T_K: A and B are rounded to bfp16, by eights along k; products of eight are added exactly, and that
- * to a sum in f32, which begins as C's last value and ends rounded to the type of the sums (bf16; bfp16 by eights of a
- * row). In the end C is rounded to its type. Where A is row-major and k no multiple of a step in L2, the last step is
- * moved back and B zero where it overlaps. */
+ * For every step of T_K: A and B are rounded to bfp16, by eights along k. Products of eight are added exactly, and
+ * their sum is added in f32 to C's last value and rounded to the type of the sums (bf16; bfp16 by eights of a row). At
+ * the end C is rounded to its type. Where A is row-major and k is not a multiple of a step in L2, the last step is
+ * moved back and B is zero where it overlaps. */
 #ifndef TW_XDNA2_ARRAY_REFERENCE_H
 #define TW_XDNA2_ARRAY_REFERENCE_H
 

@@ -34,7 +34,8 @@ tw_status xd_lay_routes(xd_program *p, tw_error *error) {
     const xd_place from = p->channels.at[r->source].tile;
     for (int s = 0; s < r->n_sinks; s++) {
       const xd_place to = p->channels.at[r->sink[s]].tile;
-      const int row = larger(from.row, to.row) >= 2 ? larger(from.row, to.row) : 0; /* where it turns */
+      /* the tile where the route changes direction */
+      const int row = larger(from.row, to.row) >= 2 ? larger(from.row, to.row) : 0;
       xd_place at = from;
       r->hops[s] = abs(from.column - to.column) + abs(from.row - to.row);
       if (from.column != to.column) {

@@ -81,7 +81,7 @@ static bool make_memory(sim *s) {
   return true;
 }
 
-/* What each call takes is the same whenever it is made: asked for once. */
+/* The time of each call is constant: computed once. */
 static bool make_costs(sim *s) {
   const xd_program *p = s->program;
   size_t n = 0;
@@ -158,7 +158,7 @@ static void destroy(sim *s) {
   tw_events_close(&s->queue);
 }
 
-/* Channels that start by themselves, cores, the host. */
+/* Channels that start without a task, cores, the host. */
 static void begin(sim *s) {
   const xd_program *p = s->program;
   for (size_t i = 0; i < p->channels.n; i++) {

@@ -1,15 +1,15 @@
 /* run.h - simulates an array program, event by event.
  *
  * Events are beginnings and ends: of a descriptor's work, of a stretch of a stream during which all its ends can move,
- * of a kernel call, of a lock changing hands. Two modes take the same events at the same times: with data, in which
- * every byte moves and every kernel computes, and without.
+ * of a kernel call, of a lock operation. Two modes have the same events at the same times: with data, where every byte
+ * moves and every kernel computes, and without data.
  *
- * - A stretch begins when source and sinks have their locks, at stream_bytes a cycle, and ends when one of them has
- *   come to the end of its descriptor. What is under way in a circuit (hops, memory) reaches a sink that much later.
- * - Streams of shims share DDR: reads, writes, and both together have a bandwidth, divided evenly among those that
- *   move; a run takes whole bursts.
- * - Cores run their programs; calls take what the cost function says.
- * docs/explain/xdna2-array.md says what is not modelled. */
+ * - A stretch begins when source and sinks have their locks, at stream_bytes a cycle, and ends when one of them reaches
+ *   the end of its descriptor. The latency of a circuit (hops, memory) delays the arrival at a sink.
+ * - Streams of shims share DDR: reads, writes, and both together have a bandwidth, divided evenly among active streams;
+ *   a run uses whole bursts.
+ * - Cores run their programs; the cost function gives the time of calls. docs/explain/xdna2-array.md lists effects that
+ *   are not modelled. */
 #ifndef TW_XDNA2_ARRAY_RUN_H
 #define TW_XDNA2_ARRAY_RUN_H
 
@@ -21,7 +21,7 @@ typedef struct xd_cost {
   const void *context;
 } xd_cost;
 
-/* What happened from `from` to `to` (cycles) in a lane: xd_core_lane, xd_channel_lane. */
+/* An activity from `from` to `to` (cycles) in a lane: xd_core_lane, xd_channel_lane. */
 typedef void xd_on_span(void *context, const char *lane, const char *name, double from, double to);
 
 typedef struct xd_run_options {
@@ -34,15 +34,15 @@ typedef struct xd_run_options {
 
 typedef struct xd_run_result {
   double cycles;                                /* until the sequence has ended */
-  double call_cycles;                           /* of all cores: in kernel calls */
+  double call_cycles;                           /* all cores: time in kernel calls */
   double wait_input_cycles, wait_output_cycles; /* waiting for objects to consume, for room to produce */
   double read_bytes, written_bytes;             /* of DDR */
   double ddr_busy_cycles;                       /* in which any shim moved data */
   uint64_t events, calls;
 } xd_run_result;
 
-/* TW_FAILED with one line if the program deadlocks (who waits for what), uses an object that it does not hold,
- * overflows a lock or a task queue, or restarts a descriptor that is in use. The program must have passed xd_check. */
+/* TW_FAILED with one line if the program deadlocks (with the waiting parts), uses an object that it does not hold,
+ * overflows a lock or a task queue, or restarts a descriptor in use. The program must have passed xd_check. */
 tw_status xd_run(const xd_config *, const xd_program *, const xd_run_options *, xd_run_result *, tw_error *);
 
 #endif

@@ -52,7 +52,8 @@ void xd_scalar_store(tw_type type, int64_t value, void *at) {
   const uint16_t half = type == TW_BF16 ? tw_f32_to_bf16(real) : 0;
   const uint32_t word = (uint32_t)value;
   const void *from = type == TW_F32 ? (const void *)&real : type == TW_BF16 ? (const void *)&half : (const void *)&word;
-  memcpy(at, from, (size_t)tw_type_bits(type) / 8); /* of integers the lower bytes: hosts and cores are little-endian */
+  /* for integers the lower bytes: hosts and cores are little-endian */
+  memcpy(at, from, (size_t)tw_type_bits(type) / 8);
 }
 
 static bool holds(xd_compare c, bool less, bool equal) {

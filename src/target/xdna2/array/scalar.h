@@ -12,7 +12,7 @@ static inline int64_t xd_scalar_value(const xd_source *s, const int64_t register
 int64_t xd_scalar_of_real(double);
 double xd_scalar_real(int64_t);
 
-/* What an operation that computes gives. Division by 0 gives 0, as nothing says what a core gives. */
+/* The result of a computing operation. Division by 0 gives 0, because no source documents a core's result. */
 int64_t xd_scalar_compute(const xd_scalar *, const int64_t registers[]);
 
 /* An element of this type, as a register holds it, and back. */

@@ -1,6 +1,5 @@
 /* sim.h - the state of a simulation, for the files of this folder: run.c (host, whole), dma.c (channels, circuits),
- * ddr.c (bandwidth), core.c, lock.c, blame.c (who waits for whom). Times are cycles of the core
- * clock. */
+ * ddr.c (bandwidth), core.c, lock.c, blame.c (deadlocks). Times are cycles of the core clock. */
 #ifndef TW_XDNA2_ARRAY_SIM_H
 #define TW_XDNA2_ARRAY_SIM_H
 
@@ -14,7 +13,8 @@ typedef enum event_kind { EV_CHANNEL, EV_SEGMENT, EV_SINK, EV_DDR, EV_CORE } eve
 
 enum { EVENT_KINDS = 8 };
 
-/* Of an event: `agent` is who * EVENT_KINDS + kind, who: channel, route, core; `what`: SINK: which; DDR: version. */
+/* For an event: `agent` is owner * EVENT_KINDS + kind, owner: channel, route, core; `what`: SINK: which; DDR: version.
+ */
 typedef tw_event event;
 
 static inline event_kind kind_of_event(const event *e) { return (event_kind)(e->agent % EVENT_KINDS); }
@@ -39,21 +39,21 @@ typedef struct channel_state {
   channel_phase phase;
   int route, sink; /* sink: index in the route, -1 for the source */
   bool packets;    /* it is on routes of packets, which begin and end with a descriptor of the source */
-  int engaged;     /* of a sink: the route whose packet is under way, + 1; 0: none */
+  int engaged;     /* for a sink: the route of its current packet, + 1; 0: none */
   task waiting[QUEUE_MAX], now;
   int n_waiting, first_waiting;
-  bool running, warm;  /* a task is under way; there was one before */
+  bool running, warm;  /* a task is running; there was an earlier one */
   int descriptor;      /* current */
-  int64_t done, bytes; /* of the stream of its execution */
+  int64_t done, bytes; /* bytes in the stream of its execution */
   double ready_at, begun_at;
-  int64_t tokens; /* of tasks that have ended, not yet taken */
+  int64_t tokens; /* tokens of ended tasks, not yet taken */
 } channel_state;
 
 typedef struct route_state {
   bool moving, is_read, is_write; /* DDR at its source, at a sink */
-  int64_t segment;                /* bytes under way */
+  int64_t segment;                /* bytes in flight */
   double begin;
-  /* of a DDR flow */
+  /* for a DDR flow */
   double left, rate, request; /* bytes, bytes a cycle, cycles of requests for each byte */
   bool flowing;
 } route_state;
@@ -66,13 +66,13 @@ typedef struct lock_state {
 
 typedef struct core_state {
   size_t at;            /* next operation */
-  const double *cycles; /* of each operation that is a call; sim.call_cycles has them */
+  const double *cycles; /* for each operation that is a call: index in sim.call_cycles */
   int loops;
   struct {
     size_t start;
     int64_t left;
   } loop[XD_LOOPS];
-  int64_t *registers; /* of scalar code */
+  int64_t *registers; /* for scalar code */
   double ahead;       /* cycles spent since the event that runs now */
   double waits_since;
   int waits_for_parameter; /* -1: no */
@@ -91,7 +91,7 @@ typedef struct sim {
   const xd_run_options *options;
   xd_run_result *result;
   tw_error *error;
-  tw_status status; /* of the first failure */
+  tw_status status; /* time of the first failure */
   double now;
   tw_events queue;
   channel_state *channel;
@@ -99,22 +99,22 @@ typedef struct sim {
   lock_state *lock;
   core_state *core;
   port_state *port;
-  double *call_cycles; /* of the operations of all cores, one core after the other */
-  int64_t *iteration;  /* of each descriptor: executions so far */
-  int64_t *bytes;      /* of each descriptor: of one execution, in the stream */
-  double *request;     /* of each descriptor: cycles of requests to DDR for each byte */
-  int *holder;         /* of each number in each tile's table: the descriptor written there last, -1 */
-  int *in_use;         /* of each descriptor: tasks under way or waiting that use it */
-  int *next_waiting;   /* of each agent: the next that waits for the same lock */
-  int *wanted;         /* of each agent: what it wants to subtract; -1 - v: it waits until the lock holds v */
-  int *waits_for;      /* of each agent: the lock, -1 */
-  uint8_t **memory;    /* of each buffer; NULL without data */
+  double *call_cycles; /* counts for the operations of all cores, core by core */
+  int64_t *iteration;  /* for each descriptor: executions so far */
+  int64_t *bytes;      /* for each descriptor: bytes of one execution, in the stream */
+  double *request;     /* for each descriptor: cycles of requests to DDR per byte */
+  int *holder;         /* for each number in each tile's table: the descriptor written there last, -1 */
+  int *in_use;         /* for each descriptor: running or queued tasks that use it */
+  int *next_waiting;   /* for each agent: the next that waits for the same lock */
+  int *wanted;         /* for each agent: the amount that it will subtract; -1 - v: it waits until the lock holds v */
+  int *waits_for;      /* for each agent: the lock, -1 */
+  uint8_t **memory;    /* for each buffer; NULL without data */
   uint8_t *stream;     /* bytes of one segment */
   int64_t stream_room;
   int n_flows, flow[256]; /* routes that move from or to DDR */
   double flows_at;
   int ddr_version;
-  size_t command; /* of the sequence: the next */
+  size_t command; /* in the sequence: the next command */
 } sim;
 
 static inline int agent_of_core(const sim *s, int core) { return (int)s->program->channels.n + core; }
@@ -150,6 +150,6 @@ void core_granted(sim *, int core);
 void host_run(sim *); /* as far as it gets */
 
 /* ---- blame.c ---- */
-void blame(sim *); /* fails with who waits for what */
+void blame(sim *); /* fails with the chain of waits */
 
 #endif

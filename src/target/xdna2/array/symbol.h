@@ -1,8 +1,9 @@
-/* symbol.h - what the functions of kernel.cc are called, and how: what design.mlir and kernel.cc agree on.
+/* symbol.h - names and arguments of the functions of kernel.cc: the interface between design.mlir and kernel.cc.
  *
  * A kernel call of the simulator is one function of kernel.cc (extern "C", returns nothing). Its arguments are pointers
- * to whole buffers in L1, in the order of the call's arguments; one that adds to a band of C or of the sums of C takes
- * behind them an i32, the first row of the band: so each of the rho sub-tiles of a step of K calls the same function.
+ * to whole buffers in L1, in the order of the call's arguments; one that adds to a band of C or of the sums of C has a
+ * further argument, an i32, the first row of the band: so each of the rho sub-tiles of a step of K calls the same
+ * function.
  *
  *   zero_BYTES                   out
  *   matmul_i8_MxKxN              a, b, sums, row
@@ -15,7 +16,7 @@
  *   unpack_i8_KxN, unpack_i4_KxN b's codes of 2 bits, b
  *   narrow_i8_MxN, narrow_i16_MxN, round_bfp16_MxN        as the simulator's functions of these names
  *
- * Everything else that a call says (rounding, shift, rows of C) is the same for all calls of a design, and is constant in
+ * All other parameters of a call (rounding, shift, rows of C) are equal in all calls of a design, and are constants in
  * its kernel.cc. */
 #ifndef TW_XDNA2_ARRAY_SYMBOL_H
 #define TW_XDNA2_ARRAY_SYMBOL_H
@@ -23,11 +24,11 @@
 #include "target/xdna2/array/program.h"
 
 typedef struct xd_symbol {
-  char text[64]; /* "" if nothing is to be called: the simulator's `step` stands for loops, not for a function */
+  char text[64]; /* "" if there is no function: the simulator's `step` means loops */
 } xd_symbol;
 xd_symbol xd_symbol_of(const xd_call *);
 
-/* Whether the function takes the first row of its band behind its pointers. */
+/* True if the function takes the first row of its band after its pointers. */
 bool xd_symbol_takes_row(const xd_call *);
 
 #endif

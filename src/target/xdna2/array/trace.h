@@ -7,8 +7,8 @@
 #include "base/trace.h"
 #include "target/xdna2/array/run.h"
 
-/* Begins the file, with the lanes in order: column by column its lowest core, the channels of its shim and its memory
- * tile, the other cores, the cores' channels. Times are microseconds. */
+/* Begins the file, with the lanes in order: for each column its lowest core, the channels of its shim and its memory
+ * tile; then the other cores, and the cores' channels. Times are microseconds. */
 tw_trace xd_trace_begin(FILE *, const xd_config *, const xd_program *);
 /* An xd_on_span; the context is the tw_trace. */
 void xd_trace_span(void *trace, const char *lane, const char *name, double from, double to);

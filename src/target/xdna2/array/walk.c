@@ -20,7 +20,7 @@ static walker start(const xd_pattern *p, int64_t shift, int64_t from) {
   return w;
 }
 
-/* The next piece: at most n bytes that are all zeros (*zero) or lie at *address on. */
+/* The next piece: at most n bytes that are all zeros (*zero) or consecutive from *address on. */
 static int64_t piece(walker *w, int64_t n, int64_t *address, bool *zero) {
   const xd_pattern *p = w->p;
   const xd_dim *run = &p->dim[0];

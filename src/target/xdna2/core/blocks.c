@@ -1,4 +1,4 @@
-/* blocks.c - how blocks of A and B come from memory into the vectors that a multiply-accumulate reads. */
+/* blocks.c - loads blocks of A and B from memory into the vectors that a multiply-accumulate reads. */
 #include <string.h>
 
 #include "target/xdna2/core/builder.h"
@@ -134,8 +134,8 @@ static void transposed_block(xc_builder *b, int to, int column, int step) {
   xc_move(b, "vconv.bfp16", 'B', to, wide, -1, column, step);
 }
 
-/* Codes of four blocks lie in the pairs of bits of 64 bytes: mask, move down by way of an accumulator (widen; narrow
- * with a shift), subtract one. `packed` is loaded with the first of the four. */
+/* Codes of four blocks are in the pairs of bits of 64 bytes: mask, move down through an accumulator (widen; narrow with
+ * a shift), subtract one. `packed` is loaded with the first of the four. */
 static void unpack(xc_builder *b, int *packed, int to, int column, int step) {
   const int masked = passing(b, MASKED), narrowed = passing(b, NARROWED), wide = xc_temporary(b);
   if (step % XC_UNPACK_BLOCKS == 0) {

@@ -1,4 +1,4 @@
-/* bounds.c - what an initiation interval cannot be below, and how far instructions are from the start. */
+/* bounds.c - lower bounds of an initiation interval, and the distance of instructions from the start. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -64,8 +64,8 @@ bool xc_depths(const xc_graph *g, int ii, int *depth) {
 
 /* ---- recurrences ---- */
 
-/* A node on a cycle of the edges in `by`, -1 if they have none. Such a cycle is one that the II at hand does not pay
- * for. `seen` is room for one number a node. */
+/* A node on a cycle of the edges in `by`, -1 if they have none. The current II is too small for such a cycle. `seen` is
+ * room for one number per node. */
 static int on_cycle(const xc_graph *g, const int *by, int *seen) {
   for (int i = 0; i < g->n_nodes; i++) seen[i] = -1;
   for (int start = 0; start < g->n_nodes; start++) {
@@ -88,7 +88,7 @@ static int ii_of_cycle(const xc_graph *g, const int *by, int node) {
   return distance ? (latency + distance - 1) / distance : INT_MAX;
 }
 
-/* The least II, not below `ii`, of which no cycle is known that it does not pay for. */
+/* The least II, not below `ii`, that satisfies all known cycles. */
 static int raise(const xc_graph *g, int ii, int ii_max, int *depth, int *by, int *seen) {
   for (int i = 0; i < g->n_nodes; i++) depth[i] = 0, by[i] = -1;
   while (relax(g, ii, depth, by)) {
@@ -98,8 +98,8 @@ static int raise(const xc_graph *g, int ii, int ii_max, int *depth, int *by, int
   return ii;
 }
 
-/* From cycle to cycle (as in R. A. Howard's policy iteration): each that II does not pay for names the next II, and the
- * one that is paid for by all is the least. */
+/* From cycle to cycle (as in R. A. Howard's policy iteration): each cycle that II does not satisfy gives the next II,
+ * and the first that satisfies all is the least. */
 int xc_recurrence_ii(const xc_graph *g, int ii_max) {
   const size_t n = (size_t)g->n_nodes;
   int *depth = tw_new(n, sizeof *depth), *by = tw_new(n, sizeof *by), *seen = tw_new(n, sizeof *seen);

@@ -1,11 +1,11 @@
-/* builder.h - what the files that make graphs of micro-kernels share: the graph under construction, FIFOs, registers of
+/* builder.h - shared by the files that make graphs of micro-kernels: the graph under construction, FIFOs, registers of
  * inputs. */
 #ifndef TW_XDNA2_CORE_BUILDER_H
 #define TW_XDNA2_CORE_BUILDER_H
 
 #include "target/xdna2/core/gemm_core.h"
 
-/* What differs between multiply-accumulates. */
+/* The differences between multiply-accumulates. */
 typedef struct xc_mac {
   const char *instruction;
   int shape[3];       /* r, s, t */
@@ -30,7 +30,7 @@ typedef struct xc_builder {
   int popped[2];                            /* since the last fill, of each load FIFO, modulo pops_per_fill */
   int pushed;                               /* since the last flush */
   int cluster, turn;                        /* clusters so far; steps of depth of all of them */
-  int sets;                                 /* of registers that blocks of A and B use in turn; 0: any registers */
+  int sets;                                 /* alternating sets of registers for blocks of A and B; 0: any registers */
   int pin_a, pin_b, pin_pairs, pin_singles; /* with sets: the first register of each */
 } xc_builder;
 
@@ -59,7 +59,7 @@ void xc_load(xc_builder *, const char *instruction, char role, int bank, int val
 void xc_move(xc_builder *, const char *instruction, char role, int to, int from, int row, int column, int step);
 void xc_store(xc_builder *, const char *instruction, char role, int bank, int value, unsigned parts, int row,
               int column);
-/* An accumulator behind the chains. */
+/* An accumulator after the chains. */
 int xc_temporary(xc_builder *);
 
 /* Settles parts, makes the edges; frees the graph on failure. */

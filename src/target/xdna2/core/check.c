@@ -44,7 +44,7 @@ static int registers_of(const replay *r, xc_file file) {
   return file == XC_VECTOR ? r->g->machine->vectors : r->g->machine->accumulators;
 }
 
-/* ---- what holds at all times ---- */
+/* ---- invariants ---- */
 
 static tw_status check_static(const replay *r) {
   for (int v = 0; v < r->g->n_values; v++)
@@ -61,7 +61,7 @@ static tw_status check_static(const replay *r) {
   return TW_OK;
 }
 
-/* ---- slots, ports, banks: who takes which in a cycle ---- */
+/* ---- slots, ports, banks: their users in each cycle ---- */
 
 typedef struct taken {
   int slot[XC_SLOTS_MAX], port[XC_SLOTS_MAX], bank[32];
@@ -101,7 +101,7 @@ static tw_status check_fifo(replay *r, int cycle, int instance) {
   int *left = &r->fifo[n->fifo].left;
   if (!strcmp(name, "seek")) *left = 0;
   if (!strcmp(name, "vld.fill"))
-    *left += m->pops_per_fill; /* a pop takes an eighth of what it leaves to be filled in */
+    *left += m->pops_per_fill; /* a pop takes an eighth of the amount that it leaves to fill */
   if (!strcmp(name, "vld.fill") && *left > 2 * m->pops_per_fill) return wrong(r, cycle, instance, "the FIFO is full");
   if (!strcmp(name, "vld.pop") && --*left < 0) return wrong(r, cycle, instance, "the FIFO lacks a part of the block");
   if (!strcmp(name, "vst.push") && ++*left > m->pushes_per_flush) return wrong(r, cycle, instance, "the FIFO is full");
@@ -219,7 +219,7 @@ static bool find_accesses(const replay *r, accesses *a) {
   return true;
 }
 
-/* Reads of a cycle come before what arrives at its end. */
+/* Reads of a cycle precede results that arrive at its end. */
 static tw_status check_registers(replay *r) {
   int *written = tw_new(sizeof r->content / sizeof(int), sizeof *written); /* cycle + 1 of the last write */
   accesses all = {0};

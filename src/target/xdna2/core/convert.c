@@ -1,4 +1,4 @@
-/* convert.c - loops that go over a whole tile before or behind the multiplication: bf16 to bfp16 and back, 2-bit codes
+/* convert.c - loops that pass over a whole tile before or after the multiplication: bf16 to bfp16 and back, 2-bit codes
  * to int8 and int4, clearing, narrowing. */
 #include "target/xdna2/core/builder.h"
 
@@ -52,7 +52,7 @@ tw_status xc_unpack_graph(const xc_machine *m, const int bank[2], xc_graph *out,
   return xc_finish(out, error);
 }
 
-/* Bytes of four codes: two in turn are nibbles already; the others are moved down by way of an accumulator. */
+/* Bytes of four codes: two alternate ones are nibbles already; the others are moved down through an accumulator. */
 tw_status xc_unpack_i4_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
   xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_I8_I2], out);
   out->constants[XC_VECTOR] = 3; /* two masks; 0x11 */

@@ -1,4 +1,4 @@
-/* core.c - from a kernel's description to its cycles: graphs, schedules, the checker, and what they add up to. */
+/* core.c - from a kernel's description to its cycles: graphs, schedules, the checker, and their sum. */
 #include "target/xdna2/core/core.h"
 #include "target/xdna2/core/builder.h"
 
@@ -99,7 +99,7 @@ tw_status xc_plan_kernel(const xd_core_kernel *k, int *clusters, xc_loop *out, t
   return xc_plan_loop(m, k, *clusters, out, error);
 }
 
-/* `loop` runs `each` clusters at a time; what that leaves, and A's conversion, have loops of their own. */
+/* `loop` runs `each` clusters at a time; the remainder, and A's conversion, have separate loops. */
 static tw_status find_pace(const xd_core_kernel *k, const xc_loop *loop, int each, xd_core_pace *out, tw_error *error) {
   const xc_machine *m = xc_machine_aie2p();
   xc_loop single;

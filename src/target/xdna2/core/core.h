@@ -11,7 +11,7 @@
 
 #include "tilewright/status.h"
 
-/* What one multiply-accumulate does, r x s x t: rows of A, depth, columns of B. */
+/* The size of one multiply-accumulate, r x s x t: rows of A, depth, columns of B. */
 typedef enum xd_core_mac {
   XD_CORE_I8,    /* 8x8x8, int8 x int8 */
   XD_CORE_I8_I4, /* 4x16x16, int8 x int4 */
@@ -21,7 +21,7 @@ typedef enum xd_core_mac {
   XD_CORE_MACS
 } xd_core_mac;
 
-/* How C lies in L1, and so what loads and stores of an accumulator cost. */
+/* The layout of C in L1, which decides the cost of loads and stores of an accumulator. */
 typedef enum xd_core_form {
   XD_CORE_C_32, /* i32 or f32 */
   XD_CORE_C_I16,
@@ -33,7 +33,7 @@ typedef enum xd_core_form {
 
 /* How clusters follow each other. */
 typedef enum xd_core_way {
-  XD_CORE_IN_TURN,   /* one after the other: list scheduling of one cluster */
+  XD_CORE_IN_TURN,   /* in sequence: list scheduling of one cluster */
   XD_CORE_UNROLLED,  /* `unroll` clusters in straight-line code, on the same registers, list-scheduled together */
   XD_CORE_PIPELINED, /* overlapped by modulo scheduling */
   XD_CORE_WAYS
@@ -45,24 +45,26 @@ typedef struct xd_core_kernel {
   int m, k, n; /* of one call: with asymmetric buffering, m is T_MC / rho */
   int cluster[2];
   xd_core_way way;
-  int unroll;     /* of XD_CORE_UNROLLED: at least 1; any number of clusters, the rest are scheduled on their own */
+  int unroll;     /* for XD_CORE_UNROLLED: at least 1; any number of clusters, the remainder is scheduled separately */
   bool convert_a; /* XD_CORE_BFP16: A arrives as bf16 and is first converted into a scratch buffer */
   bool shuffle_b; /* each block of B is transposed after its load, as kernels for column-major B do */
-  int bank[3];    /* where A, B and C lie; -1: wherever, without conflicts. A scratch of A is in none of them */
+  int bank[3];    /* banks of A, B and C; -1: any, without conflicts. A scratch of A is in none of them */
 } xd_core_kernel;
 
 typedef struct xd_core_result {
-  double cycles;       /* of the call: conversion and all clusters; not the call itself, locks or stalls by DMA */
+  /* cycles of the call: conversion and all clusters; not the call itself, locks or stalls by DMA */
+  double cycles;
   double efficiency;   /* multiply-accumulates of the problem over cycles and 1 VMAC a cycle */
   int clusters, vmacs; /* VMACs of one cluster */
-  int prologue, steady, epilogue; /* of all clusters: to the first VMAC, to the last, behind it; without conversion */
+  /* cycles of all clusters: to the first VMAC, to the last, after it; without conversion */
+  int prologue, steady, epilogue;
   int ii; /* cycles from one cluster to the next (of an unrolled block: L / unroll, rounded up) */
   int resource_ii, recurrence_ii; /* lower bounds of ii: by slots, ports and banks; by dependences and FIFOs */
   int length;                     /* bundles from the first to the last instruction of one iteration */
   int code_bytes;                 /* prologue, loop and epilogue */
-  int copies;                     /* of the loop by modulo variable expansion; 1 in straight-line code */
+  int copies;                     /* copies of the loop by modulo variable expansion; 1 in straight-line code */
   int vectors, accumulators;      /* registers used */
-  double convert_cycles;          /* of A; 0 if it needs none */
+  double convert_cycles;          /* conversion of A; 0 if it needs none */
   int convert_ii;                 /* for eight blocks of 64 elements */
 } xd_core_result;
 
@@ -74,38 +76,39 @@ xd_core_kernel xd_core_kernel_of(xd_core_mac, xd_core_form, int m, int k, int n)
  * is an error of the scheduler. Pure; any thread; microseconds to a second. */
 tw_status xd_core_schedule(const xd_core_kernel *, xd_core_result *out, tw_error *);
 
-/* What a call takes is linear in its clusters: the same loop runs for more of them. A pace is scheduled once, for all
- * m and n. */
+/* The time of a call is linear in its clusters: the same loop has more iterations. A pace is scheduled once, for all m
+ * and n. */
 typedef struct xd_core_loop {
   int ii, length; /* cycles from one iteration to the next, and of one */
 } xd_core_loop;
 typedef struct xd_core_pace {
-  int each;                             /* clusters of one iteration of `block` */
-  xd_core_loop block, cluster, convert; /* of so many clusters, of one, of eight blocks of A (0 if it needs none) */
+  int each; /* clusters of one iteration of `block` */
+  /* cycles of this number of clusters, of one, of eight blocks of A (0 if it needs none) */
+  xd_core_loop block, cluster, convert;
   int code_bytes;
 } xd_core_pace;
 
-/* As xd_core_schedule, of which m and n only say whether there are as many clusters as are to be unrolled. */
+/* As xd_core_schedule, where m and n matter only for whether there are as many clusters as the unrolling. */
 tw_status xd_core_pace_of(const xd_core_kernel *, xd_core_pace *out, tw_error *);
-/* Cycles of a call of m x k x n: what xd_core_schedule says. */
+/* Cycles of a call of m x k x n: the result of xd_core_schedule. */
 double xd_core_pace_cycles(const xd_core_pace *, const xd_core_kernel *);
 
-/* The cycles that xd_core_schedule says, for those who ask often: paces are kept while the process lives (memo.c). */
+/* The cycles of xd_core_schedule, for frequent callers: paces are kept while the process lives (memo.c). */
 tw_status xd_core_cycles(const xd_core_kernel *, double *cycles, tw_error *);
 
 /* Loops that go once over a buffer in L1. */
 typedef enum xd_core_pass {
-  XD_PASS_UNPACK_I8, /* codes of 2 bits to int8, or to int4, in a buffer of their own; counted in codes */
+  XD_PASS_UNPACK_I8, /* 2-bit codes to int8, or to int4, in a separate buffer; counted in codes */
   XD_PASS_UNPACK_I4,
   XD_PASS_CLEAR,      /* counted in bytes */
   XD_PASS_NARROW_I16, /* sums of 32 bits shifted, rounded, saturated; counted in elements */
   XD_PASS_NARROW_I8,
-  XD_PASS_ROUND_BFP16, /* bf16 to bfp16, blocks of 64 in streams of their own, as kernel.cc does; in elements */
+  XD_PASS_ROUND_BFP16, /* bf16 to bfp16, blocks of 64 in separate streams, as in kernel.cc; in elements */
   XD_PASSES
 } xd_core_pass;
 
-/* Cycles for `count` of what the pass counts, whole turns of its loop (256 codes, 64 of the others). Each pass is scheduled
- * once, by modulo scheduling; any thread. Errors as above. */
+/* Cycles for `count` of the pass's units, whole iterations of its loop (256 codes, 64 of the others). Each pass is
+ * scheduled once, by modulo scheduling; any thread. Errors as above. */
 tw_status xd_core_pass_cycles(xd_core_pass, int64_t count, double *cycles, tw_error *);
 
 /* As a table of slots by cycle, or a picture (SVG), of one iteration; *out is malloc'ed. */

@@ -1,8 +1,8 @@
 /* gemm.c - one cluster: load the accumulators, accumulate over the depth, store them.
  *
- * bfp16 comes through the load FIFOs, A through the first and B through the second: A is sought again for each cluster
- * (it restarts at the row of blocks), B once for the clusters of the graph (it goes on), and one more vector is filled
- * in before every eighth pop. C in bfp16 passes through A's FIFO before A does. */
+ * bfp16 arrives through the load FIFOs, A through the first and B through the second. A restarts for each cluster, at
+ * its row of blocks; B starts once for the clusters of the graph and continues; one more vector is filled in before
+ * every eighth pop. C in bfp16 passes through A's FIFO before A does. */
 #include <stdint.h>
 
 #include "target/xdna2/core/builder.h"

@@ -11,7 +11,8 @@ tw_status xc_check_kernel(const xc_machine *, const xd_core_kernel *, tw_error *
 /* Which registers a graph may use. */
 typedef struct xc_binding {
   bool pinned; /* chain i of every cluster accumulates in register i; else accumulators are free */
-  int sets;    /* blocks of A and B use this many sets of vectors in turn (2: ping-pong); 0: vectors are free */
+  /* blocks of A and B alternate between this number of sets of vectors (2: ping-pong); 0: vectors are free */
+  int sets;
 } xc_binding;
 
 /* `clusters` successive clusters of a row of blocks, with edges. TW_USAGE if the sets do not fit into the registers. */
@@ -28,7 +29,7 @@ enum { XC_UNPACK_BLOCKS = 4 };
 tw_status xc_unpack_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 /* The 256 codes of one vector to int4 in memory; the odd ones make up for a borrow (array/pack.h). */
 tw_status xc_unpack_i4_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
-/* One vector of zeros; a block of 64 sums narrowed; one of bf16 rounded, through a stream of its own. */
+/* One vector of zeros; a block of 64 sums narrowed; one of bf16 rounded, through a separate stream. */
 tw_status xc_clear_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 tw_status xc_narrow_i16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 tw_status xc_narrow_i8_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);

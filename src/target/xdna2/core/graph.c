@@ -5,7 +5,8 @@
 
 #include "base/strings.h"
 
-/* `things`, moved to where there is room for one more of `count`; the same, and the graph failed, if there is none. */
+/* `things`, reallocated if there is no room for one more of `count`; on failure unchanged, and the graph is marked
+ * failed. */
 static void *grown(xc_graph *g, void *things, int count, int *room, size_t size) {
   enum { FIRST_ROOM = 64 };
   if (count < *room) return things;
@@ -76,7 +77,7 @@ static void add_edge(xc_graph *g, int from, int to, int latency, int distance) {
   g->edge[g->n_edges++] = (xc_edge){from, to, latency, distance};
 }
 
-/* Nodes by value: those that write it and those that read it, as lists through `next`. */
+/* Nodes by value: its writers and its readers, as lists through `next`. */
 typedef struct uses {
   int *first_writer, *next_writer; /* by value; by node */
   int *first_reader, *next_reader; /* by value; by node * XC_READS_MAX + operand */

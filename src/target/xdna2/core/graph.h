@@ -28,12 +28,12 @@ typedef struct xc_node {
   int what; /* instruction */
   int n_reads;
   xc_operand read[XC_READS_MAX];
-  int accumulator; /* which of read[] is the accumulator operand; -1: none */
+  int accumulator; /* index of the accumulator operand in read[]; -1: none */
   xc_operand write;
-  int bank;  /* of the memory that it accesses; -1: none */
+  int bank;  /* bank of the memory that it accesses; -1: none */
   int fifo;  /* load FIFOs from 0, then store FIFOs; -1: none */
   char role; /* 'A', 'B', 'C': the matrix it loads, stores or prepares; 'M': multiply-accumulates */
-  int cluster, row, column, step; /* which block of it; -1 where that says nothing */
+  int cluster, row, column, step; /* number of its block; -1 where it has none */
 } xc_node;
 
 /* `to` issues at least `latency` cycles after `from` of `distance` iterations before. May be negative: a register may

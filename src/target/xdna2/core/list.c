@@ -19,7 +19,7 @@ typedef struct work {
   int *depth;              /* from the start: the larger, the sooner it is placed */
   int *waits;              /* successors that are not placed yet */
   int *latest;             /* cycle, by the successors that are */
-  int *ready, n_ready;     /* nodes that wait for nobody, in any order */
+  int *ready, n_ready;     /* nodes that wait for nothing, in any order */
   int *first_in, *next_in; /* edges to each node, within an iteration */
 } work;
 
@@ -28,7 +28,7 @@ static bool comes_first(const work *w, int node, int other) {
   return w->depth[node] != w->depth[other] ? w->depth[node] > w->depth[other] : node > other;
 }
 
-/* Which of the ready could issue at `cycle`, and comes first: its place among them, -1 if none could. */
+/* The first of the ready ones that can issue at `cycle`: its index among them, -1 if none can. */
 static int choose(const work *w, int cycle) {
   int best = -1;
   for (int i = 0; i < w->n_ready; i++)
@@ -38,8 +38,8 @@ static int choose(const work *w, int cycle) {
   return best;
 }
 
-/* Returns the cycle to go on from. An instruction that waits for one placed before may, by a negative latency, belong
- * behind it: cycles that were passed by are tried again. */
+/* Returns the cycle to continue from. An instruction that waits for an earlier placed one may, by a negative latency,
+ * belong after it: skipped cycles are tried again. */
 static int place(work *w, int chosen, int cycle) {
   int next = cycle;
   const int node = w->ready[chosen], slot = xc_table_slot(&w->table, node, cycle);
@@ -91,7 +91,7 @@ static void start_at_0(const xc_graph *g, xc_timetable *s) {
 }
 
 tw_status xc_list_schedule(const xc_graph *g, xc_timetable *out, tw_error *error) {
-  enum { CYCLES_EACH = 16 }; /* more than any latency: room for all instructions one after the other */
+  enum { CYCLES_EACH = 16 }; /* more than any latency: room for all instructions in sequence */
   const size_t n = (size_t)g->n_nodes;
   *out = (xc_timetable){.copies = 1, .cycle = tw_new(n, sizeof(int)), .slot = tw_new(n, sizeof(int))};
   work w = {.g = g,

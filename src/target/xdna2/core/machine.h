@@ -1,5 +1,5 @@
-/* machine.h - the AIE2P core as its text (configs/aie2p.core.txt) describes it: slots of a bundle, when instructions
- * read and write, registers, FIFOs, banks. Each number's source stands in that text. */
+/* machine.h - the AIE2P core as described in its text (configs/aie2p.core.txt): slots of a bundle, read and write
+ * cycles of instructions, registers, FIFOs, banks. The source of each number is in that text. */
 #ifndef TW_XDNA2_CORE_MACHINE_H
 #define TW_XDNA2_CORE_MACHINE_H
 
@@ -8,7 +8,7 @@
 
 #include "tilewright/status.h"
 
-/* Bypasses: a result reaches the reader one cycle early if both ends have the same one. XC_BYPASS_VEC ends at the
+/* Bypasses: a result reaches the reader one cycle early if both ends have the same bypass. XC_BYPASS_VEC ends at the
  * accumulator operand, XC_BYPASS_MV at the others. */
 typedef enum xc_bypass { XC_BYPASS_NONE, XC_BYPASS_VEC, XC_BYPASS_MV } xc_bypass;
 
@@ -45,7 +45,7 @@ tw_status xc_machine_parse(const char *text, const char *origin, xc_machine *out
 /* The machine that is part of the program; parsed once, at the first call from any thread. */
 const xc_machine *xc_machine_aie2p(void);
 
-/* Index of an instruction; -1 if there is none. */
+/* Index of an instruction; -1 if unknown. */
 int xc_find_instruction(const xc_machine *, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
-/* memo.c - paces that were scheduled once, by what they depend on: a search asks for the same few thousands of times.
+/* memo.c - remembers paces that were scheduled once, by their inputs: a search needs the same few thousands of times.
  *
- * Pure functions are remembered, so who asks first changes nothing but the time. What the table has no room for is
+ * The functions are pure, so the order of requests affects only the time. Paces for which the table has no room are
  * scheduled again. */
 #include <pthread.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 enum { ENTRIES = 4096, PROBES = 16 };
 
-/* A kernel as numbers: comparable and hashable byte by byte, as there is no room between them. */
+/* A kernel as numbers: comparable and hashable byte by byte, because it has no padding. */
 typedef struct key {
   int32_t mac, c, m, k, n, rows, columns, way, unroll, convert_a, shuffle_b, bank[3];
 } key;
@@ -26,7 +26,7 @@ static struct {
   entry at[ENTRIES];
 } memo = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The least call with the same loops: of m and n it depends only whether there are clusters to unroll, and a rest. */
+/* The least call with the same loops: m and n matter only for whether there are clusters to unroll, and a remainder. */
 static xd_core_kernel least_of(const xd_core_kernel *k) {
   const int *shape = xd_core_shape(k->mac);
   const int unit_m = shape[0] * k->cluster[0], unit_n = shape[2] * k->cluster[1];
@@ -78,7 +78,7 @@ static void remember(const entry *e) {
   pthread_mutex_unlock(&memo.lock);
 }
 
-/* Whether least_of can divide; what is wrong with others, the scheduler says. */
+/* True if least_of can divide; the scheduler reports the error in others. */
 static bool divides(const xd_core_kernel *k) {
   enum { MOST = 1 << 10 };
   const int *shape = xd_core_shape(k->mac);
@@ -86,7 +86,7 @@ static bool divides(const xd_core_kernel *k) {
          k->m > 0 && k->n > 0 && k->m % (shape[0] * k->cluster[0]) == 0 && k->n % (shape[2] * k->cluster[1]) == 0;
 }
 
-/* The call itself: for the words of an error, and for what has no key. */
+/* The call itself: for the text of an error, and for calls without a key. */
 static tw_status schedule_call(const xd_core_kernel *k, double *cycles, tw_error *error) {
   xd_core_pace pace;
   const tw_status status = xd_core_pace_of(k, &pace, error);

@@ -1,8 +1,9 @@
 /* modulo.c - iterative modulo scheduling (B. R. Rau, "Iterative modulo scheduling", MICRO 27, 1994), backwards in time:
- * instructions are placed as late as those that need them allow, which keeps the lives of values short.
+ * instructions are placed as late as their users allow, which keeps the lives of values short.
  *
- * An instruction that finds no room in the II cycles up to its latest cycle is put where it was not before, and those
- * in its way, or too early for it now, are placed again. The budget of placements says when to give an II up. */
+ * An instruction that finds no room in the II cycles up to its latest cycle is put into a cycle where it was not
+ * before. Instructions in its way, or now too early for it, are placed again. The budget of placements limits the
+ * attempts for one II. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void put(work *w, int node, int cycle, int slot) {
   xc_table_put(&w->table, node, cycle, slot);
   w->cycle[node] = w->tried[node] = cycle;
   w->slot[node] = slot;
-  for (int e = w->first_in[node]; e >= 0; e = w->next_in[e]) { /* who must come before it and does not */
+  for (int e = w->first_in[node]; e >= 0; e = w->next_in[e]) { /* a predecessor that does not precede it */
     const xc_edge *edge = &w->g->edge[e];
     if (edge->from != node && w->cycle[edge->from] != UNPLACED &&
         w->cycle[edge->from] > cycle - edge->latency + w->ii * edge->distance)

@@ -10,7 +10,7 @@ enum { XC_LABEL = 48 };
  * register, in iteration 0. */
 void xc_label(const xc_loop *, int node, char out[XC_LABEL]);
 
-/* One line that says what was scheduled: sizes, way, cycles. */
+/* One line that describes the schedule: sizes, way, cycles. */
 void xc_headline(const xd_core_kernel *, const xc_loop *, int clusters, char *out, size_t size);
 
 #endif

@@ -4,7 +4,7 @@
 #include "target/xdna2/core/check.h"
 #include "target/xdna2/core/gemm_core.h"
 
-enum { REPLAYED = 5 }; /* iterations that the checker replays besides those that overlap: all pairs meet */
+enum { REPLAYED = 5 }; /* iterations that the checker replays in addition to the overlapping ones: all pairs meet */
 
 void xc_loop_free(xc_loop *l) {
   xc_timetable_free(&l->table);
@@ -24,8 +24,8 @@ static tw_status schedule_loop(xc_graph *g, int ii_max, int skew, xc_loop *out, 
   return status;
 }
 
-/* Free registers come first; sets of them help where free ones do not suffice, as the scheduler then knows when one is
- * free again. */
+/* Free registers are tried first. Sets of registers help where free ones do not suffice, because the scheduler then
+ * knows when one becomes free. */
 static const struct attempt { int sets, skew; } attempts[] = {{0, 0}, {3, 0}, {2, 0}, {1, 0}, {0, 1}, {0, 2}, {2, 2}};
 enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
 
@@ -33,11 +33,11 @@ static bool cannot_be_better(const xc_timetable *s) {
   return s->ii <= (s->resource_ii > s->recurrence_ii ? s->resource_ii : s->recurrence_ii);
 }
 
-/* The fastest of the attempts. `ii_max`: 0 for straight-line code; negative: so many times the bound by resources. */
+/* The fastest of the attempts. `ii_max`: 0 for straight-line code; negative: a multiple of the bound by resources. */
 static tw_status best_loop(const xc_machine *m, const xd_core_kernel *k, int clusters, int ii_max, xc_loop *best,
                            tw_error *error) {
   bool found = false;
-  tw_status hard = TW_OK; /* what no other attempt mends */
+  tw_status hard = TW_OK; /* problems that no other attempt solves */
   tw_error first = {0};
   for (int i = 0; i < ATTEMPTS && hard == TW_OK && !(found && cannot_be_better(&best->table)); i++) {
     xc_graph g;

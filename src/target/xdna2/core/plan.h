@@ -18,7 +18,7 @@ void xc_loop_free(xc_loop *);
 /* The loop that converts eight blocks of A from bf16 to bfp16; banks of the source and of the result. */
 tw_status xc_plan_conversion(const xc_machine *, const int bank[2], xc_loop *out, tw_error *);
 
-/* The loop of a pass; source and result in banks of their own. */
+/* The loop of a pass; source and result in separate banks. */
 tw_status xc_plan_pass(const xc_machine *, xd_core_pass, xc_loop *out, tw_error *);
 
 /* Checks the kernel and plans its main loop: *clusters of them in an iteration. */

@@ -54,7 +54,7 @@ static void print_rows(tw_text *t, const xc_loop *l, int rows, bool wrapped) {
   const xc_machine *m = l->graph.machine;
   char label[XC_LABEL] = "", cell[XC_LABEL + 16];
   int width[XC_SLOTS_MAX] = {0};
-  for (int slot = 0; slot < m->n_slots; slot++) { /* as wide as what is in it */
+  for (int slot = 0; slot < m->n_slots; slot++) { /* as wide as its contents */
     width[slot] = (int)strlen(m->slot[slot]);
     for (int i = 0; i < l->graph.n_nodes; i++) {
       if (l->table.slot[i] != slot) continue;

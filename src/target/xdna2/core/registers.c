@@ -1,9 +1,10 @@
-/* registers.c - register allocation: each part of a value has its place from the cycle behind its write to its last read.
+/* registers.c - register allocation: each part of a value has its place from the cycle after its write to its last
+ * read.
  *
- * In a loop these lives are arcs on a circle of II cycles. A life longer than II needs several registers in turn: the
- * loop is unrolled by modulo variable expansion (M. Lam, 1988), and the arcs of all copies are coloured on the larger
- * circle. Colouring circular arcs is greedy from a cut: several cuts are tried, and more copies than needed. Nothing is
- * spilled. */
+ * In a loop these lives are arcs on a circle of II cycles. A life longer than II needs several alternating registers:
+ * the loop is unrolled by modulo variable expansion (M. Lam, 1988), and the arcs of all copies are coloured on the
+ * larger circle. Colouring circular arcs is greedy from a cut: several cuts are tried, and more copies than needed.
+ * There is no spilling. */
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ typedef struct life {
 enum { REGISTERS_MAX = 64, PARTS_MAX = 8, COPIES_MORE = 2 };
 
 typedef struct ranked {
-  int class, behind; /* pinned values first, then pairs; then by their start behind cycle 0 of the circle */
+  int class, behind; /* pinned values first, then pairs; then by their start after cycle 0 of the circle */
   int instance;      /* of a value: value * copies + copy */
 } ranked;
 
@@ -47,7 +48,7 @@ static life *find_lives(const xc_graph *g, const xc_timetable *s) {
   for (int i = 0; lives && i < g->n_values * PARTS_MAX; i++) lives[i] = (life){INT_MAX, INT_MIN};
   for (int i = 0; lives && i < g->n_nodes; i++) {
     const xc_node *n = &g->node[i];
-    const int arrives = s->cycle[i] + xc_write_at(g, n) + 1; /* a result that nobody reads arrives, too */
+    const int arrives = s->cycle[i] + xc_write_at(g, n) + 1; /* an unused result arrives, too */
     if (n->write.value >= 0) lengthen(&lives[n->write.value * PARTS_MAX], n->write.parts, arrives, arrives);
     for (int r = 0; r < n->n_reads; r++) { /* by a bypass it may be read before it arrives */
       const int read = s->cycle[i] + xc_read_at(g, n, r);
@@ -60,7 +61,7 @@ static life *find_lives(const xc_graph *g, const xc_timetable *s) {
 static int wrapped(const allocator *a, int cycle) { return (cycle % a->circle + a->circle) % a->circle; }
 static int next_on(const allocator *a, int at) { return at + 1 < a->circle ? at + 1 : 0; }
 
-/* Where the life of a part begins on the circle, `shift` cycles later; 0 if it is never alive. */
+/* The start of a part's life on the circle, `shift` cycles later; 0 if it is never alive. */
 static int start_of(const allocator *a, const life *l, int shift) {
   return l->from <= l->to ? wrapped(a, l->from + shift) : 0;
 }
@@ -150,8 +151,8 @@ static int colour_one(allocator *a, int instance, int *used) {
   return reg;
 }
 
-/* All values of a file, cut at a cycle; returns the registers used, -1 if they do not do. Behind the cut the instances of
- * each class come in their order round the circle. */
+/* All values of a file, cut at a cycle; returns the registers used, -1 if they do not suffice. After the cut the
+ * instances of each class follow in circular order. */
 static int colour_file(allocator *a, int cut) {
   int used = 0;
   memset(a->busy, 0, (size_t)a->circle * PARTS_MAX * sizeof *a->busy);
@@ -188,7 +189,7 @@ static tw_status try_copies(const xc_graph *g, xc_timetable *s, const life *live
   const size_t instances = (size_t)g->n_values * (size_t)copies;
   tw_status status = TW_OK;
   s->copies = copies;
-  a.circle = s->ii ? s->ii * copies : s->length + 2 * REGISTERS_MAX; /* straight-line: results arrive behind the end */
+  a.circle = s->ii ? s->ii * copies : s->length + 2 * REGISTERS_MAX; /* straight-line: results arrive after the end */
   free(s->reg);
   s->reg = tw_new(instances, sizeof *s->reg);
   a.busy = tw_new((size_t)a.circle, PARTS_MAX * sizeof *a.busy);

@@ -1,4 +1,5 @@
-/* table.c - the reservation table: who takes which slot, write port and bank in which cycle, modulo a span. */
+/* table.c - the reservation table: which instruction uses which slot, write port and bank in which cycle, modulo a
+ * span. */
 #include <stdlib.h>
 
 #include "base/strings.h"
@@ -16,7 +17,7 @@ static int *at(const xc_table *t, int cycle, int column) {
   return &t->taken[(size_t)wrapped * (size_t)t->columns + (size_t)column];
 }
 
-/* What a node takes if it issues in `slot`: its slot, the port of its result, its bank. */
+/* The resources of a node that issues in `slot`: its slot, the port of its result, its bank. */
 static int places(const xc_table *t, int node, int cycle, int slot, int *out[3]) {
   const xc_graph *g = t->graph;
   const xc_node *n = &g->node[node];

@@ -1,4 +1,4 @@
-/* timetable.h - when each instruction issues, in which slot, and which register each value has. */
+/* timetable.h - for each instruction its cycle and slot, for each value its register. */
 #ifndef TW_XDNA2_CORE_TIMETABLE_H
 #define TW_XDNA2_CORE_TIMETABLE_H
 
@@ -16,21 +16,22 @@ typedef struct xc_timetable {
 
 void xc_timetable_free(xc_timetable *);
 
-/* List scheduling of straight-line code, backwards: from the last instruction up, each as late as it can, the ones
- * farthest from the start first. Loads thus come just in time, and values live short. Registers are not allocated. */
+/* List scheduling of straight-line code, backwards: from the last instruction up, each as late as possible, those
+ * farthest from the start first. So loads arrive just in time, and values have short lives. Registers are not
+ * allocated. */
 tw_status xc_list_schedule(const xc_graph *, xc_timetable *out, tw_error *);
 
 /* Makes it the body of a loop whose iterations follow each other without overlap: ii is its length, or more where the
  * stores of one would meet the loads of the next in a bank. Allocates registers. */
 tw_status xc_list_repeat(const xc_graph *, xc_timetable *, tw_error *);
 
-/* Iterative modulo scheduling (B. R. Rau, 1994) of a loop, backwards as well: the first II, from the least on and up to
- * `ii_max`, at which instructions and then registers fit. TW_USAGE if there is none. Registers are allocated. With
- * `skew` the chains of a cluster are staggered, so that their accumulators are not all loaded and stored at once. */
+/* Iterative modulo scheduling (B. R. Rau, 1994) of a loop, also backwards: the first II, from the least up to `ii_max`,
+ * at which instructions and then registers fit. TW_USAGE if none does. Registers are allocated. With `skew` the chains
+ * of a cluster are staggered, so that their accumulators are not all loaded and stored at once. */
 tw_status xc_modulo_schedule(const xc_graph *, int ii_max, int skew, xc_timetable *out, tw_error *);
 
-/* Gives each value a register (registers.c): colours the cyclic intervals of the loop, of as few copies as it can;
- * TW_USAGE with the file that is too small if it cannot. Frees what an earlier allocation left. */
+/* Gives each value a register (registers.c): colours the cyclic intervals of the loop, with as few copies as possible;
+ * TW_USAGE with the file that is too small if it cannot. Frees an earlier allocation. */
 tw_status xc_allocate(const xc_graph *, xc_timetable *, tw_error *);
 
 /* Lower bounds of II, and the distance from the start of each node at a given II (NULL if not wanted): the longest
@@ -50,7 +51,7 @@ typedef struct xc_table {
 
 bool xc_table_open(xc_table *, const xc_graph *, int span);
 void xc_table_close(xc_table *);
-/* The slot in which the node can issue at `cycle` (which may be negative); -1 if there is none. */
+/* The slot in which the node can issue at `cycle` (which may be negative); -1 if none. */
 int xc_table_slot(const xc_table *, int node, int cycle);
 void xc_table_put(xc_table *, int node, int cycle, int slot);
 void xc_table_take(xc_table *, int node, int cycle, int slot);

@@ -182,7 +182,7 @@ int xd_attribute_packet(xd_reader *r, xd_attributes *a, const char *name) {
   return packet;
 }
 
-/* The attribute's text is read again, from where it was passed over. */
+/* The attribute's text is read again, from the place where it was skipped. */
 void xd_attribute_padding(xd_reader *r, xd_attributes *a, const char *name, xd_dims *d) {
   const xd_attribute *found = find(a, name);
   if (!found || !xd_going(r)) return;

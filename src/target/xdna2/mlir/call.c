@@ -1,11 +1,11 @@
-/* call.c - which kernel a function is: by its name, and by the sizes of what it is called on.
+/* call.c - recognizes the kernel of a function by its name and by the sizes of its arguments.
  *
- * 1. symbol.h's: NAME_SIZES of a function of the simulator. The object file is called after the micro-kernel, whose time it
- *    takes.
+ * 1. symbol.h's: NAME_SIZES of a function of the simulator. The object file is named after the micro-kernel, whose time
+ *    it takes.
  * 2. mlir-aie's (aie_kernels/aie2 and aie2p: mm.cc, mv.cc, zero.cc): matmul_IN_OUT, matmul_scalar_IN_OUT,
  *    matvec_scalar_IN_OUT, matvec_vectorized_IN_OUT, zero_OUT, zero_scalar_OUT, zero_vectorized_OUT. Their matrices are
- *    blocked r x s x t as their matrix instructions are, scalar ones row-major, A of matvec_vectorized in columns of
- *    words of 32 bits. Their time is a lower bound: a block a cycle, scalar ones a multiply-accumulate. */
+ *    blocked r x s x t like their matrix instructions, scalar ones row-major, A of matvec_vectorized in columns of
+ *    32-bit words. Their time is a lower bound: one block per cycle, for scalar ones one multiply-accumulate. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +24,7 @@ enum { SIDE_MAX = 1 << 16 };
 
 /* ---- arguments ---- */
 
-/* Bytes of the object or buffer behind an argument. */
+/* Bytes of the object or buffer of an argument. */
 static int64_t bytes_of(const xd_reader *r, const xd_value *v) {
   const xd_program *p = &r->design->program;
   const xd_port *q = &p->ports.at[v->index];
@@ -64,7 +64,7 @@ static bool check_bytes(xd_reader *r, const xd_declaration *f, const xd_call_arg
 
 /* ---- symbol.h's ---- */
 
-/* matmul_i8_64x32x48: the function, and three sizes; two or one leave the others 1. */
+/* matmul_i8_64x32x48: the function, and three sizes; with two or one the others are 1. */
 static const xd_function *split_symbol(xd_slice name, int *n, int64_t size[3]) {
   char copy[64];
   if (name.length >= sizeof copy) return NULL;
@@ -97,7 +97,7 @@ static bool read_object_file(const xd_config *c, const xd_declaration *f, xd_cal
   return call->micro != NULL;
 }
 
-/* What the function takes for granted of its sizes. */
+/* The function's assumptions on its sizes. */
 static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c, int line) {
   const xd_kernel *k = c->micro;
   const char *name = c->function->name;
@@ -119,8 +119,8 @@ static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c,
     xd_read_fail(r, line, "@%s: %s", xd_read_excerpt(f->name).text, why.text);
 }
 
-/* Where C, or the sums, are passed whole: the band's offset, unless the kernel wants the whole (its bytes depend on how
- * many rows there are). */
+/* Where C, or the sums, are passed whole: the band's offset, unless the kernel needs the whole (its bytes depend on the
+ * number of rows). */
 static void set_band(xd_reader *r, const xd_call_arguments *a, int64_t row, xd_op *op) {
   enum { RESULT = 2 };
   op->call.rows = op->call.m;
@@ -192,7 +192,7 @@ static void set_block(const xd_reader *r, xd_slice in, const xd_call_arguments *
                     : i16      ? aie2p_i16
                                : aie2p_bf16;
   memcpy(block, from, 3 * sizeof *block);
-  /* bf16 on aie2p has a second form, through bfp16, of 8x8x8: the order in which A comes tells which. */
+  /* bf16 on aie2p has a second form, through bfp16, of 8x8x8: the order of A distinguishes them. */
   const xd_port *q = &r->design->program.ports.at[a->at[0].index];
   if (from == aie2p_bf16 && q->fifo >= 0 && r->design->program.fifos.at[q->fifo].producer.n_dims > 1 &&
       r->design->program.fifos.at[q->fifo].producer.dim[1].size == 8)
@@ -295,7 +295,7 @@ static bool read_product(xd_reader *r, const xd_declaration *f, const xd_call_ar
   return true;
 }
 
-/* Of which only the time is known. */
+/* For functions with only a given time. */
 static void take_unknown(xd_reader *r, const xd_call_arguments *a, xd_op *op) {
   *op = (xd_op){
       .kind = XD_CALL, .parameter = -1, .call = {.function = xd_function_find("unknown"), .m = 1, .k = 1, .n = 1}};

@@ -1,7 +1,8 @@
 /* core.c - a core's program: loops, objects that it acquires and releases, calls.
  *
- * How many objects a core holds is followed along the text: objectfifo.acquire says how many it holds then, so what is
- * taken from the lock is the difference. A turn of a loop must leave what it found, so one turn stands for all. */
+ * The number of objects that a core holds is followed along the text: objectfifo.acquire states the new number, so the
+ * difference is taken from the lock. An iteration of a loop must restore the state that it found, so one iteration
+ * represents all. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +207,8 @@ static void read_call(core_reader *c, xd_slice result, int line) {
   const xd_declaration *f = xd_declaration_named(r, xd_read_symbol(r), line);
   read_arguments(c, &a);
   xd_read_attributes(r, &attributes);
-  xd_attribute_text(r, &attributes, "lib"); /* where some generators keep the name of the library's function */
+  /* the attribute in which some generators keep the library function's name */
+  xd_attribute_text(r, &attributes, "lib");
   xd_attributes_end(r, &attributes, "func.call");
   if (f) read_signature(r, f, line);
   if (!xd_going(r) || !xd_read_kernel(r, f, &a, line, &op)) return;
@@ -217,7 +219,7 @@ static void read_call(core_reader *c, xd_slice result, int line) {
   xd_core_note(c, -1, line);
   xd_core_add(c, &op);
   if (!result.length) return;
-  const int given = xd_core_register(c); /* nobody knows what it gives: 0 */
+  const int given = xd_core_register(c); /* its result is unknown: 0 */
   xd_define(r, (xd_value){.name = result, .kind = XD_SCALAR_VALUE, .index = given});
 }
 
@@ -264,7 +266,7 @@ void xd_core_read_region(core_reader *c) {
   xd_read_expect(c->r, '{');
   while (xd_going(c->r) && !xd_read_at(c->r, '}')) {
     if (xd_read_at_kind(c->r, XD_TOKEN_END)) xd_read_fail(c->r, c->r->token.line, "the text ends within a core");
-    if (c->endless && xd_read_at(c->r, '^')) { /* behind a loop for ever: nobody comes here */
+    if (c->endless && xd_read_at(c->r, '^')) { /* unreachable, after an infinite loop */
       xd_read_label(c->r);
       xd_read_expect(c->r, ':');
     }

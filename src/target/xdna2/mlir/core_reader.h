@@ -9,10 +9,10 @@ typedef struct core_loop {
   size_t op;     /* XD_LOOP */
   size_t values; /* names that there were before it */
   size_t n_ports;
-  xd_port_note *before; /* of each port then; owned */
+  xd_port_note *before; /* state of each port then; owned */
   int64_t outside;      /* busy then */
   int line;
-  xd_slice header; /* of branches: the block to which its turns come back; else empty */
+  xd_slice header; /* for branches: the block to which the loop returns; else empty */
 } core_loop;
 
 typedef struct core_reader {
@@ -20,7 +20,7 @@ typedef struct core_reader {
   xd_core core;
   int loops; /* that are open */
   core_loop loop[XD_LOOPS];
-  int64_t busy; /* turns of loops, all together, that wait for nothing; within the innermost open one */
+  int64_t busy; /* iterations of loops in total that wait for nothing; within the innermost open one */
   bool back;    /* the innermost loop has been branched back to, in steps of: */
   int64_t step;
   bool endless;  /* a loop of branches for ever was there */
@@ -29,23 +29,23 @@ typedef struct core_reader {
 
 /* core.c */
 void xd_core_add(core_reader *, const xd_op *);
-void xd_core_note(core_reader *, int lock, int line);           /* of the operation that is added next, for ports.c */
-int xd_core_element(core_reader *, const xd_value *, int line); /* of an object: which of those that are held */
+void xd_core_note(core_reader *, int lock, int line);           /* line of the next operation, for ports.c */
+int xd_core_element(core_reader *, const xd_value *, int line); /* for an object: its index among those held */
 void xd_core_read_op(core_reader *);
 void xd_core_read_region(core_reader *); /* { ... } */
 /* scalar.c */
 int xd_core_register(core_reader *); /* a new one */
 xd_source xd_core_source(core_reader *, const xd_value *, int line);
 void xd_core_copy(core_reader *, xd_source from, int to);
-void xd_core_read_load(core_reader *, xd_slice result, int line); /* behind memref.load */
-void xd_core_read_store(core_reader *, int line);                 /* behind memref.store */
-void xd_core_read_if(core_reader *, xd_slice result, int line);   /* behind scf.if */
-void xd_core_read_yield(core_reader *, int line);                 /* behind scf.yield */
-/* At an operation of arith; false, and nothing read, if it is none that is known. */
+void xd_core_read_load(core_reader *, xd_slice result, int line); /* after memref.load */
+void xd_core_read_store(core_reader *, int line);                 /* after memref.store */
+void xd_core_read_if(core_reader *, xd_slice result, int line);   /* after scf.if */
+void xd_core_read_yield(core_reader *, int line);                 /* after scf.yield */
+/* At an operation of arith; false, and nothing read, if it is not a known one. */
 bool xd_core_read_scalar(core_reader *, xd_slice op, xd_slice result, int line);
 /* loop.c */
-void xd_core_read_for(core_reader *, xd_slice result, int line); /* behind scf.for */
-void xd_core_read_affine_for(core_reader *, int line);           /* behind affine.for */
-void xd_core_read_branch(core_reader *, int line);               /* behind cf.br */
+void xd_core_read_for(core_reader *, xd_slice result, int line); /* after scf.for */
+void xd_core_read_affine_for(core_reader *, int line);           /* after affine.for */
+void xd_core_read_branch(core_reader *, int line);               /* after cf.br */
 
 #endif

@@ -47,7 +47,7 @@ static void read_elements(dense *d, int depth) {
 
 static int digit_of(char c) { return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10; }
 
-/* "0x0102": bytes as they lie. */
+/* "0x0102": bytes in memory order. */
 static void read_bytes(dense *d) {
   const xd_slice text = {d->r->token.at, d->r->token.length};
   const int64_t n = text.length >= 2 ? (int64_t)(text.length - 2) / 2 : 0;

@@ -63,7 +63,7 @@ static int read_walk(xd_reader *r, xd_bd *bd) {
   return take_walk(bd, &d);
 }
 
-/* What is moved: an argument or a buffer. */
+/* The moved memory: an argument or a buffer. */
 static const xd_value *read_moved(xd_reader *r, xd_value_kind of) {
   const int line = r->token.line;
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
@@ -105,7 +105,7 @@ xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   xd_attributes_end(r, &a, "aie.dma_bd");
   if (xd_going(r) && (d.length < 1 || d.length > MOST || d.offset < 0 || d.offset > MOST))
     xd_read_fail(r, d.line, "a descriptor of %" PRId64 " elements from element %" PRId64 " on", d.length, d.offset);
-  const int first = of == XD_ARGUMENT_VALUE && n == XD_SIZES ? 1 : 0; /* of a task, that is how often */
+  const int first = of == XD_ARGUMENT_VALUE && n == XD_SIZES ? 1 : 0; /* of a task, that is its repetitions */
   double walked = 1;
   for (int i = 0; i < XD_SIZES; i++)
     if (of == XD_ARGUMENT_VALUE && (d.before[i] || d.after[i]))

@@ -68,13 +68,14 @@ static tw_status run(const xd_config *c, const xd_mlir_design *d, const xd_mlir_
 
 /* ---- the comparison ----
  *
- * Up to XD_COMPARE_MACS every element is compared with the op's reference. Beyond, tw_case_check compares a random sample, looks at
- * every element, and makes the op's survey of all. Kernels that round in a way of their own must agree to the bit: in random
- * rows, one of each tile at least. All is drawn after the design ran. */
+ * Up to XD_COMPARE_MACS every element is compared with the op's reference. Beyond that, tw_case_check compares a random
+ * sample, checks every element for being written and finite, and makes the op's survey of all. Kernels with special
+ * rounding must agree bit by bit: in random rows, at least one of each tile. All random choices are made after the run.
+ */
 
 /* Rows of the narrowest tiles. */
 enum { TILE_ROWS = 32 };
-/* One element of each block of so many is compared at least, so that a tile of 32 x 32 holds a whole block. */
+/* At least one element of each block of this size is compared, so that a tile of 32 x 32 holds a whole block. */
 static const double BLOCK = 128;
 
 static double macs_of(const tw_problem *p) {
@@ -129,7 +130,7 @@ static tw_status check_steps(const tw_problem *p, int step, const int64_t *row, 
   return TW_OK;
 }
 
-/* A and C of random rows, as a problem of their own; B is the case's. */
+/* A and C of random rows, as a separate problem; B is the case's. */
 static tw_status compare_bits(const xd_mlir_work *w, const tw_case *k, const char *result, tw_error *error) {
   const int64_t rows = rows_of(k->problem);
   tw_problem problem = *k->problem;

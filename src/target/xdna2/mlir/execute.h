@@ -6,13 +6,13 @@
 #include "target/xdna2/mlir/read.h"
 #include "tilewright/target.h"
 
-/* What a design computes, and how its operands lie in DDR. */
+/* The computation of a design, and the layout of its operands in DDR. */
 typedef struct xd_mlir_work {
-  bool packed;  /* some operand lies in tiles, as gemm_array.h says of `gemm`; else all are row-major */
-  xd_gemm gemm; /* of designs with kernels of symbol.h: the choices that it was made from, found again; kernel NULL
-                   for others */
-  double peak;  /* multiply-accumulates a cycle of a core */
-  int step;     /* depth after which sums of bf16 are rounded to bf16 (kernel_blocked.h); 0: they are not */
+  bool packed; /* some operand is stored in tiles, as in gemm_array.h for `gemm`; else all are row-major */
+  /* for designs with kernels of symbol.h: the choices from which it was made, recovered; kernel NULL for others */
+  xd_gemm gemm;
+  double peak; /* multiply-accumulates a cycle of a core */
+  int step;    /* depth after which sums of bf16 are rounded to bf16 (kernel_blocked.h); 0: they are not */
 } xd_mlir_work;
 
 /* TW_USAGE if it is no GEMM of the problem's sizes and types. */
@@ -21,11 +21,11 @@ tw_status xd_mlir_work_of(const xd_config *, const xd_mlir_design *, const tw_pr
 /* Whether designs with these types can be read, though no kernel of the machine has them. */
 bool xd_mlir_knows_types(tw_type a, tw_type b, tw_type c);
 
-/* Moves and computes every byte of the case; C is compared with the op's reference in full, or, of problems of more than
- * XD_COMPARE_MACS multiply-accumulates, by a sample that is drawn after the run and a survey of all elements. */
+/* Moves and computes every byte of the case. C is compared with the op's reference completely; for problems of more
+ * than XD_COMPARE_MACS multiply-accumulates, by a sample that is drawn after the run and a survey of all elements. */
 #define XD_COMPARE_MACS 5e8
 tw_status xd_mlir_check(const xd_config *, const xd_mlir_design *, const xd_mlir_work *, const tw_case *, tw_error *);
-/* What of a problem is compared, in words. */
+/* The compared part of a problem, in words. */
 void xd_mlir_coverage(const xd_mlir_work *, const tw_problem *, char *text, size_t size);
 /* Without an op. */
 tw_status xd_mlir_launch(const xd_config *, const char *text, tw_raw_launch *, tw_measurement *, tw_error *);

@@ -1,4 +1,4 @@
-/* explicit.c - what stands below object FIFOs: locks, circuits, names of shim channels. The programs of DMA channels are in
+/* explicit.c - ops below object FIFOs: locks, circuits, names of shim channels. The programs of DMA channels are in
  * program.c. */
 #include <stdio.h>
 #include <string.h>

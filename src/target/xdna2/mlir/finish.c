@@ -1,5 +1,5 @@
-/* finish.c - from what was read to a program that runs: buffers as deep as mlir-aie makes them, the lowering, tasks with
- * channels and descriptors, and all checks; each error with the line of what it is about. */
+/* finish.c - from the parsed text to a program that runs: buffers as deep as in mlir-aie, the lowering, tasks with
+ * channels and descriptors, and all checks; each error with the line of its subject. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void settle_end(xd_reader *r, int fifo, int end, xd_fifo_end *e) {
 
 /* ---- walks ---- */
 
-/* With its zeros a walk makes an object. Of a link's other forms mlir-aie takes the lengths from the objects. */
+/* With its zeros a walk makes an object. For a link's other forms mlir-aie takes the lengths from the objects. */
 static void check_padding(xd_reader *r, int fifo, const xd_fifo_end *e) {
   const xd_program *p = &r->design->program;
   const int line = r->fifos.at[fifo].line;
@@ -82,7 +82,7 @@ static int same_channel(const xd_program *p, const xd_channel *c) {
   return -1;
 }
 
-/* Of the FIFO, at its shim; of the allocation; or the one that was named. */
+/* The channel of the FIFO at its shim; of the allocation; or the named one. */
 static int shim_channel(const xd_reader *r, const xd_pending *t) {
   const xd_program *p = &r->design->program;
   if (t->fifo < 0 && !t->metadata.length) return same_channel(p, &t->channel);
@@ -96,8 +96,8 @@ static int shim_channel(const xd_reader *r, const xd_pending *t) {
   return -1;
 }
 
-/* Descriptors without a number get, in turn, those that no task of the shim asks for; the simulator finds those that
- * are still in use. */
+/* Descriptors without a number get, in turn, those that no task of the shim names; the simulator detects those that are
+ * still in use. */
 typedef struct shim_ids {
   uint32_t asked; /* by bit */
   int turn;
@@ -221,7 +221,7 @@ static void note_channel(xd_reader *r, int channel, int line) {
   xd_note_line(r, xd_channel_label(&r->design->program.channels.at[channel]).text, line);
 }
 
-/* Of FIFOs, and of the channels that they got. */
+/* For FIFOs, and the channels assigned to them. */
 static void note_lines(xd_reader *r) {
   for (size_t i = 0; i < r->fifos.n; i++) {
     const xd_fifo *f = &r->design->program.fifos.at[i];

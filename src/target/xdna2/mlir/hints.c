@@ -1,9 +1,9 @@
-/* hints.c - what the text does not say of the functions that its cores call, in comments that begin with //: as launches of
- * other machines have them (docs/reference/kernel-header.md); `tilewright run` writes its options there:
+/* hints.c - properties of the functions that cores call which the text lacks, in comments that begin with //: as in
+ * launches of other machines (docs/reference/kernel-header.md). `tilewright run` writes its options there:
  *
  *   //: kernel NAME=gemm[,a=i8,c=i32][,block=4x8x8]   C += A B, of the sizes of its arguments; row-major without block
- *   //: kernel NAME=OTHER                              as a function that is known (zero_i32, matmul_bf16_f32)
- *   //: kernel-cycles NAME=CYCLES                      what a call takes; if nothing else is known of it, it moves no data */
+ *   //: kernel NAME=OTHER                              as a known function (zero_i32, matmul_bf16_f32)
+ *   //: kernel-cycles NAME=CYCLES                      the time of a call; a function with only a time moves no data */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static xd_hint *hint_of(xd_reader *r, xd_slice name) {
   return at < 0 ? NULL : &r->hints.at[at];
 }
 
-/* Behind "//:" up to the end of its line. */
+/* The text after "//:" up to the end of its line. */
 static void read_line(xd_reader *r, const char *at, size_t length, int line) {
   static const char kernel[] = "kernel ", cycles[] = "kernel-cycles ";
   while (length && *at == ' ') at++, length--;

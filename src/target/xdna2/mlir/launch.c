@@ -1,5 +1,5 @@
-/* launch.c - a design without an op: the arguments of its runtime sequence are the caller's, what it computes is the caller's
- * to judge. Without arguments all are zeros, and the run is for its time, its locks, routes and capacities alone. */
+/* launch.c - a design without an op: the caller gives the arguments of its runtime sequence and judges the results.
+ * Without arguments all are zeros, and the run shows only time, locks, routes and capacities. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { ARGUMENTS = 64 };
 
-/* Those that are numbers, in their places. */
+/* The numbers among them, in their places. */
 static tw_status read_values(const tw_raw_launch *l, int64_t value[ARGUMENTS], tw_error *error) {
   if (l->n > ARGUMENTS) return tw_fail(error, TW_USAGE, "more than %d arguments", ARGUMENTS);
   for (size_t i = 0; i < l->n; i++) {

@@ -1,4 +1,4 @@
-/* locate.c - the line of a message that says what is wrong with the program, and not where in the text. */
+/* locate.c - finds the line for a message about the program that does not name a place in the text. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ int xd_noted_line(const xd_reader *r, const char *label) {
   return 0;
 }
 
-/* The first or last place of a label, as a word ("a_0" may have a number behind it: the buffer a_0_1). */
+/* The first or last place of a label, as a word ("a_0" must not match the buffer a_0_1). */
 static const char *mention(const char *text, const char *label, bool last) {
   const size_t length = strlen(label);
   const char *found = NULL;

@@ -1,4 +1,4 @@
-/* loop.c - loops of a core's program: scf.for, and the blocks and branches that mlir-aie makes of it:
+/* loop.c - loops of a core's program: scf.for, and the blocks and branches into which mlir-aie lowers it:
  *
  *     cf.br ^header(%from)
  *   ^header(%turn: index):
@@ -35,15 +35,15 @@ static int parameter_of(core_reader *c, const xd_value *v, int line) {
   return number;
 }
 
-/* What a loop begins with, ends with or goes on by. */
+/* The beginning, end or step of a loop. */
 typedef struct bounds {
   xd_source at[3]; /* from, to, step */
-  int parameter;   /* that `to` is; else -1 */
+  int parameter;   /* the parameter that `to` is; else -1 */
 } bounds;
 
 static bool is_known(const bounds *b) { return b->at[0].at < 0 && b->at[1].at < 0 && b->at[2].at < 0; }
 
-/* One of them. A loop from 0 in steps of 1 to a word of memory that nobody but the host writes is turned by a parameter. */
+/* One of them. A loop from 0 with step 1 to a word of memory that only the host writes is controlled by a parameter. */
 static void read_bounds(core_reader *c, bounds *b, int i) {
   xd_reader *r = c->r;
   const int line = r->token.line;
@@ -55,9 +55,9 @@ static void read_bounds(core_reader *c, bounds *b, int i) {
     b->at[i] = xd_core_source(c, v, line);
 }
 
-/* ---- turns ---- */
+/* ---- iterations ---- */
 
-/* What is done for ever in the text is a number of turns that no core comes to the end of. */
+/* An infinite loop in the text is a number of iterations that no core completes. */
 enum { FOR_EVER = INT32_MAX };
 
 static int64_t turns_of(xd_reader *r, int64_t from, int64_t to, int64_t step, int line) {
@@ -67,7 +67,7 @@ static int64_t turns_of(xd_reader *r, int64_t from, int64_t to, int64_t step, in
   return turns >= FOR_EVER ? -1 : (int64_t)turns;
 }
 
-/* Of a parameter, its value: the turns are unknown here, as of a loop for ever. */
+/* For a parameter, its value: the iterations are unknown here, as for an infinite loop. */
 static int64_t turns_to(xd_reader *r, const bounds *b, int line) {
   if (b->parameter < 0 && !is_known(b)) return XD_COUNTED;
   if (b->parameter < 0) return turns_of(r, b->at[0].value, b->at[1].value, b->at[2].value, line);
@@ -97,7 +97,7 @@ static void check_turn(core_reader *c, const xd_port_note *before, size_t n, int
   }
 }
 
-/* Turns that acquire nothing are simulated one by one, whatever they do. */
+/* Iterations that acquire nothing are simulated one by one, whatever they do. */
 static void check_busy(core_reader *c, size_t begin, int64_t turns, int64_t outside, int line) {
   enum { MOST = 1 << 26 };
   for (size_t i = begin; i < c->core.ops.n; i++)
@@ -111,7 +111,7 @@ static void check_busy(core_reader *c, size_t begin, int64_t turns, int64_t outs
   c->busy = xd_going(c->r) ? outside + turns * (c->busy + 1) : 0;
 }
 
-/* Its turns may be known only where it ends. */
+/* Its iterations may be known only where it ends. */
 static void open_loop(core_reader *c, const bounds *b, xd_slice turn, xd_slice header, int line) {
   xd_reader *r = c->r;
   const xd_op op = {.kind = XD_LOOP,
@@ -149,7 +149,7 @@ static void close_loop(core_reader *c, int64_t turns) {
 
 /* ---- scf.for ---- */
 
-/* iter_args(%name = %begin) -> (type): a register that keeps a value from turn to turn; -1: none */
+/* iter_args(%name = %begin) -> (type): a register that keeps a value between iterations; -1: none */
 static int read_kept(core_reader *c, xd_slice *name, int line) {
   xd_reader *r = c->r;
   if (!xd_read_take_word(r, "iter_args")) return -1;
@@ -227,7 +227,7 @@ static void expect_label(xd_reader *r, xd_slice label, int line) {
                  xd_read_excerpt(label).text, line);
 }
 
-/* (%turn: index): or, of a branch, (%from : index) */
+/* (%turn: index): or, for a branch, (%from : index) */
 static xd_slice read_value_of_block(xd_reader *r) {
   xd_read_expect(r, '(');
   const xd_slice name = xd_read_value_name(r);
@@ -263,7 +263,7 @@ static void read_endless(core_reader *c, xd_slice header, int line) {
   c->endless = true;
 }
 
-/* The step, if %next is what was just added to the loop's turn: that operation is the loop's own. */
+/* The step, if %next is the value that was just added to the loop's counter: that operation is the loop's own. */
 static int64_t take_step(core_reader *c, const core_loop *l, const xd_value *next, int line) {
   xd_core *core = &c->core;
   const xd_op *last = core->ops.n ? &core->ops.at[core->ops.n - 1] : NULL;
@@ -279,7 +279,7 @@ static int64_t take_step(core_reader *c, const core_loop *l, const xd_value *nex
   return step;
 }
 
-/* From the header on, of which the branch in that line has told. */
+/* From the header on, which the branch in that line has named. */
 static void read_branch_loop(core_reader *c, xd_slice header, xd_source from, int line) {
   xd_reader *r = c->r;
   const int depth = c->loops;

@@ -7,7 +7,7 @@ static bool holds(int n, const int list[], int fifo) {
   return false;
 }
 
-/* Of a FIFO that is in the link. */
+/* For a FIFO that is in the link. */
 static int64_t moved_in_link(const xd_program *p, const xd_link *l, int fifo) {
   const xd_fifo_end *end = &p->fifos.at[l->out[0]].producer;
   if (l->n_in == 1 && l->n_out == 1 && xd_end_pads(end))

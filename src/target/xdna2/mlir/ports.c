@@ -1,7 +1,7 @@
-/* ports.c - the explicit form: which buffers a core holds when. The text says no more than locks and buffers; that a lock
- * guards a buffer is in the DMA's descriptors: what a channel acquires before it moves a buffer, the core must release,
- * and what the channel releases, the core must acquire. So each ring of a core's tile is a port, whose buffers are used
- * in turn, and along the core's program every buffer that it touches must be one that it holds. */
+/* ports.c - the explicit form: which buffers a core holds at each point. The text has only locks and buffers; the DMA's
+ * descriptors connect them. The lock that a channel acquires before it moves a buffer must be released by the core, and
+ * the lock that the channel releases must be acquired by the core. So each ring of a core's tile is a port, whose
+ * buffers are used in turn, and along the core's program every buffer that it uses must be held. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static xd_port *own_port(xd_program *p, int buffer) {
 
 static bool same_use(xd_lock_use a, xd_lock_use b) { return a.lock == b.lock && a.count == b.count; }
 
-/* Of a channel in a tile with a core: the own ports of its buffers become one. */
+/* For a channel in a tile with a core: the separate ports of its buffers become one. */
 static void make_port(xd_reader *r, const xd_channel *c) {
   xd_program *p = &r->design->program;
   const xd_descriptor *first = &p->descriptors.at[c->start];
@@ -61,7 +61,7 @@ typedef struct walker {
   xd_reader *r;
   xd_core *core;
   hold *now;   /* of each port */
-  hold *begin; /* of each open loop, of each port: when it began */
+  hold *begin; /* for each open loop and port: the state at its beginning */
   int loops, line;
 } walker;
 

@@ -17,14 +17,14 @@
 typedef struct block {
   xd_slice label, next;
   int descriptor, line; /* -1: none */
-  bool ends, is_short;  /* is_short: of aie.dma */
+  bool ends, is_short;  /* is_short: for aie.dma */
   xd_lock_use acquire, release;
 } block;
 
 typedef struct start {
-  xd_slice first, next;     /* blocks: of its ring, and where the program goes on */
+  xd_slice first, next;     /* blocks: of its ring, and the block where the program continues */
   int channel, line, again; /* again: repeat_count */
-  int block;                /* that it stands in */
+  int block;                /* that contains it */
 } start;
 
 enum { BLOCKS = 256, STARTS = 32 };
@@ -251,7 +251,7 @@ static void close_ring(dma_reader *d, const start *s) {
 
 static bool r_is_raw(const dma_reader *d) { return d->r->options.raw; }
 
-/* Each start goes on to the block of the next one, the last to one without a descriptor. */
+/* Each start continues at the block of the next one, the last at a block without a descriptor. */
 static void check_starts(dma_reader *d) {
   for (int i = 0; i < d->n_starts && xd_going(d->r); i++) {
     const start *s = &d->start[i];

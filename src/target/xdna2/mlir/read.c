@@ -1,4 +1,4 @@
-/* read.c - the module and its device: tiles, functions, buffers; the other ops have files of their own. */
+/* read.c - the module and its device: tiles, functions, buffers; the other ops are in separate files. */
 #include "target/xdna2/mlir/read.h"
 
 #include <ctype.h>
@@ -129,7 +129,7 @@ void xd_read_buffer(xd_reader *r, xd_slice result) {
   xd_read_attributes(r, &a);
   const xd_slice symbol = xd_attribute_text(r, &a, "sym_name");
   xd_attribute_true(r, &a, "use_write_rtp");
-  xd_attribute_number(r, &a, "address", 0); /* where it lies is of no account: buffers do not overlap */
+  xd_attribute_number(r, &a, "address", 0); /* its address is ignored: buffers do not overlap */
   xd_attribute_number(r, &a, "mem_bank", 0);
   xd_attributes_end(r, &a, "aie.buffer");
   xd_read_expect(r, ':');
@@ -158,7 +158,7 @@ void xd_read_buffer(xd_reader *r, xd_slice result) {
   xd_define(r, value);
 }
 
-/* memref.global "public" @name : memref<..>: what object FIFOs leave behind when mlir-aie lowers them */
+/* memref.global "public" @name : memref<..>: left by object FIFOs when mlir-aie lowers them */
 static void skip_global(xd_reader *r) {
   if (xd_read_at_kind(r, XD_TOKEN_STRING)) xd_read_next(r);
   xd_read_take_word(r, "constant");
@@ -176,7 +176,7 @@ static void skip_trace(xd_reader *r) {
   r->design->skipped++;
 }
 
-/* Of the explicit form; false: it is none of them. */
+/* For the explicit form; false: it is not one of its ops. */
 static bool read_explicit(xd_reader *r) {
   const int line = r->token.line;
   if (xd_read_take_word(r, "aie.flow"))

@@ -1,13 +1,13 @@
-/* reader.h - what the files of the reader share: the state, the grammar's pieces, what is known so far.
+/* reader.h - shared by the files of the reader: the state, the grammar's pieces, the definitions so far.
  *
- * The first failure ends the reading: every function returns at once when r->status is set, and loops ask `going`. */
+ * The first failure ends the reading: every function returns at once when r->status is set, and loops call `going`. */
 #ifndef TW_XDNA2_MLIR_READER_H
 #define TW_XDNA2_MLIR_READER_H
 
 #include "target/xdna2/mlir/read.h"
 #include "target/xdna2/mlir/token.h"
 
-/* ---- what is known ---- */
+/* ---- definitions ---- */
 
 enum { XD_SHAPE_DIMS = 8, XD_MLIR_ARGUMENTS = 16, XD_MLIR_ATTRIBUTES = 48 };
 
@@ -30,15 +30,15 @@ typedef enum xd_value_kind {
   XD_TILE_VALUE,     /* place */
   XD_NUMBER_VALUE,   /* number */
   XD_REAL_VALUE,     /* number: its bits, as a register has them */
-  XD_TURN_VALUE,     /* of a loop: counts its turns; index: register, first: the loop's operation */
+  XD_TURN_VALUE,     /* for a loop: its iterations; index: register, first: the loop's operation */
   XD_SCALAR_VALUE,   /* index: register */
-  XD_VIEW_VALUE,     /* index: port; number: how many objects; first: of the oldest, counted from the core's start */
+  XD_VIEW_VALUE,     /* index: port; number: objects; first: of the oldest, counted from the core's start */
   XD_OBJECT_VALUE,   /* index: port; first: the object */
   XD_BUFFER_VALUE,   /* index: port of the core's own, -1 in a memory tile; number: the buffer; place */
   XD_LOCK_VALUE,     /* index: lock; place */
   XD_ARGUMENT_VALUE, /* index: external buffer */
-  XD_TASK_VALUE,     /* index: of the reader's tasks */
-  XD_LOADED_VALUE,   /* of a buffer that the host may write: index: the buffer; number: the element; first: register */
+  XD_TASK_VALUE,     /* index: in the reader's tasks */
+  XD_LOADED_VALUE,   /* for a buffer that the host may write: index: the buffer; number: the element; first: register */
   XD_OTHER_VALUE     /* a core: nothing uses it */
 } xd_value_kind;
 
@@ -58,18 +58,18 @@ typedef struct xd_declaration {
   bool gives; /* a result, a scalar */
 } xd_declaration;
 
-/* What the text's //: lines, or the command line, say of a function (hints.c). */
+/* Properties of a function from the text's //: lines, or the command line (hints.c). */
 typedef struct xd_hint {
   xd_slice name, what; /* what: gemm,..., or another function's name; empty: nothing */
   double cycles;       /* 0: not given */
 } xd_hint;
 
-/* Of each FIFO of the program, by its index. */
+/* For each FIFO of the program, by its index. */
 typedef struct xd_fifo_note {
   xd_slice name;
   int line;
-  bool listed; /* depths are a list: as they are */
-  int links;   /* that it is in */
+  bool listed; /* depths are a list: used unchanged */
+  int links;   /* that contains it */
   xd_shape object;
   int most[1 + XD_BROADCAST], most_line[1 + XD_BROADCAST]; /* objects acquired at once: producer, consumers */
 } xd_fifo_note;
@@ -84,9 +84,9 @@ typedef struct xd_pending {
   xd_pattern pattern;
   int64_t iterations, stride, repeat;
   int packet;
-  bool of_register;         /* pushed into a queue by its register: of a channel that nothing uses it is a trace's */
+  bool of_register;         /* pushed into a queue by its register: on an unused channel it belongs to a trace */
   bool token, always_token; /* if it writes DDR, it gives one in any case */
-  int64_t element, value;   /* SET: of the buffer that `metadata` names; SET_LOCK: value */
+  int64_t element, value;   /* SET: the buffer that `metadata` names; SET_LOCK: value */
   int lock;                 /* SET_LOCK */
 } xd_pending;
 
@@ -114,7 +114,7 @@ typedef struct xd_allocation {
   xd_channel channel;
 } xd_allocation;
 
-/* Of an operation of a core of the explicit form: its line, and the lock that it uses, -1. */
+/* For an operation of a core in the explicit form: its line, and the lock that it uses, -1. */
 typedef struct xd_op_note {
   size_t core, op;
   int lock, line;
@@ -139,7 +139,7 @@ typedef struct xd_reader {
   XD_LIST(xd_register_bd) register_bds;
   bool is_aie2; /* npu1: other shapes of matrix instructions */
   int columns;  /* of the device */
-  int op_line;  /* where the op that is read began */
+  int op_line;  /* start of the current op */
   XD_LIST(xd_value) values;
   XD_LIST(xd_declaration) declarations;
   XD_LIST(xd_fifo_note) fifos;
@@ -150,8 +150,8 @@ typedef struct xd_reader {
   XD_LIST(xd_symbol_note) symbols;
   XD_LIST(xd_op_note) ops;       /* in the order of the text */
   XD_LIST(int) lock_numbers;     /* of the program's locks; -1: not given */
-  XD_LIST(int) descriptor_lines; /* of the program's descriptors, of the explicit form */
-  int explicit_line;             /* where locks, flows or programs of channels begin; 0: nowhere */
+  XD_LIST(int) descriptor_lines; /* of the program's descriptors, in the explicit form */
+  int explicit_line;             /* first line with locks, flows or programs of channels; 0: none */
 } xd_reader;
 
 static inline bool xd_going(const xd_reader *r) { return r->status == TW_OK; }
@@ -184,12 +184,12 @@ bool xd_slice_same(xd_slice, xd_slice);
 
 /* type.c */
 xd_shape xd_read_type(xd_reader *);                              /* a memref or an integer type */
-uint8_t *xd_read_dense(xd_reader *, const xd_shape *);           /* dense.c: behind =, the bytes of an initial value */
+uint8_t *xd_read_dense(xd_reader *, const xd_shape *);           /* dense.c: after =, the bytes of an initial value */
 xd_shape xd_read_wrapped_type(xd_reader *, const char *wrapper); /* !wrapper<memref<..>> */
 bool xd_shape_same(const xd_shape *, const xd_shape *);
 /* A type that the text repeats; fails if it is another one. */
 void xd_expect_shape(xd_reader *, const xd_shape *has, const xd_shape *should, int line);
-tw_type xd_shape_type(const xd_shape *); /* of its elements; TW_TYPE_NONE: bytes */
+tw_type xd_shape_type(const xd_shape *); /* type of its elements; TW_TYPE_NONE: bytes */
 
 /* attribute.c */
 typedef struct xd_attribute {
@@ -198,7 +198,7 @@ typedef struct xd_attribute {
   int64_t number;
   int line;
   bool used;
-  xd_lexer opaque; /* of #dialect.name<...>: behind the # */
+  xd_lexer opaque; /* #dialect.name<...>: the text after the # */
 } xd_attribute;
 typedef struct xd_attributes {
   int n;
@@ -212,9 +212,9 @@ bool xd_attribute_false(xd_reader *, xd_attributes *, const char *name); /* whet
 xd_slice xd_attribute_text(xd_reader *, xd_attributes *, const char *name);
 /* name = #aie.packet_info<pkt_type = 0, pkt_id = N>: N + 1; 0 if it is not there. */
 int xd_attribute_packet(xd_reader *, xd_attributes *, const char *name);
-int xd_read_packet_info(xd_reader *); /* behind its <: up to its > */
+int xd_read_packet_info(xd_reader *); /* after its <, up to its > */
 void xd_attribute_ignore(xd_attributes *, const char *name);
-/* Refuses those that nobody has asked for. */
+/* Rejects attributes that were not used. */
 void xd_attributes_end(xd_reader *, xd_attributes *, const char *op);
 /* [<size = 4, stride = 8>, ...], the outermost first. */
 typedef struct xd_dims {
@@ -230,33 +230,33 @@ void xd_attribute_padding(xd_reader *, xd_attributes *, const char *name, xd_dim
 /* The innermost first, in bytes; a run of one element where the innermost is no run. Returns how many. */
 int xd_dims_in_bytes(xd_reader *, const xd_dims *, int64_t element, int line, xd_dim out[XD_DIMS]);
 
-/* ---- what is known ---- */
+/* ---- definitions ---- */
 void xd_define(xd_reader *, xd_value);
 const xd_value *xd_value_named(xd_reader *, xd_slice, int line); /* NULL, and failed, if it is not there */
 int xd_fifo_named(xd_reader *, xd_slice, int line);              /* -1, and failed */
 const xd_declaration *xd_declaration_named(xd_reader *, xd_slice, int line);
 
 /* ---- ops; `result` may be empty ---- */
-void xd_read_constant(xd_reader *, xd_slice result); /* read.c: behind arith.constant */
-void xd_read_fifo(xd_reader *);                      /* fifo.c: behind aie.objectfifo */
-void xd_read_link(xd_reader *);                      /* behind aie.objectfifo.link */
-void xd_read_core(xd_reader *, xd_slice result);     /* core.c: behind aie.core */
-void xd_read_sequence(xd_reader *);                  /* sequence.c: behind runtime_sequence */
+void xd_read_constant(xd_reader *, xd_slice result); /* read.c: after arith.constant */
+void xd_read_fifo(xd_reader *);                      /* fifo.c: after aie.objectfifo */
+void xd_read_link(xd_reader *);                      /* after aie.objectfifo.link */
+void xd_read_core(xd_reader *, xd_slice result);     /* core.c: after aie.core */
+void xd_read_sequence(xd_reader *);                  /* sequence.c: after runtime_sequence */
 xd_place xd_read_tile_name(xd_reader *);             /* explicit.c: of a tile that is defined above */
-void xd_read_buffer(xd_reader *, xd_slice result);   /* read.c: behind aie.buffer */
-void xd_skip_region(xd_reader *);                    /* grammar.c: at {, up to behind its } */
-void xd_read_lock(xd_reader *, xd_slice result);     /* behind aie.lock */
-void xd_read_flow(xd_reader *);                      /* behind aie.flow */
-void xd_read_packet_flow(xd_reader *);               /* behind aie.packet_flow */
-void xd_read_allocation(xd_reader *);                /* behind aie.shim_dma_allocation */
-void xd_read_dma(xd_reader *, xd_tile_kind);         /* program.c: behind aie.mem, aie.memtile_dma */
+void xd_read_buffer(xd_reader *, xd_slice result);   /* read.c: after aie.buffer */
+void xd_skip_region(xd_reader *);                    /* grammar.c: from { to past its } */
+void xd_read_lock(xd_reader *, xd_slice result);     /* after aie.lock */
+void xd_read_flow(xd_reader *);                      /* after aie.flow */
+void xd_read_packet_flow(xd_reader *);               /* after aie.packet_flow */
+void xd_read_allocation(xd_reader *);                /* after aie.shim_dma_allocation */
+void xd_read_dma(xd_reader *, xd_tile_kind);         /* program.c: after aie.mem, aie.memtile_dma */
 typedef struct xd_lock_action {
   xd_lock_use use;
   bool releases, equal; /* equal: Acquire, until it holds just that */
   int line;
 } xd_lock_action;
-xd_lock_action xd_read_use_lock(xd_reader *, xd_place); /* behind aie.use_lock, in a program of that tile */
-/* The name within a tile: what the writer puts behind it (_COLUMN_ROW) is left out. */
+xd_lock_action xd_read_use_lock(xd_reader *, xd_place); /* after aie.use_lock, in a program of that tile */
+/* The name within a tile: without the writer's suffix _COLUMN_ROW. */
 void xd_name_local(xd_slice, xd_place, char name[XD_NAME]);
 /* call.c: a call of a declared function, on objects and numbers; false, and failed, if it is unknown. */
 typedef struct xd_call_arguments {
@@ -277,12 +277,12 @@ typedef struct xd_bd {
   int packet;                                               /* number + 1; 0: none */
   int line;
 } xd_bd;
-/* Behind aie.dma_bd. */
+/* After aie.dma_bd. */
 xd_bd xd_read_bd(xd_reader *, xd_value_kind of);
 /* The lower n of the dimensions. */
 xd_pattern xd_bd_pattern(xd_reader *, const xd_bd *, int n);
 
-/* registers.c: behind the names of the ops */
+/* registers.c: after the names of the ops */
 void xd_read_writebd(xd_reader *, int line);
 void xd_read_address_patch(xd_reader *, int line);
 void xd_read_write32(xd_reader *, int line);
@@ -300,10 +300,11 @@ bool xd_hint_product(xd_reader *, const xd_hint *, int line, xd_product_hint *);
 void xd_read_finish(xd_reader *);
 /* barrier.c: locks that the sequence sets and that guard no buffer; others of cores are refused beside object FIFOs. */
 void xd_read_barriers(xd_reader *);
-/* ports.c: in the explicit form, which buffers a core holds when; afterwards, in both, what a step of K costs. */
+/* ports.c: in the explicit form, the buffers that a core holds at each point; then, in both forms, the cost of a step
+ * of K. */
 void xd_read_ports(xd_reader *);
 void xd_read_steps(xd_reader *);
-/* The number of the channel, which is made if there is none. */
+/* The number of the channel, which is made if it does not exist. */
 int xd_read_channel(xd_reader *, xd_place, xd_direction, int id);
 /* S2MM or MM2S. */
 xd_direction xd_read_direction(xd_reader *);

@@ -1,7 +1,7 @@
-/* registers.c - what a runtime sequence says register by register: descriptors of shims (aiex.npu.writebd, address_patch), their
- * task queues and words of buffers (write32). Addresses are those of aie-rt (xaie2pgbl_params.h): of a shim, descriptor n
- * begins at 0x1D000 + 32 n, the queues of S2MM 0 and 1 and MM2S 0 and 1 lie at 0x1D204 and every 8 bytes behind. What is
- * written for events, timers and traces is left out; other registers are refused. */
+/* registers.c - register writes of a runtime sequence: descriptors of shims (aiex.npu.writebd, address_patch), their
+ * task queues and words of buffers (write32). Addresses are those of aie-rt (xaie2pgbl_params.h): in a shim, descriptor
+ * n begins at 0x1D000 + 32 n, the queues of S2MM 0 and 1 and MM2S 0 and 1 are at 0x1D204 and every following 8 bytes.
+ * Writes for events, timers and traces are ignored; other registers are rejected. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ void xd_read_address_patch(xd_reader *r, int line) {
 
 /* ---- tasks ---- */
 
-/* The external buffer that is this argument; -1: there is none. */
+/* The external buffer that is this argument; -1: none. */
 static int buffer_of(const xd_reader *r, int argument) {
   const xd_program *p = &r->design->program;
   for (size_t i = 0; i < p->buffers.n; i++)
@@ -113,7 +113,7 @@ static void push(xd_reader *r, int column, int64_t address, int64_t value, int l
   const xd_register_bd *bd = bd_of(r, column, id);
   if (!bd) return;
   const int buffer = buffer_of(r, bd->argument);
-  if (buffer < 0) { /* of a trace: beyond the sequence's arguments */
+  if (buffer < 0) { /* for a trace: beyond the sequence's arguments */
     r->design->skipped++;
     return;
   }

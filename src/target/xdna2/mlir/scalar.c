@@ -294,7 +294,7 @@ static void read_select(core_reader *c, xd_slice result, int line) {
 
 /* ---- conditions ---- */
 
-/* A branch must leave what it found: which one is taken is known only when it runs. */
+/* A branch must restore the state that it found: which one is taken is known only at run time. */
 static void check_branch(core_reader *c, const xd_port_note *before, size_t n, int line) {
   for (size_t i = 0; i < c->r->ports.n && xd_going(c->r); i++) {
     const xd_port_note *now = &c->r->ports.at[i], was = i < n ? before[i] : (xd_port_note){0};
@@ -304,7 +304,7 @@ static void check_branch(core_reader *c, const xd_port_note *before, size_t n, i
   }
 }
 
-/* { ... scf.yield %v : type }, whose value goes to a register. */
+/* { ... scf.yield %v : type }, whose value is stored in a register. */
 static void read_branch(core_reader *c, int line) {
   const size_t n = c->r->ports.n, values = c->r->values.n;
   xd_port_note *before = malloc((n + 1) * sizeof *before);

@@ -76,7 +76,7 @@ static void set_pattern(xd_reader *r, const xd_bd *d, xd_pending *t) {
 
 static void add_task(xd_reader *r, const xd_pending *t) { xd_append(&r->tasks, sizeof *t, t, &r->failed); }
 
-/* An object FIFO above, with an end at a shim; or the name of an allocation, which may stand below. */
+/* An object FIFO above, with an end at a shim; or the name of an allocation, which may be below. */
 static void set_metadata(xd_reader *r, xd_slice name, int line, xd_pending *t) {
   t->fifo = -1;
   t->metadata = name;
@@ -277,7 +277,7 @@ static void read_await(xd_reader *r, int line) {
   add_task(r, &await);
 }
 
-/* ---- numbers and loops, as far as they are known here ---- */
+/* ---- numbers and loops that are known here ---- */
 
 static void skip_trace(xd_reader *r) {
   xd_attributes a;
@@ -299,7 +299,7 @@ static int64_t known_number(xd_reader *r) {
   return v && xd_going(r) ? v->number : 0;
 }
 
-/* %sum = arith.addi %a, %b : index, and so on; of numbers that are constants, arguments or turns of loops. */
+/* %sum = arith.addi %a, %b : index, and similar ops, on numbers that are constants, arguments or loop counters. */
 static bool read_arithmetic(xd_reader *r, xd_slice op, xd_slice result, int line) {
   static const char *const binary[] = {"arith.addi",  "arith.subi",  "arith.muli", "arith.divsi",
                                        "arith.divui", "arith.remsi", "arith.remui"};
@@ -356,7 +356,7 @@ static void read_alignment(xd_reader *r, xd_slice result) {
 
 static void read_op(xd_reader *);
 
-/* scf.for %i = %from to %to step %step { ... }: its text is read as often as it turns. */
+/* scf.for %i = %from to %to step %step { ... }: its text is read once per iteration. */
 static void read_for(xd_reader *r, int line) {
   enum { TURNS = 4096 };
   const xd_slice turn = xd_read_value_name(r);

@@ -33,7 +33,7 @@ static const char *numpy_type(tw_type t) {
   }
 }
 
-/* Inputs as they lie in DDR, and what must come of them. */
+/* Inputs as stored in DDR, and their expected results. */
 static tw_status draw(const tw_problem *p, const xd_gemm *g, tw_export *e, tw_error *error) {
   int64_t bytes[XD_GEMM_OPERANDS];
   void *device[XD_GEMM_OPERANDS] = {NULL};
@@ -102,7 +102,7 @@ static tw_status add_texts(const char *machine, const xd_gemm *g, tw_export *e, 
   return status;
 }
 
-/* The design cannot be said in MLIR-AIE. */
+/* The design cannot be expressed in MLIR-AIE. */
 static tw_status add_refusal(const char *problem, const char *why, tw_files *files, tw_error *error) {
   tw_text t = {0};
   tw_text_add(&t, "# %s\n\nThere is no design.mlir: %s. `design.txt` is the design as tilewright runs it.\n", problem,
@@ -112,7 +112,7 @@ static tw_status add_refusal(const char *problem, const char *why, tw_files *fil
 
 /* ---- all ---- */
 
-/* What was written must be what was simulated: read back, it writes the same text. */
+/* The written text must be the simulated design: when read back, it writes the same text. */
 static tw_status read_back(const xd_config *c, const xd_gemm *g, const char *problem, const char *text,
                            tw_error *error) {
   const xd_mlir_options options = {.rounding = g->rounding, .shift = g->shift};

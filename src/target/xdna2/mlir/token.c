@@ -48,10 +48,10 @@ static void take_name(xd_lexer *l, xd_token *t, xd_token_kind kind) {
   t->kind = kind;
   if (t->length) return;
   t->kind = XD_TOKEN_BAD;
-  t->problem = kind == XD_TOKEN_VALUE ? "a name is missing behind %" : "a name is missing behind @";
+  t->problem = kind == XD_TOKEN_VALUE ? "a name is missing after %" : "a name is missing after @";
 }
 
-/* Behind the sign. */
+/* After the sign. */
 static void take_hexadecimal(xd_lexer *l, xd_token *t, bool negative) {
   bool fits = true;
   for (l->at += 2; isxdigit((unsigned char)*l->at); l->at++) {

@@ -8,7 +8,7 @@
 
 typedef enum xd_token_kind {
   XD_TOKEN_END,
-  XD_TOKEN_WORD,   /* aie.objectfifo.link, memref, x32xi8 (behind a number) */
+  XD_TOKEN_WORD,   /* aie.objectfifo.link, memref, x32xi8 (after a number) */
   XD_TOKEN_VALUE,  /* %name: the text without '%' */
   XD_TOKEN_SYMBOL, /* @name: the text without '@' */
   XD_TOKEN_NUMBER, /* an integer */

@@ -56,7 +56,7 @@ static void add_dim(xd_reader *r, xd_shape *s, int64_t size) {
   s->elements *= size;
 }
 
-/* "x32xi8", "xi8", or "x" before a block type: behind the first size. */
+/* "x32xi8", "xi8", or "x" before a block type: after the first size. */
 static void read_rest_of_shape(xd_reader *r, xd_shape *s) {
   const char *at = r->token.at, *end = at + r->token.length;
   if (!xd_read_at_kind(r, XD_TOKEN_WORD)) end = at;

@@ -1,4 +1,4 @@
-/* work.c - what a design computes: kernel, tiles and cores are found again in its program. */
+/* work.c - recovers the computation of a design: kernel, tiles and cores of its program. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "target/xdna2/array/kernel.h"
 #include "target/xdna2/mlir/execute.h"
 
-/* Types of the functions that call.c knows beside those of the machine's kernels. */
+/* Types of the functions that call.c has besides the machine's kernels. */
 static const struct {
   const char *function;
   tw_type a, b, c;

@@ -80,7 +80,7 @@ static void write_tiles(xd_writer *w) {
 
 /* ---- FIFOs ---- */
 
-/* The outermost dimension first, in elements. What is done once is no dimension, to the reader neither. */
+/* The outermost dimension first, in elements. A dimension of one step is omitted, as in the reader. */
 static void write_dims(xd_writer *w, const xd_fifo *f, const char *word, const xd_fifo_end *end) {
   const int64_t e = xd_write_element_bytes(f->type);
   if (!end->n_dims) return;
@@ -98,8 +98,8 @@ static void write_dims(xd_writer *w, const xd_fifo *f, const char *word, const x
   }
 }
 
-/* One number would be made smaller at cores (mlir-aie gives them one object more than they acquire); a list is kept. At
- * shims there are no buffers: any number will do. */
+/* A single number would be reduced at cores (mlir-aie gives them one object more than they acquire); a list is kept.
+ * Shims have no buffers: any number will do. */
 static void write_depths(xd_writer *w, const xd_fifo *f) {
   int depth = f->producer.depth ? f->producer.depth : f->consumer[0].depth;
   bool same = depth <= 2;

@@ -1,6 +1,6 @@
 /* write_core.c - function declarations, and the program of each core as structured loops.
  *
- * A port's acquire says how many objects the core holds then (that is what objectfifo.acquire means); its view stands
+ * A port's acquire states how many objects the core holds then (the meaning of objectfifo.acquire). Its view is valid
  * until the next one, and objects released since then are skipped in it. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ void xd_write_functions(xd_writer *w) {
 typedef struct port_view {
   int view, first_object; /* numbers of the values */
   int held, released;     /* objects; since the view was made */
-  int oldest;             /* of the buffers, which one is the oldest that is held, or would be next */
+  int oldest;             /* index of the oldest buffer that is held, or of the next one */
 } port_view;
 
 typedef struct core_writer {
@@ -148,7 +148,7 @@ static int64_t released_by(core_writer *c, size_t from, size_t end, int port, in
   return sum % buffers;
 }
 
-/* After how many turns all ports are at the buffers with which they began. mlir-aie unrolls object FIFOs itself. */
+/* The number of iterations after which all ports are at their initial buffers. mlir-aie unrolls object FIFOs itself. */
 static int64_t period_of(core_writer *c, size_t from, size_t end) {
   int64_t period = 1;
   for (size_t i = 0; c->w->explicit && i < c->w->program->ports.n; i++) {

@@ -1,5 +1,6 @@
-/* write_dma.c - the explicit form: what object FIFOs become in mlir-aie, where they have no words for it. Buffers, counting
- * locks and circuits; each DMA channel as a ring of blocks, of one descriptor each; names of the shims' channels. */
+/* write_dma.c - the explicit form: the lowered object FIFOs of mlir-aie, for programs that object FIFOs cannot express.
+ * Buffers, counting locks and circuits; each DMA channel as a ring of blocks, of one descriptor each; names of the
+ * shims' channels. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -44,7 +45,7 @@ void xd_write_memories(xd_writer *w) {
 
 /* ---- channels ---- */
 
-/* Offset and length, and the outermost dimension first, in elements. What is done once is no dimension. */
+/* Offset and length, and the outermost dimension first, in elements. A dimension of one step is omitted. */
 static void write_walk(xd_writer *w, const xd_descriptor *d) {
   const xd_pattern *p = &d->pattern;
   const int64_t e = xd_write_element_bytes(w->program->buffers.at[d->buffer].type);
@@ -90,7 +91,7 @@ static void write_descriptor(xd_writer *w, const xd_descriptor *d) {
   write_use(w, d->release, "Release");
 }
 
-/* Starts a channel, with its ring from block `block` on; returns the number of the block behind it, which is begun. */
+/* Starts a channel, with its ring from block `block` on; returns the number of the following block, which is begun. */
 static int write_ring(xd_writer *w, const xd_channel *c, int block) {
   const int n = ring_length(w->program, c->start);
   int at = c->start;

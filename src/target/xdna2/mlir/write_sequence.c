@@ -1,9 +1,9 @@
 /* write_sequence.c - the runtime sequence: operands as arguments, a dma_memcpy_nd for each task, a dma_wait for each
  * await.
  *
- * Of the four sizes and strides the first says how often the task runs, and by how much each run is displaced (0: not at
- * all). mlir-aie holds the last two sizes to the fields of a descriptor, and not the second, which has no field: the
- * outer of two dimensions stands there where it is longer. */
+ * Of the four sizes and strides the first gives the number of runs of the task, and the displacement of each run (0:
+ * none). mlir-aie limits the last two sizes to the fields of a descriptor, but not the second, which has no field: the
+ * outer of two dimensions is there if it is longer. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static int64_t in_elements(xd_writer *w, int64_t bytes, const xd_buffer *b) {
   return bytes / element;
 }
 
-/* Dimensions of one step are none to the reader, who cannot tell their strides. */
+/* Dimensions of one step do not exist for the reader, who cannot know their strides. */
 static xd_pattern without_single_steps(const xd_pattern *p) {
   xd_pattern out = {.offset = p->offset, .n_dims = 1, .dim = {p->dim[0]}};
   for (int i = 1; i < p->n_dims; i++)

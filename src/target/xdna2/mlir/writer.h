@@ -1,4 +1,4 @@
-/* writer.h - what the files of the writer share. */
+/* writer.h - shared by the files of the writer. */
 #ifndef TW_XDNA2_MLIR_WRITER_H
 #define TW_XDNA2_MLIR_WRITER_H
 
@@ -20,7 +20,7 @@ void xd_write_fail(xd_writer *, const char *format, ...) __attribute__((format(p
 typedef struct xd_memref {
   char text[64]; /* memref<4096xi8> */
 } xd_memref;
-/* Bytes of an element as written: of bfp16 and of bytes, 1. */
+/* Bytes of an element as written: 1 for bfp16 and bytes. */
 int64_t xd_write_element_bytes(tw_type);
 xd_memref xd_write_memref(int64_t bytes, tw_type);
 

@@ -1,12 +1,14 @@
-/* efficiency.h - from the micro-kernel's efficiency to a core's and an array's rate: equations 12 to 15 of the ATB paper.
+/* efficiency.h - from the micro-kernel's efficiency to the rates of a core and an array: equations 12 to 15 of the ATB
+ * paper.
  *
- * Rates are operations (two a multiply-accumulate) a second, or a cycle where it says so; efficiencies are fractions. */
+ * Rates are operations (two per multiply-accumulate) per second, or per cycle where stated; efficiencies are fractions.
+ */
 #ifndef TW_XDNA2_EFFICIENCY_H
 #define TW_XDNA2_EFFICIENCY_H
 
 #include "target/xdna2/model/tiling.h"
 
-/* Equation 12 and its parts: the rate is the least of what memory and what the cores allow. */
+/* Equation 12 and its parts: the rate is the minimum of the memory's and the cores' limits. */
 typedef struct tw_roofline {
   double memory;  /* AI_array * bandwidth */
   double compute; /* Eff_core * peak of a core * cores */

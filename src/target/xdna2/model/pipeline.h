@@ -20,15 +20,15 @@ typedef struct tw_loads {
 double tw_prologue(const tw_loads kinds[], size_t n, int slots);
 
 /* Equation 6: II of one chain: max(P, ceil(loads / slots)). P is the distance between two VMACs on one accumulator,
- * `loads` those of one VMAC. */
+ * `loads` the loads of one VMAC. */
 double tw_ii_single(int distance, double loads, int slots);
 
 /* Equation 7 as printed: max(P + 1 - C, ceil(loads / slots)) / C. */
 double tw_ii_parallel(int distance, int chains, double loads, int slots);
 
-/* What equation 7 lacks: a core issues at most one VMAC a cycle, and C chains in turn reach the same accumulator
- * again after C cycles: max(1, P / C, loads / slots) cycles for each VMAC. For 2 x 2 clusters on XDNA2 (P = 3) this
- * is 1, equation 7 is 0.25. */
+/* The limits that equation 7 omits: a core issues at most one VMAC per cycle, and with C alternating chains the same
+ * accumulator returns after C cycles: max(1, P / C, loads / slots) cycles for each VMAC. For 2 x 2 clusters on XDNA2 (P
+ * = 3) this is 1, equation 7 is 0.25. */
 double tw_ii_issued(int distance, int chains, double loads, int slots);
 
 /* Equation 8: T_steady = II (N_accum - C); N_accum is the VMACs of the whole cluster. */
@@ -37,7 +37,7 @@ double tw_steady(double ii, double vmacs, int chains);
 /* Equation 9: T_epilogue = (vmac_to_store + store_latency + stores - 1) + (C - 1). */
 double tw_epilogue(int vmac_to_store, int store_latency, int stores, int chains);
 
-/* Equation 10: clusters one after the other. */
+/* Equation 10: consecutive clusters. */
 double tw_clusters_in_turn(double prologue, double steady, double epilogue, double clusters);
 
 /* Equation 11: prologue and epilogue of successive clusters overlap. */

@@ -1,8 +1,9 @@
 /* tiling.h - arithmetic intensity and buffer capacity of tiled GEMM, with asymmetric tile buffering (ATB).
  *
- * Equations 1 to 3 of "Can Asymmetric Tile Buffering Be Beneficial?" (Wang et al.), for any number of memory levels, any
- * element sizes and any number of copies of a buffer. C is m x n; a tile of it is kept until all of K is accumulated,
- * while tiles of A (m_a x k) and B (k x n) pass by, m_a = m / rho rows of A at a time. rho = 1 is symmetric buffering. */
+ * Equations 1 to 3 of "Can Asymmetric Tile Buffering Be Beneficial?" (Wang et al.), for any number of memory levels,
+ * any element sizes and any number of copies of a buffer. C is m x n; a tile of it is kept until all of K is
+ * accumulated, while tiles of A (m_a x k) and B (k x n) are loaded, m_a = m / rho rows of A at a time. rho = 1 is
+ * symmetric buffering. */
 #ifndef TW_XDNA2_TILING_H
 #define TW_XDNA2_TILING_H
 
@@ -20,20 +21,20 @@ typedef struct tw_element_bytes {
   double a, b, c;
 } tw_element_bytes;
 
-/* How many copies of each tile lie in the memory: 2 is double buffering. The paper has {2, 2, 1}. */
+/* Number of copies of each tile in the memory: 2 is double buffering. The paper has {2, 2, 1}. */
 typedef struct tw_copies {
   int a, b, c;
 } tw_copies;
 
-/* One memory level, told by what lies beneath it: `rows` x `columns` instances of the level below compute side by side;
- * a tile of A is broadcast along a row of them, one of B along a column. The innermost level has 1 x 1. */
+/* One memory level, described by the level below it: `rows` x `columns` instances of that level compute side by side; a
+ * tile of A is broadcast along a row of them, one of B along a column. The innermost level has 1 x 1. */
 typedef struct tw_level {
   int64_t rows, columns;
   int64_t rho; /* asymmetry of the buffers at this level */
 } tw_level;
 
-/* Section 3.1: AI_rho = 2 / (a/T_N + b/T_MC + c/K), operations (two a multiply-accumulate) for each byte that moves
- * into and out of the memory that holds the tile. Neither T_K nor rho matters. `depth` is the K of the problem. */
+/* Section 3.1: AI_rho = 2 / (a/T_N + b/T_MC + c/K), operations (two per multiply-accumulate) for each byte that moves
+ * into and out of the memory that holds the tile. It is independent of T_K and rho. `depth` is the K of the problem. */
 double tw_intensity(const tw_tile *, const tw_element_bytes *, double depth);
 
 /* Section 3.2: the tile of levels[n - 1], made of the tiles of all instances below; levels[0] holds `inner`. The
