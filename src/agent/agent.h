@@ -1,16 +1,16 @@
-/* agent.h - who proposes candidates: first plans, then kernels that implement them.
+/* agent.h - the interface of agents: they propose first plans, then kernels that implement them.
  *
- * An agent sees parents (source, cost, counters, lineage, what became of their other children) and returns plans: one
- * lever each, or a few that belong together, with a reason in words. The search then orders kernels: alternative 0, 1,
- * ... of each plan, until it has enough that are new. What is wanted at once is asked at once, for all parents: an agent
- * that waits for somebody else, a language model or a person, decides itself how many questions are under way.
+ * An agent sees parents (source, cost, counters, lineage, results of their other children) and returns plans: one lever
+ * each, or a few that belong together, with a reason in words. The search then orders kernels: alternative 0, 1, ... of
+ * each plan, until it has enough new ones. All requests of one round arrive together, for all parents: an agent that
+ * waits for a language model or a person decides itself how many questions are in flight.
  *
  * A kernel is source. `rules` appends steps of the target's menu to the parent's recipe and lets the target emit the
- * source; an agent that writes source text leaves the recipe out and says in a line what it did.
+ * source; an agent that writes source text leaves the recipe out and describes its change in a line.
  *
- * Who is asked for what does not depend on threads or time, and an agent answers by its request and the random stream in
- * it alone. Where that cannot be (the same question to a model has many answers), what was asked and answered goes
- * through the request's memo, so that a search that is resumed ends alike and asks nothing twice. */
+ * Requests do not depend on threads or time, and an agent answers by its request and the random stream in it alone.
+ * Where that is impossible (the same question to a model has many answers), questions and answers go through the
+ * request's memo, so that a resumed search ends alike and asks nothing twice. */
 #ifndef TW_AGENT_H
 #define TW_AGENT_H
 
@@ -24,8 +24,8 @@ typedef struct tw_exchange {
   /* the place of the question in the search: request->place and the agent's own number */
   uint64_t place;
   const char *asked;                   /* all that the answer depends on, word for word, but for secrets */
-  const char *model;                   /* who answered */
-  bool kernel;                         /* asked for a kernel, not for a plan */
+  const char *model;                   /* name of the answerer */
+  bool kernel;                         /* the question was for a kernel, not for a plan */
   char *answer;                        /* malloc'ed; NULL: there was none */
   const char *trouble;                 /* why not */
   double tokens_in, tokens_out, money; /* reported or estimated; money in the unit of the agent's budget */
@@ -58,7 +58,7 @@ typedef struct tw_request {
   const struct tw_prompt_texts *texts; /* the words of prompts (prompt_texts.h); NULL: the built-in ones */
   double dropout;                      /* the probability with which a lever is hidden from a plan */
   tw_random random;                    /* a stream of this request's own */
-  uint64_t place;      /* of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
+  uint64_t place;      /* number of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
   int jobs;            /* threads that may compute */
   const tw_stop *stop; /* long operations end when it says so */
   const tw_memo *memo; /* NULL: nothing is kept */
@@ -66,7 +66,7 @@ typedef struct tw_request {
   bool (*known)(const void *context, const tw_schedule *);
   /* How many kernels that took this lever were tried in this search, and how many of them beat their parent. */
   void (*experience)(const void *context, const char *lever, int *tried, int *paid);
-  /* The candidate of a number: of `mends` and `twin`. NULL: the request has no search around it. */
+  /* The candidate of a number: of `mends` and `twin`. NULL: the request is outside of a search. */
   const tw_candidate *(*candidate)(const void *context, int number);
   const void *context;
 } tw_request;
@@ -140,7 +140,7 @@ tw_status tw_agent_open(const char *text, const tw_target *, const tw_model_opti
 
 /* rules.c: levers of the target's menu, guided by the target's analytic model. */
 tw_status tw_rules_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
-/* llm.c: a language model, or a command, that is asked for plans and for source. */
+/* llm.c: a language model, or a command, that answers requests for plans and for source. */
 tw_status tw_llm_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
 /* rewrites.c: rewrites of a user's program, which must outlive the agent and is the start of the search. */
 tw_status tw_rewrites_open(const tw_target *, const tw_program *, tw_agent **out, tw_error *);

@@ -151,7 +151,7 @@ static tw_status take_budget(const tw_model_options *o, tw_account *a, const cha
   return status;
 }
 
-/* Did the server read the prompt, as far as is known? */
+/* True if the server has read the prompt, as far as is known. */
 static bool is_charged(tw_chat_trouble trouble) {
   return trouble != TW_CHAT_UNREACHABLE && trouble != TW_CHAT_REFUSED && trouble != TW_CHAT_OVERLOADED &&
          trouble != TW_CHAT_STOPPED;
@@ -165,7 +165,7 @@ static void estimate(const tw_model_options *o, const tw_question *q, tw_exchang
   e->money = price(o, e);
 }
 
-/* A memo keeps counts and not where they are from. */
+/* A memo keeps counts without their origin. */
 static bool is_estimate(const tw_exchange *e) {
   return e->tokens_in > 0 && e->tokens_in == estimate_tokens(e->asked) && e->tokens_out == estimate_tokens(e->answer);
 }

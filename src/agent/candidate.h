@@ -1,8 +1,8 @@
-/* candidate.h - a kernel in a search: where it comes from, and what came of it.
+/* candidate.h - a kernel in a search: its origin and its result.
  *
- * The kernel is its source. What else there may be: a recipe, the schedule of which the target makes that source. Only
- * kernels with a recipe can be shortened, rearranged or followed by a step of the target's menu. What led to a kernel is
- * its lineage: its parent, that one's parent, and so on to the start. */
+ * The kernel is its source. Optionally it has a recipe, the schedule from which the target makes that source. Only
+ * kernels with a recipe can be shortened, rearranged or followed by a step of the target's menu. The lineage of a
+ * kernel is its parent, the parent's parent, and so on to the start. */
 #ifndef TW_AGENT_CANDIDATE_H
 #define TW_AGENT_CANDIDATE_H
 
@@ -28,8 +28,8 @@ typedef struct tw_candidate {
   int mends;         /* the failed candidate that this one repairs; TW_NONE */
   int twin;          /* the earlier candidate with the same kernel; TW_NONE */
   uint64_t exchange; /* the question to a model that it answers (tw_exchange.place); 0: none */
-  const char *agent; /* who made it: a name that outlives it */
-  size_t n_levers;   /* that it took beyond its parent */
+  const char *agent; /* its author: a name that outlives it */
+  size_t n_levers;   /* steps beyond its parent's */
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
   char step[TW_STEP_MAX]; /* the change to its parent's source, in a line, if it has no schedule */
   char why[TW_WHY_MAX];
@@ -39,13 +39,13 @@ typedef struct tw_candidate {
   tw_verdict verdict;
   /* the part of the outputs that was compared, in words; "" if none was, or the verdict is recalled */
   char coverage[240];
-  char place[64];          /* who evaluated it; "" if that was this process, or the verdict is recalled */
+  char place[64];          /* where it was evaluated; "" if in this process, or the verdict is recalled */
   char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
   char *reply;             /* malloc'ed: a model's reply that holds no usable kernel; NULL: there is none */
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
   tw_measurement measured; /* if correct or slower; cost 0: it was not measured */
-  double seconds;          /* that building, checking and measuring took */
-  double build_seconds;    /* of these, the build; 0 where it is not known */
+  double seconds;          /* seconds of building, checking and measuring */
+  double build_seconds;    /* the build's part of them; 0 if unknown */
   bool recalled;           /* the verdict is the journal's */
   bool recorded;           /* in the journal */
 } tw_candidate;

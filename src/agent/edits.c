@@ -217,7 +217,7 @@ static char *without_blanks(const char *text) {
   return strndup(text + begin, end - begin);
 }
 
-/* The first of the lines searched for that the source does not have at all; its number, 0 if it has each. */
+/* The number of the first search line that the source lacks; 0 if it has all. */
 static int find_strange_line(const char *source, const char *search, tw_line *out) {
   int number = 1;
   for (tw_line s = tw_line_first(search);; number++) {

@@ -1,8 +1,8 @@
 /* llm.c - an agent that asks language models (or a command): first for plans, then for kernels that follow them.
  *
- * Method: Autocomp (C. Hong et al., section 3): each plan is a question of its own, about a menu of which a part is hidden, and
- * so is each kernel; kernels that fail are sent back with what went wrong. prompt.h has the words, ask.h the budget, chat.h
- * the servers, reply.h what is taken from a reply.
+ * Method: Autocomp (C. Hong et al., section 3): each plan is a separate question, about a menu of which a part is
+ * hidden, and so is each kernel; kernels that fail are sent back with the error. prompt.h has the texts, ask.h the
+ * budget, chat.h the servers, reply.h the parsing of replies.
  *
  * Named llm:MODEL[@URL] or exec:COMMAND; two of them with " then " between: the first plans, the second writes. */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ typedef struct llm {
   tw_agent agent;
   tw_model_options options;
   tw_chat *planner, *coder; /* may be the same */
-  tw_prompt_texts *texts;   /* of options.prompts; NULL: the built-in ones */
+  tw_prompt_texts *texts;   /* from options.prompts; NULL: the built-in ones */
   tw_account account;
 } llm;
 

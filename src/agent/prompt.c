@@ -282,7 +282,7 @@ static tw_status fill(prompt *p, const tw_prompt_texts *texts, const char *name,
   return status == TW_OK ? TW_OK : tw_fail(error, status, "the template %s.txt: %s", name, why.text);
 }
 
-/* Where the texts are a folder's, they are complete: tw_prompt_texts_read saw to it. */
+/* A folder's texts are complete: tw_prompt_texts_read checked it. */
 static tw_status check_texts(const tw_request *r, tw_error *error) {
   return r->texts ? TW_OK : tw_prompt_available(r->target, r->problem, error);
 }

@@ -19,7 +19,7 @@
 /* TW_USAGE with a line if agents that write source cannot work on this op of this machine: the texts are missing. */
 tw_status tw_prompt_available(const tw_target *, const tw_problem *, tw_error *);
 
-/* Where the parent's time goes, on a target that can tell (tw_rewriter). This takes simulations, so it is done once
+/* The parent's bottleneck, on a target that can determine it (tw_rewriter). This takes simulations, so it is done once
  * for all plans of a parent. False if it is unknown or would take too long. */
 bool tw_prompt_diagnose(const tw_request *, tw_diagnosis *out);
 /* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last one

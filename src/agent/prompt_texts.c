@@ -254,7 +254,7 @@ static tw_status check_missing(const char *folder, const char *machine, const tw
       folder, missing, missing == 1 ? " is" : "s are", first);
 }
 
-/* Fills the template once: that finds slots that do not exist, and marks that do not close. */
+/* Fills the template once: that finds unknown slots, and marks that do not close. */
 static tw_status check_template(const char *folder, const char *name, const char *text, tw_error *error) {
   tw_slot slot[32];
   tw_error why = {0};

@@ -29,17 +29,17 @@ enum {
   SPARE_ALTERNATIVES = 8,       /* options beyond K, for kernels that repeat an earlier one */
   GREEDY_DEPTH = TW_LEVERS_MAX, /* steps of a parent's first plan, which follows the model as far as it leads */
 };
-/* Depths of the other plans, drawn with equal chances: half of them are the single step of the paper. */
+/* Depths of the other plans, drawn with equal probability: half of them are the single step of the paper. */
 static const size_t DEPTHS[] = {1, 1, 2, 4};
 /* Predictions closer than this have the same rank. */
 static const double SAME = 0.0005;
-/* A chain goes on while its next step promises at least this gain. */
+/* A chain continues while its next step promises at least this gain. */
 static const double LEAST_GAIN = 0.002;
 
 typedef struct option {
   const tw_menu_item *item;
   double cost;  /* as predicted; where the model does not know, that of the parent: neutral */
-  uint64_t tie; /* random: equal predictions come in any order */
+  uint64_t tie; /* random: equal predictions are in any order */
   bool tried;   /* this very schedule was proposed before */
 } option;
 

@@ -100,7 +100,7 @@ static int compare_text(const char *a, size_t n, const char *b, size_t m) {
   return order ? order : (n > m) - (n < m);
 }
 
-/* Where it is in the list, or belongs. */
+/* The place in the list, present or to insert. */
 static size_t place_of(const names *all, token t) {
   size_t low = 0, high = all->n;
   while (low < high) {

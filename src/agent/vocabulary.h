@@ -1,8 +1,8 @@
-/* vocabulary.h - what the names in a program mean that come from a library of its machine.
+/* vocabulary.h - the declarations of names in a program that come from a library of its machine.
  *
- * A program that the library has written uses words of headers (tile.hpp, target/x86/runtime/words.h). A prompt that shows such a
- * program has to say what they are. The headers are the source: for each name that the program uses, its declaration without
- * its body, under the comment in front of it, or of the group of lines that it stands in. */
+ * A program that the library has written uses names of headers (tile.hpp, target/x86/runtime/words.h). A prompt that
+ * shows such a program must explain them. The source is the headers: for each name that the program uses, its
+ * declaration without its body, and the comment before it, or before its group of lines. */
 #ifndef TW_AGENT_VOCABULARY_H
 #define TW_AGENT_VOCABULARY_H
 

@@ -9,7 +9,8 @@
 /* Seconds of a clock that never goes back (CLOCK_MONOTONIC). */
 double tw_now(void);
 
-/* Past the deadline, or interrupted. NULL never stops. Tens of nanoseconds: not for every turn of a short loop. */
+/* Past the deadline, or interrupted. NULL never stops. Takes tens of nanoseconds: not for every iteration of a short
+ * loop. */
 bool tw_is_stopped(const tw_stop *);
 
 /* A flag that a signal's handler or another thread sets; NULL is never set. */

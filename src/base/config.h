@@ -1,8 +1,8 @@
-/* config.h - machine files: "key = value" lines, '#' comments, read by tables that say where each value goes and what it may
- * be. Each key of a record is given exactly once.
+/* config.h - machine files: "key = value" lines, '#' comments, read by tables that give the destination and range of
+ * each value. Each key of a record is given exactly once.
  *
- * A whole file, with sections and perhaps a base, is read by config_file.h. One with lines of other forms walks tw_config_lines and
- * hands its pairs to tw_config_set. Errors are TW_USAGE with origin and line. */
+ * A whole file, with sections and perhaps a base, is read by config_file.h. One with lines of other forms walks
+ * tw_config_lines and passes its pairs to tw_config_set. Errors are TW_USAGE with origin and line. */
 #ifndef TW_BASE_CONFIG_H
 #define TW_BASE_CONFIG_H
 
@@ -24,16 +24,17 @@ typedef enum tw_config_kind {
   TW_CONFIG_PRODUCT, /* int[count]: 8x8x8 */
   TW_CONFIG_NO_TYPE, /* tw_type, or none */
   TW_CONFIG_CHOICE,  /* int: the number of a word of `expected`, which has blanks between them */
-  TW_CONFIG_OTHER,   /* what `parse` takes; has no printed form, so machines do not use it */
+  TW_CONFIG_OTHER,   /* parsed by `parse`; has no printed form, so machines do not use it */
 } tw_config_kind;
 
 typedef struct tw_config_key {
   const char *name;
   tw_config_kind kind;
   size_t offset;
-  double low, high; /* of each number; of TEXT: high is the size of the field */
-  int count;        /* of LIST and PRODUCT */
-  /* Of OTHER: false if it is not; `expected` then says in words what it is ("none, i8 or bfp16"). `out` is the record. */
+  double low, high; /* range of each number; for TEXT: high is the size of the field */
+  int count;        /* for LIST and PRODUCT */
+  /* For OTHER: false if it is invalid; `expected` then has the allowed values in words ("none, i8 or bfp16"). `out` is
+   * the record. */
   bool (*parse)(const char *value, void *field, void *out);
   const char *expected;
 } tw_config_key;
@@ -45,20 +46,20 @@ typedef struct tw_config_place {
   int line;
 } tw_config_place;
 
-/* What is being filled. */
+/* The struct that is being filled. */
 typedef struct tw_config_record {
   const char *what; /* "machine", "kernel" */
   const tw_config_key *key;
   size_t n; /* at most TW_CONFIG_KEYS_MAX */
   void *out;
-  int line[TW_CONFIG_KEYS_MAX]; /* that gave the key; 0: none */
+  int line[TW_CONFIG_KEYS_MAX]; /* line of the key; 0: none */
 } tw_config_record;
 
 /* Calls `line` for each line that holds something, without comment and white space around, until one fails. */
 tw_status tw_config_lines(const char *text, const char *origin,
                           tw_status (*line)(void *context, char *line, tw_config_place, tw_error *), void *context,
                           tw_error *);
-/* Splits "key = value" in place; TW_USAGE where it is none. */
+/* Splits "key = value" in place; TW_USAGE if it has another form. */
 tw_status tw_config_split(char *line, const char **key, char **value, tw_config_place, tw_error *);
 /* Sets a key. */
 tw_status tw_config_set(tw_config_record *, const char *key, char *value, tw_config_place, tw_error *);

@@ -13,10 +13,10 @@ struct tw_config_file {
   const char *origin;
   char *whole;
   bool is_derived;
-  size_t section;          /* that is being read; NOWHERE: an unknown one, whose keys are passed over */
+  size_t section;          /* the current section; NOWHERE: an unknown one, whose keys are skipped */
   bool is_partial;         /* its record has all of its values from somewhere else */
   tw_config_record record; /* of it */
-  int line[TW_CONFIG_SECTIONS_MAX][TW_CONFIG_KEYS_MAX]; /* that gave each key, of the last record of the section */
+  int line[TW_CONFIG_SECTIONS_MAX][TW_CONFIG_KEYS_MAX]; /* line of each key, in the last record of the section */
   bool was_read[TW_CONFIG_SECTIONS_MAX];
   tw_text problems;
   size_t n_problems;
@@ -77,7 +77,7 @@ static void begin_section(tw_config_file *f, const char *line, tw_config_place a
   add_problem(f, &e);
 }
 
-/* Another record of that name than the one that is being read, or NULL. */
+/* Another record of that name than the current one, or NULL. */
 static void *other_record(tw_config_file *f, const char *name) {
   const tw_config_section *s = section_of(f);
   for (size_t i = 0; i < *count_of(s, f->whole); i++) {
@@ -87,7 +87,7 @@ static void *other_record(tw_config_file *f, const char *name) {
   return NULL;
 }
 
-/* The name of a repeated section was read: of a name that the base has, values are changed. */
+/* Reads the name of a repeated section: for a name in the base, its values are changed. */
 static void name_record(tw_config_file *f, tw_config_place at) {
   const tw_config_section *s = section_of(f);
   char *own = f->record.out;
@@ -128,7 +128,7 @@ static tw_status read_line(void *context, char *line, tw_config_place at, tw_err
   const char *key = NULL;
   char *value = NULL;
   tw_error e = {0};
-  (void)error; /* reading goes on: problems are collected */
+  (void)error; /* reading continues: problems are collected */
   if (line[0] == '[') return begin_section(f, line, at), TW_OK;
   tw_status status = tw_config_split(line, &key, &value, at, &e);
   if (status != TW_OK) return add_problem(f, &e), TW_OK;
@@ -293,7 +293,7 @@ static void print_section(const tw_config_section *s, const char *whole, const c
     const char *record = whole + s->offset + i * s->stride;
     const char *other = !base ? NULL : s->stride ? named(s, base, record + s->key->offset) : base + s->offset;
     char *text = print_record(s, record, other, without);
-    /* of a record that has a name, that line alone says nothing */
+    /* for a record that has a name, that line alone has no effect */
     const bool is_empty = !text || !*text || (other && s->stride && !strchr(strchr(text, '\n') + 1, '\n'));
     if (!is_empty && s->name) tw_text_add(out, "[%s]\n", s->name);
     if (!is_empty) tw_text_add_string(out, text);

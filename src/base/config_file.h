@@ -1,10 +1,12 @@
-/* config_file.h - a machine file as a whole: records in sections, a base whose values it changes, and all of its problems at once.
+/* config_file.h - a machine file as a whole: records in sections, a base whose values it changes, and all of its
+ * problems at once.
  *
- *   name = a            the first section has no line of its own
+ *   name = a            the first section has no header line
  *   [dma]               a section
- *   [kernel]            a section of which there may be many, each with a name of its own
+ *   [kernel]            a section that may occur many times, each with its own name
  *
- * Without a base each key of each section is given exactly once. With one, keys that are not given keep the base's values. */
+ * Without a base each key of each section is given exactly once. With one, keys that are not given keep the base's
+ * values. */
 #ifndef TW_BASE_CONFIG_FILE_H
 #define TW_BASE_CONFIG_FILE_H
 
@@ -14,9 +16,10 @@ typedef struct tw_config_section {
   const char *name; /* NULL: the first one */
   const tw_config_key *key;
   size_t n;
-  size_t offset; /* of the record in the whole */
-  /* Of a section that may be repeated, of which `offset` is the first: bytes from one to the next, offset of their number (a
-   * size_t), and the largest number. Their first key is the name. `like = NAME` after it copies a section from above. */
+  size_t offset; /* offset of the record in the whole */
+  /* For a section that may be repeated, of which `offset` is the first: bytes from one to the next, offset of their
+   * number (a size_t), and the largest number. Their first key is the name. `like = NAME` after it copies an earlier
+   * section. */
   size_t stride, count, most;
 } tw_config_section;
 
@@ -29,7 +32,8 @@ typedef struct tw_config_schema {
   size_t n;          /* at most TW_CONFIG_SECTIONS_MAX */
   size_t bytes;      /* of the whole */
   const char *words; /* keys of the first section that only describe, with blanks between them */
-  /* What no key shows alone, by tw_config_wrong; fills what is derived. Called when every line was right. NULL: nothing. */
+  /* Checks that involve several keys, by tw_config_wrong; fills derived values. Called when every line was right. NULL:
+   * none. */
   void (*check)(void *whole, tw_config_file *);
 } tw_config_schema;
 
@@ -41,7 +45,8 @@ tw_status tw_config_read(const tw_config_schema *, const char *text, const char 
 /* For check: a problem of these keys ("spad_bytes spad_banks", "dma.engines"), at the last line that gives one of them. */
 void tw_config_wrong(tw_config_file *, const char *keys, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The NAME of `base = NAME`, which is the first line that is not empty; NULL: there is none. `line` gets its number. */
+/* The NAME of `base = NAME`, which is the first line that is not empty; NULL if it is missing. `line` gets its number.
+ */
 char *tw_config_base(const char *text, int *line);
 /* Was the key of the first section given in the text? */
 bool tw_config_gives(const char *text, const char *key);

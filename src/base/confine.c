@@ -1,5 +1,6 @@
-/* confine.c - see confine.h. Landlock: https://docs.kernel.org/userspace-api/landlock.html, version 1 (Linux 5.13) at least;
- * what later versions can refuse is refused where they are. Numbers that Linux's headers of 2022 lack stand here. */
+/* confine.c - see confine.h. Landlock: https://docs.kernel.org/userspace-api/landlock.html, version 1 (Linux 5.13) at
+ * least; rights of later versions are restricted where available. Numbers that Linux's headers of 2022 lack are defined
+ * here. */
 #define _GNU_SOURCE
 #include "base/confine.h"
 
@@ -29,7 +30,7 @@
 #endif
 
 enum {
-  LEAST_DESCRIPTOR = 16, /* above those that a child is given */
+  LEAST_DESCRIPTOR = 16, /* above the descriptors of a child */
   X32 = 0x40000000,
   PER_CALL = 2 + TW_CALL_TESTS * (4 + TW_CALL_VALUES),
   LAST_CAPABILITY = 63
@@ -51,7 +52,7 @@ static bool lacks(const char *what) {
   return named && strcmp(named, what) == 0;
 }
 
-/* 0: there is none. */
+/* 0: none. */
 static int landlock_version(void) {
   const long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
   return version > 0 && !lacks("landlock") ? (int)version : 0;
@@ -122,11 +123,11 @@ static void add_load(tw_confinement *c, size_t offset) { add(c, BPF_LD | BPF_W |
 
 static void add_number(tw_confinement *c) { add_load(c, offsetof(struct seccomp_data, nr)); }
 
-/* Jumps behind the rule, with the number of the call loaded again, when it does not hold. */
+/* Jumps past the rule, with the number of the call loaded again, when it does not hold. */
 static void add_rule(tw_confinement *c, const tw_call_rule *r) {
   int length = 2;
   for (int i = 0; i < TW_CALL_TESTS && r->when[i].n; i++) length += 3 + r->when[i].n;
-  const int end = c->n + length; /* where the number is loaded again: only rules with tests get there */
+  const int end = c->n + length; /* where the number is loaded again: only rules with tests jump there */
   const bool tested = r->when[0].n > 0;
   add(c, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)r->number, 0, length - 1 + tested);
   for (int i = 0; i < TW_CALL_TESTS && r->when[i].n; i++) {
@@ -192,7 +193,7 @@ TW_UNINSTRUMENTED int tw_confinement_file(const tw_confinement *c) { return c->r
 TW_UNINSTRUMENTED bool tw_drop_capabilities(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct none[2] = {{0}, {0}};
-  /* The first three are for those who have any; the last two bind everybody. */
+  /* The first three are for processes that have any; the last two bind every process. */
   prctl(PR_SET_SECUREBITS,
         SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
             SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,

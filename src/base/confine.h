@@ -1,9 +1,8 @@
-/* confine.h - takes away from a process what its work does not need: one mechanism, and profiles that are data.
+/* confine.h - restricts a process to the rights that its work needs: one mechanism, and profiles as data.
  *
- * A profile lists the system calls that are allowed, never those that are forbidden (seccomp), and which paths may be
- * looked at or written (Landlock). Works for any user, without namespaces; root loses its capabilities too. What is
- * confined stays so, and so does all that it starts. Profiles: src/toolchain/profile.c (compilers),
- * src/native/runner/confine.c (kernels), device.c (drivers). */
+ * A profile is a list of allowed system calls (seccomp) and of readable and writable paths (Landlock). Works for any
+ * user, without namespaces; root loses its capabilities too. The confinement is permanent and inherited by children.
+ * Profiles: src/toolchain/profile.c (compilers), src/native/runner/confine.c (kernels), device.c (drivers). */
 #ifndef TW_BASE_CONFINE_H
 #define TW_BASE_CONFINE_H
 
@@ -88,7 +87,7 @@ typedef struct tw_profile {
   size_t n_calls;
   tw_refusal refusal;
   bool all_threads;    /* the filter binds the other threads of the process as well */
-  bool paths_may_lack; /* goes without Landlock where there is none: no call of the profile opens a path */
+  bool paths_may_lack; /* works without Landlock if the system lacks it: no call of the profile opens a path */
 } tw_profile;
 
 typedef enum tw_path_right {
@@ -106,7 +105,7 @@ typedef struct tw_path_rule {
 
 typedef struct tw_confinement tw_confinement;
 
-/* What a profile comes to on this system. TW_MISSING if the system cannot confine. For tests, the environment variable
+/* The effective profile on this system. TW_MISSING if the system cannot confine. For tests, the environment variable
  * TILEWRIGHT_TEST_LACKS=landlock (or seccomp) makes any system one that cannot. */
 tw_status tw_confinement_make(const tw_profile *, const tw_path_rule *, size_t n_paths, tw_confinement **, tw_error *);
 void tw_confinement_free(tw_confinement *); /* NULL is fine */
@@ -120,7 +119,7 @@ int tw_confinement_file(const tw_confinement *);
 /* No capabilities, none to be gained by an exec, not as root either. Part of tw_confine. */
 bool tw_drop_capabilities(void);
 
-/* Code that runs on a stack of its own in memory that it shares with its parent, before an exec. */
+/* Code that runs on a separate stack in memory that it shares with its parent, before an exec. */
 #if defined __clang__
 #define TW_UNINSTRUMENTED __attribute__((no_sanitize("address", "undefined", "thread")))
 #else

@@ -1,4 +1,4 @@
-/* cpu.h - what this CPU can do, where several parts of the library ask for the same. */
+/* cpu.h - features of this CPU that several parts of the library need. */
 #ifndef TW_BASE_CPU_H
 #define TW_BASE_CPU_H
 

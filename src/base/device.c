@@ -11,7 +11,7 @@ tw_status tw_device_lock(const char *device, bool shared, const tw_stop *stop, i
   *out = -1;
   if (!device) return TW_OK;
   int length = snprintf(path, sizeof path, "%s/tilewright-", access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp");
-  for (const char *c = device; *c && length + 6 < (int)sizeof path; c++) /* "gpu:0" is no name of a folder */
+  for (const char *c = device; *c && length + 6 < (int)sizeof path; c++) /* "gpu:0" is not a folder name */
     path[length++] = *c == '/' || *c == ':' ? '-' : *c;
   snprintf(path + length, sizeof path - (size_t)length, ".lock");
   return tw_lock_file(path, shared, stop, out, error);

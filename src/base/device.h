@@ -1,4 +1,4 @@
-/* device.h - one measurement at a time on a device, whoever on this machine makes it. */
+/* device.h - one measurement at a time on a device, for all processes of this machine. */
 #ifndef TW_BASE_DEVICE_H
 #define TW_BASE_DEVICE_H
 

@@ -9,7 +9,7 @@
 
 typedef struct tw_embedded {
   const char *name;          /* path below src/target, or src: "gemmini/configs/gemmini-16x16-int8.txt" */
-  const unsigned char *data; /* size bytes, and a '\0' behind them */
+  const unsigned char *data; /* size bytes, followed by a '\0' */
   size_t size;
 } tw_embedded;
 

@@ -1,4 +1,4 @@
-/* files.c - see files.h. Every error names the file and says what the system said. */
+/* files.c - see files.h. Every error names the file and the system's reason. */
 #define _GNU_SOURCE
 #include "base/files.h"
 
@@ -27,8 +27,8 @@ static tw_status too_large(const char *path, size_t limit, tw_error *error) {
   return tw_fail(error, TW_USAGE, "'%s' is larger than %zu KiB, the limit for this file", path, limit >> 10);
 }
 
-/* A full disk, a spent quota and a limit on file size are missing room; all else (rights, no such directory) is the
- * caller's to mend. */
+/* A full disk, a spent quota and a limit on file size are missing room; other errors (rights, no such directory) are
+ * the caller's to correct. */
 tw_status tw_file_cannot_write(const char *path, int number, tw_error *error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG)
     return tw_fail(error, TW_MISSING, "cannot write '%s': its disk is full%s; free space or choose another place", path,
@@ -61,7 +61,7 @@ tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *leng
   tw_text text = {0};
   tw_status status;
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit)
-    status = too_large(path, limit, error); /* said without reading 100 MB first */
+    status = too_large(path, limit, error); /* reported without reading 100 MB first */
   else
     status = read_all(fd, path, limit, &text, error);
   close(fd);
@@ -174,7 +174,7 @@ void tw_file_remove_stale(const char *path) {
   free(real);
 }
 
-/* What is there stays what it is: a link still leads to the file, which keeps its rights. */
+/* An existing file keeps its kind: a link still leads to the file, which keeps its rights. */
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *error) {
   struct stat info;
   const bool exists = stat(path, &info) == 0;

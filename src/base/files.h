@@ -11,9 +11,9 @@
  * `length` may be NULL. TW_USAGE if it cannot be read or is larger. */
 tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *length, tw_error *);
 
-/* Writes to a temporary file beside `path` and renames it: readers see the old file or the new one, never a
- * part; on failure (TW_MISSING on a full disk, TW_USAGE otherwise) the old one is untouched. A `path` that is
- * no regular file (/dev/stdout, a pipe) is written directly. */
+/* Writes to a temporary file beside `path` and renames it: readers see the old file or the new one, never a part; on
+ * failure (TW_MISSING on a full disk, TW_USAGE otherwise) the old one is untouched. A `path` that is not a regular file
+ * (/dev/stdout, a pipe) is written directly. */
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *);
 
 /* For files that are written piece by piece: a new file beside `path` that no other thread or process has, open for
@@ -28,8 +28,8 @@ tw_status tw_file_cannot_write(const char *path, int number, tw_error *);
 /* Creates a directory and its parents; an existing one is fine. */
 tw_status tw_directory_make(const char *path, tw_error *);
 
-/* A new directory under $TMPDIR (or /tmp); `path` is malloc'ed. tw_directory_remove deletes it and what is in it. The first
- * one that a process makes is the occasion to remove those that others, which were killed, have left. */
+/* A new directory under $TMPDIR (or /tmp); `path` is malloc'ed. tw_directory_remove deletes it and its contents. The
+ * first call in a process also removes directories of killed processes. */
 tw_status tw_directory_temporary(char **path, tw_error *);
 void tw_directory_remove(const char *path);
 

@@ -1,6 +1,6 @@
-/* hash.h - SHA-256 (FIPS 180-4): names of cached things by their content.
+/* hash.h - SHA-256 (FIPS 180-4): names of cached objects by their content.
  *
- * A strong hash because the content is untrusted: nobody can make two sources that share an artefact. */
+ * A strong hash because the content is untrusted: two sources that share an artefact cannot be constructed. */
 #ifndef TW_BASE_HASH_H
 #define TW_BASE_HASH_H
 

@@ -4,8 +4,8 @@
 
 enum { TW_INTERNED_MAX = 4096, TW_INTERNED_LENGTH = 512 };
 
-/* The copy; NULL for more than TW_INTERNED_LENGTH characters, beyond TW_INTERNED_MAX texts, or without memory: what
- * comes from outside cannot fill memory with it. Thread-safe. */
+/* The copy; NULL for more than TW_INTERNED_LENGTH characters, beyond TW_INTERNED_MAX texts, or without memory: external
+ * texts cannot fill memory with it. Thread-safe. */
 const char *tw_intern(const char *text);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
-/* A string; bytes beyond ASCII of what is no UTF-8 become '?'. */
+/* A string; bytes beyond ASCII become '?' if the text is not UTF-8. */
 json_t *tw_json_text(const char *);
-/* null where it is not finite. */
+/* null if it is not finite. */
 json_t *tw_json_real(double);
 
 #endif

@@ -1,4 +1,4 @@
-/* lock.c - flock(2), asked now and then: what waits can be stopped. */
+/* lock.c - flock(2), polled, so that the wait can be stopped. */
 #define _GNU_SOURCE
 #include "base/lock.h"
 

@@ -1,8 +1,8 @@
-/* process.c - a child in a session of its own (spawn.h), and a poll loop that feeds, listens and watches the clock.
+/* process.c - a child in its own session (spawn.h), and a poll loop that feeds, reads and watches the clock.
  *
- * Every descriptor is close-on-exec from its birth, so that children started by other threads at the same
- * moment do not inherit (and keep open) this one's pipes. The whole group is killed, because a compiler driver
- * starts further programs. */
+ * Every descriptor is close-on-exec from its creation, so that children started by other threads at the same moment do
+ * not inherit (and keep open) this one's pipes. The whole group is killed, because a compiler driver starts further
+ * programs. */
 #define _GNU_SOURCE
 #include "base/process.h"
 
@@ -49,8 +49,8 @@ static void close_end(int *fd) {
   *fd = -1;
 }
 
-/* What a confined program writes goes to a socket: a pipe can be opened again by its name (`#include "/dev/fd/1"`), to wait for
- * its own output for ever; a socket cannot. */
+/* The output of a confined program goes to a socket: a pipe can be opened again by its name (`#include "/dev/fd/1"`),
+ * to wait for its own output for ever; a socket cannot. */
 static bool open_output(const running *r, int end[2]) {
   return (r->options->confinement ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) : pipe2(end, O_CLOEXEC)) ==
          0;
@@ -82,7 +82,7 @@ static void add_limit(tw_spawn *s, int resource, uint64_t most) {
   s->limit[s->n_limits++].most = most;
 }
 
-/* 0 or an errno. The limits hold even if this process dies and nobody watches the clock any more. */
+/* 0 or an errno. The limits hold even if this process dies and no longer watches the clock. */
 static int spawn(running *r, const int child[3], double cpu_seconds) {
   const tw_process_options *o = r->options;
   char path[TW_PROGRAM_PATH];
@@ -109,7 +109,7 @@ static void feed(running *r) {
   if (n < 0 || r->fed == r->options->input_length) close_end(&r->in); /* EPIPE: it does not want the rest */
 }
 
-/* Keeps what comes up to the limit; true if there was more than that. */
+/* Keeps data up to the limit; true if there was more. */
 static bool listen_to(int *end, size_t limit, tw_text *kept) {
   char buffer[1 << 14];
   ssize_t n = read(*end, buffer, sizeof buffer);
@@ -134,7 +134,7 @@ static void pass_on_lines(running *r) {
   }
 }
 
-/* Looks without reaping: as long as it is not reaped, its group's number belongs to nobody else. */
+/* Looks without reaping: until it is reaped, its group's number is not reused. */
 static bool has_ended(const running *r) {
   siginfo_t info = {0};
   return waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == r->pid;
@@ -195,7 +195,7 @@ tw_status tw_process_run(const tw_process_options *options, tw_process_result *o
   close_end(&child[2]);
   if (!number) {
     watch(&r);
-    kill(-r.pid, SIGKILL); /* itself if it is late, and what it left behind in its group */
+    kill(-r.pid, SIGKILL); /* the process itself if it is late, and its remaining children in its group */
     struct rusage used = {0};
     while (wait4(r.pid, &r.wait_status, 0, &used) < 0 && errno == EINTR) continue;
     out->cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);

@@ -14,8 +14,8 @@ typedef struct tw_process_options {
   const void *input;       /* fed to standard input; NULL = /dev/null */
   size_t input_length;
   size_t output_limit; /* bytes kept of standard output and error together; 0 = 64 KiB. The rest is read and dropped. */
-  bool errors_apart;   /* standard error goes to `errors`, which has a limit of its own, of the same size */
-  void (*hear_errors)(void *hearer, const char *line); /* each whole line of `errors` as it comes; NULL: nobody */
+  bool errors_apart;   /* standard error goes to `errors`, which has a separate limit of the same size */
+  void (*hear_errors)(void *hearer, const char *line); /* receives each complete line of `errors`; NULL: none */
   void *hearer;
   double seconds;                    /* then its process group is killed; 0 = 60 */
   double cpu_seconds;                /* of processor time of each program of the group; 0 = as `seconds` */
@@ -27,10 +27,10 @@ typedef struct tw_process_options {
 } tw_process_options;
 
 typedef struct tw_process_result {
-  int exit_status; /* 0..255; -1 if it did not exit by itself */
-  int signal;      /* that ended it; 0 if none */
+  int exit_status; /* 0..255; -1 if a signal ended it */
+  int signal;      /* signal that ended it; 0 if none */
   bool timed_out, interrupted, truncated;
-  char *output; /* malloc'ed, '\0' behind its end: standard output and error as they came */
+  char *output; /* malloc'ed, followed by '\0': standard output and error in their order */
   size_t length;
   char *errors; /* likewise, with errors_apart; else NULL */
   double seconds;

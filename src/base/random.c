@@ -70,7 +70,7 @@ uint64_t tw_random_system(void) {
   uint64_t x = 0;
   struct timespec now;
   if (getrandom(&x, sizeof x, 0) == (ssize_t)sizeof x) return x >> 1;
-  clock_gettime(CLOCK_MONOTONIC, &now); /* no such call: what is left differs each time, too */
+  clock_gettime(CLOCK_MONOTONIC, &now); /* no such call: the remaining sources differ each time, too */
   return ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 48) *
              UINT64_C(0x9e3779b97f4a7c15) >>
          1;

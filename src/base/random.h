@@ -13,9 +13,9 @@ typedef struct tw_random {
 } tw_random;
 
 void tw_random_seed(tw_random *, uint64_t seed);
-/* A stream of its own for each (seed, stream): work that is split over threads stays reproducible. */
+/* A separate stream for each (seed, stream): work that is split over threads stays reproducible. */
 void tw_random_seed_stream(tw_random *, uint64_t seed, uint64_t stream);
-/* A number of 63 bits that nobody can foresee, from the system: for seeds. */
+/* An unpredictable number of 63 bits, from the system: for seeds. */
 uint64_t tw_random_system(void);
 uint64_t tw_random_next(tw_random *);
 uint64_t tw_random_below(tw_random *, uint64_t n);                       /* 0..n-1 without bias; n >= 1 */
@@ -26,7 +26,7 @@ void tw_random_shuffle(tw_random *, void *items, size_t n, size_t size); /* size
 /* A seed with this bit asks for whole inputs, where an op has them: small whole numbers, none 0, whose products every order
  * sums without rounding, so that nothing may be off. Seeds of the system and of users are without it. */
 #define TW_SEED_WHOLE (UINT64_C(1) << 63)
-/* With TW_SEED_WHOLE: asks for inputs of which few are not 0, and of these every bit counts, where an op has them. */
+/* With TW_SEED_WHOLE: requests inputs of which few are not 0 and every bit matters, if the op has them. */
 #define TW_SEED_FEW (UINT64_C(1) << 62)
 #define TW_SEED_KIND (TW_SEED_WHOLE | TW_SEED_FEW)
 

@@ -6,14 +6,14 @@
 
 #include "tilewright/status.h"
 
-/* A copy of what the program gave, `own_size` bytes: what its struct lacks is 0. `type` names the struct. */
+/* A copy of the program's struct, `own_size` bytes: fields that it lacks are 0. `type` names the struct. */
 tw_status tw_sized_take(const char *type, const void *given, void *own, size_t own_size, tw_error *);
-/* Is what the program wants filled of a size that can be? */
+/* Checks the size of a struct that the program wants filled. */
 tw_status tw_sized_check(const char *type, const void *given, tw_error *);
-/* Fills it: as much as it has room for; 0 in what the library does not know. Its size stays. */
+/* Fills it as far as its size allows; fields unknown to the library are 0. Its size stays. */
 void tw_sized_give(const void *own, size_t own_size, void *given);
-/* `given` itself, or, if it is smaller than the library's struct, a malloc'ed copy of `own`, which tw_sized_take made of it: for
- * tables that stay where they are. NULL without memory. */
+/* `given` itself, or, if it is smaller than the library's struct, a malloc'ed copy of `own`, which tw_sized_take made
+ * of it: for tables that stay in place. NULL without memory. */
 const void *tw_sized_keep(const void *given, const void *own, size_t own_size);
 
 #endif

@@ -34,7 +34,7 @@ enum { STACK_BYTES = 64 << 10 };
 typedef struct start {
   const tw_spawn *spawn;
   pid_t parent;
-  sigset_t mask; /* that the child begins with */
+  sigset_t mask; /* signal mask at the start of the child */
   int number;    /* errno of what failed in the child */
 } start;
 
@@ -59,7 +59,8 @@ TW_UNINSTRUMENTED static bool set_limits(const tw_spawn *s) {
   return true;
 }
 
-/* A handler of the parent must not run on its memory; what the parent ignores, a program should not have to. */
+/* A handler of the parent must not run on its memory; a signal that the parent ignores should have its default in a
+ * program. */
 TW_UNINSTRUMENTED static void default_signals(void) {
   for (int i = 1; i < NSIG; i++) {
     struct sigaction a;

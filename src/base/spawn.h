@@ -1,8 +1,8 @@
-/* spawn.h - starts a program as a child that has nothing of its parent but what it is given.
+/* spawn.h - starts a program as a child that inherits only what it is given.
  *
- * The child gets a session and process group of its own, default signals, the descriptors that are listed and no others,
- * and dies with the thread that started it, however that ends: the death signal is set before the program runs, and a
- * parent that died before that is noticed. Costs no copy of the parent's memory (vfork). */
+ * The child gets its own session and process group, default signals, and only the listed descriptors. It dies with the
+ * thread that started it, however that ends: the death signal is set before the program runs, and an earlier death of
+ * the parent is noticed. The parent's memory is not copied (vfork). */
 #ifndef TW_BASE_SPAWN_H
 #define TW_BASE_SPAWN_H
 
@@ -15,7 +15,7 @@
 enum { TW_SPAWN_FILES = 8, TW_SPAWN_LIMITS = 8 };
 
 typedef struct tw_spawn {
-  const char *path;               /* of the program: not looked up */
+  const char *path;               /* path of the program: not looked up */
   const char *const *argv;        /* ended by NULL */
   const char *const *environment; /* ended by NULL; NULL: the parent's */
   const char *directory;          /* NULL: the parent's */

@@ -155,7 +155,7 @@ void tw_append_cut(char *text, size_t size, const char *more) {
   if (used >= size - 1 || (used >= sizeof rest - 1 && !strcmp(text + used - (sizeof rest - 1), rest))) return;
   size_t most = size - sizeof rest, end = used + length < most ? used + length : most;
   if (end > used) memcpy(text + used, more, end - used);
-  while (end > 0 && text[end - 1] != ' ') end--; /* the word that was cut, or what it would stand behind */
+  while (end > 0 && text[end - 1] != ' ') end--; /* the word that was cut, or the place where it would follow */
   while (end > 0 && strchr(" ;,:", text[end - 1])) end--;
   memcpy(text + end, rest, sizeof rest);
 }
@@ -170,7 +170,7 @@ const char *tw_nearest_word(const char *word, const char *const words[], size_t 
       nearest = words[i];
   if (nearest) return nearest;
   for (size_t i = 0; i < n; i++) {
-    char head[64]; /* "gemmini" of "gemmini-16x16-int8": nobody types the rest wrong who has the first part wrong */
+    char head[64]; /* "gemmini" of "gemmini-16x16-int8": a typing error is unlikely in both parts */
     snprintf(head, sizeof head, "%.*s", (int)strcspn(words[i], "-"), words[i]);
     const size_t whole = edit_distance(word, words[i]), first = edit_distance(word, head);
     const size_t distance = first < whole ? first : whole;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A text under construction. Start with `tw_text t = {0}`. When memory runs out it turns `failed` and stays so:
- * callers add without checking and ask once, at tw_text_take. */
+/* A text under construction. Start with `tw_text t = {0}`. When memory runs out, `failed` is set and stays set: callers
+ * add without checking and test once, at tw_text_take. */
 typedef struct tw_text {
   char *data; /* always ended by '\0' once something was added */
   size_t length, capacity;
@@ -21,7 +21,7 @@ void tw_text_add_string(tw_text *, const char *);
 char *tw_text_take(tw_text *);
 void tw_text_free(tw_text *);
 
-/* calloc and realloc with a checked product; NULL when there is no room. */
+/* calloc and realloc with a checked product; NULL without memory. */
 void *tw_new(size_t count, size_t size);
 void *tw_resize(void *old, size_t count, size_t size);
 

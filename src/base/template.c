@@ -17,7 +17,7 @@ typedef struct lookup {
   tw_slot slot[BUCKETS];
 } lookup;
 
-/* The slot of a name that need not end with '\0', or the place where it would be: its name is NULL there. */
+/* The slot of a name that need not end with '\0', or the free place for it, whose name is NULL. */
 static tw_slot *slot_at(lookup *l, const char *name, size_t length) {
   unsigned at = 2166136261u; /* FNV-1a */
   for (size_t i = 0; i < length; i++) at = (at ^ (unsigned char)name[i]) * 16777619u;
@@ -43,7 +43,7 @@ typedef struct mark {
 } mark;
 
 typedef struct filler {
-  const char *file; /* of the library; NULL: a text that is in no file */
+  const char *file; /* of the library; NULL: a text without a file */
   const char *template;
   lookup *slots;
   tw_text *out;
@@ -63,7 +63,7 @@ static int line_of(const filler *f, const char *at) {
 
 static bool is_of_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
-/* The mark at `at`; false if it is none. */
+/* The mark at `at`; false if there is none. */
 static bool read_mark(const char *at, mark *m) {
   const char *begin = at + 2;
   *m = (mark){.at = at, .kind = *begin && strchr("#^/>!", *begin) ? *begin : '\0'};
@@ -128,7 +128,8 @@ static tw_status section(filler *f, const mark *m, const char *text, tw_error *e
 
 static tw_status fill(filler *f, tw_error *error);
 
-/* Another template of the same folder. Included where it is left out, too, as its marks are checked; that text is dropped. */
+/* Another template of the same folder. Also rendered in omitted sections, because its marks are checked; that text is
+ * dropped. */
 static tw_status include(const filler *f, const mark *m, tw_error *error) {
   char file[200];
   const char *slash = f->file ? strrchr(f->file, '/') : NULL;
@@ -199,9 +200,9 @@ tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[],
   return status;
 }
 
-/* ---- slots with texts of their own ---- */
+/* ---- slots with their own texts ---- */
 
-/* Begins a slot: its text is what is added to `texts` next, and a '\0'. */
+/* Begins a slot: its text consists of the next additions to `texts`, and a '\0'. */
 static tw_text *begin_slot(tw_slots *s, const char *name) {
   if (s->n < TW_SLOTS_MAX) {
     s->slot[s->n].name = name;

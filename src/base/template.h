@@ -8,9 +8,9 @@
  *   {{> file}}                      another template of the same folder, filled with the same slots
  *   {{! text }}                     a comment, which may have more lines
  *
- * Sections nest. A mark that is alone on its line takes the line with it; a slot's mark does not. Names are of a-z, 0-9 and _ and begin
- * with a letter. "{{" before a digit is text, as C++ has it in initializers. Every mark is checked, in sections that are left out, too:
- * one rendering shows whether a template uses slots that do not exist. */
+ * Sections nest. A mark that is alone on its line removes the line with it; a slot's mark does not. Names consist of
+ * a-z, 0-9 and _ and begin with a letter. "{{" before a digit is text, as in initializers of C++. Every mark is
+ * checked, in omitted sections, too: one rendering shows whether a template uses unknown slots. */
 #ifndef TW_BASE_TEMPLATE_H
 #define TW_BASE_TEMPLATE_H
 
@@ -28,10 +28,10 @@ typedef struct tw_slot {
 /* malloc'ed. TW_USAGE with the line of the template: a name that is no slot, a section that does not close. */
 tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[], char **out, tw_error *);
 
-/* ---- slots with texts of their own ----
+/* ---- slots with their own texts ----
  *
- * Begin with `tw_slots s = {0}`; end with tw_slots_free. The functions copy what they get, and may run out of memory: the rendering
- * tells it. A name is a string constant and is set once. */
+ * Begin with `tw_slots s = {0}`; end with tw_slots_free. The functions copy their arguments, and may run out of memory:
+ * the rendering reports it. A name is a string constant and is set once. */
 enum { TW_SLOTS_MAX = 120 };
 
 typedef struct tw_slots {
@@ -40,7 +40,7 @@ typedef struct tw_slots {
   bool failed; /* too many slots, or a text that is too long */
   struct {
     const char *name;
-    size_t at; /* of its text, in `texts` */
+    size_t at; /* offset of its text, in `texts` */
   } slot[TW_SLOTS_MAX];
 } tw_slots;
 
@@ -49,7 +49,7 @@ void tw_slots_format(tw_slots *, const char *name, const char *format, ...) __at
 void tw_slots_number(tw_slots *, const char *name, int64_t);
 void tw_slots_number_or_empty(tw_slots *, const char *name, int64_t); /* 0 is empty: for sections */
 void tw_slots_flag(tw_slots *, const char *name, bool);               /* for sections */
-/* Without its last newline, as a mark on a line of its own keeps that line's; and empties it. */
+/* Without its last newline, because a mark on a separate line keeps that line's; and empties it. */
 void tw_slots_take(tw_slots *, const char *name, tw_text *);
 void tw_slots_free(tw_slots *);
 

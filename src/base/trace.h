@@ -18,7 +18,7 @@ tw_trace tw_trace_begin(FILE *, double ticks);
 void tw_trace_lane(tw_trace *, const char *lane);
 /* Times are ticks. */
 void tw_trace_span(tw_trace *, const char *lane, const char *name, double from, double to);
-/* Adds the span "kernel", of what was measured, and closes the list. */
+/* Adds the span "kernel", the measured interval, and closes the list. */
 void tw_trace_end(tw_trace *, const char *lane, double from, double to);
 
 #endif

@@ -1,4 +1,4 @@
-/* watch.h - long computations of the library say how far they are, to whoever in this process wants to know. */
+/* watch.h - progress of the library's long computations, for any listener in this process. */
 #ifndef TW_BASE_WATCH_H
 #define TW_BASE_WATCH_H
 
@@ -7,7 +7,7 @@
 /* `done` of `all` parts of `what` ("orders"). Called from any thread, by one thread at a time, `done` never less than before. */
 typedef void tw_watcher(const char *what, size_t done, size_t all);
 
-/* Before the computation begins; NULL: nobody, which is the default. */
+/* Set before the computation begins; NULL: no listener, the default. */
 void tw_watch(tw_watcher *);
 
 /* For the computation: one more part is done. Begin with {.what, .all}. */

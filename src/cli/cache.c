@@ -1,4 +1,4 @@
-/* cache.c - `tilewright cache [clear]`: what the cache of built things holds; empties it. */
+/* cache.c - `tilewright cache [clear]`: lists the cache of built objects; empties it. */
 #include <string.h>
 
 #include "base/cache.h"

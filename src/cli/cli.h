@@ -1,8 +1,7 @@
-/* cli.h - what the subcommands share: options, the problem and target of the command line, output as text or JSON.
+/* cli.h - shared by the subcommands: options, the problem and target of the command line, output as text or JSON.
  *
- * A subcommand is a file of this folder with one function, and a line in the table of main.c. It prints its
- * result on standard output (one JSON object with --json) and returns a status; the one line about a failure is
- * printed by main.c. */
+ * A subcommand is a file of this folder with one function, and a line in the table of main.c. It prints its result on
+ * standard output (one JSON object with --json) and returns a status; main.c prints the line about a failure. */
 #ifndef TW_CLI_CLI_H
 #define TW_CLI_CLI_H
 
@@ -33,25 +32,25 @@ typedef struct cli_options {
   bool counts;
   bool no_timing, timing_only;
   const char *workgroups;   /* NULL: all */
-  const char *grid, *block; /* of a kernel that is launched by hand */
+  const char *grid, *block; /* of a kernel that is launched without an op */
   cli_list arguments, kernel_names, kernel_cycles;
   cli_list include; /* folders of headers, in the order in which they are searched */
   int64_t lds;
-  uint64_t inputs; /* the seed of inputs: that of --seed, or one that nobody can foresee */
+  uint64_t inputs; /* the seed of inputs: from --seed, or unpredictable */
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds; /* dropout < 0: the search's default */
   int64_t samples, repairs, concurrent_requests, max_answer_tokens,
       max_requests;                                                              /* repairs < 0: the search's default */
   double temperature, answer_timeout, max_tokens, max_cost, price_in, price_out; /* temperature < 0: likewise */
-  const char *to, *scale_rule, *group, *rounding, *overflow;                     /* of quantize */
+  const char *to, *scale_rule, *group, *rounding, *overflow;                     /* for quantize */
   bool all;
 } cli_options;
 
 typedef struct cli {
   cli_options options;
   size_t n_words;
-  const char **words;  /* what is neither the subcommand nor an option */
-  bool *printed;       /* set once the one JSON object is out */
+  const char **words;  /* words that are neither the subcommand nor an option */
+  bool *printed;       /* set after the one JSON object is printed */
   const char *command; /* the whole command line; NULL without memory */
 } cli;
 
@@ -59,14 +58,14 @@ typedef struct cli_command {
   const char *name, *arguments, *summary;
   const char *options; /* names of the options it takes, separated by blanks */
   tw_status (*run)(const cli *, tw_error *);
-  bool is_verbatim; /* what it prints are sources, pictures or a protocol: never wrapped */
+  bool is_verbatim; /* it prints sources, pictures or a protocol: never wrapped */
 } cli_command;
 
 /* A CLI_LIST may be given several times. */
 typedef enum cli_option_kind { CLI_FLAG, CLI_TEXT, CLI_LIST, CLI_INTEGER, CLI_REAL } cli_option_kind;
 typedef struct cli_option {
   const char *name;
-  char letter; /* of the short option; 0: there is none */
+  char letter; /* letter of the short option; 0: none */
   cli_option_kind kind;
   size_t offset; /* in cli_options */
   double min, max;
@@ -107,7 +106,7 @@ tw_status cli_explain(const cli *, const tw_target *, tw_error *);
 
 /* ---- options.c ---- */
 
-/* Fills *out from what follows the subcommand's name; out->words points into argv. */
+/* Fills *out from the words after the subcommand's name; out->words points into argv. */
 tw_status cli_parse(const cli_command *, int argc, char *argv[], cli *out, tw_error *);
 void cli_print_help(const cli_command *); /* of one subcommand */
 
@@ -115,14 +114,15 @@ void cli_print_help(const cli_command *); /* of one subcommand */
 
 bool cli_is_launch(const cli *);
 const char *cli_kernel(const cli *); /* the last --kernel; NULL without one */
-/* With an op: adds what the same options say as lines of a launch's header (docs/reference/kernel-header.md). Check that somebody reads them. */
+/* With an op: adds the same options as lines of a launch's header (docs/reference/kernel-header.md). Checks that they
+ * are used. */
 tw_status cli_check_header(const cli *, const tw_target *, tw_error *);
 tw_status cli_add_header(const cli *, char **source, size_t *length, tw_error *);
 tw_status cli_launch(const cli *, tw_error *);
 
 /* ---- inspect.c: `run --checks ... --counts` ---- */
 
-/* What the command line asks for, or without --checks what is `usual`; *wanted: anything at all. */
+/* The checks that the command line requests, or without --checks those of `usual`; *wanted: true if there are any. */
 tw_status cli_inspection_of(const cli *, const tw_target *, const char *usual, tw_inspection *out, bool *wanted,
                             tw_error *);
 void cli_print_inspection(const tw_inspection *);
@@ -130,7 +130,7 @@ void cli_json_inspection(const tw_inspection *, json_t *object);
 /* TW_FAILED if something was found that is no warning. */
 tw_status cli_judge_inspection(const tw_inspection *, tw_error *);
 
-/* ---- subject.c: what a command is about ---- */
+/* ---- subject.c: the problem and target of a command ---- */
 
 typedef struct cli_subject {
   const tw_target *target;
@@ -140,7 +140,7 @@ typedef struct cli_subject {
 /* words[first]: the op; the rest its keys; the target from -t. */
 tw_status cli_subject_of(const cli *, size_t first, cli_subject *, tw_error *);
 tw_status cli_find_target(const char *name, const tw_target **, tw_error *);
-/* TW_MISSING with what is not here. Emitting and compiling need less: they say themselves what they miss. */
+/* TW_MISSING with the missing tool. Emitting and compiling need less, and report their own needs. */
 tw_status cli_usable(const cli_subject *, tw_error *);
 /* The file of --schedule; the empty schedule without it. */
 tw_status cli_read_schedule(const cli *, const cli_subject *, tw_schedule *, tw_error *);
@@ -159,8 +159,8 @@ tw_status cli_no_words(const cli *, size_t most, tw_error *);
 
 /* Prints and releases the object; TW_MISSING if standard output cannot take it. */
 tw_status cli_print_json(const cli *, json_t *object, tw_error *);
-json_t *cli_json_number(double); /* an integer where it is one */
-/* Of a simulated machine: "error", null where it is not known, and "of" in words. */
+json_t *cli_json_number(double); /* an integer if it is one */
+/* For a simulated machine: "error", null if unknown, and "of" in words. */
 json_t *cli_json_accuracy(const tw_target *);
 /* A line, where the error is not known. */
 void cli_print_accuracy(const tw_target *);
@@ -170,10 +170,10 @@ json_t *cli_json_bound(const tw_target *, const tw_bound *);
 json_t *cli_json_schedule(const tw_schedule *); /* its text */
 char *cli_schedule_text(const tw_schedule *);   /* malloc'ed; NULL without memory */
 
-/* At most `most` bytes of text that comes from a file or an argument: what would command the terminal becomes '?'. */
+/* At most `most` bytes of text from a file or an argument: terminal control characters become '?'. */
 void cli_put_text(FILE *, const char *text, size_t most);
 
-/* The same of a whole text as one line: "; " stands for what divides its own. Then a newline. */
+/* As above for a whole text as one line: "; " replaces its line ends. Then a newline. */
 void cli_put_line(FILE *, const char *text);
 size_t cli_width(void);
 /* wrap.c: from now on standard output is for people: its lines are as wide as the terminal, at most. */
@@ -183,11 +183,11 @@ enum { CLI_NUMBER = 40 };
 /* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */
 char *cli_print_number(double, char buffer[CLI_NUMBER]);
 /* "1,234,567 cycles" or "1.25 ms". */
-/* Of a unit: seconds as us, ms or s. */
+/* In a unit: seconds as us, ms or s. */
 char *cli_print_amount(const char *unit, double, char buffer[CLI_NUMBER]);
 char *cli_print_cost(const tw_target *, double cost, char buffer[CLI_NUMBER]);
 void cli_print_spread(const tw_target *, const tw_spread *); /* a line; nothing if there were no rounds */
-/* Of a launch without an op there is no bound: NULL. */
+/* A launch without an op has no bound: NULL. */
 void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_bound *);
 
 /* ---- summary.c: the result of a search ---- */
@@ -217,7 +217,7 @@ tw_status cli_read_source(const char *path, char **source, size_t *length, tw_er
 char *cli_name_source(const cli *, const char *text);
 void cli_name_source_in(const cli *, char **text); /* a malloc'ed one, or NULL, in its place */
 
-/* What could not be read as a program is none that is right: says so with --json. Returns the status. */
+/* Text that is not a readable program is not correct: reports it with --json. Returns the status. */
 tw_status cli_refuse_source(const cli *, const tw_error *why);
 
 /* Builds, checks and measures one source; prints the outcome. `trust`: the source is the library's own text, or --trust was
@@ -229,11 +229,11 @@ tw_status cli_measure_source(const cli *, const cli_subject *, const char *sourc
 /* TW_USAGE: --window without --timeline, or with words that say no part of a run. */
 tw_status cli_check_timeline(const cli *, tw_error *);
 
-/* Writes what --trace and --timeline ask for, of a source that a search has found; where they ask for nothing, nothing. */
+/* Writes the files of --trace and --timeline, for a source that a search has found; without these options, nothing. */
 tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, bool trust, const char *note,
                           tw_error *);
 
-/* Writes timeline.json, of which a report makes a picture, where a simulator can tell it soon. */
+/* Writes timeline.json, which a report draws, if a simulator can make it quickly. */
 void cli_write_timeline(const cli *, const cli_subject *, const char *source, bool trust, const char *directory);
 
 /* ---- evaluate.c ---- */

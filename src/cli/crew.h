@@ -1,4 +1,5 @@
-/* crew.h - who evaluates a search's kernels: the ranks of an MPI job, hosts reached by ssh, or neither. */
+/* crew.h - selects the place where a search's kernels are evaluated: the ranks of an MPI job, hosts reached by ssh, or
+ * this process. */
 #ifndef TW_CLI_CREW_H
 #define TW_CLI_CREW_H
 

@@ -1,5 +1,6 @@
-/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE] [--from FILE] [--out DIR]`: the source
- * that a schedule makes, or a source of the user's, where it puts things, and files for the tools of the real machine. */
+/* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE] [--from FILE] [--out DIR]`:
+ * prints the source of a schedule, or of the user; draws its floor plan, and writes files for the tools of the real
+ * machine. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* evaluate.c - `tilewright evaluate`: trials from standard input, an outcome for each on standard output, a JSON object a
- * line (evaluate/text.h). This is what a search with --runner starts, here or on another machine.
+/* evaluate.c - `tilewright evaluate`: trials from standard input, an outcome for each on standard output, a JSON object
+ * per line (evaluate/text.h). A search with --runner starts this, here or on another machine.
  *
- * Inputs and expected outputs are kept from one trial to the next: a search asks for the same problem and seed again and
- * again. */
+ * Inputs and expected outputs are kept from one trial to the next, because a search needs the same problem and seed
+ * repeatedly. */
 #define _GNU_SOURCE /* getline */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct kept {
   uint64_t seed;
   tw_case data;
   tw_bound bound;
-  const tw_target *described; /* whose digest `machine` is */
+  const tw_target *described; /* the subject of the digest `machine` */
   char machine[TW_HASH_TEXT];
   int jobs;
   const volatile int *interrupt;
@@ -47,7 +47,7 @@ static bool keep_data(kept *k, const tw_trial *t, int jobs) {
   return true;
 }
 
-/* A compiler is asked for its version once. */
+/* The version of a compiler is determined once. */
 static const char *machine_of(kept *k, const tw_target *t) {
   if (k->described != t) tw_evaluator_digest(t, k->machine);
   k->described = t;

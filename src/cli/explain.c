@@ -1,5 +1,5 @@
-/* explain.c - `tilewright model` on a target that explains a choice of tiles, given by words of its own (tile=, rho=):
- * buffers, what fits, bounds, the predicted rate and what limits it. */
+/* explain.c - `tilewright model` on a target that explains a choice of tiles, given by its own keys (tile=, rho=):
+ * buffers, capacities, bounds, the predicted rate and its limit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 
-/* The words of the command line, told apart. */
+/* The words of the command line, by kind. */
 typedef struct split {
   size_t n_op, n_choice;
   const char **op, **choice; /* the op's keys; the target's */
@@ -96,7 +96,7 @@ static void print_text(const cli_subject *s, const tw_explanation *e) {
   }
   printf("\nmodel\n");
   for (size_t i = 0; i < e->n_quantities; i++) {
-    const bool time = !strcmp(e->quantity[i].unit, "s"); /* told as us, ms or s */
+    const bool time = !strcmp(e->quantity[i].unit, "s"); /* printed as us, ms or s */
     printf("  %-22s %14s %-8s %s\n", e->quantity[i].name,
            time ? cli_print_amount("seconds", e->quantity[i].value, bytes)
                 : cli_print_number(e->quantity[i].value, bytes),
@@ -114,7 +114,7 @@ bool cli_chooses_tiles(const cli *c, const tw_target *target) {
 tw_status cli_explain(const cli *c, const tw_target *target, tw_error *error) {
   cli_subject s = {.target = target};
   tw_explanation e = {0};
-  if (!c->n_words) return cli_subject_of(c, 0, &s, error); /* says what is missing */
+  if (!c->n_words) return cli_subject_of(c, 0, &s, error); /* reports the missing part */
   if (c->options.schedule)
     return tw_fail(error, TW_USAGE,
                    "a schedule sets its own tiles; leave out --schedule, or leave out --kernel and %s=...",

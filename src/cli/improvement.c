@@ -1,4 +1,5 @@
-/* improvement.c - what came of a search that started from a user's program: the diagnosis, and which way won. */
+/* improvement.c - the result of a search that started from a user's program: the diagnosis, and the faster of the two
+ * ways. */
 #include <string.h>
 
 #include "base/utilization.h"

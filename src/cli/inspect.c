@@ -1,4 +1,4 @@
-/* inspect.c - `run --checks LIST --counts`: what a run is watched for, and its findings in the output. */
+/* inspect.c - `run --checks LIST --counts`: the checks of a run, and their findings in the output. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,8 +15,8 @@ const volatile int *cli_catch_interrupt(void) {
   sigaction(SIGINT, &action, NULL);
   action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
   sigaction(SIGTERM, &action, NULL);
-  /* A shell passes it on, so that it comes twice. Nobody may be there to read any more: files are written all the same. Who asked
-   * for its neglect (nohup) keeps that. */
+  /* A shell forwards it, so that it arrives twice. The reader of the output may be gone: files are written anyway. A
+   * program started to ignore it (nohup) still ignores it. */
   struct sigaction before;
   action.sa_flags = SA_RESTART;
   if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {

@@ -20,17 +20,17 @@
 #define BUFFER_LIMIT ((size_t)8 << 30)
 
 typedef struct launch_argument {
-  char *file;       /* bytes of the whole file, malloc'ed: raw.data lies in it */
+  char *file;       /* bytes of the whole file, malloc'ed: raw.data is in it */
   size_t file_size; /* with a .npy file's header */
   const char *out;  /* path; NULL: not written */
-  char *copy;       /* what texts point into */
+  char *copy;       /* memory of the texts */
 } launch_argument;
 
 const char *cli_kernel(const cli *c) {
   return c->options.kernel_names.n ? c->options.kernel_names.text[c->options.kernel_names.n - 1] : NULL;
 }
 
-/* Whose programs need no option to be launched. */
+/* Targets whose programs need no option to be launched. */
 static bool launches_whole(const cli *c) {
   const tw_target *t;
   return c->options.target && cli_find_target(c->options.target, &t, NULL) == TW_OK && t->launcher &&
@@ -63,7 +63,8 @@ static char *launch_header(const cli *c) {
   return any ? tw_text_take(&t) : NULL;
 }
 
-/* Does the machine start kernels as their sources say? Such a one runs whatever a source computes, or has launches without an op. */
+/* True if the machine starts kernels as their sources state. Such a machine runs any source, or has launches without an
+ * op. */
 static bool reads_headers(const tw_target *t) {
   for (size_t i = 0; i < t->n_families; i++)
     if (!strcmp(t->family[i].op, "*")) return true;
@@ -80,7 +81,7 @@ tw_status cli_check_header(const cli *c, const tw_target *t, tw_error *error) {
                  c->options.schedule ? "the kernel of a schedule" : "a kernel for this machine");
 }
 
-/* What the command line says of the launch: before a program's bytes, behind a text, whose lines keep their numbers. */
+/* The command line's part of the launch: before a program's bytes, after a text, whose lines keep their numbers. */
 tw_status cli_add_header(const cli *c, char **source, size_t *length, tw_error *error) {
   char *header = launch_header(c);
   if (!header) return TW_OK;
@@ -252,7 +253,7 @@ static tw_status parse_workgroups(const char *text, tw_raw_launch *l, tw_error *
   return tw_fail(error, TW_USAGE, "--workgroups %s: expected a number above 0, or a range as in 0-99", text);
 }
 
-/* What is to be executed, and timed. */
+/* The workgroups to execute, and to time. */
 static tw_status choose_parts(const cli *c, const tw_target *t, tw_raw_launch *l, tw_error *error) {
   const cli_options *o = &c->options;
   l->untimed = o->no_timing;
@@ -315,8 +316,7 @@ tw_status cli_launch(const cli *c, tw_error *error) {
       status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
   if (status == TW_OK)
     status = print(c, t, &launch, &measured, wanted ? &inspection : NULL, error);
-  else if (wanted && !c->options.json && inspection.findings &&
-           *inspection.findings) /* what was found before the fault */
+  else if (wanted && !c->options.json && inspection.findings && *inspection.findings) /* findings before the fault */
     cli_print_inspection(&inspection);
   if (status == TW_OK) status = cli_judge_inspection(&inspection, error);
   tw_inspection_free(&inspection);

@@ -64,7 +64,7 @@ static void print_usage(void) {
   free(documents);
 }
 
-/* NULL, and in *error what might have been meant, if there is none. */
+/* NULL if it is unknown, with a suggestion in *error. */
 static const cli_command *find_command(const char *name, tw_error *error) {
   const char *names[32];
   size_t n = 0;
@@ -87,13 +87,13 @@ static tw_status run_command(const cli_command *command, const cli *c, tw_error 
   return TW_OK;
 }
 
-/* Standard output may be a full disk; what was printed there is only certain now. */
+/* Standard output may be a full disk; only now is it certain that the output was written. */
 static tw_status finish_output(tw_status status, tw_error *error) {
   if ((fflush(stdout) == 0 && !ferror(stdout)) || status == TW_MISSING) return status;
   return tw_fail(error, TW_MISSING, "cannot write to standard output (disk full or pipe closed)");
 }
 
-/* With --json there is one object on standard output even when nothing else came of it. */
+/* With --json there is one object on standard output even without another result. */
 static void print_failure(const cli *c, int argc, char *argv[], tw_status status, const tw_error *error) {
   bool json = c->options.json;
   char *named = cli_name_source(c, error->text);

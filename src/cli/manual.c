@@ -297,7 +297,7 @@ static void print_targets(void) {
              : f == t->family   ? "any"
                                 : "any other",
              strcmp(f->keys, "*") ? f->keys : "all");
-    char *description = t->traits.simulated ? t->describe(t) : NULL; /* of others: that of this computer */
+    char *description = t->traits.simulated ? t->describe(t) : NULL; /* for others: that of this computer */
     if (description) printf("\n```\n%s```\n", description);
     free(description);
   }

@@ -1,8 +1,8 @@
-/* mcp.c - `tilewright mcp`: a server of the Model Context Protocol on standard input and output, one JSON-RPC message a line, so that
- * an assistant can do the work itself: look machines up, check and measure what it writes, tune.
+/* mcp.c - `tilewright mcp`: a server of the Model Context Protocol on standard input and output, one JSON-RPC message
+ * per line, so that an assistant can look machines up, check and measure kernels, and tune.
  *
- * Each tools/call runs on a thread of its own; answers come as they are ready. A call that is cancelled ends without an answer. At the
- * end of the input what still runs is cancelled. */
+ * Each tools/call runs on its own thread; answers are sent as they are ready. A cancelled call ends without an answer.
+ * At the end of the input running calls are cancelled. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -24,17 +24,17 @@ typedef struct call {
   struct call *next;
   struct server *server;
   json_t *id, *params;
-  json_t *token; /* for progress; NULL if nobody asked */
-  double done;   /* that was told last */
+  json_t *token; /* for progress; NULL if it was not requested */
+  double done;   /* last reported value */
   volatile int interrupt;
 } call;
 
 typedef struct server {
-  pthread_mutex_t lock; /* of what follows, and of standard output */
+  pthread_mutex_t lock; /* lock of the following fields, and of standard output */
   pthread_cond_t ended;
   call *calls;
   int running;
-  bool broken; /* nobody reads the output any more */
+  bool broken; /* the reader of the output is gone */
 } server;
 
 /* ---- out ---- */

@@ -1,4 +1,5 @@
-/* mcp.h - the parts of `tilewright mcp`: the server (mcp.c) and what it offers (mcp_tools.c, mcp_resources.c). */
+/* mcp.h - the parts of `tilewright mcp`: the server (mcp.c), its tools and its resources (mcp_tools.c,
+ * mcp_resources.c). */
 #ifndef TW_CLI_MCP_H
 #define TW_CLI_MCP_H
 
@@ -7,10 +8,10 @@
 
 #include "tilewright/status.h"
 
-/* Somebody who waits for a call. */
+/* A client that waits for a call. */
 typedef struct mcp_listener {
   const volatile int *interrupt; /* the call is cancelled when it becomes non-zero */
-  /* How far it is, of how much (0: not known), and a line; NULL: nobody wants to know. Any thread may call it. */
+  /* The progress, its total (0: unknown), and a line; NULL: not requested. Any thread may call it. */
   void (*progress)(void *context, double done, double total, const char *line);
   void *context;
 } mcp_listener;
@@ -19,9 +20,9 @@ typedef struct mcp_listener {
 json_t *mcp_tools_list(void);
 /* Is there a tool of this name? */
 bool mcp_tool_exists(const char *name);
-/* TW_USAGE if the arguments are not those of the tool's schema, with the one that is wrong. */
+/* TW_USAGE with the argument that does not match the tool's schema. */
 tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *);
-/* What the tool answers: the result of tools/call. NULL if it was cancelled. */
+/* The answer of the tool: the result of tools/call. NULL if it was cancelled. */
 json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_listener *);
 
 json_t *mcp_resources_list(void);

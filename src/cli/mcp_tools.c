@@ -1,5 +1,5 @@
-/* mcp_tools.c - the tools of `tilewright mcp`: each is a subcommand with --json, run as a process of its own, so that a call that is
- * cancelled, or goes wrong, ends alone, and so that an assistant gets what a person gets. */
+/* mcp_tools.c - the tools of `tilewright mcp`. Each is a subcommand with --json, run as a separate process: a call that
+ * is cancelled, or fails, ends alone, and an assistant gets the same result as a user. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static const char *text_of(const json_t *arguments, const char *name) {
   return json_string_value(json_object_get(arguments, name));
 }
 
-/* "gemm m=512 n=512" as words of their own. */
+/* "gemm m=512 n=512" as separate words. */
 static void add_problem(command *c, const json_t *arguments) {
   char *copy = strdup(text_of(arguments, "problem"));
   if (copy) c->owned[c->n_owned++] = copy;
@@ -122,7 +122,7 @@ static void hear(void *context, const char *line) {
   json_decref(object);
 }
 
-/* `errors`: what a command printed that ended without a result, in any bytes; NULL: `why` it could not be run. */
+/* `errors`: the output of a command that ended without a result, in any bytes; NULL: `why` it could not be run. */
 static json_t *no_result(const char *errors, const char *why) {
   tw_text text = {0};
   tw_text_add(&text, "%s%s", errors ? "the command ended without a result: " : "", errors ? errors : why);
@@ -132,7 +132,7 @@ static json_t *no_result(const char *errors, const char *why) {
   return object;
 }
 
-/* What the subcommand printed; with an `error` of its own if it could not be run. NULL if it was cancelled. */
+/* The output of the subcommand; with a separate `error` if it could not be run. NULL if it was cancelled. */
 static json_t *run(command *c, const mcp_listener *listener) {
   tw_process_result result = {0};
   tw_error error = {0};
@@ -169,7 +169,7 @@ static json_t *finish(command *c, tw_status status, const tw_error *error, const
 }
 
 static command begin(const char *subcommand) {
-  char self[4096] = "tilewright"; /* this very program, wherever it lies */
+  char self[4096] = "tilewright"; /* this program itself, at any path */
   const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   if (n > 0) self[n] = '\0';
   command c = {0};

@@ -19,7 +19,8 @@ static const char *source_file(const cli *c) {
   return file && strchr(slash ? slash : file, '.') ? file : NULL;
 }
 
-/* Compilers get a source as kernel.c, kernel.hip, ...: this is where such a name ends, before a colon; NULL: it is none. */
+/* Compilers get a source as kernel.c, kernel.hip, ...: returns the end of such a name, before a colon; NULL: it is not
+ * one. */
 static const char *end_of_name(const char *text) {
   static const char stem[] = "kernel.";
   if (strncmp(text, stem, sizeof stem - 1) != 0) return NULL;
@@ -94,7 +95,7 @@ tw_status cli_check_timeline(const cli *c, tw_error *error) {
   return cli_timeline_window(c->options.window, &t, error);
 }
 
-/* As above; with --timeline the trace is drawn, and written to a place of its own if nobody asked for it. */
+/* As above; with --timeline the trace is drawn, and written to a temporary file unless --trace names one. */
 static tw_status measure_and_draw(const cli *c, const cli_subject *s, const char *source, size_t length, bool trust,
                                   const char *note, outcome *out, tw_error *error) {
   const char *svg = c->options.timeline;

@@ -50,7 +50,7 @@ static bool is_first(const tw_menu *menu, size_t i) {
   return true;
 }
 
-/* Why each kind of step may help, once; a step's own `why` goes on, behind a semicolon, with what the model says. */
+/* The reason why each kind of step may help, once; a step's own `why` adds the model's prediction after a semicolon. */
 static void print_reasons(const tw_menu *menu) {
   if (menu->n) printf("\nwhat they are for\n");
   for (size_t i = 0; i < menu->n; i++) {

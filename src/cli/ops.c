@@ -1,4 +1,4 @@
-/* ops.c - `tilewright ops [NAME]`: what can be computed, its keys, and options of machines for it. */
+/* ops.c - `tilewright ops [NAME]`: lists the ops, their keys, and the options that machines add. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* options.c - one table of all options; a subcommand names those that it takes. */
+/* options.c - one table of all options; a subcommand names the options that it supports. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -264,7 +264,7 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
     for (int i = 0; entry < 0 && i < N_OPTIONS; i++) {
       if (found == table[i].letter) entry = i;
     }
-    if (entry < 0) continue; /* getopt_long returns nothing else than what it was given */
+    if (entry < 0) continue; /* getopt_long returns only its known values */
     tw_status status = set_option(&table[entry], optarg, &out->options, error);
     if (status != TW_OK) return status;
   }

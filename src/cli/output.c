@@ -90,7 +90,7 @@ size_t cli_width(void) {
   enum { USUAL = 80, LEAST = 40, MOST = 160 };
   struct winsize size;
   int64_t said;
-  const char *columns = getenv("COLUMNS"); /* as everywhere: it counts before the terminal does, and as it is */
+  const char *columns = getenv("COLUMNS"); /* as everywhere: it counts before the terminal does, and unchanged */
   if (columns && tw_parse_int(columns, &said) && said > 0) return said < LEAST ? LEAST : (size_t)said;
   const size_t width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL;
   return width < LEAST ? LEAST : width > MOST ? MOST : width;
@@ -159,12 +159,12 @@ static void print_counters(const tw_measurement *m) {
     char share[16] = "";
     if (m->cycles > 0 && strcmp(counter->unit, "cycles") == 0)
       snprintf(share, sizeof share, "%5.1f%%", 100 * counter->value / m->cycles);
-    const bool time = strcmp(counter->unit, "seconds") == 0; /* told as us, ms or s */
+    const bool time = strcmp(counter->unit, "seconds") == 0; /* printed as us, ms or s */
     printf("  %-20s %14s %-8s %6s", counter->name,
            time ? cli_print_amount("seconds", counter->value, number) : cli_print_number(counter->value, number),
            time ? "" : counter->unit, share);
     printf("%s%s\n", cli_width() < 100 ? "\n        " : "  ",
-           counter->help); /* beside it where there is room, else below */
+           counter->help); /* beside it if there is room, else below */
   }
 }
 

@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "evaluate/trial.h"
 
-/* Builds, checks and measures it, so that the prompt can say what it takes. */
+/* Builds, checks and measures it, so that the prompt can state its cost. */
 static tw_status measure(const cli *c, const cli_subject *s, tw_candidate *k, tw_error *error) {
   const tw_target *t = s->target;
   const tw_trial trial = {.target = t,
@@ -82,7 +82,7 @@ tw_status cli_prompt(const cli *c, tw_error *error) {
   if (planning == (c->options.plan != NULL))
     return tw_fail(error, TW_USAGE,
                    planning ? "--plan requires `prompt implement`" : "the plan is missing; give --plan FILE");
-  /* the last word is a file if it is no key=value */
+  /* the last word is a file if it is not a key=value */
   cli words = *c;
   const char *file = c->n_words > 2 && !strchr(c->words[c->n_words - 1], '=') ? c->words[c->n_words - 1] : NULL;
   words.n_words -= file != NULL;

@@ -1,5 +1,5 @@
 /* quantize.c - `tilewright quantize IN OUT --to FORMAT`: converts the tensors of a file to another number format and
- * says what that costs in accuracy. */
+ * reports the loss of accuracy. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static void print_bar(const char *label, uint64_t count, uint64_t values) {
   putchar('\n');
 }
 
-/* Errors by powers of two: the ROWS largest that occur, what lies below them, and what is exact. */
+/* Errors by powers of two: the ROWS largest that occur, smaller ones, and exact values. */
 static void print_histogram(const statistics *s) {
   char label[32];
   int top = ERROR_BINS - 1, bottom;
@@ -121,7 +121,7 @@ static const converted *worst_of(const conversion *c) {
   return worst;
 }
 
-/* All tensors, or how many there are, what was clipped, and the one that loses most. */
+/* All tensors, or their number, the number of clipped values, and the tensor with the largest loss. */
 static void print_text(const conversion *c, const char *out, const char *to, double seconds, bool verbose) {
   char in[CLI_NUMBER], bytes[CLI_NUMBER];
   size_t copied = 0;

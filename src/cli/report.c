@@ -1,4 +1,5 @@
-/* report.c - `tilewright report DIR...`: what `tune --out DIR` found, or has found so far, as one page; several runs side by side. */
+/* report.c - `tilewright report DIR...`: the results of `tune --out DIR`, final or so far, as one page; several runs
+ * side by side. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 enum { RUNS_MAX = 12 };
 
-/* Of several runs the page has no sources: it compares results. */
+/* With several runs the page has no sources: it compares results. */
 static tw_status read_runs(const cli *c, json_t **out, tw_error *error) {
   json_t *runs = json_array();
   tw_status status = TW_OK;

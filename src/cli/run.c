@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "cli/cli.h"
 
-/* The user's headers are for what is compiled from here on. */
+/* The user's headers apply to all sources that are compiled from here on. */
 static tw_status use_headers(const cli *c, tw_error *error) {
   const tw_target *t = NULL;
   if (!c->options.include.n) return TW_OK;

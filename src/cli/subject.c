@@ -68,7 +68,7 @@ void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {
     return;
   }
   const tw_wisdom_entry *entry = tw_wisdom_find(&wisdom, s->target->name, &s->problem, &out->is_exact);
-  /* What is known for a neighbouring shape may be illegal for this one. */
+  /* The schedule of a neighbouring shape may be illegal for this one. */
   if (entry && tw_target_emit(s->target, &s->problem, &entry->schedule, &source, NULL) == TW_OK) {
     out->schedule = entry->schedule;
     out->has_schedule = true;

@@ -1,4 +1,4 @@
-/* summary.c - what came of a search: the ladder for people, the object of --json, the files of --out. */
+/* summary.c - the result of a search: the ladder for people, the object of --json, the files of --out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static json_t *json_ladder(const cli_subject *s, const tw_search_result *r) {
   return ladder;
 }
 
-/* What agents asked models, what it took, and what came of it. */
+/* The agents' questions to models, their cost, and their results. */
 static json_t *json_exchanges(const cli_subject *s, const tw_search_result *r) {
   json_t *list = json_array();
   for (size_t i = 0; i < r->n_exchanges; i++) {
@@ -63,7 +63,7 @@ static json_t *json_candidate(const cli_subject *s, const tw_measurement *m, con
   return object;
 }
 
-/* What the counters of a measurement mean, for the report. */
+/* The meaning of a measurement's counters, for the report. */
 static json_t *json_legend(const tw_measurement *m) {
   json_t *legend = json_object();
   for (size_t i = 0; i < m->n_counters; i++)
@@ -127,7 +127,7 @@ static void print_rung(const cli_subject *s, const tw_search_result *r, const tw
   if (slower) print_why("(slower by itself, but the following steps need it)");
 }
 
-/* Steps within the error neither gain nor lose as far as is known: only `verbose` shows them. Returns how many there are. */
+/* Steps within the error are neither a known gain nor a known loss: only `verbose` shows them. Returns their number. */
 static size_t print_rungs(const cli_subject *s, const tw_search_result *r, bool verbose) {
   const tw_rung *before = NULL;
   size_t within = 0;
@@ -199,7 +199,7 @@ static char *start_name(const cli_subject *s) {
   return tw_text_take(&name);
 }
 
-/* What the target makes beside the kernel, into an existing directory; ", " and each name to `names`. */
+/* Files that the target makes beside the kernel, into an existing directory; appends ", " and each name to `names`. */
 static tw_status write_sources(const char *directory, const cli_subject *s, const tw_schedule *schedule,
                                const char *source, tw_text *names, tw_error *error) {
   tw_files files = {0};

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "tilewright/machine.h"
 
-/* What a machine has beside the core. */
+/* The parts of a machine beside the core. */
 typedef struct table {
   const char *name, *what;
   bool is_there;
@@ -55,7 +55,7 @@ static json_t *as_json(const tw_target *target) {
   return object;
 }
 
-/* In a list, the names stand in the first column: completions read it. */
+/* In a list, the names are in the first column: completions read it. */
 static void print_line(const tw_target *target) {
   tw_error error = {0};
   printf("%-24s %s\n", target->name, target->summary);
@@ -167,7 +167,7 @@ static tw_status write_file(const cli *c, tw_error *error) {
   return status;
 }
 
-/* Those in the user's directories; one that is wrong is listed with its first problem. */
+/* Machines in the user's directories; an invalid one is listed with its first problem. */
 static void list_files(json_t *all) {
   char *path;
   for (size_t i = 0; (path = tw_machine_file_at(i)); i++, free(path)) {

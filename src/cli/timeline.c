@@ -30,8 +30,9 @@ enum {
   AXIS = 34,
   ZOOM = 4 /* a page can be enlarged: its bars melt only where they are this much shorter */
 };
-#define DIGIT 7.0  /* pixels: about the width of one */
-#define SLIVER 2.0 /* pixels: shorter spans melt, up to bars of about this width, or as long as they are of one name */
+#define DIGIT 7.0 /* pixels: about the width of one */
+/* pixels: shorter spans are merged into bars of about this width, or as long as the spans of one name */
+#define SLIVER 2.0
 
 typedef struct span {
   char lane[24], name[40];
@@ -60,7 +61,7 @@ typedef struct picture {
   char name[NAMES][40];
   tw_text bars[LANES][ROWS], cells[LANES][ROWS][NAMES]; /* cells: melted bars, one path for those of a colour */
   int shown, top;                                       /* spans; pixels above the lanes */
-  bool is_data; /* bars are numbers of a JSON array, of which a page makes a picture */
+  bool is_data;                                         /* bars are numbers of a JSON array, which a page draws */
 } picture;
 
 static const char *const colour[NAMES] = {"#3b6fb6", "#1d9a6c", "#e08a2e", "#8a5bb5", "#c0392b", "#5fb0c9", "#9aa53a",
@@ -106,7 +107,7 @@ static tw_status read_trace(const char *path, const reader *r, tw_error *error) 
   return TW_OK;
 }
 
-/* ---- first pass: what there is ---- */
+/* ---- first pass: the lanes ---- */
 
 static int lane_of(picture *p, const char *name) {
   for (int i = 0; i < p->n_lanes; i++)
@@ -116,7 +117,7 @@ static int lane_of(picture *p, const char *name) {
   return p->n_lanes++;
 }
 
-/* Where the colours run out, the last one stands for all other names. */
+/* When colours run out, the last one is used for all other names. */
 static int name_of(picture *p, const char *name) {
   for (int i = 0; i < p->n_names; i++)
     if (strcmp(p->name[i], name) == 0) return i;
@@ -127,7 +128,7 @@ static int name_of(picture *p, const char *name) {
 
 static void note_lane(void *context, const span *s) {
   picture *p = context;
-  if (strcmp(s->lane, "kernel") != 0) p->left_out += lane_of(p, s->lane) < 0; /* that one's span is the axis */
+  if (strcmp(s->lane, "kernel") != 0) p->left_out += lane_of(p, s->lane) < 0; /* its span is the axis */
 }
 
 static void measure_span(void *context, const span *s) {
@@ -150,7 +151,7 @@ static void set_window(picture *p) {
 
 static double x_of(const picture *p, double time) { return LEFT + (time - p->from) * p->scale; }
 
-/* What a bar shows of what it covers: the name that took most of the time. */
+/* The name of a bar: the one that took most of its time. */
 static int name_shown(const bar *b) {
   int most = 0;
   for (int i = 1; i < NAMES; i++)
@@ -158,7 +159,7 @@ static int name_shown(const bar *b) {
   return most;
 }
 
-/* '@' stands for the bar's place from above. */
+/* '@' is replaced by the bar's vertical position. */
 static void flush_bar(picture *p, int l, int row) {
   lane *n = &p->lane[l];
   if (!n->pending[row]) return;
@@ -253,7 +254,7 @@ static int add_legend(tw_text *out, const picture *p) {
   return y + LEGEND;
 }
 
-/* Bars know all but their place from above: '@' stands for it. */
+/* Bars lack only their vertical position: '@' is its placeholder. */
 static void add_row(tw_text *out, tw_text *bars, int y) {
   char *text = tw_text_take(bars);
   if (!text) {

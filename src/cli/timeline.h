@@ -5,8 +5,8 @@
 #include "tilewright/status.h"
 
 typedef struct cli_timeline {
-  const char *title, *unit; /* unit: of time */
-  double from, to;          /* what is shown, counted from the kernel's start; to = 0: all of it */
+  const char *title, *unit; /* unit of time */
+  double from, to;          /* the part that is shown, counted from the kernel's start; to = 0: all of it */
 } cli_timeline;
 
 /* Reads a trace as targets write it (include/tilewright/target.h, `measure`) and writes an SVG that needs nothing else.

@@ -1,5 +1,5 @@
-/* tune.c - `tilewright tune OP key=value... -t TARGET`: searches for the best kernel, shows the ladder that led to
- * it, keeps it as wisdom and, with --out, as files. Ctrl-C ends the search; what it had found is kept. */
+/* tune.c - `tilewright tune OP key=value... -t TARGET`: searches for the best kernel, shows the ladder that led to it,
+ * keeps it as wisdom and, with --out, as files. Ctrl-C ends the search; its result so far is kept. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -91,7 +91,7 @@ static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *kno
     fprintf(stderr, "tilewright: the result is not stored as wisdom: %s\n", error.text);
 }
 
-/* What the search wants people to know: steps that were left out, a journal that could not be written, ... */
+/* The notes of a search for its user: steps that were left out, a journal that could not be written, ... */
 static void print_notes(const tw_search_result *r) {
   for (const char *line = r->notes; line && *line; line += strcspn(line, "\n") + 1)
     fprintf(stderr, "tilewright: %.*s\n", (int)strcspn(line, "\n"), line);
@@ -122,7 +122,7 @@ static bool is_wisdom(const cli_subject *s, const char *source) {
   return found;
 }
 
-/* Where a rewritten program is that no file was asked for: it cannot be made again but by the same search. */
+/* The place of a rewritten program without --out: only the same search can make it again. */
 static void say_where(const cli *c, const cli_subject *s, const tw_search_result *r) {
   char problem[512];
   tw_problem_print(&s->problem, problem, sizeof problem);
@@ -159,7 +159,7 @@ static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *kn
   return written;
 }
 
-/* The search proper, or the one that starts from a user's program. */
+/* The search itself, or one that starts from a user's program. */
 static tw_status search(const cli *c, const cli_subject *s, const tw_search_options *options, tw_search_result *out,
                         tw_improvement *how, tw_error *error) {
   if (!c->options.from) return tw_search(s->target, &s->problem, options, out, error);
@@ -189,7 +189,7 @@ static void forget_journal(const char *path) {
   }
 }
 
-/* Who evaluates must have the machine. */
+/* The place of evaluation must have the machine. */
 static tw_status check_usable(const cli_subject *subject, tw_error *error) {
   tw_error why = {0};
   const tw_status status = cli_usable(subject, &why);

@@ -1,6 +1,5 @@
-/* view.c - `tilewright view [NAME key=value...] -t TARGET`: what can be asked about a machine itself
- * (tilewright/view.h), as text, with --svg FILE as a picture, with --json as data. Without NAME: which views there are.
- * */
+/* view.c - `tilewright view [NAME key=value...] -t TARGET`: views of a machine (tilewright/view.h), as text, with --svg
+ * FILE as a picture, with --json as data. Without NAME: lists the views. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +31,7 @@ static void list(const tw_target *t) {
   }
 }
 
-/* Targets that have any, for those who did not say which. */
+/* Targets that have views, for commands without a target. */
 static tw_status list_targets(const cli *c, tw_error *error) {
   const tw_target *t;
   json_t *all = json_array();

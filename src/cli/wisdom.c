@@ -90,7 +90,7 @@ static tw_status copy(const tw_wisdom *wisdom, const char *to, tw_error *error) 
   return tw_wisdom_keep_all(to, wisdom->entry, wisdom->n, NULL, NULL, error);
 }
 
-/* To a file: merged with what it holds. To standard output: by way of a temporary file. */
+/* To a file: merged with its contents. To standard output: through a temporary file. */
 static tw_status export(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   if (c->n_words > 1) {
     const tw_status copied = copy(wisdom, c->words[1], error);
@@ -130,7 +130,8 @@ static tw_status forget(const cli *c, tw_error *error) {
 
 /* ---- import ---- */
 
-/* Runs the entry's kernel: right in two cases, and what it costs here. Its source, unlike what a recipe makes, is somebody's. */
+/* Runs the entry's kernel: correct in two cases, and its cost here. Unlike the source of a recipe, its source is
+ * untrusted. */
 static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
   const tw_target *t;
   tw_problem problem;
@@ -164,7 +165,7 @@ static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
   return TW_OK;
 }
 
-/* Leaves out what is not as it says; *why is the first reason. */
+/* Removes entries that do not keep their claims; *why is the first reason. */
 static void verify_all(const cli *c, tw_wisdom *wisdom, size_t *refused, tw_error *why) {
   size_t kept = 0;
   for (size_t i = 0; i < wisdom->n; i++) {
@@ -192,7 +193,7 @@ static bool is_in(const tw_wisdom *wisdom, const tw_wisdom_entry *e) {
   return false;
 }
 
-/* Leaves out what this computer has an entry for, where costs do not compare; *left_out is their number. */
+/* Removes entries for which this computer has its own, where costs are not comparable; *left_out is their number. */
 static tw_status leave_out_known(tw_wisdom *wisdom, size_t *left_out, tw_error *error) {
   tw_wisdom own;
   size_t kept = 0;

@@ -1,7 +1,8 @@
-/* wrap.c - standard output for people: no line is wider than the terminal, or 80 columns where it is none.
+/* wrap.c - standard output for people: no line is wider than the terminal, or than 80 columns without a terminal.
  *
- * What would be wider goes on in the next line, below the column where its last part begins: the one behind the last gap of two
- * blanks, as tables have them. A word is never cut. A line that no word begins (a picture in text) stays as it is. */
+ * A wider line continues in the next line, below the column where its last part begins: after the last gap of two
+ * blanks, as in tables. Words are never cut. A line that does not begin with a word (a picture in text) is unchanged.
+ */
 #define _GNU_SOURCE /* fopencookie */
 #include <errno.h>
 #include <stdbool.h>
@@ -35,7 +36,7 @@ static size_t columns(const char *text, size_t size) {
   return n;
 }
 
-/* Where the last part of a line begins: behind a gap, as long as there is room. */
+/* The beginning of the last part of a line: after a gap, as long as there is room. */
 static size_t indent_of(const char *text, size_t size, size_t width) {
   size_t indent = strspn(text, " ");
   for (size_t i = indent; i + 1 < size && columns(text, i) + LEAST_ROOM <= width; i++)

@@ -1,8 +1,9 @@
 /* hosts.c - see hosts.h.
  *
- * A slot of the pool belongs to no host: it takes a connection that is free, so that the jobs of an excluded host are done by the other
- * hosts. A trial that one host does not answer goes to another one. Three failures in a row exclude a host for the rest of the search. A
- * host that is another machine than the first one that answered is excluded at once: costs of different machines do not mix. */
+ * A slot of the pool belongs to no host: it takes any free connection, so that the other hosts do the jobs of an
+ * excluded host. A trial that one host does not answer goes to another one. Three failures in a row exclude a host for
+ * the rest of the search. A host that differs as a machine from the first one that answered is excluded at once: costs
+ * of different machines are not comparable. */
 #include "evaluate/hosts.h"
 
 #include <pthread.h>
@@ -37,7 +38,7 @@ typedef struct hosts {
   size_t n_hosts, n;
   connection *connection;
   void (*tell)(const char *line);
-  char machine[80]; /* of the first host that said one; "" before */
+  char machine[80]; /* of the first host that stated one; "" before */
   char first[256];  /* that host */
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -45,7 +46,7 @@ typedef struct hosts {
 
 /* ---- the file ---- */
 
-/* Names go to a shell: what could be more than a name is rejected. */
+/* Names are passed to a shell: anything that is more than a name is rejected. */
 static bool is_plain(const char *text) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@:/,+~";
   return *text && *text != '-' && !text[strspn(text, plain)];
@@ -103,7 +104,7 @@ static tw_status read_hosts(const char *path, hosts *all, tw_error *error) {
   return status;
 }
 
-/* The k-th of a list "0,1,2", taken in turns. */
+/* The k-th of a list "0,1,2", cyclically. */
 static void device_of(const host *h, int64_t job, char *out, size_t size) {
   char list[sizeof h->devices], *rest = NULL;
   size_t n = 1;
@@ -114,7 +115,7 @@ static void device_of(const host *h, int64_t job, char *out, size_t size) {
   snprintf(out, size, "%s", device ? device : "0");
 }
 
-/* No password is asked for, and a computer that is off is known in seconds. */
+/* No password is requested, and a computer that is off is detected in seconds. */
 static char *command_of(const host *h, int64_t job) {
   tw_text t = {0};
   char device[sizeof h->devices];

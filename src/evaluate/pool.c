@@ -1,8 +1,8 @@
 /* pool.c - trials on several threads.
  *
- * Worker threads take the next trial each and evaluate it in the backend's slot of their own number; the calling thread
- * only waits for results and hands them on, so that the journal and the progress line need no locks of their own. A job is
- * touched by one thread at a time: by its worker until it is queued in `ended`, by the calling thread after that. */
+ * Each worker thread takes the next trial and evaluates it in the backend's slot of its own number. The calling thread
+ * only waits for results and passes them on, so that the journal and the progress line need no locks. A job is used by
+ * one thread at a time: by its worker until it is queued in `ended`, then by the calling thread. */
 #include "evaluate/pool.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static void collect(batch *b) {
   }
 }
 
-/* Without memory or threads: one after the other, here. */
+/* Without memory or threads: sequentially, here. */
 static void evaluate_here(const tw_pool *p, tw_job *const job[], size_t n) {
   for (size_t i = 0; i < n; i++) {
     evaluate_one(p, 0, job[i]);

@@ -233,7 +233,7 @@ static void close_crew(tw_backend *b) {
   free(b);
 }
 
-/* Every rank says who it is. */
+/* Every rank sends its identity. */
 static tw_status greet(crew *c, const char *about, tw_text *notes, tw_error *error) {
   const double until = tw_now() + HELLO_SECONDS;
   for (int heard = 1; heard < c->ranks->size;) {

@@ -9,7 +9,7 @@
 
 #include "evaluate/backend.h"
 
-/* What the module fills in. Its functions may be called from any thread. */
+/* The functions that the module fills in. They may be called from any thread. */
 typedef struct tw_ranks {
   int rank, size, local; /* local: ranks on this computer */
   bool (*send)(int to, const char *bytes, size_t length);

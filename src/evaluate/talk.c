@@ -43,7 +43,7 @@ void tw_talk_stop(tw_talk *s, bool at_once) {
   s->pid = 0;
 }
 
-/* In a process group of its own: Ctrl-C is ours to handle, and what the command started ends with it. */
+/* In a separate process group: Ctrl-C is handled here, and programs that the command started end with it. */
 static tw_status start(const char *command, tw_talk *s, tw_error *error) {
   int in[2] = {-1, -1}, out[2] = {-1, -1};
   char *const argv[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};

@@ -43,7 +43,7 @@ json_t *tw_counters_object(const tw_measurement *);
 json_t *tw_memories_object(const tw_measurement *);
 /* The rounds of a measurement, as above. */
 json_t *tw_spread_object(const tw_spread *);
-/* Back; units and helps are the caller's to fill in. False if it is not what the other wrote. */
+/* The inverse; the caller fills in units and helps. False if it was not written by the other function. */
 bool tw_counters_read(const json_t *, tw_measurement *);
 bool tw_memories_read(const json_t *, tw_measurement *);
 

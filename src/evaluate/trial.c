@@ -79,7 +79,7 @@ static bool measure(stage *s, tw_verdict if_failed) {
   return status == TW_OK;
 }
 
-/* Is it too slow to be of use? Then it is not checked, where measuring comes first. */
+/* True if it is too slow to be useful: then it is not checked, where measuring comes first. */
 static bool is_too_slow(stage *s) {
   const tw_target *t = s->trial->target;
   const double limit = s->trial->limit, least = t->quick ? t->quick->least(t, s->artefact) : 0;

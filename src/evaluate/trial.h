@@ -1,4 +1,4 @@
-/* trial.h - an evaluation is a message: a kernel goes in, what came of it comes out.
+/* trial.h - an evaluation is a message: a kernel goes in, its result comes out.
  *
  * tw_trial_run is the one place where a kernel is built, checked and measured; text.h has both messages as text. */
 #ifndef TW_EVALUATE_TRIAL_H
@@ -12,7 +12,7 @@ typedef struct tw_trial {
   const tw_problem *problem; /* types filled in by the target */
   const char *source;
   size_t length;
-  uint64_t seed;   /* of the inputs */
+  uint64_t seed;   /* seed of the inputs */
   double limit;    /* a kernel of higher cost need not be checked, where the target measures first; 0: none */
   bool trust;      /* the source is the library's own, or its user vouches for it (tw_target.build) */
   bool check_only; /* built and checked, not measured */
@@ -26,18 +26,18 @@ typedef struct tw_outcome {
   tw_verdict verdict;
   tw_error error;          /* why it failed, or was not measured; TW_OK and "" if neither */
   tw_measurement measured; /* if the verdict has a cost and not only a bound told it; cost 0: it was not measured */
-  char coverage[240];      /* of what was checked, in words: "every element"; "" if nothing was */
-  double seconds;          /* that it took */
-  double build_seconds;    /* of these, the time of the build; 0 where it is not known */
+  char coverage[240];      /* the compared part, in words: "every element"; "" if none */
+  double seconds;          /* seconds of the evaluation */
+  double build_seconds;    /* the build's part of them; 0 if unknown */
   char evaluator
       [68];       /* digest of the machine that evaluated it (evaluator.h); "" if it did not say, or is this process */
   char place[64]; /* its name, for people: "rank 3 on alpha"; "" here; not in the text */
 } tw_outcome;
 
-/* What there is in the process that evaluates. */
+/* The environment of the evaluating process. */
 typedef struct tw_setting {
   const tw_case *data;           /* the trial's inputs and expected outputs; NULL: they are made */
-  const tw_bound *bound;         /* of the problem; NULL: the target is asked */
+  const tw_bound *bound;         /* of the problem; NULL: taken from the target */
   int jobs;                      /* threads that make them; 0 = all cores */
   const char *trace;             /* tw_target.measure; NULL = none */
   tw_inspection *inspection;     /* of the check (tw_target.inspect); NULL = none */
@@ -49,7 +49,7 @@ typedef struct tw_setting {
 int tw_trial_more_cases(const tw_problem *);
 /* Builds, checks and measures. Builds may run beside anything; checks and measurements hold the target's device. */
 void tw_trial_run(const tw_trial *, const tw_setting *, tw_outcome *);
-/* An outcome that says only why there is none. */
+/* An outcome without a result, only with the reason. */
 void tw_outcome_fail(tw_outcome *, tw_verdict, tw_status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -28,7 +28,7 @@ bool tw_verdict_parse(const char *name, tw_verdict *out);
 bool tw_verdict_is_final(tw_verdict);
 /* Is there a measured cost? */
 bool tw_verdict_has_cost(tw_verdict);
-/* Is it the kernel's own fault, so that its maker may try to mend it? */
+/* True if it is the kernel's own fault, so that its author may try to repair it. */
 bool tw_verdict_is_failure(tw_verdict);
 
 #endif

@@ -77,8 +77,8 @@ static inline __attribute__((always_inline)) uint32_t count_equal(const count_by
   return sum;
 }
 
-/* Exponent fields of four vectors become bytes, in any order. Errors of a chunk lie within a few powers of two of the
- * largest: one pass over the bytes for each, from there on; what is left then, one by one. */
+/* Exponent fields of four vectors become bytes, in any order. Errors of a chunk are within a few powers of two of the
+ * largest: one pass over the bytes for each, from there on; the remaining ones, one by one. */
 static void COUNT(const float *error, size_t n, uint32_t *bin) {
   count_bytes bytes[COUNT_MOST / COUNT_BYTES];
   count_words all = {0};

@@ -1,7 +1,8 @@
-/* dispatch.c - the kernels that run: the best this CPU has, or those that TILEWRIGHT_FORMAT_ISA names. Chosen once.
+/* dispatch.c - selects the kernels: the best that this CPU supports, or the set that TILEWRIGHT_FORMAT_ISA names.
+ * Chosen once.
  *
- * avx2 means AVX2, FMA and F16C (Haswell and Zen on); avx512 means these and F, BW, DQ, VL and
- * VBMI (Ice Lake and Zen 4 on). */
+ * avx2 means AVX2, FMA and F16C (Haswell and Zen on); avx512 means these and F, BW, DQ, VL and VBMI (Ice Lake and Zen 4
+ * on). */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
-/* encode.c - tw_format_encode and tw_format_decode: cuts a matrix into what kernels take.
+/* encode.c - tw_format_encode and tw_format_decode: divides a matrix into blocks for kernels.
  *
- * Kernels take whole blocks. Rows that lie side by side without a rest are one long row; a rest shorter than a block
- * goes through a buffer that is filled up with +0. Scales of a whole row or tensor are found here. */
+ * Kernels process whole blocks. Contiguous rows without a remainder are one long row; a remainder shorter than a block
+ * goes through a buffer that is filled up with +0. Scales of a whole row or tensor are computed here. */
 #include <math.h>
 
 #include "format/internal.h"
@@ -11,8 +11,8 @@ enum {
   MOST_BYTES = 4,          /* a value becomes, in all formats */
   STREAM_BYTES = 16 << 20, /* outputs from here on go around the caches, which they would only flush */
   PART = 512,              /* values worked on between two streams: reading and writing memory should overlap */
-  GROUPS = 16,             /* that vector/integer.h takes at once, at most */
-  MOST_PART = 6144,        /* where one group is larger; beyond this nothing is streamed */
+  GROUPS = 16,             /* maximum that vector/integer.h processes at once */
+  MOST_PART = 6144,        /* if one group is larger; beyond this streaming is not used */
 };
 
 typedef struct matrix {
@@ -44,7 +44,7 @@ static tw_status matrix_of(const format_kernels *kernels, const tw_packing *p, s
 
 static bool any_length(const tw_format *f) { return f->id == TW_FORMAT_I4 || f->block == 1; }
 
-/* Makes one long row of rows without gaps, where scales and codes then lie the same. */
+/* Joins contiguous rows into one long row, if scales and codes then have the same layout. */
 static void join_rows(matrix *m) {
   const tw_packing *p = m->packing;
   if (m->stride != m->columns || m->columns % p->format->block) return;
@@ -128,7 +128,7 @@ static void encode_row(const matrix *m, const float *x, uint8_t *codes, uint8_t 
     float padded[MOST_BLOCK];
     memcpy(padded, x + whole, rest * sizeof *x);
     memset(padded + rest, 0, (f->block - rest) * sizeof *x);
-    /* the kernel prefetches behind `padded`: what lies behind these is prefetched here */
+    /* the kernel prefetches after `padded`: data after these are prefetched here */
     for (size_t i = 0; i < rest; i += LINE_VALUES) format_ahead(x + whole + i);
     size_t block = whole / f->block;
     m->kernels->format[f->id].encode(&m->job, padded, f->block, codes + block * f->block_bytes,

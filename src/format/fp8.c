@@ -1,14 +1,13 @@
 /* fp8.c - the 8-bit, 6-bit and 4-bit floating-point numbers: the reference.
  *
  * OCP OFP8 1.0: e4m3 has no infinities and one NaN per sign (0x7F), so its largest is 448 = 0x7E; e5m2 is IEEE-like:
- * infinity 0x7C, NaN 0x7D to 0x7F, largest 57344 = 0x7B.
- * OCP MX 1.0: e3m2 (largest 28), e2m3 (7.5) and e2m1 (6) have neither infinity nor NaN.
+ * infinity 0x7C, NaN 0x7D to 0x7F, largest 57344 = 0x7B. OCP MX 1.0: e3m2 (largest 28), e2m3 (7.5) and e2m1 (6) have
+ * neither infinity nor NaN.
  *
  * From f32: to nearest even, subnormals kept, -0 stays -0. A magnitude that rounds beyond the largest saturates or
- * becomes special (tw_overflow); for e4m3 that begins above 464 (a tie, which goes to the even 448), for e5m2 at
- * 61440 (a tie, which goes to the even 65536). NaN: 0x7F and 0x7E with its sign; where there is no NaN, the
- * largest. To f32 every code is exact; e4m3's NaN is 0x7FC00000 with its sign, e5m2's
- * keeps its payload and becomes quiet. */
+ * becomes special (tw_overflow); for e4m3 that begins above 464 (a tie, which goes to the even 448), for e5m2 at 61440
+ * (a tie, which goes to the even 65536). NaN: 0x7F and 0x7E with its sign; the largest in formats without NaN. To f32
+ * every code is exact; e4m3's NaN is 0x7FC00000 with its sign, e5m2's keeps its payload and becomes quiet. */
 #include "format/internal.h"
 #include "format/minifloat.h"
 

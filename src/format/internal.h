@@ -1,8 +1,8 @@
-/* internal.h - what the parts of src/format share.
+/* internal.h - shared by the parts of src/format.
  *
- * A format is a row of the table in table.c. Its encoder and decoder exist once in plain C (the reference, one file
- * a family: float16.c fp8.c mx.c bfp.c integer.c ternary.c) and once per instruction set (vector/), all with the two
- * signatures below; encode.c cuts a matrix into what they take. */
+ * A format is a row of the table in table.c. Its encoder and decoder exist once in plain C (the reference, one file per
+ * family: float16.c fp8.c mx.c bfp.c integer.c ternary.c) and once per instruction set (vector/), all with the two
+ * signatures below; encode.c divides a matrix into their inputs. */
 #ifndef TW_FORMAT_INTERNAL_H
 #define TW_FORMAT_INTERNAL_H
 
@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "tilewright/format.h"
 
-/* What a kernel needs to know beside the data, made once a call by format_job_of. */
+/* The parameters of a kernel besides the data, made once per call by format_job_of. */
 typedef struct format_job {
   const tw_format *format;
   tw_overflow overflow;
@@ -32,8 +32,8 @@ typedef struct format_job {
 typedef void format_encoder(const format_job *, const float *x, size_t n, uint8_t *codes, uint8_t *scales);
 typedef void format_decoder(const format_job *, const uint8_t *codes, const uint8_t *scales, size_t n, float *x);
 
-/* What was lost between values x and y: by index modulo COMPARE_LANES, so that sums do not depend on the instruction
- * set. Counts are negative. */
+/* The loss between values x and y: by index modulo COMPARE_LANES, so that sums do not depend on the instruction set.
+ * Counts are negative. */
 enum { COMPARE_LANES = 16, COUNT_MOST = 2048 };
 typedef struct format_errors {
   double error2[COMPARE_LANES], value2[COMPARE_LANES];      /* sums of squares of x - y, and of x */
@@ -107,7 +107,7 @@ static inline void store_u16(uint8_t *p, uint16_t x) {
   p[1] = (uint8_t)(x >> 8);
 }
 
-/* Into the cache what a loop over x needs soon; also beyond the end of x, where it does nothing. */
+/* Prefetches the data that a loop over x needs soon; beyond the end of x it has no effect. */
 static inline void format_ahead(const float *x) { __builtin_prefetch((const void *)((uintptr_t)x + 16384)); }
 
 enum { LINE_VALUES = 16 }; /* f32 in a line of the caches */

@@ -1,4 +1,4 @@
-/* packing.c - which choices a format takes, how large its planes are, and where a scale lies. */
+/* packing.c - the options of each format, the sizes of its planes, and the places of scales. */
 #include "format/internal.h"
 
 static bool is_ternary(const tw_format *f) { return f->type == TW_TERNARY; }

@@ -1,4 +1,4 @@
-/* table.c - the table of formats, the names of rules, and what a packing means for a kernel. */
+/* table.c - the table of formats, the names of rules, and the meaning of a packing for a kernel. */
 #include <math.h>
 #include <string.h>
 
@@ -128,7 +128,7 @@ static mx_element mx_element_of(tw_format_id id) {
   }
 }
 
-/* What to add to the bits of amax so that its exponent field counts one more just where the rule says so. */
+/* The addend to the bits of amax that carries into its exponent field exactly where the rule requires it. */
 static uint32_t addend_of(mx_element e, tw_scale_rule rule) {
   switch (rule) {
   case TW_RULE_EVEN: return UINT32_C(1) << (22 - e.mantissa_bits); /* half of the last kept mantissa bit */

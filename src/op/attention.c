@@ -1,27 +1,28 @@
-/* attention.c - scaled dot-product attention, forward and backward: keys, operands, inputs, cost. What is right is in
- * attention_exact.c.
+/* attention.c - scaled dot-product attention, forward and backward: keys, operands, inputs, cost. attention_exact.c has
+ * the reference.
  *
  *   S[i][j] = scale Q[i] . K[j]                for keys j that query i sees
- *   L[i]    = log of the sum of exp(S[i][j])   over those
+ *   L[i]    = log of the sum of exp(S[i][j])   over these keys
  *   P[i][j] = exp(S[i][j] - L[i]), else 0
  *   O[i]    = sum of P[i][j] V[j]
  *
- * for each sequence and each of hq heads of queries; hq / hkv neighbouring ones share a head of keys and values (grouped
- * queries). causal=1: the last query sees all keys, each one before it one less (aligned at the bottom right, as in
- * FlashAttention); every query must see a key.
+ * for each sequence and each of hq heads of queries; hq / hkv neighbouring ones share a head of keys and values
+ * (grouped queries). causal=1: the last query sees all keys, each earlier query one less than the next (aligned at the
+ * bottom right, as in FlashAttention); every query must see a key.
  *
- * pass=backward makes the gradients of Q, K and V from that of O. O and LSE are inputs, and define the result as they are:
+ * pass=backward computes the gradients of Q, K and V from that of O. O and LSE are inputs, and their values define the
+ * result:
  *
  *   P[i][j]  = exp(S[i][j] - LSE[i])            D[i]  = dO[i] . O[i]
  *   dS[i][j] = P[i][j] (dO[i] . V[j] - D[i])    dQ[i] = scale sum of dS[i][j] K[j]
  *   dV[j]    = sum of P[i][j] dO[i]             dK[j] = scale sum of dS[i][j] Q[i]     over the heads of its group, too
  *
- * Their test data lie near what a forward pass gives and are not equal to it: making them would take longer than the
- * kernel's whole check, and a kernel that does not use what it is given is found.
+ * Their test data are close to the results of a forward pass, but not equal: exact data would take longer to compute
+ * than the kernel's whole check. A kernel that ignores these inputs is found.
  *
- * The C parameters of a kernel are Q [b][sq][hq][d], K and V [b][sk][hkv][d], O [b][sq][hq][d], LSE [b][hq][sq] and, for the
- * backward pass, dO as O, dQ as Q, dK as K, dV as V: dense, heads inside of positions, as the projections before and behind
- * leave them. LSE is f32, the rest of type a. */
+ * The C parameters of a kernel are Q [b][sq][hq][d], K and V [b][sk][hkv][d], O [b][sq][hq][d], LSE [b][hq][sq] and,
+ * for the backward pass, dO as O, dQ as Q, dK as K, dV as V: dense, heads inside of positions, as in the projections
+ * before and after attention. LSE is f32, the rest of type a. */
 #include "op/attention.h"
 
 #include <math.h>
@@ -120,10 +121,10 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 
 /* ---- inputs ----
  *
- * Scores of most queries have a deviation of 4/3 for d elements and scale 1 / sqrt(d): many keys count, none alone. One
- * query of 16 is 64 times as large: few keys count, and exp overflows binary32 unless the largest is subtracted. Of another
- * query of 16 all scores are near -120: exp underflows unless the largest is subtracted, so that a largest score that begins
- * at 0 is wrong, and log-sum-exps have both signs. For that, the first element of every key is near 2. */
+ * Scores of most queries have a deviation of 4/3 for d elements and scale 1 / sqrt(d): many keys contribute. One query
+ * of 16 is 64 times as large: few keys contribute, and exp overflows binary32 unless the maximum is subtracted. Another
+ * query of 16 has scores near -120: exp underflows unless the maximum is subtracted. So a maximum that begins at 0 is
+ * wrong, and log-sum-exps have both signs. For that, the first element of every key is near 2. */
 
 enum { AMPLITUDE = 2, LOUD = 64, KEY_OFFSET = 2, KEY_SHARE = 64, OFFSET_LEAST_D = 4 };
 static const double LOW_SCORE = -120, LARGEST_QUERY = 30000; /* a query that f16 can hold */
@@ -150,9 +151,9 @@ static tw_spread spread_of_query(uint64_t seed, int64_t row) {
   return (tw_spread){.amplitude = tw_random_below(&r, 16) == 0 ? AMPLITUDE * LOUD : AMPLITUDE};
 }
 
-/* Backward, a log-sum-exp is near what the scores of its query have, or weights would overflow. What many quiet scores of
- * this deviation have is log n + deviation^2 / 2; where one is loud, it is the largest of them, which has to be looked for:
- * among many long rows fewer are loud, so that this takes a second at most. The first element of a query adds its product with
+/* Backward, a log-sum-exp is close to that of its query's scores, or P would overflow. For many quiet scores of this
+ * deviation it is log n + deviation^2 / 2; with a loud score it is the maximum, which must be searched. Among many long
+ * rows fewer are loud, so that this takes a second at most. The first element of a query adds its product with
  * KEY_OFFSET to all scores. */
 
 static const double LOUD_PRODUCTS = 1e9;
@@ -260,7 +261,7 @@ static double operations(const tw_problem *p) {
   return (a.backward ? 5 : 2) * (double)a.batches * (double)a.query_heads * (double)a.d * pairs(&a);
 }
 
-/* Of the host, which also makes bounds; an exponential as 16. */
+/* Operations of the host, including bounds; an exponential counts as 16. */
 static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
   const tw_attention a = tw_attention_of(p);
   const double d = (double)a.d, share = pairs(&a) / ((double)a.queries * (double)a.keys);

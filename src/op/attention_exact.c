@@ -1,10 +1,10 @@
-/* attention_exact.c - the definition of right attention: rows of its outputs in double, and how far they may be off.
+/* attention_exact.c - the definition of attention: rows of its outputs in double, and their error bounds.
  *
- * Bounds allow for what FlashAttention does (T. Dao, 2023; J. Shah et al., 2024), and no more: scores and gradients of P are
- * sums in binary32, on a matrix unit that may cut (TW_CUT32); exp's argument and value are rounded; P and dS are rounded to
- * type a before they are multiplied by the next matrix; that product is a sum in binary32, made smaller now and then; it is
- * rounded once to the output's type. Roundings to type a are independent of each other (tw_random_sum). With arithmetic=bf16, Q, K, P
- * and V of f32 are rounded to bf16. */
+ * Bounds allow only for FlashAttention's roundings (T. Dao, 2023; J. Shah et al., 2024): scores and gradients of P are
+ * sums in binary32, on a matrix unit that may cut (TW_CUT32); exp's argument and value are rounded; P and dS are
+ * rounded to type a before they are multiplied by the next matrix; that product is a sum in binary32, rescaled
+ * occasionally; it is rounded once to the output's type. Roundings to type a are independent of each other
+ * (tw_random_sum). With arithmetic=bf16, Q, K, P and V of f32 are rounded to bf16. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 typedef struct job {
   tw_attention a;
   void *const *buffer;
-  size_t operand; /* whose rows are wanted */
+  size_t operand; /* whose rows are needed */
 } job;
 
 /* A vector of d in double. */
@@ -46,7 +46,7 @@ static double dot(const double *restrict x, const double *restrict y, int64_t n,
   return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/* What rounding both vectors to bf16 may do to their product. */
+/* Error of the product from rounding both vectors to bf16. */
 static double cut_off(const double *restrict x, const double *restrict y, int64_t n, double size) {
   double square = 0;
   for (int64_t i = 0; i < n; i++) square += x[i] * y[i] * x[i] * y[i];
@@ -56,12 +56,12 @@ static double cut_off(const double *restrict x, const double *restrict y, int64_
 /* A product of d in binary32. */
 static double dot_off(const tw_attention *a, double size) { return tw_sum_steps((double)a->d) * TW_CUT32 * size; }
 
-/* ---- a sum of vectors with weights, and what it may be off ---- */
+/* ---- a sum of vectors with weights, and its error bound ---- */
 
 typedef struct weighted {
   int64_t n;
   double *sum, *size, *square,
-      *off; /* of weight * x; of |weight * x|; of its square; of (what the weight is off) * |x| */
+      *off; /* sums of weight * x; of |weight * x|; of its square; of (error of the weight) * |x| */
   double terms;
 } weighted;
 
@@ -102,7 +102,7 @@ static double exp_off(double score, double score_off, double subtracted) {
 
 typedef struct query {
   int64_t sees;
-  double *score, *off; /* off: of the score, then of its exponential, relative to that */
+  double *score, *off; /* error bound of the score, then of its exponential, relative to it */
   double largest, sum; /* of scores; of exponentials below the largest */
   double off_of_sum;   /* relative to it */
 } query;
@@ -166,7 +166,7 @@ static bool forward_row(const job *j, int64_t batch, int64_t head, int64_t i, in
 
 /* ---- backward ---- */
 
-/* One query and one key: P and dS, and what they may be off. */
+/* One query and one key: P and dS, and their error bounds. */
 typedef struct pair {
   double p, p_off, ds, ds_off;
 } pair;
@@ -228,7 +228,7 @@ static bool query_gradient(const job *j, int64_t batch, int64_t head, int64_t i,
   return done;
 }
 
-/* Of dK or dV. */
+/* For dK or dV. */
 static bool key_gradient(const job *j, int64_t batch, int64_t key_head, int64_t at, int64_t first, int64_t count,
                          double *value, double *bound) {
   const tw_attention *a = &j->a;

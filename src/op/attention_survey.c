@@ -1,6 +1,6 @@
-/* attention_survey.c - what every row of a forward pass must fulfil, for a d-th of its cost: O is a mean of the values that
- * its query sees, so each element lies between their least and largest; and by Jensen's inequality the log-sum-exp is at
- * least log n plus the mean score, and at most log n plus the largest that |Q| |K| allows. */
+/* attention_survey.c - conditions on every row of a forward pass, for a d-th of its cost. O is a mean of the values
+ * that its query sees, so each element is between their minimum and maximum. By Jensen's inequality the log-sum-exp is
+ * at least log n plus the mean score, and at most log n plus the largest score that |Q| |K| allows. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@ typedef struct job {
   tw_attention a;
   void *const *buffer;
   tw_operand operand[TW_OPERANDS_MAX];
-  tw_mismatch *of_head; /* two for each head of keys: of O and of LSE */
+  tw_mismatch *of_head; /* two for each head of keys: for O and for LSE */
   atomic_bool failed;
 } job;
 
-/* Of the keys so far. */
+/* For the keys so far. */
 typedef struct seen {
   int64_t n;
-  double *least, *most, *sum; /* of V, of V, of K; d each */
+  double *least, *most, *sum; /* for V, for V, for K; d each */
   double longest;             /* norm of a key */
 } seen;
 

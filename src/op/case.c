@@ -36,7 +36,7 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
       tw_case_free(&made);
       return tw_fail(error, TW_MISSING, "out of memory: %zu MB for operand %s", bytes / 1000000, made.operand[i].name);
     }
-    memset(made.buffer[i], TW_POISON, bytes); /* of outputs, what lies between rows stays so */
+    memset(made.buffer[i], TW_POISON, bytes); /* for outputs, gaps between rows stay so */
   }
   op->inputs(problem, seed, made.buffer);
   *out = made;

@@ -1,16 +1,18 @@
-/* check.c - is a result of any size right? (tw_case_check)
+/* check.c - checks results of any size (tw_case_check).
  *
- * Outputs of a GPU's problem have up to 2^30 elements, and an element may cost 10^5 multiply-adds. So a budget is shared
- * between the outputs as their exact values cost. Where it suffices for all of an output, every element is compared with
- * its exact value. Where it does not:
+ * Outputs of a GPU's problem have up to 2^30 elements, and an element may cost 10^5 multiply-adds. So a budget is
+ * shared between the outputs in proportion to the cost of their exact values. Where it suffices for all of an output,
+ * every element is compared with its exact value. Otherwise:
  *
- *   sample   The output is divided into as many equal blocks as elements (or rows, where a row costs little more than one
- *            of its elements) can be made; in each block one is chosen at random, after the kernel ran. A wrong block is
- *            caught for certain; of wrong elements that make a fraction f of the output and lie anyhow, the chance that
- *            none of n is met is below (1 - f)^n.
- *   sight    Every element is looked at: one that still holds poison, is infinite or is not a number is wrong. (The
+ *   sample   The output is divided into as many equal blocks as elements (or rows, where a row costs little more than
+ *   one
+ *            of its elements) can be computed; in each block one is chosen at random, after the kernel ran. A wrong
+ *            block is
+ *            caught for certain; for wrong elements that are a fraction f of the output, the probability that none of n
+ *            samples is wrong is below (1 - f)^n.
+ *   sight    Every element is tested: one that still holds poison, is infinite or is not a number is wrong. (The
  *            inputs are such that every right element is finite.)
- *   survey   The op's own test that every element takes part in, where it has one. */
+ *   survey   The op's own test in which every element takes part, where it has one. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +56,7 @@ static tw_status compare(const check *c, const output *u, size_t n, const tw_pla
                            found, error);
 }
 
-/* One whole row of each of `n` blocks of rows, so many at a time as there is room for. */
+/* One whole row of each of `n` blocks of rows, as many at a time as there is room for. */
 static tw_status compare_rows(const check *c, const output *u, int64_t n, tw_mismatch *found, tw_error *error) {
   const int64_t most = tw_limited((double)PLACES_AT_ONCE / (double)u->columns, 1, n);
   tw_place *place = tw_new((size_t)(most * u->columns), sizeof *place);
@@ -79,7 +81,7 @@ static tw_status compare_elements(const check *c, const output *u, double wanted
   return status;
 }
 
-/* Do the elements of a row share most of what they cost? */
+/* True if the elements of a row share most of their cost. */
 static bool shares_rows(const output *u) { return u->row < u->element * (double)u->columns / 4; }
 
 static tw_status compare_sample(const check *c, const output *u, tw_mismatch *found, tw_error *error) {

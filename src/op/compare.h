@@ -1,4 +1,4 @@
-/* compare.h - what the outputs of a kernel are compared with and how a difference is told: for every op. */
+/* compare.h - the comparison of a kernel's outputs and the report of a difference: for every op. */
 #ifndef TW_OP_COMPARE_H
 #define TW_OP_COMPARE_H
 
@@ -11,10 +11,10 @@ typedef struct tw_mismatch {
   double got, expected;
 } tw_mismatch;
 
-/* One wrong element. The op calls it where it allows for a tolerance of its own. */
+/* One wrong element. An op with its own tolerance calls it. */
 void tw_note_element(tw_mismatch *, const tw_operand *, const void *expected, const void *actual, int64_t row,
                      int64_t column);
-/* Every element must be the same. */
+/* Every element must be equal. */
 void tw_compare_exact(const tw_operand *, const void *expected, const void *actual, tw_mismatch *);
 /* Between the elements nothing may be written. */
 void tw_compare_gaps(const tw_operand *, const void *actual, tw_mismatch *);
@@ -22,7 +22,7 @@ void tw_compare_gaps(const tw_operand *, const void *actual, tw_mismatch *);
 void tw_print_place(const tw_operand *, int64_t row, int64_t column, char *buffer, size_t size);
 /* TW_OK if nothing was found, else TW_FAILED with the first wrong element and how many there are. */
 tw_status tw_mismatch_status(const tw_operand *, const tw_mismatch *, tw_error *);
-/* A kernel may not change what it reads. */
+/* A kernel must not change its inputs. */
 tw_status tw_compare_inputs(const tw_operand *, size_t n, void *const expected[], void *const actual[], tw_error *);
 
 /* Least traffic: every element of every operand once. */

@@ -44,7 +44,7 @@ static tw_gemm gemm_of(const tw_conv *v) {
   return g;
 }
 
-/* What the window of place i of the output holds, in the order of the weights; 0 outside of the image. */
+/* The contents of the window at place i of the output, in the order of the weights; 0 outside of the image. */
 static void window(const tw_gemm_values *values, int64_t i, double *out) {
   const tw_conv *v = values->context;
   int64_t place[TW_CONV_DIMS], rest = i, at[TW_CONV_DIMS];

@@ -1,5 +1,6 @@
-/* conv.h - convolution of up to three dimensions as the matrix product that it is: a row of A is what a window holds, B are
- * the weights, a row of C the channels of one place of the output. Conv2d and conv3d take exact values and survey from it. */
+/* conv.h - convolution of up to three dimensions as a matrix product: a row of A is the contents of a window, B the
+ * weights, a row of C the channels of one place of the output. Conv2d and conv3d take exact values and survey from it.
+ */
 #ifndef TW_OP_CONV_H
 #define TW_OP_CONV_H
 
@@ -15,7 +16,7 @@ typedef struct tw_conv {
   int64_t n, c, k;
   int64_t in[TW_CONV_DIMS], window[TW_CONV_DIMS], out[TW_CONV_DIMS];
   int64_t stride, pad[TW_CONV_DIMS];
-  bool images_first; /* images lie as [n][c][d][h][w], else as [n][d][h][w][c]; likewise the output */
+  bool images_first; /* images are stored as [n][c][d][h][w], else as [n][d][h][w][c]; likewise the output */
   tw_conv_layout layout;
   bool bias, relu;
   float scale;

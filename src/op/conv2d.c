@@ -307,7 +307,7 @@ tw_conv tw_conv_of_conv2d(const tw_problem *p) {
   return as_conv(&v);
 }
 
-/* A result of the convolution that the pooled element `owner` may come from. */
+/* A result of the convolution that contributes to the pooled element `owner`. */
 typedef struct candidate {
   tw_place place;
   size_t owner;
@@ -331,7 +331,7 @@ static size_t candidates(const tw_conv2d *v, const tw_place *place, size_t owner
   return n;
 }
 
-/* The largest of a window; it is off by no more than the worst of them. */
+/* The maximum of a window; its error is at most the worst of theirs. */
 static tw_status exact_pooled(const tw_conv2d *v, const tw_conv *c, void *const buffers[], size_t n,
                               const tw_place place[], double value[], double bound[], int threads, tw_error *error) {
   size_t all = 0, at = 0;
@@ -362,7 +362,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
   (void)operand;
   const tw_conv2d v = tw_conv2d_of(p);
   const tw_conv c = as_conv(&v);
-  if (!v.out_h || !v.out_w) return TW_OK; /* there are no elements; validate refuses it */
+  if (!v.out_h || !v.out_w) return TW_OK; /* the tensor has no elements; validate rejects it */
   if (v.pool) return exact_pooled(&v, &c, buffers, n, place, value, bound, threads, error);
   return tw_conv_exact(&c, buffers, n, place, value, bound, threads, error);
 }

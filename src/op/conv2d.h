@@ -22,7 +22,7 @@ typedef struct tw_conv2d {
   float scale;
   tw_conv2d_layout layout;
   tw_type input, weights, output, acc;
-  bool images_first; /* input and output lie as [n][c][h][w] */
+  bool images_first; /* input and output are stored as [n][c][h][w] */
   tw_arithmetic arithmetic;
 } tw_conv2d;
 
@@ -38,7 +38,7 @@ static inline bool tw_conv2d_needs(const tw_conv2d *v, int64_t result, int64_t w
 
 /* The rows or columns of the convolution that window `index` of the pooling covers, inside `length`; without pooling one. */
 typedef struct tw_conv2d_span {
-  int64_t first, last; /* last: the one behind */
+  int64_t first, last; /* last: one past the end */
 } tw_conv2d_span;
 static inline tw_conv2d_span tw_conv2d_window(const tw_conv2d *v, int64_t index, int64_t length) {
   if (!v->pool) return (tw_conv2d_span){index, index + 1};

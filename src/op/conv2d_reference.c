@@ -1,8 +1,8 @@
-/* conv2d_reference.c - the definition of a right conv2d, exact.
+/* conv2d_reference.c - the exact definition of conv2d.
  *
- * Each row of the output is made on its own, by any thread: the `pool` rows of the convolution that its windows cover
- * (one without pooling) are dot products of the weights with pixels that are gathered as the weights lie (int8.h).
- * Without memory for the copies the same sums are made in place, slowly. */
+ * Each row of the output is computed independently, by any thread: the `pool` rows of the convolution that its windows
+ * cover (one without pooling) are dot products of the weights with pixels gathered in the order of the weights
+ * (int8.h). Without memory for the copies the same sums are computed in place, slowly. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ typedef struct job {
   const int32_t *bias; /* NULL without */
   void *output;
   int64_t products, depth; /* r s c; rounded up for tw_dot_block */
-  int16_t *by_channel;     /* k x depth, zeros behind the products; NULL without memory */
+  int16_t *by_channel;     /* k x depth, zeros after the products; NULL without memory */
 } job;
 
 /* The input's pixel that (p, q) of the convolution meets at (r, s) of the kernel; NULL in the padding. */

@@ -1,13 +1,14 @@
-/* conv3d.c - convolution of volumes: keys, operands, inputs, cost. What is right is in conv.c.
+/* conv3d.c - convolution of volumes: keys, operands, inputs, cost. conv.c has the reference.
  *
  *   out[n][o][p][q][k] = relu(scale * (bias[k] + sum over t, r, s, c of
- *                        input[n][o stride + t - pad][p stride + r - pad][q stride + s - pad][c] weights[t][r][s][c][k]))
+ *                        input[n][o stride + t - pad][p stride + r - pad][q stride + s - pad][c]
+ *                        weights[t][r][s][c][k]))
  *
- * with o < (d + 2 pad - t) / stride + 1 and p, q likewise; what lies outside the input is 0; dilation is 1.
+ * with o < (d + 2 pad - t) / stride + 1 and p, q likewise; elements outside the input are 0; dilation is 1.
  *
- * The C parameters of a kernel are input, weights, bias [1][k] if there is one, output. image_layout=ndhwc: input [n][d][h][w][c],
- * output [n][o][p][q][k]; ncdhw, as in PyTorch: input [n][c][d][h][w], output [n][k][o][p][q]. layout says in which order
- * the dimensions of the weights lie. */
+ * The C parameters of a kernel are input, weights, bias [1][k] if there is one, output. image_layout=ndhwc: input
+ * [n][d][h][w][c], output [n][o][p][q][k]; ncdhw, as in PyTorch: input [n][c][d][h][w], output [n][k][o][p][q]. layout
+ * gives the order of the dimensions of the weights. */
 #include <inttypes.h>
 #include <math.h>
 

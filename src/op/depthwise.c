@@ -2,7 +2,8 @@
  *
  *   y[n][c][i] = sum over r < taps of x[n][c][i + r - pad] weights[c][r]      (x is 0 outside)
  *
- * The C parameters of a kernel are x [n][c][w], weights [c][taps], y [n][c][w + 2 pad - taps + 1], dense, all of type a. */
+ * The C parameters of a kernel are x, weights and y, dense, all of type a: x [n][c][w], weights [c][taps], y [n][c][w +
+ * 2 pad - taps + 1]. */
 #include <math.h>
 
 #include "op/element.h"

@@ -1,4 +1,4 @@
-/* exact.c - see exact.h. Outputs are worked through in pieces of a bounded size, whatever theirs is. */
+/* exact.c - see exact.h. Outputs of any size are processed in pieces of a bounded size. */
 #include "op/exact.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ typedef struct rows {
   atomic_bool failed;
 } rows;
 
-/* Places need not be neighbours: the row function makes what lies between them, too. */
+/* Places need not be adjacent: the row function also computes the elements between them. */
 static void make_row(void *context, size_t index) {
   rows *r = context;
   const size_t at = r->begin[index], n = r->begin[index + 1] - at;
@@ -102,7 +102,7 @@ static size_t piece_size(const tw_operand *o, int64_t from) {
   return (size_t)(left < most ? left : most);
 }
 
-/* Outputs that memory does not suffice for stay as they are: poisoned, and so no kernel's result equals them. */
+/* Outputs for which memory does not suffice stay poisoned, and so no kernel's result equals them. */
 void tw_exact_reference(const tw_problem *p, void *const buffers[], int threads) {
   tw_operand o[TW_OPERANDS_MAX];
   const size_t n = p->op->operands(p, o);

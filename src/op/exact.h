@@ -9,7 +9,7 @@
 typedef bool tw_row_function(const void *context, int64_t row, int64_t first, int64_t count, double *value,
                              double *bound);
 
-/* `exact` for an op that makes elements row by row: those of one row are made together. */
+/* `exact` for an op that computes elements row by row: elements of one row are computed together. */
 tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error);
 

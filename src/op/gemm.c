@@ -1,9 +1,10 @@
-/* gemm.c - matrix multiplication with its epilogue: keys, operands, cost. Its types and what an element may be off are in
+/* gemm.c - matrix multiplication with its epilogue: keys, operands, cost. Its types and error bounds are in
  * gemm_numerics.c, inputs in gemm_inputs.c, the reference result in gemm_reference.c, the comparison in gemm_compare.c.
  *
  *   c=i8    C = relu(sat8(round(scale * (op(A) op(B) + D))))   acc=i32; the scaling in binary32, ties to even
  *   c=i16   likewise with sat16; a=i8
- *           acc=i8, acc=i16 (of c's type): sums may be rounded and saturated to it on the way, up to once for every 8 of k
+ *           acc=i8, acc=i16 (of c's type): sums may be rounded and saturated to it on the way, up to once for every 8
+ *           of k
  *   c=i32   C = relu(op(A) op(B) + D)                          acc=i32; inputs are such that nothing overflows
  *   c=f32   C = relu(scale * (op(A) op(B) + D))                acc=f32 (f16 and bf16 too) or i32; within the bound of
  *                                                              gemm_numerics.c
@@ -18,21 +19,21 @@
  * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8
  * of k, and A of bf16 to bfp16 (XDNA2's kernels do). The comparison allows for that, and for no more.
  *
- * With packed=1 it lies as a kernel of a model finds it: the planes of format.h for n rows of k, B the codes (bytes), SB the
- * scales (bytes of e8m0, or f32).
+ * With packed=1 it has the layout of a model's weights: the planes of format.h for n rows of k, B the codes (bytes), SB
+ * the scales (bytes of e8m0, or f32).
  *
- * glu makes C = act(G) * U of the sums G and U: B has 2 n columns, n of G and then n of U, as the gate and up projections of a
- * gated MLP stacked.
+ * glu makes C = act(G) * U of the sums G and U: B has 2 n columns, n of G and then n of U, as the gate and up
+ * projections of a gated MLP stacked.
  *
- * gelu applies to C as relu does. a and b of e4m3 and e5m2 are arrays of bytes; with scales, factors of f32 for them are the
- * operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), turned round as A and B
- * are where these have k first.
+ * gelu applies to C as relu does. a and b of e4m3 and e5m2 are arrays of bytes; with scales, factors of f32 for them
+ * are the operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), turned round as A
+ * and B are where these have k first.
  *
- * a of mxfp4, mxfp6 or mxfp8, with b of one of them: f32 that the type can hold, in blocks of 32 along rows. quantize: A of
- * f32, f16 or bf16 becomes such a type in the kernel, to the bit as format.h says.
+ * a of mxfp4, mxfp6 or mxfp8, with b of one of them: f32 that the type can hold, in blocks of 32 along rows. quantize:
+ * A of f32, f16 or bf16 becomes such a type in the kernel, to the bit as format.h says.
  *
- * The C parameters of a kernel are A, B, [SA,] [SB,] [D,] C, row-major. A is declared m x k (k x m if a_transposed), B k x n
- * (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
+ * The C parameters of a kernel are A, B, [SA,] [SB,] [D,] C, row-major. A is declared m x k (k x m if a_transposed), B
+ * k x n (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
 #include "op/gemm_numerics.h"
 
 #include <inttypes.h>
@@ -164,7 +165,7 @@ static tw_operand matrix(const char *name, tw_type type, int64_t rows, int64_t c
   return tw_operand_pitched(name, type, 2, (int64_t[]){rows, columns}, pitch);
 }
 
-/* Of `lines` lines along k, `shared` of which have one; block scales of A and B lie as A and B do. */
+/* For `lines` lines along k, of which `shared` have one scale; block scales of A and B have the layout of A and B. */
 static tw_operand scales(const char *name, const tw_gemm *g, int64_t lines, int64_t shared, bool k_first) {
   const int64_t all = g->scales == TW_GEMM_SCALES_TENSOR ? 1 : (lines + shared - 1) / shared;
   if (g->scales != TW_GEMM_SCALES_BLOCK) return tw_operand_dense(name, TW_F32, 1, (int64_t[]){all});

@@ -6,7 +6,7 @@
 #include "op/exact.h"
 #include "op/gemm_values.h"
 
-/* Of a row of op(A) or a column of op(B). */
+/* For a row of op(A) or a column of op(B). */
 typedef struct line {
   double norm, fourth, largest;     /* Euclidean norm; sum of fourth powers; magnitude */
   double balanced, balanced_fourth; /* norm and sum with the sizes of terms (tw_gemm_term_sizes) */

@@ -1,7 +1,7 @@
-/* gemm_exact.c - single elements of C in double, wherever they lie: for samples of results of any size.
+/* gemm_exact.c - single elements of C in double, at any places: for samples of results of any size.
  *
- * Places come row by row. A column of B is strided, and read whole for each of its elements, so places are taken by panels of
- * columns: those of a panel are laid out once, then each row of A meets its places there. */
+ * Places come row by row. A column of B is strided, and read whole for each of its elements, so places are processed by
+ * panels of columns: the columns of a panel are copied once, then each row of A is multiplied at its places there. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -157,7 +157,7 @@ tw_status tw_gemm_exact_values(const tw_gemm_values *v, size_t n, const tw_place
   return j.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
-/* act(gate) up: the sums of both, row by row first those of the gates, of a problem of twice the columns. */
+/* act(gate) up: the sums of both, for each row the gates first, for a problem with twice the columns. */
 static tw_status exact_glu(const tw_gemm *g, void *const buffers[], size_t n, const tw_place place[], double value[],
                            double bound[], int threads, tw_error *error) {
   tw_gemm plain = *g;

@@ -14,11 +14,11 @@
 #include "op/int8.h"
 #include "op/numerics.h"
 
-/* Results of 16 bits are to be as much of their range as those of 8 bits are of theirs. */
+/* Results of 16 bits should use as much of their range as results of 8 bits. */
 static bool is_narrow(const tw_gemm *g) { return g->c == TW_I8 || g->c == TW_I16; }
 static double narrow_scale(const tw_gemm *g) { return (double)g->scale / (g->c == TW_I16 ? 256 : 1); }
 
-/* B of i4 and ternary: uniform over what the type holds. */
+/* B of i4 and ternary: uniform over the values of the type. */
 typedef struct range {
   int64_t least, most;
 } range;
@@ -43,7 +43,7 @@ static void fill_narrow(const tw_gemm *g, uint64_t seed, const tw_operand *o, in
   }
 }
 
-/* `lines_are_columns`: the full-range lines of this operand are columns of what is stored. */
+/* `lines_are_columns`: the full-range lines of this operand are columns of the stored matrix. */
 static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
                     int8_t *data) {
   const tw_distribution usual = is_narrow(g) ? tw_int8_distribution(g->k, scale_for_a(g)) : tw_full_range;
@@ -74,7 +74,7 @@ static void fill_i16(const tw_gemm *g, uint64_t seed, int operand, const tw_oper
   }
 }
 
-/* Moves `lines` lines of k elements to what a type with scales can hold. Without memory they stay as they are. */
+/* Rounds `lines` lines of k elements to values of a type with scales. Without memory they are unchanged. */
 static void round_lines(const tw_packing *packing, int64_t lines, int64_t k, int64_t next, int64_t step, float *x) {
   tw_packed_size size;
   if (tw_format_sizes(packing, 1, (size_t)k, &size, NULL) != TW_OK) return;

@@ -230,8 +230,9 @@ double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gem
   return fabs((double)g->scale) * (rounding_off(g, n, s) + besides_off(g, n, s));
 }
 
-/* besides_off in the mean square over many elements: each part without the safety factor of a single one. Roundings to steps are
- * uniform: 0.58 of their most. Those of weights are relative to a number in [1, 2): 0.41 of their most. Of what is cut, half is of the sum itself and half at random. */
+/* besides_off as a root mean square over many elements: each part without the safety factor of a single element.
+ * Roundings to steps are uniform: 0.58 of their maximum. Roundings of weights are relative to a number in [1, 2): 0.41
+ * of their maximum. Of a cut, half acts on the sum itself and half at random. */
 static double besides_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double scale = fabs((double)g->scale), size = s->largest * s->column;
   const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);
@@ -257,7 +258,7 @@ static double gelu_off(const tw_gemm *g, double value, double off) {
   return 1.13 * off + size * (g->c == TW_F32 ? 8 * TW_U32 : 0x1p-12);
 }
 
-/* Of act(gate) up: the slope of each act is below 1.13. Its own error: as gelu_off has it, of the product. */
+/* For act(gate) up: the slope of each act is below 1.13. Its own error: as in gelu_off, for the product. */
 double tw_gemm_glu_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, double gate, double up, double gate_off,
                              double up_off) {
   const double acted = tw_gemm_act(g->glu, gate), own = g->c == TW_F32 ? 32 * TW_U32 : 0x1p-12;
@@ -266,7 +267,7 @@ double tw_gemm_glu_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, double
   return off + n->unit * (fabs(acted * up) + off) + n->least;
 }
 
-/* A result of 16 bits is off by half a unit of its own, or of one more where the sum was off. */
+/* A result of 16 bits has an error of half a unit of its own, or one unit more where the sum has an error. */
 /* Sums that are kept in 8 or 16 bits are rounded up to once for every 8 of k, each time by half a unit at most (Hoeffding),
  * where no partial sum comes near the range; where one may (a walk, numerics.h), saturation makes anything of it: a target
  * compares with its own definition. */

@@ -1,6 +1,6 @@
-/* gemm_numerics.h - the numbers of a gemm as data: which types go together, how each operand is stored, what is rounded on the
- * way, and from that, in one place, what an element of C may be off. The op's comparison, a machine's own checks and
- * benchmarks all take it from here. */
+/* gemm_numerics.h - the numerics of a gemm as data: which types go together, how each operand is stored, the roundings
+ * on the way, and, in one place, the resulting error bound of an element of C. The op's comparison, a machine's own
+ * checks and benchmarks all use it. */
 #ifndef TW_OP_GEMM_NUMERICS_H
 #define TW_OP_GEMM_NUMERICS_H
 
@@ -17,30 +17,30 @@ bool tw_gemm_narrow_sums(const tw_gemm *);
 tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *);
 
 typedef struct tw_gemm_numerics {
-  /* Operands are arrays of these types. Types with shared scales are f32 there, narrow integers i8, and hold values that
-   * the type itself holds: along k, for B in each column by itself, for A in each row. */
+  /* Operands are arrays of these types. Types with shared scales are f32 there, narrow integers i8, with values of the
+   * type itself: along k, for B in each column separately, for A in each row. */
   tw_type a, b, c, d;
   bool exact;       /* integers to the end */
   double narrow;    /* sums are kept in C's type of 8 or 16 bits, which holds numbers below this; 0: they are not */
   bool real;        /* sums of real numbers; else of integers, exact until they are scaled */
   double step;      /* each step of a sum, relative to the magnitudes that are summed */
-  double weights;   /* what elements of B may be off, relative to each */
+  double weights;   /* relative error bound of elements of B */
   double a_step;    /* rounding of A on its way in: half a step, relative to the largest magnitude that shares it */
-  double of_blocks; /* what sums and results in blocks, and A for them, may be off, relative to the largest sum */
-  double factors;   /* what a product may be off where A and B are cut, relative to it */
-  double cut;       /* what a sum in 14 bits may be off, relative to the largest */
-  double chain; /* what a matrix unit that cuts its sums of 24 bits may be off, relative to the norm of the products */
+  double of_blocks; /* error bound of sums and results in blocks, and of A for them, relative to the largest sum */
+  double factors;   /* relative error bound of a product where A and B are cut */
+  double cut;       /* error bound of a sum in 14 bits, relative to the largest */
+  double chain; /* error bound of a matrix unit that cuts its sums to 24 bits, relative to the norm of the products */
   double unit;  /* of C, where that is coarser than the sum */
   double least;
 } tw_gemm_numerics;
 
 tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *);
 
-/* What the bound of one element of C is made of, all from the inputs. */
+/* The inputs of the bound of one element of C. */
 typedef struct tw_gemm_sizes {
   double products;    /* the sum of |a||b|, or the product of the norms, which is no less */
   double row, column; /* Euclidean norms of the row of A and the column of B */
-  double norm;        /* of the products, or no less: tw_gemm_norm */
+  double norm;        /* norm of the products, or more: tw_gemm_norm */
   double largest;     /* magnitude in the row of A */
   double weights;     /* the sum of |b|; 0: not known */
   double bias;
@@ -49,7 +49,7 @@ typedef struct tw_gemm_sizes {
   bool whole;   /* A and B are small whole numbers: tw_gemm_is_small */
 } tw_gemm_sizes;
 
-/* Of one element: adds the product of a and b; `row`, `column` and `norm` are squares until it is finished. */
+/* For one element: adds the product of a and b; `row`, `column` and `norm` are squares until it is finished. */
 static inline void tw_gemm_sizes_add(tw_gemm_sizes *s, double a, double b) {
   const double product = a * b;
   s->row += a * a;
@@ -70,7 +70,7 @@ static inline void tw_gemm_sizes_finish(tw_gemm_sizes *s) {
 static inline bool tw_gemm_is_small(double x) { return fabs(x) <= 7 && x == nearbyint(x); }
 /* Has the problem whole inputs (inputs.h)? */
 bool tw_gemm_has_whole(const tw_gemm *);
-/* Has it inputs of which few are not 0? */
+/* True if it has inputs of which few are not 0. */
 bool tw_gemm_has_few(const tw_gemm *);
 
 /* Do its inputs have terms of different sizes (tw_scale_terms)? Where roundings are relative to products, not to the largest element. */
@@ -79,13 +79,13 @@ bool tw_gemm_has_terms(const tw_gemm *);
 /* No less than the Euclidean norm of the products, from the sums of the fourth powers of both factors (Cauchy). */
 static inline double tw_gemm_norm(double fourth_a, double fourth_b) { return sqrt(sqrt(fourth_a * fourth_b)); }
 
-/* What scale * (sum + bias) may be off before it is stored. */
+/* Error bound of scale * (sum + bias) before it is stored. */
 double tw_gemm_sum_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *);
 /* The same of a sum of `count` such numbers, each with a weight of at most 1 and a random sign; sizes: in the mean square. */
 double tw_gemm_signed_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, double count);
-/* What an element of C may be off. `stored`: it is compared with the right value as C's type rounds it. */
+/* Error bound of an element of C. `stored`: it is compared with the right value rounded to C's type. */
 double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, bool stored);
-/* Of an element with glu, from its two exact sums and what each may be off. */
+/* For an element with glu, from its two exact sums and their error bounds. */
 double tw_gemm_glu_tolerance(const tw_gemm *, const tw_gemm_numerics *, double gate, double up, double gate_off,
                              double up_off);
 /* The activation of a gate. */

@@ -49,10 +49,10 @@ typedef struct tw_gemm {
   int64_t group; /* of the scales of B; 0 = the type's own */
   tw_gemm_a_rounding a_rounding;
   tw_gelu gelu;
-  tw_glu glu; /* B has 2 n columns: C = act(A times the first n) (A times the others) */
+  tw_glu glu; /* B has 2 n columns: C = act(A times the first n) (A times the second n) */
   tw_arithmetic arithmetic;
   tw_gemm_scales scales;     /* operands that A and B are multiplied by */
-  tw_gemm_quantize quantize; /* what A becomes on its way in, exactly, by this rule for the scales */
+  tw_gemm_quantize quantize; /* type to which A is rounded on its way in, exactly, by this rule for the scales */
   tw_scale_rule rule;
   bool packed; /* B is codes and scales, planes of n rows (format.h): operands B and SB */
 } tw_gemm;
@@ -65,14 +65,14 @@ static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g-
 /* Columns of op(B). */
 static inline int64_t tw_gemm_columns(const tw_gemm *g) { return g->glu ? 2 * g->n : g->n; }
 
-/* Where D and C stand among the operands: behind A, B and the scales. */
+/* The places of D and C among the operands: after A, B and the scales. */
 static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : g->packed ? 3 : 2; }
 static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
 
 bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */
 /* Is B weights with scales, and are A and the sums real? i8 x i8 is a product of integers. */
 bool tw_gemm_weights_only(const tw_gemm *);
-/* How B is quantized, if its type has scales: along k, each column by itself. */
+/* How B is quantized, if its type has scales: along k, each column separately. */
 tw_status tw_gemm_packing(const tw_gemm *, tw_packing *out, tw_error *);
 
 /* tw_op.inputs, .compare, .exact, .exact_cost and .survey */

@@ -1,10 +1,10 @@
-/* gemm_reference.c - the definition of a right gemm: exact in integers, in double for real types.
+/* gemm_reference.c - the definition of gemm: exact in integers, in double for real types.
  *
- * Integers: op(A) and the transpose of op(B) are widened to 16 bits and laid out so that every element of C is a
- * dot product of two contiguous rows; a compiler turns that into multiply-add-pairs of the host (a product of
- * two int8 fits 16 x 16 -> 32 bits exactly). Blocks of C are independent and shared between threads. Without
- * memory for the copies (and of int16, which needs none) the same sums are made in place, slowly. f32 sums k products
- * in double, in order. */
+ * Integers: op(A) and the transpose of op(B) are widened to 16 bits and laid out so that every element of C is a dot
+ * product of two contiguous rows; a compiler turns that into multiply-add-pairs of the host (a product of two int8 fits
+ * 16 x 16 -> 32 bits exactly). Blocks of C are independent and shared between threads. Without memory for the copies
+ * (and of int16, which needs none) the same sums are computed in place, slowly. f32 sums k products in double, in
+ * order. */
 #include <stdlib.h>
 
 #include "base/parallel.h"
@@ -19,7 +19,7 @@ typedef struct job {
   const void *A, *B, *D;
   void *C;
   int64_t depth;   /* k rounded up to a multiple of 16 */
-  int16_t *a, *bt; /* m x depth and n x depth, zeros behind k; NULL without memory */
+  int16_t *a, *bt; /* m x depth and n x depth, zeros after k; NULL without memory */
   int64_t blocks_per_row;
 } job;
 

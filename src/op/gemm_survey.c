@@ -1,18 +1,18 @@
-/* gemm_survey.c - is all of C the product, in less time than computing it?
+/* gemm_survey.c - checks all of C in less time than computing it.
  *
- * R. Freivalds' check (1977), by segments: the columns of C are divided into segments of L; each column gets a random sign,
- * drawn after the kernel ran; for each row and segment the signed sum of C's elements must be row of A times signed sum of
- * B's columns, which costs m k + k n / S + m n / S for each of S segments instead of m n k. The more segments the budget
- * allows, the sharper the test; S = n would be the whole product.
+ * R. Freivalds' check (1977), by segments: the columns of C are divided into segments of L; Each column gets a random
+ * sign, drawn after the kernel ran. For each row and segment the signed sum of C's elements must be the row of A times
+ * the signed sum of B's columns. This costs m k + k n / S + m n / S for each of S segments instead of m n k. The more
+ * segments the budget allows, the sharper the test; S = n would be the whole product.
  *
- * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below
- * 8 sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), so that even 2^30 sums raise no false alarm. t_ij is what an
- * element is off in the mean square (tw_gemm_signed_off), not at most: one element is caught for certain if it is off by more than
- * 16 sqrt(L) times that, a few times more in segments of few columns; w of them in a segment with the probability that a sum of w
- * signs leaves that window. t_ij of a 16-bit C grows with the element's
- * size: it is estimated from the signed sums over the inputs, never from what the kernel wrote.
+ * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below 8
+ * sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), so that even 2^30 sums raise no false alarm. t_ij
+ * is the root mean square of an element's error (tw_gemm_signed_off), not its bound: One element is caught for certain
+ * if its error exceeds 16 sqrt(L) times that, a few times more in segments of few columns; w of them in a segment with
+ * the probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's size: it is
+ * estimated from the signed sums over the inputs, never from the kernel's output.
  *
- * It needs C to be linear in the sums: there is none with relu or gelu or for C of 8 and 16 bits of integers. */
+ * It needs C to be linear in the sums: so it is unavailable with relu or gelu and for 8-bit and 16-bit integer C. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -129,7 +129,7 @@ static double spread_of(const job *j) {
   return parts > 0 ? sum / parts : 0;
 }
 
-/* What the signed sum of a segment may be off. The elements of 16 differ from the mean of all, but not by more than a
+/* The error of the signed sum of a segment. The elements of 16 bits differ from the mean of all, but by at most a
  * factor of 8 in their mean square: they are sums of many products. */
 static double threshold(const job *j, int64_t i, int64_t s, double biases) {
   const tw_gemm *g = &j->v.g;
@@ -143,7 +143,7 @@ static double threshold(const job *j, int64_t i, int64_t s, double biases) {
                                .terms = j->row_terms[i],
                                .bias = sqrt(biases / columns),
                                .value = fabs((double)g->scale) * element};
-  const double sums = 0x1p-50 * row * sqrt(j->size[s]) * sqrt((double)g->k); /* of this test, in double */
+  const double sums = 0x1p-50 * row * sqrt(j->size[s]) * sqrt((double)g->k); /* error of this test, in double */
   const double unit = j->v.numerics.exact ? 0 : fmax(j->v.numerics.unit, TW_U32) * sizes.value + j->v.numerics.least;
   return tw_gemm_signed_off(g, &j->v.numerics, &sizes, columns) + 8 * sqrt(columns) * unit + sums;
 }

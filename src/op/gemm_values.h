@@ -1,4 +1,5 @@
-/* gemm_values.h - what the elements of op(A) and op(B) mean, as numbers in double, and what becomes of a sum of products. */
+/* gemm_values.h - the values of the elements of op(A) and op(B) as numbers in double, and the conversion of a sum of
+ * products. */
 #ifndef TW_OP_GEMM_VALUES_H
 #define TW_OP_GEMM_VALUES_H
 
@@ -10,7 +11,7 @@ struct tw_gemm_values {
   tw_gemm_numerics numerics;
   const void *a, *b, *d;          /* d NULL without a bias */
   const float *scale_a, *scale_b; /* NULL without */
-  const void *packed_scales;      /* of B, where it is codes */
+  const void *packed_scales;      /* of B, if it is codes */
   /* Makes row i of op(A) where A is no matrix in memory, as in a convolution; NULL: it is one. */
   void (*row)(const tw_gemm_values *, int64_t i, double *out);
   const void *context; /* the row function's */
@@ -29,7 +30,7 @@ void tw_gemm_term_sizes(const tw_gemm_values *, double *room, double size[]);
 /* An element of C, from the sum of products and bias; rounded where C is of integers, else not yet. */
 double tw_gemm_finish(const tw_gemm *, double sum);
 
-/* tw_op.exact and tw_op.survey of C, or of what is made like it: row i of C is row i of the operand `c`. */
+/* tw_op.exact and tw_op.survey of C, or of similar outputs: row i of C is row i of the operand `c`. */
 tw_status tw_gemm_exact_values(const tw_gemm_values *, size_t n, const tw_place[], double value[], double bound[],
                                int threads, tw_error *);
 tw_status tw_gemm_survey_values(const tw_gemm_values *, const tw_operand *c, const void *data, const tw_effort *,

@@ -124,7 +124,7 @@ typedef struct lines {
   const tw_operand *o;
   tw_lines lines;
   bool wide;
-  manner most; /* half of all lines, besides their share of the others */
+  manner most; /* half of all lines, besides their share of the other kinds */
   void *data;
   const struct line *column; /* of each column; NULL: they are computed again for each element */
 } lines;

@@ -1,5 +1,5 @@
-/* inputs.h - random inputs of real types. The same seed gives the same bytes on every machine, with any number of cores:
- * each row has a stream of its own. */
+/* inputs.h - random inputs of real types. The same seed gives the same bytes on every machine, with any number of
+ * cores: each row has its own stream. */
 #ifndef TW_OP_INPUTS_H
 #define TW_OP_INPUTS_H
 
@@ -26,9 +26,9 @@ tw_spread tw_spread_by_row(uint64_t seed, int64_t row);
  * there are how often is of the seed's choice, so that lines differ from each other and cases do.
  *
  *   uniform   in (-1, 1)
- *   upper     magnitudes in [1/2, 1): no product is small, so that none can be left out unseen
- *   binades   magnitudes in [1/16, 1), as often in each of four binades
- *   few       one element of four in [1/2, 1), the others in [1/8, 1/4)
+ *   upper     magnitudes in [1/2, 1): no product is small, so that leaving one out shows
+ *   binades   magnitudes in [1/16, 1), equally often in each of four binades
+ *   few       one element of four in [1/2, 1), the other three in [1/8, 1/4)
  *
  * and all of it times a number in [1/2, 1) of the line's own, and, if `wide`, one of 1, 1/2, 1/4, 1/8; a run of 32 to 128 lines of
  * every 256 has 1/8 of that, if `wide`. Signs are random in all

@@ -62,7 +62,7 @@ enum { DEPTH = 1024 }; /* of one pass over the products */
 
 int64_t tw_dot_depth(int64_t products) { return (products + 15) / 16 * 16; }
 
-/* rows x k from a matrix whose element (row, p) lies at row * row_step + p * step. */
+/* rows x k from a matrix whose element (row, p) is at row * row_step + p * step. */
 typedef struct widening {
   const int8_t *from;
   int64_t rows, k, depth, row_step, step;

@@ -4,12 +4,12 @@
  *   y[i][j] = (r[i][j] - mean r[i]) / sqrt(variance r[i] + eps) weight[j] + bias[j]      norm=layer
  *   y[i][j] = r[i][j] / sqrt(mean of r[i]^2 + eps) weight[j]                             norm=rms
  *
- * keep[i][j] is 1 where word j % 4 of Philox4x32-10 (philox.h) with the counter (j / 4, i, 0, 0) and the key
- * (seed[0], seed[1]) is at least floor(dropout 2^32), else 0.
+ * keep[i][j] is 1 where word j % 4 of Philox4x32-10 (philox.h) with the counter (j / 4, i, 0, 0) and the key (seed[0],
+ * seed[1]) is at least floor(dropout 2^32), else 0.
  *
- * The C parameters of a kernel are x [rows][cols], [residual [rows][cols],] weight [cols], [bias [cols],] [seed [2],]
- * y [rows][cols], [sum [rows][cols]], dense: residual and sum (the rows r) with residual=1, bias with norm=layer, seed (of
- * i32) with dropout > 0. The rest is of type a. */
+ * The C parameters of a kernel are x [rows][cols], [residual [rows][cols],] weight [cols], [bias [cols],] [seed [2],] y
+ * [rows][cols], [sum [rows][cols]], dense. Residual and sum (the rows r) belong to residual=1, bias to norm=layer, seed
+ * (of i32) to dropout > 0. All other operands have type a. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static const tw_key keys[] = {
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all but seed: f32, f16 or bf16"},
 };
 
-/* Operands by position; those that are not there are -1. */
+/* Operands by position; absent ones are -1. */
 typedef struct layernorm {
   int64_t rows, columns;
   double dropout, eps;
@@ -87,7 +87,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return (size_t)l.n;
 }
 
-/* Rows have a mean of their own, so that subtracting it matters, and one of eight is so quiet that eps does. */
+/* Rows have different means, so that subtracting the mean matters, and one of eight is so small that eps matters. */
 static tw_spread spread_of_row(uint64_t seed, int64_t row) {
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)row);
@@ -135,11 +135,11 @@ static void make_sum(const job *j, int64_t row, int64_t column, double *r, doubl
 
 typedef struct moments {
   double mean, variance;         /* of r */
-  double mean_off, variance_off; /* what they may be off in binary32 */
+  double mean_off, variance_off; /* error bounds in binary32 */
 } moments;
 
-/* Errors of the elements are independent. A sum of n of them is off by its steps, the mean square as a difference of
- * squares, too, which is how a kernel of one pass makes the variance. */
+/* Errors of the elements are independent. The error of a sum of n of them is that of its steps; the mean square may
+ * also be a difference of squares, as a one-pass kernel computes the variance. */
 static moments moments_of(const layernorm *l, const double *r, const double *off) {
   const double n = (double)l->columns, steps = (tw_sum_steps(n) + 2) * TW_U32;
   double sum = 0, size = 0, square = 0, offs = 0, off2 = 0;
@@ -165,8 +165,8 @@ static moments moments_of(const layernorm *l, const double *r, const double *off
   return m;
 }
 
-/* y may be made of the sum as it is stored or as it is: the sum's rounding counts, where there is one. Then the deviation,
- * its reciprocal square root and the products are rounded: 8 u of z, 4 u of the result. */
+/* y may be computed from the stored sum or from the exact one: the sum's rounding counts, if there is a sum. Then the
+ * deviation, its reciprocal square root and the products are rounded: 8 u of z, 4 u of the result. */
 static void finish(const job *j, const moments *m, const double *r, const double *off, int64_t first, int64_t count,
                    double *value, double *bound) {
   const layernorm *l = &j->l;
@@ -220,7 +220,7 @@ static void exact_cost(const tw_problem *p, size_t operand, double *element, dou
   *element = (int)operand == l.sum ? each : *row;
 }
 
-/* Of an element: mean and variance three additions and a product, normalization four; scaling and sum of a residual. */
+/* Per element: mean and variance three additions and a product, normalization four; scaling and sum of a residual. */
 static double operations(const tw_problem *p) {
   const layernorm l = layernorm_of(p);
   return ((l.rms ? 2 : 4) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows * (double)l.columns;

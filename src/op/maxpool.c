@@ -42,7 +42,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return Y + 1;
 }
 
-/* Images lie around -1, 0 or 1: maxima that begin with 0 show. */
+/* Images have values around -1, 0 or 1: maxima that begin at 0 show. */
 static tw_spread spread(uint64_t seed, int64_t row) {
   return (tw_spread){.middle = (double)((seed + (uint64_t)row) % 3) - 1, .amplitude = 1};
 }
@@ -50,7 +50,7 @@ static tw_spread spread(uint64_t seed, int64_t row) {
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
-  tw_operand bands = o[X]; /* of rows that share a middle, so that windows can be negative throughout */
+  tw_operand bands = o[X]; /* of rows that share a mean, so that windows can be negative throughout */
   const int64_t h = o[X].dims[1], pool = tw_problem_int(p, "pool"), rows = h % pool == 0 ? pool : 1;
   bands.dims[1] = h / rows;
   bands.dims[2] *= rows;

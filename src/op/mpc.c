@@ -5,18 +5,19 @@
  *   mpc_backward   d[i] = Quu_inv (Bdyn' p[i+1] + r[i]),  p[i] = q[i] + AmBKt p[i+1] - Kinf' r[i]   i = N-2 .. 0
  *
  * As in the Autocomp paper, appendix D.2, and in TinyMPC (src/tinympc/admm.cpp, forward_pass and backward_pass_grad,
- * without the affine terms). Quu_inv is symmetric in TinyMPC. The op does not assume it: its inputs are not symmetric, so
- * that a kernel that reads the transpose of a matrix is found.
+ * without the affine terms). Quu_inv is symmetric in TinyMPC. The op does not assume it: its inputs are not symmetric,
+ * so that a kernel that reads the transpose of a matrix is found.
  *
  * The C parameters of a kernel, dense:
  *   forward    Adyn[n][n], Bdyn[n][m], Kinf[m][n], x[N+1][n][1], d[N][m][1], u[N][m][1]
  *   backward   Bdyn[n][m], Quu_inv[m][m], Kinf[m][n], AmBKt[n][n], p[N][n][1], d[N][m][1], r[N][m][1], q[N][n][1]
- * Of x the first row is given, of p the last; the other rows are the kernel's to use or to leave. What is checked is
- * u, and d[0 .. N-2].
+ * The first row of x and the last row of p are given; the kernel may use the other rows. The check compares u, and d[0
+ * .. N-2].
  *
- * Inputs: the recurrence's matrix (Adyn - Bdyn Kinf, AmBKt) is CONTRACTION times an orthogonal one, so that its spectral
- * radius is below 1 and an error in any step is still seen many steps later. The orthogonal one is a product of
- * rational rotations, rounded to multiples of 2^-20; the others are multiples of 2^-11, and Adyn - Bdyn Kinf is exact. */
+ * Inputs: the recurrence's matrix (Adyn - Bdyn Kinf, AmBKt) is CONTRACTION times an orthogonal one, so that its
+ * spectral radius is below 1 and an error in any step is still seen many steps later. The orthogonal one is a product
+ * of rational rotations, rounded to multiples of 2^-20; the other matrices are multiples of 2^-11, and Adyn - Bdyn Kinf
+ * is exact. */
 #include "op/mpc.h"
 
 #include <inttypes.h>
@@ -77,7 +78,7 @@ static tw_operand vectors(const char *name, int64_t count, int64_t length) {
   return tw_operand_dense(name, TW_F32, 3, (int64_t[]){count, length, 1});
 }
 
-/* The same, written by the kernel, with vector `given` as an input. */
+/* As above, written by the kernel, with vector `given` as an input. */
 static tw_operand trajectory(const char *name, int64_t count, int64_t length, int64_t given) {
   tw_operand o = vectors(name, count, length);
   o.is_output = true;
@@ -195,7 +196,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
     backward_inputs(&m, seed, buffers);
 }
 
-/* ---- reference: in double from step to step, rounded only where it is stored ---- */
+/* ---- reference: in double from step to step, rounded only when stored ---- */
 
 /* y += factor op(A) x; A is stored rows x columns. */
 static void multiply_add(double factor, const float *A, int64_t rows, int64_t columns, bool transposed, const double *x,
@@ -263,7 +264,7 @@ static void backward_reference(const tw_mpc *m, void *const buffers[]) {
 
 static void reference(const tw_problem *p, void *const buffers[], int threads) {
   const tw_mpc m = tw_mpc_of(p);
-  (void)threads; /* a chain: every step needs the one before */
+  (void)threads; /* a chain: every step needs the previous one */
   if (m.forward)
     forward_reference(&m, buffers);
   else
@@ -288,14 +289,14 @@ static double largest_norm(const void *data, int64_t count, int64_t length) {
 /* The largest norm of a row. */
 static double row_norm(const void *data, int64_t rows, int64_t columns) { return largest_norm(data, rows, columns); }
 
-/* |computed - exact| of one element, whatever the order of the sums, also if products of the matrices are made first
- * (x[i+1] = (Adyn - Bdyn Kinf) x[i] - Bdyn d[i] and the like). A step in binary32 changes a state by a vector of norm
- * at most
+/* |computed - exact| of one element, for any order of the sums, also if products of the matrices are computed first
+ * (such as x[i+1] = (Adyn - Bdyn Kinf) x[i] - Bdyn d[i]). A step in binary32 changes a state by a vector of norm at
+ * most
  *   step = gamma (|A| |x| + |B| |u| + |B| (|K| |x| + |d|)),  gamma = 8 sqrt(n + m + 4) 2^-24
- * with a probability that is 1 for all that one will ever see (Higham and Mary, A New Approach to Probabilistic
- * Rounding Error Analysis, 2019, lambda = 4; the other 2 is for products of products; norms of matrices are
- * Frobenius'). Errors of different steps are independent and shrink by CONTRACTION a step: together step /
- * sqrt(1 - CONTRACTION^2). What is made of a state is off by that times a row of its matrix, and by its own rounding. */
+ * with a probability that is 1 in practice. The source is Higham and Mary, A New Approach to Probabilistic Rounding
+ * Error Analysis, 2019, lambda = 4; the other factor 2 is for products of products. Norms of matrices are Frobenius
+ * norms. Errors of different steps are independent and shrink by CONTRACTION a step: together step / sqrt(1 -
+ * CONTRACTION^2). A result computed from a state has that error times a row of its matrix, plus its own rounding. */
 static double tolerance(const tw_mpc *m, void *const e[]) {
   int64_t n = m->states, k = m->inputs;
   double gamma = 8 * sqrt((double)(n + k + 4)) * 0x1p-24, sum = 1 / sqrt(1 - CONTRACTION * CONTRACTION);
@@ -345,7 +346,7 @@ static double operations(const tw_problem *p) {
   return (double)m.steps * (n * n + 2 * n * k + (m.forward ? 0 : k * k));
 }
 
-/* Matrices, vectors given and vectors asked for, once each. */
+/* Matrices, given vectors and requested vectors, once each. */
 static double bytes(const tw_problem *p) {
   const tw_mpc m = tw_mpc_of(p);
   double n = (double)m.states, k = (double)m.inputs, steps = (double)m.steps;

@@ -10,7 +10,7 @@
 typedef struct tw_mpc {
   bool forward;
   int64_t horizon, states, inputs;
-  int64_t steps; /* of the recurrence: horizon forward, horizon - 1 backward */
+  int64_t steps; /* steps of the recurrence: horizon forward, horizon - 1 backward */
 } tw_mpc;
 
 /* Operands by position, as a kernel's C parameters. */

@@ -1,7 +1,8 @@
-/* numerics.h - what rounding may do to a result: the parts that every op's tolerance is made of.
+/* numerics.h - rounding errors of a result: the parts of every op's tolerance.
  *
- * Units are those of Higham, Accuracy and Stability of Numerical Algorithms: rounding to a type with p bits of significand
- * is off by at most u = 2^-p of the value (to nearest), and by `least` where the result is subnormal or flushed to zero. */
+ * Units follow Higham, Accuracy and Stability of Numerical Algorithms. Rounding to a type with p bits of significand
+ * has an error of at most u = 2^-p of the value (to nearest), and by `least` where the result is subnormal or flushed
+ * to zero. */
 #ifndef TW_OP_NUMERICS_H
 #define TW_OP_NUMERICS_H
 
@@ -12,7 +13,7 @@
 
 bool tw_is_real(tw_type);      /* f32, f16 or bf16: a plain floating-point type of operands */
 double tw_unit(tw_type);       /* u of a floating-point type; 0 of integers */
-double tw_least_real(tw_type); /* what flushing to zero or rounding of subnormals may cost */
+double tw_least_real(tw_type); /* maximum error from flushing to zero or rounding of subnormals */
 
 /* u of arithmetic in binary32; of a sum on a matrix unit, which may cut instead of round, twice as much. */
 #define TW_U32 0x1p-24
@@ -28,11 +29,12 @@ static inline double tw_store_error(tw_type type, double value, double off) {
  * analysis, 2019, lambda = 8). */
 static inline double tw_sum_steps(double n) { return fmin(n, 8 * sqrt(n)); }
 
-/* The same where the terms have random signs, and where it says more: at most this many u of the Euclidean norm of the terms.
- * Every partial sum is then a walk of random steps. In a chain of n additions, no order of which depends on the signs, the sum of
- * the squared partial sums is below q n |terms|^2 but by a chance of about e^(-pi^2 q / 8) (the integral of W^2 over a Brownian
- * path: Cameron and Martin, 1944), and errors that are uniform in +-u of them add to more than t u sqrt(n q / 3) |terms| by
- * e^(-t^2 / 2): together to more than x u sqrt(n) |terms| by about e^(-pi sqrt(3) x / 2). Trees and blocks are off by less. */
+/* As above for terms with random signs, where that bound is smaller: at most this many u of the Euclidean norm of the
+ * terms. Every partial sum is then a walk of random steps. Consider a chain of n additions whose order does not depend
+ * on the signs. The sum of the squared partial sums is below q n |terms|^2 except with a probability of about e^(-pi^2
+ * q / 8) (the integral of W^2 over a Brownian path: Cameron and Martin, 1944). Errors that are uniform in +-u of the
+ * partial sums add to more than t u sqrt(n q / 3) |terms| with probability e^(-t^2 / 2). Together they exceed x u
+ * sqrt(n) |terms| with probability of about e^(-pi sqrt(3) x / 2). Trees and blocks have smaller errors. */
 #define TW_WALK 12 /* e^-32.6 = 7e-15 */
 static inline double tw_walk_steps(double n) { return TW_WALK * sqrt(n); }
 

@@ -1,7 +1,7 @@
-/* operand.h - where an operand's elements lie.
+/* operand.h - the places of an operand's elements.
  *
- * An operand of any rank is taken as rows of its last dimension, counted in the order of the other dimensions, whatever
- * their strides. */
+ * An operand of any rank is treated as rows of its last dimension, counted in the order of the other dimensions, for
+ * any strides. */
 #ifndef TW_OP_OPERAND_H
 #define TW_OP_OPERAND_H
 
@@ -9,7 +9,7 @@
 
 int64_t tw_operand_rows(const tw_operand *);    /* the product of all dimensions but the last */
 int64_t tw_operand_columns(const tw_operand *); /* the last dimension */
-/* Elements from one row to the next of an operand whose rows lie one behind the other. */
+/* Elements from one row to the next of an operand whose rows are contiguous. */
 int64_t tw_operand_pitch(const tw_operand *);
 /* Elements from the operand's begin to the first element of a row. */
 int64_t tw_operand_row_at(const tw_operand *, int64_t row);
@@ -21,7 +21,7 @@ void tw_blank_output(const tw_operand *, uint64_t seed, const void *given, void 
 bool tw_poison_tells(tw_type);
 bool tw_is_poison(const tw_operand *, const void *data, int64_t row, int64_t column);
 
-/* The first place at or behind `from`, in elements, that is no element and does not hold poison; -1: there is none. */
+/* The first place from `from` on, in elements, that is not an element and does not hold poison; -1: none. */
 int64_t tw_operand_written_gap(const tw_operand *, const void *data, int64_t from);
 
 #endif

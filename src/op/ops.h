@@ -4,7 +4,7 @@
 
 #include "tilewright/op.h"
 
-/* What reads the words of a problem. */
+/* Parses the words of a problem. */
 typedef tw_status tw_problem_reader(const void *context, const char *op, size_t n_words, const char *const words[],
                                     tw_problem *out, tw_error *);
 /* Has the words of one line read. */

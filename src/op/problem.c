@@ -1,6 +1,6 @@
 /* problem.c - `key=value` words into a problem, and back.
  *
- * A value is parsed by the kind of its key; each error names the key, what is allowed and an example. */
+ * A value is parsed by the kind of its key; each error names the key, the allowed values and an example. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static const tw_key *find_key(const tw_problem *p, const char *name, size_t leng
   return now ? find_current_key(p, now, strlen(now), value) : key;
 }
 
-/* "row" in "none|row|full": 1; -1 if it is none of them. */
+/* "row" in "none|row|full": 1; -1 if it is not one of them. */
 static int64_t find_choice(const char *choices, const char *text) {
   size_t length = strlen(text);
   for (int64_t i = 0;; i++) {

@@ -1,14 +1,15 @@
-/* rotary.c - rotary position embedding (J. Su et al., RoFormer, 2021): pairs of elements of each head are turned by angles
- * that its position tells.
+/* rotary.c - rotary position embedding (J. Su et al., RoFormer, 2021): pairs of elements of each head are rotated by
+ * angles that depend on the position.
  *
  *   y[b][s][h][i]  = x[b][s][h][i] cos[s][p] - x[b][s][h][j] sin[s][p]
  *   y[b][s][h][j]  = x[b][s][h][j] cos[s][p] + x[b][s][h][i] sin[s][p]
  *
- * for p < d / 2, with i = p, j = p + d / 2 (interleaved=0, as GPT-NeoX and Llama have it) or i = 2 p, j = 2 p + 1
- * (interleaved=1, as the paper has it).
+ * for p < d / 2, with i = p, j = p + d / 2 (interleaved=0, as in GPT-NeoX and Llama) or i = 2 p, j = 2 p + 1
+ * (interleaved=1, as in the paper).
  *
- * The C parameters of a kernel are x [b][s][h][d], cos [s][d/2], sin [s][d/2], y [b][s][h][d], dense, all of type a: the
- * layout of attention.c. With transposed=1 they are x [b][h][d][s], cos [d/2][s], sin [d/2][s], y [b][h][d][s]. cos and sin are tables of any numbers: what is in them decides, not what they are called. */
+ * The C parameters of a kernel are x, cos, sin and y, dense, all of type a. Their layouts are x [b][s][h][d], cos
+ * [s][d/2], sin [s][d/2], y [b][s][h][d], as in attention.c. With transposed=1 they are x [b][h][d][s], cos [d/2][s],
+ * sin [d/2][s], y [b][h][d][s]. cos and sin are tables of arbitrary numbers: their contents count, not their names. */
 #include <math.h>
 
 #include "op/element.h"

@@ -36,7 +36,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return Y + 1;
 }
 
-/* Every fourth row lies where exp overflows binary32, above or below 0: the largest must be subtracted. */
+/* Every fourth row has values where exp overflows binary32, above or below 0: the maximum must be subtracted. */
 static tw_spread spread(uint64_t seed, int64_t row) {
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)row);
@@ -46,7 +46,7 @@ static tw_spread spread(uint64_t seed, int64_t row) {
 
 /* Every fourth row has one element so large that exp overflows unless it is found: a maximum over part of a row shows. */
 static void raise_one(uint64_t seed, const tw_operand *x, void *data) {
-  enum { STREAM = 1 << 30 }; /* other numbers than those of `spread` */
+  enum { STREAM = 1 << 30 }; /* other random numbers than for `spread` */
   for (int64_t row = 0; row < x->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)row + STREAM);
@@ -108,7 +108,7 @@ static void exact_cost(const tw_problem *p, size_t operand, double *element, dou
   *element = *row = 16 * (double)tw_problem_int(p, "cols"); /* two exponentials */
 }
 
-/* Of an element: a comparison, a difference, an exponential, an addition and a product. */
+/* Per element: a comparison, a difference, an exponential, an addition and a product. */
 static double operations(const tw_problem *p) {
   return 2.5 * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
 }

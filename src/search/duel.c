@@ -1,16 +1,16 @@
-/* duel.c - is the best candidate really faster than what its user has? Where measurements differ from one to the next, a
- * kernel may be the best because it was measured at a good moment.
+/* duel.c - decides whether the best candidate is really faster than the user's present kernel. Where measurements vary,
+ * a kernel may be the best because it was measured at a good moment.
  *
- * What the user has is the incumbent: the baseline, or the kernel of an earlier search if that one holds. Challenger and
- * incumbent are measured alternately, and the challenger wins if the medians differ by more than the noise. Otherwise the
- * incumbent is the result. On deterministic machines costs are compared as they are. */
+ * The present kernel is the incumbent: the baseline, or a verified kernel of an earlier search. Challenger and
+ * incumbent are measured alternately, and the challenger wins if the medians differ by more than the noise. Otherwise
+ * the incumbent is the result. On deterministic machines costs are compared directly. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "search/state.h"
 
-/* No noise makes a kernel seem so many times as fast as another: then nothing is measured again. */
+/* Noise never makes a kernel appear this many times as fast as another: then nothing is measured again. */
 static const double CLEARLY = 4;
 /* One round shows no noise: a single good moment would decide. */
 enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
@@ -37,7 +37,7 @@ static double noise(series s) {
   return (s.cost[s.n - 1] - s.cost[0]) / 2;
 }
 
-/* False where it could not be measured: there was no time, or it failed. */
+/* False if it could not be measured: there was no time, or it failed. */
 static bool measure(tw_state *s, const tw_candidate *c, series *to) {
   tw_outcome o;
   tw_state_measure(s, c, &o);
@@ -97,7 +97,7 @@ static const char *name_of(const tw_state *s, const tw_candidate *incumbent) {
   return incumbent == s->start ? tw_state_start_name(s) : "the kernel of an earlier search";
 }
 
-/* Is the known kernel right and no slower than the incumbent? One that is not is told of once. */
+/* True if the known kernel is correct and not slower than the incumbent. Otherwise it is reported once. */
 static bool holds(tw_state *s, struct tw_known *known, const tw_candidate *incumbent) {
   const tw_candidate *c = known->candidate;
   double gain, within;

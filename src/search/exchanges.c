@@ -1,5 +1,5 @@
-/* exchanges.c - notes what agents ask models, whether the journal answers or they do, and says in the end what came of each
- * question. Texts stay in the journal. */
+/* exchanges.c - records the agents' questions to models, answered by the journal or by a model, and finally the result
+ * of each. Texts stay in the journal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "search/state.h"
 
-/* Of an answer; that of a kernel is said when it was tried. */
+/* For an answer; a kernel's result is recorded after its trial. */
 static const char *first_outcome(const tw_exchange *e) {
   char lever[TW_LEVER_MAX], why[TW_WHY_MAX];
   if (e->kernel) return "no kernel";

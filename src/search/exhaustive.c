@@ -4,7 +4,7 @@
  * it was reached. */
 #include "search/state.h"
 
-/* The kernels one step behind candidate `from`. */
+/* The kernels one step after candidate `from`. */
 static tw_status follow(tw_state *s, size_t from, tw_error *error) {
   tw_menu menu;
   tw_status status = tw_target_steps(s->target, &s->problem, s->all[from]->recipe, &menu, error);

@@ -1,6 +1,6 @@
-/* finish.c - from the best candidate to the result: its recipe without needless steps, what each step brought, and
- * whether it holds on inputs that it never saw. Of a source that stands alone the steps are those of its lineage: they
- * were all evaluated, and none can be left out. */
+/* finish.c - from the best candidate to the result: its recipe without needless steps, the gain of each step, and a
+ * check on new inputs. For a source without a recipe the steps are those of its lineage: they were all evaluated, and
+ * none can be left out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,7 +178,7 @@ static tw_candidate *next_best(const tw_state *s) {
   return best;
 }
 
-/* The kernel is wrong, under whatever schedules it was met. */
+/* The kernel is wrong, under any schedule with which it was found. */
 static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reason) {
   const tw_digest digest = wrong->source_digest;
   tw_state_note(s, "candidate %d was correct on the search's inputs and is wrong on fresh ones: %s", wrong->number,

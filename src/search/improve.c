@@ -13,8 +13,8 @@
 #include "base/strings.h"
 #include "search/state.h"
 
-/* A rewrite is tried beside one other, whatever the threads: the best of both is kept, and the result must not depend on
- * them. */
+/* A rewrite is tried beside one other, for any number of threads: the best of both is kept, and the result must not
+ * depend on them. */
 enum { REWRITES_AT_ONCE = 2, ITERATIONS_MOST = 1000 };
 
 typedef struct improving {

@@ -40,7 +40,7 @@ struct tw_journal {
   sqlite3_int64 search, seed;
   sqlite3_stmt *insert, *recall, *describe, *explain, *keep, *remember, *state;
   double opened, before; /* by tw_now; seconds of this search in earlier processes */
-  pthread_mutex_t lock;  /* of `keep`, `remember` and `models`: agents call from any thread */
+  pthread_mutex_t lock;  /* lock of `keep`, `remember` and `models`: agents call from any thread */
   bool has_described;
   bool by_runner; /* TW_JOURNAL_RUNNER */
   char **models;  /* names that were recalled, each once */
@@ -63,13 +63,14 @@ static const char SCHEMA[] =
     " cost REAL, cycles REAL, seconds REAL, instructions REAL, utilization REAL, counters TEXT, memory TEXT,"
     " took REAL NOT NULL, PRIMARY KEY (search, number)) WITHOUT ROWID;"
     "CREATE INDEX candidate_by_digest ON candidate (digest);"
-    /* What a counter is, said once: candidates have name and value. */
+    /* The description of a counter, stored once: candidates have name and value. */
     "CREATE TABLE counter (name TEXT PRIMARY KEY, unit TEXT NOT NULL, help TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE exchange (search INTEGER NOT NULL REFERENCES search, agent TEXT NOT NULL, place INTEGER NOT NULL,"
     " model TEXT NOT NULL, asked TEXT NOT NULL, answer TEXT NOT NULL, tokens_in REAL, tokens_out REAL, money REAL,"
     " seconds REAL NOT NULL, PRIMARY KEY (search, agent, place));";
 
-/* What later versions added. Readers do without it: a journal without these columns gets them when it is opened again. */
+/* Columns that later versions added. Readers do without them: a journal without these columns gets them when it is
+ * opened again. */
 static const char FACTS[] =
     "CREATE TABLE IF NOT EXISTS fact (search INTEGER NOT NULL REFERENCES search, key TEXT NOT NULL,"
     " value NOT NULL, PRIMARY KEY (search, key)) WITHOUT ROWID;";
@@ -211,7 +212,7 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
   return status;
 }
 
-/* Adds what an earlier version did not have. */
+/* Adds columns that an earlier version lacked. */
 static tw_status extend(tw_journal *j, tw_error *error) {
   bool done = run(j, FACTS);
   for (size_t i = 0; done && i < sizeof COLUMNS / sizeof *COLUMNS; i++) {
@@ -357,7 +358,7 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
 
 /* ---- writing ---- */
 
-/* As text; NULL where there is nothing. Takes the object. */
+/* As text; NULL if empty. Frees the object. */
 static char *print_object(json_t *object) {
   char *text = json_object_size(object) ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
@@ -451,7 +452,8 @@ bool tw_journal_is_machine(tw_journal *j, const char *digest) {
     static const char *const steps[] = {"INSERT OR IGNORE INTO journal VALUES ('evaluator', ?1)",
                                         "SELECT value FROM journal WHERE key = 'evaluator'"};
     for (int i = 0; i < 2; i++) {
-      if (sqlite3_prepare_v2(j->db, steps[i], -1, &s, NULL) != SQLITE_OK) return true; /* a full disk: said elsewhere */
+      /* a full disk: reported elsewhere */
+      if (sqlite3_prepare_v2(j->db, steps[i], -1, &s, NULL) != SQLITE_OK) return true;
       if (i == 0) bind_text(s, 1, digest);
       if (sqlite3_step(s) == SQLITE_ROW)
         snprintf(j->evaluator, sizeof j->evaluator, "%s", (const char *)sqlite3_column_text(s, 0));
@@ -516,7 +518,7 @@ const char *tw_journal_trouble(tw_journal *j) {
 
 /* ---- reading ---- */
 
-/* Units and helps of the counters, as they were when they were written. */
+/* Units and helps of the counters, as written. */
 static void explain_counters(tw_journal *j, tw_measurement *m) {
   for (size_t i = 0; i < m->n_counters; i++) {
     tw_counter *c = &m->counter[i];

@@ -21,11 +21,11 @@ typedef struct tw_journal tw_journal;
 /* The options of a search by a runner begin with this line: only searches by runners recall its outcomes. */
 #define TW_JOURNAL_RUNNER "evaluated by a runner\n"
 
-/* What a verdict depends on: a journal is for one of these. */
+/* Everything on which a verdict depends: a journal is for one of these. */
 typedef struct tw_journal_subject {
-  const char *version; /* of tilewright */
+  const char *version; /* version of tilewright */
   const char *target;
-  const char *machine; /* what the target is, in full (its description) */
+  const char *machine; /* the target in full (its description) */
   const char *problem;
   const char *unit; /* of cost */
 } tw_journal_subject;
@@ -38,7 +38,7 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *, const ch
 bool tw_journal_recall(tw_journal *, tw_candidate *);
 /* Questions to agents' models and their answers, of this search. Valid until close. */
 tw_memo tw_journal_memo(tw_journal *);
-/* Writes the candidate and those that could not be written before. */
+/* Writes the candidate and earlier ones that could not be written. */
 void tw_journal_record(tw_journal *, tw_candidate *);
 /* Writes a candidate again whose verdict has changed. */
 void tw_journal_amend(tw_journal *, tw_candidate *);

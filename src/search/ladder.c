@@ -1,7 +1,7 @@
-/* ladder.c - the way from the start to the best, one rung for each step that made a kernel of its own.
+/* ladder.c - the way from the start to the best, with one rung for each step that made a new kernel.
  *
- * The way is the best candidate's lineage, up to the last recipe in it; from there on the recipe tells the steps, whatever
- * order the search met them in: finish.c has evaluated its beginnings. */
+ * The way is the best candidate's lineage, up to the last recipe in it. From there on the recipe gives the steps, in
+ * any order in which the search found them: finish.c has evaluated its beginnings. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

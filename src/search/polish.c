@@ -1,8 +1,8 @@
-/* polish.c - what lies around the best when the beam has ended: all kernels one step of the menu away, then two, and so
- * on, as many as the problem is small. Whatever beats the best is the new centre.
+/* polish.c - the neighbourhood of the best kernel after the beam has ended: all kernels one step of the menu away, then
+ * two, and so on, as far as the problem is small. A better kernel becomes the new centre.
  *
- * The beam follows what pays step by step, and stops where little does. Where designs take three steps of which the
- * first two lose, only looking at all of them helps; where measuring is the work of a moment, it can be afforded. */
+ * The beam follows steps that pay one by one, and stops where few do. Where designs need three steps of which the first
+ * two lose, only trying all of them helps; where measuring is fast, it is affordable. */
 #include <stdlib.h>
 
 #include "search/state.h"

@@ -241,7 +241,7 @@ static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
 
 static void ignore(void *context, tw_job *job) { (void)context, (void)job; }
 
-/* One trial by itself; nothing is recorded of it. `data`: NULL for the search's. */
+/* One trial outside of the search; nothing is recorded of it. `data`: NULL for the search's. */
 static void run_alone(tw_state *s, const tw_trial *trial, const tw_case *data, double deadline, tw_outcome *out) {
   tw_job job = {.trial = *trial}, *all[] = {&job};
   tw_pool pool = pool_of(s);

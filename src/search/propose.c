@@ -17,7 +17,7 @@
 /* One plan's kernels: made, in the order of alternatives, and the first of them that were taken. */
 typedef struct drawer {
   size_t n_ordered, n_taken, n_new;
-  tw_candidate **candidate; /* of each alternative; NULL where none was tried */
+  tw_candidate **candidate; /* of each alternative; NULL if none was tried */
   int *mended;              /* how often each was ordered again */
 } drawer;
 
@@ -49,7 +49,7 @@ struct tw_round {
   /* ---- orders in flight ---- */
   size_t n_orders;
   tw_order *order;
-  tw_candidate ***place; /* where the kernel of each order goes, as a candidate */
+  tw_candidate ***place; /* the candidate of each order */
   asking **by;
 };
 
@@ -145,7 +145,7 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
   return request;
 }
 
-/* Each plan of a model is a question that somebody pays for: no more of them than there are samples left for their kernels. */
+/* Each plan of a model is a paid question: no more of them than there are samples left for their kernels. */
 static int most_plans(const tw_state *s) {
   const tw_search_options *o = &s->options;
   if (o->samples == 0 || !s->member[0].agent->asks_models) return INT_MAX;

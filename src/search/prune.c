@@ -1,4 +1,5 @@
-/* prune.c - see prune.h. Only the target can say what a step means, so a shorter schedule is judged by what it emits. */
+/* prune.c - see prune.h. Only the target knows the meaning of a step, so a shorter schedule is judged by its emitted
+ * code. */
 #include "search/prune.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* rank.c - how well the machine's model had told which kernels would be fast: Spearman's correlation of ranks between what it
- * predicts of a schedule and what its kernel cost, over the candidates that were measured. */
+/* rank.c - the quality of the machine's model as a ranking: Spearman's correlation of ranks between its prediction for
+ * a schedule and the cost of its kernel, over the measured candidates. */
 #include <math.h>
 #include <stdlib.h>
 

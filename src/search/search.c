@@ -446,7 +446,7 @@ static tw_status evaluate_starts(tw_state *s, const char *program, tw_error *err
 
 /* ---- the flow ---- */
 
-/* Something that every candidate of an iteration lacked: no more will come of it. */
+/* True if every candidate in this iteration failed for lack of the same resource: the search ends. */
 static bool is_cut_off(tw_state *s, size_t first) {
   size_t unavailable = 0, others = 0;
   const char *reason = NULL;
@@ -469,7 +469,7 @@ static bool goes_on(const tw_state *s) {
   return s->is_patient || (s->idle < PATIENCE && !is_stalled(s));
 }
 
-/* Kernels that failed are put right as long as somebody tries. */
+/* Failed kernels are repaired as long as an agent tries. */
 static tw_status mend_all(tw_state *s, tw_round *round, tw_error *error) {
   for (size_t before = 0; before != s->n;) {
     before = s->n;

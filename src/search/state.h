@@ -1,4 +1,4 @@
-/* state.h - a running search, and its stages, each in a file of its own. */
+/* state.h - a running search, and its stages, each in a separate file. */
 #ifndef TW_SEARCH_STATE_H
 #define TW_SEARCH_STATE_H
 
@@ -34,11 +34,11 @@ enum { TW_WATCHES = 2 };
 
 typedef struct tw_state {
   const tw_target *target;
-  size_t n_watches; /* one after the other */
+  size_t n_watches; /* consecutive watches */
   tw_watch watch[TW_WATCHES];
   size_t n_members; /* the agents of the current watch */
   const tw_member *member;
-  bool is_patient;                 /* goes on as long as there is something to try */
+  bool is_patient;                 /* continues while there is something to try */
   bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
   double plans_given[TW_MEMBERS_MAX];
   tw_exchanges exchanges;
@@ -54,8 +54,8 @@ typedef struct tw_state {
   double started, deadline; /* by tw_now. Candidates start up to the deadline */
   double last_measurement;  /* measurements end by then, so that the result can be confirmed in time */
   double share;             /* of the time, up to the end of this watch */
-  double case_seconds;      /* that the inputs and expected outputs took */
-  double trial_seconds;     /* that the quickest trial took without its build: no wait for a device, no first use */
+  double case_seconds;      /* seconds for the inputs and expected outputs */
+  double trial_seconds;     /* seconds of the quickest trial without its build: no wait for a device, no first use */
 
   size_t n, room;
   tw_candidate **all;        /* by number */
@@ -64,9 +64,9 @@ typedef struct tw_state {
   struct tw_experience {
     char lever[TW_LEVER_MAX];
     int tried, paid;
-  } * experience;                        /* of the levers that were tried so far */
-  tw_candidate *start;                   /* the baseline, or the user's program */
-  size_t n_known;                        /* kernels of earlier searches of this very problem: a schedule, a source */
+  } * experience;      /* of the levers that were tried so far */
+  tw_candidate *start; /* the baseline, or the user's program */
+  size_t n_known;      /* kernels of earlier searches of this very problem: a schedule, a source */
   struct tw_known {
     tw_candidate *candidate;
     bool lost; /* it is wrong, or slower than the baseline or the other one */
@@ -104,7 +104,7 @@ tw_status tw_search_by(const tw_search_subject *, const tw_search_options *, tw_
  * memory. `limit`: as in tw_candidate. */
 tw_candidate *tw_state_emit(const tw_state *, const tw_schedule *, int parent, double limit, const char *lever,
                             const char *why);
-/* The same, one menu step after `from`, which has a schedule; NULL where the step is illegal. */
+/* As above, one menu step after `from`, which has a schedule; NULL if the step is illegal. */
 tw_status tw_state_follow(const tw_state *, const tw_candidate *from, const tw_menu_item *, double limit,
                           tw_candidate **, tw_error *);
 /* Numbers it and takes it over; a kernel that is there already makes it a duplicate. Frees it without memory. */
@@ -113,7 +113,7 @@ tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
 void tw_state_evaluate(tw_state *, size_t first);
 /* Builds and checks a candidate on the inputs of another seed; the verdict is returned, not recorded. */
 void tw_state_check(tw_state *, const tw_candidate *, uint64_t seed, const tw_case *, tw_outcome *);
-/* Builds, checks and measures one again, by itself: its recorded cost stays. */
+/* Builds, checks and measures one again, alone: its recorded cost stays. */
 void tw_state_measure(tw_state *, const tw_candidate *, tw_outcome *);
 /* Checks one that was too slow to be checked when it was met. */
 void tw_state_reconsider(tw_state *, tw_candidate *);

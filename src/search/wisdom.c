@@ -34,7 +34,7 @@
 static const char FORMAT[] = "tilewright wisdom";
 enum { VERSION = 2, VERSION_OF_SCHEDULES = 1, SIZE_LIMIT = 64 << 20, LOCK_SECONDS = 10 };
 
-/* ---- where it is ---- */
+/* ---- its location ---- */
 
 static char *default_path(void) {
   const char *own = getenv("TILEWRIGHT_WISDOM"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -209,7 +209,7 @@ static bool same_kernel(const tw_wisdom_entry *a, const tw_wisdom_entry *b) {
   return true;
 }
 
-/* `out` gets a source of its own; its old one is freed. */
+/* `out` gets its own source; its old one is freed. */
 static tw_status copy_entry(const tw_wisdom_entry *entry, tw_wisdom_entry *out, tw_error *error) {
   char *source = entry->source ? strdup(entry->source) : NULL;
   if (entry->source && !source) return tw_no_memory(error, "wisdom");

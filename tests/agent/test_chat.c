@@ -203,13 +203,16 @@ static void each_bad_answer_is_of_a_kind(void **state) {
       {{.status = 404, .body = "<html>nothing here " SECRET "</html>"}, TW_CHAT_REFUSED, "HTTP 404", 1},
       {{.status = 302, .headers = "Location: http://127.0.0.1:1/steal\r\n", .body = ""},
        TW_CHAT_REFUSED,
-       "redirects",
+       "a redirect",
        1},
       {{.status = 500, .body = "oh no " SECRET}, TW_CHAT_OVERLOADED, "HTTP 500: oh no ***", 3},
       {{.status = 503, .body = "{\"detail\":1}"}, TW_CHAT_OVERLOADED, "HTTP 503", 3},
       {{.status = 501, .body = ""}, TW_CHAT_OVERLOADED, "HTTP 501", 1},
       {{.status = 429, .headers = "Retry-After: 3600\r\n", .body = ""}, TW_CHAT_OVERLOADED, "asks to wait 3600 s", 1},
-      {{.status = 200, .body = "0123456789", .times = 5000000}, TW_CHAT_TOO_LONG, "more than 1048576 bytes", 1},
+      {{.status = 200, .body = "0123456789", .times = 5000000},
+       TW_CHAT_TOO_LONG,
+       "its answer exceeds 1048576 bytes",
+       1},
       {{.status = 200, .body = "{\"choices\":[{\"mess", .break_off = true}, TW_CHAT_UNREACHABLE, "", 3},
       {{.status = 0, .body = ""}, TW_CHAT_UNREACHABLE, "", 3},
       {{.status = 0, .body = "SSH-2.0-OpenSSH_9.2\r\n"}, TW_CHAT_UNREACHABLE, "", 1},
@@ -525,7 +528,7 @@ static void a_command_is_a_model(void **state) {
       {"exec:echo one >&2; echo why >&2; exit 7", "status 7: why", TW_CHAT_BROKEN},
       {"exec:kill -9 $$", "signal 9", TW_CHAT_BROKEN},
       {"exec:sleep 60", "it did not end within 2 seconds", TW_CHAT_LATE},
-      {"exec:yes", "more than 1048576 bytes", TW_CHAT_TOO_LONG},
+      {"exec:yes", "its answer exceeds 1048576 bytes", TW_CHAT_TOO_LONG},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     a = run_command(bad[i].command, "p");

@@ -170,7 +170,7 @@ static void what_cannot_be_asked_is_refused_in_a_line(void **state) {
   refuse(CDNA4, "banks tile=9999x9999 access=ds_read_b32:linear", "256 KiB");
   refuse(CDNA4, "banks type=bf17 access=ds_read_b32:linear", "expected one of");
   refuse(CDNA4, "banks access=ds_read_b128:row16x32s8 phase=4", "from 0 to 3");
-  refuse(CDNA4, "banks access=ds_read_b128:row16x32s8 swizzle=512:7:3", "tear");
+  refuse(CDNA4, "banks access=ds_read_b128:row16x32s8 swizzle=512:7:3", "would split");
   refuse(CDNA4, "banks tile=9x8 access=ds_read_b32:linear swizzle=st_16x32", "does not fit a tile");
   refuse(CDNA3, "banks access=ds_read_b64_tr_b16:col16x32s8", "has no ds_read_b64_tr_b16");
   refuse(CDNA3, "layout mfma=v_mfma_f32_16x16x32_bf16", "no matrix instruction");

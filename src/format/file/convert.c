@@ -1,8 +1,8 @@
 /* convert.c - reads, converts and writes tensors tile by tile, on several threads.
  *
  * A tile is a number of whole rows, or a part of a long row that ends where blocks and groups of both formats end. A
- * scale that a whole tensor or a long row shares takes a pass over it before. Threads take the next tile each, and add up
- * what it lost in the order of the tiles: results do not depend on their number. */
+ * scale that a whole tensor or a long row shares needs an earlier pass over it. Each thread takes the next tile, and
+ * losses are added in the order of the tiles: results do not depend on the number of threads. */
 #include "format/file/convert.h"
 
 #include <pthread.h>
@@ -67,7 +67,7 @@ static tw_status work_make(work *w, tw_error *error) {
 
 /* ---- tiles ---- */
 
-/* Where a tile lies in a plane. */
+/* The place of a tile in a plane. */
 typedef struct span {
   uint64_t from;
   size_t bytes;
@@ -129,7 +129,7 @@ static tw_status tiling_of(const work *w, const plan_entry *e, size_t from_row_c
   return TW_OK;
 }
 
-/* Goes on to the next tile up to row `until`; {0} is before the first of `row`. */
+/* Advances to the next tile up to row `until`; {0} is before the first of `row`. */
 static bool next_tile(const tiling *t, size_t row, size_t until, tile *at) {
   if (at->rows == 0)
     *at = (tile){.row = row};
@@ -200,7 +200,7 @@ static tw_status find_magnitude(const work *w, const plan_entry *e, const tw_pac
   return status;
 }
 
-/* Rows on their way: the threads' next tile, and what those that are done have lost. */
+/* Rows in progress: the threads' next tile, and the losses of completed tiles. */
 typedef struct rows_job {
   const work *w;
   const plan_entry *e;
@@ -229,7 +229,7 @@ static bool take_tile(rows_job *j, tile *t, size_t *number) {
   return taken;
 }
 
-/* In the order of the tiles: waits for those before. */
+/* In the order of the tiles: waits for earlier ones. */
 static void put_tile(rows_job *j, size_t number, tw_status status, const tw_error *error, const statistics_part *part) {
   pthread_mutex_lock(&j->lock);
   while (j->done != number) pthread_cond_wait(&j->turn, &j->lock);

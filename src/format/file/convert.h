@@ -1,11 +1,11 @@
 /* convert.h - from one file of tensors to another, with another number format.
  *
- * A tensor is a matrix here: its last dimension are the columns, the others the rows. Tensors of numbers that are
- * converted become, in a .safetensors file,
+ * A tensor is a matrix here: its last dimension has the columns, all other dimensions the rows. Converted tensors
+ * become, in a .safetensors file,
  *
  *   NAME           the codes: in the format's own dtype with the tensor's shape where safetensors has one (f32, f16,
  *                  bf16, e4m3, e5m2, and I8 for i8), else U8 with the last dimension the bytes of a row
- *   NAME.scales    if the format has scales apart: U8 for e8m0, else F32; the last dimension is the scales of a row,
+ *   NAME.scales    if the format has separate scales: U8 for e8m0, else F32; the last dimension is the scales of a row,
  *                  shape [1] for one scale a tensor
  *   __metadata__   "tilewright.NAME": "FORMAT shape=2,3,4 [group=N|tensor] [rule=...] [rounding=floor]"
  *
@@ -23,7 +23,7 @@ typedef struct convert_options {
   const volatile int *stopped; /* may be NULL; TW_INTERRUPTED once it is set */
 } convert_options;
 
-typedef struct converted { /* what became of a tensor */
+typedef struct converted { /* the result for a tensor */
   char *name;
   char from[24];
   int rank;
@@ -40,14 +40,14 @@ typedef struct conversion {
 } conversion;
 
 /* Converts; `done` (may be NULL) is called after each tensor. The output file appears whole or not at all. Uses some
- * tens of MiB of memory, whatever the size of the tensors. */
+ * tens of MiB of memory, for tensors of any size. */
 tw_status convert_file(const char *in, const char *out, const convert_options *,
                        void (*done)(void *, const converted *), void *context, conversion *, tw_error *);
 void conversion_free(conversion *);
 
 /* "mxfp4 shape=2,3": fills packing, rank and shape; false if it is not what convert_file writes. */
 bool packing_parse(const char *text, tw_packing *, int *rank, uint64_t shape[TENSOR_RANK_MAX]);
-/* The other way: a malloc'ed text, NULL without memory. */
+/* The inverse: a malloc'ed text, NULL without memory. */
 char *packing_print(const tw_packing *, int rank, const uint64_t shape[]);
 
 #endif

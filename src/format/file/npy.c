@@ -2,8 +2,8 @@
  *
  *   \x93NUMPY 1 0 <u16 length> {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } blanks \n  data
  *
- * Versions 2 and 3 have a u32 length. Of Python only what NumPy writes is understood: strings without escapes, True,
- * False, tuples of whole numbers. */
+ * Versions 2 and 3 have a u32 length. Only the Python syntax that NumPy writes is supported: strings without escapes,
+ * True, False, tuples of whole numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static const struct {
 };
 enum { N_DTYPES = sizeof dtypes / sizeof *dtypes };
 
-/* What is wrong, or NULL. */
+/* The error, or NULL. */
 static const char *read_dictionary(reader *r, tensor *t) {
   char key[20], descr[20] = "";
   bool has_order = false, has_shape = false, fortran = false;

@@ -1,4 +1,4 @@
-/* packing_text.c - a packing and a shape as the text that stands in a file's metadata, and back. */
+/* packing_text.c - a packing and a shape as the text in a file's metadata, and back. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

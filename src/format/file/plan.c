@@ -168,7 +168,7 @@ static tw_status plan_tensor(const tensor_file *in, const convert_options *o, co
   return TW_OK;
 }
 
-/* Wide numbers first, so that all lie at multiples of their size. */
+/* Wide numbers first, so that all are at multiples of their size. */
 static void order_output(plan *p) {
   static const size_t widths[] = {8, 4, 2, 1, 0};
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {

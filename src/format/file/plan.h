@@ -7,7 +7,7 @@
 typedef struct source {         /* a tensor to read, as a matrix */
   const tensor *codes, *scales; /* scales may be NULL */
   tw_packing packing;           /* plain numbers are formats without scales */
-  bool is_f64;                  /* not a format: read by itself */
+  bool is_f64;                  /* not a format: read directly */
   int rank;
   uint64_t shape[TENSOR_RANK_MAX];
   size_t rows, columns;

@@ -45,7 +45,7 @@ tw_status safetensors_header_bytes(const uint8_t *data, size_t available, const 
   return TW_OK;
 }
 
-/* A name in an error: what is no plain text becomes '?', and long ones end in "...". */
+/* A name in an error: characters that are not plain text become '?', and long names end in "...". */
 static const char *shown(const char *name, char buffer[64]) {
   size_t n = 0;
   for (; n < 60 && name[n]; n++) buffer[n] = name[n] >= ' ' && name[n] < 127 ? name[n] : '?';
@@ -61,7 +61,7 @@ static tw_status wrong_tensor(const tensor_file *f, const char *name, const char
 
 static bool is_count(const json_t *j) { return json_is_integer(j) && json_integer_value(j) >= 0; }
 
-/* data_begin: where the data lies in the file. */
+/* data_begin: offset of the data in the file. */
 static tw_status parse_tensor(const tensor_file *f, const char *name, const json_t *entry, uint64_t data_begin,
                               tensor *t, tw_error *error) {
   const json_t *dtype = json_object_get(entry, "dtype"), *shape = json_object_get(entry, "shape");

@@ -61,7 +61,7 @@ static void add_chunk(counting *c, const float *x, const float *y, size_t n, sta
   const size_t whole = n / COMPARE_LANES * COMPARE_LANES, rest = n - whole;
   c->kernels->compare(x, y, c->limit, whole, c->error, &part->sums);
   drain(part);
-  if (rest) { /* filled up with zeros, which come back as they are */
+  if (rest) { /* filled up with zeros, which are converted exactly */
     float x_rest[COMPARE_LANES] = {0}, y_rest[COMPARE_LANES] = {0}, limits[COMPARE_LANES] = {0}, errors[COMPARE_LANES];
     memcpy(x_rest, x + whole, rest * sizeof *x);
     memcpy(y_rest, y + whole, rest * sizeof *y);

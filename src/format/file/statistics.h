@@ -1,4 +1,4 @@
-/* statistics.h - what a conversion lost: of values x that came back as y. */
+/* statistics.h - the loss of a conversion: of values x that came back as y. */
 #ifndef TW_FORMAT_STATISTICS_H
 #define TW_FORMAT_STATISTICS_H
 
@@ -14,10 +14,10 @@ typedef struct statistics {
   double max_error;    /* largest |x - y| */
   double max_value;    /* largest |x| */
   double sum_error2, sum_value2;
-  uint64_t bin[ERROR_BINS]; /* of the rest: bin[e] has 2^(e - 127) <= |x - y| < 2^(e - 126) */
+  uint64_t bin[ERROR_BINS]; /* the other values: bin[e] has 2^(e - 127) <= |x - y| < 2^(e - 126) */
 } statistics;
 
-/* Of a part of a matrix: counts, and sums that are not yet added up. */
+/* For a part of a matrix: counts, and sums that are not yet added up. */
 typedef struct statistics_part {
   statistics counts;
   format_errors sums;
@@ -29,6 +29,6 @@ void statistics_measure(statistics_part *, const tw_packing *, size_t rows, size
 /* Adds a part. Sums are rounded: to get the same bits, add parts in the same order. */
 void statistics_add(statistics *, const statistics_part *);
 double statistics_rms(const statistics *);      /* root of the mean square of x - y */
-double statistics_relative(const statistics *); /* that by the root mean square of x; 0 if all x are 0 */
+double statistics_relative(const statistics *); /* relative to the root mean square of x; 0 if all x are 0 */
 
 #endif

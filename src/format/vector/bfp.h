@@ -58,7 +58,7 @@ LANES void bfp_batch(bool floors, const format_job *job, const float *x, const b
 LANES void bfp_encode_as(bool floors, const format_job *job, const float *x, size_t n, uint8_t *codes) {
   const size_t batches = n / BFP_BATCH, rest = n % BFP_BATCH;
   bfp_scaling scaling[2];
-  /* as in mx.h: the exponents of a batch while the mantissas of the one before are made */
+  /* as in mx.h: the exponents of a batch beside the mantissas of the previous batch */
   for (size_t i = 0; i <= batches; i++) {
     if (i < batches) bfp_scales(x + i * BFP_BATCH, &scaling[i % 2]);
     if (i > 0) bfp_batch(floors, job, x + (i - 1) * BFP_BATCH, &scaling[(i - 1) % 2], codes + (i - 1) * VW * BFP_BYTES);

@@ -79,7 +79,7 @@ LANES bool integer_scales(const float *x, size_t group, float largest, uint8_t *
   return plain == (1u << VW) - 1;
 }
 
-/* Groups one by one, of which the last may be shorter. */
+/* Groups one by one; the last may be shorter. */
 LANES void integer_each_group(bool nibbles, size_t group, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
   float scale, inverse;
   for (size_t i = 0; i < n; i += group, scales += 4) {
@@ -96,7 +96,7 @@ LANES void integer_groups(bool nibbles, size_t group, const float *x, size_t n, 
   const size_t batches = batched ? n / batch : 0;
   float inverse[2][VW];
   bool plain[2];
-  /* the scales of a batch are found while the codes of the one before are made: neither waits for the other */
+  /* the scales of a batch are computed beside the codes of the previous batch: neither waits for the other */
   for (size_t i = 0; i <= batches; i++) {
     if (i < batches)
       plain[i % 2] = integer_scales(x + i * batch, group, nibbles ? 7 : 127, scales + i * VW * 4, inverse[i % 2]);

@@ -1,6 +1,6 @@
-/* lanes_avx2.h - the vocabulary of the vector kernels for AVX2 and F16C: VW = 8 lanes of 32 bits.
+/* lanes_avx2.h - the operations of the vector kernels for AVX2 and F16C: VW = 8 lanes of 32 bits.
  *
- * lanes_avx512.h has the same names with 16 lanes, and says what they mean. */
+ * lanes_avx512.h has the same names with 16 lanes, and defines their meaning. */
 #ifndef TW_FORMAT_LANES_H
 #define TW_FORMAT_LANES_H
 

@@ -1,4 +1,4 @@
-/* lanes_avx512.h - the vocabulary of the vector kernels for AVX-512 F, BW, DQ, VL, VBMI: VW = 16 lanes of 32 bits.
+/* lanes_avx512.h - the operations of the vector kernels for AVX-512 F, BW, DQ, VL, VBMI: VW = 16 lanes of 32 bits.
  *
  * lanes_avx2.h has the same names with 8 lanes. vi: lanes of integers, vf: of f32. */
 #ifndef TW_FORMAT_LANES_H
@@ -72,8 +72,8 @@ LANES void v_store_u16(uint8_t *p, const vi v[2]) { /* 2 VW lanes below 2^16 */
 }
 LANES void v_store_u8(uint8_t *p, vi v) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v)); }
 
-/* Bytes of four vectors u, v, w, x. Two steps of narrowing leave them in packed order: 32-bit units of u, v, w, x in turn,
- * by 128-bit lanes; b_in_order makes them follow each other. Words and bytes saturate. */
+/* Bytes of four vectors u, v, w, x. Two steps of narrowing leave them in packed order: 32-bit units of u, v, w, x
+ * alternate, by 128-bit lanes; b_in_order makes them contiguous. Words and bytes saturate. */
 typedef __m512i vb;
 LANES vi w_narrow(vi a, vi b) { return _mm512_packs_epi32(a, b); } /* signed lanes to signed words */
 LANES vi w_narrow_u(vi a, vi b) { return _mm512_packus_epi32(a, b); }
@@ -119,7 +119,7 @@ LANES void b_store_6bit(uint8_t *p, vb a) {
   _mm256_storeu_si256((__m256i *)p, _mm512_castsi512_si256(packed));
   _mm_storeu_si128((__m128i *)(p + 32), _mm512_extracti32x4_epi32(packed, 2));
 }
-/* Of 4 VW bytes every 8 behind a byte of their own, first[0], first[1], ...: 9/2 VW bytes. */
+/* 4 VW bytes, every 8 after a byte of their own, first[0], first[1], ...: 9/2 VW bytes. */
 LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   const __m512i order = /* 64 + i is first[i] */
       _mm512_set_epi8(71, 55, 54, 53, 52, 51, 50, 49, 48, 70, 47, 46, 45, 44, 43, 42, 41, 40, 69, 39, 38, 37, 36, 35,
@@ -191,7 +191,7 @@ LANES vi max_of_lanes(vi a, vi b) { /* of 128-bit lanes 0|1, 2|3 of a, then of b
 LANES vi v_max_across(const vi m[VW]) {
   return max_of_lanes(max_of_lanes(max_of_4(m), max_of_4(m + 4)), max_of_lanes(max_of_4(m + 8), max_of_4(m + 12)));
 }
-/* VW blocks of 8 values lie in VW / 2 vectors: the largest of each. */
+/* VW blocks of 8 values in VW / 2 vectors: the maximum of each. */
 LANES vi v_max_of_8(const vi m[VW / 2]) {
   vi halves = max_of_lanes(max_of_4(m), max_of_4(m + 4)); /* blocks 0 2 4 6, 1 3 5 7, 8 10 12 14, 9 11 13 15 */
   return _mm512_permutexvar_epi32(_mm512_set_epi32(15, 11, 14, 10, 13, 9, 12, 8, 7, 3, 6, 2, 5, 1, 4, 0), halves);
@@ -205,7 +205,7 @@ LANES vf f_of_blocks_of_8(const float *p) {
 LANES vf f_pair(const float p[BLOCKS_OF_8]) { /* the same from registers */
   return _mm512_insertf32x8(_mm512_set1_ps(p[0]), _mm256_set1_ps(p[1]), 1);
 }
-/* 8 signed bytes from p on, and 8 more `apart` bytes behind. */
+/* 8 signed bytes from p on, and 8 more at p + `apart`. */
 LANES vi v_load_s8_pair(const uint8_t *p, size_t apart) {
   __m128i a = _mm_loadl_epi64((const __m128i *)p), b = _mm_loadl_epi64((const __m128i *)(p + apart));
   return _mm512_cvtepi8_epi32(_mm_unpacklo_epi64(a, b));

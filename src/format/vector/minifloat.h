@@ -1,10 +1,10 @@
 /* vector/minifloat.h - codes of small floats with one addition for the rounding, and values of codes.
  *
- * Rounding a magnitude a to m mantissa bits: with u the power of two in a, but no less than the smallest normal, the
- * sum u 2^(23 - m) + a has steps of u 2^-m, so the addition itself rounds to nearest even, subnormals too, and the
- * sum's low bits count the steps. The code is the count plus (u's exponent - the smallest normal's) << m: one dot
- * product of the sum's lower word with 2^(7 - m) and of its upper word, which holds the exponent at bit 7, with 1 gives
- * it at bit 7 - m, above a constant. Scaling by a power of two is nothing but another smallest normal. */
+ * Rounding a magnitude a to m mantissa bits: let u be the power of two in a, but at least the smallest normal. The sum
+ * u 2^(23 - m) + a has steps of u 2^-m, so the addition itself rounds to nearest even, subnormals too, and the sum's
+ * low bits count the steps. The code is the count plus (u's exponent - the smallest normal's) << m. One dot product, of
+ * the sum's lower word with 2^(7 - m) and of its upper word, which holds the exponent at bit 7, with 1, gives it at bit
+ * 7 - m, above a constant. Scaling by a power of two only changes the smallest normal. */
 #ifndef TW_FORMAT_VECTOR_MINIFLOAT_H
 #define TW_FORMAT_VECTOR_MINIFLOAT_H
 
@@ -26,11 +26,11 @@ typedef struct small_float {
 static const small_float vector_e4m3 = {3, 7, 7, 0x7E}, vector_e5m2 = {2, 15, 7, 0x7B}, vector_e3m2 = {2, 3, 5, 0x1F},
                          vector_e2m3 = {3, 1, 5, 0x1F}, vector_e2m1 = {1, 1, 3, 7};
 
-/* `least` is the exponent field of the smallest normal that magnitudes are rounded with: f's own, or a block's, which has
- * another scale. Here: of f's own. */
+/* `least` is the exponent field of the smallest normal to which magnitudes are rounded: f's own, or that of a block
+ * with another scale. Here: f's own. */
 LANES vi small_least(small_float f) { return v_set((uint32_t)(128 - f.bias)); }
 
-/* What small_word gives for 0, in both words of a lane. */
+/* small_word of 0, in both words of a lane. */
 LANES vi small_base(small_float f, vi least) {
   vi field = v_add(least, v_set((uint32_t)(23 - f.mantissa_bits)));
   return v_or(v_sll(field, 7), v_sll(field, 23));
@@ -66,8 +66,8 @@ LANES vb small_codes(small_float f, const float *x, const vi smallest[2], const 
   return b_in_order(small_signed(f, b_min_u(b_narrow_u(half[0], half[1]), b_set(most)), x));
 }
 
-/* Values of 2 VW codes without NaN and infinity, which lie in the uppermost bits of words, times factor. They become f16
- * with the same exponent field, whose values are 2^(bias - 15) times those of f, subnormals too. */
+/* Values of 2 VW codes without NaN and infinity, in the uppermost bits of words, times factor. They become f16 with the
+ * same exponent field, whose values are 2^(bias - 15) times those of f, subnormals too. */
 LANES void small_values(small_float f, vi words, vf factor, float *x) {
   const uint32_t magnitude = ((1u << f.sign) - 1) << (10 - f.mantissa_bits);
   const int places = 15 - f.sign - (10 - f.mantissa_bits); /* from below the word's sign to the f16's mantissa */

@@ -20,7 +20,7 @@ LANES vi mx_largest(const float *x) { /* by lanes, of one block */
   return most;
 }
 
-/* What the codes of VW blocks need to know of their scales. */
+/* The data of VW blocks' scales that their codes need. */
 typedef struct mx_scaling {
   union {
     uint32_t smallest[VW]; /* small floats: bits of the smallest normal times the scale */
@@ -96,7 +96,7 @@ LANES void mx_encode_as(small_float f, int bits, const format_job *job, const fl
                         uint8_t *scales) {
   const size_t block_bytes = (size_t)bits * MX_BLOCK / 8, batches = n / MX_BATCH, rest = n % MX_BATCH;
   mx_scaling scaling[2];
-  /* the scales of a batch are found while the codes of the one before are made: neither waits for the other */
+  /* the scales of a batch are computed beside the codes of the previous batch: neither waits for the other */
   for (size_t i = 0; i <= batches; i++) {
     if (i < batches) mx_scales(f, job, x + i * MX_BATCH, scales + i * VW, &scaling[i % 2]);
     if (i == 0) continue;

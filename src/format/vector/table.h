@@ -2,8 +2,8 @@
 
 #define BOTH(name)                                                                                                     \
   { .encode = vector_##name##_encode, .decode = vector_##name##_decode }
-/* Kernels limited by instructions: where they stop at the end of a part and begin anew, what overlaps does not. The faster
- * ones stay with parts, between which memory writes. */
+/* Kernels limited by instructions: restarting at each part loses their overlap. The faster kernels use parts, between
+ * which memory writes. */
 #define STREAMING(name)                                                                                                \
   { .encode = vector_##name##_encode, .decode = vector_##name##_decode, .streams = VW == 8 }
 #define VECTOR_KERNELS(name)                                                                                           \

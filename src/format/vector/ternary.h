@@ -1,14 +1,14 @@
 /* vector/ternary.h - the ternary packings. Layouts and special cases: ternary.c.
  *
- * Encoding: a block's trits become signed bytes with the vocabulary, which mostly 256-bit vectors of every x86-64 CPU
- * with AVX2 pack: packings are sums of trits times weights, and a constant that makes -1, 0, 1 to 0, 1, 2. Decoding: the
- * other way round. */
+ * Encoding: a block's trits become signed bytes by the operations of lanes_*.h. Then mostly 256-bit vectors, for every
+ * x86-64 CPU with AVX2, pack them: packings are sums of trits times weights, plus a constant that maps -1, 0, 1 to 0,
+ * 1, 2. Decoding is the inverse. */
 #include "format/vector/minifloat.h"
 
 LANES __m128i bytes_at(const void *p) { return _mm_loadu_si128(p); }
 LANES __m256i bytes32_at(const void *p) { return _mm256_loadu_si256(p); }
 
-/* What makes trits of values. */
+/* Computes trits from values. */
 typedef struct trit_rule {
   float inverse, threshold; /* an inverse of 0 gives 0 throughout */
   bool half_up;             /* a half is 1, and |x * inverse| at most 1, but for rounding: one conversion does it */
@@ -48,7 +48,7 @@ LANES void trits_of(const float *x, size_t n, const trit_rule *rule, int8_t *tri
   }
 }
 
-/* Codes of less than a line a step: without this a store waits for its line, and behind it what stays in the cache. */
+/* Codes of less than a line per step: without this a store waits for its line, and later cached data wait for it. */
 LANES void codes_ahead(const uint8_t *codes) { __builtin_prefetch((const void *)((uintptr_t)codes + 1024)); }
 
 /* n bytes (a multiple of VW), each a trit as -1, 0, 1 (or 2, 3 from codes that encoding never makes). */
@@ -100,7 +100,7 @@ static void vector_i2s_decode(const format_job *job, const uint8_t *codes, const
   }
 }
 
-/* A block's scale behind its codes; the inverse. */
+/* A block's scale after its codes; the inverse. */
 LANES float vector_tq_scale(const float *x, uint8_t *at) {
   float scale, inverse;
   vi most[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
@@ -123,7 +123,7 @@ LANES float f16_at(const uint8_t *p) {
   return values[0];
 }
 
-/* Blocks of `bytes` that end with their scale: that of a block is found while the one before is packed. */
+/* Blocks of `bytes` that end with their scale: the scale of a block is computed while the previous block is packed. */
 typedef void tq_packer(const int8_t trits[VECTOR_TQ_BLOCK], uint8_t *codes);
 LANES void tq_encode(tq_packer *pack, size_t bytes, const format_job *job, const float *x, size_t n, uint8_t *codes) {
   const size_t blocks = n / VECTOR_TQ_BLOCK;
@@ -297,7 +297,7 @@ LANES void store_tl2(__m256i sums, uint8_t *codes) {
   memcpy(codes + 16, &signs, 4);
 }
 
-/* 12 vectors. Bytes are made of every third, so that those of first digits, second and third can be told apart. */
+/* 12 vectors. Bytes are made from every third, to separate first, second and third digits. */
 LANES void pack_tl2(const float *x, const trit_rule *rule, uint8_t *codes) {
   vb signs[3], digit[3];
   for (size_t k = 0; k < 3; k++) {
@@ -348,7 +348,7 @@ LANES void unpack_tl2(__m256i index, uint32_t signs, int8_t *t) {
   __m256i high = _mm256_unpackhi_epi8(t0, t1), high2 = _mm256_unpackhi_epi8(t2, t2);
   __m256i a = _mm256_unpacklo_epi16(low, low2), b = _mm256_unpackhi_epi16(low, low2);
   __m256i c = _mm256_unpacklo_epi16(high, high2), d = _mm256_unpackhi_epi16(high, high2);
-  /* 12 bytes of each, behind each other */
+  /* 12 bytes of each, contiguous */
   const __m128i a0 = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
   const __m128i b0 = _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2, 4);
   const __m128i b1 = _mm_setr_epi8(5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, -1, -1, -1, -1);

@@ -9,7 +9,7 @@ typedef struct cdna_sampler {
   size_t kernels; /* workgroups of the launch that are sampled */
   /* number for each kernel, none of which reads another's output, of this kernel or of other kernels */
   const uint64_t *groups;
-  /* Executes one workgroup on buffers of the case's operands: inputs are those of the case. */
+  /* Executes one workgroup on buffers of the case's operands, with the case's inputs. */
   tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *);
   void *context;
   bool of_parts; /* the unit of execution is not a workgroup but an independent part of the launch */

@@ -61,8 +61,8 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* The op's first type suggests the others: bf16 is summed in f32, integers in i32; floats of 8 bits and less give bf16.
- */
+/* The op's first type suggests the types of its other operands: bf16 is summed in f32, integers in i32; floats of 8
+ * bits and less give bf16. */
 static tw_type usual_type(const char *key, tw_type first) {
   const bool integer = first == TW_I8 || first == TW_U8;
   if (!strcmp(key, "acc")) return integer ? TW_I32 : TW_F32;

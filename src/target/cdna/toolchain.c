@@ -72,7 +72,7 @@ tw_status cdna_include(const char *folder, tw_error *error) {
   return TW_OK;
 }
 
-/* Library files that are compiled beside the source: those of one folder. */
+/* Library files that are compiled beside the source: the files of one folder. */
 static const char *folder_of(language l) { return l == HIP ? "hip/" : l == OPENCL ? "opencl/" : ""; }
 
 /* The name of the file for a source in that language; NULL: it is not a file for it. */
@@ -116,7 +116,7 @@ static bool add_library(libraries *l, const char *folder, const char *name) {
   return length < LIBRARY_PATH && access(l->path[l->n], R_OK) == 0 && ++l->n;
 }
 
-/* ROCm's mathematical functions, and the constants that configure them; those that a version has. */
+/* ROCm's mathematical functions, and the constants that configure them, as far as a version has them. */
 static void find_libraries(language of, libraries *l) {
   static const char *const parts[] = {"ockl",
                                       "oclc_daz_opt_off",

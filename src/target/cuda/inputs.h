@@ -1,7 +1,7 @@
 /* inputs.h - sets of inputs of a problem, in files that processes with a device map, and the expected results for each.
  *
- * Set 0 is the case's; the others are drawn from their own seeds. They are made once for all kernels of a search: a few
- * problems are kept. Expected results stay in this process: computed completely, or, for ops with exact single
+ * Set 0 is the case's; further sets are drawn from their own seeds. They are made once for all kernels of a search: a
+ * few problems are kept. Expected results stay in this process: computed completely, or, for ops with exact single
  * elements, at places that are chosen after the kernel ran (tw_case_check). */
 #ifndef TW_CUDA_INPUTS_H
 #define TW_CUDA_INPUTS_H
@@ -9,7 +9,7 @@
 #include "target/cuda/runner/protocol.h"
 #include "tilewright/op.h"
 
-/* CUDA_FILES_HIGH: our descriptors are above those of other processes. */
+/* CUDA_FILES_HIGH: our descriptors are above the descriptors of other processes. */
 enum { CUDA_INPUT_SETS = 3, CUDA_FILES_HIGH = 20 };
 
 typedef struct cuda_inputs {

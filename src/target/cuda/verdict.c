@@ -1,4 +1,4 @@
-/* verdict.c - see verdict.h. Error numbers are those of cuda.h. */
+/* verdict.c - see verdict.h. Error numbers follow cuda.h. */
 #include "target/cuda/verdict.h"
 
 #include <stdio.h>

@@ -47,7 +47,7 @@ static tw_status make(gm_toolchain *tools, const char *program, const char *scri
 static void say_the_users_name(tw_error *error, const char *name) {
   static const char made[] = "gm_signature_";
   for (char *at; (at = strstr(error->text, made));) {
-    memcpy(at, name, strlen(name)); /* shorter than what it replaces */
+    memcpy(at, name, strlen(name)); /* shorter than the replaced text */
     memmove(at + strlen(name), at + strlen(made), strlen(at + strlen(made)) + 1);
   }
 }

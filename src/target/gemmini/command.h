@@ -39,8 +39,8 @@ enum gm_config_kind { GM_CONFIG_EX = 0, GM_CONFIG_LD = 1, GM_CONFIG_ST = 2, GM_C
 
 typedef struct gm_command {
   uint8_t funct;
-  uint8_t spare_rows; /* last rows of a load that its hardware loop reads and never uses: they may lie outside memory */
-  uint32_t order;     /* of the core's commands, from 1 on; 0: a hardware loop made it */
+  uint8_t spare_rows; /* last rows of a load that its hardware loop reads and never uses: they may be outside memory */
+  uint32_t order;     /* number of the core's command, from 1 on; 0: made by a hardware loop */
   uint64_t rs1, rs2;
 } gm_command;
 

@@ -71,7 +71,7 @@ static const tw_config_key keys[] = {
 };
 #undef KEY
 
-/* What no key shows alone, and what follows from the keys. */
+/* Checks that involve several keys, and derived values. */
 static void check(void *whole, tw_config_file *f) {
   gm_config *c = whole;
   bool integer = c->input_type == TW_I8 && c->acc_type == TW_I32;

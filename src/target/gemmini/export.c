@@ -1,5 +1,5 @@
-/* export.c - see export.h. Commands of the README are those of the READMEs and scripts of ucb-bar/gemmini,
- * gemmini-rocc-tests (bareMetalC/Makefile) and libgemmini, and of FireSim's page on workloads. */
+/* export.c - see export.h. Commands of the README follow the READMEs and scripts of ucb-bar/gemmini, gemmini-rocc-tests
+ * (bareMetalC/Makefile) and libgemmini, and FireSim's page on workloads. */
 #include "target/gemmini/export.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ static void write_call(tw_text *t, const tw_case *k, const gm_entry *e) {
   tw_text_add_string(t, ")\n");
 }
 
-/* Where the operands of check.h's table are; of inputs nothing is expected. */
+/* The addresses of the operands of check.h's table; inputs have no expected values. */
 static void write_outputs(tw_text *t, const tw_export *e, const gm_entry *entry) {
   const tw_case *k = &e->data;
   tw_export_table(e, t);

@@ -16,8 +16,8 @@ tw_status gm_harness_params(const gm_config *, char **text, tw_error *);
 tw_status gm_harness_program(const tw_problem *, const char *source, size_t length, const gm_entry *, char **text,
                              tw_error *);
 
-/* What a program declares for a kernel: the macros of the public problems, and the operands by the names of its parameters
- * (gm_operand_NAME where it is not pasted), as symbols gm_operand_0, gm_operand_1, ... */
+/* The declarations of a program for a kernel: the macros of the public problems, and the operands by the names of its
+ * parameters (gm_operand_NAME unless the kernel is pasted), as symbols gm_operand_0, gm_operand_1, ... */
 tw_status gm_harness_declarations(tw_text *, const tw_problem *, const gm_entry *, tw_error *);
 
 /* The harness's code: it alone may write the timing marks. */

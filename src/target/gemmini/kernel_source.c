@@ -1,7 +1,7 @@
-/* kernel_source.c - see kernel_source.h. A tokenizer of C (C17 5.1.1.2, phases 2 and 3) and one question to it.
+/* kernel_source.c - see kernel_source.h. A tokenizer of C (C17 5.1.1.2, phases 2 and 3) and one query on it.
  *
- * It does not expand macros and does not evaluate #if: an entry point made by a macro is not found, one in an
- * excluded branch is. That costs a clear message, never a wrong result, and no safety depends on it. */
+ * It does not expand macros and does not evaluate #if: an entry point made by a macro is not found, one in an excluded
+ * branch is. That costs a clear message, never a wrong result, and no safety depends on it. */
 #include "target/gemmini/kernel_source.h"
 
 #include <ctype.h>
@@ -142,7 +142,7 @@ static bool is_entry_name(const token *t) { return t->kind == WORD && (is(t, "te
 /* ---- Directives ------------------------------------------------------------------------------------------- */
 
 /* The library's header must know this one before it is included. */
-/* What is behind "#if 0", to its #else or #endif: any words, in which nothing need match. */
+/* The text after "#if 0", to its #else or #endif: any words, in which brackets need not match. */
 static void skip_group(reader *r) {
   int depth = 1;
   for (token t = read_token(r, false); t.kind != END && depth; t = depth ? read_token(r, false) : t) {
@@ -240,7 +240,7 @@ tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw
       read_directive(&r, &software_loop);
       continue;
     }
-    if (f.found > 0 && !f.open) f.no_paste = true; /* something behind it */
+    if (f.found > 0 && !f.open) f.no_paste = true; /* text after it */
     if (f.open && (is(&t, "return") || is(&t, "__label__"))) f.no_paste = true;
     if (is(&t, "{")) braces++;
     if (is(&t, "}") && --braces == 0) f.open = false;

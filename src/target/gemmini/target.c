@@ -76,8 +76,8 @@ static void execute(const tw_target *t, tw_artefact *a, const tw_case *k, const 
   a->ran_on = k;
 }
 
-/* A program whose loads overtake stores may be right on the machine at hand, as published ones are. It is refused, since its result is
- * an accident of timing, but its cycles are reported. */
+/* A program whose loads overtake stores may be right on this machine, as published ones are. It is rejected because its
+ * result depends on timing, but its cycles are reported. */
 static void report_cycles(const tw_target *t, const tw_artefact *a, const tw_case *k, tw_error *error) {
   const gm_run_options options = {.any_order = true};
   gm_run_result run;

@@ -127,7 +127,7 @@ static tw_status copy_libgcc(const gm_toolchain *t, const char *directory, tw_er
   return status;
 }
 
-/* What is compiled here is the library's own text. */
+/* The library's own sources are compiled here. */
 static tw_status build_runtime(const gm_toolchain *t, const char *directory, tw_error *error) {
   tw_status status = write_headers(t, directory, error);
   if (status != TW_OK) return status;

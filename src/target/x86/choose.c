@@ -55,7 +55,7 @@ static bool amx_pays(const tw_gemm_spec *s) {
 /* Multiply-add rates of kernels, relative to one another: wider units are faster, 8 bits before s16 and bf16 before
  * f32, then wider vectors. vpmaddwd also needs an addition; u8s8 of AVX2 needs three times as many as s16, except for
  * codes. Intel's vdpbf16ps has half the rate of vfmadd231ps (88 of 180 GFLOP/s). The choice of kernel may depend on m
- * only among kernels with equal packed weights: those of AMX and of vectors with the same arithmetic. */
+ * only among kernels with equal packed weights: AMX and vectors with the same arithmetic. */
 static double rate(const x86_kernel *k, const tw_gemm_spec *s) {
   const double all = k->operations_per_round / k->rows;
   if (k->isa == X86_AMX && !amx_pays(s)) return 0;

@@ -19,7 +19,7 @@ typedef struct x86_on_codes {
 static inline bool x86_is_real(const x86_variant *s) { return s->arithmetic == X86_F32 || s->arithmetic == X86_BF16; }
 static inline int x86_vector_bytes(const x86_variant *s) { return X86_UNIT * x86_isa_lanes(s->isa); }
 static inline int x86_line_bytes(const x86_on_codes *x) { return x86_vector_bytes(x->s) * x86_form_registers(x->form); }
-/* The offset of data of vector `j` from those of the first panel: in C, "" or " + NAME". */
+/* The offset of data of vector `j` from the data of the first panel: in C, "" or " + NAME". */
 static inline const char *x86_panel_of(const x86_on_codes *x, int j, const char *apart) {
   return j < x->s->vectors ? "" : apart;
 }

@@ -55,7 +55,7 @@ static void emit_broadcast(tw_text *t, const tile *x, int run, int u, int i) {
   tw_text_add(t, "      x = broadcast(a + %d);", X86_UNIT * at);
 }
 
-/* Within a run the next eight elements are adjacent; after a run, those of the other rows are in between. */
+/* Within a run the next eight elements are adjacent; after a run come the runs of other rows. */
 static void emit_next_of_a(tw_text *t, const tile *x, int units, int run) {
   if (x86_is_real(x->s) || units == run)
     tw_text_add(t, "a += %d;", X86_UNIT * units * x->rows);

@@ -28,12 +28,12 @@
  * exceptions. 8-bit integers for real arithmetic, which an instruction widens, are stored vector by vector, first the
  * lanes' first elements, then their second ones ("planes"). Codes of e4m3 for bf16, whose two bytes are computed
  * separately and then interleaved, alternate in groups of eight of either field ("eighths"). Codes of 4 bits for f32 in
- * AVX2 are stored in "halves": the lower four of the eight vectors in the lower bits of the bytes, the others in the
- * upper; those of two vectors are the even and the odd bytes of the lower half of each 128 bits, those of the next two
- * of the upper half. A line of 6-bit codes is three registers of containers of 16 bits: eight codes of each container,
- * two at the bottom of each register; the remaining top bits hold the last two codes: four bits of one in the first
- * register, of the other in the second, and their upper bits in the third. For f32 the lower half of a lane belongs to
- * an even vector, the upper half to the next odd one. Codes become elements either in registers, as the tile goes along
+ * AVX2 are stored in "halves": the lower four of the eight vectors in the lower bits of the bytes, the upper four in
+ * the upper bits. Two vectors have the even and the odd bytes of the lower half of each 128 bits, the next two have the
+ * upper half. A line of 6-bit codes is three registers of containers of 16 bits: eight codes of each container, two at
+ * the bottom of each register; the remaining top bits hold the last two codes: four bits of one in the first register,
+ * of the other in the second, and their upper bits in the third. For f32 the lower half of a lane belongs to an even
+ * vector, the upper half to the next odd one. Codes become elements either in registers, as the tile goes along
  * ("coded"), or a panel at a time ("expand"). */
 #ifndef TW_X86_KERNEL_H
 #define TW_X86_KERNEL_H
@@ -89,7 +89,7 @@ typedef struct x86_finish {
   x86_activation activation;
   float alpha, beta;
   const float *row_scale, *column_scale, *bias;
-  bool sums_are_real; /* those of tiles on codes, even in integer kernels */
+  bool sums_are_real; /* of tiles on codes, even in integer kernels */
 } x86_finish;
 
 /* The value of a code. The integers of u8s8 are made unsigned by adding x86_lift: then B is the unsigned factor of the
@@ -141,9 +141,9 @@ typedef void x86_coded_tile(const x86_coded *);
 
 /* Where scales of B are powers of two, 2^(e - 127), and A has scales of groups, integer tiles have a cheaper end of a
  * group, with one multiplication less. Its sums begin with the bits of M = 1.5 * 2^23 * 2^(e - 127), a binary32 whose
- * last place is 2^(e - 127). While the sum of integers stays within 2^22, the final bits are those of M + sum * 2^(e -
- * 127), and a subtraction, which is exact, makes it real and scaled. A group of 32 of the largest codes stays within
- * 2^19. M must be finite, so e has a limit; weights beyond it (header of packed B) use the other tiles. */
+ * last place is 2^(e - 127). While the sum of integers stays within 2^22, the final bits encode M + sum * 2^(e - 127),
+ * and a subtraction, which is exact, makes it real and scaled. A group of 32 of the largest codes stays within 2^19. M
+ * must be finite, so e has a limit; weights beyond it (header of packed B) use the other tiles. */
 enum { X86_POWER_MOST = 254 - 23 };
 
 /* Rows of A as tables for tiles on X86_T3, which look sums up: for units 3u, 3u + 1 and 3u + 2 the sum of their

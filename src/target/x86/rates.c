@@ -14,7 +14,8 @@
 enum { ROUNDS = 20000, RUNS = 40, READS = 12 };
 static const size_t READ_BYTES = (size_t)256 << 20; /* several times any last-level cache's share of a core */
 
-/* The sum of each thread's best rate: a thread that the system suspends for a while does not lower the others. */
+/* The sum of each thread's best rate: a thread that the system suspends for a while does not lower the rate of other
+ * threads. */
 double x86_peak(const x86_kernel *k, int threads) {
   double rate = 0;
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : rate)

@@ -14,7 +14,7 @@
 #include "target/x86/variant.h"
 
 /* How the values of a type are kept, the smallest form first: as integers times `step`, or as results of `encode`.
- * Values of mxfp6 (e2m3) are multiples of 1/8 up to 7.5: 7-bit integers where there are no tiles on its own codes. */
+ * Values of mxfp6 (e2m3) are multiples of 1/8 up to 7.5: 7-bit integers where its own codes have no tiles. */
 static const struct kept {
   tw_type type;
   x86_form form;

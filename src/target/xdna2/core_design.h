@@ -13,7 +13,7 @@ bool xd_core_call(const xd_kernel *, int64_t m, int64_t depth, int64_t n, xd_cor
 bool xd_core_of_design(const xd_design *, xd_core_kernel *out);
 
 /* The scheduler's result for the design: cycles, II, phases and registers, and the cycles with overlapping clusters.
- * Adds nothing if there is no such kernel, or it cannot be scheduled as in its source; TW_USAGE if it cannot be
+ * Adds nothing if the kernel does not exist, or cannot be scheduled as in its source; TW_USAGE if it cannot be
  * scheduled as the design requests. */
 tw_status xd_explain_core(const xd_design *, tw_explanation *, tw_error *);
 

@@ -39,7 +39,7 @@ OP(s_barrier) {
   (void)op;
   if (w->group->n_waves > 1) w->state = CDNA_AT_BARRIER;
 }
-/* A wave that waits for memory, or sleeps, runs after the others: as on the machine, no wave gets far ahead. */
+/* A wave that waits for memory, or sleeps, runs after all other waves: as on the machine, no wave gets far ahead. */
 static void let_others(cdna_wave *w) {
   if (w->group->in_turns) w->state = CDNA_YIELDED;
 }

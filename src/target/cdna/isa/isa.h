@@ -5,7 +5,7 @@
  *     I(VOP3, 459, 3, "v_fma_f32", "Dv1 0x1 1x1 2x1", 4, zero, shown)
  *
  * encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of the text,
- * forms, and two masks over the first 64 bits: those that must be zero, and those outside of operands that change the
+ * forms, and two masks over the first 64 bits: bits that must be zero, and bits outside of operands that change the
  * text. An operand is a field, what it may hold, and its width in dwords:
  *   fields  D destination; 0 1 2 sources; S scalar destination of VOP3; A address; W data; X second data; B base
  * address or

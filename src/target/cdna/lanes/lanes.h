@@ -5,7 +5,7 @@
  * and writes the active lanes. They are compiled once for each instruction set of the host (target.cmake) from the same
  * source, body.h, whose loops the compiler vectorizes.
  *
- * The result's rows may be those of a source: each iteration reads its lane before it writes it. */
+ * The result may share rows with a source: each iteration reads its lane before it writes it. */
 #ifndef TW_CDNA_LANES_H
 #define TW_CDNA_LANES_H
 

@@ -1,8 +1,8 @@
 /* lds.h - which lanes of an LDS instruction are served together (its phases), over how many banks, and the cost.
  *
  * A bank is 4 bytes wide; bank = address / 4 mod banks. Serving the lanes of one phase takes as many turns as the
- * busiest bank has different dwords to serve; equal dwords are broadcast. A phase without conflicts takes one turn.
- * Turns are counted, not clocks: the duration of a turn has not been published.
+ * busiest bank has different dwords to serve; equal dwords are broadcast. A phase without conflicts takes one turn. The
+ * model counts turns, not clocks: the duration of a turn has not been published.
  *
  * Rules with `is_measured` were measured on the machine; other rules are derived from them, as their source states.
  * Users: the views of layouts, the emulator's counters. */

@@ -1,4 +1,4 @@
-/* mfma.h - the matrix instructions of gfx942 and gfx950, and where their operands lie in a wave's registers.
+/* mfma.h - the matrix instructions of gfx942 and gfx950, and the places of their operands in a wave's registers.
  *
  * Every operand is one `cdna_fragment`, a bijection with both directions:
  *

@@ -1,11 +1,11 @@
 /* solve.c - the simplest swizzle without conflicts for a set of accesses, or a proof that none exists.
  *
  * Two lanes of a phase conflict when their dwords differ and fall into the same bank. A swizzle M is linear over GF(2)
- * and keeps pieces as wide as the widest access whole, so lanes i and j conflict exactly if the difference d = a_i ^
- * a_j has no bit between the access's width and the piece's (those bits choose among banks, too, and M leaves them
- * alone), and M d has no bit among the bank bits above the piece. So the problem is a set D of differences that M must
- * not map to zero there. (Accesses of 12 bytes are at multiples of 16 and are treated as 16 wide: their first dwords
- * collide when those accesses do.)
+ * and keeps pieces as wide as the widest access whole, so lanes i and j conflict exactly if two conditions hold. The
+ * difference d = a_i ^ a_j has no bit between the access's width and the piece's: these bits choose among banks, too,
+ * and M keeps them. And M d has no bit among the bank bits above the piece. So the problem is a set D of differences
+ * that M must not map to zero there. (Accesses of 12 bytes are at multiples of 16 and are treated as 16 wide: their
+ * first dwords collide when those accesses do.)
  *
  *   1. Counting. Lanes of a phase whose addresses agree below the piece, at more places than there are pieces in a row
  *      of all banks: they conflict however pieces are arranged. A proof for any arrangement, linear or not.

@@ -7,11 +7,10 @@
  *
  *   0      S = Q K^T             operands are read LEAD instructions earlier
  *   n      dP = dO V^T, begun with -D, every other one, among those of dQ, which read most
- *   3 n    dV += P^T dO          P = 2^(S factor - exponents) is made behind S
- *   4 n    dK += dS^T Q          dS = P dP behind dP, and written to LDS
- *   5 n - BARRIER                all have read this step's queries and written their dS; the next step's have arrived,
- *   and copies
- *                                of those of the step after that begin
+ *   3 n    dV += P^T dO          P = 2^(S factor - LSE) is made after S
+ *   4 n    dK += dS^T Q          dS = P dP after dP, and written to LDS
+ *   5 n - BARRIER                all have read this step's queries and written their dS; the next step's have arrived;
+ *   copies for the step after that begin
  *   6 n    dQ = dS K             every other one; of all groups' dS, 32 columns of d; then added to memory
  *
  * Other instructions are in slots, each after a matrix instruction. Slots are filled first come, first served: reads as

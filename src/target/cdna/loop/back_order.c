@@ -19,7 +19,7 @@ enum {
 
 /* ---- the order of matrix instructions ----
  *
- * Each instruction of dQ needs four reads, the others at most one: dQ and dP alternate. */
+ * Each instruction of dQ needs four reads, an instruction of another product at most one: dQ and dP alternate. */
 
 /* Instruction i of a product, in the life of a step. */
 static int when(const back_order *w, back_which p, int i) {
@@ -136,7 +136,7 @@ static void place_keys(back_order *w) {
       w->k_rows[t][d] = read_fragment(w, READ_K, d, t, d * BACK_TILES + t, d * BACK_TILES + t, LEAD_FIRST, false);
 }
 
-/* P and dS, two numbers at a time: first those of the first 16 queries of each tile, then of the second. */
+/* P and dS, two numbers at a time: for each tile first its first 16 queries, then its second 16. */
 static void place_weights(back_order *w) {
   const int n = w->n;
   int scaled[BACK_TILES][8], weighed[BACK_TILES][8];

@@ -60,7 +60,7 @@ typedef struct writer {
   int operands, end; /* vector registers */
   int scalars;       /* the first that it does not use */
   int reads, read;   /* issued, known to have ended */
-  int copies;        /* of this lane, relative to those of tile `stages` */
+  int copies;        /* of this lane, relative to tile `stages` */
   int fixed;         /* the half-converted value: a register, or 0 */
   char second[160];  /* half of the product before, or "" */
   size_t placed;     /* length of the text when m0 was written */

@@ -16,7 +16,7 @@ enum { CDNA_KERNELS_MAX = 1024, CDNA_ARGUMENTS_MAX = 512, CDNA_SEGMENTS_MAX = 16
 
 /* A part of the file that is loaded, at its address relative to the object's base. */
 typedef struct cdna_segment {
-  uint64_t address, size; /* size in memory; bytes beyond those of the file are zero */
+  uint64_t address, size; /* size in memory; bytes beyond the file's are zero */
   const uint8_t *data;    /* in the file */
   uint64_t file_size;
   bool writable, executable;

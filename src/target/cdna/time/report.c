@@ -139,7 +139,7 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
 
 /* ---- traces ---- */
 
-/* Lanes: those of SIMD 0, then the shared ones, then those of the other SIMDs. */
+/* Lanes: first SIMD 0, then the shared lanes, then the other SIMDs. */
 enum { LANES_OF_SIMD = 2 + 8, SHARED = 2, SIMDS = 4 };
 static int lane_number(const cdna_span *s) {
   if (s->kind == CDNA_LDS || s->kind == CDNA_L1) return LANES_OF_SIMD + (s->kind == CDNA_L1);

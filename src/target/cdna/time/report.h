@@ -9,7 +9,7 @@
 void cdna_times_add(cdna_times *, const cdna_times *one, bool is_main);
 
 /* `whole`: workgroups of the launch for each executed one. Counts without waves: none was executed, and instructions
- * are those of the timed workgroups. `p` may be NULL: a launch without an op. */
+ * count the timed workgroups. `p` may be NULL: a launch without an op. */
 void cdna_report(const cdna_machine *, const cdna_result_counts *, double whole, const cdna_times *,
                  const tw_problem *p, tw_measurement *out);
 

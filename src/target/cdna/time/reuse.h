@@ -25,7 +25,7 @@ typedef struct cdna_reuse_watch {
   cdna_witness *witness; /* CDNA_WITNESSES of them, filled */
 } cdna_reuse_watch;
 
-/* `watch` compares cache accesses with those of the check; NULL: no comparison. */
+/* `watch` compares cache accesses with the accesses in the check; NULL: no comparison. */
 tw_status cdna_reuse_find(const cdna_machine *, const cdna_rates *, const cdna_dispatch *, const cdna_effects *,
                           const cdna_memory *, int together, int jobs, const cdna_reuse_watch *, cdna_reuse *out,
                           tw_error *);

@@ -456,7 +456,8 @@ static tw_status other_work(tw_error *error) {
 }
 
 /* The places once more, with matrix instructions and with the work of the workgroups recorded. Their writes to memory
- * are compared with those of the same workgroups executed alone. *differs: their time differs from the first run. */
+ * are compared with the writes of the same workgroups executed alone. *differs: their time differs from the first run.
+ */
 static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs, bool *differs,
                                 tw_error *error) {
   looking q = {.memory = t->memory, .results = options->results, .end = options->end};

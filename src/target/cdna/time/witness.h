@@ -3,7 +3,7 @@
  *
  * Rates are found without matrix instructions, and with waves that alternate at each access (reuse.h). A kernel could
  * detect that and read fewer lines there. So the memory requests of each wave of some random workgroups are compared
- * with those of the same workgroup executed as in the check. */
+ * with the requests of the same workgroup in the check. */
 #ifndef TW_CDNA_WITNESS_H
 #define TW_CDNA_WITNESS_H
 

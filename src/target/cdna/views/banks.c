@@ -124,7 +124,7 @@ static void print_data(const cdna_pattern *p, const cdna_tile *t, const cdna_swi
 
 enum { CELL_W = 22, CELL_H = 14, ROWS_MAX = 128 };
 
-/* Rows of memory to draw: the rows of the tile, or of all banks if there is no tile. */
+/* Rows of memory to draw: the rows of the tile, or of all banks without a tile. */
 static int row_bytes(const cdna_pattern *p, const cdna_tile *t) {
   return p->in_tile ? t->pitch : p->rule->banks * CDNA_BANK_BYTES;
 }

@@ -28,9 +28,9 @@ static inline l2_wants want(enum l2_want w, int i) { return UINT64_C(1) << (L2_M
 static inline l2_wants of_all(enum l2_want w) { return UINT64_C(0xffff) << L2_MISSES_MAX * w; }
 /* Those that ask for it. */
 static inline l2_registers those(l2_wants wants, enum l2_want w) { return wants >> L2_MISSES_MAX * w & 0xffff; }
-/* Whatever these ask for. */
+/* Whatever these request. */
 static inline l2_wants whatever(l2_registers these) { return these * UINT64_C(0x0001000100010001); }
-/* Those that leave as soon as they are answered. */
+/* Registers that leave as soon as they are answered. */
 static inline l2_registers last_steps(const l2_cache *c) { return c->has_line & c->victim_is_gone & c->acknowledges; }
 /* Register i has something more of that. */
 static inline void may_end(l2_cache *c, int i) {
@@ -58,7 +58,7 @@ void l2_take_in(l2_cache *, uint64_t cycle);
 
 /* registers.c: channel A's request, by its first beat; false: not in this cycle. */
 bool l2_accept(l2_cache *, const l2_beat_in *, uint64_t cycle);
-/* Register i is done: it takes what is queued behind it, or is free. */
+/* Register i is done: it starts the request queued after it, or is free. */
 void l2_leave(l2_cache *, int i, uint64_t cycle);
 
 /* registers.c: the line that register i takes from the core's data cache is asked for. */

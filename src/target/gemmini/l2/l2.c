@@ -60,7 +60,7 @@ void l2_free(l2_cache *c) {
   c->llc_filled = NULL;
 }
 
-/* What lasts for a cycle, or moves on in every one. */
+/* State that lasts one cycle, or advances in every cycle. */
 static void begin(l2_cache *c, uint64_t cycle) {
   c->at = cycle;
   c->taken_banks = c->taken_banks << 1 & 0xffff;
@@ -111,7 +111,8 @@ static uint64_t next_leave(const l2_cache *c) {
   return earlier(later(c->next, c->outer_next + (c->outer_next != UINT64_MAX)), c->next + 4);
 }
 
-/* A beat that leaves the last buffer lets one into it a cycle later, and that one into the one before a cycle after. */
+/* A beat that leaves the last buffer admits one a cycle later, and that one frees the previous buffer another cycle
+ * later. */
 uint64_t l2_next_room(const l2_cache *c) {
   const uint64_t in = c->refused ? earlier(c->in_next, next_leave(c) + 1) : c->in_next;
   if (c->dma.count < 2 || in == UINT64_MAX) return in;

@@ -33,7 +33,7 @@
 
 typedef struct l2_parameters {
   int line_bytes, beat_bytes; /* 64, 16 */
-  int port_bytes;             /* of the memory port: bytes a cycle */
+  int port_bytes;             /* bandwidth of the memory port: bytes per cycle */
   int bytes, ways;            /* capacity */
   int request_latency;        /* a request leaves its client -> it may be accepted: three buffers, and what is beyond */
   int answer_latency;         /* a beat leaves the response channel -> it is at the client */

@@ -1,4 +1,4 @@
-/* llc.c - the last-level cache behind the memory port. */
+/* llc.c - the last-level cache at the memory port. */
 #include "target/gemmini/l2/internal.h"
 
 bool l2_touch_llc(l2_cache *c, uint64_t line) {

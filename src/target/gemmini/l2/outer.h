@@ -43,7 +43,7 @@ static inline void hear_core(l2_cache *c, uint64_t cycle) {
   c->core_next = earlier(c->probed.from, earlier(c->probe_ends.from, c->core_has.from));
 }
 
-/* The first cycle after this one in which something goes, comes back, or a line's last beat does. */
+/* The first cycle after this one with a departure, a return, or the last beat of a line. */
 static inline uint64_t next_outer(const l2_cache *c, uint64_t cycle) {
   const uint64_t back = later(next_back(c), c->fill_last + 1), fill = c->fill_last | (0 - (uint64_t)!c->filling);
   return later(cycle + 1, earlier(earlier(fill, c->core_next), earlier(c->fetches.from, back)));

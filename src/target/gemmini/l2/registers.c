@@ -1,5 +1,5 @@
-/* registers.c - miss registers (MSHR.scala), the requests that wait behind them, and the directory that is read for them
- * (Directory.scala). A set has one register at most; a line is in the directory as soon as a register asks for it. */
+/* registers.c - miss registers (MSHR.scala), the requests queued after them, and their reads of the directory
+ * (Directory.scala). A set has at most one register; a line is in the directory as soon as a register requests it. */
 #include "target/gemmini/l2/internal.h"
 
 enum {
@@ -16,7 +16,7 @@ enum {
 /* The core's data cache asks for a line that it will hold. */
 static bool is_held(const l2_request *r) { return r->kind == L2_REFILL && !(r->cookie & L2_OF_INSTRUCTIONS); }
 
-/* The core is told. */
+/* Notifies the core. */
 static void tell(l2_cache *c, uint64_t line, uint64_t from, bool stays) {
   if (c->end_probe - c->first_probe < L2_PROBES) c->probe[c->end_probe++ % L2_PROBES] = (l2_probe){from, line, stays};
 }
@@ -66,7 +66,7 @@ static bool meet(l2_cache *c, int i, uint64_t cycle) {
     c->held[at] = 0;
     changes |= held != 0;
   } else if (is_held(&r->request)) {
-    const bool again = held && !(r->request.cookie & L2_TO_WRITE); /* nobody knows that it had gone: only a copy */
+    const bool again = held && !(r->request.cookie & L2_TO_WRITE); /* its loss is not known yet: only a copy */
     c->held[at] = again ? L2_HELD : L2_HELD | L2_HELD_TO_WRITE;
     if (again) tell(c, r->line, cycle, true);
     changes = true;
@@ -109,7 +109,7 @@ static bool look_up(l2_cache *c, int i, uint64_t cycle) {
 
 static void set_to(l2_registers *all, l2_registers it, bool value) { *all = (*all & ~it) | (it & if_so(value)); }
 
-/* A request enters register i in `cycle`; `repeats`: behind one to the same line. */
+/* A request enters register i in `cycle`; `repeats`: after one for the same line. */
 static void enter(l2_cache *c, int i, const l2_request *request, bool repeats, uint64_t cycle) {
   l2_register *r = &c->of[i];
   const l2_registers it = 1u << i;

@@ -1,4 +1,5 @@
-/* schedule.h - which register does what (Scheduler.scala): one a cycle, in turn, when all that it asks for is free. */
+/* schedule.h - the actions of registers (Scheduler.scala): one per cycle, round robin, when all that it needs is free.
+ */
 #ifndef TW_GEMMINI_L2_SCHEDULE_H
 #define TW_GEMMINI_L2_SCHEDULE_H
 
@@ -19,7 +20,7 @@ static inline bool may_probe(const l2_cache *c, uint64_t cycle) {
   return cycle >= c->probe_at[c->probes_sent % L2_PROBES_SENT] + ROOM_SEEN;
 }
 
-/* Register i does what it asks for. */
+/* Register i performs its action. */
 static inline void carry_out(l2_cache *c, int i, uint64_t cycle) {
   const l2_registers it = 1u << i;
   if (c->to_probe & it) {

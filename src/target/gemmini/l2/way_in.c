@@ -28,7 +28,7 @@ void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind ki
              uint32_t cookie) {
   expect(c, address);
   const int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
-  /* of the core: out of its buffer */
+  /* for the core: out of its buffer */
   const uint64_t from = cycle + further(c) + (client == L2_CORE ? BUFFERS_IN : 1);
   c->queue[client].request[i] = (l2_request){from, address, cookie, (uint8_t)kind, (uint8_t)bytes, false};
   comes(c, from);

@@ -1,11 +1,11 @@
 /* execute.c - the execute controller and the systolic array: ExecuteController.scala, TransposePreloadUnroller.scala,
  * MeshWithDelays.scala, Mesh.scala.
  *
- * A matrix enters the array row by row. Weights (D, last row first) and activations (A) of the next two matrices
- * enter side by side when the queue's head is compute, preload, compute (the overlap that makes 16 cycles a pair);
- * each row is read from a single-ported scratchpad bank, so operands in one bank take turns, and a bank that is
- * being written makes its reader wait. Rows reach the array through a queue as deep as the scratchpad read takes.
- * Results leave the array a fixed number of cycles later, tagged with the preload whose C they are. */
+ * A matrix enters the array row by row. Weights (D, last row first) and activations (A) of the next two matrices enter
+ * side by side when the queue's head is compute, preload, compute (the overlap that makes 16 cycles a pair); each row
+ * is read from a single-ported scratchpad bank, so operands in one bank alternate, and a bank that is being written
+ * makes its reader wait. Rows reach the array through a queue whose depth is the latency of a scratchpad read. Results
+ * leave the array a fixed number of cycles later, tagged with the preload of their C. */
 #include "target/gemmini/machine/internal.h"
 
 void gm_execute_init(gm_machine *m) {
@@ -23,12 +23,13 @@ void gm_execute_init(gm_machine *m) {
   x->latency = tiles * (c->tile_latency + 1) + c->mesh_output_delay + (tiles - 1) * (c->tile_latency + 1);
 }
 
-/* ---- TransposePreloadUnroller: with B transposed (weight-stationary), preload + compute_preloaded become
- * preload B to nowhere, compute to nowhere (which turns B), preload nothing to C, compute. ---- */
+/* ---- TransposePreloadUnroller: with B transposed (weight-stationary), preload + compute_preloaded become preload B to
+ * nowhere, compute to nowhere (which transposes B), preload nothing to C, compute. ---- */
 
 static gm_ex_command *command_at(gm_executor *x, int i) { return &x->queue[(x->head + i) & (GM_EX_RING - 1)]; }
 
-/* The unroller's first command goes into the queue, one a cycle: it shows there from `cycle` on, or behind the one before. */
+/* The unroller's first command moves to the queue, one per cycle: it is visible there from `cycle` on, or after the
+ * previous one. */
 static void into_queue(gm_executor *x, uint64_t cycle) {
   command_at(x, x->count)->ready = x->count ? later(cycle, command_at(x, x->count - 1)->ready + 1) : cycle;
   x->count++;
@@ -40,8 +41,8 @@ static bool passes(const gm_executor *x, const gm_command *c) {
   return !x->unroll_state && !x->b_transposed && c->funct != GM_CONFIG;
 }
 
-/* Where the unroller passes it on in the next cycle for sure, it need not be stepped for that; nor where it cannot pass
- * it on before the matrix that is being fed has made room. */
+/* Where the unroller certainly forwards it in the next cycle, it is not stepped for that; nor where it cannot forward
+ * it before the current matrix has made room. */
 void gm_executor_push(gm_machine *m, const gm_command *c, int entry) {
   gm_executor *x = &m->ex;
   const bool room = x->count < m->config.queue_execute, now = room && !x->n_unroll && passes(x, c);
@@ -54,7 +55,7 @@ static bool is_compute(const gm_ex_command *c) {
   return c->command.funct == GM_COMPUTE_PRELOADED || c->command.funct == GM_COMPUTE_ACCUMULATED;
 }
 
-/* A command of the unroller's own, before those that it has. */
+/* A command made by the unroller, before its queued ones. */
 static void insert(gm_executor *x, gm_ex_command command) {
   for (int i = x->count + x->n_unroll++; i > x->count; i--) *command_at(x, i) = *command_at(x, i - 1);
   command.entry = -1;
@@ -95,8 +96,8 @@ static void drop_rows_that_left(gm_executor *x, uint64_t now) {
   }
 }
 
-/* Rows [exit, exit + count) of matrix `id` are on their way. Rows that were fed one by one may come before those of
- * stretches that began while they were on their way to the array. */
+/* Rows [exit, exit + count) of matrix `id` are in flight. Single rows may come before stretches that began while they
+ * were on their way to the array. */
 static void add_rows(gm_executor *x, uint64_t now, uint64_t exit, int count, int before, int id, bool last) {
   drop_rows_that_left(x, now);
   int at = x->row_count;
@@ -111,7 +112,7 @@ static void add_rows(gm_executor *x, uint64_t now, uint64_t exit, int count, int
   *rows_at(x, at) = (gm_outflow){exit, (uint16_t)count, (uint16_t)before, (uint8_t)id, last};
 }
 
-/* What leaves the array in this cycle: writes, and with its last row a matrix completes its preload. */
+/* The output of the array in this cycle: writes; the last row of a matrix completes its preload. */
 void gm_mesh_output(gm_machine *m) {
   gm_executor *x = &m->ex;
   x->output_of = m->now + 1;
@@ -154,7 +155,7 @@ uint32_t gm_mesh_will_accumulate(const gm_machine *m, uint64_t cycle, uint64_t *
     const uint64_t end = r->exit + r->count;
     *until = r->exit;
     if (r->exit > cycle) return 0;
-    if (t->id != r->id) continue; /* nobody's */
+    if (t->id != r->id) continue; /* owned by none */
     if (cycle < end && end > m->now + 1) {
       const int row = (int)(cycle - r->exit) + r->before,
                 last = (r->before + r->count < t->rows ? r->before + r->count : t->rows) - 1;
@@ -171,8 +172,8 @@ uint32_t gm_mesh_will_accumulate(const gm_machine *m, uint64_t cycle, uint64_t *
   return 0;
 }
 
-/* The next cycle in which gm_mesh_output has something to say of itself, not only when it is asked (gm_mesh_look). Results for
- * the scratchpad write a bank in every row, before anybody looks. Of others only the end matters, to the station. */
+/* The next cycle in which gm_mesh_output has an effect of its own, not only on request (gm_mesh_look). Results for the
+ * scratchpad write a bank in every row, before any read. For other results only the end matters, to the station. */
 static uint64_t await_output(gm_machine *m) {
   gm_executor *x = &m->ex;
   const gm_tag *t = &x->tags[x->tag_head];
@@ -269,8 +270,8 @@ static bool real_row(const gm_machine *m, const gm_operand *o, bool weights) {
   return o->feeds && !o->garbage && (weights ? m->config.dim - 1 - o->count : o->count) < o->rows;
 }
 
-/* Does the array still hold the value of a scratchpad row that an operand reads? Of the results on their way, the youngest
- * `own` belong to the product that reads, and to the one whose weights enter beside it. */
+/* True if the array still holds the value of a scratchpad row that an operand reads. Of the results in flight, the
+ * youngest `own` belong to the product that reads, and to the product whose weights enter beside it. */
 static bool row_is_on_its_way(const gm_machine *m, uint32_t row, int own) {
   const gm_executor *x = &m->ex;
   for (int i = 0, t = x->tag_head; i < x->tag_count - own; i++, t = t + 1 == GM_TAGS ? 0 : t + 1) {
@@ -311,7 +312,8 @@ static bool results_for_scratchpad(const gm_executor *x) {
   return false;
 }
 
-/* The operands of the commands at the queue's head, for what is begun with them (:141-180, total_rows :300). */
+/* The operands of the commands at the queue's head, for the operations that start with them (:141-180, total_rows
+ * :300). */
 static bool decode_operands(gm_machine *m) {
   gm_executor *x = &m->ex;
   const enum gm_ex_action action = x->action;
@@ -591,7 +593,8 @@ static bool in_flight(const gm_executor *x) {
   return false;
 }
 
-/* A result still in the array that the commands at hand would read (raw_hazard_*; matters for C in the scratchpad). */
+/* True if a result still in the array would be read by the current commands (raw_hazard_*; matters for C in the
+ * scratchpad). */
 static bool reads_result(const gm_machine *m, const gm_ex_command *pre, const gm_ex_command *comp) {
   const gm_executor *x = &m->ex;
   if (!x->results_to_spad) return false;
@@ -737,7 +740,7 @@ void gm_execute_step(gm_machine *m) {
     unroll_step(x, unroll_before, m->now);
     if (x->state == GM_EX_STRETCH && x->n_unroll && x->count < m->config.queue_execute &&
         passes(x, &command_at(x, x->count)->command))
-      unroll_step(x, x->n_unroll, m->now + 1); /* what it does in the next cycle, while nothing leaves the queue */
+      unroll_step(x, x->n_unroll, m->now + 1); /* its action in the next cycle, while nothing leaves the queue */
   }
   if (x->n_unroll < unroll_before) gm_wake_issue(m, GM_EX);
   sleep_until_needed(m, x->state != state_before || x->count != queue_before);

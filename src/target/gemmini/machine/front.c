@@ -1,13 +1,13 @@
-/* front.c - the queues between the core's RoCC port and the reservation station (Controller.scala:237-269):
- * router, raw_cmd, LoopConv's, LoopMatmul's, unrolled_cmd; two entries each, one command a cycle through each.
- * A queue accepts by its length at the start of the cycle, so a full chain moves one gap a cycle.
+/* front.c - the queues between the core's RoCC port and the reservation station (Controller.scala:237-269): router,
+ * raw_cmd, LoopConv's, LoopMatmul's, unrolled_cmd; two entries each, one command a cycle through each. A queue accepts
+ * by its length at the start of the cycle, so a full chain moves one gap a cycle.
  *
- * While no hardware loop is about, commands only pass, and their times follow without a step. Command k moves from queue
- * i-1 to queue i in the first cycle in which it is there, command k-1 has left, and k-2 has left queue i:
+ * Without a hardware loop, commands only pass, and their times are computed without stepping. Command k moves from
+ * queue i-1 to queue i in the first cycle in which it has arrived, command k-1 has left, and k-2 has left queue i:
  *     there(k, i) = max(there(k, i-1), there(k-1, i), there(k-2, i+1)) + 1.
- * At either end at most one command passes a cycle, so that each way through this that turns takes no longer than one of two
- * that do not: from its own coming, a cycle for each queue, or from the leaving of the command that makes its room
- * (there). With loops the queues are stepped cycle by cycle. */
+ * At either end at most one command passes per cycle. So the time is the maximum of two chains: one cycle for each
+ * queue from the command's own arrival, or from the departure of the command that makes room for it. With loops the
+ * queues are stepped cycle by cycle. */
 #include "target/gemmini/machine/internal.h"
 
 static bool is_plain(const gm_command *c) { return c->funct <= GM_FLUSH || c->funct == GM_MVIN3; }

@@ -2,12 +2,12 @@
  *
  * Follows the RTL, ucb-bar/gemmini at be2e9f2 (2023-05-22), src/main/scala/gemmini; X.scala:N below is a line there.
  * ucb-bar/libgemmini (the functional model that goes with Spike) was the second opinion; where they differ, the RTL
- * decides: partial sums of 20 bits (PE.scala:107-115), ReLU before the scale (AccumulatorScale.scala:107-124), no
- * mvin of 32-bit data wider than the array.
+ * decides: partial sums of 20 bits (PE.scala:107-115), ReLU before the scale (AccumulatorScale.scala:107-124), no mvin
+ * of 32-bit data wider than the array.
  *
- * What the RTL leaves to chance is refused, not guessed: registers without reset value, inputs of the array that
- * nobody drives, results that depend on which commands happen to overlap. Memories start with a pattern that is
- * neither zero nor small, since SRAM does too. Addresses beyond a memory wrap around in the RTL; here they fault. */
+ * Undefined behaviour of the RTL is rejected, not guessed: registers without reset value, undriven inputs of the array,
+ * results that depend on accidental overlap of commands. Memories start with a pattern that is neither zero nor small,
+ * since SRAM does too. Addresses beyond a memory wrap around in the RTL; here they fault. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static bool apply_load(gm_load_registers load[3], const gm_config *config, uint6
                        char why[GM_WHY]) {
   unsigned id = rs1 >> 3 & 3;
   if (id == 3) return gm_fault(why, "config_ld: there is no state 3; use 0 (mvin), 1 (mvin2) or 2 (mvin3)");
-  int pixel_repeats = (int)(rs1 >> 8 & 0xff); /* 0 stands for 1 */
+  int pixel_repeats = (int)(rs1 >> 8 & 0xff); /* 0 means 1 */
   if (pixel_repeats > 1 && !config->has_pixel_repeats)
     return gm_fault(why, "config_ld: pixel_repeats are not in this machine (has_pixel_repeats = 0)");
   const uint32_t scale = (uint32_t)(rs1 >> 32);
@@ -162,7 +162,7 @@ bool gm_registers_apply(gm_registers *r, const gm_config *config, const gm_comma
 }
 
 bool gm_arch_config(gm_arch *g, const gm_command *command, char why[256]) {
-  /* The controller flushes the array before it takes a config_ex, and with it what a preload has put there
+  /* The controller flushes the array before a config_ex, and with it the data of a preload
    * (ExecuteController.scala:541, 624). */
   if ((command->rs1 & 3) == GM_CONFIG_EX && g->preload_waits && !gm_is_garbage(gm_local(g->c)))
     return gm_fault(why, "config_ex: not allowed between a preload and its compute");
@@ -187,7 +187,7 @@ bool gm_arch_apply(gm_arch *g, const gm_command *command, char why[256]) {
   case GM_PRELOAD: return gm_arch_preload(g, command, why);
   case GM_COMPUTE_PRELOADED:
   case GM_COMPUTE_ACCUMULATED: return gm_arch_compute(g, command, why);
-  case GM_FLUSH: return true; /* of the TLB: no address is translated here */
+  case GM_FLUSH: return true; /* flush of the TLB: addresses are not translated here */
   case GM_COUNTER: return gm_fault(why, "counter: the machine's event counters are not modelled; use rdcycle");
   case GM_MVOUT_SPAD: return gm_fault(why, "mvout_spad: not in this machine; use mvout and mvin");
   default:
@@ -205,7 +205,7 @@ bool gm_check_rows(const gm_arch *g, const char *command, gm_address a, uint64_t
                   (unsigned long long)(a.row + last), rows - 1);
 }
 
-/* ---- what was used ---- */
+/* ---- accesses ---- */
 
 static void count_rows(const uint8_t *written, size_t rows, size_t *count, size_t *end) {
   *count = *end = 0;

@@ -1,13 +1,13 @@
-/* functional.h - what every Gemmini command does to the architectural state, bit for bit, with no notion of time.
+/* functional.h - the effect of every Gemmini command on the architectural state, bit for bit, without time.
  *
- * The state is the scratchpad, the accumulator, the configuration registers and what the array holds (preloaded
- * weights or output-stationary partial sums). The timing model decides when a command happens and applies it
- * here once, whole: loads and stores when they issue, execute commands in program order. The hardware loops
- * (funct 8..13 and 15..21) are unrolled by the timing model into the commands below.
+ * The state is the scratchpad, the accumulator, the configuration registers and the contents of the array (preloaded
+ * weights or output-stationary partial sums). The timing model decides when a command happens and applies it here once,
+ * as a whole: loads and stores when they issue, execute commands in program order. The hardware loops (funct 8..13 and
+ * 15..21) are unrolled by the timing model into the commands below.
  *
- * Every function that takes a command returns true, or false with one line in `why`: a fault (an address outside
- * the memory) or something that the machine, or this model, does not do. After false the state is unspecified
- * and the simulation is over. Nothing is silently ignored.
+ * Every function that takes a command returns true, or false with one line in `why`: a fault (an address outside the
+ * memory) or something that the machine, or this model, does not support. After false the state is unspecified and the
+ * simulation is over. Nothing is silently ignored.
  *
  * Semantics follow the RTL (ucb-bar/gemmini at be2e9f2); functional.c names the file and line of each rule. */
 #ifndef TW_GEMMINI_FUNCTIONAL_H
@@ -23,24 +23,24 @@
 
 enum gm_activation { GM_NO_ACTIVATION = 0, GM_RELU = 1, GM_LAYERNORM = 2, GM_IGELU = 3 };
 
-/* What the configuration commands set. */
+/* The registers that the configuration commands set. */
 typedef struct gm_load_registers {
   bool configured; /* the RTL's registers have no reset value: a mvin before its config_ld is refused */
   uint64_t stride; /* bytes between rows in memory; 0 repeats the first row */
   float scale;
   bool shrink;       /* loads into the accumulator take input-typed data */
   int block_stride;  /* rows between the DIM-wide blocks of one mvin */
-  int pixel_repeats; /* a row loaded goes to so many local rows, each one pixel further right */
+  int pixel_repeats; /* a loaded row is repeated in this number of local rows, each shifted right by one pixel */
 } gm_load_registers;
 
 typedef struct gm_execute_registers {
   bool configured;
   bool weight_stationary;
-  enum gm_activation activation; /* of results written to the scratchpad, of operands read from the accumulator */
+  enum gm_activation activation; /* saturation of results in the scratchpad, scale of operands from the accumulator */
   bool a_transposed, b_transposed;
   int a_stride, c_stride; /* rows between consecutive rows of A and of C */
   int in_shift;           /* rounding right shift of output-stationary results */
-  float acc_scale;        /* of operands read from the accumulator */
+  float acc_scale;        /* for operands read from the accumulator */
 } gm_execute_registers;
 
 typedef struct gm_store_registers {
@@ -62,16 +62,16 @@ typedef struct gm_registers {
 
 typedef struct gm_arch gm_arch;
 
-/* Both arguments must outlive the gm_arch. NULL when there is no memory. */
+/* Both arguments must outlive the gm_arch. NULL without memory. */
 gm_arch *gm_arch_new(const gm_config *, const rv64_memory *);
-/* From now on reading what a store has been told to write is a fault, until rv64_writes_done (a fence) says otherwise. */
+/* From now on reading data of a pending store is a fault, until rv64_writes_done (a fence) ends it. */
 void gm_arch_keep_order(gm_arch *, bool);
-/* The core's next command stands at pc: its order. Loads of the core while commands are under way; its fences. */
+/* The core's next command is at pc: its order. Loads of the core while commands are in flight; its fences. */
 uint32_t gm_arch_issue(gm_arch *, uint64_t pc);
 void gm_arch_core_reads(gm_arch *, uint64_t pc, uint64_t address, unsigned bytes);
 void gm_arch_fence(gm_arch *);
-/* Loads whose block stride is below their rows: right as long as they are one block wide, but the RTL asserts that there is
- * none (LoadController.scala), and an RTL simulation ends there. */
+/* Loads whose block stride is below their rows: correct as long as they are one block wide, but the RTL asserts against
+ * them (LoadController.scala), and an RTL simulation ends there. */
 uint64_t gm_arch_short_strides(const gm_arch *);
 void gm_arch_free(gm_arch *);
 
@@ -83,13 +83,13 @@ bool gm_arch_store(gm_arch *, const gm_command *, char why[256]); /* mvout, pool
 bool gm_arch_preload(gm_arch *, const gm_command *, char why[256]);
 bool gm_arch_compute(gm_arch *, const gm_command *, char why[256]); /* compute_preloaded or _accumulated, by funct */
 
-/* The one of the above that command->funct selects; flush does nothing; the loops and the counters are refused. */
+/* Calls the function above that command->funct selects; flush does nothing; loops and counters are rejected. */
 bool gm_arch_apply(gm_arch *, const gm_command *, char why[256]);
 
 const gm_registers *gm_arch_registers(const gm_arch *);
 
-/* What one configuration command would set, without a gm_arch: for the hazard checks at allocation. Applies
- * `command` to *registers. */
+/* The effect of one configuration command, without a gm_arch: for the hazard checks at allocation. Applies `command` to
+ * *registers. */
 bool gm_registers_apply(gm_registers *, const gm_config *, const gm_command *, char why[256]);
 
 /* How much of the memories the program has used: rows ever written, and one past the highest of them. */
@@ -98,7 +98,7 @@ typedef struct gm_memory_use {
 } gm_memory_use;
 gm_memory_use gm_arch_memory_use(const gm_arch *);
 
-/* One row of the scratchpad or of the accumulator, for tests and traces; NULL if there is no such row. */
+/* One row of the scratchpad or of the accumulator, for tests and traces; NULL if it does not exist. */
 const void *gm_arch_spad_row(const gm_arch *, size_t row);
 const void *gm_arch_acc_row(const gm_arch *, size_t row);
 

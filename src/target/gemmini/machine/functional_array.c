@@ -1,15 +1,15 @@
-/* functional_array.c - preload and compute: what the systolic array does.
+/* functional_array.c - preload and compute: the operations of the systolic array.
  *
  * Every PE has two registers: one is computed on while the other is loaded; compute_preloaded swaps them, and
  * compute_accumulated does not (PE.scala:101-130, ExecuteController.scala:90, 796). Weight-stationary, the register
- * holds a weight and partial sums run down a column from D, one PE a step:  C[i][j] = D[i][j] + sum over k of
- * A[i][k] * B[k][j].  Output-stationary, it holds a partial sum that starts as D and stays until C is given.
+ * holds a weight and partial sums run down a column from D, one PE a step:  C[i][j] = D[i][j] + sum over k of A[i][k] *
+ * B[k][j].  Output-stationary, it holds a partial sum that starts as D and stays until it is written to C.
  *
- * Operands are padded with zeros to the array's size (ExecuteController.scala:305-307, 836-838). The adders between
- * PEs are mesh_output_bits wide and wrap, output-stationary sums included (PE.scala:107, 114). Floating point rounds
- * once a step, in order of k. Results go to the accumulator as they are, to the scratchpad saturated and with the
- * activation of config_ex (ExecuteController.scala:923-951); output-stationary ones are first shifted right,
- * rounding to nearest even (PE.scala:103, Arithmetic.scala:97-108). */
+ * Operands are padded with zeros to the array's size (ExecuteController.scala:305-307, 836-838). The adders between PEs
+ * are mesh_output_bits wide and wrap, output-stationary sums included (PE.scala:107, 114). Floating point rounds once a
+ * step, in order of k. Results are written to the accumulator unchanged, to the scratchpad saturated and with the
+ * activation of config_ex (ExecuteController.scala:923-951); output-stationary ones are first shifted right, rounding
+ * to nearest even (PE.scala:103, Arithmetic.scala:97-108). */
 #include "target/gemmini/machine/functional_private.h"
 
 /* ---- operands ---- */
@@ -24,7 +24,7 @@ typedef struct operand {
   const char *command, *name;
   gm_address from;
   int rows, cols; /* as the array takes it, after a transposition */
-  int stride;     /* local rows between rows as they lie */
+  int stride;     /* local rows between rows as stored */
   bool garbage, transposed;
 } operand;
 
@@ -33,8 +33,7 @@ static operand decode_operand(const char *command, const char *name, uint64_t fi
                    gm_cols(field), stride, gm_is_garbage(gm_local(field)), transposed};
 }
 
-/* Rows and columns lie in memory as they are named, or, transposed, `cols` rows of `rows` elements
- * (ExecuteController.scala:161-166). */
+/* Rows and columns as named, or, transposed, `cols` rows of `rows` elements (ExecuteController.scala:161-166). */
 static bool check_operand(const gm_arch *g, const operand *o, char why[GM_WHY]) {
   if (o->rows > g->dim || o->cols > g->dim)
     return gm_fault(why, "%s: %s of %d rows and %d columns; at most %d are supported", o->command, o->name, o->rows,
@@ -64,7 +63,7 @@ static const void *operand_line(const gm_arch *g, const operand *o, int line, vo
   return scratch;
 }
 
-/* The operand as the array takes it: either in *scratch, or where it lies when nothing needs to be done. */
+/* The operand as the array reads it: in *scratch, or in place when no conversion is needed. */
 static const void *fetch(const gm_arch *g, const operand *o, tile *scratch) {
   int dim = g->dim;
   bool full = o->rows == dim && o->cols == dim;
@@ -92,7 +91,7 @@ static void pack_weights(const gm_arch *g, const void *matrix, gm_pe_registers *
     g->kernels->pack(g->dim, matrix, pe->weights);
 }
 
-/* Elements of D, widened to those of a partial sum. */
+/* Elements of D, widened to the type of a partial sum. */
 static void widen(const gm_arch *g, const void *matrix, int rows, void *sums) {
   int n = rows * g->dim;
   if (g->real) {
@@ -113,7 +112,7 @@ static bool is_whole(const gm_arch *g, uint64_t field) {
   return field >> 32 == ((unsigned)g->dim << 16 | (unsigned)g->dim);
 }
 
-/* A tile of the array's size in the scratchpad, to be taken as it lies: nothing to check, or to rearrange. */
+/* A tile of the array's size in the scratchpad, used in place: without checks or rearrangement. */
 static bool is_plain_tile(const gm_arch *g, uint64_t field) {
   const uint32_t local = gm_local(field);
   return is_whole(g, field) && !gm_is_acc(local) && gm_decode(local).row + (uint32_t)g->dim <= g->spad_rows;
@@ -181,7 +180,7 @@ static void mark_written(gm_arch *g, const operand *c) {
   for (int r = 0; r < c->rows; r++) written[c->from.row + (uint32_t)(r * c->stride)] = 1;
 }
 
-/* The caller has filled dim results a row, of which c->cols count; the analyzer does not follow that. */
+/* The caller has filled dim results per row, of which c->cols count; the analyzer does not follow that. */
 // NOLINTBEGIN(clang-analyzer-core.*)
 static void write_integers(gm_arch *g, const operand *c, const int32_t *results) {
   bool relu = g->registers.execute.activation == GM_RELU;
@@ -303,7 +302,7 @@ static bool output_stationary(gm_arch *g, const matmul *m, char why[GM_WHY]) {
     return gm_fault(why, "%s: the array holds no partial sums: start with compute_preloaded", m->a.command);
   if (g->sums_left)
     return gm_fault(why, "%s: the partial sums were moved to C; start again with compute_preloaded", m->a.command);
-  bool zero = m->bd.garbage || !m->bd.rows || !m->bd.cols; /* whatever A is, it is multiplied by zeros */
+  bool zero = m->bd.garbage || !m->bd.rows || !m->bd.cols; /* any A is multiplied by zeros */
   if (m->a.garbage && m->a.rows && m->a.cols && !zero)
     return gm_fault(why, "%s: A is the garbage address, but the array would multiply it by B", m->a.command);
   if (!zero) {

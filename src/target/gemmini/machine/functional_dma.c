@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { READS_MAX = 1 << 16 }; /* that are noted between two fences */
+enum { READS_MAX = 1 << 16 }; /* recorded between two fences */
 
 /* ---- addresses of the program ---- */
 
@@ -31,7 +31,7 @@ static bool covers(const rv64_region *r, uint64_t address, uint64_t bytes) {
   return address >= r->base && address - r->base < r->size && bytes <= r->size - (address - r->base);
 }
 
-/* Where the command stands in the program; one that a hardware loop made, where the latest command does. */
+/* The place of the command in the program; for a command of a hardware loop, the place of the latest command. */
 static uint64_t place_of(const gm_arch *g, uint32_t order) { return g->place[(order ? order : g->issued) % 256]; }
 
 /* Says which array was missed, and by how much: the array that the access begins in, or the nearest below. */
@@ -83,9 +83,9 @@ static rv64_region *find_region(gm_arch *g, bool write, uint64_t address, uint64
   return NULL;
 }
 
-/* The host's bytes behind [address, address + bytes), or NULL. Loads and stores have queues of their own, which know
- * nothing of each other's memory addresses (ReservationStation.scala keeps order in the local memories alone): what
- * a store writes may be read behind a fence only. */
+/* The host's bytes for [address, address + bytes), or NULL. Loads and stores have separate queues, which do not compare
+ * memory addresses (ReservationStation.scala keeps order in the local memories alone): stored data may be read only
+ * after a fence. */
 static void *find(gm_arch *g, uint32_t order, bool write, uint64_t address, uint64_t bytes) {
   rv64_region *r = find_region(g, write, address, bytes);
   if (!r) return NULL;
@@ -101,7 +101,7 @@ void gm_note_read(gm_arch *g, const struct gm_read *read) {
   if (g->n_reads == g->reads_room) {
     const size_t room = g->reads_room ? 2 * g->reads_room : 64;
     void *grown = room <= READS_MAX ? realloc(g->reads, room * sizeof *g->reads) : NULL;
-    if (!grown) return; /* what is not noted is not found */
+    if (!grown) return; /* accesses that are not recorded are not found */
     g->reads = grown;
     g->reads_room = room;
   }
@@ -109,7 +109,7 @@ void gm_note_read(gm_arch *g, const struct gm_read *read) {
   if (read->order > g->newest_read) g->newest_read = read->order;
 }
 
-/* Has something that comes behind this store in the program read there, before the store was begun? */
+/* True if a later command in the program read there before the store was begun. */
 static bool read_too_early(const gm_arch *g, uint32_t order, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
   if (!order || g->newest_read <= order) return false;
   for (size_t i = 0; i < g->n_reads; i++) {
@@ -125,7 +125,7 @@ static bool read_too_early(const gm_arch *g, uint32_t order, uint64_t address, u
   return false;
 }
 
-/* Where a store goes: to miss is a fault. */
+/* The destination of a store: a miss is a fault. */
 static void *dma(gm_arch *g, uint32_t order, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
   if (read_too_early(g, order, address, bytes, why)) return NULL;
   void *host = find(g, order, true, address, bytes);
@@ -230,7 +230,7 @@ static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t
   }
 }
 
-/* The usual row: whole blocks of 16 bytes, as they are. */
+/* The usual row: whole blocks of 16 bytes, unchanged. */
 static void load_plain(gm_arch *g, const load *l, uint32_t row, const uint8_t *from) {
   for (int col = 0; col < l->cols; col += 16, row += (uint32_t)l->registers->block_stride) {
     memcpy(gm_spad_at(g, row), from + col, 16);
@@ -264,8 +264,8 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
   if (!check_load(g, &l, why)) return false;
   g->short_strides += l.registers->block_stride < l.rows;
   uint64_t row_bytes = (uint64_t)(l.cols * l.element_bytes);
-  /* What a spare row brings from outside the program's arrays: on the machine whatever lies there. All bits set is -1
-   * in integers and NaN in floating point, which shows in the result if the row should be used after all. */
+  /* The contents of a spare row outside the program's arrays: undefined on the machine. All bits set is -1 in integers
+   * and NaN in floating point, which shows in the result if the row is used. */
   uint8_t spare[GM_MAX_DIM * sizeof(float)];
   memset(spare, 0xff, sizeof spare);
   const bool plain = g->dim == 16 && !g->real && !l.to.acc && l.registers->scale == 1.0f &&
@@ -298,7 +298,7 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
 
 /* ---- mvout ---- */
 
-/* Row `row` of the local memory as it goes to memory: a pointer to at least dim elements. */
+/* Row `row` of the local memory in memory format: a pointer to at least dim elements. */
 static const void *outgoing(const gm_arch *g, gm_address from, uint32_t row, void *scratch) {
   if (!from.acc) return gm_spad_at(g, row);
   if (from.full) return gm_acc_at(g, row);

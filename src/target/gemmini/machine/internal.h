@@ -16,13 +16,13 @@
 #include "target/gemmini/machine/machine.h"
 
 enum { GM_LD, GM_EX, GM_ST, GM_QUEUES };
-enum gm_origin { GM_BY_CORE, GM_BY_LOOP_WS, GM_BY_LOOP_CONV, GM_ORIGINS }; /* who made a command */
+enum gm_origin { GM_BY_CORE, GM_BY_LOOP_WS, GM_BY_LOOP_CONV, GM_ORIGINS }; /* the origin of a command */
 
 /* ---- reservation station (ReservationStation.scala) ---- */
-enum { GM_BANKS = 32 };  /* of a memory: a bit mask holds them */
+enum { GM_BANKS = 32 };  /* banks of a memory: a bit mask holds them */
 enum { GM_RS_MAX = 64 }; /* all entries together: a bit mask holds them */
 
-typedef struct gm_range { /* rows of the scratchpad or, behind all of those, of the accumulator */
+typedef struct gm_range { /* rows of the scratchpad or, after all of those, of the accumulator */
   uint32_t start, rows;
 } gm_range;
 
@@ -47,7 +47,7 @@ typedef struct gm_station {
   } waiting[GM_QUEUES];
   uint32_t open;     /* queues, a bit each, whose next entry waits for no other */
   bool lone_preload; /* solitary_preload */
-  /* configuration as it stands at allocation */
+  /* configuration at allocation */
   uint32_t a_stride, c_stride, block_stride[3], pixels[3]; /* pixels: repeats minus one */
   bool a_transposed, pooling;
   int loop_completed[GM_ORIGINS][GM_QUEUES]; /* completions of loop commands that the loop does not know of yet */
@@ -62,11 +62,11 @@ static inline const gm_entry *gm_station_next(const gm_station *s, int queue) {
 /* ---- load controller and DMA reader (LoadController, Scratchpad, DMA, XactTracker, BeatMerger) ---- */
 enum { GM_LOAD_QUEUE = 16, GM_TRACKERS = 40, GM_READ_ISSUE = 8, GM_XACTS = 64, GM_SCALE_RING = 3, GM_SETTLED = 64 };
 
-typedef struct gm_mvin { /* on its way, by its tracker: what is the same of all its rows */
+typedef struct gm_mvin { /* in flight, by its tracker: the properties common to all its rows */
   bool valid;
   uint8_t entry;
   bool acc, wide, accumulate, unit_scale; /* wide: accumulator-width data */
-  bool plain;                             /* a beat is a row of the scratchpad, as it is */
+  bool plain;                             /* a beat is a row of the scratchpad, unchanged */
   uint8_t pixels;                         /* pixel repeats minus one */
   uint16_t bytes, block_stride, repeats;  /* bytes: of a row */
   int bytes_left;
@@ -88,7 +88,7 @@ typedef struct gm_packet { /* XactTrackerEntry */
 
 typedef struct gm_row_write { /* a row of data on its way into a memory */
   bool valid, acc, last, accumulate, unit_scale, wide;
-  uint8_t tracker, pixels; /* pixels: writes still to come in rows before this one */
+  uint8_t tracker, pixels; /* pixels: remaining writes in rows before this one */
   uint16_t bytes, repeats; /* bytes: to report when `last` */
   uint32_t row;
   uint64_t ready;
@@ -105,7 +105,7 @@ typedef struct gm_loader {
   bool has_queued, has_translated;
   uint64_t translated_from; /* the cycle in which it is in the second one, if that is to come */
   uint64_t sent_at;         /* the cycle in which the last one that was sent ahead leaves */
-  bool stalled; /* those change places in every cycle, and nothing else happens to them, until the L2 has room */
+  bool stalled; /* they exchange places in every cycle, and nothing else happens to them, until the L2 has room */
   uint64_t stalled_at;
   struct {
     gm_command command;
@@ -114,7 +114,7 @@ typedef struct gm_loader {
   } queue[GM_LOAD_QUEUE];
   int head, count;
   bool sending;
-  bool zeros; /* what is being sent */
+  bool zeros; /* the current transmission */
   int row, rows;
   gm_mvin_row next;
   uint64_t stride;
@@ -140,17 +140,17 @@ typedef struct gm_loader {
   gm_packet merge;
   int beats_read, bytes_sent, bytes_sent_next; /* all in bytes */
   /* scaling, repeating, writing */
-  bool flows; /* there may be rows in what follows, or in the beat merger */
+  bool flows; /* there may be rows in later stages, or in the beat merger */
   gm_row_write scale_in, acc_in, repeat_out;
   gm_row_write ring[GM_SCALE_RING];
   int ring_head, ring_count;
   uint64_t scale_free;
-  /* rows of answers that nothing can hold up: written in those cycles without going through the above */
-  uint64_t settled;                 /* the cycles, bit cycle % GM_SETTLED, of those since the last settling */
+  /* rows of answers that cannot be delayed: written in those cycles without the stages above */
+  uint64_t settled;                 /* the cycles since the last settling, as bits cycle % GM_SETTLED */
   uint64_t settled_last;            /* a packet's last row; also in cycles gone by */
   uint64_t settled_end;             /* one past the last such cycle */
   uint64_t settled_to[GM_BANKS];    /* by bank: its bits in settled, also of cycles gone by */
-  uint8_t settled_bank[GM_SETTLED]; /* whose bit that is */
+  uint8_t settled_bank[GM_SETTLED]; /* owner of that bit */
   bool beat_is_row;                 /* of the scratchpad */
   /* zero writer */
   bool zero_busy;
@@ -162,8 +162,8 @@ typedef struct gm_loader {
 /* ---- execute controller and mesh (ExecuteController, TransposePreloadUnroller, MeshWithDelays, Mesh) ---- */
 enum { GM_EX_QUEUE = 16, GM_EX_RING = 32, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM_ROWS = 1024 };
 
-/* What the controller does of a command. Where a transposed B is unrolled, the command itself may differ, or be none: what is
- * computed is what its entry says. */
+/* The controller's effect of a command. Where a transposed B is unrolled, the command itself may differ or be absent:
+ * its entry defines the computation. */
 typedef struct gm_ex_command {
   gm_command command;
   int entry;      /* -1: none completes, and nothing is computed */
@@ -181,7 +181,7 @@ typedef struct gm_control { /* one cycle's worth of row reads on its way to the 
   uint64_t data;            /* cycle at which the rows read are at the mesh */
   bool a, b, d, first;
   uint8_t total, id;
-  uint8_t resume; /* rows of the matrix that went before in one stretch; 0 = none */
+  uint8_t resume; /* rows of the matrix that were already fed in one stretch; 0 = none */
 } gm_control;
 
 /* Rows of one matrix that leave the array in successive cycles. */
@@ -192,8 +192,8 @@ typedef struct gm_outflow {
   bool last; /* ends the matrix */
 } gm_outflow;
 
-/* GM_EX_STRETCH: the whole matrix is being fed, one row a cycle, because nothing is in its way; its rows are
- * already in `rows`. A write to a bank that it reads turns it back into GM_EX_COMPUTE (gm_executor_disturb). */
+/* GM_EX_STRETCH: the whole matrix is being fed, one row per cycle, without obstacles; its rows are already in `rows`. A
+ * write to a bank that it reads changes it back to GM_EX_COMPUTE (gm_executor_disturb). */
 enum gm_ex_state { GM_EX_WAIT, GM_EX_COMPUTE, GM_EX_STRETCH, GM_EX_FLUSH, GM_EX_FLUSHING };
 enum gm_ex_action { GM_PRELOAD_ALONE, GM_COMPUTE_ALONE, GM_OVERLAP };
 
@@ -203,7 +203,7 @@ typedef struct gm_operand {
   int step;  /* rows between rows: +stride, or -1 for the weights, which enter last row first */
   int rows;  /* real rows; the rest is zeros */
   int count; /* fire counter */
-  int own;   /* of the youngest results on their way, those that are younger than what is read */
+  int own;   /* number of the youngest results in flight that are younger than the data being read */
   bool started;
 } gm_operand;
 
@@ -214,7 +214,7 @@ typedef struct gm_executor {
   int head, count;
   enum gm_ex_state state;
   enum gm_ex_action action;
-  gm_operand a, b, d; /* of a plain pair: not known, see begin in execute.c */
+  gm_operand a, b, d; /* for a plain pair: unknown, see begin in execute.c */
   int total;
   uint64_t begun;                    /* the cycle in which feeding it was decided */
   gm_tag tag;                        /* of the matrix being fed */
@@ -222,7 +222,7 @@ typedef struct gm_executor {
   bool lockstep;                     /* A and the weights cannot be in each other's way */
   uint32_t a_bank, d_bank;           /* bits, if lockstep */
   uint64_t stretch_from, stretch_to; /* cycles of its first and last row */
-  uint64_t stretch_in_array;         /* the first cycle in which what follows it may reach the array */
+  uint64_t stretch_in_array;         /* the first cycle in which the next matrix may reach the array */
   uint32_t stretch_banks;            /* that it reads */
   int resume;                        /* rows fed before a stretch was disturbed, until the next row is on its way */
   int id_fed;                        /* matmul_id of the matrix being fed */
@@ -232,7 +232,7 @@ typedef struct gm_executor {
   int mesh_done;                     /* entry that the array or a config completes in this cycle, -1 = none */
   bool room_for_tag;                 /* at the start of the cycle */
   bool weight_stationary, a_transposed;
-  bool plain, plain_pair; /* weights, A as it lies; two whole tiles in two banks, without D, are being fed so */
+  bool plain, plain_pair; /* weights and untransposed A: two whole tiles in two banks, without D, are being fed */
   uint64_t whole;         /* the size of a whole tile, as in the commands */
   uint32_t a_stride, c_stride;
   gm_control control[GM_CONTROL_QUEUE];
@@ -245,44 +245,44 @@ typedef struct gm_executor {
   int id_in_array;      /* of the matrix whose rows enter the array one by one */
   gm_tag tags[GM_TAGS]; /* in the order of their matrices */
   int tag_head, tag_count;
-  int results_to_spad;       /* tags whose C lies there */
-  int tags_arrived, tag_max; /* those whose matrix has reached the array: the RTL's tag queue */
+  int results_to_spad;       /* tags whose C is there */
+  int tags_arrived, tag_max; /* tags whose matrix has reached the array: the RTL's tag queue */
   gm_outflow rows[GM_ROWS];
   int row_head, row_count;
   int latency;            /* a row's way through the array */
   uint64_t output_of;     /* the latest cycle of gm_mesh_output + 1 */
   uint64_t output_at;     /* the next one that ends a matrix, if the station is to see to that */
   uint64_t counted_to;    /* idle cycles are counted up to here */
-  uint64_t *idle_counter; /* what the array has been waiting for since then; NULL = it was fed */
+  uint64_t *idle_counter; /* the cause of the array's wait since then; NULL = it was fed */
 } gm_executor;
 
 /* ---- store controller and DMA writer (StoreController, Scratchpad, AccumulatorScale, DMA) ---- */
 enum { GM_STORE_QUEUE = 8, GM_STORE_RING = 64 };
-/* Cycles that the rows' ways out of the accumulator may be settled ahead: see place() in front.c. Nor is it known further
- * ahead than a row takes through the array what that will add to. */
+/* Maximum number of cycles by which the rows' departure from the accumulator may be settled ahead: see place() in
+ * front.c. Beyond the latency of a row through the array, its additions are unknown. */
 enum { GM_STORE_AHEAD = 4 };
 
 enum gm_store_kind { GM_ROW_OF_ACC, GM_ROW_OF_SPAD, GM_ROW_GARBAGE, GM_STORE_KINDS };
 typedef struct gm_store_row { /* of 64 bytes, as large as one of the host's cache lines */
   uint64_t address;
   uint32_t number; /* of its kind */
-  uint16_t bytes;  /* that the writer writes when it has come; 0: others are to come before */
+  uint16_t bytes;  /* that the writer writes after its arrival; 0: others must come first */
   uint8_t tracker, kind, bank;
   bool last;                                  /* of its command */
-  uint64_t read, scaled, issued, ready, left; /* the cycles in which it goes on; the writer sees it from ready on */
+  uint64_t read, scaled, issued, ready, left; /* the cycles in which it moves on; the writer sees it from ready on */
 } gm_store_row;
 
-/* Address translation, which changes no address here but takes its turns (FrontendTLB.scala): each of the DMA's two has a
- * register for the page it used last, and asks the one TLB for others, which answers one of them in a cycle. */
+/* Address translation, which changes no address here but takes time (FrontendTLB.scala): each of the DMA's two has a
+ * register for the page it used last. For other pages it uses the shared TLB, which answers one request per cycle. */
 enum gm_dma { GM_DMA_WRITER, GM_DMA_READER };
 enum { GM_PAGE_SHIFT = 12 };
 typedef struct gm_tlb {
   struct {
-    uint64_t page, asked; /* the register; what the TLB was asked for */
+    uint64_t page, asked; /* the register; the page requested from the TLB */
     uint64_t asks_at;     /* it sees that in this cycle */
     bool hit;             /* the last cycle's comparison with the register */
   } of[2];
-  uint64_t decided_at; /* the cycle whose turn is known */
+  uint64_t decided_at; /* the cycle whose arbitration is known */
   enum gm_dma turn, last;
 } gm_tlb;
 
@@ -291,7 +291,7 @@ typedef struct gm_put {
   uint8_t bytes;
   bool partial;
 } gm_put;
-/* A beat of put i as a word: GM_BEAT, if there is one; what it is of its put; i from bit GM_BEAT_PUT on. */
+/* A beat of put i as a word: GM_BEAT, if there is one; its place in the put; i from bit GM_BEAT_PUT on. */
 enum { GM_BEAT = 1, GM_BEAT_FIRST = 2, GM_BEAT_LAST = 4, GM_BEAT_PUT = 3, GM_PUTS = 4 };
 
 typedef struct gm_storer {
@@ -333,7 +333,7 @@ typedef struct gm_storer {
   uint32_t of_acc_issued, of_spad_left;
   uint64_t acc_issued[2]; /* by their number: when */
   uint64_t spad_left[8];
-  uint64_t output_free[GM_BANKS]; /* of the accumulator: when the row read last leaves norm; GM_NEVER: not known */
+  uint64_t output_free[GM_BANKS]; /* for the accumulator: when the row read last leaves norm; GM_NEVER: unknown */
   /* writer */
   bool writing; /* from write_from on */
   uint64_t write_from, free_from;
@@ -343,11 +343,11 @@ typedef struct gm_storer {
   uint32_t puts;                      /* ever; the last one is that of the row, if any is begun: */
   uint8_t beats_left;                 /* of it */
   uint8_t beat;                       /* its next one, if there is one */
-  int packet_bytes;                   /* of the row that are in it; 0 = none begun */
-  uint64_t packet_done;               /* cycle of its last beat, of one that has left as a whole; 0 = none */
+  int packet_bytes;                   /* part of the row that is in it; 0 = none begun */
+  uint64_t packet_done;               /* cycle of the last beat of a row that has left completely; 0 = none */
   uint8_t queued, translated, shadow; /* beats: DMA.scala tlb_q, translate_q, shadow_retry_a */
   uint64_t beats_from;                /* they do not move before */
-  bool stalled;                       /* they stay where they are until the L2 has room */
+  bool stalled;                       /* they do not move until the L2 has room */
   int in_flight;
   uint64_t others_next; /* the next cycle in which anything but the writer may move */
 } gm_storer;
@@ -359,16 +359,16 @@ typedef struct gm_front {
   struct {
     gm_command command;
     uint8_t origin, station_queue; /* GM_QUEUES: it passes by */
-  } slot[GM_FRONT_SLOTS];          /* of the commands in the queues; they keep theirs */
+  } slot[GM_FRONT_SLOTS];          /* of the commands in the queues; each keeps its own */
   uint32_t free;                   /* bit per slot */
-  int count, loops;                /* commands in all queues; those of them that are for a loop unit, or unknown */
+  int count, loops;                /* commands in all queues; how many of them are for a loop unit, or unknown */
   bool stepped;                    /* cycle by cycle, because of the loop units; else by the times below */
-  /* What the ends look like: the command that the last queue shows, or will next, and the first cycle in which it does; and the
-   * cycle from which the first has room for another command. GM_NEVER: none, or not known yet. */
+  /* The state of the ends: the (next) command of the last queue, and the first cycle in which it is visible; and the
+   * cycle from which the first queue has room for another command. GM_NEVER: none, or unknown so far. */
   uint64_t head_from, room;
   uint8_t head;
-  /* By number: when a command came, as there() counts, and its slot; when it had left, the cycle after the station
-   * took it: of the last 2 * GM_FRONT. */
+  /* By number: when a command arrived, as there() counts, and its slot; when it had left, the cycle after the station
+   * accepted it: of the last 2 * GM_FRONT. */
   uint64_t came[GM_FRONT_SLOTS], left[GM_FRONT_SLOTS];
   uint8_t slot_of[GM_FRONT_SLOTS];
   uint32_t oldest, next; /* numbers, counted without wrapping */
@@ -382,7 +382,8 @@ typedef struct gm_front {
 
 /* ---- the whole ---- */
 
-/* Who sleeps until when. A unit that did something, or may in the next cycle, wakes then; others wake it sooner. */
+/* For each unit, the cycle until which it sleeps. A unit that did something, or may in the next cycle, wakes then;
+ * other units wake it earlier. */
 enum gm_unit {
   GM_UNIT_ARRAY,
   GM_UNIT_L2,
@@ -425,11 +426,11 @@ struct gm_machine {
   uint64_t counted_from;
   uint64_t limit;                 /* the last cycle that may be simulated */
   bool loads_accumulate;          /* a load into the accumulator that adds has been on its way */
-  uint64_t place;                 /* of the command that comes */
+  uint64_t place;                 /* of the next command */
   const rv64_region *last_loaded; /* by the core */
   bool loads_count;               /* a store may write there */
   bool any_order;                 /* gm_machine_allow_any_order */
-  gm_listener listener;           /* of the core's commands; its functions may be NULL */
+  gm_listener listener;           /* receives the core's commands; its functions may be NULL */
   tw_trace trace;
   char why[256]; /* non-empty: the program has failed */
 };
@@ -462,7 +463,7 @@ static inline void gm_wake_issue(gm_machine *m, int queue) {
   if (m->rs.open >> queue & 1) gm_wake(m, GM_UNIT_STATION, m->now);
 }
 
-/* The L2 may lag behind the clock as long as its answers are known in time, and the room for a request that is waited for. */
+/* The L2 may lag behind the clock while its answers, and the room for a waiting request, are known in time. */
 static inline unsigned gm_l2_lag(const gm_machine *m) { return (unsigned)m->l2.p.answer_latency - 1; }
 static inline void gm_await_room(gm_machine *m) {
   const uint64_t in = l2_next_room(&m->l2);
@@ -473,7 +474,7 @@ static inline void gm_wake_l2(gm_machine *m) {
   gm_wake(m, GM_UNIT_L2, l2_next_new_answer(&m->l2) + gm_l2_lag(m));
   if (m->ld.stalled | m->st.stalled) gm_await_room(m);
 }
-/* In this cycle, is what the client has behind the comparison translated? Updates its register: once a cycle. */
+/* True if the client's address at the comparison is translated in this cycle. Updates its register: once per cycle. */
 static inline bool gm_translated(gm_machine *m, enum gm_dma client, uint64_t cycle) {
   gm_tlb *t = &m->tlb;
   if (t->of[client].asks_at != cycle) return t->of[client].hit;
@@ -533,7 +534,7 @@ static inline uint32_t gm_settled_bank(const gm_machine *m, uint64_t cycle) {
   const uint32_t there = (cycle < l->settled_end) & (uint32_t)(l->settled >> cycle % GM_SETTLED);
   return there << l->settled_bank[cycle % GM_SETTLED];
 }
-/* The first cycle in [from, to], none of them gone by, in which such a row goes to one of the banks. */
+/* The first cycle in [from, to], none of them past, in which such a row is written to one of the banks. */
 static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint64_t from, uint64_t to) {
   const gm_loader *l = &m->ld;
   to = earlier(to + 1, l->settled_end);
@@ -547,15 +548,16 @@ static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint
   return cycle < to ? cycle : GM_NEVER;
 }
 
-/* The accumulator banks, a bit each, that the array adds to in a later cycle, which must come before what enters it now is
- * through, and in those up to `until`, of what is in it now. */
+/* The accumulator banks, a bit each, to which the array adds in a later cycle, before the current input is through, and
+ * in the cycles up to `until`, from its current contents. */
 uint32_t gm_mesh_will_accumulate(const gm_machine *, uint64_t cycle, uint64_t *until);
-void gm_mesh_output(gm_machine *); /* what the array writes, what it completes */
-/* Before a look at what the array holds, at the end of the cycle: results for the accumulator leave without a step of their own. */
+void gm_mesh_output(gm_machine *); /* the array's writes and completions */
+/* Before a look at the array's contents, at the end of the cycle: results for the accumulator leave without a separate
+ * step. */
 static inline void gm_mesh_follow(gm_machine *m) {
   if (m->ex.output_at <= m->now) gm_array_step(m);
 }
-/* Before a look at what the array writes to the accumulator in this cycle. */
+/* Before a look at the array's writes to the accumulator in this cycle. */
 static inline void gm_mesh_look(gm_machine *m) {
   if (m->ex.output_of <= m->now) gm_mesh_output(m);
 }
@@ -605,7 +607,7 @@ static inline bool gm_writer_may_ask(const gm_machine *m) {
   const gm_storer *s = &m->st;
   return s->writing & (s->write_from <= m->now + 1) & (s->packet_done <= m->now + 1);
 }
-void gm_reader_catch_up(gm_machine *); /* with what the reader asks the TLB for up to this cycle */
+void gm_reader_catch_up(gm_machine *); /* including the reader's TLB requests up to this cycle */
 
 void gm_trace_span(gm_machine *, const char *unit, const char *name, uint64_t from, uint64_t to);
 

@@ -1,15 +1,17 @@
-/* load.c - mvin: load controller, DMA reader, and the way of the data into the memories.
+/* load.c - mvin: load controller, DMA reader, and the path of the data into the memories.
  *
- *   controller --rows--> read_issue_q -> reader --packets--> L2 ... answers -> beat merger -> scaling -> repeater -> SRAM
+ *   controller --rows--> read_issue_q -> reader --packets--> L2 ... answers -> beat merger -> scaling -> repeater ->
+ *   SRAM
  *              --rows of zeros--> zero writer ---------------------------------------------> repeater -> SRAM
  *
  * LoadController.scala (one row a cycle, at most `trackers` commands in flight), DMA.scala (each row is cut into
- * aligned packets of 16, 32 or 64 bytes, one request a cycle, the largest useful first), XactTracker.scala (requests
- * in flight), BeatMerger.scala (one packet at a time; a beat in and a row out a cycle), VectorScalarMultiplier.scala
- * (a scale of 1 passes, others share four multipliers), Scratchpad.scala:337-455 (who may write).
+ * aligned packets of 16, 32 or 64 bytes, one request a cycle, the largest useful first), XactTracker.scala (requests in
+ * flight), BeatMerger.scala (one packet at a time; a beat in and a row out a cycle), VectorScalarMultiplier.scala (a
+ * scale of 1 passes, others share four multipliers), Scratchpad.scala:337-455 (write arbitration).
  *
- * The usual answer, whole unscaled rows for the scratchpad, meets nothing on its way from the L2 to the SRAM: its writes
- * are settled when its first beat comes (settle). All others go from register to register, cycle by cycle. */
+ * The usual answer, whole unscaled rows for the scratchpad, meets no obstacle between the L2 and the SRAM: its writes
+ * are settled when its first beat arrives (settle). All other answers move from register to register, cycle by cycle.
+ */
 #include "target/gemmini/machine/internal.h"
 
 enum { SCALE_UNITS = 4 }; /* Configs.scala: mvin_scale_args num_scale_units */
@@ -60,7 +62,7 @@ int gm_loader_finished(gm_machine *m) {
   return l->tracker[found].entry;
 }
 
-/* The last row of a packet is written in that cycle; packets that were settled say so before those ahead of them. */
+/* The last row of a packet is written in that cycle; packets that were settled report it before earlier ones. */
 static void returned(gm_machine *m, int tracker, int bytes, uint64_t cycle) {
   gm_mvin *t = &m->ld.tracker[tracker];
   t->bytes_left -= bytes;
@@ -142,7 +144,7 @@ static void zero_writer(gm_machine *m) {
   if (last) l->zero_busy = false;
 }
 
-/* Scaling: identity leaves the ring of three in the next cycle; others take their turns at the multipliers. */
+/* Scaling: identity leaves the ring of three in the next cycle; other scales wait for the multipliers. */
 static void scale(gm_machine *m) {
   gm_loader *l = &m->ld;
   int ring_before = l->ring_count;
@@ -213,7 +215,7 @@ static void merge_out(gm_machine *m, bool *popped) {
     }
     l->bytes_sent_next = next;
   } else if (l->beats_read == p->length && l->bytes_sent == p->useful) {
-    l->merging = false; /* the packet's tail was of no use: freed a cycle late, too late for a new one now */
+    l->merging = false; /* the packet's tail was useless: freed a cycle late, too late for a new one now */
   }
 }
 
@@ -230,11 +232,11 @@ static bool settle_if_rows_pass(gm_machine *m, const gm_packet *p, const l2_resp
   gm_loader *l = &m->ld;
   const unsigned interval = answer->interval, last = (answer->beats - 1u) * interval + BEAT_TO_WRITE;
   if (!p->plain) return false;
-  /* What is on the way before them keeps ahead of them if it passes too, and has not been held up. */
+  /* Earlier data stay ahead if they pass, too, and have not been delayed. */
   if (l->flows && (!passes(&l->scale_in) || !passes(&l->repeat_out) || l->ring_count > 1 ||
                    (l->ring_count && !passes(&l->ring[l->ring_head]))))
     return false;
-  /* Only a result of the array that goes to the scratchpad could take their bank; a later one is not there in time. */
+  /* Only an array result for the scratchpad could use their bank; a later one arrives too late. */
   if (m->ex.results_to_spad || (int)last > m->ex.latency || last >= GM_SETTLED) return false;
   const uint64_t now = m->now, end = now + last + 1;
   const uint64_t rest = l->settled_end > now ? ~UINT64_C(0) >> (GM_SETTLED - (l->settled_end - now)) : 0;
@@ -260,7 +262,7 @@ static bool settle_if_rows_pass(gm_machine *m, const gm_packet *p, const l2_resp
   return true;
 }
 
-/* Receives the L2's answers, one beat in each cycle, one whole answer after the other. */
+/* Receives the L2's answers, one beat per cycle, answer by answer. */
 static void receive(gm_machine *m, bool merger_was_free, bool popped) {
   gm_loader *l = &m->ld;
   if (m->now < l->next_beat) return;
@@ -304,8 +306,8 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
 
 /* ---- reader ---- */
 
-/* A request on its way to the port: two registers, in the second of which it has its address. If it has not, or there is no
- * room, it goes round again, before new ones. True if there is room for a new one. */
+/* A request on its way to the port: two registers, in the second of which it has its address. If it has no address, or
+ * there is no room, it repeats, before new ones. True if there is room for a new one. */
 static bool translate(gm_machine *m) {
   gm_loader *l = &m->ld;
   bool again = false;
@@ -384,8 +386,8 @@ static void start_packet(gm_machine *m) {
   l->reading = l->requested < r->bytes;
 }
 
-/* While the requests are stalled those in the two registers change places in every cycle, and are translated again if they
- * are in two pages. Brings them to that cycle's end. */
+/* While the requests are stalled, those in the two registers exchange places in every cycle, and are translated again
+ * if they are in two pages. Advances them to that cycle's end. */
 static void go_round(gm_machine *m, uint64_t cycle) {
   gm_loader *l = &m->ld;
   const bool one_page = gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
@@ -407,7 +409,7 @@ void gm_reader_catch_up(gm_machine *m) {
 
 static void request(gm_machine *m) {
   gm_loader *l = &m->ld;
-  /* Bits, as nobody can foresee them. */
+  /* Bits that are unpredictable. */
   const bool stays = l->stalled & l2_reader_is_full(&m->l2) &
                      ((l->has_queued & l->has_translated) | !(l->reading & (l->packets_free != 0)));
   if (!stays) {
@@ -425,7 +427,7 @@ static void request(gm_machine *m) {
   } else if (stays) {
     return;
   }
-  /* Can nothing happen to the requests, and no other come to them, before the L2 has room? */
+  /* True if the requests cannot change, and no other can arrive, before the L2 has room. */
   const bool any = l->has_queued | l->has_translated, both = l->has_queued & l->has_translated;
   const bool stalls = any & (both | !(l->reading & (l->packets_free != 0))) & l2_reader_is_full(&m->l2);
   if (l->stalled) {

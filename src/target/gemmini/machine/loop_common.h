@@ -1,9 +1,9 @@
-/* loop_common.h - what the two hardware loops (loop_ws, loop_conv) share: two loops held at once, units that start on
- * one and finish it, halves of the accumulator that alternate, limits on commands in flight.
+/* loop_common.h - shared by the two hardware loops (loop_ws, loop_conv): two loops held at once, units that start on
+ * one and finish it, alternating halves of the accumulator, limits on commands in flight.
  *
  * Sources: LoopMatmul.scala and LoopConv.scala of ucb-bar/gemmini at be2e9f2, whose state machines around their units
- * are the same. The older loop is the head, the other the tail. A loop runs from its first unit's start until all
- * units have completed; then the tail becomes the head. */
+ * are equal. The older loop is the head, the other the tail. A loop runs from its first unit's start until all units
+ * have completed; then the tail becomes the head. */
 #ifndef TW_GEMMINI_LOOP_COMMON_H
 #define TW_GEMMINI_LOOP_COMMON_H
 
@@ -54,8 +54,8 @@ static inline int gm_loop_start(gm_loop_pair *p, int unit, unsigned after) {
   return id;
 }
 
-/* Where a unit that has just started works in the accumulator. The next loop gets the other half, unless this one
- * leaves its result there (it stores nothing) for the next to continue on. */
+/* The accumulator half of a unit that has just started. The next loop gets the other half, unless this one leaves its
+ * result there (it stores nothing) for the next to continue. */
 static inline uint32_t gm_loop_take_acc(gm_loop_pair *p, int unit, bool stores) {
   uint32_t start = p->acc_start[unit];
   if (stores) p->acc_start[unit] = start + p->acc_rows / 2 >= p->acc_rows ? 0 : start + p->acc_rows / 2;

@@ -1,11 +1,11 @@
 /* loop_conv.c - Gemmini's hardware convolution loop, one clock edge at a time (see loop_conv.h).
  *
- * Source: ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini/LoopConv.scala (line numbers below are of that file)
- * and Pipeline.scala. Everything that a cycle decides is decided on the registers as they were before the edge:
- * gm_loop_conv_step first looks (who is idle, who may send, who waits), then moves. A unit's command is made when it
- * enters the unit's output registers; the RTL carries its parts and puts them together at the end, which is the same.
- * The load units' config_ld passes the same way and counts as a load in flight until it issues. Assumed: dimensions
- * and rows are powers of two, as the generator requires (GemminiConfigs.scala). */
+ * Source: ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini/LoopConv.scala (line numbers below are of that file) and
+ * Pipeline.scala. All decisions of a cycle use the registers before the edge: gm_loop_conv_step first reads (which
+ * units are idle, may send, wait), then updates. A unit's command is made when it enters the unit's output registers;
+ * the RTL carries its parts and combines them at the end, which is equivalent. The load units' config_ld passes the
+ * same way and counts as a load in flight until it issues. Assumed: dimensions and rows are powers of two, as the
+ * generator requires (GemminiConfigs.scala). */
 #include "target/gemmini/machine/loop_conv.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static int input_cols(const gm_conv_loop *p) { return (uint16_t)((uint32_t)p->oc
 static int inner_rows(const gm_conv_loop *p) { return input_rows(p) - p->upad - p->dpad; } /* without padding */
 static int inner_cols(const gm_conv_loop *p) { return input_cols(p) - p->lpad - p->rpad; }
 
-/* Local rows of one block of channels: of an image of the input, of all, of the weights, of the results. */
+/* Local rows of one block of channels: of one image of the input, of all images, of the weights, of the results. */
 static uint32_t input_image(const gm_conv_loop *p) {
   return (uint32_t)(input_rows(p) >> p->downsample) * (uint32_t)(input_cols(p) >> p->downsample);
 }
@@ -108,7 +108,7 @@ static gm_command bias_command(gm_loop_conv *l) {
   return c;
 }
 
-/* Columns of pixels in one mvin: of the padding before the image, of the image, of the padding behind (line 270). */
+/* Columns of pixels in one mvin: of the padding before the image, of the image, of the padding after it (line 270). */
 static int input_width(const gm_loop_conv *l, const gm_conv_loop *p, int col) {
   int inner = inner_cols(p);
   if (col < 0) return (int)at_most(-col, l->dim);
@@ -252,7 +252,7 @@ static gm_command next_command(gm_loop_conv *l, int unit) {
   }
 }
 
-/* ---- Who is where ---- */
+/* ---- states of the units ---- */
 
 static bool idle(const gm_conv_unit *u) { return u->state == IDLE && !u->valid[0] && !u->valid[1]; }
 
@@ -331,7 +331,7 @@ static bool start_unit(gm_loop_conv *l, int unit, unsigned after) {
   return true;
 }
 
-/* Starts what may start among the units in `ready`. Later units first: each looks at what had started before this cycle. */
+/* Starts units in `ready` that may start. Later units first: each depends on the starts before this cycle. */
 static bool start_units(gm_loop_conv *l, unsigned ready) {
   static const unsigned after[GM_LOOP_UNITS] = {[GM_CONV_EX] = LOADED, [GM_CONV_ST] = 1 << GM_CONV_EX};
   bool changed = false;

@@ -1,6 +1,6 @@
 /* loop_conv.h - Gemmini's hardware convolution loop: seven configuration commands in, tiled commands out.
  *
- * A cycle-by-cycle model of the loop unroller behind the core's queues (ucb-bar/gemmini at be2e9f2, May 2023:
+ * A cycle-by-cycle model of the loop unroller after the core's queues (ucb-bar/gemmini at be2e9f2, May 2023:
  * LoopConv.scala, Pipeline.scala). Commands GM_LOOP_CONV_CONFIG_1 .. _6 fill the registers of a loop, GM_LOOP_CONV
  * starts it. Two loops are held at once (loop_common.h). A loop is one tile of a convolution: `batches` images of
  * `orows` x `ocols` pixels of `pochs` channels, from `krows` x `kcols` of the kernel and `kchs` input channels. Five
@@ -9,18 +9,17 @@
  *   bias     config_ld and mvin3: the bias of each channel to every pixel of the accumulator; zeros if no_bias
  *   input    config_ld and mvin: rows of pixels into the bottom of the loop's half of the scratchpad, padding as zeros
  *   weights  config_ld and mvin2: into the top of that half
- *   execute  preload, compute for every channel block, row and column of the kernel and row of pixels; starts when
- *            all loads of its loop have come out
+ *   execute  preload, compute for every channel block, row and column of the kernel and row of pixels; starts when all
+ *   loads of its loop have been sent
  *   store    mvout of each row of pixels; with pooling one mvout for each image and channel block, between two
- *            config_st; starts when execute is through
+ *            config_st; starts when execute has ended
  *
- * Commands pass two registers on their way out of a unit (Pipeline, latency 2). At most one comes out per cycle:
- * store before execute before bias before weights before input. A unit is held back while as many of its kind's commands
- * are uncompleted as the reservation station has entries.
+ * Commands pass two registers on their way out of a unit (Pipeline, latency 2). At most one comes out per cycle: store
+ * before execute before bias before weights before input. A unit is held back while as many of its kind's commands are
+ * uncompleted as the reservation station has entries.
  *
- * Refused, with one line in `why`: what serves training only (rotated weights, dilated inputs, transposed tensors),
- * depthwise convolutions, dilated kernels, activations other than none and ReLU, an empty
- * tile. */
+ * Rejected, with one line in `why`: features for training only (rotated weights, dilated inputs, transposed tensors),
+ * depthwise convolutions, dilated kernels, activations other than none and ReLU, an empty tile. */
 #ifndef TW_GEMMINI_LOOP_CONV_H
 #define TW_GEMMINI_LOOP_CONV_H
 
@@ -43,7 +42,7 @@ typedef struct gm_conv_loop {
   uint32_t input_start, weights_end; /* scratchpad rows */
 } gm_conv_loop;
 
-/* One unit: which loop it works (or last worked) for, and what comes next. */
+/* One unit: the loop for which it works (or last worked), and its next command. */
 typedef struct gm_conv_unit {
   uint8_t state; /* 0: nothing left to come */
   uint8_t loop;
@@ -61,7 +60,7 @@ typedef struct gm_loop_conv {
   gm_loop_pair pair;
   bool idle; /* the last step changed nothing */
   int dim, input_bytes, acc_bytes;
-  int columns, columns_acc; /* most elements in a row of one mvin: of input, of accumulator elements */
+  int columns, columns_acc; /* maximum of elements in a row of one mvin: of input, of accumulator elements */
 } gm_loop_conv;
 
 void gm_loop_conv_init(gm_loop_conv *, const gm_config *);
@@ -72,7 +71,7 @@ static inline bool gm_loop_conv_busy(const gm_loop_conv *l) { return gm_loop_pai
 /* Is it one of the loop's own commands? */
 static inline bool gm_is_loop_conv(uint8_t funct) { return funct >= GM_LOOP_CONV && funct <= GM_LOOP_CONV_CONFIG_6; }
 
-/* One clock edge; arguments and results as those of gm_loop_ws_step (loop_ws.h). */
+/* One clock edge; arguments and results as in gm_loop_ws_step (loop_ws.h). */
 bool gm_loop_conv_step(gm_loop_conv *, const gm_command *in, bool *take_in, bool out_ready, int ld_completed,
                        int ex_completed, int st_completed, gm_command *out, bool *from_loop, char why[256]);
 

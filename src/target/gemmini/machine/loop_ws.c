@@ -1,14 +1,14 @@
 /* loop_ws.c - Gemmini's hardware matmul loop, one clock edge at a time (see loop_ws.h).
  *
- * Source: ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini/LoopMatmul.scala (line numbers below are of that file)
- * and WeightedArbiter.scala; with two additions of b6e24f0 (end of May 2023), which is in the version that the published
+ * Source: ucb-bar/gemmini at be2e9f2, src/main/scala/gemmini/LoopMatmul.scala (line numbers below are of that file) and
+ * WeightedArbiter.scala; with two additions of b6e24f0 (end of May 2023), which is in the version that the published
  * figures were measured on (25809f7): the ids of halves, and that A and B are not loaded from address 0. The third,
- * adding matrices (is_resadd), is not modelled. Everything that a cycle decides is decided on the registers as they
- * were before the edge. gm_loop_ws_step keeps that rule by reading first (what comes out, who is idle, whether the head
- * retires) and by updating in an order in which no update is seen by a later one. Two details of the RTL that look like
- * slips are kept, because they show in the command stream:
+ * adding matrices (is_resadd), is not modelled. All decisions of a cycle use the registers before the edge.
+ * gm_loop_ws_step ensures this: it reads first (the output, idle units, whether the head retires) and updates in an
+ * order in which no update affects a later one. Two details of the RTL that look like mistakes are kept, because they
+ * affect the command stream:
  *   - load B always moves full tiles of rows: its row padding is compared with itself and never applies (line 178);
- *   - execute compares load A's k, not load B's, before it looks at load B's j (line 445).
+ *   - execute compares load A's k, not load B's, before it compares load B's j (line 445).
  * Assumed: dimensions and rows are powers of two, as the generator requires (GemminiConfigs.scala). */
 #include "target/gemmini/machine/loop_ws.h"
 
@@ -36,7 +36,7 @@ void gm_loop_ws_init(gm_loop_ws *l, const gm_config *c) {
 
 /* ---- The commands of the units ---- */
 
-/* Where a loop's A begins and its B ends: in its own half, or in the one that its id names. */
+/* Where a loop's A begins and its B ends: in its own half, or in the half that its id names. */
 static uint32_t a_start(const gm_loop_ws *l, const gm_loop *p) {
   const uint32_t half = l->loops[1].a_start;
   return p->a_half ? (p->a_half - 1u) * half : p->a_start;
@@ -47,7 +47,8 @@ static uint32_t b_end(const gm_loop_ws *l, const gm_loop *p) {
   return p->b_half ? p->b_half * half : p->b_end;
 }
 
-/* A rectangle of tiles that one mvin or mvout moves: where it begins, how many tiles wide, and how the matrix lies. */
+/* A rectangle of tiles that one mvin or mvout moves: its beginning, its width in tiles, and the layout of the matrix.
+ */
 typedef struct move {
   uint8_t funct;
   uint64_t memory, stride; /* of the matrix; stride in elements */
@@ -57,7 +58,7 @@ typedef struct move {
   uint32_t local, flags; /* first row of the matrix in local memory; address bits 31..29 */
 } move;
 
-/* Tiles moved by one command at column `col`: a whole command's width or what is left of the matrix. */
+/* Tiles moved by one command at column `col`: a full command's width or the remainder of the matrix. */
 static uint32_t blocks_at(uint32_t col, uint32_t width, uint32_t max_col) { return gm_min_u32(width, max_col - col); }
 
 static gm_command move_command(const gm_loop_ws *l, const move *m) {
@@ -215,20 +216,20 @@ static gm_command execute(gm_loop_ws *l) {
   return c;
 }
 
-/* ---- Who may send ---- */
+/* ---- permission to send ---- */
 
 static bool passed(const gm_loop_unit *before, const gm_loop_unit *u) {
   return !before->active || before->loop != u->loop;
 }
 
-/* The loads of the tile that execute comes to next are out (lines 444-447). */
+/* The loads of the next tile of execute have been sent (lines 444-447). */
 static bool operands_ahead(const gm_loop_ws *l) {
   const gm_loop_unit *x = &l->units[GM_LOOP_EX], *a = &l->units[GM_LOOP_LD_A], *b = &l->units[GM_LOOP_LD_B];
   return passed(&l->units[GM_LOOP_LD_D], x) && (passed(a, x) || a->k > x->k || (a->k == x->k && a->i > x->i)) &&
          (passed(b, x) || b->k > x->k || (a->k == x->k && b->j > x->j));
 }
 
-/* The last computes into the tiles that store C comes to next are out (lines 610-614). */
+/* The last computes into the next tiles of store C have been sent (lines 610-614). */
 static bool results_ahead(const gm_loop_ws *l) {
   const gm_loop_unit *s = &l->units[GM_LOOP_ST_C], *x = &l->units[GM_LOOP_EX];
   const gm_loop *p = &l->loops[s->loop];
@@ -236,9 +237,9 @@ static bool results_ahead(const gm_loop_ws *l) {
   return passed(x, s) || (x->k == p->max_k - 1 && (x->j >= next_j || (x->j == next_j - 1 && x->i > s->i)));
 }
 
-/* Which of the loads of A and B has the output: the head's while they work for different loops; else B at the very
- * beginning and whenever A is a k ahead; else A (WeightedArbiter.scala with weight 0). The one that does not have it
- * may not send even if the other has nothing to send. */
+/* Selects the load, of A or B, that has the output: the head's while they work for different loops; else B at the very
+ * beginning and whenever A is one k ahead; else A (WeightedArbiter.scala with weight 0). The other one may not send
+ * even if the selected one has nothing to send. */
 static int load_turn(const gm_loop_ws *l) {
   const gm_loop_unit *a = &l->units[GM_LOOP_LD_A], *b = &l->units[GM_LOOP_LD_B];
   if (a->loop != b->loop) return a->loop == l->pair.head ? GM_LOOP_LD_A : GM_LOOP_LD_B;
@@ -296,7 +297,7 @@ static bool start_unit_in_acc(gm_loop_ws *l, int i, unsigned after) {
   return true;
 }
 
-/* Starts what may start among the units in `idle`. Later units first: each looks at what had started before this cycle. */
+/* Starts units in `idle` that may start. Later units first: each depends on the starts before this cycle. */
 static bool start_units(gm_loop_ws *l, unsigned idle) {
   bool changed = false;
   if (idle >> GM_LOOP_ST_C & 1) changed |= start_unit_in_acc(l, GM_LOOP_ST_C, 1 << GM_LOOP_EX);
@@ -394,7 +395,7 @@ bool gm_loop_ws_step(gm_loop_ws *l, const gm_command *in, bool *take_in, bool ou
     return false;
   }
   if (busy) {
-    const bool settled = l->settled; /* units and loops stay as they are */
+    const bool settled = l->settled; /* units and loops are unchanged */
     const bool retires = !settled && gm_loop_head_retires(pair);
     const int unit = !out_ready ? -1 : l->next < GM_LOOP_UNITS ? l->next : sender(l);
     unsigned idle = 0;

@@ -1,24 +1,24 @@
 /* loop_ws.h - Gemmini's hardware matmul loop: six configuration commands in, tiled commands out.
  *
- * A cycle-by-cycle model of the loop unroller in front of the reservation station (ucb-bar/gemmini at be2e9f2,
- * May 2023, and what b6e24f0 added: LoopMatmul.scala and WeightedArbiter.scala). Commands GM_LOOP_WS_BOUNDS ..
+ * A cycle-by-cycle model of the loop unroller in front of the reservation station (ucb-bar/gemmini at be2e9f2, May
+ * 2023, and what b6e24f0 added: LoopMatmul.scala and WeightedArbiter.scala). Commands GM_LOOP_WS_BOUNDS ..
  * GM_LOOP_WS_STRIDES_DC fill the registers of a loop, GM_LOOP_WS starts it. Two loops are held at once: the older one
  * (head) and the next (tail), which may be configured and may load while the head still computes. Five units walk a
  * loop's tiles, each working for one loop at a time:
  *
- *   load A   mvin    A into the bottom of the loop's half of the scratchpad, or of the one that it names; nothing if its
- *                    address is 0: it lies there already
+ *   load A   mvin    A into the bottom of the loop's half of the scratchpad, or of the half that it names; nothing if
+ *   its address is 0: it is there already
  *   load B   mvin2   B into the top of a half, likewise
  *   load D   mvin3   the bias into the accumulator; nothing if its address is 0
  *   execute  preload, compute of every (k, j, i), i innermost; weights are preloaded at i = 0 only
- *   store C  mvout   once the last k is past; nothing if its address is 0
+ *   store C  mvout   after the last k; nothing if its address is 0
  *
  * At most one command comes out per cycle: store C before execute before load D before the loads of A and B, which
- * take turns by k. A unit is held back while as many of its kind's commands are uncompleted as the reservation
- * station has entries (rs_load, rs_execute, rs_store). Accumulator halves alternate from loop to loop that stores C.
+ * alternate by k. A unit is held back while as many of its kind's commands are uncompleted as the reservation station
+ * has entries (rs_load, rs_execute, rs_store). Accumulator halves alternate from loop to loop that stores C.
  *
- * Refused, with one line in `why`: resadd, ids of halves that there are not, activations
- * other than none and relu, A and B both transposed (the RTL asserts against it), a loop of zero tiles. */
+ * Rejected, with one line in `why`: resadd, unknown ids of halves, activations other than none and relu, A and B both
+ * transposed (the RTL asserts against it), a loop of zero tiles. */
 #ifndef TW_GEMMINI_LOOP_WS_H
 #define TW_GEMMINI_LOOP_WS_H
 
@@ -34,7 +34,7 @@ typedef struct gm_loop {
   bool accumulate;    /* C += from the first k on, instead of overwriting at k = 0 */
   bool full_c, low_d; /* C leaves as accumulator elements; D arrives as input elements */
   bool a_transposed, b_transposed;
-  uint8_t a_half, b_half;                          /* of the scratchpad: 1 or 2; 0: the loop's own */
+  uint8_t a_half, b_half;                          /* half of the scratchpad: 1 or 2; 0: the loop's own */
   uint16_t max_i, max_j, max_k;                    /* tiles */
   uint16_t pad_i, pad_j, pad_k;                    /* rows or columns missing in the last tile */
   uint64_t a, b, d, c;                             /* memory addresses */
@@ -42,7 +42,7 @@ typedef struct gm_loop {
   uint32_t a_start, b_end; /* scratchpad rows of this loop: A grows from a_start, B ends before b_end */
 } gm_loop;
 
-/* One unit: which loop it works (or last worked) for, and the tile that comes next. */
+/* One unit: the loop for which it works (or last worked), and its next tile. */
 typedef struct gm_loop_unit {
   bool active;
   bool compute; /* execute: the preload of this tile is out */
@@ -58,7 +58,7 @@ typedef struct gm_loop_ws {
   bool settled; /* but for commands sent and completed the last step changed nothing */
   int next; /* the unit that can send the next command, -1 = none; unless commands have completed since: it may be one */
   int dim, input_bytes, acc_bytes;
-  int blocks, blocks_acc; /* most tiles in one mvin or mvout: of input, of accumulator elements */
+  int blocks, blocks_acc; /* maximum of tiles in one mvin or mvout: of input, of accumulator elements */
 } gm_loop_ws;
 
 void gm_loop_ws_init(gm_loop_ws *, const gm_config *);

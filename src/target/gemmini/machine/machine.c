@@ -1,16 +1,17 @@
 /* machine.c - the clock: advances all units to the cycle at which the core does something that concerns them.
  *
  * The core runs ahead between its commands; the accelerator catches up when it must answer. Each unit knows the next
- * cycle in which it may do anything; cycles before the earliest of these are skipped, and in the others only those
- * units run that are awake. */
+ * cycle in which it may act. Cycles before the earliest of these are skipped, and in other cycles only active units
+ * run. */
 #include "target/gemmini/machine/machine.h"
 
 #include <stdlib.h>
 
 #include "target/gemmini/machine/internal.h"
 
-/* Of the L2's latency on hits: cycles between a request's acceptance and its first beat's way out (sim/l2.h: two for the
- * directory, two stages), and beats in the buffers between it and the DMA (three TLBuffers of two). */
+/* Parts of the L2's latency on hits: cycles between a request's acceptance and the departure of its first beat
+ * (sim/l2.h: two for the directory, two stages), and beats in the buffers between it and the DMA (three TLBuffers of
+ * two). */
 enum { L2_STAGES = 4, ANSWER_BUFFER = 6 };
 
 static int log2_of(unsigned n) { return 31 - __builtin_clz(n); }
@@ -216,7 +217,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   if (failed(m, why)) return UINT64_MAX;
   uint64_t accepted = m->now;
   if (next_wake(m) <= m->now)
-    step(m); /* what is accepted in this cycle moves on in the next */
+    step(m); /* a request accepted in this cycle moves on in the next */
   else
     m->now++;
   const gm_command given = {
@@ -227,7 +228,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   return accepted;
 }
 
-/* What io.busy says (Controller.scala:443): a lone preload does not count. */
+/* The value of io.busy (Controller.scala:443): a lone preload does not count. */
 static bool busy(const gm_machine *m) {
   uint64_t held = m->rs.valid;
   bool station = held && !(__builtin_popcountll(held) == 1 && m->rs.lone_preload);
@@ -252,7 +253,7 @@ static uint64_t fence(void *context, uint64_t cycle, char why[256]) {
   return passed;
 }
 
-/* The L2's latencies are those seen by the DMA, which reaches the tile's bus through two buffers in either direction
+/* The L2's latencies are as seen by the DMA, which reaches the tile's bus through two buffers in either direction
  * (Scratchpad.scala 200-202: TLBuffer, a cycle each); the core's caches have none. */
 enum { DMA_BUFFERS = 2 };
 
@@ -264,7 +265,7 @@ static void ask(gm_machine *m, uint64_t cycle, uint64_t line, rv64_miss why) {
                                     [RV64_FETCH_MISS] = L2_OF_INSTRUCTIONS};
   const int bytes = why == RV64_RIGHT_MISS ? m->l2.p.beat_bytes : m->l2.p.line_bytes;
   m->refill[why == RV64_FETCH_MISS].last_beat = 0;
-  if (cycle < m->now) cycle = m->now; /* what has been simulated stays as it is */
+  if (cycle < m->now) cycle = m->now; /* the simulated state is unchanged */
   l2_send(&m->l2, L2_CORE, cycle - DMA_BUFFERS, L2_REFILL, line, bytes, cookie[why]);
   gm_wake_l2(m);
 }

@@ -1,7 +1,7 @@
 /* machine.h - one run of a program on the simulated Rocket + Gemmini system.
  *
- * The RV64 core drives; commands that leave it enter the accelerator's clocked model, which advances to the cycle
- * at which they happen. The model follows the RTL unit by unit (see internal.h); what it computes is functional.h's. */
+ * The RV64 core drives; commands that leave it enter the accelerator's clocked model, which advances to their cycle.
+ * The model follows the RTL unit by unit (see internal.h); functional.h computes the values. */
 #ifndef TW_GEMMINI_MACHINE_H
 #define TW_GEMMINI_MACHINE_H
 
@@ -13,16 +13,17 @@
 
 typedef struct gm_machine gm_machine;
 
-/* Where the array's time went: every cycle between the marks is in exactly one of the first group. */
+/* The use of the array's time: every cycle between the marks is in exactly one counter of the first group. */
 typedef struct gm_counters {
   uint64_t cycles;
   uint64_t array_busy;    /* rows of a compute enter the array */
   uint64_t array_preload; /* weights alone enter the array (no compute beside them) */
   uint64_t bank_conflict; /* an operand waits for its scratchpad bank: same-bank operands or a DMA write */
   uint64_t wait_load;     /* the next command of the array waits for a load */
-  uint64_t wait_store;    /* ... for a store that still reads its destination, or the store queue blocks what follows */
-  uint64_t wait_config;   /* the array drains before a config_ex */
-  uint64_t wait_load_queue; /* nothing for the array: a full load queue blocks what follows */
+  /* ... for a store that still reads its destination, or the full store queue blocks later commands */
+  uint64_t wait_store;
+  uint64_t wait_config;     /* the array drains before a config_ex */
+  uint64_t wait_load_queue; /* the array is idle: a full load queue blocks later commands */
   uint64_t wait_cpu;        /* nothing for the array: the core has not issued it */
   uint64_t drain;           /* fence: the last stores leave */
   /* counts */
@@ -37,19 +38,19 @@ typedef struct gm_counters {
 gm_machine *gm_machine_new(const gm_config *, const rv64_memory *, tw_error *);
 void gm_machine_free(gm_machine *);
 
-/* What the core needs. */
+/* The core's requests. */
 rv64_ports gm_machine_ports(gm_machine *);
 
 /* A loop may keep the accelerator busy for ages while the core waits in one fence: the run fails past this cycle. */
 void gm_machine_limit(gm_machine *, uint64_t max_cycles);
-/* Loads may take what a store before them writes, without a fence: how published programs are timed that rely on it. */
+/* Loads may read data of earlier stores without a fence: published programs that rely on it are timed this way. */
 void gm_machine_allow_any_order(gm_machine *);
 
 /* Writes a timeline of commands as they pass the units, in the Chrome trace format; call before the run. */
 void gm_machine_trace(gm_machine *, FILE *);
 
-/* Who listens to what the core sends: each command and each fence, the cycle at which the core offered it and the cycle
- * from which the core went on. */
+/* A listener to the core's output: each command and each fence, the cycle at which the core offered it and the cycle at
+ * which the core continued. */
 typedef struct gm_listener {
   void *context;
   void (*command)(void *context, const gm_command *, uint64_t offered, uint64_t taken);
@@ -57,8 +58,8 @@ typedef struct gm_listener {
 } gm_listener;
 void gm_machine_listen(gm_machine *, const gm_listener *); /* copied; call before the run */
 
-/* After the run, whose marks were in cycles `begin` and `end`: closes the trace, completes the counters. What they counted
- * between the harness's fence and the first mark is a wait for the core, and dropped. */
+/* After the run, whose marks were in cycles `begin` and `end`: closes the trace, completes the counters. Counts between
+ * the harness's fence and the first mark are waits for the core, and dropped. */
 gm_counters gm_machine_finish(gm_machine *, uint64_t begin, uint64_t end);
 /* Called by the core's first mark (counters before it are dropped). */
 void gm_machine_start(gm_machine *, uint64_t cycle);

@@ -1,16 +1,16 @@
-/* store.c - mvout: store controller, the way of a row out of the memories, DMA writer.
+/* store.c - mvout: store controller, the path of a row out of the memories, DMA writer.
  *
  *   controller -> dispatch (2) -> read of the SRAM -> norm (6) -> scale (6) -> scaling, issue (5) -> writer -> L2
  *
  * StoreController.scala (one row block a cycle), Scratchpad.scala:230-300, 640-740 (queues; a read waits for an
- * accumulating write of the array in its bank, :380), AccumulatorScale.scala (a pipeline; the issue queue behind it
- * is shorter than its latency, hence 5 rows each 8 cycles), DMA.scala StreamWriter (blocks of a row are gathered,
- * then put beat by beat; a write is in flight until it is acknowledged).
+ * accumulating write of the array in its bank, :380), AccumulatorScale.scala (a pipeline; the issue queue after it is
+ * shorter than its latency, hence 5 rows per 8 cycles), DMA.scala StreamWriter (blocks of a row are gathered, then put
+ * beat by beat; a write is in flight until it is acknowledged).
  *
- * Up to the writer, the rows' ways are a matter of times: when a row enters a stage follows from when it entered the one
- * before, and from when the rows ahead of it left. So they are not stepped: each row's times are found as soon as all that
- * they follow from is known (settle_rows). Only the writer goes beat by beat; the rest is looked at when it has become free,
- * and in the cycles that it names (others). */
+ * Before the writer only times matter: the time when a row enters a stage follows from its time in the previous stage,
+ * and from the departure of earlier rows. So rows are not stepped: their times are computed as soon as their inputs are
+ * known (settle_rows). Only the writer moves beat by beat; the rest runs when the writer is free, and in the cycles
+ * that it names (others). */
 #include "target/gemmini/machine/internal.h"
 
 enum {
@@ -87,7 +87,7 @@ static const gm_put *put_of(const gm_storer *s, unsigned beat) { return &s->put[
 
 static bool beats_on_their_way(const gm_storer *s) { return (s->queued | s->translated | s->shadow) & GM_BEAT; }
 
-/* The row's next beat goes on its way. True if it was the row's last one. */
+/* Sends the row's next beat. True if it was the row's last one. */
 static bool end_beat(gm_storer *s) {
   s->in_flight += (s->beat & GM_BEAT_FIRST) != 0;
   s->beats_left--;
@@ -197,8 +197,8 @@ static uint64_t next_write(const gm_machine *m) {
 
 /* ---- the rows' ways ---- */
 
-/* Each of these lets the next row go on: false if there is none, or if it is not known yet when. A stage has room by its
- * length at a cycle's start. */
+/* Each of these advances the next row: false if there is none, or its time is unknown so far. A stage has room by its
+ * length at the start of a cycle. */
 
 /* To the writer, unless it does not know yet when it will be through with the row before. */
 static bool leave(gm_storer *s) {
@@ -251,7 +251,7 @@ static bool scale(gm_storer *s) {
   return true;
 }
 
-/* Does the array or the DMA take the row's bank in that cycle, which is not over, as far as it is known? */
+/* True if the array or the DMA uses the row's bank in that cycle, which is not over, as far as known. */
 static bool is_taken(gm_machine *m, const gm_store_row *r, uint64_t cycle) {
   gm_storer *s = &m->st;
   uint32_t banks;
@@ -310,7 +310,7 @@ static bool read(gm_storer *s, gm_machine *m) {
 
 static bool send(gm_storer *s, const gm_machine *m);
 
-/* Finds what can be known of the rows' ways; in the cycle in which it becomes so, and none of it lies before that. */
+/* Computes the known times of rows, in the first cycle in which they are known; none of them is in the past. */
 static void settle_rows(gm_machine *m) {
   gm_storer *s = &m->st;
   s->known_to = 0;
@@ -401,7 +401,7 @@ static bool send(gm_storer *s, const gm_machine *m) {
   s->sent_at[n % DISPATCH] = cycle;
   s->sent++;
   s->send_from = cycle + 1;
-  if (r->last) s->drop_at = cycle + (cycle == s->started); /* of one row: the controller notices a cycle later */
+  if (r->last) s->drop_at = cycle + (cycle == s->started); /* after one row: the controller notices a cycle later */
   return true;
 }
 

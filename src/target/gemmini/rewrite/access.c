@@ -1,5 +1,5 @@
-/* access.c - what a command reads and writes: local rows, and bytes of memory. Follows functional_dma.c and
- * functional_array.c of the machine, which say why. */
+/* access.c - the accesses of a command: local rows, and bytes of memory. Follows functional_dma.c and
+ * functional_array.c of the machine, which have the reasons. */
 #include <math.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static bool store(gm_decoder *d, const gm_event *e, gm_access *a, const char **w
   return add_blocks(a->read, &a->n_reads, c, e->rs2, gm_rows(e->rs2), c->dim);
 }
 
-/* An operand of the array; transposed, its rows lie as columns. */
+/* An operand of the array; if transposed, its rows are columns. */
 static void add_operand(gm_access *a, const gm_config *c, uint64_t field, bool transposed, int stride) {
   int rows = gm_rows(field), cols = gm_cols(field);
   if (!gm_is_garbage(gm_local(field)))

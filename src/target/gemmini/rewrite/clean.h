@@ -1,8 +1,8 @@
-/* clean.h - rewrites that remove or merge commands where they stand; the order of the others stays.
+/* clean.h - rewrites that remove or merge commands in place; the order of the other commands stays.
  *
  * Each is proved on the dynamic stream: rows of the local memories and bytes of memory are known exactly. Each returns
- * how many commands it changed, and the first of them; TW_MISSING without memory, TW_FAILED for streams that
- * gm_decode_access refuses. */
+ * the number of changed commands, and the first of them; TW_MISSING without memory, TW_FAILED for streams that
+ * gm_decode_access rejects. */
 #ifndef TW_GEMMINI_REWRITE_CLEAN_H
 #define TW_GEMMINI_REWRITE_CLEAN_H
 
@@ -14,9 +14,9 @@ typedef struct gm_change {
 
 typedef tw_status gm_pass(gm_stream *, gm_change *, tw_error *);
 
-/* A config that sets what is set already. */
+/* A config that sets the current values. */
 gm_pass gm_remove_configs;
-/* A load of bytes that still lie where it puts them, unchanged here and there. */
+/* A load of bytes that are still at its destination, unchanged in both places. */
 gm_pass gm_remove_loads;
 /* A fence between commands that do not meet in memory. What the array, loads and stores share in the local memories
  * the reservation station orders; memory it does not watch. */

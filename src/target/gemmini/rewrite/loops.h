@@ -1,12 +1,13 @@
 /* loops.h - a flat sequence back into loop nests.
  *
- * Each element of the sequence has a kind (equal kinds do the same) and values that may differ (addresses). Three
- * repetitions of the same kinds, whose values grow by the same amounts from one to the next, become a loop as soon as
- * they stand at the end of the sequence; what continues a loop joins it; loops are elements again, so that nests form
- * from the inside out (nested loop recognition, Ketterlin and Clauss, CGO 2008). What fits no loop stays as it is.
+ * Each element of the sequence has a kind (equal kinds are the same command) and values that may differ (addresses).
+ * Three repetitions of the same kinds, whose values grow by the same amounts from one to the next, become a loop as
+ * soon as they are at the end of the sequence; elements that continue a loop join it; loops are elements again, so that
+ * nests form from the inside out (nested loop recognition, Ketterlin and Clauss, CGO 2008). Other elements are
+ * unchanged.
  *
  * The time for an element is bounded by the longest body, whatever the length of the sequence: equal blocks are found
- * by the hashes of all prefixes, and the values of a block lie side by side. */
+ * by the hashes of all prefixes, and the values of a block are contiguous. */
 #ifndef TW_GEMMINI_REWRITE_LOOPS_H
 #define TW_GEMMINI_REWRITE_LOOPS_H
 
@@ -17,7 +18,7 @@
 
 enum { GM_LOOP_VALUES = 2 };
 
-/* An element: a leaf, or `count` turns of a loop. */
+/* An element: a leaf, or `count` iterations of a loop. */
 typedef struct gm_element {
   uint32_t shape, count; /* count 0: a leaf */
 } gm_element;

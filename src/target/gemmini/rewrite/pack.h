@@ -1,6 +1,6 @@
-/* pack.h - rewrites that move commands: where operands lie, when they are loaded, when results leave.
+/* pack.h - rewrites that move commands: the places of operands, the times of loads and stores.
  *
- * The computes keep their order. Around them everything may move that the dynamic stream proves free: an operand's
+ * The computes keep their order. Other commands may move within the limits that the dynamic stream proves: an operand's
  * load from the end of its rows' last use to its own first use, a store from its last product on. */
 #ifndef TW_GEMMINI_REWRITE_PACK_H
 #define TW_GEMMINI_REWRITE_PACK_H

@@ -72,7 +72,7 @@ static gm_event moved_load(const gm_value *whole, const gm_value *v) {
   return e;
 }
 
-/* Place k of n among `length` products: the same number of products lies between any two, so that they are a loop. */
+/* Place k of n among `length` products: equally spaced, so that they form a loop. */
 static size_t evenly(size_t k, size_t n, size_t length) { return n <= length ? k * (length / n) : k * length / n; }
 
 /* Loads of a group ahead, evenly among the products between the swap of banks and the end. */
@@ -151,7 +151,7 @@ static void put_product(const gm_pack_state *p, output *o, const gm_product *x) 
   put(o, compute);
 }
 
-/* The first configurations of all registers stand in front: in the loops behind they would only happen once. */
+/* The first configurations of all registers come first: in the later loops they would happen only once. */
 static void put_first_configs(const gm_pack_state *p, output *o) {
   size_t loads = 0;
   for (size_t i = 0; i < p->n_setups; i++) {
@@ -164,7 +164,7 @@ static void put_first_configs(const gm_pack_state *p, output *o) {
 
 bool gm_pack_write(gm_pack_state *p, gm_value **order, size_t n_loads) {
   item *items = tw_new(p->n_values + p->n_transfers + 1, sizeof *items);
-  /* each may need a configuration of its own */
+  /* each may need a separate configuration */
   output o = {.p = p, .event = tw_new(2 * (p->n_values + p->n_transfers) + 3 * p->n_products + 8, sizeof *o.event)};
   if (!items || !o.event) {
     free(items), free(o.event);

@@ -1,4 +1,4 @@
-/* program.h - what is known of a user's program. */
+/* program.h - the analysis of a user's program. */
 #ifndef TW_GEMMINI_REWRITE_PROGRAM_H
 #define TW_GEMMINI_REWRITE_PROGRAM_H
 

@@ -1,4 +1,4 @@
-/* rewrite.c - the rewrites of a program: which apply, which pay, and the source that comes of them; see rewrite.h. */
+/* rewrite.c - the rewrites of a program: which apply, which pay, and the resulting source; see rewrite.h. */
 #include "target/gemmini/rewrite/rewrite.h"
 
 #include <stdio.h>
@@ -92,7 +92,7 @@ static const struct rewrite {
      "results lie in the accumulator's banks in turn, and leave while the next ones are computed",
      NULL,
      {.spread = true}},
-    /* Steps that pay only together: what none of them brings alone. */
+    /* Steps that pay only together: none of them helps alone. */
     {"keep and prefetch products=64",
      "prefetch",
      "operands stay as far as there is room; the others are loaded a group of 64 products ahead",

@@ -56,7 +56,7 @@ static tw_status run(const gm_config *config, const char *elf, size_t size, cons
   if (status != TW_OK) return status;
   if (r.overflow)
     return tw_fail(error, TW_FAILED, "the program issues more than %zu commands: too many to rewrite", s->room);
-  /* The harness's own flush and fence come first, its fence last (harness.c). */
+  /* The harness's own flush and fence come first, its final fence last (harness.c). */
   if (s->n < 3 || s->event[0].funct != GM_FLUSH || s->event[1].funct != GM_FENCE ||
       s->event[s->n - 1].funct != GM_FENCE)
     return tw_fail(error, TW_FAILED, "the program issues no commands of its own");

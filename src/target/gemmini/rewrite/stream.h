@@ -1,10 +1,10 @@
 /* stream.h - a program as the accelerator sees it: its dynamic stream of commands.
  *
- * Captured on the simulated machine between the harness's marks. The stream stands for the program when
+ * Captured on the simulated machine between the harness's marks. The stream represents the program if
  *   - it does not depend on the data: two runs on different inputs gave the same commands, and
- *   - the core does nothing else that matters: the commands alone, applied to the architectural state, give the
- *     right outputs (no stores of the core, no results that pass through it).
- * A stream that fails either is refused: what cannot be understood is not rewritten. */
+ *   - the core contributes nothing else: the commands alone, applied to the architectural state, give the right outputs
+ *     (no stores of the core, no results that pass through it).
+ * A stream that fails either test is rejected: it cannot be rewritten safely. */
 #ifndef TW_GEMMINI_REWRITE_STREAM_H
 #define TW_GEMMINI_REWRITE_STREAM_H
 

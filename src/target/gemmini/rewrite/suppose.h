@@ -1,5 +1,5 @@
-/* suppose.h - streams as they would be if one thing were better, for the diagnosis: what they would take tells what it
- * costs. Unlike the passes of clean.h these are no rewrites: the commands that are left need not give the result. */
+/* suppose.h - streams with one hypothetical improvement, for the diagnosis: the difference in time is the cost of the
+ * problem. Unlike the passes of clean.h these are no rewrites: the remaining commands need not give the result. */
 #ifndef TW_GEMMINI_REWRITE_SUPPOSE_H
 #define TW_GEMMINI_REWRITE_SUPPOSE_H
 

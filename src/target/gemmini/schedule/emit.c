@@ -1,7 +1,7 @@
 /* emit.c - plan -> C source of the kernel.
  *
- * The source is meant to be read: a comment with the schedule, then the one loop structure of plan.h with what the
- * plan makes of it. It uses the short command macros (mvin2, preload, ...) and nothing else of the machine. */
+ * The source is meant to be read: a comment with the schedule, then the loop structure of plan.h, specialized by the
+ * plan. It uses only the short command macros (mvin2, preload, ...) of the machine. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static void advance_tile(gm_emitter *e, const gm_place *p) {
   if (!one_column) gm_line(e, "}");
 }
 
-/* On to the next step whose operands are to be loaded, in the order of the computing loops. */
+/* Advances to the next step whose operands are loaded, in the order of the computing loops. */
 static void advance(gm_emitter *e) {
   if (e->layout->tiles_k == 1) {
     advance_tile(e, &ahead);
@@ -276,7 +276,7 @@ static void step(gm_emitter *e) {
     if (p->spread_loads == 0) gm_emit_all_loads(e);
   }
   if (gm_stores_own_rows(e)) {
-    gm_emit_all_stores(e); /* what is left of the previous tile */
+    gm_emit_all_stores(e); /* the remainder of the previous tile */
     gm_emit_set_stores(e);
   }
   operands(e);
@@ -293,7 +293,7 @@ static void peeled_step(gm_emitter *e, int k, const char *which) {
   gm_line(e, "}");
 }
 
-/* The steps of a tile: a loop, and what is peeled off its ends. */
+/* The steps of a tile: a loop, and its peeled ends. */
 static void steps(gm_emitter *e) {
   const gm_plan *p = e->plan;
   const int n = e->layout->tiles_k, left = n - p->peel[GM_FIRST] - p->peel[GM_LAST];
@@ -333,7 +333,7 @@ static void tile(gm_emitter *e) {
   tile_slot(e, 'a');
   steps(e);
   if (p->spread_stores > 0 && !p->peel[GM_LAST])
-    gm_emit_all_stores(e); /* those of the previous tile that found no place among the pairs */
+    gm_emit_all_stores(e); /* stores of the previous tile that found no place among the pairs */
   if (gm_fills_ahead(p)) gm_emit_all_fills(e);
   if (!p->peel[GM_LAST]) gm_emit_set_stores(e);
   if (p->spread_stores == 0) gm_emit_all_stores(e);

@@ -1,4 +1,4 @@
-/* emit.h - what the parts of the emitter share. */
+/* emit.h - shared by the parts of the emitter. */
 #ifndef TW_GEMMINI_EMIT_H
 #define TW_GEMMINI_EMIT_H
 
@@ -19,7 +19,7 @@ typedef struct gm_emitter {
 /* May this step's pairs overwrite the accumulator? */
 static inline bool gm_may_overwrite(const gm_emitter *e) { return e->plan->overwrite && e->first != GM_NO; }
 
-/* Are rows of this step stored as soon as they are complete? */
+/* True if rows of this step are stored as soon as they are complete. */
 static inline bool gm_stores_own_rows(const gm_emitter *e) { return e->plan->peel[GM_LAST] && e->last == GM_YES; }
 
 /* One line of C, as gm_write. */
@@ -37,7 +37,7 @@ void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
  * row by row, at once or among the pairs. */
 void gm_emit_move_variables(gm_emitter *);
 void gm_emit_set_loads(gm_emitter *, const gm_place *);
-void gm_emit_all_loads(gm_emitter *);  /* what is left of a step's loads */
+void gm_emit_all_loads(gm_emitter *);  /* the remainder of a step's loads */
 void gm_emit_some_loads(gm_emitter *); /* one row, if any is left */
 void gm_emit_set_stores(gm_emitter *); /* of the tile that is complete */
 void gm_emit_all_stores(gm_emitter *);

@@ -19,7 +19,7 @@ typedef struct variant {
 typedef struct nest {
   gm_emitter *e;
   const variant *v;
-  int index[3];                               /* of unrolled loops; -1: a rolled loop's variable */
+  int index[3];                               /* index of unrolled loops; -1: a rolled loop's variable */
   char a[32], b[32], c_first[32], c_more[32]; /* names of the operands at this level */
   int pairs;                                  /* emitted in the unrolled body so far */
   gm_slots loads, stores;
@@ -85,7 +85,7 @@ static void pair_hoisted(nest *n, bool reused) {
             e->config->dim);
 }
 
-/* " + kk * 64 + 16": where a block lies, from rolled and unrolled indices. */
+/* " + kk * 64 + 16": the place of a block, from rolled and unrolled indices. */
 static void offset_text(const nest *n, int (*stride)(const gm_emitter *, int), int x, int y, char *out, size_t size) {
   size_t used = 0;
   out[0] = '\0';
@@ -145,7 +145,7 @@ static void emit_pair(nest *n, bool reused) {
   if (n->loads.level == 3 && n->pairs % n->loads.every == 0) gm_emit_some_loads(n->e);
 }
 
-/* Inside the loop over i of a step that stores its own rows: those before this one are complete. */
+/* Inside the loop over i of a step that stores its own rows: earlier rows are complete. */
 static void completed_before(const nest *n) {
   gm_emitter *e = n->e;
   if (!gm_stores_own_rows(e)) return;
@@ -163,7 +163,7 @@ static void move_on(nest *n, char name[32], int x, int stride, const char *cut) 
   gm_line(n->e, "uint64_t %s = %s + %s * %d%s;", name, old, variable[x], stride, cut);
 }
 
-/* What a rolled loop adds to the operands, once an iteration. */
+/* The increment of the operands in a rolled loop, once per iteration. */
 static void enter_rolled(nest *n, int x) {
   gm_emitter *e = n->e;
   if (!e->plan->hoist[GM_ADDRESSES]) return;
@@ -226,14 +226,14 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
   n->pairs = pairs;
 }
 
-/* In front of the unrolled code: sums are made where they are used, not in advance and spilled. */
+/* Before the unrolled code: sums are computed where they are used, not in advance and spilled. */
 static void keep_operands(nest *n) {
   if (n->e->plan->hoist[GM_ADDRESSES])
     gm_line(n->e, gm_may_overwrite(n->e) ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
             n->a, n->b, n->c_more, n->c_first);
 }
 
-/* Weights are loaded by the first pair over i; where that loop is rolled, the first pair stands before it. */
+/* Weights are loaded by the first pair over i; where that loop is rolled, the first pair precedes it. */
 static void emit_first_of_reuse(nest *n) {
   const nest outside = *n;
   gm_line(n->e, "{");
@@ -310,7 +310,7 @@ static void emit_axis(gm_emitter *e, int x, variant *v) {
   }
   kind kinds[2];
   int n = kinds_of(e, x, kinds);
-  if (x == K && n > 1 && e->last != GM_AT_RUN_TIME) { /* a peeled step is one kind, what it leaves the other */
+  if (x == K && n > 1 && e->last != GM_AT_RUN_TIME) { /* a peeled step is one kind, the remaining steps the other */
     kinds[0] = kinds[e->last == GM_YES];
     n = 1;
   }

@@ -56,7 +56,7 @@ static tw_status check_memory(const tw_target *t, const tw_problem *p, tw_error 
                  bytes >> 20, limit >> 20);
 }
 
-/* What the generator left out of this machine. */
+/* Features that the generator left out of this machine. */
 static tw_status check_parts(const tw_target *t, tw_type output, bool relu, tw_error *error) {
   const gm_config *c = gm_config_of(t);
   if (c->dataflow == GM_OUTPUT_STATIONARY_ONLY)
@@ -81,7 +81,7 @@ static tw_status check_chain(const tw_target *t, const tw_problem *p, tw_error *
   return status == TW_OK ? check_memory(t, p, error) : status;
 }
 
-/* What the store unit can do on the way out (StoreController.scala, GemminiISA.scala: widths of the fields). */
+/* Abilities of the store unit (StoreController.scala, GemminiISA.scala: widths of the fields). */
 static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error *error) {
   const gm_config *c = gm_config_of(t);
   const tw_conv2d v = tw_conv2d_of(p);

@@ -1,5 +1,5 @@
-/* layout.c - is a plan legal, and where does everything lie? A and B as in operand.h; a tile of C must fit its
- * accumulator buffer. */
+/* layout.c - checks a plan and places its data. A and B as in operand.h; a tile of C must fit its accumulator buffer.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static tw_status place_accumulator(const gm_config *config, const gm_plan *plan,
 static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error) {
   if (!config->has_loop_matmul)
     return tw_fail(error, TW_USAGE, "%s has no hardware loop of products (has_loop_matmul = 0)", config->name);
-  /* LoopMatmulLdB does not apply the padding of B's rows: it reads behind the end of B. */
+  /* LoopMatmulLdB does not apply the padding of B's rows: it reads past the end of B. */
   if ((g->b_transposed ? g->n : g->k) % config->dim)
     return tw_fail(error, TW_USAGE, "the hardware loop reads B in whole blocks of rows: %s must be a multiple of %d",
                    g->b_transposed ? "n" : "k", config->dim);

@@ -17,7 +17,7 @@
 #include "target/gemmini/schedule/operand.h"
 #include "tilewright/menu.h"
 
-/* What their functions ask: the first member of the context of a family's language. */
+/* The context of their functions: the first member of the context of a family's language. */
 typedef struct gm_lever_context {
   const gm_config *config;
   int widest_store; /* blocks of an mvout */
@@ -56,7 +56,7 @@ bool gm_read_split(const void *context, const tw_argument *, const char *text, v
 bool gm_read_width(const void *context, const tw_argument *, const char *text, void *width);
 /* Elements into blocks, rounded up; never more than `most`. */
 bool gm_read_blocks(const gm_config *, const char *text, int most, int *blocks);
-/* `pipeline`: two buffers of both operands, in banks of their own; refused on machines with fewer than four. */
+/* `pipeline`: two buffers of both operands, in separate banks; rejected on machines with fewer than four. */
 void gm_pipeline_operands(gm_operand_plan *a, gm_operand_plan *b);
 tw_status gm_then_four_banks(const void *context, void *plan, unsigned given, tw_error *);
 

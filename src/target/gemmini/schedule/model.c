@@ -1,9 +1,9 @@
 /* model.c - the analytic model: cycles of a plan without running it, and the bound that no plan can beat.
  *
  * A plan is walked step by step (plan.h) with four clocks: when the array, the load engine, the store engine and the
- * core are free. A step starts when its operands are there and its accumulator buffer is stored; it takes what the
- * slowest of array and core takes. The model serves to rank plans, so it follows what separates them and leaves out
- * what they share. Constants are those of gemmini-facts.md ("facts"), scaled from its 16-row tiles to rows of blocks. */
+ * core are free. A step starts when its operands have arrived and its accumulator buffer is stored; it takes as long as
+ * the slower of array and core. The model ranks plans, so it follows their differences and omits common costs.
+ * Constants are those of gemmini-facts.md ("facts"), scaled from its 16-row tiles to rows of blocks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 static const double load_overhead = 1.0;
 /* facts, "Further effects" 7: cold streams load at 6.8 bytes a cycle where the port has 8. */
 static const double cold_rate = 6.8;
-/* facts, introduction: the memory port behind the L2 moves 8 bytes a cycle. */
+/* facts, introduction: the memory port of the L2 moves 8 bytes per cycle. */
 static const double port_bytes = 8;
 /* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
 static const double load_latency = 33;
@@ -35,8 +35,8 @@ static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
 static const double config_cycles = 55, fill_zero = 16.5 / 16, fill_row_bias = 66.0 / 16;
 /* facts, "Further effects" 5: a line of instructions that was never fetched costs 42 to 50 cycles. */
 static const double cold_line = 46;
-/* The core's instructions, counted in emitted code: a pair whose operands are sums of a base and a constant; what a
- * pair pays more when its sizes are put together each time, when it is the body of a rolled loop; a row of loads or
+/* The core's instructions, counted in emitted code: a pair whose operands are sums of a base and a constant; the extra
+ * cost of a pair when its sizes are combined each time, and when it is the body of a rolled loop; a row of loads or
  * stores among the pairs; the bookkeeping of a step. */
 static const double pair_instructions = 5, unhoisted_instructions = 5, rolled_instructions = 4, move_instructions = 9,
                     step_instructions = 60, bytes_per_instruction = 3.3;
@@ -50,7 +50,7 @@ typedef struct model {
   const gm_layout *l;
   bool conflict;                   /* A and B share a bank */
   bool a_steals, b_steals;         /* loads ahead write the bank that is being read */
-  bool cold_again_a, cold_again_b; /* what is loaded again is no longer in the L2 */
+  bool cold_again_a, cold_again_b; /* reloaded data are no longer in the L2 */
   double load_free, store_free, array_free;
   double begin[3];  /* when the step that loads for a step began, by step modulo 3 */
   double stored[2]; /* when a tile of C is stored, by tile modulo 2 */
@@ -107,7 +107,7 @@ typedef struct step_place {
   bool first_k, last_k, load_a, load_b, cold_a, cold_b;
 } step_place;
 
-/* What a step loads: cycles of B, cycles of A, rows of blocks of each. */
+/* The loads of a step: cycles of B, cycles of A, rows of blocks of each. */
 typedef struct step_loads {
   double a, b;
   int a_rows, b_rows;
@@ -134,8 +134,8 @@ static step_loads loads_of(model *m, const step_place *x) {
   return l;
 }
 
-/* When the loads for this step are done, as far as their places among the pairs of the step that began at `from`
- * decide: one every `spread_loads` pairs; those that find no place stand behind the pairs, one after the other. */
+/* The end of the loads for this step, as far as it depends on their places among the pairs of the step that began at
+ * `from`: one every `spread_loads` pairs; loads without a place follow the pairs in sequence. */
 static double last_load(const model *m, const step_place *x, const step_loads *l, double from, double lead) {
   const int spread = gm_plan_slots(m->p, m->p->spread_loads).pairs, rows = l->a_rows + l->b_rows, d = m->config->dim;
   if (m->p->spread_loads == 0) return from;
@@ -145,8 +145,8 @@ static double last_load(const model *m, const step_place *x, const step_loads *l
   return from + pairs * d - lead + (left ? left * l->a / l->a_rows : 0) + (left_b ? left_b * l->b / l->b_rows : 0);
 }
 
-/* Loads that come faster than they are served fill the load entries of the reservation station; then nothing behind
- * them is accepted, and once the accepted pairs are done the array waits. */
+/* Loads that arrive faster than they are served fill the load entries of the reservation station; then no later command
+ * is accepted, and once the accepted pairs are done the array waits. */
 static double blocked(const model *m, const step_place *x, const step_loads *l, double lead) {
   const gm_plan *p = m->p;
   const double pairs = (double)x->rows * x->nb * x->kb;
@@ -157,7 +157,7 @@ static double blocked(const model *m, const step_place *x, const step_loads *l, 
   return fmax(0, fmax(behind_a, behind_b) - m->config->rs_load * (l->a + l->b) / fmax(1, mvins) - lead);
 }
 
-/* The part of a step's pairs that comes after the first use of its last row of A. */
+/* The part of a step's pairs after the first use of its last row of A. */
 static double behind_last_load(const model *m, const step_place *x) {
   const int bound[3] = {x->rows, x->nb, x->kb};
   double outside = 1;
@@ -177,13 +177,13 @@ static double finish_tile(model *m, const step_place *x, double pairs_of_step, d
   const double commands = x->rows * ceil((double)x->nb / p->store_width);
   const double complete = p->peel[GM_LAST] ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
   m->store_free = fmax(fmax(m->store_free, complete) + cycles, end + cycles / x->rows);
-  if (p->spread_stores == 0) { /* a burst: all but what the store entries hold blocks what comes behind */
+  if (p->spread_stores == 0) { /* a burst: all commands beyond the store entries block later ones */
     end = fmax(end, m->store_free - cycles * m->config->rs_store / fmax(m->config->rs_store, commands) - lead);
   } else {
     const int spread = gm_plan_slots(p, p->spread_stores).pairs;
     const double pairs = (double)x->rows * x->nb * m->g->kb, places = spread ? ceil(pairs / spread) : 0;
     m->store_free = fmax(m->store_free, complete + fmin(x->rows, places) * spread * d);
-    if (places < x->rows) /* what is left bursts at the end of the next tile */
+    if (places < x->rows) /* the remainder bursts at the end of the next tile */
       end += cycles * (x->rows - places) / x->rows;
     if (!p->c_split || p->peel[GM_LAST]) end += rows * (double)x->nb * acc_conflict;
   }
@@ -219,7 +219,7 @@ static void walk_step(model *m, const step_place *x) {
     m->load_free = load_start + loads;
     if (p->prefetch > 0 && x->s >= p->prefetch) m->load_free = fmax(m->load_free, last_load(m, x, &l, from, lead));
     load_end = m->load_free + load_latency;
-    /* what lands after the step began takes reads from the bank that it goes to, which is now being read */
+    /* loads that arrive after the step began take cycles from the bank that is being read */
     const double late = fmin(1, fmax(0, load_end - before) / loads);
     if (p->prefetch > 0 && x->s >= p->prefetch)
       stolen_rows = late * d * ((x->load_a ? (double)x->rows * x->kb : 0) + (x->load_b ? (double)x->kb * x->nb : 0));
@@ -330,7 +330,7 @@ static double hardware_loop(model *m) {
          first / 2 + drain;
 }
 
-/* What passes through the L2 while the inner tile loop computes m x n of C. */
+/* Bytes that pass through the L2 while the inner tile loop computes m x n of C. */
 static double bytes_between(const gm_gemm *g, double m, double n) {
   return (m + n) * (double)g->k * g->input_bytes + m * n * g->output_bytes;
 }

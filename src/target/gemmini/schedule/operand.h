@@ -1,13 +1,13 @@
-/* operand.h - the operands A and B of a kernel: how long their chunks stay in the scratchpad, and where they lie there.
+/* operand.h - the operands A and B of a kernel: the lifetime and place of their chunks in the scratchpad.
  *
- * Every kernel here runs tile by tile of its result, and for each tile step by step along the dimensions that are summed
- * over. A step uses one chunk of A and one chunk of B; a chunk lies in a slot. A belongs to one of the two loops over
- * tiles, B to the other: an operand is held while the loop that does not index it runs.
+ * Every kernel here runs tile by tile of its result, and for each tile step by step along the dimensions that are
+ * summed over. A step uses one chunk of A and one chunk of B; a chunk is in a slot. A belongs to one of the two loops
+ * over tiles, B to the other: an operand is held while the loop that does not index it runs.
  *
  * Rules and their reasons:
- *  - a slot must not be loaded before its last reader stands in the program: the reservation station sees program
- *    order only, so `prefetch` steps ahead need prefetch + 1 buffers (facts: who waits for whom);
- *  - a chunk never straddles two banks: banks are what reads and writes collide in;
+ *  - a slot must not be loaded before its last reader in program order: the reservation station sees program order
+ *    only, so `prefetch` steps ahead need prefetch + 1 buffers (facts: order of commands);
+ *  - a chunk never straddles two banks: reads and writes collide in banks;
  *  - everything fits the scratchpad. */
 #ifndef TW_GEMMINI_OPERAND_H
 #define TW_GEMMINI_OPERAND_H
@@ -28,7 +28,7 @@ typedef enum gm_hold {
 typedef struct gm_operand_plan { /* A or B */
   gm_hold hold;
   int buffers;            /* of the unit held: chunks (stream) or panels; 1 for whole */
-  int n_banks;            /* 0: packed, A from row 0 and B right behind it */
+  int n_banks;            /* 0: packed, A from row 0 and B right after it */
   int bank[GM_BANKS_MAX]; /* consecutive slots go to these banks in turn; an arithmetic progression */
   int width;              /* of an mvin, blocks */
 } gm_operand_plan;
@@ -54,11 +54,11 @@ typedef struct gm_operand_use {
 const char *gm_hold_name(gm_hold);
 /* Blocks of the widest mvin into the scratchpad. */
 int gm_widest_load(const gm_config *);
-/* Is what the plan says possible in these loops? */
+/* True if the plan is possible in these loops. */
 tw_status gm_operand_check(const gm_config *, const gm_operand_plan *, const gm_operand_use *, tw_error *);
 /* Slots that the operand needs. */
 int gm_operand_slots(const gm_operand_plan *, const gm_operand_use *);
-/* Fills base, banks and bank_stride of both layouts, whose chunk_rows and slots are known; *bytes is what they take. */
+/* Fills base, banks and bank_stride of both layouts, whose chunk_rows and slots are known; *bytes is their size. */
 tw_status gm_operands_place(const gm_config *, const gm_operand_plan *a, const gm_operand_plan *b,
                             gm_operand_layout *la, gm_operand_layout *lb, size_t *bytes, tw_error *);
 /* Row of a slot. */

@@ -50,7 +50,7 @@ static bool read_loops(const void *context, const tw_argument *argument, const c
   return true;
 }
 
-/* "one|other|both" of two flags, beside what is set already. */
+/* "one|other|both" of two flags, in addition to those set already. */
 static bool read_flags(const void *context, const tw_argument *argument, const char *text, void *flags) {
   int64_t which;
   (void)context;
@@ -60,7 +60,7 @@ static bool read_flags(const void *context, const tw_argument *argument, const c
   return true;
 }
 
-/* What was held along the old outer loop cannot be held along the new one. */
+/* An operand held along the old outer loop cannot be held along the new one. */
 static tw_status then_let_go(const void *context, void *plan, unsigned given, tw_error *error) {
   gm_plan *p = plan;
   gm_operand_plan *inner = p->outer_is_i ? &p->b : &p->a;
@@ -77,8 +77,8 @@ static tw_status then_reload(const void *context, void *plan, unsigned given, tw
   return TW_OK;
 }
 
-/* Levers that only pay together: without a second buffer there is nothing to prefetch into, without prefetching a
- * second buffer is of little use, and loads into the bank that is being read cost what they save. */
+/* Levers that only pay together: prefetching needs a second buffer, a second buffer without prefetching is of little
+ * use, and loads into the bank that is being read cost as much as they save. */
 static void pipeline(const void *context, void *plan) {
   const gm_plan_context *c = context;
   gm_plan *p = plan;

@@ -1,8 +1,8 @@
 /* plan.h - a schedule for Gemmini in numbers: the state that its steps build up, one plain field a lever.
  *
- * The kernel that a plan stands for is one loop structure, the same for every plan:
+ * A plan describes a kernel with one loop structure, the same for every plan:
  *
- *   for each tile of C (order ij or ji)                   a tile lies in one accumulator buffer
+ *   for each tile of C (order ij or ji)                   a tile is in one accumulator buffer
  *     [fill the tile with zeros or bias]
  *     for each step along k                               a step uses one chunk of A and one chunk of B
  *       chunk of A: tile.m x tile.k, chunk of B: tile.k x tile.n, each in a slot of the scratchpad
@@ -10,7 +10,8 @@
  *       [loads of a later step and stores of the previous tile, spread among the pairs]
  *     [store the tile]
  *
- * Sizes without a unit are blocks: dim x dim elements. Lengths that are no multiple of dim end in a partial block. */
+ * Sizes without a unit are blocks: dim x dim elements. Lengths that are not a multiple of dim end in a partial block.
+ */
 #ifndef TW_GEMMINI_PLAN_H
 #define TW_GEMMINI_PLAN_H
 
@@ -31,7 +32,7 @@ typedef struct gm_gemm {
   tw_gemm_bias bias;
   bool relu;
   double scale;
-  bool wide_output;           /* C has the accumulator's type where that is not the input's: mvout of all bits */
+  bool wide_output;           /* C has the accumulator's type where that differs from the input's: mvout of all bits */
   int64_t lda, ldb, ldc, ldd; /* elements from row to row as stored */
   bool turns_b;               /* both are transposed: B is first turned (emit_turn.c), the rest sees B as turned ... */
   int64_t ldb_stored;         /* ... and this is the pitch of B as stored */
@@ -51,8 +52,8 @@ typedef struct gm_plan {
   bool c_split;       /* the two in different accumulator banks */
   int store_width;    /* of an mvout, blocks */
   bool overwrite;     /* the first step along k overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;    /* where a fill is needed: during the tile before, behind the stores */
-  int prefetch;       /* steps between a load and its use; 0: loads stand right before their use */
+  bool fill_ahead;    /* where a fill is needed: during the previous tile, after the stores */
+  int prefetch;       /* steps between a load and its use; 0: loads are immediately before their use */
   int spread_loads;   /* pairs from one row of loads to the next; 0: all before the pairs */
   int spread_stores;  /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
   char loops[4];      /* order inside a step, outermost first: a permutation of "ijk" */
@@ -60,13 +61,14 @@ typedef struct gm_plan {
   bool reuse_weights; /* i is innermost: B stays in the array, later pairs preload without B */
   bool hoist[2];      /* configs: once, not for every tile; addresses: operands with their size fields are made once,
                          * pairs add small constants */
-  bool peel[2];       /* the first step along k has code of its own, which overwrites without asking; the last one too:
-                         * a row of blocks is stored as soon as it is complete, not in the next tile */
+  /* the first step along k has separate code, which overwrites without a test; the last one too: a row of blocks is
+   * stored as soon as it is complete, not in the next tile */
+  bool peel[2];
   bool taper;         /* the last tiles halve in height, so that little is left to store at the end */
   bool hardware_loop; /* gemmini_loop_ws does everything below the tile loops */
 } gm_plan;
 
-/* Where everything lies, and how often everything happens: derived from a plan. */
+/* The place of all data, and the number of all operations: derived from a plan. */
 typedef struct gm_layout {
   int tiles_m, tiles_n, tiles_k;
   gm_operand_layout a, b;
@@ -74,7 +76,7 @@ typedef struct gm_layout {
   size_t spad_bytes, acc_bytes; /* in use */
 } gm_layout;
 
-/* Height of the tile that has `left` block rows below its top, `last` if no tile beside it comes after. */
+/* Height of the tile that has `left` block rows below its top, `last` if it is the last column of tiles. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
 
 static inline bool gm_fills_ahead(const gm_plan *p) { return p->fill_ahead && !p->overwrite; }
@@ -87,11 +89,11 @@ void gm_plan_plain(const gm_config *, const gm_gemm *, gm_plan *);
 typedef struct gm_plan_context {
   gm_lever_context levers;
   const gm_gemm *gemm;
-  gm_layout *layout; /* of the plan that was looked at last */
+  gm_layout *layout; /* of the plan that was checked last */
 } gm_plan_context;
 extern const tw_language gm_plan_language;
 gm_plan_context gm_plan_context_of(const gm_config *, const gm_gemm *, gm_layout *);
-/* Is the plan legal? If so, where does everything lie? */
+/* True if the plan is legal; then fills the layout. */
 tw_status gm_plan_layout(const gm_config *, const gm_gemm *, const gm_plan *, gm_layout *, tw_error *);
 /* Replays a schedule; every prefix of it must be legal. */
 tw_status gm_plan_from(const gm_config *, const gm_gemm *, const tw_schedule *, gm_plan *, gm_layout *, tw_error *);
@@ -107,7 +109,8 @@ static inline int gm_widest_fill(const gm_config *c) {
   return gm_max(1, c->dma_max_bytes / (c->dim * gm_acc_bytes(c)));
 }
 static inline int gm_widest_store(const gm_config *c, const gm_gemm *g) {
-  if (g->output_bytes > g->input_bytes) return 1; /* full-width data goes a block at a time (StoreController.scala:217) */
+  if (g->output_bytes > g->input_bytes)
+    return 1; /* full-width data goes a block at a time (StoreController.scala:217) */
   return gm_max(1, c->dma_max_bytes / (c->dim * g->output_bytes));
 }
 

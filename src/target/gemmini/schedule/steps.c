@@ -1,5 +1,5 @@
-/* steps.c - the menu: what may come next in a schedule, and what the model thinks of it. The
- * levers are those of the paper's menu (Autocomp, figure 16) in this machine's terms. */
+/* steps.c - the menu: the possible next steps of a schedule, with the model's prediction. The levers are those of the
+ * paper's menu (Autocomp, figure 16) in this machine's terms. */
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/schedule/plan.h"
 
@@ -33,7 +33,7 @@ static void tiles(menu *m) {
   tw_menu_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", m0, m->g->nb * d, k0);
 }
 
-/* What depends on which of the tile loops is outside. */
+/* Dependences on the outer tile loop. */
 static void order(menu *m) {
   static const char panel[] = "a panel stays while the inner tile loop runs",
                     both[] = "one panel stays, the other operand is loaded once";

@@ -47,7 +47,7 @@ double gm_store_cycles(const gm_config *c, double rows, int columns, int wide, i
   return rows * commands * (full ? store_full : bytes >= line ? store_line * bytes / 64 : fmin(store_part, store_line));
 }
 
-/* So many lines come in. */
+/* This number of lines is loaded. */
 static void replace(gm_lines *l, const gm_config *c, double lines, bool written) {
   const double share = 1 - exp(-lines * c->dma_max_bytes / c->l2_bytes);
   l->valid += (1 - l->valid) * share;
@@ -90,8 +90,8 @@ static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   return w->begin[loader] + w->took[loader] - lead_of(w) + left;
 }
 
-/* Loads that come faster than they are served fill the load entries of the reservation station; then nothing behind
- * them is accepted, and once the accepted pairs are done the array waits. */
+/* Loads that arrive faster than they are served fill the load entries of the reservation station; then no later command
+ * is accepted, and once the accepted pairs are done the array waits. */
 static double blocked(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double pair = w->took[loader] / fmax(1, w->pairs[loader]), loads = x->a + x->b;
   const double spacing = w->plan.spread_loads ? fmin(w->plan.load_pairs, w->pairs[loader]) * pair : 0;
@@ -104,7 +104,7 @@ static double finish_tile(gm_walk *w, const gm_walk_step *x, double end) {
   const gm_walk_plan *p = &w->plan;
   const int slot = p->c_double ? (int)(w->t & 1) : 0, entries = p->config->rs_store;
   w->store = fmax(w->store, end) + x->stores;
-  if (!p->spread_stores) { /* a burst: all but what the store entries hold blocks what comes behind */
+  if (!p->spread_stores) { /* a burst: all commands beyond the store entries block later ones */
     end = fmax(end, w->store - x->stores * entries / fmax(entries, x->store_commands) - lead_of(w));
   } else {
     const double pair = x->cycles / fmax(1, x->pairs), places = p->store_pairs ? ceil(x->pairs / p->store_pairs) : 0;
@@ -121,7 +121,7 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   const int loader = (int)((w->s + 4 - p->prefetch) & 3), now = (int)(w->s & 3);
   const bool ahead = p->prefetch > 0 && w->s >= p->prefetch, filled = x->first && p->fill_ahead && w->t > 0;
   const double before = w->array, loads = x->a + x->b;
-  /* Loads ahead stand among the pairs of an earlier step; others behind those of the previous step. */
+  /* Loads ahead are among the pairs of an earlier step; others follow those of the previous step. */
   const double from = ahead ? w->begin[loader] : p->prefetch > 0 ? 0 : p->single ? before : before - lead_of(w);
   double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
   if (filled) w->load += x->fill; /* among the loads of the tile before */
@@ -129,7 +129,7 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
     w->load = fmax(w->load, from) + loads;
     if (ahead) w->load = fmax(w->load, last_place(w, x, loader));
     loaded = w->load + load_latency;
-    /* what lands after the step began takes reads from the bank that it goes to, which is now being read */
+    /* loads that arrive after the step began take cycles from the bank that is being read */
     if (ahead) rows = fmax(rows, fmin(1, fmax(0, loaded - before) / loads) * x->rows);
     /* A is loaded before B, which comes in while it is used; but all loads stand before the pairs where they are not
      * ahead, and all but what the load entries hold are then done */

@@ -11,7 +11,7 @@
 
 #include "target/gemmini/config.h"
 
-/* What does not change from step to step. */
+/* Properties common to all steps. */
 typedef struct gm_walk_plan {
   const gm_config *config;
   int prefetch;
@@ -23,7 +23,7 @@ typedef struct gm_walk_plan {
 
 typedef struct gm_walk_step {
   bool first, last;        /* of its tile */
-  double pairs, cycles;    /* number of pairs; what they take on the array or the core, whichever is slower */
+  double pairs, cycles;    /* number of pairs; their cycles on the array or the core, whichever is slower */
   double a, b;             /* cycles of loads of A, of B */
   double a_units, b_units; /* moved at a time, in a slot */
   double mvins;            /* of both */

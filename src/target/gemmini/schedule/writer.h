@@ -11,7 +11,7 @@ typedef struct gm_writer {
   int depth; /* of indentation */
 } gm_writer;
 
-/* One line of C, indented. Lines that end in '{' or start with '}' change the indentation of what follows. */
+/* One line of C, indented. Lines that end in '{' or start with '}' change the indentation of later lines. */
 void gm_write(gm_writer *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void gm_write_list(gm_writer *, const char *format, va_list) __attribute__((format(printf, 2, 0)));
 /* A float constant of C. */

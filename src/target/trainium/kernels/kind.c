@@ -48,7 +48,7 @@ static tw_status plan_of(const context *c, const tw_schedule *schedule, void *pl
   return status == TW_OK ? c->kind->legal(&c->subject, plan, error) : status;
 }
 
-/* Seconds: the part of the machine that is busy longest; of the others a twentieth shows. */
+/* Seconds: the part of the machine that is busy longest, plus a twentieth of the other parts. */
 static double cost_of(const context *c, const void *plan) {
   const trn_config_dma *d = &c->subject.config->dma;
   trn_work w = {.run_bytes = d->packet_bytes};

@@ -121,7 +121,7 @@ static bool next_row(const trn_view *dst, int64_t at[TRN_VIEW_DIMS]) {
   return false;
 }
 
-/* Where the row that begins at `at` of the destination lies in a view of as many dimensions. */
+/* The place of the row that begins at `at` of the destination, in a view of as many dimensions. */
 static int64_t row_of(const trn_view *v, const int64_t at[]) {
   int64_t out = v->offset;
   for (int d = 0; d + 1 < v->n; d++)

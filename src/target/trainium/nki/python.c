@@ -1,4 +1,4 @@
-/* python.c - Python's own functions, those of math and numpy, and methods. */
+/* python.c - Python's own functions, functions of math and numpy, and methods. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -151,8 +151,8 @@ typedef struct nki_tensor {
   int line;
 } nki_tensor;
 
-/* A part of a tensor, as an index selects it. An element of the view at i lies in partition `partition` +
- * sum i[d] along_partitions[d] and in column `column` + sum i[d] along_columns[d]. */
+/* A part of a tensor, as an index selects it. An element of the view at i is in partition `partition` + sum i[d]
+ * along_partitions[d] and in column `column` + sum i[d] along_columns[d]. */
 typedef struct nki_view nki_view;
 struct nki_view {
   nki_object object;
@@ -199,7 +199,7 @@ struct nki_builtin {
   const char *name;
   nki_value (*call)(nki_run *, const nki_builtin *, nki_arguments *);
   const char *parameters; /* names with blanks between; "dst" first: also callable without it */
-  int code;               /* of the operation that it stands for: a trn_binary, or 100 + trn_unary; -1: none */
+  int code;               /* number of the operation: a trn_binary, or 100 + trn_unary; -1: none */
 };
 
 struct nki_run {

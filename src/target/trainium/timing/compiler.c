@@ -112,7 +112,7 @@ static overlap overlap_of(const trn_region *r, const trn_region *to) {
   return low >= first && high <= end && r->first_partition >= to->first_partition && last <= to_last ? INSIDE : ACROSS;
 }
 
-/* A plain copy inside the chip, of bytes that nobody changes afterwards. */
+/* A plain copy inside the chip, of bytes that are not changed afterwards. */
 static bool is_plain_copy(const trn_compiled *c, const uses *u, int i) {
   const trn_program *p = c->program;
   const trn_instruction *in = &p->instruction[i];
@@ -289,9 +289,9 @@ typedef struct arena {
   size_t n, capacity;
 } arena;
 
-/* How free bytes are chosen. NEXT_FIT goes around, so that buffers of a loop rotate through all that is free. SEGREGATED does so
- * with tensors of short lives, and packs the others from the end of SBUF, which leaves fewer holes. FIRST_FIT leaves the fewest, but
- * reuses bytes at once. */
+/* How free bytes are chosen. NEXT_FIT goes around, so that buffers of a loop rotate through all free bytes. SEGREGATED
+ * does so with tensors of short lives, and packs long-lived tensors from the end of SBUF, which leaves fewer holes.
+ * FIRST_FIT leaves the fewest, but reuses bytes at once. */
 typedef enum fit { NEXT_FIT, SEGREGATED, FIRST_FIT, FITS } fit;
 
 typedef struct allocator {

@@ -6,14 +6,15 @@
 #include "target/trainium/program.h"
 #include "target/trainium/timing/dma.h"
 
-/* Where the data of an operand are, after copies are removed: in `tensor`, so many bytes and partitions further. */
+/* The place of an operand's data after copies are removed: in `tensor`, this number of bytes and partitions further. */
 typedef struct trn_place {
   int tensor;
   int64_t offset;
   int partition;
 } trn_place;
 
-/* A program as the compiler stage leaves it. Arrays have an element for each tensor or instruction if not said otherwise. */
+/* A program as the compiler stage leaves it. Unless stated otherwise, arrays have an element for each tensor or
+ * instruction. */
 typedef struct trn_compiled {
   const trn_program *program;
   /* Of operand k of instruction i: place[first_operand[i] + k]. NULL: as the program says. */

@@ -23,8 +23,8 @@ typedef struct trn_compiler {
   bool choose_engines;
   /* Small instructions of independent iterations of a loop become one, as many as there is room for. */
   bool merge_iterations;
-  /* Transfers of the kernel's arguments have software descriptors, as neuronx-cc gives them, where the machine has hardware
-   * ones for the others. */
+  /* Transfers of the kernel's arguments have software descriptors, as neuronx-cc makes them, where the machine has
+   * hardware descriptors for other transfers. */
   bool software_arguments;
   /* Descriptors of transfers are written before the launch, which costs their engine nothing. */
   bool static_dma;

@@ -1,6 +1,6 @@
 /* tuning.h - a schedule of the target x86: its text as a struct, its steps, its source.
  *
- *   isa avx512            instruction set of the kernel (`tilewright targets x86` lists those of this CPU)
+ *   isa avx512            instruction set of the kernel (`tilewright targets x86` lists this CPU's)
  *   tile rows=14 vectors=2   sums in registers
  *   unroll k=4            steps of k in the body of the innermost loop
  *   prefetch bytes=512    prefetch distance of packed A; 0: left to the hardware

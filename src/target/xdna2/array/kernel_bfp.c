@@ -148,7 +148,7 @@ void xd_matmul_bfp16(const xd_call *c, uint8_t *const arguments[]) {
     }
 }
 
-/* The place of the bf16 block number `block` of `elements` sums; they are numbered as those of C. */
+/* The place of the bf16 block number `block` of `elements` sums; blocks have the numbers of C's blocks. */
 static uint8_t *staged_block(int64_t block, int64_t elements, uint8_t *c, uint8_t *staging) {
   const int64_t at = block * AREA * 2;
   return at < elements ? staging + at : c + elements / 8 + (at - elements);

@@ -258,7 +258,7 @@ typedef struct xd_fifo {
 } xd_fifo;
 
 /* Within a memory tile: objects of one side are at these offsets in objects of the other side. 1 -> n splits, n -> 1
- * joins, 1 -> 1 forwards. The buffers are as large as those of the side with one FIFO (with two, the larger or else the
+ * joins, 1 -> 1 forwards. The buffers are as large as on the side with one FIFO (with two, the larger or else the
  * incoming), and as many as the depth of that end. If the outgoing one of two pads, they are the incoming one's. A part
  * may be a multiple of the other side's object: then it passes as several. */
 typedef struct xd_link {

@@ -24,7 +24,7 @@
 #include "target/xdna2/array/program.h"
 
 typedef struct xd_symbol {
-  char text[64]; /* "" if there is no function: the simulator's `step` means loops */
+  char text[64]; /* "" without a function: the simulator's `step` means loops */
 } xd_symbol;
 xd_symbol xd_symbol_of(const xd_call *);
 

@@ -183,7 +183,7 @@ int xc_b_block(xc_builder *b, int packed[], int column, int step) {
   return to;
 }
 
-/* "All parts" of operands become those of their values, now that these are known. */
+/* "All parts" of operands become the parts of their values, now that these are known. */
 tw_status xc_finish(xc_graph *g, tw_error *error) {
   for (int i = 0; i < g->n_nodes && !g->failed; i++)
     for (int r = 0; r < g->node[i].n_reads; r++) g->node[i].read[r].parts &= xc_all_parts(g, g->node[i].read[r].value);

@@ -52,7 +52,7 @@ tw_status xc_unpack_graph(const xc_machine *m, const int bank[2], xc_graph *out,
   return xc_finish(out, error);
 }
 
-/* Bytes of four codes: two alternate ones are nibbles already; the others are moved down through an accumulator. */
+/* Bytes of four codes: two alternate ones are nibbles already; the other two are moved down through an accumulator. */
 tw_status xc_unpack_i4_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
   xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_I8_I2], out);
   out->constants[XC_VECTOR] = 3; /* two masks; 0x11 */

@@ -107,7 +107,7 @@ typedef enum xd_core_pass {
   XD_PASSES
 } xd_core_pass;
 
-/* Cycles for `count` of the pass's units, whole iterations of its loop (256 codes, 64 of the others). Each pass is
+/* Cycles for `count` of the pass's units, whole iterations of its loop (256 codes, 64 other elements). Each pass is
  * scheduled once, by modulo scheduling; any thread. Errors as above. */
 tw_status xd_core_pass_cycles(xd_core_pass, int64_t count, double *cycles, tw_error *);
 

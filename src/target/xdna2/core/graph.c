@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 
-/* `things`, reallocated if there is no room for one more of `count`; on failure unchanged, and the graph is marked
+/* `things`, reallocated if it has no room for one more of `count`; on failure unchanged, and the graph is marked
  * failed. */
 static void *grown(xc_graph *g, void *things, int count, int *room, size_t size) {
   enum { FIRST_ROOM = 64 };

@@ -9,7 +9,7 @@
 #include "tilewright/status.h"
 
 /* Bypasses: a result reaches the reader one cycle early if both ends have the same bypass. XC_BYPASS_VEC ends at the
- * accumulator operand, XC_BYPASS_MV at the others. */
+ * accumulator operand, XC_BYPASS_MV at the other operands. */
 typedef enum xc_bypass { XC_BYPASS_NONE, XC_BYPASS_VEC, XC_BYPASS_MV } xc_bypass;
 
 /* Cycles count from 1, the cycle of issue; 0: the instruction does no such thing. */

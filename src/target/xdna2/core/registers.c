@@ -4,7 +4,7 @@
  * In a loop these lives are arcs on a circle of II cycles. A life longer than II needs several alternating registers:
  * the loop is unrolled by modulo variable expansion (M. Lam, 1988), and the arcs of all copies are coloured on the
  * larger circle. Colouring circular arcs is greedy from a cut: several cuts are tried, and more copies than needed.
- * There is no spilling. */
+ * Spilling is not modelled. */
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -64,7 +64,7 @@ static bool check_bytes(xd_reader *r, const xd_declaration *f, const xd_call_arg
 
 /* ---- symbol.h's ---- */
 
-/* matmul_i8_64x32x48: the function, and three sizes; with two or one the others are 1. */
+/* matmul_i8_64x32x48: the function, and three sizes; with two or one the missing ones are 1. */
 static const xd_function *split_symbol(xd_slice name, int *n, int64_t size[3]) {
   char copy[64];
   if (name.length >= sizeof copy) return NULL;

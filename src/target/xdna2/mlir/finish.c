@@ -96,8 +96,8 @@ static int shim_channel(const xd_reader *r, const xd_pending *t) {
   return -1;
 }
 
-/* Descriptors without a number get, in turn, those that no task of the shim names; the simulator detects those that are
- * still in use. */
+/* Descriptors without a number get, in turn, the numbers that no task of the shim names; the simulator detects
+ * descriptors that are still in use. */
 typedef struct shim_ids {
   uint32_t asked; /* by bit */
   int turn;

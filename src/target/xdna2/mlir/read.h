@@ -2,8 +2,8 @@
  * designs by others.
  *
  * docs/reference/mlir-aie.md lists the supported ops. All others are rejected by name and line. Names must be defined
- * above their use, as aie-opt prints them. Kernels are recognized by name: those of symbol.h, and matmul_*, matvec_*
- * and zero_* as in mlir-aie's aie_kernels (call.c). */
+ * above their use, as aie-opt prints them. Kernels are recognized by name: the names of symbol.h, and matmul_*,
+ * matvec_* and zero_* as in mlir-aie's aie_kernels (call.c). */
 #ifndef TW_XDNA2_MLIR_READ_H
 #define TW_XDNA2_MLIR_READ_H
 

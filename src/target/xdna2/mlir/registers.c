@@ -1,6 +1,6 @@
 /* registers.c - register writes of a runtime sequence: descriptors of shims (aiex.npu.writebd, address_patch), their
- * task queues and words of buffers (write32). Addresses are those of aie-rt (xaie2pgbl_params.h): in a shim, descriptor
- * n begins at 0x1D000 + 32 n, the queues of S2MM 0 and 1 and MM2S 0 and 1 are at 0x1D204 and every following 8 bytes.
+ * task queues and words of buffers (write32). Addresses follow aie-rt (xaie2pgbl_params.h): in a shim, descriptor n
+ * begins at 0x1D000 + 32 n, the queues of S2MM 0 and 1 and MM2S 0 and 1 are at 0x1D204 and every following 8 bytes.
  * Writes for events, timers and traces are ignored; other registers are rejected. */
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* sources.c - see sources.h. Commands and flags are those of mlir-aie's own examples
+/* sources.c - see sources.h. Commands and flags follow mlir-aie's own examples
  * (programming_examples/basic/matrix_multiplication/makefile-common, python/utils/xrt.py) and of its page on aiecc. */
 #include "target/xdna2/mlir/sources.h"
 

@@ -6,7 +6,7 @@
  * November 2025 on (aie.runtime_sequence), with the object file in the function declarations (mlir-aie #2922). read.h
  * reads it back.
  *
- * - Elements are those of a FIFO's or buffer's type; bfp16 and untyped data are bytes (memref<..xi8>).
+ * - Elements have the type of the FIFO or buffer; bfp16 and untyped data are bytes (memref<..xi8>).
  * - Kernels are the functions of symbol.h, in the object file NAME.o: the micro-kernel's name.
  * - A run-time parameter that the sequence sets once is written as a constant.
  * - `step` is a cost of the simulator and not a function: it is not written, and the reader restores it. */

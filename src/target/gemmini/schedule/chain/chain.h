@@ -108,10 +108,10 @@ int gm_affine_value(const gm_affine *, const int index[GM_CHAIN_DEPTH]);
 typedef struct gm_chain_plan {
   bool fuse;   /* element-wise work rides on loads (scale), computes (D) and the accumulator */
   bool hoist;  /* loads that every step repeats are made once */
-  bool merge;  /* a configuration is set where it changes */
+  bool merge;  /* configuration is set only where it changes */
   bool fences; /* ... are dropped where no dependence needs them */
-  bool dead;   /* what no result needs is not computed */
-  bool banks;  /* the operands of a compute lie in different banks */
+  bool dead;   /* values that no result needs are not computed */
+  bool banks;  /* the operands of a compute are in different banks */
   bool keep;   /* vectors stay in the scratchpad from step to step */
   bool close;  /* forward: x[i+1] = (Adyn - Bdyn Kinf) x[i] - Bdyn d[i], the products of matrices made once */
   bool os;     /* sums over blocks stay in the array (output-stationary) */

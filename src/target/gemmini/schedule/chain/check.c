@@ -1,26 +1,27 @@
-/* check.c - does the machine keep every dependence of a chain?
+/* check.c - checks that the machine keeps every dependence of a chain.
  *
- * The chain is run through in program order, with what is known of each row and each element: who wrote it last, and
- * whether that is over. What the machine orders by itself, and what it does not (facts, "who waits for whom"):
+ * The chain is traversed in program order, with the last writer of each row and each element, and whether that write
+ * has ended. The order that the machine guarantees, and the order that it does not (facts, "who waits for whom"):
  *
- *  - Between loads, stores and computes the reservation station orders what touches the same rows. Nothing to check.
- *  - Computes follow each other without a look at each other's rows but one: a preload waits while the array still
- *    holds a result whose first row is the first row of its operand or of one of its compute's operands
+ *  - Between loads, stores and computes the reservation station orders accesses to the same rows. No check is needed.
+ *  - Computes follow each other without comparing rows, with one exception: a preload waits while the array still holds
+ *    a result whose first row is the first row of its operand or of one of its compute's operands
  *    (ExecuteController.scala, raw_hazard_pre and raw_hazard_mulpre; LocalAddr.is_same_address). Results leave the
  *    array in order, so all older ones are there too then. A result in rows that overlap in another way must have left
  *    by itself: after as many products as fill the array, output-stationary ones counted from the next product that
  *    begins a new sum, which pushes the old one out.
  *  - When the array has to wait in the middle of an output-stationary sum, it is flushed, which multiplies on what its
- *    inputs hold: zeros behind the transposer (ExecuteController.scala: a lone compute feeds it zeros), the last
- *    row otherwise. So such sums need A to pass the transposer, which it does if it is not to be transposed.
+ *    inputs hold: zeros behind the transposer (ExecuteController.scala: a lone compute feeds it zeros), the last row
+ *    otherwise. So such sums need A to pass the transposer, which it does if it is not to be transposed.
  *  - config_ex waits until the array is empty, a fence until everything is.
  *  - The accumulator cannot be read by a compute (nothing takes its answer: Scratchpad.scala, acc_read_resp).
- *  - Nothing orders a load after a store by their addresses in memory, nor the core's own reads and writes: there must be
- *    a fence between. The core's writes come before its later commands. Two mvouts to one element: likewise.
+ *  - Nothing orders a load after a store by their addresses in memory, nor the core's own reads and writes: there must
+ *    be a fence between. The core's writes come before its later commands. Two mvouts to one element: likewise.
  *
- * Besides, what is read must have been written (each row as far as it is read), every command must find the configuration
- * that it was made for, preloads and computes must come in pairs with nothing for the array between them, a compute
- * that goes on with the array's weights or sums must find them there, and the kernel's inputs must stay as they are. */
+ * Besides, what is read must have been written (each row as far as it is read), every command must find the
+ * configuration that it was made for, preloads and computes must come in pairs with nothing for the array between them,
+ * a compute that goes on with the array's weights or sums must find them there, and the kernel's inputs must stay as
+ * they are. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,7 +177,7 @@ static void count_product(checker *k, bool pushes) {
   if (before > 0 && k->pushes[before % RING]) k->pushed = before;
 }
 
-/* A compute's or preload's operand: waited for by its first row, or there by itself. */
+/* A compute's or preload's operand: protected by its first row, or already complete. */
 static bool read_operand(checker *k, const gm_rows *r, const int *index) {
   if (r->space == GM_NOWHERE) return true;
   if (r->space != GM_SPAD) return no(k, "a compute cannot read the accumulator");

@@ -1,11 +1,11 @@
-/* column.c - programs whose vectors are columns: a block of the vector is the array's weights, blocks of the
- * matrix pass as A (weight-stationary).
+/* column.c - programs whose vectors are columns: a block of the vector is the array's weights, blocks of the matrix
+ * pass as A (weight-stationary).
  *
  *   plain   every operator loads its matrix and its vector, multiplies, stores, fences; the core adds and negates
  *           (the software form of the Autocomp paper's Figures 33 and 34, and its like for the backward pass)
  *   fused   signs are scales of loads, additions are D of a compute or sums in the accumulator
  *
- * Those whose vectors do not leave the scratchpad are in kept.c. */
+ * Programs whose vectors stay in the scratchpad are in kept.c. */
 #include "target/gemmini/schedule/chain/column.h"
 
 /* ---- plain ---- */

@@ -1,5 +1,6 @@
-/* kept.c - programs whose vectors are columns that do not leave the scratchpad: a sum over blocks is carried from product to
- * product by D, since the array can write to the scratchpad but only the accumulator can add, or (os) stays in the array. */
+/* kept.c - programs whose vectors are columns that stay in the scratchpad. A sum over blocks is carried from product to
+ * product by D, because the array can write to the scratchpad but only the accumulator can add; or (os) it stays in the
+ * array. */
 #include "target/gemmini/schedule/chain/column.h"
 
 static int rounded(const gm_builder *b, int length) { return (length + b->p.dim - 1) / b->p.dim * b->p.dim; }
@@ -27,7 +28,7 @@ static void close_loop(gm_builder *b, gm_matrix A, gm_matrix B, gm_matrix K, gm_
       }
 }
 
-/* The same, output-stationary. */
+/* As above, output-stationary. */
 static void close_in_sums(gm_builder *b, gm_matrix A, gm_matrix B, gm_matrix K, gm_matrix M) {
   for (gm_each i = gm_each_block(b, "i", A.rows, 0); gm_next(&i);)
     for (gm_each j = gm_each_block(b, "j", A.cols, 0); gm_next(&j);)

@@ -128,7 +128,7 @@ static void do_product(timeline *t, const gm_chain_command *x, const int *index)
   }
   const int dim = t->config->dim;
   double start = later(arrival, t->execute);
-  if (ready > start) start = ready + dim; /* the preload is not hidden behind the product before */
+  if (ready > start) start = ready + dim; /* the preload does not overlap with the previous product */
   t->execute = start + dim * turns;
   double out = start + dim * turns + dim + gm_chain_through(t->config) + 4;
   if (x->output_stationary) out += dim + 4; /* pushed out by the next sum, or by a flush */

@@ -153,7 +153,7 @@ bool gm_chain_hoist(gm_chain *c) {
   return true;
 }
 
-/* ---- what no output needs ---- */
+/* ---- commands that no output needs ---- */
 
 typedef struct instance {
   int at, index[GM_CHAIN_DEPTH];
@@ -161,7 +161,7 @@ typedef struct instance {
 
 typedef struct life {
   const gm_chain *chain;
-  instance *run; /* every command as it is issued */
+  instance *run; /* every command in issue order */
   int n, capacity;
   bool *spad, *acc;
   int spad_rows, acc_rows;

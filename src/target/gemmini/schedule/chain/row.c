@@ -110,7 +110,7 @@ static void advance(gm_builder *b, const recurrence *r, gm_matrix g, panel v, in
   multiply_rows(b, of(r->x, from, size), g, &add, of(r->x, to, size));
 }
 
-/* What is made of vectors that are complete: chain indices c .. c + size - 1. */
+/* Results of complete vectors: chain indices c .. c + size - 1. */
 typedef struct consumer {
   void (*make)(gm_builder *, const recurrence *, const void *context, gm_affine rows, int size);
   const void *context;
@@ -235,7 +235,7 @@ static void rows_forward(gm_builder *b) {
   int identity = gm_take_rows(b, 1, dim);
   gm_matrix Bt = gm_take_matrix(b, 2, m, n), Kt = gm_take_matrix(b, 1, n, m), G = gm_take_matrix(b, 1, n, n);
   panel x = take_panel(b, 0, N, n), d = take_panel(b, 3, N, m), v = take_panel(b, 2, N, n), u = take_results(b, N, m);
-  /* A load right before its use: the next ones, and their code, come in behind the products. */
+  /* A load immediately before its use: later loads, and their code, follow the products. */
   b->a_transposed = true;
   gm_operator(b, "-Kinf', Bdyn', (Adyn - Bdyn Kinf)'");
   gm_load(b, gm_chain_identity(b), gm_at(0), dim, 1, gm_at(identity), dim, dim, dim);

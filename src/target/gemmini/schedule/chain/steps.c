@@ -29,7 +29,7 @@ static const tw_offer offers[] = {
 };
 
 typedef struct context {
-  gm_chain_problem p; /* the first member: what the language's functions take */
+  gm_chain_problem p; /* the first member: the context of the language's functions */
   const gm_config *config;
 } context;
 

@@ -42,7 +42,7 @@
 
 /* The problem in this machine's terms. A convolution of 1 x 1 without stride, padding or pooling is one row of pixels. */
 typedef struct gm_conv {
-  tw_conv2d of; /* as it was given: the arrays' dimensions */
+  tw_conv2d of; /* the original problem: the arrays' dimensions */
   int n, h, w, c, k, r, s, stride, pad;
   int pool, pool_stride, pool_pad; /* pool 0: none, pool_stride 1 */
   int p, q;                        /* results of the convolution */
@@ -69,7 +69,7 @@ typedef struct gm_conv_plan {
   bool c_split;                              /* the buffers in different accumulator banks */
   int store_width;                           /* of an mvout, blocks */
   bool overwrite;                            /* the first run overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;                           /* where a fill is needed: during the tile before, behind the stores */
+  bool fill_ahead;                           /* where a fill is needed: during the previous tile, after the stores */
   int prefetch, spread_loads, spread_stores; /* as in plan.h */
   bool even;                                 /* blocks of pixels of equal height */
   char loops[5];      /* order of the blocks of weights of a step, outermost first: a permutation of "rsck" */
@@ -117,11 +117,11 @@ void gm_conv_plain(const gm_config *, const gm_conv *, gm_conv_plan *);
 typedef struct gm_conv_context {
   gm_lever_context levers;
   const gm_conv *conv;
-  gm_conv_layout *layout; /* of the plan that was looked at last */
+  gm_conv_layout *layout; /* of the plan that was checked last */
 } gm_conv_context;
 extern const tw_language gm_conv_language;
 gm_conv_context gm_conv_context_of(const gm_config *, const gm_conv *, gm_conv_layout *);
-/* Is the plan legal? If so, where does everything lie? */
+/* True if the plan is legal; then fills the layout. */
 tw_status gm_conv_layout_of(const gm_config *, const gm_conv *, const gm_conv_plan *, gm_conv_layout *, tw_error *);
 /* Replays a schedule; every prefix of it must be legal. */
 tw_status gm_conv_replay(const gm_config *, const gm_conv *, const tw_schedule *, gm_conv_plan *, gm_conv_layout *,
@@ -135,7 +135,8 @@ double gm_conv_predict_plan(const gm_config *, const gm_conv *, const gm_conv_pl
 static inline bool gm_conv_fills_ahead(const gm_conv_plan *p) { return p->fill_ahead && !p->overwrite; }
 /* Blocks of the widest mvout. */
 static inline int gm_conv_widest_store(const gm_config *c, const gm_conv *v) {
-  if (v->output_bytes > v->input_bytes) return 1; /* full-width data goes a block at a time (StoreController.scala:217) */
+  if (v->output_bytes > v->input_bytes)
+    return 1; /* full-width data goes a block at a time (StoreController.scala:217) */
   return v->pool ? 1 : gm_max(1, c->dma_max_bytes / (c->dim * v->output_bytes));
 }
 /* Steps for each tile, tiles of pixels. */

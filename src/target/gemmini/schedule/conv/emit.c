@@ -1,7 +1,7 @@
 /* emit.c - plan -> C source of a kernel for conv2d.
  *
- * The source is meant to be read: a comment with the schedule, then the loop structure of conv.h with what the plan makes
- * of it. It uses the short command macros (mvin2, preload, ...) and nothing else of the machine. */
+ * The source is meant to be read: a comment with the schedule, then the loop structure of conv.h, specialized by the
+ * plan. It uses only the short command macros (mvin2, preload, ...) of the machine. */
 #include "target/gemmini/schedule/conv/emit.h"
 
 #include <stdio.h>
@@ -142,7 +142,7 @@ static const axis *outermost(const axis a[AXES]) {
   return NULL;
 }
 
-/* On to the next step whose operands are to be loaded, in the order of the computing loops. */
+/* Advances to the next step whose operands are loaded, in the order of the computing loops. */
 static void advance(gm_conv_emitter *e) {
   axis a[AXES];
   axes_of(e, a);
@@ -161,7 +161,7 @@ static void advance(gm_conv_emitter *e) {
   while (depth-- > 0) gm_write(&e->out, "}");
 }
 
-/* Is there a step after the one that was loaded last? */
+/* True if there is a step after the one that was loaded last. */
 static bool more_text(const gm_conv_emitter *e, char *out, size_t size) {
   axis a[AXES];
   axes_of(e, a);

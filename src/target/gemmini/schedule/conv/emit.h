@@ -1,4 +1,4 @@
-/* emit.h - what the parts of the emitter for conv2d share. */
+/* emit.h - shared by the parts of the emitter for conv2d. */
 #ifndef TW_GEMMINI_CONV_EMIT_H
 #define TW_GEMMINI_CONV_EMIT_H
 
@@ -20,7 +20,7 @@ typedef struct gm_conv_place {
 } gm_conv_place;
 extern const gm_conv_place gm_conv_here, gm_conv_ahead;
 
-/* "MIN(4, 14 - y)": how much of a tile of `tile` is left at `place` of `length`; a constant where it is always the same. */
+/* "MIN(4, 14 - y)": the remainder of a tile of `tile` at `place` of `length`; a constant if it is always the same. */
 void gm_conv_left_text(int tile, int length, const char *place, char *out, size_t size);
 /* First row (column) of the convolution of the tile at `place` of the output. */
 void gm_conv_first_text(const gm_conv *, const char *place, char *out, size_t size);
@@ -37,7 +37,7 @@ int gm_conv_fixed_rows(const gm_conv_emitter *);
 bool gm_conv_fixed_columns(const gm_conv_emitter *);
 /* Rows of a whole block of weights. */
 int gm_conv_weights_high(const gm_conv_emitter *);
-/* Where the chunk of A in `slot` begins. */
+/* The beginning of the chunk of A in `slot`. */
 void gm_conv_chunk_text(const gm_conv_layout *, const char *slot, char *out, size_t size);
 
 /* moves: units of chunks of A and B, of the tile that is stored, of the bias. They are set up (where from, where to, how

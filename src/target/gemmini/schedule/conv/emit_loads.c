@@ -16,7 +16,7 @@
 /* Does a chunk reach beyond the image? The columns that packed pixels need behind it do. */
 static bool pads(const gm_conv_emitter *e) { return e->v->pad > 0 || e->plan->pack > 1; }
 
-/* Channels of every step, of every tile, where they are always as many; 0 where not. */
+/* Channels of every step, of every tile, if constant; 0 otherwise. */
 static int fixed_c(const gm_conv_emitter *e) { return gm_conv_fixed_channels(e, e->plan->tile_c, e->v->c); }
 static int fixed_k(const gm_conv_emitter *e) { return gm_conv_fixed_channels(e, e->plan->tile_k, e->v->k); }
 
@@ -70,7 +70,7 @@ void gm_conv_emit_load_variables(gm_conv_emitter *e) {
 
 /* ---- A ---- */
 
-/* Columns of a chunk, as an expression where loads stand. */
+/* Columns of a chunk, as an expression at the loads. */
 static void chunk_columns_text(const gm_conv_emitter *e, char *out, size_t size) {
   if (gm_conv_fixed_columns(e))
     snprintf(out, size, "%d", e->layout->chunk_w);
@@ -103,7 +103,7 @@ static void next_load(gm_conv_emitter *e, char name, int slots) {
     LINE("if (++%c_load == %d) %c_load = 0;", name, slots, name);
 }
 
-/* Which columns of a chunk, the first of which is a_first, are pixels. */
+/* The columns of a chunk, whose first is a_first, that are pixels. */
 static void set_padding(gm_conv_emitter *e) {
   const gm_conv_layout *l = e->layout;
   char columns[32], before[48] = "-a_first";
@@ -183,7 +183,7 @@ static void load_columns(gm_conv_emitter *e, const char *from, const char *at, c
        step, more, at, d, l->a_channels, step, columns);
 }
 
-/* A unit with padding: zeros before the pixels, the pixels, zeros behind them. */
+/* A unit with padding: zeros before the pixels, the pixels, zeros after them. */
 static void load_padded(gm_conv_emitter *e, const char *end) {
   const gm_conv *v = e->v;
   const long pixel = (long)v->c * e->layout->dx * v->input_bytes;
@@ -203,7 +203,7 @@ static void load_padded(gm_conv_emitter *e, const char *end) {
   LINE("}");
 }
 
-/* Behind the last row of an image of the chunk. */
+/* After the last row of an image of the chunk. */
 static void next_image(gm_conv_emitter *e, long row) {
   const gm_conv *v = e->v;
   const gm_conv_layout *l = e->layout;

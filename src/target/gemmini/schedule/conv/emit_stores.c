@@ -21,7 +21,7 @@ void gm_conv_emit_store_variables(gm_conv_emitter *e) {
 
 /* ---- the output ---- */
 
-/* With pooling: the machine is told what the tile is, then stores a block of k with one command. */
+/* With pooling: configures the shape of the tile, then stores a block of k with one command. */
 static void set_pooled_stores(gm_conv_emitter *e) {
   const gm_conv *v = e->v;
   const gm_conv_plan *p = e->plan;
@@ -81,7 +81,7 @@ static void unit_c(gm_conv_emitter *e) {
     unit_pooled(e);
     return;
   }
-  /* the first block of a row is what is left over from full ones */
+  /* the first block of a row is the remainder of full ones */
   LINE("const int height = c_column ? %d : (c_columns - 1) %% %d + 1;", l->block, l->block);
   const int fixed = fixed_k(e);
   if (fixed)
@@ -107,7 +107,7 @@ void gm_conv_emit_all_stores(gm_conv_emitter *e) {
 
 /* ---- bias or zeros ---- */
 
-/* All of a buffer is filled, whatever the tile needs of it. */
+/* All of a buffer is filled, even if the tile needs less. */
 void gm_conv_emit_set_fill(gm_conv_emitter *e, const char *buffer, const char *k) {
   const gm_conv *v = e->v;
   const int d = e->config->dim;

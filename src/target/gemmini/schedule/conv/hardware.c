@@ -76,7 +76,7 @@ tw_status gm_conv_hardware_check(const gm_config *config, const gm_conv *v, cons
 
 /* facts, "Execute": low blocks take 8.3 cycles a pair. */
 static const double low_pair = 8.3;
-/* Of a tile: the core's eight commands, the loop's own config commands. */
+/* For a tile: the core's eight commands, the loop's own config commands. */
 static const double tile_cycles = 60;
 
 /* Cycles of the pairs with one block of weights: in every row full blocks, then what is left over. The very last carries
@@ -94,7 +94,7 @@ static double load_cycles(const gm_config *config, bool cold, double rows, int e
   return fmax(gm_load_cycles(config, cold, rows * elements * bytes, rows * pieces, wide * bytes), rows * repeats);
 }
 
-/* All tiles of the pixels [y, y + p) x [q, q + q): what the array or the loads take, whichever is slower. */
+/* All tiles of the pixels [y, y + p) x [q, q + q): the time of the array or of the loads, whichever is slower. */
 static double busy_cycles(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, const extent *x, int y,
                           int q) {
   const int packed = x->c > config->dim || downsamples(v) ? 1 : gm_min(config->dim / x->c, v->s);
@@ -117,7 +117,8 @@ double gm_conv_hardware_predict(const gm_config *config, const gm_conv *v, const
   double busy = 0;
   for (int y = 0; y < v->out_h; y += p->tile_p)
     for (int q = 0; q < v->out_w; q += p->tile_q) busy += busy_cycles(config, v, p, &x, y, q) + each * tile_cycles;
-  /* all inputs come in cold once; the array waits for all loads of the first tile; the last is stored when it is done */
+  /* all inputs are loaded cold once; the array waits for all loads of the first tile; the last tile is stored at the
+   * end */
   const double memory = load_cycles(config, true, (double)v->n * v->h * v->w, v->c, 1) +
                         load_cycles(config, true, (double)v->r * v->s * v->c, v->k, 1);
   const double first = load_cycles(config, true, (double)p->tile_n * x.in_rows * x.in_columns, x.c, 1) +

@@ -4,7 +4,7 @@
 
 #include "target/gemmini/schedule/conv/conv.h"
 
-/* Can the loop run this problem, and do its tiles fit? Fills what they take of both memories, and nothing else. */
+/* True if the loop supports this problem and its tiles fit. Fills their sizes in both memories, and nothing else. */
 tw_status gm_conv_hardware_check(const gm_config *, const gm_conv *, const gm_conv_plan *, gm_conv_layout *,
                                  tw_error *);
 /* Cycles of a legal plan. */

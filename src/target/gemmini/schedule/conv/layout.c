@@ -1,5 +1,5 @@
-/* layout.c - is a plan for conv2d legal, and where does everything lie? A and B as in operand.h; a tile of the output
- * must fit its accumulator buffer. */
+/* layout.c - checks a plan for conv2d and places its data. A and B as in operand.h; a tile of the output must fit its
+ * accumulator buffer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 /* Of the fields of config_st that describe images to be pooled. */
 enum { IMAGE_LIMIT = 255 };
 
-/* The chunk of A: which pixels of the input it holds, and where they lie. */
+/* The chunk of A: the pixels of the input that it holds, and their places. */
 static void shape_chunk(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
-  /* What lies between the pixels that a kernel of one column (row) touches is not loaded. */
+  /* Pixels between those that a kernel of one column (row) touches are not loaded. */
   l->dx = v->s == 1 ? v->stride : 1;
   l->dy = p->tile_r == 1 ? v->stride : 1;
   l->a_stride = v->stride / l->dx;

@@ -1,5 +1,5 @@
-/* model.c - the analytic model of a plan for conv2d: what each step computes, loads and stores, for the walk (walk.h);
- * and the bound that no plan can beat. */
+/* model.c - the analytic model of a plan for conv2d: the computation, loads and stores of each step, for the walk
+ * (walk.h); and the lower bound. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 
 /* facts, "Execute": A and B in one bank 32.5 cycles a pair; B transposed 33.6; low blocks 8.3 to 9.3 cycles a pair. */
 static const double same_bank = 32.5, transposed_b = 33.6, low_pair = 8.3;
-/* facts, introduction: the memory port behind the L2 moves 8 bytes a cycle. */
+/* facts, introduction: the memory port of the L2 moves 8 bytes per cycle. */
 static const double port_bytes = 8;
 /* The core's instructions, counted in emitted code: a pair; a run; a row of pixels in a loop; the bookkeeping of a step;
  * a unit of loads, of loads with padding. */
@@ -26,7 +26,7 @@ typedef struct model {
   const gm_conv_layout *l;
   bool conflict;           /* A and B share a bank */
   bool a_steals, b_steals; /* loads ahead write the bank that is being read */
-  bool cold_again;         /* what is loaded again is no longer in the L2 */
+  bool cold_again;         /* reloaded data are no longer in the L2 */
   gm_walk walk;
   gm_lines lines;
   double loaded; /* bytes, since the last tile was stored */
@@ -111,7 +111,7 @@ static gm_walk_step step_of(model *m, const tile *t, int r, int c) {
   return x;
 }
 
-/* What is done once a tile. */
+/* Work once per tile. */
 static void add_tile(model *m, const tile *t, gm_walk_step *x) {
   const gm_conv *v = m->v;
   const gm_conv_plan *p = m->p;
@@ -125,7 +125,7 @@ static void add_tile(model *m, const tile *t, gm_walk_step *x) {
   }
   x->store_units = units;
   x->store_rows = (double)t->rows * t->columns * t->blocks_k;
-  if (v->pool) { /* every element of a window is read, a row of the result is a store of its own */
+  if (v->pool) { /* every element of a window is read, a row of the result is a separate store */
     const double windows =
         (double)gm_min(p->tile_p, v->out_h - t->y) * gm_min(p->tile_q, v->out_w - t->x) * t->blocks_k;
     x->stores = fmax(windows * v->pool * v->pool, gm_store_cycles(m->config, windows, d, d, v->output_bytes));
@@ -134,7 +134,7 @@ static void add_tile(model *m, const tile *t, gm_walk_step *x) {
     const int wide = gm_min(p->store_width * d, outs);
     x->stores = gm_store_cycles(m->config, (double)t->rows * t->columns, outs, wide, v->output_bytes);
     x->store_commands = units * gm_ceil_div(outs, wide);
-    if (x->last) { /* what a whole tile writes, once */
+    if (x->last) { /* cycles of the stores of a whole tile */
       const double written = (double)t->rows * t->columns * outs * v->output_bytes;
       x->stores = gm_tile_store_cycles(m->config, &m->lines, x->stores, written, v->output_bytes,
                                        m->walk.t > 0 ? m->loaded : 0);

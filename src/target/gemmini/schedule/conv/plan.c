@@ -73,7 +73,7 @@ static bool read_loops(const void *context, const tw_argument *argument, const c
   return true;
 }
 
-/* What was held along the old outer loop cannot be held along the new one. */
+/* An operand held along the old outer loop cannot be held along the new one. */
 static tw_status then_let_go(const void *context, void *plan, unsigned given, tw_error *error) {
   gm_conv_plan *p = plan;
   gm_operand_plan *inner = p->pixels_outer ? &p->b : &p->a;

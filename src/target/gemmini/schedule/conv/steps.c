@@ -1,4 +1,4 @@
-/* steps.c - the menu for conv2d: what may come next in a schedule, and what the model thinks of it. */
+/* steps.c - the menu for conv2d: the possible next steps of a schedule, with the model's prediction. */
 #include <stdio.h>
 
 #include "target/gemmini/schedule/conv/conv.h"
@@ -27,7 +27,7 @@ static int columns(const menu *m, int tile) {
   return m->v->out_h == 1 && q > d ? gm_min(m->v->out_w, gm_ceil_div(q, d) * d) : q;
 }
 
-/* Calls `offer` for tiles of pixels: whole rows where they fit, as many as the accumulator has room for. */
+/* Calls `offer` for tiles of pixels: whole rows where they fit, up to the accumulator's capacity. */
 static void for_tiles(menu *m, int c_buffers, void (*offer)(menu *, int p, int q, int k)) {
   const gm_conv *v = m->v;
   const int d = m->config->dim, rows = gm_acc_rows(m->config) / c_buffers;
@@ -51,7 +51,7 @@ static void for_tiles(menu *m, int c_buffers, void (*offer)(menu *, int p, int q
 
 static const char tile_why[] = "larger tiles load less for each pair, and keep their weights for longer in the array";
 
-/* Are rows of results so short that pairs are low however they are cut? Such images are small. */
+/* True if rows of results are so short that pairs are low for any division. Such images are small. */
 static bool low(const menu *m) {
   const int w = m->v->out_w, d = m->config->dim;
   return 2 * gm_ceil_div(w, gm_ceil_div(w, d)) <= d;
@@ -127,7 +127,7 @@ static void unfold(menu *m) {
                         even(v->kb, kt) * d, even(v->cb, gm_min(ct, v->cb)) * d, r, pairs, pairs);
 }
 
-/* What depends on which of the tile loops is outside. */
+/* Dependences on the outer tile loop. */
 static void order(menu *m) {
   static const char panel[] = "what the outer tile needs stays while the inner tile loop runs",
                     both[] = "one panel stays, the other operand is loaded once";
