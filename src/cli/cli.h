@@ -233,8 +233,9 @@ tw_status cli_check_timeline(const cli *, tw_error *);
 tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, bool trust, const char *note,
                           tw_error *);
 
-/* Writes timeline.json, which a report draws, if a simulator can make it quickly. */
-void cli_write_timeline(const cli *, const cli_subject *, const char *source, bool trust, const char *directory);
+/* Writes timeline.json, which a report draws, if a simulator can make it before `until` (of tw_now; 0: no limit). The kernel is the
+ * one in `directory`. */
+void cli_write_timeline(const cli *, const cli_subject *, bool trust, const char *directory, double until);
 
 /* ---- evaluate.c ---- */
 

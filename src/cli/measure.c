@@ -1,11 +1,14 @@
 /* measure.c - one kernel source through build, check and measure. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files.h"
+#include "base/process.h"
 #include "cli/cli.h"
 #include "cli/timeline.h"
 #include "evaluate/trial.h"
@@ -184,34 +187,57 @@ tw_status cli_draw_source(const cli *c, const cli_subject *s, const char *source
 }
 
 /* A simulated run of the best kernel takes this long at most. */
-static const double TIMELINE_SECONDS = 20;
+static const double TIMELINE_SECONDS = 20, TIMELINE_MOST = 600;
 
-void cli_write_timeline(const cli *c, const cli_subject *s, const char *source, bool trust, const char *directory) {
+/* `tilewright run` of the kernel, in a process of its own: so it can be ended at the time `until`. */
+static tw_status trace_kernel(const cli *c, const cli_subject *s, const char *kernel, bool trust, const char *trace,
+                              double until, tw_error *error) {
+  enum { WORDS = 64 };
+  char self[4096] = "tilewright", problem[512], seed[32], *rest = NULL;
+  const char *argv[WORDS + 16] = {self, "run", kernel};
+  size_t n = 3;
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length > 0) self[length] = '\0';
+  tw_problem_print(&s->problem, problem, sizeof problem);
+  for (char *word = strtok_r(problem, " ", &rest); word && n < WORDS; word = strtok_r(NULL, " ", &rest))
+    argv[n++] = word;
+  snprintf(seed, sizeof seed, "%" PRIu64, c->options.inputs);
+  const char *const more[] = {"-t", c->options.target, "--seed", seed, "--trace", trace};
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++) argv[n++] = more[i];
+  if (trust) argv[n++] = "--trust";
+  const double left = until > 0 ? until - tw_now() : TIMELINE_MOST;
+  const tw_process_options options = {
+      .argv = argv, .seconds = left, .cpu_seconds = TIMELINE_MOST, .interrupt = cli_catch_interrupt()};
+  tw_process_result r = {0};
+  if (left <= 0) return tw_fail(error, TW_MISSING, "--seconds left no time for it");
+  tw_status status = tw_process_run(&options, &r, error);
+  if (status == TW_OK && (r.timed_out || r.interrupted))
+    status = tw_fail(error, TW_MISSING, r.interrupted ? "interrupted" : "--seconds left no time for it");
+  else if (status == TW_OK && r.exit_status != 0)
+    status = tw_fail(error, TW_FAILED, "%.1000s", r.output);
+  tw_process_result_free(&r);
+  return status;
+}
+
+void cli_write_timeline(const cli *c, const cli_subject *s, bool trust, const char *directory, double until) {
   const tw_target *t = s->target;
   tw_bound bound;
   tw_error error;
   char *folder = NULL, *path = tw_path_join(directory, "timeline.json"), *trace = NULL;
+  char *kernel = tw_path_join(directory, t->traits.source_name);
   if (path) unlink(path); /* of an earlier search */
-  if (path && t->traits.simulated && tw_target_bound(t, &s->problem, &bound, &error) == TW_OK &&
+  if (path && kernel && t->traits.simulated && tw_target_bound(t, &s->problem, &bound, &error) == TW_OK &&
       !(t->traits.simulation_rate > 0 && bound.cost / t->traits.simulation_rate > TIMELINE_SECONDS) &&
       tw_directory_temporary(&folder, &error) == TW_OK && (trace = tw_path_join(folder, "trace.json"))) {
-    const tw_trial trial = {.target = t,
-                            .problem = &s->problem,
-                            .source = source,
-                            .length = strlen(source),
-                            .seed = c->options.inputs,
-                            .trust = trust};
-    const tw_setting setting = {.bound = &bound, .jobs = (int)c->options.jobs, .trace = trace};
     const cli_timeline timeline = {.title = "", .unit = strcmp(t->unit, "seconds") ? t->unit : "microseconds"};
-    tw_outcome drawn;
-    tw_trial_run(&trial, &setting, &drawn);
-    if (drawn.verdict != TW_CORRECT || cli_timeline_write_data(&timeline, trace, path, &error) != TW_OK)
-      fprintf(stderr, "tilewright: the report of this run has no timeline: %s\n",
-              drawn.verdict != TW_CORRECT ? drawn.error.text : error.text);
+    tw_status status = trace_kernel(c, s, kernel, trust, trace, until, &error);
+    if (status == TW_OK) status = cli_timeline_write_data(&timeline, trace, path, &error);
+    if (status != TW_OK) fprintf(stderr, "tilewright: the report of this run has no timeline: %s\n", error.text);
   }
   if (folder) tw_directory_remove(folder);
   free(folder);
   free(trace);
+  free(kernel);
   free(path);
 }
 

@@ -1,5 +1,6 @@
 /* tune.c - `tilewright tune OP key=value... -t TARGET`: searches for the best kernel, shows the ladder that led to it,
  * keeps it as wisdom and, with --out, as files. Ctrl-C ends the search; its result so far is kept. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -135,9 +136,10 @@ static void say_where(const cli *c, const cli_subject *s, const tw_search_result
   }
 }
 
-/* The result is shown before files are written: a full disk then costs the files and nothing else. */
+/* The result is shown before files are written: a full disk then costs the files and nothing else. `until`: when --seconds ends;
+ * 0: without it. */
 static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
-                         const tw_improvement *i, tw_error *error) {
+                         const tw_improvement *i, double until, tw_error *error) {
   if (!c->options.no_wisdom) keep_wisdom(c, s, known, r, i && i->rewritten);
   tw_status status = show(c, s, r, i, error);
   if (!c->options.out && i && i->rewritten) say_where(c, s, r);
@@ -147,7 +149,7 @@ static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *kn
   tw_text list = {0};
   tw_status written = cli_write_result(c->options.out, s, r, &list, &why);
   if (written == TW_OK && !tw_is_set(cli_catch_interrupt()))
-    cli_write_timeline(c, s, r->source, r->has_recipe || c->options.trust, c->options.out);
+    cli_write_timeline(c, s, r->has_recipe || c->options.trust, c->options.out, until);
   char *names = tw_text_take(&list);
   if (written == TW_OK && names && !c->options.json) printf("  in %s: %s\n", c->options.out, names);
   free(names);
@@ -229,6 +231,8 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   tw_search_result result = {.size = sizeof result};
   char *journal = NULL, *temporary = NULL;
   report_live *live = NULL;
+  const double seconds = c->options.seconds;
+  const double until = seconds > 0 ? tw_now() + fmax(1.2 * seconds, seconds + 2) : 0;
   tw_status status = c->options.out ? tw_directory_make(c->options.out, error) : TW_OK;
   if (status != TW_OK) return status;
   const tw_model_options model = model_options(&c->options);
@@ -257,7 +261,8 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   const bool found = (status == TW_OK || status == TW_INTERRUPTED) && result.source;
   tw_status delivered = status;
   if (found)
-    delivered = deliver(c, subject, &known, &result, c->options.from && !c->options.agents.n ? &how : NULL, error);
+    delivered =
+        deliver(c, subject, &known, &result, c->options.from && !c->options.agents.n ? &how : NULL, until, error);
   report_live_stop(live);
   if (temporary) tw_directory_remove(temporary);
   free(temporary);
