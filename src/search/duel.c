@@ -10,9 +10,10 @@
 #include "base/clock.h"
 #include "search/state.h"
 
-/* Noise never makes a kernel appear this many times as fast as another: then nothing is measured again. */
+/* A kernel this many times as fast needs one round to show it again. On a busy computer, one measurement of a kernel with several
+ * threads can be off by more. */
 static const double CLEARLY = 4;
-/* One round shows no noise: a single good moment would decide. */
+/* Otherwise one round shows no noise: a single good moment would decide. */
 enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
 
 /* Costs of one kernel. */
@@ -73,7 +74,8 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
                   double *within) {
   series a = {0}, b = {0};
   *gain = *within = 0;
-  if (s->target->traits.deterministic || tw_is_clearly_faster(challenger, incumbent)) {
+  const bool clearly = tw_is_clearly_faster(challenger, incumbent);
+  if (s->target->traits.deterministic) {
     *gain = recorded_gain(challenger, incumbent);
     return *gain > 0;
   }
@@ -81,9 +83,13 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     const bool turned = round % 2;
     if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a)) break;
     if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b)) break;
+    if (!clearly || round > 0 || CLEARLY * a.cost[0] >= b.cost[0]) continue;
+    *gain = 1 - a.cost[0] / b.cost[0];
+    return true;
   }
   if (a.n < ROUNDS_LEAST || b.n < ROUNDS_LEAST) {
-    if (!is_beyond_its_rounds(s, challenger, incumbent)) return false;
+    const bool is_contradicted = a.n > 0 && b.n > 0;
+    if (!(clearly && !is_contradicted) && !is_beyond_its_rounds(s, challenger, incumbent)) return false;
     *gain = recorded_gain(challenger, incumbent);
     return true;
   }
