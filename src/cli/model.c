@@ -24,6 +24,14 @@ static tw_status predict(const cli_subject *s, const tw_schedule *schedule, pred
   return status;
 }
 
+/* The cost model of a kernel may leave out what limits the problem: a GEMM's model may know no bandwidth for C. What it says
+ * below the bound is no prediction. */
+static bool is_possible(const prediction *p, double cost) { return cost > 0 && cost >= p->bound.cost * (1 - 1e-9); }
+
+static json_t *json_cost(const prediction *p, double cost) {
+  return cli_json_number(is_possible(p, cost) ? cost : NAN);
+}
+
 static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedule *schedule, const prediction *p,
                             tw_error *error) {
   json_t *steps = json_array(), *object = json_object();
@@ -33,12 +41,12 @@ static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedul
     json_object_set_new(step, "step", tw_json_text(item->step));
     json_object_set_new(step, "lever", tw_json_text(item->lever));
     json_object_set_new(step, "why", tw_json_text(item->why));
-    json_object_set_new(step, s->target->unit, cli_json_number(item->predicted_cost));
+    json_object_set_new(step, s->target->unit, json_cost(p, item->predicted_cost));
     json_array_append_new(steps, step);
   }
   json_object_set_new(object, "bound", cli_json_bound(s->target, &p->bound));
   json_object_set_new(object, "schedule", cli_json_schedule(schedule));
-  json_object_set_new(object, s->target->unit, cli_json_number(p->cost > 0 ? p->cost : NAN));
+  json_object_set_new(object, s->target->unit, json_cost(p, p->cost));
   json_object_set_new(object, "steps", steps);
   return cli_print_json(c, object, error);
 }
@@ -69,9 +77,11 @@ static void print_text(const cli *c, const cli_subject *s, const prediction *p) 
   printf("%s on %s\n", problem, s->target->name);
   printf("  bound      %s (%s)\n", cli_print_cost(s->target, p->bound.cost, cost), p->bound.limit);
   const char *what = c->options.schedule ? "this schedule" : "the baseline";
-  if (p->cost > 0)
+  if (is_possible(p, p->cost))
     printf("  predicted  %s for %s: %.1f%% of the bound\n", cli_print_cost(s->target, p->cost, cost), what,
            100 * p->bound.cost / p->cost);
+  else if (p->cost > 0)
+    printf("  predicted  no prediction for %s: its cost model leaves out what sets the bound\n", what);
   else
     printf("  predicted  no prediction for %s: it has no cost model\n", what);
   size_t shown = 0;
@@ -81,8 +91,11 @@ static void print_text(const cli *c, const cli_subject *s, const prediction *p) 
   for (size_t i = 0; i < p->menu.n; i++) {
     const tw_menu_item *item = &p->menu.item[i];
     if (!c->options.verbose && !is_first(&p->menu, i)) continue;
-    printf("%20s  %7.1f%%  %s\n", cli_print_cost(s->target, item->predicted_cost, cost),
-           100 * p->bound.cost / item->predicted_cost, item->step);
+    if (is_possible(p, item->predicted_cost))
+      printf("%20s  %7.1f%%  %s\n", cli_print_cost(s->target, item->predicted_cost, cost),
+             100 * p->bound.cost / item->predicted_cost, item->step);
+    else
+      printf("%20s  %8s  %s\n", "no prediction", "", item->step);
   }
   if (shown < p->menu.n) printf("%20s  %zu more with --verbose\n", "", p->menu.n - shown);
   print_reasons(&p->menu);

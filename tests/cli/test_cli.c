@@ -1115,8 +1115,39 @@ static void views_answer_about_machines(void **state) {
   expect_failure("$T view banks", 2, "-t TARGET");
 }
 
+/* Where a cost model leaves out what sets the bound, too: such a number is no prediction. */
+static void no_share_of_the_bound_is_above_100_percent(void **state) {
+  static const char *const subjects[] = {
+      "gemm m=4096 n=4096 k=64 a=i8 b=i8 -t cdna4",
+      "gemm m=1 n=4096 k=4096 a=bf16 b=bf16 -t cdna4",
+      "rotary b=1 h=32 s=4096 d=64 -t cdna4-mi350x",
+      "gemm m=4096 n=1 k=4096 -t gemmini-16x16-int8",
+      "gemm m=4096 n=1 k=4096 a=f32 b=f32 c=f32 -t gemmini-4x4-fp32",
+      "gemm m=64 n=64 k=64 a=i8 b=i8 -t xdna2",
+      "gemm m=128 n=512 k=128 a=bf16 b=bf16 -t trn2",
+  };
+  (void)state;
+  size_t shares = 0;
+  for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+    char words[200];
+    snprintf(words, sizeof words, "$T model %s --verbose", subjects[i]);
+    outcome o = run(words);
+    assert_int_equal(o.status, 0);
+    for (const char *at = o.out; (at = strchr(at, '%')); at++) {
+      const char *digit = at;
+      while (digit > o.out && strchr("0123456789.", digit[-1])) digit--;
+      if (digit == at) continue;
+      shares++;
+      if (atof(digit) > 100) fail_msg("%s: %.*s", words, (int)(at - digit) + 1, digit);
+    }
+    release(&o);
+  }
+  assert_true(shares > 100);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(no_share_of_the_bound_is_above_100_percent),
       cmocka_unit_test(views_answer_about_machines),
       cmocka_unit_test(help_and_version_are_printed),
       cmocka_unit_test(wrong_usage_is_said_in_one_line),
