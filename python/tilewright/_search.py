@@ -304,7 +304,7 @@ def emit(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Valu
 
 
 def model(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Value) -> "tuple[Optional[float], Bound]":
-    """The analytic model's cost of a schedule, None where it has no model, and the lower bound."""
+    """The analytic model's cost of a schedule and the lower bound. None where it has no model, or one below the bound."""
     machine = _target(target)
     problem = _problem(machine, op, keys)
     cost, bound, error = ffi.new("double *"), ffi.new("tw_bound *"), ffi.new("tw_error *")
@@ -312,7 +312,8 @@ def model(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Val
     if status != lib.TW_MISSING:
         check(status, error)
     check(lib.tw_target_bound(machine, problem, bound, error), error)
-    return None if status == lib.TW_MISSING else cost[0], Bound(bound.cost, text_of(bound.limit))
+    known = status != lib.TW_MISSING and cost[0] >= bound.cost * (1 - 1e-9)
+    return cost[0] if known else None, Bound(bound.cost, text_of(bound.limit))
 
 
 def run(source: str, op: str, *, target: str, seed: int = 0, jobs: int = 0, trust: bool = False, **keys: Value) -> Run:

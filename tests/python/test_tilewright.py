@@ -62,6 +62,11 @@ class Search(unittest.TestCase):
         with self.assertRaisesRegex(tw.FailedError, r"C\[\d+\]\[\d+\]"):
             tw.run(right.replace("mvout(", "(void)(", 1), "gemm", **SMALL)
 
+    def test_a_cost_below_the_bound_is_no_prediction(self):
+        cost, bound = tw.model("gemm", target="cdna4", m=4096, n=4096, k=64, a="i8", b="i8")
+        self.assertIsNone(cost)
+        self.assertGreater(bound.cost, 0)
+
     def test_a_schedule_is_a_list_or_a_text(self):
         steps = tw.tune("gemm", **SMALL, iterations=1, inputs=7).schedule
         self.assertGreater(len(steps), 0)
