@@ -1,9 +1,10 @@
-/* ask.h - many questions to models at once: each is looked up in the search's memo first, and asked if it is not there and
- * the budget allows. What it took, and what went wrong, is kept in an account.
+/* ask.h - many questions to models at once. Each is looked up in the search's memo first, and sent to the model if the
+ * memo lacks it and the budget allows. An account keeps the cost and the errors.
  *
- * Where a server or command reports no tokens, a fourth of the characters counts. A question is asked if the budget suffices for
- * what was used, what is reserved for questions in flight and what this one will take: its prompt, and a reply of the greatest
- * length allowed, or as long as replies so far, or as the prompt. While only the reserved part stands in the way, it waits. */
+ * Where a server or command reports no tokens, a fourth of the characters counts. A question is sent if the budget
+ * suffices for three parts: the use so far, the reservations of questions in flight, and its own cost. The latter is
+ * its prompt, and a reply of the greatest length allowed, or as long as replies so far, or as the prompt. A question
+ * waits while only reservations exceed the budget. */
 #ifndef TW_AGENT_ASK_H
 #define TW_AGENT_ASK_H
 

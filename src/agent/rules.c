@@ -1,20 +1,20 @@
 /* rules.c - the built-in agent: plans from the target's menu, guided by the target's analytic model.
  *
- * Method: the planning phase of Autocomp (C. Hong et al., sections 3.2 and 3.4), with rules in the place of a
- * language model. A plan takes one lever of the menu, each lever being hidden from the plan with the probability
- * `dropout`; its alternatives are the lever's parameterizations, best predicted first.
+ * Method: the planning phase of Autocomp (C. Hong et al., sections 3.2 and 3.4), with rules in the place of a language
+ * model. A plan takes one lever of the menu, each lever being hidden from the plan with the probability `dropout`; its
+ * alternatives are the lever's parameterizations, best predicted first.
  *
- * The model is a guide, not a judge: it does not see everything. The first plan of a parent takes the lever of the
- * largest weight among those that are visible, the others draw one by weight. A lever weighs
- *     1 / its rank by predicted cost       so that those that the model thinks neutral, or bad, get their turn too
- *   x the part of its kernels that beat their parent in this search (Laplace's rule of succession)
+ * The model is a guide, not a judge: it is incomplete. The first plan of a parent takes the visible lever with the
+ * largest weight, further plans draw one by weight. The weight of a lever is
+ *     1 / its rank by predicted cost       so that levers that the model considers neutral, or bad, are tried, too
+ *   x the share of its kernels that beat their parent in this search (Laplace's rule of succession)
  *   / (1 + its options that were tried from this parent)        so that all are tried before one is tried to the end.
  * When nothing has beaten its parent for an iteration, the rank counts less, and more of the menu is hidden.
  *
- * Some levers only pay together (a larger tile, once its loads are hidden behind the computation). So a plan may go
- * on: after its first step it appends, as long as the model predicts a gain, the best visible step of another
- * lever, up to a depth that is drawn for the plan. The menu of each intermediate schedule is the target's own, so
- * every chain is legal step by step. */
+ * Some levers only pay together (a larger tile, once its loads overlap with the computation). So a plan may go on:
+ * after its first step it appends, as long as the model predicts a gain, the best visible step of another lever, up to
+ * a depth that is drawn for the plan. The menu of each intermediate schedule is the target's own, so every chain is
+ * legal step by step. */
 #include "agent/agent.h"
 
 #include <math.h>

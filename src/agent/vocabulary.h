@@ -8,9 +8,9 @@
 
 #include "tilewright/target.h"
 
-/* malloc'ed; "" if the source uses nothing of a header. The headers are those that it includes, or else those of NAME/runtime/include,
- * which a machine's programs get without asking: of these, names that `explained` has (NULL: nothing) are left out. NULL
- * without memory. */
+/* malloc'ed; "" if the source uses no name of a header. The headers are the included ones, or else the files of
+ * NAME/runtime/include, which a machine's programs get automatically. Of the latter, names in `explained` (NULL: none)
+ * are left out. NULL without memory. */
 char *tw_vocabulary_of(const tw_target *, const char *source, const char *explained);
 
 #endif

@@ -66,7 +66,8 @@ typedef struct tw_call_rule {
     }                                                                                                                  \
   }
 
-/* The processors that the caller may use, not those of another process. For files that include <sys/syscall.h>. */
+/* The processors that the caller may use, not the processors of another process. For files that include
+ * <sys/syscall.h>. */
 #define TW_CALL_SCHED_GETAFFINITY                                                                                      \
   {                                                                                                                    \
     SYS_sched_getaffinity, {                                                                                           \

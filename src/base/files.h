@@ -7,8 +7,8 @@
 
 #include "tilewright/status.h"
 
-/* Reads a regular file (or a pipe) of at most `limit` bytes into a malloc'ed buffer with a '\0' behind its end.
- * `length` may be NULL. TW_USAGE if it cannot be read or is larger. */
+/* Reads a regular file (or a pipe) of at most `limit` bytes into a malloc'ed buffer followed by a '\0'. `length` may be
+ * NULL. TW_USAGE if it cannot be read or is larger. */
 tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *length, tw_error *);
 
 /* Writes to a temporary file beside `path` and renames it: readers see the old file or the new one, never a part; on

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-enum { TW_LARGE_PAGE = 2 << 20 }; /* bytes: those of x86-64 and of arm64 with pages of 4 KiB */
+enum { TW_LARGE_PAGE = 2 << 20 }; /* bytes: of x86-64 and of arm64 with pages of 4 KiB */
 
 /* Whole pages of TW_LARGE_PAGE, if the system has such pages; else as many small ones, aligned likewise. For free(); NULL
  * without memory. */

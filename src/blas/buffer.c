@@ -1,4 +1,4 @@
-/* buffer.c - see buffer.h. Fresh pages cost more than a small product: a call finds those of an earlier one. */
+/* buffer.c - see buffer.h. Fresh pages cost more than a small product: a call reuses pages of an earlier one. */
 #include "blas/buffer.h"
 
 #include <pthread.h>

@@ -9,7 +9,7 @@ typedef struct blas_buffer {
   size_t bytes; /* at least what was asked for */
 } blas_buffer;
 
-/* .memory is NULL without memory. Some buffers are kept, the others are freed. */
+/* .memory is NULL without memory. Some buffers are kept, the rest is freed. */
 blas_buffer blas_buffer_take(size_t bytes);
 void blas_buffer_return(blas_buffer);
 

@@ -1,7 +1,7 @@
 /* errors.c - see errors.h.
  *
- * Handlers have the names cblas_xerbla and xerbla_ (CBLAS, BLAS). A program replaces them by functions of its own. Those that come
- * with a BLAS are not called: Netlib's end the process. */
+ * Handlers have the names cblas_xerbla and xerbla_ (CBLAS, BLAS). A program replaces them by its own functions.
+ * Handlers of a BLAS are not called: Netlib's end the process. */
 #define _GNU_SOURCE
 #include "blas/errors.h"
 

@@ -1,22 +1,23 @@
 /* chat.h - asks a language model: a prompt goes out, a text comes back.
  *
  * A model is named by
- *   llm:MODEL            at OpenAI, or at Anthropic if the name begins with "claude"; OPENAI_BASE_URL or ANTHROPIC_BASE_URL,
- *                        if set, is the base in its place. What looks like an address is refused as a name, since prompt
- *                        and key would go to the wrong server
- *   llm:MODEL@URL        any server that speaks OpenAI's chat completions (vLLM, llama.cpp, Ollama, gateways); URL is the
- *                        base ("http://localhost:8080/v1") or the whole endpoint; one that ends in /messages, or whose host
- *                        is api.anthropic.com, is spoken to in Anthropic's messages API
+ *   llm:MODEL            at OpenAI, or at Anthropic if the name begins with "claude"; OPENAI_BASE_URL or
+ *                        ANTHROPIC_BASE_URL, if set, is the base in its place. An address is rejected as a name,
+ *                        because prompt and key would go to the wrong server
+ *   llm:MODEL@URL        any server that speaks OpenAI's chat completions (vLLM, llama.cpp, Ollama, gateways); URL is
+ *                        the base ("http://localhost:8080/v1") or the whole endpoint; URLs that end in /messages, or whose
+ *                        host is api.anthropic.com, use Anthropic's messages API
  *   exec:COMMAND         a shell command: the prompt on its standard input, the reply on its standard output
  *
- * Keys come from TILEWRIGHT_API_KEY, else from ANTHROPIC_API_KEY or OPENAI_API_KEY for their own hosts and base URLs, else from the file
- * ~/.config/tilewright/keys (or $XDG_CONFIG_HOME), lines of "HOST KEY", which must be readable by its owner alone. A key is
- * sent to the host that it is for and never over plain http but to this machine, is never followed through a redirect, and
- * stands in no error: whatever a server says is printed without it. Proxies and certificate authorities are those of the
- * usual environment variables (https_proxy, no_proxy, SSL_CERT_FILE, SSL_CERT_DIR, CURL_CA_BUNDLE).
+ * Keys come from TILEWRIGHT_API_KEY, else from ANTHROPIC_API_KEY or OPENAI_API_KEY for their own hosts and base URLs,
+ * else from the file ~/.config/tilewright/keys (or $XDG_CONFIG_HOME). The file has lines of "HOST KEY" and must be
+ * readable by its owner alone. A key is sent only to its host, over plain http only to this machine, and never through a redirect.
+ * No error contains it: a server's text is printed without it. Proxies and certificate authorities come from the usual
+ * environment variables (https_proxy, no_proxy, SSL_CERT_FILE, SSL_CERT_DIR, CURL_CA_BUNDLE).
  *
- * What comes back is hostile until proved otherwise: it is limited in size and time, need not be UTF-8, JSON or an answer,
- * and ends in a reply or in one line. Thread-safe: any number of threads may ask; `at_once` of them are served at a time. */
+ * Answers are untrusted: they are limited in size and time, need not be UTF-8, JSON or an answer, and become a reply or
+ * an error of one line. Thread-safe: any number of threads may ask; `at_once` of them are served
+ * at a time. */
 #ifndef TW_CHAT_H
 #define TW_CHAT_H
 

@@ -55,7 +55,7 @@ static struct curl_slist *write_headers(const tw_chat_place *place) {
   return list;
 }
 
-/* libcurl itself reads the variables of proxies, but not those of certificates. */
+/* libcurl itself reads the variables for proxies, but not for certificates. */
 static void set_authorities(CURL *curl) {
   const char *file = getenv("CURL_CA_BUNDLE"), *folder = getenv("SSL_CERT_DIR");
   if (!file || !*file) file = getenv("SSL_CERT_FILE");

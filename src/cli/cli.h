@@ -122,7 +122,7 @@ tw_status cli_launch(const cli *, tw_error *);
 
 /* ---- inspect.c: `run --checks ... --counts` ---- */
 
-/* The checks that the command line requests, or without --checks those of `usual`; *wanted: true if there are any. */
+/* The checks that the command line requests, or without --checks the list `usual`; *wanted: true if there are any. */
 tw_status cli_inspection_of(const cli *, const tw_target *, const char *usual, tw_inspection *out, bool *wanted,
                             tw_error *);
 void cli_print_inspection(const tw_inspection *);

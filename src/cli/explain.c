@@ -61,7 +61,7 @@ static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_e
   return status;
 }
 
-/* "buffers" are those of memory[0], so that their sum is "buffer_bytes"; "outer_buffers" the rest. */
+/* "buffers" belong to memory[0], so that their sum is "buffer_bytes"; "outer_buffers" are the rest. */
 static tw_status print_json(const cli *c, const tw_explanation *e, tw_error *error) {
   json_t *object = json_object(), *buffers = json_object(), *outer = json_object(), *memory = json_object();
   for (size_t i = 0; i < e->n_buffers; i++)

@@ -26,7 +26,7 @@ tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *);
 json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_listener *);
 
 json_t *mcp_resources_list(void);
-/* The result of resources/read; NULL if there is no such resource. */
+/* The result of resources/read; NULL if the resource does not exist. */
 json_t *mcp_resource_read(const char *uri);
 
 #endif

@@ -108,7 +108,7 @@ void cli_put_line(FILE *file, const char *text) {
 }
 
 char *cli_print_number(double x, char buffer[CLI_NUMBER]) {
-  if (fabs(x) >= 1e4 && fabs(x) < 1e15) x = round(x); /* four digits, and none of them behind an e */
+  if (fabs(x) >= 1e4 && fabs(x) < 1e15) x = round(x); /* four digits, and none of them after an e */
   if (!(x == floor(x) && fabs(x) < 1e15)) {
     snprintf(buffer, CLI_NUMBER, "%.4g", x);
     return buffer;

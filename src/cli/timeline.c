@@ -1,7 +1,8 @@
-/* timeline.c - see timeline.h. A lane is a unit (`tid` of the trace); lanes stand in the trace's own order. Spans of one
- * unit that overlap are drawn in rows below each other, each in the first row that is free; where the rows run out, over
- * each other in the last; lanes for which there is no room are counted below. Spans that are too short for the eye melt into a bar that covers them: a picture has thousands
- * of bars, a trace may have millions of spans. The trace has one event a line, so only one is in memory as JSON. */
+/* timeline.c - see timeline.h. A lane is a unit (`tid` of the trace); lanes have the trace's own order. Spans of one
+ * unit that overlap are drawn in rows below each other, each in the first row that is free; when the rows run out, over
+ * each other in the last; lanes without room are counted below. Spans that are too short to see are merged into a bar
+ * that covers them: a picture has thousands of bars, a trace may have millions of spans. The trace has one event a
+ * line, so only one is in memory as JSON. */
 #include "cli/timeline.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ typedef struct picture {
   int n_lanes, n_names, left_out; /* left_out: lanes for which there was no room */
   lane lane[LANES];
   char name[NAMES][40];
-  tw_text bars[LANES][ROWS], cells[LANES][ROWS][NAMES]; /* cells: melted bars, one path for those of a colour */
+  tw_text bars[LANES][ROWS], cells[LANES][ROWS][NAMES]; /* cells: merged bars, one path for each colour */
   int shown, top;                                       /* spans; pixels above the lanes */
   bool is_data;                                         /* bars are numbers of a JSON array, which a page draws */
 } picture;

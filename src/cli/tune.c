@@ -66,8 +66,8 @@ static void forget_entry(const cli_subject *s) {
     fprintf(stderr, "tilewright: the entry in wisdom is not removed: %s\n", error.text);
 }
 
-/* The result was measured in this search and is faster than the baseline and than the known entries. So it takes their place,
- * whatever costs they claim. A user's program, rewritten, is a source that stands alone: its steps belong to that
+/* The result was measured in this search and is faster than the baseline and than the known entries. So it replaces
+ * them, whatever costs they claim. A rewritten program of a user is a source without a recipe: its steps belong to that
  * program. */
 static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
                         bool rewritten) {
@@ -168,7 +168,7 @@ static tw_status search(const cli *c, const cli_subject *s, const tw_search_opti
   char *source = NULL;
   size_t length = 0;
   tw_status status = cli_read_source(c->options.from, &source, &length, error);
-  if (status == TW_OK && c->options.agents.n > 0) { /* whoever was named goes on from it */
+  if (status == TW_OK && c->options.agents.n > 0) { /* the named user continues from it */
     tw_search_options from = *options;
     from.program = source;
     status = tw_search(s->target, &s->problem, &from, out, error);

@@ -14,7 +14,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 
-/* Columns behind an indent; an indent that leaves more; texts from there on are the right column of a table. */
+/* Columns after an indent; an indent that leaves more; texts from there on are the right column of a table. */
 enum { LEAST_ROOM = 24, FALLBACK = 4, HANGING = 8 };
 
 static tw_text line; /* begun, and not written yet */

@@ -1,8 +1,8 @@
 /* command.c - a backend of processes that a user's command starts, one for each slot (talk.h).
  *
  * A command that ends without an answer is started once more, with the same trial: a connection was lost, or a machine
- * restarted. If it ends again, the trial could not be evaluated: this is no verdict on the kernel, because either of
- * the two may be the cause. */
+ * restarted. If it ends again, the trial could not be evaluated: the kernel gets no verdict, because either of the two
+ * may be the cause. */
 #include <stdlib.h>
 #include <string.h>
 

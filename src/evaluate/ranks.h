@@ -21,8 +21,8 @@ typedef int tw_mpi_open(tw_ranks *); /* the module's one symbol, `tilewright_mpi
 
 /* The number of processes that a launcher started; 1: this one alone. */
 int tw_ranks_started(void);
-/* *out stays NULL where this process is alone. TW_MISSING: there is no module for the launcher; TW_USAGE: a launcher that does
- * not connect its processes. */
+/* *out stays NULL if this process is alone. TW_MISSING: no module for the launcher; TW_USAGE: a launcher that does not
+ * connect its processes. */
 tw_status tw_ranks_open(tw_ranks **out, tw_error *);
 void tw_ranks_close(tw_ranks *); /* of rank 0: ends all ranks; NULL is fine */
 

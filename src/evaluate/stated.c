@@ -22,7 +22,7 @@ static bool read_stated(const tw_trial *t, tw_problem *out) {
   return tw_target_read(machine, problem, out, NULL) == TW_OK && tw_target_supports(machine, out, NULL) == TW_OK;
 }
 
-/* "m=64 k=32": the keys of `p` whose values are not those of `other`. */
+/* "m=64 k=32": the keys of `p` whose values differ from `other`. */
 static void print_differences(const tw_problem *p, const tw_problem *other, tw_text *out) {
   const tw_value *value, *others;
   const tw_key *key;

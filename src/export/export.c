@@ -12,7 +12,7 @@
 #include "op/operand.h"
 #include "op/sample.h"
 
-enum { SEED = 1 }; /* what is compared has been judged: anybody may know the inputs */
+enum { SEED = 1 }; /* the comparison has been judged: the inputs are no longer secret */
 enum { ALIGNMENT = 64, REPEAT_BYTES = 8 << 20, INPUT_BYTES = 64 << 20, SAME_BYTES = 8 << 20, PLACES = 1 << 14 };
 static const double REFERENCE = 1e9, EXACT = 1e9; /* multiply-adds that are no wait */
 

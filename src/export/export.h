@@ -1,12 +1,12 @@
-/* export.h - what the programs around exported kernels share, whatever the machine: inputs as the op draws them, what the
- * kernel must make of them, both in a file (operands.bin), the table of what lies where, and texts that are filled in.
+/* export.h - shared by the programs around exported kernels, for any machine: the op's inputs and the expected outputs,
+ * both in a file (operands.bin), the table of their places, and texts that are filled in.
  *
  * runtime/check.h is the reader of the table in C and C++ (programs of Gemmini, CUDA and HIP), runtime/device.hpp the
  * program for GPUs, src/target/xdna2/runtime/run.py reads the same in Python.
  *
- * Comparing. Integers of problems that the reference is quick for: all bytes of an output must be the same, what lies
- * between rows included. Everything else: at given elements (all, or one of each of many equal blocks) the value may be
- * off by as much as the op's own comparison allows. No exported program has a tolerance of its own. */
+ * Comparing. Integers of problems that the reference is quick for: all bytes of an output must be equal, including the
+ * gaps between rows. Everything else: at given elements (all, or one of each of many equal blocks) the value may be off
+ * by as much as the op's own comparison allows. Exported programs define no other tolerance. */
 #ifndef TW_EXPORT_EXPORT_H
 #define TW_EXPORT_EXPORT_H
 
@@ -15,7 +15,7 @@
 #include "launch/launch.h"
 #include "tilewright/target.h"
 
-/* Where an operand lies in operands.bin. */
+/* The place of an operand in operands.bin. */
 typedef struct tw_exported {
   size_t given_at, given_bytes; /* what it holds at first, again and again up to its end; 0 bytes: poison */
   size_t expected_at, places;   /* of an output: triples of doubles (element, value, bound); 0: all of its bytes */

@@ -1,10 +1,9 @@
 /* integer.c - i8 and i4 with one f32 scale a group, row or tensor: the reference.
  *
  * Symmetric: scale = amax / 127 (i8) or amax / 7 (i4); code = x * (1 / scale) rounded to nearest even and clamped to
- * +-127 or +-7; both divisions and the product are rounded to f32. A value is code * scale, rounded to f32. -128 and
- * -8 are decoded but never made. Two i4 codes lie in a byte, even element in the low nibble; a row of odd length
- * ends with a nibble 0.
- * Special cases:
+ * +-127 or +-7; both divisions and the product are rounded to f32. A value is code * scale, rounded to f32. -128 and -8
+ * are decoded but never made. A byte holds two i4 codes, even element in the low nibble; a row of odd length ends with
+ * a nibble 0. Special cases:
  *   all zeros          scale 0, codes 0; likewise where 1 / scale would overflow (amax below about 127 * 2^-128)
  *   -0                 becomes 0
  *   subnormals         are numbers like others

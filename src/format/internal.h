@@ -21,7 +21,7 @@ typedef struct format_job {
   int emax;
   /* TW_SCALE_F32: values that share a scale, which the kernel finds (i8, i4); 0: scale and inverse are given */
   size_t group;
-  float scale, inverse; /* inverse is 0 exactly if all codes are those of 0 */
+  float scale, inverse; /* inverse is 0 exactly if all codes encode 0 */
   float threshold;      /* ternary: the least |x * inverse| that becomes 1 */
   bool streamed;        /* codes go around the caches */
   bool bounded; /* inverse is that of the values' own largest magnitude: |x * inverse| is 1 at most, but for rounding */

@@ -1,4 +1,4 @@
-/* expression.h - whole numbers from text that nobody trusts: `ceildiv(n, 128) * min(m, 4)`.
+/* expression.h - whole numbers from untrusted text: `ceildiv(n, 128) * min(m, 4)`.
  *
  *   numbers      decimal and 0x hexadecimal, of 64 bits with a sign
  *   names        what the scope holds: keys of an op, sizes of operands, traits of a machine
@@ -31,8 +31,8 @@ typedef struct tw_scope {
 bool tw_scope_set(tw_scope *, const char *name, int64_t value);
 bool tw_scope_find(const tw_scope *, const char *name, size_t length, int64_t *out);
 
-/* Reads one expression from `text` and moves *end behind it and the blanks after it; the text may go on there (",
- * ..."). With `end` NULL all of the text has to be the expression. TW_USAGE with what is wrong, and where. */
+/* Reads one expression from `text` and moves *end past it and the blanks after it; the text may continue there (",
+ * ..."). With `end` NULL all of the text must be the expression. TW_USAGE with the error and its place. */
 tw_status tw_expression(const char *text, const char **end, const tw_scope *, int64_t *out, tw_error *);
 
 #endif

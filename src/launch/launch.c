@@ -265,7 +265,7 @@ static tw_status no_operand(const header *h, const char *name, size_t length, tw
   return tw_fail(error, TW_USAGE, "%s has no operand '%.*s'; it has %s", h->problem->op->name, (int)length, name, all);
 }
 
-/* The whole operand, as it lies in memory: the dimension with the least stride is the innermost. */
+/* The whole operand in memory order: the dimension with the least stride is the innermost. */
 static void map_operand(const tw_operand *o, tw_launch_map *m) {
   int order[TW_RANK_MAX];
   m->type = o->type;

@@ -1,26 +1,26 @@
-/* launch.h - how a kernel of a GPU is started: what its source says in a comment, evaluated for one problem.
+/* launch.h - the launch of a GPU kernel: described in a comment of its source, evaluated for one problem.
  *
- * The source says it in lines that begin with //: (docs/reference/kernel-header.md is the manual):
+ * The comment has lines that begin with //: (docs/reference/kernel-header.md is the manual):
  *
  *   //: kernel    gemm_tiled                         the extern "C" function
- *   //: before    split                              another one that is started first; `after`: behind it
+ *   //: before    split                              another one that is started first; `after`: later
  *   //: let       BM = 128, BN = 128                 numbers by name, for the lines below and the source
  *   //: require   k % 64 == 0                        else the source is refused for the problem
  *   //: grid      ceildiv(n, BN), ceildiv(m, BM)     blocks: x, y, z
  *   //: block     256                                threads of a block: x, y, z
  *   //: cluster   2                                  blocks of a cluster: x, y, z
- *   //: overlap                                      may begin before what was started before it has ended
+ *   //: overlap                                      may begin before the previous kernel has ended
  *   //: shared    4 * (BM + BN) * 64 * 2             bytes of dynamic shared memory
  *   //: workspace 4 * m * n zeroed                   bytes; poisoned or, on demand, zeroed before every launch
  *   //: map       tma = A box(64, BM) swizzle(128)   a tensor map over an operand, or over a part of the workspace
  *   //: args      A, B, C, m, i64(n), f32(scale)     parameters; without: the operands in the op's order
  *
- * What a `before`, `kernel` or `after` says of grid, block, cluster, shared memory and arguments stands in the lines behind
- * it, up to the next of them; they are started in the order of their lines, each when the one before it has ended.
+ * The lines after a `before`, `kernel` or `after`, up to the next of these, give its grid, block, cluster, shared memory
+ * and arguments. Kernels are started in the order of their lines, each after the previous one has ended.
  *
- * Expressions (expression.h) know the op's keys (lda = 0, dense, counts as the pitch of operand A), names of types
- * (`a == bf16`), A.bytes, A.pitch, A.bits, A.rows, A.columns, A.dim0 and A.stride0 ... of each operand, and what the
- * target adds (`sms`). What a machine allows is the target's to check. */
+ * Expressions (expression.h) know the op's keys (lda = 0, dense, counts as the pitch of operand A), names of types (`a
+ * == bf16`), A.bytes, A.pitch, A.bits, A.rows, A.columns, A.dim0 and A.stride0 ... of each operand, and what the target
+ * adds (`sms`). What a machine allows is the target's to check. */
 #ifndef TW_LAUNCH_LAUNCH_H
 #define TW_LAUNCH_LAUNCH_H
 

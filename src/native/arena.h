@@ -1,12 +1,12 @@
-/* arena.h - what the library and a confined process share: two files in memory.
+/* arena.h - the memory that the library and a confined process share: two files in memory.
  *
- * `orders` is written by the library and read by the process, which has it open for reading alone: what to compute, and the
- * inputs. `results` is written by the process: outputs, and what it says of itself, which the library believes only where
- * it does the kernel harm. An array takes whole pages; the page behind it cannot be touched, and the array ends where that
- * page begins, up to the alignment: whoever reads or writes behind it faults.
+ * `orders` is written by the library and read by the process, which has it open read-only: the task and the inputs.
+ * `results` is written by the process: outputs, and statements on itself, which the library believes only to the
+ * kernel's disadvantage. An array takes whole pages; the page after it cannot be accessed, and the array ends where
+ * that page begins, up to the alignment: reads and writes beyond it fault.
  *
- * The process is stopped (SIGSTOP) whenever it waits: nothing of it runs while the library looks at results, changes inputs
- * or reads its clock. It goes on with SIGCONT. */
+ * The process is stopped (SIGSTOP) whenever it waits: nothing of it runs while the library looks at results, changes
+ * inputs or reads its clock. It goes on with SIGCONT. */
 #ifndef TW_NATIVE_ARENA_H
 #define TW_NATIVE_ARENA_H
 
@@ -23,7 +23,8 @@ enum {
   TW_ARENA_KERNEL = 5,
 };
 #define TW_ARENA_VERSION 2u
-#define TW_ARENA_KERNEL_NAME "/tilewright-kernel.so" /* what the process opens as the kernel: there is no such file */
+/* the name by which the process opens the kernel: no such file exists */
+#define TW_ARENA_KERNEL_NAME "/tilewright-kernel.so"
 
 /* An operand of the op: where its elements lie, and `sets` of it, `pitch` bytes apart. */
 typedef struct tw_arena_array {
@@ -33,7 +34,7 @@ typedef struct tw_arena_array {
   int64_t dims[TW_RANK_MAX], stride[TW_RANK_MAX];
   uint64_t at, bytes, pitch; /* at: where the first begins in its file, not its page */
   uint32_t sets;
-  bool is_output; /* then it lies in `results` */
+  bool is_output; /* then it is in `results` */
 } tw_arena_array;
 
 typedef enum tw_arena_command { TW_ARENA_RUN, TW_ARENA_PREPARE, TW_ARENA_QUIT } tw_arena_command;
@@ -50,7 +51,7 @@ typedef struct tw_arena_orders {
   _Alignas(TW_ARENA_ALIGNMENT) unsigned char task[TW_ARENA_TASK]; /* a struct of the machine's own */
   /* What changes between stops: */
   tw_arena_command command;
-  uint32_t run_sets; /* of RUN: the first so many; of PREPARE: which one */
+  uint32_t run_sets; /* of RUN: this many first sets; of PREPARE: the number of the set */
 } tw_arena_orders;
 
 _Static_assert(sizeof(tw_arena_orders) <= TW_ARENA_PAGE, "orders are one page");
@@ -67,12 +68,12 @@ typedef struct tw_arena_results {
   char message[400];        /* why it cannot run; "": it can */
 } tw_arena_results;
 
-/* Bytes of pages for an array of so many bytes, with the page behind it. */
+/* Bytes of pages for an array of this many bytes, with the page after it. */
 static inline uint64_t tw_arena_pitch(uint64_t bytes) {
   return (bytes + TW_ARENA_PAGE - 1) / TW_ARENA_PAGE * TW_ARENA_PAGE + TW_ARENA_PAGE;
 }
 
-/* Where in its pages an array begins, so that it ends close to the page behind it. */
+/* The beginning of an array in its pages, so that it ends close to the page after it. */
 static inline uint64_t tw_arena_slack(uint64_t bytes) {
   const uint64_t room = tw_arena_pitch(bytes) - TW_ARENA_PAGE - bytes;
   return room / TW_ARENA_ALIGNMENT * TW_ARENA_ALIGNMENT;

@@ -24,7 +24,7 @@
 #include "native/verdict.h"
 
 static const uint64_t SPARE_MEMORY = (uint64_t)1 << 30; /* of addresses: libraries, threads' stacks, workspaces */
-enum { LEAST_DESCRIPTOR = 10 };                         /* of ours: above those that the process is given */
+enum { LEAST_DESCRIPTOR = 10 };                         /* of ours: above the descriptors that the process is given */
 
 typedef struct given { /* what an output begins with */
   size_t at, bytes;
@@ -33,7 +33,7 @@ typedef struct given { /* what an output begins with */
 
 struct tw_sandbox {
   pid_t pid;   /* 0: it has ended */
-  int process; /* a descriptor of it, so that nobody else is ever killed */
+  int process; /* a descriptor of it, so that no other process is ever killed */
   int waits;   /* a descriptor of /proc/PID/syscall; < 0: this system does not let it be read */
   int file[3]; /* orders for reading, results, kernel */
   tw_arena_orders *orders;
@@ -136,7 +136,7 @@ void *tw_sandbox_operand(const tw_sandbox *s, size_t operand, uint32_t set) {
   return (x->is_output ? (char *)s->results : (char *)s->orders) + x->at + (x->sets > 1 ? set : 0) * x->pitch;
 }
 
-/* ---- what lies around outputs: in their pages, before and behind them ---- */
+/* ---- margins of outputs: in their pages, before and after them ---- */
 
 static char *pages_of(const tw_sandbox *s, size_t operand, uint32_t set) {
   return (char *)tw_sandbox_operand(s, operand, set) - tw_arena_slack(s->orders->operand[operand].bytes);
@@ -378,7 +378,7 @@ static void processors_of(const tw_sandbox *s, cpu_set_t *out) {
     const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     if (f) fclose(f);
     text[n] = '\0';
-    const char *at = strrchr(text, ')'); /* behind the name, which may hold anything, is field 3 */
+    const char *at = strrchr(text, ')'); /* field 3 follows the name, which may contain anything */
     for (int field = 2; at && field < 39; field++) at = strchr(at + 1, ' ');
     const int cpu = at ? atoi(at + 1) : -1;
     if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, out);
@@ -391,7 +391,7 @@ static void read_all(const volatile char *p, size_t bytes) {
 }
 
 void tw_sandbox_cool(const tw_sandbox *s, size_t bytes) {
-  enum { OWN_CACHE = 8 << 20 }; /* of one core: the one behind it is shared, and read through once */
+  enum { OWN_CACHE = 8 << 20 }; /* of one core: the next level is shared, and read through once */
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char *data;
   static size_t size;

@@ -1,8 +1,8 @@
-/* sandbox.h - runs a compiled kernel that nobody trusts in a process that can do nothing but compute (runner/).
+/* sandbox.h - runs an untrusted compiled kernel in a process that can only compute (runner/).
  *
- * The kernel sees its operands and nothing else: expected results, the clock and whether its work is looked at are in
- * this process. It is stopped whenever this side reads outputs, writes inputs or reads the clock, so that nothing
- * can be done late; the time of a run ends when the stop is confirmed. */
+ * The kernel sees only its operands: expected results and the clock are in this process. It is stopped whenever this
+ * side reads outputs, writes inputs or reads the clock, so that late work is impossible; the time of a run ends when
+ * the stop is confirmed. */
 #ifndef TW_NATIVE_SANDBOX_H
 #define TW_NATIVE_SANDBOX_H
 

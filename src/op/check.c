@@ -5,10 +5,8 @@
  * every element is compared with its exact value. Otherwise:
  *
  *   sample   The output is divided into as many equal blocks as elements (or rows, where a row costs little more than
- *   one
- *            of its elements) can be computed; in each block one is chosen at random, after the kernel ran. A wrong
- *            block is
- *            caught for certain; for wrong elements that are a fraction f of the output, the probability that none of n
+ *            one of its elements) can be computed; in each block one is chosen at random, after the kernel ran. A wrong
+ *            block is caught for certain; for wrong elements that are a fraction f of the output, the probability that none of n
  *            samples is wrong is below (1 - f)^n.
  *   sight    Every element is tested: one that still holds poison, is infinite or is not a number is wrong. (The
  *            inputs are such that every right element is finite.)

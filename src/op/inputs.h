@@ -36,10 +36,11 @@ tw_spread tw_spread_by_row(uint64_t seed, int64_t row);
 typedef enum tw_lines { TW_LINES_ROWS, TW_LINES_COLUMNS } tw_lines;
 void tw_fill_lines(uint64_t seed, int operand, const tw_operand *, tw_lines, bool wide, void *data);
 
-/* The terms of a sum of n products are not alike: factors of one operand are small beside others, those of the other operand are as
- * much larger. Products keep their size, so each of them still counts, and a kernel that treats small factors with less care is wrong.
- * One term of every eight is small by itself; of every 256 terms a run of 32 to 128 is small together.
- * The exponent of two of term p: one operand has the factor 2^exponent, the other 2^-exponent. */
+/* The terms of a sum of n products differ in size: some factors of one operand are small, and the factors of the other
+ * operand are larger by the same ratio. Products keep their size, so each of them still counts, and a kernel that
+ * treats small factors with less care is wrong. One term of every eight is small alone; of every 256 terms a run of 32
+ * to 128 is small together. The exponent of two of term p: one operand has the factor 2^exponent, the other
+ * 2^-exponent. */
 int tw_term_exponent(uint64_t seed, int64_t p, int64_t n);
 
 /* Multiplies each element by 2^exponent of its term, or by 2^-exponent. Exact, unless the type has fewer exponents. */

@@ -1,15 +1,17 @@
 /* layernorm.c - dropout, residual sum and normalization of rows, fused as in a prenorm Transformer block.
  *
- *   r[i][j] = keep[i][j] x[i][j] / (1 - dropout) [+ residual[i][j]]
- *   y[i][j] = (r[i][j] - mean r[i]) / sqrt(variance r[i] + eps) weight[j] + bias[j]      norm=layer
- *   y[i][j] = r[i][j] / sqrt(mean of r[i]^2 + eps) weight[j]                             norm=rms
+ *   r[i][j] = keep[i][j] x[i][j] / (1 - dropout) [+ residual[i][j]];
+ *   y[i][j] = (r[i][j] - mean r[i]) / sqrt(variance r[i] + eps) weight[j] + bias[j]      norm=layer;
+ *   y[i][j] = r[i][j] / sqrt(mean of r[i]^2 + eps) weight[j]                             norm=rms.
  *
- * keep[i][j] is 1 where word j % 4 of Philox4x32-10 (philox.h) with the counter (j / 4, i, 0, 0) and the key (seed[0],
- * seed[1]) is at least floor(dropout 2^32), else 0.
+ * The mask keep[i][j] is 1 where word j % 4 of Philox4x32-10 (philox.h) with the counter (j / 4, i, 0, 0) and the key
+ * (seed[0], seed[1]) is at least floor(dropout 2^32), else 0.
  *
- * The C parameters of a kernel are x [rows][cols], [residual [rows][cols],] weight [cols], [bias [cols],] [seed [2],] y
- * [rows][cols], [sum [rows][cols]], dense. Residual and sum (the rows r) belong to residual=1, bias to norm=layer, seed
- * (of i32) to dropout > 0. All other operands have type a. */
+ * The C parameters of a kernel are dense.
+ * Inputs: x [rows][cols], [residual [rows][cols],] weight [cols], [bias
+ * [cols],] [seed [2],].
+ * Outputs: y [rows][cols], [sum [rows][cols]]. Residual and sum (the rows r) belong to
+ * residual=1, bias to norm=layer, seed (of i32) to dropout > 0. All other operands have type a. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -14,8 +14,9 @@ int64_t tw_operand_pitch(const tw_operand *);
 /* Elements from the operand's begin to the first element of a row. */
 int64_t tw_operand_row_at(const tw_operand *, int64_t row);
 double tw_operand_element(const tw_operand *, const void *data, int64_t row, int64_t column);
-/* What an output holds before a run: TW_POISON; for seeds of TW_SEED_KIND, numbers that a kernel cannot tell from results, so that one
- * which adds to them, or trusts them, is found. Bytes between elements are TW_POISON, those that are given are copied from `given`. */
+/* Contents of an output before a run: TW_POISON; for seeds of TW_SEED_KIND, numbers that a kernel cannot distinguish
+ * from results, so that a kernel which adds to them, or trusts them, is found. Bytes between elements are TW_POISON,
+ * given ones are copied from `given`. */
 void tw_blank_output(const tw_operand *, uint64_t seed, const void *given, void *to);
 /* Does poison tell that an element was not written? It is NaN in floating-point types, and -1 or 255 in integers. */
 bool tw_poison_tells(tw_type);

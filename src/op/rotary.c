@@ -4,12 +4,12 @@
  *   y[b][s][h][i]  = x[b][s][h][i] cos[s][p] - x[b][s][h][j] sin[s][p]
  *   y[b][s][h][j]  = x[b][s][h][j] cos[s][p] + x[b][s][h][i] sin[s][p]
  *
- * for p < d / 2, with i = p, j = p + d / 2 (interleaved=0, as in GPT-NeoX and Llama) or i = 2 p, j = 2 p + 1
- * (interleaved=1, as in the paper).
+ * for p < d / 2. With interleaved=0, as in GPT-NeoX and Llama, i = p and j = p + d / 2. With interleaved=1, as in the
+ * paper, i = 2 p and j = 2 p + 1.
  *
- * The C parameters of a kernel are x, cos, sin and y, dense, all of type a. Their layouts are x [b][s][h][d], cos
- * [s][d/2], sin [s][d/2], y [b][s][h][d], as in attention.c. With transposed=1 they are x [b][h][d][s], cos [d/2][s],
- * sin [d/2][s], y [b][h][d][s]. cos and sin are tables of arbitrary numbers: their contents count, not their names. */
+ * The C parameters of a kernel are x, cos, sin and y, dense, all of type a. Their layouts follow attention.c: x
+ * [b][s][h][d], cos [s][d/2], sin [s][d/2], y [b][s][h][d]. With transposed=1: x [b][h][d][s], cos [d/2][s], sin
+ * [d/2][s], y [b][h][d][s]. cos and sin are tables of arbitrary numbers: their contents count, not their names. */
 #include <math.h>
 
 #include "op/element.h"

@@ -70,10 +70,10 @@ typedef struct job {
   int64_t columns;
 } job;
 
-/* Errors in binary32: an exponential is off, relative to it, by 4 u for the function and by 2 u |x - max| for its
- * argument (the difference and its product with log2(e) are rounded); sums that begin anew when a larger element is met
- * (online softmax) add such an error for each time, which the steps of the sum cover. So a quotient is off by its own
- * exponential's error, by the mean of the others', weighted as they are in the sum, by the sum's, and by 2 u for itself. */
+/* Errors in binary32. An exponential has a relative error of 4 u for the function and of 2 u |x - max| for its argument
+ * (the difference and its product with log2(e) are rounded). Sums that restart when a larger element is met (online
+ * softmax) add such an error each time, which the steps of the sum cover. So a quotient has four errors: of its own
+ * exponential, the weighted mean of all exponentials' errors, of the sum, and 2 u for itself. */
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
   double *x = tw_new((size_t)j->columns, sizeof *x);

@@ -43,7 +43,7 @@ static size_t name_length(const char *names) { return strcspn(names, "|"); }
 
 static bool is_name(const char *names, const char *word) { return is_word(names, name_length(names), word); }
 
-/* Is the word the name, or one of the old names behind it? */
+/* True if the word is the name, or one of the old names after it. */
 static bool is_known_as(const char *names, const char *word) {
   for (;;) {
     const size_t n = strcspn(names, "|");

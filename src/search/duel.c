@@ -56,7 +56,7 @@ bool tw_is_clearly_faster(const tw_candidate *c, const tw_candidate *than) {
   return CLEARLY * c->measured.cost < than->measured.cost;
 }
 
-/* Where there is no time for rounds in turns: a device of its own, as a GPU is, times many launches of a kernel. Then the
+/* Without time for alternating rounds: a dedicated device, such as a GPU, times many launches of a kernel. Then the
  * middle halves of both must be a tenth apart. */
 static bool is_beyond_its_rounds(const tw_state *s, const tw_candidate *c, const tw_candidate *than) {
   const tw_spread *a = &c->measured.spread, *b = &than->measured.spread;

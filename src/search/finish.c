@@ -1,6 +1,6 @@
 /* finish.c - from the best candidate to the result: its recipe without needless steps, the gain of each step, and a
- * check on new inputs. For a source without a recipe the steps are those of its lineage: they were all evaluated, and
- * none can be left out. */
+ * check on new inputs. For a source without a recipe the steps are its lineage: they were all evaluated, and none can
+ * be left out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "search/prune.h"
 #include "search/state.h"
 
-/* Shortening may cost this part of the samples that the search took, the ladder of those that it might have taken: one in four.
- * A short search on a large problem, where each sample takes long, so does without. */
+/* Shortening may cost this share of the samples that the search took, the ladder this share of the samples that it
+ * might have taken: one in four. A short search on a large problem, where each sample takes long, omits both. */
 enum { SAMPLES_PER_EXTRA = 4 };
 
 /* Emits a schedule as a new candidate, unless it is there already. */
@@ -108,7 +108,7 @@ static bool is_same_kernel(const tw_state *s, const tw_schedule *schedule) {
   return !memcmp(&digest, &s->best->source_digest, sizeof digest);
 }
 
-/* Steps come in the order in which the search met them. For people, those that bring most come first, if the kernel
+/* Steps are in the order in which the search found them. For people, the most effective steps come first, if the kernel
  * stays the same. */
 static tw_status arrange(tw_state *s, tw_error *error) {
   const tw_schedule schedule = *s->best->recipe;

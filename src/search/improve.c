@@ -75,7 +75,7 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
   return status;
 }
 
-/* The fresh search's ladder behind the user's program. */
+/* The fresh search's ladder after the user's program. */
 static void take_fresh(tw_search_result *fresh, tw_search_result *r) {
   tw_rung *rung = tw_new(fresh->n_rungs + 1, sizeof *rung);
   r->has_recipe = fresh->has_recipe;

@@ -30,8 +30,8 @@ typedef struct tw_journal_subject {
   const char *unit; /* of cost */
 } tw_journal_subject;
 
-/* Opens or creates. TW_USAGE if the file is no journal or one of another subject (it is left alone), TW_MISSING if
- * there is no room. `options` is all else that decides what a search does, `seed` that of its inputs. */
+/* Opens or creates. TW_USAGE if the file is not a journal or has another subject (it is left alone), TW_MISSING without
+ * room. `options` is everything else that decides the search, `seed` is the seed of its inputs. */
 tw_status tw_journal_open(const char *path, const tw_journal_subject *, const char *agent, const char *options,
                           uint64_t seed, tw_journal **out, tw_error *);
 /* Was this very source evaluated with the same seed, by a runner as in this search or without one? Then fills verdict, message, measurement and time. */

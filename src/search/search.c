@@ -210,9 +210,9 @@ static void state_facts(tw_state *s) {
 
 /* ---- watches ----
  *
- * An ensemble must never end worse than its agents without models would alone: these have the first watch, with the budget
- * that they would have alone, and do what they would do alone, to the last step. Then those that ask models go on from
- * there, with a budget of their own. What was found stays found. */
+ * An ensemble must never end worse than its agents without models would alone: these have the first watch, with the
+ * budget that they would have alone, and do what they would do alone, to the last step. Then agents that ask models
+ * continue from there, with a separate budget. Results are kept. */
 
 static void divide_watches(tw_state *s, const tw_search_subject *subject, const tw_search_options *options,
                            double simulation_seconds) {

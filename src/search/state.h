@@ -141,7 +141,7 @@ tw_status tw_enumerate(tw_state *, tw_error *);
 /* beam.c: selects the next parents from the candidates from number `first` on, and updates the success rates of
  * levers. */
 void tw_select_beam(tw_state *, size_t first);
-/* beam.c: whether it is so much slower than the best that it gets only one plan. */
+/* beam.c: whether its distance to the best is so large that it gets only one plan. */
 bool tw_is_far_from_best(const tw_state *, const tw_candidate *);
 /* beam.c: sees to it that agents that work on recipes find one. */
 void tw_keep_recipes(tw_state *);

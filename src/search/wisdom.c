@@ -335,7 +335,7 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_erro
 
 /* ---- forgetting ---- */
 
-/* Keys may stand in another order: earlier versions of this program had another. */
+/* Keys may be in another order: earlier versions of this program had another. */
 static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
   char text[sizeof e->problem], again[sizeof e->problem];
   tw_problem known;
@@ -446,7 +446,7 @@ static double distance(const tw_problem *a, const tw_problem *b) {
   return sum;
 }
 
-/* Keys may stand in another order: earlier versions of this program had another. */
+/* Keys may be in another order: earlier versions of this program had another. */
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *target, const tw_problem *problem,
                                       bool *exact) {
   const tw_wisdom_entry *nearest = NULL;

@@ -9,8 +9,9 @@ typedef struct tw_machine_value {
   const char *key, *value, *why;
 } tw_machine_value;
 
-/* The text of a machine that is part of the program, with its comments, as a file of which every line is commented out but those of `value` (may be NULL),
- * keys of the first section. `head` is a comment of its own, in whole lines. Malloc'ed; NULL without memory. */
+/* The text of a built-in machine, with its comments, as a file in which every line is commented out except the keys in
+ * `value` (may be NULL), which are keys of the first section. `head` is a separate comment, in whole lines. Malloc'ed;
+ * NULL without memory. */
 char *tw_machine_print_template(const tw_machine *, const char *head, const tw_machine_value *value, size_t n);
 
 #endif

@@ -14,8 +14,7 @@ typedef struct tw_machine_kind {
   const char *folder; /* of its files in the program: "gemmini/configs/" */
   const char *prefix; /* of targets' names, before the machine's: "cuda-", or "" */
   const tw_config_schema *schema;
-  /* Fills all but name and summary. The values outlive the target. traits.error and error_of are those of the values; NULL: they have
-   * none. */
+  /* Fills all but name and summary. The values outlive the target. traits.error and error_of come from the values; NULL: unknown. */
   void (*fill)(const void *values, tw_target *out);
 } tw_machine_kind;
 

@@ -1,8 +1,8 @@
 /* object.h - looks through the object that a candidate became, before a linker or loader sees it.
  *
- * Everything is allowed by name and kind, nothing forbidden by name: so there is no code that the linker compiles again
- * (.gnu.lto_*), none that runs while the object is loaded (constructors, indirect functions), no section that the harness
- * or the linker script would take for its own, and no symbol of the harness, defined or used. */
+ * The check is a list of allowed names and kinds. So an object has no code that the linker compiles again (.gnu.lto_*),
+ * and none that runs while the object is loaded (constructors, indirect functions). It has no section of the harness or
+ * the linker script, and no symbol of the harness, defined or used. */
 #ifndef TW_TOOLCHAIN_OBJECT_H
 #define TW_TOOLCHAIN_OBJECT_H
 
@@ -16,7 +16,7 @@ typedef struct tw_object_rules {
   int machine;                /* EM_RISCV, EM_X86_64, ...; 64 bits, little-endian */
   const char *const *section; /* names that are allowed, ended by NULL; NAME allows NAME.anything, too */
   const char *const
-      *reserved; /* names of the harness, ended by NULL; one that ends in '*' stands for all that begin so */
+      *reserved; /* names of the harness, ended by NULL; one that ends in '*' matches all names with that beginning */
   size_t data_bytes, zero_bytes; /* most that all sections may put into the file, and that they may take beyond it */
   bool threads;                  /* variables of threads are allowed */
   bool groups;                   /* groups of sections are allowed, as C++ has for its templates */

@@ -27,7 +27,7 @@ static const size_t MEMORY = (size_t)4 << 30, FILE_BYTES = (size_t)128 << 20, ST
 
 /* ---- which programs ---- */
 
-/* A cache in front of a compiler (ccache) would keep files of its own: the compiler behind it is what is wanted. */
+/* A wrapper of a compiler (ccache) would keep its own files: the wrapped compiler is used directly. */
 static bool is_wrapper(const char *path) {
   static const char *const wrappers[] = {"ccache", "sccache", "distcc"};
   char real[PATH_MAX];
@@ -244,11 +244,11 @@ tw_status tw_tool_run_confined(const tw_toolchain *tools, const tw_tool_run *run
   size_t n = 1;
   for (size_t i = 0; t->is_driver && run->program == 0 && i < sizeof safe / sizeof *safe; i++) argv[n++] = safe[i];
   if (n > 1) argv[n++] = t->is_clang ? "-fno-caret-diagnostics" : "-fno-diagnostics-show-caret";
-  /* `#pragma clang __debug overflow_stack` never ends. It has no effect then; nor do those that end the compiler. */
+  /* `#pragma clang __debug overflow_stack` never ends. It has no effect then; nor do pragmas that end the compiler. */
   static const char *const of_clang[] = {"-Xclang", "-disable-pragma-debug-crash", "-fno-crash-diagnostics"};
   for (size_t i = 0; n > 1 && t->is_clang && i < sizeof of_clang / sizeof *of_clang; i++) argv[n++] = of_clang[i];
   for (size_t i = 1; n < ARGUMENTS && run->argv[i]; i++) argv[n++] = run->argv[i];
-  /* Not the folder's own name, which would stand in messages. */
+  /* Not the folder's own name, which would appear in messages. */
   const char *const environment[] = {t->path, "TMPDIR=.", "LC_ALL=C", NULL};
   tw_process_result r;
   tw_process_options o = {.argv = argv,

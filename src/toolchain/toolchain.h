@@ -1,11 +1,11 @@
-/* toolchain.h - compilers, assemblers and linkers: found, known by their files, run on text that nobody trusts.
+/* toolchain.h - compilers, assemblers and linkers: found, identified by their files, run on untrusted text.
  *
  * A tool chain is a few programs that a machine's folder names as data (tw_toolchain_kind). A tool that is given a
- * candidate's text runs confined (base/confine.h): it reads and runs the tool chain's own folders and what the loader of its
- * programs needs, writes below its own temporary folder, and nothing else; it has no network, no capabilities, no
- * descriptors but its output, an environment of PATH, TMPDIR and LC_ALL, and limits on processor time, memory and sizes. So nothing
- * depends on reading the candidate's text: `.incbin`, #include of any file, options of the assembler end in an error
- * of the tool. What it has made is looked through before it is linked (object.h).
+ * candidate's text runs confined (base/confine.h): it reads and runs the tool chain's own folders and what the loader
+ * of its programs needs, writes below its own temporary folder, and nothing else; it has no network, no capabilities,
+ * no descriptors but its output, an environment of PATH, TMPDIR and LC_ALL, and limits on processor time, memory and
+ * sizes. So nothing depends on reading the candidate's text: `.incbin`, #include of any file, options of the assembler
+ * end in an error of the tool. What it has made is looked through before it is linked (object.h).
  *
  * It can still learn whether a path exists.
  *
@@ -49,7 +49,7 @@ typedef struct tw_tool_run {
   const char *directory;   /* where it runs, writes and has its temporary files: one of its own */
   const char *const *read; /* more that it may read, ended by NULL; or NULL */
   const char *what;        /* "compiling the kernel": for messages */
-  bool trust;              /* where the system cannot confine, run it all the same */
+  bool trust;              /* run it even if the system cannot confine */
   double seconds;          /* of processor time; 0: 60 */
   double wall_seconds;     /* on the wall; 0: ten times `seconds`, and a minute at least */
   size_t memory, file;     /* bytes of memory, and of any file that it writes; 0: 4 GiB, 128 MiB */
@@ -57,12 +57,12 @@ typedef struct tw_tool_run {
 } tw_tool_run;
 
 /* A driver is told to make no code that the linker would compile again, and to quote no lines of source in messages.
- * TW_FAILED with at most eight lines of the tool's own errors, printable, or if it used up its processor time. TW_MISSING if
- * there is no room, if the system cannot confine it and `trust` is not set, or if the tool was killed before it had used its
- * processor time: a busy computer says nothing about the text. */
+ * TW_FAILED with at most eight lines of the tool's own errors, printable, or if it used up its processor time.
+ * TW_MISSING without room, if the system cannot confine it and `trust` is not set, or if the tool was killed before it
+ * had used its processor time: a busy computer says nothing about the text. */
 tw_status tw_tool_run_confined(const tw_toolchain *, const tw_tool_run *, tw_error *);
 
-/* Files of a tool's folder. Writing does not wait for the disk: nobody needs them after a crash. */
+/* Files of a tool's folder. Writing does not wait for the disk: they are not needed after a crash. */
 tw_status tw_tool_write(const char *directory, const char *name, const void *data, size_t length, tw_error *);
 tw_status tw_tool_read(const char *directory, const char *name, char **data, size_t *length, tw_error *);
 

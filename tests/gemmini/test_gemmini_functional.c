@@ -849,7 +849,7 @@ static void features_the_machine_lacks_are_refused_by_name(void **state) {
   refuses(m, config_ex(true, 0, true, true, 1, 1, 0, 1), "weight-stationary cannot transpose both");
   refuses(m, config_ex(false, 0, false, true, 1, 1, 0, 1), "output-stationary can transpose B only if");
   refuses(m, config_ex(true, 0, false, false, 1, 1, 32, 1), "in_shift = 32");
-  refuses(m, config_ld(3, 16, 1, false, 16), "there is no state 3");
+  refuses(m, config_ld(3, 16, 1, false, 16), "unknown state 3");
   refuses(m, config_pool(16, 0, 1, (pooling){.stride = 1}), "config_st: pool_stride requires pool_size");
   apply(m, config_st(16, 0, 1));
   refuses(m, mvout(C_BASE, ACC | 1 << 26, 1, 1), "normalization (layernorm, softmax");

@@ -130,8 +130,8 @@ LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   __m128i last = _mm512_extracti32x4_epi32(a, 3);
   _mm_storel_epi64((__m128i *)(p + 64), _mm_unpackhi_epi64(last, last));
 }
-/* a[k] holds bytes of vectors k, 3 + k, 6 + k and 9 + k of 12, in packed order. third[i]: those of numbers 3 j + i of the
- * 12 VW, in an order that b_of_thirds makes to that of j. */
+/* a[k] holds bytes of vectors k, 3 + k, 6 + k and 9 + k of 12, in packed order. third[i]: bytes number 3 j + i of the
+ * 12 VW, in an order that b_of_thirds changes to that of j. */
 LANES void b_thirds(const vb a[3], vb third[3]) {
   vb first = _mm512_mask_blend_epi8(0x2222444499992222u, _mm512_mask_blend_epi8(0x4444999922224444u, a[0], a[1]), a[2]);
   vb second =

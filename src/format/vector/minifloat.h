@@ -67,7 +67,7 @@ LANES vb small_codes(small_float f, const float *x, const vi smallest[2], const 
 }
 
 /* Values of 2 VW codes without NaN and infinity, in the uppermost bits of words, times factor. They become f16 with the
- * same exponent field, whose values are 2^(bias - 15) times those of f, subnormals too. */
+ * same exponent field, whose values are 2^(bias - 15) times the values of f, subnormals too. */
 LANES void small_values(small_float f, vi words, vf factor, float *x) {
   const uint32_t magnitude = ((1u << f.sign) - 1) << (10 - f.mantissa_bits);
   const int places = 15 - f.sign - (10 - f.mantissa_bits); /* from below the word's sign to the f16's mantissa */

@@ -1,7 +1,7 @@
 /* confine.c - see confine.h.
  *
- * The mechanism is base/confine.h; here is the profile: computing. The filter is the same for all threads; those that OpenMP
- * needs were made before. Loading the kernel's shared object must come after, since loading runs code: the one file
+ * The mechanism is base/confine.h; here is the profile: computing. The filter is the same for all threads; OpenMP's
+ * threads were made before. Loading the kernel's shared object must come after, since loading runs code: the one file
  * that may be "opened" is the descriptor TW_ARENA_KERNEL, which the trap's handler hands out when the loader asks for
  * TW_ARENA_KERNEL_NAME; the system never sees the call. */
 #define _GNU_SOURCE

@@ -2,10 +2,10 @@
 #ifndef TW_NATIVE_RUNNER_DEVICE_H
 #define TW_NATIVE_RUNNER_DEVICE_H
 
-/* From now on every thread of this process can use its memory and its threads, make threads, read what drivers read of the
- * system, use devices whose files' names begin with one of `devices` ("/dev/nvidia"; ended by NULL), and talk on the
- * socket `channel`: it writes no file, starts no program, makes no socket, signals nobody. Anything else fails with
- * ENOSYS. NULL, or what cannot be done here. */
+/* From now on every thread of this process can use its memory and its threads, make threads, read what drivers read of
+ * the system, use devices whose files' names begin with one of `devices` ("/dev/nvidia"; ended by NULL), and talk on
+ * the socket `channel`: it writes no file, starts no program, makes no socket, sends no signal. Anything else fails
+ * with ENOSYS. NULL, or the unavailable mechanism. */
 const char *tw_confine_device(const char *const devices[], int channel);
 
 #endif

@@ -12,8 +12,8 @@
 #include "base/confine.h"
 #include "native/runner/confine.h"
 
-/* Sent to this thread alone, which stops before the call returns, and the others with it. One for the whole process could
- * be taken by another thread, and this one go on for a while. */
+/* Sent to this thread alone, which stops before the call returns, and all other threads with it. A signal for the whole
+ * process could be taken by another thread, while this one runs on for a while. */
 static void stop(void) { syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), SIGSTOP); }
 
 void tw_native_give_up(tw_native *n, const char *why) {

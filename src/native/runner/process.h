@@ -1,15 +1,15 @@
-/* process.h - a process in which kernels run that nobody trusts, seen from within: the main function of a machine's runner is
+/* process.h - a process that runs untrusted kernels, from within: the main function of a machine's runner is
  *
  *   tw_native p;
  *   if (!tw_native_open(&p)) return 2;      map the arena; no capabilities
  *   ... make all threads that there will ever be
  *   tw_native_confine(&p);
  *   void *object = tw_native_load(&p);
- *   ... what is done once
+ *   ... preparations
  *   tw_native_serve(&p, &(tw_native_work){.compute = ..., .context = ...});
  *
- * It is a program of its own and not a fork: there is nothing in its memory that a kernel could learn from. Whatever it
- * says of itself, the library measures and checks from outside, while it is stopped (native/sandbox.h). */
+ * It is a separate program and not a fork: its memory holds nothing useful to a kernel. The library measures and checks
+ * all of its statements from outside, while it is stopped (native/sandbox.h). */
 #ifndef TW_NATIVE_RUNNER_PROCESS_H
 #define TW_NATIVE_RUNNER_PROCESS_H
 

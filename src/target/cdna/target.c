@@ -733,7 +733,7 @@ static tw_status launch_by_hand(const tw_target *t, const void *data, size_t siz
   tw_error why = {0};
   tw_status timed = TW_OK;
   launch.count = 0;
-  if (l->time_only) snprintf(l->note, sizeof l->note, "timed without execution; there are no results");
+  if (l->time_only) snprintf(l->note, sizeof l->note, "timed without execution, so without results");
   if (status == TW_OK && !counts.waited && !l->untimed)
     timed = cdna_time(&object, kernel, &launch, &copies, &options, &times, &why);
   free_copies(&copies, &memory, copied);

@@ -15,7 +15,7 @@
  * - work left out of launches: the outputs of each are compared, at random places
  * - results kept from an earlier launch: the kernel's own memory does not outlive a launch (cuda_cubin_check), outputs
  *   are poisoned, inputs change in place, inputs of a gemm never repeat, and the first launch on the third set, which
- *   no earlier launch used, must not take much longer than the others
+ *   no earlier launch used, must not take much longer than other launches
  * - figures reported by the process: its times are compared with the wall clock of this process
  * - writes elsewhere: guards around every operand, and inputs compared with their original values */
 #include "target/cuda/measure.h"

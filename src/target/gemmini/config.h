@@ -59,13 +59,13 @@ typedef struct gm_config {
   int spad_read_delay, mesh_output_delay, tile_latency, acc_latency;
   int mvin_scale_latency, acc_scale_latency;
 
-  /* memory behind the bus */
+  /* memory at the bus */
   int l2_bytes, l2_ways, l2_banks, l2_latency; /* latency: a request leaves the DMA -> first beat is back, hit */
   int l2_misses;                               /* miss registers */
   int l2_fill_latency;                         /* added when the line is not there, beyond llc_hit or llc_miss */
   int port_bytes;                              /* width of the memory port: bytes a cycle */
   int l2_write_interval;                       /* least cycles between two lines written to the memory */
-  int llc_bytes, llc_hit, llc_miss;            /* latency behind the memory port, cycles */
+  int llc_bytes, llc_hit, llc_miss;            /* latency of the memory port, cycles */
   int icache_bytes, icache_ways, dcache_bytes, dcache_ways;
 } gm_config;
 

@@ -1,28 +1,28 @@
 /* harness.c - see harness.h.
  *
- * The candidate is a translation unit of its own: the runtime's headers, the problem's macros, its source. The harness is
+ * The candidate is a separate translation unit: the runtime's headers, the problem's macros, its source. The harness is
  * another (runtime/start.S), compiled without it, which calls kernel_entry__ with the operands' addresses as arguments,
- * between the timing marks. Whatever the source defines, redefines or writes in assembly is in its own object: object.h says
- * what that may hold, and the machine takes the marks from the harness's section alone. A kernel may call
+ * between the timing marks. Whatever the source defines, redefines or writes in assembly is in its own object: object.h
+ * says what that may hold, and the machine takes the marks from the harness's section alone. A kernel may call
  * __harness_stop, which waits for all commands and ends the time: it has said that it is done.
  *
  * Timing follows the yardstick (tests/data/gemmini/README.md): gemmini_flush(0), fence, start, the kernel, fence, stop.
- * There the kernel's body was pasted into the caller, with global arrays for its parameters. So it is here where that can
- * be done: a macro turns
+ * There the kernel's body was pasted into the caller, with global arrays for its parameters. So it is here where that
+ * can be done: a macro turns
  *
  *     void test(int8_t A[64][64], ...) {       into       void gm_signature_(int8_t A[64][64], ...);
  *       body                                              void kernel_entry__(void) { body }
  *     }
  *
  * and the operands are declared by the parameters' names. Elsewhere (a parameter that is a pointer, a kernel that calls
- * itself, returns early, or has something behind it in the file) kernel_entry__ is the function itself. The call and what
- * the function saves are part of the time: some 20 instructions.
+ * itself, returns early, or is not the last in the file) kernel_entry__ is the function itself. The call and
+ * what the function saves are part of the time: some 20 instructions.
  *
  * Caches are cold, as in the yardstick. For ops whose inputs the core has just made (tw_op.inputs_cached) the core
  * reads all inputs first: they are in its cache and in the L2, as after the public harness of TinyMPC
  * (ucb-bar/autocomp, harnesses/admm-multifunction and autocomp/backend/gemmini: the core writes the inputs, the
- * accelerator reads them for the reference result; gemmini_flush(0), fence, and the first run of the code is timed). The
- * code is cold, and so is what a kernel writes. */
+ * accelerator reads them for the reference result; gemmini_flush(0), fence, and the first run of the code is timed).
+ * The code is cold, and so is what a kernel writes. */
 #include "target/gemmini/harness.h"
 
 #include <inttypes.h>
@@ -302,9 +302,9 @@ static void add_table(tw_text *t, const tw_problem *p, const tw_operand *operand
   tw_text_add_string(t, "    QUAD(0) QUAD(0)\n  }\n");
 }
 
-/* Code and data low, operands high: between them is more than any relaxed address (gp +- 2 KiB) spans, so that what
- * the kernel's addresses cost does not depend on how much data the program has. Operands are the last, in the
- * order of the parameters, outputs behind the inputs. */
+/* Code and data low, operands high: between them is more than any relaxed address (gp +- 2 KiB) spans, so that what the
+ * kernel's addresses cost does not depend on how much data the program has. Operands are the last, in the order of the
+ * parameters, outputs after the inputs. */
 tw_status gm_harness_script(const tw_problem *p, char **text, tw_error *error) {
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n = p->op->operands(p, operand);

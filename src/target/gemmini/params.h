@@ -14,7 +14,7 @@ typedef struct gm_param {
 
 enum { GM_PARAMS_MAX = 16 };
 typedef struct gm_params {
-  const char *base; /* the machine whose values replace those that the header lacks */
+  const char *base; /* the machine whose values replace values that the header lacks */
   size_t n;
   gm_param param[GM_PARAMS_MAX];
 } gm_params;

@@ -27,7 +27,7 @@ static const tw_toolchain_kind kind = {
     .driver = true,
 };
 
-/* Options that decide on the code: those of the yardstick's programs (tests/data/gemmini/README.md). */
+/* Options that decide on the code: as for the yardstick's programs (tests/data/gemmini/README.md). */
 #define CODE_OPTIONS                                                                                                   \
   "-O2", "-ffast-math", "-fno-common", "-fno-tree-loop-distribute-patterns", "-march=rv64gc", "-mabi=lp64d",           \
       "-mcmodel=medany", "-std=gnu99"
@@ -150,7 +150,7 @@ static bool sync_directory(const char *directory) {
   return settled;
 }
 
-/* Built beside its place and moved there whole. Whoever loses a race uses the winner's. */
+/* Built beside its place and moved there whole. The loser of a race uses the winner's. */
 static bool prepare_in_cache(gm_toolchain *t) {
   char *directory = tw_cache_directory("gemmini-runtime");
   char *final = directory ? tw_path_join(directory, t->identity) : NULL;

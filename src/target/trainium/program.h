@@ -119,7 +119,7 @@ typedef struct trn_program {
   size_t n_tensors, tensor_capacity;
   int *wait;
   size_t n_waits, wait_capacity;
-  trn_scope *scope; /* the first one stands for the kernel outside of such loops */
+  trn_scope *scope; /* the first one represents the kernel outside of such loops */
   size_t n_scopes, scope_capacity;
 } trn_program;
 

@@ -4,8 +4,7 @@
  *     for nc columns, for mc rows:          a block of C, whose sums stay in cache
  *       for each block of k:
  *         for mc / rho rows:                pack them, rounded if need be (unless A is read in place)
- *           for each panel of B, or two:    in order, so that the next one can be fetched; if it is codes, it is
- *           expanded,
+ *           for each panel of B, or two:    in order, so that the next one can be fetched; codes are expanded,
  *             for each strip of rows:       the kernel                              or the kernel is one on codes
  *
  * Threads share only inputs. k is never divided between parts, and a sum's products are added in the order of k: the

@@ -8,8 +8,8 @@
  * another workgroup's value is suspended, and others begin.
  *
  *     decoding   program.c     isa/decode.c
- *     classes    salu.c  valu.c  narrow.c  cross.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op of its
- *     class
+ *     classes    salu.c  valu.c  narrow.c  cross.c  smem.c  vmem.c  lds.c  mfma.c  flow.c: each fills an op
+ *                of its class
  *     run        run.c
  *     observing  observe.h  access.c */
 #ifndef TW_CDNA_EMULATOR_H

@@ -6,20 +6,20 @@
  * first:
  *
  *   0      S = Q K^T             operands are read LEAD instructions earlier
- *   n      dP = dO V^T, begun with -D, every other one, among those of dQ, which read most
+ *   n      dP = dO V^T, begun with -D, every other one, alternating with dQ, which reads most
  *   3 n    dV += P^T dO          P = 2^(S factor - LSE) is made after S
  *   4 n    dK += dS^T Q          dS = P dP after dP, and written to LDS
  *   5 n - BARRIER                all have read this step's queries and written their dS; the next step's have arrived;
- *   copies for the step after that begin
- *   6 n    dQ = dS K             every other one; of all groups' dS, 32 columns of d; then added to memory
+ *                               copies for the step after that begin
+ *   6 n    dQ = dS K             every other one; from all waves' dS, 32 columns of d; then added to memory
  *
  * Other instructions are in slots, each after a matrix instruction. Slots are filled first come, first served: reads as
  * late as LEAD allows, other instructions as early as their operands are available, while the slot has time for them
  * (`vector`: cycles of the vector unit; `issued`: instructions). Each slot of the period holds the work of one step or
  * of two that follow.
  *
- * Invariants: those of loop.h; a result of a matrix instruction is used two instructions later at the earliest, that of
- * an exponential one slot later; all counters are of the steady state, and the first period has the same instructions:
+ * Invariants as in loop.h. A result of a matrix instruction is used two instructions later at the earliest, that of
+ * an exponential one slot later; all counters hold in the steady state, and the first period has the same instructions:
  * of dQ, in a resource of no bytes. */
 #ifndef TW_CDNA_LOOP_BACK_H
 #define TW_CDNA_LOOP_BACK_H

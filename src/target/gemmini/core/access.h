@@ -18,9 +18,9 @@ static inline bool in_buffer(const rv64_store *s, uint64_t address, unsigned mas
 
 static inline unsigned byte_mask(uint64_t address, unsigned size) { return ((1u << size) - 1) << (address & 7); }
 
-/* What reads, and sc, is refused and replayed while bytes of it wait in the store buffer, which drains in the first cycle from the
- * store's WB in which no load is in EX: one that issues one or two cycles behind the store prevents it (DCache.scala 479-500,
- * 541-552). */
+/* Reads, and sc, are refused and replayed while bytes of them wait in the store buffer. It drains in the first cycle
+ * from the store's WB without a load in EX: a load that issues one or two cycles after the store prevents it
+ * (DCache.scala 479-500, 541-552). */
 static inline uint64_t behind_stores(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   if (unlikely(t < core->store[0].time + 3)) {
     unsigned mask = byte_mask(address, size);

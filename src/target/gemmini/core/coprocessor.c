@@ -3,10 +3,10 @@
 
 #include "target/gemmini/core/core.h"
 
-enum { COMMAND_RESULT_READY = 2 }; /* behind the command's WB */
+enum { COMMAND_RESULT_READY = 2 }; /* after the command's WB */
 
-/* Offers a command in WB. One that is not taken there is replayed: it waits in decode until the coprocessor is
- * ready and issues in the cycle after (Core 755, 895-896). Returns false with a fault described. */
+/* Offers a command in WB. A command that is not accepted there is replayed: it waits in decode until the coprocessor is
+ * ready and issues in the next cycle (Core 755, 895-896). Returns false with a fault described. */
 bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue) {
   uint32_t encoding = (uint32_t)in->imm;
   bool xd = encoding >> 14 & 1, xs1 = encoding >> 13 & 1, xs2 = encoding >> 12 & 1;

@@ -7,7 +7,7 @@
  * subsystem/Configs.scala: mulUnroll = 8 with early out, divider with early out, branch target buffer of 28
  * entries, history table of 512, return stack of 6, blocking 16 KiB L1 caches (nMSHRs = 0).
  *
- * Not modelled, each worth a cycle or less per event in compiled code: the replay of a memory access right behind the first
+ * Not modelled, each worth a cycle or less per event in compiled code: the replay of a memory access immediately after the first
  * store to a clean line; drains of the store buffer forced by three stores in a row. */
 #ifndef TW_GEMMINI_RV64_CORE_H
 #define TW_GEMMINI_RV64_CORE_H
@@ -29,7 +29,7 @@ enum {
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* When a reader can issue: cycles behind the writer. */
+/* When a reader can issue: cycles after the writer. */
 enum {
   LOAD_READY = 2,        /* lw, ld: bypassed from the cache's data in MEM (fastLoadWord): Core 322-330, 861-868 */
   NARROW_LOAD_READY = 3, /* lb, lh, sc: Core 600, mem_reg_slow_bypass */

@@ -34,7 +34,7 @@ typedef enum rv64_op {
 } rv64_op;
 // clang-format on
 
-enum { RV64_SINK = 32 }; /* rd of integer instructions that write x0: a register that nobody reads */
+enum { RV64_SINK = 32 }; /* rd of integer instructions that write x0: a register that is never read */
 
 typedef struct rv64_insn {
   uint8_t op;     /* rv64_op */

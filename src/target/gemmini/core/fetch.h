@@ -27,8 +27,8 @@ static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, u
   rv64_frontend *fetch = &core->fetch;
   fetch->count++;
   fetch->later = 0;
-  /* The queue takes five packets ahead of decode: Frontend 100-106. A packet for which there is no room behind the one before
-   * it passes on without data, and is asked for three cycles later at the earliest: s2_replay, 113. */
+  /* The queue takes five packets ahead of decode: Frontend 100-106. A packet without room after its predecessor passes
+   * on without data, and is requested three cycles later at the earliest: s2_replay, 113. */
   const uint64_t room = dequeued_before(fetch, FETCH_QUEUE) + 3;
   if (available < room) {
     fetch->lost |= rv64_loses_targets(core, pc, fetch->packet, packet);
@@ -50,9 +50,9 @@ static inline void redirect(rv64_core *core, uint64_t target, uint64_t available
 
 /* ---- Branch prediction ----------------------------------------------------------------------------------- */
 
-/* Is the compressed jump whose only half is `half` in the instruction buffer, so that the packet behind it can move up
- * in the cycle in which it leaves? So it is if it follows another instruction in its packet, or a compressed one that
- * was in the buffer itself (IBuf.scala 42-58: a packet with one half of use moves up beside one in the buffer). */
+/* True if the compressed jump whose only half is `half` is in the instruction buffer, so that the next packet can move
+ * up in the cycle in which it leaves. It is if it follows another instruction in its packet, or a compressed one that
+ * was in the buffer itself (IBuf.scala 42-58: a packet with one useful half moves up beside one in the buffer). */
 static inline bool is_buffered(const rv64_core *core, uint64_t half) {
   const rv64_insn *in = &core->code[half - (core->code_base >> 1)];
   return in->length == 2 && (half & 1 || (half > core->code_base >> 1 && in[-1].length == 2));
@@ -113,8 +113,8 @@ static inline foretold foretell(rv64_core *core, uint64_t packet) {
   return f;
 }
 
-/* Cycles from a packet in s2 that goes on elsewhere to the one there. The packet behind it, in s1, is counted as one for
- * which there must be room; if there is none, the next one is asked for in vain, and then the right one again. */
+/* Cycles from a packet in s2 that jumps elsewhere to the packet there. The next packet, in s1, counts as one that needs
+ * room; without room, the next one is requested in vain, and then the right one again. */
 static inline unsigned s2_redirect(const rv64_frontend *fetch) {
   const uint64_t s2 = fetch->available, fourth = dequeued_before(fetch, 4);
   if (likely((fourth + 2 > s2 ? fourth : dequeued_before(fetch, 3)) < s2)) return 2;
@@ -172,7 +172,7 @@ static inline bool says_taken(const rv64_core *core, uint64_t packet) {
   return p->taken[history_index(history_seen(p, core->fetch.available), packet)];
 }
 
-/* Is there a jump behind the branch in its packet, which fetch follows if the branch is not taken? */
+/* True if the packet has a jump after the branch, which fetch follows if the branch falls through. */
 static inline bool jumps_behind(const rv64_core *core, uint64_t branch) {
   if (branch & 1) return false;
   const rv64_insn *in = &core->code[branch + 1 - (core->code_base >> 1)];

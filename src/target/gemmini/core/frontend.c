@@ -60,10 +60,11 @@ static bool knows_target(const rv64_core *core, uint64_t packet) {
   return core->predictor.entry[core->code[packet_slot(core, packet)].target_buffer].packet == packet;
 }
 
-/* The queue has no room for `packet`, of the instruction at pc: it is in s2 without data, where those of the packet before it still
- * are. If the target buffer knows a jump at a half where those have the beginning of an instruction, which a jump's last half is not,
- * fetch takes the buffer for wrong: it forgets all targets, and learns nothing more until the core sends it somewhere
- * (Frontend.scala 256-262, whose s2_valid does not ask for data). Returns whether it does. */
+/* The queue has no room for `packet`, of the instruction at pc: it is in s2 without data, where the data of the
+ * previous packet still are. If the target buffer has a jump at a half where these data have the beginning of an
+ * instruction, which a jump's last half is not, fetch takes the buffer for wrong: it forgets all targets, and learns
+ * nothing more until the core sends it somewhere (Frontend.scala 256-262, whose s2_valid does not ask for data).
+ * Returns whether it does. */
 bool rv64_loses_targets(rv64_core *core, uint64_t pc, uint64_t before, uint64_t packet) {
   rv64_predictor *p = &core->predictor;
   const rv64_target *e = &p->entry[core->code[packet_slot(core, packet)].target_buffer];
@@ -75,16 +76,17 @@ bool rv64_loses_targets(rv64_core *core, uint64_t pc, uint64_t before, uint64_t 
   return true;
 }
 
-/* The instruction from pc on, all decoded, that ends in the packet or is the first to end behind it. */
+/* The instruction from pc on, all decoded, that ends in the packet or is the first to end after it. */
 static uint64_t ending_in(const rv64_core *core, uint64_t pc, uint64_t packet) {
   for (unsigned length; (pc + (length = core->code[(pc - core->code_base) >> 1].length) - 1) >> 2 < packet;)
     pc += length;
   return pc;
 }
 
-/* What fetch does until a flush three cycles behind `issue`, though none of it counts: from pc on, in `packet` (or behind it) that is
- * in s2 at cycle `s2`. Branches move the global history, calls and returns their stack; only a misprediction puts the
- * history back (Frontend 257-260, BTB.scala 313-325, Core 918-921). A line that is missing shows nothing. */
+/* The effects of fetch until a flush three cycles after `issue`, though none of it counts: from pc on, in `packet` (or
+ * after it) that is in s2 at cycle `s2`. Branches move the global history, calls and returns their stack; only a
+ * misprediction restores the history (Frontend 257-260, BTB.scala 313-325, Core 918-921). A missing line has no effect.
+ */
 void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue) {
   const rv64_frontend *fetch = &core->fetch;
   rv64_predictor *p = &core->predictor;
@@ -147,8 +149,8 @@ void rv64_waits_again(rv64_core *core, uint64_t pc, uint64_t issue) {
   if (pc >> 2 != fetch->packet) fetch->dequeued[(fetch->count - 1) & 7] = issue - 1;
 }
 
-/* The instruction at pc left decode at `issue` and is refused in WB: all that was fetched behind it is thrown away, and it is
- * fetched again. Returns when it can issue then. */
+/* The instruction at pc left decode at `issue` and is refused in WB: all later fetched instructions are discarded, and
+ * it is fetched again. Returns when it can issue then. */
 uint64_t rv64_fetch_again(rv64_core *core, uint64_t pc, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   fetch->certain = (pc >> 2) + 1;
@@ -178,11 +180,11 @@ static uint64_t refill(rv64_core *core, uint64_t line, uint64_t cycle) {
 
 void rv64_forget_lines(rv64_core *core) { memset(core->fetch.lines, 0, sizeof core->fetch.lines); }
 
-/* The packet that ends the instruction at pc lies in a line that may not be there, and is in s2 at cycle `s2`, behind an instruction issued
- * at `issue`: returns the cycle at which it is available. Fetch that may be misled does not refill: the chicken bit
- * disableSpeculativeICacheRefill is set at reset (CSR 0x7c1, measured: 0x208, and no boot code writes it). Such a packet
- * goes to decode as it is and travels to WB as a replay, and what WB fetches again is certain (Frontend 107-140, 168: s2_kill;
- * Core 940-943: speculative := !take_pc_wb), as is the packet behind it. */
+/* The packet that ends the instruction at pc is in a line that may be missing, and is in s2 at cycle `s2`, after an
+ * instruction issued at `issue`: returns the cycle at which it is available. Fetch that may be misled does not refill:
+ * the chicken bit disableSpeculativeICacheRefill is set at reset (CSR 0x7c1, measured: 0x208, and no boot code writes
+ * it). Such a packet goes to decode as it is and travels to WB as a replay, and what WB fetches again is certain
+ * (Frontend 107-140, 168: s2_kill; Core 940-943: speculative := !take_pc_wb), as is the next packet. */
 uint64_t rv64_fetch_line(rv64_core *core, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   uint64_t victim;

@@ -13,7 +13,7 @@ typedef struct rv64_image {
   Elf *elf; /* over `bytes` */
 } rv64_image;
 
-/* An operand that the harness fills and nobody else writes. */
+/* An operand that only the harness fills. */
 bool rv64_is_input(const rv64_region *);
 
 /* Names in the file are untrusted: what would break a message of one line becomes '?'. */

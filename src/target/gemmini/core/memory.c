@@ -33,7 +33,7 @@ static int by_address(const void *a, const void *b) {
   return x->base < y->base ? -1 : x->base > y->base;
 }
 
-/* Refuses what is no ELF64 little-endian RISC-V executable. */
+/* Rejects files that are not ELF64 little-endian RISC-V executables. */
 static const char *check_header(Elf *elf, GElf_Ehdr *header) {
   if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, header)) return "is not an ELF file";
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)

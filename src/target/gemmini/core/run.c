@@ -193,7 +193,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
   } while (0)
 
   redirect(core, pc, 0, 0);
-  rv64_insn *in = code; /* the one before: none yet, and the divider waits for none */
+  rv64_insn *in = code; /* the previous one: none yet, and the divider waits for none */
 
 next_instruction:
   if (unlikely(core->divider_waits)) divider_meets(core, in, t - 1);

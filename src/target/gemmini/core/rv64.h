@@ -66,8 +66,8 @@ rv64_region *rv64_region_named(const rv64_memory *, const char *name);
 /* The region that contains [address, address + length), or NULL. */
 const rv64_region *rv64_region_find(const rv64_memory *, uint64_t address, uint64_t length);
 
-/* Host pointer of [address, address + length) if it lies in one region that grants all of `rights`, else NULL.
- * *hint (initially NULL, one per caller) remembers the last region, so that the usual call costs two compares. */
+/* Host pointer of [address, address + length) if it is in one region that grants all of `rights`, else NULL. *hint
+ * (initially NULL, one per caller) remembers the last region, so that the usual call costs two compares. */
 static inline uint8_t *rv64_memory_at(const rv64_memory *memory, const rv64_region **hint, uint64_t address,
                                       uint64_t length, unsigned rights) {
   const rv64_region *r = *hint;
@@ -84,9 +84,9 @@ static inline uint8_t *rv64_memory_at(const rv64_memory *memory, const rv64_regi
 /* Notes that bytes at `offset` are written by the coprocessor before the next fence, as the instruction at pc told it. False
  * without memory for it. */
 bool rv64_write_under_way(rv64_region *, uint64_t offset, uint64_t length, uint64_t pc);
-/* The address of the instruction that told the coprocessor to write one of those bytes, 0 if none is under way. */
+/* The address of the instruction that told the coprocessor to write one of those bytes, 0 if none is in flight. */
 uint64_t rv64_writer_of(const rv64_region *, uint64_t offset, uint64_t length);
-/* Is one of those bytes under way? */
+/* True if one of those bytes is in flight. */
 static inline bool rv64_is_under_way(const rv64_region *r, uint64_t offset, uint64_t length) {
   if (__builtin_expect(!r->under_way, 1) || offset >= r->to || offset + length <= r->from) return false;
   for (uint64_t i = 0; i < length; i++)
@@ -111,10 +111,10 @@ void rv64_describe_code(const rv64_memory *, uint64_t pc, char *text, size_t siz
 /* RV64_RIGHT_MISS: the store's line is there, but only to be read. */
 typedef enum rv64_miss { RV64_LOAD_MISS, RV64_STORE_MISS, RV64_RIGHT_MISS, RV64_FETCH_MISS } rv64_miss;
 
-/* What leaves the core. Every function gets the cycle at which it happens and returns the cycle at which the
- * core may go on (>= cycle). Cycles of calls do not decrease but for writeback and refill, which
- * may lead or lag commands and fences by a few cycles of pipeline. A NULL function stands for a machine that answers at once
- * (command: illegal instruction). */
+/* What leaves the core. Every function gets the cycle at which it happens and returns the cycle at which the core may
+ * go on (>= cycle). Cycles of calls do not decrease but for writeback and refill, which may lead or lag commands and
+ * fences by a few cycles of pipeline. A NULL function means a machine that answers at once (command: illegal
+ * instruction). */
 typedef struct rv64_ports {
   void *context;
   /* A custom-0..3 instruction, operands read, offered at write-back. Returns the cycle at which it was taken;
@@ -122,7 +122,7 @@ typedef struct rv64_ports {
    * set. Returns UINT64_MAX after describing a fault in *why (a line without file or place; the core adds those). */
   uint64_t (*command)(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
                       char why[256]);
-  /* The next command, or load while commands are under way, stands at pc; a load reads those bytes. May be NULL. */
+  /* The next command, or load while commands are in flight, is at pc; a load reads those bytes. May be NULL. */
   void (*place)(void *context, uint64_t pc);
   void (*load)(void *context, uint64_t pc, uint64_t address, unsigned size);
   /* The fence instruction: everything before it has left the coprocessor. UINT64_MAX as above. */
@@ -134,9 +134,9 @@ typedef struct rv64_ports {
   uint64_t (*refill)(void *context, uint64_t cycle, uint64_t line, rv64_miss why);
   /* A dirty line leaves the L1. The core does not wait. */
   void (*writeback)(void *context, uint64_t cycle, uint64_t line);
-  /* The address of a line that the L1 data cache has lost up to that cycle, as it was evicted where all its lines must be or as
-   * another one writes it; or that it may only read (*stays), as another one reads it, too; false: no other. Asked before an
-   * access while commands are under way, at a fence, behind a miss. May be NULL. */
+  /* The address of a line that the L1 data cache has lost up to that cycle: evicted because all its lines must be in
+   * the L2, or because another agent writes it. Or of one that it may only read (*stays), because another agent reads
+   * it, too. False: no other. Called before an access while commands are in flight, at a fence, after a miss. May be NULL. */
   bool (*lost)(void *context, uint64_t cycle, uint64_t *line, bool *stays);
   /* Asked after that: from when on the L1 data cache is not busy with losing lines, if it is in that cycle; else 0. */
   uint64_t (*loses_until)(void *context, uint64_t cycle);
@@ -156,7 +156,7 @@ typedef struct rv64_options {
   uint64_t max_cycles;           /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
   uint64_t max_instructions;     /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
   const char *harness;           /* the only section whose code may write the CSRs of marks and the end; NULL: any */
-  bool from_first_count;         /* the first read of the cycle counter behind the first mark moves that mark */
+  bool from_first_count;         /* the first read of the cycle counter after the first mark moves that mark */
   const volatile int *interrupt; /* the run ends soon after *interrupt becomes nonzero; may be NULL */
 } rv64_options;
 

@@ -34,10 +34,10 @@ static inline void move_answer(l2_cache *c, bool begins) {
   c->can |= of_all(L2_ANSWER) & (0 - (l2_wants)!c->answering);
 }
 
-/* A cycle, from the way out: the last stage writes what a put brought, if nobody else has its banks; a beat leaves the third
- * one towards the client if there is room, its answer's first one announces that, and of a put only that leaves; beats move
- * up; the newest answer's next one comes when its banks can be read, if it needs them, and there is room. Without branches
- * where nobody could predict them. */
+/* One cycle, from the output: the last stage writes a put's data if its banks are free. A beat leaves the third stage
+ * towards the client if there is room, and the first beat of an answer announces it; a put sends only that. Beats move
+ * up. The newest answer's next beat arrives when its banks can be read, if it needs them, and there is room. Without
+ * branches where they would be unpredictable. */
 static inline void move_stages(l2_cache *c, uint32_t outer, uint64_t cycle) {
   l2_beat s2 = c->stage[0], s3 = c->stage[1], s4 = c->stage[2];
   const uint32_t written = s4 & L2_BEAT_WRITES, busy = outer | written;

@@ -26,7 +26,7 @@ static inline l2_registers if_so(bool so) { return 0 - (l2_registers)so; } /* al
 
 static inline l2_wants want(enum l2_want w, int i) { return UINT64_C(1) << (L2_MISSES_MAX * w + i); }
 static inline l2_wants of_all(enum l2_want w) { return UINT64_C(0xffff) << L2_MISSES_MAX * w; }
-/* Those that ask for it. */
+/* Registers that request it. */
 static inline l2_registers those(l2_wants wants, enum l2_want w) { return wants >> L2_MISSES_MAX * w & 0xffff; }
 /* Whatever these request. */
 static inline l2_wants whatever(l2_registers these) { return these * UINT64_C(0x0001000100010001); }

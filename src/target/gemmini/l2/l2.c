@@ -119,8 +119,8 @@ uint64_t l2_next_room(const l2_cache *c) {
   return in + 1 + (c->port.count >= 2 && c->port.at[(c->port.first + 1) % L2_BUFFER].request.from <= in);
 }
 
-/* A beat needs two cycles from the one in which it is scheduled, behind those of the answer before; what changes a register is
- * seen by the scheduler in the cycle after. */
+/* A beat needs two cycles from the cycle in which it is scheduled, after the beats of the previous answer; the
+ * scheduler sees a change of a register in the next cycle. */
 uint64_t l2_next_answer(const l2_cache *c) {
   if (c->next == UINT64_MAX) return UINT64_MAX;
   const uint64_t asks = c->next + !those(c->want, L2_ANSWER), free = c->at + 1 + (unsigned)c->beats_left;

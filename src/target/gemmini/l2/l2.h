@@ -1,27 +1,29 @@
-/* l2.h - the memory system behind the cores' and the accelerator's ports: an inclusive L2, one memory port, an LLC.
+/* l2.h - the memory system at the cores' and the accelerator's ports: an inclusive L2, one memory port, an LLC.
  *
  * Timing only; data lives in rv64_memory. It follows the clock edges of the TileLink inclusive cache (files of
  * chipsalliance/rocket-chip-inclusive-cache, design/craft/inclusivecache/src), with
- *   - miss registers (MSHR.scala, Scheduler.scala): every request takes one, hits too, or queues behind the one that has its
- *     set; one register a cycle is scheduled, in turn, when all that it asks for is free; it is held until its line's last
- *     beat is there and the release of what it replaced is acknowledged;
- *   - the directory (Directory.scala): the victim is a random way, whether or not another one is invalid; one port, that
- *     reads for a request or writes what a queue of one holds: of a release, and of a register that ends and changes it;
- *   - the banked store (BankedStore.scala): eight banks of 8 bytes, side by side in a line, that serve in this order the
- *     eviction's reads (SourceC), the refill's writes (SinkD), and the response channel's writes and reads (SourceD);
- *   - the response channel (SourceD.scala): four stages, one beat a cycle; the answer to a miss that asks for the line's
- *     start follows the line beat by beat as it comes;
- *   - the way in: a TLBuffer of two beats for the DMA's reader and its writer each, one behind their crossbar, one where the
- *     DMA leaves the tile, and another where the core does (gemmini Scratchpad.scala 200-202; rocket-chip HasTiles.scala);
- *     the system bus, on which DMA and core take turns (Arbiter.scala); a buffer of one beat that one passes in no time when
- *     it is empty (Parameters.scala, flowAD);
+ *   - miss registers (MSHR.scala, Scheduler.scala): every request uses one, hits too, or queues after the register that
+ *     has its set; one register per cycle is scheduled, round robin, when all its resources are free; it is held until
+ *     its line's last beat is there and the release of what it replaced is acknowledged;
+ *   - the directory (Directory.scala): the victim is a random way, whether or not another one is invalid; one port,
+ *     that reads for a request or writes what a queue of one holds: of a release, and of a register that ends and
+ *     changes it;
+ *   - the banked store (BankedStore.scala): eight banks of 8 bytes, side by side in a line, that serve in this order
+ *     the eviction's reads (SourceC), the refill's writes (SinkD), and the response channel's writes and reads
+ *     (SourceD);
+ *   - the response channel (SourceD.scala): four stages, one beat a cycle; the answer to a miss that asks for the
+ *     line's start follows the line beat by beat as it comes;
+ *   - the way in: a TLBuffer of two beats for the DMA's reader and its writer each, one after their crossbar, one where
+ *     the DMA leaves the tile, and another where the core does (gemmini Scratchpad.scala 200-202; rocket-chip
+ *     HasTiles.scala); the system bus, on which DMA and core take turns (Arbiter.scala); a buffer of one beat that one
+ *     passes in no time when it is empty (Parameters.scala, flowAD);
  *   - the way to the memory (rocket-chip CacheCork.scala): evictions go before fetches; permissions for lines that are
- *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines; it
- *     has numbers for eight lines and permissions that the L2 has not acknowledged.
+ *     written whole and releases of clean lines are answered at once, but their answers wait for a gap between lines;
+ *     it has numbers for eight lines and permissions that the L2 has not acknowledged.
  *
- *   - probes (MSHR.scala, SourceB.scala; rocket-chip DCache.scala): the L2 holds what the core's data cache holds. A victim is
- *     taken from there first; so is a line that the DMA writes; of one that it reads the core keeps a copy that it may only
- *     read. What the core has written comes with the answer. */
+ *   - probes (MSHR.scala, SourceB.scala; rocket-chip DCache.scala): the L2 holds what the core's data cache holds. A
+ *     victim is taken from there first; so is a line that the DMA writes; of one that it reads the core keeps a copy
+ *     that it may only read. What the core has written comes with the answer. */
 #ifndef TW_GEMMINI_L2_H
 #define TW_GEMMINI_L2_H
 
@@ -88,7 +90,7 @@ enum {
   L2_ANSWERS = 8,
   L2_PROBES =
       512, /* that the core has not seen: a data cache of 256 lines loses each, and before that what it may write */
-  L2_PROBES_SENT = 3, /* behind the one that the data cache works on: SourceB's, a buffer of two */
+  L2_PROBES_SENT = 3, /* after the one on which the data cache works: SourceB's, a buffer of two */
   L2_REQUEST_TO_ANSWER =
       4 /* cycles at least from when it may move on its way in: two until it may be scheduled, two stages */
 };
@@ -109,7 +111,7 @@ typedef struct l2_register {
   uint32_t set;
   bool victim_is_dirty;
   uint8_t way, held;  /* of its line; what the core's data cache has of what is taken from there */
-  int8_t first, last; /* requests queued behind it; -1 = none */
+  int8_t first, last; /* requests queued after it; -1 = none */
 } l2_register;
 
 /* A bit for each register, in a word's lowest sixteen. */
@@ -157,8 +159,8 @@ typedef struct l2_cache {
     l2_request request[L2_QUEUE];
     int head, count;
   } queue[L2_CLIENTS];
-  l2_buffer writer, dma, port;      /* the writer's, behind the DMA's crossbar, where it leaves the tile */
-  l2_beat_in before;                /* channel A, behind the system bus: */
+  l2_buffer writer, dma, port;      /* the writer's, after the DMA's crossbar, where it leaves the tile */
+  l2_beat_in before;                /* channel A, after the system bus: */
   bool waits_before;                /* there is one */
   enum l2_client last_dma, last_in; /* that passed them last */
   bool dma_locked, port_locked;     /* in a put of several beats */
@@ -179,7 +181,7 @@ typedef struct l2_cache {
   l2_registers from_start;     /* it wants the line's start */
   l2_registers whole;          /* it writes all of it */
   l2_registers writes_directory; /* when it ends */
-  l2_registers fresh;    /* the directory was read for it in this cycle; in the one before: sixteen bits above */
+  l2_registers fresh;    /* the directory was read for it in this cycle; in the previous cycle: sixteen bits above */
   l2_registers to_probe; /* they take a line from the core's data cache first, and have not asked for it */
   l2_registers turn;     /* those above the one scheduled last */
   uint64_t *sets_busy;   /* a bit for each set that a register has */
@@ -219,7 +221,7 @@ typedef struct l2_cache {
   l2_messages fetches;
   /* back */
   l2_messages lines, permitted;    /* grants: lines, permissions to write */
-  l2_messages acknowledged, clean; /* releases: answers to writes, to those of clean lines */
+  l2_messages acknowledged, clean; /* releases: answers to writes, to releases of clean lines */
   l2_messages numbers;             /* of grants, on their way back to the cork */
   int numbered;                    /* grants with a number that is not back */
   uint64_t written_from;           /* the next answer to a write cannot be there before */
@@ -271,8 +273,8 @@ static inline bool l2_run(l2_cache *c, uint64_t cycle) {
   if (any) l2_make_edges(c, cycle);
   return any;
 }
-/* After the edges made so far: before which cycle's edge will no other answer be on its way? UINT64_MAX: none before another
- * request. It is at the client answer_latency later, so the edges may lag behind the clock that long. */
+/* After the edges made so far: the cycle before whose edge no other answer will be in flight. UINT64_MAX: none before
+ * another request. The client gets it answer_latency later, so the edges may lag the clock that long. */
 uint64_t l2_next_answer(const l2_cache *);
 /* The same for what was sent since. */
 static inline uint64_t l2_next_new_answer(const l2_cache *c) { return c->in_next + L2_REQUEST_TO_ANSWER; }

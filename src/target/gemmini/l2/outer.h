@@ -9,7 +9,7 @@ enum {
   RELEASE_STAGES = 3, /* read from the banked store -> at the cork (SourceC.scala: two registers, a queue) */
   CLEAN_RELEASES =
       4,           /* that may wait for their answer: the cork's queue of two, two in SourceC's (room := count <= 1) */
-  PERMISSIONS = 2, /* that may wait to go back: the cork's queue; another one keeps the fetches behind it waiting */
+  PERMISSIONS = 2, /* that may wait to return: the cork's queue; another one makes later fetches wait */
   WRITE_PATIENCE =
       7, /* in every eighth cycle that it waits the answer to a write goes before a line (ToAXI4.scala: b_delay,
                          three bits that wrap). Lines that follow each other at once begin in every eighth cycle, too: either
@@ -122,8 +122,8 @@ static inline void have_line(l2_cache *c, int i) {
     may_end(c, i);
 }
 
-/* SinkD in this cycle takes what waits; of a line the first beat, with which the others are settled: an eviction that begins
- * in another cycle meets none of them. */
+/* SinkD in this cycle accepts a waiting answer; for a line the first beat, with which its other beats are settled: an
+ * eviction that begins in another cycle meets none of them. */
 static inline void sink(l2_cache *c, uint64_t cycle) {
   l2_messages *from = incoming(c, cycle);
   if (!from) return;

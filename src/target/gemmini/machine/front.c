@@ -97,8 +97,8 @@ static void look_at_ends(gm_front *f) {
   f->room = next - oldest == 2 * GM_FRONT ? GM_NEVER : there(f, next - 2, 1);
 }
 
-/* The command is in a slot and queue `queue` shows it in `cycle`: as if it had come to the first so many cycles before, but behind
- * the command before it. */
+/* The command is in a slot, and queue `queue` shows it in `cycle`: as if it had arrived at the first queue this many
+ * cycles earlier, but after the previous command. */
 static void begin_way(gm_front *f, int slot, unsigned queue, uint64_t cycle) {
   const uint32_t k = f->next++;
   f->slot_of[k % GM_FRONT_SLOTS] = (uint8_t)slot;

@@ -105,7 +105,7 @@ static bool apply_execute(gm_execute_registers *r, const gm_config *config, uint
 static bool apply_load(gm_load_registers load[3], const gm_config *config, uint64_t rs1, uint64_t rs2,
                        char why[GM_WHY]) {
   unsigned id = rs1 >> 3 & 3;
-  if (id == 3) return gm_fault(why, "config_ld: there is no state 3; use 0 (mvin), 1 (mvin2) or 2 (mvin3)");
+  if (id == 3) return gm_fault(why, "config_ld: unknown state 3; use 0 (mvin), 1 (mvin2) or 2 (mvin3)");
   int pixel_repeats = (int)(rs1 >> 8 & 0xff); /* 0 means 1 */
   if (pixel_repeats > 1 && !config->has_pixel_repeats)
     return gm_fault(why, "config_ld: pixel_repeats are not in this machine (has_pixel_repeats = 0)");

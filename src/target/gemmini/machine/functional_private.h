@@ -13,8 +13,9 @@ enum { GM_MAX_DIM = 64, GM_WHY = 256 };
 /* What a register set of the array holds. UNDEFINED: whatever was on the wires, different from run to run. */
 typedef enum gm_contents { GM_UNDEFINED, GM_WEIGHTS, GM_PARTIAL_SUMS } gm_contents;
 
-/* One of the two registers of every PE. Integer weights lie as the kernels for this processor pack them; most make them int16
- * pairs of consecutive k, dim columns wide: weights[k / 2][column][k % 2], as a pairwise multiply-add takes them. */
+/* One of the two registers of every PE. Integer weights have the packing of the kernels for this processor; most use
+ * int16 pairs of consecutive k, dim columns wide: weights[k / 2][column][k % 2], as a pairwise multiply-add reads them.
+ */
 typedef struct gm_pe_registers {
   gm_contents contents;
   union {
@@ -59,7 +60,7 @@ struct gm_arch {
   size_t n_reads, reads_room;
   uint32_t newest_read;        /* the largest of their orders */
   uint64_t short_strides;      /* loads whose block stride is below their rows */
-  bool keeps_order;            /* what a store writes may be read behind a fence only */
+  bool keeps_order;            /* stored data may be read only after a fence */
   rv64_region *last_region[2]; /* of the last DMA read and write: the next is most often there too */
   int dim, input_bytes, acc_bytes;
   bool real;          /* floating-point machine */

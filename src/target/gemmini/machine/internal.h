@@ -1,9 +1,9 @@
 /* internal.h - the clocked model's units and their registers.
  *
- * One function per unit makes one clock edge. Within a cycle the units run from the memories back to the core
- * (array outputs, DMA, execute, store, load, reservation station, front queues), each reading what its successor
- * left at the start of the cycle where the RTL has a register, and after it where the RTL has a wire. Sources are
- * files of ucb-bar/gemmini at be2e9f2 (May 2023), src/main/scala/gemmini. */
+ * One function per unit makes one clock edge. Within a cycle the units run from the memories back to the core: array
+ * outputs, DMA, execute, store, load, reservation station, front queues. Each reads its successor's state at the start
+ * of the cycle where the RTL has a register, and after it where the RTL has a wire. Sources are files of
+ * ucb-bar/gemmini at be2e9f2 (May 2023), src/main/scala/gemmini. */
 #ifndef TW_GEMMINI_INTERNAL_H
 #define TW_GEMMINI_INTERNAL_H
 
@@ -463,7 +463,7 @@ static inline void gm_wake_issue(gm_machine *m, int queue) {
   if (m->rs.open >> queue & 1) gm_wake(m, GM_UNIT_STATION, m->now);
 }
 
-/* The L2 may lag behind the clock while its answers, and the room for a waiting request, are known in time. */
+/* The L2 may lag the clock while its answers, and the room for a waiting request, are known in time. */
 static inline unsigned gm_l2_lag(const gm_machine *m) { return (unsigned)m->l2.p.answer_latency - 1; }
 static inline void gm_await_room(gm_machine *m) {
   const uint64_t in = l2_next_room(&m->l2);

@@ -4,9 +4,9 @@
  *   SRAM
  *              --rows of zeros--> zero writer ---------------------------------------------> repeater -> SRAM
  *
- * LoadController.scala (one row a cycle, at most `trackers` commands in flight), DMA.scala (each row is cut into
- * aligned packets of 16, 32 or 64 bytes, one request a cycle, the largest useful first), XactTracker.scala (requests in
- * flight), BeatMerger.scala (one packet at a time; a beat in and a row out a cycle), VectorScalarMultiplier.scala (a
+ * LoadController.scala (one row a cycle, at most `trackers` commands in flight), DMA.scala. Each row is cut into
+ * aligned packets of 16, 32 or 64 bytes, one request per cycle, the largest useful first. XactTracker.scala (requests
+ * in flight), BeatMerger.scala (one packet at a time; a beat in and a row out a cycle), VectorScalarMultiplier.scala (a
  * scale of 1 passes, others share four multipliers), Scratchpad.scala:337-455 (write arbitration).
  *
  * The usual answer, whole unscaled rows for the scratchpad, meets no obstacle between the L2 and the SRAM: its writes
@@ -306,8 +306,8 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
 
 /* ---- reader ---- */
 
-/* A request on its way to the port: two registers, in the second of which it has its address. If it has no address, or
- * there is no room, it repeats, before new ones. True if there is room for a new one. */
+/* A request on its way to the port: two registers, in the second of which it has its address. Without an address, or
+ * without room, it repeats, before new ones. True if there is room for a new one. */
 static bool translate(gm_machine *m) {
   gm_loader *l = &m->ld;
   bool again = false;

@@ -28,7 +28,8 @@ static uint32_t span(const gm_machine *m, int columns, int rows, uint32_t stride
   return (blocks ? blocks - 1 : 0) * stride + (uint32_t)rows;
 }
 
-/* Repeated pixels reach so many rows further back; the range keeps its length, and so misses its last rows (:271-290). */
+/* Repeated pixels reach this many rows further back; the range keeps its length, and so misses its last rows
+ * (:271-290). */
 static void before_pixels(const gm_machine *m, uint32_t pixels, gm_range *r) {
   const uint32_t half = m->spad_rows / 2, first = r->start > half ? half : 0;
   if (r->start < ACCUMULATOR) r->start = r->start - first < pixels ? first : r->start - pixels;
@@ -103,8 +104,8 @@ static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
   }
 }
 
-/* Which entries of other queues the new one must wait for: those that have not completed and collide with its rows
- * (:327-381). In its own queue it only waits for its turn. */
+/* The entries of other queues for which the new one must wait: entries that have not completed and collide with its
+ * rows (:327-381). In its own queue it only waits for its turn. */
 static uint64_t hazards(const gm_station *s, const gm_entry *n) {
   uint64_t waits = 0, others = s->valid & ~s->mask[n->queue];
   if (n->is_config) return 0;
@@ -159,7 +160,7 @@ void gm_station_complete(gm_machine *m, int i) {
   }
 }
 
-/* The queues whose next command may go, as things are: bits, as nobody can foresee them. */
+/* The queues whose next command may issue in the current state: bits, because the order is unpredictable. */
 static uint32_t ready(const gm_machine *m) {
   return m->rs.open & ((uint32_t)gm_loader_accepts(m) << GM_LD | (uint32_t)gm_executor_accepts(m) << GM_EX |
                        (uint32_t)gm_storer_accepts(m) << GM_ST);

@@ -99,10 +99,10 @@ static bool end_beat(gm_storer *s) {
   return s->write_bytes == 0;
 }
 
-/* A beat on its way to the port: two registers, in the second of which it has its address. There it waits for room, and while
- * it waits the client's register is compared with the address of the beat behind it, in the first one: if that is in
- * another page the beat that waits counts as not translated, and both go round again. `offers`: the row has a next one;
- * true if it is taken. */
+/* A beat on its way to the port: two registers, in the second of which it has its address. There it waits for room, and
+ * meanwhile the client's register is compared with the address of the next beat, in the first register. If that is in
+ * another page, the waiting beat counts as not translated, and both repeat. `offers`: the row has a next one; true if
+ * it is accepted. */
 static bool translate(gm_machine *m, bool offers) {
   gm_storer *s = &m->st;
   if (m->tlb.of[GM_DMA_WRITER].asks_at == m->now) gm_reader_catch_up(m);

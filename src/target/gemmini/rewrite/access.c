@@ -19,7 +19,7 @@ static bool add_blocks(gm_touch *list, int *n, const gm_config *c, uint64_t bloc
   return true;
 }
 
-/* Row r holds itself and up to repeats - 1 rows behind it, side by side; the last rows hold fewer. */
+/* Row r holds itself and up to repeats - 1 later rows, side by side; the last rows hold fewer. */
 static bool add_repeats(gm_access *a, const gm_config *c, uint64_t block, int repeats) {
   int rows = gm_rows(block), cols = gm_cols(block), full = rows >= repeats ? rows - repeats + 1 : 0;
   if (repeats > GM_TOUCHES) return false;
@@ -51,8 +51,7 @@ static bool load(gm_decoder *d, const gm_event *e, gm_access *a, const char **wh
 static void store_image(const gm_config *c, const gm_store_registers *r, const gm_event *e, gm_access *a) {
   uint32_t first = gm_unified(c, gm_local(e->rs2)), pixels = (uint32_t)(r->out_rows * r->out_cols);
   uint32_t end = gm_is_acc(gm_local(e->rs2)) ? gm_unified_rows(c) : (uint32_t)gm_spad_rows(c);
-  if (pixels > end - first)
-    pixels = end - first; /* those behind it are in no window, or the machine would have failed */
+  if (pixels > end - first) pixels = end - first; /* later ones are in no window, or the machine would have failed */
   add(a->read, &a->n_reads, c, gm_local(e->rs2), (int)pixels, gm_cols(e->rs2), 1);
   a->images = r->pool_stride ? r->pool_out_rows : r->out_rows;
   a->memory_rows = r->pool_stride ? r->pool_out_cols : r->out_cols;

@@ -89,7 +89,7 @@ static void set_rows(size_t *writer, const gm_access *a, size_t value) {
     for (uint32_t r = 0; r < a->write[t].rows; r++) writer[a->write[t].first + r * a->write[t].stride] = value;
 }
 
-/* 1 + the one command that has written all rows of the access last; 0 if there is no such. */
+/* 1 + the one command that has written all rows of the access last; 0 if none. */
 static size_t one_writer(const size_t *writer, const gm_access *a) {
   size_t w = a->n_writes ? writer[a->write[0].first] : 0;
   for (int t = 0; t < a->n_writes; t++)
@@ -105,7 +105,7 @@ tw_status gm_remove_loads(gm_stream *s, gm_change *change, tw_error *error) {
   lines l;
   *change = (gm_change){0};
   size_t *writer = calloc(gm_unified_rows(s->config), sizeof *writer);
-  gm_load_registers *with = tw_new(s->n + 1, sizeof *with); /* by command: those of each load */
+  gm_load_registers *with = tw_new(s->n + 1, sizeof *with); /* by command: for each load */
   bool room = lines_open(&l, s) && writer && with;
   tw_status status = room ? TW_OK : tw_no_memory(error, "the analysis");
   for (size_t i = 0; status == TW_OK && i < s->n; i++) {
@@ -156,8 +156,8 @@ static bool meet(lines *l, size_t *own[], size_t *other[], const gm_access *a, s
   return true;
 }
 
-/* A fence is taken away at first; it comes back when a load and a store that lie on either side of it meet. Stores
- * among themselves keep their order anyway. */
+/* A fence is removed at first; it returns when a load and a store on either side of it meet. Stores keep their order
+ * anyway. */
 tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
   gm_decoder d = {.config = s->config};
   gm_access a;
@@ -186,7 +186,7 @@ tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
     if (!met || latest < met) continue;
     s->event[latest - 1].dead = removed[latest - 1] = false;
     kept = latest;
-    /* What this command touched is marked from before the fence: it lies behind it. */
+    /* Accesses of this command count as before the fence: the fence comes later. */
     if (load) meet(&l, l.loaded, l.stored, &a, i + 1, kept, &met);
     if (store) meet(&l, l.stored, l.loaded, &a, i + 1, kept, &met);
   }
@@ -201,7 +201,7 @@ tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
 
 typedef struct zeros {
   const gm_stream *stream;
-  size_t *pending; /* by row: 1 + the load of zeros that nobody has used yet ... */
+  size_t *pending; /* by row: 1 + the load of zeros that is still unused ... */
   uint32_t *cols;  /* ... and how many columns of them */
   bool *bad;       /* by command: this load of zeros must stay */
   bool changed;

@@ -156,7 +156,7 @@ static void drop_small(tw_diagnosis *d, double least) {
   d->n = n;
 }
 
-/* No deadline cuts it short: some findings without the others would mislead. An interrupt does. */
+/* No deadline cuts it short: an incomplete list of findings would mislead. An interrupt does. */
 tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *error) {
   trial *t = calloc(1, sizeof *t);
   const tw_stop interrupt = {.interrupt = s->stop ? s->stop->interrupt : NULL};

@@ -67,7 +67,7 @@ static bool step_conv(expansion *x, const gm_command *in, bool *take, gm_command
   return sent;
 }
 
-/* The matmul loop's unit, behind the convolution's: takes one command. NULL: runs until it is idle. */
+/* The matmul loop's unit, after the convolution's: takes one command. NULL: runs until it is idle. */
 static bool feed_ws(expansion *x, const gm_command *in, uint32_t gap) {
   bool own = in && is_loop_ws(in->funct), take = false;
   for (int silent = 0; !x->why[0] && !x->full && !take && (own || gm_loop_ws_busy(&x->ws)); silent++) {

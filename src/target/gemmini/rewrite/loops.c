@@ -8,7 +8,7 @@
 #include "base/strings.h"
 
 /* Longest body, in elements. Two repetitions are a loop only if that saves this many leaves: any two neighbours of a
- * kind are "two repetitions", and taking them for a loop would hide those of the nest around. */
+ * kind are "two repetitions", and treating them as a loop would hide the loops of the nest around. */
 enum { BODY_MAX = 4096, TWO_ARE_ENOUGH = 24, CHECK_EVERY = 256 };
 
 static const uint64_t BASE = 0x9e3779b97f4a7c15ull; /* of the prefix hashes, modulo 2^64; any odd number */
@@ -171,7 +171,7 @@ static size_t weight_of(const gm_loops *l, size_t i, size_t period) {
   return weight;
 }
 
-/* The shape of a loop whose first two turns are the blocks at i and i + period. UINT32_MAX without memory. */
+/* The shape of a loop whose first two iterations are the blocks at i and i + period. UINT32_MAX without memory. */
 static uint32_t shape_of_blocks(gm_loops *l, size_t i, size_t period) {
   size_t n = l->at[i + period] - l->at[i];
   gm_shape s = {.n_body = (uint32_t)period,
@@ -185,7 +185,7 @@ static uint32_t shape_of_blocks(gm_loops *l, size_t i, size_t period) {
   return loop_shape(l, &s);
 }
 
-/* Is the last block the next turn of the loop in front of it? */
+/* True if the last block is the next iteration of the loop before it. */
 static bool continues(const gm_loops *l, size_t period) {
   size_t loop = l->n - 1 - period, first = loop + 1;
   const gm_shape *s = &l->shape[l->element[loop].shape];
@@ -196,7 +196,7 @@ static bool continues(const gm_loops *l, size_t period) {
   return true;
 }
 
-/* Are the last three blocks turns of a loop? */
+/* True if the last three blocks are iterations of a loop. */
 static bool repeats(const gm_loops *l, size_t period, uint64_t shift) {
   size_t n = l->n, i = n - 3 * period;
   uint64_t third = l->prefix[n] - l->prefix[n - period] * shift;
@@ -251,7 +251,7 @@ tw_status gm_loops_add(gm_loops *l, const void *kind, size_t size, const int64_t
 
 /* ---- loops of two turns ---- */
 
-/* Appends element i again, which lies at or behind the end of the sequence. */
+/* Appends element i again, which is at or after the end of the sequence. */
 static void move_down(gm_loops *l, size_t i) {
   gm_element e = l->element[i];
   if (i > l->n) memmove(l->value + l->at[l->n], l->value + l->at[i], l->shape[e.shape].n_values * sizeof *l->value);
@@ -263,7 +263,7 @@ static bool is_pair(const gm_loops *l, size_t i, size_t n, size_t period) {
          same_kinds(l, l->element + i, i + period, period) && weight_of(l, i, period) >= TWO_ARE_ENOUGH;
 }
 
-/* Folds all pairs with one period that are worth it. What is read lies at or behind what is written. */
+/* Folds all pairs with one period that are worth it. The read position is at or after the write position. */
 static bool fold_pairs(gm_loops *l, size_t period, bool *folded) {
   const size_t n = l->n;
   size_t i = 0;

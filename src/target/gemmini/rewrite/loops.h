@@ -44,7 +44,7 @@ typedef struct gm_loops {
   gm_element *element;
   uint32_t *body;   /* n_body of each, 0 of a leaf */
   uint64_t *prefix; /* hash of what stands before each; one more than elements */
-  size_t *at;       /* the first of its values, which lie one element's behind the other's; one more than elements */
+  size_t *at;       /* index of its first value, with the values of one element after another; one more than elements */
   int64_t *value;
   size_t values_room;
 } gm_loops;

@@ -8,10 +8,11 @@
 #include "target/gemmini/rewrite/stream.h"
 
 typedef struct gm_pack_options {
-  bool place;   /* weights and activations in different banks, alternating from group to group */
-  bool keep;    /* what will be needed again stays, as far as there is room */
-  int prefetch; /* loads go one group ahead, spread among its products; a group has at least so many; 0 = they stay */
-  bool spread;  /* two accumulator halves in turn; stores leave among the products that follow */
+  bool place; /* weights and activations in different banks, alternating from group to group */
+  bool keep;  /* what will be needed again stays, as far as there is room */
+  /* loads move one group ahead, spread among its products; minimum of products in a group; 0 = they stay */
+  int prefetch;
+  bool spread; /* two accumulator halves in turn; stores leave among the products that follow */
 } gm_pack_options;
 
 /* Replaces the events. TW_FAILED, with the reason, for streams that it does not understand or has no room for. */

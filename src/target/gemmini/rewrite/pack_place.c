@@ -18,7 +18,7 @@ static bool same_content(const gm_value *x, const gm_value *y) {
          x->weights == y->weights;
 }
 
-/* Links each value to the one before it with the same content. */
+/* Links each value to the previous one with the same content. */
 static bool link_same(gm_pack_state *p) {
   size_t size = 16;
   while (size < 2 * p->n_values) size *= 2;
@@ -36,7 +36,7 @@ static bool link_same(gm_pack_state *p) {
   return true;
 }
 
-/* Values follow their twin if no more than `patience` groups lie between. Extends the twin's life. */
+/* Values follow their twin if no more than `patience` groups are between them. Extends the twin's life. */
 static void choose_leaders(gm_pack_state *p, int patience, size_t *last) {
   for (size_t i = 0; i < p->n_values; i++) {
     gm_value *v = &p->value[i];

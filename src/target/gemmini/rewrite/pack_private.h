@@ -5,8 +5,8 @@
 
 #include "target/gemmini/rewrite/pack.h"
 
-/* What one load brings into the scratchpad. Loads that an operand needs together are one value: the first of them
- * stands for all, `next` leads to the others, which have no uses of their own. */
+/* The data that one load brings into the scratchpad. Loads that an operand needs together are one value: the first of
+ * them represents all, `next` leads to further loads, which have no separate uses. */
 typedef struct gm_value {
   gm_event load;
   size_t config;      /* with which it happens */
@@ -52,7 +52,7 @@ typedef struct gm_pack_state {
   uint32_t *window_acc, *window_end;  /* accumulator rows of each window: the first, one past the last */
   uint32_t acc_rows;                  /* of the widest window */
   size_t n_setups;
-  gm_event *setup; /* configurations that differ; those of loads without the number of the load */
+  gm_event *setup; /* different configurations; for loads without the number of the load */
   const char *why;
   size_t where;
 } gm_pack_state;

@@ -21,7 +21,7 @@ typedef struct reader {
   bool preloaded;
 } reader;
 
-/* 1 + the number of a configuration; those that set the same are one. 0 if there are too many. */
+/* 1 + the number of a configuration; configurations with equal settings are one. 0 if there are too many. */
 static size_t find_setup(gm_pack_state *p, const gm_event *e) {
   size_t i = 0;
   while (i < p->n_setups && (p->setup[i].rs1 != e->rs1 || p->setup[i].rs2 != e->rs2)) i++;
@@ -77,7 +77,7 @@ static void merge_loads(gm_pack_state *p, size_t x, size_t y) {
   v[x].tail = end;
 }
 
-/* An operand lies in both: they keep their place to each other, and come together. */
+/* An operand is in both: they keep their relative place, and arrive together. */
 static size_t join_values(gm_pack_state *p, size_t i, size_t k) {
   i = gm_whole_value(p, i), k = gm_whole_value(p, k);
   if (i == k) return i;
@@ -100,7 +100,7 @@ static size_t join_values(gm_pack_state *p, size_t i, size_t k) {
   return i;
 }
 
-/* The value that an operand lies in. False if a part of it was never loaded. */
+/* The value that contains an operand. False if a part of it was never loaded. */
 static bool read_operand(gm_pack_state *p, reader *r, const gm_touch *t, gm_use *u, bool weights) {
   if (t->first >= (uint32_t)gm_spad_rows(p->config)) return true; /* of the accumulator */
   size_t v = r->writer[t->first];
@@ -257,7 +257,7 @@ static bool check_values(gm_pack_state *p) {
   return true;
 }
 
-/* The accumulator rows of window `from` are those of `to`, or are added to them; from >= to. */
+/* The accumulator rows of window `from` equal the rows of `to`, or are added to them; from >= to. */
 static void join_acc(gm_pack_state *p, size_t to, size_t from, bool add) {
   uint32_t first = p->window_acc[from], end = p->window_end[from];
   if (to != from) p->window_acc[from] = p->window_end[from] = 0;

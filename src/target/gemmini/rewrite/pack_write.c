@@ -32,7 +32,7 @@ static void set_up(output *o, size_t *in_force, size_t setup, uint64_t id) {
   *in_force = setup + 1;
 }
 
-/* A load takes the registers that hold its configuration, or else those that were not used for longest. */
+/* A load takes the registers that hold its configuration, or else the least recently used ones. */
 static void put_load(output *o, gm_event e, size_t setup) {
   int slot = 0;
   for (int i = 1; i < 3; i++)
@@ -54,7 +54,7 @@ static void put_transfer(output *o, const gm_event *e, size_t setup) {
   put(o, *e);
 }
 
-typedef struct item { /* something that stands before a product */
+typedef struct item { /* something before a product */
   size_t before, order, setup;
   gm_event event;
 } item;

@@ -24,7 +24,7 @@ static tw_status send_only(gm_stream *s, gm_change *change, tw_error *error) {
   return TW_OK;
 }
 
-/* Each rewrite once; those that move commands are one pass with the options of all of them. */
+/* Each rewrite once; rewrites that move commands are one pass with the options of all of them. */
 static const struct rewrite {
   const char *step, *lever, *why;
   gm_pass *pass;
@@ -141,7 +141,7 @@ static tw_status apply(const tw_program *p, const tw_schedule *s, gm_stream *out
       if (r->options.prefetch) options.prefetch = r->options.prefetch;
     }
   }
-  gm_change ignored; /* what moves must not be held back by fences that nobody needs */
+  gm_change ignored; /* unneeded fences must not hold back moving commands */
   if (status == TW_OK && packs) status = gm_remove_fences(out, &ignored, error);
   if (status == TW_OK && packs) status = gm_pack(out, &options, error);
   if (status == TW_OK && s->n) status = send_only(out, &ignored, error);

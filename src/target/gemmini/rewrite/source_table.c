@@ -10,7 +10,7 @@
 
 enum { KINDS_MAX = 255, RUN_MAX = 255, ROWS = 4, GROWING = 3, PRODUCT = 128, LINES_OF_TEXT = 4 };
 
-/* A product is a preload and the compute behind it: rows of B, C, A, D. Of other commands `second` is empty. */
+/* A product is a preload and the next compute: rows of B, C, A, D. For other commands `second` is empty. */
 typedef struct command {
   int op; /* funct; of a product PRODUCT + that of its compute */
   gm_kind first, second;

@@ -25,7 +25,7 @@ enum {
 typedef struct gm_event {
   uint8_t funct;
   bool dead;    /* removed by a rewrite */
-  uint32_t gap; /* cycles that the core needed since it was done with the one before */
+  uint32_t gap; /* cycles of the core since the previous command */
   uint64_t rs1, rs2;
 } gm_event;
 
@@ -50,7 +50,7 @@ tw_status gm_stream_capture(const gm_config *, const tw_problem *, const char *s
 /* The same program on other data: TW_FAILED, with the first command that differs, if its stream depends on them. *wrong: the program
  * itself fails there. */
 tw_status gm_stream_compare(const gm_stream *, const tw_case *other, bool *wrong, tw_error *);
-/* Applies the commands alone to a fresh state: TW_FAILED if the outputs are not those of the case. */
+/* Applies the commands alone to a fresh state: TW_FAILED if the outputs differ from the case's. */
 tw_status gm_stream_replay(gm_stream *, const tw_case *, tw_error *);
 /* Cycles that the stream takes on the machine, commands offered at the core's own pace; UINT64_MAX if it fails, or is
  * stopped. */
@@ -94,9 +94,10 @@ typedef struct gm_decoder {
   uint64_t c; /* of the latest preload: rs2 */
 } gm_decoder;
 
-/* Accesses of one command, in program order. C is counted at the compute; what a preload brings into the array (weights,
- * or the partial sums of output-stationary products) at the preload. A store with pooling reads all rows of its image,
- * also those in no window. False, with the reason, for what is not taken apart: hardware loops (expand.h). */
+/* Accesses of one command, in program order. C counts at the compute; the data that a preload brings into the array
+ * (weights, or the partial sums of output-stationary products) count at the preload. A store with pooling reads all
+ * rows of its image, also rows in no window. False, with the reason, for unsupported commands: hardware loops
+ * (expand.h). */
 bool gm_decode_access(gm_decoder *, const gm_event *, gm_access *, const char **why);
 
 /* Do they hold the same? Member by member: the structures have padding. Scales that differ in sign alone differ. */

@@ -30,8 +30,8 @@ static int roles_of(banks *b, const gm_touch *t, int more) {
   return roles;
 }
 
-/* Follows what lies where. The first time for the roles; with `move`, weights go to the upper half of the scratchpad.
- * False for what is not taken apart. */
+/* Follows the places of data. The first time for the roles; with `move`, weights go to the upper half of the
+ * scratchpad. False for streams that cannot be analysed. */
 static bool follow_rows(banks *b, bool move) {
   gm_stream *s = b->stream;
   gm_decoder d = {.config = s->config};

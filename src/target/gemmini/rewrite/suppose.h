@@ -11,8 +11,8 @@ static inline int gm_bank_of(const gm_config *c, uint64_t block) { /* of the scr
   return gm_is_garbage(local) || gm_is_acc(local) ? -1 : (int)(gm_unified(c, local) / (uint32_t)gm_spad_bank_rows(c));
 }
 
-/* Weights lie in banks of their own. Of a stream whose config is gm_with_more_banks: they get the added half. Counts the
- * products whose operands share a bank. */
+/* Puts weights into separate banks. For a stream whose config is gm_with_more_banks: they get the added half. Counts
+ * the products whose operands share a bank. */
 gm_pass gm_suppose_separate_banks;
 gm_config gm_with_more_banks(const gm_config *);
 /* What was loaded once into the scratchpad stays there: there is room for everything. */

@@ -1,7 +1,7 @@
 /* emit_hardware.c - the hardware loop: one gemmini_loop_ws for every tile and step along k.
  *
- * The loop takes bounds in blocks and paddings in elements; it loads, computes and stores by itself, and overwrites C
- * where neither a bias nor an earlier step along k is to be added (facts: "Hardware loop"). */
+ * The loop takes bounds in blocks and paddings in elements; it loads, computes and stores alone, and overwrites C
+ * unless a bias or an earlier step along k must be added (facts: "Hardware loop"). */
 #include <stdio.h>
 
 #include "target/gemmini/schedule/emit.h"

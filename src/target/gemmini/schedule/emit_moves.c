@@ -8,7 +8,7 @@
 
 #include "target/gemmini/schedule/emit.h"
 
-/* A chunk as it lies in memory: rows along one dimension of the problem, columns along another. */
+/* A chunk in memory order: rows along one dimension of the problem, columns along another. */
 typedef struct chunk {
   char name; /* 'a', 'b' */
   const char *array, *mvin;

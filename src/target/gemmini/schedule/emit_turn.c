@@ -8,7 +8,7 @@
 
 #include "target/gemmini/schedule/operand.h"
 
-enum { SLOTS = 2 }; /* loads, products and stores of one group of blocks beside those of the next */
+enum { SLOTS = 2 }; /* loads, products and stores of one group of blocks overlap with the next group's */
 
 void gm_emit_turn(gm_writer *w, const gm_config *config, const gm_turn *t) {
   const int d = config->dim, bank = gm_spad_bank_rows(config), side = gm_widest_load(config) * d,

@@ -11,8 +11,8 @@ typedef struct gm_turn {
   long stored_pitch, turned_pitch;    /* elements from row to row */
 } gm_turn;
 
-/* Declares the static array turned[columns][turned_pitch] and fills it. Ends with a fence; every configuration is to be made
- * anew. */
+/* Declares the static array turned[columns][turned_pitch] and fills it. Ends with a fence; all configuration must be
+ * repeated. */
 void gm_emit_turn(gm_writer *, const gm_config *, const gm_turn *);
 
 #endif

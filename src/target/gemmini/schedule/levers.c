@@ -1,4 +1,4 @@
-/* levers.c - see levers.h. The levers are those of the paper's menu (Autocomp, figure 16) in this machine's terms. */
+/* levers.c - see levers.h. The levers follow the paper's menu (Autocomp, figure 16) in this machine's terms. */
 #include "target/gemmini/schedule/levers.h"
 
 #include <stdio.h>

@@ -1,16 +1,17 @@
-/* levers.h - the steps that every kernel has, as rows for a family's table (tilewright/verb.h) and as offers of its menu.
+/* levers.h - the steps that every kernel has, as rows for a family's table (tilewright/verb.h) and as offers of its
+ * menu.
  *
  *   hold a=stream|panel|whole b=...
  *   buffers a=2 b=2 c=2
  *   banks a=0,2 b=1,3 c=0,1     c=0,1: the two accumulator buffers in different banks; c=0: side by side
  *   width a=64 b=64 c=64        columns of an mvin of A, of B, of an mvout
  *   overwrite                   the first step overwrites C: no fill with zeros
- *   fill ahead                  zeros or bias move in during the tile before, behind the stores
+ *   fill ahead                  zeros or bias are loaded during the previous tile, after the stores
  *   prefetch 1                  steps that loads are ahead of their use
  *   spread loads=16 stores=16   pairs between two loads, two stores
  *
- * They set the fields a, b, c_buffers, c_split, store_width, overwrite, fill_ahead, prefetch, spread_loads, spread_stores,
- * which gm_plan and gm_conv_plan both have. */
+ * They set the fields a, b, c_buffers, c_split, store_width, overwrite, fill_ahead, prefetch, spread_loads,
+ * spread_stores, which gm_plan and gm_conv_plan both have. */
 #ifndef TW_GEMMINI_LEVERS_H
 #define TW_GEMMINI_LEVERS_H
 

@@ -3,7 +3,7 @@
  * A plan is walked step by step (plan.h) with four clocks: when the array, the load engine, the store engine and the
  * core are free. A step starts when its operands have arrived and its accumulator buffer is stored; it takes as long as
  * the slower of array and core. The model ranks plans, so it follows their differences and omits common costs.
- * Constants are those of gemmini-facts.md ("facts"), scaled from its 16-row tiles to rows of blocks. */
+ * Constants are from gemmini-facts.md ("facts"), scaled from its 16-row tiles to rows of blocks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -207,9 +207,9 @@ static void walk_step(model *m, const step_place *x) {
   const step_loads l = loads_of(m, x);
   const double before = m->array_free, loads = l.a + l.b;
   const int load_rows = l.a_rows + l.b_rows;
-  /* Commands are accepted half a reservation station of pairs before they execute. Loads ahead stand in the step
-   * `prefetch` before this one; others behind the previous step's pairs, and into a single buffer they wait for its
-   * last reader. */
+  /* Commands are accepted half a reservation station of pairs before they execute. Loads ahead are in the step
+   * `prefetch` before this one; other loads follow the previous step's pairs, and into a single buffer they wait for
+   * its last reader. */
   const double lead = 0.5 * m->config->rs_execute * d;
   const bool waits = p->prefetch == 0 && (p->a.buffers == 1 || p->b.buffers == 1);
   const double from = p->prefetch > 0 ? m->begin[x->s % 3] : waits ? before : before - lead;
@@ -381,8 +381,8 @@ tw_status gm_gemm_bound(const tw_target *target, const tw_problem *problem, tw_b
   const double d =
       g.bias == TW_GEMM_BIAS_NONE ? 0 : (double)(g.bias == TW_GEMM_BIAS_FULL ? g.m : 1) * g.n * g.acc_bytes;
   const double in = a + b + d, out = (double)g.m * g.n * g.output_bytes;
-  /* Every block of B stands in the array while all rows of A pass, one a cycle; loading it takes dim cycles, behind
-   * the pairs before it. All inputs come in through the memory port once, for the L2 is cold; C leaves over the bus. */
+  /* Every block of B stays in the array while all rows of A pass, one per cycle; loading it takes dim cycles, after the
+   * previous pairs. All inputs are read through the memory port once, because the L2 is cold; C leaves over the bus. */
   bound->compute_cost = (double)(g.m > config->dim ? g.m : config->dim) * g.nb * g.kb;
   bound->memory_cost = fmax(in / port_bytes, out / (config->dma_bus_bits / 8.0));
   bound->least = gm_least(config, problem->op->operations(problem), in / port_bytes, out);

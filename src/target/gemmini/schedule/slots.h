@@ -2,9 +2,8 @@
 #ifndef TW_GEMMINI_SLOTS_H
 #define TW_GEMMINI_SLOTS_H
 
-/* Where loads (stores) stand that shall come every `spread` pairs: inside the straight code of the innermost loops every
- * so many pairs (level = number of loops), or at the end of every so many iterations of the rolled loop at `level`
- * (0 is the outermost); -1: nowhere. */
+/* The place of loads (stores) with one every `spread` pairs: inside the straight code of the innermost loops (level =
+ * number of loops), or at the end of iterations of the rolled loop at `level` (0 is the outermost); -1: nowhere. */
 typedef struct gm_slots {
   int level, every;
   int pairs; /* from one to the next */

@@ -1,5 +1,5 @@
-/* steps.c - the menu: the possible next steps of a schedule, with the model's prediction. The levers are those of the
- * paper's menu (Autocomp, figure 16) in this machine's terms. */
+/* steps.c - the menu: the possible next steps of a schedule, with the model's prediction. The levers follow the paper's
+ * menu (Autocomp, figure 16) in this machine's terms. */
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/schedule/plan.h"
 

@@ -78,8 +78,8 @@ double gm_config_cycles(void) { return config_cycles; }
 /* Commands are accepted half a reservation station of pairs before they execute. */
 static double lead_of(const gm_walk *w) { return w->plan.config->rs_execute / 2.0 * w->plan.config->dim; }
 
-/* When the loads for this step are done, as far as their places among the pairs of the step that loads for it decide:
- * those that find no place stand behind the pairs, one after the other. */
+/* The end of the loads for this step, as far as it depends on their places among the pairs of the step that loads for
+ * it: loads without a place follow the pairs in sequence. */
 static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double units = x->a_units + x->b_units, loads = x->a + x->b, pair = w->took[loader] / fmax(1, w->pairs[loader]);
   if (!w->plan.spread_loads || units == 0) return w->begin[loader];
@@ -121,7 +121,7 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   const int loader = (int)((w->s + 4 - p->prefetch) & 3), now = (int)(w->s & 3);
   const bool ahead = p->prefetch > 0 && w->s >= p->prefetch, filled = x->first && p->fill_ahead && w->t > 0;
   const double before = w->array, loads = x->a + x->b;
-  /* Loads ahead are among the pairs of an earlier step; others follow those of the previous step. */
+  /* Loads ahead are among the pairs of an earlier step; other loads follow the loads of the previous step. */
   const double from = ahead ? w->begin[loader] : p->prefetch > 0 ? 0 : p->single ? before : before - lead_of(w);
   double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
   if (filled) w->load += x->fill; /* among the loads of the tile before */

@@ -1,9 +1,9 @@
-/* walk.h - the analytic model of a kernel's loops: steps, one after the other, on four clocks.
+/* walk.h - the analytic model of a kernel's loops: consecutive steps on four clocks.
  *
- * A family tells what each step computes, loads and stores, in cycles and commands; the walk says when the array, the
- * load engine and the store engine are free. A step starts when its operands are there and its accumulator buffer is
- * stored. The model serves to rank plans, so it follows what separates them and leaves out what they share. Constants
- * are those of gemmini-facts.md ("facts"). */
+ * A family gives the computation, loads and stores of each step, in cycles and commands; the walk computes when the
+ * array, the load engine and the store engine are free. A step starts when its operands have arrived and its
+ * accumulator buffer is stored. The model ranks plans, so it follows their differences and omits common costs.
+ * Constants are from gemmini-facts.md ("facts"). */
 #ifndef TW_GEMMINI_WALK_H
 #define TW_GEMMINI_WALK_H
 
@@ -41,7 +41,7 @@ typedef struct gm_walk {
   double stored[2];                   /* when a tile is stored, by tile modulo 2 */
 } gm_walk;
 
-/* Shares of the L2's lines: those that hold something of the kernel's, and of all those that it wrote. */
+/* Shares of the L2's lines: lines that hold data of the kernel, and lines that it wrote. */
 typedef struct gm_lines {
   double valid, dirty;
 } gm_lines;
@@ -55,13 +55,13 @@ double gm_tile_store_cycles(const gm_config *, gm_lines *, double pace, double w
 void gm_walk_add(gm_walk *, const gm_walk_step *);
 double gm_walk_end(const gm_walk *);
 
-/* Cycles of mvins: `bytes` in `rows` rows as they lie in memory, a piece of `row_bytes` of each at a time. */
+/* Cycles of mvins: `bytes` in `rows` rows in memory order, a piece of `row_bytes` of each at a time. */
 double gm_load_cycles(const gm_config *, bool cold, double bytes, double rows, double row_bytes);
 /* Cycles of mvouts of `rows` rows of `columns` elements, `wide` at a time. */
 double gm_store_cycles(const gm_config *, double rows, int columns, int wide, int element_bytes);
 /* Cycles to fill `rows` accumulator rows with zeros, or with a row of bias. */
 double gm_fill_cycles(bool bias, double rows);
-/* Cold code: cycles to fetch so many instructions. */
+/* Cold code: cycles to fetch a number of instructions. */
 double gm_code_cycles(double instructions);
 /* Cycles of a configuration that waits until the array is empty. */
 double gm_config_cycles(void);

@@ -18,7 +18,7 @@ void nki_check_bits(nki_run *r, trn_binary op, trn_type type) {
     nki_fail(r, "an operation on bits of %s; expected an integer type", trn_type_name(type));
 }
 
-/* What the Tensor engine writes of a tensor of several banks lies in one of them. */
+/* The Tensor engine writes to one bank of a tensor that has several. */
 static void check_bank(nki_run *r, const nki_tensor *t, const trn_region *o) {
   const int64_t bank = r->config->memory.psum_bank_bytes;
   int64_t low = o->offset, high = low + trn_type_bytes(t->type) - 1;

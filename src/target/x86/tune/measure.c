@@ -96,7 +96,8 @@ static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double 
   const double until = a->stop && a->stop->deadline > 0 ? a->stop->deadline : HUGE_VAL;
   if (is_over(a)) return tw_fail(error, TW_INTERRUPTED, "no time is left to run the kernel");
   const tw_status status = tw_sandbox_run(s, sets, limit_of(&a->problem, sets), until, seconds, error);
-  if (status == TW_FAILED && is_over(a)) return tw_fail(error, TW_INTERRUPTED, "the time limit passed while the kernel ran");
+  if (status == TW_FAILED && is_over(a))
+    return tw_fail(error, TW_INTERRUPTED, "the time limit passed while the kernel ran");
   return status;
 }
 
@@ -307,7 +308,8 @@ static void *turned_weights(const tw_problem *p, const tw_case *data) {
   return to;
 }
 
-/* Other weights at the same address, in a process that has computed with the first ones: what it kept of them is of no use. */
+/* Other weights at the same address, in a process that has computed with the first ones: results kept from them are
+ * useless. */
 static tw_status check_turned(const timing *t, tw_artefact *a, tw_error *error) {
   tw_case turned = *t->data;
   void *b = turned_weights(t->problem, t->data);

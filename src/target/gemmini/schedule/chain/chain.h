@@ -79,9 +79,9 @@ typedef struct gm_chain_command {
 
 typedef struct gm_chain_array {
   const char *name;
-  int length, given_at, given; /* elements; those that hold something at the start */
+  int length, given_at, given; /* elements; how many of them are defined at the start */
   bool parameter, constant;    /* of the kernel; the identity matrix */
-  bool code;                   /* the kernel's own instructions, behind those that are there at its start */
+  bool code;                   /* the kernel's own instructions, after those present at its start */
 } gm_chain_array;
 
 typedef struct gm_chain {
@@ -98,7 +98,7 @@ void gm_chain_free(gm_chain *);
 bool gm_chain_copy(const gm_chain *, gm_chain *out);
 
 /* Calls `visit` for every command in the order in which the core issues them; stops when it returns false. `at` is the
- * position in chain->command, index those of the loops around it. */
+ * position in chain->command, index has the indices of the loops around it. */
 typedef bool gm_chain_visit(void *context, const gm_chain_command *, int at, const int index[GM_CHAIN_DEPTH]);
 bool gm_chain_walk(const gm_chain *, gm_chain_visit *, void *context);
 int gm_affine_value(const gm_affine *, const int index[GM_CHAIN_DEPTH]);
@@ -118,7 +118,8 @@ typedef struct gm_chain_plan {
   bool rows;   /* vectors as rows, sums in the array, results of 4 steps at once */
   int ahead;   /* steps of the recurrence that one product spans: 1, 2 or 4 */
   int unroll;  /* loops over blocks: 1 the innermost are unrolled, 2 all are */
-  int code; /* the kernel's own code is brought into the L2 by loads, ahead of the core: so many before the operands' */
+  /* the kernel's own code is brought into the L2 by loads, ahead of the core: this many before the operands' loads */
+  int code;
 } gm_chain_plan;
 
 enum { GM_CODE_LOADS_MOST = 16 };
@@ -186,9 +187,9 @@ int gm_take_rows(gm_builder *, int bank, int rows);
 int gm_take_acc(gm_builder *, int rows);
 int gm_chain_local(gm_builder *, const char *name, int length);
 int gm_chain_identity(gm_builder *);
-/* Adds loads of the kernel's own code: of the next lines in front of it, of the rest behind the operands' loads, in front of
- * the first product. The core fetches one line after the other, each from beyond the L2; the DMA fetches many at once,
- * and what it has read is in the L2. What arrives in the scratchpad nobody reads. */
+/* Adds loads of the kernel's own code: the next lines before it, the rest after the operands' loads, before the first
+ * product. The core fetches one line at a time, each from beyond the L2; the DMA fetches many at once, and its lines
+ * are then in the L2. The data in the scratchpad are not used. */
 void gm_load_code(gm_builder *);
 
 gm_rows gm_spad(gm_affine at, int rows, int cols);
@@ -206,7 +207,7 @@ void gm_negate(gm_builder *, gm_memory x, gm_memory out);
 void gm_add(gm_builder *, gm_memory x, gm_memory y, gm_memory out);
 gm_memory gm_elements(int array, gm_affine at, int length);
 
-/* A matrix in the scratchpad, as it lies in memory: block (i, k) is at base + (i * across + k) * dim. */
+/* A matrix in the scratchpad, in memory order: block (i, k) is at base + (i * across + k) * dim. */
 typedef struct gm_matrix {
   int base, rows, cols, across;
 } gm_matrix;
@@ -221,8 +222,8 @@ void gm_transpose(gm_builder *, gm_matrix from, gm_matrix to, int identity);
 
 /* A vector as a column: block k at base + k * dim. */
 void gm_load_column(gm_builder *, int array, gm_affine from, double scale, gm_affine to, int length);
-/* The same for whole blocks, several with one load: rows of an mvin may lie one element apart, so that row r of block k
- * begins with element 4 k + r. Its other columns hold what comes behind; nobody reads them. */
+/* As above for whole blocks, several with one load: rows of an mvin may be one element apart, so that row r of block k
+ * begins with element 4 k + r. Its other columns hold the next elements and are not read. */
 void gm_load_window(gm_builder *, int array, gm_affine from, double scale, gm_affine to, int length);
 void gm_store_column(gm_builder *, gm_space, gm_affine from, int length, int array, gm_affine to);
 
@@ -237,8 +238,8 @@ typedef struct gm_product {
   gm_affine start; /* D of the first product */
   gm_affine sums;  /* scratchpad rows of sums that are not complete */
 } gm_product;
-/* out = op(M) x + op(M') x' + ... + start, with the sums in the array (output-stationary): rows, space, out and start are
- * those of the first. */
+/* out = op(M) x + op(M') x' + ... + start, with the sums in the array (output-stationary): rows, space, out and start
+ * belong to the first. */
 void gm_sum_columns(gm_builder *, const gm_product *, int n);
 /* Several products of the same x. */
 void gm_multiply_columns(gm_builder *, const gm_product *, int n);
@@ -251,7 +252,7 @@ void gm_chain_rows(gm_builder *);
 
 /* ---- rewriting, checking, costs ---- */
 
-/* Position behind the node that begins at `at`: a command, or a loop with all that is in it. */
+/* Position after the node that begins at `at`: a command, or a loop with its body. */
 int gm_chain_behind(const gm_chain *, int at);
 /* Inserts a command at a position; false without memory. */
 bool gm_chain_insert(gm_chain *, int at, const gm_chain_command *);

@@ -11,17 +11,16 @@
  *    by itself: after as many products as fill the array, output-stationary ones counted from the next product that
  *    begins a new sum, which pushes the old one out.
  *  - When the array has to wait in the middle of an output-stationary sum, it is flushed, which multiplies on what its
- *    inputs hold: zeros behind the transposer (ExecuteController.scala: a lone compute feeds it zeros), the last row
+ *    inputs hold: zeros after the transposer (ExecuteController.scala: a lone compute feeds it zeros), the last row
  *    otherwise. So such sums need A to pass the transposer, which it does if it is not to be transposed.
  *  - config_ex waits until the array is empty, a fence until everything is.
  *  - The accumulator cannot be read by a compute (nothing takes its answer: Scratchpad.scala, acc_read_resp).
  *  - Nothing orders a load after a store by their addresses in memory, nor the core's own reads and writes: there must
  *    be a fence between. The core's writes come before its later commands. Two mvouts to one element: likewise.
  *
- * Besides, what is read must have been written (each row as far as it is read), every command must find the
- * configuration that it was made for, preloads and computes must come in pairs with nothing for the array between them,
- * a compute that goes on with the array's weights or sums must find them there, and the kernel's inputs must stay as
- * they are. */
+ * Five further rules: Data must be written before they are read (each row as far as it is read). Every command must find
+ * its configuration. Preloads and computes must come in pairs, with no other command of the array between them. A
+ * compute that continues with the array's weights or sums must find them there. The kernel's inputs must not change. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +47,7 @@ typedef struct checker {
   bool *summed;      /* it is an output-stationary sum */
   int product, over; /* number of the product at hand; all up to `over` are in the scratchpad */
   bool *pushes;      /* ring: does product p push sums before it out of the array? */
-  int pushed;        /* the last that does, of those that are `away` products ago or more */
+  int pushed;        /* the last one that does, at least `away` products ago */
   struct {
     bool known;
     int stride, block_stride;

@@ -4,7 +4,7 @@
 
 #include "target/gemmini/schedule/chain/chain.h"
 
-/* What meets in a product lies in different banks: A, weights, what is added, and sums. */
+/* Operands of one product are in different banks: A, weights, addends, and sums. */
 enum { A_BANK = 3, WEIGHTS_BANK = 2, D_BANK = 1, C_BANK = 0 };
 
 /* Where vector t of an array of vectors begins. */

@@ -4,7 +4,7 @@
 
 #include "target/gemmini/schedule/chain/chain.h"
 
-/* What a mvin has set; `known` false: nobody knows. */
+/* The setting of a mvin; `known` false: unknown. */
 typedef struct setting {
   bool known;
   int stride, block_stride;
@@ -56,7 +56,7 @@ static int find_load(const settings *now, const setting *s) {
   return -1;
 }
 
-/* One of the other two settings, or nobody's: the mvin that is needed last from `at` on, up to `end`. */
+/* One of the other two settings, or an unused one: the mvin whose next use from `at` on, up to `end`, is last. */
 static int victim(const gm_chain *c, const settings *now, int at, int end) {
   int best = 0, furthest = -1;
   for (int id = 0; id < 3; id++) {

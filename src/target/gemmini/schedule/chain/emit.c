@@ -24,7 +24,7 @@ typedef struct emitter {
   const gm_chain *chain;
   base bases[BASES];
   int n_bases;
-  bool merged, plus, minus;      /* scales are written apart from the rest of a configuration; those that are there */
+  bool merged, plus, minus;      /* scales are written separately from the rest of a configuration; the existing ones */
   char index[GM_CHAIN_DEPTH][8]; /* names of the loops' indices */
 } emitter;
 

@@ -214,7 +214,7 @@ tw_status gm_chain_predict(const tw_target *target, const tw_problem *problem, c
  * each step; not every kernel does that (`ahead`), so that is told and not part of the bound. */
 tw_status gm_chain_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   const gm_config *config = gm_config_of(target);
-  (void)error; /* there is a bound for every problem, also where there is no schedule */
+  (void)error; /* every problem has a bound, also without a schedule */
   const tw_mpc m = tw_mpc_of(problem);
   double out = (double)(m.steps * m.inputs) * 4, in = problem->op->bytes(problem) - out;
   int dim = config->dim, product = 2 * dim + gm_chain_through(config);

@@ -5,13 +5,14 @@
  *   merge        configuration is set where it changes
  *   unfence      fences go where no dependence needs them
  *   prune        what no result needs is not computed
- *   spread_banks operands lie in different banks
+ *   spread_banks operands are in different banks
  *   keep_resident  vectors stay in the scratchpad from step to step
  *   closed_loop  forward: the loop of state and input is closed once, for all steps
  *   output_stationary  sums over blocks stay in the array: output-stationary
  *   row_vectors  vectors as rows, sums in the array, results of four steps at once; replaces output_stationary
  *   lookahead 2  steps of the recurrence that one product spans
- *   prefetch_code  the kernel's own code is brought into the L2 by loads; prefetch_code 2: by two before the operands, the rest after
+ *   prefetch_code  the kernel's own code is brought into the L2 by loads; prefetch_code 2: by two before the
+ *                operands, the rest after
  *   unroll inner loops over blocks: the innermost, or all, are unrolled */
 #include <math.h>
 #include <stdio.h>

@@ -297,7 +297,8 @@ static bool find_needs(life *l, need *needs, const int *outputs, int n_outputs) 
 
 static bool is_structure(gm_chain_kind k) { return k == GM_DO || k == GM_END || k == GM_OPERATOR || k == GM_FENCE; }
 
-/* The chain without what is never needed; a loop whose last iteration needs less than the others gives it away. */
+/* The chain without unneeded commands; a loop whose last iteration needs fewer than its other iterations loses that
+ * iteration. */
 static bool rebuild(gm_chain *c, const need *needs) {
   gm_chain out = *c;
   out.command = NULL;

@@ -1,17 +1,18 @@
-/* row.c - programs whose vectors are rows: a vector is a row of A, blocks of the transposed matrix are B, and sums
- * over blocks stay in the array (output-stationary), so that a product goes straight to the scratchpad, ready to be
- * the next one's A. Up to 4 vectors pass at once, which costs no more than one:
+/* row.c - programs whose vectors are rows: a vector is a row of A, blocks of the transposed matrix are B, and sums over
+ * blocks stay in the array (output-stationary), so that a product goes straight to the scratchpad, ready to be the next
+ * one's A. Up to 4 vectors pass at once, which costs no more than one:
  *
  *   all that the recurrence only reads      V[t] = -d[t] Bdyn'  or  q[t] - r[t] Kinf       4 steps at once
- *   the recurrence                          x[t+1] = x[t] G + V[t]                         G = (Adyn - Bdyn Kinf)' or AmBKt'
+ *   the recurrence                          x[t+1] = x[t] G + V[t]                         G = (Adyn - Bdyn Kinf)'
+ *                                                                                           or AmBKt'
  *   all that nothing waits for              u[t] = -x[t] Kinf' - d[t], d[t] = (p[t+1] Bdyn + r[t]) Quu_inv'   4 at once
  *
- * Only the recurrence waits for itself. `ahead` lets it take s = 2 or 4 steps with one product: x[t+s] = x[t] G^s + V_s[t],
- * V_2s[t] = V_s[t] G^s + V_s[t+s] (cyclic reduction: R. Hockney, 1965; for recurrences P. Kogge, H. Stone, 1973), where s
- * vectors are known and pass together.
+ * Only the recurrence waits for itself. `ahead` lets it take s = 2 or 4 steps with one product: x[t+s] = x[t] G^s +
+ * V_s[t], V_2s[t] = V_s[t] G^s + V_s[t+s] (cyclic reduction: R. Hockney, 1965; for recurrences P. Kogge, H. Stone,
+ * 1973), where s vectors are known and pass together.
  *
- * A panel is vectors of all steps: block j of vector t is row base + j * pitch + t. The backward pass runs from the last
- * vector to the first; its panels lie in the order of t too. */
+ * A panel is vectors of all steps: block j of vector t is row base + j * pitch + t. The backward pass runs from the
+ * last vector to the first; its panels are in the order of t, too. */
 #include "target/gemmini/schedule/chain/chain.h"
 
 typedef struct panel {
@@ -83,8 +84,7 @@ static void square(gm_builder *b, gm_matrix from, gm_matrix to) {
  *
  * Vectors 0 .. count - 1 of a chain; chain index c is row c of the panel, or, backwards, row count - 1 - c + first_row. */
 typedef struct recurrence {
-  panel x,
-      v; /* v: the vector added on the way to chain index c + 1 lies in the row of its target (backward) or source */
+  panel x, v; /* v: the vector added on the way to chain index c + 1 is in the row of its target (backward) or source */
   gm_matrix g;
   int count; /* vectors, the given one included */
   bool backward;
@@ -137,8 +137,8 @@ static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use
   consume(b, r, use, r->count - 1, 1, no_loop, 0);
 }
 
-/* As above, but the result that hangs on a vector is made right behind the step from it: its products are in the array while
- * the next vector is on its way out. */
+/* As above, but the result that depends on a vector is computed immediately after the step from it: its products are in
+ * the array while the next vector is on its way out. */
 static void step_and_consume(gm_builder *b, const recurrence *r, const consumer *use) {
   gm_block t = gm_begin_steps(b, "t", r->count - 1, 0, 1);
   advance(b, r, r->g, r->v, 1, 1, 1, t, 1, no_loop, 0);

@@ -1,6 +1,6 @@
-/* conv.h - schedules for conv2d: a schedule in numbers, and what it says about where everything lies.
+/* conv.h - schedules for conv2d: a schedule in numbers, and the layout that follows from it.
  *
- * The kernel that a plan stands for is one loop structure, the same for every plan:
+ * A plan describes a kernel with one loop structure, the same for every plan:
  *
  *   for each tile of the output (order pk or kp)        pixels: images n, rows y, columns x; channels k
  *     [fill the tile with zeros or bias]
@@ -12,10 +12,10 @@
  *       [loads of a later step, stores of the previous tile, bias of the next one, spread among the pairs]
  *     [store the tile]
  *
- * There is no im2col: a pixel of a chunk is a row of the scratchpad for each block of channels, so that the pixels that a
- * tap needs for consecutive results are rows `a_stride` apart, and a block of pixels is an address. A block never spans
- * two rows of the output: those of a row are `block` pixels high, and what is left over comes first, because the last
- * pair of a run carries the next weights into the array and takes dim cycles however low it is
+ * The kernel does not use im2col: a pixel of a chunk is a row of the scratchpad for each block of channels, so that the pixels that
+ * a tap needs for consecutive results are rows `a_stride` apart, and a block of pixels is an address. A block never
+ * spans two rows of the output: blocks of a row are `block` pixels high, and the remainder comes first, because the
+ * last pair of a run carries the next weights into the array and takes dim cycles however low it is
  * (ExecuteController.scala:285-302).
  *
  * Where channels are few, `pack` columns of the kernel share a block: every row of the scratchpad holds that many
@@ -24,10 +24,11 @@
  * Small images go several to a tile: their chunks lie one below the other, and so do their rows of results.
  *
  * Where rows of results are short, each column of the kernel may have a plane of pixels of its own (`unfold`), loaded
- * that many times: the pixels that a tap needs for all results of a tile then follow each other, and the tile is one row.
+ * that many times: the pixels that a tap needs for all results of a tile then follow each other, and the tile is one
+ * row.
  *
- * Padding is loaded as zeros. With pooling a tile counts results of the pooling, and the results of the convolution that
- * two tiles need are computed for both.
+ * Padding is loaded as zeros. With pooling a tile counts results of the pooling, and the results of the convolution
+ * that two tiles need are computed for both.
  *
  * Sizes in pixels are elements; k and c are blocks of dim channels, the last of which may be partial. */
 #ifndef TW_GEMMINI_CONV_H
@@ -61,7 +62,7 @@ typedef struct gm_conv_plan {
   int tile_p, tile_q; /* rows, columns of a tile of the output */
   int tile_k, tile_c; /* blocks */
   int tile_r;         /* rows of the kernel in a step */
-  int pack;           /* columns of the kernel in a block: 1, or more where all channels of so many fit */
+  int pack;           /* columns of the kernel in a block: 1, or more if all their channels fit */
   bool unfold;        /* columns of the kernel have planes of pixels of their own; tiles are one row */
   bool pixels_outer;  /* order pk: all k for a tile of pixels; kp: all pixels for a tile of k */
   gm_operand_plan a, b;

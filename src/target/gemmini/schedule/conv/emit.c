@@ -324,7 +324,7 @@ static void tile(gm_conv_emitter *e) {
   step(e);
   close_loop(e, &a[5]);
   close_loop(e, &a[4]);
-  if (p->spread_stores > 0) gm_conv_emit_all_stores(e); /* those of the previous tile that found no place */
+  if (p->spread_stores > 0) gm_conv_emit_all_stores(e); /* stores of the previous tile that found no place */
   if (gm_conv_fills_ahead(p)) gm_conv_emit_all_fill(e);
   gm_conv_emit_set_stores(e);
   if (p->spread_stores == 0) gm_conv_emit_all_stores(e);

@@ -13,7 +13,7 @@
 
 #define LINE(...) gm_write(&e->out, __VA_ARGS__)
 
-/* Does a chunk reach beyond the image? The columns that packed pixels need behind it do. */
+/* True if a chunk extends past the image, including the further columns that packed pixels need. */
 static bool pads(const gm_conv_emitter *e) { return e->v->pad > 0 || e->plan->pack > 1; }
 
 /* Channels of every step, of every tile, if constant; 0 otherwise. */
@@ -214,7 +214,7 @@ static void next_image(gm_conv_emitter *e, long row) {
   LINE("}");
 }
 
-/* Behind the last row of a plane: back to the first image, whose pixels in the next plane lie one to the right. */
+/* After the last row of a plane: back to the first image, whose pixels in the next plane are one to the right. */
 static void next_plane(gm_conv_emitter *e, long row) {
   const gm_conv *v = e->v;
   const gm_conv_layout *l = e->layout;
@@ -330,7 +330,7 @@ static void unit_b(gm_conv_emitter *e) {
     LINE("for (int i = 0; i < b_columns; i += %d) mvin3(b_from + i * %d, b_to + i, MIN(%d, b_columns - i), %s);", step,
          bytes, step, rows);
   if (v->transposed) {
-    /* taps of a block of k lie behind each other, its next rows after all taps and channels */
+    /* taps of a block of k are consecutive, its next rows follow all taps and channels */
     const long taps = (long)v->r * v->s;
     LINE("b_from += %ldL; b_to += %d; b_left--;", (long)v->c * bytes, columns);
     if (inner_b(e)) {

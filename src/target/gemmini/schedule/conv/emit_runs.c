@@ -1,10 +1,10 @@
 /* emit_runs.c - the computation of one step: a run for each block of weights, a pair (preload + compute) for each block
  * of pixels in it.
  *
- * The first pair of a run preloads the weights, the others keep them. An operand is one 64-bit number, rows << 48 |
+ * The first pair of a run preloads the weights, later pairs keep them. An operand is one 64-bit number, rows << 48 |
  * columns << 32 | address; a block of pixels is then an addition of a small constant. The pairs of a row of pixels are
- * straight code, rows are a loop or straight code too; where tiles of the last columns have fewer, there is a second copy
- * of the runs for them. */
+ * straight code, rows are a loop or straight code too; where tiles of the last columns have fewer, there is a second
+ * copy of the runs for them. */
 #include "target/gemmini/schedule/conv/emit.h"
 
 #include <stdio.h>
@@ -240,8 +240,8 @@ static runs runs_of(gm_conv_emitter *e, int columns) {
   return n;
 }
 
-/* The numbers of columns that tiles have, in the order of the tiles from the second on. With pooling, tiles near both ends
- * of a row have fewer: the first, the last, and the one before it, for windows are up to 3 wide (conv.c). */
+/* The numbers of columns that tiles have, in the order of the tiles from the second on. With pooling, tiles near both
+ * ends of a row have fewer: the first, the last, and the second last, because windows are up to 3 wide (conv.c). */
 enum { KINDS_MAX = 5 };
 
 static int kinds_of(const gm_conv_emitter *e, int kinds[KINDS_MAX]) {

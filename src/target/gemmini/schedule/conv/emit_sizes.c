@@ -22,7 +22,8 @@ void gm_conv_first_text(const gm_conv *v, const char *place, char *out, size_t s
     snprintf(out, size, "%s", place);
 }
 
-/* Of `tile` rows or columns of the output at `place`: those of the convolution, of which there are `length`. */
+/* For `tile` rows or columns of the output at `place`: the rows or columns of the convolution, of which there are
+ * `length`. */
 static void extent_text(const gm_conv *v, int tile, int out_length, int length, const char *place, char *out,
                         size_t size) {
   char left[64], first[96];

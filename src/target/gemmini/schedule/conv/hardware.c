@@ -87,7 +87,7 @@ static double run_cycles(const gm_config *config, int rows, int columns) {
   return rows * (columns - left + fmax(left, low_pair)) + d - fmax(left, low_pair);
 }
 
-/* Cycles to load rows of `elements` each, all of which lie in one place `repeats` times. */
+/* Cycles to load rows of `elements` each, all at one place `repeats` times. */
 static double load_cycles(const gm_config *config, bool cold, double rows, int elements, int repeats) {
   const int wide = gm_min(elements, gm_widest_load(config) * config->dim);
   const double bytes = gm_input_bytes(config), pieces = gm_ceil_div(elements, wide);

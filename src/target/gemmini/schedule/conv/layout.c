@@ -11,14 +11,15 @@ enum { IMAGE_LIMIT = 255 };
 
 /* The chunk of A: the pixels of the input that it holds, and their places. */
 static void shape_chunk(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
-  /* Pixels between those that a kernel of one column (row) touches are not loaded. */
+  /* Pixels that a kernel of one column (row) skips are not loaded. */
   l->dx = v->s == 1 ? v->stride : 1;
   l->dy = p->tile_r == 1 ? v->stride : 1;
   l->a_stride = v->stride / l->dx;
   l->row_step = v->stride / l->dy;
   l->image_h = (l->image_rows - 1) * l->row_step + p->tile_r;
   l->chunk_h = p->tile_n * l->image_h;
-  /* The station takes a mvin that repeats pixels to end pack - 1 rows early: nobody needs those of a chunk's last. */
+  /* The station assumes that a mvin that repeats pixels ends pack - 1 rows early: the last rows of a chunk are not
+   * needed. */
   l->taps = gm_ceil_div(v->s, p->pack);
   l->chunk_w = (l->columns - 1) * l->a_stride + v->s + p->pack - 1;
   l->planes = 1;
@@ -28,8 +29,8 @@ static void shape_chunk(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout 
   l->a_before = p->pack - 1;
 }
 
-/* A plane for each column of the kernel: of all columns of the input only those that it meets. The results of an image
- * are one row. */
+/* A plane for each column of the kernel: of all columns of the input only the columns that it touches. The results of
+ * an image are one row. */
 static void unfold(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
   l->dx = v->stride;
   l->a_stride = 1;
@@ -105,7 +106,7 @@ static tw_status check_levers(const gm_config *config, const gm_conv *v, const g
   return TW_OK;
 }
 
-/* Several images make one tall one, whose rows of results lie one behind the other in the output as well. */
+/* Several images make one tall one, whose rows of results are consecutive in the output as well. */
 static tw_status check_images(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, tw_error *error) {
   if (p->tile_n == 1) return TW_OK;
   if (l->tiles_y > 1 || l->tiles_x > 1 || v->pool)
@@ -140,8 +141,9 @@ static tw_status check_unfolding(const gm_conv *v, const gm_conv_plan *p, const 
   return TW_OK;
 }
 
-/* The station does not see the last pack - 1 rows that a mvin with repeated pixels writes (ReservationStation.scala:290):
- * loads must stand where nobody is left in it who still reads what was in the slot before. */
+/* The station does not see the last pack - 1 rows that a mvin with repeated pixels writes
+ * (ReservationStation.scala:290): loads must be at a place where no command in it still reads the slot's earlier
+ * contents. */
 static tw_status check_packing(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
   if (p->pack == 1) return TW_OK;
   if (!config->has_pixel_repeats)
@@ -160,8 +162,8 @@ static tw_status check_packing(const gm_config *config, const gm_conv *v, const 
   return TW_OK;
 }
 
-/* A pooling mvout has no size that the reservation station could know: it takes it to read up to the end of the bank that
- * it begins in, and no further (ReservationStation.scala:242-252). What lies in the next bank could be overwritten. */
+/* A pooling mvout has no size that the reservation station could know: it assumes a read up to the end of the bank in
+ * which it begins, and no further (ReservationStation.scala:242-252). Data in the next bank could be overwritten. */
 static bool straddles_banks(const gm_config *config, const gm_conv_plan *p, const gm_conv_layout *l) {
   const int bank = gm_acc_bank_rows(config);
   for (int i = 0; i < p->c_buffers; i++)

@@ -246,8 +246,8 @@ tw_status gm_conv2d_predict(const tw_target *target, const tw_problem *problem, 
   return status;
 }
 
-/* Rows (columns) of the input, of which there are `length`, that kernels of `taps` rows meet for those of `results` results
- * that pooling windows cover: how many there are, and how many meetings. */
+/* The rows (columns) of the input, of which there are `length`, that kernels of `taps` rows touch for the rows of
+ * `results` pooled results: their number, and the number of touches. */
 typedef struct meetings {
   double rows, all;
 } meetings;
@@ -266,10 +266,10 @@ static meetings meetings_of(const gm_conv *v, int length, int taps, int results,
   return m;
 }
 
-/* Every block of weights, dim products deep, stands in the array while all pixels pass, one a cycle; the channels of the
- * taps of a row of the kernel, and of all its rows, could share blocks. Loading a block takes dim cycles, behind the pairs
- * before it. Products with padding need not be made. All inputs come in through the memory port once, for the L2 is cold;
- * the output leaves over the bus. */
+/* Every block of weights, dim products deep, stays in the array while all pixels pass, one per cycle; the channels of
+ * the taps of a row of the kernel, and of all its rows, could share blocks. Loading a block takes dim cycles, after the
+ * previous pairs. Products with padding need not be computed. All inputs are read through the memory port once, because
+ * the L2 is cold; the output leaves over the bus. */
 tw_status gm_conv2d_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   const gm_config *config = gm_config_of(target);
   gm_conv v;

@@ -11,7 +11,7 @@
  *   loops rsck                    order of the blocks of weights of a step
  *   unroll rows|runs              straight code for the pairs of a row of pixels, of a run
  *   hoist configs                 configuration once, not for every tile
- *   turn weights                  those of weight_layout=krsc are turned once, before everything
+ *   turn weights                  weights of weight_layout=krsc are transposed once, before everything
  *   pipeline p=2 q=56 k=64 c=64 loads=16 stores=16
  *                                 two buffers of everything in banks of their own, loads one step ahead, loads and
  *                                 stores spread, in tiles small enough for that
