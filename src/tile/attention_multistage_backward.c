@@ -71,7 +71,8 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
 }
 
 /* Its tiles are the machine's own. */
-static tw_status settle_pinned(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p, tw_error *error) {
+static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p,
+                                      tw_error *error) {
   const tw_attention a = tw_attention_of(problem);
   const tw_tile_back_loop loop = hand_scheduled_loop(problem);
   if (!machine->back_loop || !machine->direct_bytes || p->registers)
@@ -93,7 +94,7 @@ static tw_status settle_pinned(const tw_tile_machine *machine, const tw_problem 
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   PLAN *p = plan;
   const int d = (int)tw_attention_of(problem).d;
-  if (p->hand_scheduled) return settle_pinned(machine, problem, p, error);
+  if (p->hand_scheduled) return check_hand_scheduled(machine, problem, p, error);
   const tw_status status =
       fits(machine, p, "keys", p->keys, "queries", p->queries, d, 2, &p->shared_bytes, &p->at_once, error);
   if (status != TW_OK) return status;

@@ -58,7 +58,8 @@ tw_tile_loop tw_tile_multistage_loop(const tw_gemm *g, const PLAN *p) {
                         .laid = p->way_a == TW_TILE_REGISTERS};
 }
 
-static tw_status settle_pinned(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p, tw_error *error) {
+static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
+                                      tw_error *error) {
   const int groups = p->groups_m * p->groups_n, row = p->k * element_bytes(g->a);
   if (!machine->loop || p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS)
     return tw_fail(error, TW_USAGE,
@@ -191,7 +192,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE,
                    "interleave requires stages >= 2; it cannot be combined with pingpong or register_prefetch");
   const tw_status status = settle_roles(g, p, error);
-  return status == TW_OK && p->hand_scheduled ? settle_pinned(machine, g, p, error) : status;
+  return status == TW_OK && p->hand_scheduled ? check_hand_scheduled(machine, g, p, error) : status;
 }
 
 /* ---- steps ---- */
