@@ -22,6 +22,7 @@ enum { CASES_MAX = 512, FIELDS = 7, PLACES = 8 };
 typedef struct measurement {
   char *field[FIELDS];
   double measured, simulated; /* us */
+  int cores;                  /* among which the published kernel was divided: simulated is that of one, divided */
   bool runs;
 } measurement;
 
@@ -128,7 +129,8 @@ static tw_status time_case(measurement *m, const char *folder, trn_timing *t, tw
       total += t->device;
       n++;
     } while (status == TW_OK && n < PLACES && t->device < 400e3);
-    m->simulated = (total / n + config.launch_ns) / 1000 / (cores ? atoi(cores + 6) : 1);
+    m->cores = cores ? atoi(cores + 6) : 1;
+    m->simulated = (total / n + config.launch_ns) / 1000 / m->cores;
     trn_program_free(&program);
   }
   free(source);
@@ -206,6 +208,27 @@ static void print_family(const char *family, const char *machine) {
   printf("\n");
 }
 
+/* Rows of several cores: their error against one core's time, and with the factor that the other families' rows have. */
+static void print_cores(void) {
+  static double alone[CASES_MAX], left_out[CASES_MAX], factor[CASES_MAX];
+  int rows = 0;
+  for (int i = 0; i < n_cases; i++) {
+    const measurement *m = &cases[i];
+    int n = 0;
+    if (!m->runs || m->cores < 2) continue;
+    for (int k = 0; k < n_cases; k++)
+      if (cases[k].runs && cases[k].cores > 1 && strcmp(cases[k].field[0], m->field[0]) != 0)
+        factor[n++] = cases[k].measured / (cases[k].simulated * cases[k].cores);
+    if (!n) return; /* one family alone */
+    const double one = m->simulated * m->cores;
+    alone[rows] = fabs(one / m->measured - 1);
+    left_out[rows++] = fabs(one * median(factor, n) / m->measured - 1);
+  }
+  if (rows)
+    printf("cores=N %d rows, median error with one core's time %.1f%%, with the factor of the other families %.1f%%\n",
+           rows, 100 * median(alone, rows), 100 * median(left_out, rows));
+}
+
 int main(int argc, char **argv) {
   char *text;
   tw_error error;
@@ -252,6 +275,7 @@ int main(int argc, char **argv) {
     }
     print_family(NULL, machines[k]);
   }
+  print_cores();
   free(text);
   return 0;
 }

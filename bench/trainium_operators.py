@@ -135,7 +135,7 @@ def main():
     rows, ratios = [], {"tutorial": [], "advanced": []}
     print("| operator | reference us | best of the trace us | ours us | ratio | published us | steps, and what differs |\n| --- | --- | --- | --- | --- | --- | --- |")
     for name, group, file, operands, directives, problem, published, differs in OPERATORS:
-        if options.only and options.only not in name:
+        if options.only and not name.startswith(options.only):
             continue
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "kernel.py")

@@ -61,6 +61,26 @@ static char *example(const char *name) {
 
 /* ---- kernels ---- */
 
+static void parts_of_the_compiler_are_switched_off(void **state) {
+  static const struct {
+    const char *part, *counter; /* that the part changes */
+  } parts[] = {{"engines", "scalar_busy"}, {"merging", "device"}, {"order", "device"}, {"all", "device"}};
+  char *source = example("attention.py"), problem[160];
+  (void)state;
+  const char *usual = "attention b=1 hq=2 hkv=2 sq=512 sk=512 d=128 causal=1";
+  const result with = expect_correct(source, usual);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    snprintf(problem, sizeof problem, "%s without=%s", usual, parts[i].part);
+    const result r = expect_correct(source, problem);
+    if (counter(&r, parts[i].counter) == counter(&with, parts[i].counter)) fail_msg("%s changes nothing", problem);
+  }
+  snprintf(problem, sizeof problem, "%s without=all", usual);
+  assert_true(expect_correct(source, problem).measured.seconds > 1.5 * with.measured.seconds);
+  snprintf(problem, sizeof problem, "%s descriptors=static", usual);
+  assert_true(expect_correct(source, problem).measured.seconds != with.measured.seconds);
+  free(source);
+}
+
 static void an_rms_norm_is_correct_and_timed(void **state) {
   char *source = example("rmsnorm.py");
   (void)state;
@@ -283,7 +303,8 @@ static const struct {
      "line 4: index 128"},
     {KERNEL "    nl.store(y, x)\n    return y\n", "line 4: 'value' is in HBM"},
     {KERNEL "    t = nl.load(x)\n    nl.store(y[0:64, :], t[64:128, :])\n    return y\n", "wrong result: y"},
-    {KERNEL "    t = nl.ndarray((128, 64), dtype=nl.float32)\n    nl.store(y, t)\n    return y\n", "line 4: elements of this tensor are read before they are written; element 0 of 'y' comes from them"},
+    {KERNEL "    t = nl.ndarray((128, 64), dtype=nl.float32)\n    nl.store(y, t)\n    return y\n",
+     "line 4: elements of this tensor are read before they are written; element 0 of 'y' comes from them"},
     {KERNEL "    t = nl.load(x)\n    u = t[1:33, :] + 1\n    return y\n",
      "line 5: an operand of 32 partitions starts at partition 1"},
     {KERNEL "    t = nl.ndarray((129, 4), dtype=nl.float32)\n    return y\n",
@@ -349,7 +370,8 @@ static void deep_and_long_texts_are_rejected(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(an_rms_norm_is_correct_and_timed),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_the_compiler_are_switched_off),
+                                     cmocka_unit_test(an_rms_norm_is_correct_and_timed),
                                      cmocka_unit_test(a_gemm_of_the_newer_dialect_is_correct),
                                      cmocka_unit_test(a_softmax_with_helpers_grids_and_masks_is_correct),
                                      cmocka_unit_test(a_gemm_with_transposes_and_an_output_argument_is_correct),

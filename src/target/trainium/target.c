@@ -93,6 +93,46 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
   return TW_OK;
 }
 
+/* ---- the model of the compiler ---- */
+
+enum {
+  WITHOUT_NOTHING,
+  WITHOUT_COPIES,
+  WITHOUT_LOADS,
+  WITHOUT_ENGINES,
+  WITHOUT_MERGING,
+  WITHOUT_ARGUMENTS,
+  WITHOUT_ORDER,
+  WITHOUT_ALL
+};
+
+static const tw_key options[] = {
+    {.name = "without",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "nothing",
+     .choices = "nothing|copies|loads|engines|merging|arguments|order|all",
+     .help = "part of the compiler's model to switch off"},
+    {.name = "descriptors",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "dynamic",
+     .choices = "dynamic|static",
+     .help = "of transfers: written while the kernel runs, or before (--disable-dge)"},
+};
+
+trn_compiler trn_compiler_of(const tw_problem *p) {
+  const int64_t off = tw_problem_int(p, "without");
+  const bool all = off == WITHOUT_ALL;
+  trn_compiler c = trn_compiler_usual;
+  c.remove_copies = !all && off != WITHOUT_COPIES;
+  c.remove_loads = !all && off != WITHOUT_LOADS;
+  c.choose_engines = !all && off != WITHOUT_ENGINES;
+  c.merge_iterations = !all && off != WITHOUT_MERGING;
+  c.software_arguments = !all && off != WITHOUT_ARGUMENTS;
+  if (all || off == WITHOUT_ORDER) c.look_ahead = 1;
+  c.static_dma = tw_problem_int(p, "descriptors");
+  return c;
+}
+
 /* ---- kernels ---- */
 
 static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
@@ -190,7 +230,8 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
                          tw_error *error) {
   trn_timing timing;
   tw_status status = a->has_program ? TW_OK : execute(t, a, k, NULL, error);
-  if (status == TW_OK) status = trn_time(config(t), &a->program, &trn_compiler_usual, &timing, error);
+  const trn_compiler compiler = trn_compiler_of(k->problem);
+  if (status == TW_OK) status = trn_time(config(t), &a->program, &compiler, &timing, error);
   if (status != TW_OK) return status;
   trn_report(config(t), &a->program, &timing, out);
   out->utilization = k->problem->op->operations(k->problem) / peak_macs(config(t)) / out->seconds;
@@ -201,8 +242,9 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
 
 /* ---- schedules ---- */
 
-static const trn_kind *const kinds[] = {&trn_gemm,      &trn_rows,      &trn_softmax, &trn_cumsum, &trn_transpose, &trn_maxpool,
-                                        &trn_depthwise, &trn_rotary,  &trn_mamba,  &trn_attention, &trn_conv2d};
+static const trn_kind *const kinds[] = {&trn_gemm,      &trn_rows,      &trn_softmax,   &trn_cumsum,
+                                        &trn_transpose, &trn_maxpool,   &trn_depthwise, &trn_rotary,
+                                        &trn_mamba,     &trn_attention, &trn_conv2d};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const trn_kind *kind_of(const tw_problem *p) {
@@ -237,13 +279,20 @@ static void fill_families(void) {
   for (size_t i = 0; i < KINDS; i++)
     families[i] = (tw_family){.op = kinds[i]->op,
                               .keys = kinds[i]->keys ? kinds[i]->keys : "*",
+                              .options = options,
+                              .n_options = sizeof options / sizeof *options,
                               .settle = settle,
                               .steps = kind_steps,
                               .emit = kind_emit,
                               .predict = kind_predict,
                               .bound = bound,
                               .language = kind_language};
-  families[KINDS] = (tw_family){.op = "*", .keys = "*", .settle = settle, .bound = bound};
+  families[KINDS] = (tw_family){.op = "*",
+                                .keys = "*",
+                                .options = options,
+                                .n_options = sizeof options / sizeof *options,
+                                .settle = settle,
+                                .bound = bound};
 }
 
 /* ---- the list ---- */

@@ -82,8 +82,8 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
               (trn_key_bytes(s, "a") > 2 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16);
   w->vector = turned + by_vector * (p->copy == TRN_CHOOSE_ANY ? 0.6 : p->copy == TRN_CHOOSE_VECTOR ? 1 : 0);
   w->scalar = m / TILE * n / c->scalar.ghz * (p->copy == TRN_CHOOSE_ANY ? 0.4 : p->copy == TRN_CHOOSE_SCALAR ? 1 : 0);
-  w->bytes = m * k * trn_key_bytes(s, "a") * a_loads + k * n * trn_key_bytes(s, "b") * b_loads +
-             m * n * trn_key_bytes(s, "c");
+  w->bytes =
+      m * k * trn_key_bytes(s, "a") * a_loads + k * n * trn_key_bytes(s, "b") * b_loads + m * n * trn_key_bytes(s, "c");
   w->run_bytes = fmin(p->m * TILE * trn_key_bytes(s, "a"), p->n * p->tile_n * trn_key_bytes(s, "b")) * p->load;
   w->transfers = k / (TILE * p->load) * (m_blocks * a_loads + n_blocks * b_loads) + m / TILE * n_blocks;
   /* the first block waits for its panels, the last one is copied out */

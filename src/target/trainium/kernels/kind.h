@@ -54,7 +54,8 @@ typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, 
 #define TRN_CHOICES "any|vector|scalar|gpsimd"
 const char *trn_engine_argument(trn_choice);
 /* Slots of a copy on an engine: "{{call}}dst=x, {{from}}=y{{engine}})". NeuronCore-v2 has no tensor_copy on Scalar. */
-void trn_copy_slots(const trn_subject *, tw_slots *, const char *call, const char *from, const char *engine, trn_choice);
+void trn_copy_slots(const trn_subject *, tw_slots *, const char *call, const char *from, const char *engine,
+                    trn_choice);
 /* Offers "NAME 1", "NAME 2", ... by powers of two up to `most`. */
 void trn_offer_powers(tw_menu_builder *, const char *lever, const char *why, const char *format, int least, int most);
 

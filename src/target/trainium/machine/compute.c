@@ -316,8 +316,7 @@ bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_vie
         value += old;
       }
       dst->array->cell[to] = to_cell(dst->type, value);
-      if (dst->array->undefined)
-        dst->array->undefined[to] = undefined | (adds ? mark_of(dst, dst, to) : 0);
+      if (dst->array->undefined) dst->array->undefined[to] = undefined | (adds ? mark_of(dst, dst, to) : 0);
     }
   free(s);
   return true;

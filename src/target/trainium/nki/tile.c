@@ -154,8 +154,7 @@ void nki_check_limits(nki_run *r, const nki_view *v, const nki_bounds *b) {
       }
     }
     if (index < 0 || index >= v->limit[i].limit)
-      nki_fail(r,
-               "index %lld of dimension %d is outside of the tensor (it has %lld); add a mask or correct the index",
+      nki_fail(r, "index %lld of dimension %d is outside of the tensor (it has %lld); add a mask or correct the index",
                (long long)index, v->limit[i].axis, (long long)v->limit[i].limit);
   }
 }

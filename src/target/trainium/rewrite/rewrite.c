@@ -118,7 +118,7 @@ static size_t busiest(const trn_program *program, const trn_timing *timing, line
 }
 
 /* The time of the program without the instructions of a line. */
-static double time_without(const trn_config *c, const trn_program *program, int line) {
+static double time_without(const trn_config *c, const trn_compiler *compiler, const trn_program *program, int line) {
   trn_program copy = *program;
   trn_timing timing;
   double total = 0;
@@ -127,7 +127,7 @@ static double time_without(const trn_config *c, const trn_program *program, int 
   if (!copy.instruction) return 0;
   for (size_t i = 0; i < program->n_instructions; i++)
     if (program->instruction[i].line != line) copy.instruction[copy.n_instructions++] = program->instruction[i];
-  if (trn_time(c, &copy, &trn_compiler_usual, &timing, NULL) == TW_OK) {
+  if (trn_time(c, &copy, compiler, &timing, NULL) == TW_OK) {
     total = timing.total;
     trn_timing_free(&timing);
   }
@@ -155,12 +155,13 @@ static tw_status diagnose(const tw_program *p, int jobs, tw_diagnosis *out, tw_e
   *out = (tw_diagnosis){0};
   tw_status status = trn_program_of(p->target, p->source, &p->given, &program, error);
   if (status != TW_OK) return status;
-  status = trn_time(c, &program, &trn_compiler_usual, &timing, error);
+  const trn_compiler compiler = trn_compiler_of(p->given.problem);
+  status = trn_time(c, &program, &compiler, &timing, error);
   if (status == TW_OK) {
     const size_t n = busiest(&program, &timing, use);
     for (size_t i = 0; i < n; i++) {
       const bool late = tw_now() - begun > seconds_most / 4 || tw_is_set(p->stop ? p->stop->interrupt : NULL);
-      const double without = late ? 0 : time_without(c, &program, use[i].line);
+      const double without = late ? 0 : time_without(c, &compiler, &program, use[i].line);
       use[i].saves = without > 0 && without < timing.total ? timing.total - without : 0;
     }
     qsort(use, n, sizeof *use, by_saving);
