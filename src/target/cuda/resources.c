@@ -88,6 +88,24 @@ static const char *largest_variable(Elf *elf, size_t names) {
   return largest;
 }
 
+/* The device's heap outlives a launch: a pointer in a few bytes of variables would keep as much as it likes. */
+static bool uses_heap(Elf *elf) {
+  Elf_Scn *s = NULL;
+  while ((s = elf_nextscn(elf, s))) {
+    GElf_Shdr header;
+    Elf_Data *data;
+    if (!gelf_getshdr(s, &header) || header.sh_type != SHT_SYMTAB || !header.sh_entsize ||
+        !(data = elf_getdata(s, NULL)))
+      continue;
+    for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
+      GElf_Sym symbol;
+      const char *name = gelf_getsym(data, (int)i, &symbol) ? elf_strptr(elf, header.sh_link, symbol.st_name) : NULL;
+      if (name && symbol.st_shndx == SHN_UNDEF && (!strcmp(name, "malloc") || !strcmp(name, "free"))) return true;
+    }
+  }
+  return false;
+}
+
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
 static tw_status check_sections(Elf *elf, const char *kernel, tw_error *error) {
@@ -107,6 +125,10 @@ static tw_status check_sections(Elf *elf, const char *kernel, tw_error *error) {
   if (!found)
     return tw_fail(error, TW_FAILED, "the source has no kernel '%.80s': define extern \"C\" __global__ void %.80s(...)",
                    kernel, kernel);
+  if (uses_heap(elf))
+    return tw_fail(
+        error, TW_FAILED,
+        "malloc and free are unsupported: a launch must not use memory that outlives it; ask for a workspace");
   if (variables <= CUDA_VARIABLES_MAX) return TW_OK;
   const char *largest = largest_variable(elf, names);
   return tw_fail(error, TW_FAILED,

@@ -1,0 +1,17 @@
+// wrong | wrong result | gemm m=70 n=70 k=70 a=f32 b=f32 c=f32 acc=f32 -t cuda
+/* sums are multiples of 2^-20 */
+//: kernel k
+//: grid ceildiv(n, 16), ceildiv(m, 16)
+//: block 16, 16
+//: workspace 4096
+//: args A, B, C, workspace, m, n, k
+extern "C" __global__ void k(float *A, float *B, float *C, int *w, int m, int n, int k) {
+  const int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
+  if (i < m && j < n) {
+    float sum = 0;
+    int all = 0;
+    for (int p = 0; p < k; p++) all += (int)(A[i * k + p] * B[p * n + j] * 0x1p20f);
+    sum = all * 0x1p-20f;
+    C[i * n + j] = sum;
+  }
+}

@@ -1,0 +1,17 @@
+// does not build | in device variables | gemm m=70 n=70 k=70 a=f32 b=f32 c=f32 acc=f32 -t cuda
+/* a variable of a template */
+//: kernel k
+//: grid ceildiv(n, 16), ceildiv(m, 16)
+//: block 16, 16
+//: workspace 4096
+//: args A, B, C, workspace, m, n, k
+template <int N> __device__ float kept[N];
+extern "C" __global__ void k(float *A, float *B, float *C, int *w, int m, int n, int k) {
+  const int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
+  if (i < m && j < n) {
+    float sum = 0;
+    for (int p = 0; p < k; p++) sum += A[i * k + p] * B[p * n + j];
+    kept<2000>[j] = sum;
+    C[i * n + j] = sum;
+  }
+}
