@@ -285,14 +285,13 @@ static void process_that_does_not_end_is_killed_with_its_children(void **state) 
   (void)state;
   char *directory = new_directory(), *path = tw_path_join(directory, "late");
   char command[600];
-  snprintf(command, sizeof command, "(sleep 1; touch %s) & echo started; sleep 100", path);
-  tw_process_result r = run((tw_process_options){SHELL(command), .seconds = 0.3});
+  snprintf(command, sizeof command, "(sleep 4; touch %s) & echo started; sleep 100", path);
+  tw_process_result r = run((tw_process_options){SHELL(command), .seconds = 2});
   assert_true(r.timed_out);
   assert_int_equal(r.signal, SIGKILL);
   assert_string_equal(r.output, "started\n");
   tw_process_result_free(&r);
-  sleep(1);
-  usleep(300000);
+  sleep(3);
   assert_false(tw_file_exists(path));
   volatile int interrupt = 1;
   r = run((tw_process_options){SHELL("sleep 100"), .interrupt = &interrupt});
