@@ -138,8 +138,11 @@ static bool is_low(const tw_attention *a, uint64_t seed, int64_t row) {
 /* Moves the first element of keys to KEY_OFFSET and that of low queries to where their scores are LOW_SCORE. */
 static void offset_scores(const tw_attention *a, uint64_t seed, void *q, void *k) {
   if (a->d < OFFSET_LEAST_D) return;
+  /* As if the first element of keys had not been scaled as a term: large ones would move the scores of low queries. */
+  const int exponent = a->is_cut ? 0 : tw_term_exponent(seed, 0, a->d);
   for (int64_t row = 0; row < a->batches * a->keys * a->key_heads; row++)
-    tw_set_element(a->type, k, row * a->d, KEY_OFFSET + tw_element(a->type, k, row * a->d) / KEY_SHARE);
+    tw_set_element(a->type, k, row * a->d,
+                   KEY_OFFSET + ldexp(tw_element(a->type, k, row * a->d), exponent) / KEY_SHARE);
   const double low = LOW_SCORE / KEY_OFFSET / a->scale;
   for (int64_t row = 0; row < a->batches * a->queries * a->query_heads; row++)
     if (is_low(a, seed, row)) tw_set_element(a->type, q, row * a->d, fmax(-LARGEST_QUERY, fmin(low, LARGEST_QUERY)));
