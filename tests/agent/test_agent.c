@@ -200,7 +200,7 @@ static void an_agent_that_proposes_no_more_leaves_what_was_found(void **state) {
     writer.refuses_from = from;
     writer.requests = 0;
     assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
-    assert_non_null(strstr(r.notes, "writer proposes no more: the budget is spent\n"));
+    assert_non_null(strstr(r.notes, "writer proposes no more kernels: the budget is spent\n"));
     assert_null(strstr(strstr(r.notes, "no more") + 1, "no more")); /* said once */
     assert_true(from == 1 ? r.best.cost == r.start.cost : r.best.cost < r.start.cost);
     tw_search_result_free(&r);

@@ -275,14 +275,13 @@ static bool is_fresh(const table *t, size_t row) {
 static void write_check(FILE *f, const data *x) {
   const table *t = &x->two;
   errors given = {0}, all = {0};
-  fprintf(
-      f, "\n### Table 2: rate of the array\n\n"
-         "Launch and bandwidth come from Table 3, on one tile of Config 1; here they meet other tiles and types. First "
-         "with the measured rate of a core (`core_tflops=`), then with the model's own (which, but for `atb`, is "
-         "fitted to "
-         "these rows' cores).\n\n"
-         "| config | tile, rho | measured | predicted | error | core modelled | error |\n"
-         "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n");
+  fprintf(f,
+          "\n### Table 2: rate of the array\n\n"
+          "Launch and bandwidth come from Table 3, for one tile of Config 1. Here they are applied to other tiles and "
+          "types, first with the measured rate of a core (`core_tflops=`), then with the model's own (which, but for "
+          "`atb`, is fitted to these rows' cores).\n\n"
+          "| config | tile, rho | measured | predicted | error | core modelled | error |\n"
+          "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (size_t i = 0; i < t->n; i++) {
     if (!kernel_name(t, i)) continue;
     const double m = number(t, i, "m"), n = number(t, i, "n"), k = number(t, i, "k");
