@@ -54,7 +54,7 @@ tw_status cli_read_schedule(const cli *c, const cli_subject *s, tw_schedule *out
                                     : tw_fail(&why, TW_USAGE, "it contains bytes that are not text");
   free(text);
   if (status == TW_OK) tw_target_rename_steps(s->target, &s->problem, out);
-  return status == TW_OK ? TW_OK : tw_fail(error, status, "%s: not a schedule file: %.1800s", path, why.text);
+  return status == TW_OK ? TW_OK : tw_fail(error, status, "schedule file '%s': %.1800s", path, why.text);
 }
 
 void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {

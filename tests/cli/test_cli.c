@@ -705,7 +705,7 @@ static void schedules_are_emitted_and_bad_ones_refused(void **state) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     char words[300];
     snprintf(words, sizeof words, "%s >other; $T emit " SMALL " --schedule other", others[i]);
-    expect_failure(words, 2, "other: not a schedule file: ");
+    expect_failure(words, 2, "schedule file 'other': ");
   }
   expect_failure("$T emit " SMALL " z=3", 2, "has no key 'z'; its keys are m n k");
   expect_failure("$T emit gemm M=20 n=24 k=40" ON, 2, "did you mean 'm'");
