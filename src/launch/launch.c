@@ -457,7 +457,8 @@ static tw_status args_word(header *h, const char *p, tw_error *error) {
   tw_status status = TW_OK;
   h->has_arguments[number_of(h)] = true;
   for (bool more = *p != '\0'; status == TW_OK && more;) {
-    if (o->n_arguments == TW_LAUNCH_ARGUMENTS) return tw_fail(error, TW_USAGE, "more than %d arguments", TW_LAUNCH_ARGUMENTS);
+    if (o->n_arguments == TW_LAUNCH_ARGUMENTS)
+      return tw_fail(error, TW_USAGE, "more than %d arguments", TW_LAUNCH_ARGUMENTS);
     status = argument(h, &p, &o->argument[o->n_arguments], error);
     if (status == TW_OK) status = separator(&p, &more, error);
     o->n_arguments++;

@@ -76,8 +76,7 @@ static void edits_change_the_parent(void **state) {
 
 static void edits_that_do_not_fit_are_refused_with_their_number(void **state) {
   (void)state;
-  refuse("<<<<<<< SEARCH\n  a();\n=======\n  b();\n>>>>>>> REPLACE\n",
-         "edit 1: SEARCH lines match several places");
+  refuse("<<<<<<< SEARCH\n  a();\n=======\n  b();\n>>>>>>> REPLACE\n", "edit 1: SEARCH lines match several places");
   refuse("<<<<<<< SEARCH\n  nothing();\n=======\n  b();\n>>>>>>> REPLACE\n", "is not in the kernel");
   refuse("<<<<<<< SEARCH\n  c();\n=======\n  d();\n>>>>>>> REPLACE\n<<<<<<< SEARCH\n  c();\n=======\n>>>>>>> REPLACE\n",
          "edit 2");

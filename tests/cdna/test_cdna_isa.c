@@ -113,8 +113,9 @@ static void add_line(tw_text *t, const uint32_t *word, int n) {
 /* Texts of n encodings as llvm-mc prints them; "" where it knows none. False if it crashed on one of them. */
 static bool ask_at_once(cdna_arch arch, size_t n, const words *w, char **texts) {
   /* without its warnings, which would come between */
-  static const char *const command[] = {"LLVM_DISABLE_SYMBOLIZATION=1 exec llvm-mc-22 --disassemble -triple=amdgcn -mcpu=gfx942 2>/dev/null",
-                                        "LLVM_DISABLE_SYMBOLIZATION=1 exec llvm-mc-22 --disassemble -triple=amdgcn -mcpu=gfx950 2>/dev/null"};
+  static const char *const command[] = {
+      "LLVM_DISABLE_SYMBOLIZATION=1 exec llvm-mc-22 --disassemble -triple=amdgcn -mcpu=gfx942 2>/dev/null",
+      "LLVM_DISABLE_SYMBOLIZATION=1 exec llvm-mc-22 --disassemble -triple=amdgcn -mcpu=gfx950 2>/dev/null"};
   const char *const argv[] = {"sh", "-c", command[arch], NULL};
   const uint32_t separator = 0xBF920000u | SEPARATOR;
   tw_text t = {0};

@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "gemmini_yardstick.h"
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/build.h"
+#include "target/gemmini/core/rv64.h"
 
 enum { READINGS = 2, CALL_MOST = 20 };
 

@@ -1,8 +1,8 @@
 /* What the runtime gives to kernels works on the simulated machine: the library's matrix multiplication in all its
  * variants, and the small libc. */
 #include "gemmini_yardstick.h"
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/build.h"
+#include "target/gemmini/core/rv64.h"
 #include "tilewright/target.h"
 
 /* ---- tiled_matmul_auto ------------------------------------------------------------------------------------ */

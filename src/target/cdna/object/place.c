@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "toolchain/source_line.h"
 #include "target/cdna/object/object.h"
+#include "toolchain/source_line.h"
 
 static bool symbol_offset(Elf *elf, uint64_t address, char *text, size_t size) {
   for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {

@@ -13,8 +13,8 @@
 #define TW_GEMMINI_RV64_CORE_H
 
 #include "target/gemmini/core/cycles.h"
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/core/decode.h"
+#include "target/gemmini/core/rv64.h"
 
 enum {
   LINE_SHIFT = 6, /* 64-byte lines, CacheBlockBytes */

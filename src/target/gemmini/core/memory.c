@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/core/internal.h"
+#include "target/gemmini/core/rv64.h"
 
 #define OPERAND_PREFIX ".operand."
 #define OUTPUT_PREFIX ".operand.out."

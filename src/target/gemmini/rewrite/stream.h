@@ -8,9 +8,9 @@
 #ifndef TW_GEMMINI_REWRITE_STREAM_H
 #define TW_GEMMINI_REWRITE_STREAM_H
 
-#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/command.h"
 #include "target/gemmini/config.h"
+#include "target/gemmini/core/rv64.h"
 #include "target/gemmini/machine/functional.h"
 #include "target/gemmini/run.h"
 #include "tilewright/op.h"
