@@ -151,7 +151,7 @@ static tw_status take_budget(const tw_model_options *o, tw_account *a, const cha
   return status;
 }
 
-/* True if the server has read the prompt, as far as is known. */
+/* True unless the kind of failure shows that the server did not read the prompt. */
 static bool is_charged(tw_chat_trouble trouble) {
   return trouble != TW_CHAT_UNREACHABLE && trouble != TW_CHAT_REFUSED && trouble != TW_CHAT_OVERLOADED &&
          trouble != TW_CHAT_STOPPED;

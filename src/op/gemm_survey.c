@@ -1,13 +1,13 @@
 /* gemm_survey.c - checks all of C in less time than computing it.
  *
- * R. Freivalds' check (1977), by segments: the columns of C are divided into segments of L; Each column gets a random
+ * R. Freivalds' check (1977), by segments: the columns of C are divided into segments of L. Each column gets a random
  * sign, drawn after the kernel ran. For each row and segment the signed sum of C's elements must be the row of A times
  * the signed sum of B's columns. This costs m k + k n / S + m n / S for each of S segments instead of m n k. The more
  * segments the budget allows, the sharper the test; S = n would be the whole product.
  *
  * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below 8
  * sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), so that even 2^30 sums raise no false alarm. t_ij
- * is the root mean square of an element's error (tw_gemm_signed_off), not its bound: One element is caught for certain
+ * is the root mean square of an element's error (tw_gemm_signed_off), not its bound. One element is caught for certain
  * if its error exceeds 16 sqrt(L) times that, a few times more in segments of few columns; w of them in a segment with
  * the probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's size: it is
  * estimated from the signed sums over the inputs, never from the kernel's output.

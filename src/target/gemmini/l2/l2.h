@@ -287,7 +287,7 @@ void l2_pop(l2_cache *, uint64_t cycle);
 /* A line that the core's data cache has lost up to that cycle, or may only read since (*stays), whose edge and those before may be
  * made: its number + 1; 0 = no other. */
 uint64_t l2_take_probe(l2_cache *, uint64_t cycle, bool *stays);
-/* After that: is the core's data cache busy with probes in that cycle? From when on it will not be, as far as is known; else 0. */
+/* After l2_take_probe: the cycle from which the known probes leave the core's data cache free; 0 if it is free in `cycle`. */
 static inline uint64_t l2_probes_until(const l2_cache *c, uint64_t cycle) {
   return ((c->probing_from <= cycle) & (cycle < c->probe_next)) ? c->probe_next : 0;
 }
