@@ -10,15 +10,21 @@
 
 enum { PATH = 4096 };
 
+void tw_own_path(const char *fallback, char *path, size_t size) {
+  const ssize_t length = readlink("/proc/self/exe", path, size - 1);
+  if (length > 0)
+    path[length] = '\0';
+  else
+    snprintf(path, size, "%s", fallback);
+}
+
 /* The folder of the running program, or of the shared library that this is part of. */
 static int folder(char path[PATH], int of_library) {
   Dl_info self;
   if (of_library) {
     if (!dladdr((const void *)tw_program_path, &self) || !realpath(self.dli_fname, path)) return 0;
   } else {
-    const ssize_t length = readlink("/proc/self/exe", path, PATH - 1);
-    if (length <= 0) return 0;
-    path[length] = '\0';
+    tw_own_path("", path, PATH);
   }
   char *slash = strrchr(path, '/');
   if (!slash) return 0;

@@ -8,12 +8,7 @@
 
 #include <string.h>
 
-static uint64_t splitmix64(uint64_t *state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
+static uint64_t splitmix64(uint64_t *state) { return tw_random_mix(*state += 0x9e3779b97f4a7c15u); }
 
 void tw_random_seed(tw_random *r, uint64_t seed) {
   for (int i = 0; i < 4; i++) r->s[i] = splitmix64(&seed);

@@ -12,6 +12,13 @@ typedef struct tw_random {
   uint64_t s[4];
 } tw_random;
 
+/* Spreads the bits of x: the finalizer of splitmix64, a bijection. */
+static inline uint64_t tw_random_mix(uint64_t x) {
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
 void tw_random_seed(tw_random *, uint64_t seed);
 /* A separate stream for each (seed, stream): work that is split over threads stays reproducible. */
 void tw_random_seed_stream(tw_random *, uint64_t seed, uint64_t stream);

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "base/program.h"
 #include "base/strings.h"
 #include "cli/cli.h"
 #include "cli/mcp.h"
@@ -169,9 +170,8 @@ static json_t *finish(command *c, tw_status status, const tw_error *error, const
 }
 
 static command begin(const char *subcommand) {
-  char self[4096] = "tilewright"; /* this program itself, at any path */
-  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n > 0) self[n] = '\0';
+  char self[4096];
+  tw_own_path("tilewright", self, sizeof self);
   command c = {0};
   add_owned(&c, strdup(self));
   add(&c, subcommand);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/process.h"
+#include "base/program.h"
 #include "cli/cli.h"
 #include "cli/timeline.h"
 #include "evaluate/trial.h"
@@ -193,11 +194,10 @@ static const double TIMELINE_SECONDS = 20, TIMELINE_MOST = 600;
 static tw_status trace_kernel(const cli *c, const cli_subject *s, const char *kernel, bool trust, const char *trace,
                               double until, tw_error *error) {
   enum { WORDS = 64 };
-  char self[4096] = "tilewright", problem[512], seed[32], *rest = NULL;
+  char self[4096], problem[512], seed[32], *rest = NULL;
   const char *argv[WORDS + 16] = {self, "run", kernel};
   size_t n = 3;
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length > 0) self[length] = '\0';
+  tw_own_path("tilewright", self, sizeof self);
   tw_problem_print(&s->problem, problem, sizeof problem);
   for (char *word = strtok_r(problem, " ", &rest); word && n < WORDS; word = strtok_r(NULL, " ", &rest))
     argv[n++] = word;

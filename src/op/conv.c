@@ -71,14 +71,16 @@ static void window(const tw_gemm_values *values, int64_t i, double *out) {
 
 /* Filters and their biases of different sizes: 1, 1/2, 1/4 or 1/8. Each element of the output is of one filter. */
 static void scale_filters(const tw_conv *v, uint64_t seed, bool columns_are_filters, const tw_operand *o, void *data) {
-  const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o);
-  for (int64_t row = 0; row < rows; row++)
-    for (int64_t i = 0; i < columns; i++) {
-      const int64_t filter = columns_are_filters ? i : row / (rows / v->k), at = row * columns + i;
-      tw_random r;
-      tw_random_seed_stream(&r, seed, (uint64_t)33 << 32 | (uint64_t)filter);
-      tw_set_element(o->type, data, at, tw_element(o->type, data, at) / (double)(1 << tw_random_below(&r, 4)));
+  const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o), own = rows / v->k * columns;
+  for (int64_t filter = 0; filter < (columns_are_filters ? columns : v->k); filter++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)33 << 32 | (uint64_t)filter);
+    const double size = 1. / (double)(1 << tw_random_below(&r, 4));
+    for (int64_t i = 0; i < (columns_are_filters ? rows : own); i++) {
+      const int64_t at = columns_are_filters ? i * columns + filter : filter * own + i;
+      tw_set_element(o->type, data, at, size * tw_element(o->type, data, at));
     }
+  }
 }
 
 void tw_conv_inputs(const tw_conv *v, uint64_t seed, const tw_operand o[], void *const buffers[]) {

@@ -1,6 +1,7 @@
 /* inputs.c - see inputs.h. */
 #include "op/inputs.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/parallel.h"
@@ -42,12 +43,9 @@ static void fill(filling *f) {
 
 /* ---- small beside others ---- */
 
-/* A few bits for each line, in a few instructions: splitmix64's function. */
+/* A few bits for each line, in a few instructions, as splitmix64 makes them. */
 static uint64_t bits_of(uint64_t seed, int operand, int64_t index) {
-  uint64_t x = (seed ^ (uint64_t)operand << 56) + (uint64_t)(index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-  return x ^ x >> 31;
+  return tw_random_mix((seed ^ (uint64_t)operand << 56) + (uint64_t)(index + 1) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 enum { TERMS = 40, BLOCKS = 48, FINE = 8, COARSE = 256, RUN = 32 }; /* streams of bits_of; sizes */
@@ -94,8 +92,8 @@ static void scale_piece(void *context, size_t index) {
     for (int64_t i = 0; i < columns && (shared || !t->run); i++) {
       const int exponent = t->run ? shared : exponent_of(s, i);
       if (!exponent) continue;
-      const double factor = (t->inverse ? exponent < 0 : exponent > 0) ? 1 << abs(exponent) : 1. / (1 << abs(exponent));
-      tw_set_element(s->o->type, s->data, at + i * step, factor * tw_element(s->o->type, s->data, at + i * step));
+      const double element = tw_element(s->o->type, s->data, at + i * step);
+      tw_set_element(s->o->type, s->data, at + i * step, ldexp(element, t->inverse ? -exponent : exponent));
     }
   }
 }

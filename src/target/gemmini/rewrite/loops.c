@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/strings.h"
 
 /* Longest body, in elements. Two repetitions are a loop only if that saves this many leaves: any two neighbours of a
@@ -19,21 +20,15 @@ static tw_status stopped(tw_error *error) {
 
 /* ---- kinds ---- */
 
-static uint64_t mix(uint64_t x) { /* a bijection that spreads bits: the finalizer of splitmix64 */
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-  return x ^ x >> 31;
-}
-
 static uint64_t hash_bytes(const void *data, size_t size, uint64_t seed) {
   const unsigned char *byte = data;
   uint64_t h = seed;
   for (; size >= 8; size -= 8, byte += 8) {
     uint64_t word;
     memcpy(&word, byte, 8);
-    h = mix(h ^ word) + BASE;
+    h = tw_random_mix(h ^ word) + BASE;
   }
-  for (; size; size--, byte++) h = mix(h ^ *byte) + BASE;
+  for (; size; size--, byte++) h = tw_random_mix(h ^ *byte) + BASE;
   return h;
 }
 
@@ -139,7 +134,7 @@ static void set_last(gm_loops *l, size_t i, gm_element e) {
   const gm_shape *s = &l->shape[e.shape];
   l->element[i] = e;
   l->body[i] = s->n_body;
-  l->prefix[i + 1] = l->prefix[i] * BASE + mix((uint64_t)e.shape << 32 | e.count);
+  l->prefix[i + 1] = l->prefix[i] * BASE + tw_random_mix((uint64_t)e.shape << 32 | e.count);
   l->at[i + 1] = l->at[i] + s->n_values;
   l->n = i + 1;
 }
