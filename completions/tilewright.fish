@@ -42,6 +42,7 @@ complete -c tilewright -x -l write
 complete -c tilewright -r -l prompts
 complete -c tilewright -r -l plan
 complete -c tilewright -r -l page
+complete -c tilewright -r -l reuse
 complete -c tilewright -x -s j -l jobs
 complete -c tilewright -x -l seed
 complete -c tilewright -x -l iterations

@@ -93,6 +93,11 @@ typedef struct tw_search_options {
   void (*watch)(void *context, const tw_search_status *); /* as `progress`; may be NULL */
   /* Of the command, which opens and closes it: where kernels are evaluated, `jobs` at a time. NULL: in threads, or by the runner. */
   struct tw_backend *backend;
+  /* What earlier searches of this op and target found, each the output directory of a search, its journal or a file of steps. Their
+   * steps are offered one at a time in a short search with a small beam, and their plans to agents that ask models; the full search
+   * follows, with what is left of `samples`. A `start` of another shape some of whose steps are illegal is a recording, too. */
+  const char *const *reuse;
+  size_t n_reuse;
 } tw_search_options;
 
 /* One rung of the ladder: a step of the schedule and its result. */

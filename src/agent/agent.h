@@ -56,8 +56,10 @@ typedef struct tw_request {
   int idle;              /* iterations since any kernel beat its parent: time for other plans than the usual ones */
   size_t plans, kernels; /* N, and K per plan */
   const struct tw_prompt_texts *texts; /* the words of prompts (prompt_texts.h); NULL: the built-in ones */
-  double dropout;                      /* the probability with which a lever is hidden from a plan */
-  tw_random random;                    /* a stream of this request's own */
+  size_t n_recorded;           /* plans of an earlier search that are offered now, in their order; 0: new plans */
+  const char *const *recorded; /* each is a reply to a planning prompt */
+  double dropout;              /* the probability with which a lever is hidden from a plan */
+  tw_random random;            /* a stream of this request's own */
   uint64_t place;      /* number of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
   int jobs;            /* threads that may compute */
   const tw_stop *stop; /* long operations end when it says so */
@@ -142,6 +144,8 @@ tw_status tw_agent_open(const char *text, const tw_target *, const tw_model_opti
 tw_status tw_rules_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
 /* llm.c: a language model, or a command, that answers requests for plans and for source. */
 tw_status tw_llm_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
+/* recorded.c: steps of earlier searches, one at a time. The schedules must outlive the agent. */
+tw_status tw_recorded_open(size_t n, const tw_schedule[], tw_agent **out, tw_error *);
 /* rewrites.c: rewrites of a user's program, which must outlive the agent and is the start of the search. */
 tw_status tw_rewrites_open(const tw_target *, const tw_program *, tw_agent **out, tw_error *);
 

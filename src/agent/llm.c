@@ -60,9 +60,21 @@ static void add_plan(llm *m, const tw_request *r, size_t number, char *answer, t
   p->n++;
 }
 
+/* Plans of an earlier search, in their order: nothing is asked. */
+static void take_recorded(llm *m, const tw_request *r, tw_proposal *p) {
+  for (size_t i = 0; i < r->plans && i < r->n_recorded; i++) {
+    char *copy = strdup(r->recorded[i]);
+    if (copy) add_plan(m, r, i, copy, p);
+  }
+}
+
 /* The plans of one request out of its answers. */
 static void take_plans(llm *m, const tw_request *r, tw_question *q, tw_proposal *p) {
   *p = (tw_proposal){.plan = p->plan};
+  if (r->n_recorded) {
+    take_recorded(m, r, p);
+    return;
+  }
   for (size_t i = 0; i < r->plans; i++) {
     if (q[i].answer) {
       add_plan(m, r, i, q[i].answer, p);
@@ -84,13 +96,13 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
     tw_diagnosis diagnosis;
     tw_request own = *request[i];
     own.texts = m->texts;
-    if (tw_prompt_diagnose(&own, &diagnosis)) own.diagnosis = &diagnosis;
+    if (!own.n_recorded && tw_prompt_diagnose(&own, &diagnosis)) own.diagnosis = &diagnosis;
     const tw_request *r = &own;
     tw_random random = r->random;
     for (size_t j = 0; question && j < r->plans; j++, k++) {
       tw_question *q = &question[k];
       *q = (tw_question){.chat = m->planner, .place = r->place | j, .memo = r->memo, .stop = r->stop};
-      q->status = tw_prompt_plan(r, &random, &q->prompt, &q->error);
+      q->status = r->n_recorded ? TW_MISSING : tw_prompt_plan(r, &random, &q->prompt, &q->error);
     }
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, wanted, question);

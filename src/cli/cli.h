@@ -27,7 +27,7 @@ typedef struct cli_options {
   const char *page; /* file of a report */
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *prompts, *runner,
       *hosts, *svg;
-  cli_list agents;
+  cli_list agents, reuse;
   const char *checks; /* of a run; NULL: the usual ones */
   bool counts;
   bool no_timing, timing_only;
@@ -148,6 +148,7 @@ tw_status cli_read_schedule(const cli *, const cli_subject *, tw_schedule *, tw_
  * shape, and a source of this very problem if that is better. Never fails for bad wisdom: says so on stderr. */
 typedef struct cli_known {
   bool has_schedule, is_exact;
+  bool is_recording; /* without a legal schedule: some steps of the nearest shape's schedule are illegal here */
   tw_schedule schedule;
   char *source; /* malloc'ed; NULL if there is none */
 } cli_known;

@@ -21,8 +21,8 @@ const cli_command cli_commands[] = {
      cli_targets, true},
     {"ops", "[NAME]", "list the operations and their keys", "json", cli_ops, false},
     {"tune", SUBJECT, "search for the best kernel",
-     SEARCH MODELS
-     "target trace timeline window out fresh watch from rewrites-only exhaustive no-wisdom progress trust verbose json",
+     SEARCH MODELS "target trace timeline window out fresh watch from reuse rewrites-only exhaustive no-wisdom "
+                   "progress trust verbose json",
      cli_tune, false},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
      "target schedule trace timeline window checks include no-timing timing-only workgroups counts kernel "

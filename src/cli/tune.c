@@ -46,6 +46,8 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
       .runner = o->runner,
       .agents = o->agents.text,
       .n_agents = o->agents.n,
+      .reuse = o->reuse.text,
+      .n_reuse = o->reuse.n,
       .model = model,
       .seed = (uint64_t)o->seed,
       .inputs = o->inputs,
@@ -219,6 +221,10 @@ static tw_status check_options(const cli *c, tw_error *error) {
   if (c->options.max_cost > 0 && c->options.price_in + c->options.price_out <= 0)
     return tw_fail(error, TW_USAGE,
                    "--max-cost requires prices; add --price-in and --price-out, each for a million tokens");
+  if (c->options.exhaustive && c->options.reuse.n)
+    return tw_fail(error, TW_USAGE, "--exhaustive and --reuse exclude each other; give one of them");
+  if (c->options.rewrites_only && c->options.reuse.n)
+    return tw_fail(error, TW_USAGE, "--rewrites-only and --reuse exclude each other; give one of them");
   if (c->options.exhaustive && c->options.from)
     return tw_fail(error, TW_USAGE, "--exhaustive and --from exclude each other; give one of them");
   return cli_check_timeline(c, error);
@@ -250,7 +256,7 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
     return status;
   }
   cli_find_known(c, subject, &known);
-  if (known.has_schedule) options.start = &known.schedule;
+  if (known.has_schedule || known.is_recording) options.start = &known.schedule;
   options.start_is_exact = known.has_schedule && known.is_exact;
   options.start_source = known.source;
   status = search(c, subject, &options, &result, &how, error);

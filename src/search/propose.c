@@ -113,6 +113,14 @@ static bool meet_family(const tw_state *s, const tw_candidate *parent, family *f
   return true;
 }
 
+/* Each iteration of a watch for reuse offers the next recorded plan. */
+static size_t recorded_before(const tw_state *s) { return (size_t)(s->iteration - s->first_iteration); }
+
+static size_t recorded_plans(const tw_state *s, size_t member) {
+  if (!s->is_reuse || !s->member[member].agent->asks_models) return 0;
+  return s->recordings->n_plans - recorded_before(s);
+}
+
 static tw_request request_of(const tw_round *r, const family *f, size_t place, size_t member, size_t plans) {
   const tw_state *s = r->state;
   const tw_search_options *o = &s->options;
@@ -131,6 +139,8 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .idle = s->idle,
       .plans = plans,
       .kernels = (size_t)o->kernels,
+      .n_recorded = recorded_plans(s, member),
+      .recorded = recorded_plans(s, member) ? (const char *const *)s->recordings->plan + recorded_before(s) : NULL,
       .dropout = o->dropout,
       .place = stream << TW_PLACE_BITS,
       .jobs = o->jobs,

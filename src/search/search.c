@@ -47,6 +47,9 @@ static const struct effort {
 static const struct effort MODELS_EFFORT = {HUGE_VAL, 10, 6, 2, 6};
 static const double MODELS_DROPOUT = 0.7;
 
+/* To offer recorded steps and plans: Autocomp's numbers (section 5). */
+enum { REUSE_BEAM = 2, REUSE_PLANS = 2, REUSE_KERNELS = 2 };
+
 static bool asks_models(const tw_watch *w) { return w->n_members && w->member[0].agent->asks_models; }
 
 /* Is there one that still answers? */
@@ -138,6 +141,11 @@ static char *print_options(const tw_state *s, const char *program) {
   for (size_t i = 0; o->start && i < o->start->n; i++) tw_text_add(&t, "\nstart: %s", o->start->step[i]);
   if (o->start_source) add_digest(&t, "start source", o->start_source);
   if (program) add_digest(&t, "program", program);
+  for (size_t k = 0; s->recordings && k < s->recordings->n; k++)
+    for (size_t i = 0; i < s->recordings->schedule[k].n; i++)
+      tw_text_add(&t, "\nrecording %zu: %s", k + 1, s->recordings->schedule[k].step[i]);
+  for (size_t i = 0; s->recordings && i < s->recordings->n_plans; i++)
+    add_digest(&t, "recorded plan", s->recordings->plan[i]);
   return tw_text_take(&t);
 }
 
@@ -214,11 +222,35 @@ static void state_facts(tw_state *s) {
  * budget that they would have alone, and do what they would do alone, to the last step. Then agents that ask models
  * continue from there, with a separate budget. Results are kept. */
 
+static int at_most(int value, int most) { return value < most ? value : most; }
+
+/* A watch before `next`, with `rounds` iterations at most. */
+static void add_reuse(tw_state *s, const tw_watch *next, const tw_member *alone, size_t rounds) {
+  tw_watch *w = &s->watch[s->n_watches++];
+  *w = *next;
+  w->is_reuse = true;
+  w->share = next->share / 4; /* of its time */
+  if (alone) w->n_members = 1, w->member[0] = *alone;
+  tw_search_options *o = &w->options;
+  o->iterations = (int)rounds;
+  o->beam = at_most(o->beam, REUSE_BEAM);
+  o->plans = at_most(o->plans, REUSE_PLANS);
+  o->kernels = at_most(o->kernels, REUSE_KERNELS);
+}
+
+static size_t most_steps(const tw_recordings *r) {
+  size_t most = 0;
+  for (size_t i = 0; i < r->n; i++)
+    if (r->schedule[i].n > most) most = r->schedule[i].n;
+  return most;
+}
+
 static void divide_watches(tw_state *s, const tw_search_subject *subject, const tw_search_options *options,
                            double simulation_seconds) {
   double all = 0;
-  for (int models = 0; models < TW_WATCHES; models++) {
-    tw_watch *w = &s->watch[s->n_watches];
+  bool is_offered = !subject->reuse;
+  for (int models = 0; models < 2; models++) {
+    tw_watch next, *w = &next;
     *w = (tw_watch){.options = *options};
     for (size_t i = 0; i < subject->n_members; i++) {
       if (subject->member[i].agent->asks_models != models) continue;
@@ -228,9 +260,18 @@ static void divide_watches(tw_state *s, const tw_search_subject *subject, const 
     if (w->n_members == 0) continue;
     fill_options(w, simulation_seconds);
     all += w->share;
-    s->n_watches++;
+    const tw_member reuse = {.agent = subject->reuse, .share = 1};
+    if (!is_offered) add_reuse(s, w, &reuse, most_steps(s->recordings));
+    is_offered = true;
+    if (models && s->recordings && s->recordings->n_plans) add_reuse(s, w, NULL, s->recordings->n_plans);
+    s->watch[s->n_watches++] = next;
   }
-  for (size_t i = 0; i < s->n_watches; i++) s->watch[i].share /= all;
+  double before = 0; /* of the shares of full searches that end before this one */
+  for (size_t i = 0; i < s->n_watches; i++) {
+    const double share = s->watch[i].share / all;
+    s->watch[i].share = before + share;
+    if (!s->watch[i].is_reuse) before += share;
+  }
 }
 
 /* The best, the rest of the beam as far as there is room, and the start, which leads elsewhere. */
@@ -274,10 +315,13 @@ static void begin_watch(tw_state *s, size_t watch) {
   memset(s->is_retired, 0, sizeof s->is_retired);
   memset(s->plans_given, 0, sizeof s->plans_given);
   s->share = watch + 1 < s->n_watches ? w->share : 1;
+  s->is_reuse = w->is_reuse;
+  s->first_iteration = s->iteration + 1;
   set_deadline(s);
   if (watch == 0) return;
   s->options.iterations += s->iteration;
-  if (s->options.samples) s->options.samples += s->samples;
+  if (!s->watch[watch - 1].is_reuse) s->first_sample = s->samples;
+  if (s->options.samples) s->options.samples += s->first_sample;
   s->idle = 0;
   for (size_t i = 0; i < TW_STALL_ITERATIONS; i++) s->best_cost[i] = HUGE_VAL;
   pass_on_beam(s);
@@ -289,6 +333,7 @@ static tw_status open_search(tw_state *s, const tw_search_subject *subject, cons
   const tw_target *target = subject->target;
   *s = (tw_state){
       .target = target, .problem = *subject->problem, .options = *options, .is_patient = subject->is_patient};
+  s->recordings = subject->recordings;
   s->memo = tw_exchanges_open(&s->exchanges);
   s->by_runner = options->runner || (options->backend && !options->backend->is_own);
   s->started = tw_now();
@@ -464,8 +509,15 @@ static bool is_stalled(const tw_state *s) {
          s->best->measured.cost > s->best_cost[TW_STALL_ITERATIONS - 1] * (1 - STALL_GAIN);
 }
 
+/* Recorded plans are offered to the last; recorded steps until two iterations have not improved the best kernel. */
+static bool reuse_goes_on(const tw_state *s) {
+  return s->member[0].agent->asks_models || s->iteration < s->first_iteration + 1 ||
+         s->best->measured.cost < s->best_cost[1];
+}
+
 static bool goes_on(const tw_state *s) {
   if (s->iteration >= s->options.iterations || tw_state_is_stopped(s)) return false;
+  if (s->is_reuse) return reuse_goes_on(s);
   return s->is_patient || (s->idle < PATIENCE && !is_stalled(s));
 }
 
@@ -556,15 +608,16 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
 
 /* From the first plan to a result. */
 static tw_status keep_watch(tw_state *s, size_t watch, tw_error *error) {
-  const tw_candidate *found = watch ? s->best : NULL; /* it has been finished */
   bool more = true;
   tw_status status = TW_OK;
   begin_watch(s, watch);
   tw_keep_recipes(s);
   while (status == TW_OK && more && goes_on(s)) status = iterate(s, &more, error);
-  if (status != TW_OK || s->best == found) return status;
+  if (status != TW_OK || s->is_reuse || s->best == s->finished) return status;
   tw_polish(s);
-  return tw_finish(s, error);
+  status = tw_finish(s, error);
+  s->finished = s->best;
+  return status;
 }
 
 tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options *options, tw_search_result *out,
@@ -600,6 +653,35 @@ static void close_members(size_t n, tw_member member[], tw_search_result *out) {
   tw_text_free(&notes);
 }
 
+/* Recordings of the user, and the schedule of another shape if some of its steps are illegal here: the menu may have others like
+ * them. */
+static tw_status read_recordings(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
+                                 tw_recordings *out, tw_error *error) {
+  tw_status status = TW_OK;
+  for (size_t i = 0; status == TW_OK && i < options->n_reuse; i++)
+    status = tw_recordings_read(options->reuse[i], target, problem, out, error);
+  char *source = NULL;
+  if (status == TW_OK && options->start && !options->start_is_exact && !options->exhaustive &&
+      tw_target_emit(target, problem, options->start, &source, NULL) != TW_OK)
+    status = tw_recordings_add(out, options->start, error);
+  free(source);
+  for (size_t i = 0; i < out->n; i++) tw_target_rename_steps(target, problem, &out->schedule[i]);
+  return status;
+}
+
+/* Is somebody there who can use what was recorded? */
+static tw_status check_reuse(const tw_search_options *o, const tw_recordings *r, bool models, tw_error *error) {
+  if (o->n_reuse && o->exhaustive)
+    return tw_fail(error, TW_USAGE,
+                   "an exhaustive search reuses nothing: it evaluates every kernel; leave out one of them");
+  if (o->n_reuse && r->n == 0 && !models)
+    return tw_fail(error, TW_USAGE,
+                   "the recording '%s' has plans for language models, and no agent asks one; add llm:MODEL or "
+                   "exec:COMMAND",
+                   o->reuse[0]);
+  return TW_OK;
+}
+
 /* With structs that are the library's own. */
 static tw_status search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
                         tw_search_result *out, tw_error *error) {
@@ -620,10 +702,22 @@ static tw_status search(const tw_target *target, const tw_problem *problem, cons
     status =
         tw_fail(error, TW_USAGE,
                 "prompts are for agents that ask language models, and no agent does; add llm:MODEL or exec:COMMAND");
-  const tw_search_subject subject = {
-      .target = target, .problem = problem, .n_members = n, .member = member, .program = options->program};
+  tw_recordings recordings = {0};
+  tw_agent *reuse = NULL;
+  if (status == TW_OK) status = read_recordings(target, problem, options, &recordings, error);
+  if (status == TW_OK) status = check_reuse(options, &recordings, models, error);
+  if (status == TW_OK && recordings.n) status = tw_recorded_open(recordings.n, recordings.schedule, &reuse, error);
+  const tw_search_subject subject = {.target = target,
+                                     .problem = problem,
+                                     .n_members = n,
+                                     .member = member,
+                                     .program = options->program,
+                                     .recordings = &recordings,
+                                     .reuse = reuse};
   if (status == TW_OK) status = tw_search_by(&subject, options, out, error);
   close_members(n, member, out);
+  if (reuse) reuse->close(reuse, NULL);
+  tw_recordings_free(&recordings);
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "evaluate/pool.h"
 #include "search/journal.h"
+#include "search/recording.h"
 #include "tilewright/search.h"
 
 enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4, TW_MEMBERS_MAX = 16, TW_KNOWN_MOST = 2 };
@@ -23,14 +24,16 @@ typedef struct tw_exchanges {
 
 /* Agents that propose together, and how much they search. */
 typedef struct tw_watch {
+  bool
+      is_reuse; /* a short search that offers what earlier searches found; the next watch continues with its budget of samples */
   size_t n_members;
   tw_member member[TW_MEMBERS_MAX];
   double share;              /* requests of all agents */
   tw_search_options options; /* defaults filled in */
 } tw_watch;
 
-/* Agents that ask no models go first, alone. */
-enum { TW_WATCHES = 2 };
+/* Agents that ask no models go first, alone. Each of both kinds may begin with a watch for reuse. */
+enum { TW_WATCHES = 4 };
 
 typedef struct tw_state {
   const tw_target *target;
@@ -39,6 +42,9 @@ typedef struct tw_state {
   size_t n_members; /* the agents of the current watch */
   const tw_member *member;
   bool is_patient;                 /* continues while there is something to try */
+  bool is_reuse;                   /* of the current watch */
+  int first_iteration;             /* of the current watch */
+  int first_sample;                /* number of samples before the current watch and its watch for reuse */
   bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
   double plans_given[TW_MEMBERS_MAX];
   tw_exchanges exchanges;
@@ -72,6 +78,8 @@ typedef struct tw_state {
     bool lost; /* it is wrong, or slower than the baseline or the other one */
   } known[TW_KNOWN_MOST];
   tw_candidate *best;                    /* the correct one of least cost */
+  const tw_candidate *finished;          /* the best one after tw_finish; NULL: no watch has ended */
+  const tw_recordings *recordings;       /* NULL: none */
   double best_cost[TW_STALL_ITERATIONS]; /* at the start of the last iterations, the latest first */
   size_t n_beam;
   tw_candidate *beam[TW_BEAM_MAX]; /* the parents of the next iteration, the best first */
@@ -91,8 +99,10 @@ typedef struct tw_search_subject {
   const tw_problem *problem;
   size_t n_members;
   const tw_member *member;
-  const char *program; /* the start; NULL = the target's baseline */
-  bool is_patient;     /* goes on as long as an agent proposes, though nothing is gained */
+  const char *program;             /* the start; NULL = the target's baseline */
+  bool is_patient;                 /* goes on as long as an agent proposes, though nothing is gained */
+  const tw_recordings *recordings; /* of earlier searches; NULL: none */
+  tw_agent *reuse;                 /* offers their steps; NULL: they have none */
 } tw_search_subject;
 
 /* search.c: tw_search with agents that are open already. */

@@ -199,6 +199,10 @@ static void bad_sizes_are_refused(void **state) {
   expect_failure("$T tune gemm m=1 n=1 k=1 rellu=1 -t x", 2, "did you mean 'relu'");
   expect_failure("$T tune gemm m=1 n=1 k=1 -t x --exhaustive --from f.c", 2,
                  "--exhaustive and --from exclude each other");
+  expect_failure("$T tune gemm m=1 n=1 k=1 -t x --exhaustive --reuse run", 2,
+                 "--exhaustive and --reuse exclude each other");
+  expect_failure("$T tune gemm m=16 n=16 k=16 -t gemmini-16x16-int8 --reuse nowhere", 2,
+                 "recording 'nowhere' does not exist");
 }
 
 static void failures_are_json_too(void **state) {
