@@ -1,4 +1,4 @@
-/* configurations.h - thirty machines of the generator's parameter space, as lines of machine files. */
+/* configurations.h - machines of the generator's parameter space, as lines of machine files. */
 #ifndef TW_TESTS_GEMMINI_CONFIGURATIONS_H
 #define TW_TESTS_GEMMINI_CONFIGURATIONS_H
 
@@ -43,6 +43,11 @@ static const configuration configurations[] = {
     {"fp32-16x16", true, "dim = 16\n"},
     {"fp32-chip", true,
      CHIP "spad_bytes = 32768\nacc_bytes = 8192\nacc_banks = 2\nmvin_scales_acc = 0\nacc_read_full_width = 0\n"},
+    {"bf16", true, "input_type = bf16\n"},
+    {"bf16-8x8", true, "input_type = bf16\ndim = 8\nacc_banks = 2\ndma_bus_bits = 64\n"},
+    {"bf16-no-scales", true, "input_type = bf16\nhas_mvin_scale = 0\nmvin_scales_acc = 0\ndim = 16\n"},
+    {"f16-16x16-ws", true, "input_type = f16\ndim = 16\ndataflow = ws\nspad_bytes = 131072\n"},
+    {"f16-2x2", true, "input_type = f16\ndim = 2\ndataflow = os\n"},
     {"fp32-no-scales", true, "has_mvin_scale = 0\nmvin_scales_acc = 0\nhas_relu = 0\ndim = 8\n"},
 };
 #undef CHIP

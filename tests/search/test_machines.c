@@ -244,6 +244,8 @@ static void wrong_files_say_where(void **state) {
        ":3: unknown key \"spad_bnks\" of a machine; did you mean \"spad_banks\"?"},
       {"base = gemmini-16x16-int8\nacc_bytes = 8192\nacc_banks = 32\n",
        ":3: an accumulator bank holds fewer rows (4) than dim = 16"},
+      {"base = gemmini-4x4-fp32\ninput_type = bf16\nmesh_output_bits = 16\n",
+       ":3: mesh_output_bits must be 32 with floating point"},
       {"base = cdna4\nxcds = 0\n", ":2: xcds = 0: must be from 1 to 64"},
       {"base = cdna4\nprocessor = gfx90a\n", ":2: processor = gfx90a: expected one of gfx942 gfx950"},
       {"base = cuda-h200\nl2_bytes = 12MB\n", ":2: l2_bytes = 12MB: not an integer"},

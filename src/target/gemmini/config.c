@@ -75,13 +75,19 @@ static const tw_config_key keys[] = {
 static void check(void *whole, tw_config_file *f) {
   gm_config *c = whole;
   bool integer = c->input_type == TW_I8 && c->acc_type == TW_I32;
-  bool real = c->input_type == TW_F32 && c->acc_type == TW_F32;
+  bool real = (c->input_type == TW_F32 || c->input_type == TW_BF16 || c->input_type == TW_F16) && c->acc_type == TW_F32;
   if (!integer && !real) {
-    tw_config_wrong(f, "input_type acc_type", "input_type and acc_type must be i8 and i32, or f32 and f32");
+    tw_config_wrong(f, "input_type acc_type",
+                    "input_type and acc_type must be i8 and i32, or f32, bf16 or f16 and f32");
     return; /* sizes of rows follow from the types */
   }
+  /* PE.scala assigns the sum of an f32 register to a result of 16 bits without conversion: its low half remains. So
+   * BF16DefaultConfig and FP16DefaultConfig compute (ucb-bar/gemmini, issue 401). */
   if (real && c->mesh_output_bits != 32)
-    tw_config_wrong(f, "mesh_output_bits input_type", "mesh_output_bits must be 32 with f32");
+    tw_config_wrong(
+        f, "mesh_output_bits input_type",
+        "mesh_output_bits must be 32 with floating point: the generator's arrays with narrower partial sums "
+        "lose them (ucb-bar/gemmini issue 401)");
   if (gm_spad_rows(c) / c->spad_banks < c->dim)
     tw_config_wrong(f, "spad_bytes spad_banks dim", "a scratchpad bank holds fewer rows (%d) than dim = %d",
                     gm_spad_bank_rows(c), c->dim);

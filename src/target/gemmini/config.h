@@ -23,11 +23,11 @@ typedef struct gm_config {
 
   /* the array and its memories */
   int dim;                    /* PEs in a row and in a column; rows of a tile, elements of a row */
-  tw_type input_type;         /* TW_I8 or TW_F32; element of scratchpad, A, B */
+  tw_type input_type;         /* TW_I8, TW_F32, TW_BF16 or TW_F16; element of scratchpad, A, B */
   tw_type acc_type;           /* TW_I32 or TW_F32; element of the accumulator, D */
   int spad_bytes, spad_banks; /* capacity of all banks together; a row is dim input elements */
   int acc_bytes, acc_banks;   /* likewise; a row is dim accumulator elements */
-  int mesh_output_bits;       /* width of a partial sum between PEs (spatialArrayOutputType); 32 for TW_F32 */
+  int mesh_output_bits;       /* width of a partial sum between PEs (spatialArrayOutputType); 32 in floating point */
   int tile_rows;              /* PEs of a tile in each direction, without registers between them (tileRows) */
   gm_dataflow dataflow;
   /* What the generator may leave out. Programs that ask for what is not there end with a message. */

@@ -45,6 +45,8 @@ static const char *c_type(tw_type type) {
   case TW_I8: return "int8_t";
   case TW_I32: return "int32_t";
   case TW_F32: return "float";
+  case TW_BF16:
+  case TW_F16: return "uint16_t"; /* the bits */
   default: return NULL;
   }
 }
@@ -62,21 +64,25 @@ static void add_integer_types(tw_text *t) {
                         "typedef int32_t acc_t;\ntypedef int64_t full_t;\n");
 }
 
-static void add_float_types(tw_text *t) {
-  tw_text_add_string(
-      t, "#define ELEM_T_IS_FLOAT\n#define ELEM_T_EXP_BITS 8\n#define ELEM_T_SIG_BITS 24\n"
-         "#define ACC_T_EXP_BITS 8\n#define ACC_T_SIG_BITS 24\n"
-         "typedef float elem_t;\nstatic const elem_t elem_t_max = 3.4028235e38f, elem_t_min = -3.4028235e38f;\n"
-         "typedef uint32_t elem_t_bits;\ntypedef float acc_t;\ntypedef uint32_t acc_t_bits;\ntypedef double full_t;\n");
+/* Elements of 16 bits are their bits, as in the generator's header. */
+static void add_float_types(tw_text *t, tw_type input) {
+  const bool half = input != TW_F32;
+  const char *most = input == TW_F16 ? "65504.0f" : input == TW_BF16 ? "3.3895314e38f" : "3.4028235e38f";
+  tw_text_add(t, "#define ELEM_T_IS_FLOAT\n%s#define ELEM_T_EXP_BITS %d\n#define ELEM_T_SIG_BITS %d\n",
+              half ? "#define ELEM_T_IS_LOWPREC_FLOAT\n" : "", input == TW_F16 ? 5 : 8,
+              input == TW_F16    ? 11
+              : input == TW_BF16 ? 8
+                                 : 24);
+  tw_text_add(
+      t, "typedef %s elem_t;\nstatic const float elem_t_max = %s, elem_t_min = -%s;\ntypedef uint%d_t elem_t_bits;\n",
+      half ? "uint16_t" : "float", most, most, half ? 16 : 32);
+  tw_text_add_string(t, "#define ACC_T_EXP_BITS 8\n#define ACC_T_SIG_BITS 24\n"
+                        "typedef float acc_t;\ntypedef uint32_t acc_t_bits;\ntypedef double full_t;\n");
 }
 
 tw_status gm_harness_params(const gm_config *c, char **text, tw_error *error) {
   tw_text t = {0};
-  bool real = c->input_type == TW_F32;
-  if ((c->input_type != TW_I8 || c->acc_type != TW_I32) && (!real || c->acc_type != TW_F32))
-    return tw_fail(error, TW_USAGE,
-                   "%s: programs can be built for i8 with i32 and for f32 with f32, not for %s with %s", c->name,
-                   tw_type_name(c->input_type), tw_type_name(c->acc_type));
+  const bool real = c->acc_type == TW_F32;
   tw_text_add(&t,
               "/* gemmini_params.h - %s. Made by tilewright from its configuration. */\n"
               "#ifndef GEMMINI_PARAMS_H\n#define GEMMINI_PARAMS_H\n\n#include <limits.h>\n#include <stdint.h>\n\n",
@@ -87,7 +93,7 @@ tw_status gm_harness_params(const gm_config *c, char **text, tw_error *error) {
   tw_text_add(&t, "#define MAX_BYTES %d\n#define MAX_BLOCK_LEN %d\n#define MAX_BLOCK_LEN_ACC %d\n\n", c->dma_max_bytes,
               block_length(c, gm_input_bytes(c)), block_length(c, gm_acc_bytes(c)));
   if (real)
-    add_float_types(&t);
+    add_float_types(&t, c->input_type);
   else
     add_integer_types(&t);
   if (c->has_mvin_scale)

@@ -51,11 +51,41 @@ static tw_status number(const char *text, const char *origin, const char *name, 
   return tw_fail(error, TW_USAGE, "%s: %s is \"%s\"; expected a number from 1 to %d", origin, name, value, 1 << 26);
 }
 
-static void add(gm_params *p, const char *key, const char *from, int64_t value) {
+static void add_word(gm_params *p, const char *key, const char *from, const char *value) {
   gm_param *x = &p->param[p->n++];
   x->key = key;
-  snprintf(x->value, sizeof x->value, "%" PRId64, value);
-  snprintf(x->from, sizeof x->from, "gemmini_params.h: %s", from);
+  snprintf(x->value, sizeof x->value, "%s", value);
+  snprintf(x->from, sizeof x->from, "%s", from);
+}
+
+static void add(gm_params *p, const char *key, const char *from, int64_t value) {
+  char number[32], line[sizeof p->param->from];
+  snprintf(number, sizeof number, "%" PRId64, value);
+  snprintf(line, sizeof line, "gemmini_params.h: %s", from);
+  add_word(p, key, line, number);
+}
+
+/* The floating-point type whose exponent and significand the header gives; NULL: none that is simulated. */
+static const char *half_of(const char *text) {
+  char exponent[32] = "", significand[32] = "";
+  if (!find_define(text, "ELEM_T_EXP_BITS", exponent) || !find_define(text, "ELEM_T_SIG_BITS", significand))
+    return NULL;
+  if (!strcmp(exponent, "8") && !strcmp(significand, "8")) return "bf16";
+  return !strcmp(exponent, "5") && !strcmp(significand, "11") ? "f16" : NULL;
+}
+
+/* What such a header leaves out or gets wrong: the array's partial sums, and a scale of 16 bits. */
+static tw_status read_half(const char *text, const char *origin, const char *half, gm_params *out, tw_error *error) {
+  char scale[32] = "";
+  if (has(text, "HAS_MVIN_SCALE") && find_type(text, "scale_t", scale) && strcmp(scale, "float") != 0)
+    return tw_fail(
+        error, TW_USAGE,
+        "%s: scale_t is %s; supported with elements of 16 bits: float (MVIN_SCALE_IDENTITY, 1.0, is no bits of "
+        "a number of 16 bits)",
+        origin, scale);
+  add_word(out, "input_type", "gemmini_params.h: elem_t, ELEM_T_EXP_BITS, ELEM_T_SIG_BITS", half);
+  add_word(out, "mesh_output_bits", "assumed: arrays with narrower sums lose them (ucb-bar/gemmini issue 401)", "32");
+  return TW_OK;
 }
 
 /* elem_t and acc_t; bytes of an element of each. */
@@ -67,14 +97,16 @@ static tw_status read_types(const char *text, const char *origin, gm_params *out
                    origin);
   const bool integer = !strcmp(elem, "int8_t") && !strcmp(sum, "int32_t") && !has(text, "ELEM_T_IS_FLOAT");
   const bool real = !strcmp(elem, "float") && !strcmp(sum, "float");
-  if (!integer && !real)
+  const char *half = !strcmp(elem, "uint16_t") && !strcmp(sum, "float") ? half_of(text) : NULL;
+  if (!integer && !real && !half)
     return tw_fail(error, TW_USAGE,
-                   "%s: elem_t is %s and acc_t is %s; supported: int8_t with int32_t, float with float", origin, elem,
-                   sum);
+                   "%s: elem_t is %s and acc_t is %s; supported: int8_t with int32_t, float with float, uint16_t with "
+                   "float where ELEM_T_EXP_BITS and ELEM_T_SIG_BITS are 8 and 8 (bf16) or 5 and 11 (f16)",
+                   origin, elem, sum);
   out->base = integer ? "gemmini-16x16-int8" : "gemmini-4x4-fp32";
-  *input = integer ? 1 : 4;
+  *input = integer ? 1 : half ? 2 : 4;
   *acc = 4;
-  return TW_OK;
+  return half ? read_half(text, origin, half, out, error) : TW_OK;
 }
 
 tw_status gm_params_read(const char *text, const char *origin, gm_params *out, tw_error *error) {

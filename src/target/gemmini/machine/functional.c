@@ -34,7 +34,8 @@ gm_arch *gm_arch_new(const gm_config *config, const rv64_memory *memory) {
   g->dim = config->dim;
   g->input_bytes = gm_input_bytes(config);
   g->acc_bytes = gm_acc_bytes(config);
-  g->real = config->input_type == TW_F32;
+  g->real = config->acc_type == TW_F32;
+  g->half = g->real && config->input_type != TW_F32;
   g->spad_rows = (uint32_t)gm_spad_rows(config);
   g->acc_rows = (uint32_t)gm_acc_rows(config);
   g->sums_may_wrap = g->dim * 128 * 128 + 128 >= 1LL << (config->mesh_output_bits - 1);

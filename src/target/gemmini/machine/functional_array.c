@@ -18,6 +18,7 @@
 typedef union tile {
   int8_t integer[GM_MAX_DIM * GM_MAX_DIM];
   float real[GM_MAX_DIM * GM_MAX_DIM];
+  uint16_t half[GM_MAX_DIM * GM_MAX_DIM];
 } tile;
 
 typedef struct operand {
@@ -51,6 +52,11 @@ static bool check_operand(const gm_arch *g, const operand *o, char why[GM_WHY]) 
                     o->command);
   if (*o->name == 'D' && !config->ex_adds_d)
     return gm_fault(why, "%s: this machine does not add D (ex_adds_d = 0); add it in the accumulator", o->command);
+  /* Mesh.scala passes the bits of an input element to a wider partial sum, unconverted. */
+  if (*o->name == 'D' && g->half)
+    return gm_fault(why,
+                    "%s: the array would take the 16 bits of D for the low half of an f32; add D in the accumulator",
+                    o->command);
   return gm_check_rows(g, o->command, o->from, (uint64_t)(lines - 1) * (uint64_t)o->stride, why);
 }
 
@@ -76,6 +82,8 @@ static const void *fetch(const gm_arch *g, const operand *o, tile *scratch) {
     const void *line = operand_line(g, o, r, buffer);
     if (!o->transposed)
       memcpy((uint8_t *)scratch + (size_t)(r * dim * g->input_bytes), line, (size_t)(length * g->input_bytes));
+    else if (g->half)
+      for (int i = 0; i < length; i++) memcpy(&scratch->half[i * dim + r], (const uint8_t *)line + 2 * (size_t)i, 2);
     else if (g->real)
       for (int i = 0; i < length; i++) memcpy(&scratch->real[i * dim + r], (const uint8_t *)line + 4 * (size_t)i, 4);
     else
@@ -86,14 +94,18 @@ static const void *fetch(const gm_arch *g, const operand *o, tile *scratch) {
 
 static void pack_weights(const gm_arch *g, const void *matrix, gm_pe_registers *pe) {
   if (g->real)
-    memcpy(pe->real_weights, matrix, (size_t)(g->dim * g->dim * 4));
+    for (int i = 0; i < g->dim * g->dim; i++) pe->real_weights[i] = gm_input_at(g, matrix, i);
   else
     g->kernels->pack(g->dim, matrix, pe->weights);
 }
 
-/* Elements of D, widened to the type of a partial sum. */
+/* Elements of D, widened to the type of a partial sum; of 16 bits there are zeros alone (check_operand). */
 static void widen(const gm_arch *g, const void *matrix, int rows, void *sums) {
   int n = rows * g->dim;
+  if (g->half) {
+    memset(sums, 0, (size_t)n * 4);
+    return;
+  }
   if (g->real) {
     memcpy(sums, matrix, (size_t)n * 4);
     return;
@@ -206,10 +218,10 @@ static void write_reals(gm_arch *g, const operand *c, const float *results) {
   bool relu = g->registers.execute.activation == GM_RELU;
   for (int r = 0; r < c->rows; r++, results += g->dim) {
     uint32_t row = c->from.row + (uint32_t)(r * c->stride);
-    float *to = (float *)(void *)(c->from.acc ? gm_acc_at(g, row) : gm_spad_at(g, row));
+    float *to = (float *)(void *)gm_acc_at(g, c->from.acc ? row : 0);
     for (int j = 0; j < c->cols; j++)
       if (!c->from.acc)
-        to[j] = relu && results[j] < 0 ? 0 : results[j];
+        gm_set_input(g, gm_spad_at(g, row), j, relu && results[j] < 0 ? 0 : results[j]);
       else
         to[j] = c->from.accumulate ? gm_real_add(to[j], results[j]) : results[j];
   }
@@ -233,8 +245,10 @@ typedef struct matmul {
 
 static void multiply(const gm_arch *g, int rows, const void *a, const gm_pe_registers *weights, const void *init,
                      void *out) {
+  float wide[GM_MAX_DIM * GM_MAX_DIM];
+  for (int i = 0; g->half && i < rows * g->dim; i++) wide[i] = gm_input_at(g, a, i);
   if (g->real)
-    g->kernels->real_multiply(g->dim, rows, a, weights->real_weights, init, out);
+    g->kernels->real_multiply(g->dim, rows, g->half ? wide : a, weights->real_weights, init, out);
   else
     g->kernels->multiply(g->dim, rows, a, weights->weights, init, out);
 }

@@ -181,12 +181,7 @@ static void load_into_spad(gm_arch *g, const load *l, uint32_t row, int at, cons
   } else if (!g->config->has_mvin_scale) {
     memcpy(to, from, (size_t)(n * g->input_bytes));
   } else if (g->real) {
-    for (int i = 0; i < n; i++) {
-      float x;
-      memcpy(&x, from + 4 * (size_t)i, 4);
-      x = gm_real_multiply(x, scale);
-      memcpy(to + 4 * (size_t)i, &x, 4);
-    }
+    for (int i = 0; i < n; i++) gm_set_input(g, to, i, gm_scale_input(g, gm_input_at(g, from, i), scale));
   } else if (scale == 1.0f && n == 16) {
     memcpy(to, from, 16); /* a size the compiler knows */
   } else if (scale == 1.0f) {
@@ -202,6 +197,15 @@ static void load_pixel(gm_arch *g, const load *l, uint32_t row, const uint8_t *f
     load_into_spad(g, l, row - (uint32_t)i, i * n, from, n);
 }
 
+/* Input element i, scaled in its own type, as an element of the accumulator. */
+static float shrunk(const gm_arch *g, const uint8_t *from, int i, float scale) {
+  float x = gm_input_at(g, from, i);
+  if (!g->config->has_mvin_scale) return g->half ? gm_canonical(x) : x;
+  uint8_t element[4] = {0};
+  gm_set_input(g, element, 0, gm_scale_input(g, x, scale));
+  return gm_input_at(g, element, 0);
+}
+
 static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t *from, int n) {
   float scale = l->registers->scale;
   bool accumulate = l->to.accumulate;
@@ -210,10 +214,11 @@ static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t
     float *to = (float *)(void *)gm_acc_at(g, row);
     for (int i = 0; i < n; i++) {
       float x = 0;
-      if (from) {
+      if (from && l->registers->shrink)
+        x = shrunk(g, from, i, scale);
+      else if (from) {
         memcpy(&x, from + 4 * (size_t)i, 4);
-        if (l->registers->shrink ? g->config->has_mvin_scale : g->config->mvin_scales_acc)
-          x = gm_real_multiply(x, scale);
+        if (g->config->mvin_scales_acc) x = gm_real_multiply(x, scale);
       }
       to[i] = accumulate ? gm_real_add(to[i], x) : x;
     }
@@ -308,9 +313,8 @@ static const void *outgoing(const gm_arch *g, gm_address from, uint32_t row, voi
 
 static void keep_larger(const gm_arch *g, void *kept, const void *next) {
   if (g->real) {
-    float *k = kept;
-    const float *n = next;
-    for (int i = 0; i < g->dim; i++) k[i] = n[i] > k[i] ? n[i] : k[i];
+    for (int i = 0; i < g->dim; i++)
+      if (gm_input_at(g, next, i) > gm_input_at(g, kept, i)) gm_set_input(g, kept, i, gm_input_at(g, next, i));
   } else {
     int8_t *k = kept;
     const int8_t *n = next;

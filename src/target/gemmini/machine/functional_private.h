@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "target/gemmini/machine/functional.h"
+#include "tilewright/format.h"
 
 enum { GM_MAX_DIM = 64, GM_WHY = 256 };
 
@@ -64,6 +66,7 @@ struct gm_arch {
   rv64_region *last_region[2]; /* of the last DMA read and write: the next is most often there too */
   int dim, input_bytes, acc_bytes;
   bool real;          /* floating-point machine */
+  bool half;          /* of input elements of 16 bits: bf16 or f16 */
   bool sums_may_wrap; /* one weight-stationary tile can exceed mesh_output_bits */
   uint32_t spad_rows, acc_rows;
   uint8_t *spad, *acc;                 /* rows of dim elements */
@@ -112,6 +115,45 @@ static inline float gm_canonical(float x) {
 static inline float gm_real_multiply(float a, float b) { return gm_canonical(a * b + 0.0f); }
 static inline float gm_real_add(float a, float b) { return gm_canonical(a + b); }
 
+/* Element i of a row of input elements, of a floating-point machine; and back, rounded to nearest even. */
+static inline float gm_input_at(const gm_arch *g, const void *row, int i) {
+  uint16_t code;
+  float x;
+  if (!g->half) {
+    memcpy(&x, (const uint8_t *)row + 4 * (size_t)i, 4);
+    return x;
+  }
+  memcpy(&code, (const uint8_t *)row + 2 * (size_t)i, 2);
+  return g->config->input_type == TW_BF16 ? tw_bf16_to_f32(code) : tw_f16_to_f32(code);
+}
+static inline void gm_set_input(const gm_arch *g, void *row, int i, float x) {
+  if (!g->half) {
+    memcpy((uint8_t *)row + 4 * (size_t)i, &x, 4);
+    return;
+  }
+  x = gm_canonical(x);
+  const uint16_t code = g->config->input_type == TW_BF16 ? tw_f32_to_bf16(x) : tw_f32_to_f16(x);
+  memcpy((uint8_t *)row + 2 * (size_t)i, &code, 2);
+}
+
+/* A double as a float whose last bit is set if it is inexact, so that a second rounding to 16 bits is the only one. */
+static inline float gm_round_to_odd(double x) {
+  const float y = (float)x;
+  uint32_t bits = tw_bits_of(y);
+  if ((double)y == x || x != x || bits & 1) return y;
+  bits += fabs((double)y) > fabs(x) ? -1u : 1u;
+  return tw_float_of(bits);
+}
+
+/* The scaler of mvin for an input element: the scale is rounded to the element's type, then the product
+ * (Arithmetic.scala:334-357; -0 as in gm_real_multiply). The caller rounds it. */
+static inline float gm_scale_input(const gm_arch *g, float x, float scale) {
+  if (!g->half) return gm_real_multiply(x, scale);
+  const bool bf16 = g->config->input_type == TW_BF16;
+  const float factor = bf16 ? tw_bf16_to_f32(tw_f32_to_bf16(scale)) : tw_f16_to_f32(tw_f32_to_f16(scale));
+  return gm_canonical(gm_round_to_odd((double)x * (double)factor + 0.0));
+}
+
 /* Two roundings to nearest even: the product to float, the float to integer; then saturation, NaN to the largest
  * (Configs.scala:115-147, RecFNToIN). Clamping first gives the same, as the bounds are integers; below 2^22 the
  * addition of 1.5 * 2^23 rounds to nearest even in the current (default) rounding mode. */
@@ -131,12 +173,11 @@ static inline int32_t gm_add_wrapping(int32_t a, int32_t b) { return (int32_t)((
 static inline void gm_acc_to_input(const gm_arch *g, const uint8_t *row, enum gm_activation activation, float scale,
                                    void *out) {
   if (g->real) {
-    float *real_out = out;
     for (int i = 0; i < g->dim; i++) {
       float x;
       memcpy(&x, row + 4 * (size_t)i, 4);
       if (activation == GM_RELU && x < 0) x = 0; /* a NaN is kept: the only one there is has a positive sign */
-      real_out[i] = gm_real_multiply(x, scale);
+      gm_set_input(g, out, i, gm_real_multiply(x, scale));
     }
     return;
   }

@@ -40,7 +40,7 @@ static tw_status fill_conv2d_types(const tw_target *t, tw_problem *p, tw_error *
 
 static tw_status fill_chain_types(const tw_target *t, tw_problem *p, tw_error *error) {
   if (gm_config_of(t)->input_type != TW_F32)
-    return tw_fail(error, TW_USAGE, "%s: %s needs floating point; use -t gemmini-4x4-fp32", t->name, p->op->name);
+    return tw_fail(error, TW_USAGE, "%s: %s supports f32 only; use -t gemmini-4x4-fp32", t->name, p->op->name);
   return fill_type(t, p, "type", TW_F32, TW_F32, error);
 }
 

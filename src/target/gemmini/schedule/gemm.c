@@ -6,6 +6,8 @@ static const char *c_name(tw_type type) {
   case TW_I8: return "int8_t";
   case TW_I32: return "int32_t";
   case TW_F32: return "float";
+  case TW_BF16:
+  case TW_F16: return "uint16_t"; /* as in the generator's header: the bits */
   default: return NULL;
   }
 }

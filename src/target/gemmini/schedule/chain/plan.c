@@ -33,7 +33,7 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
                             .horizon = (int)m.horizon,
                             .widest = config->dma_max_bytes / gm_input_bytes(config)};
   if (config->input_type != TW_F32 || config->acc_type != TW_F32)
-    return tw_fail(error, TW_USAGE, "%s: %s needs floating point; use -t gemmini-4x4-fp32", config->name,
+    return tw_fail(error, TW_USAGE, "%s: %s supports f32 only; use -t gemmini-4x4-fp32", config->name,
                    problem->op->name);
   double nb = ceil((double)out->n / config->dim), mb = ceil((double)out->m / config->dim);
   const double blocks = nb * nb + 2 * nb * mb + (m.forward ? 0 : mb * mb), products = blocks * out->horizon;
