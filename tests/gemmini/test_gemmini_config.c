@@ -88,7 +88,7 @@ static void wrong_files_are_refused_by_name(void **state) {
   refused("", NULL, "dim = 16\n", "dim is given twice");
   refused("", NULL, "dimension = 16\n", "unknown key \"dimension\"");
   refused("input_type", "input_type = int8", "", "unknown type");
-  refused("input_type", "input_type = f32", "", "must be i8 and i32, or f32 and f32");
+  refused("input_type", "input_type = f32", "", "must be i8 and i32, or f32, bf16 or f16 and f32");
   refused("spad_banks", "spad_banks = 7", "", "must be a power of two");
   refused("acc_latency", "acc_latency = 1", "", "must be from 2");
   refused("acc_bytes", "acc_bytes = 1024", "", "accumulator bank holds fewer");
