@@ -50,6 +50,7 @@ complete -c tilewright -x -l plans
 complete -c tilewright -x -l kernels
 complete -c tilewright -x -l beam
 complete -c tilewright -x -l dropout
+complete -c tilewright -x -l without -a "menu isa feedback model examples"
 complete -c tilewright -x -l agent
 complete -c tilewright -x -l temperature
 complete -c tilewright -x -l repairs

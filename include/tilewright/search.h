@@ -57,6 +57,17 @@ typedef struct tw_model_options {
   const char *prompts; /* folder of prompt texts, as `tilewright prompt --write` makes it; NULL = the built-in texts */
 } tw_model_options;
 
+/* Parts that a search can do without, to measure their worth: bits of tw_search_options.without. */
+enum {
+  TW_WITHOUT_MENU = 1,     /* the options in planning prompts */
+  TW_WITHOUT_ISA = 2,      /* the machine's language in prompts */
+  TW_WITHOUT_FEEDBACK = 4, /* measurements, history and earlier tries in prompts; the success rates of `rules` */
+  TW_WITHOUT_MODEL = 8,    /* the analytic model's predictions in `rules` */
+  TW_WITHOUT_EXAMPLES = 16 /* examples in prompts */
+};
+/* The bits of a name, or of names with commas between: "menu", "isa", "feedback", "model", "examples". */
+tw_status tw_without_parse(const char *names, uint64_t *out, tw_error *);
+
 typedef struct tw_search_options {
   size_t size;              /* sizeof(tw_search_options): status.h */
   bool exhaustive;          /* iterations, plans, kernels, beam and dropout then have no effect */
@@ -98,6 +109,7 @@ typedef struct tw_search_options {
    * follows, with what is left of `samples`. A `start` of another shape some of whose steps are illegal is a recording, too. */
   const char *const *reuse;
   size_t n_reuse;
+  uint64_t without; /* bits TW_WITHOUT_*; a bit that changes nothing for the agents is an error */
 } tw_search_options;
 
 /* One rung of the ladder: a step of the schedule and its result. */

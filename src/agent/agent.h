@@ -59,6 +59,7 @@ typedef struct tw_request {
   size_t n_recorded;           /* plans of an earlier search that are offered now, in their order; 0: new plans */
   const char *const *recorded; /* each is a reply to a planning prompt */
   double dropout;              /* the probability with which a lever is hidden from a plan */
+  uint64_t without;            /* TW_WITHOUT_* */
   tw_random random;            /* a stream of this request's own */
   uint64_t place;      /* number of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
   int jobs;            /* threads that may compute */
@@ -140,7 +141,7 @@ typedef struct tw_member {
 /* Opens an agent by the user's text: "rules", or with a share "2*rules". The kinds are a table in open.c. */
 tw_status tw_agent_open(const char *text, const tw_target *, const tw_model_options *, tw_member *out, tw_error *);
 
-/* rules.c: levers of the target's menu, guided by the target's analytic model. */
+/* rules.c: levers of the target's menu, guided by the target's analytic model; `random` draws steps of the menu. */
 tw_status tw_rules_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
 /* llm.c: a language model, or a command, that answers requests for plans and for source. */
 tw_status tw_llm_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);

@@ -10,10 +10,11 @@ static const struct {
   tw_status (*open)(const char *text, const tw_target *, const tw_model_options *, tw_agent **, tw_error *);
 } kinds[] = {
     {"rules", tw_rules_open},
+    {"random", tw_rules_open},
     {"llm:", tw_llm_open},
     {"exec:", tw_llm_open},
 };
-static const char KNOWN[] = "rules, llm:MODEL, llm:MODEL@URL, exec:'COMMAND'";
+static const char KNOWN[] = "rules, random, llm:MODEL, llm:MODEL@URL, exec:'COMMAND'";
 
 static bool is_kind(const char *text, const char *kind) {
   const size_t n = strlen(kind);

@@ -257,19 +257,25 @@ static char *write_operands(const tw_problem *problem) {
   return tw_text_take(&t);
 }
 
+static bool leaves_out(const tw_request *r, uint64_t part) { return r->without & part; }
+
 static void set_common(prompt *p, const tw_request *r) {
   set_owned(p, "machine", r->target->describe ? r->target->describe(r->target) : NULL);
   static const char *const topics[] = {"architecture", "isa", "kernel", "rules"};
   for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++)
-    set(p, topics[i], tw_prompt_topic(r->texts, r->target, r->problem, topics[i]));
+    if (strcmp(topics[i], "isa") || !leaves_out(r, TW_WITHOUT_ISA))
+      set(p, topics[i], tw_prompt_topic(r->texts, r->target, r->problem, topics[i]));
+    else
+      set(p, topics[i], NULL);
   set_owned(p, "problem", tw_problem_text(r->problem));
   set(p, "summary", r->problem->op->summary);
   set_owned(p, "operands", write_operands(r->problem));
   set(p, "language", r->target->traits.language);
   set(p, "source", r->parent->source);
   set_owned(p, "vocabulary",
-            tw_vocabulary_of(r->target, r->parent->source ? r->parent->source : "",
-                             tw_prompt_topic(r->texts, r->target, r->problem, "isa")));
+            leaves_out(r, TW_WITHOUT_ISA) ? NULL
+                                          : tw_vocabulary_of(r->target, r->parent->source ? r->parent->source : "",
+                                                             tw_prompt_topic(r->texts, r->target, r->problem, "isa")));
 }
 
 static tw_status fill(prompt *p, const tw_prompt_texts *texts, const char *name, char **out, tw_error *error) {
@@ -301,11 +307,15 @@ tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_
   snprintf(number[1], sizeof number[1], "%d", r->iterations);
   prompt p = {0};
   set_common(&p, r);
-  set_owned(&p, "feedback", write_feedback(r));
-  set_owned(&p, "findings", write_findings(r));
-  set_owned(&p, "history", write_history(r));
-  set_owned(&p, "attempts", write_attempts(r));
-  set_owned(&p, "menu", write_menu(tw_prompt_topic(r->texts, r->target, r->problem, "menu"), r->dropout, random));
+  const bool feedback = !leaves_out(r, TW_WITHOUT_FEEDBACK);
+  set_owned(&p, "feedback", feedback ? write_feedback(r) : NULL);
+  set_owned(&p, "findings", feedback ? write_findings(r) : NULL);
+  set_owned(&p, "history", feedback ? write_history(r) : NULL);
+  set_owned(&p, "attempts", feedback ? write_attempts(r) : NULL);
+  set_owned(&p, "menu",
+            leaves_out(r, TW_WITHOUT_MENU)
+                ? NULL
+                : write_menu(tw_prompt_topic(r->texts, r->target, r->problem, "menu"), r->dropout, random));
   set(&p, "iteration", number[0]);
   set(&p, "iterations", number[1]);
   return fill(&p, r->texts, "plan", out, error);
@@ -319,7 +329,7 @@ tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_ca
   prompt p = {0};
   set_common(&p, r);
   set(&p, "plan", plan);
-  set_owned(&p, "example", find_examples(r, plan));
+  set_owned(&p, "example", leaves_out(r, TW_WITHOUT_EXAMPLES) ? NULL : find_examples(r, plan));
   set(&p, "failed", kernel ? kernel->source : NULL);
   set_owned(&p, "failure", kernel ? write_failure(r, kernel, MESSAGE_SHOWN) : NULL);
   const bool is_reply = failed && failed->reply;

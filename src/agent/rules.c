@@ -14,7 +14,10 @@
  * Some levers only pay together (a larger tile, once its loads overlap with the computation). So a plan may go on:
  * after its first step it appends, as long as the model predicts a gain, the best visible step of another lever, up to
  * a depth that is drawn for the plan. The menu of each intermediate schedule is the target's own, so every chain is
- * legal step by step. */
+ * legal step by step.
+ *
+ * The agent `random` is the measure of all this: each plan is one step of the menu, and all steps that were not tried are equally
+ * probable. */
 #include "agent/agent.h"
 
 #include <math.h>
@@ -71,8 +74,13 @@ static double known_or(double predicted, double fallback) {
   return isfinite(predicted) && predicted > 0 ? predicted : fallback;
 }
 
+static bool has_model(const tw_request *r) { return !(r->without & TW_WITHOUT_MODEL); }
+/* Iterations without a gain are feedback, too. */
+static int idle_of(const tw_request *r) { return r->without & TW_WITHOUT_FEEDBACK ? 0 : r->idle; }
+
 static double predict_parent(const tw_request *r) {
   double cost;
+  if (!has_model(r)) return r->parent->measured.cost;
   bool predicted = tw_target_predict(r->target, r->problem, r->parent->recipe, &cost, NULL) == TW_OK;
   return known_or(predicted ? cost : 0, r->parent->measured.cost);
 }
@@ -122,7 +130,7 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
     const tw_menu_item *item = &l.menu.item[i];
     l.option[l.n_options++] = (option){
         .item = item,
-        .cost = known_or(item->predicted_cost, parent_cost),
+        .cost = known_or(has_model(r) ? item->predicted_cost : 0, parent_cost),
         .tie = tw_random_next(random),
         .tried = !is_new(r, r->parent->recipe, item->step),
     };
@@ -142,7 +150,7 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
 /* ---- one plan: which lever ---- */
 
 /* The probability that a lever is hidden: each idle iteration halves the visible part. */
-static double hiding(const tw_request *r) { return 1 - ldexp(1 - r->dropout, -r->idle); }
+static double hiding(const tw_request *r) { return 1 - ldexp(1 - r->dropout, -idle_of(r)); }
 
 /* Levers with untried options that no earlier plan took; if all were taken, levers with options left. */
 static size_t open_levers(levers *l, lever **open) {
@@ -170,7 +178,7 @@ static double best_cost(const lever *l) { return l->option[l->used < l->n ? l->u
 /* The chance that a kernel of this lever beats its parent, as far as this search has seen. */
 static double chance(const tw_request *r, const char *lever_name) {
   int tried = 0, paid = 0;
-  if (r->experience) r->experience(r->context, lever_name, &tried, &paid);
+  if (r->experience && !(r->without & TW_WITHOUT_FEEDBACK)) r->experience(r->context, lever_name, &tried, &paid);
   return (paid + 1.0) / (tried + 2.0);
 }
 
@@ -179,7 +187,7 @@ static void weigh(const tw_request *r, lever **visible, size_t n) {
   for (size_t i = 0; i < n; i++) {
     double rank = 1;
     for (size_t j = 0; j < n; j++) rank += best_cost(visible[j]) < best_cost(visible[i]) * (1 - SAME);
-    visible[i]->weight = pow(rank, -1.0 / (1 + r->idle)) * chance(r, visible[i]->option->item->lever) /
+    visible[i]->weight = pow(rank, -1.0 / (1 + idle_of(r))) * chance(r, visible[i]->option->item->lever) /
                          (1.0 + (double)visible[i]->tried);
   }
 }
@@ -237,11 +245,37 @@ static void plan_one(const tw_request *r, tw_proposal *out) {
     weigh(r, open, n);
     bool first = out->n == 0;
     size_t depth = first ? GREEDY_DEPTH : DEPTHS[tw_random_below(&random, sizeof DEPTHS / sizeof DEPTHS[0])];
-    lever *chosen = first ? heaviest(open, n) : draw(open, n, &random);
+    if (!has_model(r)) depth = 1; /* a chain goes on as long as the model predicts a gain */
+    lever *chosen = first && has_model(r) ? heaviest(open, n) : draw(open, n, &random);
     out->status = fill_plan(r, chosen, depth, parent_cost, &random, &out->plan[out->n], &out->error);
     out->n += out->status == TW_OK;
   }
   free(open);
+  free_levers(&l);
+}
+
+/* Any step of the menu, with equal probability. */
+static void plan_random(const tw_request *r, tw_proposal *out) {
+  tw_random random = r->random;
+  levers l = {0};
+  out->n = 0;
+  out->status = list_levers(r, r->parent->measured.cost, &random, &l, &out->error);
+  if (out->status != TW_OK) return;
+  size_t left = 0;
+  for (size_t i = 0; i < l.n_options; i++)
+    if (!l.option[i].tried) l.option[left++] = l.option[i];
+  while (out->status == TW_OK && out->n < r->plans && left > 0) {
+    size_t n = 0; /* of this plan: one for each kernel, and spare ones for kernels that repeat an earlier one */
+    option chosen[SPARE_ALTERNATIVES];
+    while (n < SPARE_ALTERNATIVES && left > 0) {
+      const size_t i = (size_t)tw_random_below(&random, left);
+      chosen[n++] = l.option[i];
+      l.option[i] = l.option[--left];
+    }
+    lever drawn = {.n = n, .option = chosen};
+    out->status = fill_plan(r, &drawn, 1, r->parent->measured.cost, &random, &out->plan[out->n], &out->error);
+    out->n += out->status == TW_OK;
+  }
   free_levers(&l);
 }
 
@@ -317,6 +351,7 @@ static void implement_one(const tw_order *order, tw_kernel *out) {
 /* ---- the agent ---- */
 
 typedef struct work {
+  bool is_random;
   const tw_request *const *request;
   tw_proposal *proposal;
   const tw_order *order;
@@ -325,12 +360,11 @@ typedef struct work {
 
 static void plan_at(void *context, size_t i) {
   const work *w = context;
-  plan_one(w->request[i], &w->proposal[i]);
+  (w->is_random ? plan_random : plan_one)(w->request[i], &w->proposal[i]);
 }
 
 static void plan(tw_agent *agent, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
-  (void)agent;
-  work w = {.request = request, .proposal = proposal};
+  work w = {.is_random = !strcmp(agent->name, "random"), .request = request, .proposal = proposal};
   tw_parallel_for(n ? request[0]->jobs : 1, n, plan_at, &w);
 }
 
@@ -357,10 +391,10 @@ static void close_rules(tw_agent *agent, tw_text *notes) {
 
 tw_status tw_rules_open(const char *text, const tw_target *t, const tw_model_options *o, tw_agent **out,
                         tw_error *error) {
-  (void)text, (void)t, (void)o;
+  (void)t, (void)o;
   *out = tw_new(1, sizeof **out);
   if (!*out) return tw_fail(error, TW_MISSING, "no memory for an agent");
-  **out = (tw_agent){.name = "rules",
+  **out = (tw_agent){.name = strcmp(text, "random") ? "rules" : "random",
                      .needs_recipe = true,
                      .plan = plan,
                      .implement = implement,

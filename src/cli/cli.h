@@ -28,6 +28,7 @@ typedef struct cli_options {
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *prompts, *runner,
       *hosts, *svg;
   cli_list agents, reuse;
+  const char *without;
   const char *checks; /* of a run; NULL: the usual ones */
   bool counts;
   bool no_timing, timing_only;

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 
 #define SUBJECT "OP key=value... -t TARGET"
-#define SEARCH "jobs seed agent runner hosts iterations plans kernels beam dropout samples seconds "
+#define SEARCH "jobs seed agent runner hosts iterations plans kernels beam dropout without samples seconds "
 #define MODELS                                                                                                         \
   "temperature repairs concurrent-requests answer-timeout max-answer-tokens max-requests max-tokens max-cost "         \
   "price-in price-out prompts "

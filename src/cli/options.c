@@ -92,8 +92,12 @@ static const cli_option table[] = {
      "keep this many candidates after each iteration [default: 4, down to 1; 6 with models]"},
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
      "hide menu entries from a plan with this probability [default: 0.3; 0.7 with models]"},
+    {"without", 0, TEXT, offsetof(cli_options, without), 0, 0, "LIST",
+     "leave out parts, to measure their worth, separated by commas: menu, isa, feedback, examples (of prompts), "
+     "feedback, model (of rules)"},
     {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
-     "choose who proposes kernels: rules, llm:MODEL[@URL] or exec:COMMAND; 2*NAME gets twice as many plans [default: "
+     "choose who proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME gets twice as many plans "
+     "[default: "
      "rules]"},
     {"temperature", 0, REAL, offsetof(cli_options, temperature), 0, 2, "T",
      "set the sampling temperature of models [default: 1]"},
@@ -175,6 +179,7 @@ const char *cli_option_choices(const cli_option *o) {
        "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2"},
       {"scale-rule", "floor even up ceil absmax absmean"},
       {"group", "row tensor"},
+      {"without", "menu isa feedback model examples"},
       {"rounding", "even floor"},
       {"overflow", "saturate special"},
   };

@@ -33,7 +33,7 @@ static tw_model_options model_options(const cli_options *o) {
   };
 }
 
-static tw_search_options search_options(const cli *c, const tw_model_options *model) {
+static tw_search_options search_options(const cli *c, const tw_model_options *model, uint64_t without) {
   const cli_options *o = &c->options;
   return (tw_search_options){
       .size = sizeof(tw_search_options),
@@ -48,6 +48,7 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
       .n_agents = o->agents.n,
       .reuse = o->reuse.text,
       .n_reuse = o->reuse.n,
+      .without = without,
       .model = model,
       .seed = (uint64_t)o->seed,
       .inputs = o->inputs,
@@ -239,10 +240,12 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   report_live *live = NULL;
   const double seconds = c->options.seconds;
   const double until = seconds > 0 ? tw_now() + fmax(1.2 * seconds, seconds + 2) : 0;
-  tw_status status = c->options.out ? tw_directory_make(c->options.out, error) : TW_OK;
+  uint64_t without = 0;
+  tw_status status = c->options.without ? tw_without_parse(c->options.without, &without, error) : TW_OK;
+  if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
   if (status != TW_OK) return status;
   const tw_model_options model = model_options(&c->options);
-  tw_search_options options = search_options(c, &model);
+  tw_search_options options = search_options(c, &model, without);
   options.context = (void *)subject->target;
   options.backend = crew->backend;
   if (crew->backend) options.jobs = (int)crew->slots;

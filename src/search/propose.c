@@ -142,6 +142,7 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .n_recorded = recorded_plans(s, member),
       .recorded = recorded_plans(s, member) ? (const char *const *)s->recordings->plan + recorded_before(s) : NULL,
       .dropout = o->dropout,
+      .without = o->without,
       .place = stream << TW_PLACE_BITS,
       .jobs = o->jobs,
       .stop = &r->stop,

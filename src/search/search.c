@@ -7,6 +7,7 @@
  * beam; evaluation changes only a candidate's own verdict; everything that is decided is decided between iterations, by
  * cost and number. Why a resumed search ends alike: the same numbers are proposed again, and the journal recalls the
  * verdicts of equal sources. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,7 @@ static char *print_options(const tw_state *s, const char *program) {
     tw_text_add(&t, "%siterations=%d plans=%d kernels=%d beam=%d dropout=%s", i ? "\nthen " : "", w->iterations,
                 w->plans, w->kernels, w->beam, tw_print_real(w->dropout, dropout));
   }
+  if (o->without) tw_text_add(&t, "\nwithout: %" PRIu64, o->without);
   for (size_t i = 0; o->start && i < o->start->n; i++) tw_text_add(&t, "\nstart: %s", o->start->step[i]);
   if (o->start_source) add_digest(&t, "start source", o->start_source);
   if (program) add_digest(&t, "program", program);
@@ -698,6 +700,7 @@ static tw_status search(const tw_target *target, const tw_problem *problem, cons
   while (status == TW_OK && n < wanted)
     if ((status = tw_agent_open(names[n], target, &model, &member[n], error)) == TW_OK)
       models = member[n++].agent->asks_models || models;
+  if (status == TW_OK) status = tw_without_check(options->without, n, member, error);
   if (status == TW_OK && model.prompts && !models)
     status =
         tw_fail(error, TW_USAGE,

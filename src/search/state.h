@@ -108,6 +108,9 @@ typedef struct tw_search_subject {
 /* search.c: tw_search with agents that are open already. */
 tw_status tw_search_by(const tw_search_subject *, const tw_search_options *, tw_search_result *out, tw_error *);
 
+/* without.c: TW_USAGE for a part that none of the agents has. */
+tw_status tw_without_check(uint64_t without, size_t n, const tw_member[], tw_error *);
+
 /* ---- population.c: the candidates ---- */
 
 /* A candidate with this recipe, made by one lever, to be added; illegal where the target cannot emit it. NULL without

@@ -203,6 +203,9 @@ static void bad_sizes_are_refused(void **state) {
                  "--exhaustive and --reuse exclude each other");
   expect_failure("$T tune gemm m=16 n=16 k=16 -t gemmini-16x16-int8 --reuse nowhere", 2,
                  "recording 'nowhere' does not exist");
+  expect_failure("$T tune gemm m=16 n=16 k=16 -t gemmini-16x16-int8 --without modell", 2, "unknown part 'modell'");
+  expect_failure("$T tune gemm m=16 n=16 k=16 -t gemmini-16x16-int8 --without menu", 2,
+                 "without menu changes nothing for the given agents");
 }
 
 static void failures_are_json_too(void **state) {
