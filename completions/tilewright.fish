@@ -30,6 +30,8 @@ complete -c tilewright -x -l grid
 complete -c tilewright -x -l block
 complete -c tilewright -x -l lds
 complete -c tilewright -x -l checks
+complete -c tilewright -r -l known
+complete -c tilewright -r -l write-known
 complete -c tilewright -r -l include
 complete -c tilewright -x -l workgroups
 complete -c tilewright -r -l arg

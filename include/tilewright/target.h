@@ -267,15 +267,25 @@ typedef struct tw_raw_argument {
   char name[64];  /* for messages */
 } tw_raw_argument;
 
+/* What a check found. */
+typedef struct tw_check_finding {
+  char *text; /* one line */
+  /* Identifies the finding in other runs of the kernel, on other inputs and grids: "CHECK KERNEL INSTRUCTION PLACE". */
+  char *key;
+  bool is_warning;
+} tw_check_finding;
+
 /* Additional checks of a run, and their findings, for targets that support them. */
 typedef struct tw_inspection {
   const char *checks; /* names of the target's, separated by commas; "all", "none", or "usual" */
   bool counts;        /* of every instruction */
-  size_t n_errors;    /* findings that are mistakes; all other findings are warnings */
-  char *findings;     /* a line each, malloc'ed; NULL: none */
-  char *counted;      /* the counts in words; NULL: none */
-  char *json;         /* the counts as a JSON object; NULL: none */
+  size_t n_findings;
+  tw_check_finding *finding; /* malloc'ed, and their texts */
+  char *counted;       /* the counts in words; NULL: none */
+  char *json;          /* the counts as a JSON object; NULL: none */
 } tw_inspection;
+/* Adds a finding, whose texts the inspection then owns. Without memory false: they are freed. */
+bool tw_inspection_add(tw_inspection *, tw_check_finding);
 void tw_inspection_free(tw_inspection *); /* its findings and counts */
 
 typedef struct tw_raw_launch {

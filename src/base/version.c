@@ -8,7 +8,7 @@ const char *tw_version(void) { return TILEWRIGHT_VERSION; }
 /* Every public struct; tests/abi.sh sees to it. (clang-format would move these at each run.) */
 /* clang-format off */
 #define SIZES(ROW) \
-  ROW(tw_argument) ROW(tw_asked) ROW(tw_bench) ROW(tw_bound) ROW(tw_buffer_use) ROW(tw_case) ROW(tw_counter) \
+  ROW(tw_argument) ROW(tw_asked) ROW(tw_bench) ROW(tw_bound) ROW(tw_buffer_use) ROW(tw_case) ROW(tw_check_finding) ROW(tw_counter) \
   ROW(tw_coverage) ROW(tw_diagnosis) ROW(tw_effort) ROW(tw_error) ROW(tw_explainer) ROW(tw_explanation) \
   ROW(tw_exporter) ROW(tw_family) ROW(tw_field) ROW(tw_files) ROW(tw_finding) ROW(tw_format) ROW(tw_gemm_operands) \
   ROW(tw_gemm_spec) ROW(tw_improvement) ROW(tw_inspection) ROW(tw_key) ROW(tw_language) ROW(tw_launcher) \

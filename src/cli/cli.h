@@ -30,6 +30,7 @@ typedef struct cli_options {
   cli_list agents, reuse;
   const char *without;
   const char *checks; /* of a run; NULL: the usual ones */
+  const char *known, *write_known;
   bool counts;
   bool no_timing, timing_only;
   const char *workgroups;   /* NULL: all */
@@ -121,15 +122,31 @@ tw_status cli_check_header(const cli *, const tw_target *, tw_error *);
 tw_status cli_add_header(const cli *, char **source, size_t *length, tw_error *);
 tw_status cli_launch(const cli *, tw_error *);
 
-/* ---- inspect.c: `run --checks ... --counts` ---- */
+/* ---- inspect.c: `run --checks ... --counts --known FILE` ---- */
 
-/* The checks that the command line requests, or without --checks the list `usual`; *wanted: true if there are any. */
-tw_status cli_inspection_of(const cli *, const tw_target *, const char *usual, tw_inspection *out, bool *wanted,
-                            tw_error *);
-void cli_print_inspection(const tw_inspection *);
-void cli_json_inspection(const tw_inspection *, json_t *object);
-/* TW_FAILED if something was found that is no warning. */
-tw_status cli_judge_inspection(const tw_inspection *, tw_error *);
+/* A file of accepted findings. */
+typedef struct cli_accepted {
+  char *text; /* of the file, cut into keys */
+  size_t n;
+  char **key; /* sorted, each once */
+} cli_accepted;
+
+typedef struct cli_inspection {
+  tw_inspection by; /* the target's */
+  bool wanted;      /* the command line requests checks or counts */
+  cli_accepted known;
+  const char *known_file; /* NULL: none */
+} cli_inspection;
+
+/* The checks that the command line requests, or without --checks the list `usual`; reads the file of --known. */
+tw_status cli_inspection_of(const cli *, const tw_target *, const char *usual, cli_inspection *out, tw_error *);
+void cli_inspection_free(cli_inspection *);
+/* After the run, before all below: places in findings name the user's file. */
+void cli_name_findings(const cli *, cli_inspection *);
+void cli_print_inspection(const cli_inspection *);
+void cli_json_inspection(const cli_inspection *, json_t *object);
+/* TW_FAILED if something was found that is neither a warning nor known. With --write-known, writes the file instead. */
+tw_status cli_judge_inspection(const cli *, const cli_inspection *, tw_error *);
 
 /* ---- subject.c: the problem and target of a command ---- */
 

@@ -1,55 +1,188 @@
-/* inspect.c - `run --checks LIST --counts`: the checks of a run, and their findings in the output. */
+/* inspect.c - `run --checks LIST --counts --known FILE --write-known FILE`: the checks of a run, and their findings in
+ * the output and in files.
+ *
+ * A file of known findings has the key of one accepted finding in each line. A key names the check, kernel, instruction
+ * and source line, but neither workgroup, wave nor values: one run's findings are known in runs on other inputs. Empty
+ * lines and lines that begin with '#' mean nothing. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "cli/cli.h"
 
-tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual, tw_inspection *out, bool *wanted,
-                            tw_error *error) {
-  const bool can = t->inspect != NULL;
-  *out = (tw_inspection){.checks = c->options.checks ? c->options.checks
-                                   : can             ? usual
-                                                     : "none",
-                         .counts = c->options.counts};
-  *wanted = can && (c->options.checks || c->options.counts || strcmp(out->checks, "none") != 0);
-  if (!can && (c->options.checks || c->options.counts))
-    return tw_fail(error, TW_USAGE, "%s does not inspect kernels; leave out --checks and --counts", t->name);
-  return TW_OK;
+enum { KNOWN_LIMIT = 16 << 20 };
+
+/* ---- files of known findings ---- */
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static const char *find(const cli_accepted *k, const char *key) {
+  char **at = k->n ? bsearch(&key, k->key, k->n, sizeof *k->key, by_text) : NULL;
+  return at ? *at : NULL;
 }
 
-void cli_print_inspection(const tw_inspection *i) {
-  if (i->counted) printf("\n%s", i->counted);
-  if (!i->findings || !*i->findings) {
-    if (strcmp(i->checks, "none") != 0) printf("  checks        nothing found\n");
-    return;
+static bool is_key(const char *line) {
+  int words = 0;
+  for (const char *w = line; *w; words++) {
+    w += strcspn(w, " ");
+    w += strspn(w, " ");
   }
+  return words >= 4;
+}
+
+static tw_status read_known(const char *path, cli_accepted *out, tw_error *error) {
+  *out = (cli_accepted){0};
+  size_t length, line_number = 0;
+  tw_status status = tw_file_read(path, KNOWN_LIMIT, &out->text, &length, error);
+  if (status != TW_OK) return status;
+  if (memchr(out->text, '\0', length))
+    status = tw_fail(error, TW_USAGE, "%s: expected a text file, as --write-known writes it; found a zero byte", path);
+  char *rest = out->text, *line;
+  while (status == TW_OK && (line = strsep(&rest, "\n"))) {
+    line_number++;
+    line += strspn(line, " \t");
+    size_t n = strlen(line);
+    while (n && strchr(" \t\r", line[n - 1])) line[--n] = '\0';
+    if (!n || *line == '#') continue;
+    if (!is_key(line)) {
+      status = tw_fail(error, TW_USAGE,
+                       "%s:%zu: expected CHECK KERNEL INSTRUCTION PLACE, as --write-known writes it; "
+                       "found '%.100s'",
+                       path, line_number, line);
+      break;
+    }
+    char **more = tw_resize(out->key, out->n + 1, sizeof *more);
+    if (!more) status = tw_no_memory(error, NULL);
+    if (more) (out->key = more)[out->n++] = line;
+  }
+  if (out->n) qsort(out->key, out->n, sizeof *out->key, by_text);
+  size_t different = 0;
+  for (size_t i = 0; i < out->n; i++)
+    if (!i || strcmp(out->key[different - 1], out->key[i]) != 0) out->key[different++] = out->key[i];
+  out->n = different;
+  return status;
+}
+
+static tw_status write_known(const char *path, const tw_inspection *i, tw_error *error) {
+  tw_text t = {0};
+  char **key = tw_new(i->n_findings + 1, sizeof *key);
+  if (!key) return tw_no_memory(error, NULL);
+  for (size_t f = 0; f < i->n_findings; f++) key[f] = i->finding[f].key;
+  qsort(key, i->n_findings, sizeof *key, by_text);
+  tw_text_add_string(&t, "# known findings of `tilewright run --known`: CHECK KERNEL INSTRUCTION PLACE\n");
+  for (size_t f = 0; f < i->n_findings; f++)
+    if (!f || strcmp(key[f - 1], key[f]) != 0) tw_text_add(&t, "%s\n", key[f]);
+  free(key);
+  const size_t length = t.length;
+  char *text = tw_text_take(&t);
+  const tw_status status = text ? tw_file_write(path, text, length, error) : tw_no_memory(error, NULL);
+  free(text);
+  return status;
+}
+
+/* ---- what the command line requests ---- */
+
+tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual, cli_inspection *out, tw_error *error) {
+  const cli_options *o = &c->options;
+  const bool can = t->inspect != NULL;
+  *out = (cli_inspection){.by = {.checks = o->checks ? o->checks
+                                           : can     ? usual
+                                                     : "none",
+                                 .counts = o->counts},
+                          .known_file = o->known};
+  const bool checked = strcmp(out->by.checks, "none") != 0;
+  out->wanted = can && (o->checks || o->counts || checked);
+  if (!can && (o->checks || o->counts || o->known || o->write_known))
+    return tw_fail(error, TW_USAGE,
+                   "%s does not inspect kernels; leave out --checks, --counts, --known and --write-known", t->name);
+  if (!checked && (o->known || o->write_known))
+    return tw_fail(error, TW_USAGE, "--known and --write-known require checks; add --checks all");
+  return o->known ? read_known(o->known, &out->known, error) : TW_OK;
+}
+
+/* ---- output ---- */
+
+/* Keys name the user's file without its folder, so that they do not depend on the directory of the command. */
+void cli_name_findings(const cli *c, cli_inspection *i) {
+  for (size_t f = 0; f < i->by.n_findings; f++) {
+    cli_name_source_in(c, &i->by.finding[f].text);
+    cli_name_source_in(c, &i->by.finding[f].key);
+    char *place = i->by.finding[f].key;
+    for (int word = 0; word < 3; word++) place += strcspn(place, " ") + 1;
+    const char *slash = strrchr(place, '/');
+    if (slash) memmove(place, slash + 1, strlen(slash));
+  }
+  cli_name_source_in(c, &i->by.counted);
+}
+
+static bool is_known(const cli_inspection *i, size_t f) { return find(&i->known, i->by.finding[f].key); }
+
+static const char *level_of(const cli_inspection *i, size_t f) {
+  return is_known(i, f) ? "known" : i->by.finding[f].is_warning ? "warning" : "error";
+}
+
+static size_t count_level(const cli_inspection *i, const char *level) {
+  size_t n = 0;
+  for (size_t f = 0; f < i->by.n_findings; f++) n += !strcmp(level_of(i, f), level);
+  return n;
+}
+
+static bool was_seen(const cli_inspection *i, const char *key) {
+  for (size_t f = 0; f < i->by.n_findings; f++)
+    if (!strcmp(i->by.finding[f].key, key)) return true;
+  return false;
+}
+
+static void print_known(const cli_inspection *i) {
+  size_t unseen = 0;
+  for (size_t k = 0; k < i->known.n; k++) unseen += !was_seen(i, i->known.key[k]);
+  printf("  known         %zu of the findings are in %s", count_level(i, "known"), i->known_file);
+  if (unseen) printf("; %zu of its %zu findings did not occur in this run", unseen, i->known.n);
   printf("\n");
-  for (const char *line = i->findings; *line;) {
-    const size_t n = strcspn(line, "\n");
-    cli_put_text(stdout, line, n);
+}
+
+void cli_print_inspection(const cli_inspection *i) {
+  if (i->by.counted) printf("\n%s", i->by.counted);
+  if (!i->by.n_findings && strcmp(i->by.checks, "none") != 0) printf("  checks        nothing found\n");
+  if (i->by.n_findings) printf("\n");
+  for (size_t f = 0; f < i->by.n_findings; f++) {
+    const char *level = level_of(i, f);
+    if (strcmp(level, "error") != 0) printf("%s: ", level);
+    cli_put_text(stdout, i->by.finding[f].text, strlen(i->by.finding[f].text));
     printf("\n");
-    line += n + (line[n] == '\n');
   }
+  if (i->known_file) print_known(i);
   fflush(stdout); /* before the error that may follow from them */
 }
 
-/* "findings": a list of lines; "counts". */
-void cli_json_inspection(const tw_inspection *i, json_t *object) {
+/* "findings": a list of objects; "counts". */
+void cli_json_inspection(const cli_inspection *i, json_t *object) {
   json_t *list = json_array();
-  const char *line = i->findings ? i->findings : "";
-  while (*line) {
-    const size_t n = strcspn(line, "\n");
-    char *copy = strndup(line, n);
-    if (copy) json_array_append_new(list, tw_json_text(copy));
-    free(copy);
-    line += n + (line[n] == '\n');
-  }
+  for (size_t f = 0; f < i->by.n_findings; f++)
+    json_array_append_new(list, json_pack("{s:o, s:o, s:s}", "text", tw_json_text(i->by.finding[f].text), "key",
+                                          tw_json_text(i->by.finding[f].key), "level", level_of(i, f)));
   json_object_set_new(object, "findings", list);
-  if (i->json) json_object_set_new(object, "counts", json_loads(i->json, 0, NULL));
+  if (i->known_file) {
+    json_t *unseen = json_array();
+    for (size_t k = 0; k < i->known.n; k++)
+      if (!was_seen(i, i->known.key[k])) json_array_append_new(unseen, tw_json_text(i->known.key[k]));
+    json_object_set_new(object, "known_but_not_found", unseen);
+  }
+  if (i->by.json) json_object_set_new(object, "counts", json_loads(i->by.json, 0, NULL));
 }
 
-tw_status cli_judge_inspection(const tw_inspection *i, tw_error *error) {
-  if (!i->n_errors) return TW_OK;
-  return tw_fail(error, TW_FAILED, "%zu finding%s, listed above; --checks chooses the checks", i->n_errors,
-                 i->n_errors == 1 ? "" : "s");
+tw_status cli_judge_inspection(const cli *c, const cli_inspection *i, tw_error *error) {
+  if (c->options.write_known) return write_known(c->options.write_known, &i->by, error);
+  const size_t n = count_level(i, "error");
+  if (!n) return TW_OK;
+  if (i->known_file)
+    return tw_fail(error, TW_FAILED, "%zu new finding%s, listed above, not in %s; --write-known FILE accepts all", n,
+                   n == 1 ? "" : "s", i->known_file);
+  return tw_fail(error, TW_FAILED, "%zu finding%s, listed above; --checks chooses the checks", n, n == 1 ? "" : "s");
+}
+
+void cli_inspection_free(cli_inspection *i) {
+  tw_inspection_free(&i->by);
+  free(i->known.text);
+  free(i->known.key);
 }

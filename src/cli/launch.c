@@ -219,7 +219,7 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
 }
 
 static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l, const tw_measurement *m,
-                       const tw_inspection *i, tw_error *error) {
+                       const cli_inspection *i, tw_error *error) {
   if (!c->options.json) {
     printf("%s ran on %s\n", cli_kernel(c) && !t->launcher->whole ? cli_kernel(c) : c->words[0], t->name);
     if (*l->note) printf("  result        %s\n", l->note);
@@ -266,9 +266,10 @@ static tw_status choose_parts(const cli *c, const tw_target *t, tw_raw_launch *l
         t->name);
   if (o->no_timing && o->timing_only)
     return tw_fail(error, TW_USAGE, "--no-timing and --timing-only exclude each other; give one of them");
-  if (o->timing_only && (o->workgroups || o->checks || o->counts))
+  if (o->timing_only && (o->workgroups || o->checks || o->counts || o->known || o->write_known))
     return tw_fail(error, TW_USAGE,
-                   "--timing-only does not execute the grid; leave out --workgroups, --checks and --counts");
+                   "--timing-only does not execute the grid; leave out --workgroups, --checks, --counts, --known and "
+                   "--write-known");
   return o->workgroups ? parse_workgroups(o->workgroups, l, error) : TW_OK;
 }
 
@@ -277,8 +278,7 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   launch_argument argument[CLI_LIST_MAX] = {0};
   tw_raw_argument raw[CLI_LIST_MAX] = {0};
   const size_t n = c->options.arguments.n;
-  tw_inspection inspection = {0};
-  bool wanted = false;
+  cli_inspection inspection = {0};
   tw_raw_launch launch = {.kernel = cli_kernel(c),
                           .shared = (uint64_t)c->options.lds,
                           .n = n,
@@ -305,21 +305,20 @@ tw_status cli_launch(const cli *c, tw_error *error) {
   if (status == TW_OK && t->launcher->whole) status = cli_add_header(c, &data, &size, error);
   for (size_t i = 0; i < n && status == TW_OK; i++)
     status = parse_argument(c->options.arguments.text[i], &argument[i], &raw[i], error);
-  if (status == TW_OK) status = cli_inspection_of(c, t, "usual", &inspection, &wanted, error);
-  if (launch.time_only) wanted = false;
-  if (wanted) launch.inspection = &inspection;
+  if (status == TW_OK) status = cli_inspection_of(c, t, "usual", &inspection, error);
+  if (launch.time_only) inspection.wanted = false;
+  if (inspection.wanted) launch.inspection = &inspection.by;
   if (status == TW_OK) status = t->launcher->run(t, data, size, &launch, &measured, error);
-  cli_name_source_in(c, &inspection.findings);
-  cli_name_source_in(c, &inspection.counted);
+  cli_name_findings(c, &inspection);
   for (size_t i = 0; i < n && status == TW_OK; i++)
     if (argument[i].out && !launch.time_only)
       status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
   if (status == TW_OK)
-    status = print(c, t, &launch, &measured, wanted ? &inspection : NULL, error);
-  else if (wanted && !c->options.json && inspection.findings && *inspection.findings) /* findings before the fault */
+    status = print(c, t, &launch, &measured, inspection.wanted ? &inspection : NULL, error);
+  else if (inspection.wanted && !c->options.json && inspection.by.n_findings) /* findings before the fault */
     cli_print_inspection(&inspection);
-  if (status == TW_OK) status = cli_judge_inspection(&inspection, error);
-  tw_inspection_free(&inspection);
+  if (status == TW_OK) status = cli_judge_inspection(c, &inspection, error);
+  cli_inspection_free(&inspection);
   for (size_t i = 0; i < n; i++) {
     free(argument[i].file);
     free(argument[i].copy);

@@ -25,7 +25,7 @@ const cli_command cli_commands[] = {
                    "progress trust verbose json",
      cli_tune, false},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
-     "target schedule trace timeline window checks include no-timing timing-only workgroups counts kernel "
+     "target schedule trace timeline window checks known write-known include no-timing timing-only workgroups counts kernel "
      "kernel-cycles grid "
      "block lds arg seed jobs "
      "trust json",

@@ -64,8 +64,7 @@ tw_status cli_read_source(const char *path, char **source, size_t *length, tw_er
 }
 
 typedef struct outcome {
-  tw_inspection inspection;
-  bool inspected;
+  cli_inspection inspection;
   tw_outcome trial;
   tw_bound bound;
 } outcome;
@@ -83,7 +82,7 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
   const tw_setting setting = {.bound = &out->bound,
                               .jobs = (int)c->options.jobs,
                               .trace = trace,
-                              .inspection = out->inspected ? &out->inspection : NULL};
+                              .inspection = out->inspection.wanted ? &out->inspection.by : NULL};
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
   if (status != TW_OK) return status;
   tw_trial_run(&trial, &setting, &out->trial);
@@ -137,7 +136,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
   json_t *object = json_object();
   json_object_set_new(object, "correct", json_boolean(status == TW_OK));
   json_object_set_new(object, "seed", json_integer((json_int_t)c->options.inputs));
-  if (o->inspected) cli_json_inspection(&o->inspection, object);
+  if (o->inspection.wanted) cli_json_inspection(&o->inspection, object);
   json_object_set_new(object, "verdict", json_string(tw_verdict_name(o->trial.verdict)));
   if (status == TW_OK) {
     json_t *measurement = cli_json_measurement(s->target, &o->trial.measured);
@@ -174,7 +173,7 @@ static void print_text(const cli *c, const cli_subject *s, const outcome *o, con
   printf("  result        correct: %s\n", o->trial.coverage);
   printf("  inputs        --seed %" PRIu64 "\n", c->options.inputs);
   cli_print_measurement(s->target, &o->trial.measured, &o->bound);
-  if (o->inspected) cli_print_inspection(&o->inspection);
+  if (o->inspection.wanted) cli_print_inspection(&o->inspection);
   print_timelines(c);
 }
 
@@ -245,20 +244,19 @@ tw_status cli_measure_source(const cli *c, const cli_subject *s, const char *sou
                              const char *note, bool is_own, tw_error *error) {
   outcome o = {0};
   tw_error why = {0};
-  tw_status status = cli_inspection_of(c, s->target, is_own ? "none" : "usual", &o.inspection, &o.inspected, &why);
+  tw_status status = cli_inspection_of(c, s->target, is_own ? "none" : "usual", &o.inspection, &why);
   if (status == TW_OK) status = measure_and_draw(c, s, source, length, trust, note, &o, &why);
-  cli_name_source_in(c, &o.inspection.findings);
-  cli_name_source_in(c, &o.inspection.counted);
+  cli_name_findings(c, &o.inspection);
   if (error) *error = why;
   if (c->options.json && (status == TW_OK || status == TW_FAILED)) {
     status = print_json(c, s, &o, status, &why, error);
-    if (status == TW_OK) status = cli_judge_inspection(&o.inspection, error);
+    if (status == TW_OK) status = cli_judge_inspection(c, &o.inspection, error);
   } else if (status == TW_OK) {
     print_text(c, s, &o, note);
-    status = cli_judge_inspection(&o.inspection, error);
-  } else if (o.inspected && o.inspection.findings) {
+    status = cli_judge_inspection(c, &o.inspection, error);
+  } else if (o.inspection.wanted && o.inspection.by.n_findings) {
     cli_print_inspection(&o.inspection);
   }
-  tw_inspection_free(&o.inspection);
+  cli_inspection_free(&o.inspection);
   return status;
 }

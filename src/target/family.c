@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/embedded.h"
+#include "base/strings.h"
 #include "op/ops.h"
 #include "tilewright/target.h"
 
@@ -160,11 +161,29 @@ tw_status tw_target_case(const tw_target *t, const tw_problem *problem, uint64_t
   return expected ? tw_case_make(problem, seed, threads, out, error) : tw_case_make_inputs(problem, seed, out, error);
 }
 
+bool tw_inspection_add(tw_inspection *i, tw_check_finding f) {
+  tw_check_finding *more = f.text && f.key ? tw_resize(i->finding, i->n_findings + 1, sizeof *more) : NULL;
+  if (more) {
+    i->finding = more;
+    more[i->n_findings++] = f;
+    return true;
+  }
+  free(f.text);
+  free(f.key);
+  return false;
+}
+
 void tw_inspection_free(tw_inspection *i) {
-  free(i->findings);
+  for (size_t f = 0; f < i->n_findings; f++) {
+    free(i->finding[f].text);
+    free(i->finding[f].key);
+  }
+  free(i->finding);
   free(i->counted);
   free(i->json);
-  i->findings = i->counted = i->json = NULL;
+  i->finding = NULL;
+  i->n_findings = 0;
+  i->counted = i->json = NULL;
 }
 
 void tw_files_free(tw_files *files) {

@@ -44,9 +44,37 @@ static int release(void **state) {
   return 0;
 }
 
+/* An inspection with the texts of its findings, a line each. */
+typedef struct seen {
+  char *findings, *keys, *counted, *json;
+  size_t n_errors;
+} seen;
+
+static seen seen_of(tw_inspection *i) {
+  tw_text findings = {0}, keys = {0};
+  seen out = {.counted = i->counted, .json = i->json};
+  for (size_t f = 0; f < i->n_findings; f++) {
+    tw_text_add(&findings, "%s\n", i->finding[f].text);
+    tw_text_add(&keys, "%s\n", i->finding[f].key);
+    out.n_errors += !i->finding[f].is_warning;
+  }
+  out.findings = tw_text_take(&findings);
+  out.keys = tw_text_take(&keys);
+  i->counted = i->json = NULL;
+  tw_inspection_free(i);
+  return out;
+}
+
+static void free_seen(seen *s) {
+  free(s->findings);
+  free(s->keys);
+  free(s->counted);
+  free(s->json);
+}
+
 /* The findings of a kernel, in words; with counts if there are no checks. */
 static int in[ITEMS], out[ITEMS];
-static tw_inspection run(int arch, const char *name, const char *checks, int jobs) {
+static seen run(int arch, const char *name, const char *checks, int jobs) {
   const cdna_kernel *k;
   cdna_memory m = {0};
   cdna_checker *c;
@@ -67,10 +95,10 @@ static tw_inspection run(int arch, const char *name, const char *checks, int job
   if (cdna_run(&code[arch], k, &launch, &m, NULL, &error) != TW_OK) fail_msg("%s: %s", name, error.text);
   if (c) cdna_checker_report(c, &code[arch], k, cdna_machine_of_arch(arch), &result);
   cdna_checker_free(c);
-  return result;
+  return seen_of(&result);
 }
 
-static tw_inspection findings_of(int arch, const char *name, const char *checks, int jobs) {
+static seen findings_of(int arch, const char *name, const char *checks, int jobs) {
   for (int i = 0; i < ITEMS; i++) in[i] = i, out[i] = 0x5a5a5a5a;
   return run(arch, name, checks, jobs);
 }
@@ -106,7 +134,7 @@ static const struct mistake {
     {"defect", "defects", "op_sel:[0,1,0]", 0},
 };
 
-static void expect(const tw_inspection *i, const struct mistake *m) {
+static void expect(const seen *i, const struct mistake *m) {
   if (!i->findings || !strstr(i->findings, m->words) || strncmp(i->findings, m->check, strlen(m->check)) != 0)
     fail_msg("%s: expected %s: ... %s, found: %s", m->kernel, m->check, m->words, i->findings);
   /* on a line of the kernel, by one wave of one workgroup */
@@ -115,6 +143,11 @@ static void expect(const tw_inspection *i, const struct mistake *m) {
   for (const char *line = i->findings; *line; line = strchr(line, '\n') + 1)
     if (strncmp(line, m->check, strlen(m->check)) != 0) fail_msg("%s: also found: %s", m->kernel, line);
   assert_int_equal(i->n_errors > 0, m->errors);
+  /* what identifies it has neither workgroup nor values */
+  char start[100];
+  snprintf(start, sizeof start, "%s %s ", m->check, m->kernel);
+  if (strncmp(i->keys, start, strlen(start)) != 0 || !strstr(i->keys, " kernel.c:") || strstr(i->keys, "workgroup"))
+    fail_msg("%s", i->keys);
 }
 
 static void test_each_mistake_is_found_alone(void **state) {
@@ -122,18 +155,18 @@ static void test_each_mistake_is_found_alone(void **state) {
   for (int arch = 0; arch < CDNA_ARCHES; arch++)
     for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++) {
       if (!strcmp(mistakes[m].check, "defects") && arch == CDNA3) continue;
-      tw_inspection i = findings_of(arch, mistakes[m].kernel, "all", 1);
+      seen i = findings_of(arch, mistakes[m].kernel, "all", 1);
       expect(&i, &mistakes[m]);
-      tw_inspection_free(&i);
+      free_seen(&i);
       /* the same by its own check, on several threads; nothing by the others */
-      tw_inspection alone = findings_of(arch, mistakes[m].kernel, mistakes[m].check, 2);
+      seen alone = findings_of(arch, mistakes[m].kernel, mistakes[m].check, 2);
       expect(&alone, &mistakes[m]);
-      tw_inspection_free(&alone);
+      free_seen(&alone);
       for (int c = 0; c < CDNA_CHECKS; c++) {
         if (!strcmp(cdna_check_name((cdna_check)c), mistakes[m].check)) continue;
-        tw_inspection other = findings_of(arch, mistakes[m].kernel, cdna_check_name((cdna_check)c), 1);
+        seen other = findings_of(arch, mistakes[m].kernel, cdna_check_name((cdna_check)c), 1);
         if (other.findings && *other.findings) fail_msg("%s: %s", mistakes[m].kernel, other.findings);
-        tw_inspection_free(&other);
+        free_seen(&other);
       }
     }
 }
@@ -145,9 +178,9 @@ static void test_nothing_is_found_without_mistakes(void **state) {
     for (size_t k = 0; k < code[arch].n_kernels; k++) {
       const char *name = code[arch].kernel[k].name;
       if (strncmp(name, "ok_", 3) != 0) continue;
-      tw_inspection i = findings_of(arch, name, "all", 1);
+      seen i = findings_of(arch, name, "all", 1);
       if (!i.findings || *i.findings) fail_msg("%s: %s", name, i.findings);
-      tw_inspection_free(&i);
+      free_seen(&i);
       n++;
     }
   assert_true(n > 25);
@@ -179,7 +212,7 @@ static void test_honest_kernels_have_no_findings(void **state) {
     if (status == TW_OK) status = tw_target_case(t, &p, 7, 2, &inputs, &error);
     if (status == TW_OK) status = t->check(t, artefact, &inputs, &error);
     if (status != TW_OK) fail_msg("%s: %s", kernels[m / 2].file, error.text);
-    if (!i.findings || *i.findings) fail_msg("%s: %s", kernels[m / 2].file, i.findings);
+    if (i.n_findings) fail_msg("%s: %s", kernels[m / 2].file, i.finding->text);
     tw_inspection_free(&i);
     tw_case_free(&inputs);
     t->release(artefact);
@@ -190,7 +223,7 @@ static void test_honest_kernels_have_no_findings(void **state) {
 /* ---- counts ---- */
 
 /* A number of the only instruction of that name. */
-static long long counted(const tw_inspection *i, const char *instruction, const char *key) {
+static long long counted(const seen *i, const char *instruction, const char *key) {
   long long value = -1;
   size_t at;
   json_t *whole = json_loads(i->json, 0, NULL), *one;
@@ -249,13 +282,13 @@ static void test_swizzles_as_a_kernel_uses_them(void **state) {
       cdna_pattern_addresses(&p, at, &t, &s, address);
       cdna_lds_count_access(p.rule, p.instruction->kind, p.instruction->bytes, address, ~0ull, &predicted);
       for (int l = 0; l < ITEMS; l++) in[l] = (int)address[l % CDNA_LANES];
-      tw_inspection i = run(rows[r].arch, p.instruction->name, "none", 1);
+      seen i = run(rows[r].arch, p.instruction->name, "none", 1);
       const int waves = GROUPS * BLOCK / CDNA_LANES;
       assert_int_equal(counted(&i, p.instruction->name, "executions"), waves);
       assert_int_equal(counted(&i, p.instruction->name, "lds_turns"), waves * predicted.turns);
       assert_int_equal(counted(&i, p.instruction->name, "lds_phases"), waves * predicted.phases);
       if (counted(&i, p.instruction->name, "lds_worst") > worst) worst = counted(&i, p.instruction->name, "lds_worst");
-      tw_inspection_free(&i);
+      free_seen(&i);
     }
     if (worst != rows[r].worst) fail_msg("%s, %s: %lld-way", rows[r].access, rows[r].swizzle, worst);
     cdna_pattern_free(&p);
@@ -266,7 +299,7 @@ static void test_lanes_lines_and_resources_are_counted(void **state) {
   (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     const int waves = ITEMS / CDNA_LANES;
-    tw_inspection i = findings_of(arch, "lines", "none", 2);
+    seen i = findings_of(arch, "lines", "none", 2);
     assert_int_equal(counted(&i, "global_load_dword", "lines"), 2 * waves);
     assert_int_equal(counted(&i, "global_load_dword", "least_lines"), 2 * waves);
     assert_int_equal(counted(&i, "global_load_dword", "bytes"), 256 * waves);
@@ -275,15 +308,15 @@ static void test_lanes_lines_and_resources_are_counted(void **state) {
     assert_non_null(strstr(i.counted, "64.0 of 64 in vector instructions"));
     assert_non_null(strstr(i.counted, "kernel.c:"));
     assert_non_null(strstr(i.counted, "workgroups a CU"));
-    tw_inspection_free(&i);
+    free_seen(&i);
     /* half of the lanes go through the branch */
-    tw_inspection half = findings_of(arch, "divergent", "none", 1);
+    seen half = findings_of(arch, "divergent", "none", 1);
     assert_int_equal(counted(&half, "s_barrier", "executions"), waves);
-    tw_inspection_free(&half);
-    tw_inspection matrix = findings_of(arch, "ok_matrix", "none", 1);
+    free_seen(&half);
+    seen matrix = findings_of(arch, "ok_matrix", "none", 1);
     assert_int_equal(counted(&matrix, "v_mfma_f32_32x32x8_f16", "executions"), waves);
     assert_non_null(strstr(matrix.counted, "GFLOP in 48 passes"));
-    tw_inspection_free(&matrix);
+    free_seen(&matrix);
   }
 }
 
@@ -292,7 +325,7 @@ static void test_code_is_shown_with_its_counts(void **state) {
   tw_error error = {0};
   (void)state;
   const tw_target *t = tw_target_find("cdna4");
-  tw_inspection i = findings_of(CDNA4, "lines", "none", 1);
+  seen i = findings_of(CDNA4, "lines", "none", 1);
   assert_int_equal(tw_directory_temporary(&directory, &error), TW_OK);
   path = tw_path_join(directory, "run.json");
   snprintf(counts, sizeof counts, "counts=%s", path);
@@ -320,7 +353,7 @@ static void test_code_is_shown_with_its_counts(void **state) {
   assert_int_equal(
       tw_view_show(tw_target_find("cdna3"), "code", 1, (const char *[]){file}, TW_VIEW_TEXT, &text, &error), TW_USAGE);
   assert_int_equal(tw_view_show(t, "code", 0, NULL, TW_VIEW_TEXT, &text, &error), TW_USAGE);
-  tw_inspection_free(&i);
+  free_seen(&i);
   tw_directory_remove(directory);
   free(directory);
   free(path);
@@ -349,11 +382,12 @@ static void test_what_comes_first_is_the_cause(void **state) {
     assert_non_null(strstr(error.text, "wave 0: lane 0 reads 4 bytes")); /* not what the other wave does then */
     cdna_checker_report(c, &code[arch], k, cdna_machine_of_arch(arch), &i);
     cdna_checker_free(c);
-    const char *consequence = strstr(i.findings, "\nuninitialized: ds_read_b32");
-    if (strncmp(i.findings, "races: ds_write_b32", 19) != 0 || !strstr(i.findings, "wave 1 writes LDS at ") ||
-        !strstr(i.findings, "which wave 0 reads in ds_read_b32") || !consequence || strstr(consequence, "races"))
-      fail_msg("%s", i.findings);
-    tw_inspection_free(&i);
+    seen found = seen_of(&i);
+    const char *consequence = strstr(found.findings, "\nuninitialized: ds_read_b32");
+    if (strncmp(found.findings, "races: ds_write_b32", 19) != 0 || !strstr(found.findings, "wave 1 writes LDS at ") ||
+        !strstr(found.findings, "which wave 0 reads in ds_read_b32") || !consequence || strstr(consequence, "races"))
+      fail_msg("%s", found.findings);
+    free_seen(&found);
   }
 }
 

@@ -118,14 +118,14 @@ static void pinned_loops_keep_the_rules(void **state) {
     tw_measurement m = {0};
     if (run_seen(&all[i], NULL, &seen, &m, &error) != TW_OK)
       fail_msg("%s, '%s': %s", all[i].problem, all[i].schedule, error.text);
-    if (seen.findings && *seen.findings) fail_msg("%s, '%s': %s", all[i].problem, all[i].schedule, seen.findings);
+    if (seen.n_findings) fail_msg("%s, '%s': %s", all[i].problem, all[i].schedule, seen.finding->text);
     tw_inspection_free(&seen);
   }
   for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
     tw_inspection seen = {.checks = "all"};
     tw_measurement m = {0};
     run_seen(&all[0], left_out[i], &seen, &m, NULL);
-    if (!seen.n_errors) fail_msg("without %s nothing is found", left_out[i]);
+    if (!seen.n_findings) fail_msg("without %s nothing is found", left_out[i]);
     tw_inspection_free(&seen);
   }
 }

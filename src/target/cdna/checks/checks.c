@@ -119,11 +119,17 @@ void place_name(const cdna_wave *w, size_t at, char *text, size_t size) {
   snprintf(text, size, "%s (%s)", p->op[at].instruction ? p->op[at].instruction->name : "an instruction", place);
 }
 
-void cdna_finding_print(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k, tw_text *t) {
+/* An instruction of a finding, in words. */
+typedef struct found_place {
+  uint64_t address;
+  const char *instruction;
+  char text[200]; /* FILE:LINE, or SYMBOL+OFFSET */
+} found_place;
+
+static found_place place_of(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k) {
+  found_place out = {.instruction = "an instruction"};
   uint64_t code = 0;
-  const char *name = "an instruction";
   cdna_code c;
-  char place[200];
   for (size_t i = 0; i < o->n_segments; i++) {
     const cdna_segment *s = &o->segment[i];
     if (!s->executable || k->entry - s->address >= s->file_size || 4 * f->at >= s->file_size) continue;
@@ -131,14 +137,25 @@ void cdna_finding_print(const cdna_finding *f, const cdna_object *o, const cdna_
     const size_t left = s->file_size / 4 - f->at;
     code = s->address;
     memcpy(word, s->data + 4 * f->at, 4 * (left < 4 ? left : 4));
-    if (!cdna_decode(o->arch, word, left < 4 ? left : 4, &c)) name = c.instruction->name;
+    if (!cdna_decode(o->arch, word, left < 4 ? left : 4, &c)) out.instruction = c.instruction->name;
   }
-  cdna_object_place(o, code + 4 * f->at, place, sizeof place);
-  tw_text_add(t, "%s: %s at 0x%" PRIx64 " (%s), workgroup %u,%u,%u wave %d", names[f->check], name, code + 4 * f->at,
-              place, f->position[0], f->position[1], f->position[2], f->wave);
+  out.address = code + 4 * f->at;
+  cdna_object_place(o, out.address, out.text, sizeof out.text);
+  return out;
+}
+
+void cdna_finding_print(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k, tw_text *t) {
+  const found_place p = place_of(f, o, k);
+  tw_text_add(t, "%s: %s at 0x%" PRIx64 " (%s), workgroup %u,%u,%u wave %d", names[f->check], p.instruction, p.address,
+              p.text, f->position[0], f->position[1], f->position[2], f->wave);
   if (f->lane >= 0) tw_text_add(t, " lane %d", f->lane);
   tw_text_add(t, ": %s", f->text);
   if (f->times > 1) tw_text_add(t, " (%" PRIu64 " times)", f->times);
+}
+
+void cdna_finding_print_key(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k, tw_text *t) {
+  const found_place p = place_of(f, o, k);
+  tw_text_add(t, "%s %s %s %s", names[f->check], k->name, p.instruction, p.text);
 }
 
 /* A missing barrier or wait is listed before its consequence: values that have not arrived. */
@@ -159,12 +176,8 @@ size_t cdna_checker_findings(const cdna_checker *c, const cdna_finding **out) {
   return c->n;
 }
 
-size_t cdna_checker_errors(const cdna_checker *c) {
-  size_t n = 0;
-  for (size_t i = 0; i < c->n; i++)
-    n += c->finding[i].check != CDNA_CHECK_DEFECTS &&
-         !(c->finding[i].check == CDNA_CHECK_HAZARDS && c->checks & CDNA_CHECKS_LENIENT);
-  return n;
+static bool is_warning(const cdna_checker *c, cdna_check check) {
+  return check == CDNA_CHECK_DEFECTS || (check == CDNA_CHECK_HAZARDS && c->checks & CDNA_CHECKS_LENIENT);
 }
 
 /* ---- a workgroup ---- */
@@ -393,20 +406,31 @@ tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error 
   return TW_OK;
 }
 
+/* Has a run on other inputs found it, at the same instruction? The text up to the workgroup says where. */
+static bool is_listed(const tw_inspection *i, const tw_check_finding *f) {
+  const char *end = f->text ? strstr(f->text, ", workgroup ") : NULL;
+  for (size_t k = 0; end && k < i->n_findings; k++)
+    if (!strncmp(i->finding[k].text, f->text, (size_t)(end - f->text) + 12)) return true;
+  return false;
+}
+
 void cdna_checker_report(cdna_checker *c, const cdna_object *o, const cdna_kernel *k, const cdna_machine *m,
                          tw_inspection *i) {
   if (c->count) cdna_counts_report(c->count, c->n_count, o, k, m, c->work_items, (int)c->lds, i);
   const cdna_finding *f;
   const size_t n = cdna_checker_findings(c, &f);
-  tw_text t = {0};
-  if (i->findings) tw_text_add_string(&t, i->findings);
   for (size_t at = 0; at < n; at++) {
-    cdna_finding_print(&f[at], o, k, &t);
-    tw_text_add_string(&t, "\n");
+    tw_text text = {0}, key = {0};
+    cdna_finding_print(&f[at], o, k, &text);
+    cdna_finding_print_key(&f[at], o, k, &key);
+    tw_check_finding one = {tw_text_take(&text), tw_text_take(&key), is_warning(c, f[at].check)};
+    if (!is_listed(i, &one)) {
+      tw_inspection_add(i, one);
+    } else {
+      free(one.text);
+      free(one.key);
+    }
   }
-  free(i->findings);
-  i->findings = tw_text_take(&t);
-  i->n_errors += cdna_checker_errors(c);
   c->n = 0;
 }
 
