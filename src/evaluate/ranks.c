@@ -1,7 +1,7 @@
 /* ranks.c - see ranks.h.
  *
- * Rank 0 has one thread that receives, and gives each answer to the slot that waits for it: 256 slots that ask MPI by themselves would
- * keep it busy. A rank has at most one trial at a time, so that nothing waits in a queue while another rank is idle.
+ * Rank 0 has one thread that receives, gives each answer to the slot that waits for it, and wakes that slot alone: 256 slots that ask MPI
+ * by themselves, or are all woken, would keep it busy (bench_ranks). A rank has at most one trial at a time, so that nothing waits in a queue while another rank is idle.
  *
  * A message of length 0 is the end. If a rank dies, MPI ends the job: the journal has every verdict that arrived, and the same command
  * goes on from there. */
@@ -23,7 +23,7 @@
 #include "evaluate/plausible.h"
 #include "evaluate/text.h"
 
-enum { SHORT_MS = 1, LONG_MS = 10, SLICE_MS = 50 };
+enum { SHORT_MS = 1, LONG_MS = 10 };
 static const double HELLO_SECONDS = 120;
 
 static int number_in(const char *variable) {
@@ -127,14 +127,15 @@ typedef struct slot {
   char host[64];
   bool waits;   /* a trial was sent and its answer is not there */
   char *answer; /* of the last trial */
+  pthread_cond_t changed;
 } slot;
 
 typedef struct crew {
   tw_ranks *ranks;
   pthread_t receiver;
-  pthread_mutex_t lock; /* of all slots and `over` */
-  pthread_cond_t changed;
+  pthread_mutex_t lock; /* of the members below */
   bool over;
+  const volatile int *interrupt; /* of the latest trial; the receiver looks at it for all slots */
   size_t n;
   slot slot[];
 } crew;
@@ -143,6 +144,11 @@ static slot *slot_of(crew *c, int rank) {
   for (size_t i = 0; i < c->n; i++)
     if (c->slot[i].rank == rank) return &c->slot[i];
   return NULL;
+}
+
+static void wake_if_interrupted(crew *c) {
+  if (!tw_is_set(c->interrupt)) return;
+  for (size_t i = 0; i < c->n; i++) pthread_cond_signal(&c->slot[i].changed);
 }
 
 static void *receive_all(void *context) {
@@ -156,25 +162,16 @@ static void *receive_all(void *context) {
       free(s->answer);
       s->answer = text;
       s->waits = false;
-      pthread_cond_broadcast(&c->changed);
+      pthread_cond_signal(&s->changed);
     } else {
       free(text);
     }
+    wake_if_interrupted(c);
     over = c->over;
     pthread_mutex_unlock(&c->lock);
     if (!text) poll(NULL, 0, SHORT_MS);
   }
   return NULL;
-}
-
-/* Waits for at most a slice of time. */
-static void wait_a_little(crew *c) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += SLICE_MS * 1000000L;
-  until.tv_sec += until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
-  pthread_cond_timedwait(&c->changed, &c->lock, &until);
 }
 
 /* The answer, malloc'ed; NULL if the search is interrupted. A rank may still owe the answer to an earlier question, whose
@@ -183,6 +180,7 @@ static char *ask(crew *c, slot *s, const char *question, const volatile int *int
   char *answer = NULL;
   bool sent = false;
   pthread_mutex_lock(&c->lock);
+  c->interrupt = interrupt;
   while (!tw_is_set(interrupt) && !answer) {
     if (!s->waits && !sent) {
       free(s->answer);
@@ -195,7 +193,7 @@ static char *ask(crew *c, slot *s, const char *question, const volatile int *int
       answer = s->answer;
       s->answer = NULL;
     } else {
-      wait_a_little(c);
+      pthread_cond_wait(&s->changed, &c->lock); /* the receiver wakes it for an answer or an interrupt */
     }
   }
   pthread_mutex_unlock(&c->lock);
@@ -226,9 +224,11 @@ static void close_crew(tw_backend *b) {
   c->over = true;
   pthread_mutex_unlock(&c->lock);
   pthread_join(c->receiver, NULL);
-  for (size_t i = 0; i < c->n; i++) free(c->slot[i].answer);
+  for (size_t i = 0; i < c->n; i++) {
+    free(c->slot[i].answer);
+    pthread_cond_destroy(&c->slot[i].changed);
+  }
   pthread_mutex_destroy(&c->lock);
-  pthread_cond_destroy(&c->changed);
   free(c);
   free(b);
 }
@@ -276,16 +276,12 @@ tw_status tw_backend_ranks(tw_ranks *ranks, const char *about, tw_backend **out,
   tw_status status = b && c ? TW_OK : tw_no_memory(error, "the ranks");
   if (status == TW_OK) {
     c->ranks = ranks;
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->changed, &clock);
-    pthread_condattr_destroy(&clock);
     status = greet(c, about, &text, error);
   }
   if (status == TW_OK) {
     qsort(c->slot, c->n, sizeof c->slot[0], by_rank);
+    for (size_t i = 0; i < c->n; i++) pthread_cond_init(&c->slot[i].changed, NULL);
     if (pthread_create(&c->receiver, NULL, receive_all, c) != 0)
       status = tw_fail(error, TW_MISSING, "cannot start threads for the ranks");
   }
