@@ -105,7 +105,7 @@ static char *find_shortage(const tw_model_options *o, const tw_account *a, const
                            double money_reserved) {
   const double used = a->tokens_in + a->tokens_out, tokens = e->tokens_in + e->tokens_out;
   tw_text t = {0};
-  if (o->questions > 0 && a->asked >= (size_t)o->questions)
+  if (o->questions > 0 && a->asked + a->recalled >= (size_t)o->questions) /* of a resumed search, too */
     tw_text_add(&t, "%d questions", o->questions);
   else if (o->tokens > 0 && used + tokens_reserved + tokens > o->tokens)
     tw_text_add(&t, "%.0f of %.0f tokens, and another question takes about %.0f", used, o->tokens, tokens);
@@ -208,14 +208,25 @@ typedef struct asker {
   atomic_size_t next;
 } asker;
 
-static void ask_one(const asker *k, tw_question *q) {
-  const tw_model_options *o = k->options;
-  tw_exchange e = {.place = q->place, .asked = q->prompt, .model = tw_chat_name(q->chat), .kernel = q->kernel};
-  if (q->memo && q->memo->recall(q->memo->context, k->name, &e)) {
+static tw_exchange exchange_of(const tw_question *q) {
+  return (tw_exchange){.place = q->place, .asked = q->prompt, .model = tw_chat_name(q->chat), .kernel = q->kernel};
+}
+
+/* All known answers first: they count in the budgets of new questions. */
+static void recall_all(const asker *k) {
+  for (size_t i = 0; i < k->n; i++) {
+    tw_question *q = &k->question[i];
+    tw_exchange e = exchange_of(q);
+    if (q->status != TW_OK || !q->memo || !q->memo->recall(q->memo->context, k->name, &e)) continue;
     q->answer = e.answer;
     recall(k->account, &e);
-    return;
   }
+}
+
+static void ask_one(const asker *k, tw_question *q) {
+  const tw_model_options *o = k->options;
+  tw_exchange e = exchange_of(q);
+  if (q->answer) return; /* known */
   if (tw_is_stopped(q->stop)) {
     q->status = tw_fail(&q->error, TW_INTERRUPTED, "stopped before the request");
     return;
@@ -251,6 +262,7 @@ void tw_ask(const tw_model_options *options, tw_account *account, const char *na
   size_t most = options->at_once > 0 ? (size_t)options->at_once : AT_ONCE, started = 0;
   pthread_t thread[64];
   if (most > 64) most = 64;
+  recall_all(&k);
   while (started + 1 < most && started + 1 < n && pthread_create(&thread[started], NULL, work, &k) == 0) started++;
   work(&k); /* this thread works as well, so that the requests proceed without further threads */
   for (size_t i = 0; i < started; i++) pthread_join(thread[i], NULL);

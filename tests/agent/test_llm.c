@@ -372,6 +372,30 @@ static void tokens_and_money_are_limited_without_a_report(void **state) {
   free(source);
 }
 
+/* A limit of requests is for the search, not for each of its processes. */
+static void answers_of_the_journal_count_in_the_limit_of_requests(void **state) {
+  (void)state;
+  fake_state better = fake_plainest();
+  better.value[BANK] = 2;
+  char *source = source_of(&better), *journal = path_of("limited.sqlite");
+  write_file("better", source);
+  tw_search_options o = options_of(NULL, 0);
+  tw_model_options three = hurried;
+  three.questions = 3;
+  o.model = &three;
+  o.journal = journal;
+  const char *agent = model(PLAN_OR("echo '```'; cat better; echo '```'"));
+  for (int process = 0; process < 2; process++) {
+    tw_search_result r = search(agent, o);
+    char *log = read_text("log");
+    assert_int_equal(count(log, "tensor accelerator"), 3);
+    assert_non_null(strstr(r.notes, "the budget is used up (3 questions)"));
+    free(log);
+    tw_search_result_free(&r);
+  }
+  free(journal), free(source);
+}
+
 static void a_resumed_search_asks_nothing_twice(void **state) {
   (void)state;
   fake_state better = fake_plainest();
@@ -705,6 +729,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(useless_replies_end_in_a_line_of_each_kind, start, end),
       cmocka_unit_test_setup_teardown(nobody_pays_for_nothing, start, end),
       cmocka_unit_test_setup_teardown(a_budget_ends_the_questions_and_not_the_search, start, end),
+      cmocka_unit_test_setup_teardown(answers_of_the_journal_count_in_the_limit_of_requests, start, end),
       cmocka_unit_test_setup_teardown(tokens_and_money_are_limited_without_a_report, start, end),
       cmocka_unit_test_setup_teardown(a_resumed_search_asks_nothing_twice, start, end),
       cmocka_unit_test_setup_teardown(two_models_share_the_work, start, end),
