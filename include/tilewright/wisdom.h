@@ -24,8 +24,11 @@ typedef struct tw_wisdom_entry {
   char *source;         /* malloc'ed; NULL: the entry is `schedule` */
   double cost, utilization;
   char unit[16];
-  int64_t found;        /* when it was measured: seconds since 1970; 0: not known */
-  uint64_t reserved[4]; /* room to grow: 0 */
+  int64_t found; /* when it was measured: seconds since 1970; 0: not known */
+  /* What measured it: a digest of the machine, its compiler and driver, and the version of tilewright (tw_wisdom_machine); 0: not
+   * known. Costs of different values are not compared. */
+  uint64_t machine;
+  uint64_t reserved[3]; /* room to grow: 0 */
 } tw_wisdom_entry;
 
 typedef struct tw_wisdom {
@@ -33,11 +36,14 @@ typedef struct tw_wisdom {
   tw_wisdom_entry *entry;
 } tw_wisdom;
 
+/* The value of tw_wisdom_entry.machine for costs that this computer measures on the target; 0 without memory. */
+uint64_t tw_wisdom_machine(const tw_target *);
+
 /* A missing file is empty wisdom; `path` NULL means the default place. */
 tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *);
 void tw_wisdom_free(tw_wisdom *);
 /* Adds the entry. It replaces the known schedule, or the known source if it is a source, if it is better or if the
- * known cost is impossible. Entries of other writers are kept. TW_FAILED for an entry that is below the hard bound. */
+ * known cost is impossible. Of costs of different machines or versions, the later one stays. Entries of other writers are kept. TW_FAILED for an entry that is below the hard bound. */
 tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
 /* Keeps many entries at once, all or none. An entry that is faster than the machine can be is left out; *refused (may be NULL)
  * counts these entries, and *why (may be NULL) tells the first. */

@@ -83,6 +83,7 @@ static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *kno
   }
   tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization, .found = (int64_t)time(NULL)};
   tw_error error = {0};
+  if (r->cost_from != TW_COST_REPORTED) entry.machine = tw_wisdom_machine(s->target);
   if (r->has_recipe && !rewritten)
     entry.schedule = r->schedule;
   else

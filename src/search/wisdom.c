@@ -17,6 +17,7 @@
 #include "tilewright/wisdom.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #include "base/files.h"
 #include "base/lock.h"
 #include "base/strings.h"
+#include "evaluate/evaluator.h"
 #include "evaluate/plausible.h"
 #include "search/prune.h"
 
@@ -75,6 +77,14 @@ static void rename_steps(tw_wisdom_entry *e) {
     tw_target_rename_steps(t, &p, &e->schedule);
 }
 
+/* 16 hexadecimal digits. */
+static bool read_machine(const json_t *text, uint64_t *out) {
+  const char *digits = json_string_value(text);
+  if (!digits || strlen(digits) != 16 || strspn(digits, "0123456789abcdef") != 16) return false;
+  *out = strtoull(digits, NULL, 16);
+  return true;
+}
+
 /* NULL, or the error. */
 static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
   memset(out, 0, sizeof *out);
@@ -96,6 +106,8 @@ static const char *read_entry(const json_t *object, tw_wisdom_entry *out) {
   const json_t *found = json_object_get(object, "found");
   if (found && !(json_is_integer(found) && json_integer_value(found) >= 0)) return "time";
   out->found = json_integer_value(found);
+  const json_t *machine = json_object_get(object, "machine");
+  if (machine && !read_machine(machine, &out->machine)) return "machine";
   if (source && !(out->source = strdup(json_string_value(source)))) return "source";
   return NULL;
 }
@@ -151,6 +163,13 @@ static tw_status load(const char *path, tw_wisdom *out, tw_error *error) {
   return status;
 }
 
+uint64_t tw_wisdom_machine(const tw_target *t) {
+  char digest[TW_HASH_TEXT], first[17];
+  tw_evaluator_digest(t, digest);
+  snprintf(first, sizeof first, "%.16s", digest);
+  return strtoull(first, NULL, 16);
+}
+
 tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *error) {
   char *file;
   *out = (tw_wisdom){0};
@@ -173,6 +192,9 @@ static json_t *print_entry(const tw_wisdom_entry *e) {
                              "unit", e->unit, "utilization", e->utilization);
   if (!object) return NULL;
   if (e->found > 0) json_object_set_new(object, "found", json_integer(e->found));
+  char machine[20];
+  snprintf(machine, sizeof machine, "%016" PRIx64, e->machine);
+  if (e->machine) json_object_set_new(object, "machine", json_string(machine));
   json_t *kernel = e->source ? json_string(e->source) : json_array();
   for (size_t i = 0; !e->source && i < e->schedule.n; i++)
     json_array_append_new(kernel, json_string(e->schedule.step[i]));
@@ -227,7 +249,9 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
     if (strcmp(old->target, entry->target) != 0 || strcmp(old->problem, entry->problem) != 0 ||
         !old->source != !entry->source)
       continue;
-    *changed = entry->cost < old->cost || (same_kernel(old, entry) && entry->cost != old->cost) ||
+    const bool comparable = !old->machine || !entry->machine || old->machine == entry->machine;
+    *changed = (comparable ? entry->cost < old->cost : entry->found > old->found) ||
+               (same_kernel(old, entry) && entry->cost != old->cost) ||
                tw_plausible_entry(old->target, old->problem, old->cost, NULL) != TW_OK;
     return *changed ? copy_entry(entry, old, error) : TW_OK;
   }

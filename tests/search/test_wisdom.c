@@ -127,6 +127,35 @@ static void what_is_kept_is_found_again(void **state) {
   tw_wisdom_free(&w);
 }
 
+/* Of another machine, compiler or version, a lower cost says nothing: the later measurement stays. */
+static void costs_of_different_machines_are_not_compared(void **state) {
+  (void)state;
+  static const struct {
+    double cost;
+    int64_t found;
+    uint64_t machine;
+    const char *step, *kept;
+  } steps[] = {{100, 1000, 0xabcdef0123456789, "tile 1", "tile 1"},
+               {90, 1001, 0xabcdef0123456789, "tile 2", "tile 2"},
+               {500, 1002, 0x1234, "tile 3", "tile 3"},
+               {50, 900, 0xabcdef0123456789, "tile 4", "tile 3"},
+               {501, 1003, 0x1234, "tile 5", "tile 3"},
+               {499, 0, 0, "tile 6", "tile 6"}};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    tw_wisdom_entry e = entry("gemm m=9 n=9 k=9", steps[i].cost, steps[i].step);
+    e.found = steps[i].found, e.machine = steps[i].machine;
+    assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+    tw_wisdom w = load();
+    tw_problem p = gemm("m=9 n=9 k=9");
+    const tw_wisdom_entry *found = tw_wisdom_find(&w, "machine", &p, NULL);
+    assert_string_equal(found->schedule.step[0], steps[i].kept);
+    if (!strcmp(steps[i].step, steps[i].kept)) assert_true(found->machine == steps[i].machine);
+    tw_wisdom_free(&w);
+  }
+  const tw_target *t = tw_target_find("gemmini-16x16-int8"), *other = tw_target_find("gemmini-4x4-fp32");
+  assert_true(tw_wisdom_machine(t) && tw_wisdom_machine(t) != tw_wisdom_machine(other));
+}
+
 static void only_a_better_schedule_or_the_same_one_measured_again_replaces(void **state) {
   (void)state;
   keep("gemm m=1 n=1 k=1", 100, "tile 1");
@@ -639,6 +668,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(another_order_of_keys_is_the_same_problem, start, end),
       cmocka_unit_test_setup_teardown(old_names_of_steps_are_replaced, start, end),
       cmocka_unit_test_setup_teardown(what_is_kept_is_found_again, start, end),
+      cmocka_unit_test_setup_teardown(costs_of_different_machines_are_not_compared, start, end),
       cmocka_unit_test_setup_teardown(only_a_better_schedule_or_the_same_one_measured_again_replaces, start, end),
       cmocka_unit_test_setup_teardown(without_the_very_problem_the_nearest_shape_of_the_same_types_is_found, start,
                                       end),
