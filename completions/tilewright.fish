@@ -42,6 +42,11 @@ complete -c tilewright -r -l svg
 complete -c tilewright -r -l from
 complete -c tilewright -x -l write
 complete -c tilewright -r -l prompts
+complete -c tilewright -r -l context
+complete -c tilewright -x -l reasoning-effort -a "low medium high"
+complete -c tilewright -x -l ancestors
+complete -c tilewright -x -l combine
+complete -c tilewright -x -l hide-scores
 complete -c tilewright -r -l plan
 complete -c tilewright -r -l page
 complete -c tilewright -r -l reuse

@@ -55,6 +55,15 @@ typedef struct tw_model_options {
   double money;               /* at the prices below */
   double price_in, price_out; /* of a million tokens */
   const char *prompts; /* folder of prompt texts, as `tilewright prompt --write` makes it; NULL = the built-in texts */
+  const char *context; /* file whose text is part of every prompt; NULL = none */
+  const char *effort;  /* of reasoning: "low", "medium" or "high"; NULL = the server's default */
+  double hide_scores;  /* probability with which a planning prompt has no measurements */
+  double combine;      /* probability with which a planning prompt shows another parent, to be combined with this one */
+  int ancestors;       /* earlier versions of the program in a planning prompt, at most; 0 = none */
+  bool shuffle_menu;   /* the options of a planning prompt are in random order */
+  bool one_question;   /* plan and kernel are one answer */
+  bool own_menu;       /* one more question for each parent: options for this very program, added to the menu */
+  char reserved[1];    /* 0 */
 } tw_model_options;
 
 /* Parts that a search can do without, to measure their worth: bits of tw_search_options.without. */

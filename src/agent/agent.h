@@ -52,10 +52,17 @@ typedef struct tw_request {
   const tw_candidate *const *lineage; /* from the start to the parent, both included */
   size_t n_children;
   const tw_candidate *const *child; /* results of the parent's earlier children: verdicts, messages, costs; by number */
+  size_t n_beam;
+  const tw_candidate *const *beam; /* all parents of this iteration, this one included */
   int iteration, iterations;
   int idle;              /* iterations since any kernel beat its parent: time for other plans than the usual ones */
   size_t plans, kernels; /* N, and K per plan */
   const struct tw_prompt_texts *texts; /* the words of prompts (prompt_texts.h); NULL: the built-in ones */
+  const char *user_text;               /* in each prompt; NULL: none */
+  const tw_candidate *mate;            /* another program in the prompt, to be combined with the parent; NULL: none */
+  size_t ancestors;                    /* earlier versions of the program in a planning prompt, at most */
+  const char *more_menu;               /* options for this very program: lines of "name: what to do"; NULL: none */
+  bool shuffles_menu;                  /* the options are in random order */
   size_t n_recorded;           /* plans of an earlier search that are offered now, in their order; 0: new plans */
   const char *const *recorded; /* each is a reply to a planning prompt */
   double dropout;              /* the probability with which a lever is hidden from a plan */

@@ -238,6 +238,7 @@ static void ask_one(const asker *k, tw_question *q) {
   const tw_chat_request request = {.prompt = q->prompt,
                                    .temperature = o->temperature == 0 ? 1 : o->temperature,
                                    .tokens_most = o->reply_tokens,
+                                   .effort = o->effort,
                                    .interrupt = q->stop ? q->stop->interrupt : NULL};
   q->status = tw_chat_ask(q->chat, &request, &reply, &q->error);
   q->trouble = reply.trouble;

@@ -15,21 +15,24 @@
 #include "agent/prompt.h"
 #include "agent/prompt_texts.h"
 #include "agent/reply.h"
+#include "base/files.h"
 
 /* A request's questions within its place: plans, and kernels by plan, alternative and how often they were mended. */
-enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, MENDS_BITS = 3, KERNEL_MARK = 1 << 15 };
+enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, MENDS_BITS = 3, KERNEL_MARK = 1 << 15, MENU_MARK = 1 << 14 };
 
 typedef struct llm {
   tw_agent agent;
   tw_model_options options;
   tw_chat *planner, *coder; /* may be the same */
   tw_prompt_texts *texts;   /* from options.prompts; NULL: the built-in ones */
+  char *context;            /* from options.context; NULL: none */
   tw_account account;
 } llm;
 
 typedef struct plan_detail {
   size_t number;
   char *text;
+  const tw_candidate *mate; /* the other program that the plan's prompt showed; NULL: none */
 } plan_detail;
 
 /* Whether the request was not sent because the agent has stopped. A sent and failed request does not stop the agent. */
@@ -44,6 +47,32 @@ static void free_plan(tw_agent_plan *plan) {
 
 /* ---- plans ---- */
 
+/* What all prompts of a request have. */
+static tw_request with_texts(const llm *m, const tw_request *r) {
+  tw_request own = *r;
+  own.texts = m->texts;
+  own.user_text = m->context;
+  own.ancestors = (size_t)m->options.ancestors;
+  own.shuffles_menu = m->options.shuffle_menu;
+  return own;
+}
+
+/* What is drawn for plan `number`. The same request gives the same draws. */
+static tw_request with_draws(const llm *m, const tw_request *r, size_t number) {
+  tw_request own = *r;
+  tw_random random;
+  tw_random_seed_stream(&random, r->place, number);
+  const double hide = tw_random_real(&random), combine = tw_random_real(&random);
+  if (hide < m->options.hide_scores) own.without |= TW_WITHOUT_FEEDBACK;
+  if (combine < m->options.combine && r->n_beam > 1) {
+    const size_t other = (size_t)tw_random_below(&random, r->n_beam - 1);
+    size_t at = 0;
+    while (at < r->n_beam && r->beam[at] != r->parent) at++;
+    own.mate = r->beam[other + (other >= at)];
+  }
+  return own;
+}
+
 /* Takes ownership of the answer. A reply without a plan counts as no answer. */
 static void add_plan(llm *m, const tw_request *r, size_t number, char *answer, tw_proposal *p) {
   tw_agent_plan *plan = &p->plan[p->n];
@@ -55,7 +84,7 @@ static void add_plan(llm *m, const tw_request *r, size_t number, char *answer, t
     free(answer);
     return;
   }
-  *detail = (plan_detail){number, answer};
+  *detail = (plan_detail){number, answer, r->n_recorded ? NULL : with_draws(m, r, number).mate};
   plan->detail = detail;
   p->n++;
 }
@@ -87,22 +116,64 @@ static void take_plans(llm *m, const tw_request *r, tw_question *q, tw_proposal 
   if (p->n > 0) p->status = TW_OK; /* the account has the other failures */
 }
 
+/* Plans whose text comes with the kernel. */
+static void plan_without_questions(llm *m, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
+  for (size_t i = 0; i < n; i++) {
+    tw_proposal *p = &proposal[i];
+    *p = (tw_proposal){.plan = p->plan};
+    if (request[i]->n_recorded) take_recorded(m, request[i], p);
+    while (!request[i]->n_recorded && p->n < request[i]->plans) {
+      plan_detail *detail = calloc(1, sizeof *detail);
+      if (!detail) break;
+      *detail = (plan_detail){p->n, NULL, with_draws(m, request[i], p->n).mate};
+      p->plan[p->n++] =
+          (tw_agent_plan){.lever = "plan and kernel", .n_alternatives = request[i]->kernels, .detail = detail};
+    }
+  }
+}
+
+/* Options for each parent's own program: more_menu[i], malloc'ed; NULL where no answer came. */
+static void ask_for_menus(llm *m, const char *name, size_t n, const tw_request *const request[], char *more_menu[]) {
+  tw_question *question = calloc(n + 1, sizeof *question);
+  for (size_t i = 0; question && i < n; i++) {
+    const tw_request own = with_texts(m, request[i]);
+    tw_random random = own.random;
+    question[i] = (tw_question){.chat = m->planner, .place = own.place | MENU_MARK, .memo = own.memo, .stop = own.stop};
+    question[i].status =
+        own.n_recorded ? TW_MISSING : tw_prompt_invent(&own, &random, &question[i].prompt, &question[i].error);
+  }
+  if (question) tw_ask(&m->options, &m->account, name, n, question);
+  for (size_t i = 0; question && i < n; i++) {
+    more_menu[i] = question[i].answer ? tw_prompt_read_menu(question[i].answer) : NULL;
+    free(question[i].answer);
+    free(question[i].prompt);
+  }
+  free(question);
+}
+
 static void plan(tw_agent *agent, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
   llm *m = agent->own;
+  if (m->options.one_question) {
+    plan_without_questions(m, n, request, proposal);
+    return;
+  }
+  char **more_menu = calloc(n + 1, sizeof *more_menu);
+  if (m->options.own_menu && more_menu) ask_for_menus(m, agent->name, n, request, more_menu);
   size_t wanted = 0, k = 0;
   for (size_t i = 0; i < n; i++) wanted += request[i]->plans;
   tw_question *question = calloc(wanted + 1, sizeof *question);
   for (size_t i = 0; i < n; i++) {
     tw_diagnosis diagnosis;
-    tw_request own = *request[i];
-    own.texts = m->texts;
+    tw_request own = with_texts(m, request[i]);
     if (!own.n_recorded && tw_prompt_diagnose(&own, &diagnosis)) own.diagnosis = &diagnosis;
+    own.more_menu = more_menu ? more_menu[i] : NULL;
     const tw_request *r = &own;
     tw_random random = r->random;
     for (size_t j = 0; question && j < r->plans; j++, k++) {
       tw_question *q = &question[k];
       *q = (tw_question){.chat = m->planner, .place = r->place | j, .memo = r->memo, .stop = r->stop};
-      q->status = r->n_recorded ? TW_MISSING : tw_prompt_plan(r, &random, &q->prompt, &q->error);
+      const tw_request drawn = with_draws(m, r, j);
+      q->status = r->n_recorded ? TW_MISSING : tw_prompt_plan(&drawn, &random, &q->prompt, &q->error);
     }
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, wanted, question);
@@ -114,6 +185,8 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
       proposal[i].status = tw_fail(&proposal[i].error, TW_MISSING, "no memory for questions");
   }
   for (size_t i = 0; question && i < wanted; i++) free(question[i].prompt);
+  for (size_t i = 0; more_menu && i < n; i++) free(more_menu[i]);
+  free(more_menu);
   free(question);
 }
 
@@ -131,6 +204,9 @@ static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *ou
     out->message.status = q->status == TW_INTERRUPTED || is_over(q) ? q->status : TW_FAILED;
     return;
   }
+  const plan_detail *detail = o->plan->detail;
+  if (!detail->text) tw_prompt_read_plan(q->answer, out->lever[0], out->why);
+  if (!detail->text) copy_text(out->step, sizeof out->step, out->lever[0]);
   const char *shown = tw_prompt_edited(o->request, o->failed)->source;
   if (tw_reply_source(q->answer, shown, &out->source, &out->message) == TW_OK) {
     tw_account_useful(&m->account);
@@ -139,6 +215,21 @@ static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *ou
     out->reply = q->answer;
     q->answer = NULL;
   }
+}
+
+/* Plan and kernel in one answer; a repair follows the plan that came with the failed kernel. */
+static tw_status write_direct(const llm *m, const tw_order *o, const tw_request *own, char **prompt, tw_error *error) {
+  const plan_detail *detail = o->plan->detail;
+  if (o->failed) {
+    char text[TW_STEP_MAX + TW_WHY_MAX + 40];
+    snprintf(text, sizeof text, "OPTION: %s\nWHY: %s\n", o->failed->step, o->failed->why);
+    return tw_prompt_implement(own, text, o->failed, prompt, error);
+  }
+  tw_random random;
+  tw_request drawn = with_draws(m, own, detail->number);
+  drawn.mate = own->mate;
+  tw_random_seed_stream(&random, own->place, (uint64_t)(detail->number + 1) << 16 | o->alternative);
+  return tw_prompt_direct(&drawn, &random, prompt, error);
 }
 
 static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kernel kernel[]) {
@@ -156,9 +247,10 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
                        .kernel = true,
                        .memo = o->request->memo,
                        .stop = o->request->stop};
-    tw_request own = *o->request;
-    own.texts = m->texts;
-    q->status = tw_prompt_implement(&own, detail->text, o->failed, &q->prompt, &q->error);
+    tw_request own = with_texts(m, o->request);
+    own.mate = detail->mate;
+    q->status = detail->text ? tw_prompt_implement(&own, detail->text, o->failed, &q->prompt, &q->error)
+                             : write_direct(m, o, &own, &q->prompt, &q->error);
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, n, question);
   for (size_t i = 0; i < n; i++) {
@@ -179,10 +271,16 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
 static void close_llm(tw_agent *agent, tw_text *notes) {
   llm *m = agent->own;
   if (notes) tw_account_print(&m->account, agent->name, notes);
+  tw_chat *const chats[] = {m->planner, m->coder};
+  for (size_t i = 0; notes && i < (m->coder == m->planner ? 1 : 2); i++)
+    if (tw_chat_dropped(chats[i]))
+      tw_text_add(notes, "%s: the server rejects the parameter '%s'; requests were sent without it\n",
+                  tw_chat_name(chats[i]), tw_chat_dropped(chats[i]));
   tw_account_close(&m->account);
   if (m->coder != m->planner) tw_chat_close(m->coder);
   tw_chat_close(m->planner);
   tw_prompt_texts_free(m->texts);
+  free(m->context);
   free((char *)(uintptr_t)agent->name);
   free(m);
 }
@@ -205,6 +303,60 @@ static tw_status open_chats(llm *m, const char *text, tw_error *error) {
   return status;
 }
 
+enum { CONTEXT_MOST = 1 << 20, ANCESTORS_MOST = 16 };
+
+static bool is_effort(const char *text) {
+  return !strcmp(text, "low") || !strcmp(text, "medium") || !strcmp(text, "high");
+}
+
+static bool is_command(const tw_chat *chat) { return !strncmp(tw_chat_name(chat), "exec:", 5); }
+
+/* A template of the user's must show what the user asks for. */
+static tw_status check_slot(const llm *m, const char *template, const char *slot, tw_error *error) {
+  char mark[40];
+  snprintf(mark, sizeof mark, "{{%s}}", slot);
+  return strstr(tw_prompt_template(m->texts, template), mark)
+             ? TW_OK
+             : tw_fail(error, TW_USAGE, "%s/%s.txt has no slot %s, so prompts would lack what was asked for; add it",
+                       m->options.prompts ? m->options.prompts : "", template, mark);
+}
+
+static tw_status check_model_options(const llm *m, tw_error *error) {
+  const tw_model_options *o = &m->options;
+  if (o->effort && !is_effort(o->effort))
+    return tw_fail(error, TW_USAGE, "reasoning effort '%s' is unknown; expected low, medium or high", o->effort);
+  if (o->effort && is_command(m->planner) && is_command(m->coder))
+    return tw_fail(error, TW_USAGE,
+                   "the reasoning effort is for llm:MODEL; give a command its own option in exec:COMMAND");
+  if (!(o->hide_scores >= 0 && o->hide_scores <= 1 && o->combine >= 0 && o->combine <= 1))
+    return tw_fail(error, TW_USAGE, "hide_scores and combine are probabilities; expected 0 to 1");
+  if (o->ancestors < 0 || o->ancestors > ANCESTORS_MOST)
+    return tw_fail(error, TW_USAGE, "ancestors=%d is out of range; expected 0 to %d", o->ancestors, ANCESTORS_MOST);
+  tw_status status = TW_OK;
+  if (o->context) status = check_slot(m, "plan", "context", error);
+  if (o->context && status == TW_OK) status = check_slot(m, "implement", "context", error);
+  if (o->combine > 0 && status == TW_OK) status = check_slot(m, "plan", "other", error);
+  if (o->ancestors && status == TW_OK) status = check_slot(m, "plan", "ancestors", error);
+  if (o->one_question && o->own_menu)
+    return tw_fail(error, TW_USAGE, "one question for plan and kernel, and a menu for each program exclude each other");
+  if (o->one_question && m->coder != m->planner)
+    return tw_fail(error, TW_USAGE, "one question for plan and kernel goes to one model; name one, without 'then'");
+  if (o->one_question && status == TW_OK) status = check_slot(m, "plan", "#direct", error);
+  if (o->own_menu && status == TW_OK) status = check_slot(m, "plan", "#invent", error);
+  return status;
+}
+
+/* The user's text for all prompts. */
+static tw_status read_context(llm *m, tw_error *error) {
+  size_t length = 0;
+  if (!m->options.context) return TW_OK;
+  const tw_status status = tw_file_read(m->options.context, CONTEXT_MOST, &m->context, &length, error);
+  if (status != TW_OK) return status;
+  return strlen(m->context) == length && length > 0
+             ? TW_OK
+             : tw_fail(error, TW_USAGE, "the context %s is empty or no text", m->options.context);
+}
+
 tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_options *options, tw_agent **out,
                       tw_error *error) {
   *out = NULL;
@@ -215,6 +367,8 @@ tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_
   tw_status status = open_chats(m, text, error);
   if (status == TW_OK && m->options.prompts)
     status = tw_prompt_texts_read(m->options.prompts, target, &m->texts, error);
+  if (status == TW_OK) status = check_model_options(m, error);
+  if (status == TW_OK) status = read_context(m, error);
   if (status == TW_OK && asprintf(&name, m->coder == m->planner ? "%s" : "%s then %s", tw_chat_name(m->planner),
                                   tw_chat_name(m->coder)) < 0)
     status = tw_fail(error, TW_MISSING, "no memory for an agent");
@@ -222,6 +376,7 @@ tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_
     if (m->coder != m->planner) tw_chat_close(m->coder);
     tw_chat_close(m->planner);
     tw_prompt_texts_free(m->texts);
+    free(m->context);
     free(m);
     return status;
   }

@@ -38,6 +38,12 @@ static void add_cost(tw_text *t, const tw_target *target, double cost) {
     tw_text_add(t, "%.0f %s", cost, target->unit);
 }
 
+static char *write_cost(const tw_target *target, double cost) {
+  tw_text t = {0};
+  add_cost(&t, target, cost);
+  return tw_text_take(&t);
+}
+
 static char *write_feedback(const tw_request *r) {
   const tw_measurement *m = &r->parent->measured;
   tw_text t = {0};
@@ -118,6 +124,18 @@ static char *write_history(const tw_request *r) {
     tw_text_add_string(&t, ": ");
     add_deed(&t, r->lineage[i]);
     tw_text_add_string(&t, "\n");
+  }
+  return tw_text_take(&t);
+}
+
+/* The nearest first. */
+static char *write_ancestors(const tw_request *r) {
+  tw_text t = {0};
+  for (size_t up = 1; up <= r->ancestors && up < r->n_lineage; up++) {
+    const tw_candidate *c = r->lineage[r->n_lineage - 1 - up];
+    tw_text_add_string(&t, "It took ");
+    add_cost(&t, r->target, c->measured.cost);
+    tw_text_add(&t, ":\n\n```%s\n%s\n```\n\n", r->target->traits.language, c->source);
   }
   return tw_text_take(&t);
 }
@@ -208,24 +226,39 @@ static char *quote(const char *reply) {
 
 /* ---- the menu ---- */
 
-static char *write_menu(const char *menu, double dropout, tw_random *random) {
+enum { MENU_LINES = 256 };
+
+/* The option at the end, "other", stays there. */
+static void shuffle(const char *line[], size_t n, tw_random *random) {
+  for (size_t i = n > 1 ? n - 1 : 0; i > 1; i--) {
+    const size_t k = (size_t)tw_random_below(random, i);
+    const char *held = line[i - 1];
+    line[i - 1] = line[k];
+    line[k] = held;
+  }
+}
+
+static char *write_menu(const char *menu, double dropout, bool shuffles, tw_random *random) {
   tw_text t = {0};
-  int number = 1;
+  const char *shown[MENU_LINES];
+  size_t n_shown = 0;
   for (const char *line = menu; *line;) {
     size_t n = strcspn(line, "\n");
     bool last = line[n] == '\0' || line[n + 1] == '\0';
     bool hidden =
         /* drawn for each entry, so that the visible entries depend on the random stream alone */
         tw_random_real(random) < dropout;
-    if (n > 0 && (last || !hidden)) tw_text_add(&t, "%d. %.*s\n", number++, (int)n, line);
+    if (n > 0 && (last || !hidden) && n_shown < MENU_LINES) shown[n_shown++] = line;
     line += n + (line[n] == '\n');
   }
+  if (shuffles) shuffle(shown, n_shown, random);
+  for (size_t i = 0; i < n_shown; i++) tw_text_add(&t, "%zu. %.*s\n", i + 1, (int)strcspn(shown[i], "\n"), shown[i]);
   return tw_text_take(&t);
 }
 
 /* ---- the prompts ---- */
 
-enum { SLOTS = 24 };
+enum { SLOTS = 40 };
 typedef struct prompt {
   size_t n;
   tw_slot slot[SLOTS];
@@ -270,6 +303,9 @@ static void set_common(prompt *p, const tw_request *r) {
   set_owned(p, "problem", tw_problem_text(r->problem));
   set(p, "summary", r->problem->op->summary);
   set_owned(p, "operands", write_operands(r->problem));
+  set(p, "context", r->user_text);
+  set(p, "other", r->mate ? r->mate->source : NULL);
+  set_owned(p, "other_cost", r->mate ? write_cost(r->target, r->mate->measured.cost) : NULL);
   set(p, "language", r->target->traits.language);
   set(p, "source", r->parent->source);
   set_owned(p, "vocabulary",
@@ -299,7 +335,26 @@ static char *find_examples(const tw_request *r, const char *plan) {
   return tw_prompt_examples(r->texts, r->target, r->problem->op->name, lever, plan);
 }
 
-tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_error *error) {
+/* The machine's menu, with the program's own options before its last one. */
+static char *whole_menu(const tw_request *r) {
+  const char *menu = tw_prompt_topic(r->texts, r->target, r->problem, "menu"), *last = menu;
+  tw_text t = {0};
+  for (const char *line = menu; *line; line += strcspn(line, "\n"), line += *line == '\n')
+    if (*line != '\n') last = line;
+  tw_text_add(&t, "%.*s%s%s", (int)(last - menu), menu, r->more_menu ? r->more_menu : "", last);
+  return tw_text_take(&t);
+}
+
+static char *write_options(const tw_request *r, tw_random *random) {
+  char *menu = leaves_out(r, TW_WITHOUT_MENU) ? NULL : whole_menu(r);
+  char *written = menu ? write_menu(menu, r->dropout, r->shuffles_menu, random) : NULL;
+  free(menu);
+  return written;
+}
+
+/* `question`: the slot of the template that is set. */
+static tw_status write_plan_prompt(const tw_request *r, tw_random *random, const char *question, char **out,
+                                   tw_error *error) {
   char number[2][16];
   tw_status status = check_texts(r, error);
   if (status != TW_OK) return status;
@@ -312,13 +367,28 @@ tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_
   set_owned(&p, "findings", feedback ? write_findings(r) : NULL);
   set_owned(&p, "history", feedback ? write_history(r) : NULL);
   set_owned(&p, "attempts", feedback ? write_attempts(r) : NULL);
-  set_owned(&p, "menu",
-            leaves_out(r, TW_WITHOUT_MENU)
-                ? NULL
-                : write_menu(tw_prompt_topic(r->texts, r->target, r->problem, "menu"), r->dropout, random));
+  set_owned(&p, "menu", write_options(r, random));
+  set_owned(&p, "ancestors", write_ancestors(r));
   set(&p, "iteration", number[0]);
   set(&p, "iterations", number[1]);
+  static const char *const questions[] = {"invent", "direct", "two_steps"};
+  for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+    set(&p, questions[i], strcmp(questions[i], question) ? NULL : "yes");
   return fill(&p, r->texts, "plan", out, error);
+}
+
+tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_error *error) {
+  return write_plan_prompt(r, random, "two_steps", out, error);
+}
+
+tw_status tw_prompt_direct(const tw_request *r, tw_random *random, char **out, tw_error *error) {
+  return write_plan_prompt(r, random, "direct", out, error);
+}
+
+tw_status tw_prompt_invent(const tw_request *r, tw_random *random, char **out, tw_error *error) {
+  tw_request all = *r;
+  all.dropout = 0; /* it must not repeat what the menu has */
+  return write_plan_prompt(&all, random, "invent", out, error);
 }
 
 tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_candidate *failed, char **out,
@@ -369,6 +439,28 @@ static void copy_line(const char *text, const char *stop, char *out, size_t size
   for (size_t i = 0; i < n && k + 1 < size; i++) out[k++] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
   while (k > 0 && k + 1 == size && ((unsigned char)out[k - 1] & 0x80)) k--; /* no half a character at the cut */
   out[k] = '\0';
+}
+
+enum { OWN_OPTIONS = 8, OPTION_NAME = 60, OPTION_LINE = 400 };
+
+char *tw_prompt_read_menu(const char *reply) {
+  tw_text t = {0};
+  int n = 0;
+  reply = tw_skip_byte_order_mark(reply);
+  for (const char *line = reply; *line && n < OWN_OPTIONS; line += strcspn(line, "\n"), line += *line == '\n') {
+    const char *name = skip_item_number(line + strspn(line, " \t*#>-"));
+    name += strspn(name, " \t*_`");
+    const size_t length = strcspn(name, "*_`:\n"), marks = strspn(name + length, "*_`");
+    const char *what = name + length + marks;
+    if (length == 0 || length > OPTION_NAME || *what != ':') continue;
+    what += 1 + strspn(what + 1, " \t*_`");
+    char text[OPTION_LINE];
+    copy_line(what, "\n", text, sizeof text);
+    if (!*text) continue;
+    tw_text_add(&t, "%.*s: %s\n", (int)length, name, text);
+    n++;
+  }
+  return tw_text_take(&t);
 }
 
 bool tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]) {

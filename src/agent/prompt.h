@@ -25,6 +25,11 @@ bool tw_prompt_diagnose(const tw_request *, tw_diagnosis *out);
 /* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last one
  * ("other") never is, so there is always one. */
 tw_status tw_prompt_plan(const tw_request *, tw_random *, char **out, tw_error *);
+/* The same words with another question: for more options for this very program, or for plan and kernel in one answer. */
+tw_status tw_prompt_invent(const tw_request *, tw_random *, char **out, tw_error *);
+tw_status tw_prompt_direct(const tw_request *, tw_random *, char **out, tw_error *);
+/* The options of a reply to tw_prompt_invent, as lines of a menu; malloc'ed, "" if it has none. */
+char *tw_prompt_read_menu(const char *reply);
 /* The prompt for a kernel that follows the plan. With `failed`: the prompt that repairs a failed kernel or a reply
  * without one. It shows the error and all earlier tries. */
 tw_status tw_prompt_implement(const tw_request *, const char *plan, const tw_candidate *failed, char **out, tw_error *);

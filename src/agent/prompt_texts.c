@@ -39,10 +39,11 @@ enum { N_TOPICS = sizeof TOPICS / sizeof *TOPICS };
 
 /* The slots that prompt.c fills: a template may use no other slot. */
 #define COMMON                                                                                                         \
-  "machine", "architecture", "isa", "kernel", "rules", "problem", "summary", "operands", "language", "source",         \
-      "vocabulary"
-static const char *const PLAN_SLOTS[] = {COMMON, "feedback",  "findings",   "history", "attempts",
-                                         "menu", "iteration", "iterations", NULL};
+  "machine", "architecture", "isa", "kernel", "rules", "problem", "summary", "operands", "context", "other",           \
+      "other_cost", "language", "source", "vocabulary"
+static const char *const PLAN_SLOTS[] = {COMMON,      "feedback",   "findings", "history",   "attempts",
+                                         "ancestors", "invent",     "direct",   "two_steps", "menu",
+                                         "iteration", "iterations", NULL};
 static const char *const IMPLEMENT_SLOTS[] = {COMMON,  "plan",    "example", "failed", "failure",
                                               "reply", "trouble", "earlier", NULL};
 
@@ -256,7 +257,7 @@ static tw_status check_missing(const char *folder, const char *machine, const tw
 
 /* Fills the template once: that finds unknown slots, and marks that do not close. */
 static tw_status check_template(const char *folder, const char *name, const char *text, tw_error *error) {
-  tw_slot slot[32];
+  tw_slot slot[TW_SLOTS_MAX];
   tw_error why = {0};
   char *out = NULL;
   size_t n = 0;

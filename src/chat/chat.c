@@ -64,6 +64,13 @@ void tw_chat_close(tw_chat *chat) {
 
 const char *tw_chat_name(const tw_chat *chat) { return chat->place.name; }
 
+const char *tw_chat_dropped(tw_chat *chat) {
+  pthread_mutex_lock(&chat->lock);
+  const char *dropped = chat->no_effort ? "reasoning effort" : chat->no_temperature ? "temperature" : NULL;
+  pthread_mutex_unlock(&chat->lock);
+  return dropped;
+}
+
 /* ---- turns and pauses ---- */
 
 static void sleep_until(double end, const volatile int *interrupt) {
@@ -104,11 +111,13 @@ static bool drop_parameter(tw_chat *chat, const tw_chat_exchange *e) {
   if (e->http_status != 400 && e->http_status != 422) return false;
   const bool temperature = e->sent_temperature && strcasestr(e->text, "temperature");
   const bool max_tokens = e->sent_max_tokens && strcasestr(e->text, "max_tokens");
+  const bool effort = e->sent_effort && (strcasestr(e->text, "effort") || strcasestr(e->text, "output_config"));
   pthread_mutex_lock(&chat->lock);
   chat->no_temperature |= temperature;
   chat->no_max_tokens |= max_tokens;
+  chat->no_effort |= effort;
   pthread_mutex_unlock(&chat->lock);
-  return temperature || max_tokens;
+  return temperature || max_tokens || effort;
 }
 
 static void exchange(tw_chat *chat, const tw_chat_request *request, tw_chat_exchange *e) {
@@ -120,10 +129,11 @@ static void exchange(tw_chat *chat, const tw_chat_request *request, tw_chat_exch
   char *body = tw_chat_write(chat, request);
   const bool temperature = request->temperature >= 0 && !chat->no_temperature;
   const bool max_tokens = request->tokens_most > 0 && !chat->no_max_tokens && chat->place.way == TW_CHAT_OPENAI;
+  const bool effort = request->effort && !chat->no_effort;
   pthread_mutex_unlock(&chat->lock);
   if (body) {
     tw_chat_post(chat, body, request->interrupt, e);
-    e->sent_temperature = temperature, e->sent_max_tokens = max_tokens;
+    e->sent_temperature = temperature, e->sent_max_tokens = max_tokens, e->sent_effort = effort;
   } else {
     *e = (tw_chat_exchange){.trouble = TW_CHAT_MALFORMED};
     snprintf(e->text, sizeof e->text, "no memory for the request");

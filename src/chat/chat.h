@@ -43,6 +43,7 @@ typedef struct tw_chat_options {
 typedef struct tw_chat_request {
   const char *system, *prompt;   /* UTF-8; system may be NULL */
   double temperature;            /* < 0: the server's default */
+  const char *effort;            /* of reasoning: "low", "medium", "high"; NULL: the server's default */
   long tokens_most;              /* of the reply; 0: the server's default (Anthropic needs one: 16,384) */
   const volatile int *interrupt; /* when it becomes non-zero: TW_INTERRUPTED; NULL = never */
 } tw_chat_request;
@@ -78,6 +79,9 @@ tw_status tw_chat_open(const char *specification, const tw_chat_options *, tw_ch
 void tw_chat_close(tw_chat *);
 /* The specification without any secret that a URL may hold: for journals and messages. */
 const char *tw_chat_name(const tw_chat *);
+
+/* A parameter that was asked for and that the server rejected: requests are sent without it. NULL: none. */
+const char *tw_chat_dropped(tw_chat *);
 
 /* TW_OK with a text. Otherwise reply->trouble is the kind of failure and the error describes it: TW_INTERRUPTED,
  * TW_MISSING (no server, key or program), else TW_FAILED. */

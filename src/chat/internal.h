@@ -33,7 +33,7 @@ struct tw_chat {
   pthread_cond_t turn;
   int running;
   /* Parameters that the server has rejected; they are not sent again. */
-  bool no_temperature, no_max_tokens;
+  bool no_temperature, no_max_tokens, no_effort;
 };
 
 /* One exchange. */
@@ -43,9 +43,9 @@ typedef struct tw_chat_exchange {
   long http_status;   /* 0 for a command */
   double retry_after; /* seconds that the server asks for; < 0: it does not */
   tw_chat_trouble trouble;
-  bool may_pass;                          /* the trouble: another attempt makes sense */
-  bool sent_temperature, sent_max_tokens; /* parameters of the request that a server may not know */
-  char text[400];                         /* the failure, in a line without secrets */
+  bool may_pass;                                       /* the trouble: another attempt makes sense */
+  bool sent_temperature, sent_max_tokens, sent_effort; /* parameters of the request that a server may not know */
+  char text[400];                                      /* the failure, in a line without secrets */
 } tw_chat_exchange;
 
 /* Both fill out->trouble, and out->body where there is one. */

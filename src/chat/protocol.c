@@ -38,6 +38,10 @@ char *tw_chat_write(const tw_chat *chat, const tw_chat_request *request) {
   if (most && !anthropic && chat->no_max_tokens) json_object_set_new(body, "max_completion_tokens", json_integer(most));
   if (request->temperature >= 0 && !chat->no_temperature)
     json_object_set_new(body, "temperature", json_real(request->temperature));
+  if (request->effort && !chat->no_effort && anthropic)
+    json_object_set_new(body, "output_config", json_pack("{s:s}", "effort", request->effort));
+  if (request->effort && !chat->no_effort && !anthropic)
+    json_object_set_new(body, "reasoning_effort", json_string(request->effort));
   char *text = whole ? json_dumps(body, JSON_COMPACT) : NULL;
   json_decref(body);
   return text;

@@ -23,10 +23,10 @@ typedef struct cli_list {
 typedef struct cli_options {
   bool json, no_wisdom, fresh, help, trust, verbose;
   bool rewrites_only, no_run, progress, verify;
-  bool exhaustive, watch;
+  bool exhaustive, watch, shuffle_menu, one_question, own_menu;
   const char *page; /* file of a report */
-  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *prompts, *runner,
-      *hosts, *svg;
+  const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *prompts, *context,
+      *effort, *runner, *hosts, *svg;
   cli_list agents, reuse;
   const char *without;
   const char *checks; /* of a run; NULL: the usual ones */
@@ -42,7 +42,9 @@ typedef struct cli_options {
   int64_t jobs, seed, iterations, plans, kernels, beam;
   double dropout, seconds; /* dropout < 0: the search's default */
   int64_t samples, repairs, concurrent_requests, max_answer_tokens,
-      max_requests;                                                              /* repairs < 0: the search's default */
+      max_requests; /* repairs < 0: the search's default */
+  int64_t ancestors;
+  double hide_scores, combine;
   double temperature, answer_timeout, max_tokens, max_cost, price_in, price_out; /* temperature < 0: likewise */
   const char *to, *scale_rule, *group, *rounding, *overflow;                     /* for quantize */
   bool all;

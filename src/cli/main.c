@@ -14,7 +14,8 @@
 #define SEARCH "jobs seed agent runner hosts iterations plans kernels beam dropout without samples seconds "
 #define MODELS                                                                                                         \
   "temperature repairs concurrent-requests answer-timeout max-answer-tokens max-requests max-tokens max-cost "         \
-  "price-in price-out prompts "
+  "price-in price-out prompts context reasoning-effort ancestors combine hide-scores shuffle-menu one-question "       \
+  "own-menu "
 
 const cli_command cli_commands[] = {
     {"targets", "[NAME | FILE.machine]", "list the target machines, or check a machine file", "write from json",

@@ -30,6 +30,14 @@ static tw_model_options model_options(const cli_options *o) {
       .price_in = o->price_in,
       .price_out = o->price_out,
       .prompts = o->prompts,
+      .context = o->context,
+      .effort = o->effort,
+      .hide_scores = o->hide_scores,
+      .combine = o->combine,
+      .ancestors = (int)o->ancestors,
+      .shuffle_menu = o->shuffle_menu,
+      .one_question = o->one_question,
+      .own_menu = o->own_menu,
   };
 }
 

@@ -134,6 +134,8 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .lineage = f->lineage,
       .n_children = f->n_children,
       .child = f->child,
+      .n_beam = s->n_beam,
+      .beam = (const tw_candidate *const *)s->beam,
       .iteration = s->iteration,
       .iterations = o->iterations,
       .idle = s->idle,

@@ -271,6 +271,21 @@ static void a_parameter_that_is_not_taken_is_left_out(void **state) {
   done(&a);
 }
 
+static void a_reasoning_effort_is_sent_and_left_out_where_it_is_rejected(void **state) {
+  (void)state;
+  const scene scenes[] = {
+      {.status = 400, .body = "{\"error\":{\"message\":\"Unrecognized request argument: reasoning_effort\"}}"},
+      {.status = 200, .body = GOOD("fine")}};
+  asked a = ask_at("/v1", scenes, 2, &QUICK, (tw_chat_request){.prompt = "p", .temperature = -1, .effort = "low"});
+  assert_int_equal(a.status, TW_OK);
+  json_t *first = body_of(a.server, 0), *second = body_of(a.server, 1);
+  assert_string_equal(json_string_value(json_object_get(first, "reasoning_effort")), "low");
+  assert_null(json_object_get(second, "reasoning_effort"));
+  json_decref(first);
+  json_decref(second);
+  done(&a);
+}
+
 static void *ask_with_temperature(void *context) {
   tw_chat_reply reply;
   tw_error error = {0};
@@ -568,6 +583,7 @@ int main(void) {
       cmocka_unit_test(a_trickle_and_silence_end_in_time),
       cmocka_unit_test(what_passes_is_tried_again_and_retry_after_honoured),
       cmocka_unit_test(a_parameter_that_is_not_taken_is_left_out),
+      cmocka_unit_test(a_reasoning_effort_is_sent_and_left_out_where_it_is_rejected),
       cmocka_unit_test(all_requests_in_flight_outlive_a_parameter),
       cmocka_unit_test(an_interrupt_ends_it_at_once),
       cmocka_unit_test(only_so_many_are_served_at_once),
