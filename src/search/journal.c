@@ -205,7 +205,8 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
       bool brief = strcmp(key[i], "machine") != 0;
       status = tw_fail(error, TW_USAGE,
                        "the journal %s is of another %s%s%s%s; use another --out, or discard the journal with --fresh",
-                       j->path, key[i], brief ? " (" : "", brief ? found ? found : "?" : "", brief ? ")" : "");
+                       j->path, brief ? key[i] : "machine or compiler", brief ? " (" : "",
+                       brief ? found ? found : "?" : "", brief ? ")" : "");
     }
   }
   sqlite3_finalize(s);

@@ -21,6 +21,7 @@
 #include "base/random.h"
 #include "base/sized.h"
 #include "base/utilization.h"
+#include "evaluate/evaluator.h"
 #include "search/prune.h"
 #include "search/state.h"
 #include "tilewright/tilewright.h"
@@ -151,20 +152,11 @@ static char *print_options(const tw_state *s, const char *program) {
   return tw_text_take(&t);
 }
 
-static void print_machine(const tw_target *target, char digest[TW_HASH_TEXT]) {
-  char *description = target->describe ? target->describe(target) : NULL;
-  tw_hash hash;
-  tw_hash_start(&hash);
-  tw_hash_add_string(&hash, description ? description : "");
-  tw_hash_finish_text(&hash, digest);
-  free(description);
-}
-
 static tw_status open_journal(tw_state *s, size_t n_members, const tw_member member[], const char *program,
                               tw_error *error) {
   if (!s->options.journal) return TW_OK;
   char machine[TW_HASH_TEXT];
-  print_machine(s->target, machine);
+  tw_evaluator_digest(s->target, machine); /* its compiler, too: another one makes other costs */
   char *options = print_options(s, program), *problem = tw_problem_text(&s->problem);
   char *agents = print_members(n_members, member);
   const tw_journal_subject subject = {
