@@ -19,13 +19,24 @@
 #include "op/exact.h"
 
 static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator, of the host */
-enum { GROUPS_LEAST = 3, GROUPS_MOST = 12, PLACES_LEAST = 64, PLACES_MOST = 1 << 15, FORCED = 2 };
+enum { GROUPS_LEAST = 3, GROUPS_USUAL = 12, GROUPS_MOST = 32, PLACES_LEAST = 64, PLACES_MOST = 1 << 15, FORCED = 2 };
 
 typedef struct box {
   int64_t low[TW_RANK_MAX], high[TW_RANK_MAX], written; /* elements low..high of each dimension */
 } box;
 
 bool cdna_sample_possible(const tw_problem *p) { return p->op->exact && p->op->exact_cost; }
+
+bool cdna_sample_is_large(const tw_case *c) {
+  static const double ELEMENTS_MOST = 1 << 25;
+  double elements = 0;
+  for (size_t i = 0; i < c->n_operands; i++) {
+    double n = c->operand[i].is_output;
+    for (int d = 0; d < c->operand[i].rank; d++) n *= (double)c->operand[i].dims[d];
+    elements += n;
+  }
+  return c->problem->op->operations(c->problem) > CDNA_SAMPLE_ABOVE || elements > ELEMENTS_MOST;
+}
 
 static int64_t rows_of(const tw_operand *o) {
   int64_t rows = 1;
@@ -191,7 +202,11 @@ static bool leaves_too_much(const drawn *d, uint64_t groups, double elements) {
 
 static int choose(uint64_t groups, double operations, tw_random *r, uint64_t id[GROUPS_MOST]) {
   const double each = operations / (double)groups;
-  int n = RUN_BUDGET / each > GROUPS_MOST ? GROUPS_MOST : (int)(RUN_BUDGET / each);
+  /* more where a workgroup's part is small */
+  const int most = groups / 8 > GROUPS_MOST    ? GROUPS_MOST
+                   : groups / 8 > GROUPS_USUAL ? (int)(groups / 8)
+                                               : GROUPS_USUAL;
+  int n = RUN_BUDGET / each > most ? most : (int)(RUN_BUDGET / each);
   if (n < GROUPS_LEAST) n = GROUPS_LEAST;
   if ((uint64_t)n > groups) n = (int)groups;
   for (int i = 0; i < n; i++)

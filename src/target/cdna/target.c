@@ -539,8 +539,7 @@ static tw_status check_some(tw_artefact *a, const tw_case *k, tw_error *error) {
   const tw_problem *p = k->problem;
   a->counts = (cdna_result_counts){0};
   a->whole = 1;
-  if (p->op->operations(p) <= CDNA_SAMPLE_ABOVE || !cdna_sample_possible(p) || (l->workspace && l->zeroed))
-    return run_all(a, k, error);
+  if (!cdna_sample_is_large(k) || !cdna_sample_possible(p) || (l->workspace && l->zeroed)) return run_all(a, k, error);
   const bool alone = l->n_kernels == 1 && !l->workspace;
   const bool begins = tw_launch_main(l) == l->kernel;
   if (!alone && l->workspace && begins) return run_all(a, k, error);
