@@ -1,0 +1,83 @@
+"""reuse.py OUT.csv [SEEDS [SAMPLES [AGENT...]]] - what the steps of a search are worth on another shape.
+
+Shapes: table 2 of Autocomp (C. Hong et al., arXiv 2505.18574). A base shape of each category is searched in full. Each reuse shape is
+then searched with its recording (--reuse) and without, with the paper's beam 6, 6 plans and 2 kernels. The speed-up is over Gemmini's
+software library, after 25, 50, 100 and 200 samples, as a geometric mean over the six shapes; the paper has 4.6 with reuse and 3.7
+without after 100 calls of a model, 5.0 and 4.2 after 200. Prints the table of all rows in OUT.csv."""
+import os
+import statistics
+import sys
+import tempfile
+
+from searches import Rows, costs_after, geometric_mean, library_cycles, tune
+
+SHAPES = {  # category: base, reuse shapes; m, n, k
+    "square": [(1024, 1024, 1024), (512, 512, 512), (256, 256, 256)],
+    "column-dominant": [(12544, 64, 256), (6272, 64, 256), (12544, 64, 128)],
+    "row-dominant": [(128, 1024, 1024), (64, 1024, 1024), (32, 1024, 1024)],
+}
+POINTS = (25, 50, 100, 200)
+FULL = ["--iterations", 10, "--beam", 6, "--plans", 6, "--kernels", 2]
+
+
+def problem_of(shape):
+    return "gemm m={} n={} k={} a=i8 b=i8 c=i8".format(*shape)
+
+
+def recording_of(base, folder):
+    """The base is searched once, by `rules` with its defaults."""
+    recording = f"{folder}/{'x'.join(map(str, base))}"
+    if not os.path.exists(recording):
+        tune(problem_of(base), recording, "--seed", 1)
+    return recording
+
+
+def measure(rows, agent, seed, samples, folder):
+    for base, *targets in SHAPES.values():
+        for shape in targets:
+            for reuse in ("yes", "no"):
+                problem = problem_of(shape)
+                if rows.find(agent, seed, problem, reuse):
+                    continue
+                options = ["--reuse", recording_of(base, folder)] if reuse == "yes" else []
+                with tempfile.TemporaryDirectory() as out:
+                    tune(problem, out, "--agent", agent, "--seed", seed, "--samples", samples, *FULL, *options)
+                    costs, evaluated = costs_after(out, POINTS)
+                rows.add(agent, seed, problem, reuse, samples, library_cycles(problem), evaluated, *costs)
+
+
+def show(rows):
+    print("| agent | reuse | seeds | " + " | ".join(f"after {n}" for n in POINTS) + " |")
+    print("| --- | --- | ---: |" + " ---: |" * len(POINTS))
+    for agent in sorted({r["agent"] for r in rows.rows}):
+        for reuse in ("yes", "no"):
+            by_seed = {}
+            for r in rows.rows:
+                if r["agent"] == agent and r["reuse"] == reuse:
+                    by_seed.setdefault(r["seed"], []).append(r)
+            whole = [group for group in by_seed.values() if len(group) == 6]
+            cells = []
+            for n in POINTS:
+                if any(int(r["samples"]) < n for group in whole for r in group):  # the search was not allowed as many
+                    cells.append("")
+                    continue
+                means = [geometric_mean([float(r["library"]) / float(r[f"after_{n}"]) for r in group]) for group in whole]
+                spread = f" ± {statistics.stdev(means):.2f}" if len(means) > 1 else ""
+                cells.append(f"{statistics.fmean(means):.2f}{spread}" if means else "")
+            print(f"| {agent} | {reuse} | {len(whole)} | " + " | ".join(cells) + " |")
+
+
+def main(path, seeds=10, samples=200, *agents):
+    columns = ["agent", "seed", "problem", "reuse", "samples", "library", "evaluated"] + [f"after_{n}" for n in POINTS]
+    rows = Rows(path, columns, 4)
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(1, int(seeds) + 1):
+            for agent in agents or ["rules"]:
+                measure(rows, agent, seed, int(samples), folder)
+    show(rows)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
