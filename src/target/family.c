@@ -157,7 +157,8 @@ const char *tw_target_topic(const tw_target *t, const tw_problem *p, const char 
 
 tw_status tw_target_case(const tw_target *t, const tw_problem *problem, uint64_t seed, int threads, tw_case *out,
                          tw_error *error) {
-  const bool expected = !t->traits.own_reference || problem->op->operations(problem) <= t->traits.reference_up_to;
+  const bool expected =
+      !t->traits.own_reference || !problem->op->exact || problem->op->operations(problem) <= t->traits.reference_up_to;
   return expected ? tw_case_make(problem, seed, threads, out, error) : tw_case_make_inputs(problem, seed, out, error);
 }
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/files.h"
+#include "target/trainium/machine/data.h"
 #include "target/trainium/nki/syntax.h"
 #include "tilewright/run.h"
 #include "tilewright/target.h"
@@ -369,6 +371,39 @@ static void deep_and_long_texts_are_rejected(void **state) {
   free(large);
 }
 
+/* The Tensor engine sums in the order of the contraction and rounds each step; sizes are no multiples of vectors. */
+static void products_have_the_bits_of_a_plain_loop(void **state) {
+  (void)state;
+  static const int sizes[][3] = {{3, 5, 7}, {128, 128, 512}, {64, 6, 33}, {1, 1, 1}}; /* k, m, n */
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const int k = sizes[i][0], m = sizes[i][1], n = sizes[i][2];
+    trn_array array[3];
+    trn_array_make(&array[0], (int64_t)m * n, false);
+    trn_array_make(&array[1], (int64_t)k * m, true);
+    trn_array_make(&array[2], (int64_t)k * n, true);
+    for (int a = 1; a < 3; a++)
+      for (int64_t e = 0; e < array[a].n; e++) array[a].cell[e] = tw_bits_of((float)(e * 7919 % 1009) / 1009.0f - 0.4f);
+    const trn_view dst = {.array = &array[0], .n = 2, .size = {m, n}, .stride = {n, 1}},
+                   s = {.array = &array[1], .n = 2, .size = {k, m}, .stride = {m, 1}},
+                   x = {.array = &array[2], .n = 2, .size = {k, n}, .stride = {n, 1}};
+    for (int times = 1; times <= 2; times++) {
+      assert_true(trn_multiply(&dst, &s, &x, times == 2));
+      for (int r = 0; r < m; r++)
+        for (int c = 0; c < n; c++) {
+          float sum = 0;
+          for (int j = 0; j < k; j++) {
+            const volatile float product =
+                tw_float_of(array[1].cell[j * m + r]) * tw_float_of(array[2].cell[j * n + c]);
+            sum += product;
+          }
+          assert_int_equal(array[0].cell[r * n + c], tw_bits_of((float)(times * (double)sum)));
+          assert_int_equal(array[0].undefined[r * n + c], 0);
+        }
+    }
+    for (int a = 0; a < 3; a++) trn_array_free(&array[a]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_the_compiler_are_switched_off),
                                      cmocka_unit_test(an_rms_norm_is_correct_and_timed),
@@ -381,6 +416,7 @@ int main(void) {
                                      cmocka_unit_test(special_instructions_are_right),
                                      cmocka_unit_test(constants_of_numpy_and_reductions_over_loops_are_right),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
+                                     cmocka_unit_test(products_have_the_bits_of_a_plain_loop),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -305,6 +305,8 @@ static void fill_target(const void *values, tw_target *out) {
                      .traits = {.simulated = true,
                                 .deterministic = true,
                                 .measures_first = true, /* times need no data */
+                                .own_reference = true,
+                                .reference_up_to = sample_above,
                                 .error = c->error,
                                 .error_of = c->error_of,
                                 .language = "NKI",

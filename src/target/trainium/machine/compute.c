@@ -7,8 +7,6 @@
 #include "base/strings.h"
 #include "target/trainium/machine/data.h"
 
-enum { CHUNK = 512 };
-
 /* ---- operations ---- */
 
 bool trn_binary_is_exact(trn_binary op) { return op >= TRN_EQUAL && op <= TRN_RIGHT_SHIFT; }
@@ -86,7 +84,7 @@ const char *trn_unary_name(trn_unary op) {
 
 /* ---- rows ---- */
 
-static void gather(const trn_view *v, int64_t at, int64_t step, int64_t n, double *out) {
+void trn_gather(const trn_view *v, int64_t at, int64_t step, int64_t n, double *out) {
   const uint32_t *cell = v->array->cell + at;
   if (trn_type_is_real(v->type))
     for (int64_t i = 0; i < n; i++) out[i] = (double)tw_float_of(cell[i * step]);
@@ -102,7 +100,7 @@ static uint32_t to_cell(trn_type type, double x) {
   return type == TRN_U32 ? (uint32_t)kept : (uint32_t)(int32_t)kept;
 }
 
-static void scatter(const trn_view *v, int64_t at, int64_t step, int64_t n, const double *in) {
+void trn_scatter(const trn_view *v, int64_t at, int64_t step, int64_t n, const double *in) {
   uint32_t *cell = v->array->cell + at;
   if (v->type == TRN_F32)
     for (int64_t i = 0; i < n; i++) cell[i * step] = tw_bits_of((float)in[i]);
@@ -131,8 +129,7 @@ static int64_t row_of(const trn_view *v, const int64_t at[]) {
 
 static int64_t step_of(const trn_view *v) { return v->n && v->size[v->n - 1] > 1 ? v->stride[v->n - 1] : 0; }
 
-/* Marks of elements that were never written become marks of what comes from them. */
-static uint8_t mark_of(const trn_view *dst, const trn_view *src, int64_t at) {
+uint8_t trn_mark_of(const trn_view *dst, const trn_view *src, int64_t at) {
   if (!src->array->undefined || !src->array->undefined[at]) return 0;
   if (dst->array != src->array) dst->array->origin = src->array->origin ? src->array->origin : src->array->line;
   if (!dst->array->origin) dst->array->origin = dst->array->line;
@@ -141,31 +138,31 @@ static uint8_t mark_of(const trn_view *dst, const trn_view *src, int64_t at) {
 
 void trn_map(const trn_view *dst, size_t n_sources, const trn_view *const source[], trn_row *compute, void *context,
              trn_allowed *allowed, const void *mask) {
-  double in[3][CHUNK], out[CHUNK], old[CHUNK];
+  double in[3][TRN_CHUNK], out[TRN_CHUNK], old[TRN_CHUNK];
   const double *rows[3] = {in[0], in[1], in[2]};
   int64_t at[TRN_VIEW_DIMS] = {0};
   if (!dst->array || !trn_view_elements(dst)) return;
   const int64_t columns = inner_size(dst), step = dst->n ? dst->stride[dst->n - 1] : 0;
   do {
     const int64_t row = row_of(dst, at);
-    for (int64_t from = 0; from < columns; from += CHUNK) {
-      const int64_t n = columns - from < CHUNK ? columns - from : CHUNK, to = row + from * step;
+    for (int64_t from = 0; from < columns; from += TRN_CHUNK) {
+      const int64_t n = columns - from < TRN_CHUNK ? columns - from : TRN_CHUNK, to = row + from * step;
       uint8_t *undefined = dst->array->undefined;
-      uint8_t flag[CHUNK] = {0};
+      uint8_t flag[TRN_CHUNK] = {0};
       for (size_t s = 0; s < n_sources; s++) {
         const int64_t there = step_of(source[s]), begin = row_of(source[s], at) + from * there;
-        gather(source[s], begin, there, n, in[s]);
+        trn_gather(source[s], begin, there, n, in[s]);
         if (source[s]->array->undefined)
-          for (int64_t i = 0; i < n; i++) flag[i] |= mark_of(dst, source[s], begin + i * there);
+          for (int64_t i = 0; i < n; i++) flag[i] |= trn_mark_of(dst, source[s], begin + i * there);
       }
       compute(context, n, rows, out);
       if (!allowed) {
-        scatter(dst, to, step, n, out);
+        trn_scatter(dst, to, step, n, out);
         if (undefined)
           for (int64_t i = 0; i < n; i++) undefined[to + i * step] = flag[i];
         continue;
       }
-      gather(dst, to, step, n, old);
+      trn_gather(dst, to, step, n, old);
       for (int64_t i = 0; i < n; i++) {
         if (dst->n) at[dst->n - 1] = from + i;
         if (!allowed(mask, at)) {
@@ -174,7 +171,7 @@ void trn_map(const trn_view *dst, size_t n_sources, const trn_view *const source
           undefined[to + i * step] = flag[i];
         }
       }
-      scatter(dst, to, step, n, out);
+      trn_scatter(dst, to, step, n, out);
     }
   } while (next_row(dst, at));
 }
@@ -220,7 +217,7 @@ void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary o
   walk.size[walk.n] = 1;
   walk.stride[walk.n++] = 0;
   int64_t at[TRN_VIEW_DIMS] = {0};
-  double row[CHUNK];
+  double row[TRN_CHUNK];
   do {
     double value = 0;
     bool has_value = false;
@@ -229,11 +226,11 @@ void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary o
     inner.offset = row_of(&walk, at);
     do {
       const int64_t begin = row_of(&inner, in), step = step_of(&inner), columns = inner_size(&inner);
-      for (int64_t from = 0; from < columns; from += CHUNK) {
-        const int64_t n = columns - from < CHUNK ? columns - from : CHUNK;
-        gather(src, begin + from * step, step, n, row);
+      for (int64_t from = 0; from < columns; from += TRN_CHUNK) {
+        const int64_t n = columns - from < TRN_CHUNK ? columns - from : TRN_CHUNK;
+        trn_gather(src, begin + from * step, step, n, row);
         if (src->array->undefined)
-          for (int64_t i = 0; i < n; i++) undefined |= mark_of(dst, src, begin + (from + i) * step);
+          for (int64_t i = 0; i < n; i++) undefined |= trn_mark_of(dst, src, begin + (from + i) * step);
         for (int64_t i = 0; i < n; i++) {
           value = has_value ? (double)(float)trn_compute_binary(op, value, row[i]) : row[i];
           has_value = true;
@@ -257,67 +254,19 @@ void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const t
     uint8_t undefined = 0;
     if (initial) {
       const int64_t from = row_of(initial, at);
-      gather(initial, from, 0, 1, &state);
-      undefined = mark_of(dst, initial, from);
+      trn_gather(initial, from, 0, 1, &state);
+      undefined = trn_mark_of(dst, initial, from);
     }
     for (int64_t i = 0; i < inner_size(dst); i++) {
       double x, y;
       const int64_t xi = rows[1] + i * step_of(a), yi = rows[2] + i * step_of(b),
                     to = rows[0] + i * dst->stride[dst->n - 1];
-      gather(a, xi, 0, 1, &x);
-      gather(b, yi, 0, 1, &y);
-      undefined |= mark_of(dst, a, xi) | mark_of(dst, b, yi);
+      trn_gather(a, xi, 0, 1, &x);
+      trn_gather(b, yi, 0, 1, &y);
+      undefined |= trn_mark_of(dst, a, xi) | trn_mark_of(dst, b, yi);
       state = (double)(float)trn_compute_binary(op1, (double)(float)trn_compute_binary(op0, state, x), y);
       dst->array->cell[to] = to_cell(dst->type, state);
       if (dst->array->undefined) dst->array->undefined[to] = undefined;
     }
   } while (next_row(dst, at));
-}
-
-/* A view of two dimensions as dense floats; returns the mark of one that was never written. */
-static uint8_t dense(const trn_view *dst, const trn_view *v, float *out) {
-  uint8_t undefined = 0;
-  double row[CHUNK];
-  for (int64_t i = 0; i < v->size[0]; i++) {
-    for (int64_t from = 0; from < v->size[1]; from += CHUNK) {
-      const int64_t n = v->size[1] - from < CHUNK ? v->size[1] - from : CHUNK,
-                    begin = v->offset + i * v->stride[0] + from * v->stride[1];
-      gather(v, begin, v->stride[1], n, row);
-      for (int64_t j = 0; j < n; j++) out[i * v->size[1] + from + j] = (float)row[j];
-      if (v->array->undefined)
-        for (int64_t j = 0; j < n; j++) undefined |= mark_of(dst, v, begin + j * v->stride[1]);
-    }
-  }
-  return undefined;
-}
-
-bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_view *moving, bool adds) {
-  const int64_t k = stationary->size[0], m = stationary->size[1], n = moving->size[1];
-  if (!dst->array) return true;
-  float *s = tw_new((size_t)(k * (m + n) + m * n), sizeof *s);
-  if (!s) return false;
-  float *x = s + k * m, *sum = x + k * n;
-  uint8_t undefined = dense(dst, stationary, s);
-  undefined |= dense(dst, moving, x);
-  for (int64_t i = 0; i < k; i++)
-    for (int64_t r = 0; r < m; r++) {
-      const float factor = s[i * m + r];
-      const float *restrict from = x + i * n;
-      float *restrict to = sum + r * n;
-      for (int64_t c = 0; c < n; c++) to[c] += factor * from[c];
-    }
-  for (int64_t r = 0; r < m; r++)
-    for (int64_t c = 0; c < n; c++) {
-      const int64_t to = dst->offset + r * dst->stride[0] + c * dst->stride[1];
-      double value = (double)sum[r * n + c];
-      if (adds) {
-        double old;
-        gather(dst, to, 0, 1, &old);
-        value += old;
-      }
-      dst->array->cell[to] = to_cell(dst->type, value);
-      if (dst->array->undefined) dst->array->undefined[to] = undefined | (adds ? mark_of(dst, dst, to) : 0);
-    }
-  free(s);
-  return true;
 }

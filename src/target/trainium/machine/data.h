@@ -59,6 +59,13 @@ typedef struct trn_view {
 
 int64_t trn_view_elements(const trn_view *);
 
+/* Rows of n elements from `at` in steps; at most TRN_CHUNK are read or written at once by this folder. */
+enum { TRN_CHUNK = 512 };
+void trn_gather(const trn_view *, int64_t at, int64_t step, int64_t n, double *out);
+void trn_scatter(const trn_view *, int64_t at, int64_t step, int64_t n, const double *in);
+/* Marks of elements that were never written become marks of what comes from them. */
+uint8_t trn_mark_of(const trn_view *dst, const trn_view *src, int64_t at);
+
 /* Operations of two operands, and of one. */
 typedef enum trn_binary {
   TRN_ADD,
