@@ -5,9 +5,9 @@
 file(GLOB TW_FORMAT_SOURCES src/format/*.c src/format/vector/*.c)
 set_source_files_properties(${TW_FORMAT_SOURCES} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
-  set_property(SOURCE src/format/vector/avx2.c APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c -g1)
+  set_property(SOURCE src/format/vector/avx2.c APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c -g1 ${TW_SANITIZE_VECTORS})
   set_property(SOURCE src/format/vector/avx512.c APPEND PROPERTY COMPILE_OPTIONS -mf16c -mavx512f -mavx512bw -mavx512dq
-               -mavx512vl -mavx512vbmi -mprefer-vector-width=512 -g1)
+               -mavx512vl -mavx512vbmi -mprefer-vector-width=512 -g1 ${TW_SANITIZE_VECTORS})
   set_property(SOURCE ${TW_FORMAT_SOURCES} APPEND PROPERTY COMPILE_DEFINITIONS TW_FORMAT_VECTOR)
   target_sources(tilewright_objects PRIVATE src/format/vector/avx2.c src/format/vector/avx512.c)
 endif()

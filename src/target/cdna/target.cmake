@@ -5,7 +5,8 @@ set_source_files_properties(${TW_CDNA_LANES} src/target/cdna/emulator/lds.c src/
                             src/target/cdna/emulator/valu.c PROPERTIES
                             COMPILE_OPTIONS "-ffp-contract=off;-fno-math-errno;-fno-trapping-math")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
-  set_property(SOURCE src/target/cdna/lanes/avx2.c APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c -g1)
+  set_property(SOURCE src/target/cdna/lanes/avx2.c APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c -g1
+               $<$<BOOL:${TW_SANITIZE}>:-fno-sanitize=undefined>)
   set_property(SOURCE src/target/cdna/lanes/avx512.c APPEND PROPERTY COMPILE_OPTIONS -mavx512f -mavx512bw -mavx512dq
-               -mavx512vl -mfma -mf16c -mprefer-vector-width=512 -g1)
+               -mavx512vl -mfma -mf16c -mprefer-vector-width=512 -g1 $<$<BOOL:${TW_SANITIZE}>:-fno-sanitize=undefined>)
 endif()

@@ -51,6 +51,9 @@ foreach(line IN LISTS TW_LINES)
   if("${arithmetic}_${isa}" IN_LIST TW_KERNELS_AT_O3)
     set(level)
   endif()
+  if(NOT "${isa}" STREQUAL "portable")
+    list(APPEND level ${TW_SANITIZE_VECTORS})
+  endif()
   # Vectors wider than the set's registers are passed only within the file: how, is nobody else's business. Every tile is
   # inlined from one template: -g would be nine tenths of each program that holds them, lines alone (-g1) half of it.
   set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${TW_FLAGS_${isa}};${level};-Wno-psabi;${TW_KERNELS_OPTIONS}")
