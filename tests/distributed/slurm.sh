@@ -52,11 +52,17 @@ job=$(sbatch --parsable --requeue -n1 -o "$folder/requeue.out" "$folder/requeue.
 wait_for 60 has_candidates "$folder/requeue" 12 || fail "the job does not start"
 scontrol requeue "$job"
 before=$(query "$folder/requeue" "SELECT count(*) FROM candidate WHERE verdict = 'correct'")
-wait_for 20 sh -c "[ \"\$(squeue -h -j $job -o %T)\" = PENDING ] || [ \$(wc -l <'$folder/starts') = 2 ]" || true
-# Slurm may take the end of the interrupted script for the end of the job that it has just requeued: requeue it again, as a user would.
-! scontrol show job "$job" | grep -q JobState=FAILED || scontrol requeue "$job"
-scontrol update jobid="$job" StartTime=now 2>/dev/null || true
-wait_for 170 sh -c "[ \$(wc -l <'$folder/starts') -ge 2 ] && [ -s '$folder/requeue/summary.json' ]" || fail "the job does not go on: $(squeue; scontrol show job "$job" | head -20)"
+# Slurm waits two minutes before a requeued job starts; `update` ends the wait. It may also take the end of the interrupted script for
+# the end of the second run, which then never starts: requeue it again, as a user would.
+went_on() {
+  [ "$(wc -l <"$folder/starts")" -ge 2 ] && { test -s "$folder/requeue/summary.json"; return; }
+  case $(scontrol show job "$job" | grep -o 'JobState=[A-Z]*') in
+    *FAILED) scontrol requeue "$job" || true ;;
+    *PENDING) scontrol update jobid="$job" StartTime=now || true ;;
+  esac
+  return 1
+} 2>/dev/null
+wait_for 170 went_on || fail "the job does not go on: $(squeue; scontrol show job "$job" | head -20)"
 wait_for 10 test -s "$folder/requeue.json" || true
 recalled=$(field recalled <"$folder/requeue.json")
 [ "$recalled" -ge "$((before - 1))" ] || fail "of $before candidates $recalled were recalled"
