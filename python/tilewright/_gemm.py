@@ -50,10 +50,11 @@ class PackedB:
 
 
 class _Call:
-    """The structs of one execution. Making them takes longer than a small product, so a plan keeps those that are not in use."""
+    """The structs of one execution, and room for a small B packed by the call. Making them takes longer than a small product, so a plan
+    keeps the ones that are not in use."""
 
     def __init__(self):
-        self.operands, self.error = sized("tw_gemm_operands"), ffi.new("tw_error *")
+        self.operands, self.error, self.packed = sized("tw_gemm_operands"), ffi.new("tw_error *"), None
 
 
 _execute, _from_buffer, _NULL = lib.tw_gemm_execute, ffi.from_buffer, ffi.NULL
@@ -100,7 +101,7 @@ class Gemm:
         self._plan, self._name = out[0], name
         self._finalizer = weakref.finalize(self, lib.tw_gemm_destroy, out[0])
         self._a = ((k, m) if a_transposed else (m, k), _DTYPES[a])
-        self._b = ((n, k) if b_transposed else (k, n), _DTYPES.get(b))
+        self._b = ((n, k) if b_transposed else (k, n), np.dtype(_DTYPES.get(b, np.float32)))
         self._encoded = (b, n, k, group)
         self._c, self._beta = ((m, n), _DTYPES[c]), beta
         self._a_type, self._c_type = np.dtype(_DTYPES[a]), np.dtype(_DTYPES[c])
@@ -143,9 +144,21 @@ class Gemm:
             check(lib.tw_gemm_pack_codes(self._plan, pointer(codes), pointer(scales), packed._bytes, error), error)
         else:
             shape, dtype = self._b
-            values = self._take(b, "b", shape, np.float32 if dtype is None else dtype)
+            values = self._take(b, "b", shape, dtype)
             check(lib.tw_gemm_pack(self._plan, pointer(values), packed._bytes, error), error)
         return packed
+
+    def _pack_now(self, b: Any, call: _Call) -> Any:
+        """B packed for one execution: in memory that `call` keeps, if B is small."""
+        shape, dtype = self._b
+        if type(b) is not np.ndarray or b.dtype != dtype or b.shape != shape or not b.flags.c_contiguous or b.nbytes >= LARGE:
+            return self.pack(b)._bytes
+        if call.packed is None:
+            call.packed = PackedB(self)._bytes
+        status = lib.tw_gemm_pack(self._plan, _from_buffer(b), call.packed, call.error)
+        if status:
+            check(status, call.error)
+        return call.packed
 
     def _new_c(self) -> np.ndarray:
         shape, dtype = self._c
@@ -172,8 +185,7 @@ class Gemm:
         column_scale: Any = None,
     ) -> np.ndarray:
         """The product; `b` is packed, or is packed now. `out` is written, and read if beta is not 0."""
-        packed = b if isinstance(b, PackedB) else self.pack(b)
-        if packed.plan is not self:
+        if isinstance(b, PackedB) and b.plan is not self:
             raise UsageError("b was packed for another plan: pack it with this one")
         shape, dtype = self._c
         if out is None:
@@ -191,7 +203,8 @@ class Gemm:
         except IndexError:
             call = _Call()
         operands, error = call.operands, call.error
-        operands.a, operands.packed_b, operands.c = _from_buffer(a), packed._bytes, _from_buffer(out)
+        packed = b._bytes if isinstance(b, PackedB) else self._pack_now(b, call)
+        operands.a, operands.packed_b, operands.c = _from_buffer(a), packed, _from_buffer(out)
         operands.bias, operands.row_scale, operands.column_scale = vectors
         status = _execute(self._plan, operands, error)
         if status:

@@ -225,6 +225,20 @@ class Products(unittest.TestCase):
         with self.assertRaisesRegex(tw.UsageError, "alpha"):
             tw.Gemm(5, 7, 64, a="i8", b="i8", c="i32", alpha=0)
 
+    def test_b_is_packed_again_by_each_call(self):
+        plan = tw.Gemm(5, 7, 64)
+        for b in (self.b, self.b + 1, np.asfortranarray(self.b + 2), self.b + 3):
+            self.assertTrue((plan(self.a, b) == self.a @ b).all())
+        b = self.b.copy()
+        plan(self.a, b)
+        b += 1  # in place
+        self.assertTrue((plan(self.a, b) == self.a @ b).all())
+        for wrong in (self.b.astype(np.float64), self.b[:, :-1], self.b.T):
+            with self.assertRaisesRegex(tw.UsageError, "b is"):
+                plan(self.a, wrong)
+        with self.assertRaisesRegex(tw.UsageError, "b is float64"):
+            tw.Gemm(5, 7, 64, b="i4", group=32, b_transposed=True)(self.a, np.ones((7, 64)))
+
     def test_vectors_of_other_layouts_are_copied(self):
         plan, every = tw.Gemm(5, 7, 64), np.arange(14, dtype=np.float32)
         expected = self.a @ self.b + every[::2]
