@@ -7,9 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gemmini_yardstick.h"
+
 #include "base/cache.h"
 #include "base/parallel.h"
-#include "gemmini_yardstick.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/run.h"
 
@@ -68,22 +69,6 @@ static const Elf64_Shdr *section(const char *elf, const char *name) {
 }
 
 /* ---- Programs --------------------------------------------------------------------------------------------- */
-
-static void every_program_of_the_yardstick_builds(void **state) {
-  (void)state;
-  size_t n;
-  yardstick *all = yardstick_load(&n);
-  for (size_t i = 0; i < n; i++) {
-    char *elf = NULL;
-    size_t size = 0;
-    tw_error error = {0};
-    if (gm_build(&config, &all[i].problem, all[i].source, all[i].length, false, &elf, &size, &error) != TW_OK)
-      fail_msg("%s: %s", all[i].program, error.text);
-    assert_memory_equal(elf, ELFMAG, SELFMAG);
-    free(elf);
-  }
-  yardstick_free(all, n);
-}
 
 static void operands_lie_in_their_own_sections(void **state) {
   (void)state;
@@ -523,7 +508,6 @@ static void the_cache_keeps_what_was_used_last(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_program_of_the_yardstick_builds),
       cmocka_unit_test(operands_lie_in_their_own_sections),
       cmocka_unit_test(public_styles_of_kernels_are_accepted),
       cmocka_unit_test(the_software_loop_of_the_library_is_another_program),
