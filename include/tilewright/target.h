@@ -281,8 +281,8 @@ typedef struct tw_inspection {
   bool counts;        /* of every instruction */
   size_t n_findings;
   tw_check_finding *finding; /* malloc'ed, and their texts */
-  char *counted;       /* the counts in words; NULL: none */
-  char *json;          /* the counts as a JSON object; NULL: none */
+  char *counted;             /* the counts in words; NULL: none */
+  char *json;                /* the counts as a JSON object; NULL: none */
 } tw_inspection;
 /* Adds a finding, whose texts the inspection then owns. Without memory false: they are freed. */
 bool tw_inspection_add(tw_inspection *, tw_check_finding);
