@@ -113,7 +113,7 @@ static bool meet_family(const tw_state *s, const tw_candidate *parent, family *f
   return true;
 }
 
-/* Each iteration of a watch for reuse offers the next recorded plan. */
+/* Each iteration of the team for reuse offers the next recorded plan. */
 static size_t recorded_before(const tw_state *s) { return (size_t)(s->iteration - s->first_iteration); }
 
 static size_t recorded_plans(const tw_state *s, size_t member) {

@@ -23,34 +23,34 @@ typedef struct tw_exchanges {
 } tw_exchanges;
 
 /* Agents that propose together, and how much they search. */
-typedef struct tw_watch {
-  bool
-      is_reuse; /* a short search that offers what earlier searches found; the next watch continues with its budget of samples */
+typedef struct tw_team {
+  /* A short search that offers what earlier searches found; the next team continues with its budget of samples. */
+  bool is_reuse;
   size_t n_members;
   tw_member member[TW_MEMBERS_MAX];
   double share;              /* requests of all agents */
   tw_search_options options; /* defaults filled in */
-} tw_watch;
+} tw_team;
 
-/* Agents that ask no models go first, alone. Each of both kinds may begin with a watch for reuse. */
-enum { TW_WATCHES = 4 };
+/* Agents without models are the first team. A short team for reuse may precede each. */
+enum { TW_TEAMS = 4 };
 
 typedef struct tw_state {
   const tw_target *target;
-  size_t n_watches; /* consecutive watches */
-  tw_watch watch[TW_WATCHES];
-  size_t n_members; /* the agents of the current watch */
+  size_t n_teams; /* they search one after another */
+  tw_team team[TW_TEAMS];
+  size_t n_members; /* the agents of the current team */
   const tw_member *member;
   bool is_patient;                 /* continues while there is something to try */
-  bool is_reuse;                   /* of the current watch */
-  int first_iteration;             /* of the current watch */
-  int first_sample;                /* number of samples before the current watch and its watch for reuse */
+  bool is_reuse;                   /* of the current team */
+  int first_iteration;             /* of the current team */
+  int first_sample;                /* number of samples before the current team and its team for reuse */
   bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
   double plans_given[TW_MEMBERS_MAX];
   tw_exchanges exchanges;
   tw_memo memo;              /* of the exchanges */
   tw_problem problem;        /* types filled in by the target */
-  tw_search_options options; /* of the watch */
+  tw_search_options options; /* of the team */
   char machine[68];          /* digest of the machine that evaluated, of a runner that says it */
   bool by_runner;            /* outcomes are another program's word */
   tw_backend *backend;       /* where candidates are evaluated */
@@ -59,7 +59,7 @@ typedef struct tw_state {
   tw_journal *journal;      /* NULL = none */
   double started, deadline; /* by tw_now. Candidates start up to the deadline */
   double last_measurement;  /* measurements end by then, so that the result can be confirmed in time */
-  double share;             /* of the time, up to the end of this watch */
+  double share;             /* of the time, up to the end of this team */
   double case_seconds;      /* seconds for the inputs and expected outputs */
   double trial_seconds;     /* seconds of the quickest trial without its build: no wait for a device, no first use */
 
@@ -78,7 +78,7 @@ typedef struct tw_state {
     bool lost; /* it is wrong, or slower than the baseline or the other one */
   } known[TW_KNOWN_MOST];
   tw_candidate *best;                    /* the correct one of least cost */
-  const tw_candidate *finished;          /* the best one after tw_finish; NULL: no watch has ended */
+  const tw_candidate *finished;          /* the best one after tw_finish; NULL: no team's search has ended */
   const tw_recordings *recordings;       /* NULL: none */
   double best_cost[TW_STALL_ITERATIONS]; /* at the start of the last iterations, the latest first */
   size_t n_beam;
@@ -141,7 +141,21 @@ void tw_note_ranks(tw_state *);
 /* How long one core takes to simulate the bound; 0 where that is not known, or nothing is simulated. */
 double tw_simulation_seconds(const tw_target *, const tw_bound *);
 
+/* open.c: prepares everything before the first candidate. After a failure tw_state_close closes what was opened. */
+tw_status tw_state_open(tw_state *, const tw_search_subject *, const tw_search_options *, tw_error *);
+void tw_state_close(tw_state *, bool finished);
+tw_status tw_check_members(size_t n, tw_error *); /* TW_USAGE for more than TW_MEMBERS_MAX */
+
 /* ---- the stages ---- */
+
+/* teams.c: the teams of a search and their share of the time; defaults are filled in. */
+void tw_teams_divide(tw_state *, const tw_search_subject *, const tw_search_options *, double simulation_seconds);
+void tw_team_begin(tw_state *, size_t team);
+bool tw_team_asks_models(const tw_team *);
+/* teams.c: when the last candidate may start, by what the best one took. */
+void tw_team_set_deadline(tw_state *);
+/* starts.c: the start and the best known kernels of other searches are evaluated and make the first beam. */
+tw_status tw_evaluate_starts(tw_state *, const char *program, tw_error *);
 
 /* propose.c: plan and implement for each parent in the beam; failed kernels can be repaired until the round is freed. */
 typedef struct tw_round tw_round;
