@@ -6,7 +6,8 @@
  *                int64_t ldc, int threads);
  *
  *    C = A B as the problem says (types, transposed operands; B of a type with shared scales is f32; no bias, relu, scale).
- *    Row-major, pitches in elements. It may use OpenMP with `threads` threads. If it also defines
+ *    Row-major, pitches in elements. a, b and c begin at multiples of 64 bytes, as the judge has them; other rows need not.
+ *    It may use OpenMP with `threads` threads. If it also defines
  *
  *      size_t gemm_packed_bytes(int64_t n, int64_t k);
  *      void gemm_pack(const void *b, void *packed, int64_t n, int64_t k, int64_t ldb);
