@@ -53,17 +53,17 @@ wait_for 60 has_candidates "$folder/requeue" 12 || fail "the job does not start"
 scontrol requeue "$job"
 before=$(query "$folder/requeue" "SELECT count(*) FROM candidate WHERE verdict = 'correct'")
 # Slurm waits two minutes before a requeued job starts; `update` ends the wait. It may also take the end of the interrupted script for
-# the end of the second run, which then never starts: requeue it again, as a user would.
+# the end of the next run, which is then not started, or killed: requeue it again, as a user would.
 went_on() {
-  [ "$(wc -l <"$folder/starts")" -ge 2 ] && { test -s "$folder/requeue/summary.json"; return; }
+  starts=$(wc -l <"$folder/starts")
   case $(scontrol show job "$job" | grep -o 'JobState=[A-Z]*') in
-    *FAILED) scontrol requeue "$job" || true ;;
-    *PENDING) scontrol update jobid="$job" StartTime=now || true ;;
+    *COMPLETED) [ "$starts" -ge 2 ] && return 0; scontrol requeue "$job" ;;
+    *FAILED) [ "$starts" -ge 5 ] || scontrol requeue "$job" ;;
+    *PENDING) scontrol update jobid="$job" StartTime=now ;;
   esac
   return 1
 } 2>/dev/null
 wait_for 170 went_on || fail "the job does not go on: $(squeue; scontrol show job "$job" | head -20)"
-wait_for 10 test -s "$folder/requeue.json" || true
 recalled=$(field recalled <"$folder/requeue.json")
 [ "$recalled" -ge "$((before - 1))" ] || fail "of $before candidates $recalled were recalled"
 [ "$(result <"$folder/requeue.json")" = "$("$command" tune $search --iterations 8 --plans 8 --json | result)" ] || fail "another result after a requeue"

@@ -527,9 +527,11 @@ static double naive_scale_input(const model *n, double x, float scale) {
 }
 
 static double element(const model *n, const uint8_t *bytes, bool wide) {
-  uint16_t code;
-  memcpy(&code, bytes, 2);
-  if (n->bytes == 2 && !wide) return naive_decode(n, code);
+  if (n->bytes == 2 && !wide) {
+    uint16_t code;
+    memcpy(&code, bytes, 2);
+    return naive_decode(n, code);
+  }
   if (n->real) {
     float x;
     memcpy(&x, bytes, 4);
