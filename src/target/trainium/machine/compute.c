@@ -181,7 +181,31 @@ static void copy_row(void *context, int64_t n, const double *const source[], dou
   memcpy(out, source[0], (size_t)n * sizeof *out);
 }
 
-void trn_copy(const trn_view *dst, const trn_view *src) { trn_map(dst, 1, &src, copy_row, NULL, NULL, NULL); }
+/* A cell holds a real value as an f32 of its type's precision: of one type, or in f32, it is the same after a copy. */
+static bool keeps_cells(const trn_view *dst, const trn_view *src) {
+  return dst->array != src->array && (dst->type == src->type || (dst->type == TRN_F32 && trn_type_is_real(src->type)));
+}
+
+void trn_copy(const trn_view *dst, const trn_view *src) {
+  int64_t at[TRN_VIEW_DIMS] = {0};
+  if (!dst->array || !trn_view_elements(dst)) return;
+  if (!keeps_cells(dst, src)) {
+    trn_map(dst, 1, &src, copy_row, NULL, NULL, NULL);
+    return;
+  }
+  const int64_t n = inner_size(dst), step = dst->n ? dst->stride[dst->n - 1] : 0, there = step_of(src);
+  do {
+    const int64_t to = row_of(dst, at), from = row_of(src, at);
+    uint32_t *cell = dst->array->cell + to;
+    const uint32_t *given = src->array->cell + from;
+    if (step == 1 && there == 1)
+      memcpy(cell, given, (size_t)n * sizeof *cell);
+    else
+      for (int64_t i = 0; i < n; i++) cell[i * step] = given[i * there];
+    if (dst->array->undefined)
+      for (int64_t i = 0; i < n; i++) dst->array->undefined[to + i * step] = trn_mark_of(dst, src, from + i * there);
+  } while (next_row(dst, at));
+}
 
 static void fill_row(void *context, int64_t n, const double *const source[], double *out) {
   (void)source;
