@@ -75,7 +75,8 @@ cat >"$folder/limit.sh" <<END
 exec "$command" tune $search --iterations 400 --plans 16 --jobs 1 --out "$folder/limit" --json >"$folder/limit.json"
 END
 job=$(sbatch --parsable -n1 -t 10 --signal=INT@590 -o "$folder/limit.out" "$folder/limit.sh")
-wait_for 120 test -s "$folder/limit.json" || { scancel --signal=INT --full "$job"; wait_for 30 test -s "$folder/limit.json"; } || fail "the search does not end at its signal: $(cat "$folder/limit.out")"
+is_written() { field samples <"$folder/limit.json"; } >/dev/null 2>&1 # all of it
+wait_for 120 is_written || { scancel --signal=INT --full "$job"; wait_for 30 is_written; } || fail "the search does not end at its signal: $(cat "$folder/limit.out")"
 [ "$(field samples <"$folder/limit.json")" -gt 0 ] || fail "no result at the time limit"
 [ -s "$folder/limit/summary.json" ] || wait_for 10 test -s "$folder/limit/summary.json" || fail "no files at the time limit"
 echo "ok: before its time limit a search writes what it has: $(field samples <"$folder/limit.json") candidates"
