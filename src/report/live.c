@@ -104,10 +104,6 @@ static enum MHD_Result give_source(const report_live *l, struct MHD_Connection *
   json_t *sources = NULL;
   if (!n || !tw_parse_int(n, &number) || report_read_source(l->directory, number, &sources, NULL) != TW_OK)
     return answer(c, MHD_HTTP_NOT_FOUND, NULL, NULL);
-  if (json_is_null(json_object_get(sources, "source")) && json_is_null(json_object_get(sources, "parent"))) {
-    json_decref(sources); /* the number of no candidate */
-    return answer(c, MHD_HTTP_NOT_FOUND, NULL, NULL);
-  }
   return answer_json(c, sources);
 }
 

@@ -1,7 +1,7 @@
 /* run.c - reads a run's directory: the journal, and the files that a search writes at its end.
  *
  * The journal is opened for reading while a search may write to it (SQLite's write-ahead log). It has tables alone, and no query may
- * take longer than QUERY_SECONDS: a journal from elsewhere can hold anything. */
+ * take longer than QUERY_SECONDS (base/database.h). */
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/database.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/strings.h"
@@ -20,27 +20,20 @@ enum { FILE_LIMIT = 64 << 20, SOURCES_LIMIT = 40 << 20, CANDIDATES_MAX = 200000,
 static const double QUERY_SECONDS = 20;
 
 typedef struct journal {
-  sqlite3 *db;
-  double deadline;
+  tw_database file;
   sqlite3_int64 search;
 } journal;
 
-static int is_late(void *journal_) { return tw_now() > ((const journal *)journal_)->deadline; }
-
 static sqlite3_stmt *prepare(const journal *j, const char *sql) {
   sqlite3_stmt *s = NULL;
-  if (sqlite3_prepare_v2(j->db, sql, -1, &s, NULL) != SQLITE_OK) return NULL;
+  if (sqlite3_prepare_v2(j->file.db, sql, -1, &s, NULL) != SQLITE_OK) return NULL;
   if (sqlite3_bind_parameter_count(s)) sqlite3_bind_int64(s, 1, j->search);
   return s;
 }
 
 /* The first column of the first row as a whole number; `otherwise` without one. */
 static sqlite3_int64 ask(const journal *j, const char *sql, sqlite3_int64 otherwise) {
-  sqlite3_stmt *s = prepare(j, sql);
-  const bool found = s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_type(s, 0) == SQLITE_INTEGER;
-  const sqlite3_int64 value = found ? sqlite3_column_int64(s, 0) : otherwise;
-  sqlite3_finalize(s);
-  return value;
+  return tw_database_number(prepare(j, sql), otherwise);
 }
 
 static void set_column(json_t *object, const char *key, sqlite3_stmt *s, int column) {
@@ -220,13 +213,8 @@ static sqlite3_int64 last_search(const journal *j) {
 }
 
 static tw_status open_journal(const char *path, journal *j, tw_error *error) {
-  *j = (journal){.deadline = tw_now() + QUERY_SECONDS};
-  if (sqlite3_open_v2(path, &j->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-    return tw_fail(error, TW_USAGE, "cannot open the journal %s: %s", path, sqlite3_errmsg(j->db));
-  sqlite3_busy_timeout(j->db, 5000);
-  sqlite3_progress_handler(j->db, 10000, is_late, j);
-  if (ask(j, "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')", 1) != 0)
-    return tw_fail(error, TW_USAGE, "%s is not a journal of a search (views, triggers or no SQLite file)", path);
+  const tw_status status = tw_database_open(&j->file, path, QUERY_SECONDS, error);
+  if (status != TW_OK) return status;
   if ((j->search = last_search(j)) < 0)
     return tw_fail(error, TW_USAGE, "the journal %s has no search; run `tilewright tune --out` again", path);
   return TW_OK;
@@ -286,7 +274,7 @@ tw_status report_read_run(const char *directory, json_t **out, tw_error *error) 
     status = TW_OK;
     json_object_set_new(run, "trouble", tw_json_text(ignored.text));
   }
-  sqlite3_close(j.db);
+  sqlite3_close(j.file.db);
   const char *state = json_string_value(json_object_get(run, "state"));
   const bool is_over = !state || !strcmp(state, "finished") || !strcmp(state, "interrupted");
   if (status == TW_OK && is_over) {
@@ -310,7 +298,7 @@ json_t *report_read_sources(const char *directory) {
   tw_error ignored;
   if (find_journal(directory, &path, &ignored) == TW_OK && path && open_journal(path, &j, &ignored) == TW_OK)
     add_sources(&j, out);
-  sqlite3_close(j.db);
+  sqlite3_close(j.file.db);
   free(path);
   return out;
 }
@@ -334,10 +322,14 @@ tw_status report_read_source(const char *directory, int64_t number, json_t **out
   tw_status status = find_journal(directory, &path, error);
   if (status == TW_OK && !path) status = tw_fail(error, TW_USAGE, "%s has no journal.sqlite", directory);
   if (status == TW_OK) status = open_journal(path, &j, error);
-  if (status == TW_OK)
-    *out = json_pack("{s:o, s:o}", "source", source_at(&j, "o.number", number), "parent",
-                     source_at(&j, "o.parent", number));
-  sqlite3_close(j.db);
+  json_t *source = status == TW_OK ? source_at(&j, "o.number", number) : NULL;
+  json_t *parent = status == TW_OK ? source_at(&j, "o.parent", number) : NULL;
+  if (status == TW_OK && json_is_null(source) && json_is_null(parent))
+    status = tw_fail(error, TW_USAGE, "the journal %s has no candidate %lld", path, (long long)number);
+  if (status == TW_OK) *out = json_pack("{s:O, s:O}", "source", source, "parent", parent);
+  json_decref(source);
+  json_decref(parent);
+  sqlite3_close(j.file.db);
   free(path);
   return status;
 }
@@ -356,6 +348,6 @@ void report_read_stamp(const char *directory, char stamp[REPORT_STAMP]) {
       snprintf(stamp, REPORT_STAMP, "%s", (const char *)sqlite3_column_text(s, 0));
     sqlite3_finalize(s);
   }
-  sqlite3_close(j.db);
+  sqlite3_close(j.file.db);
   free(path);
 }

@@ -1,18 +1,19 @@
 /* recording.c - see recording.h. A journal is opened read-only: a running search may write to it. */
 #include "search/recording.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "agent/prompt.h"
+#include "base/database.h"
 #include "base/files.h"
 #include "base/strings.h"
 #include "tilewright/op.h"
 
-enum { STEPS_MOST = 1 << 16, BUSY_MILLISECONDS = 10000 };
+enum { STEPS_MOST = 1 << 16 };
+static const double QUERY_SECONDS = 20;
 
 tw_status tw_recordings_add(tw_recordings *r, const tw_schedule *schedule, tw_error *error) {
   if (r->n == TW_RECORDINGS_MOST)
@@ -46,20 +47,20 @@ static tw_status read_steps(const char *path, tw_recordings *out, tw_error *erro
 /* ---- a journal ---- */
 
 typedef struct reader {
-  sqlite3 *db;
+  tw_database file;
   const char *path;
   long long search, best;
 } reader;
 
 static tw_status fail(const reader *r, tw_error *error) {
   return tw_fail(error, TW_USAGE, "recording '%s': the journal cannot be read (%s)", r->path,
-                 r->db ? sqlite3_errmsg(r->db) : "no memory");
+                 sqlite3_errmsg(r->file.db));
 }
 
 /* A prepared question; its numbers are bound. NULL: the journal cannot be read. */
 static sqlite3_stmt *ask(const reader *r, const char *sql, long long first, long long second) {
   sqlite3_stmt *s = NULL;
-  if (sqlite3_prepare_v2(r->db, sql, -1, &s, NULL) != SQLITE_OK) return NULL;
+  if (sqlite3_prepare_v2(r->file.db, sql, -1, &s, NULL) != SQLITE_OK) return NULL;
   if (sqlite3_bind_parameter_count(s) > 0) sqlite3_bind_int64(s, 1, first);
   if (sqlite3_bind_parameter_count(s) > 1) sqlite3_bind_int64(s, 2, second);
   return s;
@@ -152,12 +153,13 @@ static tw_status read_journal(const char *path, const tw_target *target, const t
                               tw_error *error) {
   reader r = {.path = path};
   const size_t before = out->n + out->n_plans;
-  tw_status status = sqlite3_open_v2(path, &r.db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ? TW_OK : fail(&r, error);
-  if (status == TW_OK) sqlite3_busy_timeout(r.db, BUSY_MILLISECONDS);
+  tw_error why = {0};
+  tw_status status = tw_database_open(&r.file, path, QUERY_SECONDS, &why);
+  if (status != TW_OK) tw_fail(error, status, "recording '%s': the journal cannot be read (%.1800s)", path, why.text);
   if (status == TW_OK) status = check_subject(&r, target, problem, error);
   if (status == TW_OK) status = find_best(&r, error);
   if (status == TW_OK) status = read_lineage(&r, out, error);
-  sqlite3_close(r.db);
+  sqlite3_close(r.file.db);
   if (status == TW_OK && out->n + out->n_plans == before)
     status =
         tw_fail(error, TW_USAGE, "recording '%s' has neither steps nor plans: its best kernel is the baseline", path);

@@ -215,6 +215,8 @@ static void bad_recordings_are_refused_in_a_line(void **state) {
   expect_failure(&o, "has no correct kernel yet");
   change(journal, "DROP TABLE candidate");
   expect_failure(&o, "the journal cannot be read");
+  change(journal, "CREATE VIEW candidate AS SELECT 1 AS search");
+  expect_failure(&o, "views, triggers or no SQLite file");
   o.exhaustive = true;
   recording = empty;
   tw_error error = {0};
