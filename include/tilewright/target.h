@@ -272,6 +272,7 @@ typedef struct tw_check_finding {
   char *text; /* one line */
   /* Identifies the finding in other runs of the kernel, on other inputs and grids: "CHECK KERNEL INSTRUCTION PLACE". */
   char *key;
+  uint64_t at; /* address of the instruction in the program: with the key, the place of this finding */
   bool is_warning;
 } tw_check_finding;
 

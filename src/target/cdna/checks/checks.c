@@ -119,15 +119,11 @@ void place_name(const cdna_wave *w, size_t at, char *text, size_t size) {
   snprintf(text, size, "%s (%s)", p->op[at].instruction ? p->op[at].instruction->name : "an instruction", place);
 }
 
-/* An instruction of a finding, in words. */
-typedef struct found_place {
-  uint64_t address;
-  const char *instruction;
-  char text[200]; /* FILE:LINE, or SYMBOL+OFFSET */
-} found_place;
-
-static found_place place_of(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k) {
-  found_place out = {.instruction = "an instruction"};
+/* "races: ds_read_b32 at 0x1a4 (kernel.c:12), workgroup 0,0,0 wave 1 lane 3: ..."; the key: "races KERNEL ds_read_b32 kernel.c:12". */
+static tw_check_finding describe(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k) {
+  const char *instruction = "an instruction";
+  char place[200]; /* FILE:LINE, or SYMBOL+OFFSET */
+  tw_text text = {0}, key = {0};
   uint64_t code = 0;
   cdna_code c;
   for (size_t i = 0; i < o->n_segments; i++) {
@@ -137,25 +133,17 @@ static found_place place_of(const cdna_finding *f, const cdna_object *o, const c
     const size_t left = s->file_size / 4 - f->at;
     code = s->address;
     memcpy(word, s->data + 4 * f->at, 4 * (left < 4 ? left : 4));
-    if (!cdna_decode(o->arch, word, left < 4 ? left : 4, &c)) out.instruction = c.instruction->name;
+    if (!cdna_decode(o->arch, word, left < 4 ? left : 4, &c)) instruction = c.instruction->name;
   }
-  out.address = code + 4 * f->at;
-  cdna_object_place(o, out.address, out.text, sizeof out.text);
-  return out;
-}
-
-void cdna_finding_print(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k, tw_text *t) {
-  const found_place p = place_of(f, o, k);
-  tw_text_add(t, "%s: %s at 0x%" PRIx64 " (%s), workgroup %u,%u,%u wave %d", names[f->check], p.instruction, p.address,
-              p.text, f->position[0], f->position[1], f->position[2], f->wave);
-  if (f->lane >= 0) tw_text_add(t, " lane %d", f->lane);
-  tw_text_add(t, ": %s", f->text);
-  if (f->times > 1) tw_text_add(t, " (%" PRIu64 " times)", f->times);
-}
-
-void cdna_finding_print_key(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k, tw_text *t) {
-  const found_place p = place_of(f, o, k);
-  tw_text_add(t, "%s %s %s %s", names[f->check], k->name, p.instruction, p.text);
+  const uint64_t address = code + 4 * f->at;
+  cdna_object_place(o, address, place, sizeof place);
+  tw_text_add(&text, "%s: %s at 0x%" PRIx64 " (%s), workgroup %u,%u,%u wave %d", names[f->check], instruction, address,
+              place, f->position[0], f->position[1], f->position[2], f->wave);
+  if (f->lane >= 0) tw_text_add(&text, " lane %d", f->lane);
+  tw_text_add(&text, ": %s", f->text);
+  if (f->times > 1) tw_text_add(&text, " (%" PRIu64 " times)", f->times);
+  tw_text_add(&key, "%s %s %s %s", names[f->check], k->name, instruction, place);
+  return (tw_check_finding){.text = tw_text_take(&text), .key = tw_text_take(&key), .at = address};
 }
 
 /* A missing barrier or wait is listed before its consequence: values that have not arrived. */
@@ -406,11 +394,10 @@ tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error 
   return TW_OK;
 }
 
-/* Has a run on other inputs found it, at the same instruction? The text up to the workgroup says where. */
+/* Has a run on other inputs found it, at the same instruction? */
 static bool is_listed(const tw_inspection *i, const tw_check_finding *f) {
-  const char *end = f->text ? strstr(f->text, ", workgroup ") : NULL;
-  for (size_t k = 0; end && k < i->n_findings; k++)
-    if (!strncmp(i->finding[k].text, f->text, (size_t)(end - f->text) + 12)) return true;
+  for (size_t k = 0; f->key && k < i->n_findings; k++)
+    if (i->finding[k].at == f->at && !strcmp(i->finding[k].key, f->key)) return true;
   return false;
 }
 
@@ -420,10 +407,8 @@ void cdna_checker_report(cdna_checker *c, const cdna_object *o, const cdna_kerne
   const cdna_finding *f;
   const size_t n = cdna_checker_findings(c, &f);
   for (size_t at = 0; at < n; at++) {
-    tw_text text = {0}, key = {0};
-    cdna_finding_print(&f[at], o, k, &text);
-    cdna_finding_print_key(&f[at], o, k, &key);
-    tw_check_finding one = {tw_text_take(&text), tw_text_take(&key), is_warning(c, f[at].check)};
+    tw_check_finding one = describe(&f[at], o, k);
+    one.is_warning = is_warning(c, f[at].check);
     if (!is_listed(i, &one)) {
       tw_inspection_add(i, one);
     } else {

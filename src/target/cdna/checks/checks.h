@@ -61,9 +61,5 @@ void cdna_checker_report(cdna_checker *, const cdna_object *, const cdna_kernel 
                          tw_inspection *);
 /* Findings of the last run: missing barriers and waits first, each by instruction, then check. */
 size_t cdna_checker_findings(const cdna_checker *, const cdna_finding **out);
-/* "races: ds_read_b32 at 0x1a4 (kernel.c:12), workgroup 0,0,0 wave 1 lane 3: ...". The object is that of the run. */
-void cdna_finding_print(const cdna_finding *, const cdna_object *, const cdna_kernel *, tw_text *);
-/* What identifies it in other runs (tw_check_finding): "races KERNEL ds_read_b32 kernel.c:12". */
-void cdna_finding_print_key(const cdna_finding *, const cdna_object *, const cdna_kernel *, tw_text *);
 
 #endif
