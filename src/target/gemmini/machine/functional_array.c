@@ -93,10 +93,10 @@ static const void *fetch(const gm_arch *g, const operand *o, tile *scratch) {
 }
 
 static void pack_weights(const gm_arch *g, const void *matrix, gm_pe_registers *pe) {
-  if (g->real)
-    for (int i = 0; i < g->dim * g->dim; i++) pe->real_weights[i] = gm_input_at(g, matrix, i);
-  else
+  if (!g->real)
     g->kernels->pack(g->dim, matrix, pe->weights);
+  else
+    gm_read_inputs(g, matrix, g->dim * g->dim, pe->real_weights);
 }
 
 /* Elements of D, widened to the type of a partial sum; of 16 bits there are zeros alone (check_operand). */
@@ -218,12 +218,12 @@ static void write_reals(gm_arch *g, const operand *c, const float *results) {
   bool relu = g->registers.execute.activation == GM_RELU;
   for (int r = 0; r < c->rows; r++, results += g->dim) {
     uint32_t row = c->from.row + (uint32_t)(r * c->stride);
-    float *to = (float *)(void *)gm_acc_at(g, c->from.acc ? row : 0);
-    for (int j = 0; j < c->cols; j++)
-      if (!c->from.acc)
-        gm_set_input(g, gm_spad_at(g, row), j, relu && results[j] < 0 ? 0 : results[j]);
-      else
-        to[j] = c->from.accumulate ? gm_real_add(to[j], results[j]) : results[j];
+    if (!c->from.acc) {
+      for (int j = 0; j < c->cols; j++) gm_set_input(g, gm_spad_at(g, row), j, relu && results[j] < 0 ? 0 : results[j]);
+      continue;
+    }
+    float *to = (float *)(void *)gm_acc_at(g, row);
+    for (int j = 0; j < c->cols; j++) to[j] = c->from.accumulate ? gm_real_add(to[j], results[j]) : results[j];
   }
 }
 // NOLINTEND(clang-analyzer-core.*)
@@ -246,7 +246,7 @@ typedef struct matmul {
 static void multiply(const gm_arch *g, int rows, const void *a, const gm_pe_registers *weights, const void *init,
                      void *out) {
   float wide[GM_MAX_DIM * GM_MAX_DIM];
-  for (int i = 0; g->half && i < rows * g->dim; i++) wide[i] = gm_input_at(g, a, i);
+  if (g->half) gm_read_inputs(g, a, rows * g->dim, wide);
   if (g->real)
     g->kernels->real_multiply(g->dim, rows, g->half ? wide : a, weights->real_weights, init, out);
   else

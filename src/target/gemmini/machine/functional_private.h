@@ -126,6 +126,12 @@ static inline float gm_input_at(const gm_arch *g, const void *row, int i) {
   memcpy(&code, (const uint8_t *)row + 2 * (size_t)i, 2);
   return g->config->input_type == TW_BF16 ? tw_bf16_to_f32(code) : tw_f16_to_f32(code);
 }
+static inline void gm_read_inputs(const gm_arch *g, const void *row, int n, float *out) {
+  if (g->half)
+    for (int i = 0; i < n; i++) out[i] = gm_input_at(g, row, i);
+  else
+    memcpy(out, row, 4 * (size_t)n);
+}
 static inline void gm_set_input(const gm_arch *g, void *row, int i, float x) {
   if (!g->half) {
     memcpy((uint8_t *)row + 4 * (size_t)i, &x, 4);
