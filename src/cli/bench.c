@@ -63,7 +63,6 @@ tw_status cli_bench(const cli *c, tw_error *error) {
                      : known.has_schedule                                   ? "as tuned for a near shape"
                                                                             : "not tuned yet: the baseline";
   const bool emitted = !known.source; /* wisdom may be somebody else's */
-  if (!known.has_schedule) known.schedule = (tw_schedule){0};
   if (emitted) status = tw_target_emit(subject.target, &subject.problem, &known.schedule, &known.source, error);
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, known.source, strlen(known.source), emitted || c->options.trust, note, true,

@@ -168,9 +168,9 @@ tw_status cli_read_schedule(const cli *, const cli_subject *, tw_schedule *, tw_
  * shape, and a source of this very problem if that is better. Never fails for bad wisdom: says so on stderr. */
 typedef struct cli_known {
   bool has_schedule, is_exact;
-  bool is_recording; /* without a legal schedule: some steps of the nearest shape's schedule are illegal here */
   tw_schedule schedule;
-  char *source; /* malloc'ed; NULL if there is none */
+  tw_schedule recording; /* of a near shape, with steps that are illegal here; without steps: none */
+  char *source;          /* malloc'ed; NULL if there is none */
 } cli_known;
 void cli_find_known(const cli *, const cli_subject *, cli_known *);
 /* "'s' is not ...; did you mean ...": TW_USAGE. */

@@ -70,9 +70,11 @@ void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {
   const tw_wisdom_entry *entry = tw_wisdom_find(&wisdom, s->target->name, &s->problem, &out->is_exact);
   /* The schedule of a neighbouring shape may be illegal for this one. */
   if (entry) {
-    out->schedule = entry->schedule;
     out->has_schedule = tw_target_emit(s->target, &s->problem, &entry->schedule, &source, NULL) == TW_OK;
-    out->is_recording = !out->has_schedule && !out->is_exact;
+    if (out->has_schedule)
+      out->schedule = entry->schedule;
+    else if (!out->is_exact)
+      out->recording = entry->schedule;
     free(source);
   }
   entry = tw_wisdom_find_source(&wisdom, s->target->name, &s->problem);

@@ -268,7 +268,10 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
     return status;
   }
   cli_find_known(c, subject, &known);
-  if (known.has_schedule || known.is_recording) options.start = &known.schedule;
+  if (known.has_schedule)
+    options.start = &known.schedule;
+  else if (known.recording.n)
+    options.start = &known.recording;
   options.start_is_exact = known.has_schedule && known.is_exact;
   options.start_source = known.source;
   status = search(c, subject, &options, &result, &how, error);

@@ -1,6 +1,5 @@
 /* wisdom.c - `tilewright wisdom list | show OP key=value... -t TARGET | forget OP key=value... -t TARGET | export [FILE] |
  * import FILE`. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,7 @@ static json_t *as_json(const tw_wisdom_entry *e) {
   json_object_set_new(object, *e->unit ? e->unit : "cost", cli_json_number(e->cost));
   json_object_set_new(object, "utilization", json_real(e->utilization));
   if (e->found > 0) json_object_set_new(object, "found", json_integer(e->found));
-  char machine[20];
-  snprintf(machine, sizeof machine, "%016" PRIx64, e->machine);
-  if (e->machine) json_object_set_new(object, "machine", json_string(machine));
+  if (e->machine) json_object_set_new(object, "machine", tw_json_digits(e->machine));
   json_object_set_new(object, e->source ? "source" : "schedule",
                       e->source ? tw_json_text(e->source) : cli_json_schedule(&e->schedule));
   return object;

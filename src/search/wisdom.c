@@ -17,7 +17,6 @@
 #include "tilewright/wisdom.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/lock.h"
 #include "base/strings.h"
 #include "evaluate/evaluator.h"
@@ -192,9 +192,7 @@ static json_t *print_entry(const tw_wisdom_entry *e) {
                              "unit", e->unit, "utilization", e->utilization);
   if (!object) return NULL;
   if (e->found > 0) json_object_set_new(object, "found", json_integer(e->found));
-  char machine[20];
-  snprintf(machine, sizeof machine, "%016" PRIx64, e->machine);
-  if (e->machine) json_object_set_new(object, "machine", json_string(machine));
+  if (e->machine) json_object_set_new(object, "machine", tw_json_digits(e->machine));
   json_t *kernel = e->source ? json_string(e->source) : json_array();
   for (size_t i = 0; !e->source && i < e->schedule.n; i++)
     json_array_append_new(kernel, json_string(e->schedule.step[i]));
