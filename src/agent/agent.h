@@ -152,6 +152,8 @@ tw_status tw_agent_open(const char *text, const tw_target *, const tw_model_opti
 tw_status tw_rules_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
 /* llm.c: a language model, or a command, that answers requests for plans and for source. */
 tw_status tw_llm_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
+/* llm.c: TW_USAGE if an option is set that has an effect on language models alone; for a search without one. */
+tw_status tw_llm_check_unused(const tw_model_options *, tw_error *);
 /* recorded.c: steps of earlier searches, one at a time. The schedules must outlive the agent. */
 tw_status tw_recorded_open(size_t n, const tw_schedule[], tw_agent **out, tw_error *);
 /* rewrites.c: rewrites of a user's program, which must outlive the agent and is the start of the search. */

@@ -346,6 +346,24 @@ static tw_status check_model_options(const llm *m, tw_error *error) {
   return status;
 }
 
+tw_status tw_llm_check_unused(const tw_model_options *o, tw_error *error) {
+  const char *unused = o->prompts           ? "prompts"
+                       : o->context         ? "a context"
+                       : o->effort          ? "a reasoning effort"
+                       : o->ancestors       ? "ancestors"
+                       : o->combine > 0     ? "combined programs"
+                       : o->hide_scores > 0 ? "hidden scores"
+                       : o->shuffle_menu    ? "a shuffled menu"
+                       : o->one_question    ? "one question"
+                       : o->own_menu        ? "a menu for each program"
+                                            : NULL;
+  return unused
+             ? tw_fail(error, TW_USAGE,
+                       "%s: only for agents that ask language models, and no agent does; add llm:MODEL or exec:COMMAND",
+                       unused)
+             : TW_OK;
+}
+
 /* The user's text for all prompts. */
 static tw_status read_context(llm *m, tw_error *error) {
   size_t length = 0;

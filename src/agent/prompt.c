@@ -226,8 +226,6 @@ static char *quote(const char *reply) {
 
 /* ---- the menu ---- */
 
-enum { MENU_LINES = 256 };
-
 /* The option at the end, "other", stays there. */
 static void shuffle(const char *line[], size_t n, tw_random *random) {
   for (size_t i = n > 1 ? n - 1 : 0; i > 1; i--) {
@@ -240,19 +238,22 @@ static void shuffle(const char *line[], size_t n, tw_random *random) {
 
 static char *write_menu(const char *menu, double dropout, bool shuffles, tw_random *random) {
   tw_text t = {0};
-  const char *shown[MENU_LINES];
-  size_t n_shown = 0;
+  size_t n_shown = 0, most = 1;
+  for (const char *at = menu; *at; at++) most += *at == '\n';
+  const char **shown = tw_new(most, sizeof *shown);
+  if (!shown) return NULL;
   for (const char *line = menu; *line;) {
     size_t n = strcspn(line, "\n");
     bool last = line[n] == '\0' || line[n + 1] == '\0';
     bool hidden =
         /* drawn for each entry, so that the visible entries depend on the random stream alone */
         tw_random_real(random) < dropout;
-    if (n > 0 && (last || !hidden) && n_shown < MENU_LINES) shown[n_shown++] = line;
+    if (n > 0 && (last || !hidden)) shown[n_shown++] = line;
     line += n + (line[n] == '\n');
   }
   if (shuffles) shuffle(shown, n_shown, random);
   for (size_t i = 0; i < n_shown; i++) tw_text_add(&t, "%zu. %.*s\n", i + 1, (int)strcspn(shown[i], "\n"), shown[i]);
+  free(shown);
   return tw_text_take(&t);
 }
 

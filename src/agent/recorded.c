@@ -126,7 +126,7 @@ static tw_status open_plan(const char *what, const char *step, tw_agent_plan *pl
   *plan = (tw_agent_plan){.detail = *out = calloc(1, sizeof **out)};
   snprintf(plan->lever, sizeof plan->lever, "%.*s", (int)verb_length(step), step);
   snprintf(plan->why, sizeof plan->why, "%s", what);
-  return *out ? TW_OK : tw_fail(error, TW_MISSING, "no memory for a plan of the search");
+  return *out ? TW_OK : tw_no_memory(error, "a plan of the search");
 }
 
 static void close_plan(tw_agent_plan *plan) {

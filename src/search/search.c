@@ -239,20 +239,7 @@ static tw_status search(const tw_target *target, const tw_problem *problem, cons
     if ((status = tw_agent_open(names[n], target, &model, &member[n], error)) == TW_OK)
       models = member[n++].agent->asks_models || models;
   if (status == TW_OK) status = tw_without_check(options->without, n, member, error);
-  const char *unused = model.prompts           ? "prompts"
-                       : model.context         ? "a context"
-                       : model.effort          ? "a reasoning effort"
-                       : model.ancestors       ? "ancestors"
-                       : model.combine > 0     ? "combined programs"
-                       : model.hide_scores > 0 ? "hidden scores"
-                       : model.shuffle_menu    ? "a shuffled menu"
-                       : model.one_question    ? "one question"
-                       : model.own_menu        ? "a menu for each program"
-                                               : NULL;
-  if (status == TW_OK && unused && !models)
-    status = tw_fail(error, TW_USAGE,
-                     "%s: only for agents that ask language models, and no agent does; add llm:MODEL or exec:COMMAND",
-                     unused);
+  if (status == TW_OK && !models) status = tw_llm_check_unused(&model, error);
   tw_recordings recordings = {0};
   tw_agent *reuse = NULL;
   if (status == TW_OK) status = read_recordings(target, problem, options, &recordings, error);
