@@ -4,9 +4,14 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
+
+/* Tests that draw many examples draw fewer in the gate. TW_TEST_THOROUGH=1 ./dev check runs all. */
+static inline bool is_thorough(void) { return getenv("TW_TEST_THOROUGH") != NULL; }
 
 #endif

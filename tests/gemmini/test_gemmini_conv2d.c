@@ -108,12 +108,12 @@ static void random_batches(uint64_t seed, int batches,
 
 static void any_legal_schedule_is_right(void **state) {
   (void)state;
-  random_batches(1, 1, random_schedule);
+  random_batches(1, is_thorough() ? 3 : 1, random_schedule);
 }
 
 static void whatever_the_menu_offers_is_legal_and_right(void **state) {
   (void)state;
-  random_batches(2, 1, menu_schedule);
+  random_batches(2, is_thorough() ? 2 : 1, menu_schedule);
 }
 
 /* --- every shape ------------------------------------------------------------------------------------------------ */

@@ -192,9 +192,10 @@ static void every_kernel_rounds_within_its_bound(void **state) {
   (void)state;
   enum { SEEDS = 14 };
 #ifdef __SANITIZE_ADDRESS__
-  const uint64_t examples = 2;
+  const uint64_t examples = is_thorough() ? 6 : 2;
 #else
-  const uint64_t examples = getenv("TW_TEST_EMULATED") ? 2 : SEEDS / 2; /* QEMU takes about 10 times as long */
+  const bool is_slow = getenv("TW_TEST_EMULATED"); /* QEMU takes about 10 times as long */
+  const uint64_t examples = is_slow ? 2 : is_thorough() ? SEEDS : SEEDS / 2;
 #endif
   const char *name;
   int kernels = 0;
