@@ -204,10 +204,13 @@ static size_t n_times;
 
 static void read_times(const char *path) {
   FILE *file = fopen(path, "r");
-  if (!file) fail(path);
+  if (!file) {
+    perror(path);
+    exit(1);
+  }
   for (n_times = 0; n_times < TIMES_MAX && fscanf(file, "%lf", &times[n_times]) == 1;) n_times++;
   fclose(file);
-  if (!n_times) fail(path);
+  if (!n_times) fail("a file of evaluation times has no number");
 }
 
 /* Share of time that `ranks` ranks evaluate in iterations of `candidates`. *bottleneck: share in which rank 0 works while a rank is idle
@@ -249,7 +252,7 @@ static void print_target(const char *name, const char *path, const double per_tr
   const tw_target *t = tw_target_find(name);
   int samples = 0;
   double mean = 0;
-  if (!t) fail(name);
+  if (!t) fail("unknown target; `tilewright targets` lists them");
   read_times(path);
   for (size_t i = 0; i < n_times; i++) mean += times[i] / (double)n_times;
   const work w = work_per_candidate(t, &samples);
