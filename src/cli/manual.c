@@ -68,7 +68,9 @@ static void print_options(void) {
   const cli_option *o;
   puts("| option | meaning | commands |\n| --- | --- | --- |");
   for (size_t i = 0; (o = cli_option_at(i)); i++) {
-    printf("| `--%s%s%s`", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+    printf("| `--%s%s", o->name, o->argument ? " " : "");
+    put_cell(o->argument ? o->argument : "");
+    putchar('`');
     if (o->letter) printf(", `-%c`", o->letter);
     fputs(" | ", stdout);
     put_cell(o->help);

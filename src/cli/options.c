@@ -89,10 +89,9 @@ static const cli_option table[] = {
      "serve the report of the running search on 127.0.0.1, read-only; print its address"},
     {"page", 0, TEXT, offsetof(cli_options, page), 0, 0, "FILE",
      "write the page to this file [default: report.html in DIR; comparison.html in the first of several]"},
-    {"reuse", 0, LIST, offsetof(cli_options, reuse), 0, 0, "DIR|FILE",
-     "first offer the steps and plans that an earlier search found: its --out directory, its journal or a schedule; "
-     "may "
-     "be repeated"},
+    {"reuse", 0, LIST, offsetof(cli_options, reuse), 0, 0, "FILE|DIR",
+     "first offer the steps and plans that an earlier search found: its journal, a schedule or its --out directory; "
+     "may be repeated"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,
      "use only rewrites of --from, without a new schedule"},
     {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "do not read or store wisdom"},
