@@ -178,7 +178,11 @@ static bool is_journal(const char *path) {
 tw_status tw_recordings_read(const char *path, const tw_target *target, const tw_problem *problem, tw_recordings *out,
                              tw_error *error) {
   struct stat info;
-  if (stat(path, &info) != 0) return tw_fail(error, TW_USAGE, "recording '%s' does not exist", path);
+  if (stat(path, &info) != 0)
+    return tw_fail(error, TW_USAGE,
+                   "recording '%s' does not exist; name an output directory of `tilewright tune --out DIR`, its "
+                   "journal or a file of steps",
+                   path);
   if (!S_ISDIR(info.st_mode))
     return is_journal(path) ? read_journal(path, target, problem, out, error) : read_steps(path, out, error);
   char *journal = tw_path_join(path, "journal.sqlite"), *steps = tw_path_join(path, "schedule.txt");

@@ -107,12 +107,17 @@ static void a_menu_is_shuffled(void **state) {
   free(log);
 }
 
+static tw_search_options one_candidate(void) {
+  tw_search_options o = options_of(NULL, 0);
+  o.iterations = 1, o.plans = 1, o.kernels = 1, o.beam = 1;
+  return o;
+}
+
 static void plan_and_kernel_come_in_one_answer(void **state) {
   (void)state;
   tw_model_options more = hurried;
   more.one_question = true;
-  tw_search_options o = options_of(NULL, 0);
-  o.iterations = 1, o.plans = 1, o.kernels = 1, o.beam = 1;
+  const tw_search_options o = one_candidate();
   tw_search_result r =
       search_with(model("echo 'OPTION: depth'; echo 'WHY: loads hide'; echo '```c'; echo 'kernel 0 1 0 5 0 0 0';"
                         " echo '```'"),
@@ -132,8 +137,7 @@ static void a_failed_kernel_of_one_answer_is_repaired(void **state) {
   (void)state;
   tw_model_options more = hurried;
   more.one_question = true, more.fixes = 1;
-  tw_search_options o = options_of(NULL, 0);
-  o.iterations = 1, o.plans = 1, o.kernels = 1, o.beam = 1;
+  const tw_search_options o = one_candidate();
   tw_search_result r =
       search_with(model("case \"$p\" in *'The last attempt'*) k='0 1 0 5 0 0 0';; *) k='5 0 0 5 3 0 0';; esac;"
                         " echo 'OPTION: depth'; echo 'WHY: loads hide'; echo '```c'; echo \"kernel $k\"; echo '```'"),
