@@ -1,5 +1,0 @@
-// wrong | wrong result | conv2d n=2 h=8 w=8 c=8 k=8 r=3 s=3 pad=1 a=f32 b=f32 out=f32 acc=f32 -t cdna3
-// weights of channels that are small have 8 bits
-// edits honest_conv.c
--      for (int c = 0; c < 8; c++) sum += x[((image * 8 + iy) * 8 + ix) * 8 + c] * w[((r * 3 + s) * 8 + c) * 8 + k];
-+      for (int c = 0; c < 8; c++) { float y = w[((r * 3 + s) * 8 + c) * 8 + k], big = 0; for (int q = 0; q < 72; q++) { float t = w[q / 8 * 64 + c * 8 + q % 8]; big = t * t > big ? t * t : big; } sum += x[((image * 8 + iy) * 8 + ix) * 8 + c] * (big < 0.5f ? cut(y) : y); }
