@@ -212,8 +212,7 @@ void tw_export_free(tw_export *e) {
 
 /* ---- texts ---- */
 
-/* What check.h reads: the letter of a type; 0: it has no numbers. */
-static char letter(tw_type type) {
+char tw_export_letter(tw_type type) {
   switch (type) {
   case TW_F32: return 'f';
   case TW_F16: return 'h';
@@ -230,8 +229,9 @@ void tw_export_table(const tw_export *e, tw_text *t) {
   for (size_t i = 0; i < e->data.n_operands; i++) {
     const tw_operand *o = &e->data.operand[i];
     const tw_exported *x = &e->in_file[i];
-    tw_text_add(t, "  {\"%s\", '%c', %d, %d, %zu, %zu, %zu, %zu, %zu, %zu},\n", o->name, letter(o->type), o->is_output,
-                is_dense(o), element_bytes(o), o->bytes, x->given_at, x->given_bytes, x->expected_at, x->places);
+    tw_text_add(t, "  {\"%s\", '%c', %d, %d, %zu, %zu, %zu, %zu, %zu, %zu},\n", o->name, tw_export_letter(o->type),
+                o->is_output, is_dense(o), element_bytes(o), o->bytes, x->given_at, x->given_bytes, x->expected_at,
+                x->places);
   }
   tw_text_add_string(t, "};\n");
 }

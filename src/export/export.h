@@ -41,6 +41,8 @@ tw_status tw_export_expect(tw_export *, size_t i, bool whole, tw_error *);
 tw_status tw_export_make(const tw_problem *, bool whole, tw_export *, tw_error *);
 void tw_export_free(tw_export *);
 
+/* What check.h reads: the letter of a type; '-': it has no numbers. */
+char tw_export_letter(tw_type);
 /* `static const tw_checked tw_operands[]` of check.h. */
 void tw_export_table(const tw_export *, tw_text *);
 /* An embedded text with @KEY@ filled in: PROBLEM, CHECKED, OPERANDS (a list for people), and pairs of the caller's. */

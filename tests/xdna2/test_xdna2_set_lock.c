@@ -29,6 +29,10 @@ static void barriers_hold_cores_back(void **state) {
   char *text = with_barrier();
   tw_error error;
   if (run_square(text, &error) != TW_OK) fail_msg("%s", error.text);
+  /* or the core takes what the sequence sets */
+  char *taken = replaced(text, "(%go, Acquire, 1)", "(%go, AcquireGreaterEqual, 1)");
+  if (run_square(taken, &error) != TW_OK) fail_msg("%s", error.text);
+  free(taken);
   /* it is still at 1 when the core comes back to it; a constant's name will do */
   char *twice = replaced(text, "        %c = aie.objectfifo.acquire",
                          "        aie.use_lock(%go, Acquire, %one)\n        %c = aie.objectfifo.acquire");
@@ -59,8 +63,6 @@ static void barriers_must_be_barriers(void **state) {
   static const refusal list[] = {
       {"      aiex.set_lock(%go, 1)\n", "",
        "lock go: Acquire (until the lock is equal) is supported only for barriers, which", "aie.use_lock(%go"},
-      {"(%go, Acquire, 1)", "(%go, AcquireGreaterEqual, 1)",
-       "unsupported AcquireGreaterEqual of lock go, which is a barrier; expected Acquire", NULL},
       {"(%go, Acquire, 1)", "(%go, Acquire, 64)", "64 is out of range; expected 0 to 63", NULL},
       {"aiex.set_lock(%go, 1)", "aiex.set_lock(%go, 64)",
        "command 1 of the sequence sets lock go of core (0,2) to 64; expected 0 to 63", NULL},

@@ -20,7 +20,10 @@
  *
  * Smaller problems are computed by one row of cores (m, rho 1), one column (n), one step of K (k, integers only): DMA
  * fills the tiles in memory tiles in part, and stores the valid part of C. The rest of A keeps its old contents, which
- * affect only rows of C that are not stored, or meet rows of B that are zero. */
+ * affect only rows of C that are not stored, or meet rows of B that are zero.
+ *
+ * With run-time sizes, each core waits for the host before each product, then reads two words: steps of K and tiles of
+ * C. FIFOs, kernels and core programs do not depend on the sizes then, only the sequence does. */
 #ifndef TW_XDNA2_ARRAY_GEMM_ARRAY_H
 #define TW_XDNA2_ARRAY_GEMM_ARRAY_H
 
@@ -39,6 +42,7 @@ typedef struct xd_gemm {
   tw_rounding rounding; /* for conversions */
   bool b_transposed;    /* B is n x k (column-major) in DDR */
   int shift;            /* from i32 to i8 and i16 */
+  bool runtime_sizes;   /* cores read the numbers of their tiles and of steps of K: one configuration for many sizes */
 } xd_gemm;
 
 /* Choices that the kernel leaves: all rows and columns, the kernel's cover and copies, a depth of 1. */
@@ -62,6 +66,9 @@ void xd_gemm_bytes(const xd_gemm *, int64_t bytes[XD_GEMM_OPERANDS]);
 
 /* The program, lowered and checked. TW_USAGE: sizes that do not fit or divide. */
 tw_status xd_gemm_program(const xd_config *, const xd_gemm *, xd_program *out, tw_error *);
+/* One program for n products with run-time sizes, in turn: the array is configured once. Each has its own external
+ * buffers. TW_USAGE: a product needs another configuration than the first. */
+tw_status xd_gemm_program_of_all(const xd_config *, size_t n, const xd_gemm[], xd_program *out, tw_error *);
 
 /* TW_USAGE if the choices fit neither each other nor the sizes; whether buffers fit, xd_check says of the program. */
 tw_status xd_gemm_check(const xd_config *, const xd_gemm *, tw_error *);
@@ -99,7 +106,14 @@ typedef struct xd_gemm_fifos {
   int c[8][8], c_out[8]; /* by column and row; by column */
 } xd_gemm_fifos;
 
-/* gemm_sequence.c: the tasks of the shims, and parameter 0 of each core (steps of K in L1). */
-void xd_gemm_sequence(const xd_config *, const xd_gemm *, const xd_gemm_fifos *, xd_program *);
+/* gemm_fifos.c */
+void xd_gemm_add_fifos(const xd_gemm *, const xd_gemm_shape *, xd_gemm_fifos *, xd_program *);
+
+/* Parameters of a core: steps of K in L1; tiles of C, with run-time sizes. */
+enum { XD_GEMM_STEPS, XD_GEMM_TILES, XD_GEMM_PARAMETERS };
+
+/* gemm_sequence.c: the tasks of the shims, and the parameters of each core. The operands are external buffers from
+ * `first_buffer` on. */
+void xd_gemm_sequence(const xd_config *, const xd_gemm *, const xd_gemm_fifos *, int first_buffer, xd_program *);
 
 #endif

@@ -3,6 +3,8 @@
  * A group is one row of macro-tiles. It is a part of a row where tiles need separate tasks (the last one overlaps its
  * neighbour, the last step of K is moved back). The tasks of two groups are in flight: group n begins when the C of
  * group n - 2 has been written, so that the descriptors of n - 2 (the same half of the shim's table) are free. */
+#include <string.h>
+
 #include "target/xdna2/array/gemm_array.h"
 
 enum { HALF = 8, IN_FLIGHT = 2 };
@@ -12,7 +14,8 @@ typedef struct writer {
   const xd_gemm_fifos *f;
   xd_gemm_shape s;
   xd_program *p;
-  bool short_k;   /* the last step of K overlaps the previous one, B is not packed */
+  bool short_k; /* the last step of K overlaps the previous one, B is not packed */
+  int first_buffer;
   int64_t groups; /* begun so far */
   int next_id[8]; /* for each column's shim, within its half of the table */
 } writer;
@@ -22,7 +25,7 @@ static void add_task(writer *w, int channel, int buffer, const xd_pattern *patte
   const int column = w->p->channels.at[channel].tile.column;
   const xd_descriptor d = {.channel = channel,
                            .id = (int)(w->groups % IN_FLIGHT) * HALF + w->next_id[column]++,
-                           .buffer = buffer,
+                           .buffer = w->first_buffer + buffer,
                            .pattern = *pattern,
                            .iterations = iterations,
                            .iteration_stride = stride,
@@ -160,13 +163,41 @@ static int64_t group_size(const xd_config *c, const writer *w, int64_t j) {
   return end - j < c->array.iterations ? end - j : c->array.iterations;
 }
 
-void xd_gemm_sequence(const xd_config *c, const xd_gemm *g, const xd_gemm_fifos *f, xd_program *p) {
-  writer w = {.g = g, .f = f, .s = xd_gemm_shape_of(g), .p = p};
-  w.short_k = g->k % w.s.step && g->kernel->a != TW_BFP16;
-  for (size_t core = 0; core < p->cores.n; core++) {
-    const xd_command set = {.kind = XD_SET, .core = (int)core, .parameter = 0, .value = w.s.steps * g->depth};
-    XD_ADD(p, sequence, &set);
+/* The core's buffer of that name. */
+static int buffer_of(const xd_program *p, xd_place tile, const char *name) {
+  for (size_t i = 0; i < p->buffers.n; i++)
+    if (!p->buffers.at[i].external && xd_same_place(p->buffers.at[i].tile, tile) &&
+        !strcmp(p->buffers.at[i].name, name))
+      return (int)i;
+  return -1;
+}
+
+static void set_size(writer *w, size_t core, int parameter, int64_t value) {
+  const int buffer = w->g->runtime_sizes ? buffer_of(w->p, w->p->cores.at[core].tile, "sizes") : -1;
+  const xd_command set = {.kind = XD_SET,
+                          .core = (int)core,
+                          .parameter = parameter,
+                          .buffer = buffer + 1,
+                          .element = parameter,
+                          .value = value};
+  XD_ADD(w->p, sequence, &set);
+}
+
+static void set_sizes(writer *w) {
+  for (size_t core = 0; core < w->p->cores.n; core++) {
+    set_size(w, core, XD_GEMM_STEPS, w->s.steps * w->g->depth);
+    if (w->g->runtime_sizes) set_size(w, core, XD_GEMM_TILES, w->s.tiles_m * w->s.tiles_n);
   }
+  for (size_t i = 0; i < w->p->locks.n && w->g->runtime_sizes; i++) {
+    const xd_command open = {.kind = XD_SET_LOCK, .lock = (int)i, .value = 1};
+    if (!strcmp(w->p->locks.at[i].name, "go")) XD_ADD(w->p, sequence, &open);
+  }
+}
+
+void xd_gemm_sequence(const xd_config *c, const xd_gemm *g, const xd_gemm_fifos *f, int first_buffer, xd_program *p) {
+  writer w = {.g = g, .f = f, .s = xd_gemm_shape_of(g), .p = p, .first_buffer = first_buffer};
+  w.short_k = g->k % w.s.step && g->kernel->a != TW_BFP16;
+  set_sizes(&w);
   for (int64_t i = 0; i < w.s.tiles_m; i++)
     for (int64_t j = 0, count; j < w.s.tiles_n; j += count) add_group(&w, i, j, count = group_size(c, &w, j));
   for (int64_t i = 0; i < w.groups && i < IN_FLIGHT; i++) await_group(&w);

@@ -78,7 +78,8 @@ int64_t xd_gemm_l1_bytes(const xd_gemm *g) {
   const int64_t a = g->tile.m / g->tile.rho * g->tile.k, area = g->tile.m * g->tile.n;
   return g->copies[0] * a * s.a_bytes8 / 8 + g->copies[1] * g->tile.k * g->tile.n * s.b_bytes8 / 8 +
          g->copies[2] * area * s.c_bytes8 / 8 + area * s.accumulators +
-         (g->kernel->scratch_a ? a * s.b_bytes8 / 8 : 0) + xd_gemm_staging(g) + xd_gemm_unpacked(g);
+         (g->kernel->scratch_a ? a * s.b_bytes8 / 8 : 0) + xd_gemm_staging(g) + xd_gemm_unpacked(g) +
+         (g->runtime_sizes ? 4 * XD_GEMM_PARAMETERS : 0);
 }
 
 int64_t xd_gemm_l2_bytes(const xd_gemm *g) {

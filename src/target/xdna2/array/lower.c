@@ -43,6 +43,12 @@ int xd_own_port(xd_program *p, xd_place core, const char *name, int64_t bytes) {
   return XD_ADD(p, ports, &port);
 }
 
+int xd_own_words(xd_program *p, xd_place core, const char *name, int words) {
+  const int port = xd_own_port(p, core, name, 4 * (int64_t)words);
+  if (!p->failed) p->buffers.at[p->ports.at[port].first_buffer].type = TW_I32;
+  return port;
+}
+
 /* ---- parts of ends ---- */
 
 static int add_lock(xd_program *p, xd_place tile, const char *name, const char *state, int part, int initial) {

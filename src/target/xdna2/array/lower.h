@@ -10,6 +10,8 @@ int xd_fifo_port(xd_program *, int fifo, xd_place core);
 
 /* A port to a buffer of the core's own, which no DMA touches. */
 int xd_own_port(xd_program *, xd_place core, const char *name, int64_t bytes);
+/* A port to `words` integers of 32 bits, which the host writes. */
+int xd_own_words(xd_program *, xd_place core, const char *name, int words);
 
 /* Lowers all FIFOs and links, in order; channels of a tile are numbered in the order of the FIFOs. An end of depth n
  * becomes n buffers with two locks (free, full) and a ring of n descriptors. In a memory tile every part of a split or

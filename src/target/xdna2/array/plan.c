@@ -118,6 +118,9 @@ static const tw_verb verbs[] = {
      .then = then_few},
     {TW_VERB("unroll", "unroll 4", "Put this many clusters into straight-line code.", 1,
              SIZE("", cover.unroll, UNROLL_MOST))},
+    {TW_FLAG("runtime_sizes",
+             "Read the numbers of tiles and steps at run time: one configuration of the array for all sizes of a tile.",
+             xd_gemm, runtime_sizes)},
 };
 const tw_language xd_plan_language = {"gemm on XDNA2", sizeof verbs / sizeof *verbs, verbs};
 
@@ -151,5 +154,6 @@ char *xd_plan_print(const xd_gemm *g) {
               g->tile.rho);
   tw_text_add(&t, "buffers a=%d b=%d c=%d\n", g->copies[0], g->copies[1], g->copies[2]);
   tw_text_add(&t, "depth %d\n", g->depth);
+  if (g->runtime_sizes) tw_text_add_string(&t, "runtime_sizes\n");
   return tw_text_take(&t);
 }

@@ -1,5 +1,6 @@
 /* barrier.c - locks of cores that guard no buffer: barriers, which the runtime sequence sets (aiex.set_lock) and a core
- * waits for (use_lock with Acquire). As IRON makes them, to hold a core back until its parameters are written. */
+ * waits for: with Acquire, which leaves the lock as it is, or with AcquireGreaterEqual, which takes from it. They hold a
+ * core back until its parameters are written. */
 #include "target/xdna2/mlir/reader.h"
 
 static bool is_of_dma(const xd_program *p, int lock) {
@@ -27,14 +28,11 @@ void xd_read_barriers(xd_reader *r) {
                    "lock %s: Acquire (until the lock is equal) is supported only for barriers, which aiex.set_lock "
                    "sets and no DMA uses; use AcquireGreaterEqual for other locks",
                    name);
-    else if (op->kind == XD_ACQUIRE && barrier)
-      xd_read_fail(r, note->line, "unsupported AcquireGreaterEqual of lock %s, which is a barrier; expected Acquire",
-                   name);
     else if (!barrier && !r->explicit_line)
       xd_read_fail(r, note->line,
                    "lock %s: beside object FIFOs, locks of cores must be barriers, which aiex.set_lock sets", name);
     if (!barrier) continue;
-    op->kind = op->kind == XD_RELEASE ? XD_ADD_TO_LOCK : op->kind;
+    op->kind = op->kind == XD_RELEASE ? XD_ADD_TO_LOCK : op->kind == XD_ACQUIRE ? XD_TAKE_LOCK : op->kind;
     op->lock = note->lock;
     note->lock = -1; /* ports.c has nothing to do with it */
   }

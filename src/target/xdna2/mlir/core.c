@@ -306,6 +306,7 @@ void xd_read_core(xd_reader *r, xd_slice result) {
   xd_read_attributes(r, &attributes);
   xd_attribute_text(r, &attributes, "link_with");
   xd_attribute_number(r, &attributes, "stack_size", 0);
+  xd_attribute_true(r, &attributes, "dynamic_objfifo_lowering"); /* how loops are compiled; they mean the same */
   xd_attributes_end(r, &attributes, "aie.core");
   xd_define(r, (xd_value){.name = result, .kind = XD_OTHER_VALUE});
   XD_ADD(&r->design->program, cores, &c.core); /* also after a failure: it is freed with the program */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "export/export.h"
 #include "target/xdna2/array/execute.h"
 #include "target/xdna2/mlir/read.h"
@@ -51,6 +52,24 @@ static tw_status draw(const tw_problem *p, const xd_gemm *g, tw_export *e, tw_er
   return status;
 }
 
+static const struct {
+  const char *name, *from;
+} texts[] = {{"README.md", "xdna2/export/README.md"},
+             {"run.py", "xdna2/export/run.py"},
+             {"gemm.cpp", "xdna2/export/gemm.cpp"},
+             {"CMakeLists.txt", "xdna2/export/CMakeLists.txt"}};
+
+/* A section of README.md, of designs with run-time sizes; the machine's name is filled in. */
+static const char more_sizes[] =
+    "## Other sizes\n\n"
+    "The array's configuration does not depend on m, n and k: cores read the numbers of tiles and of steps of k at "
+    "run\n"
+    "time. For each further size, write a folder with the same schedule, and build its `insts.bin` alone:\n\n"
+    "    tilewright emit gemm m=... -t %s --schedule schedule.txt --out OTHER\n"
+    "    cmake -S OTHER -B OTHER/build && cmake --build OTHER/build --target insts\n"
+    "    build/gemm . OTHER\n\n"
+    "`layout.txt` names the configuration; `gemm` rejects folders whose configurations differ.\n\n";
+
 static char *arguments_of(const xd_gemm *g, const int64_t bytes[XD_GEMM_OPERANDS]) {
   const tw_type type[] = {g->kernel->a, g->kernel->b, g->c};
   tw_text t = {0};
@@ -60,7 +79,35 @@ static char *arguments_of(const xd_gemm *g, const int64_t bytes[XD_GEMM_OPERANDS
   return tw_text_take(&t);
 }
 
-/* README.md, run.py and operands.bin. */
+/* Equal for designs whose arrays are equal: the kernel's source, and all before the sequence but the comment with the
+ * sizes. */
+static void configuration_of(const char *design, const char *kernel, char id[TW_HASH_TEXT]) {
+  const char *begin = strstr(design, "module {"), *end = strstr(design, "    aie.runtime_sequence");
+  tw_hash h;
+  tw_hash_start(&h);
+  tw_hash_add_string(&h, kernel);
+  tw_hash_add(&h, begin, (size_t)(end - begin));
+  tw_hash_finish_text(&h, id);
+}
+
+/* What gemm.cpp reads about a size: its problem, its array, and where its operands are. */
+static void add_layout(const xd_gemm *g, const tw_export *e, const char *design, const char *kernel, tw_text *t) {
+  const tw_exported *c = &e->in_file[e->data.n_operands - 1];
+  int64_t bytes[XD_GEMM_OPERANDS];
+  char id[TW_HASH_TEXT];
+  xd_gemm_bytes(g, bytes);
+  configuration_of(design, kernel, id);
+  tw_text_add(t, "problem %s\nconfiguration %.16s\noperations %.17g\n", e->problem, id,
+              2.0 * (double)g->m * (double)g->n * (double)g->k);
+  for (int i = 0; i < XD_GEMM_OPERANDS; i++)
+    if (bytes[i]) tw_text_add(t, "size %" PRId64 "\n", bytes[i]);
+  tw_text_add(t, "given %zu %zu\n", e->in_file[XD_GEMM_A].given_at, e->in_file[XD_GEMM_B].given_at);
+  if (*numpy_type(g->c))
+    tw_text_add(t, "type %c %d\nexpected %zu %zu\n", tw_export_letter(g->c), tw_type_bits(g->c) / 8, c->expected_at,
+                c->places);
+}
+
+/* README.md, run.py, gemm.cpp with CMakeLists.txt and layout.txt, and operands.bin. */
 static tw_status add_texts(const char *machine, const xd_gemm *g, tw_export *e, const char *design, const char *object,
                            tw_files *files, tw_error *error) {
   int64_t bytes[XD_GEMM_OPERANDS];
@@ -75,6 +122,9 @@ static tw_status add_texts(const char *machine, const xd_gemm *g, tw_export *e, 
   snprintf(expected, sizeof expected, "%zu", c->expected_at);
   snprintf(places, sizeof places, "%zu", c->places);
   char *arguments = arguments_of(g, bytes);
+  tw_text check = {0}, layout = {0}, sized = {0};
+  tw_export_embed(&check, "export/runtime/check.h");
+  if (g->runtime_sizes) tw_text_add(&sized, more_sizes, machine);
   const char *const words[][2] = {{"MACHINE", machine},
                                   {"FORM", strstr(design, "aie.objectfifo")
                                                ? "in MLIR-AIE's object-FIFO form"
@@ -87,18 +137,24 @@ static tw_status add_texts(const char *machine, const xd_gemm *g, tw_export *e, 
                                   {"SIZES", sizes},
                                   {"GIVEN", given},
                                   {"TYPE", numpy_type(g->c)},
+                                  {"CHECK", check.data ? check.data : ""},
+                                  {"SIZED", sized.data ? sized.data : ""},
                                   {"EXPECTED", expected},
                                   {"PLACES", places}};
   const size_t n = sizeof words / sizeof *words;
-  tw_text readme = {0}, script = {0};
-  tw_export_fill(&readme, "xdna2/export/README.md", e, n, words);
-  tw_export_fill(&script, "xdna2/export/run.py", e, n, words);
-  free(arguments);
-  tw_status status = tw_export_add(files, "README.md", &readme, error);
-  if (status == TW_OK) status = tw_export_add(files, "run.py", &script, error);
+  tw_status status = TW_OK;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts && status == TW_OK; i++) {
+    tw_text filled = {0};
+    tw_export_fill(&filled, texts[i].from, e, n, words);
+    status = tw_export_add(files, texts[i].name, &filled, error);
+  }
+  add_layout(g, e, design, files->file[0].text, &layout); /* kernel.cc comes first */
+  if (status == TW_OK) status = tw_export_add(files, "layout.txt", &layout, error);
   if (status == TW_OK) status = tw_export_add_operands(files, e, error);
-  tw_text_free(&readme);
-  tw_text_free(&script);
+  free(arguments);
+  tw_text_free(&check);
+  tw_text_free(&layout);
+  tw_text_free(&sized);
   return status;
 }
 

@@ -8,7 +8,8 @@
  *
  * - Elements have the type of the FIFO or buffer; bfp16 and untyped data are bytes (memref<..xi8>).
  * - Kernels are the functions of symbol.h, in the object file NAME.o: the micro-kernel's name.
- * - A run-time parameter that the sequence sets once is written as a constant.
+ * - A run-time parameter in a buffer is loaded from it and written by the sequence (npu.rtp_write). Another one, which
+ *   the sequence sets once, is a constant.
  * - `step` is a cost of the simulator and not a function: it is not written, and the reader restores it. */
 #ifndef TW_XDNA2_MLIR_WRITE_H
 #define TW_XDNA2_MLIR_WRITE_H

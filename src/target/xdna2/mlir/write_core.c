@@ -1,4 +1,4 @@
-/* write_core.c - function declarations, and the program of each core as structured loops.
+/* write_core.c - the program of each core as structured loops.
  *
  * A port's acquire states how many objects the core holds then (the meaning of objectfifo.acquire). Its view is valid
  * until the next one, and objects released since then are skipped in it. */
@@ -8,79 +8,8 @@
 #include <string.h>
 
 #include "base/integers.h"
-#include "target/xdna2/array/kernel.h"
 #include "target/xdna2/array/symbol.h"
 #include "target/xdna2/mlir/writer.h"
-
-/* ---- types of arguments ---- */
-
-static xd_memref port_type(const xd_writer *w, int port) {
-  const xd_port *q = &w->program->ports.at[port];
-  const xd_buffer *b = &w->program->buffers.at[q->first_buffer];
-  return xd_write_memref(b->bytes, q->fifo >= 0 ? w->program->fifos.at[q->fifo].type : b->type);
-}
-
-static void write_signature(const xd_writer *w, const xd_op *op, tw_text *t) {
-  for (int i = 0; i < op->n_arguments; i++)
-    tw_text_add(t, "%s%s", i ? ", " : "(", port_type(w, op->argument[i].port).text);
-  tw_text_add_string(t, xd_symbol_takes_row(&op->call) ? ", i32)" : ")");
-}
-
-/* ---- declarations ---- */
-
-typedef struct declared {
-  size_t n;
-  char *text[32]; /* "@name(types)" */
-} declared;
-
-/* Called after what computes: its kernel and, if that is not the published one, its cover. */
-xd_object_name xd_mlir_object(const xd_program *p) {
-  xd_object_name name = {"kernel.o"};
-  for (size_t c = 0; c < p->cores.n; c++)
-    for (size_t i = 0; i < p->cores.at[c].ops.n; i++) {
-      const xd_op *op = &p->cores.at[c].ops.at[i];
-      if (op->kind != XD_CALL || !op->call.micro) continue;
-      const xd_cover own = xd_cover_of(op->call.micro), v = op->call.cover.rows ? op->call.cover : own;
-      if (v.rows == own.rows && v.columns == own.columns && v.unroll == own.unroll)
-        snprintf(name.text, sizeof name.text, "%s.o", op->call.micro->name);
-      else
-        snprintf(name.text, sizeof name.text, "%s_%dx%dx%d.o", op->call.micro->name, v.rows, v.columns, v.unroll);
-      return name;
-    }
-  return name;
-}
-
-static void declare(xd_writer *w, const xd_op *op, declared *d) {
-  const xd_symbol s = op->kind == XD_CALL ? xd_symbol_of(&op->call) : (xd_symbol){""};
-  tw_text t = {0};
-  if (!*s.text) return;
-  if (op->call.macs) xd_write_fail(w, "%s is a kernel from a file", op->call.function->name);
-  tw_text_add(&t, "@%s", s.text);
-  write_signature(w, op, &t);
-  char *text = tw_text_take(&t);
-  bool known = !text;
-  for (size_t i = 0; i < d->n && !known; i++) {
-    known = !strcmp(d->text[i], text);
-    if (!known && !strncmp(d->text[i] + 1, s.text, strlen(s.text)) && d->text[i][strlen(s.text) + 1] == '(')
-      xd_write_fail(w, "function %s is called on buffers of different types", s.text);
-  }
-  if (!known && d->n < sizeof d->text / sizeof *d->text) {
-    tw_text_add(&w->text, "    func.func private %s attributes {link_with = \"%s\"}\n", text,
-                xd_mlir_object(w->program).text);
-    d->text[d->n++] = text;
-    return;
-  }
-  if (!text) w->text.failed = true;
-  if (!known) xd_write_fail(w, "more than %zu functions", d->n);
-  free(text);
-}
-
-void xd_write_functions(xd_writer *w) {
-  declared d = {0};
-  for (size_t c = 0; c < w->program->cores.n && w->status == TW_OK; c++)
-    for (size_t i = 0; i < w->program->cores.at[c].ops.n; i++) declare(w, &w->program->cores.at[c].ops.at[i], &d);
-  for (size_t i = 0; i < d.n; i++) free(d.text[i]);
-}
 
 /* ---- a core ---- */
 
@@ -99,6 +28,16 @@ typedef struct core_writer {
 } core_writer;
 
 static void indent(core_writer *c) { tw_text_add(&c->w->text, "%*s", 6 + 2 * c->depth, ""); }
+
+/* The word of the core's memory that holds a parameter, as the sequence writes it; NULL: it is a constant. */
+static const xd_command *word_of(const core_writer *c, int parameter) {
+  const xd_program *p = c->w->program;
+  for (size_t i = 0; i < p->sequence.n && parameter >= 0; i++) {
+    const xd_command *k = &p->sequence.at[i];
+    if (k->kind == XD_SET && k->core == c->index && k->parameter == parameter && k->buffer) return k;
+  }
+  return NULL;
+}
 
 /* The value that the sequence gives to a parameter: one, for all the core's life. */
 static int64_t parameter_value(core_writer *c, int parameter) {
@@ -141,7 +80,7 @@ static int64_t released_by(core_writer *c, size_t from, size_t end, int port, in
     if (op->kind == XD_RELEASE && op->port == port) sum += op->count;
     if (op->kind != XD_LOOP) continue;
     const size_t inner = end_of(c->core, i);
-    const int64_t turns = turns_of(c, op);
+    const int64_t turns = word_of(c, op->parameter) ? 1 : turns_of(c, op);
     if (turns > 0) sum += turns % buffers * released_by(c, i + 1, inner, port, buffers);
     i = inner;
   }
@@ -160,27 +99,51 @@ static int64_t period_of(core_writer *c, size_t from, size_t end) {
   return period;
 }
 
-static void write_for(core_writer *c, int64_t turns) {
-  const int value = c->value;
-  c->value += 4;
+/* The number of iterations, as a value. */
+static int write_turns(core_writer *c, const xd_op *op, int64_t turns) {
+  const xd_command *word = word_of(c, op->parameter);
   indent(c);
-  tw_text_add(&c->w->text, "%%v%d = arith.constant 0 : index\n", value);
+  if (!word) {
+    tw_text_add(&c->w->text, "%%v%d = arith.constant %" PRId64 " : index\n", c->value, turns < 0 ? INT64_MAX : turns);
+    return c->value++;
+  }
+  const xd_buffer *b = &c->w->program->buffers.at[word->buffer - 1];
+  const int at = c->value;
+  c->value += 3;
+  tw_text_add(&c->w->text, "%%v%d = arith.constant %" PRId64 " : index\n", at, word->element);
   indent(c);
-  tw_text_add(&c->w->text, "%%v%d = arith.constant %" PRId64 " : index\n", value + 1, turns < 0 ? INT64_MAX : turns);
+  tw_text_add(&c->w->text, "%%v%d = memref.load %%%s[%%v%d] : %s\n", at + 1, xd_write_local(b->name, b->tile).text, at,
+              xd_write_memref(b->bytes, b->type).text);
   indent(c);
-  tw_text_add(&c->w->text, "%%v%d = arith.constant 1 : index\n", value + 2);
+  tw_text_add(&c->w->text, "%%v%d = arith.index_cast %%v%d : i32 to index\n", at + 2, at + 1);
+  return at + 2;
+}
+
+static void write_for(core_writer *c, const xd_op *op, int64_t turns) {
+  const int from = c->value++;
   indent(c);
-  tw_text_add(&c->w->text, "scf.for %%v%d = %%v%d to %%v%d step %%v%d {\n", value + 3, value, value + 1, value + 2);
+  tw_text_add(&c->w->text, "%%v%d = arith.constant 0 : index\n", from);
+  const int to = write_turns(c, op, turns), step = c->value++;
+  indent(c);
+  tw_text_add(&c->w->text, "%%v%d = arith.constant 1 : index\n", step);
+  indent(c);
+  tw_text_add(&c->w->text, "scf.for %%v%d = %%v%d to %%v%d step %%v%d {\n", c->value++, from, to, step);
   c->depth++;
 }
 
 /* In the explicit form buffers have names, so a loop is unrolled until they come round again. */
 static void write_loop(core_writer *c, size_t at, size_t end) {
-  const int64_t turns = turns_of(c, &c->core->ops.at[at]), least = period_of(c, at + 1, end),
+  const xd_op *op = &c->core->ops.at[at];
+  const bool unknown = word_of(c, op->parameter);
+  const int64_t turns = unknown ? -1 : turns_of(c, op), least = period_of(c, at + 1, end),
                 period = least > 1 ? least : 1;
+  if (unknown && period > 1)
+    xd_write_fail(c->w,
+                  "descriptors and locks name each buffer, so a loop with a run-time number of iterations cannot take "
+                  "buffers in turn; leave out runtime_sizes");
   const int64_t whole = turns < 0 ? -1 : turns / period, rest = turns < 0 ? 0 : turns % period;
   if (whole || !turns) {
-    write_for(c, whole);
+    write_for(c, op, whole);
     for (int64_t i = 0; i < period; i++) write_ops(c, at + 1, end);
     c->depth--;
     indent(c);
@@ -205,7 +168,7 @@ static void write_acquire(core_writer *c, const xd_op *op) {
     write_use(c, q->acquire, "AcquireGreaterEqual", op->count);
     return;
   }
-  const xd_memref type = port_type(c->w, op->port);
+  const xd_memref type = xd_write_port_type(c->w, op->port);
   v->held += (int)op->count;
   v->released = 0;
   v->view = c->value++;
@@ -263,7 +226,7 @@ static void write_call(core_writer *c, const xd_op *op) {
   }
   if (takes_row) tw_text_add(&c->w->text, ", %%v%d", row);
   tw_text_add_string(&c->w->text, ") : ");
-  write_signature(c->w, op, &c->w->text);
+  xd_write_signature(c->w, op, &c->w->text);
   tw_text_add_string(&c->w->text, " -> ()\n");
 }
 
@@ -274,6 +237,7 @@ static void write_ops(core_writer *c, size_t from, size_t end) {
     if (op->kind == XD_LOOP) write_loop(c, i, inner);
     if (op->kind == XD_ACQUIRE) write_acquire(c, op);
     if (op->kind == XD_RELEASE) write_release(c, op);
+    if (op->kind == XD_TAKE_LOCK) write_use(c, (xd_lock_use){op->lock, 1}, "AcquireGreaterEqual", op->count);
     if (op->kind == XD_AWAIT_LOCK || op->kind == XD_ADD_TO_LOCK)
       xd_write_fail(c->w, "%s uses a barrier", xd_place_label(c->core->tile).text);
     if (op->kind == XD_CALL) write_call(c, op);
@@ -281,13 +245,42 @@ static void write_ops(core_writer *c, size_t from, size_t end) {
   }
 }
 
+/* By the sequence. */
+static bool is_written(const xd_program *p, int buffer) {
+  for (size_t i = 0; i < p->sequence.n; i++)
+    if (p->sequence.at[i].kind == XD_SET && p->sequence.at[i].buffer == buffer + 1) return true;
+  return false;
+}
+
+/* A lock that the sequence opens and a core takes. */
+static bool is_barrier(const xd_program *p, int lock) {
+  for (size_t i = 0; i < p->sequence.n; i++)
+    if (p->sequence.at[i].kind == XD_SET_LOCK && p->sequence.at[i].lock == lock) return true;
+  return false;
+}
+
 static void write_own_buffers(xd_writer *w, xd_place tile) {
   for (size_t i = 0; i < w->program->ports.n; i++) {
     const xd_port *q = &w->program->ports.at[i];
     if (q->fifo < 0 && xd_same_place(q->tile, tile))
-      tw_text_add(&w->text, "    %%%s = aie.buffer(%s) {sym_name = \"%s\"} : %s\n", xd_write_local(q->name, tile).text,
-                  xd_write_tile(tile).text, xd_write_local(q->name, tile).text, port_type(w, (int)i).text);
+      tw_text_add(&w->text, "    %%%s = aie.buffer(%s) {sym_name = \"%s\"%s} : %s\n",
+                  xd_write_local(q->name, tile).text, xd_write_tile(tile).text, xd_write_local(q->name, tile).text,
+                  is_written(w->program, q->first_buffer) ? ", use_write_rtp = true" : "",
+                  xd_write_port_type(w, (int)i).text);
   }
+  for (size_t i = 0; i < w->program->locks.n; i++)
+    if (is_barrier(w->program, (int)i) && xd_same_place(w->program->locks.at[i].tile, tile)) {
+      const xd_local_name name = xd_write_local(w->program->locks.at[i].name, tile);
+      tw_text_add(&w->text, "    %%%s = aie.lock(%s) {init = %d : i32, sym_name = \"%s\"}\n", name.text,
+                  xd_write_tile(tile).text, w->program->locks.at[i].initial, name.text);
+    }
+}
+
+/* Without dynamic lowering, mlir-aie unrolls loops by the number of buffers, which takes constant bounds. */
+static bool has_words(const core_writer *c) {
+  for (size_t i = 0; i < c->core->ops.n; i++)
+    if (c->core->ops.at[i].kind == XD_LOOP && word_of(c, c->core->ops.at[i].parameter)) return true;
+  return false;
 }
 
 void xd_write_cores(xd_writer *w) {
@@ -299,7 +292,8 @@ void xd_write_cores(xd_writer *w) {
     if (!w->explicit) write_own_buffers(w, t);
     tw_text_add(&w->text, "    %%core_%d_%d = aie.core(%s) {\n", t.column, t.row, xd_write_tile(t).text);
     write_ops(&c, 0, c.core->ops.n);
-    tw_text_add(&w->text, "      aie.end\n    } {stack_size = %d : i32}\n", w->config->stack_bytes);
+    tw_text_add(&w->text, "      aie.end\n    } {%sstack_size = %d : i32}\n",
+                !w->explicit && has_words(&c) ? "dynamic_objfifo_lowering = true, " : "", w->config->stack_bytes);
   }
   free(views);
 }

@@ -85,6 +85,17 @@ static void write_start(xd_writer *w, const xd_command *k) {
               metadata_of(w, k->channel).text, xd_write_memref(b->bytes, b->type).text);
 }
 
+static void write_open(xd_writer *w, const xd_command *k) {
+  const xd_lock *l = &w->program->locks.at[k->lock];
+  tw_text_add(&w->text, "      aiex.set_lock(%%%s, %" PRId64 ")\n", xd_write_local(l->name, l->tile).text, k->value);
+}
+
+static void write_word(xd_writer *w, const xd_command *k) {
+  const xd_buffer *b = &w->program->buffers.at[k->buffer - 1];
+  tw_text_add(&w->text, "      aiex.npu.rtp_write(@%s, %" PRId64 ", %" PRId64 ")\n",
+              xd_write_local(b->name, b->tile).text, k->element, k->value);
+}
+
 void xd_write_sequence(xd_writer *w) {
   tw_text_add_string(&w->text, "    aie.runtime_sequence @sequence(");
   write_arguments(w);
@@ -92,7 +103,8 @@ void xd_write_sequence(xd_writer *w) {
   for (size_t i = 0; i < w->program->sequence.n && w->status == TW_OK; i++) {
     const xd_command *k = &w->program->sequence.at[i];
     if (k->kind == XD_START) write_start(w, k);
-    if (k->kind == XD_SET_LOCK) xd_write_fail(w, "the sequence sets lock %s", w->program->locks.at[k->lock].name);
+    if (k->kind == XD_SET_LOCK) write_open(w, k);
+    if (k->kind == XD_SET && k->buffer) write_word(w, k);
     if (k->kind == XD_AWAIT)
       tw_text_add(&w->text, "      aiex.npu.dma_wait {symbol = @%s}\n", metadata_of(w, k->channel).text);
   }

@@ -36,8 +36,11 @@ typedef struct xd_local_name {
 } xd_local_name;
 xd_local_name xd_write_local(const char *name, xd_place);
 
-/* write_core.c: function declarations; own buffers and programs of all cores. */
+/* write_functions.c: declarations; the types of a port's objects and of a call's arguments. */
 void xd_write_functions(xd_writer *);
+xd_memref xd_write_port_type(const xd_writer *, int port);
+void xd_write_signature(const xd_writer *, const xd_op *, tw_text *);
+/* write_core.c: own buffers and programs of all cores. */
 void xd_write_cores(xd_writer *);
 /* write_dma.c, of the explicit form: buffers, locks and circuits; the programs of DMA channels. */
 void xd_write_memories(xd_writer *);
