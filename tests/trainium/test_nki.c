@@ -404,6 +404,38 @@ static void products_have_the_bits_of_a_plain_loop(void **state) {
   }
 }
 
+/* A window of an image moves, as in a convolution, and sums go to every second column of a bank. */
+static void free_dimensions_may_have_any_strides(void **state) {
+  (void)state;
+  enum { K = 3, M = 2, H = 4, W = 5, ROW = 9, IMAGE = 60, BANK = 64 };
+  trn_array array[3];
+  trn_array_make(&array[0], (int64_t)M * BANK, false);
+  trn_array_make(&array[1], (int64_t)K * M, true);
+  trn_array_make(&array[2], (int64_t)K * IMAGE, true);
+  for (int a = 1; a < 3; a++)
+    for (int64_t e = 0; e < array[a].n; e++) array[a].cell[e] = tw_bits_of((float)(e % 7) - 2);
+  const trn_view dst = {.array = &array[0], .n = 3, .size = {M, H, W}, .stride = {BANK, 2 * W, 2}, .offset = 1},
+                 s = {.array = &array[1], .n = 2, .size = {K, M}, .stride = {M, 1}},
+                 x = {.array = &array[2], .n = 3, .size = {K, H, W}, .stride = {IMAGE, ROW, 1}, .offset = 2},
+                 turned = {.array = &array[0], .n = 2, .size = {H * W, K}, .stride = {K, 1}};
+  assert_true(trn_multiply(&dst, &s, &x, false));
+  assert_true(trn_multiply(&dst, &s, &x, true));
+  for (int m = 0; m < M; m++)
+    for (int i = 0; i < H * W; i++) {
+      float sum = 0;
+      for (int k = 0; k < K; k++)
+        sum += tw_float_of(array[1].cell[k * M + m]) * tw_float_of(array[2].cell[k * IMAGE + 2 + i / W * ROW + i % W]);
+      assert_int_equal(array[0].cell[m * BANK + 1 + 2 * i], tw_bits_of(2 * sum));
+      assert_int_equal(array[0].undefined[m * BANK + 1 + 2 * i], 0);
+      assert_int_equal(array[0].undefined[m * BANK + 2 * i], 1); /* between the sums */
+    }
+  trn_turn(&turned, &x);
+  for (int k = 0; k < K; k++)
+    for (int i = 0; i < H * W; i++)
+      assert_int_equal(array[0].cell[i * K + k], array[2].cell[k * IMAGE + 2 + i / W * ROW + i % W]);
+  for (int a = 0; a < 3; a++) trn_array_free(&array[a]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_the_compiler_are_switched_off),
                                      cmocka_unit_test(an_rms_norm_is_correct_and_timed),
@@ -417,6 +449,7 @@ int main(void) {
                                      cmocka_unit_test(constants_of_numpy_and_reductions_over_loops_are_right),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
                                      cmocka_unit_test(products_have_the_bits_of_a_plain_loop),
+                                     cmocka_unit_test(free_dimensions_may_have_any_strides),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,8 @@
 
 /* A problem of more multiply-adds is compared at a random sample. */
 static const double sample_above = 3e10;
+/* Multiply-adds of the host for the sample of a case: about as many as executing the kernel takes. */
+static const double check_budget = 2.5e9;
 
 struct tw_artefact {
   char *source;
@@ -211,7 +213,7 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   if (status == TW_OK) status = trn_check_races(&a->program, error);
   if (status == TW_OK && k->problem->op->exact && k->problem->op->operations(k->problem) > sample_above) {
     tw_coverage seen;
-    status = tw_case_check(k, actual, &(tw_effort){.threads = 1}, &seen, error);
+    status = tw_case_check(k, actual, &(tw_effort){.budget = check_budget, .threads = 1}, &seen, error);
     snprintf(a->coverage, sizeof a->coverage, "%.*s", (int)sizeof a->coverage - 1, seen.text);
   } else if (status == TW_OK) {
     status = k->problem->op->compare(k->problem, k->buffer, actual, error);

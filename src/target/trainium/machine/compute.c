@@ -100,10 +100,18 @@ static uint32_t to_cell(trn_type type, double x) {
   return type == TRN_U32 ? (uint32_t)kept : (uint32_t)(int32_t)kept;
 }
 
+/* As tw_f32_to_bf16, without a call for each element. */
+static uint32_t to_bf16(uint32_t bits) {
+  const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+  return (is_nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+}
+
 void trn_scatter(const trn_view *v, int64_t at, int64_t step, int64_t n, const double *in) {
   uint32_t *cell = v->array->cell + at;
   if (v->type == TRN_F32)
     for (int64_t i = 0; i < n; i++) cell[i * step] = tw_bits_of((float)in[i]);
+  else if (v->type == TRN_BF16)
+    for (int64_t i = 0; i < n; i++) cell[i * step] = to_bf16(tw_bits_of((float)in[i]));
   else
     for (int64_t i = 0; i < n; i++) cell[i * step] = to_cell(v->type, in[i]);
 }
@@ -152,8 +160,9 @@ void trn_map(const trn_view *dst, size_t n_sources, const trn_view *const source
       for (size_t s = 0; s < n_sources; s++) {
         const int64_t there = step_of(source[s]), begin = row_of(source[s], at) + from * there;
         trn_gather(source[s], begin, there, n, in[s]);
-        if (source[s]->array->undefined)
-          for (int64_t i = 0; i < n; i++) flag[i] |= trn_mark_of(dst, source[s], begin + i * there);
+        const uint8_t *given = source[s]->array->undefined;
+        for (int64_t i = 0; given && i < n; i++)
+          if (given[begin + i * there]) flag[i] |= trn_mark_of(dst, source[s], begin + i * there);
       }
       compute(context, n, rows, out);
       if (!allowed) {
@@ -181,16 +190,29 @@ static void copy_row(void *context, int64_t n, const double *const source[], dou
   memcpy(out, source[0], (size_t)n * sizeof *out);
 }
 
+/* Marks of a row of dst: of what comes from each element of src. */
+static void mark_row(const trn_view *dst, const trn_view *src, int64_t to, int64_t step, int64_t from, int64_t there,
+                     int64_t n) {
+  uint8_t *mark = dst->array->undefined + to;
+  const uint8_t *given = src->array->undefined;
+  uint8_t any = 0;
+  for (int64_t i = 0; given && i < n; i++) any |= given[from + i * there];
+  if (!any && step == 1)
+    memset(mark, 0, (size_t)n);
+  else
+    for (int64_t i = 0; i < n; i++) mark[i * step] = trn_mark_of(dst, src, from + i * there);
+}
+
 /* A cell holds a real value as an f32 of its type's precision: of one type, or in f32, it is the same after a copy. */
 static bool keeps_cells(const trn_view *dst, const trn_view *src) {
   return dst->array != src->array && (dst->type == src->type || (dst->type == TRN_F32 && trn_type_is_real(src->type)));
 }
 
-void trn_copy(const trn_view *dst, const trn_view *src) {
+void trn_copy(const trn_view *dst, const trn_view *src, trn_allowed *allowed, const void *mask) {
   int64_t at[TRN_VIEW_DIMS] = {0};
   if (!dst->array || !trn_view_elements(dst)) return;
-  if (!keeps_cells(dst, src)) {
-    trn_map(dst, 1, &src, copy_row, NULL, NULL, NULL);
+  if (allowed || !keeps_cells(dst, src)) {
+    trn_map(dst, 1, &src, copy_row, NULL, allowed, mask);
     return;
   }
   const int64_t n = inner_size(dst), step = dst->n ? dst->stride[dst->n - 1] : 0, there = step_of(src);
@@ -202,8 +224,7 @@ void trn_copy(const trn_view *dst, const trn_view *src) {
       memcpy(cell, given, (size_t)n * sizeof *cell);
     else
       for (int64_t i = 0; i < n; i++) cell[i * step] = given[i * there];
-    if (dst->array->undefined)
-      for (int64_t i = 0; i < n; i++) dst->array->undefined[to + i * step] = trn_mark_of(dst, src, from + i * there);
+    if (dst->array->undefined) mark_row(dst, src, to, step, from, there, n);
   } while (next_row(dst, at));
 }
 

@@ -145,10 +145,13 @@ void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary o
 /* dst[i] = (state op0 a[i]) op1 b[i] along the last dimension; the state starts with initial (one value a row). */
 void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const trn_view *initial, double scalar,
               trn_binary op0, trn_binary op1);
-/* dst [M][N] = stationary [K][M]^T moving [K][N], added to dst if `adds`. False without memory. */
+/* dst [M][N] = stationary [K][M]^T moving [K][N], added to dst if `adds`; M and N may be several dimensions, of at most
+ * TRN_CHUNK elements. False without memory. */
 bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_view *moving, bool adds);
-/* The same elements, cast. */
-void trn_copy(const trn_view *dst, const trn_view *src);
+/* dst [N][M] = src [M][N]; N may be several dimensions. */
+void trn_turn(const trn_view *dst, const trn_view *src);
+/* The same elements, cast; what is not `allowed` (NULL: all) is left alone. */
+void trn_copy(const trn_view *dst, const trn_view *src, trn_allowed *allowed, const void *mask);
 void trn_fill(const trn_view *dst, double value);
 /* Does an element have no value? Its place to `at`. */
 bool trn_is_undefined(const trn_view *, int64_t at[TRN_VIEW_DIMS]);

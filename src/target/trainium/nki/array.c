@@ -61,7 +61,7 @@ static nki_value do_triangle(nki_run *r, const nki_builtin *b, nki_arguments *a)
       one.size[0] = value.size[0] = 1;
       one.offset += i * to.stride[0] + j * to.stride[1];
       value.offset += i * src.stride[0] + j * src.stride[1];
-      trn_copy(&one, &value);
+      trn_copy(&one, &value, NULL, NULL);
     }
   return nki_of(v);
 }
@@ -92,7 +92,7 @@ void nki_array_store(nki_run *r, nki_view *into, nki_value v) {
   for (int d = 0; d < from->n && same; d++) same = from->size[d] == into->size[d];
   if (!same) nki_fail(r, "unsupported assignment to a part of an array with another shape");
   const trn_view src = nki_data(from);
-  if (to.array) trn_copy(&to, &src);
+  if (to.array) trn_copy(&to, &src, NULL, NULL);
 }
 
 const nki_builtin nki_array_builtins[] = {{NKI_LIB_NUMPY, "identity", do_identity, "n dtype", -1},

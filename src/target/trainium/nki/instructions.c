@@ -180,7 +180,8 @@ static void activation_row(void *context, int64_t n, const double *const source[
 
 /* ---- one pass over operands of one shape ---- */
 
-/* Cuts dst and sources by the mask, computes, and emits. Pointers are sources, too, marked in `pointers`. */
+/* Cuts dst and sources by the mask, computes, and emits. Pointers are sources, too, marked in `pointers`. Without a
+ * `row` the source is copied. */
 static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type type, int n, const int64_t size[],
                       size_t n_sources, nki_view *source[], unsigned pointers, trn_instruction i, trn_row *row,
                       computation *c) {
@@ -203,7 +204,10 @@ static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type
   for (size_t s = 0; s < n_sources; s++)
     if (pointers >> s & 1)
       r->program->instruction[r->program->n_instructions - 1].operand[first + 1 + (int)s].is_pointer = true;
-  if (data[0].array) trn_map(&data[0], n_sources, in, row, c, bounds.rest ? nki_allowed : NULL, &bounds);
+  if (data[0].array && row)
+    trn_map(&data[0], n_sources, in, row, c, bounds.rest ? nki_allowed : NULL, &bounds);
+  else if (data[0].array)
+    trn_copy(&data[0], in[0], bounds.rest ? nki_allowed : NULL, &bounds);
   return whole;
 }
 
@@ -211,9 +215,7 @@ nki_view *nki_do_copy(nki_run *r, nki_view *src, nki_result result) {
   nki_view *source[1] = {tile_of(r, src)};
   int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 1, source, size);
-  computation c = {.source = {-1, -1}, .op = {TRN_BYPASS}, .is_exact = true};
-  return pass(r, result, TRN_SBUF, src->type, n, size, 1, source, 0, (trn_instruction){.opcode = TRN_COPY},
-              arithmetic_row, &c);
+  return pass(r, result, TRN_SBUF, src->type, n, size, 1, source, 0, (trn_instruction){.opcode = TRN_COPY}, NULL, NULL);
 }
 
 nki_view *nki_do_unary(nki_run *r, trn_unary op, nki_view *src, nki_scalar scale, const nki_scalar *bias,
@@ -346,9 +348,7 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
   i.is_software_dma = result.engine == TRN_GPSIMD;
   nki_emit(r, i, 1, 2, (nki_view *[]){dst, part});
   const trn_view to = nki_data(dst), from = nki_data(part);
-  const trn_view *in[1] = {&from};
-  computation c = {.source = {-1, -1}, .op = {TRN_BYPASS}, .is_exact = true};
-  if (to.array) trn_map(&to, 1, in, arithmetic_row, &c, bounds.rest ? nki_allowed : NULL, &bounds);
+  if (to.array) trn_copy(&to, &from, bounds.rest ? nki_allowed : NULL, &bounds);
   return whole;
 }
 
@@ -445,32 +445,6 @@ nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, 
 
 /* ---- the Tensor engine ---- */
 
-/* Free dimensions as one; a copy of the values where their strides do not allow that. */
-static trn_view flat(nki_run *r, const nki_view *v) {
-  trn_view d = nki_data(v), out = d;
-  out.n = 2;
-  out.size[1] = free_elements(v);
-  out.stride[1] = d.n > 1 ? d.stride[d.n - 1] : 0;
-  int64_t expected = 0;
-  bool is_regular = true;
-  for (int k = d.n - 1; k > 0; k--) {
-    if (d.size[k] == 1) continue;
-    if (!expected) out.stride[1] = d.stride[k];
-    is_regular = is_regular && (!expected || d.stride[k] == expected);
-    expected = d.stride[k] * d.size[k];
-  }
-  if (is_regular || !d.array) return out;
-  const size_t tensors = r->program->n_tensors;
-  nki_view *copy = nki_tile(r, TRN_SBUF, v->type, v->n, v->size);
-  r->program->n_tensors = tensors; /* of the host only */
-  trn_view to = nki_data(copy);
-  trn_copy(&to, &d);
-  to.n = 2;
-  to.size[1] = out.size[1];
-  to.stride[1] = 1;
-  return to;
-}
-
 nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool adds, nki_result result) {
   nki_view *s = tile_of(r, stationary), *m = tile_of(r, moving);
   const int64_t rows = s->size[0], columns = free_elements(s), n = free_elements(m);
@@ -520,7 +494,7 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
                        .is_first = is_first};
   nki_emit(r, i, 1, 3, (nki_view *[]){to, s, m});
   if (!is_first) r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
-  const trn_view dst = flat(r, to), x = flat(r, s), y = flat(r, m);
+  const trn_view dst = nki_data(to), x = nki_data(s), y = nki_data(m);
   if (dst.array && !trn_multiply(&dst, &x, &y, !is_first)) nki_out_of_memory(r);
   return whole;
 }
@@ -553,17 +527,8 @@ nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
                        .columns = (int)from->size[0],
                        .is_transpose = true};
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
-  const trn_view dst = nki_data(to);
-  trn_view in = flat(r, from);
-  const int64_t stride = in.stride[0], size = in.size[0];
-  in.stride[0] = in.stride[1];
-  in.size[0] = in.size[1];
-  in.stride[1] = stride;
-  in.size[1] = size;
-  if (dst.array) {
-    trn_view flat_dst = flat(r, to);
-    trn_copy(&flat_dst, &in);
-  }
+  const trn_view dst = nki_data(to), in = nki_data(from);
+  if (dst.array) trn_turn(&dst, &in);
   return whole;
 }
 
@@ -637,10 +602,8 @@ nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true
   allowed.rest = nki_mask_new(r);
   *allowed.rest = (nki_mask){.object = allowed.rest->object, .n = predicate->n};
   memcpy(allowed.rest->condition, predicate->condition, sizeof predicate->condition);
-  const trn_view *in[1] = {&src};
-  computation c = {.source = {-1, -1}, .op = {TRN_BYPASS}, .is_exact = true};
   if (dst.array == src.array) nki_fail(r, "unsupported affine_select in place");
   trn_fill(&dst, on_false);
-  trn_map(&dst, 1, in, arithmetic_row, &c, nki_allowed, &allowed);
+  trn_copy(&dst, &src, nki_allowed, &allowed);
   return whole;
 }

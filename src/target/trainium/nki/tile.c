@@ -340,7 +340,7 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
   }
   r->scope = scope;
   const trn_view to = nki_data(out), from = nki_data(v);
-  trn_copy(&to, &from);
+  trn_copy(&to, &from, NULL, NULL);
   t->spread = out;
   t->spread_version = t->version;
   t->spread_column = v->column;

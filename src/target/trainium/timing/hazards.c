@@ -58,7 +58,7 @@ typedef struct finder {
 
 static bool room(void **array, size_t n, size_t *capacity, size_t size) {
   if (n < *capacity) return true;
-  const size_t more = *capacity ? 2 * *capacity : 1024;
+  const size_t more = *capacity ? 2 * *capacity : 8; /* most tensors have few runs */
   void *moved = realloc(*array, more * size);
   if (!moved) return false;
   *array = moved;
