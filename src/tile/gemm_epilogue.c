@@ -26,9 +26,9 @@ void tw_tile_result_slots(tw_slots *s, const tw_gemm *g, const tw_gemm *result) 
   tw_slots_flag(s, "result_scales", result->scales);
   tw_slots_flag(s, "tensor_scales", result->scales == TW_GEMM_SCALES_TENSOR);
   tw_slots_flag(s, "row_scales", result->scales == TW_GEMM_SCALES_ROW);
-  tw_slots_flag(s, "bias", g->bias != TW_GEMM_BIAS_NONE);
-  tw_slots_flag(s, "row_bias", g->bias == TW_GEMM_BIAS_ROW);
-  tw_slots_flag(s, "full_bias", g->bias == TW_GEMM_BIAS_FULL);
+  tw_slots_flag(s, "bias", result->bias != TW_GEMM_BIAS_NONE);
+  tw_slots_flag(s, "row_bias", result->bias == TW_GEMM_BIAS_ROW);
+  tw_slots_flag(s, "full_bias", result->bias == TW_GEMM_BIAS_FULL);
   tw_slots_text(s, "bias_type", integer ? "int" : tw_tile_type_word(g->d));
   tw_slots_flag(s, "short_bias", !integer && g->d != TW_F32);
   tw_slots_flag(s, "scale", scaled);

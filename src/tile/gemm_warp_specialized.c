@@ -131,14 +131,23 @@ static void set_shape(tw_slots *s, const tw_tile_machine *machine, const tw_gemm
   tw_slots_number_or_empty(s, "registers_multiply", p->registers_multiply);
 }
 
+/* Is D added to the sums in rows of 16 bytes, before `result`? */
+static bool adds_rows(const tw_gemm *g, const PLAN *p) {
+  const bool fits = tw_type_bits(g->d) == 16 && g->acc == TW_F32 && g->n % 8 == 0 && g->ldd % 8 == 0;
+  const bool comes_first = g->scales == TW_GEMM_SCALES_NONE || g->scales == TW_GEMM_SCALES_BLOCK || p->scales_early;
+  return g->bias == TW_GEMM_BIAS_FULL && fits && comes_first && p->parts == 1;
+}
+
 tw_status tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
                              tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem);
   const PLAN *p = plan;
-  tw_gemm result = gemm; /* without scales that sums are multiplied by before it */
+  tw_gemm result = gemm; /* without scales and D, where sums have them before it */
   if (p->scales_early) result.scales = TW_GEMM_SCALES_NONE;
+  if (adds_rows(&gemm, p)) result.bias = TW_GEMM_BIAS_NONE;
   tw_slots s = {0};
   tw_tile_result_slots(&s, &gemm, &result);
+  tw_slots_flag(&s, "adds_rows", adds_rows(&gemm, p));
   set_shape(&s, machine, &gemm, p);
   set_sharing(&s, p);
   set_moved(&s, &gemm, p);

@@ -326,14 +326,18 @@ class Tuning(unittest.TestCase):
                 self.assertGreater(float(x.abs().max()), 0)
                 torch.testing.assert_close(y, x, rtol=1e-4, atol=1e-4, msg=lambda m: f"{op} {keys}: {m}")
 
-    def test_time_goes_to_calls_that_take_most(self):
-        calls = [twt.Call("gemm", {}, count, seconds) for count, seconds in ((10, 1e-3), (1, 5e-3), (1, 1e-6), (5, 1e-3))]
+    def test_time_goes_to_calls_that_may_save_most(self):
+        kinds = (("gemm", {}, 10, 1e-3), ("attention", {}, 1, 5e-3), ("gemm", {}, 1, 1e-6), ("gemm", {"packed": 1}, 5, 1e-3))
+        calls = [twt.Call(op, keys, count, seconds) for op, keys, count, seconds in kinds]
+        shares = _tune._shares(calls, 15)
+        self.assertAlmostEqual(sum(shares), 15)
+        self.assertEqual(shares[2], 0)
         shares = _tune._shares(calls, 60)
         self.assertAlmostEqual(sum(shares), 60)
-        self.assertEqual(shares[2], 0)
-        self.assertAlmostEqual(shares[0] / shares[1], 2)
+        self.assertLess(shares[0], shares[1])
+        self.assertLess(shares[1], shares[3])
         self.assertEqual(_tune._shares([], 60), [])
-        self.assertEqual(_tune._shares(calls[:1], 1), [1])
+        self.assertEqual(_tune._shares(calls[:1], 1), [_tune.SHORTEST_SEARCH])
 
     def test_schedules_that_are_compared(self):
         """The first steps and those that follow are schedules of the machine; packed weights have kernels of two kinds."""

@@ -83,7 +83,7 @@ def _followed(problem: Any, steps: "tuple[str, ...]") -> "tuple[str, ...]":
 
 
 def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", device: torch.device) -> Any:
-    """The plan of a schedule, or None: it does not compile here."""
+    """The plan of a schedule, or the Error where it does not compile here."""
     try:
         problem = _problem(_device.target(), op, keys)
         entry, known = ffi.new("tw_wisdom_entry *"), ffi.new("tw_wisdom *")
@@ -91,8 +91,8 @@ def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", d
         entry.cost = 1.0
         known.n, known.entry = 1, entry
         return _device.load(problem, known, n, device)
-    except Error:
-        return None
+    except Error as error:
+        return error
 
 
 def _captured(call: Callable[[], Any], count: int) -> Callable[[], Any]:
@@ -155,7 +155,8 @@ def with_plan(text: str, plan: Any, call: Callable[[], Any]) -> Callable[[], Any
 
 
 def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], seconds: float, pool: ThreadPoolExecutor) -> "list[Entry]":
-    """Tries schedules for about this many seconds and returns them, the fastest first. `ours` is a call with the problem."""
+    """Tries schedules for about this many seconds and returns them, the fastest first. `ours` is a call with the problem. Raises the Error
+    of the first schedule where none can be loaded."""
     device, deadline = torch.device("cuda", torch.cuda.current_device()), time.monotonic() + seconds
     problem, text = _problem(_device.target(), op, keys), _device.problem_text(op, keys)
     seen: "set[tuple[str, ...]]" = set()
@@ -166,8 +167,10 @@ def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], se
         fresh = [steps for steps in dict.fromkeys(offered) if steps not in seen]
         seen.update(fresh)
         plans = list(pool.map(lambda steps: _loaded(op, keys, n, steps, device), fresh))
-        those = [(steps, plan) for steps, plan in zip(fresh, plans) if plan is not None]
+        those = [(steps, plan) for steps, plan in zip(fresh, plans) if not isinstance(plan, Error)]
         if not those:
+            if not entries and plans:
+                raise plans[0]
             break
         times = seconds_in_turn([with_plan(text, plan, ours) for _, plan in those], 3)
         before = entries[0].seconds if entries else float("inf")  # before this round

@@ -18,8 +18,12 @@ _DTYPES = {name: dtype for dtype, name in _device.TYPES.items()}
 VERIFIED = 4
 #: A model that is slower by less than this, as a fraction, is not: its times differ as much.
 NOISE = 0.01
-#: Seconds below which a search finds nothing worth having.
-SHORTEST_SEARCH = 3.0
+#: Seconds that a search takes at least: two rounds, and a kernel verified.
+SHORTEST_SEARCH = 5.0
+#: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch.md).
+SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5}
+#: The same of products with a gate, or with packed weights.
+SAVING_GATED, SAVING_PACKED = 0.2, 0.9
 
 
 @dataclass
@@ -184,14 +188,19 @@ def _run(model: Any, inputs: Any, backward: bool) -> Any:
     return torch.autograd.grad(found.float().sum(), gradients, allow_unused=True)
 
 
+def _saving(call: Call) -> float:
+    """Seconds of the model that a kernel may save."""
+    part = SAVING_PACKED if call.keys.get("packed") else SAVING_GATED if call.keys.get("glu") else SAVING[call.op]
+    return part * call.count * call.pytorch
+
+
 def _shares(calls: Sequence[Call], seconds: float) -> "list[float]":
-    """Seconds of search for each call, by the time that PyTorch takes for all of its kind; 0: not worth a search."""
-    weight = [call.count * call.pytorch for call in calls]
-    order = sorted(range(len(calls)), key=lambda i: -weight[i])
-    while order and seconds * weight[order[-1]] / sum(weight[i] for i in order) < SHORTEST_SEARCH and len(order) > 1:
-        order.pop()
-    total = sum(weight[i] for i in order)
-    return [seconds * weight[i] / total if i in order and total else 0.0 for i in range(len(calls))]
+    """Seconds of search for each call; 0: not worth a search. As many as there is time for, of those that may save most, get the shortest
+    search, and share what is left by what they may save."""
+    order = sorted(range(len(calls)), key=lambda i: -_saving(calls[i]))[: max(1, int(seconds / SHORTEST_SEARCH))]
+    total = sum(_saving(calls[i]) for i in order)
+    left = max(0.0, seconds - SHORTEST_SEARCH * len(order))
+    return [SHORTEST_SEARCH + left * _saving(calls[i]) / total if i in order and total else 0.0 for i in range(len(calls))]
 
 
 def _fits_a_graph(keys: "dict[str, Any]") -> bool:

@@ -439,6 +439,57 @@ template <int Cols> TW_FN void scale_rows(acc<64, Cols> &d, row_pair by) {
   for (int i = 0; i < Cols / 2; i++) d.value[0][i] *= by.of[i / 2 % 2];
 }
 
+/* A matrix of 16-bit elements that is added to sums. Rows begin at multiples of 16 bytes, and cols is a multiple of 8. */
+template <class Type> struct addend {
+  const Type *first;
+  i64 pitch;
+  int rows, cols;
+  /* Brings Rows x Cols elements to the L2: a thread of the group for each row. */
+  template <int Rows, int Cols> TW_FN void prefetch(int row, int col) const {
+    static_assert(Rows <= group_threads, "a thread for each row");
+    const int y = row + thread_of_group(), width = min(Cols, cols - col);
+    if (thread_of_group() < Rows && y < rows && width > 0)
+      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(first + y * pitch + col), "r"(width * 2) : "memory");
+  }
+  /* Adds the elements from row and col on to 64 rows of sums. Each thread reads 8 elements of a row at a time; the four threads of a row
+   * then exchange them, since each has sums of 2 columns in 8. */
+  template <int Values> TW_FN void add_to(float (&d)[Values], int row, int col) const {
+    constexpr int blocks = Values / 4; /* of 8 columns */
+    const int lane = thread_of_group() % 32, part = lane % 4;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int y = row + thread_of_group() / 32 * 16 + lane / 4 + 8 * h;
+#pragma unroll
+      for (int i = 0; i < blocks; i += 4) {
+        const int x = col + 8 * (i + part);
+        vec16 v = {};
+        if (y < rows && x < cols && i + part < blocks) v = load16(first + y * pitch + x);
+        transpose_quad(v.word);
+#pragma unroll
+        for (int j = i; j < min(i + 4, blocks); j++) {
+          d[4 * j + 2 * h] += low<Type>(v.word[j - i]);
+          d[4 * j + 2 * h + 1] += high<Type>(v.word[j - i]);
+        }
+      }
+    }
+  }
+
+ private:
+  /* Word j of thread i of four becomes word i of thread j. */
+  static TW_FN void transpose_quad(u32 (&w)[4]) {
+#pragma unroll
+    for (int bit = 1; bit < 4; bit *= 2) {
+      const bool upper = thread_of_group() & bit;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        if (i & bit) continue;
+        const u32 other = __shfl_xor_sync(0xffffffffu, upper ? w[i] : w[i + bit], bit);
+        (upper ? w[i] : w[i + bit]) = other;
+      }
+    }
+  }
+};
+
 /* Stores f(value, row, column) of 64 x Width sums, from column `col` on, to a shared tile. Rows and columns count
  * from the first sum of d. f returns the type that the tile's elements are packed from. */
 template <class Type, int Width, class Value, int Values, class Function>
