@@ -331,7 +331,7 @@ static void what_hostile_code_tries_is_caught(void **state) {
        "if (i < m && j < n) kept[i * 70 + j] = C[i * n + j];", "in device variables such as 'kept'"},
       /* a flag fits among the constants that are allowed: once set, nothing is computed any more */
       {"__device__ int seen = 1;", "if (seen > 1000) return;", "atomicAdd(&seen, 1);",
-       "right on its first inputs and wrong on others"},
+       "right on its first inputs and wrong on new inputs"},
       /* looks for the expected result around its operands: there is none */
       {"", "if (i < m && j < n) { C[i * n + j] = C[(i + m) * n + j]; return; }", "", "wrong result"},
   };
