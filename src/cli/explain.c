@@ -1,5 +1,6 @@
-/* explain.c - `tilewright model` on a target that explains a choice of tiles, given by its own keys (tile=, rho=):
- * buffers, capacities, bounds, the predicted rate and its limit. */
+/* explain.c - `tilewright model` on a target that explains a choice of tiles, given by steps of a schedule, in
+ * --schedule or as words, and by keys of its own: buffers,
+ * capacities, bounds, the predicted rate and its limit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,19 +14,22 @@ typedef struct split {
   const char **op, **choice; /* the op's keys; the target's */
 } split;
 
+/* A key of the target's; "" for a step of a schedule, which may be given more than once. */
 static const char *explain_key(const tw_target *t, const char *word) {
   const size_t length = strcspn(word, "=");
+  if (strchr(word, ' ')) return "";
   for (const char *const *key = t->explainer->keys; *key; key++)
     if (word[length] && strlen(*key) == length && !strncmp(*key, word, length)) return *key;
   return NULL;
 }
 
 static tw_status split_words(const cli *c, const tw_target *t, split *out, tw_error *error) {
-  *out = (split){.op = tw_new(c->n_words + 1, sizeof *out->op), .choice = tw_new(c->n_words + 1, sizeof *out->choice)};
+  *out = (split){.op = tw_new(c->n_words + 1, sizeof *out->op),
+                 .choice = tw_new(c->n_words + 1 + TW_STEPS_MAX, sizeof *out->choice)};
   if (!out->op || !out->choice) return tw_no_memory(error, NULL);
   for (size_t i = 1; i < c->n_words; i++) {
     const char *key = explain_key(t, c->words[i]);
-    for (size_t j = 0; key && j < out->n_choice; j++)
+    for (size_t j = 0; key && *key && j < out->n_choice; j++)
       if (explain_key(t, out->choice[j]) == key) return tw_fail(error, TW_USAGE, "%s is given twice", key);
     if (key)
       out->choice[out->n_choice++] = c->words[i];
@@ -33,6 +37,13 @@ static tw_status split_words(const cli *c, const tw_target *t, split *out, tw_er
       out->op[out->n_op++] = c->words[i];
   }
   return TW_OK;
+}
+
+/* Steps of a file come first: a word may replace one. */
+static void prepend(const tw_schedule *steps, split *words) {
+  memmove(words->choice + steps->n, words->choice, words->n_choice * sizeof *words->choice);
+  for (size_t i = 0; i < steps->n; i++) words->choice[i] = steps->step[i];
+  words->n_choice += steps->n;
 }
 
 /* --kernel FILE: the innermost kernel, instruction by instruction. */
@@ -50,10 +61,13 @@ static tw_status write_kernel(const cli *c, const cli_subject *s, const split *w
 
 static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_error *error) {
   const tw_target *t = s->target;
-  split words;
+  tw_schedule steps = {0};
+  split words = {0};
   tw_status status = split_words(c, t, &words, error);
   if (status == TW_OK) status = tw_target_parse(t, c->words[0], words.n_op, words.op, &s->problem, error);
   if (status == TW_OK) status = tw_target_settle(t, &s->problem, error);
+  if (status == TW_OK) status = cli_read_schedule(c, s, &steps, error);
+  if (status == TW_OK) prepend(&steps, &words);
   if (status == TW_OK) status = t->explainer->explain(t, &s->problem, words.n_choice, words.choice, out, error);
   if (status == TW_OK) status = write_kernel(c, s, &words, error);
   free(words.op);
@@ -115,10 +129,6 @@ tw_status cli_explain(const cli *c, const tw_target *target, tw_error *error) {
   cli_subject s = {.target = target};
   tw_explanation e = {0};
   if (!c->n_words) return cli_subject_of(c, 0, &s, error); /* reports the missing part */
-  if (c->options.schedule)
-    return tw_fail(error, TW_USAGE,
-                   "a schedule sets its own tiles; leave out --schedule, or leave out --kernel and %s=...",
-                   target->explainer->keys[0]);
   tw_status status = explain(c, &s, &e, error);
   if (status != TW_OK) return status;
   if (!e.fits) fprintf(stderr, "tilewright: %s\n", e.misfit);

@@ -62,27 +62,10 @@ static xd_gemm design_of(const data *x, const xd_config *c, size_t row) {
     g.depth = k->a == TW_BF16 ? 8 : 1; /* config1/n32_core_placed.py: 512 of K in L2 */
   const char *runs = cell(&x->points, row, "runs");
   g.b_transposed = strncmp(runs, "row", 3) != 0;
+  g.in_rows = !strcmp(runs, "rows");
   if (tw_parse_int(runs + (g.b_transposed ? 0 : 3), &run)) g.depth = (int)(run / tile.k);
   g.b_transposed &= run > 0;
   return g;
-}
-
-/* Tiles of bfp16 lie in DDR as rows of the whole matrix: runs of `run` bytes, `rows` of them a tile, `pitch` apart. */
-static void lay_in_rows(xd_descriptor *d, int64_t run, int64_t rows, int64_t pitch) {
-  const int64_t bytes = xd_pattern_bytes(&d->pattern);
-  if (bytes < run * rows) rows = bytes / run;
-  d->pattern = (xd_pattern){0, 3, {{run, 1, 0, 0}, {rows, pitch, 0, 0}, {bytes / (run * rows), run, 0, 0}}};
-  d->iterations = 1;
-}
-
-/* As the public design has bfp16: K of A and B contiguous by T_K, N of C by T_N. Only times are asked for. */
-static void lay_all_in_rows(const xd_gemm *g, xd_program *p) {
-  for (size_t i = 0; i < p->descriptors.n; i++) {
-    xd_descriptor *d = &p->descriptors.at[i];
-    if (d->buffer == XD_GEMM_A) lay_in_rows(d, g->tile.k * 9 / 8, g->tile.m, g->k * 9 / 8);
-    if (d->buffer == XD_GEMM_B) lay_in_rows(d, g->tile.k * 9 / 8, g->tile.n, g->k * 9 / 8);
-    if (d->buffer == XD_GEMM_C) lay_in_rows(d, g->tile.n * 9 / 8, g->tile.m * g->rows, g->n * 9 / 8);
-  }
 }
 
 /* ---- what the simulator says, in the point's unit ---- */
@@ -98,7 +81,6 @@ static xd_program program_of(const data *x, const xd_config *c, size_t row) {
   xd_program p;
   tw_error error;
   must(xd_gemm_program(c, &g, &p, &error), &error);
-  if (says(x, row, "runs", "rows")) lay_all_in_rows(&g, &p);
   return p;
 }
 

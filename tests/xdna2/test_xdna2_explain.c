@@ -13,10 +13,14 @@
 
 enum { WORDS_MAX = 24 };
 
-/* Blanks separate the words; each word of `text` ends up with a '\0' behind it. */
+/* A semicolon ends a step, which has blanks. Blanks separate other words; each word of `text` ends up with a '\0' behind it. */
 static size_t split(char *text, const char *words[WORDS_MAX]) {
   size_t n = 0;
   char *rest = text, *word;
+  for (char *step; (step = strchr(rest, ';')); rest = step + 1) {
+    *step = '\0';
+    words[n++] = rest;
+  }
   while ((word = strsep(&rest, " ")))
     if (*word) words[n++] = word;
   return n;
@@ -79,6 +83,23 @@ static void buffers_have_the_layout_of_their_kernel(void **state) {
   assert_int_equal(buffer(&three, "c") + buffer(&three, "c_staging"), 128 * 128 / 8 * 17);
   const tw_explanation narrow = explained("m=512 n=512 k=512 a=i8 b=i4", "tile=64x64x64");
   assert_int_equal(buffer(&narrow, "b"), 2 * 64 * 64 / 2);
+}
+
+static void steps_of_a_schedule_say_what_keys_say(void **state) {
+  (void)state;
+  const tw_explanation keys = explained(PAPER, "tile=128x64x128 rho=4 depth=4 unroll=2 kernel=atb"),
+                       steps = explained(PAPER, "kernel atb;tile m=128 k=64 n=128 rho=4;depth 4;unroll 2;"),
+                       more = explained(PAPER, "tile m=128 k=64 n=128 rho=4;buffers a=1 b=2 c=1;");
+  assert_int_equal(keys.n_quantities, steps.n_quantities);
+  for (size_t i = 0; i < keys.n_quantities; i++) assert_true(keys.quantity[i].value == steps.quantity[i].value);
+  assert_int_equal(buffer(&steps, "l2_a"), 2 * 128 * 256 * 2); /* with the depth */
+  assert_int_equal(buffer(&keys, "l2_a"), 2 * 128 * 256 * 2);
+  assert_int_equal(buffer(&more, "a"), 32 * 64 * 2);
+  const tw_explanation deep = explained(PAPER, "tile m=128 k=64 n=128 rho=4;depth 8;");
+  assert_non_null(strstr(deep.misfit, "542720 of the 524288 bytes of l2; make the depth smaller"));
+  refused(PAPER, "depth 4;", "the tile of a core is missing; give it as a step: 'tile m=128 k=64 n=128 rho=4'");
+  refused(PAPER, "tile m=128 k=64 q=128;", "unexpected 'q'");
+  refused(PAPER, "tile=128x64x128 depth=0", "depth=0: expected a whole number from 1 to 64");
 }
 
 static void tiles_that_do_not_fit_are_explained_with_what_would(void **state) {
@@ -189,6 +210,29 @@ static void bad_problems_get_one_line(void **state) {
   assert_non_null(strstr(error.text, "op conv2d is not supported"));
 }
 
+static void configurations_have_names(void **state) {
+  (void)state;
+  static const char *const types[] = {"a=bf16 b=bfp16 c=bf16 acc=bf16", "a=bfp16 b=bfp16 c=bfp16 acc=bfp16",
+                                      "a=bfp16 b=bfp16 c=bfp16 acc=bf16"};
+  const tw_target *t = tw_target_find("xdna2");
+  for (int i = 0; i < 3; i++) {
+    char config[] = "config=0", text[300], expected[300];
+    config[7] = (char)('1' + i);
+    const char *const words[] = {"m=64", "n=64", "k=64", config};
+    tw_problem p;
+    tw_error error;
+    if (tw_target_parse(t, "gemm", 4, words, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+      fail_msg("%s", error.text);
+    tw_problem_print(&p, text, sizeof text);
+    snprintf(expected, sizeof expected, "gemm m=64 n=64 k=64 %s", types[i]);
+    assert_string_equal(text, expected);
+    const char *const both[] = {"m=64", "n=64", "k=64", config, "b=i8"};
+    assert_int_equal(tw_target_parse(t, "gemm", 5, both, &p, &error), TW_OK);
+    assert_int_equal(tw_target_supports(t, &p, &error), TW_USAGE);
+    assert_non_null(strstr(error.text, "has b=bfp16, but b=i8 is given; leave one out"));
+  }
+}
+
 static void the_bound_is_below_every_prediction(void **state) {
   (void)state;
   const tw_target *t = tw_target_find("xdna2");
@@ -239,6 +283,7 @@ static void the_core_is_scheduled(void **state) {
   refused(PAPER, "tile=128x64x128 cluster=4x2", "a cluster of 4x2 needs 8 accumulators, but the core has 5");
   refused(PAPER, "tile=128x64x128 rho=8 cluster=4x1", "its rows must be a multiple of 32");
   refused(PAPER, "tile=128x64x128 way=sideways", "way=sideways: expected in-turn, unrolled or pipelined");
+  refused(PAPER, "tile=128x64x128 way=unrolled", "way=unrolled requires the number of clusters in straight-line code");
   refused(PAPER, "tile=128x64x128 unroll=0", "unroll=0: expected a whole number from 1 to 64");
 }
 
@@ -291,6 +336,7 @@ static void the_schedule_is_shown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(buffers_have_the_layout_of_their_kernel),
+      cmocka_unit_test(steps_of_a_schedule_say_what_keys_say),
       cmocka_unit_test(tiles_that_do_not_fit_are_explained_with_what_would),
       cmocka_unit_test(rates_follow_the_roofline),
       cmocka_unit_test(shapes_that_do_not_divide_are_padded),
@@ -298,6 +344,7 @@ int main(void) {
       cmocka_unit_test(the_core_transposes_a_column_major_b),
       cmocka_unit_test(bad_choices_get_one_line),
       cmocka_unit_test(bad_problems_get_one_line),
+      cmocka_unit_test(configurations_have_names),
       cmocka_unit_test(the_bound_is_below_every_prediction),
       cmocka_unit_test(the_core_is_scheduled),
       cmocka_unit_test(the_schedule_is_shown),

@@ -272,6 +272,33 @@ static void bfp16_of_sizes_that_do_not_divide(void **state) {
   check_bfp(&few);
 }
 
+/* Parts of a tile in rows of the matrix: whole words of 36 bytes, blocks across the ends of parts; remainders. */
+static void bfp16_in_rows_of_the_matrix(void **state) {
+  (void)state;
+  static const char *const names[] = {"atb", "atb-bfp16", "atb-bf16acc"};
+  for (int i = 0; i < 3; i++) {
+    xd_gemm g = gemm_of(names[i], (tw_tile){32, 32, 32, 1}, 128, 130, 104);
+    g.columns = 4;
+    g.in_rows = true;
+    check_bfp(&g);
+    g.tile = (tw_tile){32, 32, 64, 2};
+    g.columns = 2;
+    g.depth = names[i][3] ? 1 : 2;
+    check_bfp(&g);
+  }
+  xd_gemm g = gemm_of("atb-bfp16", (tw_tile){32, 24, 32, 1}, 128, 128, 96);
+  g.in_rows = true;
+  refused(g, "layout rows: parts of 24 and 32 elements of bfp16 are no whole words; make k and n of the tile multiples "
+             "of 32");
+  g = gemm_of("atb-bfp16", (tw_tile){32, 32, 32, 1}, 128, 128, 96);
+  g.in_rows = true;
+  g.columns = g.depth = 2;
+  refused(g, "layout rows with fewer columns than rows requires depth 1 (found 2)");
+  g = gemm_of("int8", (tw_tile){32, 32, 32, 1}, 128, 256, 96);
+  g.in_rows = true;
+  refused(g, "layout rows is for bfp16 operands; kernel int8 has none");
+}
+
 /* ---- covers ---- */
 
 /* Blocks of bfp16 lie as the clusters want them; what is computed is the same. */
@@ -368,6 +395,7 @@ int main(void) {
       cmocka_unit_test_setup(sums_may_be_kept_in_the_result, setup),
       cmocka_unit_test_setup(all_configurations_are_exact_in_both_modes, setup),
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),
+      cmocka_unit_test_setup(bfp16_in_rows_of_the_matrix, setup),
       cmocka_unit_test_setup(clusters_of_any_shape_are_exact, setup),
       cmocka_unit_test_setup(covers_cost_what_their_schedules_say, setup),
       cmocka_unit_test_setup(wrong_gemms_are_refused, setup),

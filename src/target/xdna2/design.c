@@ -1,8 +1,8 @@
 /* design.c - words into a design, and a design into buffers.
  *
  * L1 (a core): the copies of A's sub-tile, of B's tile and of C's; a scratch for A converted to B's type where the kernel
- * has one; B unpacked likewise; staging of C. L2 (a memory tile, one a column): symmetric tiles of the same depth, in
- * two copies each (section 3.2 of the ATB paper): A of one row of cores in every other column (4 rows, 8 columns), B of
+ * has one; B unpacked likewise; staging of C. L2 (a memory tile, one a column): symmetric tiles, A of `depth` steps of K,
+ * in two copies each (section 3.2 of the ATB paper): A of one row of cores in every other column (4 rows, 8 columns), B of
  * the column, C of all cores of the column. */
 #include "target/xdna2/design.h"
 
@@ -12,9 +12,11 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "target/xdna2/array/plan.h"
 #include "tilewright/format.h"
 
-const char *const xd_design_keys[] = {"tile", "rho", "kernel", "core_tflops", "way", "unroll", "cluster", NULL};
+const char *const xd_design_keys[] = {"tile",   "rho",     "kernel", "core_tflops", "way",
+                                      "unroll", "cluster", "depth",  NULL};
 
 double xd_type_bytes(tw_type type) {
   const tw_format *f = tw_format_of_type(type);
@@ -71,7 +73,7 @@ static tw_status parse_tile(const char *text, tw_tile *out, tw_error *error) {
   char copy[64], *rest = copy, *word;
   int i = 0;
   if (!text)
-    return tw_fail(error, TW_USAGE, "the tile of a core is missing; give T_MC x T_K x T_N, as in tile=128x64x128");
+    return tw_fail(error, TW_USAGE, "the tile of a core is missing; give it as a step: 'tile m=128 k=64 n=128 rho=4'");
   snprintf(copy, sizeof copy, "%s", text);
   bool good = strlen(text) < sizeof copy;
   while (good && (word = strsep(&rest, "x"))) {
@@ -123,7 +125,7 @@ static tw_status check_tile(const xd_kernel *k, const tw_tile *t, tw_error *erro
   return TW_OK;
 }
 
-enum { UNROLL_MAX = 64, CLUSTER_MAX = 32 };
+enum { UNROLL_MAX = 64, CLUSTER_MAX = 32, DEPTH_MAX = 64 };
 
 static tw_status parse_cluster(const char *text, xd_design *out, tw_error *error) {
   const size_t rows = text ? strcspn(text, "x") : 0;
@@ -146,16 +148,57 @@ static tw_status parse_way(const char *way, const char *unroll, xd_design *out, 
     return tw_fail(error, TW_USAGE, "way=%.40s: expected in-turn, unrolled or pipelined", way);
   if (unroll && (!tw_parse_int(unroll, &number) || number < 1 || number > UNROLL_MAX))
     return tw_fail(error, TW_USAGE, "unroll=%.40s: expected a whole number from 1 to %d", unroll, UNROLL_MAX);
-  out->unroll = (int)number;
+  if (number) out->unroll = (int)number;
+  if (out->way_given && out->way == XD_CORE_UNROLLED && !out->unroll)
+    return tw_fail(error, TW_USAGE,
+                   "way=unrolled requires the number of clusters in straight-line code; add the step 'unroll 4'");
+  return TW_OK;
+}
+
+static bool is_step(const char *word) { return strchr(word, ' ') || !strchr(word, '='); }
+
+/* A plan of the same problem, and what the steps change in it. Its tile counts only if a step gives one. */
+static tw_status apply_steps(const xd_config *c, const tw_problem *p, size_t n, const char *const words[],
+                             xd_design *out, tw_error *error) {
+  tw_schedule s = {0};
+  xd_gemm g;
+  bool has_tile = false;
+  tw_status status = TW_OK;
+  for (size_t i = 0; i < n && status == TW_OK; i++) {
+    if (!is_step(words[i])) continue;
+    status = tw_schedule_add(&s, words[i], error);
+    has_tile |= tw_step_is(&xd_plan_language.verb[0], words[i]);
+  }
+  if (!s.n || status != TW_OK) return status;
+  status = xd_plan_start(c, p, &g, error);
+  if (status == TW_OK) status = tw_steps_apply(&xd_plan_language, c, &s, &g, NULL, error);
+  if (status != TW_OK) return status;
+  if (has_tile) out->tile = g.tile;
+  out->kernel = g.kernel;
+  out->depth = g.depth;
+  memcpy(out->copies, g.copies, sizeof out->copies);
+  if (xd_same_cover(g.cover, xd_cover_of(g.kernel))) return TW_OK;
+  out->cluster[0] = g.cover.rows;
+  out->cluster[1] = g.cover.columns;
+  out->unroll = g.cover.unroll;
+  out->way_given = true;
+  out->way = g.cover.unroll > 1 ? XD_CORE_UNROLLED : XD_CORE_IN_TURN;
   return TW_OK;
 }
 
 tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, const char *const words[], xd_design *out,
                           tw_error *error) {
   const char *rho = word_of("rho", n, words), *rate = word_of("core_tflops", n, words);
-  *out = (xd_design){.tile.rho = 1, .b_transposed = tw_problem_int(p, "b_transposed")};
-  tw_status status = parse_tile(word_of("tile", n, words), &out->tile, error);
+  const char *tile = word_of("tile", n, words), *depth = word_of("depth", n, words),
+             *name = word_of("kernel", n, words);
+  *out = (xd_design){.tile.rho = 1, .depth = 1, .b_transposed = tw_problem_int(p, "b_transposed")};
+  tw_status status = apply_steps(c, p, n, words, out, error);
+  if (status == TW_OK && (tile || !out->tile.m)) status = parse_tile(tile, &out->tile, error);
   if (status != TW_OK) return status;
+  int64_t number = out->depth;
+  if (depth && (!tw_parse_int(depth, &number) || number < 1 || number > DEPTH_MAX))
+    return tw_fail(error, TW_USAGE, "depth=%.40s: expected a whole number from 1 to %d", depth, DEPTH_MAX);
+  out->depth = (int)number;
   if (rho && (!tw_parse_int(rho, &out->tile.rho) || out->tile.rho < 1 || out->tile.rho > TILE_LIMIT))
     return tw_fail(error, TW_USAGE, "rho=%.40s: expected a whole number from 1 to %d", rho, TILE_LIMIT);
   if (rate && (!tw_parse_real(rate, &out->core_tflops) || out->core_tflops <= 0))
@@ -164,7 +207,9 @@ tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, con
   status = parse_way(word_of("way", n, words), word_of("unroll", n, words), out, error);
   if (status == TW_OK) status = parse_cluster(word_of("cluster", n, words), out, error);
   if (status != TW_OK) return status;
-  status = find_kernel(c, p, word_of("kernel", n, words), &out->kernel, error);
+  if (name || !out->kernel) status = find_kernel(c, p, name, &out->kernel, error);
+  for (int i = 0; i < 3 && status == TW_OK; i++)
+    if (!out->copies[i]) out->copies[i] = out->kernel->copies[i];
   return status == TW_OK ? check_tile(out->kernel, &out->tile, error) : status;
 }
 
@@ -186,9 +231,9 @@ static void add_l1(const xd_design *d, tw_explanation *e) {
   const xd_kernel *k = d->kernel;
   const tw_tile *t = &d->tile;
   const tw_element_bytes bytes = xd_element_bytes(k);
-  add(e, "a", L1, k->copies[0], t->m / t->rho, t->k, bytes.a, tw_type_name(k->a));
-  add(e, "b", L1, k->copies[1], t->k, t->n, bytes.b, tw_type_name(k->b));
-  add(e, "c", L1, k->copies[2], t->m, t->n, bytes.c, tw_type_name(k->c));
+  add(e, "a", L1, d->copies[0], t->m / t->rho, t->k, bytes.a, tw_type_name(k->a));
+  add(e, "b", L1, d->copies[1], t->k, t->n, bytes.b, tw_type_name(k->b));
+  add(e, "c", L1, d->copies[2], t->m, t->n, bytes.c, tw_type_name(k->c));
   if (k->scratch_a) add(e, "a_scratch", L1, 1, t->m / t->rho, t->k, bytes.b, tw_type_name(k->b));
   if (k->scratch_b != TW_TYPE_NONE)
     add(e, "b_unpacked", L1, 1, t->k, t->n, xd_type_bytes(k->scratch_b), tw_type_name(k->scratch_b));
@@ -199,7 +244,7 @@ static void add_l2(const xd_config *c, const xd_design *d, tw_explanation *e) {
   const xd_kernel *k = d->kernel;
   const tw_tile *t = &d->tile;
   const tw_element_bytes bytes = xd_element_bytes(k);
-  add(e, "l2_a", L2, L2_COPIES, t->m, t->k, bytes.a, tw_type_name(k->a));
+  add(e, "l2_a", L2, L2_COPIES, t->m, d->depth * t->k, bytes.a, tw_type_name(k->a));
   add(e, "l2_b", L2, L2_COPIES, t->k, t->n, bytes.b, tw_type_name(k->b));
   add(e, "l2_c", L2, L2_COPIES, c->rows * t->m, t->n, bytes.c, tw_type_name(k->c));
 }
@@ -229,6 +274,7 @@ static void say_misfit(const xd_config *c, const xd_design *d, tw_explanation *e
   const tw_memory_use *full = e->memory[L1].used > e->memory[L1].size ? &e->memory[L1] : &e->memory[L2];
   const int64_t rho = full == &e->memory[L1] ? fitting_rho(c, d) : 0;
   char mend[60] = "make T_K, T_MC or T_N smaller";
+  if (full == &e->memory[L2] && d->depth > 1) snprintf(mend, sizeof mend, "make the depth smaller");
   if (rho) snprintf(mend, sizeof mend, "rho=%" PRId64 " would fit", rho);
   snprintf(e->misfit, sizeof e->misfit, "the tile does not fit: its buffers need %zu of the %zu bytes of %s; %s",
            full->used, full->size, full->name, mend);

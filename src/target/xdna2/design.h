@@ -1,8 +1,9 @@
 /* design.h - one way to run a GEMM on the array: a kernel, tiles, asymmetry; its buffers in L1 and L2.
  *
- * Keys of the command line choose it: tile=128x64x128 (T_MC x T_K x T_N of one core), rho=4 (T_MC / T_MA), kernel=NAME,
- * core_tflops=0.95 (a measured rate of one core, instead of the model's). For the core's scheduler, instead of the
- * kernel's source: way= and unroll= (the order of clusters), cluster=4x1 (accumulators). */
+ * Words of the command line choose it. A word with blanks is a step of a schedule (array/plan.h), "tile m=128 k=64 n=128
+ * rho=4"; steps are applied in order. Keys: core_tflops=0.95 (a measured rate of one core, instead of the model's); for
+ * the core's scheduler, way= (the order of clusters). tile=128x64x128 (T_MC x T_K x T_N), rho=4, kernel=NAME, depth=4,
+ * unroll=4 and cluster=4x1 are old names of steps. */
 #ifndef TW_XDNA2_DESIGN_H
 #define TW_XDNA2_DESIGN_H
 
@@ -12,6 +13,8 @@
 typedef struct xd_design {
   const xd_kernel *kernel;
   tw_tile tile;       /* of one core */
+  int depth;          /* steps of K that a tile of A in L2 holds */
+  int copies[3];      /* of A, B and C in L1 */
   double core_tflops; /* 0: the model's */
   bool way_given;
   xd_core_way way;

@@ -52,7 +52,9 @@ static char *describe(const tw_target *t) {
                 tw_type_name(k->a), tw_type_name(k->b), tw_type_name(k->c), tw_type_name(k->acc), k->vmac[0],
                 k->vmac[1], k->vmac[2], 2e-6 * xd_vmac_macs(k) * c->clock_mhz * c->rows * c->columns);
   }
-  tw_text_add(&s, "model        tile=128x64x128 rho=4 of one core; kernel=NAME, core_tflops=RATE if you know better\n");
+  tw_text_add(
+      &s,
+      "model        'tile m=128 k=64 n=128 rho=4' of one core and other steps; core_tflops=RATE if you know better\n");
   return tw_text_take(&s);
 }
 
@@ -61,24 +63,52 @@ static const xd_kernel *kernel_of(const tw_target *t, const tw_problem *p) {
                         tw_problem_type(p, "acc"));
 }
 
+enum { KINDS = 4 };
+static const char *const type_keys[KINDS] = {"a", "b", "c", "acc"};
+
+static const tw_key type_options[] = {
+    {.name = "config",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "none",
+     .choices = "none|1|2|3",
+     .help = "types of a configuration of the ATB paper, in place of a, b, c and acc"}};
+
+/* config=1 becomes its types. */
+static tw_status fill_configuration(const tw_target *t, tw_problem *p, tw_error *error) {
+  static const tw_type types[][KINDS] = {{TW_BF16, TW_BFP16, TW_BF16, TW_BF16},
+                                         {TW_BFP16, TW_BFP16, TW_BFP16, TW_BFP16},
+                                         {TW_BFP16, TW_BFP16, TW_BFP16, TW_BF16}};
+  const int config = p->n_options ? (int)tw_problem_int(p, "config") : 0;
+  tw_status status = TW_OK;
+  for (int i = 0; config && i < KINDS && status == TW_OK; i++) {
+    const tw_type given = tw_problem_type(p, type_keys[i]), type = types[config - 1][i];
+    if (given != TW_TYPE_NONE && given != type)
+      return tw_fail(error, TW_USAGE, "%s: config=%d has %s=%s, but %s=%s is given; leave one out", t->name, config,
+                     type_keys[i], tw_type_name(type), type_keys[i], tw_type_name(given));
+    status = tw_problem_set(p, type_keys[i], tw_type_name(type), error);
+  }
+  return status == TW_OK && config ? tw_problem_set(p, "config", "none", error) : status;
+}
+
 static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) {
-  static const char *const keys[] = {"a", "b", "c", "acc"};
+  tw_status status = fill_configuration(t, p, error);
+  if (status != TW_OK) return status;
   const xd_kernel *k = kernel_of(t, p);
   /* designs that others made have such kernels: `run` takes them */
   if (!k && xd_mlir_knows_types(tw_problem_type(p, "a"), tw_problem_type(p, "b"), tw_problem_type(p, "c")))
     return tw_problem_set(p, "acc", tw_problem_type(p, "a") == TW_BF16 ? "f32" : "i32", error);
   if (!k) {
     char asked[120] = "";
-    for (int i = 0; i < 4; i++)
-      if (tw_problem_type(p, keys[i]) != TW_TYPE_NONE)
-        snprintf(asked + strlen(asked), sizeof asked - strlen(asked), " %s=%s", keys[i],
-                 tw_type_name(tw_problem_type(p, keys[i])));
+    for (int i = 0; i < KINDS; i++)
+      if (tw_problem_type(p, type_keys[i]) != TW_TYPE_NONE)
+        snprintf(asked + strlen(asked), sizeof asked - strlen(asked), " %s=%s", type_keys[i],
+                 tw_type_name(tw_problem_type(p, type_keys[i])));
     return tw_fail(error, TW_USAGE, "%s: no kernel has the types%s; `tilewright targets %s` lists the kernels", t->name,
                    asked, t->name);
   }
-  const tw_type types[] = {k->a, k->b, k->c, k->acc};
-  tw_status status = TW_OK;
-  for (int i = 0; i < 4 && status == TW_OK; i++) status = tw_problem_set(p, keys[i], tw_type_name(types[i]), error);
+  const tw_type types[KINDS] = {k->a, k->b, k->c, k->acc};
+  for (int i = 0; i < KINDS && status == TW_OK; i++)
+    status = tw_problem_set(p, type_keys[i], tw_type_name(types[i]), error);
   return status;
 }
 
@@ -279,6 +309,8 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
 
 static const tw_family families[] = {{.op = "gemm",
                                       .keys = "m n k b_transposed scale a b c acc",
+                                      .options = type_options,
+                                      .n_options = sizeof type_options / sizeof *type_options,
                                       .settle = fill_types,
                                       .steps = steps,
                                       .emit = emit,

@@ -42,6 +42,7 @@ typedef struct xd_gemm {
   tw_rounding rounding; /* for conversions */
   bool b_transposed;    /* B is n x k (column-major) in DDR */
   int shift;            /* from i32 to i8 and i16 */
+  bool in_rows;         /* bfp16 operands are rows of the matrix in DDR, each tile a part of many (pack.h) */
   bool runtime_sizes;   /* cores read the numbers of their tiles and of steps of K: one configuration for many sizes */
 } xd_gemm;
 

@@ -47,6 +47,13 @@ static int64_t start_of(int64_t index, int64_t size, int64_t whole) {
 
 /* ---- operands ---- */
 
+static bool in_rows(const xd_gemm *g, tw_type type) { return g->in_rows && type == TW_BFP16; }
+
+/* Tiles one after the other, in parts: `rows` rows of `run` bytes each, `pitch` apart. */
+static xd_pattern parts(int64_t at, int64_t run, int64_t rows, int64_t pitch, int64_t tiles) {
+  return (xd_pattern){at, 3, {{run, 1, 0, 0}, {rows, pitch, 0, 0}, {tiles, run, 0, 0}}};
+}
+
 /* Rows of one column's part of A, for `count` macro-tiles in turn, each of which reads them again. */
 static void move_a(writer *w, int64_t i, int64_t count) {
   const xd_gemm *g = w->g;
@@ -57,8 +64,9 @@ static void move_a(writer *w, int64_t i, int64_t count) {
     const int64_t tile = g->tile.m * step, rows = w->s.m < g->tile.m ? w->s.m : f->bytes / step,
                   first = (int64_t)a * w->s.a_parts;
     if (g->kernel->a == TW_BFP16) { /* packed in the order in which it is read */
-      const int64_t bytes = w->s.steps * tile, at = (i * g->rows + first) * bytes;
-      const xd_pattern packed = xd_linear(at, f->bytes / tile * bytes);
+      const int64_t bytes = w->s.steps * tile, at = (i * g->rows + first) * bytes, part = step / g->depth;
+      const xd_pattern packed = g->in_rows ? parts(at, part, f->bytes / step, w->s.steps * step, w->s.steps * g->depth)
+                                           : xd_linear(at, f->bytes / tile * bytes);
       add_task(w, f->source, XD_GEMM_A, &packed, 1, 0, count, false);
       continue;
     }
@@ -86,7 +94,9 @@ static void move_b(writer *w, int64_t j, int64_t count) {
   for (int c = 0; c < g->columns; c++) {
     const int channel = w->p->fifos.at[w->f->b_in[c]].source;
     if (w->s.packed_b) {
-      const xd_pattern packed = xd_linear((j * g->columns + c) * steps * tile, steps * tile);
+      const int64_t at = (j * g->columns + c) * steps * tile, part = tile / g->tile.n;
+      const xd_pattern packed =
+          in_rows(g, g->kernel->b) ? parts(at, part, g->tile.n, steps * part, steps) : xd_linear(at, steps * tile);
       add_task(w, channel, XD_GEMM_B, &packed, count, g->columns * steps * tile, count, false);
       continue;
     }
@@ -121,8 +131,11 @@ static void move_c(writer *w, int64_t i, int64_t j, int64_t count) {
   for (int c = 0; c < g->columns; c++) {
     const int channel = w->p->fifos.at[w->f->c_out[c]].sink[0];
     if (g->c == TW_BFP16) { /* tiles of a macro-tile's column are consecutive */
-      const xd_pattern packed = xd_linear(((i * w->s.tiles_n + j) * g->columns + c) * g->rows * tile, g->rows * tile);
-      add_task(w, channel, XD_GEMM_C, &packed, count, g->columns * g->rows * tile, count, true);
+      const int64_t pitch = w->s.tiles_n * g->columns * run;
+      const xd_pattern packed =
+          g->in_rows ? parts(i * most * pitch + (j * g->columns + c) * run, run, most, pitch, 1)
+                     : xd_linear(((i * w->s.tiles_n + j) * g->columns + c) * g->rows * tile, g->rows * tile);
+      add_task(w, channel, XD_GEMM_C, &packed, count, g->columns * (g->in_rows ? run : g->rows * tile), count, true);
       continue;
     }
     const xd_pattern rows = {start_of(i, w->s.macro_m, g->m) * row_bytes +

@@ -154,5 +154,15 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
     if (!packed[i] && row[i].bytes / 8 % c->array.word_bytes)
       return tw_fail(error, TW_USAGE, "%s: a row of %" PRId64 " bytes is not a multiple of the DMA's words of %d bytes",
                      row[i].name, row[i].bytes / 8, c->array.word_bytes);
+  const int64_t least = 8 * (int64_t)c->array.word_bytes; /* elements in whole words: blocks have 9 bytes */
+  if (g->in_rows && g->kernel->b != TW_BFP16)
+    return tw_fail(error, TW_USAGE, "layout rows is for bfp16 operands; kernel %s has none", g->kernel->name);
+  if (g->in_rows && (g->tile.k % least || g->tile.n % least))
+    return tw_fail(error, TW_USAGE,
+                   "layout rows: parts of %" PRId64 " and %" PRId64
+                   " elements of bfp16 are no whole words; make k and n of the tile multiples of %" PRId64,
+                   g->tile.k, g->tile.n, least);
+  if (g->in_rows && packed[0] && s.a_parts > 1 && g->depth > 1)
+    return tw_fail(error, TW_USAGE, "layout rows with fewer columns than rows requires depth 1 (found %d)", g->depth);
   return check_sizes(g, &s, error);
 }

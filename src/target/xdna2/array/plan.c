@@ -118,6 +118,9 @@ static const tw_verb verbs[] = {
      .then = then_few},
     {TW_VERB("unroll", "unroll 4", "Put this many clusters into straight-line code.", 1,
              SIZE("", cover.unroll, UNROLL_MOST))},
+    {TW_VERB("layout", "layout rows",
+             "Set how bfp16 operands are stored in DDR: 'tiles', or 'rows' of the matrix, which public designs have.", 1,
+             TW_CHOICE("", xd_gemm, in_rows, 0, "tiles|rows"))},
     {TW_FLAG("runtime_sizes",
              "Read the numbers of tiles and steps at run time: one configuration of the array for all sizes of a tile.",
              xd_gemm, runtime_sizes)},
@@ -154,6 +157,7 @@ char *xd_plan_print(const xd_gemm *g) {
               g->tile.rho);
   tw_text_add(&t, "buffers a=%d b=%d c=%d\n", g->copies[0], g->copies[1], g->copies[2]);
   tw_text_add(&t, "depth %d\n", g->depth);
+  if (g->in_rows) tw_text_add_string(&t, "layout rows\n");
   if (g->runtime_sizes) tw_text_add_string(&t, "runtime_sizes\n");
   return tw_text_take(&t);
 }

@@ -7,6 +7,7 @@
  *   kernel NAME                   a kernel of the same types; with its own cover, unless later steps change it
  *   cluster rows=2 columns=2      accumulators that a micro-kernel keeps
  *   unroll 4                      clusters in straight-line code
+ *   layout rows                   bfp16 operands are stored in DDR as rows of the matrix, or as tiles
  *   runtime_sizes                 numbers of tiles and steps of K are read at run time
  *
  * A later step replaces an earlier one of the same verb. The text of a design has one line for each verb, so it is

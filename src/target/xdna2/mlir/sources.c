@@ -13,9 +13,11 @@
 #include "target/xdna2/mlir/read.h"
 #include "target/xdna2/mlir/write.h"
 
-static const char *layout_of(tw_type t) {
+static const char *layout_of(const xd_gemm *g, tw_type t) {
   switch (t) {
-  case TW_BFP16: return "bfp16, in tiles of 8x8 blocks (pack.h of tilewright)";
+  case TW_BFP16:
+    return g->in_rows ? "bfp16, in rows of parts of tiles (pack.h of tilewright)"
+                      : "bfp16, in tiles of 8x8 blocks (pack.h of tilewright)";
   case TW_I4:
   case TW_TERNARY: return "packed codes, in tiles (pack.h of tilewright)";
   default: return "row-major";
@@ -74,7 +76,7 @@ static char *arguments_of(const xd_gemm *g, const int64_t bytes[XD_GEMM_OPERANDS
   const tw_type type[] = {g->kernel->a, g->kernel->b, g->c};
   tw_text t = {0};
   for (int i = 0; i < 3; i++)
-    tw_text_add(&t, "- %c: %" PRId64 " bytes, %s, %s\n", "ABC"[i], bytes[i], tw_type_name(type[i]), layout_of(type[i]));
+    tw_text_add(&t, "- %c: %" PRId64 " bytes, %s, %s\n", "ABC"[i], bytes[i], tw_type_name(type[i]), layout_of(g, type[i]));
   if (bytes[XD_GEMM_ZEROS]) tw_text_add(&t, "- a page of %" PRId64 " bytes of zeros\n", bytes[XD_GEMM_ZEROS]);
   return tw_text_take(&t);
 }

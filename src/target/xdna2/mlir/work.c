@@ -58,6 +58,16 @@ static int depth_of(const xd_program *p, const xd_op *product, const xd_gemm *g)
   return 1;
 }
 
+/* Tiles of B are stored in rows of the matrix: a task moves many runs. */
+static bool has_parts(const xd_program *p) {
+  int external = 0, b = -1;
+  for (size_t i = 0; i < p->buffers.n; i++)
+    if (p->buffers.at[i].external && external++ == XD_GEMM_B) b = (int)i;
+  for (size_t i = 0; i < p->descriptors.n; i++)
+    if (p->descriptors.at[i].buffer == b && p->descriptors.at[i].pattern.n_dims > 1) return true;
+  return false;
+}
+
 static void find_gemm(const xd_config *c, const xd_program *p, const xd_op *product, const tw_problem *problem,
                       xd_gemm *g) {
   const xd_call *call = &product->call;
@@ -73,6 +83,7 @@ static void find_gemm(const xd_config *c, const xd_program *p, const xd_op *prod
   g->cover = call->cover;
   g->rounding = call->rounding;
   g->depth = depth_of(p, product, g);
+  g->in_rows = call->micro->b == TW_BFP16 && has_parts(p);
 }
 
 /* ---- sizes ---- */
