@@ -2,13 +2,16 @@
 """probe.py - writes ../isa/instructions.def: every opcode of gfx942 and gfx950, found by asking llvm-mc-22 to disassemble
 each opcode of each encoding with a register of its own in every field.
 
-    python3 probe.py > ../isa/instructions.def
+    python3 probe.py > new.def && mv new.def ../isa/instructions.def
 
-The format of a row is described in ../isa/isa.h. The bytes of an encoding are facts of the instruction set (AMD's "CDNA3"
+The format of a row is described in ../isa/isa.h. Columns of meaning are kept from the file that is there; a row that it does
+not have gets columns by its encoding and is named on stderr: they are to be written by hand. The bytes of an encoding are facts of the instruction set (AMD's "CDNA3"
 and "CDNA4" ISA documents); this asks for them one by one."""
 import itertools
+import os
 import re
 import subprocess
+import sys
 
 SEPARATOR = 0xBF92005A  # s_trap 0x5a
 
@@ -296,14 +299,36 @@ BARE = {
 }
 
 
+MEANING = re.compile(r'I\((\w+), \d+, \d+, "(\w+)", "[^"]*", \d+, \w+, \w+, (.*)\)$')
+CLASS = {"SMEM": "SMEM", "DS": "LDS", "FLAT": "VMEM", "SCRATCH": "VMEM", "GLOBAL": "VMEM", "MUBUF": "VMEM", "MTBUF": "VMEM",
+         "SOPP": "INTERNAL"}
+
+
+def meanings():
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "isa", "instructions.def")
+    with open(path, encoding="ascii") as f:
+        rows = [MEANING.match(line) for line in f]
+    return {(m[1], m[2]): m[3] for m in rows if m}
+
+
+def meaning(known, encoding, name):
+    if (encoding, name) in known:
+        return known[encoding, name]
+    print("new: %s in %s; write its last five columns by hand" % (name, encoding), file=sys.stderr)
+    klass = CLASS.get(encoding, "VALU" if encoding.startswith("VOP") else "SALU")
+    return '%s, ACCESS_NONE, 0, LANES, ""' % klass
+
+
 def main():
+    known = meanings()
     print("/* instructions.def - made by ../generate/probe.py with llvm-mc-22; isa.h says what a row is. */")
     for encoding in E:
         table = {cpu: rows_of(cpu, encoding) for cpu in ("gfx942", "gfx950")}
         plain = {row[0]: row for row in BARE.get(encoding.name, [])}
         for opcode in sorted(set(table["gfx942"]) | set(table["gfx950"]) | set(plain)):
             if opcode in plain:
-                print('I(%s, %d, 3, "%s", "%s", 0, 0x%x, 0x%x)' % ((encoding.name,) + plain[opcode]))
+                print('I(%s, %d, 3, "%s", "%s", 0, 0x%x, 0x%x, %s)' %
+                      ((encoding.name,) + plain[opcode] + (meaning(known, encoding.name, plain[opcode][1]),)))
                 continue
             lines = {}
             for bit, cpu in ((1, "gfx942"), (2, "gfx950")):
@@ -315,7 +340,8 @@ def main():
                            row["mbz"] & ~(((1 << 10) - 1) << 16 if encoding.name == "VOP3" else 0), row["shown"])
                     lines[key] = lines.get(key, 0) | bit
             for (name, operands, forms, mbz, shown), cpus in lines.items():
-                print('I(%s, %d, %d, "%s", "%s", %d, 0x%x, 0x%x)' % (encoding.name, opcode, cpus, name, operands, forms, mbz, shown))
+                print('I(%s, %d, %d, "%s", "%s", %d, 0x%x, 0x%x, %s)' %
+                      (encoding.name, opcode, cpus, name, operands, forms, mbz, shown, meaning(known, encoding.name, name)))
 
 
 if __name__ == "__main__":

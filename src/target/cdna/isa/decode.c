@@ -9,25 +9,36 @@
 
 static cdna_instruction table[] = {
 /* NOLINTBEGIN(bugprone-macro-parentheses): fields, not expressions */
-#define I(encoding_, opcode_, arches_, name_, operands_, forms_, zero_, shown_)                                        \
+#define I(encoding_, opcode_, arches_, name_, operands_, forms_, zero_, shown_, class_, access_, bytes_, flow_,        \
+          traits_)                                                                                                     \
   {.name = name_,                                                                                                      \
    .encoding = CDNA_##encoding_,                                                                                       \
    .opcode = opcode_,                                                                                                  \
    .arches = arches_,                                                                                                  \
    .forms = forms_,                                                                                                    \
    .zero = zero_,                                                                                                      \
-   .shown = shown_},
+   .shown = shown_,                                                                                                    \
+   .klass = CDNA_CLASS_##class_,                                                                                       \
+   .access = CDNA_##access_,                                                                                           \
+   .bytes = bytes_,                                                                                                    \
+   .flow = CDNA_FLOW_##flow_},
 #include "target/cdna/isa/instructions.def"
 #undef I
     /* NOLINTEND(bugprone-macro-parentheses) */
 };
-static const char *const operands_text[] = {
-#define I(encoding_, opcode_, arches_, name_, operands_, forms_, zero_, shown_) operands_,
+/* Columns that are read when the table is used first. */
+static const struct {
+  const char *operands, *traits;
+} texts[] = {
+#define I(encoding_, opcode_, arches_, name_, operands_, forms_, zero_, shown_, class_, access_, bytes_, flow_,        \
+          traits_)                                                                                                     \
+  {operands_, traits_},
 #include "target/cdna/isa/instructions.def"
 #undef I
 };
 
 enum { N_INSTRUCTIONS = sizeof table / sizeof *table, OPCODES_MAX = 1024 };
+_Static_assert((int)N_INSTRUCTIONS <= (int)CDNA_INSTRUCTIONS_MAX, "");
 
 /* Bits of the opcode and of the encoding: both are excluded from the mask of zeros. */
 static const struct {
@@ -66,10 +77,18 @@ static void read_operands(cdna_instruction *i, const char *text) {
   }
 }
 
+static uint32_t traits_of(const char *text) {
+  static const char letters[] = "cCeEvmMdksahHlubrpxDSL2N!"; /* in the order of cdna_trait */
+  uint32_t traits = 0;
+  for (; *text; text++) traits |= 1u << (strchr(letters, *text) - letters);
+  return traits;
+}
+
 static void fill_table(void) {
   for (size_t r = 0; r < N_INSTRUCTIONS; r++) {
     cdna_instruction *i = &table[r];
-    read_operands(i, operands_text[r]);
+    read_operands(i, texts[r].operands);
+    i->traits = traits_of(texts[r].traits);
     const uint64_t opcode = ((1ull << layout[i->encoding].width) - 1) << layout[i->encoding].low;
     i->zero &= ~(opcode | layout[i->encoding].fixed);
     for (int arch = 0; arch < CDNA_ARCHES; arch++)

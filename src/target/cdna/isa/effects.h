@@ -9,22 +9,9 @@
 #define TW_CDNA_EFFECTS_H
 
 #include "target/cdna/isa/isa.h"
+#include "target/cdna/layout/lds.h"
 #include "target/cdna/layout/mfma.h"
 
-/* By what executes them. */
-typedef enum cdna_class {
-  CDNA_CLASS_SALU,
-  CDNA_CLASS_BRANCH,   /* sets the PC, or ends the wave */
-  CDNA_CLASS_INTERNAL, /* s_nop, s_waitcnt, s_setprio, ...: the sequencer itself */
-  CDNA_CLASS_BARRIER,
-  CDNA_CLASS_SMEM,
-  CDNA_CLASS_VALU,
-  CDNA_CLASS_TRANS, /* transcendental functions: a quarter of VALU's rate */
-  CDNA_CLASS_MATRIX,
-  CDNA_CLASS_LDS,
-  CDNA_CLASS_VMEM, /* FLAT, GLOBAL, SCRATCH, MUBUF, MTBUF */
-  CDNA_CLASSES
-} cdna_class;
 const char *cdna_class_name(cdna_class); /* "SALU", ... */
 
 enum { CDNA_ALL_BYTES = 15, CDNA_IMPLIED = 'i', CDNA_SCALE = 's', CDNA_REGISTER_CODES = 768 };
@@ -38,13 +25,6 @@ typedef struct cdna_register_range {
 
 enum { CDNA_READS_MAX = 8, CDNA_WRITES_MAX = 4 };
 
-typedef enum cdna_access_kind {
-  CDNA_ACCESS_NONE,
-  CDNA_LOAD,
-  CDNA_STORE,
-  CDNA_ATOMIC,
-  CDNA_LOAD_TO_LDS
-} cdna_access_kind;
 typedef enum cdna_address_space {
   CDNA_SPACE_GLOBAL,
   CDNA_SPACE_FLAT, /* global, LDS or scratch: the address decides */
@@ -58,17 +38,19 @@ typedef enum cdna_address_space {
 enum { CDNA_COUNTS_VM = 1, CDNA_COUNTS_LGKM = 2, CDNA_VM_MOST = 63, CDNA_LGKM_MOST = 15 };
 
 typedef struct cdna_effects {
-  uint8_t klass; /* cdna_class */
+  uint8_t klass, flow; /* cdna_class, cdna_flow */
+  uint32_t traits;     /* cdna_trait */
   uint8_t n_reads, n_writes;
   cdna_register_range read[CDNA_READS_MAX], write[CDNA_WRITES_MAX];
   bool reads_exec; /* lanes that are off are neither read nor written */
   bool is_dpp, is_sdwa;
   bool selects_part; /* bytes of its destination, by SDWA or op_sel */
   uint8_t counters;
-  uint8_t wait_vm, wait_lgkm; /* operands of s_waitcnt; CDNA_VM_MOST and CDNA_LGKM_MOST: no wait */
-  uint8_t wait_states;        /* 1; of s_nop more */
-  const cdna_mfma *mfma;      /* class MATRIX, except moves to and from AccVGPRs */
-  uint8_t passes;             /* passes of 4 cycles, until the matrix unit accepts the next */
+  uint8_t wait_vm, wait_lgkm;      /* operands of s_waitcnt; CDNA_VM_MOST and CDNA_LGKM_MOST: no wait */
+  uint8_t wait_states;             /* 1; of s_nop more */
+  const cdna_mfma *mfma;           /* class MATRIX, except moves to and from AccVGPRs */
+  const cdna_lds_instruction *lds; /* its banks; NULL: it has none */
+  uint8_t passes;                  /* passes of 4 cycles, until the matrix unit accepts the next */
   /* memory */
   uint8_t access, space;
   uint8_t bytes;    /* bytes per lane (or of a scalar load) and access */

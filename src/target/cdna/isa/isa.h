@@ -2,7 +2,7 @@
  *
  * instructions.def has a row for each opcode of each encoding:
  *
- *     I(VOP3, 459, 3, "v_fma_f32", "Dv1 0x1 1x1 2x1", 4, zero, shown)
+ *     I(VOP3, 459, 3, "v_fma_f32", "Dv1 0x1 1x1 2x1", 4, zero, shown, VALU, ACCESS_NONE, 0, LANES, "")
  *
  * encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of the text,
  * forms, and two masks over the first 64 bits: bits that must be zero, and bits outside of operands that change the
@@ -13,7 +13,12 @@
  *   holds   v VGPR (or accumulation register), a accumulation register, s scalar register or constant, r scalar
  * register,
  *           x VGPR or scalar or constant, k literal
- * forms: 1 has a DPP form, 2 an SDWA form, 4 its mnemonic ends in _e64, 8 in _e32. */
+ * forms: 1 has a DPP form, 2 an SDWA form, 4 its mnemonic ends in _e64, 8 in _e32.
+ *
+ * The last five columns are the meaning, of which users ask no name: the unit that executes it (cdna_class), its access
+ * to memory (cdna_access_kind), bytes, data flow (cdna_flow) and traits (cdna_trait, a letter each). Bytes are those of a
+ * lane's access, 0 where operands or a format decide; of a vector instruction they are the mask of the bytes that a
+ * source uses, 0 for all. */
 #ifndef TW_CDNA_ISA_H
 #define TW_CDNA_ISA_H
 
@@ -45,7 +50,98 @@ typedef enum cdna_encoding {
   CDNA_ENCODINGS
 } cdna_encoding;
 
-enum { CDNA_FORM_DPP = 1, CDNA_FORM_SDWA = 2, CDNA_FORM_E64 = 4, CDNA_FORM_E32 = 8, CDNA_OPERANDS_MAX = 6 };
+enum {
+  CDNA_FORM_DPP = 1,
+  CDNA_FORM_SDWA = 2,
+  CDNA_FORM_E64 = 4,
+  CDNA_FORM_E32 = 8,
+  CDNA_OPERANDS_MAX = 6,
+  CDNA_INSTRUCTIONS_MAX = 2048
+};
+
+/* By what executes them. */
+typedef enum cdna_class {
+  CDNA_CLASS_SALU,
+  CDNA_CLASS_BRANCH,   /* sets the PC, or ends the wave */
+  CDNA_CLASS_INTERNAL, /* s_nop, s_waitcnt, s_setprio, ...: the sequencer itself */
+  CDNA_CLASS_BARRIER,
+  CDNA_CLASS_SMEM,
+  CDNA_CLASS_VALU,
+  CDNA_CLASS_TRANS, /* transcendental functions: a quarter of VALU's rate */
+  CDNA_CLASS_MATRIX,
+  CDNA_CLASS_LDS,
+  CDNA_CLASS_VMEM, /* FLAT, GLOBAL, SCRATCH, MUBUF, MTBUF */
+  CDNA_CLASSES
+} cdna_class;
+
+typedef enum cdna_access_kind {
+  CDNA_ACCESS_NONE,
+  CDNA_LOAD,
+  CDNA_STORE,
+  CDNA_ATOMIC,
+  CDNA_LOAD_TO_LDS
+} cdna_access_kind;
+
+/* How bits of the sources reach the result; scalar instructions bit by bit, vector instructions byte by byte. */
+typedef enum cdna_flow {
+  CDNA_FLOW_LANES, /* any of a lane's source bits may decide any of its result; scalars: any bit any bit */
+  CDNA_FLOW_MOVE,
+  CDNA_FLOW_CHOOSE, /* one of two, by SCC or a mask */
+  CDNA_FLOW_AND,
+  CDNA_FLOW_AND_NOT,
+  CDNA_FLOW_AND_OR,
+  CDNA_FLOW_OR, /* of vectors any operation bit by bit */
+  CDNA_FLOW_OR_NOT,
+  CDNA_FLOW_XOR,
+  CDNA_FLOW_INSERT, /* v_bfi */
+  CDNA_FLOW_LEFT,   /* shifts, by source 0 */
+  CDNA_FLOW_RIGHT,
+  CDNA_FLOW_LEFT_OR,
+  CDNA_FLOW_ALIGN_BIT,
+  CDNA_FLOW_ALIGN_BYTE,
+  CDNA_FLOW_WIDE_SUM, /* 32 * 32 + 64 bits */
+  CDNA_FLOW_PERMUTE,  /* bytes, by source 2 */
+  CDNA_FLOW_PACK,     /* two sources, a half each */
+  CDNA_FLOW_PACKED,   /* the halves apart */
+  CDNA_FLOW_READ_LANE,
+  CDNA_FLOW_READ_FIRST, /* lane that is on */
+  CDNA_FLOW_WRITE_LANE,
+  CDNA_FLOW_SWAP,
+  CDNA_FLOW_SWAP_16, /* rows of 16 lanes; of 32 */
+  CDNA_FLOW_SWAP_32,
+  CDNA_FLOW_PULL, /* through the crossbar of LDS: a lane reads another, writes to another, or reads by a pattern */
+  CDNA_FLOW_PUSH,
+  CDNA_FLOW_SWIZZLE
+} cdna_flow;
+
+/* The letters of the column. "Reads" and "writes" are about registers that are not in the text. */
+typedef enum cdna_trait {
+  CDNA_READS_SCC = 1 << 0,      /* c */
+  CDNA_WRITES_SCC = 1 << 1,     /* C */
+  CDNA_READS_EXEC = 1 << 2,     /* e: as a value; vector instructions read it as a mask unless CDNA_ALL_LANES */
+  CDNA_WRITES_EXEC = 1 << 3,    /* E */
+  CDNA_READS_VCC = 1 << 4,      /* v */
+  CDNA_READS_M0 = 1 << 5,       /* m */
+  CDNA_WRITES_M0 = 1 << 6,      /* M */
+  CDNA_READS_D = 1 << 7,        /* d: D is a source, too */
+  CDNA_KEEPS_D = 1 << 8,        /* k: D is a source, and not written */
+  CDNA_SWAPS = 1 << 9,          /* s: D and source 0 are read and written */
+  CDNA_ALL_LANES = 1 << 10,     /* a: ignores EXEC */
+  CDNA_HALVES = 1 << 11,        /* h: sources of 16 bits */
+  CDNA_HALF_FACTORS = 1 << 12,  /* H: sources 0 and 1 of 16 bits */
+  CDNA_LOW_HALF = 1 << 13,      /* l: 16 bits of data or result, in the lower half of the register */
+  CDNA_UPPER_HALF = 1 << 14,    /* u: in the upper half */
+  CDNA_RESULT_BYTE = 1 << 15,   /* b: op_sel chooses the result's byte */
+  CDNA_RESULT_HALF = 1 << 16,   /* r: op_sel chooses the result's half, and the other is kept */
+  CDNA_RESULT_PART = 1 << 17,   /* p: counts as a write of a part for hazards, wherever that is */
+  CDNA_MIX = 1 << 18,           /* x: sources of 32 or 16 bits, by op_sel_hi */
+  CDNA_DOT = 1 << 19,           /* D: a dot product */
+  CDNA_SIGNED = 1 << 20,        /* S: what is loaded is extended by its sign */
+  CDNA_PLAIN_ADDRESS = 1 << 21, /* L: a scalar load by address, not by buffer */
+  CDNA_TWO = 1 << 22,           /* 2: two accesses to LDS */
+  CDNA_NOTHING = 1 << 23,       /* N: no effect */
+  CDNA_SUSPECT = 1 << 24,       /* !: a defect of the machine is suspected (checks/checks.c) */
+} cdna_trait;
 
 typedef struct cdna_operand_form {
   char field, holds;
@@ -57,10 +153,12 @@ typedef struct cdna_instruction {
   uint8_t encoding, arches, forms, n_operands;
   uint16_t opcode;
   uint64_t zero, shown;
+  uint8_t klass, access, bytes, flow; /* cdna_class, cdna_access_kind, ..., cdna_flow */
+  uint32_t traits;
   cdna_operand_form operand[CDNA_OPERANDS_MAX];
 } cdna_instruction;
 
-/* All rows of the table. */
+/* All rows of the table, at most CDNA_INSTRUCTIONS_MAX. */
 const cdna_instruction *cdna_instructions(size_t *n);
 
 typedef enum cdna_variant { CDNA_PLAIN, CDNA_DPP, CDNA_SDWA, CDNA_SCALED } cdna_variant;
