@@ -156,6 +156,8 @@ typedef struct cdna_program {
   cdna_op *op; /* one a dword; run is NULL where no instruction begins as code is read from its start */
   cdna_pool *pool;
   bool has_atomics;
+  /* VGPRs and AccVGPRs up to the last that an instruction names, all where M0 may choose them: a wave has no others. */
+  int rows[2];
 } cdna_program;
 
 tw_status cdna_program_make(const cdna_object *, const cdna_kernel *, uint64_t base, cdna_program *out, tw_error *);

@@ -321,40 +321,38 @@ OP(ds_nop) {
 /* ---- for observers ---- */
 
 bool cdna_lds_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
-  const bool reads = op->run == read_dwords || op->run == read_two || op->run == read_small || op->run == atomic ||
-                     op->run == read_transposed;
-  const bool writes = op->run == write_dwords || op->run == write_two || op->run == write_small || op->run == atomic;
-  if (op->run == exchange_two) {
-    *out = (cdna_access){.reads = true, .writes = true, .parts = 2, .bytes = op->bytes};
-  } else if (op->run == ds_read_addtid_b32 || op->run == ds_write_addtid_b32) {
-    *out = (cdna_access){
-        .reads = op->run == ds_read_addtid_b32, .writes = op->run == ds_write_addtid_b32, .parts = 1, .bytes = 4};
-    out->lanes[CDNA_IN_LDS] = lanes_on(w);
-    EACH_LANE(out->lanes[CDNA_IN_LDS])
-    out->address[0][l] = (w->s[CDNA_M0] & 0xFFFF) + ((uint32_t)op->imm & 0xFFFF) + 4u * (uint32_t)l;
+  const bool modifies = op->run == atomic || op->run == exchange_two || op->run == ds_append || op->run == ds_consume;
+  const bool by_lane = op->run == ds_read_addtid_b32 || op->run == ds_write_addtid_b32;
+  const uint64_t exec = lanes_on(w);
+  const uint32_t immediate = (uint32_t)op->imm & 0xFFFF;
+  cdna_access_begin(out);
+  out->reads = modifies || op->run == read_dwords || op->run == read_two || op->run == read_small ||
+               op->run == read_transposed || op->run == ds_read_addtid_b32;
+  out->writes = modifies || op->run == write_dwords || op->run == write_two || op->run == write_small ||
+                op->run == ds_write_addtid_b32;
+  out->parts = 1;
+  out->bytes = op->run == read_transposed ? (op->bytes == 6 ? 12 : 8)
+               : op->run == read_dwords   ? (uint8_t)(4 * op->d_width)
+               : op->run == write_dwords  ? (uint8_t)(4 * op->s[1].width)
+                                          : op->bytes;
+  out->lanes[CDNA_IN_LDS] = exec;
+  if (by_lane) {
+    EACH_LANE(exec) out->address[0][l] = (w->s[CDNA_M0] & 0xFFFF) + immediate + 4u * (uint32_t)l;
     return true;
-  } else if (op->run == ds_append || op->run == ds_consume) {
-    const uint64_t exec = lanes_on(w);
-    *out = (cdna_access){.reads = true, .writes = true, .parts = 1, .bytes = 4};
-    out->lanes[CDNA_IN_LDS] = exec & -exec;
-    EACH_LANE(out->lanes[CDNA_IN_LDS])
-    out->address[0][l] = (w->s[CDNA_M0] >> 16) + ((uint32_t)op->imm & 0xFFFF);
-    return true;
-  } else if (!reads && !writes) {
-    return false; /* lanes are moved through the crossbar */
   }
+  if (op->run == ds_append || op->run == ds_consume) {
+    out->lanes[CDNA_IN_LDS] = exec & -exec;
+    EACH_LANE(exec & -exec) out->address[0][l] = (w->s[CDNA_M0] >> 16) + immediate;
+    return true;
+  }
+  if (!out->reads && !out->writes) return false; /* lanes are moved through the crossbar */
   const bool two = op->flags & TWO && op->run != atomic;
-  const uint32_t offset = two ? 0 : (uint32_t)op->imm & 0xFFFF;
-  const uint8_t bytes = op->run == read_transposed ? (op->bytes == 6 ? 12 : 8)
-                        : op->run == read_dwords   ? (uint8_t)(4 * op->d_width)
-                        : op->run == write_dwords  ? (uint8_t)(4 * op->s[1].width)
-                                                   : op->bytes;
-  if (op->run != exchange_two)
-    *out = (cdna_access){.reads = reads, .writes = writes, .parts = two ? 2 : 1, .bytes = bytes};
-  out->lanes[CDNA_IN_LDS] = lanes_on(w);
   const uint32_t *a = w->v[op->s[0].code];
-  for (int part = 0; part < out->parts; part++) EACH_LANE(out->lanes[CDNA_IN_LDS])
-  out->address[part][l] = a[l] + offset + (two ? offset_of(op, part) : 0);
+  out->parts = two ? 2 : 1;
+  for (int part = 0; part < out->parts; part++) {
+    const uint32_t offset = two ? offset_of(op, part) : immediate;
+    for (int l = 0; l < CDNA_LANES; l++) out->address[part][l] = a[l] + offset;
+  }
   return true;
 }
 

@@ -23,6 +23,7 @@ typedef struct matrix_map {
   cdna_type type;
   const float *value;       /* value of each code, for 8 bits and less */
   uint8_t lane[CDNA_LANES]; /* the block that is read in place of each */
+  uint8_t run;              /* lanes whose items of one number are side by side in the matrix; 0: not worth it */
   uint16_t at[ITEMS_MAX];
 } matrix_map;
 
@@ -76,38 +77,55 @@ static inline float item_value(const matrix_map *map, uint32_t bits) {
   }
 }
 
-/* 8 and 16 bits, a dword at a time. */
-static inline __attribute__((always_inline)) void unpack_dwords(const matrix_map *map, uint32_t (*row)[CDNA_LANES],
-                                                                float *out, int bits, cdna_type type) {
-  const int per = 32 / bits, dwords = map->items / per;
-  for (int d = 0; d < dwords; d++)
-    for (int l = 0; l < CDNA_LANES; l++) {
-      const uint32_t word = row[d][map->lane[l]];
-      const uint16_t *at = &map->at[l * map->items + d * per];
-      for (int e = 0; e < per; e++) {
-        const uint32_t code = word >> e * bits & ((1u << bits) - 1);
-        out[at[e]] = bits == 8 ? map->value[code] : type == CDNA_F16 ? cdna_half_value(code) : cdna_bf16_value(code);
-      }
-    }
+static cdna_item_kind kind_of(const matrix_map *map) {
+  return map->value               ? CDNA_ITEM_TABLE
+         : map->type == CDNA_F16  ? CDNA_ITEM_F16
+         : map->type == CDNA_BF16 ? CDNA_ITEM_BF16
+         : map->type == CDNA_XF32 ? CDNA_ITEM_XF32
+                                  : CDNA_ITEM_F32;
 }
 
-static void unpack(const matrix_map *map, uint32_t (*row)[CDNA_LANES], float *out) {
-  if (map->items * map->bits % 32 == 0) {
-    if (map->type == CDNA_FP8 || map->type == CDNA_BF8) {
-      unpack_dwords(map, row, out, 8, map->type);
-      return;
+static void unpack(const cdna_lane_kit *kit, const matrix_map *map, uint32_t (*row)[CDNA_LANES], float *out) {
+  const int bits = map->bits;
+  cdna_items x = {.mask = bits < 32 ? (1u << bits) - 1 : ~0u, .kind = kind_of(map), .table = map->value};
+  for (int e = 0; e < map->items; e++) {
+    const uint32_t *word = row[e * bits / 32];
+    x.shift = e * bits % 32;
+    for (int l = 0; l < CDNA_LANES && map->run; l += map->run) {
+      x.low = word + l;
+      x.high = word + CDNA_LANES + l;
+      kit->unpack(&x, map->run, out + map->at[l * map->items + e]);
     }
-    if (map->type == CDNA_F16 || map->type == CDNA_BF16) {
-      if (map->type == CDNA_F16)
-        unpack_dwords(map, row, out, 16, CDNA_F16);
-      else
-        unpack_dwords(map, row, out, 16, CDNA_BF16);
-      return;
-    }
+    for (int l = 0; l < CDNA_LANES && !map->run; l++)
+      out[map->at[l * map->items + e]] = item_value(map, item_bits(row, map->lane[l], e, bits));
   }
-  for (int l = 0; l < CDNA_LANES; l++)
-    for (int e = 0; e < map->items; e++)
-      out[map->at[l * map->items + e]] = item_value(map, item_bits(row, map->lane[l], e, map->bits));
+}
+
+/* C and D, whose items are dwords: between registers and the matrix. */
+static void read_addend(const matrix_map *map, uint32_t (*row)[CDNA_LANES], uint32_t *c) {
+  for (int r = 0; r < map->items; r++) {
+    for (int l = 0; l < CDNA_LANES && map->run; l += map->run)
+      memcpy(&c[map->at[l * map->items + r]], &row[r][l], map->run * sizeof *c);
+    for (int l = 0; l < CDNA_LANES && !map->run; l++) c[map->at[l * map->items + r]] = row[r][l];
+  }
+}
+static void write_result(const matrix_map *map, const uint32_t *c, uint32_t (*row)[CDNA_LANES]) {
+  for (int r = 0; r < map->items; r++) {
+    for (int l = 0; l < CDNA_LANES && map->run; l += map->run)
+      memcpy(&row[r][l], &c[map->at[l * map->items + r]], map->run * sizeof *c);
+    for (int l = 0; l < CDNA_LANES && !map->run; l++) row[r][l] = c[map->at[l * map->items + r]];
+  }
+}
+
+/* The addend, from registers or the same everywhere. A sparse instruction adds to D. */
+static void fetch_addend(cdna_wave *w, const cdna_op *op, const matrix_plan *p, uint32_t *c) {
+  const bool sparse = cdna_mfma_is_sparse(p->mfma);
+  if (sparse || op->s[2].kind == CDNA_ROW) {
+    read_addend(&p->c, &w->v[sparse ? op->d : op->s[2].code], c);
+    return;
+  }
+  const uint32_t value = (uint32_t)cdna_read(w, &op->s[2]);
+  for (int i = 0; i < p->mfma->blocks * p->mfma->m * p->mfma->n; i++) c[i] = value;
 }
 
 static void unpack_integers(const matrix_map *map, uint32_t (*row)[CDNA_LANES], int32_t *out) {
@@ -156,9 +174,12 @@ static bool read_scales(const matrix_plan *p, const cdna_wave *w, int side, cons
 }
 
 static void apply_scales(const cdna_mfma *m, int outer, const int *exponent, float *item) {
-  for (int k = 0; k < m->k; k++)
-    for (int r = 0; r < outer; r++)
-      item[k * outer + r] *= tw_float_of((uint32_t)(exponent[r * (m->k / 32) + k / 32] + 127) << 23);
+  float scale[32];
+  for (int block = 0; block < m->k / 32; block++) {
+    for (int r = 0; r < outer; r++) scale[r] = tw_float_of((uint32_t)(exponent[r * (m->k / 32) + block] + 127) << 23);
+    for (int k = 32 * block; k < 32 * block + 32; k++)
+      for (int r = 0; r < outer; r++) item[k * outer + r] *= scale[r];
+  }
 }
 
 /* Each block's sum in double, times its scales; rounded once, with C. */
@@ -192,12 +213,17 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
   const matrix_plan *p = op->more;
   const cdna_mfma *m = p->mfma;
   const bool sparse = cdna_mfma_is_sparse(m);
-  float a[ITEMS_MAX], b[ITEMS_MAX], c[ITEMS_MAX] = {0};
-  uint8_t k_of[ITEMS_MAX] = {0};
-  int ea[SCALES_MAX] = {0}, eb[SCALES_MAX] = {0};
+  float a[ITEMS_MAX], b[ITEMS_MAX];
+  union {
+    float value[ITEMS_MAX];
+    uint32_t bits[ITEMS_MAX];
+  } all;
+  float *c = all.value;
+  uint8_t k_of[ITEMS_MAX];
+  int ea[SCALES_MAX], eb[SCALES_MAX];
   bool is_far = false;
-  unpack(&p->a, &w->v[op->s[0].code], a);
-  unpack(&p->b, &w->v[op->s[1].code], b);
+  unpack(w->kit, &p->a, &w->v[op->s[0].code], a);
+  unpack(w->kit, &p->b, &w->v[op->s[1].code], b);
   if (sparse) find_places(p, w, op, k_of);
   if (op->flags) {
     const scaled_plan *scaled = op->more;
@@ -209,12 +235,7 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
       apply_scales(m, m->n, eb, b);
     }
   }
-  const bool in_registers = sparse || op->s[2].kind == CDNA_ROW;
-  const int row = sparse ? op->d : op->s[2].code;
-  const float value = in_registers ? 0 : tw_float_of((uint32_t)cdna_read(w, &op->s[2]));
-  for (int r = 0; r < p->c.items; r++)
-    for (int l = 0; l < CDNA_LANES; l++)
-      c[p->c.at[l * p->c.items + r]] = in_registers ? tw_float_of(w->v[row + r][l]) : value;
+  fetch_addend(w, op, p, all.bits);
   if (sparse)
     multiply_sparse(m, c, a, b, k_of);
   else if (is_far)
@@ -226,8 +247,7 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
   else
     for (int block = 0; block < m->blocks; block++)
       w->kit->multiply(c + block * m->m * m->n, a + block * m->m * m->k, b + block * m->k * m->n, m->m, m->n, m->k);
-  for (int r = 0; r < p->c.items; r++)
-    for (int l = 0; l < CDNA_LANES; l++) w->v[op->d + r][l] = tw_bits_of(c[p->c.at[l * p->c.items + r]]);
+  write_result(&p->c, all.bits, &w->v[op->d]);
 }
 
 static void run_integer(cdna_wave *w, const cdna_op *op) {
@@ -236,16 +256,12 @@ static void run_integer(cdna_wave *w, const cdna_op *op) {
   const cdna_mfma *m = p->mfma;
   const bool sparse = cdna_mfma_is_sparse(m);
   int32_t a[ITEMS_MAX], b[ITEMS_MAX];
-  uint8_t k_of[ITEMS_MAX] = {0};
-  uint32_t c[ITEMS_MAX] = {0};
+  uint8_t k_of[ITEMS_MAX];
+  uint32_t c[ITEMS_MAX];
   unpack_integers(&p->a, &w->v[op->s[0].code], a);
   unpack_integers(&p->b, &w->v[op->s[1].code], b);
   if (sparse) find_places(p, w, op, k_of);
-  const bool in_registers = sparse || op->s[2].kind == CDNA_ROW;
-  const int row = sparse ? op->d : op->s[2].code;
-  const uint32_t value = in_registers ? 0 : (uint32_t)cdna_read(w, &op->s[2]);
-  for (int r = 0; r < p->c.items; r++)
-    for (int l = 0; l < CDNA_LANES; l++) c[p->c.at[l * p->c.items + r]] = in_registers ? w->v[row + r][l] : value;
+  fetch_addend(w, op, p, c);
   if (sparse) multiply_sparse_integers(m, c, a, b, k_of);
   for (int block = 0; block < m->blocks && !sparse; block++)
     for (int k = 0; k < m->k; k++)
@@ -253,8 +269,7 @@ static void run_integer(cdna_wave *w, const cdna_op *op) {
         for (int j = 0; j < m->n; j++)
           c[(block * m->m + i) * m->n + j] +=
               (uint32_t)(a[(block * m->k + k) * m->m + i] * b[(block * m->k + k) * m->n + j]);
-  for (int r = 0; r < p->c.items; r++)
-    for (int l = 0; l < CDNA_LANES; l++) w->v[op->d + r][l] = c[p->c.at[l * p->c.items + r]];
+  write_result(&p->c, c, &w->v[op->d]);
 }
 
 static double wide_item(uint32_t (*row)[CDNA_LANES], int lane, int item) {
@@ -322,6 +337,20 @@ static bool map_of(const cdna_mfma *m, cdna_operand operand, cdna_type type, cdn
   return true;
 }
 
+/* The longest run of lanes of at least 4 that holds for all items. */
+static uint8_t run_of(const matrix_map *map) {
+  for (int l = 0; l < CDNA_LANES; l++)
+    if (map->lane[l] != l) return 0;
+  for (int run = CDNA_LANES; run >= 4; run /= 2) {
+    bool holds = true;
+    for (int l = 0; l < CDNA_LANES && holds; l++)
+      for (int e = 0; e < map->items && holds; e++)
+        holds = map->at[l * map->items + e] == map->at[l / run * run * map->items + e] + l % run;
+    if (holds) return (uint8_t)run;
+  }
+  return 0;
+}
+
 static bool scales_of(const cdna_mfma *m, const cdna_code *c, matrix_plan *p) {
   for (int side = 0; side < 2; side++) {
     cdna_fragment f;
@@ -386,6 +415,9 @@ bool cdna_lower_mfma(cdna_program *p, const cdna_code *c, cdna_op *op) {
   if (!map_of(m, CDNA_A, a, arch, &plan->a) || !map_of(m, CDNA_B, b, arch, &plan->b) ||
       !map_of(m, CDNA_C, m->c, arch, &plan->c) || !fields_of(m, c, plan, op))
     return false;
+  plan->a.run = run_of(&plan->a);
+  plan->b.run = run_of(&plan->b);
+  plan->c.run = run_of(&plan->c);
   op->more = plan;
   for (int n = 0; n < 3; n++) cdna_lower_source(p, c, cdna_find_field(i, (char)('0' + n)), &op->s[n]);
   if (op->s[0].kind != CDNA_ROW || op->s[1].kind != CDNA_ROW) return false;

@@ -8,6 +8,8 @@
 #ifndef TW_CDNA_OBSERVE_H
 #define TW_CDNA_OBSERVE_H
 
+#include <string.h>
+
 #include "target/cdna/emulator/emulator.h"
 
 struct cdna_observer {
@@ -29,16 +31,20 @@ struct cdna_observer {
 typedef enum cdna_space { CDNA_IN_GLOBAL, CDNA_IN_LDS, CDNA_IN_SCRATCH, CDNA_SPACES } cdna_space;
 
 typedef struct cdna_access {
-  bool reads, writes;              /* both: an atomic */
-  bool scalar;                     /* one address, in lane 0; `bytes` of it */
-  bool to_lds;                     /* a load to LDS: it reads global memory, and `lds` is written lane by lane */
-  uint8_t parts;                   /* 2 with read2 and write2: address[1], too */
-  uint8_t bytes;                   /* bytes per lane, at each address */
-  uint64_t lanes[CDNA_SPACES];     /* which lanes reach which memory */
-  uint64_t dropped;                /* lanes that a buffer's range keeps from memory, in part or altogether */
-  uint64_t address[2][CDNA_LANES]; /* global; in LDS and scratch: bytes from the start of the workgroup's, the lane's */
+  bool reads, writes;          /* both: an atomic */
+  bool scalar;                 /* one address, in lane 0; `bytes` of it */
+  bool to_lds;                 /* a load to LDS: it reads global memory, and `lds` is written lane by lane */
+  uint8_t parts;               /* 2 with read2 and write2: address[1], too */
+  uint8_t bytes;               /* bytes per lane, at each address */
+  uint64_t lanes[CDNA_SPACES]; /* which lanes reach which memory */
+  uint64_t dropped;            /* lanes that a buffer's range keeps from memory, in part or altogether */
+  /* Only of the lanes above: global; in LDS and scratch bytes from the start of the workgroup's, the lane's. */
+  uint64_t address[2][CDNA_LANES];
   uint32_t lds[CDNA_LANES];
 } cdna_access;
+
+/* All but the addresses is zero. */
+static inline void cdna_access_begin(cdna_access *a) { memset(a, 0, offsetof(cdna_access, address)); }
 
 /* For the next instruction. False: it does not access memory. */
 bool cdna_access_of(const cdna_wave *, const cdna_op *, cdna_access *);

@@ -190,7 +190,7 @@ bool cdna_program_open(cdna_program *p) {
 }
 
 /* Which work it is, and how much. */
-static void set_work(cdna_arch arch, const cdna_code *c, cdna_op *op) {
+static void set_work(const cdna_effects *effects, cdna_op *op) {
   static const uint8_t kind[CDNA_CLASSES] = {[CDNA_CLASS_SALU] = CDNA_DOES_SCALAR,
                                              [CDNA_CLASS_BRANCH] = CDNA_DOES_SCALAR,
                                              [CDNA_CLASS_INTERNAL] = CDNA_DOES_WAIT,
@@ -201,8 +201,7 @@ static void set_work(cdna_arch arch, const cdna_code *c, cdna_op *op) {
                                              [CDNA_CLASS_MATRIX] = CDNA_DOES_MATRIX,
                                              [CDNA_CLASS_LDS] = CDNA_DOES_LDS,
                                              [CDNA_CLASS_VMEM] = CDNA_DOES_LOAD};
-  cdna_effects e;
-  cdna_effects_of(arch, c, &e);
+  const cdna_effects e = *effects;
   op->kind = kind[e.klass];
   op->amount = 1;
   if (e.klass == CDNA_CLASS_MATRIX && !e.mfma) op->kind = CDNA_DOES_VECTOR;
@@ -216,9 +215,23 @@ static void set_work(cdna_arch arch, const cdna_code *c, cdna_op *op) {
   }
 }
 
+static void note_rows(cdna_program *p, const cdna_effects *e, const cdna_instruction *i) {
+  const cdna_register_range *const list[] = {e->read, e->write};
+  const int n[] = {e->n_reads, e->n_writes};
+  for (int side = 0; side < 2; side++)
+    for (int r = 0; r < n[side]; r++) {
+      const int first = list[side][r].first - CDNA_VGPRS, half = first >= CDNA_ACCUMULATION;
+      const int end = first - half * CDNA_ACCUMULATION + list[side][r].n;
+      if (first >= 0 && end > p->rows[half]) p->rows[half] = end;
+    }
+  /* s_set_gpr_idx_on and its kin; s_setreg, which can set the same mode */
+  const bool sets_mode = i->encoding == CDNA_SOPK && e->traits & CDNA_KEEPS_D && !(e->traits & CDNA_WRITES_SCC);
+  if (e->traits & CDNA_WRITES_M0 || sets_mode) p->rows[0] = CDNA_ACCUMULATION;
+}
+
 tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t base, cdna_program *out,
                             tw_error *error) {
-  *out = (cdna_program){.object = o, .kernel = k, .base = base};
+  *out = (cdna_program){.object = o, .kernel = k, .base = base, .rows = {1, 0}};
   const cdna_segment *s = NULL;
   for (size_t i = 0; i < o->n_segments && !s; i++)
     if (o->segment[i].executable && k->entry - o->segment[i].address < o->segment[i].file_size) s = &o->segment[i];
@@ -246,12 +259,17 @@ tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t
         op->dwords = 1;
       } else {
         cdna_lower(out, &c, op);
-        set_work(o->arch, &c, op);
+        cdna_effects e;
+        cdna_effects_of(o->arch, &c, &e);
+        set_work(&e, op);
+        note_rows(out, &e, c.instruction);
       }
       at += op->dwords;
       if (n == 1 && at == starts[0]) break;
     }
   }
+  for (int half = 0; half < 2; half++) /* a range may reach beyond the last */
+    if (out->rows[half] > CDNA_ACCUMULATION) out->rows[half] = CDNA_ACCUMULATION;
   return TW_OK;
 }
 

@@ -59,7 +59,7 @@ typedef struct cdna_dispatch {
   size_t argument_size;
   uint64_t n; /* workgroups */
   uint32_t lds;
-  int waves, rows; /* waves of a workgroup; register rows of a wave */
+  int waves; /* of a workgroup */
   uint64_t limit;
   int jobs;
   atomic_uint_fast64_t next, failed;       /* workgroup to start; the first that failed */
@@ -112,8 +112,8 @@ static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
   uint32_t(*v)[CDNA_LANES] = w->v;
   uint8_t *scratch = w->scratch;
   memset(w->s, 0, sizeof w->s);
-  memset(v, LEFT_OVER, (size_t)g->rows * sizeof *v);
-  memset(v + CDNA_ACCUMULATION, LEFT_OVER, (size_t)g->rows * sizeof *v);
+  memset(v, LEFT_OVER, (size_t)g->program->rows[0] * sizeof *v);
+  memset(v + CDNA_ACCUMULATION, LEFT_OVER, (size_t)g->program->rows[1] * sizeof *v);
   if (scratch) memset(scratch, LEFT_OVER, (size_t)w->scratch_bytes * CDNA_LANES);
   w->scc = false;
   w->mode = (k->rsrc1 >> 12 & 0xFF) | (k->rsrc1 >> 21 & 1) << 8 | (k->rsrc1 >> 23 & 1) << 9 |
@@ -230,8 +230,8 @@ static uint64_t lanes_of(const grid *g, const cdna_group *group) {
   for (int i = 0; i < group->n_waves; i++) {
     const cdna_wave *w = &group->wave[i];
     if (w->state == CDNA_ENDED) continue;
-    h = mix(h, w->v, (size_t)g->rows * sizeof *w->v);
-    h = mix(h, w->v + CDNA_ACCUMULATION, (size_t)g->rows * sizeof *w->v);
+    h = mix(h, w->v, (size_t)g->program->rows[0] * sizeof *w->v);
+    h = mix(h, w->v + CDNA_ACCUMULATION, (size_t)g->program->rows[1] * sizeof *w->v);
   }
   return mix(h, group->lds, group->lds_bytes & ~7u);
 }
@@ -574,7 +574,6 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
   g->program = &g->own;
   g->n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
   g->waves = (int)((l->block[0] * l->block[1] * l->block[2] + CDNA_LANES - 1) / CDNA_LANES);
-  g->rows = CDNA_ACCUMULATION;
   if (status == TW_OK)
     *out = g;
   else

@@ -100,16 +100,22 @@ static void time(cdna_wave *w, const cdna_op *op) {
 
 bool cdna_smem_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
   if (op->run == change_memory) {
-    *out = (cdna_access){
-        .reads = true, .writes = true, .scalar = true, .parts = 1, .bytes = ((const scalar_atomic *)op->more)->bytes};
+    cdna_access_begin(out);
+    out->reads = out->writes = out->scalar = true;
+    out->parts = 1;
+    out->bytes = ((const scalar_atomic *)op->more)->bytes;
     out->lanes[CDNA_IN_GLOBAL] = 1;
     out->address[0][0] = atomic_address(w, op);
     return true;
   }
   if (op->run != load && op->run != buffer_load) return false;
   const bool write = op->flags & STORE;
-  *out =
-      (cdna_access){.reads = !write, .writes = write, .scalar = true, .parts = 1, .bytes = (uint8_t)(4 * op->d_width)};
+  cdna_access_begin(out);
+  out->reads = !write;
+  out->writes = write;
+  out->scalar = true;
+  out->parts = 1;
+  out->bytes = (uint8_t)(4 * op->d_width);
   out->lanes[CDNA_IN_GLOBAL] = 1;
   const uint32_t *v = &w->s[op->s[0].code];
   out->address[0][0] = op->run == load ? load_address(w, op)

@@ -380,11 +380,12 @@ bool cdna_vmem_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
     if (format_of(w, op, &t) || !t.format.components) return false;
     bytes = t.format.bytes;
   }
-  *out = (cdna_access){.reads = kind != STORE,
-                       .writes = kind == STORE || kind == ATOMIC,
-                       .to_lds = kind == LOAD_LDS,
-                       .parts = 1,
-                       .bytes = (uint8_t)bytes};
+  cdna_access_begin(out);
+  out->reads = kind != STORE;
+  out->writes = kind == STORE || kind == ATOMIC;
+  out->to_lds = kind == LOAD_LDS;
+  out->parts = 1;
+  out->bytes = (uint8_t)bytes;
   if (op->run == run_flat) {
     flat_access(w, op, exec, out);
   } else {

@@ -39,6 +39,22 @@ typedef struct cdna_lane_entry {
   uint8_t keeps; /* reads `old` */
 } cdna_lane_entry;
 
+/* Items of matrices in registers: one of each lane, `mask` at bit `shift` of its dword, and of the next where it is cut. */
+typedef enum cdna_item_kind {
+  CDNA_ITEM_TABLE,
+  CDNA_ITEM_F16,
+  CDNA_ITEM_BF16,
+  CDNA_ITEM_XF32,
+  CDNA_ITEM_F32
+} cdna_item_kind;
+typedef struct cdna_items {
+  const uint32_t *low, *high;
+  int shift;
+  uint32_t mask;
+  cdna_item_kind kind;
+  const float *table; /* value of each code */
+} cdna_items;
+
 /* A block of a matrix instruction of CDNA3: emulator/fused.h. */
 typedef struct cdna_fused {
   float *c;
@@ -57,6 +73,8 @@ typedef struct cdna_lane_kit {
   void (*expand)(uint32_t *row, uint64_t mask); /* all ones where the bit is set */
   uint64_t (*pack)(const uint32_t *row);        /* the sign bits */
   void (*blend)(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows);
+  /* n lanes, a multiple of 4 */
+  void (*unpack)(const cdna_items *, int n, float *out);
   /* c[i][j] = fma(a[k][i], b[k][j], c[i][j]) for k = 0, 1, ... */
   void (*multiply)(float *c, const float *a, const float *b, int m, int n, int k);
   /* requires multiples of 16 columns, exponents of products between -100 and 100, and exponents of C below 120 */
