@@ -246,10 +246,18 @@ static group_state *new_state(cdna_checker *c, const cdna_group *group) {
   return NULL;
 }
 
+/* Times and numbers go on from the wave before, for which all has ended, long ago: its entries need not be cleared. */
 static void begin_wave(cdna_wave *w, wave_state *s) {
-  memset(&s->waits, 0, sizeof s->waits);
-  memset(&s->hazards, 0, sizeof s->hazards);
-  s->hazards.time = 100; /* nothing happened in the wait states before */
+  enum { FULL = 1 << 29, LONG_AGO = 1000 };
+  wait_state *t = &s->waits;
+  if (t->vm > FULL || t->lds > FULL || t->scalar > FULL) memset(t, 0, sizeof *t);
+  if (s->hazards.time > FULL) memset(&s->hazards, 0, sizeof s->hazards);
+  t->vm_done = t->vm_at_barrier = t->vm_passed = t->vm;
+  t->lds_done = t->lds_at_barrier = t->lds_passed = t->lds;
+  t->scalar_done = t->scalar;
+  s->hazards.time += LONG_AGO;
+  s->hazards.matrix_free = s->hazards.matrix_until = 0;
+  s->hazards.next = 0;
   s->first_exec = cdna_exec(w);
   s->barriers = 0;
 }
@@ -345,8 +353,8 @@ static void barrier_before(cdna_wave *w, const cdna_checker *c) {
 /* v_pk_fma_f32 that takes the upper half of its second source for both results: ROCm/rocMLIR, pull request 2459. */
 static void look_for_defects(cdna_wave *w, const seen *x) {
   const uint32_t *word = &w->program->word[w->at];
+  if (!(x->e->traits & CDNA_SUSPECT) || w->program->object->arch != CDNA4) return;
   const uint64_t bits = word[0] | (uint64_t)word[1] << 32;
-  if (w->program->object->arch != CDNA4 || strcmp(x->op->instruction->name, "v_pk_fma_f32") != 0) return;
   if (cdna_bits(bits, 11, 3) == 2 && cdna_bits(bits, 59, 2) == 3 && cdna_bits(bits, 14, 1))
     find_at(w, CDNA_CHECK_DEFECTS, w->at, -1,
             "gfx950 is suspected to skip the low half of v_pk_fma_f32 with op_sel:[0,1,0] in rare cases (ROCm/rocMLIR "
@@ -357,7 +365,9 @@ static void before(void *context, cdna_wave *w, const cdna_op *op) {
   const cdna_checker *c = context;
   if (((group_state *)w->group->observed)->n_doubtful) lds_settle(w->group);
   if (!op->instruction) return;
-  seen x = {.op = op, .e = &c->effects[w->at]};
+  seen x;
+  x.op = op;
+  x.e = &c->effects[w->at];
   x.exec = x.e->reads_exec ? cdna_exec(w) : ~0ull;
   if (w->mode & CDNA_MODE_SKIP && x.e->klass >= CDNA_CLASS_VALU) x.exec = 0;
   x.reaches = x.e->access && cdna_access_of(w, op, &x.access);

@@ -5,8 +5,6 @@
  * finding only if requested by name or by "all", because compilers rely on that mode, too (two hidden 16-bit arguments
  * in one load). Overlaps: workgroups run in any order, so bytes that two of them write have an arbitrary final value.
  * Equal values and atomics are no finding. */
-#include <string.h>
-
 #include "target/cdna/checks/state.h"
 
 _Atomic(uint32_t) *owners_of(cdna_wave *w, uint64_t address, uint64_t bytes) {
@@ -51,7 +49,7 @@ void alignment_before(cdna_wave *w, const seen *x) {
   static const char *const where[CDNA_SPACES] = {"of memory", "of LDS", "of scratch"};
   const bool quiet = ((group_state *)w->group->observed)->checker->checks & CDNA_CHECKS_LENIENT;
   if (a->scalar) {
-    if (!strncmp(x->op->instruction->name, "s_load", 6)) look_scalar(w, x);
+    if (x->e->traits & CDNA_PLAIN_ADDRESS) look_scalar(w, x);
     return;
   }
   for (int space = 0; space < CDNA_SPACES; space++) {
@@ -79,7 +77,7 @@ void alignment_before(cdna_wave *w, const seen *x) {
 static bool overlap(cdna_wave *w, const seen *x, int lane, const _Atomic(uint32_t) *owner, const uint8_t *old,
                     uint64_t address) {
   const uint32_t mine = (uint32_t)w->group->id + 1;
-  const int row = x->op->s[1].code, shift = strstr(x->op->instruction->name, "_d16_hi") ? 2 : 0;
+  const int row = x->op->s[1].code, shift = x->e->traits & CDNA_UPPER_HALF ? 2 : 0;
   for (uint32_t b = 0; b < x->access.bytes; b++) {
     const uint32_t other = atomic_load_explicit(&owner[b], memory_order_relaxed);
     if (!other || other == mine || other >= OWNER_SHARED) continue;

@@ -9,14 +9,10 @@
  * section 4.5, "Manually inserted wait states". Not checked are sequences in the inner loops of AMD's own hand-written
  * kernels (ROCm/aiter), which the hardware must handle: M0 set right before a load to LDS, a scalar that a vector
  * instruction has written read as a constant, and a second wait state before it is read as a mask. */
-#include <string.h>
-
 #include "target/cdna/checks/state.h"
 
 enum { TAKEN = 8 };
 enum { BY_VALU = 1, BY_TRANS = 2, BY_PART = 4, BY_DOT = 8, BY_XDL = 16, BY_F64 = 32 };
-
-static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
 static bool is_vector(const cdna_effects *e) { return e->klass == CDNA_CLASS_VALU || e->klass == CDNA_CLASS_TRANS; }
 static bool is_memory(const cdna_effects *e) { return e->klass == CDNA_CLASS_VMEM || e->klass == CDNA_CLASS_LDS; }
@@ -75,8 +71,9 @@ static bool read_vector(cdna_wave *w, const seen *x, const cdna_register_range *
   const cdna_effects *e = x->e;
   const cdna_arch arch = w->program->object->arch;
   const char *name = x->op->instruction->name, *reads = reasons[0];
-  const bool readlane = begins(name, "v_readlane") || begins(name, "v_readfirstlane"), swap = strstr(name, "_swap_b32");
-  const bool dot = begins(name, "v_dot");
+  const bool readlane = e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_READ_FIRST,
+             swap = e->traits & CDNA_SWAPS, dot = e->traits & CDNA_DOT;
+  if (!(recent_in(&s->by_valu, r->first, r->n) | recent_in(&s->by_matrix, r->first, r->n))) return false;
   for (int k = 0; k < r->n; k++) {
     const int code = r->first + k, v = (code - CDNA_VGPRS) & 511;
     const written *m = &s->matrix[v], *a = &s->vector[v];
@@ -105,6 +102,7 @@ static bool write_vector(cdna_wave *w, const seen *x, const cdna_register_range 
   const cdna_effects *e = x->e;
   const cdna_arch arch = w->program->object->arch;
   if (e->mfma) return false;
+  if (!(recent_in(&s->by_store, r->first, r->n) | recent_in(&s->by_matrix, r->first, r->n))) return false;
   for (int k = 0; k < r->n; k++) {
     const int code = r->first + k, v = (code - CDNA_VGPRS) & 511;
     if (s->time < s->matrix_until) {
@@ -122,8 +120,9 @@ static bool write_vector(cdna_wave *w, const seen *x, const cdna_register_range 
 static bool read_scalar(cdna_wave *w, const seen *x, const cdna_register_range *r) {
   const hazard_state *s = &state_of(w)->hazards;
   const cdna_effects *e = x->e;
-  const char *name = x->op->instruction->name;
-  const bool lane = begins(name, "v_readlane") || begins(name, "v_writelane") || begins(name, "v_readfirstlane");
+  const bool lane =
+      e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_WRITE_LANE || e->flow == CDNA_FLOW_READ_FIRST;
+  if (!recent_in(&s->by_valu, r->first, r->n)) return false;
   for (int k = 0; k < r->n && r->first + k < CDNA_ZERO; k++) {
     const int code = r->first + k;
     const written *a = &s->scalar[code];
@@ -136,7 +135,7 @@ static bool read_scalar(cdna_wave *w, const seen *x, const cdna_register_range *
       needed = 5;
     else if (lane && r->role == '1')
       needed = 4;
-    else if (begins(name, "v_div_fmas") && r->role == CDNA_IMPLIED)
+    else if (e->traits & CDNA_READS_VCC && r->role == CDNA_IMPLIED)
       needed = 4;
     else if (is_vector(e) && (r->role == 'C' || (r->role == '2' && r->n == 2)))
       needed = 1;
@@ -145,10 +144,31 @@ static bool read_scalar(cdna_wave *w, const seen *x, const cdna_register_range *
   return false;
 }
 
+/* Wait states that an entry matters for: the longest of a matrix instruction's result is 19. */
+enum { VALU_SPAN = 8, MATRIX_SPAN = 32 };
+
+static void remember_write(hazard_state *s, const cdna_effects *e, const cdna_register_range *t, written now) {
+  const bool valu = is_vector(e), vector = t->first >= CDNA_VGPRS;
+  const int n = t->first + t->n <= CDNA_REGISTER_CODES ? t->n : CDNA_REGISTER_CODES - t->first;
+  if (n <= 0 || (!vector && t->first >= CDNA_ZERO)) return;
+  const int v = (t->first - CDNA_VGPRS) & 511;
+  const bool was_valu = recent_in(&s->by_valu, t->first, n), was_matrix = recent_in(&s->by_matrix, t->first, n);
+  if (valu) add_recent(&s->by_valu, s->time, VALU_SPAN, t->first, n);
+  if (e->mfma) add_recent(&s->by_matrix, s->time, MATRIX_SPAN, t->first, n);
+  for (int k = 0; k < n && !vector && (valu || was_valu); k++)
+    if (t->first + k < CDNA_ZERO)
+      s->scalar[t->first + k] = valu ? (written){s->time, now.at, BY_VALU, 0, 0} : (written){0};
+  if (!vector) return;
+  now.first = t->first;
+  for (int k = 0; k < n && (e->mfma || was_matrix); k++) s->matrix[(v + k) & 511] = e->mfma ? now : (written){0};
+  now.how = (uint8_t)(BY_VALU | (e->klass == CDNA_CLASS_TRANS ? BY_TRANS : 0) | (e->selects_part ? BY_PART : 0) |
+                      (e->traits & CDNA_DOT ? BY_DOT : 0));
+  for (int k = 0; k < n && (valu || was_valu); k++) s->vector[(v + k) & 511] = valu ? now : (written){0};
+}
+
 static void remember(cdna_wave *w, const seen *x) {
   hazard_state *s = &state_of(w)->hazards;
   const cdna_effects *e = x->e;
-  const char *name = x->op->instruction->name;
   written now = {.time = s->time, .at = (uint32_t)w->at};
   if (e->mfma) {
     now.passes = e->passes;
@@ -156,37 +176,17 @@ static void remember(cdna_wave *w, const seen *x) {
     s->matrix_free = s->time + e->passes;
     s->matrix_until = s->time + 24;
   }
-  for (int r = 0; r < e->n_writes; r++) {
-    const cdna_register_range *t = &e->write[r];
-    for (int k = 0; k < t->n; k++) {
-      const int code = t->first + k, v = (code - CDNA_VGPRS) & 511;
-      if (code >= CDNA_REGISTER_CODES) break;
-      if (code < CDNA_ZERO) {
-        const bool valu = is_vector(e);
-        s->scalar[code] = valu ? (written){s->time, now.at, BY_VALU, 0, 0} : (written){0};
-      } else if (code >= CDNA_VGPRS) {
-        now.first = t->first;
-        s->matrix[v] = e->mfma ? now : (written){0};
-        if (!e->mfma) {
-          now.how = (uint8_t)(BY_VALU | (e->klass == CDNA_CLASS_TRANS ? BY_TRANS : 0) |
-                              (e->selects_part ? BY_PART : 0) | (begins(name, "v_dot") ? BY_DOT : 0));
-          s->vector[v] = is_vector(e) ? now : (written){0};
-        } else {
-          s->vector[v] = (written){0};
-        }
-      }
-    }
-  }
-  for (int r = 0; r < e->n_reads; r++) {
+  for (int r = 0; r < e->n_writes; r++) remember_write(s, e, &e->write[r], now);
+  /* stores of more than 8 bytes read their data late; buffers do so without a register as offset */
+  const bool buffer = x->op->instruction->encoding == CDNA_MUBUF || x->op->instruction->encoding == CDNA_MTBUF;
+  const bool late = e->klass == CDNA_CLASS_VMEM && e->access == CDNA_STORE && e->bytes > 8 &&
+                    !(buffer && x->op->s[3].kind == CDNA_SCALAR);
+  const bool addend = e->mfma && now.how & BY_XDL && !cdna_mfma_is_sparse(e->mfma);
+  for (int r = 0; r < e->n_reads && (late || addend); r++) {
     const cdna_register_range *t = &e->read[r];
-    if (t->first < CDNA_VGPRS) continue;
-    if (e->mfma && t->role == '2' && now.how & BY_XDL && !cdna_mfma_is_sparse(e->mfma))
-      for (int k = 0; k < t->n; k++) s->addend[(t->first + k - CDNA_VGPRS) & 511] = now;
-    /* stores of more than 8 bytes read their data late; buffers do so without a register as offset */
-    const bool buffer = begins(name, "buffer_");
-    const bool late = e->klass == CDNA_CLASS_VMEM && e->access == CDNA_STORE && e->bytes > 8 && t->role == 'W' &&
-                      !(buffer && x->op->s[3].kind == CDNA_SCALAR);
-    for (int k = 0; late && k < t->n; k++) s->data[(t->first + k - CDNA_VGPRS) & 511] = now;
+    if (t->first < CDNA_VGPRS || t->role != (late ? 'W' : '2')) continue;
+    add_recent(late ? &s->by_store : &s->by_matrix, s->time, late ? VALU_SPAN : MATRIX_SPAN, t->first, t->n);
+    for (int k = 0; k < t->n; k++) (late ? s->data : s->addend)[(t->first + k - CDNA_VGPRS) & 511] = now;
   }
 }
 

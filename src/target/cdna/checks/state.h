@@ -3,6 +3,7 @@
 #define TW_CDNA_CHECKS_STATE_H
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "target/cdna/checks/checks.h"
 #include "target/cdna/checks/counts.h"
@@ -16,6 +17,52 @@ typedef struct seen {
   cdna_access access;
 } seen;
 
+/* ---- sets of registers, by code; wave_state is full of them so that instructions are cheap that nothing is to be said of ---- */
+
+typedef struct register_set {
+  uint64_t bit[CDNA_REGISTER_CODES / 64 + 1]; /* one more, for ranges at the end */
+} register_set;
+
+/* Bits of n registers (at most 64), the first in bit 0. */
+static inline uint64_t registers_in(const register_set *s, int first, int n) {
+  const int word = first >> 6, shift = first & 63;
+  uint64_t bits;
+  if (first + n > CDNA_REGISTER_CODES) n = CDNA_REGISTER_CODES - first;
+  if (n <= 0) return 0;
+  bits = s->bit[word] >> shift;
+  if (shift + n > 64) bits |= s->bit[word + 1] << (64 - shift);
+  return n < 64 ? bits & ((1ull << n) - 1) : bits;
+}
+static inline void add_registers(register_set *s, int first, int n) {
+  const int word = first >> 6, shift = first & 63;
+  if (first + n > CDNA_REGISTER_CODES) n = CDNA_REGISTER_CODES - first;
+  if (n <= 0) return;
+  const uint64_t all = n < 64 ? (1ull << n) - 1 : ~0ull;
+  s->bit[word] |= all << shift;
+  if (shift + n > 64) s->bit[word + 1] |= all >> (64 - shift);
+}
+
+/* Registers of the last `span` to 2 * span units of time, and perhaps some of before. */
+typedef struct recent_set {
+  register_set now, before;
+  uint32_t since; /* the time that `now` begins at */
+} recent_set;
+
+static inline void add_recent(recent_set *s, uint32_t time, uint32_t span, int first, int n) {
+  if (time - s->since >= span) {
+    if (time - s->since < 2 * span)
+      s->before = s->now;
+    else
+      memset(&s->before, 0, sizeof s->before);
+    memset(&s->now, 0, sizeof s->now);
+    s->since = time;
+  }
+  add_registers(&s->now, first, n);
+}
+static inline uint64_t recent_in(const recent_set *s, int first, int n) {
+  return registers_in(&s->now, first, n) | registers_in(&s->before, first, n);
+}
+
 /* ---- waits.c ---- */
 
 /* Operations of each counter are numbered from 1 in order of issue; operations up to `done` have ended. Scalar loads
@@ -25,6 +72,7 @@ typedef struct wait_state {
   uint32_t vm_of[CDNA_REGISTER_CODES], lds_of[CDNA_REGISTER_CODES]; /* the last that writes the register */
   uint32_t scalar_of[CDNA_ZERO];
   uint32_t at_of[CDNA_REGISTER_CODES];    /* its instruction */
+  register_set in_flight;                 /* registers that an operation may still write */
   uint32_t vm_at_barrier, lds_at_barrier; /* done when the wave arrived there, */
   uint32_t vm_passed, lds_passed;         /* and at the last one that it has left */
 } wait_state;
@@ -42,8 +90,10 @@ typedef struct hazard_state {
   uint32_t time, matrix_free;
   written matrix[512], vector[512], addend[512], data[512]; /* by MFMA, by VALU; read as C, read as data of a store */
   written scalar[CDNA_ZERO];                                /* by VALU */
-  size_t next;                                              /* instruction, if no branch is taken */
-  uint32_t matrix_until;                                    /* no matrix result is younger than this */
+  /* registers with young entries above; others need no look: of VALU (scalars too), of `data`, of the matrix unit */
+  recent_set by_valu, by_store, by_matrix;
+  size_t next;           /* instruction, if no branch is taken */
+  uint32_t matrix_until; /* no matrix result is younger than this */
 } hazard_state;
 
 /* ---- undefined.c ---- */
@@ -56,7 +106,7 @@ typedef struct origin {
 } origin;
 
 typedef struct undefined_state {
-  uint64_t any[12];           /* registers with an undefined byte, by code */
+  register_set any;           /* registers with an undefined byte */
   uint64_t vector[512][4];    /* lanes whose byte is undefined */
   uint32_t scalar[CDNA_ZERO]; /* bits */
   bool scc;

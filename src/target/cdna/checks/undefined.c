@@ -14,19 +14,15 @@
 
 typedef uint64_t bytes4[4];
 
-static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
-
 /* ---- the registers ---- */
 
 static bool is_dirty(const undefined_state *u, int first, int n) {
-  for (int code = first; code < first + n && code < CDNA_REGISTER_CODES; code++)
-    if (u->any[code >> 6] >> (code & 63) & 1) return true;
-  return first == CDNA_SCC && u->scc;
+  return first == CDNA_SCC ? u->scc : registers_in(&u->any, first, n) != 0;
 }
 
 static void mark(undefined_state *u, int code, bool dirty, uint8_t from) {
   const uint64_t bit = 1ull << (code & 63);
-  u->any[code >> 6] = dirty ? u->any[code >> 6] | bit : u->any[code >> 6] & ~bit;
+  u->any.bit[code >> 6] = dirty ? u->any.bit[code >> 6] | bit : u->any.bit[code >> 6] & ~bit;
   if (from) u->origin_of[code] = from;
 }
 
@@ -53,10 +49,11 @@ void undefined_begin(cdna_wave *w) {
   const cdna_kernel *k = w->program->kernel;
   const int given = cdna_kernel_sgprs(k) + (int)(k->rsrc2 >> 7 & 1) + (int)(k->rsrc2 >> 8 & 1) +
                     (int)(k->rsrc2 >> 9 & 1) + (int)(k->rsrc2 >> 10 & 1) + (int)(k->rsrc2 & 1);
-  memset(u->vector, 0xFF, sizeof u->vector);
+  memset(u->vector, 0xFF, (size_t)w->program->rows[0] * sizeof u->vector[0]);
+  memset(u->vector[CDNA_ACCUMULATION], 0xFF, (size_t)w->program->rows[1] * sizeof u->vector[0]);
   memset(u->vector[0], 0, sizeof u->vector[0]);
-  memset(u->any, 0, sizeof u->any);
-  memset(u->any + 4, 0xFF, 8 * sizeof *u->any);
+  memset(&u->any, 0, sizeof u->any);
+  memset(u->any.bit + CDNA_VGPRS / 64, 0xFF, 512 / 8);
   mark(u, CDNA_VGPRS, false, 0);
   memset(u->scalar, 0, sizeof u->scalar);
   for (int code = 0; code < CDNA_ZERO; code++) {
@@ -219,82 +216,103 @@ static void permuted(const source *s, bytes4 out) {
   }
 }
 
-/* Instructions that are followed more closely than lane by lane. False: the instruction is not one of them. */
-static bool follow_bytes(cdna_wave *w, const seen *x, const source *s, bytes4 out[2]) {
-  const char *name = x->op->instruction->name;
+static void united(const bytes4 a, const bytes4 b, const bytes4 c, bytes4 out) {
+  for (int k = 0; k < 4; k++) out[k] = a[k] | b[k] | c[k];
+}
+
+/* Bits of both where they are; each where the other has ones, or is unknown. */
+static void both_masked(const source *a, const source *b, bytes4 out) {
+  bytes4 other;
+  masked(a, b, out);
+  masked(b, a, other);
+  for (int k = 0; k < 4; k++) out[k] &= other[k];
+}
+
+static bool chosen(const cdna_wave *w, const seen *x, const source *s, bytes4 out) {
+  const cdna_source *mask = &x->op->s[3];
+  if (mask->kind != CDNA_SCALAR) return false;
+  const undefined_state *u = &state_of(w)->undefined;
+  const uint64_t on = cdna_scalar64(w, mask->code),
+                 und = u->scalar[mask->code] | (uint64_t)u->scalar[mask->code + 1] << 32;
+  for (int b = 0; b < 4; b++) out[b] = und | (s[1].und[0][b] & on) | (s[0].und[0][b] & ~on);
+  return true;
+}
+
+static void inserted(const source *s, bytes4 out) {
+  for (int b = 0; b < 4; b++) {
+    const uint32_t part = s[0].value >> 8 * b & 0xFF;
+    out[b] = !s[0].is_constant ? s[0].und[0][b] | s[1].und[0][b] | s[2].und[0][b]
+                               : (part ? s[1].und[0][b] : 0) | (part != 0xFF ? s[2].und[0][b] : 0);
+  }
+}
+
+static void packed(const seen *x, const source *s, bytes4 out[2]) {
   const cdna_modifiers *m = x->op->modifiers;
-  static const bytes4 zero;
-  if (begins(name, "v_mov_b") || begins(name, "v_accvgpr_") || !strcmp(name, "v_not_b32")) {
-    memcpy(out, s[0].und, 2 * sizeof *out);
-  } else if (!strcmp(name, "v_cndmask_b32")) {
-    const cdna_source *mask = &x->op->s[3];
-    if (mask->kind != CDNA_SCALAR) return false;
-    const undefined_state *u = &state_of(w)->undefined;
-    const uint64_t on = cdna_scalar64(w, mask->code),
-                   und = u->scalar[mask->code] | (uint64_t)u->scalar[mask->code + 1] << 32;
-    for (int b = 0; b < 4; b++) out[0][b] = und | (s[1].und[0][b] & on) | (s[0].und[0][b] & ~on);
-  } else if (!strcmp(name, "v_and_b32")) {
-    bytes4 other;
-    masked(&s[0], &s[1], out[0]);
-    masked(&s[1], &s[0], other);
-    for (int b = 0; b < 4; b++) out[0][b] &= other[b];
-  } else if (!strcmp(name, "v_and_or_b32")) {
-    bytes4 other;
-    masked(&s[0], &s[1], out[0]);
-    masked(&s[1], &s[0], other);
-    for (int b = 0; b < 4; b++) out[0][b] = (out[0][b] & other[b]) | s[2].und[0][b];
-  } else if (!strcmp(name, "v_or_b32") || !strcmp(name, "v_xor_b32") || !strcmp(name, "v_xnor_b32") ||
-             !strcmp(name, "v_or3_b32") || begins(name, "v_bitop3")) {
-    for (int b = 0; b < 4; b++) out[0][b] = s[0].und[0][b] | s[1].und[0][b] | s[2].und[0][b];
-  } else if (!strcmp(name, "v_bfi_b32")) {
-    for (int b = 0; b < 4; b++) {
-      const uint32_t part = s[0].value >> 8 * b & 0xFF;
-      out[0][b] = !s[0].is_constant ? s[0].und[0][b] | s[1].und[0][b] | s[2].und[0][b]
-                                    : (part ? s[1].und[0][b] : 0) | (part != 0xFF ? s[2].und[0][b] : 0);
+  const bool words = x->op->d_width == 2;
+  for (int n = 0; n < 3; n++) {
+    const int low = m && m->low >> n & 1, high = m ? m->high >> n & 1 : 1;
+    const bytes4 *v = s[n].und;
+    if (words) {
+      for (int half = 0; half < 2; half++) {
+        const uint64_t *from = v[(half ? high : low) && s[n].r && s[n].r->n > 1];
+        for (int b = 0; b < 4; b++) out[half][b] |= from[0] | from[1] | from[2] | from[3];
+      }
+    } else {
+      out[0][0] |= v[0][2 * low] | v[0][2 * low + 1], out[0][2] |= v[0][2 * high] | v[0][2 * high + 1];
+      out[0][1] = out[0][0], out[0][3] = out[0][2];
     }
-  } else if (begins(name, "v_lshlrev_b32") && s[0].is_constant) {
-    shifted(s[1].und[0], zero, -(int)(s[0].value & 31), out[0]);
-  } else if (begins(name, "v_lshrrev_b32") && s[0].is_constant) {
-    shifted(s[1].und[0], zero, (int)(s[0].value & 31), out[0]);
-  } else if (!strcmp(name, "v_lshl_or_b32") && s[1].is_constant) {
+  }
+}
+
+/* Instructions that are followed more closely than lane by lane. False: the instruction is not one of them. */
+static bool follow_bytes(const cdna_wave *w, const seen *x, const source *s, bytes4 out[2]) {
+  static const bytes4 zero;
+  switch ((cdna_flow)x->e->flow) {
+  case CDNA_FLOW_MOVE: memcpy(out, s[0].und, 2 * sizeof *out); return true;
+  case CDNA_FLOW_CHOOSE: return chosen(w, x, s, out[0]);
+  case CDNA_FLOW_AND: both_masked(&s[0], &s[1], out[0]); return true;
+  case CDNA_FLOW_AND_OR:
+    both_masked(&s[0], &s[1], out[0]);
+    united(out[0], s[2].und[0], zero, out[0]);
+    return true;
+  case CDNA_FLOW_OR: united(s[0].und[0], s[1].und[0], s[2].und[0], out[0]); return true;
+  case CDNA_FLOW_INSERT: inserted(s, out[0]); return true;
+  case CDNA_FLOW_LEFT:
+    if (s[0].is_constant) shifted(s[1].und[0], zero, -(int)(s[0].value & 31), out[0]);
+    return s[0].is_constant;
+  case CDNA_FLOW_RIGHT:
+    if (s[0].is_constant) shifted(s[1].und[0], zero, (int)(s[0].value & 31), out[0]);
+    return s[0].is_constant;
+  case CDNA_FLOW_LEFT_OR:
+    if (!s[1].is_constant) return false;
     shifted(s[0].und[0], zero, -(int)(s[1].value & 31), out[0]);
-    for (int b = 0; b < 4; b++) out[0][b] |= s[2].und[0][b];
-  } else if (!strcmp(name, "v_alignbit_b32") && s[2].is_constant) {
-    shifted(s[1].und[0], s[0].und[0], (int)(s[2].value & 31), out[0]);
-  } else if (!strcmp(name, "v_alignbyte_b32") && s[2].is_constant) {
-    shifted(s[1].und[0], s[0].und[0], 8 * (int)(s[2].value & 3), out[0]);
-  } else if (begins(name, "v_mad_u64_u32") || begins(name, "v_mad_i64_i32")) {
+    united(out[0], s[2].und[0], zero, out[0]);
+    return true;
+  case CDNA_FLOW_ALIGN_BIT:
+    if (s[2].is_constant) shifted(s[1].und[0], s[0].und[0], (int)(s[2].value & 31), out[0]);
+    return s[2].is_constant;
+  case CDNA_FLOW_ALIGN_BYTE:
+    if (s[2].is_constant) shifted(s[1].und[0], s[0].und[0], 8 * (int)(s[2].value & 3), out[0]);
+    return s[2].is_constant;
+  case CDNA_FLOW_WIDE_SUM: {
     /* the low half of the sum depends on the low half of the addend alone */
     const uint64_t *addend = s[2].und[0], factors = s[0].lanes | s[1].lanes;
     for (int b = 0; b < 4; b++) {
       out[0][b] = factors | addend[0] | addend[1] | addend[2] | addend[3];
       out[1][b] = factors | s[2].lanes;
     }
-  } else if (!strcmp(name, "v_perm_b32") && s[2].is_constant) {
-    permuted(s, out[0]);
-  } else if (begins(name, "v_pack_b32") || begins(name, "v_cvt_pkrtz_f16") || !strcmp(name, "v_cvt_pk_bf16_f32") ||
-             !strcmp(name, "v_cvt_pk_f16_f32")) {
+    return true;
+  }
+  case CDNA_FLOW_PERMUTE:
+    if (s[2].is_constant) permuted(s, out[0]);
+    return s[2].is_constant;
+  case CDNA_FLOW_PACK:
     out[0][0] = out[0][1] = s[0].lanes;
     out[0][2] = out[0][3] = s[1].lanes;
-  } else if (begins(name, "v_pk_") && x->op->instruction->encoding == CDNA_VOP3P) {
-    const bool words = x->op->d_width == 2;
-    for (int n = 0; n < 3; n++) {
-      const int low = m && m->low >> n & 1, high = m ? m->high >> n & 1 : 1;
-      const bytes4 *v = s[n].und;
-      if (words) {
-        for (int half = 0; half < 2; half++) {
-          const uint64_t *from = v[(half ? high : low) && s[n].r && s[n].r->n > 1];
-          for (int b = 0; b < 4; b++) out[half][b] |= from[0] | from[1] | from[2] | from[3];
-        }
-      } else {
-        out[0][0] |= v[0][2 * low] | v[0][2 * low + 1], out[0][2] |= v[0][2 * high] | v[0][2 * high + 1];
-        out[0][1] = out[0][0], out[0][3] = out[0][2];
-      }
-    }
-  } else {
-    return false;
+    return true;
+  case CDNA_FLOW_PACKED: packed(x, s, out); return true;
+  default: return false;
   }
-  return true;
 }
 
 /* ---- classes ---- */
@@ -319,39 +337,49 @@ static void set_mask(cdna_wave *w, int code, uint64_t und, uint8_t from) {
   if (code + 1 < CDNA_ZERO) set_scalar(u, code + 1, (uint32_t)(und >> 32), from);
 }
 
+/* Rows of 16 or 32 lanes of D and source 0 change places. */
+static void follow_row_swap(undefined_state *u, const seen *x, const source *from_s, int rows, uint8_t from) {
+  const uint64_t even = rows == 16 ? 0x0000FFFF0000FFFFull : 0xFFFFFFFFull;
+  bytes4 a, b, old;
+  memcpy(old, u->vector[x->op->d], sizeof old);
+  for (int k = 0; k < 4; k++) {
+    a[k] = (old[k] & even) | (from_s->und[0][k] & even) << rows;
+    b[k] = (from_s->und[0][k] & ~even) | (old[k] & ~even) >> rows;
+  }
+  set_bytes(u, CDNA_VGPRS + x->op->d, 15, a, ~0ull, from);
+  set_bytes(u, CDNA_VGPRS + x->op->s[0].code, 15, b, ~0ull, from);
+}
+
 /* Lanes that change places whole. */
 static bool follow_lanes(cdna_wave *w, const seen *x, const source *s, uint8_t from) {
   undefined_state *u = &state_of(w)->undefined;
-  const char *name = x->op->instruction->name;
   const int d = CDNA_VGPRS + x->op->d;
-  if (begins(name, "v_readfirstlane") || begins(name, "v_readlane")) {
-    const int lane = begins(name, "v_readlane") ? (int)(cdna_read(w, &x->op->s[1]) & 63)
-                                                : (cdna_exec(w) ? __builtin_ctzll(cdna_exec(w)) : 0);
+  switch ((cdna_flow)x->e->flow) {
+  case CDNA_FLOW_READ_LANE:
+  case CDNA_FLOW_READ_FIRST: {
+    const int lane = x->e->flow == CDNA_FLOW_READ_LANE ? (int)(cdna_read(w, &x->op->s[1]) & 63)
+                     : cdna_exec(w)                    ? __builtin_ctzll(cdna_exec(w))
+                                                       : 0;
     set_scalar(u, x->op->d, s[0].lanes >> lane & 1 ? ~0u : 0, from);
-  } else if (begins(name, "v_writelane")) {
+    return true;
+  }
+  case CDNA_FLOW_WRITE_LANE: {
     const uint64_t bit = 1ull << (cdna_read(w, &x->op->s[1]) & 63);
     const bytes4 und = {s[0].lanes, s[0].lanes, s[0].lanes, s[0].lanes};
     set_bytes(u, d, 15, und, bit, from);
-  } else if (begins(name, "v_swap")) {
+    return true;
+  }
+  case CDNA_FLOW_SWAP: {
     bytes4 old;
     memcpy(old, u->vector[x->op->d], sizeof old);
     set_bytes(u, d, 15, s[0].und[0], x->exec, from);
     set_bytes(u, CDNA_VGPRS + x->op->s[0].code, 15, old, x->exec, from);
-  } else if (strstr(name, "_swap_b32")) {
-    const int rows = strstr(name, "permlane16") ? 16 : 32;
-    const uint64_t even = rows == 16 ? 0x0000FFFF0000FFFFull : 0xFFFFFFFFull;
-    bytes4 a, b, old;
-    memcpy(old, u->vector[x->op->d], sizeof old);
-    for (int k = 0; k < 4; k++) {
-      a[k] = (old[k] & even) | (s[0].und[0][k] & even) << rows;
-      b[k] = (s[0].und[0][k] & ~even) | (old[k] & ~even) >> rows;
-    }
-    set_bytes(u, d, 15, a, ~0ull, from);
-    set_bytes(u, CDNA_VGPRS + x->op->s[0].code, 15, b, ~0ull, from);
-  } else {
-    return false;
+    return true;
   }
-  return true;
+  case CDNA_FLOW_SWAP_16: follow_row_swap(u, x, &s[0], 16, from); return true;
+  case CDNA_FLOW_SWAP_32: follow_row_swap(u, x, &s[0], 32, from); return true;
+  default: return false;
+  }
 }
 
 static void follow_vector(cdna_wave *w, const seen *x) {
@@ -445,33 +473,36 @@ static uint64_t scalar_und(const undefined_state *u, const cdna_source *s) {
   return s->width == 2 ? u->scalar[s->code] | (uint64_t)u->scalar[s->code + 1] << 32 : u->scalar[s->code];
 }
 
+/* Undefined bits of a result whose bits depend on those of the sources at their place. */
+static uint64_t follow_bits(const cdna_wave *w, const undefined_state *u, const seen *x) {
+  const cdna_source *s = x->op->s;
+  const uint64_t ua = scalar_und(u, &s[0]), ub = scalar_und(u, &s[1]);
+  const uint64_t a = s[0].kind ? cdna_read(w, &s[0]) : 0, b = s[1].kind ? cdna_read(w, &s[1]) : 0;
+  switch ((cdna_flow)x->e->flow) {
+  case CDNA_FLOW_MOVE: return ua;
+  case CDNA_FLOW_AND: return (ua & ub) | (ua & b) | (ub & a);
+  case CDNA_FLOW_AND_NOT: return (ua & ub) | (ua & ~b) | (ub & a);
+  case CDNA_FLOW_OR: return (ua & ub) | (ua & ~b) | (ub & ~a);
+  case CDNA_FLOW_OR_NOT: return (ua & ub) | (ua & b) | (ub & ~a);
+  case CDNA_FLOW_XOR: return ua | ub;
+  case CDNA_FLOW_CHOOSE: return u->scc ? ~0ull : w->scc ? ua : ub;
+  default: return ~0ull;
+  }
+}
+
 static void follow_scalar(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
-  const char *name = x->op->instruction->name;
   const uint8_t from = first_origin(w, x);
   const cdna_source *s = x->op->s;
-  const bool saves = strstr(name, "saveexec") || strstr(name, "wrexec");
-  const bool two = s[0].kind != CDNA_SPECIAL && s[1].kind != CDNA_SPECIAL && !saves;
-  uint64_t und = ~0ull;
   if (x->e->klass == CDNA_CLASS_BRANCH) {
     const uint64_t vcc = u->scalar[CDNA_VCC] | (uint64_t)u->scalar[CDNA_VCC + 1] << 32;
-    const bool decided = strstr(name, "vcc") && cdna_scalar64(w, CDNA_VCC) & ~vcc;
+    const bool decided = x->e->traits & CDNA_READS_VCC && cdna_scalar64(w, CDNA_VCC) & ~vcc;
     if (!decided) report(w, from, -1, "the next instruction");
-    u->scc = strstr(name, "scc") ? false : u->scc;
+    u->scc = x->e->traits & CDNA_READS_SCC ? false : u->scc;
     return;
   }
-  if (two) {
-    const uint64_t ua = scalar_und(u, &s[0]), ub = scalar_und(u, &s[1]);
-    uint64_t a = s[0].kind ? cdna_read(w, &s[0]) : 0, b = s[1].kind ? cdna_read(w, &s[1]) : 0;
-    if (begins(name, "s_mov_b") || begins(name, "s_not_b")) und = ua;
-    if (begins(name, "s_andn2_b") || begins(name, "s_orn2_b")) b = ~b;
-    if (begins(name, "s_and_b") || begins(name, "s_andn2_b") || begins(name, "s_nand_b"))
-      und = (ua & ub) | (ua & b) | (ub & a);
-    if (begins(name, "s_or_b") || begins(name, "s_orn2_b") || begins(name, "s_nor_b"))
-      und = (ua & ub) | (ua & ~b) | (ub & ~a);
-    if (begins(name, "s_xor_b") || begins(name, "s_xnor_b")) und = ua | ub;
-    if (begins(name, "s_cselect") && !u->scc) und = w->scc ? ua : ub;
-  }
+  const bool known = s[0].kind != CDNA_SPECIAL && s[1].kind != CDNA_SPECIAL;
+  const uint64_t und = known ? follow_bits(w, u, x) : ~0ull;
   for (int r = 0; r < x->e->n_writes; r++) {
     const cdna_register_range *t = &x->e->write[r];
     const bool mask = t->first == CDNA_EXEC;
@@ -556,7 +587,7 @@ static bool fetch(cdna_wave *w, const seen *x, bytes4 und[8], uint8_t *from) {
 }
 
 static void transpose(const seen *x, bytes4 und[8]) {
-  const cdna_lds_instruction *i = cdna_lds_instruction_find(x->op->instruction->name);
+  const cdna_lds_instruction *i = x->e->lds;
   if (!i || !i->transposed_bits) return;
   const int bits = i->transposed_bits, dwords = i->bytes / 4, items = bits == 6 ? 16 : 64 / bits, step = bits / 8;
   bytes4 out[8] = {{0}};
@@ -581,7 +612,7 @@ static void transpose(const seen *x, bytes4 und[8]) {
 static void extend(const seen *x, bytes4 und) {
   if (x->access.bytes >= 4) return;
   const uint64_t sign = x->access.bytes == 1 ? und[0] : und[1];
-  const bool is_signed = strstr(x->op->instruction->name, "_i") || strstr(x->op->instruction->name, "_s");
+  const bool is_signed = x->e->traits & CDNA_SIGNED;
   const bool high = x->e->n_writes && x->e->write[0].bytes == 12;
   if (x->access.bytes == 1) und[1] = is_signed ? sign : 0;
   und[2] = und[3] = is_signed ? sign : 0;
@@ -668,7 +699,7 @@ static bool load(cdna_wave *w, const seen *x) {
 /* Lanes through the crossbar of LDS. */
 static void follow_crossbar(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
-  const char *name = x->op->instruction->name;
+  const cdna_flow flow = (cdna_flow)x->e->flow;
   const cdna_register_range *a = range_of(x->e, 'A'), *d = range_of(x->e, 'W'), *t = &x->e->write[0];
   const uint8_t from = first_origin(w, x);
   bytes4 out = {0};
@@ -678,8 +709,8 @@ static void follow_crossbar(cdna_wave *w, const seen *x) {
   for (uint64_t left = x->exec; left; left &= left - 1) {
     const int l = __builtin_ctzll(left);
     int lane = (int)((value[l] + o) >> 2 & 63), to = l;
-    if (begins(name, "ds_permute")) to = lane, lane = l;
-    if (begins(name, "ds_swizzle"))
+    if (flow == CDNA_FLOW_PUSH) to = lane, lane = l;
+    if (flow == CDNA_FLOW_SWIZZLE)
       lane = o >> 15 ? (l & ~3) | (int)(o >> 2 * (l & 3) & 3)
                      : (l & 32) | (((l & 31 & (int)(o & 31)) | (int)(o >> 5 & 31)) ^ (int)(o >> 10 & 31));
     const bool lost = d && (address[0] | address[1] | address[2] | address[3]) >> l & 1;
