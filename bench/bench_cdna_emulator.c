@@ -1,13 +1,17 @@
-/* bench_cdna_emulator.c - how fast the emulator of CDNA3 and CDNA4 executes, on one core, in processor time:
+/* bench_cdna_emulator.c - how fast the emulator of CDNA3 and CDNA4 executes on one core. Needs clang-22; run it in the source
+ * tree.
  *
- *     bench_cdna_emulator [avx512|avx2|portable]
+ *     bench_cdna_emulator [avx512|avx2|portable]   processor time
+ *     bench_cdna_emulator count [ROW]              instructions of the host for each instruction of a wave, by
+ *                                                  valgrind's callgrind, which has AVX2: comparable on a busy computer
  *
- * Loops of one kind of instruction, GEMMs from tests/data/cdna, and what watching for mistakes costs. Needs clang-22; run it
- * in the source tree. */
+ * Rows: loops of one kind of instruction, a kernel of short waves, GEMMs from tests/data/cdna; each without checks and with
+ * all of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "target/cdna/checks/checks.h"
@@ -17,26 +21,30 @@
 
 enum { TURNS = 400, TIMES = 7 };
 
-/* One wave repeats the instruction 64 times a turn. */
-static const struct loop {
-  const char *name, *instruction;
-  double work; /* of an execution: lane-operations, or floating-point operations */
+/* Loops: one wave repeats the instruction 64 times a turn. */
+static const struct row {
+  const char *name, *instruction; /* or the file of a GEMM of `size`; NULL: short waves */
+  double work;                    /* of an execution: lane-operations, or floating-point operations */
   const char *unit;
-  int arches;
-} loops[] = {
-    {"v_add_u32", "v_add_u32 v8, v9, v8", 64, "G lane-operations/s", 3},
-    {"v_mad_u32_u24", "v_mad_u32_u24 v8, v9, v10, v8", 64, "G lane-operations/s", 3},
-    {"v_pk_fma_f32", "v_pk_fma_f32 v[8:9], v[10:11], v[12:13], v[8:9]", 128, "G lane-operations/s", 3},
+  int arches, size;
+} rows[] = {
+    {"v_add_u32", "v_add_u32 v8, v9, v8", 64, "G lane-operations/s", 3, 0},
+    {"v_mad_u32_u24", "v_mad_u32_u24 v8, v9, v10, v8", 64, "G lane-operations/s", 3, 0},
+    {"v_pk_fma_f32", "v_pk_fma_f32 v[8:9], v[10:11], v[12:13], v[8:9]", 128, "G lane-operations/s", 3, 0},
     {"bf16 MFMA 32x32x8", "v_mfma_f32_32x32x8_bf16 v[16:31], v[8:9], v[10:11], v[16:31]", 2.0 * 32 * 32 * 8, "GFLOP/s",
-     3},
+     3, 0},
     {"fp8 MFMA 16x16x32", "v_mfma_f32_16x16x32_fp8_fp8 v[16:19], v[8:9], v[10:11], v[16:19]", 2.0 * 16 * 16 * 32,
-     "GFLOP/s", 3},
+     "GFLOP/s", 3, 0},
     {"mxfp4 MFMA 16x16x128",
      "v_mfma_scale_f32_16x16x128_f8f6f4 v[16:19], v[8:11], v[12:15], v[16:19], v4, v5 op_sel_hi:[0,0,0] cbsz:4 blgp:4",
-     2.0 * 16 * 16 * 128, "GFLOP/s", 2},
+     2.0 * 16 * 16 * 128, "GFLOP/s", 2, 0},
     {"mxfp8 MFMA 16x16x128",
      "v_mfma_scale_f32_16x16x128_f8f6f4 v[16:19], v[20:27], v[28:35], v[16:19], v4, v5 op_sel_hi:[0,0,0]",
-     2.0 * 16 * 16 * 128, "GFLOP/s", 2},
+     2.0 * 16 * 16 * 128, "GFLOP/s", 2, 0},
+    {"short waves", NULL, 1, "G work-items/s", 3, 0},
+    {"f32 GEMM of 256^3", "gemm_f32_lds", 0, "GFLOP/s", 3, 256},
+    {"bf16 GEMM of 512^3", "gemm_bf16_mfma", 0, "GFLOP/s", 3, 512},
+    {"bf16 GEMM of 1024^3", "gemm_bf16_mfma", 0, "GFLOP/s", 3, 1024},
 };
 
 static double processor_seconds(void) {
@@ -50,130 +58,225 @@ static void fail(const tw_error *error) {
   exit(1);
 }
 
-/* The best of several runs; with checks if their names are given. */
-static double seconds_of(const cdna_object *o, const char *name, cdna_launch *launch, const cdna_memory *memory,
-                         const char *checks, uint64_t *instructions) {
+/* A launch that can be repeated. */
+typedef struct work {
+  cdna_object object;
+  char *bytes;
+  const char *kernel; /* NULL: the only one */
+  cdna_launch launch;
+  cdna_memory memory;
+  void *data[3];
+  struct {
+    uint64_t operand[3];
+    uint32_t size[3];
+  } arguments;
+  double amount; /* of work, in the row's unit, times 1e9 */
+} work;
+
+static void free_work(work *w) {
+  for (int k = 0; k < 3; k++) free(w->data[k]);
+  cdna_object_free(&w->object);
+  free(w->bytes);
+}
+
+/* Runs it once; returns processor time. */
+static double run_once(work *w, const char *checks, uint64_t *instructions) {
   const cdna_kernel *k;
   tw_error error;
-  double best = 1e9;
-  if (cdna_object_kernel(o, name, &k, &error) != TW_OK) fail(&error);
-  for (int turn = 0; turn < TIMES; turn++) {
-    cdna_memory m = *memory;
-    cdna_checker *checker = NULL;
-    cdna_result_counts counts;
-    tw_inspection inspection = {.checks = checks ? checks : "none"};
-    if (cdna_checker_new(&inspection, &checker, &error) != TW_OK) fail(&error);
-    launch->observer = checker ? cdna_checker_start(checker) : NULL;
-    launch->jobs = 1;
-    const double begin = processor_seconds();
-    if (cdna_run(o, k, launch, &m, &counts, &error) != TW_OK) fail(&error);
-    const double took = processor_seconds() - begin;
-    if (took < best) best = took;
-    if (instructions) *instructions = counts.instructions;
-    cdna_checker_free(checker);
-  }
-  return best;
+  cdna_memory m = w->memory;
+  cdna_checker *checker = NULL;
+  cdna_result_counts counts;
+  tw_inspection inspection = {.checks = checks};
+  if (cdna_object_kernel(&w->object, w->kernel, &k, &error) != TW_OK) fail(&error);
+  if (cdna_checker_new(&inspection, &checker, &error) != TW_OK) fail(&error);
+  w->launch.arguments = &w->arguments;
+  w->launch.observer = checker ? cdna_checker_start(checker) : NULL;
+  w->launch.jobs = 1;
+  const double begin = processor_seconds();
+  if (cdna_run(&w->object, k, &w->launch, &m, &counts, &error) != TW_OK) fail(&error);
+  const double took = processor_seconds() - begin;
+  cdna_checker_free(checker);
+  *instructions = counts.instructions;
+  return took;
 }
 
-static void run_loop(cdna_arch arch, const struct loop *l) {
-  char source[512], *bytes;
+static void compile(cdna_arch arch, const char *source, const char *name, const tw_launch *header, work *w) {
   size_t size;
-  cdna_object o;
   tw_error error;
-  /* registers hold small numbers, as 0 and subnormals may be quicker or slower than others */
-  const int length = snprintf(
-      source, sizeof source,
-      "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void k(void) {\n"
-      "  __asm__ volatile(\".set r, 4\\n .rept 44\\n v_mov_b32 v[r], 0x3f803f80\\n .set r, r + 1\\n .endr\\n"
-      " s_movk_i32 s20, %d\\n again:\\n .rept 64\\n %s\\n .endr\\n s_sub_u32 s20, s20, 1\\n s_cmp_lg_u32 s20, 0\\n"
-      " s_cbranch_scc1 again\" : : : \"v48\", \"s20\");\n}\n",
-      TURNS, l->instruction);
-  if (cdna_compile(arch, source, (size_t)length, true, NULL, &bytes, &size, &error) != TW_OK ||
-      cdna_object_read(bytes, size, "the loop", &o, &error) != TW_OK)
+  if (cdna_compile(arch, source, strlen(source), true, header, &w->bytes, &size, &error) != TW_OK ||
+      cdna_object_read(w->bytes, size, name, &w->object, &error) != TW_OK)
     fail(&error);
-  cdna_launch launch = {.grid = {1, 1, 1}, .block = {64, 1, 1}};
-  const cdna_memory none = {0};
-  const double took = seconds_of(&o, NULL, &launch, &none, NULL, NULL);
-  printf("  %-24s %8.2f %s\n", l->name, 64.0 * TURNS * l->work / took / 1e9, l->unit);
-  cdna_object_free(&o);
-  free(bytes);
 }
 
-static void run_gemm(cdna_arch arch, const char *file, const char *kernel, int size, int tile, int block,
-                     int bytes_of_item, const char *checks) {
-  char path[200], *text, *bytes;
-  size_t length, n;
-  cdna_object o;
+static void make_loop(cdna_arch arch, const struct row *l, work *w) {
+  char source[512];
+  /* registers hold small numbers, as 0 and subnormals may be quicker or slower than others */
+  snprintf(source, sizeof source,
+           "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void k(void) {\n"
+           "  __asm__ volatile(\".set r, 4\\n .rept 44\\n v_mov_b32 v[r], 0x3f803f80\\n .set r, r + 1\\n .endr\\n"
+           " s_movk_i32 s20, %d\\n again:\\n .rept 64\\n %s\\n .endr\\n s_sub_u32 s20, s20, 1\\n s_cmp_lg_u32 s20, 0\\n"
+           " s_cbranch_scc1 again\" : : : \"v48\", \"s20\");\n}\n",
+           TURNS, l->instruction);
+  compile(arch, source, "the loop", NULL, w);
+  w->launch = (cdna_launch){.grid = {1, 1, 1}, .block = {64, 1, 1}};
+  w->amount = 64.0 * TURNS * l->work;
+}
+
+static void add_operand(work *w, int k, size_t bytes, bool writable) {
+  w->data[k] = calloc(bytes + 64, 1);
+  w->arguments.operand[k] = cdna_memory_add(&w->memory, w->data[k], bytes, writable, &"A\0B\0C"[2 * k]);
+  if (writable) cdna_memory_undefined(&w->memory, 0, 0);
+}
+
+/* Waves of some 25 instructions: what it costs to start them counts. */
+static void make_short(cdna_arch arch, const struct row *l, work *w) {
+  enum { GROUPS = 128, BLOCK = 256 };
+  (void)l;
+  compile(arch,
+          "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(256, 256))) void k(const "
+          "__attribute__((address_space(1))) unsigned *a, __attribute__((address_space(1))) unsigned *b) {\n"
+          "  const unsigned i = __builtin_amdgcn_workgroup_id_x() * 256 + __builtin_amdgcn_workitem_id_x();\n"
+          "  unsigned h = a[i];\n"
+          "  for (int n = 0; n < 3; n++) h ^= h >> 16, h *= 0x85ebca6bu, h += i;\n"
+          "  b[i] = h;\n}\n",
+          "the kernel of short waves", NULL, w);
+  add_operand(w, 0, (size_t)4 * GROUPS * BLOCK, false);
+  add_operand(w, 1, (size_t)4 * GROUPS * BLOCK, true);
+  w->launch = (cdna_launch){.grid = {GROUPS, 1, 1}, .block = {BLOCK, 1, 1}, .argument_bytes = 16};
+  w->amount = (double)GROUPS * BLOCK;
+}
+
+static void make_gemm(cdna_arch arch, const struct row *r, work *w) {
+  char path[200], *text;
+  size_t length;
   tw_error error;
   tw_problem p;
   tw_launch header;
   char words[6][24] = {{0}};
-  const char *const type = bytes_of_item == 2 ? "bf16" : "f32";
-  snprintf(path, sizeof path, "tests/data/cdna/%s", file);
+  const bool narrow = !strcmp(r->instruction, "gemm_bf16_mfma");
+  const int size = r->size, tile = narrow ? 128 : 64;
+  snprintf(path, sizeof path, "tests/data/cdna/%s.c", r->instruction);
   for (int k = 0; k < 3; k++) {
     snprintf(words[k], sizeof words[k], "%c=%d", "mnk"[k], size);
-    snprintf(words[3 + k], sizeof words[3 + k], "%c=%s", "abc"[k], k == 2 ? "f32" : type);
+    snprintf(words[3 + k], sizeof words[3 + k], "%c=%s", "abc"[k], k == 2 || !narrow ? "f32" : "bf16");
   }
   const char *const list[] = {words[0], words[1], words[2], words[3], words[4], words[5]};
   const tw_target *t = tw_target_find(arch == CDNA3 ? "cdna3" : "cdna4");
   if (tw_file_read(path, 1 << 20, &text, &length, &error) != TW_OK ||
       tw_problem_parse("gemm", 6, list, &p, &error) != TW_OK ||
-      cdna_launch_of(t, &p, text, length, &header, &error) != TW_OK ||
-      cdna_compile(arch, text, length, true, &header, &bytes, &n, &error) != TW_OK ||
-      cdna_object_read(bytes, n, file, &o, &error) != TW_OK)
+      cdna_launch_of(t, &p, text, length, &header, &error) != TW_OK)
     fail(&error);
+  compile(arch, text, r->instruction, &header, w);
+  free(text);
+  w->kernel = r->instruction;
   const size_t items = (size_t)size * (size_t)size;
-  void *data[3];
-  cdna_memory memory = {0};
-  struct {
-    uint64_t operand[3];
-    uint32_t size[3];
-  } arguments;
   for (int k = 0; k < 3; k++) {
-    data[k] = calloc(items + 16, 4);
+    add_operand(w, k, items * (k == 2 || !narrow ? 4 : 2), k == 2);
     for (size_t i = 0; i < items && k < 2; i++) { /* -1 to 1 */
       const float v = (float)((int)(i * 2654435761u >> 20) % 17 - 8) / 8;
       uint32_t bits;
       memcpy(&bits, &v, 4);
-      if (bytes_of_item == 2)
-        ((uint16_t *)data[k])[i] = (uint16_t)(bits >> 16);
+      if (narrow)
+        ((uint16_t *)w->data[k])[i] = (uint16_t)(bits >> 16);
       else
-        ((uint32_t *)data[k])[i] = bits;
+        ((uint32_t *)w->data[k])[i] = bits;
     }
-    arguments.operand[k] =
-        cdna_memory_add(&memory, data[k], items * (size_t)(k == 2 ? 4 : bytes_of_item), k == 2, &"A\0B\0C"[2 * k]);
-    if (k == 2) cdna_memory_undefined(&memory, 0, 0);
-    arguments.size[k] = (uint32_t)size;
+    w->arguments.size[k] = (uint32_t)size;
   }
-  cdna_launch launch = {.grid = {(uint32_t)(size / tile), (uint32_t)(size / tile), 1},
-                        .block = {(uint32_t)block, 1, 1},
-                        .arguments = &arguments,
-                        .argument_bytes = 36};
-  const double took = seconds_of(&o, kernel, &launch, &memory, NULL, NULL);
-  const double operations = 2.0 * (double)size * (double)size * (double)size;
-  printf("  %s GEMM of %d^3 %*s %8.3f s, %.0f MFLOP/s", type, size, bytes_of_item == 2 ? 7 : 9, "", took,
-         operations / took / 1e6);
-  if (checks)
-    printf("; with --checks %s %.2f times as long", checks,
-           seconds_of(&o, kernel, &launch, &memory, checks, NULL) / took);
-  printf("\n");
-  for (int k = 0; k < 3; k++) free(data[k]);
-  cdna_object_free(&o);
-  free(bytes);
-  free(text);
+  w->launch = (cdna_launch){
+      .grid = {(uint32_t)(size / tile), (uint32_t)(size / tile), 1}, .block = {256, 1, 1}, .argument_bytes = 36};
+  w->amount = 2.0 * (double)size * (double)size * (double)size;
+}
+
+static void make(cdna_arch arch, const struct row *r, work *w) {
+  *w = (work){0};
+  if (r->size)
+    make_gemm(arch, r, w);
+  else if (r->instruction)
+    make_loop(arch, r, w);
+  else
+    make_short(arch, r, w);
+}
+
+static const char *const checks_of[] = {"none", "all"};
+
+static void time_row(cdna_arch arch, const struct row *r) {
+  work w;
+  double best[2] = {1e9, 1e9};
+  uint64_t instructions;
+  make(arch, r, &w);
+  for (int turn = 0; turn < TIMES; turn++)
+    for (int all = 0; all < 2; all++) {
+      const double took = run_once(&w, checks_of[all], &instructions);
+      if (took < best[all]) best[all] = took;
+    }
+  printf("  %-24s %8.2f %-22s with --checks all %.2f times as long\n", r->name, w.amount / best[0] / 1e9, r->unit,
+         best[1] / best[0]);
+  free_work(&w);
+}
+
+/* The child of count_row: one run. */
+static void run_row(cdna_arch arch, const struct row *r, const char *checks) {
+  work w;
+  uint64_t instructions;
+  make(arch, r, &w);
+  run_once(&w, checks, &instructions);
+  printf("emulated %llu\n", (unsigned long long)instructions);
+  free_work(&w);
+}
+
+/* Instructions of the host in cdna_run, for each instruction of a wave; 0: callgrind gave none. */
+static double count_row(cdna_arch arch, const struct row *r, const char *checks) {
+  char self[400], command[900], line[300];
+  unsigned long long emulated = 0, collected = 0;
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n < 0) return 0;
+  self[n] = 0;
+  snprintf(
+      command, sizeof command,
+      "valgrind --tool=callgrind --toggle-collect=cdna_run --callgrind-out-file=/dev/null '%s' once %d '%s' %s 2>&1",
+      self, (int)arch, r->name, checks);
+  FILE *f = popen(command, "r");
+  while (f && fgets(line, sizeof line, f)) {
+    const char *at = strstr(line, "Collected : ");
+    sscanf(line, "emulated %llu", &emulated);
+    if (at) sscanf(at, "Collected : %llu", &collected);
+  }
+  if (f) pclose(f);
+  return emulated ? (double)collected / (double)emulated : 0;
+}
+
+static const struct row *row_named(const char *name) {
+  for (size_t l = 0; l < sizeof rows / sizeof *rows; l++)
+    if (!strcmp(rows[l].name, name)) return &rows[l];
+  fprintf(stderr, "bench_cdna_emulator: unknown row '%s'; expected one of:", name);
+  for (size_t l = 0; l < sizeof rows / sizeof *rows; l++) fprintf(stderr, " '%s'", rows[l].name);
+  fprintf(stderr, "\n");
+  exit(1);
 }
 
 int main(int argc, char **argv) {
   tw_error error;
-  if (argc > 1) setenv("TILEWRIGHT_CDNA_ISA", argv[1], 1);
+  const bool count = argc > 1 && !strcmp(argv[1], "count"), once = argc > 4 && !strcmp(argv[1], "once");
+  const struct row *only = once ? row_named(argv[3]) : count && argc > 2 ? row_named(argv[2]) : NULL;
+  if (argc > 1 && !count && !once) setenv("TILEWRIGHT_CDNA_ISA", argv[1], 1);
   if (cdna_toolchain_find(&error) != TW_OK) fail(&error);
+  if (once) {
+    run_row((cdna_arch)atoi(argv[2]), only, argv[4]);
+    return 0;
+  }
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
-    printf("%s, %s, one core:\n", arch == CDNA3 ? "gfx942" : "gfx950", cdna_kit()->isa);
-    for (size_t l = 0; l < sizeof loops / sizeof *loops; l++)
-      if (loops[l].arches >> arch & 1) run_loop((cdna_arch)arch, &loops[l]);
-    run_gemm((cdna_arch)arch, "gemm_f32_lds.c", "gemm_f32_lds", 256, 64, 256, 4, "all");
-    run_gemm((cdna_arch)arch, "gemm_bf16_mfma.c", "gemm_bf16_mfma", 512, 128, 256, 2, "all");
-    run_gemm((cdna_arch)arch, "gemm_bf16_mfma.c", "gemm_bf16_mfma", 1024, 128, 256, 2, NULL);
+    printf("%s, %s:\n", arch == CDNA3 ? "gfx942" : "gfx950",
+           count ? "host instructions for each instruction of a wave, without checks and with all" : cdna_kit()->isa);
+    for (const struct row *r = rows; r < rows + sizeof rows / sizeof *rows; r++) {
+      if (!(r->arches >> arch & 1) || (only && only != r)) continue;
+      if (count)
+        printf("  %-24s %8.0f %8.0f\n", r->name, count_row((cdna_arch)arch, r, "none"),
+               count_row((cdna_arch)arch, r, "all"));
+      else
+        time_row((cdna_arch)arch, r);
+      fflush(stdout);
+    }
   }
   return 0;
 }
