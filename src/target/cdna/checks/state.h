@@ -17,7 +17,7 @@ typedef struct seen {
   cdna_access access;
 } seen;
 
-/* ---- sets of registers, by code; wave_state is full of them so that instructions are cheap that nothing is to be said of ---- */
+/* ---- sets of registers, by code: the checks skip ranges that have nothing young, in flight or undefined ---- */
 
 typedef struct register_set {
   uint64_t bit[CDNA_REGISTER_CODES / 64 + 1]; /* one more, for ranges at the end */

@@ -473,7 +473,7 @@ static uint64_t scalar_und(const undefined_state *u, const cdna_source *s) {
   return s->width == 2 ? u->scalar[s->code] | (uint64_t)u->scalar[s->code + 1] << 32 : u->scalar[s->code];
 }
 
-/* Undefined bits of a result whose bits depend on those of the sources at their place. */
+/* Undefined bits of a result: each depends on the same bit of the sources. */
 static uint64_t follow_bits(const cdna_wave *w, const undefined_state *u, const seen *x) {
   const cdna_source *s = x->op->s;
   const uint64_t ua = scalar_und(u, &s[0]), ub = scalar_und(u, &s[1]);

@@ -73,7 +73,7 @@ static void scalar_effects(const cdna_code *c, cdna_effects *e) {
   if (traits & CDNA_WRITES_M0) writes(e, CDNA_M0, 1, CDNA_ALL_BYTES, CDNA_IMPLIED);
 }
 
-/* Those that the sequencer executes itself. */
+/* SOPP that the sequencer executes itself. */
 static void sequencer_effects(const cdna_code *c, cdna_effects *e) {
   enum { NOP = 0, WAITCNT = 12 };
   const uint32_t imm = (uint32_t)c->bits & 0xFFFF;

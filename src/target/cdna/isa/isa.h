@@ -4,9 +4,9 @@
  *
  *     I(VOP3, 459, 3, "v_fma_f32", "Dv1 0x1 1x1 2x1", 4, zero, shown, VALU, ACCESS_NONE, 0, LANES, "")
  *
- * encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of the text,
- * forms, and two masks over the first 64 bits: bits that must be zero, and bits outside of operands that change the
- * text. An operand is a field, what it may hold, and its width in dwords:
+ * The columns: encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of the
+ * text, forms. Then two masks over the first 64 bits: bits that must be zero, and bits outside of operands that change
+ * the text. An operand is a field, what it may hold, and its width in dwords:
  *   fields  D destination; 0 1 2 sources; S scalar destination of VOP3; A address; W data; X second data; B base
  * address or
  *           resource; O scalar offset; K a literal that always follows; C vcc; M an immediate in words; Z "off"
@@ -15,10 +15,10 @@
  *           x VGPR or scalar or constant, k literal
  * forms: 1 has a DPP form, 2 an SDWA form, 4 its mnemonic ends in _e64, 8 in _e32.
  *
- * The last five columns are the meaning, of which users ask no name: the unit that executes it (cdna_class), its access
- * to memory (cdna_access_kind), bytes, data flow (cdna_flow) and traits (cdna_trait, a letter each). Bytes are those of a
- * lane's access, 0 where operands or a format decide; of a vector instruction they are the mask of the bytes that a
- * source uses, 0 for all. */
+ * The last five columns are the meaning of the instruction, so that no code compares mnemonics: the unit that executes it
+ * (cdna_class), its access to memory (cdna_access_kind), bytes, data flow (cdna_flow) and traits (cdna_trait, a letter
+ * each). For memory, bytes counts what a lane accesses; 0 where operands or a format decide. For a vector instruction it
+ * is the mask of the bytes that a source uses; 0 for all. */
 #ifndef TW_CDNA_ISA_H
 #define TW_CDNA_ISA_H
 
