@@ -28,7 +28,7 @@
 #include "target/x86/rates.h"
 #include "tilewright/target.h"
 
-enum { ROUNDS_MAX = 64, ROUNDS_LEAST = 3, CHECKED = 200, PATH = 4096 };
+enum { ROUNDS_MAX = 64, ROUNDS_LEAST = 3, CHECKED = 200, PEAKS_MAX = 16, PATH = 4096 };
 static const double CASE_SECONDS = 12; /* then a case ends, if it had ROUNDS_LEAST rounds */
 static const double PATIENCE = 300;    /* seconds until a silent program counts as dead */
 static const long PAUSE = 10000000;    /* ns between turns: idle threads of the last one stop spinning */
@@ -189,8 +189,14 @@ static void settle(turn *t, const turn *own, int rounds) {
 }
 
 static double peak_of(x86_arithmetic arithmetic, int threads) {
-  static double known[X86_ARITHMETICS][3];
-  double *best = &known[arithmetic][threads];
+  static struct {
+    int threads;
+    double best[X86_ARITHMETICS];
+  } known[PEAKS_MAX];
+  int at = 0;
+  while (at < PEAKS_MAX - 1 && known[at].threads && known[at].threads != threads) at++;
+  known[at].threads = threads;
+  double *best = &known[at].best[arithmetic];
   const x86_kernel *k;
   for (int i = 0; (k = x86_kernel_at(i)); i++)
     if (k->arithmetic == arithmetic && x86_this_cpu()->has[k->isa]) *best = fmax(*best, x86_peak(k, threads));
@@ -251,7 +257,7 @@ static int usage(const char *what) {
           "[report]\n  kinds:",
           what);
   for (size_t i = 0; bench_kind_at(i); i++) fprintf(stderr, " %s", bench_kind_at(i)->name);
-  fprintf(stderr, "\n  shapes: 512x4096x4096, ..., or prefill, decode, small\n");
+  fprintf(stderr, "\n  shapes: prefill, decode, small, all, or any MxNxK; threads: up to the cores\n");
   return 2;
 }
 

@@ -25,6 +25,8 @@ static const bench_kind kinds[] = {
     {"a8*ternary", "a=bf16 a_rounding=rows b=ternary c=f32", X86_U8S8, 0.90, true},
 };
 
+enum { CHOSEN_MAX = 64 }; /* kinds, shapes, numbers of threads */
+
 static const int64_t shapes[][3] = {
     {64, 64, 64},       {256, 256, 256},    {1024, 1024, 1024}, {12544, 64, 256}, {512, 4096, 4096}, {2048, 2048, 2048},
     {512, 11008, 4096}, {4096, 4096, 4096}, {1, 4096, 4096},    {4, 4096, 4096},  {1, 11008, 4096},  {16, 2112, 7168},
@@ -47,58 +49,84 @@ bool bench_same(const bench_case *a, const bench_case *b) {
 
 /* ---- the choice ---- */
 
-typedef bool matches(const bench_case *, const char *word);
+typedef bool use_word(void *context, const char *word);
 
-static bool is_kind(const bench_case *c, const char *word) { return strcmp(c->kind->name, word) == 0; }
-
-static bool is_shape(const bench_case *c, const char *word) {
-  char text[96];
-  snprintf(text, sizeof text, "%" PRId64 "x%" PRId64 "x%" PRId64, c->m, c->n, c->k);
-  return strcmp(word, text) == 0 || (strcmp(word, "decode") == 0 && bench_is_decode(c)) ||
-         (strcmp(word, "prefill") == 0 && !bench_is_decode(c)) || (strcmp(word, "small") == 0 && bench_is_small(c));
-}
-
-static bool has_threads(const bench_case *c, const char *word) { return atoi(word) == c->threads; }
-
-static bool any(const char *list, const bench_case *c, matches *match) {
-  char copy[512], *rest = NULL;
-  if (!list) return true;
-  snprintf(copy, sizeof copy, "%s", list);
-  for (char *w = strtok_r(copy, ",", &rest); w; w = strtok_r(NULL, ",", &rest))
-    if (match(c, w)) return true;
-  return false;
-}
-
-/* Is there a case of the whole set for each word? */
-static bool known(const char *list, const bench_case *all, size_t n, matches *match, char unknown[64]) {
-  char copy[512], *rest = NULL;
-  if (!list) return true;
+/* Calls `use` for each word of a comma-separated list. False: it refused one, which is then in `unknown`. */
+static bool each(const char *list, use_word *use, void *context, char unknown[64]) {
+  char copy[2048], *rest = NULL;
   snprintf(copy, sizeof copy, "%s", list);
   for (char *w = strtok_r(copy, ",", &rest); w; w = strtok_r(NULL, ",", &rest)) {
-    size_t i = 0;
-    while (i < n && !match(&all[i], w)) i++;
-    if (i < n) continue;
+    if (use(context, w)) continue;
     snprintf(unknown, 64, "%s", w);
     return false;
   }
   return true;
 }
 
+typedef struct chosen {
+  const bench_kind *kind[CHOSEN_MAX];
+  int64_t shape[CHOSEN_MAX][3];
+  int threads[CHOSEN_MAX];
+  size_t kinds, shapes, counts;
+  int cores;
+} chosen;
+
+static bool use_kind(void *context, const char *word) {
+  chosen *x = context;
+  const bench_kind *kind = bench_kind_named(word);
+  if (!kind || x->kinds == CHOSEN_MAX) return false;
+  x->kind[x->kinds++] = kind;
+  return true;
+}
+
+static bool add_shape(chosen *x, const int64_t shape[3]) {
+  if (x->shapes == CHOSEN_MAX) return false;
+  memcpy(x->shape[x->shapes++], shape, sizeof *x->shape);
+  return true;
+}
+
+/* A word for several of the table, or any shape. */
+static bool use_shape(void *context, const char *word) {
+  chosen *x = context;
+  const size_t before = x->shapes;
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const bench_case c = {.m = shapes[i][0], .n = shapes[i][1]};
+    const bool meant = strcmp(word, "all") == 0 || (strcmp(word, "decode") == 0 && bench_is_decode(&c)) ||
+                       (strcmp(word, "prefill") == 0 && !bench_is_decode(&c)) ||
+                       (strcmp(word, "small") == 0 && bench_is_small(&c));
+    if (meant && !add_shape(x, shapes[i])) return false;
+  }
+  if (x->shapes > before) return true;
+  int64_t s[3];
+  int end = 0;
+  return sscanf(word, "%" SCNd64 "x%" SCNd64 "x%" SCNd64 "%n", &s[0], &s[1], &s[2], &end) == 3 && !word[end] &&
+         s[0] > 0 && s[1] > 0 && s[2] > 0 && add_shape(x, s);
+}
+
+static bool use_threads(void *context, const char *word) {
+  chosen *x = context;
+  const int n = atoi(word);
+  if (n < 1 || n > x->cores || x->counts == CHOSEN_MAX) return false;
+  x->threads[x->counts++] = n;
+  return true;
+}
+
 size_t bench_cases(const bench_choice *choice, int cores, bench_case out[CASES_MAX], char unknown[64]) {
-  static bench_case all[CASES_MAX];
-  size_t n = 0, kept = 0;
-  for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-      for (int threads = 1; threads <= (cores > 1 ? 2 : 1); threads++)
-        all[n++] = (bench_case){&kinds[kind], shapes[s][0], shapes[s][1], shapes[s][2], threads};
-  if (!known(choice->kinds, all, n, is_kind, unknown) || !known(choice->shapes, all, n, is_shape, unknown) ||
-      !known(choice->threads, all, n, has_threads, unknown))
+  static chosen x;
+  size_t n = 0;
+  x = (chosen){.cores = cores};
+  if (!each(choice->shapes ? choice->shapes : "all", use_shape, &x, unknown) || !each(choice->threads ? choice->threads
+                                                                                      : cores > 1     ? "1,2"
+                                                                                                      : "1",
+                                                                                      use_threads, &x, unknown))
     return 0;
-  for (size_t i = 0; i < n; i++)
-    if (any(choice->kinds, &all[i], is_kind) && any(choice->shapes, &all[i], is_shape) &&
-        any(choice->threads, &all[i], has_threads))
-      out[kept++] = all[i];
-  return kept;
+  if (choice->kinds && !each(choice->kinds, use_kind, &x, unknown)) return 0;
+  for (size_t i = 0; !choice->kinds && i < sizeof kinds / sizeof *kinds; i++) x.kind[x.kinds++] = &kinds[i];
+  for (size_t kind = 0; kind < x.kinds; kind++)
+    for (size_t s = 0; s < x.shapes; s++)
+      for (size_t t = 0; t < x.counts && n < CASES_MAX; t++)
+        out[n++] = (bench_case){x.kind[kind], x.shape[s][0], x.shape[s][1], x.shape[s][2], x.threads[t]};
+  return n;
 }
 
 void bench_problem(const bench_case *c, char *buffer, size_t size) {

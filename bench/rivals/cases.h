@@ -27,8 +27,8 @@ typedef struct bench_case {
 /* A subset, by comma-separated lists; NULL: everything. */
 typedef struct bench_choice {
   const char *kinds;   /* names */
-  const char *shapes;  /* "512x4096x4096", "prefill", "decode", "small" */
-  const char *threads; /* "1", "2" */
+  const char *shapes;  /* "all", "prefill", "decode", "small", or any: "512x4096x4096" */
+  const char *threads; /* any number up to that of cores; NULL: 1 and 2 */
 } bench_choice;
 
 const bench_kind *bench_kind_named(const char *name); /* NULL if there is none */

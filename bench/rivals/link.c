@@ -19,7 +19,7 @@
 extern char **environ;
 
 static const char PREFIX[] = "rival_";
-static const double START_SECONDS = 30;
+static const double START_SECONDS = 120;
 
 static void add(rival_link *out, size_t *n, const char *path) {
   if (*n == RIVALS_MAX) return;
