@@ -16,7 +16,7 @@ endif()
 function(tw_rival name source)
   add_executable(rival_${name} ${TW_RIVALS}/worker.c ${TW_RIVALS}/${source})
   target_include_directories(rival_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(rival_${name} PRIVATE ${TW_WHOLE} ${ARGN})
+  target_link_libraries(rival_${name} PRIVATE ${TW_WHOLE_SHARED} ${ARGN})
   set_target_properties(rival_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bench)
 endfunction()
 

@@ -1,8 +1,9 @@
 /* team.c - see team.h.
  *
  * `door` says how many more threads may join the call at hand, and how many are in it: one number, so that a thread joins or finds
- * the door closed. Idle threads look at the door for a while and then sleep; the caller that opens it wakes them. Waking takes longer
- * than a small product: a thread that was woken too late looks again for a while, and is there for the next call. */
+ * the door closed. Idle threads look at the door for a while and then sleep; the caller that opens it wakes two, and these wake
+ * others. Waking takes longer than a small product: a thread that was woken too late looks again for a while, and is there for the
+ * next call. */
 #define _GNU_SOURCE
 #include "blas/team.h"
 
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,10 +47,12 @@ static void sleep_until_opened(void) {
   atomic_fetch_sub(&team.sleepers, 1);
 }
 
-static void wake_sleepers(int most) {
+/* A call to the system for each thread takes microseconds: whoever is woken wakes two more while there are seats. */
+enum { WOKEN_AT_ONCE = 2 };
+static void wake_sleepers(void) {
   if (!atomic_load(&team.sleepers)) return;
   atomic_fetch_add(&team.openings, 1);
-  futex(FUTEX_WAKE, (unsigned)most);
+  futex(FUTEX_WAKE, WOKEN_AT_ONCE);
 }
 
 /* The number of a member; 0: the door is closed. */
@@ -59,8 +63,20 @@ static int join(void) {
   return 0;
 }
 
-static void *serve(void *unused) {
-  (void)unused;
+static _Thread_local int thread_number;
+int blas_team_thread(void) { return thread_number; }
+
+/* Several threads may have been woken on one core. One that only looks lets the others work. */
+static void look_again(int looks) {
+  enum { LOOKS_BETWEEN_YIELDS = 32 };
+  if (looks % LOOKS_BETWEEN_YIELDS == LOOKS_BETWEEN_YIELDS - 1)
+    sched_yield();
+  else
+    blas_relax();
+}
+
+static void *serve(void *number) {
+  thread_number = (int)(intptr_t)number;
   for (int looks = 0;; looks++) {
     const int member = join();
     if (member) {
@@ -68,9 +84,10 @@ static void *serve(void *unused) {
       atomic_fetch_sub(&team.door, INSIDE);
       looks = 0;
     } else if (looks < LOOKS) {
-      blas_relax();
+      look_again(looks);
     } else {
       sleep_until_opened();
+      if (seats(atomic_load(&team.door))) wake_sleepers();
       looks = 0;
     }
   }
@@ -87,7 +104,9 @@ static void start_threads(int wanted) {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  while (team.started < wanted && pthread_create(&thread, &attributes, serve, NULL) == 0) team.started++;
+  while (team.started < wanted &&
+         pthread_create(&thread, &attributes, serve, (void *)(intptr_t)(team.started + 1)) == 0)
+    team.started++;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
 }
@@ -130,7 +149,7 @@ void blas_team_run(int members, blas_work *work, void *context) {
   start_threads(members - 1);
   team.work = work, team.context = context;
   atomic_store(&team.door, (unsigned)(members - 1));
-  wake_sleepers(members - 1);
+  wake_sleepers();
   work(context, 0);
   close_door();
   atomic_flag_clear(&team.taken);

@@ -10,6 +10,9 @@
 typedef void blas_work(void *context, int member);
 void blas_team_run(int members, blas_work *, void *context);
 
+/* The calling thread among those of the team, the same in each call: 0 is a caller. */
+int blas_team_thread(void);
+
 /* Between two looks at what another thread will write. */
 static inline void blas_relax(void) {
 #if defined __x86_64__

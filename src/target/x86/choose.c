@@ -138,31 +138,61 @@ bool x86_converts_a(const tw_gemm_planned *p) {
  * whose rows fit one set of L1 (8 lines or more) if they are a power of two apart. */
 enum { COLUMNS_WORTH_PACKING = 512 };
 
+/* AMX waits for its tiles of A in any case, and reads rows in place as fast as packed ones, unless many of the 32 share a set of
+ * L1 or L2. Measured on 16 cores with rows of 8256 bytes: 1.05 to 1.16 times as fast in place; with 8192 bytes 0.8 to 1. */
+static bool rows_spread(const tw_gemm_planned *p) {
+  enum { SPREAD = 1024 };
+  return p->kernel->isa == X86_AMX && p->a_stride % SPREAD != 0;
+}
+
 /* The number of parts for each thread. With more than one, a fast core relieves a slow one. Measured on 16 virtual
- * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): up to four parts for
- * each thread raise the rate by 10 to 60 %. A part has at least 100 times the work that a thread is worth: smaller ones
- * find no operands of an earlier product in their core's caches. One thread has one part. */
-static int parts_for_each_thread(int threads, double worth) {
-  enum { MOST = 4, WORTH_A_PART = 100 };
-  const double parts = worth / WORTH_A_PART / threads;
-  return threads == 1 || parts < 2 ? 1 : parts > MOST ? MOST : (int)parts;
+ * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): four parts instead of one
+ * are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096 of bf16. Smaller parts cost more than they win: parts that pack B
+ * pack it for few rows. One thread has one part. Large parts of vectors' kernels may be more. */
+static int parts_for_each_thread(const tw_gemm_planned *p, int threads, double worth) {
+  enum { MOST = 4, MOST_LARGE = 8, LARGE = 400, WORTH_A_PART = 4, WORTH_PACKING = 50 };
+  const double each = worth / threads;
+  if (threads == 1) return 1;
+  if (p->kernel->isa != X86_AMX && each >= LARGE * MOST_LARGE) return MOST_LARGE;
+  const double parts = each / (p->packs_b ? WORTH_PACKING : WORTH_A_PART);
+  return parts < 2 ? 1 : parts > MOST ? MOST : (int)parts;
+}
+
+/* What a part costs beside its tiles, in rows of a panel and in panels of a row. */
+typedef struct fetches {
+  double rows_of_panel;  /* a panel is fetched while this many rows are computed with it */
+  double panels_of_rows; /* rows of A are fetched, or packed, while they are computed with this many panels */
+  double split_of_n;     /* how much is lost with each part beside another */
+} fetches;
+
+/* Vectors take so long for their multiply-adds that little else counts; A is packed once where m is split. AMX needs 98
+ * cycles for 16 units of k of 32 rows and a panel, and waits for each line of 64 bytes from the last cache for 8:
+ * a panel, or 32 rows of A, cost as much as 87 rows. Measured on 16 cores, 1024^3: 8 x 8 parts instead of 16 x 4 1.12 times
+ * as fast with bf16 (1.14 by this estimate), and instead of 8 x 4 1.2 times with u8. */
+static fetches fetches_of(const tw_gemm_planned *p) {
+  if (p->kernel->isa == X86_AMX) return (fetches){87, 2.7, 0};
+  return (fetches){p->packs_b ? 20 : 4, 0, 0.01};
+}
+
+/* Threads that the product is worth, and what a thread is worth is the unit. Starting and joining a thread takes about as long as
+ * 1300 cycles of multiply-adds, two instructions each. Measured on two cores of a Zen 5: 64 x 64 x 64 of u8 x i8, 4096
+ * instructions, takes 0.7 us on one thread and 0.8 us on two; bf16, with 8192, takes the same time on both. On 16 cores of an
+ * Intel server f32, with 16384, is as fast on one thread as on four. A tile of AMX does the work of eight instructions, four
+ * with its loads. Where parts pack B, each thread also waits for lines that other cores wrote. */
+static const double INSTRUCTIONS_WORTH_A_THREAD = 4000;
+static int threads_worth(const tw_gemm_planned *p, double worth) {
+  worth /= p->kernel->isa == X86_AMX || p->packs_b ? 4 : 3;
+  return worth >= p->spec.threads ? p->spec.threads : worth < 1 ? 1 : (int)worth;
 }
 
 static void choose_parts(tw_gemm_planned *p) {
   const tw_gemm_spec *s = &p->spec;
-  /* Starting and joining a thread takes about as long as 1300 cycles of multiply-adds, two instructions each: 64 x 64 x
-   * 64 of u8 x i8, 4096 instructions, takes 0.7 us on one thread and 0.8 us on two; bf16, with 8192, takes the same
-   * time on both. */
-  const double instructions_worth_a_thread = 4000;
   const double at_once = (double)(x86_isa_lanes(p->kernel->isa) * x86_kernel_group(p->kernel));
-  const double worth = (double)s->m * (double)s->n * (double)s->k / at_once / instructions_worth_a_thread;
-  int threads = s->threads;
-  if (worth < threads) threads = (int)worth;
-  if (threads < 1) threads = 1;
-  const int most = threads * parts_for_each_thread(threads, worth);
+  const double worth = (double)s->m * (double)s->n * (double)s->k / at_once / INSTRUCTIONS_WORTH_A_THREAD;
+  const int threads = threads_worth(p, worth);
+  const int most = threads * parts_for_each_thread(p, threads, worth);
   const int64_t tiles = x86_ceil_div(s->m, p->strip_rows), panels = x86_panels(p);
-  const double rows_of_panel =
-      p->packs_b ? 20 : 4; /* fetching a panel takes as long as computing this many rows with it */
+  const fetches f = fetches_of(p);
   /* Real sums on codes are split by the rows of their tile: how rows are dealt to tiles must not depend on threads. */
   const int most_m = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : most;
   double least = 1e300;
@@ -170,8 +200,9 @@ static void choose_parts(tw_gemm_planned *p) {
     const int n = most / m;
     const int64_t most_tiles = x86_ceil_div(tiles, m), most_panels = x86_ceil_div(panels, n);
     /* rows of the largest part decide; among equals the split of m wins, where A is packed once */
-    const double rows = (double)x86_ceil_div(s->m, m) + rows_of_panel;
-    const double cost = rows * (double)most_panels * (1 + 0.01 * n) + 1e-6 * (double)most_tiles;
+    const double rows = (double)x86_ceil_div(s->m, m), columns = (double)most_panels;
+    const double cost = ((rows + f.rows_of_panel) * columns + rows * f.panels_of_rows) * (1 + f.split_of_n * n) +
+                        1e-6 * (double)most_tiles;
     if (m > tiles || n > panels || cost >= least) continue;
     least = cost;
     p->parts_m = m;
@@ -214,7 +245,7 @@ void x86_choose_blocks(tw_gemm_planned *p) {
   const int64_t rows = x86_ceil_div(s->m, p->parts_m), kernel_rows = p->strip_rows;
   const int64_t columns = x86_ceil_div(x86_panels(p), p->parts_n) * p->kernel->columns;
   bool in_place = !p->on_codes && !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
-                  (p->wide || columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows);
+                  (p->wide || columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows || rows_spread(p));
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
   const x86_kernel *k = p->kernel;
   p->expands = p->on_codes && x86_quantizes(s) && k->expand[p->codes.form] && k->coded[X86_S8] &&

@@ -80,19 +80,19 @@ static int this_thread(void) { return 0; }
 #endif
 
 /* Cores differ in speed: by their kind, or because another process or virtual machine uses the same core. Where there
- * are more parts than threads, each thread starts the next part when it is free. The loop distributes the work
- * independently of the thread's number: all of it is done even if fewer threads were started. */
+ * are more parts than threads, each thread starts the next part when it is free. All parts are computed even if fewer threads were
+ * started. */
 static void run_parts(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace) {
   const int parts = p->parts_m * p->parts_n;
   if (p->threads == 1) {
     for (int i = 0; i < parts; i++) x86_run_part(p, o, workspace, i);
-  } else if (parts <= p->threads) {
-#pragma omp parallel for num_threads(parts) schedule(static, 1)
-    for (int i = 0; i < parts; i++) x86_run_part(p, o, workspace + (size_t)i * p->bytes_per_thread, i);
-  } else {
-#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 1)
-    for (int i = 0; i < parts; i++) x86_run_part(p, o, workspace + (size_t)this_thread() * p->bytes_per_thread, i);
+    return;
   }
+  x86_deal deal;
+  x86_deal_parts(&deal, p);
+#pragma omp parallel num_threads(p->threads)
+  for (int i, from = 0; (i = x86_next_part(&deal, this_thread(), &from)) >= 0;)
+    x86_run_part(p, o, workspace + (size_t)this_thread() * p->bytes_per_thread, i);
 }
 
 tw_status tw_gemm_execute(const tw_gemm_planned *p, const tw_gemm_operands *given, tw_error *error) {

@@ -368,3 +368,23 @@ void x86_run_part_on(const tw_gemm_planned *p, const tw_gemm_operands *o, const 
   }
   if (p->kernel->end) p->kernel->end();
 }
+
+/* ---- parts and threads ---- */
+
+void x86_deal_parts(x86_deal *d, const tw_gemm_planned *p) {
+  d->threads = p->threads;
+  d->parts = p->parts_m * p->parts_n;
+  for (int i = 0; i < d->threads; i++) atomic_init(&d->taken[i], 0);
+}
+
+int x86_next_part(x86_deal *d, int thread, int *from) {
+  for (; *from < d->threads; ++*from) {
+    const int owner = (thread + *from) % d->threads;
+    const int first = (int)x86_part_start(d->parts, owner, d->threads);
+    const int end = (int)x86_part_start(d->parts, owner + 1, d->threads);
+    if (first + atomic_load_explicit(&d->taken[owner], memory_order_relaxed) >= end) continue;
+    const int part = first + atomic_fetch_add_explicit(&d->taken[owner], 1, memory_order_relaxed);
+    if (part < end) return part;
+  }
+  return -1;
+}

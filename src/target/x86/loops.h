@@ -2,6 +2,8 @@
 #ifndef TW_X86_LOOPS_H
 #define TW_X86_LOOPS_H
 
+#include <stdatomic.h>
+
 #include "target/x86/plan.h"
 
 /* Computes part `part` of parts_m x parts_n of C. Parts do not overlap. `workspace`: bytes_per_thread of the calling
@@ -11,5 +13,17 @@ void x86_run_part(const tw_gemm_planned *, const tw_gemm_operands *, char *works
 /* As above for plans that pack B (`packs_b`): B unpacked, and the factor of its elements (x86_pack_panels). */
 void x86_run_part_on(const tw_gemm_planned *, const tw_gemm_operands *, const void *b, float scale, char *workspace,
                      int part);
+
+/* Which thread computes which parts. Each begins with parts of its own, the same in each call: the operands are in its core's
+ * caches if the program computes the product again. A thread that has no more takes those of others, which may be slower. */
+typedef struct x86_deal {
+  int threads, parts;
+  atomic_int taken[X86_THREADS_MOST]; /* of the parts of each thread; side by side, so that looking at all is fast */
+} x86_deal;
+
+void x86_deal_parts(x86_deal *, const tw_gemm_planned *);
+/* The next part for a thread; -1: there is none. `*from`, 0 at first, is how far the thread has looked. Any number of threads,
+ * each with any number of its own from 0 on, computes all parts. */
+int x86_next_part(x86_deal *, int thread, int *from);
 
 #endif

@@ -14,7 +14,7 @@
 #include "target/x86/tune/known.h"
 #include "target/x86/weights.h"
 
-enum { MAGIC = 0x74773836 /* "tw86" */, SIZE_LIMIT = 1 << 30, THREADS_LIMIT = 1024, WORKSPACES_MAX = 64 };
+enum { MAGIC = 0x74773836 /* "tw86" */, SIZE_LIMIT = 1 << 30, WORKSPACES_MAX = 64 };
 static const int64_t ELEMENTS_MOST = INT64_C(1) << 56; /* of a matrix: its size in bytes always fits the type */
 
 /* ---- the caller's request ---- */
@@ -22,9 +22,9 @@ static const int64_t ELEMENTS_MOST = INT64_C(1) << 56; /* of a matrix: its size 
 bool x86_quantizes(const tw_gemm_spec *s) { return s->a_rounding != TW_A_EXACT; }
 
 static tw_status check_choices(const tw_gemm_spec *s, tw_error *error) {
-  if (s->threads < 0 || s->threads > THREADS_LIMIT)
+  if (s->threads < 0 || s->threads > X86_THREADS_MOST)
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: threads=%d is out of range; expected 0 to %d", s->threads,
-                   THREADS_LIMIT);
+                   X86_THREADS_MOST);
   if (s->group < 0 || (s->group && !x86_has_scales(s)))
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d requires weights with scales (found b=%s)", s->group,
                    tw_type_name(s->b));

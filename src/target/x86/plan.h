@@ -12,7 +12,7 @@
  * block][columns] units (s8s8: after a row of initial sums); or the panels' codes, then their scales, two streams that
  * are read sequentially (weights.h). Scales of whole columns, which all blocks share, are stored once, after the last
  * block. Columns beyond n and elements beyond k are zero. */
-enum { X86_HEADER = 64 };
+enum { X86_HEADER = 64, X86_THREADS_MOST = 1024 };
 
 typedef struct x86_layout {
   uint32_t magic;
