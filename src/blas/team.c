@@ -47,7 +47,7 @@ static void sleep_until_opened(void) {
   atomic_fetch_sub(&team.sleepers, 1);
 }
 
-/* A call to the system for each thread takes microseconds: whoever is woken wakes two more while there are seats. */
+/* A call to the system for each thread takes microseconds: a thread that was woken wakes two more while there are seats. */
 enum { WOKEN_AT_ONCE = 2 };
 static void wake_sleepers(void) {
   if (!atomic_load(&team.sleepers)) return;
@@ -66,7 +66,7 @@ static int join(void) {
 static _Thread_local int thread_number;
 int blas_team_thread(void) { return thread_number; }
 
-/* Several threads may have been woken on one core. One that only looks lets the others work. */
+/* Several threads may have been woken on one core. A thread that only looks lets the working ones run. */
 static void look_again(int looks) {
   enum { LOOKS_BETWEEN_YIELDS = 32 };
   if (looks % LOOKS_BETWEEN_YIELDS == LOOKS_BETWEEN_YIELDS - 1)

@@ -10,7 +10,7 @@
 typedef void blas_work(void *context, int member);
 void blas_team_run(int members, blas_work *, void *context);
 
-/* The calling thread among those of the team, the same in each call: 0 is a caller. */
+/* The number of the calling thread in the team, the same in each call; a caller has 0. */
 int blas_team_thread(void);
 
 /* Between two looks at what another thread will write. */

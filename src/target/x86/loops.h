@@ -15,7 +15,7 @@ void x86_run_part_on(const tw_gemm_planned *, const tw_gemm_operands *, const vo
                      int part);
 
 /* Which thread computes which parts. Each begins with parts of its own, the same in each call: the operands are in its core's
- * caches if the program computes the product again. A thread that has no more takes those of others, which may be slower. */
+ * caches if the program computes the product again. A thread that has no more takes parts of other threads, which may be slower. */
 typedef struct x86_deal {
   int threads, parts;
   atomic_int taken[X86_THREADS_MOST]; /* of the parts of each thread; side by side, so that looking at all is fast */
