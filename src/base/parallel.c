@@ -7,9 +7,14 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum { THREADS_MAX = 256 };
 
+static _Thread_local const volatile int *until, *asked;
+
 typedef struct loop {
+  const volatile int *until;
   atomic_size_t next;
   size_t n;
   tw_parallel_function *function;
@@ -18,8 +23,25 @@ typedef struct loop {
 
 static void *work(void *argument) {
   loop *l = argument;
-  for (size_t i; (i = atomic_fetch_add(&l->next, 1)) < l->n;) l->function(l->context, i);
+  until = l->until;
+  for (size_t i; !tw_is_set(until) && (i = atomic_fetch_add(&l->next, 1)) < l->n;) l->function(l->context, i);
   return NULL;
+}
+
+const volatile int *tw_interrupt_by(const volatile int *flag) {
+  const volatile int *before = asked;
+  asked = flag;
+  return before;
+}
+
+const volatile int *tw_interrupt(void) { return asked; }
+
+bool tw_is_interrupted(void) { return tw_is_set(asked); }
+
+const volatile int *tw_parallel_until(const volatile int *interrupt) {
+  const volatile int *before = until;
+  until = interrupt;
+  return before;
 }
 
 int tw_cores(void) {
@@ -30,7 +52,7 @@ int tw_cores(void) {
 }
 
 void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context) {
-  loop l = {.n = n, .function = function, .context = context};
+  loop l = {.until = until, .n = n, .function = function, .context = context};
   if (jobs <= 0) jobs = tw_cores();
   if ((size_t)jobs > n) jobs = (int)n;
   if (jobs > THREADS_MAX) jobs = THREADS_MAX;

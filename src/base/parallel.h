@@ -2,6 +2,7 @@
 #ifndef TW_BASE_PARALLEL_H
 #define TW_BASE_PARALLEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef void tw_parallel_function(void *context, size_t index);
@@ -10,6 +11,15 @@ typedef void tw_parallel_function(void *context, size_t index);
  * caller's own is one of them), and returns when all are done. Threads are made per call (tens of microseconds):
  * give it work of milliseconds. If the system gives fewer threads, those do it all. Calls may nest. */
 void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context);
+
+/* The flag that asks for an end of what this thread computes; NULL: none. tw_interrupt_by returns the previous flag. */
+const volatile int *tw_interrupt_by(const volatile int *flag);
+const volatile int *tw_interrupt(void);
+bool tw_is_interrupted(void);
+
+/* From now on, loops of this thread and the loops in them begin no further index once *interrupt is set (NULL: never). Their
+ * result is incomplete then, so the caller must look at the flag. Returns the previous flag. */
+const volatile int *tw_parallel_until(const volatile int *interrupt);
 
 /* Cores that this process may use, at least 1. */
 int tw_cores(void);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/device.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "base/utilization.h"
 #include "evaluate/plausible.h"
@@ -139,6 +140,7 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
   tw_case made = {0};
   tw_bound bound;
   *out = (tw_outcome){.verdict = TW_PENDING};
+  const volatile int *before = tw_interrupt_by(setting->interrupt);
   stage s = {.trial = trial,
              .setting = setting,
              .data = setting->data,
@@ -174,6 +176,7 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
   if (!tw_verdict_has_cost(out->verdict) && tw_is_set(setting->interrupt)) out->verdict = TW_SKIPPED;
   if (!tw_verdict_has_cost(out->verdict)) out->measured = (tw_measurement){0};
   tw_case_free(&made);
+  tw_interrupt_by(before);
   out->seconds = tw_now() - start;
   out->build_seconds = built - start;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/parallel.h"
 #include "op/ops.h"
 
 enum { ALIGNMENT = 64 };
@@ -46,7 +47,13 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
 tw_status tw_case_make(const tw_problem *problem, uint64_t seed, int threads, tw_case *out, tw_error *error) {
   const tw_status status = tw_case_make_inputs(problem, seed, out, error);
   if (status != TW_OK) return status;
+  const volatile int *before = tw_parallel_until(tw_interrupt());
   problem->op->reference(problem, out->buffer, threads > 0 ? threads : 1);
+  tw_parallel_until(before);
+  if (tw_is_interrupted()) {
+    tw_case_free(out);
+    return tw_fail(error, TW_INTERRUPTED, "interrupted");
+  }
   out->has_expected = true;
   return TW_OK;
 }

@@ -155,6 +155,36 @@ static void nested(void *context, size_t index) {
   tw_parallel_for(3, 10, count_up, (atomic_int *)context + 10 * index);
 }
 
+typedef struct ending {
+  volatile int flag;
+  int calls;
+} ending;
+
+static void ask_for_an_end(void *context, size_t index) {
+  ending *e = context;
+  e->calls++;
+  if (index == 3) e->flag = 1;
+}
+
+static void outer_loop(void *context, size_t index) {
+  (void)index;
+  tw_parallel_for(1, 100, ask_for_an_end, context);
+}
+
+static void an_interrupt_ends_loops_and_loops_in_them(void **state) {
+  ending e = {0};
+  (void)state;
+  assert_null(tw_parallel_until(&e.flag));
+  tw_parallel_for(1, 100, ask_for_an_end, &e);
+  assert_int_equal(e.calls, 4);
+  e = (ending){0};
+  tw_parallel_for(1, 100, outer_loop, &e);
+  assert_int_equal(e.calls, 4);
+  assert_ptr_equal(tw_parallel_until(NULL), &e.flag);
+  tw_parallel_for(1, 100, ask_for_an_end, &e);
+  assert_int_equal(e.calls, 104);
+}
+
 static void parallel_for_calls_each_index_once(void **state) {
   (void)state;
   static const int jobs[] = {0, 1, 2, 7, 1000};
@@ -354,6 +384,7 @@ int main(void) {
       cmocka_unit_test(random_numbers_are_the_same_everywhere),
       cmocka_unit_test(random_numbers_cover_their_range_evenly),
       cmocka_unit_test(parallel_for_calls_each_index_once),
+      cmocka_unit_test(an_interrupt_ends_loops_and_loops_in_them),
       cmocka_unit_test(files_are_written_whole_and_read_back),
       cmocka_unit_test(full_disk_is_said),
       cmocka_unit_test(failed_write_leaves_the_old_file),

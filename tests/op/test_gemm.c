@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "op/gemm_problem.h"
 #include "op/int8.h"
 
@@ -305,9 +306,25 @@ static void cost_counts_multiply_accumulates_and_every_operand_once(void **state
   assert_true(problem.op->bytes(&problem) == 300 + 600 + 80 + 200);
 }
 
+static void an_interrupt_ends_the_reference(void **state) {
+  const tw_problem p = parse("m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32");
+  volatile int flag = 0;
+  tw_case c;
+  tw_error error;
+  (void)state;
+  assert_null(tw_interrupt_by(&flag));
+  assert_int_equal(tw_case_make(&p, 1, 1, &c, &error), TW_OK);
+  tw_case_free(&c);
+  flag = 1;
+  assert_int_equal(tw_case_make(&p, 1, 1, &c, &error), TW_INTERRUPTED);
+  assert_int_equal(c.n_operands, 0);
+  assert_ptr_equal(tw_interrupt_by(NULL), &flag);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reference_is_what_plain_loops_say),
+      cmocka_unit_test(an_interrupt_ends_the_reference),
       cmocka_unit_test(narrow_weights_are_integers_of_their_range),
       cmocka_unit_test(rounding_is_to_nearest_even_and_saturates),
       cmocka_unit_test(result_does_not_depend_on_threads_and_only_on_the_seed),

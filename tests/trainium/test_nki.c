@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "base/files.h"
+#include "base/parallel.h"
 #include "target/trainium/machine/data.h"
 #include "target/trainium/nki/syntax.h"
 #include "tilewright/run.h"
@@ -349,6 +350,27 @@ static void each_mistake_is_one_clear_line(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+static void an_interrupt_ends_a_kernel(void **state) {
+  const tw_target *t = tw_target_find("trn2");
+  char *source = example("rmsnorm.py");
+  volatile int flag = 1;
+  tw_problem p;
+  tw_case k;
+  tw_artefact *a;
+  tw_error error;
+  (void)state;
+  assert_int_equal(tw_target_read(t, "layernorm rows=128 cols=512 norm=rms eps=1e-6", &p, &error), TW_OK);
+  assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+  assert_int_equal(tw_target_case(t, &p, 7, 1, &k, &error), TW_OK);
+  assert_int_equal(t->build(t, &p, source, strlen(source), false, &a, &error), TW_OK);
+  tw_interrupt_by(&flag);
+  assert_int_equal(t->check(t, a, &k, &error), TW_INTERRUPTED);
+  tw_interrupt_by(NULL);
+  t->release(a);
+  tw_case_free(&k);
+  free(source);
+}
+
 static void deep_and_long_texts_are_rejected(void **state) {
   enum { N = 100000 };
   char *text = malloc(N + 10);
@@ -450,6 +472,7 @@ int main(void) {
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
                                      cmocka_unit_test(products_have_the_bits_of_a_plain_loop),
                                      cmocka_unit_test(free_dimensions_may_have_any_strides),
+                                     cmocka_unit_test(an_interrupt_ends_a_kernel),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

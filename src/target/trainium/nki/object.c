@@ -18,14 +18,15 @@ _Noreturn void nki_fail(nki_run *r, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
-  r->status = tw_fail(r->error, TW_FAILED, "line %d: %s", r->line, text);
+  nki_stop(r, TW_FAILED, text);
+}
+
+_Noreturn void nki_stop(nki_run *r, tw_status status, const char *why) {
+  r->status = tw_fail(r->error, status, "line %d: %s", r->line, why);
   longjmp(*r->fail, 1);
 }
 
-_Noreturn void nki_out_of_memory(nki_run *r) {
-  r->status = tw_fail(r->error, TW_MISSING, "line %d: out of memory", r->line);
-  longjmp(*r->fail, 1);
-}
+_Noreturn void nki_out_of_memory(nki_run *r) { nki_stop(r, TW_MISSING, "out of memory"); }
 
 /* ---- memory ---- */
 

@@ -236,6 +236,7 @@ typedef struct nki_scalar {
 
 /* ---- failing ---- */
 _Noreturn void nki_fail(nki_run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void nki_stop(nki_run *, tw_status, const char *why);
 _Noreturn void nki_out_of_memory(nki_run *);
 
 /* ---- objects (object.c) ---- */
