@@ -3,10 +3,9 @@
 
 #include <stdlib.h>
 
-/* Room for one more; false without memory. */
-static bool grow(void **array, size_t n, size_t *capacity, size_t size) {
+bool trn_room(void **array, size_t n, size_t *capacity, size_t size) {
   if (n < *capacity) return true;
-  const size_t more = *capacity ? 2 * *capacity : 64;
+  const size_t more = *capacity ? 2 * *capacity : 8; /* most tensors have few accesses */
   void *moved = realloc(*array, more * size);
   if (!moved) return false;
   *array = moved;
@@ -14,20 +13,26 @@ static bool grow(void **array, size_t n, size_t *capacity, size_t size) {
   return true;
 }
 
+int64_t trn_element_bytes(tw_type type) {
+  const int bits = tw_type_bits(type);
+  return bits > 8 ? bits / 8 : 1;
+}
+
 int trn_program_add_tensor(trn_program *p, const trn_tensor *tensor) {
-  if (!grow((void **)&p->tensor, p->n_tensors, &p->tensor_capacity, sizeof *p->tensor)) return -1;
+  if (!trn_room((void **)&p->tensor, p->n_tensors, &p->tensor_capacity, sizeof *p->tensor)) return -1;
   p->tensor[p->n_tensors] = *tensor;
   return (int)p->n_tensors++;
 }
 
 int trn_program_add(trn_program *p, const trn_instruction *instruction) {
-  if (!grow((void **)&p->instruction, p->n_instructions, &p->instruction_capacity, sizeof *p->instruction)) return -1;
+  if (!trn_room((void **)&p->instruction, p->n_instructions, &p->instruction_capacity, sizeof *p->instruction))
+    return -1;
   p->instruction[p->n_instructions] = *instruction;
   return (int)p->n_instructions++;
 }
 
 int trn_program_add_scope(trn_program *p, const trn_scope *scope) {
-  if (!grow((void **)&p->scope, p->n_scopes + 1, &p->scope_capacity, sizeof *p->scope)) return -1;
+  if (!trn_room((void **)&p->scope, p->n_scopes + 1, &p->scope_capacity, sizeof *p->scope)) return -1;
   if (!p->n_scopes) p->scope[p->n_scopes++] = (trn_scope){0};
   p->scope[p->n_scopes] = *scope;
   return (int)p->n_scopes++;

@@ -85,7 +85,9 @@ static uint8_t mark_of_row(const trn_view *dst, const trn_view *v, const places 
   uint8_t any = 0, mark = 0;
   if (p->is_dense)
     for (int64_t i = 0; i < p->n; i++) any |= u[i];
-  for (int64_t i = 0; (any || !p->is_dense) && i < p->n; i++) mark |= trn_mark_of(dst, v, begin + p->at[i]);
+  else
+    for (int64_t i = 0; i < p->n; i++) any |= u[p->at[i]];
+  for (int64_t i = 0; any && i < p->n; i++) mark |= trn_mark_of(dst, v, begin + p->at[i]);
   return mark;
 }
 
@@ -95,14 +97,19 @@ static operand dense(const trn_view *dst, const trn_view *v, int64_t pitch, floa
   find_places(v, &p);
   for (int64_t i = 0; v->array->undefined && i < v->size[0]; i++)
     *undefined |= mark_of_row(dst, v, &p, v->offset + i * v->stride[0]);
-  if (p.is_dense && p.n == pitch && trn_type_is_real(v->type))
-    return (operand){(const cell *)(v->array->cell + v->offset), v->stride[0]};
-  for (int64_t i = 0; i < v->size[0]; i++)
-    for (int64_t j = 0; j < pitch; j++) {
-      double x = 0;
-      if (j < p.n) trn_gather(v, v->offset + i * v->stride[0] + p.at[j], 0, 1, &x);
-      room[i * pitch + j] = (float)x;
+  const bool is_real = trn_type_is_real(v->type);
+  if (p.is_dense && p.n == pitch && is_real) return (operand){(const cell *)(v->array->cell + v->offset), v->stride[0]};
+  for (int64_t i = 0; i < v->size[0]; i++) {
+    const int64_t begin = v->offset + i * v->stride[0];
+    float *row = room + i * pitch;
+    for (int64_t j = 0; is_real && j < p.n; j++) row[j] = tw_float_of(v->array->cell[begin + p.at[j]]);
+    for (int64_t j = 0; !is_real && j < p.n; j++) {
+      double x;
+      trn_gather(v, begin + p.at[j], 0, 1, &x);
+      row[j] = (float)x;
     }
+    for (int64_t j = p.n; j < pitch; j++) row[j] = 0;
+  }
   return (operand){room, pitch};
 }
 

@@ -236,11 +236,7 @@ nki_view *nki_do_unary(nki_run *r, trn_unary op, nki_view *src, nki_scalar scale
     c.bias = bias->value;
   }
   const trn_instruction i = {.opcode = TRN_ACTIVATION, .function = trn_unary_name(op)};
-  return pass(r, result, TRN_SBUF, src->type, n, size, used, source,
-              used == 3   ? 6
-              : used == 2 ? 2
-                          : 0,
-              i, activation_row, &c);
+  return pass(r, result, TRN_SBUF, src->type, n, size, used, source, (1u << used) - 2, i, activation_row, &c);
 }
 
 nki_view *nki_do_reciprocal(nki_run *r, nki_view *src, nki_result result) {
@@ -287,10 +283,7 @@ nki_view *nki_do_scalar(nki_run *r, nki_view *src, trn_binary op0, nki_scalar op
   set_scalar(r, &c, 0, &operand0, source, &used, n);
   if (operand1) set_scalar(r, &c, 1, operand1, source, &used, n);
   c.is_exact = trn_binary_is_exact(op0) || (result.engine == TRN_GPSIMD && !trn_type_is_real(src->type));
-  return pass(r, result, TRN_SBUF, src->type, n, size, used, source,
-              used == 3   ? 6
-              : used == 2 ? 2
-                          : 0,
+  return pass(r, result, TRN_SBUF, src->type, n, size, used, source, (1u << used) - 2,
               (trn_instruction){.opcode = TRN_TENSOR_SCALAR}, arithmetic_row, &c);
 }
 

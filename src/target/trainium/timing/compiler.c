@@ -24,11 +24,6 @@ const trn_compiler trn_compiler_usual = {.allocate = true,
                                          .look_ahead = 8};
 const trn_compiler trn_compiler_none = {.look_ahead = 1};
 
-static int64_t element_bytes(tw_type type) {
-  const int bits = tw_type_bits(type);
-  return bits > 8 ? bits / 8 : 1;
-}
-
 /* --- copies --- */
 
 /* Accesses are compared pair by pair: not for tensors with more. */
@@ -45,7 +40,7 @@ typedef struct uses {
 } uses;
 
 static bool is_one_run(const trn_region *r) {
-  int64_t bytes = element_bytes(r->type);
+  int64_t bytes = trn_element_bytes(r->type);
   for (int i = r->n_dims - 1; i >= 0; i--) {
     if (r->size[i] == 1) continue;
     if (r->stride[i] != bytes) return false;
@@ -97,7 +92,7 @@ static bool find_uses(const trn_program *p, uses *u) {
 static void bytes_of(const trn_region *r, int64_t *low, int64_t *high) {
   *low = *high = r->offset;
   for (int i = 0; i < r->n_dims; i++) *(r->stride[i] < 0 ? low : high) += (r->size[i] - 1) * r->stride[i];
-  *high += element_bytes(r->type);
+  *high += trn_element_bytes(r->type);
 }
 
 typedef enum overlap { APART, INSIDE, ACROSS } overlap;
@@ -233,7 +228,7 @@ static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant,
     }
     const int first = table[slot];
     if (first < 0 || loaded - last_use[first] > budget) {
-      loaded += run_elements(to) * element_bytes(to->type);
+      loaded += run_elements(to) * trn_element_bytes(to->type);
       table[slot] = (int)i;
       last_use[i] = loaded;
       continue;
@@ -303,16 +298,6 @@ typedef struct allocator {
   int long_life; /* from this many instructions on, with SEGREGATED */
 } allocator;
 
-static bool grow(void **array, size_t n, size_t *capacity, size_t size) {
-  if (n < *capacity) return true;
-  const size_t more = *capacity ? 2 * *capacity : 256;
-  void *moved = realloc(*array, more * size);
-  if (!moved) return false;
-  *array = moved;
-  *capacity = more;
-  return true;
-}
-
 /* An address at or after `from` that does not cross a bank. */
 static int64_t align(const arena *a, int64_t from, int64_t bytes) {
   from = (from + 3) / 4 * 4;
@@ -363,7 +348,7 @@ static bool put(allocator *m, arena *a, int tensor, int64_t at, int64_t bytes) {
       keep[n++] = b;
       continue;
     }
-    if (!grow((void **)&c->reused, c->n_reused, &c->reused_capacity, sizeof *c->reused)) return false;
+    if (!trn_room((void **)&c->reused, c->n_reused, &c->reused_capacity, sizeof *c->reused)) return false;
     c->reused[c->n_reused++] = b.tensor;
     if (b.first < at && parts < 2) part[parts++] = (block){b.first, at, b.tensor};
     if (b.end > at + bytes && parts < 2) part[parts++] = (block){at + bytes, b.end, b.tensor};
@@ -371,7 +356,7 @@ static bool put(allocator *m, arena *a, int tensor, int64_t at, int64_t bytes) {
   a->n = n;
   for (size_t k = 0; k < parts + 1; k++) {
     const block b = k < parts ? part[k] : (block){at, at + bytes, tensor};
-    if (!grow((void **)&a->block, a->n, &a->capacity, sizeof *a->block)) return false;
+    if (!trn_room((void **)&a->block, a->n, &a->capacity, sizeof *a->block)) return false;
     for (place = a->n; place > 0 && compare_ends(&a->block[place - 1], &b) > 0; place--)
       a->block[place] = a->block[place - 1];
     a->block[place] = b;
@@ -511,7 +496,8 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
   birth *order = malloc((n + 1) * sizeof *order);
   size_t *first = calloc(n + 1, sizeof *first), *count = calloc(n + 1, sizeof *count);
   tw_status status = TW_FAILED;
-  if (!m.life || !order || !first || !count || !grow((void **)&c->reused, 0, &c->reused_capacity, sizeof *c->reused)) {
+  if (!m.life || !order || !first || !count ||
+      !trn_room((void **)&c->reused, 0, &c->reused_capacity, sizeof *c->reused)) {
     tw_fail(error, TW_FAILED, "trainium timing: out of memory");
   } else {
     find_lives(&m);

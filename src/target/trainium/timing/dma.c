@@ -7,13 +7,7 @@
 
 bool trn_dma_start(trn_dma *d, trn_engine e, trn_transfer t) {
   trn_dma_queue *q = &d->queue[e];
-  if (q->n == q->capacity) {
-    const size_t more = q->capacity ? 2 * q->capacity : 256;
-    trn_transfer *moved = realloc(q->transfer, more * sizeof *moved);
-    if (!moved) return false;
-    q->transfer = moved;
-    q->capacity = more;
-  }
+  if (!trn_room((void **)&q->transfer, q->n, &q->capacity, sizeof *q->transfer)) return false;
   double total = 0;
   for (int g = 0; g < TRN_DMA_GROUPS; g++) total += t.work[g];
   if (total <= 0) t.work[0] = 1e-3; /* it ends like any other */

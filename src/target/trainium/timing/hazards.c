@@ -56,24 +56,9 @@ typedef struct finder {
   bool is_full; /* no memory */
 } finder;
 
-static bool room(void **array, size_t n, size_t *capacity, size_t size) {
-  if (n < *capacity) return true;
-  const size_t more = *capacity ? 2 * *capacity : 8; /* most tensors have few runs */
-  void *moved = realloc(*array, more * size);
-  if (!moved) return false;
-  *array = moved;
-  *capacity = more;
-  return true;
-}
-
-static int64_t element_bytes(tw_type type) {
-  const int bits = tw_type_bits(type);
-  return bits > 8 ? bits / 8 : 1;
-}
-
 /* Runs of neighbouring bytes of a region in its tensor. */
 static size_t runs_of(const trn_region *r, int64_t base, size_t at_most, run *out) {
-  int64_t size[TRN_DIMS_MAX], stride[TRN_DIMS_MAX], bytes = element_bytes(r->type), count = 1;
+  int64_t size[TRN_DIMS_MAX], stride[TRN_DIMS_MAX], bytes = trn_element_bytes(r->type), count = 1;
   int64_t low = base + r->offset, high = low;
   int n = 0;
   for (int i = r->n_dims - 1; i >= 0; i--) {
@@ -117,7 +102,7 @@ static void sort_bounds(track *t) {
 
 static bool add_bound(track *t, int64_t at) {
   if (t->n >= 2 * t->sorted + 256) sort_bounds(t);
-  if (!room((void **)&t->bound, t->n, &t->capacity, sizeof *t->bound)) return false;
+  if (!trn_room((void **)&t->bound, t->n, &t->capacity, sizeof *t->bound)) return false;
   t->bound[t->n++] = at;
   return true;
 }
@@ -208,7 +193,7 @@ static void add_edge(finder *f, int to, int from, bool is_order) {
     h->edge[h->first[to] + (size_t)f->seen[from]].is_order &= is_order;
     return;
   }
-  if (!room((void **)&h->edge, h->n, &h->capacity, sizeof *h->edge)) {
+  if (!trn_room((void **)&h->edge, h->n, &h->capacity, sizeof *h->edge)) {
     f->is_full = true;
     return;
   }
@@ -218,7 +203,7 @@ static void add_edge(finder *f, int to, int from, bool is_order) {
 }
 
 static int add_node(finder *f, int instruction, int next) {
-  if (!room((void **)&f->node, f->n_nodes, &f->node_capacity, sizeof *f->node)) {
+  if (!trn_room((void **)&f->node, f->n_nodes, &f->node_capacity, sizeof *f->node)) {
     f->is_full = true;
     return next;
   }
@@ -249,7 +234,7 @@ static void visit_reader(finder *f, int to, int from) { add_edge(f, to, from, tr
 
 static void visit_inherited(finder *f, int to, int from) {
   (void)to;
-  if (room((void **)&f->inherited, f->n_inherited, &f->inherited_capacity, sizeof *f->inherited))
+  if (trn_room((void **)&f->inherited, f->n_inherited, &f->inherited_capacity, sizeof *f->inherited))
     f->inherited[f->n_inherited++] = from;
   else
     f->is_full = true;

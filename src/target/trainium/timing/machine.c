@@ -165,13 +165,7 @@ static void find_candidate(machine *m, trn_engine e) {
 
 static bool add_span(machine *m, trn_span span) {
   trn_timing *t = m->out;
-  if (t->n_spans == m->span_capacity) {
-    const size_t more = m->span_capacity ? 2 * m->span_capacity : 1024;
-    trn_span *moved = realloc(t->span, more * sizeof *moved);
-    if (!moved) return false;
-    t->span = moved;
-    m->span_capacity = more;
-  }
+  if (!trn_room((void **)&t->span, t->n_spans, &m->span_capacity, sizeof *t->span)) return false;
   t->span[t->n_spans++] = span;
   return true;
 }
