@@ -22,6 +22,24 @@ static const tw_verb rotary_verbs[] = {
 const tw_language tw_tile_rotary_language = {"rotary of tiles", sizeof rotary_verbs / sizeof *rotary_verbs,
                                              rotary_verbs};
 
+static const tw_verb gate_verbs[] = {
+    {.name = "chunks",
+     .usage = "chunks 2",
+     .help = "Set how often a thread computes 16 bytes of results.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, each, 1, 16)}},
+    {.name = "threads",
+     .usage = "threads 256",
+     .help = "Set the threads of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
+    {.name = "streaming",
+     .usage = "streaming",
+     .help = "Let loads and stores bypass the caches.",
+     .sets = TW_FIELD(PLAN, once)},
+};
+const tw_language tw_tile_gate_language = {"gate of tiles", sizeof gate_verbs / sizeof *gate_verbs, gate_verbs};
+
 static const tw_verb row_verbs[] = {
     {.name = "row",
      .usage = "row warps=4",
@@ -46,6 +64,7 @@ void tw_tile_rows_offers(tw_menu_builder *m, const tw_tile_context *c) {
                     small[] = "more blocks fit a processor: one computes while another loads";
   for (int i = 1; i <= 32; i *= 2) {
     tw_menu_offer(m, "heads", loads, "heads %d", i);
+    tw_menu_offer(m, "chunks", loads, "chunks %d", i);
     tw_menu_offer(m, "threads", small, "threads %d", 32 * i);
     tw_menu_offer(m, "row", loads, "row warps=%d", i);
     tw_menu_offer(m, "block", small, "block rows=%d", i);

@@ -1,4 +1,4 @@
-/* Kernels of tiles beside gemm: attention, rotary, layernorm and softmax compile, start as they must, and refuse the rest. */
+/* Kernels of tiles beside gemm: attention, rotary, layernorm, softmax and gate compile, start as they must, and refuse the rest. */
 #include "gpu/kernel_text.h"
 #include "test.h"
 
@@ -45,6 +45,8 @@ static const kernel_case cases[] = {
      "tile x=16 y=4 n=64 consumers=3;stages 3"},
     {"softmax rows=333 cols=1000 a=bf16", "row warps=1"},
     {"softmax rows=4096 cols=32768 a=f32", "row warps=32"},
+    {"gate rows=8192 cols=14336 pass=backward a=bf16", "chunks 2;threads 128"},
+    {"gate rows=333 cols=100 act=gelu_erf a=f32", "chunks 1;streaming"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -102,6 +104,10 @@ static void launches_cover_their_problems(void **state) {
       assert_true(l.workspace >= a->strides[3] * a->dims[4] + b->strides[1] * b->dims[2]);
     } else if (strcmp(p.op->name, "rotary") == 0) {
       assert_true(threads * 2 * 16 * 3 >= (int64_t)p.op->bytes(&p) / 2 / 2); /* at most three heads a thread here */
+    } else if (strcmp(p.op->name, "gate") == 0) {
+      const bool backward = tw_problem_int(&p, "pass") == 1;
+      const int chunks = strstr(cases[i].schedule, "chunks 2") ? 2 : 1;
+      assert_true(threads * 16 * chunks * (backward ? 5 : 3) >= (int64_t)p.op->bytes(&p));
     } else {
       assert_true(threads >= tw_problem_int(&p, "rows") * 32);
     }
@@ -185,8 +191,8 @@ static void every_op_has_a_plainest_kernel(void **state) {
     assert_int_equal(cuda_tiles_steps(config, &p, &none, &menu, &error), TW_OK);
     assert_true(menu.n > 0);
     tw_menu_free(&menu);
-    const bool plain =
-        cuda_has_plain_rows(&p) || strcmp(p.op->name, "rotary") == 0 || strcmp(p.op->name, "attention") == 0;
+    const bool plain = cuda_has_plain_rows(&p) || strcmp(p.op->name, "rotary") == 0 ||
+                       strcmp(p.op->name, "gate") == 0 || strcmp(p.op->name, "attention") == 0;
     assert_int_equal(tw_target_emit(old, &p, &none, &source, &error), plain ? TW_OK : TW_USAGE);
     if (plain)
       free(source);

@@ -47,6 +47,8 @@ static const char *const problems[] = {
     "attention b=2 hq=4 hkv=2 sq=16 sk=16 d=8 a=f32 pass=backward causal=1",
     "softmax rows=16 cols=16 a=f32",
     "softmax rows=8 cols=100 a=bf16",
+    "gate rows=16 cols=8 a=f32",
+    "gate rows=16 cols=8 act=gelu_erf pass=backward a=bf16",
     "layernorm rows=16 cols=16 a=f32",
     "layernorm rows=16 cols=64 a=bf16 residual=1 dropout=0.25",
     "layernorm rows=16 cols=32 a=f16 norm=rms residual=1",

@@ -315,6 +315,8 @@ class Tuning(unittest.TestCase):
             ("layernorm", dict(rows=5, cols=16, eps=1e-5, a="f32")),
             ("layernorm", dict(rows=5, cols=16, eps=1e-5, norm="rms", a="f32")),
             ("softmax", dict(rows=5, cols=16, a="f32")),
+            ("gate", dict(rows=5, cols=16, act="silu", a="f32")),
+            ("gate", {**dict(rows=5, cols=16, act="gelu_tanh", a="f32"), "pass": "backward"}),
             ("rotary", dict(b=2, h=3, s=4, d=8, a="f32")),
             ("attention", dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32")),
             ("attention", {**dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32"), "pass": "backward"}),

@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 import torch
 
 from .._library import UsageError
-from . import _attention, _gemm, _rows
+from . import _attention, _gate, _gemm, _rows
 from ._routes import is_compiling, is_direct, is_plain, is_traced
 
 
@@ -35,7 +35,7 @@ def gated_linear(x: torch.Tensor, weight: torch.Tensor, activation: str = "silu"
     `activation`: silu, gelu or gelu_tanh. With gradients the sums are kept, so that no product is computed twice."""
     if _needs_gradient(x, weight) or (is_traced(x) and not _gemm.has_kernel(x, weight, True, activation)):
         _gemm.check_gated(x, weight, activation)
-        return _gemm.gate(_gemm.layer(x, weight, None), activation)
+        return _gate.gate(_gemm.layer(x, weight, None), activation)
     direct = is_direct(x, weight)
     return (_gemm.direct_gated_linear if direct else _gemm.gated_linear)(x, weight, activation)
 

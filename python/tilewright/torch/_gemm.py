@@ -8,6 +8,8 @@ import torch
 
 from .._library import UsageError
 from . import _device, _host, _kept, _register
+from ._gate import by_pytorch as gate_by_pytorch
+from ._gate import check_activation
 from ._register import Direct, operator
 from ._routes import ROUTES, is_direct, is_traced, may_split
 
@@ -307,24 +309,11 @@ def _linear_add_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.has_bias = False
 
 
-ACTS = {
-    "silu": torch.nn.functional.silu,
-    "gelu": torch.nn.functional.gelu,
-    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
-}
-
-
 def check_gated(x: torch.Tensor, weight: torch.Tensor, activation: str) -> None:
-    if activation not in ACTS:
-        raise UsageError(f"tilewright.torch.gated_linear: unknown activation '{activation}'; expected {', '.join(ACTS)}")
+    check_activation(activation)
     check_operands("gated_linear", x, weight, None, True)
     if weight.shape[0] % 2:
         raise UsageError(f"tilewright.torch.gated_linear: expected an even number of weight rows, gate before up (found {weight.shape[0]})")
-
-
-def gate(both: torch.Tensor, activation: str) -> torch.Tensor:
-    first, second = both.chunk(2, -1)
-    return ACTS[activation](first) * second
 
 
 def _gated_linear(x: torch.Tensor, weight: torch.Tensor, activation: str) -> torch.Tensor:
@@ -334,7 +323,7 @@ def _gated_linear(x: torch.Tensor, weight: torch.Tensor, activation: str) -> tor
         out = x.new_empty((*x.shape[:-1], weight.shape[0] // 2))
         if _start_fused(plan, [_data(x), _data(weight), _data(out)]):
             return out
-    return gate(_plain(x, weight), activation)
+    return gate_by_pytorch(_plain(x, weight), activation)
 
 
 def _gated_linear_fake(x, weight, activation):
@@ -352,7 +341,7 @@ def _gated_backward(ctx: Any, g: torch.Tensor):
     x, weight = ctx.saved_tensors
     with torch.enable_grad():
         both = layer(x.detach(), weight.detach(), None).requires_grad_()
-        (d,) = torch.autograd.grad(gate(both, ctx.activation), both, g)
+        (d,) = torch.autograd.grad(gate_by_pytorch(both, ctx.activation), both, g)
     dx = product(d, weight) if ctx.needs_input_grad[0] else None
     dw = product(rows_of(d).t(), rows_of(x)) if ctx.needs_input_grad[1] else None
     return dx, dw, None

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 
 from .._library import Error, FailedError
-from . import _attention, _contest, _device, _gemm, _packed, _rows
+from . import _attention, _contest, _device, _gate, _gemm, _packed, _rows
 from ._modules import replaced
 from ._routes import forget, recording
 
@@ -21,7 +21,7 @@ NOISE = 0.01
 #: Seconds that a search takes at least: two rounds, and a kernel verified.
 SHORTEST_SEARCH = 5.0
 #: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch.md).
-SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5}
+SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4}
 #: The same of products with a gate, or with packed weights.
 SAVING_GATED, SAVING_PACKED = 0.2, 0.9
 
@@ -94,7 +94,7 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         x, weight = _matrix(keys["m"], keys["k"], False, get("lda", 0), dtype, device), new((2 if get("glu") else 1) * keys["n"], keys["k"])
         if get("glu"):
             name = next(name for name, added in _gemm.ADDED.items() if added.get("glu") == get("glu"))
-            theirs = lambda: _gemm.gate(torch.nn.functional.linear(x, weight), name)  # noqa: E731
+            theirs = lambda: _gate.by_pytorch(torch.nn.functional.linear(x, weight), name)  # noqa: E731
             return theirs, (lambda: _gemm.gated_linear(x, weight, name))
         residual = new(keys["m"], keys["n"])
         return (lambda: torch.nn.functional.linear(x, weight) + residual), (lambda: _gemm.linear_add(x, weight, residual))
@@ -111,6 +111,12 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
             return (lambda: _rows.rms_norm_by_pytorch(x, weight, eps)), (lambda: _rows.rms_norm(x, weight, eps))
         theirs = lambda: torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)  # noqa: E731
         return theirs, (lambda: _rows.layer_norm(x, weight, bias, eps))
+    if op == "gate":
+        both, g = new(keys["rows"], 2 * keys["cols"]), new(keys["rows"], keys["cols"])
+        name = next(name for name, act in _gate.NAMES.items() if act == keys["act"])
+        if get("pass") != "backward":
+            return (lambda: _gate.by_pytorch(both, name)), (lambda: _gate.operation(both, name))
+        return (lambda: _gate.gradient_by_pytorch(both, g, name)), (lambda: _gate.gate_backward(both, g, name))
     if op == "softmax":
         x = new(keys["rows"], keys["cols"])
         return (lambda: torch.softmax(x, -1)), (lambda: _rows.softmax(x))
@@ -203,18 +209,18 @@ def _shares(calls: Sequence[Call], seconds: float) -> "list[float]":
     return [SHORTEST_SEARCH + left * _saving(calls[i]) / total if i in order and total else 0.0 for i in range(len(calls))]
 
 
-def _fits_a_graph(keys: "dict[str, Any]") -> bool:
-    """PyTorch's own backward pass runs on the stream of its forward pass, which is not the one that is captured."""
-    return keys.get("pass") != "backward"
+def _fits_a_graph(op: str, keys: "dict[str, Any]") -> bool:
+    """PyTorch's backward pass of attention runs on the stream of its forward pass, which is not the one that is captured."""
+    return op != "attention" or keys.get("pass") != "backward"
 
 
 #: Operands of a kernel, of each op; a bias is one more.
-_OPERANDS = {"gemm": 3, "layernorm": 4, "softmax": 2, "rotary": 4, "attention": 5}
+_OPERANDS = {"gemm": 3, "layernorm": 4, "softmax": 2, "rotary": 4, "attention": 5, "gate": 2}
 
 
 def _operands(op: str, keys: "dict[str, Any]") -> int:
-    if op == "attention" and keys.get("pass") == "backward":
-        return 9
+    if keys.get("pass") == "backward":
+        return {"attention": 9, "gate": 3}[op]
     more = bool(keys.get("bias")) + bool(keys.get("packed")) - (keys.get("norm") == "rms")
     return _OPERANDS[op] + more
 
@@ -222,7 +228,7 @@ def _operands(op: str, keys: "dict[str, Any]") -> int:
 def _in_turn(call: Call) -> "tuple[float, float]":
     """Seconds of PyTorch's call and of ours."""
     theirs, ours = pair(call.op, call.keys)
-    if not _fits_a_graph(call.keys):
+    if not _fits_a_graph(call.op, call.keys):
         return seconds_of(theirs, graph=False), seconds_of(ours, graph=False)
     first, second = _contest.seconds_in_turn([theirs, ours])
     return first, second
@@ -335,7 +341,7 @@ def tune(
         except Error:
             continue  # the machine does not support it
         theirs = pair(op, dict(keys))[0]
-        calls.append(Call(op, dict(keys), count, seconds_of(theirs, graph=_fits_a_graph(dict(keys)))))
+        calls.append(Call(op, dict(keys), count, seconds_of(theirs, graph=_fits_a_graph(op, dict(keys)))))
     calls.sort(key=lambda call: -call.count * call.pytorch)
     unknown = [call for call in calls if not _is_known(call)]
     pool = _contest.threads()

@@ -276,6 +276,7 @@ static const kind kinds[] = {
     {"rotary", NULL, &tw_tile_rotary, predict_rows, "heads 1"},
     {"layernorm", NULL, &tw_tile_layernorm, predict_rows, "row warps=1"},
     {"softmax", NULL, &tw_tile_softmax, predict_rows, "row warps=1"},
+    {"gate", NULL, &tw_tile_gate, predict_rows, "chunks 1"},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -289,7 +290,7 @@ static tw_status kind_of(const tw_problem *p, const kind **out, tw_error *error)
       return TW_OK;
     }
   return tw_fail(error, TW_USAGE,
-                 "%s has no tile kernels here; expected gemm, attention, layernorm, rotary or softmax, or run a kernel "
+                 "%s has no tile kernels here; expected gemm, attention, layernorm, rotary, softmax or gate, or run a kernel "
                  "of your own",
                  p->op->name);
 }

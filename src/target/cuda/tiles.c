@@ -373,6 +373,7 @@ static const kind kinds[] = {
     {"rotary", BOTH, is_any, &tw_tile_rotary, predict_rows},
     {"layernorm", BOTH, is_any, &tw_tile_layernorm, predict_rows},
     {"softmax", BOTH, is_any, &tw_tile_softmax, predict_rows},
+    {"gate", BOTH, is_any, &tw_tile_gate, predict_rows},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -394,8 +395,8 @@ static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, c
   for (*out = kinds; *out < kinds + KINDS; ++*out)
     if (is_of(*out, c, p, s)) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "step '%s': %s has no tile kernels on %s, which is %s; expected gemm, attention, rotary, layernorm or "
-                 "softmax, and "
+                 "step '%s': %s has no tile kernels on %s, which is %s; expected gemm, attention, rotary, layernorm, "
+                 "softmax or gate, and "
                  "from sm_90a on conv2d or conv3d",
                  step, p->op->name, c->name, c->architecture);
 }
@@ -422,6 +423,7 @@ static const struct {
     {"softmax", "row warps=1"},
     {"softmax", "row warps=8"},
     {"softmax", "row warps=32"},
+    {"gate", "chunks 1"},
 };
 
 tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_schedule *out, tw_error *error) {

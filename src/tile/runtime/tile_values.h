@@ -103,6 +103,19 @@ TW_FN float silu(float x) {
   return x * root * root;
 }
 
+/* Derivatives of the three. */
+TW_FN float silu_slope(float x) {
+  const float root = rsqrt_fast(1.f + exp2_fast(x * -1.44269504f)), s = root * root;
+  return s * (1.f + x * (1.f - s));
+}
+TW_FN float gelu_erf_slope(float x) {
+  return 0.5f * (1.f + erf_of(x * 0.707106781f)) + x * 0.398942280f * exp2_fast(x * x * -0.721347520f);
+}
+TW_FN float gelu_tanh_slope(float x) {
+  const float t = tanh_of(0.797884561f * (x + 0.044715f * x * x * x));
+  return 0.5f * (1.f + t) + 0.5f * x * (1.f - t * t) * (0.797884561f + 0.107032220f * x * x);
+}
+
 /* Identity, for `lay` and `put`. */
 struct as_is {
   template <class Value> TW_FN Value operator()(Value v, int, int) const { return v; }

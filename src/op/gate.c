@@ -1,0 +1,158 @@
+/* gate.c - the gate of a gated MLP, and its gradient.
+ *
+ *   pass=forward    y[i][j]           = act(x[i][j]) x[i][cols + j]
+ *   pass=backward   dx[i][j]          = g[i][j] x[i][cols + j] act'(x[i][j])
+ *                   dx[i][cols + j]   = g[i][j] act(x[i][j])
+ *
+ * for j < cols. x is what a product with stacked weights gives (`gemm glu` computes both at once): the gate, then the values that it gates.
+ * act is silu, x / (1 + exp(-x)), or gelu. The C parameters of a kernel are x [rows][2 cols], y [rows][cols]; or x, g [rows][cols],
+ * dx [rows][2 cols]; dense, all of type a. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/strings.h"
+#include "op/element.h"
+#include "op/exact.h"
+#include "op/gate.h"
+#include "op/gemm_numerics.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
+#include "op/ops.h"
+
+enum { X, G };
+
+static const tw_key keys[] = {
+    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 8192, .help = "vectors"},
+    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 23, .example = 14336, .help = "elements of each half"},
+    {.name = "act",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "silu",
+     .choices = "silu|gelu_erf|gelu_tanh",
+     .help = "act of the first half"},
+    {.name = "pass",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "forward",
+     .choices = "forward|backward",
+     .help = "result, or gradient of x"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all: f32, f16 or bf16"},
+};
+
+tw_glu tw_gate_act(const tw_problem *p) { return (tw_glu)(TW_GLU_SILU + tw_problem_int(p, "act")); }
+bool tw_gate_is_backward(const tw_problem *p) { return tw_problem_int(p, "pass") == 1; }
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  const tw_type a = tw_problem_type(p, "a");
+  if (!tw_is_real(a))
+    return tw_fail(error, TW_USAGE, "gate does not support a=%s; expected f32, f16 or bf16", tw_type_name(a));
+  if ((double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols") > 0x1p40)
+    return tw_fail(error, TW_USAGE, "rows times cols must be at most 2^40; choose smaller ones");
+  return TW_OK;
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  const tw_type a = tw_problem_type(p, "a");
+  const int64_t one[] = {tw_problem_int(p, "rows"), tw_problem_int(p, "cols")}, both[] = {one[0], 2 * one[1]};
+  size_t n = 0;
+  out[n++] = tw_operand_dense("x", a, 2, both);
+  if (tw_gate_is_backward(p)) out[n++] = tw_operand_dense("g", a, 2, one);
+  out[n] = tw_gate_is_backward(p) ? tw_operand_dense("dx", a, 2, both) : tw_operand_dense("y", a, 2, one);
+  out[n++].is_output = true;
+  return n;
+}
+
+/* Rows of all magnitudes up to 8: where act bends, and where it is 0 or its argument. */
+static tw_spread spread(uint64_t seed, int64_t row) {
+  return (tw_spread){.amplitude = tw_spread_by_row(seed, row).amplitude > 1 ? 8 : 2};
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_operand o[TW_OPERANDS_MAX];
+  const size_t n = operands(p, o);
+  for (size_t i = 0; i + 1 < n; i++) {
+    tw_fill_rows(seed, (int)i, &o[i], spread, buffers[i]);
+    tw_zero_a_row(seed, (int)i, &o[i], buffers[i]);
+  }
+}
+
+typedef struct job {
+  const void *x, *g;
+  tw_type type;
+  tw_glu act;
+  int64_t cols;
+} job;
+
+static double normal_below(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+
+/* act'(x) */
+static double slope(tw_glu act, double x) {
+  if (act == TW_GLU_SILU) {
+    const double s = 1 / (1 + exp(-x));
+    return s * (1 + x * (1 - s));
+  }
+  if (act == TW_GLU_GELU_ERF) return normal_below(x) + x * exp(-x * x / 2) / sqrt(2 * M_PI);
+  const double k = sqrt(2 / M_PI), t = tanh(k * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
+}
+
+/* Errors in binary32, of act and of act': 32 u of values up to the argument's magnitude, of which act' has one more factor. Results of 16
+ * bits are an order of magnitude coarser, so their kernels may use the machine's fast functions: 2^-12. */
+static double function_error(tw_type type, double x) {
+  return (type == TW_F32 ? 32 * TW_U32 : 0x1p-12) * (1 + fmin(fabs(x), 8));
+}
+
+static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
+  const job *j = context;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t at = first + i, column = at % j->cols;
+    const double gate = tw_element(j->type, j->x, row * 2 * j->cols + column),
+                 up = tw_element(j->type, j->x, row * 2 * j->cols + j->cols + column),
+                 g = j->g ? tw_element(j->type, j->g, row * j->cols + column) : 1;
+    const bool of_gate = j->g && at < j->cols;
+    const double factor = of_gate ? g * up
+                          : j->g  ? g
+                                  : up,
+                 function = of_gate ? slope(j->act, gate) : tw_gemm_act(j->act, gate);
+    value[i] = factor * function;
+    const double off = fabs(factor) * function_error(j->type, gate) + 4 * TW_U32 * fabs(value[i]);
+    bound[i] = tw_store_error(j->type, value[i], off + tw_least_real(TW_F32));
+  }
+  return true;
+}
+
+static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                       double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const job j = {.x = buffers[X],
+                 .g = tw_gate_is_backward(p) ? buffers[G] : NULL,
+                 .type = tw_problem_type(p, "a"),
+                 .act = tw_gate_act(p),
+                 .cols = tw_problem_int(p, "cols")};
+  return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
+}
+
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  (void)operand;
+  *element = 16;
+  *row = 16 * (double)tw_problem_int(p, "cols") * (tw_gate_is_backward(p) ? 2 : 1);
+}
+
+/* Forward an exponential, a quotient and two products; backward twice as much. */
+static double operations(const tw_problem *p) {
+  return (tw_gate_is_backward(p) ? 8 : 4) * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
+}
+
+const tw_op tw_op_gate = {
+    .name = "gate",
+    .summary = "gate of a gated MLP: act of one half of each row times the other, forward and backward",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = tw_exact_reference,
+    .compare = tw_exact_compare,
+    .operations = operations,
+    .bytes = tw_operands_once,
+    .exact = exact,
+    .exact_cost = exact_cost,
+};

@@ -1,0 +1,12 @@
+/* gate.h - what the targets read of a problem of op `gate`. */
+#ifndef TW_OP_GATE_H
+#define TW_OP_GATE_H
+
+#include "op/gemm_problem.h"
+#include "tilewright/op.h"
+
+/* SILU, GELU_ERF or GELU_TANH. */
+tw_glu tw_gate_act(const tw_problem *);
+bool tw_gate_is_backward(const tw_problem *);
+
+#endif
