@@ -22,6 +22,7 @@ _Atomic(uint32_t) *owners_of(cdna_wave *w, uint64_t address, uint64_t bytes) {
 
 /* ---- alignment ---- */
 
+/* A power of 2. */
 static uint32_t unit_of(const seen *x) {
   const uint32_t bytes = x->access.bytes;
   return x->access.reads && x->access.writes ? bytes : bytes < 4 ? bytes : 4;
@@ -44,6 +45,12 @@ static void look_scalar(cdna_wave *w, const seen *x) {
   look(w, x, sum, -1, 4, "of memory");
 }
 
+static bool all_aligned(const uint64_t address[CDNA_LANES], uint32_t unit) {
+  uint64_t any = 0;
+  for (int l = 0; l < CDNA_LANES; l++) any |= address[l];
+  return !(any & (unit - 1));
+}
+
 void alignment_before(cdna_wave *w, const seen *x) {
   const cdna_access *a = &x->access;
   static const char *const where[CDNA_SPACES] = {"of memory", "of LDS", "of scratch"};
@@ -54,15 +61,12 @@ void alignment_before(cdna_wave *w, const seen *x) {
   }
   for (int space = 0; space < CDNA_SPACES; space++) {
     const uint32_t unit = unit_of(x);
-    if (unit == 1 || (quiet && !(a->reads && a->writes))) continue;
+    if (!a->lanes[space] || unit == 1 || (quiet && !(a->reads && a->writes))) continue;
     for (int part = 0; part < a->parts; part++) {
-      uint64_t odd = 0;
+      if (a->lanes[space] == ~0ull && all_aligned(a->address[part], unit)) continue;
       for (uint64_t left = a->lanes[space]; left; left &= left - 1) {
         const int l = __builtin_ctzll(left);
-        if (a->address[part][l] % unit) odd |= 1ull << l;
-      }
-      if (odd) {
-        const int l = __builtin_ctzll(odd);
+        if (!(a->address[part][l] & (unit - 1))) continue;
         look(w, x, a->address[part][l], l, unit, where[space]);
         return;
       }

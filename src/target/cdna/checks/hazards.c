@@ -122,6 +122,7 @@ static bool read_scalar(cdna_wave *w, const seen *x, const cdna_register_range *
   const cdna_effects *e = x->e;
   const bool lane =
       e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_WRITE_LANE || e->flow == CDNA_FLOW_READ_FIRST;
+  if (r->first == CDNA_EXEC && !e->is_dpp && !lane) return false;
   if (!recent_in(&s->by_valu, r->first, r->n)) return false;
   for (int k = 0; k < r->n && r->first + k < CDNA_ZERO; k++) {
     const int code = r->first + k;

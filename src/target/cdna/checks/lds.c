@@ -120,6 +120,30 @@ static inline bool is_read_again(const lds_cell *c, uint32_t epoch, int wave) {
   return c->read == epoch && c->written != epoch && c->readers >> wave & 1;
 }
 
+/* Reads alone, the most frequent: lanes that read the address of the lane before need no look. */
+static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
+  group_state *g = w->group->observed;
+  const int shift = g->checker->narrow ? 0 : 2, wave = w->id;
+  const uint32_t bytes = x->access.bytes, epoch = g->epoch;
+  if (bytes > g->lds_bytes) return;
+  const uint32_t last_start = g->lds_bytes - bytes;
+  for (int part = 0; part < x->access.parts; part++) {
+    const uint64_t *address = x->access.address[part];
+    uint64_t before = UINT64_MAX;
+    for (uint64_t left = lanes; left; left &= left - 1) {
+      const int l = __builtin_ctzll(left);
+      const uint64_t at = address[l];
+      if (at == before) continue;
+      before = at;
+      if (at > last_start) return; /* the run stops here */
+      const lds_cell *const end = &g->cell[((uint32_t)at + bytes - 1) >> shift];
+      for (lds_cell *c = &g->cell[(uint32_t)at >> shift]; c <= end; c++)
+        if (!is_read_again(c, epoch, wave) && !touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, true, false, 0))
+          return;
+    }
+  }
+}
+
 static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, bool writes, uint32_t sequence) {
   group_state *g = w->group->observed;
   const int shift = g->checker->narrow ? 0 : 2;
@@ -130,9 +154,7 @@ static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, b
       const uint64_t at = x->access.to_lds ? x->access.lds[l] : x->access.address[part][l];
       if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the run stops here */
       for (uint32_t c = (uint32_t)at >> shift; c <= ((uint32_t)at + bytes - 1) >> shift; c++)
-        if (!(reads && !writes && is_read_again(&g->cell[c], g->epoch, w->id)) &&
-            !touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence))
-          return;
+        if (!touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence)) return;
     }
 }
 
@@ -141,6 +163,8 @@ void lds_before(cdna_wave *w, const seen *x) {
   const cdna_access *a = &x->access;
   if (a->to_lds)
     touch_all(w, x, x->exec, false, true, s->vm);
+  else if (a->lanes[CDNA_IN_LDS] && !a->writes)
+    touch_reads(w, x, a->lanes[CDNA_IN_LDS]);
   else if (a->lanes[CDNA_IN_LDS])
     touch_all(w, x, a->lanes[CDNA_IN_LDS], a->reads, a->writes, a->writes ? s->lds : 0);
 }

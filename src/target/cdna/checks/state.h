@@ -27,6 +27,7 @@ typedef struct register_set {
 static inline uint64_t registers_in(const register_set *s, int first, int n) {
   const int word = first >> 6, shift = first & 63;
   uint64_t bits;
+  if (n == 1) return s->bit[word] >> shift & 1;
   if (first + n > CDNA_REGISTER_CODES) n = CDNA_REGISTER_CODES - first;
   if (n <= 0) return 0;
   bits = s->bit[word] >> shift;
@@ -44,24 +45,23 @@ static inline void add_registers(register_set *s, int first, int n) {
 
 /* Registers of the last `span` to 2 * span units of time, and perhaps some of before. */
 typedef struct recent_set {
-  register_set now, before;
-  uint32_t since; /* the time that `now` begins at */
+  register_set now, all; /* all: with the span before */
+  uint32_t since;        /* the time that `now` begins at */
 } recent_set;
 
 static inline void add_recent(recent_set *s, uint32_t time, uint32_t span, int first, int n) {
   if (time - s->since >= span) {
     if (time - s->since < 2 * span)
-      s->before = s->now;
+      s->all = s->now;
     else
-      memset(&s->before, 0, sizeof s->before);
+      memset(&s->all, 0, sizeof s->all);
     memset(&s->now, 0, sizeof s->now);
     s->since = time;
   }
   add_registers(&s->now, first, n);
+  add_registers(&s->all, first, n);
 }
-static inline uint64_t recent_in(const recent_set *s, int first, int n) {
-  return registers_in(&s->now, first, n) | registers_in(&s->before, first, n);
-}
+static inline uint64_t recent_in(const recent_set *s, int first, int n) { return registers_in(&s->all, first, n); }
 
 /* ---- waits.c ---- */
 

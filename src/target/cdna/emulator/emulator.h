@@ -101,6 +101,7 @@ typedef struct cdna_modifiers {
   bool packed, mix, half_result; /* VOP3P on 16 bits; v_fma_mix; op_sel of a VOP3 */
   int8_t lane[64];               /* DPP: the lane to read, -1 for none */
   bool dpp, bound_control;
+  bool plain_result;    /* none of the modifiers changes the result */
   uint8_t half_of_mix;  /* v_fma_mixlo 1, v_fma_mixhi 2 */
   uint64_t dpp_enabled; /* lanes of the rows and banks that are written */
 } cdna_modifiers;

@@ -32,65 +32,73 @@ static inline uint32_t offset_of(const cdna_op *op, int which) {
   return part * op->bytes * (op->flags & STRIDE64 ? 64 : 1);
 }
 
-/* Reads of whole dwords: 1 to 4 of them. */
-OP(read_dwords) {
-  const uint32_t *a = w->v[op->s[0].code];
-  uint32_t(*d)[CDNA_LANES] = &w->v[op->d];
-  const uint32_t bytes = 4u * op->d_width, offset = (uint32_t)op->imm & 0xFFFF;
+/* Dwords at one or two places, `n` at each, between LDS and registers. Constant arguments: a loop for each. */
+static inline __attribute__((always_inline)) void read_places(cdna_wave *w, const cdna_op *op, const uint32_t offset[2],
+                                                              int places, int n) {
   const cdna_group *g = w->group;
+  const uint32_t bytes = 4u * (uint32_t)n, room = g->lds_bytes < bytes ? 0 : g->lds_bytes - bytes + 1;
+  uint32_t a[CDNA_LANES]; /* the result may overwrite the addresses */
+  memcpy(a, w->v[op->s[0].code], sizeof a);
+  uint32_t(*d)[CDNA_LANES] = &w->v[op->d];
   EACH_LANE(lanes_on(w)) {
-    const uint32_t address = a[l] + offset;
-    const uint8_t *from = g->lds + address;
-    if (address >= g->lds_bytes || bytes > g->lds_bytes - address) {
-      from = reach(w, address, bytes, "reads", l);
-      if (!from) return;
+    for (int place = 0; place < places; place++) {
+      const uint32_t address = a[l] + offset[place];
+      const uint8_t *from = g->lds + address;
+      if (address >= room && !(from = reach(w, address, bytes, "reads", l))) return;
+      for (int k = 0; k < n; k++) memcpy(&d[place * n + k][l], from + 4 * k, 4);
     }
-    uint32_t part[4];
-    memcpy(part, from, 4);
-    if (op->d_width > 1) memcpy(part + 1, from + 4, bytes - 4);
-    for (int n = 0; n < op->d_width; n++) w->temporary[4][n * CDNA_LANES + l] = part[n];
   }
-  const uint64_t exec = lanes_on(w);
-  if (exec == ~0ull)
-    memcpy(d, w->temporary[4], op->d_width * sizeof d[0]);
-  else if (exec)
-    w->kit->blend(d[0], w->temporary[4], cdna_mask(w), op->d_width);
+}
+static inline __attribute__((always_inline)) void write_places(cdna_wave *w, const cdna_op *op,
+                                                               const uint32_t offset[2], int places, int n) {
+  const cdna_group *g = w->group;
+  const uint32_t bytes = 4u * (uint32_t)n, room = g->lds_bytes < bytes ? 0 : g->lds_bytes - bytes + 1;
+  const uint32_t *a = w->v[op->s[0].code];
+  EACH_LANE(lanes_on(w)) {
+    for (int place = 0; place < places; place++) {
+      uint32_t(*data)[CDNA_LANES] = &w->v[op->s[1 + place].code];
+      const uint32_t address = a[l] + offset[place];
+      uint8_t *to = g->lds + address;
+      if (address >= room && !(to = reach(w, address, bytes, "writes", l))) return;
+      for (int k = 0; k < n; k++) memcpy(to + 4 * k, &data[k][l], 4);
+    }
+  }
 }
 
+/* 1 to 4 dwords. */
+OP(read_dwords) {
+  const uint32_t offset[2] = {(uint32_t)op->imm & 0xFFFF, 0};
+  switch (op->d_width) {
+  case 1: read_places(w, op, offset, 1, 1); break;
+  case 2: read_places(w, op, offset, 1, 2); break;
+  case 3: read_places(w, op, offset, 1, 3); break;
+  default: read_places(w, op, offset, 1, 4); break;
+  }
+}
 OP(write_dwords) {
-  const uint32_t *a = w->v[op->s[0].code];
-  uint32_t(*data)[CDNA_LANES] = &w->v[op->s[1].code];
-  const uint32_t offset = (uint32_t)op->imm & 0xFFFF;
-  const int n = op->s[1].width;
-  EACH_LANE(lanes_on(w)) {
-    uint8_t *to = reach(w, a[l] + offset, 4u * (uint32_t)n, "writes", l);
-    if (!to) return;
-    for (int k = 0; k < n; k++) memcpy(to + 4 * k, &data[k][l], 4);
+  const uint32_t offset[2] = {(uint32_t)op->imm & 0xFFFF, 0};
+  switch (op->s[1].width) {
+  case 1: write_places(w, op, offset, 1, 1); break;
+  case 2: write_places(w, op, offset, 1, 2); break;
+  case 3: write_places(w, op, offset, 1, 3); break;
+  default: write_places(w, op, offset, 1, 4); break;
   }
 }
 
 /* Two places of 4 or 8 bytes. */
 OP(read_two) {
-  const int n = op->bytes / 4;
-  uint32_t a[CDNA_LANES];
-  memcpy(a, w->v[op->s[0].code], sizeof a); /* the result may overwrite the address */
-  EACH_LANE(lanes_on(w)) {
-    for (int part = 0; part < 2; part++) {
-      const uint8_t *from = reach(w, a[l] + offset_of(op, part), op->bytes, "reads", l);
-      if (!from) return;
-      for (int k = 0; k < n; k++) memcpy(&w->v[op->d + part * n + k][l], from + 4 * k, 4);
-    }
-  }
+  const uint32_t offset[2] = {offset_of(op, 0), offset_of(op, 1)};
+  if (op->bytes == 4)
+    read_places(w, op, offset, 2, 1);
+  else
+    read_places(w, op, offset, 2, 2);
 }
 OP(write_two) {
-  const int n = op->bytes / 4;
-  EACH_LANE(lanes_on(w)) {
-    for (int part = 0; part < 2; part++) {
-      uint8_t *to = reach(w, w->v[op->s[0].code][l] + offset_of(op, part), op->bytes, "writes", l);
-      if (!to) return;
-      for (int k = 0; k < n; k++) memcpy(to + 4 * k, &w->v[op->s[1 + part].code + k][l], 4);
-    }
-  }
+  const uint32_t offset[2] = {offset_of(op, 0), offset_of(op, 1)};
+  if (op->bytes == 4)
+    write_places(w, op, offset, 2, 1);
+  else
+    write_places(w, op, offset, 2, 2);
 }
 
 /* One or two bytes: extended, or one half of a register whose other half is kept. */

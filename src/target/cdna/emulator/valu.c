@@ -72,14 +72,16 @@ static void pack_halves(uint32_t *row, const cdna_modifiers *m, int s) {
 }
 
 /* Packed f32: the same with the two dwords. */
-static void pack_words(uint32_t *row, const cdna_modifiers *m, int s) {
-  const int low = m->low >> s & 1 ? CDNA_LANES : 0, high = m->high >> s & 1 ? CDNA_LANES : 0;
-  const uint32_t flip_low = m->negate >> s & 1 ? 0x80000000u : 0, flip_high = m->negate_high >> s & 1 ? 0x80000000u : 0;
-  for (int l = 0; l < CDNA_LANES; l++) {
-    const uint32_t a = row[l + low], b = row[l + high];
-    row[l] = a ^ flip_low;
-    row[l + CDNA_LANES] = b ^ flip_high;
-  }
+static void pack_words(const uint32_t *from, uint32_t *row, const cdna_modifiers *m, int s) {
+  const uint32_t *low = from + (m->low >> s & 1 ? CDNA_LANES : 0), *high = from + (m->high >> s & 1 ? CDNA_LANES : 0);
+  uint32_t upper[CDNA_LANES]; /* `from` may be `row` */
+  memcpy(upper, high, sizeof upper);
+  if (low != row) memcpy(row, low, sizeof upper);
+  memcpy(row + CDNA_LANES, upper, sizeof upper);
+  if (m->negate >> s & 1)
+    for (int l = 0; l < CDNA_LANES; l++) row[l] ^= 0x80000000u;
+  if (m->negate_high >> s & 1)
+    for (int l = CDNA_LANES; l < 2 * CDNA_LANES; l++) row[l] ^= 0x80000000u;
 }
 
 /* v_fma_mix: an f32, or with op_sel_hi the half of an f16 that op_sel names; here neg_hi is the absolute value. Denormals of a
@@ -106,6 +108,13 @@ static const uint32_t *modified(cdna_wave *w, const cdna_op *op, int s) {
   const uint32_t *from = cdna_rows(w, source, s);
   uint32_t *row = w->temporary[s];
   const int n = source->width < 1 ? 1 : source->width > CDNA_ROWS_MAX ? CDNA_ROWS_MAX : source->width;
+  const bool words = m->packed && !m->mix && source->width == 2;
+  if (words && !m->dpp) {
+    const bool as_is = m->high >> s & 1 && !(m->low >> s & 1) && !((m->negate | m->negate_high) >> s & 1);
+    if (as_is) return from;
+    pack_words(from, row, m, s);
+    return row;
+  }
   if (m->dpp && s == 0) {
     for (int r = 0; r < n; r++) {
       uint32_t moved[CDNA_LANES];
@@ -122,8 +131,8 @@ static const uint32_t *modified(cdna_wave *w, const cdna_op *op, int s) {
   if (m->mix) {
     mix(row, m, w->mode, s);
   } else if (m->packed) {
-    if (source->width == 2)
-      pack_words(row, m, s);
+    if (words)
+      pack_words(row, row, m, s);
     else
       pack_halves(row, m, s);
   } else {
@@ -215,7 +224,7 @@ static void write_mask(cdna_wave *w, const cdna_op *op, uint64_t out, uint64_t o
 }
 
 /* flags */
-enum { TO_EXEC = 1, READS_MASK = 2, KEEPS_HIGH = 4 };
+enum { TO_EXEC = 1, READS_MASK = 2, KEEPS_HIGH = 4, REAL = 8, WIDE_MODE = 16 };
 
 /* Functions that use more than the rows of their sources get them here. */
 static void prepare(cdna_wave *w, const cdna_op *op, cdna_lanes *x) {
@@ -226,12 +235,16 @@ static void prepare(cdna_wave *w, const cdna_op *op, cdna_lanes *x) {
   if (op->lanes->keeps) x->old = w->v[op->d];
 }
 
+/* The usual sources, without a call. */
+static inline const uint32_t *source_rows(cdna_wave *w, const cdna_op *op, int s) {
+  const cdna_source *from = &op->s[s];
+  return from->kind == CDNA_ROW ? w->v[from->code] : from->kind == CDNA_CONSTANT ? from->row : cdna_rows(w, from, s);
+}
+
 static void run_short(cdna_wave *w, const cdna_op *op) {
   cdna_lanes x;
   const uint64_t exec = cdna_exec(w);
-  x.s[0] = cdna_rows(w, &op->s[0], 0);
-  x.s[1] = cdna_rows(w, &op->s[1], 1);
-  x.s[2] = cdna_rows(w, &op->s[2], 2);
+  for (int s = 0; s < 3; s++) x.s[s] = source_rows(w, op, s);
   x.imm = (uint32_t)op->imm;
   x.mode = w->mode;
   x.arch = w->program->object->arch;
@@ -259,6 +272,13 @@ static void run_long(cdna_wave *w, const cdna_op *op) {
       if (m->lane[l] >= 0 && cdna_exec(w) >> m->lane[l] & 1) valid |= 1ull << l;
     on &= valid;
   }
+  const bool whole = on == ~0ull && op->lanes->result == CDNA_D && !op->lanes->keeps && !(op->flags & KEEPS_HIGH) &&
+                     (!m || m->plain_result);
+  if (whole) {
+    x.d = w->v[op->d];
+    op->lanes->run(&x);
+    return;
+  }
   op->lanes->run(&x);
   if (op->lanes->result != CDNA_MASK) {
     if (m) finish_result(w, op, x.d);
@@ -278,7 +298,7 @@ static void run_long(cdna_wave *w, const cdna_op *op) {
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 static void run_in_mode(cdna_wave *w, const cdna_op *op) {
-  const bool wide = strstr(op->instruction->name, "f64") || strstr(op->instruction->name, "f16");
+  const bool wide = op->flags & WIDE_MODE;
   const uint32_t round = w->mode >> (wide ? 2 : 0) & 3, denormals = w->mode >> (wide ? 6 : 4) & 3;
   static const unsigned rounding[] = {0x0000, 0x4000, 0x2000, 0x6000}; /* even, up, down, zero */
   const unsigned saved = _mm_getcsr();
@@ -295,7 +315,7 @@ static void run_in_mode(cdna_wave *w, const cdna_op *op) {
 enum { MODE_ROUNDING = 0xFF, MODE_DEFAULT = 0xF0 };
 
 static void run_general(cdna_wave *w, const cdna_op *op) {
-  if ((w->mode & MODE_ROUNDING) != MODE_DEFAULT && strstr(op->instruction->name, "_f"))
+  if ((w->mode & MODE_ROUNDING) != MODE_DEFAULT && op->flags & REAL)
     run_in_mode(w, op);
   else
     run_long(w, op);
@@ -575,6 +595,8 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
       "v_max3_u16", "v_bitop3_b16", "v_mac_f16",  "v_madak_f16",      "v_madmk_f16"};
   for (size_t k = 0; k < sizeof keeping / sizeof *keeping; k++)
     if (!strcmp(i->name, keeping[k]) && !(m.low >> 3 & 1)) op->flags |= KEEPS_HIGH;
+  m.plain_result =
+      !m.clamp && !m.output_scale && !m.half_of_mix && !(m.half_result && m.low >> 3 & 1) && m.result_select >= 6;
   if (has_modifiers) {
     cdna_modifiers *kept = cdna_program_new(p, sizeof m);
     if (!kept) return false;
@@ -583,6 +605,9 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
   }
   for (int s = n; s < 3; s++)
     if (op->s[s].kind == CDNA_NONE) op->s[s] = (cdna_source){.kind = CDNA_ROW};
-  op->run = has_modifiers || op->flags || op->lanes->result != CDNA_D || op->lanes->keeps ? run_any : run_valu;
+  const bool is_plain = !has_modifiers && !op->flags;
+  if (strstr(i->name, "_f")) op->flags |= REAL; /* MODE's rounding matters; that of f64 and f16 for the wide ones */
+  if (strstr(i->name, "f64") || strstr(i->name, "f16")) op->flags |= WIDE_MODE;
+  op->run = !is_plain || op->lanes->result != CDNA_D || op->lanes->keeps ? run_any : run_valu;
   return true;
 }
