@@ -7,6 +7,7 @@
 #include "target/cdna/arch.h"
 #include "target/cdna/grid/caches.h"
 #include "target/cdna/time/rates.h"
+#include "tilewright/target.h"
 
 typedef struct cdna_machine {
   char name[32], summary[160];
@@ -55,5 +56,8 @@ typedef struct cdna_occupancy {
 } cdna_occupancy;
 
 tw_status cdna_occupancy_of(const cdna_machine *, const cdna_resources *, cdna_occupancy *, tw_error *);
+
+static inline const cdna_machine *cdna_machine_of(const tw_target *t) { return t->config; }
+static inline cdna_arch cdna_arch_of(const tw_target *t) { return cdna_machine_of(t)->arch; }
 
 #endif

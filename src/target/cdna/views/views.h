@@ -18,9 +18,6 @@ extern const tw_view_key cdna_layout_keys[], cdna_banks_keys[], cdna_swizzle_key
 typedef tw_status cdna_show(const tw_target *, const char *const value[], tw_view_form, char **out, tw_error *);
 cdna_show cdna_show_layout, cdna_show_banks, cdna_show_swizzle, cdna_show_grid, cdna_show_occupancy, cdna_show_code;
 
-static inline const cdna_machine *cdna_machine_of(const tw_target *t) { return t->config; }
-static inline cdna_arch cdna_arch_of(const tw_target *t) { return cdna_machine_of(t)->arch; }
-
 /* ---- values of keys: TW_USAGE with the key's name ---- */
 
 tw_status cdna_value_int(const char *key, const char *text, int64_t least, int64_t most, int64_t *out, tw_error *);

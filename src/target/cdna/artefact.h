@@ -1,0 +1,76 @@
+/* artefact.h - a compiled kernel of a case: how its launches run. Used only by target.c, case.c and check.c.
+ *
+ *     target.c  compiles it, measures it
+ *     case.c    a launch of a case: operands in memory, arguments, kernels in order
+ *     check.c   compares results: of all workgroups, or of some
+ *     hand.c    a launch by hand, without a case */
+#ifndef TW_CDNA_ARTEFACT_H
+#define TW_CDNA_ARTEFACT_H
+
+#include "launch/launch.h"
+#include "target/cdna/checks/checks.h"
+#include "target/cdna/emulator/emulator.h"
+#include "target/cdna/object/object.h"
+#include "target/cdna/time/report.h"
+#include "tilewright/target.h"
+
+struct tw_artefact {
+  const cdna_machine *machine;
+  cdna_object object;
+  char *bytes;
+  tw_launch launch;
+  cdna_result_counts counts; /* for the last run */
+  double whole;              /* workgroups of the launch for each that was executed */
+  char coverage[200];        /* for the last check */
+  tw_inspection *inspection; /* for checks; NULL: none */
+  bool has_printed;          /* a user's kernel, in one of its launches */
+  cdna_checker *checker;     /* while one runs */
+  /* for each kernel, its counts during the check, and the initial workspace (NULL: as at the start of the launch); for
+   * this case */
+  cdna_watch watch[TW_LAUNCH_KERNELS];
+  uint8_t *found[TW_LAUNCH_KERNELS];
+  const tw_case *watched;
+};
+
+/* How kernels run: one workgroup of theirs, or all; or they are timed, with the main kernel's spans. */
+enum { CDNA_ALL_GROUPS = -1 };
+typedef struct cdna_manner {
+  int64_t group;
+  size_t first, end; /* range of kernels to run; end 0: all */
+  bool adds;         /* to what kernels before have left */
+  void *workspace;   /* as another run of the kernels before left it, or is to leave it for them */
+  cdna_times *times;
+  cdna_spans *spans;
+  const tw_problem *problem;
+  const tw_case *data; /* the timed kernel */
+  double *packing;     /* seconds that do not count */
+} cdna_manner;
+
+/* Runs kernels of the launch on buffers of the case's operands. */
+tw_status cdna_case_run(tw_artefact *, const tw_case *, void *const buffer[], const cdna_manner *, tw_error *);
+/* The workspace as a kernel finds it when results are checked: so it finds it when it is timed. */
+void cdna_keep_workspace(tw_artefact *, size_t kernel, const void *workspace);
+/* Frees the counts and workspaces of the last check. */
+void cdna_artefact_forget(tw_artefact *);
+
+/* Checks the results of a case. A large problem whose workgroups share nothing but what kernels before the main one have
+ * left: some of them, each alone. Where others read what some have written, which only shows as they run, the whole
+ * launch is executed. */
+tw_status cdna_artefact_check(tw_artefact *, const tw_case *, tw_error *);
+
+/* ---- hand.c ---- */
+
+tw_status cdna_launch_by_hand(const tw_target *, const void *data, size_t size, tw_raw_launch *, tw_measurement *,
+                              tw_error *);
+/* Text that a kernel printed goes to stderr, without control characters of terminals; it is freed. */
+void cdna_put_printed(tw_text *);
+
+/* Limit of instructions for a timed wave, relative to the longest checked one: beyond it the wave waits for absent
+ * data. */
+static inline uint64_t cdna_patience(uint64_t most) { return most ? 2 * most + 4096 : 0; }
+
+static inline uint64_t cdna_groups_of(const tw_launch_kernel *l) {
+  return (uint64_t)l->grid[0] * (uint64_t)l->grid[1] * (uint64_t)l->grid[2];
+}
+
+#endif

@@ -1,0 +1,221 @@
+/* case.c - a launch of a case: see artefact.h. The timed work is the checked work: same addresses, same workspace. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/gemm_problem.h"
+#include "target/cdna/artefact.h"
+
+enum { ARGUMENT_BYTES = TW_LAUNCH_ARGUMENTS * 8 };
+
+static tw_status add_argument(const tw_launch_argument *a, const uint64_t operand[], uint64_t workspace, uint8_t *block,
+                              size_t *size, tw_error *error) {
+  uint64_t value = 0;
+  size_t bytes = 8;
+  float narrow;
+  switch (a->kind) {
+  case TW_LAUNCH_OPERAND: value = operand[a->index]; break;
+  case TW_LAUNCH_WORKSPACE: value = workspace + (uint64_t)a->integer; break;
+  case TW_LAUNCH_I64: memcpy(&value, &a->integer, 8); break;
+  case TW_LAUNCH_F64: memcpy(&value, &a->real, 8); break;
+  case TW_LAUNCH_I32:
+    if (a->integer != (int32_t)a->integer)
+      return tw_fail(error, TW_FAILED, "argument %lld does not fit 32 bits; write i64(...)", (long long)a->integer);
+    value = (uint32_t)a->integer;
+    bytes = 4;
+    break;
+  case TW_LAUNCH_F32:
+    narrow = (float)a->real;
+    memcpy(&value, &narrow, 4);
+    bytes = 4;
+    break;
+  default: return tw_fail(error, TW_FAILED, "tensor maps are unsupported as arguments");
+  }
+  *size = (*size + bytes - 1) & ~(bytes - 1);
+  memcpy(block + *size, &value, bytes);
+  *size += bytes;
+  return TW_OK;
+}
+
+/* Operands of a launch's kernels in memory: the workspace, if there is one, then the operands. */
+typedef struct case_memory {
+  cdna_memory *memory;
+  uint64_t operand[TW_OPERANDS_MAX], workspace; /* addresses */
+  size_t first_operand, n_operands;             /* in memory */
+} case_memory;
+
+static void set_shape(const tw_launch_kernel *l, cdna_launch *out) {
+  for (int axis = 0; axis < 3; axis++) {
+    out->grid[axis] = l->grid[axis] > 0 && l->grid[axis] <= INT32_MAX ? (uint32_t)l->grid[axis] : 0;
+    out->block[axis] = l->block[axis] > 0 && l->block[axis] <= INT32_MAX ? (uint32_t)l->block[axis] : 0;
+  }
+}
+
+/* Random places of the grid to time, drawn after the kernel is compiled and its inputs are drawn. */
+static uint64_t place_seed(const tw_artefact *a, const tw_case *k, size_t kernel) {
+  uint64_t h = k->seed ^ 0xcbf29ce484222325u;
+  for (size_t i = 0; i < a->object.file_size; i++) h = (h ^ a->object.file[i]) * 0x100000001b3u;
+  return (h ^ (uint64_t)kernel << 56) | 1;
+}
+
+/* A launch of the whole grid begins: the work of single workgroups is recorded. */
+static void watch_all(cdna_watch *w, uint64_t groups) {
+  enum { GROUPS_MOST = 1 << 22 };
+  float *work = w->work;
+  if (groups > w->room) {
+    free(work);
+    work = groups <= GROUPS_MOST ? tw_new((size_t)groups, sizeof *work) : NULL;
+    w->room = work ? (size_t)groups : 0;
+  }
+  *w = (cdna_watch){.whole = true, .work = work, .room = w->room};
+}
+
+void cdna_artefact_forget(tw_artefact *a) {
+  for (size_t i = 0; i < TW_LAUNCH_KERNELS; i++) {
+    free(a->watch[i].work);
+    free(a->found[i]);
+    a->watch[i] = (cdna_watch){.work = NULL};
+    a->found[i] = NULL;
+  }
+}
+
+void cdna_keep_workspace(tw_artefact *a, size_t kernel, const void *workspace) {
+  static const int64_t MOST = 1 << 30;
+  if (!kernel || !workspace || a->launch.workspace > MOST) return;
+  if (!a->found[kernel]) a->found[kernel] = tw_new((size_t)a->launch.workspace, 1);
+  if (a->found[kernel]) memcpy(a->found[kernel], workspace, (size_t)a->launch.workspace);
+}
+
+/* A kernel before the main one that receives exactly one operand, block-scaled, and a place in the workspace. A model
+ * packs weights once, and has an A of such a type as codes already. So it is not part of the cost. It cannot compute
+ * any of the result: it reaches neither the other operand (map_received) nor data of other kernels (run_packing). */
+static bool packs_only(const tw_artefact *a, const tw_launch_kernel *l, const tw_problem *p) {
+  if (l >= tw_launch_main(&a->launch) || strcmp(p->op->name, "gemm") != 0) return false;
+  const tw_gemm g = tw_gemm_of(p);
+  const tw_type type[] = {g.a, g.b}; /* the first operands of a gemm */
+  int64_t seen = -1;
+  bool has_place = false;
+  for (size_t i = 0; i < l->n_arguments; i++) {
+    const tw_launch_argument *x = &l->argument[i];
+    has_place |= x->kind == TW_LAUNCH_WORKSPACE;
+    if (x->kind != TW_LAUNCH_OPERAND) continue;
+    if (x->index > 1 || !tw_gemm_scaled(type[x->index]) || (seen >= 0 && seen != (int64_t)x->index)) return false;
+    seen = (int64_t)x->index;
+  }
+  return seen >= 0 && has_place;
+}
+
+/* A kernel reaches the operands, and the workspace, that are among its arguments. */
+static void map_received(const tw_launch_kernel *l, const case_memory *c, cdna_memory *memory) {
+  for (size_t i = 0; i < memory->n; i++) memory->allocation[i].hidden = true;
+  for (size_t i = 0; i < l->n_arguments; i++) {
+    const tw_launch_argument *x = &l->argument[i];
+    if (x->kind == TW_LAUNCH_OPERAND) memory->allocation[c->first_operand + (size_t)x->index].hidden = false;
+    if (x->kind == TW_LAUNCH_WORKSPACE && c->first_operand) memory->allocation[0].hidden = false;
+  }
+}
+
+static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const cdna_manner *how,
+                            tw_error *error) {
+  cdna_memory *const memory = of->memory;
+  const cdna_kernel *kernel = NULL;
+  uint8_t block[ARGUMENT_BYTES] = {0};
+  size_t size = 0;
+  tw_status status = cdna_object_kernel(&a->object, l->name, &kernel, error);
+  for (size_t i = 0; i < l->n_arguments && status == TW_OK; i++)
+    status = add_argument(&l->argument[i], of->operand, of->workspace, block, &size, error);
+  cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
+  launch.unbounded = cdna_checks_ignore_bounds(a->inspection);
+  if (how->group != CDNA_ALL_GROUPS) launch.first = (uint64_t)how->group, launch.count = 1;
+  set_shape(l, &launch);
+  map_received(l, of, memory);
+  const bool is_main = l == tw_launch_main(&a->launch);
+  cdna_watch *watch = &a->watch[l - a->launch.kernel];
+  if (status == TW_OK && how->times) {
+    launch.limit = cdna_patience(watch->most);
+    const cdna_time_options options = {.machine = a->machine,
+                                       .spans = is_main ? how->spans : NULL,
+                                       .judged = true,
+                                       .seed = place_seed(a, how->data, (size_t)(l - a->launch.kernel)),
+                                       .watch = how->data == a->watched ? watch : NULL,
+                                       .results = of->first_operand,
+                                       .end = of->first_operand + of->n_operands};
+    cdna_times one;
+    status = cdna_time(&a->object, kernel, &launch, memory, &options, &one, error);
+    if (status == TW_OK && packs_only(a, l, how->problem))
+      *how->packing += one.seconds;
+    else if (status == TW_OK)
+      cdna_times_add(how->times, &one, is_main);
+    return status;
+  }
+  cdna_result_counts counts = {0};
+  if (a->checker) launch.observer = cdna_checker_start(a->checker);
+  double unit[CDNA_KINDS];
+  cdna_work_units(&a->machine->rates, unit);
+  if (how->group == CDNA_ALL_GROUPS && status == TW_OK) watch_all(watch, cdna_groups_of(l));
+  launch.work = how->group == CDNA_ALL_GROUPS ? watch->work : NULL;
+  launch.unit = unit;
+  tw_text printed = {0};
+  if (a->inspection && !a->has_printed) launch.printed = &printed;
+  if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
+  a->has_printed = a->has_printed || printed.length;
+  cdna_put_printed(&printed);
+  for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false; /* the next may read it all */
+  for (int i = 0; i < CDNA_KINDS; i++) watch->did[i] += (double)counts.did[i];
+  watch->most = counts.most > watch->most ? counts.most : watch->most;
+  watch->groups += (double)counts.workgroups;
+  a->counts.instructions += counts.instructions;
+  a->counts.waves += counts.waves;
+  a->counts.workgroups += counts.workgroups;
+  return status;
+}
+
+/* A packing kernel sees the workspace as at the start of the launch, without other kernels' data. Its changes are kept.
+ */
+static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const cdna_manner *how,
+                             tw_error *error) {
+  cdna_allocation *workspace = &of->memory->allocation[0];
+  uint8_t *const kept = workspace->data, blank = a->launch.zeroed ? 0 : TW_POISON;
+  workspace->data = tw_new(1, (size_t)workspace->size);
+  if (!workspace->data) {
+    workspace->data = kept;
+    return tw_fail(error, TW_MISSING, "out of memory");
+  }
+  memset(workspace->data, blank, (size_t)workspace->size);
+  const tw_status status = run_kernel(a, l, of, how, error);
+  for (uint64_t i = 0; i < workspace->size; i++)
+    if (workspace->data[i] != blank) kept[i] = workspace->data[i];
+  free(workspace->data);
+  workspace->data = kept;
+  return status;
+}
+
+tw_status cdna_case_run(tw_artefact *a, const tw_case *k, void *const buffer[], const cdna_manner *how,
+                        tw_error *error) {
+  /* checked and timed at the same addresses, which are unknown before the case is drawn */
+  cdna_memory memory = {.scatter = k->seed | 1};
+  case_memory of = {.memory = &memory};
+  const tw_launch *l = &a->launch;
+  void *workspace = how->workspace ? how->workspace : l->workspace ? tw_new(1, (size_t)l->workspace) : NULL;
+  tw_status status = l->workspace && !workspace ? tw_fail(error, TW_MISSING, "out of memory") : TW_OK;
+  if (workspace) {
+    if (!how->first && !l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
+    of.workspace =
+        cdna_memory_add(&memory, workspace, (uint64_t)l->workspace, !how->first || how->adds, "the workspace");
+    if (!how->first && !l->zeroed) cdna_memory_undefined(&memory, 0, 0);
+    of.first_operand = 1;
+  }
+  of.n_operands = k->n_operands;
+  for (size_t i = 0; i < k->n_operands; i++) {
+    const tw_operand *o = &k->operand[i];
+    of.operand[i] = cdna_memory_add(&memory, buffer[i], o->bytes, o->is_output, o->name);
+    if (o->is_output) cdna_memory_undefined(&memory, o->given_at, o->given_bytes);
+  }
+  for (size_t i = how->first; i < (how->end ? how->end : l->n_kernels) && status == TW_OK; i++) {
+    const bool packs = workspace && packs_only(a, &l->kernel[i], k->problem);
+    if (how->group == CDNA_ALL_GROUPS && !how->times) cdna_keep_workspace(a, i, workspace);
+    if (how->times && k == a->watched && a->found[i]) memcpy(workspace, a->found[i], (size_t)l->workspace);
+    status = (packs ? run_packing : run_kernel)(a, &l->kernel[i], &of, how, error);
+  }
+  if (workspace != how->workspace) free(workspace);
+  return status;
+}

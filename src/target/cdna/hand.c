@@ -1,0 +1,145 @@
+/* hand.c - a launch by hand: a code object or a source, a grid, and arguments one by one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/cdna/artefact.h"
+#include "target/cdna/machine.h"
+#include "target/cdna/toolchain.h"
+
+void cdna_put_printed(tw_text *t) {
+  for (size_t i = 0; i < t->length; i++) {
+    const unsigned char c = (unsigned char)t->data[i];
+    fputc(c < ' ' && c != '\n' && c != '\t' ? '?' : c == 127 ? '?' : c, stderr);
+  }
+  tw_text_free(t);
+}
+
+enum { BLOCK_BYTES = 1 << 16 };
+
+static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint8_t *block, size_t *size,
+                               tw_error *error) {
+  size_t next = 0;
+  *size = 0;
+  for (size_t i = 0; i < l->n; i++) {
+    const tw_raw_argument *a = &l->argument[i];
+    uint64_t value = a->value;
+    const size_t bytes = a->is_data ? 8 : a->bytes;
+    if (a->is_data && !(value = cdna_memory_add(memory, a->data, a->bytes, a->writable, a->name)))
+      return tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
+    if (a->is_data && a->undefined) cdna_memory_undefined(memory, 0, 0);
+    const size_t at = a->at >= 0 ? (size_t)a->at : (next + bytes - 1) & ~(bytes - 1);
+    if (at + bytes > BLOCK_BYTES) return tw_fail(error, TW_USAGE, "argument %zu is beyond byte %d", i, BLOCK_BYTES);
+    memcpy(block + at, &value, bytes);
+    next = at + bytes;
+    if (next > *size) *size = next;
+  }
+  return TW_OK;
+}
+
+/* True if the kernel's metadata on its arguments and the given arguments agree in size, where the metadata has sizes.
+ * Some programs name arguments that they do not read: `spare` bytes at the end may be left out. */
+static tw_status check_arguments(const cdna_kernel *k, size_t size, size_t spare, tw_error *error) {
+  size_t needed = 0;
+  for (size_t i = 0; i < k->n_parameters; i++)
+    if (strncmp(k->parameter[i].kind, "hidden_", 7) != 0 && k->parameter[i].offset + k->parameter[i].size > needed)
+      needed = k->parameter[i].offset + k->parameter[i].size;
+  if (size > k->kernarg_size && k->kernarg_size)
+    return tw_fail(error, TW_USAGE, "%s needs %u bytes of arguments, but %zu were given", k->name, k->kernarg_size,
+                   size);
+  if (k->n_parameters && size + spare < needed)
+    return tw_fail(error, TW_USAGE,
+                   "%s needs %zu bytes of arguments, but %zu were given; give all with --arg, in order", k->name,
+                   needed, size);
+  return TW_OK;
+}
+
+static tw_status copy_writable(cdna_memory *m, tw_error *error) {
+  for (size_t i = 0; i < m->n; i++) {
+    cdna_allocation *a = &m->allocation[i];
+    if (!a->writable) continue;
+    uint8_t *copy = tw_new(1, a->size + 64);
+    if (copy) memcpy(copy, a->data, a->size);
+    a->data = copy;
+    if (!copy) return tw_fail(error, TW_MISSING, "out of memory");
+  }
+  return TW_OK;
+}
+static void free_copies(cdna_memory *copies, const cdna_memory *of, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (copies->allocation[i].data != of->allocation[i].data) free(copies->allocation[i].data);
+}
+
+tw_status cdna_launch_by_hand(const tw_target *t, const void *data, size_t size, tw_raw_launch *l, tw_measurement *out,
+                              tw_error *error) {
+  cdna_object object = {0};
+  cdna_memory memory = {0};
+  cdna_result_counts counts = {0};
+  const cdna_kernel *kernel = NULL;
+  char *compiled = NULL;
+  uint8_t *block = tw_new(1, BLOCK_BYTES);
+  cdna_times times = {0};
+  const cdna_time_options options = {.jobs = l->jobs};
+  cdna_launch launch = {.arguments = block, .lds = (uint32_t)l->shared, .jobs = l->jobs};
+  tw_status status = block ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && !cdna_object_is(data, size)) {
+    status = cdna_compile(cdna_arch_of(t), data, size, l->trust, NULL, &compiled, &size, error);
+    data = compiled;
+  }
+  if (status == TW_OK) status = cdna_object_read(data, size, "the code object", &object, error);
+  if (status == TW_OK && object.arch != cdna_arch_of(t))
+    status = tw_fail(error, TW_USAGE, "the code object is for %s; run it with -t %s", cdna_processor(object.arch),
+                     cdna_machine_of_arch(object.arch)->name);
+  if (status == TW_OK) status = cdna_object_kernel(&object, l->kernel, &kernel, error);
+  if (status == TW_OK) status = raw_arguments(l, &memory, block, &launch.argument_bytes, error);
+  if (status == TW_OK) status = check_arguments(kernel, launch.argument_bytes, compiled ? 0 : 16, error);
+  memcpy(launch.grid, l->grid, sizeof launch.grid);
+  memcpy(launch.block, l->block, sizeof launch.block);
+  launch.unbounded = cdna_checks_ignore_bounds(l->inspection);
+  const uint64_t groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+  if (l->groups && !(l->spread_groups && l->groups >= groups)) {
+    launch.first = l->spread_groups ? 0 : l->first_group;
+    launch.count = l->groups;
+    launch.spread = l->spread_groups;
+  }
+  /* timed later, on copies of its outputs */
+  cdna_memory copies = memory;
+  const size_t copied = memory.n; /* a launch adds its own */
+  if (status == TW_OK) status = copy_writable(&copies, error);
+  cdna_checker *checker = NULL;
+  if (status == TW_OK && l->inspection && !l->time_only) status = cdna_checker_new(l->inspection, &checker, error);
+  if (checker) launch.observer = cdna_checker_start(checker);
+  tw_text printed = {0};
+  launch.printed = &printed;
+  if (status == TW_OK && !l->time_only) status = cdna_run(&object, kernel, &launch, &memory, &counts, error);
+  cdna_put_printed(&printed);
+  if (status == TW_OK && launch.count)
+    snprintf(l->note, sizeof l->note, "%llu of %llu workgroups were executed%s; the other results are missing",
+             (unsigned long long)counts.workgroups, (unsigned long long)groups, launch.spread ? ", evenly spread" : "");
+  if (checker) cdna_checker_report(checker, &object, kernel, cdna_machine_of(t), l->inspection);
+  cdna_checker_free(checker);
+  launch.observer = NULL;
+  launch.limit = cdna_patience(counts.most);
+  /* a launch whose workgroups wait for one another has its results, but no times */
+  tw_error why = {0};
+  tw_status timed = TW_OK;
+  launch.count = 0;
+  if (l->time_only) snprintf(l->note, sizeof l->note, "timed without execution, so without results");
+  if (status == TW_OK && !counts.waited && !l->untimed)
+    timed = cdna_time(&object, kernel, &launch, &copies, &options, &times, &why);
+  free_copies(&copies, &memory, copied);
+  if (counts.waited || strstr(why.text, CDNA_WAITS_FOR_OTHERS)) {
+    snprintf(l->note, sizeof l->note,
+             "executed, but not timed: its workgroups wait for one another, which is not modelled");
+  } else if (status == TW_OK && timed != TW_OK) {
+    *error = why;
+    status = timed;
+  } else if (status == TW_OK && !l->untimed) {
+    const double whole = counts.workgroups ? (double)groups / (double)counts.workgroups : 1;
+    cdna_report(cdna_machine_of(t), &counts, whole, &times, NULL, out);
+  }
+  cdna_object_free(&object);
+  free(compiled);
+  free(block);
+  return status;
+}
