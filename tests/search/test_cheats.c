@@ -155,15 +155,6 @@ static bool one(const char *path, const char *machine, const tw_target *t, bool 
   return right;
 }
 
-/* Each file costs a compiler, or an emulator ten times as slow as without sanitizers: these see every fourth. */
-static int stride(void) {
-#ifdef __SANITIZE_ADDRESS__
-  return is_thorough() ? 1 : 4;
-#else
-  return 1;
-#endif
-}
-
 static int is_kernel(const struct dirent *e) { return e->d_name[0] != '.' && strcmp(e->d_name, "cheat.h") != 0; }
 
 /* How many files of the folder are judged otherwise than they say. `t`, if given, replaces the target of their first lines. */
@@ -176,7 +167,7 @@ static int wrongly_judged(const char *name, const char *machine, const tw_target
   assert_true(n >= least);
   for (int i = 0; i < n; i++) {
     char *path = tw_path_join(folder, list[i]->d_name);
-    if (i % stride() == 0) wrong += !one(path, machine, t, has_device);
+    if (i % example_stride() == 0) wrong += !one(path, machine, t, has_device);
     free(path);
     free(list[i]);
   }

@@ -130,7 +130,8 @@ static void line_now(corpus *c, const char *line, char *out, size_t size) {
     fail_msg("%s: expected a problem, or 'HASH COST STEPS': %s", c->target->name, line);
   tw_schedule s;
   double cost = 0;
-  const bool has_cost = strcmp(recorded_cost, "-") != 0, runs = has_cost && (c->same_environment || c->writes);
+  const bool has_cost = strcmp(recorded_cost, "-") != 0, is_compared = c->entries % example_stride() == 0,
+             runs = has_cost && ((c->same_environment && is_compared) || c->writes);
   read_schedule(line + end, &s);
   if (!evaluate(c->target, &c->problem, &s, hash, runs ? &cost : NULL, &error)) {
     snprintf(out, size, "  error: %s", error.text);

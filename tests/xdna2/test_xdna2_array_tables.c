@@ -235,7 +235,10 @@ static char *tables(const data *x) {
   return text;
 }
 
-static void the_page_says_what_is_simulated(void **state) { page_must_say(&the_page, tables(*state)); }
+static void the_page_says_what_is_simulated(void **state) {
+  if (example_stride() > 1) skip(); /* the same numbers as in the optimized build */
+  page_must_say(&the_page, tables(*state));
+}
 
 static void table_3_is_near(void **state) {
   const data *x = *state;

@@ -288,11 +288,12 @@ static void the_bound_is_never_above_the_simulation(void **state) {
                                          {"512", "512", "512"},
                                          {"520", "600", "1032"},
                                          {"256", "1024", "2048"}};
-  enum { TYPES = sizeof types / sizeof *types, SIZES = sizeof sizes / sizeof *sizes, DRAWN = 8 };
+  enum { TYPES = sizeof types / sizeof *types, SIZES = sizeof sizes / sizeof *sizes };
+  const int drawn = 8 / example_stride();
   int near = 0;
   tw_random random;
   tw_random_seed_stream(&random, 7, 0);
-  for (int i = 0; i < TYPES * SIZES * DRAWN; i++) {
+  for (int i = 0; i < TYPES * SIZES * drawn; i++) {
     const char *const *size = sizes[i / TYPES % SIZES];
     const tw_problem p = problem_of(size[0], size[1], size[2], types[i % TYPES]);
     xd_gemm g;
@@ -301,7 +302,7 @@ static void the_bound_is_never_above_the_simulation(void **state) {
       fail_msg("%s: %g is not below %g\n%s", types[i % TYPES], least, simulated, xd_plan_print(&g));
     near += least > 0.9 * simulated;
   }
-  assert_true(near > TYPES * SIZES * DRAWN / 3);
+  assert_true(near > TYPES * SIZES * drawn / 3);
 }
 
 static void the_search_beats_the_plain_design(void **state) {
@@ -404,7 +405,7 @@ static void the_search_finds_the_best_of_all_designs(void **state) {
                                             {"8", "16", "96", "a=i8 b=i4 c=i32"},
                                             {"8", "16", "64", "a=i8 b=i4 c=i32"},
                                             {"8", "8", "64", "a=i8 b=i8 c=i32"}};
-  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i += (size_t)example_stride()) {
     const char *const *q = problems[i];
     const tw_problem p = problem_of(q[0], q[1], q[2], q[3]);
     const tw_search_options all = {.size = sizeof all, .exhaustive = true, .dropout = -1, .seed = 1},
