@@ -113,7 +113,7 @@ static double seconds_of(const data *x, size_t row) {
   return is_gemv(x, row) ? 2 * n * k / measured * 1e-9 : 2 * m * n * k / measured * 1e-12;
 }
 
-/* Bytes that a program reads, and nanoseconds of its runs if nothing else took any. */
+/* Bytes that a program reads, and nanoseconds of all its runs if nothing else took any. */
 typedef struct moved {
   double read, ns;
 } moved;
@@ -125,8 +125,7 @@ static moved moved_of(const xd_array *a, const xd_program *p) {
     if (k->kind != XD_START) continue;
     const xd_descriptor *d = &p->descriptors.at[k->descriptor];
     const double bytes = (double)xd_pattern_bytes(&d->pattern) * k->repeat;
-    if (p->channels.at[d->channel].direction != XD_MM2S) continue;
-    out.read += bytes;
+    if (p->channels.at[d->channel].direction == XD_MM2S) out.read += bytes;
     out.ns += bytes * xd_ddr_descriptor_ns(a, p, k->descriptor);
   }
   return out;

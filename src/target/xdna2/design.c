@@ -208,8 +208,6 @@ tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, con
   if (status == TW_OK) status = parse_cluster(word_of("cluster", n, words), out, error);
   if (status != TW_OK) return status;
   if (name || !out->kernel) status = find_kernel(c, p, name, &out->kernel, error);
-  for (int i = 0; i < 3 && status == TW_OK; i++)
-    if (!out->copies[i]) out->copies[i] = out->kernel->copies[i];
   return status == TW_OK ? check_tile(out->kernel, &out->tile, error) : status;
 }
 
@@ -227,13 +225,15 @@ static void add(tw_explanation *e, const char *name, size_t memory, int copies, 
   e->memory[memory].used += (size_t)b->bytes;
 }
 
+static int copies_of(const xd_design *d, int i) { return d->copies[i] ? d->copies[i] : d->kernel->copies[i]; }
+
 static void add_l1(const xd_design *d, tw_explanation *e) {
   const xd_kernel *k = d->kernel;
   const tw_tile *t = &d->tile;
   const tw_element_bytes bytes = xd_element_bytes(k);
-  add(e, "a", L1, d->copies[0], t->m / t->rho, t->k, bytes.a, tw_type_name(k->a));
-  add(e, "b", L1, d->copies[1], t->k, t->n, bytes.b, tw_type_name(k->b));
-  add(e, "c", L1, d->copies[2], t->m, t->n, bytes.c, tw_type_name(k->c));
+  add(e, "a", L1, copies_of(d, 0), t->m / t->rho, t->k, bytes.a, tw_type_name(k->a));
+  add(e, "b", L1, copies_of(d, 1), t->k, t->n, bytes.b, tw_type_name(k->b));
+  add(e, "c", L1, copies_of(d, 2), t->m, t->n, bytes.c, tw_type_name(k->c));
   if (k->scratch_a) add(e, "a_scratch", L1, 1, t->m / t->rho, t->k, bytes.b, tw_type_name(k->b));
   if (k->scratch_b != TW_TYPE_NONE)
     add(e, "b_unpacked", L1, 1, t->k, t->n, xd_type_bytes(k->scratch_b), tw_type_name(k->scratch_b));
@@ -244,7 +244,7 @@ static void add_l2(const xd_config *c, const xd_design *d, tw_explanation *e) {
   const xd_kernel *k = d->kernel;
   const tw_tile *t = &d->tile;
   const tw_element_bytes bytes = xd_element_bytes(k);
-  add(e, "l2_a", L2, L2_COPIES, t->m, d->depth * t->k, bytes.a, tw_type_name(k->a));
+  add(e, "l2_a", L2, L2_COPIES, t->m, (d->depth ? d->depth : 1) * t->k, bytes.a, tw_type_name(k->a));
   add(e, "l2_b", L2, L2_COPIES, t->k, t->n, bytes.b, tw_type_name(k->b));
   add(e, "l2_c", L2, L2_COPIES, c->rows * t->m, t->n, bytes.c, tw_type_name(k->c));
 }

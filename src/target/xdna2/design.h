@@ -13,8 +13,8 @@
 typedef struct xd_design {
   const xd_kernel *kernel;
   tw_tile tile;       /* of one core */
-  int depth;          /* steps of K that a tile of A in L2 holds */
-  int copies[3];      /* of A, B and C in L1 */
+  int depth;          /* steps of K that a tile of A in L2 holds; 0: one */
+  int copies[3];      /* of A, B and C in L1; 0: the kernel's */
   double core_tflops; /* 0: the model's */
   bool way_given;
   xd_core_way way;

@@ -1,7 +1,8 @@
 /* ddr.c - streams from and to DDR share its bandwidth. Rates rise together until a stream is at its own limit or a
  * resource is used up (max-min fairness), and hold until a stream joins or leaves. The resources are bytes read, bytes
- * written, both together, read requests and write requests. Each run of a descriptor makes a request for every block of
- * DDR that it touches, and for a row that it opens; long runs hide this cost, short ones do not.
+ * written, both together, and requests. Each run of a descriptor makes a request for every block of DDR that it touches,
+ * and for a row that it opens; long runs hide this cost, short ones do not. Reads and writes share the requests: a bank
+ * of DDR and its bus serve one at a time.
  *
  * Streams disturb each other before a limit is reached: n of them, each of which could move s alone, get
  *   n s / (1 + (n s / limit)^p)^(1/p)
@@ -90,11 +91,11 @@ double xd_ddr_descriptor_ns(const xd_array *a, const xd_program *p, int at) {
 typedef struct pool {
   double left, rise; /* remaining capacity; the increase in use by all open flows for each byte per cycle */
 } pool;
-enum { READS, WRITES, BOTH, READ_REQUESTS, WRITE_REQUESTS, POOLS };
+enum { READS, WRITES, BOTH, REQUESTS, POOLS };
 
 /* From a pool, for each byte. */
 static double weight(const route_state *r, int which) {
-  if (which >= READ_REQUESTS) return (which == READ_REQUESTS) == r->is_read ? r->request : 0;
+  if (which == REQUESTS) return r->request;
   return which == BOTH || (which == READS) == r->is_read;
 }
 
@@ -109,7 +110,7 @@ static void make_pools(const sim *s, double stream, pool pools[POOLS]) {
   for (int p = 0; p < POOLS; p++) {
     pools[p] = (pool){1, 0};
     for (int i = 0; i < s->n_flows; i++) pools[p].rise += weight(&s->route[s->flow[i]], p);
-    if (p < READ_REQUESTS) pools[p].left = with_contention(s, stream * pools[p].rise, per_cycle(s, mbs[p]));
+    if (p < REQUESTS) pools[p].left = with_contention(s, stream * pools[p].rise, per_cycle(s, mbs[p]));
   }
 }
 

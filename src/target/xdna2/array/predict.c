@@ -51,12 +51,19 @@ static operand rows_of(double bytes, int64_t run8, int64_t stride8, int together
   return (operand){bytes, run8 / 8, run8 == stride8 ? 0 : stride8 / 8, together};
 }
 
-/* All transfers of A, B and C; packed operands are one run. */
+/* All transfers of A, B and C; packed operands in tiles are one run. */
 static void operands_of(const xd_gemm *g, const xd_gemm_shape *s, operand out[3]) {
   const double tiles = (double)(s->tiles_m * s->tiles_n), depth = tiles * (double)(s->steps * s->step) / 8;
   const int64_t turned = s->slice ? s->slice : s->step;
   const double a = depth * (double)(s->macro_m * s->a_bytes8), b = depth * (double)(s->macro_n * s->b_bytes8),
                c = tiles * (double)(s->macro_m * s->macro_n * s->c_bytes8) / 8;
+  const int64_t deep = s->steps * s->step * 9, wide = s->tiles_n * s->macro_n * 9;
+  if (g->in_rows) { /* parts of tiles; C and A may be bf16 */
+    out[0] = rows_of(a, (g->kernel->a == TW_BFP16 ? g->tile.k : s->step) * s->a_bytes8, deep / 9 * s->a_bytes8, 1);
+    out[1] = rows_of(b, g->tile.k * 9, deep, 1);
+    out[2] = rows_of(c, g->tile.n * s->c_bytes8, wide / 9 * s->c_bytes8, g->columns);
+    return;
+  }
   out[0] = g->kernel->a == TW_BFP16 ? (operand){a, 0, 0, 1} : rows_of(a, s->step * s->a_bytes8, g->k * s->a_bytes8, 1);
   out[1] = s->packed_b          ? (operand){b, 0, 0, 1}
            : xd_gemm_turns_b(g) ? rows_of(b, turned * s->b_bytes8, g->k * s->b_bytes8, 1)
@@ -94,8 +101,8 @@ static terms terms_of(const xd_config *c, const xd_gemm *g, bool at_least) {
       .read = inputs / (c->array.ddr_read_mbs * 1e6),
       .write = result / (c->array.ddr_write_mbs * 1e6),
       .both = (inputs + result) / (c->array.ddr_mbs * 1e6),
-      .requests = fmax(request_seconds(c, &o[0], at_least) + whole * request_seconds(c, &o[1], at_least),
-                       request_seconds(c, &o[2], at_least)),
+      .requests = request_seconds(c, &o[0], at_least) + whole * request_seconds(c, &o[1], at_least) +
+                  request_seconds(c, &o[2], at_least),
       .first = inputs / tiles / steps / (c->array.ddr_read_mbs * 1e6),
       .last = result / tiles / (c->array.ddr_write_mbs * 1e6),
   };
