@@ -1,11 +1,8 @@
 /* parallel.c - a loop shared by threads that take the next index from one counter. */
-#define _GNU_SOURCE
 #include "base/parallel.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -42,13 +39,6 @@ const volatile int *tw_parallel_until(const volatile int *interrupt) {
   const volatile int *before = until;
   until = interrupt;
   return before;
-}
-
-int tw_cores(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
-  long n = sysconf(_SC_NPROCESSORS_ONLN); /* more cores than a cpu_set_t holds */
-  return n > 0 ? (int)n : 1;
 }
 
 void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context) {

@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/cores.h"
+
 typedef void tw_parallel_function(void *context, size_t index);
 
-/* Calls function(context, i) once for each i < n, in any order, on at most `jobs` threads (0 = all cores, the
+/* Calls function(context, i) once for each i < n, in any order, on at most `jobs` threads (0 = tw_cores(), the
  * caller's own is one of them), and returns when all are done. Threads are made per call (tens of microseconds):
  * give it work of milliseconds. If the system gives fewer threads, those do it all. Calls may nest. */
 void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context);
@@ -21,7 +23,11 @@ bool tw_is_interrupted(void);
  * result is incomplete then, so the caller must look at the flag. Returns the previous flag. */
 const volatile int *tw_parallel_until(const volatile int *interrupt);
 
-/* Cores that this process may use, at least 1. */
-int tw_cores(void);
+/* Between two looks at what another thread will write. */
+static inline void tw_relax(void) {
+#if defined __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
 
 #endif

@@ -18,8 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/parallel.h"
 #include "blas/buffer.h"
-#include "target/x86/cpu.h"
 
 enum { MEMBERS_MOST = 256, LOOKS = 20000 /* half a millisecond */, LOOKS_OF_CALLER = 1000, INSIDE = 1 << 16 };
 
@@ -72,7 +72,7 @@ static void look_again(int looks) {
   if (looks % LOOKS_BETWEEN_YIELDS == LOOKS_BETWEEN_YIELDS - 1)
     sched_yield();
   else
-    blas_relax();
+    tw_relax();
 }
 
 static void *serve(void *number) {
@@ -117,7 +117,7 @@ static void close_door(void) {
   while (!atomic_compare_exchange_weak(&team.door, &door, door - seats(door))) {}
   for (int looks = 0; atomic_load(&team.door); looks++)
     if (looks < LOOKS_OF_CALLER)
-      blas_relax();
+      tw_relax();
     else
       sched_yield();
 }
@@ -167,7 +167,7 @@ static void ask(void) {
   threads = number_in("TILEWRIGHT_NUM_THREADS");
   if (threads) return;
   /* OpenMP may have bound this thread to a core: helper threads would share it. */
-  const int cores = x86_this_cpu()->cores, wanted = number_in("OMP_NUM_THREADS");
+  const int cores = tw_cores(), wanted = number_in("OMP_NUM_THREADS");
   threads = wanted && wanted < cores ? wanted : cores < MEMBERS_MOST ? cores : MEMBERS_MOST;
 }
 

@@ -13,13 +13,6 @@ void blas_team_run(int members, blas_work *, void *context);
 /* The number of the calling thread in the team, the same in each call; a caller has 0. */
 int blas_team_thread(void);
 
-/* Between two looks at what another thread will write. */
-static inline void blas_relax(void) {
-#if defined __x86_64__
-  __builtin_ia32_pause();
-#endif
-}
-
 /* Threads for a call: TILEWRIGHT_NUM_THREADS, or else OMP_NUM_THREADS as far as there are cores that the process may use, or else
  * these cores. Read once. */
 int blas_threads(void);

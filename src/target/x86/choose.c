@@ -200,7 +200,9 @@ static void choose_parts(tw_gemm_planned *p) {
     const int n = most / m;
     const int64_t most_tiles = x86_ceil_div(tiles, m), most_panels = x86_ceil_div(panels, n);
     /* rows of the largest part decide; among equals the split of m wins, where A is packed once */
-    const double rows = (double)x86_ceil_div(s->m, m), columns = (double)most_panels;
+    const bool whole = p->kernel->step > 1; /* parts are whole tiles */
+    const double rows = (double)(whole ? most_tiles * p->strip_rows : x86_ceil_div(s->m, m));
+    const double columns = (double)most_panels;
     const double cost = ((rows + f.rows_of_panel) * columns + rows * f.panels_of_rows) * (1 + f.split_of_n * n) +
                         1e-6 * (double)most_tiles;
     if (m > tiles || n > panels || cost >= least) continue;
@@ -242,7 +244,9 @@ void x86_choose_blocks(tw_gemm_planned *p) {
                   : p->wide     ? p->kernel->wide_rows
                                 : p->kernel->rows;
   choose_parts(p);
-  const int64_t rows = x86_ceil_div(s->m, p->parts_m), kernel_rows = p->strip_rows;
+  const int64_t kernel_rows = p->strip_rows;
+  int64_t rows = x86_ceil_div(s->m, p->parts_m);
+  if (p->kernel->step > 1) rows = x86_min(x86_ceil_div(rows, kernel_rows) * kernel_rows, s->m);
   const int64_t columns = x86_ceil_div(x86_panels(p), p->parts_n) * p->kernel->columns;
   bool in_place = !p->on_codes && !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
                   (p->wide || columns <= COLUMNS_WORTH_PACKING || rows <= kernel_rows || rows_spread(p));

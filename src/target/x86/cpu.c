@@ -110,11 +110,19 @@ static void ask_caches(void) {
   hwloc_topology_destroy(topology);
 }
 
+/* Where OpenMP has bound this thread to a core, the process may still use more: OpenMP knows how many. */
+extern int omp_get_num_procs(void) __attribute__((weak));
+static void ask_cores(void) {
+  cpu.limits = tw_core_limits_under("");
+  if (omp_get_num_procs && omp_get_num_procs() > cpu.limits.allowed) cpu.limits.allowed = omp_get_num_procs();
+  cpu.cores = tw_cores_within(&cpu.limits);
+}
+
 static void ask(void) {
   ask_sets();
   limit_sets(getenv("TILEWRIGHT_GEMM_ISA"));
   ask_amx();
-  cpu.cores = tw_cores();
+  ask_cores();
   ask_caches();
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cores.h"
 #include "target/x86/kernel.h"
 
 typedef struct x86_cpu {
@@ -12,7 +13,8 @@ typedef struct x86_cpu {
   bool slow_bf16;     /* vdpbf16ps does less in a cycle than vfmadd231ps, and AMX is not there */
   int64_t l1, l2, l3; /* bytes of data cache that one core can use; l3 may be shared */
   int64_t l3_share;   /* share of l3, if all cores that share it, and that the process may use, are busy */
-  int cores;          /* cores that the process may use */
+  int cores;          /* cores that the process may use: the default of `threads` */
+  tw_core_limits limits;
   int numa_nodes;
   char model[64];
 } x86_cpu;

@@ -352,8 +352,7 @@ void x86_run_part_on(const tw_gemm_planned *p, const tw_gemm_operands *o, const 
                      int part) {
   const int at_m = part % p->parts_m, at_n = part / p->parts_m;
   const int64_t width = p->kernel->columns, panels = x86_panels(p);
-  const int64_t first_row = x86_part_start(p->spec.m, at_m, p->parts_m);
-  const int64_t end_row = x86_part_start(p->spec.m, at_m + 1, p->parts_m);
+  const int64_t first_row = x86_part_row(p, at_m), end_row = x86_part_row(p, at_m + 1);
   const int64_t first_column = x86_part_start(panels, at_n, p->parts_n) * width;
   const int64_t end_column = x86_min(x86_part_start(panels, at_n + 1, p->parts_n) * width, p->spec.n);
   const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;

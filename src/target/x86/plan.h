@@ -111,6 +111,12 @@ static inline x86_strips x86_strips_of(const tw_gemm_planned *p, int64_t rows) {
   return (x86_strips){.n = n, .low = rows / n, .taller = rows % n};
 }
 
+/* The first row of part `index` of parts_m. Where strips are whole tiles, so are parts. */
+static inline int64_t x86_part_row(const tw_gemm_planned *p, int index) {
+  if (p->kernel->step == 1) return x86_part_start(p->spec.m, index, p->parts_m);
+  return x86_min(x86_part_start(x86_ceil_div(p->spec.m, p->strip_rows), index, p->parts_m) * p->strip_rows, p->spec.m);
+}
+
 static inline int64_t x86_panels(const tw_gemm_planned *p) { return x86_ceil_div(p->spec.n, p->kernel->columns); }
 
 /* Bytes from the start of packed B to panel `panel` of block `block` of k; to its scales. */

@@ -25,12 +25,24 @@ static const char *compiler(void) {
   return own && *own ? own : "cc";
 }
 
+/* The limits on cores, and the kinds of cores. */
+static void add_limits(tw_text *s, const tw_core_limits *l) {
+  if (l->allowed < l->online || (l->quota > 0 && l->quota < l->allowed)) {
+    tw_text_add(s, " (of %d", l->online);
+    if (l->allowed < l->online) tw_text_add(s, "; the process may run on %d", l->allowed);
+    if (l->quota > 0) tw_text_add(s, "; its control group grants the time of %g", l->quota);
+    tw_text_add(s, ")");
+  }
+  if (l->performance) tw_text_add(s, ", %d fast and %d efficient", l->performance, l->efficient);
+}
+
 static char *describe(const tw_target *t) {
   (void)t;
   const x86_cpu *cpu = x86_this_cpu();
   tw_text s = {0};
-  tw_text_add(&s, "%s, %d core%s, %d NUMA node%s\n", cpu->model, cpu->cores, cpu->cores == 1 ? "" : "s",
-              cpu->numa_nodes, cpu->numa_nodes == 1 ? "" : "s");
+  tw_text_add(&s, "%s, %d core%s", cpu->model, cpu->cores, cpu->cores == 1 ? "" : "s");
+  add_limits(&s, &cpu->limits);
+  tw_text_add(&s, ", %d NUMA node%s\n", cpu->numa_nodes, cpu->numa_nodes == 1 ? "" : "s");
   tw_text_add(&s, "caches       %d KiB L1 data, %d KiB L2, %d KiB L3\nsets        ", (int)(cpu->l1 >> 10),
               (int)(cpu->l2 >> 10), (int)(cpu->l3 >> 10));
   for (int i = 0; i < X86_ISAS; i++)

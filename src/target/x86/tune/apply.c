@@ -45,8 +45,8 @@ x86_heights x86_heights_of(const tw_gemm_planned *p) {
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
   unsigned all = 0;
   for (int t = 0; t < p->parts_m; t++) {
-    const int64_t end = x86_part_start(p->spec.m, t + 1, p->parts_m);
-    for (int64_t row = x86_part_start(p->spec.m, t, p->parts_m); row < end; row += p->mc)
+    const int64_t end = x86_part_row(p, t + 1);
+    for (int64_t row = x86_part_row(p, t); row < end; row += p->mc)
       for (int64_t left = x86_min(p->mc, end - row); left > 0; left -= buffer)
         all |= heights_of_strips(p, x86_min(buffer, left));
   }
