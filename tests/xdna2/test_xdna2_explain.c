@@ -333,6 +333,52 @@ static void the_schedule_is_shown(void **state) {
   assert_non_null(strstr(error.text, "kernel mlir-aie converts A in registers"));
 }
 
+/* ---- views ---- */
+
+static char *viewed(const char *name, size_t n, const char *const words[], tw_view_form form) {
+  char *text = NULL;
+  tw_error error;
+  if (tw_view_show(tw_target_find("xdna2"), name, n, words, form, &text, &error) != TW_OK) fail_msg("%s", error.text);
+  return text;
+}
+
+static double member(const char *json, const char *name) {
+  char key[60];
+  snprintf(key, sizeof key, "\"%s\": ", name);
+  const char *at = strstr(json, key);
+  if (!at) fail_msg("no %s in %s", name, json);
+  return strtod(at + strlen(key), NULL);
+}
+
+static void views_show_the_machine_and_what_the_model_says(void **state) {
+  (void)state;
+  const char *const words[] = {"tile=128x64x96", "rho=2", "k=2048"};
+  const tw_explanation e = explained("m=4096 n=2048 k=2048 " CONFIG1, "tile=128x64x96 rho=2");
+  char *json = viewed("roofline", 3, words, TW_VIEW_JSON), *svg = viewed("roofline", 3, words, TW_VIEW_SVG),
+       *array = viewed("array", 0, NULL, TW_VIEW_SVG), *sizes = viewed("array", 0, NULL, TW_VIEW_JSON);
+  assert_true(fabs(member(json, "intensity") / quantity(&e, "intensity") - 1) < 1e-6);
+  assert_true(fabs(member(json, "compute_bound") / quantity(&e, "compute_bound_tflops") - 1) < 1e-6);
+  assert_true(fabs(member(json, "memory_bound") / quantity(&e, "memory_bound_tflops") - 1) < 1e-6);
+  assert_true(fabs(member(json, "predicted") / quantity(&e, "predicted_tflops") - 1) < 1e-6);
+  assert_true(member(json, "bound") == fmin(member(json, "compute_bound"), member(json, "memory_bound")));
+  assert_int_equal(count(svg, "<circle"), 1);
+  assert_int_equal(count(array, ">core<"), 32);
+  assert_int_equal(count(array, ">memory<") + count(array, ">shim<"), 16);
+  assert_true(member(sizes, "l1") == 64 && member(sizes, "l2") == 512);
+  static const char *const bad[][2] = {{"kernel=none", "kernel=none is unknown"},
+                                       {"tile=12", "must be three sizes"},
+                                       {"rho=3", "rho=3 does not divide"},
+                                       {"m=0", "m=0 is out of range"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char *text;
+    tw_error error = {0};
+    assert_int_equal(tw_view_show(tw_target_find("xdna2"), "roofline", 1, bad[i], TW_VIEW_TEXT, &text, &error),
+                     TW_USAGE);
+    if (!strstr(error.text, bad[i][1])) fail_msg("'%s' does not say '%s'", error.text, bad[i][1]);
+  }
+  free(json), free(svg), free(array), free(sizes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(buffers_have_the_layout_of_their_kernel),
@@ -348,6 +394,7 @@ int main(void) {
       cmocka_unit_test(the_bound_is_below_every_prediction),
       cmocka_unit_test(the_core_is_scheduled),
       cmocka_unit_test(the_schedule_is_shown),
+      cmocka_unit_test(views_show_the_machine_and_what_the_model_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

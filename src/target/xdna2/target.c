@@ -18,6 +18,7 @@
 #include "target/xdna2/mlir/execute.h"
 #include "target/xdna2/mlir/sources.h"
 #include "target/xdna2/rate.h"
+#include "target/xdna2/views.h"
 
 /* A design: from a schedule, or read from MLIR. */
 struct tw_artefact {
@@ -351,6 +352,7 @@ static void fill_target(const void *values, tw_target *out) {
       .quick = &quick,
       .explainer = &explainer,
       .exporter = &exporter,
+      .machine_views = xd_views,
       .language = language,
       .launcher = &launcher,
   };
