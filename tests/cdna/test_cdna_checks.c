@@ -300,6 +300,8 @@ static void test_lanes_lines_and_resources_are_counted(void **state) {
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     const int waves = ITEMS / CDNA_LANES;
     seen i = findings_of(arch, "lines", "none", 2);
+    assert_non_null(strstr(i.json, "\"fidelity\":\"exact\""));
+    assert_null(strstr(i.json, "\"undocumented\":1"));
     assert_int_equal(counted(&i, "global_load_dword", "lines"), 2 * waves);
     assert_int_equal(counted(&i, "global_load_dword", "least_lines"), 2 * waves);
     assert_int_equal(counted(&i, "global_load_dword", "bytes"), 256 * waves);

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "target/cdna/isa/effects.h"
+#include "target/cdna/isa/fidelity.h"
 
 typedef struct registers {
   bool in[CDNA_REGISTER_CODES];
@@ -286,10 +287,40 @@ static void test_what_the_text_does_not_say(void **state) {
   assert_true(e.selects_part);
 }
 
+/* One of each reason on docs/explain/cdna-emulator.md, and instructions without one. */
+static void test_instructions_say_how_sure_their_results_are(void **state) {
+  static const struct {
+    cdna_arch arch;
+    uint32_t word[2];
+    cdna_fidelity fidelity;
+    const char *why;
+  } rows[] = {
+      {CDNA4, {0x68020701, 0}, CDNA_EXACT, NULL},                       /* v_add_u32_e32 v1, v1, v3 */
+      {CDNA3, {0xd3c00000, 0x04020902}, CDNA_EXACT, NULL},              /* v_mfma_f32_32x32x1_2b_f32, no CBSZ */
+      {CDNA3, {0xd3c00100, 0x04020902}, CDNA_IS_ASSUMED, "CBSZ"},       /* cbsz:1 */
+      {CDNA4, {0xd3c00000, 0x04020902}, CDNA_UNDOCUMENTED, "order"},    /* the same on CDNA4 */
+      {CDNA4, {0x7e024102, 0}, CDNA_UNDOCUMENTED, "1 ulp"},             /* v_exp_f32_e32 v1, v2 */
+      {CDNA3, {0xc0900000, 0}, CDNA_UNDOCUMENTED, "clock"},             /* s_memtime s[0:1] */
+      {CDNA4, {0xd9c40000, 0x02000001}, CDNA_IS_ASSUMED, "transposed"}, /* ds_read_b64_tr_b8 v[2:3], v1 */
+      {CDNA4, {0xd9c60000, 0x02000001}, CDNA_EXACT, NULL},              /* ds_read_b64_tr_b16 */
+      {CDNA3, {0xe0000000, 0x80000100}, CDNA_IS_ASSUMED, "typed"},      /* buffer_load_format_x v1, off, s[0:3], s0 */
+  };
+  (void)state;
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    cdna_code c;
+    const char *why = "nothing";
+    assert_null(cdna_decode(rows[r].arch, rows[r].word, 2, &c));
+    const cdna_fidelity f = cdna_fidelity_of(rows[r].arch, &c, &why);
+    if (f != rows[r].fidelity) fail_msg("%s is %s", c.instruction->name, cdna_fidelity_name(f));
+    if (rows[r].why ? !why || !strstr(why, rows[r].why) : why != NULL) fail_msg("%s: %s", c.instruction->name, why);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_registers_are_those_of_the_text),
       cmocka_unit_test(test_what_the_text_does_not_say),
+      cmocka_unit_test(test_instructions_say_how_sure_their_results_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

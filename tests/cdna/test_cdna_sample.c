@@ -62,7 +62,31 @@ static void faults_are_found(void **state) {
   }
 }
 
+/* An output with so many elements, or so many multiply-adds, and not one more. */
+static void large_outputs_and_long_sums_are_sampled(void **state) {
+  static const struct {
+    const char *problem;
+    bool large;
+  } rows[] = {{"softmax rows=16384 cols=2048 a=f32", false},
+              {"softmax rows=16385 cols=2048 a=f32", true},
+              {"layernorm rows=65536 cols=2048 a=bf16", true},
+              {"gemm m=1024 n=1024 k=2048 a=bf16 b=bf16 c=f32 acc=f32", false},
+              {"gemm m=1024 n=1024 k=4096 a=bf16 b=bf16 c=f32 acc=f32", true}};
+  (void)state;
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    tw_problem p;
+    tw_error error;
+    tw_case k = {.problem = &p}; /* without buffers: only shapes count */
+    assert_int_equal(tw_problem_read(rows[r].problem, &p, &error), TW_OK);
+    assert_int_equal(p.op->validate(&p, &error), TW_OK);
+    k.n_operands = p.op->operands(&p, k.operand);
+    if (cdna_sample_is_large(&k) != rows[r].large) fail_msg("%s", rows[r].problem);
+    assert_true(cdna_sample_possible(&p));
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(faults_are_found)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(faults_are_found),
+                                     cmocka_unit_test(large_outputs_and_long_sums_are_sampled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "target/cdna/isa/fidelity.h"
 #include "target/cdna/layout/lds.h"
 
 /* ---- counting ---- */
@@ -92,6 +93,7 @@ typedef struct sums {
   uint64_t vector, vector_lanes;
   double macs;
   uint64_t passes;
+  uint64_t by_fidelity[CDNA_FIDELITIES];
   size_t n_lines;
   line_count *line;
 } sums;
@@ -153,6 +155,10 @@ static void print_sums(tw_text *t, const sums *s, const cdna_resources *r, const
                   share(s->by_class[c], s->all.executions));
       first = false;
     }
+  tw_text_add(t, "\n  %-13s", "fidelity");
+  for (int f = 0; f < CDNA_FIDELITIES; f++)
+    if (s->by_fidelity[f])
+      tw_text_add(t, " %s %.1f%%", cdna_fidelity_name((cdna_fidelity)f), share(s->by_fidelity[f], s->all.executions));
   tw_text_add(t, "\n  %-13s %.1f of 64 in vector instructions\n", "lanes",
               s->vector ? (double)s->vector_lanes / (double)s->vector : 0);
   if (s->all.phases)
@@ -196,6 +202,10 @@ static json_t *json_sums(const sums *s) {
     if (s->by_class[c])
       json_object_set_new(classes, cdna_class_name((cdna_class)c), json_integer((json_int_t)s->by_class[c]));
   json_object_set_new(o, "classes", classes);
+  json_t *fidelity = json_object();
+  for (int f = 0; f < CDNA_FIDELITIES; f++)
+    json_object_set_new(fidelity, cdna_fidelity_name((cdna_fidelity)f), json_integer((json_int_t)s->by_fidelity[f]));
+  json_object_set_new(o, "fidelity", fidelity);
   json_object_set_new(o, "mfma_flop", json_real(2 * s->macs));
   json_object_set_new(o, "mfma_passes", json_integer((json_int_t)s->passes));
   for (size_t i = 0; i < s->n_lines; i++) {
@@ -228,6 +238,9 @@ void cdna_counts_report(const cdna_count *count, size_t n, const cdna_object *o,
     cdna_effects_of(o->arch, &c, &e);
     cdna_object_place(o, segment->address + 4 * at, place, sizeof place);
     add_instruction(&s, &e, &count[at]);
+    const char *why;
+    const cdna_fidelity fidelity = cdna_fidelity_of(o->arch, &c, &why);
+    s.by_fidelity[fidelity] += count[at].executions;
     char *plus = strrchr(place, '+');
     if (!strchr(place, ':') && plus) *plus = '\0'; /* without lines: by function */
     add_line(&s, place, &count[at]);
@@ -239,6 +252,8 @@ void cdna_counts_report(const cdna_count *count, size_t n, const cdna_object *o,
     json_object_set_new(one, "address", json_string(address));
     json_object_set_new(one, "text", json_string(text ? text : ""));
     json_object_set_new(one, "place", json_string(place));
+    json_object_set_new(one, "fidelity", json_string(cdna_fidelity_name(fidelity)));
+    if (why) json_object_set_new(one, "fidelity_reason", json_string(why));
     json_array_append_new(instructions, one);
     free(text);
   }

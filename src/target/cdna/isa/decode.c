@@ -78,7 +78,7 @@ static void read_operands(cdna_instruction *i, const char *text) {
 }
 
 static uint32_t traits_of(const char *text) {
-  static const char letters[] = "cCeEvmMdksahHlubrpxDSL2N!"; /* in the order of cdna_trait */
+  static const char letters[] = "cCeEvmMdksahHlubrpxDSL2N!AU"; /* in the order of cdna_trait */
   uint32_t traits = 0;
   for (; *text; text++) traits |= 1u << (strchr(letters, *text) - letters);
   return traits;

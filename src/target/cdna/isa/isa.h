@@ -141,6 +141,8 @@ typedef enum cdna_trait {
   CDNA_TWO = 1 << 22,           /* 2: two accesses to LDS */
   CDNA_NOTHING = 1 << 23,       /* N: no effect */
   CDNA_SUSPECT = 1 << 24,       /* !: a defect of the machine is suspected (checks/checks.c) */
+  CDNA_ASSUMED = 1 << 25,       /* A: documents are silent about a part of it (fidelity.h) */
+  CDNA_UNPUBLISHED = 1 << 26,   /* U: the bits of its result are not published */
 } cdna_trait;
 
 typedef struct cdna_operand_form {
