@@ -14,6 +14,7 @@
 
 #include "amx.h"
 #include "base/random.h"
+#include "target/x86/loops.h"
 #include "tilewright/gemm.h"
 
 /* ---- allocations are counted, where no sanitizer has the allocator ---- */
@@ -254,12 +255,33 @@ static void execution_allocates_nothing(void **state) {
   }
 }
 
+/* Each thread begins with its own parts, one thread alone ends with all of them, and a thread of any number may help. */
+static void parts_are_dealt_once(void **state) {
+  (void)state;
+  enum { THREADS = 5, PARTS_M = 3, PARTS_N = 4, PARTS = PARTS_M * PARTS_N };
+  const tw_gemm_planned plan = {.threads = THREADS, .parts_m = PARTS_M, .parts_n = PARTS_N};
+  x86_deal deal;
+  int first[THREADS], taken[PARTS] = {0};
+  x86_deal_parts(&deal, &plan);
+  for (int thread = 0; thread < THREADS; thread++) {
+    int from = 0;
+    first[thread] = x86_next_part(&deal, thread, &from);
+    assert_int_equal(first[thread], thread * PARTS / THREADS);
+    taken[first[thread]]++;
+  }
+  for (int part, from = 0; (part = x86_next_part(&deal, THREADS + 2, &from)) >= 0;) taken[part]++;
+  for (int part = 0; part < PARTS; part++) assert_int_equal(taken[part], 1);
+  int from = 0;
+  assert_int_equal(x86_next_part(&deal, 0, &from), -1);
+}
+
 int main(void) {
   emulate_what_is_asked();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_number_of_threads_gives_the_same_bits),
       cmocka_unit_test(fewer_threads_than_planned_do_all_of_the_work),
       cmocka_unit_test(users_share_a_plan),
+      cmocka_unit_test(parts_are_dealt_once),
       cmocka_unit_test(execution_allocates_nothing),
   };
   if (getenv("TILEWRIGHT_TEST_EMULATE") && !is_thorough())
