@@ -110,7 +110,7 @@ class Rewriter:
                 self.replaced.append(found[0].__name__)
             elif node.op == "call_module":
                 module = self.traced.get_submodule(node.target)
-                known = type(module) in twt._modules._KINDS
+                known = twt._modules.has_operator(module)
                 (self.replaced if known else self.kept).append(type(module).__name__)
         self.traced.graph.lint()
         self.traced.recompile()
@@ -182,30 +182,39 @@ def agree(ours: Any, theirs: Any) -> bool:
     return ours.shape == theirs.shape and torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
-def work(path: Path, device: str, seconds: float, out: Optional[Path]) -> "dict[str, Any]":
-    """Does all of it; returns what `--json` prints."""
-    file = load(path)
+def rewritten(file: types.ModuleType, device: str) -> "tuple[Any, Any, Any]":
+    """The model, its graph with calls replaced, and what was replaced; inputs are on the device."""
     torch.manual_seed(42)
     model = file.Model(*file.get_init_inputs()).to(device).eval()
-    move = lambda values: [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]  # noqa: E731
-    inputs = move(file.get_inputs())
+    inputs = moved(file.get_inputs(), device)
     try:
         traced = torch.fx.symbolic_trace(model)
     except Exception as error:
-        raise UsageError(f"{path}: torch.fx cannot trace Model.forward ({type(error).__name__}: {error})") from error
+        raise UsageError(f"{file.__file__}: torch.fx cannot trace Model.forward ({type(error).__name__}: {error})") from error
     rewriter = Rewriter(traced, _shapes_of(traced, inputs))
     rewriter.run()
+    return model, traced, rewriter
+
+
+def moved(values: "list[Any]", device: str) -> "list[Any]":
+    return [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]
+
+
+def work(path: Path, device: str, seconds: float, out: Optional[Path]) -> "dict[str, Any]":
+    """Does all of it; returns what `--json` prints."""
+    file = load(path)
+    model, traced, rewriter = rewritten(file, device)
     report: "dict[str, Any]" = {"replaced": rewriter.replaced, "pytorch": rewriter.kept, "file": None, "agree": None}
     if not rewriter.replaced:
         return report
     twt.allow_split_float32()
     if device == "cuda":
-        tuned = twt.tune(traced, tuple(inputs), seconds=seconds, backward=False)
-        report["calls"] = [{"problem": f"{c.op} {c.keys}", "pytorch": c.pytorch, "tilewright": c.tilewright, "note": c.note} for c in tuned.calls]
+        tuned = twt.tune(traced, tuple(moved(file.get_inputs(), device)), seconds=seconds, backward=False)
+        report["calls"] = [{"problem": f"{c.op} {c.keys}", "pytorch": c.pytorch, "tilewright": c.tilewright, "is_used": c.is_used, "note": c.note} for c in tuned.calls]
         report["before"], report["after"] = tuned.before, tuned.after
     twt.replace(traced)
     with torch.no_grad():
-        inputs = move(file.get_inputs())  # fresh values
+        inputs = moved(file.get_inputs(), device)  # fresh values
         report["agree"] = agree(traced(*inputs), model(*inputs))
     out = out or path.with_name(path.stem + "_new.py")
     out.write_text(new_source(path.read_text(), traced))

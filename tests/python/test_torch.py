@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import torch
 import tilewright as tw
 import tilewright.torch as twt
 from tilewright import kernelbench
-from tilewright.torch import _attention, _contest, _device, _gemm, _host, _kept, _packed, _routes, _rows, _tune
+from tilewright.torch import _attention, _contest, _conv, _device, _gemm, _host, _kept, _packed, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 30)))
@@ -328,6 +329,54 @@ class Tuning(unittest.TestCase):
                 self.assertGreater(float(x.abs().max()), 0)
                 torch.testing.assert_close(y, x, rtol=1e-4, atol=1e-4, msg=lambda m: f"{op} {keys}: {m}")
 
+    def test_convolutions(self):
+        """A module is computed as before; a transposed one of stride 1 is a convolution with turned weights; keys of kernels follow shapes."""
+        nn = torch.nn
+        cases = (
+            (nn.Conv1d(3, 5, 3, padding=1), (2, 3, 20), "n=2 h=1 w=22 c=3 k=5 r=1 s=3"),
+            (nn.Conv2d(3, 5, (3, 5), padding=(1, 2)), (2, 3, 9, 11), "n=2 h=11 w=15 c=3 k=5 r=3 s=5"),
+            (nn.Conv2d(3, 5, 3, stride=2, padding=1, bias=False), (2, 3, 9, 11), "n=2 h=9 w=11 c=3 k=5 r=3 s=3 stride=2 pad=1"),
+            (nn.Conv3d(3, 5, (2, 3, 3), padding=1), (2, 3, 6, 7, 8), "n=2 d=6 h=7 w=8 c=3 k=5 t=2 r=3 s=3 pad=1"),
+            (nn.ConvTranspose1d(3, 5, 3, padding=1), (2, 3, 20), "n=2 h=1 w=22 c=3 k=5 r=1 s=3"),
+            (nn.ConvTranspose2d(3, 5, (3, 7), padding=(1, 3)), (2, 3, 9, 11), "n=2 h=11 w=17 c=3 k=5 r=3 s=7"),
+            (nn.ConvTranspose3d(3, 5, (2, 3, 4)), (2, 3, 5, 6, 7), "n=2 d=7 h=10 w=13 c=3 k=5 t=2 r=3 s=4"),
+            (nn.Conv2d(4, 4, 3, groups=2), (2, 4, 9, 9), None),
+            (nn.Conv2d(4, 4, 3, dilation=2), (2, 4, 9, 9), None),
+            (nn.Conv2d(4, 4, 3, padding="same"), (2, 4, 9, 9), None),
+            (nn.ConvTranspose2d(4, 4, 3, stride=2), (2, 4, 9, 9), None),
+        )
+        for module, shape, problem in cases:
+            x, kind = torch.randn(shape, requires_grad=True), type(module)
+            expected = module(x)
+            twt.replace(module)
+            self.assertIsNot(type(module), kind)
+            torch.testing.assert_close(module(x), expected)  # with gradients
+            module(x).sum().backward()
+            with torch.no_grad():
+                torch.testing.assert_close(module(x), expected)
+                self.assertEqual(_conv.is_supported(module), problem is not None, module)
+                if problem is None:
+                    continue
+                weight, padding = module.weight, list(module.padding)
+                if module.transposed:
+                    weight, padding = _conv.turned(weight), [k - 1 - p for k, p in zip(module.kernel_size, padding)]
+                torch.testing.assert_close(_conv.operation(x, weight, module.bias, module.stride[0], padding), expected, rtol=1e-4, atol=1e-5)
+                pad, added = _conv._padding(x, padding)
+                padded = torch.nn.functional.pad(x, added) if added else x
+                keys = dict(_conv._keys(list(padded.shape), weight.shape, module.bias is not None, module.stride[0], pad), a="f32", b="f32", out="f32")
+                self.assertIn(problem + (" bias" if module.bias is not None else " "), _device.problem_text(_conv._op(x.dim() - 2), keys))
+                theirs, ours = _tune.pair(_conv._op(x.dim() - 2), keys, "cpu")
+                torch.testing.assert_close(ours(), theirs())
+            twt.restore(module)
+            self.assertIs(type(module), kind)
+
+    def test_a_model_without_parameters_is_where_its_inputs_are(self):
+        there = types.SimpleNamespace(is_cuda=True)
+        for inputs in ((torch.ones(1), there), {"x": there}):
+            self.assertTrue(_tune._is_on_cuda(torch.nn.ReLU(), inputs))
+        for inputs in (torch.ones(1), (torch.ones(1), 2.0), {"x": torch.ones(1)}):
+            self.assertFalse(_tune._is_on_cuda(torch.nn.Linear(1, 1), inputs))
+
     def test_time_goes_to_calls_that_may_save_most(self):
         kinds = (("gemm", {}, 10, 1e-3), ("attention", {}, 1, 5e-3), ("gemm", {}, 1, 1e-6), ("gemm", {"packed": 1}, 5, 1e-3))
         calls = [twt.Call(op, keys, count, seconds) for op, keys, count, seconds in kinds]
@@ -340,6 +389,8 @@ class Tuning(unittest.TestCase):
         self.assertLess(shares[1], shares[3])
         self.assertEqual(_tune._shares([], 60), [])
         self.assertEqual(_tune._shares(calls[:1], 1), [_tune.SHORTEST_SEARCH])
+        forward, backward = (twt.Call("attention", keys, 1, 1e-3) for keys in ({"d": 64}, {"d": 64, "pass": "backward"}))
+        self.assertAlmostEqual(_tune._saving(forward, [forward, backward]), 2 * _tune._saving(backward))
 
     def test_schedules_that_are_compared(self):
         """The first steps and those that follow are schedules of the machine; packed weights have kernels of two kinds."""

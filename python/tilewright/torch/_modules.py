@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import torch
 
-from . import _functions, _kept, _packed
+from . import _conv, _functions, _kept, _packed
 from ._routes import is_compiling
 
 
@@ -48,6 +48,21 @@ class RMSNorm(getattr(torch.nn, "RMSNorm", _RMSNorm)):
         if len(self.normalized_shape) != 1:
             return super().forward(x)
         return _functions.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+
+def _convolution(kind: Any) -> Any:
+    def forward(self, x, output_size=None):
+        out = None if output_size is not None else _conv.forward(self, x)
+        if out is not None:
+            return out
+        return kind.forward(self, x, output_size) if self.transposed else kind.forward(self, x)
+
+    return type(kind.__name__, (kind,), {"__doc__": f"torch.nn.{kind.__name__} by a kernel of `conv2d` or `conv3d`.", "forward": forward})
+
+
+CONVOLUTIONS = {getattr(torch.nn, name): _convolution(getattr(torch.nn, name)) for name in (
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"
+)}
 
 
 class PackedLinear(torch.nn.Module):
@@ -92,13 +107,19 @@ class PackedLinear(torch.nn.Module):
 
 # ---- in models ----
 
-_KINDS = {torch.nn.Linear: Linear, torch.nn.LayerNorm: LayerNorm, torch.nn.Softmax: Softmax}
+_KINDS = {torch.nn.Linear: Linear, torch.nn.LayerNorm: LayerNorm, torch.nn.Softmax: Softmax, **CONVOLUTIONS}
 if hasattr(torch.nn, "RMSNorm"):
     _KINDS[torch.nn.RMSNorm] = RMSNorm
 
 
+def has_operator(module: torch.nn.Module) -> bool:
+    """Does `replace` make this package compute the module?"""
+    kinds = (*_KINDS, *_KINDS.values())
+    return type(module) in kinds and (not hasattr(module, "transposed") or _conv.is_supported(module))
+
+
 def replace(model: torch.nn.Module, *, pack: bool = False) -> torch.nn.Module:
-    """Makes this package compute the model's Linear, LayerNorm, RMSNorm and Softmax modules, in place; parameters and hooks stay. Returns the model.
+    """Makes this package compute the model's Linear, LayerNorm, RMSNorm, Softmax and convolution modules, in place; parameters and hooks stay. Returns the model.
 
     `pack`: weights of Linear on the CPU stay packed between calls, which doubles their memory. A change is seen by the version that
     PyTorch counts for a tensor; one through `.data` is not, and needs `replace` again.

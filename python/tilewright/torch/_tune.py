@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 
 from .._library import Error, FailedError
-from . import _attention, _contest, _device, _gate, _gemm, _packed, _rows
+from . import _attention, _contest, _conv, _device, _gate, _gemm, _packed, _rows
 from ._modules import replaced
 from ._routes import forget, recording
 
@@ -21,7 +21,7 @@ NOISE = 0.01
 #: Seconds that a search takes at least: two rounds, and a kernel verified.
 SHORTEST_SEARCH = 5.0
 #: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch.md).
-SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4}
+SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "conv2d": 0.5, "conv3d": 0.5}
 #: The same of products with a gate, or with packed weights.
 SAVING_GATED, SAVING_PACKED = 0.2, 0.9
 
@@ -36,6 +36,11 @@ class Call:
     pytorch: float
     tilewright: Optional[float] = None  #: None: no kernel
     note: str = ""
+    is_dropped: bool = False  #: the model is not faster with the kernel
+
+    @property
+    def is_used(self) -> bool:
+        return self.is_faster and not self.is_dropped
 
     @property
     def is_faster(self) -> bool:
@@ -111,6 +116,13 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
             return (lambda: _rows.rms_norm_by_pytorch(x, weight, eps)), (lambda: _rows.rms_norm(x, weight, eps))
         theirs = lambda: torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)  # noqa: E731
         return theirs, (lambda: _rows.layer_norm(x, weight, bias, eps))
+    if op.startswith("conv"):
+        dims, window = ("dhw", "trs") if op == "conv3d" else ("hw", "rs")
+        x = new(keys["n"], keys["c"], *(keys[size] for size in dims))
+        weight = new(keys["k"], keys["c"], *(keys[size] for size in window))
+        bias = new(keys["k"]) if get("bias") else None
+        how = keys["stride"], [keys["pad"]] * len(dims)
+        return (lambda: _conv.by_pytorch(x, weight, bias, *how)), (lambda: _conv.operation(x, weight, bias, *how))
     if op == "gate":
         both, g = new(keys["rows"], 2 * keys["cols"]), new(keys["rows"], keys["cols"])
         name = next(name for name, act in _gate.NAMES.items() if act == keys["act"])
@@ -194,19 +206,22 @@ def _run(model: Any, inputs: Any, backward: bool) -> Any:
     return torch.autograd.grad(found.float().sum(), gradients, allow_unused=True)
 
 
-def _saving(call: Call) -> float:
-    """Seconds of the model that a kernel may save."""
+def _saving(call: Call, calls: Sequence[Call] = ()) -> float:
+    """Seconds of the model that a kernel may save. The backward pass of attention needs the kernel of the forward pass, which is worth both."""
     part = SAVING_PACKED if call.keys.get("packed") else SAVING_GATED if call.keys.get("glu") else SAVING[call.op]
-    return part * call.count * call.pytorch
+    backward = {**call.keys, "pass": "backward"}
+    follows = [other for other in calls if call.op == "attention" and other is not call and other.keys == backward]
+    return part * call.count * call.pytorch + sum(map(_saving, follows))
 
 
 def _shares(calls: Sequence[Call], seconds: float) -> "list[float]":
     """Seconds of search for each call; 0: not worth a search. As many as there is time for, of those that may save most, get the shortest
     search, and share what is left by what they may save."""
-    order = sorted(range(len(calls)), key=lambda i: -_saving(calls[i]))[: max(1, int(seconds / SHORTEST_SEARCH))]
-    total = sum(_saving(calls[i]) for i in order)
+    saving = [_saving(call, calls) for call in calls]
+    order = sorted(range(len(calls)), key=lambda i: -saving[i])[: max(1, int(seconds / SHORTEST_SEARCH))]
+    total = sum(saving[i] for i in order)
     left = max(0.0, seconds - SHORTEST_SEARCH * len(order))
-    return [SHORTEST_SEARCH + left * _saving(calls[i]) / total if i in order and total else 0.0 for i in range(len(calls))]
+    return [SHORTEST_SEARCH + left * saving[i] / total if i in order and total else 0.0 for i in range(len(calls))]
 
 
 def _fits_a_graph(op: str, keys: "dict[str, Any]") -> bool:
@@ -215,7 +230,7 @@ def _fits_a_graph(op: str, keys: "dict[str, Any]") -> bool:
 
 
 #: Operands of a kernel, of each op; a bias is one more.
-_OPERANDS = {"gemm": 3, "layernorm": 4, "softmax": 2, "rotary": 4, "attention": 5, "gate": 2}
+_OPERANDS = {"gemm": 3, "layernorm": 4, "softmax": 2, "rotary": 4, "attention": 5, "gate": 2, "conv2d": 3, "conv3d": 3}
 
 
 def _operands(op: str, keys: "dict[str, Any]") -> int:
@@ -285,9 +300,15 @@ def _search(call: Call, seconds: float, pool: Any) -> None:
         return
 
 
+def _is_on_cuda(model: Any, inputs: Any) -> bool:
+    """A model without parameters is where its inputs are."""
+    given = inputs.values() if isinstance(inputs, dict) else (inputs,) if isinstance(inputs, torch.Tensor) else inputs
+    return any(getattr(x, "is_cuda", False) for x in (*model.parameters(), *given))
+
+
 def _model_seconds(model: Any, inputs: Any, backward: bool) -> "tuple[float, float]":
     """Of the model as it is, all of it by PyTorch, and with this package's modules and kernels, in turn."""
-    device = "cuda" if torch.cuda.is_available() and any(p.is_cuda for p in model.parameters()) else "cpu"
+    device = "cuda" if _is_on_cuda(model, inputs) else "cpu"
     before, after = [], []
     for _ in range(3):
         _device.is_enabled = False
@@ -312,6 +333,7 @@ def _drop_what_loses(model: Any, inputs: Any, backward: bool, calls: "list[Call]
         for call in dropped:
             _device.reject(_device.problem_text(call.op, call.keys), True)
             call.note += ": dropped, the model is not faster with it"
+            call.is_dropped = True
         forget()
         before, after = _model_seconds(model, inputs, backward)
     return before, after
