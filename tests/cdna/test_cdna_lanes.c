@@ -113,6 +113,34 @@ static void test_small_formats_are_exhaustive(void **state) {
   assert_int_equal(cdna_small_code(CDNA_FP4_MX, NAN, false) & 7, 7);
 }
 
+/* Items of matrices, at each place of a dword and across two: all codes of all formats. */
+static void test_items_of_matrices_are_exhaustive(void **state) {
+  (void)state;
+  for (int n = 0; n < n_kits; n++)
+    for (int s = 0; s < CDNA_SMALLS; s++) {
+      const int bits = cdna_small_of((cdna_small)s).bits;
+      float table[256], out[16];
+      for (uint32_t code = 0; code < 1u << bits; code++) table[code] = cdna_small_value((cdna_small)s, code);
+      cdna_items x = cdna_small_items((cdna_small)s, table);
+      for (uint32_t code = 0; code < 1u << bits; code++)
+        for (int at = 0; at < 32; at += bits) {
+          uint32_t low[16], high[16];
+          for (int l = 0; l < 16; l++) {
+            const uint64_t dwords = (uint64_t)code << at | ~((uint64_t)((1u << bits) - 1) << at);
+            low[l] = (uint32_t)dwords;
+            high[l] = (uint32_t)(dwords >> 32);
+          }
+          x.shift = at;
+          x.low = low;
+          x.high = high;
+          kits[n]->unpack(&x, 16, out);
+          for (int l = 0; l < 16; l++)
+            if (memcmp(&out[l], &table[code], sizeof *out) != 0)
+              fail_msg("%s: format %d, code %u", kits[n]->isa, s, code);
+        }
+    }
+}
+
 static void test_fp8_of_each_machine(void **state) {
   uint32_t a[ROWS], b[ROWS], d[ROWS];
   (void)state;
@@ -364,6 +392,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_binary16_to_and_from_binary32),
       cmocka_unit_test(test_small_formats_are_exhaustive),
+      cmocka_unit_test(test_items_of_matrices_are_exhaustive),
       cmocka_unit_test(test_fp8_of_each_machine),
       cmocka_unit_test(test_binary16_arithmetic_rounds_once),
       cmocka_unit_test(test_integers),

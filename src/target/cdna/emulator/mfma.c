@@ -21,7 +21,7 @@ enum { ITEMS_MAX = 2048, SCALES_MAX = 128 };
 typedef struct matrix_map {
   int items, bits;
   cdna_type type;
-  const float *value;       /* value of each code, for 8 bits and less */
+  cdna_items form;          /* how they become floats */
   uint8_t lane[CDNA_LANES]; /* the block that is read in place of each */
   uint8_t run;              /* lanes whose items of one number are side by side in the matrix; 0: not worth it */
   uint16_t at[ITEMS_MAX];
@@ -47,16 +47,30 @@ static void fill_values(void) {
       small_values[s][code] = cdna_small_value(s, code);
 }
 
-static const float *values_of(cdna_type type, cdna_arch arch) {
-  pthread_once(&once, fill_values);
+/* False: the type has 16 bits or more. */
+static bool small_of(cdna_type type, cdna_arch arch, cdna_small *out) {
   switch (type) {
-  case CDNA_FP8: return small_values[arch == CDNA3 ? CDNA_FP8_FNUZ : CDNA_FP8_OCP];
-  case CDNA_BF8: return small_values[arch == CDNA3 ? CDNA_BF8_FNUZ : CDNA_BF8_OCP];
-  case CDNA_FP6: return small_values[CDNA_FP6_MX];
-  case CDNA_BF6: return small_values[CDNA_BF6_MX];
-  case CDNA_FP4: return small_values[CDNA_FP4_MX];
-  default: return NULL;
+  case CDNA_FP8: *out = arch == CDNA3 ? CDNA_FP8_FNUZ : CDNA_FP8_OCP; return true;
+  case CDNA_BF8: *out = arch == CDNA3 ? CDNA_BF8_FNUZ : CDNA_BF8_OCP; return true;
+  case CDNA_FP6: *out = CDNA_FP6_MX; return true;
+  case CDNA_BF6: *out = CDNA_BF6_MX; return true;
+  case CDNA_FP4: *out = CDNA_FP4_MX; return true;
+  default: return false;
   }
+}
+
+/* How its items become floats. */
+static cdna_items items_of(cdna_type type, int bits, cdna_arch arch) {
+  cdna_small small;
+  if (small_of(type, arch, &small)) {
+    pthread_once(&once, fill_values);
+    return cdna_small_items(small, small_values[small]);
+  }
+  return (cdna_items){.mask = bits < 32 ? (1u << bits) - 1 : ~0u,
+                      .kind = type == CDNA_F16    ? CDNA_ITEM_F16
+                              : type == CDNA_BF16 ? CDNA_ITEM_BF16
+                              : type == CDNA_XF32 ? CDNA_ITEM_XF32
+                                                  : CDNA_ITEM_F32};
 }
 
 static inline uint32_t item_bits(uint32_t (*row)[CDNA_LANES], int lane, int item, int bits) {
@@ -68,7 +82,7 @@ static inline uint32_t item_bits(uint32_t (*row)[CDNA_LANES], int lane, int item
 }
 
 static inline float item_value(const matrix_map *map, uint32_t bits) {
-  if (map->value) return map->value[bits];
+  if (map->form.table) return map->form.table[bits];
   switch (map->type) {
   case CDNA_F16: return cdna_half_value(bits);
   case CDNA_BF16: return cdna_bf16_value(bits);
@@ -77,17 +91,9 @@ static inline float item_value(const matrix_map *map, uint32_t bits) {
   }
 }
 
-static cdna_item_kind kind_of(const matrix_map *map) {
-  return map->value               ? CDNA_ITEM_TABLE
-         : map->type == CDNA_F16  ? CDNA_ITEM_F16
-         : map->type == CDNA_BF16 ? CDNA_ITEM_BF16
-         : map->type == CDNA_XF32 ? CDNA_ITEM_XF32
-                                  : CDNA_ITEM_F32;
-}
-
 static void unpack(const cdna_lane_kit *kit, const matrix_map *map, uint32_t (*row)[CDNA_LANES], float *out) {
   const int bits = map->bits;
-  cdna_items x = {.mask = bits < 32 ? (1u << bits) - 1 : ~0u, .kind = kind_of(map), .table = map->value};
+  cdna_items x = map->form;
   for (int e = 0; e < map->items; e++) {
     const uint32_t *word = row[e * bits / 32];
     x.shift = e * bits % 32;
@@ -322,7 +328,7 @@ static bool map_of(const cdna_mfma *m, cdna_operand operand, cdna_type type, cdn
   out->items = f.items;
   out->bits = f.bits;
   out->type = type;
-  out->value = values_of(type, arch);
+  out->form = items_of(type, f.bits, arch);
   for (int l = 0; l < CDNA_LANES; l++) {
     out->lane[l] = (uint8_t)l;
     for (int e = 0; e < f.items; e++) {

@@ -175,6 +175,13 @@ static void blend(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows
     LOOP d[r * CDNA_LANES + l] = (s[r * CDNA_LANES + l] & mask[l]) | (d[r * CDNA_LANES + l] & ~mask[l]);
 }
 
+/* As cdna_small_value: the exponent's bias by a product, which also makes subnormals normal. */
+static inline float small_item(const cdna_items *x, uint32_t code) {
+  const uint32_t sign = code >> (x->bits - 1) << 31, magnitude = code & ((1u << (x->bits - 1)) - 1);
+  const uint32_t value = sign | u(f(magnitude << (23 - x->fraction)) * x->unbias);
+  return f((code & x->nan_mask) == x->nan ? 0x7FC00000u : value);
+}
+
 static void unpack(const cdna_items *x, int n, float *out) {
   const uint32_t *low = x->low, *high = x->high, mask = x->mask;
   const int shift = x->shift;
@@ -185,6 +192,15 @@ static void unpack(const cdna_items *x, int n, float *out) {
     else
       for (int l = 0; l < n; l++) out[l] = x->table[low[l] >> shift & mask];
     break;
+  case CDNA_ITEM_SMALL: {
+    const cdna_items form = *x;
+    const bool is_cut = shift && mask << shift >> shift != mask;
+    if (is_cut)
+      for (int l = 0; l < n; l++) out[l] = small_item(&form, (low[l] >> shift | high[l] << (32 - shift)) & mask);
+    else
+      for (int l = 0; l < n; l++) out[l] = small_item(&form, low[l] >> shift & mask);
+    break;
+  }
   case CDNA_ITEM_F16:
     for (int l = 0; l < n; l++) out[l] = cdna_half_value(low[l] >> shift & 0xFFFF);
     break;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "target/cdna/lanes/lanes.h"
 
 typedef enum cdna_small {
   CDNA_FP8_FNUZ,
@@ -47,6 +48,22 @@ static inline float cdna_small_value(cdna_small s, uint32_t code) {
   const float value = exponent ? ldexpf((float)(fraction | 1u << f.fraction), exponent - f.bias - f.fraction)
                                : ldexpf((float)fraction, 1 - f.bias - f.fraction);
   return sign ? -value : value;
+}
+
+/* How items of the format become floats; `table` has cdna_small_value of each code. */
+static inline cdna_items cdna_small_items(cdna_small s, const float *table) {
+  const cdna_small_format f = cdna_small_of(s);
+  const bool fnuz = s <= CDNA_BF8_FNUZ;
+  return (cdna_items){.kind = s == CDNA_BF8_OCP ? CDNA_ITEM_TABLE : CDNA_ITEM_SMALL,
+                      .mask = (1u << f.bits) - 1,
+                      .bits = f.bits,
+                      .table = table,
+                      .fraction = f.fraction,
+                      .unbias = ldexpf(1.0f, 127 - f.bias),
+                      .nan_mask = fnuz ? 0xFF : 0x7F,
+                      .nan = fnuz                ? 0x80
+                             : s == CDNA_FP8_OCP ? 0x7F
+                                                 : UINT32_MAX};
 }
 
 /* To nearest even; `saturate` decides what becomes of values beyond the largest: it, or NaN or infinity where the
