@@ -56,7 +56,7 @@ static void draw_array(const xd_config *c, const char *title, tw_text *t) {
       if (kib) tw_text_add(t, "<text x=\"%d\" y=\"%d\" fill=\"#555\">%d KiB</text>\n", x + 5, y + 30, kib);
       tw_text_add(t, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#3b6fb6\" stroke-width=\"2\"/>\n",
                   x + WIDE / 2, y + HIGH, x + WIDE / 2, y + HIGH + GAP);
-      if (column && tile != XD_SHIM)
+      if (column && tile != XD_MEMORY) /* streams leave memory tiles along their column */
         tw_text_add(t, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#3b6fb6\" stroke-width=\"2\"/>\n",
                     x - GAP, y + HIGH / 2, x, y + HIGH / 2);
     }

@@ -18,7 +18,11 @@
 #include <xrt/xrt_hw_context.h>
 #include <xrt/xrt_kernel.h>
 #include <xrt/xrt_uuid.h>
+#if __has_include(<xrt/experimental/xrt_xclbin.h>)
+#include <xrt/experimental/xrt_xclbin.h>
+#else // before 2025
 #include <experimental/xrt_xclbin.h>
+#endif
 
 namespace {
 
