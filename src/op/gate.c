@@ -60,9 +60,9 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return n;
 }
 
-/* Rows of all magnitudes up to 8: where act bends, and where it is 0 or its argument. */
+/* Amplitudes from 8 down to 2^-4: where act bends, and where it is 0 or its argument. */
 static tw_spread spread(uint64_t seed, int64_t row) {
-  return (tw_spread){.amplitude = tw_spread_by_row(seed, row).amplitude > 1 ? 8 : 2};
+  return (tw_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
@@ -94,10 +94,10 @@ static double slope(tw_glu act, double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
 }
 
-/* Errors in binary32, of act and of act': 32 u of values up to the argument's magnitude, of which act' has one more factor. Results of 16
- * bits are an order of magnitude coarser, so their kernels may use the machine's fast functions: 2^-12. */
-static double function_error(tw_type type, double x) {
-  return (type == TW_F32 ? 32 * TW_U32 : 0x1p-12) * (1 + fmin(fabs(x), 8));
+/* Errors in binary32, of act and of act': 32 u of 1 and of the argument. Kernels with results of 16 bits may use functions of the machine
+ * that are off by 2^-12 of their value. */
+static double function_error(tw_type type, double x, double function) {
+  return 32 * TW_U32 * (1 + fmin(fabs(x), 8)) + (type == TW_F32 ? 0 : 0x1p-12 * fabs(function));
 }
 
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
@@ -113,7 +113,7 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
                                   : up,
                  function = of_gate ? slope(j->act, gate) : tw_gemm_act(j->act, gate);
     value[i] = factor * function;
-    const double off = fabs(factor) * function_error(j->type, gate) + 4 * TW_U32 * fabs(value[i]);
+    const double off = fabs(factor) * function_error(j->type, gate, function) + 4 * TW_U32 * fabs(value[i]);
     bound[i] = tw_store_error(j->type, value[i], off + tw_least_real(TW_F32));
   }
   return true;

@@ -33,7 +33,7 @@ static double act(int kind, double x) {
 
 typedef enum plan { RIGHT, WITHOUT_UP, GATE_TWICE, FLAT } plan;
 
-/* Forward, or backward with the slope by differences. FLAT: the slope of x act(x) / x, as if act were linear. */
+/* Forward, or backward with the slope by differences. FLAT: act(x) / x, as if act were linear. */
 static void compute(const op_run *r, int kind, bool backward, plan how) {
   const int64_t rows = r->data.operand[X].dims[0], cols = r->data.operand[X].dims[1] / 2;
   for (int64_t i = 0; i < rows * cols; i++) {

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 import torch
 
 from . import _device
-from ._register import Direct, operator
+from ._register import operator
 from ._routes import is_direct, may_split, planned, start
 
 _PYTORCH = {1: torch.nn.functional.conv1d, 2: torch.nn.functional.conv2d, 3: torch.nn.functional.conv3d}
@@ -94,22 +94,18 @@ def _conv_fake(x, weight, bias, stride, padding):
     return x.new_empty(_shape(x, weight, stride, padding))
 
 
-def _backward(ctx: Any, g: torch.Tensor):
-    raise RuntimeError("tilewright::conv has no gradient; PyTorch's modules compute it")
-
-
 operation = operator("conv(Tensor x, Tensor weight, Tensor? bias, int stride, int[] padding) -> Tensor", _conv, _conv_fake)
-_direct = Direct(_conv, lambda ctx, inputs, output: None, _backward)
 
 
 def _is_ours(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], module: Any) -> bool:
     needs = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias))
     types = {t.dtype for t in (x, weight, bias) if t is not None}
-    return not needs and len(types) == 1 and x.dim() == weight.dim() and x.device == weight.device and is_supported(module)
+    fits = len(types) == 1 and x.dim() == weight.dim() and x.device == weight.device and is_supported(module)
+    return fits and not needs and is_direct(x, weight, bias)
 
 
 def forward(module: Any, x: torch.Tensor) -> "Optional[torch.Tensor]":
-    """What a module of PyTorch's convolutions computes; None: PyTorch must."""
+    """What a module of PyTorch's convolutions computes; None: PyTorch must, as with gradients, in autocast and while it compiles."""
     weight, bias = module.weight, module.bias
     if not _is_ours(x, weight, bias, module):
         return None
@@ -119,4 +115,4 @@ def forward(module: Any, x: torch.Tensor) -> "Optional[torch.Tensor]":
         pad, added = _padding(x, padding)
         if x.device.type != "cuda" or not _route(x, weight, bias, stride, pad, added):
             return None  # PyTorch's own is faster than its convolution with turned weights
-    return (_direct if is_direct(x, weight, bias) else operation)(x, weight, bias, stride, padding)
+    return _conv(x, weight, bias, stride, padding)

@@ -347,7 +347,7 @@ def tune(
     backward: Optional[bool] = None,
     progress: Optional[Callable[[Call], Any]] = None,
 ) -> TuneReport:
-    """Searches kernels for the calls that the model makes on CUDA, for about `seconds`, and compares model and model with `replace`.
+    """Searches kernels for the calls that the model makes on CUDA, and compares model and model with `replace`. No search begins after `seconds`.
 
     `example_inputs`: a tensor, a tuple of arguments, or a dict of keyword arguments. `backward`: the backward pass too [default: while
     model.training]. What is faster than PyTorch goes into wisdom; the model itself stays as it is: `replace` it to use the kernels.
@@ -368,14 +368,14 @@ def tune(
     unknown = [call for call in calls if not _is_known(call)]
     pool = _contest.threads()
     shares = dict(zip(map(id, unknown), _shares(unknown, seconds)))
-    for call in sorted(calls, key=lambda call: call.keys.get("pass") == "backward"):  # which needs the kernel of its forward pass
+    for call in sorted(calls, key=lambda call: -_saving(call, calls)):  # attention's backward pass comes after its forward pass
         share = shares.get(id(call))
         try:
-            if call.keys.get("pass") == "backward" and not _has_forward(call):
+            if call.op == "attention" and call.keys.get("pass") == "backward" and not _has_forward(call):
                 call.note = "the forward pass has no kernel"
             elif share is None:
                 compare(call)
-            elif share:
+            elif share and time.monotonic() - begin < seconds:
                 _search(call, share, pool)
             else:
                 call.note = "not searched"
