@@ -50,6 +50,7 @@ static const char *const problems[] = {
     "maxpool n=3 h=16 w=16 pool=3 a=f32",
     "depthwise n=4 c=4 w=16 taps=3 pad=1 a=f32",
     "mamba b=2 c=8 s=16 n=8 a=f32",
+    "gate rows=16 cols=256",
 };
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
