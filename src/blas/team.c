@@ -47,7 +47,7 @@ static void sleep_until_opened(void) {
   atomic_fetch_sub(&team.sleepers, 1);
 }
 
-/* A call to the system for each thread takes microseconds: a thread that was woken wakes two more while there are seats. */
+/* A call to the system for each thread takes microseconds: a thread that was woken wakes two more while seats are left. */
 enum { WOKEN_AT_ONCE = 2 };
 static void wake_sleepers(void) {
   if (!atomic_load(&team.sleepers)) return;
@@ -87,7 +87,7 @@ static void *serve(void *number) {
       look_again(looks);
     } else {
       sleep_until_opened();
-      if (seats(atomic_load(&team.door))) wake_sleepers();
+      if (seats(atomic_load(&team.door)) > 1) wake_sleepers(); /* one seat is its own */
       looks = 0;
     }
   }
