@@ -139,8 +139,8 @@ bool x86_converts_a(const tw_gemm_planned *p) {
  * are a power of two apart. */
 enum { COLUMNS_WORTH_PACKING = 512 };
 
-/* AMX waits for its tiles of A in any case, and reads rows in place as fast as packed ones, unless many of the 32 share a set of
- * L1 or L2. Measured on 16 cores with rows of 8256 bytes: 1.05 to 1.16 times as fast in place; with 8192 bytes 0.8 to 1. */
+/* AMX waits for its tiles of A in any case. It reads rows in place as fast as packed ones, unless many of the 32 rows share a set
+ * of L1 or L2. Measured on 16 cores with rows of 8256 bytes: 1.05 to 1.16 times as fast in place; with 8192 bytes 0.8 to 1. */
 static bool rows_spread(const tw_gemm_planned *p) {
   enum { SPREAD = 1024 };
   return p->kernel->isa == X86_AMX && p->a_stride % SPREAD != 0;
@@ -175,8 +175,8 @@ static fetches fetches_of(const tw_gemm_planned *p) {
   return (fetches){p->packs_b ? 20 : 4, 0, 0.01};
 }
 
-/* Threads that the product is worth, and what a thread is worth is the unit. Starting and joining a thread takes about as long as
- * 1300 cycles of multiply-adds, two instructions each. Measured on two cores of a Zen 5: 64 x 64 x 64 of u8 x i8, 4096
+/* Threads that a product is worth; `worth` is its instructions over INSTRUCTIONS_WORTH_A_THREAD. Starting and joining a thread
+ * takes about as long as 1300 cycles of multiply-adds, two instructions each. Measured on two cores of a Zen 5: 64 x 64 x 64 of u8 x i8, 4096
  * instructions, takes 0.7 us on one thread and 0.8 us on two; bf16, with 8192, takes the same time on both. On 16 cores of an
  * Intel server f32, with 16384, is as fast on one thread as on four. A tile of AMX does the work of eight instructions, four
  * with its loads. Where parts pack B, each thread also waits for lines that other cores wrote. */

@@ -77,7 +77,7 @@ static void fill_defaults(tw_gemm_spec *s) {
   if (!s->ldb) s->ldb = s->b_transposed ? s->k : s->n;
   if (!s->ldc) s->ldc = s->n;
   if (s->alpha == 0) s->alpha = 1;
-  if (!s->threads) s->threads = x86_this_cpu()->cores;
+  if (!s->threads) s->threads = (int)x86_min(x86_this_cpu()->cores, X86_THREADS_MOST);
 }
 
 static x86_output output_of(tw_type c) {

@@ -27,7 +27,7 @@ tw_status x86_product_plan(const tw_gemm_spec *s, tw_gemm_planned *out, tw_error
   return x86_describe(s, NULL, b_mode(s), out, error);
 }
 
-/* Of B that is packed by all threads. */
+/* Bytes of B that all threads pack together. */
 static size_t packed_bytes(const tw_gemm_planned *p) {
   const size_t bytes = p->packs_b ? 0 : tw_gemm_packed_bytes(p);
   return (bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT;

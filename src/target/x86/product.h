@@ -11,7 +11,7 @@
 /* The plan of a product for `spec->threads` threads, in the caller's memory; it holds nothing that must be freed. */
 tw_status x86_product_plan(const tw_gemm_spec *, tw_gemm_planned *, tw_error *);
 
-/* Bytes that all threads need together, aligned to TW_GEMM_ALIGNMENT. */
+/* Bytes of `memory` below, which must be aligned to TW_GEMM_ALIGNMENT. */
 size_t x86_product_bytes(const tw_gemm_planned *);
 
 typedef struct x86_product {
