@@ -51,11 +51,9 @@ class RMSNorm(getattr(torch.nn, "RMSNorm", _RMSNorm)):
 
 
 def _convolution(kind: Any) -> Any:
-    def forward(self, x, output_size=None):
-        out = None if output_size is not None else _conv.forward(self, x)
-        if out is not None:
-            return out
-        return kind.forward(self, x, output_size) if self.transposed else kind.forward(self, x)
+    def forward(self, x, *more, **named):  # more: output_size of a transposed one
+        out = None if more or named else _conv.forward(self, x)
+        return kind.forward(self, x, *more, **named) if out is None else out
 
     return type(kind.__name__, (kind,), {"__doc__": f"torch.nn.{kind.__name__} by a kernel of `conv2d` or `conv3d`.", "forward": forward})
 
@@ -63,6 +61,7 @@ def _convolution(kind: Any) -> Any:
 CONVOLUTIONS = {getattr(torch.nn, name): _convolution(getattr(torch.nn, name)) for name in (
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"
 )}
+globals().update({kind.__name__: kind for kind in CONVOLUTIONS.values()})  # where pickle looks for the class of a module
 
 
 class PackedLinear(torch.nn.Module):
