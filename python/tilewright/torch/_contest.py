@@ -167,14 +167,14 @@ def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], se
         fresh = [steps for steps in dict.fromkeys(offered) if steps not in seen]
         seen.update(fresh)
         plans = list(pool.map(lambda steps: _loaded(op, keys, n, steps, device), fresh))
-        those = [(steps, plan) for steps, plan in zip(fresh, plans) if not isinstance(plan, Error)]
-        if not those:
+        loaded = [(steps, plan) for steps, plan in zip(fresh, plans) if not isinstance(plan, Error)]
+        if not loaded:
             if not entries and plans:
                 raise plans[0]
             break
-        times = seconds_in_turn([with_plan(text, plan, ours) for _, plan in those], 3)
+        times = seconds_in_turn([with_plan(text, plan, ours) for _, plan in loaded], 3)
         before = entries[0].seconds if entries else float("inf")  # before this round
-        entries += [Entry(steps, taken, plan) for (steps, plan), taken in zip(those, times)]
+        entries += [Entry(steps, taken, plan) for (steps, plan), taken in zip(loaded, times)]
         entries.sort(key=lambda entry: entry.seconds)
         if turn + 1 >= ROUNDS_LEAST and (time.monotonic() > deadline or entries[0].seconds > 0.995 * before):
             break

@@ -215,8 +215,8 @@ def _saving(call: Call, calls: Sequence[Call] = ()) -> float:
 
 
 def _shares(calls: Sequence[Call], seconds: float) -> "list[float]":
-    """Seconds of search for each call; 0: not worth a search. As many as there is time for, of those that may save most, get the shortest
-    search, and share what is left by what they may save."""
+    """Seconds of search for each call; 0: not worth a search. The calls that may save most get the shortest search, as many as there is
+    time for. They share the time that is left by what they may save."""
     saving = [_saving(call, calls) for call in calls]
     order = sorted(range(len(calls)), key=lambda i: -saving[i])[: max(1, int(seconds / SHORTEST_SEARCH))]
     total = sum(saving[i] for i in order)
