@@ -195,6 +195,7 @@ static double peak_of(x86_arithmetic arithmetic, int threads) {
   } known[PEAKS_MAX];
   int at = 0;
   while (at < PEAKS_MAX - 1 && known[at].threads && known[at].threads != threads) at++;
+  if (known[at].threads != threads) memset(&known[at], 0, sizeof known[at]); /* the last one is used again */
   known[at].threads = threads;
   double *best = &known[at].best[arithmetic];
   const x86_kernel *k;

@@ -57,9 +57,6 @@ def evaluation(repository):
         def __init__(self, **given):
             self.__dict__.update(given)
 
-    if "pydantic" not in sys.modules:
-        with contextlib.suppress(ImportError):
-            import pydantic  # noqa: F401
     for name, content in (("pydantic", {"BaseModel": Record}), ("dotenv", {"load_dotenv": print}), ("openai", {"OpenAI": None}), ("litellm", {"completion": None})):
         if name not in sys.modules:
             try:
@@ -80,7 +77,7 @@ def time_of(timing, model, inputs):
     return sorted(times)[len(times) // 2]
 
 
-def evaluate(evaluated, timing, path, new, report):
+def evaluate(evaluated, timing, path, new):
     file = kernelbench.load(path)
     with contextlib.redirect_stdout(io.StringIO()):
         verdict = evaluated.eval_kernel_against_ref(path.read_text(), new.read_text(), num_correct_trials=3)
@@ -122,7 +119,7 @@ def main():
             if not report["file"]:
                 print(f"{number:4d} nothing is replaced", flush=True)
                 continue
-            verdict, times = evaluate(evaluated, timing, path, new, report)
+            verdict, times = evaluate(evaluated, timing, path, new)
             rows.append((bool(verdict and verdict.correctness), times[0] / times[2]))
             shown = " ".join(f"{ms:9.3f}" for ms in times)
             verdict = "correct" if rows[-1][0] else f"WRONG {getattr(verdict, 'metadata', '')}"[:200]

@@ -3,7 +3,7 @@
     PYTHONPATH=python python3 bench/torch_blocks.py                        # 2x4096, 1x2048 and 8x512 tokens on CUDA
     ... --sizes 8x512 --seconds 20 40                                      # of tuning: forward, forward and backward
     ... --decode 4096                                                      # also a step of one token with weights of i4
-    ... --profile FILE                                                     # write the time of each kernel to FILE
+    ... --profile FILE                                                     # append the time of each kernel to FILE
 
 Each model runs for some milliseconds in each round, and rounds go through all models. A row has the median of the rounds, in milliseconds, the
 ratio of torch.compile's time to it, and the error: the root mean square of the difference from float32 over that of the float32 result, which

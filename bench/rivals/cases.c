@@ -126,6 +126,9 @@ size_t bench_cases(const bench_choice *choice, int cores, bench_case out[CASES_M
     for (size_t s = 0; s < x.shapes; s++)
       for (size_t t = 0; t < x.counts && n < CASES_MAX; t++)
         out[n++] = (bench_case){x.kind[kind], x.shape[s][0], x.shape[s][1], x.shape[s][2], x.threads[t]};
+  if (n < x.kinds * x.shapes * x.counts)
+    fprintf(stderr, "bench_x86_rivals: too many cases (%zu); only the first %zu are measured\n",
+            x.kinds * x.shapes * x.counts, n);
   return n;
 }
 

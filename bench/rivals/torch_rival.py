@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """PyTorch as a rival of bench_x86_rivals: TILEWRIGHT_RIVALS=bench/rivals/torch_rival.py. f32 is MKL's sgemm, or oneDNN's with
-weights packed in advance; bf16 and integers are oneDNN's. Of the ways that PyTorch has, the fastest is timed.
+weights packed in advance; bf16 and integers are oneDNN's. The fastest of PyTorch's ways is timed.
 
 The protocol is in docs/lab/2026-11-x86-libraries.md. A call through Python costs some microseconds: shapes of 64^3 and less
 say more about Python than about the library.
@@ -61,8 +61,9 @@ class Case:
             raise ValueError("these types are not compared")
         torch.set_num_threads(self.threads)
         (a_type, a_size), (b_type, b_size) = TYPES[keys["a"]], TYPES[keys["b"]]
-        self.file = os.open(path, os.O_RDWR)
-        self.map = mmap.mmap(self.file, 0)
+        file = os.open(path, os.O_RDWR)
+        self.map = mmap.mmap(file, 0)
+        os.close(file)  # the map has its own
         m, n, k = self.m, self.n, self.k
         b_at = aligned(m * k * a_size)
         self.c_at = b_at + aligned(k * n * b_size)
