@@ -33,7 +33,7 @@ static bool number_in(const char *folder, const char *name, double *out) {
 
 /* ---- quota ---- */
 
-static void take_less(double *quota, double cores) {
+static void lower_quota(double *quota, double cores) {
   if (cores > 0 && (*quota == 0 || cores < *quota)) *quota = cores;
 }
 
@@ -43,7 +43,7 @@ static void read_max(const char *folder, double *quota) {
   double most, period;
   snprintf(path, sizeof path, "%s/cpu.max", folder);
   if (read_line(path, line, sizeof line) && sscanf(line, "%lf %lf", &most, &period) == 2 && period > 0)
-    take_less(quota, most / period);
+    lower_quota(quota, most / period);
 }
 
 /* Version 1: a quota of -1 is none. */
@@ -51,10 +51,11 @@ static void read_cfs(const char *folder, double *quota) {
   double most, period;
   if (number_in(folder, "cpu.cfs_quota_us", &most) && most > 0 && number_in(folder, "cpu.cfs_period_us", &period) &&
       period > 0)
-    take_less(quota, most / period);
+    lower_quota(quota, most / period);
 }
 
-/* Of a group and all above it. In a container the group's path may be the one outside: then only its last parents exist. */
+/* The limits of a group and of all groups above it. In a container the group's path may be the one outside: then only its last
+ * parents exist. */
 static void read_groups(const char *root, const char *mount, const char *group, double *quota) {
   char folder[PATH];
   const size_t top = (size_t)snprintf(folder, sizeof folder, "%s/sys/fs/cgroup%s", root, mount);
@@ -103,8 +104,8 @@ static double quota_under(const char *root) {
 
 static bool ask_allowed(cpu_set_t *set) { return sched_getaffinity(0, sizeof *set, set) == 0 && CPU_COUNT(set) > 0; }
 
-/* Of a list such as "0-3,8", how many are in `set`. */
-static int listed(const char *list, const cpu_set_t *set) {
+/* How many of a list such as "0-3,8" are in `set`. */
+static int listed_cores(const char *list, const cpu_set_t *set) {
   int n = 0;
   while (*list) {
     char *end;
@@ -117,10 +118,10 @@ static int listed(const char *list, const cpu_set_t *set) {
   return n;
 }
 
-static int of_kind(const char *root, const char *kind, const cpu_set_t *set) {
+static int cores_of_kind(const char *root, const char *kind, const cpu_set_t *set) {
   char path[PATH], line[PATH];
   snprintf(path, sizeof path, "%s/sys/devices/%s/cpus", root, kind);
-  return read_line(path, line, sizeof line) ? listed(line, set) : 0;
+  return read_line(path, line, sizeof line) ? listed_cores(line, set) : 0;
 }
 
 static int online(void) {
@@ -134,8 +135,8 @@ tw_core_limits tw_core_limits_under(const char *root) {
   l.allowed = l.online; /* more cores than a cpu_set_t holds */
   if (!ask_allowed(&set)) return l;
   l.allowed = CPU_COUNT(&set);
-  l.performance = of_kind(root, "cpu_core", &set); /* hybrid processors of Intel */
-  l.efficient = of_kind(root, "cpu_atom", &set);
+  l.performance = cores_of_kind(root, "cpu_core", &set); /* hybrid processors of Intel */
+  l.efficient = cores_of_kind(root, "cpu_atom", &set);
   if (!l.performance || !l.efficient) l.performance = l.efficient = 0;
   return l;
 }

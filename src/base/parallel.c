@@ -8,6 +8,7 @@
 
 enum { THREADS_MAX = 256 };
 
+/* The flags of tw_parallel_until and of tw_interrupt_by. */
 static _Thread_local const volatile int *until, *asked;
 
 typedef struct loop {

@@ -14,7 +14,8 @@ typedef void tw_parallel_function(void *context, size_t index);
  * give it work of milliseconds. If the system gives fewer threads, those do it all. Calls may nest. */
 void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context);
 
-/* The flag that asks for an end of what this thread computes; NULL: none. tw_interrupt_by returns the previous flag. */
+/* The flag that asks for an end of what this thread computes; NULL: none. Threads of tw_parallel_for do not inherit it.
+ * tw_interrupt_by sets the flag and returns the previous one. */
 const volatile int *tw_interrupt_by(const volatile int *flag);
 const volatile int *tw_interrupt(void);
 bool tw_is_interrupted(void);

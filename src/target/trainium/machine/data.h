@@ -148,7 +148,7 @@ void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const t
 /* dst [M][N] = stationary [K][M]^T moving [K][N], added to dst if `adds`; M and N may be several dimensions, of at most
  * TRN_CHUNK elements. False without memory. */
 bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_view *moving, bool adds);
-/* dst [N][M] = src [M][N]; N may be several dimensions. */
+/* dst [N][M] = src [M][N]; N may be several dimensions, of at most TRN_CHUNK elements. */
 void trn_turn(const trn_view *dst, const trn_view *src);
 /* The same elements, cast; what is not `allowed` (NULL: all) is left alone. */
 void trn_copy(const trn_view *dst, const trn_view *src, trn_allowed *allowed, const void *mask);
