@@ -69,8 +69,10 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
         compute(&r, kind, backward, wrong);
         op_expect(&r, "wrong result");
       }
-      compute(&r, kind == 1 ? 2 : 1, backward, RIGHT); /* another act */
-      if (kind == 0) op_expect(&r, "wrong result");
+      if (kind == 0) {
+        compute(&r, 1, backward, RIGHT); /* another act */
+        op_expect(&r, "wrong result");
+      }
       op_run_free(&r);
     }
 }
