@@ -13,7 +13,7 @@
 
 enum { WORDS_MAX = 24 };
 
-/* A semicolon ends a step, which has blanks. Blanks separate other words; each word of `text` ends up with a '\0' behind it. */
+/* A semicolon ends a step, which has blanks. Blanks separate other words. Each word of `text` is ended by a '\0'. */
 static size_t split(char *text, const char *words[WORDS_MAX]) {
   size_t n = 0;
   char *rest = text, *word;
@@ -99,6 +99,8 @@ static void steps_of_a_schedule_say_what_keys_say(void **state) {
   assert_non_null(strstr(deep.misfit, "542720 of the 524288 bytes of l2; make the depth smaller"));
   refused(PAPER, "depth 4;", "the tile of a core is missing; give it as a step: 'tile m=128 k=64 n=128 rho=4'");
   refused(PAPER, "tile m=128 k=64 q=128;", "unexpected 'q'");
+  refused(PAPER, "tile m=128 k=64 n=128 rho=4;cores rows=2 columns=8;", "the model is of all cores, rows=4 columns=8");
+  refused(PAPER, "tile m=128 k=64 n=128 rho=4;layout rows;", "the model is of operands in tiles (found rows)");
   refused(PAPER, "tile=128x64x128 depth=0", "depth=0: expected a whole number from 1 to 64");
 }
 

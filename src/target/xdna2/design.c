@@ -157,11 +157,24 @@ static tw_status parse_way(const char *way, const char *unroll, xd_design *out, 
 
 static bool is_step(const char *word) { return strchr(word, ' ') || !strchr(word, '='); }
 
+/* The model has all cores, and operands in tiles; other choices of the steps would have no effect. */
+static tw_status check_modelled(const xd_config *c, const xd_gemm *start, const xd_gemm *g, tw_error *error) {
+  const bool changed = g->rows != start->rows || g->columns != start->columns;
+  if (changed && (g->rows != c->rows || g->columns != c->columns))
+    return tw_fail(
+        error, TW_USAGE,
+        "cores: the model is of all cores, rows=%d columns=%d (found rows=%d columns=%d); leave the step out", c->rows,
+        c->columns, g->rows, g->columns);
+  if (g->in_rows)
+    return tw_fail(error, TW_USAGE, "layout: the model is of operands in tiles (found rows); leave out the step");
+  return TW_OK;
+}
+
 /* A plan of the same problem, and what the steps change in it. Its tile counts only if a step gives one. */
 static tw_status apply_steps(const xd_config *c, const tw_problem *p, size_t n, const char *const words[],
                              xd_design *out, tw_error *error) {
   tw_schedule s = {0};
-  xd_gemm g;
+  xd_gemm g = {0};
   bool has_tile = false;
   tw_status status = TW_OK;
   for (size_t i = 0; i < n && status == TW_OK; i++) {
@@ -171,7 +184,9 @@ static tw_status apply_steps(const xd_config *c, const tw_problem *p, size_t n, 
   }
   if (!s.n || status != TW_OK) return status;
   status = xd_plan_start(c, p, &g, error);
+  const xd_gemm start = g;
   if (status == TW_OK) status = tw_steps_apply(&xd_plan_language, c, &s, &g, NULL, error);
+  if (status == TW_OK) status = check_modelled(c, &start, &g, error);
   if (status != TW_OK) return status;
   if (has_tile) out->tile = g.tile;
   out->kernel = g.kernel;
