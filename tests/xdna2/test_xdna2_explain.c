@@ -370,6 +370,7 @@ static void views_show_the_machine_and_what_the_model_says(void **state) {
   static const char *const bad[][2] = {{"kernel=none", "kernel=none is unknown"},
                                        {"tile=12", "must be three sizes"},
                                        {"rho=3", "rho=3 does not divide"},
+                                       {"rho=1", "the tile does not fit"},
                                        {"m=0", "m=0 is out of range"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char *text;

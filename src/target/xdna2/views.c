@@ -176,6 +176,9 @@ static tw_status show_roofline(const tw_target *target, const char *const value[
   tw_problem p;
   tw_status status = read_design(target, value, &d, &p, error);
   if (status != TW_OK) return status;
+  tw_explanation buffers = {0};
+  xd_design_buffers(c, &d, &buffers);
+  if (!buffers.fits) return tw_fail(error, TW_USAGE, "%s", buffers.misfit);
   const xd_rate r = xd_rate_of(c, &d, (double)tw_problem_int(&p, "m"), (double)tw_problem_int(&p, "n"),
                                (double)tw_problem_int(&p, "k"));
   const double peak = r.core_peak * c->rows * c->columns * 1e-12, compute = r.roofline.compute * 1e-12,
