@@ -58,13 +58,21 @@ static int depth_of(const xd_program *p, const xd_op *product, const xd_gemm *g)
   return 1;
 }
 
-/* Tiles of B are stored in rows of the matrix: a task moves many runs. */
+/* True if the bytes are consecutive in memory, however many dimensions say so. */
+static bool is_linear(const xd_pattern *q) {
+  int64_t bytes = q->dim[0].size;
+  for (int d = 1; d < q->n_dims; bytes *= q->dim[d++].size)
+    if (q->dim[d].size > 1 && q->dim[d].stride != bytes) return false;
+  return true;
+}
+
+/* True if tiles of B are stored in rows of the matrix: a task moves many runs. */
 static bool has_parts(const xd_program *p) {
   int external = 0, b = -1;
   for (size_t i = 0; i < p->buffers.n; i++)
     if (p->buffers.at[i].external && external++ == XD_GEMM_B) b = (int)i;
   for (size_t i = 0; i < p->descriptors.n; i++)
-    if (p->descriptors.at[i].buffer == b && p->descriptors.at[i].pattern.n_dims > 1) return true;
+    if (p->descriptors.at[i].buffer == b && !is_linear(&p->descriptors.at[i].pattern)) return true;
   return false;
 }
 
