@@ -1,6 +1,6 @@
 // Runs GEMM designs on the NPU: gemm [DIR...]. Each DIR [default: .] holds layout.txt, insts.bin and operands.bin of one
 // size. All sizes run on gemm.xclbin of the first DIR, whose array is configured once. Times each size, compares C, and
-// returns 1 if an element is wrong.
+// returns 1 if an element is wrong, 2 if a size could not run.
 //
 // Build: cmake -B build && cmake --build build
 #include <algorithm>
@@ -102,6 +102,8 @@ bool run(const std::string &directory, const layout &l, xrt::device &device, xrt
   std::printf("%s: %.0f us, %.2f Tflop/s", l.problem.c_str(), best * 1e6, l.operations / best * 1e-12);
   long wrong = -1;
   if (l.c.type) {
+    const size_t expected = l.c.places ? l.c.places * 3 * sizeof(double) : l.sizes[2];
+    if (l.c.expected_at + expected > operands.size()) throw std::runtime_error(directory + "/operands.bin: too short");
     bytes c(l.sizes[2]);
     memory[2].sync(XCL_BO_SYNC_BO_FROM_DEVICE);
     memory[2].read(c.data(), c.size(), 0);
