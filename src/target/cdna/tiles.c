@@ -289,10 +289,11 @@ static tw_status kind_of(const tw_problem *p, const kind **out, tw_error *error)
       *out = &kinds[i];
       return TW_OK;
     }
-  return tw_fail(error, TW_USAGE,
-                 "%s has no tile kernels here; expected gemm, attention, layernorm, rotary, softmax or gate, or run a kernel "
-                 "of your own",
-                 p->op->name);
+  return tw_fail(
+      error, TW_USAGE,
+      "%s has no tile kernels here; expected gemm, attention, layernorm, rotary, softmax or gate, or run a kernel "
+      "of your own",
+      p->op->name);
 }
 
 const tw_language *cdna_tiles_language_of(const tw_problem *p) {

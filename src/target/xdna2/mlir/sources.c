@@ -76,7 +76,8 @@ static char *arguments_of(const xd_gemm *g, const int64_t bytes[XD_GEMM_OPERANDS
   const tw_type type[] = {g->kernel->a, g->kernel->b, g->c};
   tw_text t = {0};
   for (int i = 0; i < 3; i++)
-    tw_text_add(&t, "- %c: %" PRId64 " bytes, %s, %s\n", "ABC"[i], bytes[i], tw_type_name(type[i]), layout_of(g, type[i]));
+    tw_text_add(&t, "- %c: %" PRId64 " bytes, %s, %s\n", "ABC"[i], bytes[i], tw_type_name(type[i]),
+                layout_of(g, type[i]));
   if (bytes[XD_GEMM_ZEROS]) tw_text_add(&t, "- a page of %" PRId64 " bytes of zeros\n", bytes[XD_GEMM_ZEROS]);
   return tw_text_take(&t);
 }
