@@ -77,7 +77,7 @@ static tw_status run_part(void *context, void *const buffer[], size_t unused, ui
   return status;
 }
 
-/* Are they of equal size, in each kernel? */
+/* True if the launch has parts, of equal size in each kernel. */
 static bool has_parts(const tw_launch *l) {
   bool even = l->parts > 1;
   for (size_t k = l->main; k < l->n_kernels; k++)

@@ -37,7 +37,7 @@ static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint
   return TW_OK;
 }
 
-/* True if the kernel's metadata on its arguments and the given arguments agree in size, where the metadata has sizes.
+/* TW_USAGE unless the kernel's metadata and the given arguments agree in size, where the metadata has sizes.
  * Some programs name arguments that they do not read: `spare` bytes at the end may be left out. */
 static tw_status check_arguments(const cdna_kernel *k, size_t size, size_t spare, tw_error *error) {
   size_t needed = 0;

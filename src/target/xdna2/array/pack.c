@@ -13,7 +13,7 @@ typedef struct source {
   int64_t rows, columns, row_step, step;
 } source;
 
-/* Where a tile lies: its bytes in runs, `pitch` apart. */
+/* The place of a tile in memory: its bytes in runs, `pitch` apart. */
 typedef struct place {
   uint8_t *at;
   int64_t run, pitch;
