@@ -1,5 +1,5 @@
-/* fidelity.h - how surely an instruction's result here is that of the machine. The decisions and their sources are listed in
- * docs/explain/cdna-emulator.md, "What is executed". */
+/* fidelity.h - how surely an instruction's result here is that of the machine. The decisions and their sources are
+ * listed in docs/explain/cdna-emulator.md, "What is executed". */
 #ifndef TW_CDNA_FIDELITY_H
 #define TW_CDNA_FIDELITY_H
 

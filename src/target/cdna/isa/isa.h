@@ -15,9 +15,9 @@
  *           x VGPR or scalar or constant, k literal
  * forms: 1 has a DPP form, 2 an SDWA form, 4 its mnemonic ends in _e64, 8 in _e32.
  *
- * The last five columns are the meaning of the instruction, so that no code compares mnemonics: the unit that executes it
- * (cdna_class), its access to memory (cdna_access_kind), bytes, data flow (cdna_flow) and traits (cdna_trait, a letter
- * each). For memory, bytes counts what a lane accesses; 0 where operands or a format decide. For a vector instruction it
+ * The last five columns are the meaning of the instruction, so that effects and checks compare no mnemonics: the unit
+ * that executes it (cdna_class), its access to memory (cdna_access_kind), bytes, data flow (cdna_flow) and traits
+ * (cdna_trait, a letter each). For memory, bytes counts what a lane accesses; 0 where operands or a format decide. For a vector instruction it
  * is the mask of the bytes that a source uses; 0 for all. */
 #ifndef TW_CDNA_ISA_H
 #define TW_CDNA_ISA_H

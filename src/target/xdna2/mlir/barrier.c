@@ -1,6 +1,6 @@
 /* barrier.c - locks of cores that guard no buffer: barriers, which the runtime sequence sets (aiex.set_lock) and a core
- * waits for: with Acquire, which leaves the lock as it is, or with AcquireGreaterEqual, which takes from it. They hold a
- * core back until its parameters are written. */
+ * waits for: with Acquire, which leaves the lock as it is, or with AcquireGreaterEqual, which takes from it. They hold
+ * a core back until its parameters are written. */
 #include "target/xdna2/mlir/reader.h"
 
 static bool is_of_dma(const xd_program *p, int lock) {
