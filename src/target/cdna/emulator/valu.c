@@ -272,8 +272,9 @@ static void run_long(cdna_wave *w, const cdna_op *op) {
       if (m->lane[l] >= 0 && cdna_exec(w) >> m->lane[l] & 1) valid |= 1ull << l;
     on &= valid;
   }
+  /* With more than two rows, those written first may be sources of the rest. */
   const bool whole = on == ~0ull && op->lanes->result == CDNA_D && !op->lanes->keeps && !(op->flags & KEEPS_HIGH) &&
-                     (!m || m->plain_result);
+                     op->d_width <= 2 && (!m || m->plain_result);
   if (whole) {
     x.d = w->v[op->d];
     op->lanes->run(&x);
