@@ -33,13 +33,11 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, voi
 
 static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
                        tw_error *error) {
-  static const char *const acts[] = {
-      [TW_GLU_SILU] = "silu", [TW_GLU_GELU_ERF] = "gelu_erf", [TW_GLU_GELU_TANH] = "gelu_tanh"};
   const tw_tile_rows_plan *plan = settled;
   tw_slots s = {0};
   tw_slots_text(&s, "header", machine->header);
   tw_slots_text(&s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
-  tw_slots_text(&s, "act", acts[tw_gate_act(p)]);
+  tw_slots_text(&s, "act", tw_tile_act_word(tw_gate_act(p)));
   tw_slots_flag(&s, "backward", tw_gate_is_backward(p));
   tw_slots_number(&s, "chunks", plan->each);
   tw_slots_number(&s, "threads", plan->threads);

@@ -115,8 +115,7 @@ static void set_shape(tw_slots *s, const tw_tile_machine *machine, const tw_gemm
   tw_slots_number(s, "groups", p->groups);
   tw_slots_number(s, "group_threads", machine->group_threads);
   tw_slots_text(s, "out", g->glu ? "OUT" : "BN");
-  static const char *const acts[] = {NULL, "silu", "gelu_erf", "gelu_tanh"};
-  tw_slots_text(s, "glu", acts[g->glu]);
+  tw_slots_text(s, "glu", tw_tile_act_word(g->glu));
   tw_slots_number(s, "tile_bytes", p->m * p->n * 4);
   tw_slots_number(s, "stages", p->stages);
   tw_slots_number(s, "staging", p->staging);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/strings.h"
+#include "op/gemm_problem.h"
 #include "tile/loop.h"
 #include "tilewright/status.h"
 #include "tilewright/type.h"
@@ -80,5 +81,12 @@ static inline int tw_tile_registers_of_thread(const tw_tile_machine *m, int thre
 
 /* The name of a type in the tile library: "float", "bf16". */
 static inline const char *tw_tile_type_word(tw_type t) { return t == TW_F32 ? "float" : tw_type_name(t); }
+
+/* The function of the tile library for an activation; NULL: none. */
+static inline const char *tw_tile_act_word(tw_glu act) {
+  static const char *const words[] = {
+      [TW_GLU_SILU] = "silu", [TW_GLU_GELU_ERF] = "gelu_erf", [TW_GLU_GELU_TANH] = "gelu_tanh"};
+  return words[act];
+}
 
 #endif
