@@ -26,12 +26,7 @@ uint16_t tw_f32_to_f16(float x) {
 
 float tw_bf16_to_f32(uint16_t code) { return tw_float_of((uint32_t)code << 16); }
 
-uint16_t tw_f32_to_bf16(float x) {
-  uint32_t bits = tw_bits_of(x);
-  if ((bits & F32_MAGNITUDE) > F32_INFINITY) return (uint16_t)(bits >> 16 | 0x40);
-  uint32_t odd = bits >> 16 & 1;                  /* a tie, lower half 0x8000, carries only into an odd upper half */
-  return (uint16_t)((bits + 0x7FFF + odd) >> 16); /* the largest finite may carry into the exponent: infinity */
-}
+uint16_t tw_f32_to_bf16(float x) { return (uint16_t)(tw_round_to_bf16(tw_bits_of(x)) >> 16); }
 
 void f32_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
   (void)job, (void)scales;

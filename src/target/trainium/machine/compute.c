@@ -100,18 +100,12 @@ static uint32_t to_cell(trn_type type, double x) {
   return type == TRN_U32 ? (uint32_t)kept : (uint32_t)(int32_t)kept;
 }
 
-/* As tw_f32_to_bf16, without a call for each element. */
-static uint32_t to_bf16(uint32_t bits) {
-  const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
-  return (is_nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
-}
-
 void trn_scatter(const trn_view *v, int64_t at, int64_t step, int64_t n, const double *in) {
   uint32_t *cell = v->array->cell + at;
   if (v->type == TRN_F32)
     for (int64_t i = 0; i < n; i++) cell[i * step] = tw_bits_of((float)in[i]);
   else if (v->type == TRN_BF16)
-    for (int64_t i = 0; i < n; i++) cell[i * step] = to_bf16(tw_bits_of((float)in[i]));
+    for (int64_t i = 0; i < n; i++) cell[i * step] = tw_round_to_bf16(tw_bits_of((float)in[i]));
   else
     for (int64_t i = 0; i < n; i++) cell[i * step] = to_cell(v->type, in[i]);
 }
