@@ -2,6 +2,7 @@
 #ifndef TW_BASE_PARALLEL_H
 #define TW_BASE_PARALLEL_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -29,6 +30,16 @@ static inline void tw_relax(void) {
 #if defined __x86_64__
   __builtin_ia32_pause();
 #endif
+}
+
+/* The same for a wait that may last: after `most` looks, counted in *looks, other threads may run on this core. */
+static inline void tw_look_again(int *looks, int most) {
+  if (*looks < most) {
+    ++*looks;
+    tw_relax();
+  } else {
+    sched_yield();
+  }
 }
 
 #endif

@@ -115,11 +115,7 @@ static void start_threads(int wanted) {
 static void close_door(void) {
   unsigned door = atomic_load(&team.door);
   while (!atomic_compare_exchange_weak(&team.door, &door, door - seats(door))) {}
-  for (int looks = 0; atomic_load(&team.door); looks++)
-    if (looks < LOOKS_OF_CALLER)
-      tw_relax();
-    else
-      sched_yield();
+  for (int looks = 0; atomic_load(&team.door);) tw_look_again(&looks, LOOKS_OF_CALLER);
 }
 
 /* ---- fork ---- */

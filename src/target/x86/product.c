@@ -1,8 +1,6 @@
 /* product.c - see product.h. */
 #include "target/x86/product.h"
 
-#include <sched.h>
-
 #include "base/parallel.h"
 #include "target/x86/pack.h"
 #include "target/x86/tune/apply.h"
@@ -59,11 +57,7 @@ static void pack(x86_product *x, int64_t task) {
 
 static void wait_for(const atomic_int *done, int64_t tasks) {
   enum { LOOKS = 2000 };
-  for (int looks = 0; atomic_load(done) < tasks; looks++)
-    if (looks < LOOKS)
-      tw_relax();
-    else
-      sched_yield();
+  for (int looks = 0; atomic_load(done) < tasks;) tw_look_again(&looks, LOOKS);
 }
 
 void x86_product_compute(x86_product *x, int member, int thread) {
