@@ -62,7 +62,7 @@ static void faults_are_found(void **state) {
   }
 }
 
-/* An output with so many elements, or so many multiply-adds, and not one more. */
+/* 2^25 elements of an output, or 3e9 multiply-adds, are the most that are compared in full. */
 static void large_outputs_and_long_sums_are_sampled(void **state) {
   static const struct {
     const char *problem;
