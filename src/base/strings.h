@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tilewright/status.h"
+
 /* A text under construction. Start with `tw_text t = {0}`. When memory runs out, `failed` is set and stays set: callers
  * add without checking and test once, at tw_text_take. */
 typedef struct tw_text {
@@ -19,6 +21,11 @@ void tw_text_add_bytes(tw_text *, const void *bytes, size_t length);
 void tw_text_add_string(tw_text *, const char *);
 /* Hands over the malloc'ed text ("" if nothing was added) and empties it; NULL if memory ran out. */
 char *tw_text_take(tw_text *);
+/* The same as a status: TW_MISSING if memory ran out. */
+static inline tw_status tw_text_finish(tw_text *t, char **out, tw_error *error) {
+  *out = tw_text_take(t);
+  return *out ? TW_OK : tw_no_memory(error, NULL);
+}
 void tw_text_free(tw_text *);
 
 /* calloc and realloc with a checked product; NULL without memory. */

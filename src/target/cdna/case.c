@@ -178,7 +178,7 @@ static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const ca
   workspace->data = tw_new(1, (size_t)workspace->size);
   if (!workspace->data) {
     workspace->data = kept;
-    return tw_fail(error, TW_MISSING, "out of memory");
+    return tw_no_memory(error, NULL);
   }
   memset(workspace->data, blank, (size_t)workspace->size);
   const tw_status status = run_kernel(a, l, of, how, error);
@@ -196,7 +196,7 @@ tw_status cdna_case_run(tw_artefact *a, const tw_case *k, void *const buffer[], 
   case_memory of = {.memory = &memory};
   const tw_launch *l = &a->launch;
   void *workspace = how->workspace ? how->workspace : l->workspace ? tw_new(1, (size_t)l->workspace) : NULL;
-  tw_status status = l->workspace && !workspace ? tw_fail(error, TW_MISSING, "out of memory") : TW_OK;
+  tw_status status = l->workspace && !workspace ? tw_no_memory(error, NULL) : TW_OK;
   if (workspace) {
     if (!how->first && !l->zeroed) memset(workspace, TW_POISON, (size_t)l->workspace);
     of.workspace =

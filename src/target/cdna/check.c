@@ -13,7 +13,7 @@ static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
   for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
     actual[i] = aligned_alloc(64, (k->operand[i].bytes + 127) & ~(size_t)63);
     if (!actual[i])
-      status = tw_fail(error, TW_MISSING, "out of memory");
+      status = tw_no_memory(error, NULL);
     else if (k->operand[i].is_output)
       tw_blank_output(&k->operand[i], k->seed, k->buffer[i], actual[i]);
     else
@@ -92,7 +92,7 @@ static tw_status prepare_workspace(const sampled *s, tw_error *error) {
   tw_status status = TW_OK;
   for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
     buffer[i] = k->operand[i].is_output ? tw_new(1, (k->operand[i].bytes + 127) & ~(size_t)63) : k->buffer[i];
-    if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
+    if (!buffer[i]) status = tw_no_memory(error, NULL);
   }
   const cdna_manner how = {.group = CDNA_ALL_GROUPS, .end = s->first, .workspace = s->workspace};
   if (status == TW_OK) status = cdna_case_run(s->artefact, k, buffer, &how, error);
@@ -118,8 +118,7 @@ static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *erro
     sampler.run = run_part;
     groups[0] = (uint64_t)l->parts;
   }
-  if (l->workspace && !(s.workspace = tw_new(1, (size_t)l->workspace)))
-    return tw_fail(error, TW_MISSING, "out of memory");
+  if (l->workspace && !(s.workspace = tw_new(1, (size_t)l->workspace))) return tw_no_memory(error, NULL);
   tw_status status = s.first ? prepare_workspace(&s, error) : TW_OK;
   if (status == TW_OK) cdna_keep_workspace(a, s.first, s.workspace);
   a->counts = (cdna_result_counts){0}; /* data about the whole launch */

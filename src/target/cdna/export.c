@@ -108,7 +108,7 @@ static tw_status launch_for_programs(const tw_export *e, const tw_launch *l, con
                           "operands", operands, "kernels", kernels);
   char *text = all ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(all);
-  if (!text) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!text) return tw_no_memory(error, NULL);
   tw_text_add_string(out, text);
   tw_text_add_string(out, "\n");
   free(text);
@@ -162,8 +162,7 @@ static tw_status sources(const tw_target *target, const tw_problem *p, const tw_
   *out = (tw_files){0};
   tw_export e = {0};
   tw_launch *l = tw_new(1, sizeof *l);
-  tw_status status =
-      l ? cdna_launch_of(target, p, source, strlen(source), l, error) : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = l ? cdna_launch_of(target, p, source, strlen(source), l, error) : tw_no_memory(error, NULL);
   if (status == TW_OK) status = tw_export_make(p, false, &e, error);
   if (status == TW_OK) status = add_all(target, &e, l, source, out, error);
   tw_export_free(&e);

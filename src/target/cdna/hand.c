@@ -61,7 +61,7 @@ static tw_status copy_writable(cdna_memory *m, tw_error *error) {
     uint8_t *copy = tw_new(1, a->size + 64);
     if (copy) memcpy(copy, a->data, a->size);
     a->data = copy;
-    if (!copy) return tw_fail(error, TW_MISSING, "out of memory");
+    if (!copy) return tw_no_memory(error, NULL);
   }
   return TW_OK;
 }
@@ -81,7 +81,7 @@ tw_status cdna_launch_by_hand(const tw_target *t, const void *data, size_t size,
   cdna_times times = {0};
   const cdna_time_options options = {.jobs = l->jobs};
   cdna_launch launch = {.arguments = block, .lds = (uint32_t)l->shared, .jobs = l->jobs};
-  tw_status status = block ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = block ? TW_OK : tw_no_memory(error, NULL);
   if (status == TW_OK && !cdna_object_is(data, size)) {
     status = cdna_compile(cdna_arch_of(t), data, size, l->trust, NULL, &compiled, &size, error);
     data = compiled;

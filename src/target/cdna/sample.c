@@ -155,7 +155,7 @@ static tw_status compare_box(const tw_case *c, size_t index, const box *b, const
   if (wanted > (double)all) wanted = (double)all;
   const size_t n = wanted < PLACES_LEAST ? PLACES_LEAST : wanted > PLACES_MOST ? PLACES_MOST : (size_t)wanted;
   tw_place *place = tw_new(n, sizeof *place);
-  if (!place) return tw_fail(error, TW_MISSING, "out of memory for the comparison");
+  if (!place) return tw_no_memory(error, "the comparison");
   for (size_t i = 0; i < n; i++) place[i] = place_in(o, b, r, i < 4 ? (int)i : -1);
   qsort(place, n, sizeof *place, by_place);
   size_t different = 0;
@@ -233,7 +233,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
   for (size_t i = 0; i < c->n_operands && status == TW_OK; i++) {
     const tw_operand *o = &c->operand[i];
     buffer[i] = o->is_output ? aligned_alloc(64, (o->bytes + 127) & ~(size_t)63) : c->buffer[i];
-    if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
+    if (!buffer[i]) status = tw_no_memory(error, NULL);
     if (buffer[i] && o->is_output) memset(buffer[i], TW_POISON, o->bytes);
   }
   drawn all = {0};

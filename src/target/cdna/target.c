@@ -76,7 +76,7 @@ tw_status cdna_launch_of(const tw_target *t, const tw_problem *p, const char *so
                          tw_error *error) {
   const cdna_machine *m = cdna_machine_of(t);
   tw_scope *scope = tw_new(1, sizeof *scope);
-  if (!scope) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!scope) return tw_no_memory(error, NULL);
   tw_launch_scope(p, scope);
   tw_scope_set(scope, "gfx", cdna_arch_of(t) == CDNA3 ? 942 : 950);
   tw_scope_set(scope, "cus", m->caches.xcds * m->caches.cus);
@@ -90,7 +90,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   tw_artefact *a = tw_new(1, sizeof *a);
   size_t size = 0;
   bool clustered = false;
-  tw_status status = a ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = a ? TW_OK : tw_no_memory(error, NULL);
   if (a) a->machine = cdna_machine_of(t);
   const size_t header = header_length(source, length);
   const bool is_object = cdna_object_is(source + header, length - header);
@@ -111,7 +111,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   if (status == TW_OK && is_object) {
     size = length - header;
     a->bytes = tw_new(size, 1);
-    status = a->bytes ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+    status = a->bytes ? TW_OK : tw_no_memory(error, NULL);
     if (a->bytes) memcpy(a->bytes, source + header, size);
   } else if (status == TW_OK) {
     status = cdna_compile(cdna_arch_of(t), source, length, trust, &a->launch, &a->bytes, &size, error);
@@ -175,7 +175,7 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
     const tw_operand *o = &k->operand[i];
     buffer[i] = o->is_output ? tw_new(1, (o->bytes + 127) & ~(size_t)63) : k->buffer[i];
-    if (!buffer[i]) status = tw_fail(error, TW_MISSING, "out of memory");
+    if (!buffer[i]) status = tw_no_memory(error, NULL);
     if (buffer[i] && o->is_output) poison(o, k->buffer[i], buffer[i]);
   }
   double packing = 0;

@@ -145,7 +145,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   if (a) a->source = strdup(source);
   if (!a || !a->source) {
     free(a);
-    return tw_fail(error, TW_MISSING, "out of memory");
+    return tw_no_memory(error, NULL);
   }
   const tw_status status = nki_parse(source, length, &a->module, error);
   if (status != TW_OK) {
@@ -202,7 +202,7 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
     const tw_operand *o = &k->operand[i];
     actual[i] = aligned_alloc(64, (o->bytes + 127) & ~(size_t)63);
     if (!actual[i]) {
-      status = tw_fail(error, TW_MISSING, "out of memory");
+      status = tw_no_memory(error, NULL);
     } else if (o->is_output) {
       tw_blank_output(o, k->seed, k->buffer[i], actual[i]);
     } else {

@@ -7,11 +7,6 @@
 #include "base/strings.h"
 #include "target/xdna2/rate.h"
 
-static tw_status finish(tw_text *t, char **out, tw_error *error) {
-  *out = tw_text_take(t);
-  return *out ? TW_OK : tw_no_memory(error, NULL);
-}
-
 static void open_svg(tw_text *t, int width, int height, const char *title) {
   tw_text_add(t,
               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
@@ -97,7 +92,7 @@ static tw_status show_array(const tw_target *target, const char *const value[], 
     draw_array(c, title, &t);
   else
     print_rows(&t, title, sizeof rows / sizeof *rows, rows, form == TW_VIEW_JSON);
-  return finish(&t, out, error);
+  return tw_text_finish(&t, out, error);
 }
 
 /* ---- the roofline ---- */
@@ -201,7 +196,7 @@ static tw_status show_roofline(const tw_target *target, const char *const value[
     draw_roofline(c, &r, title, &t);
   else
     print_rows(&t, title, sizeof rows / sizeof *rows, rows, form == TW_VIEW_JSON);
-  return finish(&t, out, error);
+  return tw_text_finish(&t, out, error);
 }
 
 const tw_view xd_views[] = {

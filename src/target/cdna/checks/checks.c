@@ -394,7 +394,7 @@ tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error 
   *out = NULL;
   if (status != TW_OK || (!(checks & ~(1u << CDNA_CHECK_BOUNDS)) && !i->counts)) return status;
   cdna_checker *c = calloc(1, sizeof *c);
-  if (!c) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!c) return tw_no_memory(error, NULL);
   c->checks = checks;
   c->counts = i->counts;
   atomic_flag_clear(&c->lock);

@@ -243,7 +243,7 @@ tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t
   out->word = word;
   if (!cdna_program_open(out) || !word || !out->op) {
     cdna_program_free(out);
-    return tw_fail(error, TW_MISSING, "out of memory");
+    return tw_no_memory(error, NULL);
   }
   memcpy(word, s->data, out->n * sizeof *word);
   /* from the kernel's entry as from the start of the code: data between kernels may look like code */

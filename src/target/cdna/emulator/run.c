@@ -540,7 +540,7 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
   tw_status status = check_launch(o, k, l, &lds, error);
   if (status != TW_OK) return status;
   grid *g = tw_new(1, sizeof *g);
-  if (!g) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!g) return tw_no_memory(error, NULL);
   g->launch = l;
   g->memory = memory;
   g->caller_n = memory->n;
@@ -556,7 +556,7 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
   const bool prints = does_print(o, k);
   const uint32_t header[2] = {0, PRINTS};
   if (prints && (g->prints = tw_new(1, sizeof header + PRINTS))) memcpy(g->prints, header, sizeof header);
-  if (!g->image || !g->argument_bytes || (prints && !g->prints)) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (!g->image || !g->argument_bytes || (prints && !g->prints)) status = tw_no_memory(error, NULL);
   if (status == TW_OK) {
     memcpy(g->argument_bytes, l->arguments, l->argument_bytes);
     const uint64_t printed =
@@ -623,7 +623,7 @@ void cdna_wave_step(cdna_wave *w, const cdna_op *op) {
 tw_status cdna_group_run(cdna_dispatch *g, uint64_t id, const cdna_observer *seen, tw_error *error) {
   tw_error inside = {0};
   cdna_group *group = cdna_group_open(g, &inside);
-  if (!group) return tw_fail(error, TW_MISSING, "out of memory for a workgroup's registers");
+  if (!group) return tw_no_memory(error, "a workgroup's registers");
   cdna_group_start(g, group, id);
   group->in_turns = true;
   const outcome o = run_waves(g, group, seen);

@@ -59,7 +59,7 @@ tw_status cdna_grid_search(const cdna_cache_machine *m, const cdna_grid *g, int 
   tw_status status = cdna_grid_hits(m, g, &(cdna_order){0}, 1, &first, error); /* reports the error in the grid */
   if (status != TW_OK) return status;
   work *w = tw_new(1, sizeof *w);
-  if (!w) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!w) return tw_no_memory(error, NULL);
   w->machine = m;
   w->grid = g;
   propose_all(w);

@@ -158,14 +158,14 @@ static tw_status place(const cdna_tile *t, const char *text, cdna_arch arch, cdn
   const int down = t->rows > l.rows ? t->rows / l.rows : 1,
             across = t->columns > l.columns ? t->columns / l.columns : 1;
   p->address = tw_new((size_t)(down * across * (l.items / items)), sizeof *p->address);
-  if (!p->address) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!p->address) return tw_no_memory(error, NULL);
   return fill(t, &l, items, p, error);
 }
 
 /* Without a tile: lane l at `stride` times l. */
 static tw_status stride(uint32_t bytes, cdna_pattern *p, tw_error *error) {
   p->address = tw_new(1, sizeof *p->address);
-  if (!p->address) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!p->address) return tw_no_memory(error, NULL);
   p->n = 1;
   p->in_tile = false;
   for (int lane = 0; lane < CDNA_LANES; lane++) p->address[0][lane] = (uint32_t)lane * bytes;

@@ -113,7 +113,7 @@ static tw_status make_problem(const cdna_wave_access *access, size_t n, uint32_t
   p->many = tw_new(all, 1);
   p->listed = tw_new(all, sizeof *p->listed);
   p->rows = tw_new(all, 1);
-  if (!p->few || !p->many || !p->listed || !p->rows) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!p->few || !p->many || !p->listed || !p->rows) return tw_no_memory(error, NULL);
   for (size_t i = 0; i < n; i++) {
     add_differences(p, &access[i]);
     *(bank_bits(access[i].rule) == 7 ? &p->has_few : &p->has_many) = true;
@@ -262,7 +262,7 @@ static tw_status decide_linear(const problem *p, cdna_solution *out, tw_error *e
   const int bits = p->offset_bits - p->piece_bits, many = bits - p->many_bits, few = bits - p->few_bits;
   const uint64_t before = out->tried;
   space *k = tw_new(1, sizeof *k);
-  if (!k) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!k) return tw_no_memory(error, NULL);
   k->size = 1; /* {0} */
   enum answer found = YES;
   out->tried = 0;

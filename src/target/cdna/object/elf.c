@@ -117,7 +117,7 @@ static tw_status add_kernel(cdna_object *o, const char *symbol, size_t length, u
   if (grown) o->kernel = grown;
   if (!k.name || !grown) {
     free(k.name);
-    return tw_fail(error, TW_MISSING, "out of memory");
+    return tw_no_memory(error, NULL);
   }
   o->kernel[o->n_kernels++] = k;
   if (k.entry & 3 || !at_address(o, k.entry, 4))
@@ -211,7 +211,7 @@ static tw_status read_relocations(cdna_object *o, const Elf64_Ehdr *h, const cha
     if (read_section(o, h, s.header.sh_link, &symbols)) read_section(o, h, symbols.header.sh_link, &strings);
     const size_t n = s.header.sh_size / sizeof(Elf64_Rela);
     cdna_relocation *grown = tw_resize(o->relocation, o->n_relocations + n + 1, sizeof *grown);
-    if (!grown) return tw_fail(error, TW_MISSING, "out of memory");
+    if (!grown) return tw_no_memory(error, NULL);
     o->relocation = grown;
     for (size_t k = 0; k < n && status == TW_OK; k++) {
       Elf64_Rela r;

@@ -694,7 +694,7 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
   }
   tw_status status = TW_OK;
   if (!c || !ok)
-    status = inside.status != TW_OK ? TW_FAILED : tw_fail(error, TW_MISSING, "out of memory for a compute unit");
+    status = inside.status != TW_OK ? TW_FAILED : tw_no_memory(error, "a compute unit");
   else if (c->failed)
     status = TW_FAILED;
   else if (c->n_alive)

@@ -309,7 +309,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
   *out = (cdna_reuse){0};
   tw_status status = TW_OK;
   if (!q.stream || !q.error) {
-    status = tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
+    status = tw_no_memory(error, "what workgroups read");
   } else {
     for (uint64_t i = 0; i < n; i++) q.stream[i].most = q.stream[i].kept = i < at_once ? many : BEGINNING;
     /* one to its end: to know the share of the beginnings */
@@ -325,7 +325,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
       }
     const double part = status == TW_OK ? beginning_of(whole) : 0;
     if (status == TW_OK && !find_rates(&q, memory, (int)at_once, many, part, out))
-      status = tw_fail(error, TW_MISSING, "out of memory for the caches");
+      status = tw_no_memory(error, "the caches");
   }
   for (uint64_t i = 0; q.stream && i < n; i++) free(q.stream[i].line);
   free(q.stream);

@@ -351,7 +351,7 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
       status = time_at(t, mhz, jobs, error);
     }
     if (status != TW_OK) return status;
-    if (!schedule(t, &cycles, &working)) return tw_fail(error, TW_MISSING, "out of memory for the grid");
+    if (!schedule(t, &cycles, &working)) return tw_no_memory(error, "the grid");
     const double allowed = cdna_clock_mhz(t->rates, peak, matrix_use(t) * working);
     const bool same = fabs(allowed - mhz) < CLOSE * mhz;
     mhz = allowed;
@@ -413,7 +413,7 @@ static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error
       status = cdna_group_run(d, t->list[i][k], &observer, error);
     }
   }
-  if (status == TW_OK && q->failed) status = tw_fail(error, TW_MISSING, "out of memory for what atomics reach");
+  if (status == TW_OK && q->failed) status = tw_no_memory(error, "what atomics reach");
   return status;
 }
 
@@ -481,7 +481,7 @@ static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_opt
 static tw_status compare_witnesses(timing *t, cdna_dispatch *d, const cdna_witness *w, bool *same, double *part,
                                    tw_error *error) {
   cdna_witness *checked = tw_new(1, sizeof *checked);
-  tw_status status = checked ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
+  tw_status status = checked ? TW_OK : tw_no_memory(error, "what workgroups read");
   double asked = 0, wanted = 0;
   *same = true;
   for (int i = 0; i < CDNA_WITNESSES && status == TW_OK; i++) {
@@ -510,7 +510,7 @@ static void charge_missing_lines(cdna_reuse *r, double part) {
 static tw_status find_reuse(timing *t, cdna_dispatch *d, int jobs, tw_error *error) {
   cdna_reuse_watch watch = {.seed = t->seed,
                             .witness = t->watch ? tw_new(CDNA_WITNESSES, sizeof *watch.witness) : NULL};
-  if (t->watch && !watch.witness) return tw_fail(error, TW_MISSING, "out of memory for what workgroups read");
+  if (t->watch && !watch.witness) return tw_no_memory(error, "what workgroups read");
   tw_status status = TW_OK;
   bool same = false;
   double part = 1;
@@ -576,11 +576,11 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
   timing *t = tw_new(1, sizeof *t);
   cdna_dispatch *d = NULL;
   int jobs = options->jobs;
-  if (!t) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!t) return tw_no_memory(error, NULL);
   tw_status status = cdna_dispatch_open(o, k, l, memory, &d, error);
   cdna_effects *effects = status == TW_OK ? cdna_program_effects(cdna_dispatch_program(d)) : NULL;
-  if (status == TW_OK && !effects) status = tw_fail(error, TW_MISSING, "out of memory");
-  if (status == TW_OK && !cdna_memory_hold(memory)) status = tw_fail(error, TW_MISSING, "out of memory");
+  if (status == TW_OK && !effects) status = tw_no_memory(error, NULL);
+  if (status == TW_OK && !cdna_memory_hold(memory)) status = tw_no_memory(error, NULL);
   if (status == TW_OK) {
     place_grid(t, options->machine ? options->machine : cdna_machine_of_arch(o->arch), d);
     t->memory = memory;

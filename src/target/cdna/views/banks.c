@@ -224,7 +224,7 @@ tw_status cdna_show_banks(const tw_target *target, const char *const value[], tw
       draw(&p, (size_t)step, (int)phase, &t, &s, &text);
     else
       (form == TW_VIEW_JSON ? print_data : print_text)(&p, &t, &s, &text);
-    status = cdna_view_finish(&text, out, error);
+    status = tw_text_finish(&text, out, error);
   }
   cdna_pattern_free(&p);
   return status;

@@ -241,7 +241,7 @@ tw_status cdna_show_code(const tw_target *t, const char *const value[], tw_view_
     if (!counts) return tw_fail(error, TW_USAGE, "expected file=, counts= or both");
     list_counted(counts, form, &text);
     json_decref(counts);
-    return cdna_view_finish(&text, out, error);
+    return tw_text_finish(&text, out, error);
   }
   status = tw_file_read(value[FILE_KEY], FILE_LIMIT, &data, &size, error);
   if (status == TW_OK && !cdna_object_is(data, size))
@@ -257,7 +257,7 @@ tw_status cdna_show_code(const tw_target *t, const char *const value[], tw_view_
         l.code = &object.segment[i];
     l.counts = counts;
     if (l.code) list(&l, form, &text);
-    status = cdna_view_finish(&text, out, error);
+    status = tw_text_finish(&text, out, error);
   }
   json_decref(counts);
   cdna_object_free(&object);

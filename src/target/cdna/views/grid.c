@@ -110,7 +110,7 @@ static tw_status draw(const question *q, const cdna_machine *m, tw_text *out, tw
   char title[160], order[48];
   tw_text subtitle = {0};
   int *id_of = tw_new((size_t)(rows * columns), sizeof *id_of);
-  if (!id_of) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!id_of) return tw_no_memory(error, NULL);
   for (int id = 0; id < rows * columns; id++) {
     const cdna_cell c = cdna_order_cell(&q->order, rows, columns, xcds, id);
     id_of[c.row * columns + c.column] = id;
@@ -163,5 +163,5 @@ tw_status cdna_show_grid(const tw_target *t, const char *const value[], tw_view_
     status = draw(&q, m, &text, error);
   else
     (form == TW_VIEW_JSON ? print_data : print_text)(&q, m, &text);
-  return status == TW_OK ? cdna_view_finish(&text, out, error) : status;
+  return status == TW_OK ? tw_text_finish(&text, out, error) : status;
 }

@@ -241,7 +241,7 @@ tw_status cdna_show_layout(const tw_target *t, const char *const value[], tw_vie
   if (!*value[MFMA]) {
     if (form == TW_VIEW_SVG) return tw_fail(error, TW_USAGE, "name the matrix instruction to draw: mfma=");
     list(t, form, &s);
-    return cdna_view_finish(&s, out, error);
+    return tw_text_finish(&s, out, error);
   }
   status = find(t, value, &a, error);
   if (status != TW_OK) return status;
@@ -251,7 +251,7 @@ tw_status cdna_show_layout(const tw_target *t, const char *const value[], tw_vie
     status = ask(&a, value, form, &s, error);
   else
     (form == TW_VIEW_JSON ? print_data : print_lanes)(&a, &s);
-  if (status == TW_OK) return cdna_view_finish(&s, out, error);
+  if (status == TW_OK) return tw_text_finish(&s, out, error);
   tw_text_free(&s);
   return status;
 }

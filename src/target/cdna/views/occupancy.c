@@ -83,5 +83,5 @@ tw_status cdna_show_occupancy(const tw_target *t, const char *const value[], tw_
     print_data(m, &o, &text);
   else
     print_text(m, &r, &o, &text);
-  return cdna_view_finish(&text, out, error);
+  return tw_text_finish(&text, out, error);
 }

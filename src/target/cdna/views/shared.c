@@ -69,11 +69,6 @@ tw_status cdna_value_tile(const char *const value[3], cdna_tile *out, tw_error *
   return TW_OK;
 }
 
-tw_status cdna_view_finish(tw_text *t, char **out, tw_error *error) {
-  *out = tw_text_take(t);
-  return *out ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
-}
-
 const char *const cdna_colour[8] = {"#4477aa", "#ee6677", "#228833", "#ccbb44",
                                     "#66ccee", "#aa3377", "#ee8866", "#999999"};
 

@@ -31,7 +31,7 @@ typedef struct question {
 
 static tw_status parse_patterns(const char *text, cdna_arch arch, question *q, tw_error *error) {
   char *words = strdup(text), *rest = NULL;
-  tw_status status = words ? TW_OK : tw_fail(error, TW_MISSING, "out of memory");
+  tw_status status = words ? TW_OK : tw_no_memory(error, NULL);
   for (char *word = words ? strtok_r(words, ",", &rest) : NULL; word && status == TW_OK;
        word = strtok_r(NULL, ",", &rest)) {
     if (q->n == PATTERNS_MAX) {
@@ -52,7 +52,7 @@ static tw_status solve(question *q, tw_error *error) {
   size_t n = 0;
   for (int i = 0; i < q->n; i++) n += q->pattern[i].n;
   q->access = tw_new(n, sizeof *q->access);
-  if (!q->access) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!q->access) return tw_no_memory(error, NULL);
   for (int i = 0; i < q->n; i++)
     for (size_t at = 0; at < q->pattern[i].n; at++)
       q->access[q->n_access++] =
@@ -168,7 +168,7 @@ tw_status cdna_show_swizzle(const tw_target *target, const char *const value[], 
       draw(&q, &text);
     else
       (form == TW_VIEW_JSON ? print_data : print_text)(&q, &text);
-    status = cdna_view_finish(&text, out, error);
+    status = tw_text_finish(&text, out, error);
   }
   for (int i = 0; i < q.n; i++) cdna_pattern_free(&q.pattern[i]);
   free(q.access);

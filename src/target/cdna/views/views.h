@@ -28,7 +28,6 @@ tw_status cdna_value_type(const char *key, const char *text, cdna_type *out, tw_
 tw_status cdna_value_tile(const char *const value[3], cdna_tile *out, tw_error *);
 
 /* Hands the text over, or says that memory ran out. */
-tw_status cdna_view_finish(tw_text *, char **out, tw_error *);
 
 /* ---- pictures ---- */
 

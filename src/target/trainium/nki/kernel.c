@@ -18,7 +18,7 @@ static tw_status read_directives(const char *source, directives *out, tw_error *
   char *text = malloc(strlen(source) + 2), *to = text;
   tw_status status;
   *out = (directives){0};
-  if (!text) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!text) return tw_no_memory(error, NULL);
   for (const char *line = source; *line;) {
     const size_t n = strcspn(line, "\n");
     if (n > 2 && line[0] == '#' && line[1] == ':') {
@@ -290,7 +290,7 @@ tw_status nki_execute(const trn_config *config, const nki_module *module, const 
   nki_run *r = calloc(1, sizeof *r);
   if (!r) {
     if (d.any) nki_module_free(&d.module);
-    return tw_fail(error, TW_MISSING, "out of memory");
+    return tw_no_memory(error, NULL);
   }
   *r = (nki_run){.config = config,
                  .module = module,
