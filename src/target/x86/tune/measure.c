@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "native/sandbox.h"
@@ -52,6 +53,7 @@ static const double SLOWEST = 2e8;        /* operations per second: slower kerne
 static const uint64_t SETS_BYTES = (uint64_t)64 << 20, WEIGHTS_BYTES = (uint64_t)256 << 20;
 static const double WEIGHTS = 8e6; /* elements of B of all sets: a tenth of a second to make and to know */
 static const int64_t COOL_LEAST = 32 << 20, COOL_MOST = 256 << 20;
+static const int64_t ALONE = 1 << 16; /* elements of A that one thread makes or verifies as fast as many */
 
 /* Builders hold it shared, a measurement alone. */
 static pthread_rwlock_t machine = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
@@ -243,19 +245,72 @@ static tw_status compare_set(const timing *t, uint32_t set, tw_error *error) {
   return tw_fail(error, status, "wrong result in a timed call with new inputs: %s", what);
 }
 
+/* Work on the rows of all sets, by as many threads as the kernel had: the kernel's process waits meanwhile. */
+typedef struct rows_work {
+  const timing *t;
+  uint64_t seed;
+  int64_t pieces; /* of X86_ROWS rows, of each set */
+  pthread_mutex_t lock;
+  tw_status status; /* of the first piece that fails */
+  tw_error error;
+} rows_work;
+
+static void note_end(rows_work *w, tw_status status, const tw_error *error) {
+  if (status == TW_OK) return;
+  pthread_mutex_lock(&w->lock);
+  if (w->status == TW_OK) {
+    w->status = status;
+    w->error = *error;
+  }
+  pthread_mutex_unlock(&w->lock);
+}
+
+static void fill_piece(void *context, size_t index) {
+  rows_work *w = context;
+  const timing *t = w->t;
+  const uint32_t set = (uint32_t)(index / (size_t)w->pieces);
+  const int64_t first = (int64_t)(index % (size_t)w->pieces) * X86_ROWS;
+  tw_error error;
+  note_end(w,
+           x86_fill_rows(&t->set[set].verifier, w->seed + set, first, t->data->buffer[A],
+                         tw_sandbox_operand(t->process, A, set), &error),
+           &error);
+}
+
+static void verify_piece(void *context, size_t index) {
+  rows_work *w = context;
+  const timing *t = w->t;
+  const uint32_t set = (uint32_t)(index / (size_t)w->pieces);
+  const int64_t first = (int64_t)(index % (size_t)w->pieces) * X86_ROWS;
+  tw_error error;
+  note_end(w,
+           x86_verify_rows(&t->set[set].verifier, first, tw_sandbox_operand(t->process, A, set),
+                           tw_sandbox_operand(t->process, t->data->n_operands - 1, set), &error),
+           &error);
+}
+
+static tw_status for_rows(const timing *t, uint32_t sets, tw_parallel_function *function, tw_error *error) {
+  const int64_t m = tw_problem_int(t->problem, "m"), elements = (int64_t)sets * m * tw_problem_int(t->problem, "k");
+  rows_work w = {
+      .t = t, .seed = tw_random_system(), .pieces = (m + X86_ROWS - 1) / X86_ROWS, .lock = PTHREAD_MUTEX_INITIALIZER};
+  const int64_t threads = tw_problem_int(t->problem, "threads");
+  tw_parallel_for(elements < ALONE ? 1 : (int)threads, (size_t)(sets * w.pieces), function, &w);
+  return w.status == TW_OK ? TW_OK : tw_fail(error, w.status, "%s", w.error.text);
+}
+
 /* One repeat: *seconds for each of `sets`. One randomly chosen set is compared element by element. */
 static tw_status repeat(const timing *t, uint32_t sets, double *seconds, tw_error *error) {
   tw_sandbox *s = t->process;
-  const size_t c = t->data->n_operands - 1;
   for (uint32_t i = 0; i < sets; i++)
-    x86_fill_a(&t->set[i].verifier, tw_random_system(), t->data->buffer[A], tw_sandbox_operand(s, A, i));
+    x86_fill_gaps(&t->set[i].verifier, t->data->buffer[A], tw_sandbox_operand(s, A, i));
+  tw_status status = for_rows(t, sets, fill_piece, error);
+  if (status != TW_OK) return status;
   tw_sandbox_poison(s, sets);
   if (t->cool) tw_sandbox_cool(s, t->cool);
-  tw_status status = run(s, t->artefact, sets, seconds, error);
+  status = run(s, t->artefact, sets, seconds, error);
   *seconds /= sets;
   if (status == TW_OK) status = tw_sandbox_margins(s, sets, error);
-  for (uint32_t i = 0; status == TW_OK && i < sets; i++)
-    status = x86_verify(&t->set[i].verifier, tw_sandbox_operand(s, A, i), tw_sandbox_operand(s, c, i), error);
+  if (status == TW_OK) status = for_rows(t, sets, verify_piece, error);
   return status == TW_OK ? compare_set(t, (uint32_t)(tw_random_system() % sets), error) : status;
 }
 

@@ -20,9 +20,13 @@
 
 enum { SAMPLES = 256 }; /* minimum for a product that is not linear; two of each row */
 
-static double a_at(const x86_verifier *v, const void *a, int64_t i, int64_t p) {
-  return v->gemm.a_transposed ? tw_operand_element(&v->operand[0], a, p, i)
-                              : tw_operand_element(&v->operand[0], a, i, p);
+/* Row i of the matrix, of n elements; of its transpose if it is stored so. */
+static void read_row(const tw_operand *o, const void *data, bool transposed, int64_t i, int64_t n, double *out) {
+  tw_element_row(o->type, data, i * o->stride[transposed], o->stride[!transposed], n, out);
+}
+
+static void read_a(const x86_verifier *v, const void *a, int64_t i, double *out) {
+  read_row(&v->operand[0], a, v->gemm.a_transposed, i, v->gemm.k, out);
 }
 
 static double b_at(const x86_verifier *v, int64_t p, int64_t j) {
@@ -45,7 +49,7 @@ static double draw_weight(const x86_verifier *v, tw_random *r) {
 static bool allocate(x86_verifier *v) {
   bool all = (v->squares = tw_new((size_t)v->gemm.k, sizeof(double))) != NULL;
   all = (v->term = tw_new(2 * (size_t)v->gemm.k, sizeof(double))) != NULL && all;
-  all = (v->exponent = tw_new(2 * (size_t)v->gemm.k, 1)) != NULL && all;
+  all = (v->up = tw_new(2 * (size_t)v->gemm.k, sizeof(float))) != NULL && all;
   for (int x = 0; x < X86_VECTORS; x++) {
     v->weight[x] = tw_new((size_t)v->gemm.n, sizeof(double));
     v->product[x] = tw_new((size_t)v->gemm.k, sizeof(double));
@@ -61,10 +65,9 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
   const int64_t n = v.gemm.n, k = v.gemm.k;
   v.n_operands = p->op->operands(p, v.operand);
   v.d = v.n_operands == 4 ? buffer[2] : NULL;
-  double *fourth = tw_new((size_t)n, sizeof *fourth), *sum = tw_new((size_t)n, sizeof *sum);
-  if (!allocate(&v) || !fourth || !sum) {
+  double *fourth = tw_new(3 * (size_t)n, sizeof *fourth), *sum = fourth + n, *row = sum + n;
+  if (!allocate(&v) || !fourth) {
     free(fourth);
-    free(sum);
     x86_verifier_free(&v);
     return tw_no_memory(error, NULL);
   }
@@ -72,21 +75,24 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
   tw_random_seed(&r, tw_random_system());
   const tw_gemm_values values = tw_gemm_values_of(&v.gemm, buffer);
   tw_gemm_term_sizes(&values, v.term + k, v.term);
-  v.old_exponent = v.exponent + k;
-  for (int64_t q = 0; q < k && tw_gemm_has_terms(&v.gemm); q++) {
-    v.old_exponent[q] = (signed char)tw_term_exponent(of_a, q, k);
-    v.exponent[q] = (signed char)tw_term_exponent(of_b, q, k);
+  v.down = v.up + k;
+  for (int64_t q = 0; q < k; q++) {
+    const bool has_terms = tw_gemm_has_terms(&v.gemm);
+    v.down[q] = has_terms ? ldexpf(1, -tw_term_exponent(of_a, q, k)) : 1;
+    v.up[q] = has_terms ? ldexpf(1, tw_term_exponent(of_b, q, k)) : 1;
   }
   for (int x = 0; x < X86_VECTORS; x++)
     for (int64_t j = 0; j < n; j++) v.weight[x][j] = draw_weight(&v, &r);
-  for (int64_t q = 0; q < k; q++)
+  for (int64_t q = 0; q < k; q++) {
+    read_row(&v.operand[1], v.b, v.gemm.b_transposed, q, n, row);
     for (int64_t j = 0; j < n; j++) {
-      const double b = b_at(&v, q, j), balanced = b / v.term[q];
+      const double b = row[j], balanced = b / v.term[q];
       for (int x = 0; x < X86_VECTORS; x++) v.product[x][q] += b * v.weight[x][j];
       fourth[j] += balanced * balanced * balanced * balanced;
       sum[j] += b;
       v.squares[q] += b * b;
     }
+  }
   for (int64_t j = 0; j < n; j++) {
     const double d = v.d ? tw_operand_element(&v.operand[2], v.d, 0, j) : 0;
     v.fourths += sqrt(fourth[j]) / (double)n;
@@ -102,7 +108,6 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
   v.columns = sqrt(v.columns);
   v.fourths = sqrt(v.fourths);
   free(fourth);
-  free(sum);
   *out = v;
   return TW_OK;
 }
@@ -114,59 +119,98 @@ void x86_verifier_free(x86_verifier *v) {
   }
   free(v->squares);
   free(v->term);
-  free(v->exponent);
+  free(v->up);
   *v = (x86_verifier){0};
 }
 
 /* ---- new inputs ---- */
 
 /* The value of other sign, as the type has it. */
-static uint32_t negated(tw_type type, uint32_t x) {
-  switch (type) {
-  case TW_I8: return x == 0x80 ? x : (uint8_t)-x;
-  case TW_U8: return (uint8_t)~x;
-  case TW_F32: return x ^ 0x80000000u;
-  case TW_BF16:
-  case TW_F16: return x ^ 0x8000u;
-  default: return x;
+static uint8_t negated(tw_type type, uint8_t x) {
+  return type == TW_U8 ? (uint8_t)~x : type == TW_I8 && x != 0x80 ? (uint8_t)-x : x;
+}
+
+/* n elements from `from` to `to`, both with their rows' or columns' step: with random signs, and times powers of two. */
+typedef struct piece {
+  const char *from;
+  char *to;
+  int64_t step, n; /* in elements */
+  const float *down, *up;
+} piece;
+
+static void fill_f32(const piece *p, const bool flips[]) {
+  const float *from = (const float *)(const void *)p->from;
+  float *to = (float *)(void *)p->to;
+  for (int64_t i = 0; i < p->n; i++) {
+    const float x = from[i * p->step] * p->down[i] * p->up[i];
+    to[i * p->step] = flips[i] ? -x : x;
   }
 }
 
-/* x with another exponent: by that of its new term less that of its old one. */
-static uint32_t scaled(tw_type type, uint32_t x, int by) {
-  union {
-    uint32_t bits;
-    float single;
-    uint16_t half;
-  } it = {x};
-  tw_set_element(type, &it, 0, ldexp(tw_element(type, &it, 0), by));
-  return it.bits;
+static void fill_bf16(const piece *p, const bool flips[]) {
+  const uint16_t *from = (const uint16_t *)(const void *)p->from;
+  uint16_t *to = (uint16_t *)(void *)p->to;
+  for (int64_t i = 0; i < p->n; i++) {
+    const float x = tw_bf16_to_f32(from[i * p->step]) * p->down[i] * p->up[i];
+    to[i * p->step] = (uint16_t)(tw_f32_to_bf16(x) ^ (flips[i] ? 0x8000 : 0));
+  }
 }
 
-void x86_fill_a(const x86_verifier *v, uint64_t seed, const void *like, void *a) {
+static void fill_f16(const piece *p, const bool flips[]) {
+  const uint16_t *from = (const uint16_t *)(const void *)p->from;
+  uint16_t *to = (uint16_t *)(void *)p->to;
+  for (int64_t i = 0; i < p->n; i++) {
+    const float x = tw_f16_to_f32(from[i * p->step]) * p->down[i] * p->up[i];
+    to[i * p->step] = (uint16_t)(tw_f32_to_f16(x) ^ (flips[i] ? 0x8000 : 0));
+  }
+}
+
+static void fill_bytes(tw_type type, const piece *p, const bool flips[]) {
+  const uint8_t *from = (const uint8_t *)p->from;
+  uint8_t *to = (uint8_t *)p->to;
+  for (int64_t i = 0; i < p->n; i++) {
+    const uint8_t x = from[i * p->step];
+    to[i * p->step] = flips[i] ? negated(type, x) : x;
+  }
+}
+
+static void fill_piece(tw_type type, const piece *p, const bool flips[]) {
+  switch (type) {
+  case TW_F32: fill_f32(p, flips); break;
+  case TW_BF16: fill_bf16(p, flips); break;
+  case TW_F16: fill_f16(p, flips); break;
+  default: fill_bytes(type, p, flips); break;
+  }
+}
+
+void x86_fill_gaps(const x86_verifier *v, const void *like, void *a) { memcpy(a, like, v->operand[0].bytes); }
+
+tw_status x86_fill_rows(const x86_verifier *v, uint64_t seed, int64_t first, const void *like, void *a,
+                        tw_error *error) {
   const tw_operand *o = &v->operand[0];
   const tw_type type = o->type;
-  const size_t size = type == TW_F32 ? 4 : type == TW_BF16 || type == TW_F16 ? 2 : 1;
   const bool across = v->gemm.a_transposed, turns = v->gemm.a == type; /* else scales are shared along a row */
-  const int64_t pitch = tw_operand_pitch(o), m = v->gemm.m, k = v->gemm.k;
-  const size_t line = (size_t)(across ? 1 : pitch) * size, step = (size_t)(across ? pitch : 1) * size;
+  const int64_t m = v->gemm.m, k = v->gemm.k, step = o->stride[!across], line = o->stride[across];
+  const int64_t size = tw_type_bits(type) / 8;
+  bool *flips = tw_new((size_t)k, sizeof *flips);
+  if (!flips) return tw_no_memory(error, NULL);
   tw_random r;
-  tw_random_seed(&r, seed);
-  memcpy(a, like, o->bytes); /* the gaps between the rows */
-  for (int64_t i = 0; i < m; i++) {
-    const char *from = (const char *)like + (size_t)tw_random_between(&r, 0, m - 1) * line;
-    char *to = (char *)a + (size_t)i * line;
-    int64_t at = turns ? tw_random_between(&r, 0, k - 1) : 0;
+  tw_random_seed_stream(&r, seed, (uint64_t)first);
+  for (int64_t i = first; i < m && i < first + X86_ROWS; i++) {
+    const char *from = (const char *)like + tw_random_between(&r, 0, m - 1) * line * size;
+    char *to = (char *)a + i * line * size;
+    const int64_t turn = turns ? tw_random_between(&r, 0, k - 1) : 0; /* the element that comes first */
     uint64_t bits = 0;
-    for (int64_t p = 0; p < k; p++, at = at + 1 < k ? at + 1 : 0, bits >>= 1) {
-      uint32_t x = 0;
-      if (p % 32 == 0) bits = tw_random_next(&r);
-      memcpy(&x, from + (size_t)at * step, size);
-      if (bits & 1) x = negated(type, x);
-      if (v->exponent[p] != v->old_exponent[at]) x = scaled(type, x, v->exponent[p] - v->old_exponent[at]);
-      memcpy(to + (size_t)p * step, &x, size);
+    for (int64_t p = 0; p < k; p++, bits >>= 1) {
+      if (p % 64 == 0) bits = tw_random_next(&r);
+      flips[p] = bits & 1;
     }
+    fill_piece(type, &(piece){from + turn * step * size, to, step, k - turn, v->down + turn, v->up}, flips);
+    fill_piece(type, &(piece){from, to + (k - turn) * step * size, step, turn, v->down, v->up + (k - turn)},
+               flips + (k - turn));
   }
+  free(flips);
+  return TW_OK;
 }
 
 /* ---- expected values ---- */
@@ -177,23 +221,26 @@ static tw_status wrong(int64_t i, const char *what, tw_error *error) {
 
 /* The expected Euclidean norm of a row of C, from the inputs alone: elements of A have random signs about their mean.
  * Six standard deviations where there are few columns. */
-static double expected_norm(const x86_verifier *v, const void *a, int64_t i) {
+static double expected_norm(const x86_verifier *v, const double row[]) {
   const tw_gemm *g = &v->gemm;
   double mean = 0, squares = 0;
-  for (int64_t p = 0; p < g->k; p++) mean += a_at(v, a, i, p) / (double)g->k;
+  for (int64_t p = 0; p < g->k; p++) mean += row[p];
+  mean /= (double)g->k;
   for (int64_t p = 0; p < g->k; p++) {
-    const double x = a_at(v, a, i, p) - mean;
+    const double x = row[p] - mean;
     squares += x * x * v->squares[p];
   }
   const double scale = fabs((double)g->scale);
   return (1 + 6 / sqrt((double)g->n)) * (scale * sqrt(squares + mean * mean * v->sums) + sqrt(v->biases));
 }
 
-static tw_status verify_row(const x86_verifier *v, const void *a, const void *c, int64_t i, tw_error *error) {
+/* `row` of A gives the `n` results in `result`. */
+static tw_status verify_row(const x86_verifier *v, const double row[], const double result[], int64_t i,
+                            tw_error *error) {
   const tw_gemm *g = &v->gemm;
   double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, balanced = 0, fourth = 0, largest = 0, terms = 0;
   for (int64_t p = 0; p < g->k; p++) {
-    const double x = a_at(v, a, i, p);
+    const double x = row[p];
     terms += x != 0;
     for (int y = 0; y < X86_VECTORS; y++) sum[y] += x * v->product[y][p];
     const double square = x * x * v->term[p] * v->term[p];
@@ -203,7 +250,7 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
     largest = fmax(largest, fabs(x));
   }
   for (int64_t j = 0; j < g->n; j++) {
-    const double x = c_at(v, c, i, j);
+    const double x = result[j];
     if (!isfinite(x)) return wrong(i, "has an element that is not finite", error);
     for (int y = 0; y < X86_VECTORS; y++) got[y] += x * v->weight[y][j];
   }
@@ -220,7 +267,7 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
                                               .terms = terms,
                                               .largest = largest},
                              (double)g->n);
-  const double bound = v->numerics.exact ? 0 : off + 8 * unit * expected_norm(v, a, i);
+  const double bound = v->numerics.exact ? 0 : off + 8 * unit * expected_norm(v, row);
   for (int y = 0; y < X86_VECTORS; y++) {
     const double expected = (double)g->scale * sum[y] + v->bias[y];
     if (!(fabs(got[y] - expected) <= bound + 8 * 0x1p-24 * fabs(v->bias[y])))
@@ -229,13 +276,13 @@ static tw_status verify_row(const x86_verifier *v, const void *a, const void *c,
   return TW_OK;
 }
 
-static tw_status verify_element(const x86_verifier *v, const void *a, const void *c, int64_t i, int64_t j,
+static tw_status verify_element(const x86_verifier *v, const double row[], const void *c, int64_t i, int64_t j,
                                 tw_error *error) {
   const tw_gemm *g = &v->gemm;
   double sum = 0;
   tw_gemm_sizes s = {0};
   for (int64_t p = 0; p < g->k; p++) {
-    const double x = a_at(v, a, i, p), y = b_at(v, p, j);
+    const double x = row[p], y = b_at(v, p, j);
     sum += x * y;
     tw_gemm_sizes_add(&s, x, y);
   }
@@ -252,25 +299,38 @@ static tw_status verify_element(const x86_verifier *v, const void *a, const void
              : wrong(i, "has an element that differs from the product", error);
 }
 
-tw_status x86_verify(const x86_verifier *v, const void *a, const void *c, tw_error *error) {
+/* Some elements of a row of a product that is not linear, and all that look as if they were not written. Samples of all rows
+ * together are in every column, if there are as many. */
+static tw_status verify_some(const x86_verifier *v, const double row[], const void *c, int64_t i, tw_random *r,
+                             tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  const tw_operand *o = &v->operand[v->n_operands - 1];
+  const int64_t each = SAMPLES / g->m > 2 ? SAMPLES / g->m : 2;
+  tw_status status = TW_OK;
+  for (int64_t x = 0; status == TW_OK && x < each; x++)
+    status = verify_element(v, row, c, i, x % 2 ? tw_random_between(r, 0, g->n - 1) : (i * each + x) % g->n, error);
+  for (int64_t j = 0; status == TW_OK && j < g->n; j++)
+    if (tw_is_poison(&v->operand[v->n_operands - 1], c, i, j)) /* for i8 it is an ordinary number */
+      status = g->c == TW_I8 ? verify_element(v, row, c, i, j, error) : wrong(i, "was not written", error);
+  return status;
+}
+
+tw_status x86_verify_rows(const x86_verifier *v, int64_t first, const void *a, const void *c, tw_error *error) {
+  const tw_gemm *g = &v->gemm;
+  const bool linear = !g->relu && g->c != TW_I8;
+  double *row = tw_new((size_t)(g->k + g->n), sizeof *row), *result = row + g->k;
+  if (!row) return tw_no_memory(error, NULL);
   tw_status status = TW_OK;
   tw_random r;
-  if (!g->relu && g->c != TW_I8) {
-    for (int64_t i = 0; status == TW_OK && i < g->m; i++) status = verify_row(v, a, c, i, error);
-    return status;
-  }
-  /* Some elements of every row; together every column, if there are as many samples. */
   tw_random_seed(&r, tw_random_system());
-  const int64_t each = SAMPLES / g->m > 2 ? SAMPLES / g->m : 2, first = tw_random_between(&r, 0, g->n - 1);
-  for (int64_t i = 0; status == TW_OK && i < g->m; i++)
-    for (int64_t x = 0; status == TW_OK && x < each; x++)
-      status =
-          verify_element(v, a, c, i, x % 2 ? tw_random_between(&r, 0, g->n - 1) : (first + i * each + x) % g->n, error);
-  for (int64_t i = 0; status == TW_OK && i < g->m; i++)
-    for (int64_t j = 0; status == TW_OK && j < g->n; j++)
-      if (tw_is_poison(o, c, i, j)) /* for i8 it is an ordinary number */
-        status = g->c == TW_I8 ? verify_element(v, a, c, i, j, error) : wrong(i, "was not written", error);
+  for (int64_t i = first; status == TW_OK && i < g->m && i < first + X86_ROWS; i++) {
+    read_a(v, a, i, row);
+    if (linear) {
+      read_row(&v->operand[v->n_operands - 1], c, false, i, g->n, result);
+      status = verify_row(v, row, result, i, error);
+    } else {
+      status = verify_some(v, row, c, i, &r, error);
+    }
+  }
+  free(row);
   return status;
 }

@@ -5,7 +5,7 @@
 #include "op/gemm_numerics.h"
 #include "tilewright/op.h"
 
-enum { X86_VECTORS = 2 };
+enum { X86_VECTORS = 2, X86_ROWS = 32 /* that are filled or verified together */ };
 
 /* Precomputed data of B (and the bias), with secret random weights. */
 typedef struct x86_verifier {
@@ -22,7 +22,8 @@ typedef struct x86_verifier {
   double sums;             /* squares of the columns' sums */
   double biases;           /* squares of the bias, summed */
   const void *b, *d;
-  signed char *old_exponent, *exponent; /* of terms: of A that new inputs are like, and of B (tw_term_exponent) */
+  float *down, *up; /* k: powers of two that undo the terms of the A that new inputs are like, and that fit B's
+                       (tw_term_exponent) */
 } x86_verifier;
 
 /* `of_a`, `of_b`: the seeds that A and B of the case were drawn from. */
@@ -30,10 +31,12 @@ tw_status x86_verifier_make(const tw_problem *, void *const buffer[], uint64_t o
                             tw_error *);
 void x86_verifier_free(x86_verifier *);
 
-/* Fills A with new values of the same distribution as `like`: each row is one of its rows, rotated by a random number
- * of elements where its type allows it, with random signs. */
-void x86_fill_a(const x86_verifier *, uint64_t seed, const void *like, void *a);
-/* TW_FAILED if C cannot be act(scale * op(A) op(B) + bias). */
-tw_status x86_verify(const x86_verifier *, const void *a, const void *c, tw_error *);
+/* Copies what is between the rows of A. */
+void x86_fill_gaps(const x86_verifier *, const void *like, void *a);
+/* Fills X86_ROWS rows of A from `first` on with new values of the same distribution as `like`: each row is one of its rows,
+ * rotated by a random number of elements where its type allows it, with random signs. Threads may fill different rows. */
+tw_status x86_fill_rows(const x86_verifier *, uint64_t seed, int64_t first, const void *like, void *a, tw_error *);
+/* TW_FAILED if X86_ROWS rows of C from `first` on cannot belong to act(scale * op(A) op(B) + bias). */
+tw_status x86_verify_rows(const x86_verifier *, int64_t first, const void *a, const void *c, tw_error *);
 
 #endif
