@@ -8,11 +8,11 @@
 
 enum { THREADS_MAX = 256 };
 
-/* The flags of tw_parallel_until and of tw_interrupt_by. */
-static _Thread_local const volatile int *until, *asked;
+/* Of tw_parallel_until and of tw_stop_by. */
+static _Thread_local const tw_stop *until, *asked;
 
 typedef struct loop {
-  const volatile int *until;
+  const tw_stop *until, *asked;
   atomic_size_t next;
   size_t n;
   tw_parallel_function *function;
@@ -22,28 +22,29 @@ typedef struct loop {
 static void *work(void *argument) {
   loop *l = argument;
   until = l->until;
-  for (size_t i; !tw_is_set(until) && (i = atomic_fetch_add(&l->next, 1)) < l->n;) l->function(l->context, i);
+  asked = l->asked;
+  for (size_t i; !tw_is_stopped(until) && (i = atomic_fetch_add(&l->next, 1)) < l->n;) l->function(l->context, i);
   return NULL;
 }
 
-const volatile int *tw_interrupt_by(const volatile int *flag) {
-  const volatile int *before = asked;
-  asked = flag;
+const tw_stop *tw_stop_by(const tw_stop *stop) {
+  const tw_stop *before = asked;
+  asked = stop;
   return before;
 }
 
-const volatile int *tw_interrupt(void) { return asked; }
+const tw_stop *tw_stop_of_thread(void) { return asked; }
 
-bool tw_is_interrupted(void) { return tw_is_set(asked); }
+bool tw_is_stop_asked(void) { return tw_is_stopped(asked); }
 
-const volatile int *tw_parallel_until(const volatile int *interrupt) {
-  const volatile int *before = until;
-  until = interrupt;
+const tw_stop *tw_parallel_until(const tw_stop *stop) {
+  const tw_stop *before = until;
+  until = stop;
   return before;
 }
 
 void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context) {
-  loop l = {.until = until, .n = n, .function = function, .context = context};
+  loop l = {.until = until, .asked = asked, .n = n, .function = function, .context = context};
   if (jobs <= 0) jobs = tw_cores();
   if ((size_t)jobs > n) jobs = (int)n;
   if (jobs > THREADS_MAX) jobs = THREADS_MAX;

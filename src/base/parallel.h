@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/cores.h"
+#include "tilewright/status.h"
 
 typedef void tw_parallel_function(void *context, size_t index);
 
@@ -15,15 +16,15 @@ typedef void tw_parallel_function(void *context, size_t index);
  * give it work of milliseconds. If the system gives fewer threads, those do it all. Calls may nest. */
 void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context);
 
-/* The flag that asks for an end of what this thread computes; NULL: none. Threads of tw_parallel_for do not inherit it.
- * tw_interrupt_by sets the flag and returns the previous one. */
-const volatile int *tw_interrupt_by(const volatile int *flag);
-const volatile int *tw_interrupt(void);
-bool tw_is_interrupted(void);
+/* When long computations of this thread end early: simulations, references, compilers. NULL: never. Threads of tw_parallel_for
+ * inherit it. tw_stop_by sets it and returns the previous one. */
+const tw_stop *tw_stop_by(const tw_stop *);
+const tw_stop *tw_stop_of_thread(void);
+bool tw_is_stop_asked(void);
 
-/* From now on, loops of this thread and the loops in them begin no further index once *interrupt is set (NULL: never). Their
- * result is incomplete then, so the caller must look at the flag. Returns the previous flag. */
-const volatile int *tw_parallel_until(const volatile int *interrupt);
+/* From now on, loops of this thread and the loops in them begin no further index once tw_is_stopped says so (NULL: never).
+ * Their result is incomplete then, so the caller must ask, too. Returns the previous one. */
+const tw_stop *tw_parallel_until(const tw_stop *);
 
 /* Between two looks at what another thread will write. */
 static inline void tw_relax(void) {

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/spawn.h"
 #include "base/strings.h"
 
@@ -142,7 +143,7 @@ static bool has_ended(const running *r) {
 
 static bool stop_early(running *r) {
   tw_process_result *result = r->result;
-  result->interrupted = r->options->interrupt && *r->options->interrupt;
+  result->interrupted = tw_is_set(r->options->interrupt) || tw_is_stopped(r->options->stop);
   result->timed_out = !result->interrupted && now() > r->deadline;
   return result->interrupted || result->timed_out;
 }

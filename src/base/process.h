@@ -24,6 +24,7 @@ typedef struct tw_process_options {
   const char *const *environment;    /* ended by NULL; NULL: that of this process */
   const tw_confinement *confinement; /* NULL: none */
   const volatile int *interrupt;     /* when it becomes non-zero the group is killed; NULL = never */
+  const tw_stop *stop;               /* likewise, when it says so; NULL = never */
 } tw_process_options;
 
 typedef struct tw_process_result {

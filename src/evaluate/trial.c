@@ -40,13 +40,18 @@ static void judge(tw_outcome *out, tw_status status, tw_verdict if_failed) {
   out->verdict = status == TW_MISSING ? TW_UNAVAILABLE : status == TW_INTERRUPTED ? TW_SKIPPED : if_failed;
 }
 
+/* Stages look at the clock and end early: then whatever they returned says nothing. */
+static tw_status unless_stopped(const stage *s, tw_status status) {
+  return tw_is_stopped(&s->stop) ? tw_fail(&s->out->error, TW_INTERRUPTED, "interrupted") : status;
+}
+
 static tw_status check_on(stage *s, const tw_case *data) {
   const tw_target *t = s->trial->target;
   int lock = -1;
   tw_status status = tw_device_lock(t->traits.device, true, &s->stop, &lock, &s->out->error);
   if (status == TW_OK) status = t->check(t, s->artefact, data, &s->out->error);
   tw_device_unlock(lock);
-  return status;
+  return unless_stopped(s, status);
 }
 
 static bool check(stage *s) {
@@ -68,6 +73,7 @@ static bool measure(stage *s, tw_verdict if_failed) {
   tw_status status = tw_device_lock(t->traits.device, false, &s->stop, &lock, &s->out->error);
   if (status == TW_OK) status = t->measure(t, s->artefact, s->data, s->setting->trace, m, &s->out->error);
   tw_device_unlock(lock);
+  status = unless_stopped(s, status);
   if (status == TW_OK && !(isfinite(m->cost) && m->cost > 0))
     status = tw_fail(&s->out->error, TW_FAILED, "the measured cost %g is not a positive number", m->cost);
   if (status != TW_OK) {
@@ -140,14 +146,15 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
   tw_case made = {0};
   tw_bound bound;
   *out = (tw_outcome){.verdict = TW_PENDING};
-  const volatile int *before = tw_interrupt_by(setting->interrupt);
   stage s = {.trial = trial,
              .setting = setting,
              .data = setting->data,
              .bound = setting->bound,
              .stop = {.deadline = trial->deadline, .interrupt = setting->interrupt},
              .out = out};
+  const tw_stop *before = tw_stop_by(&s.stop), *loops_before = tw_parallel_until(&s.stop);
   tw_status status = t->build(t, trial->problem, trial->source, trial->length, trial->trust, &s.artefact, &out->error);
+  if (status != TW_OK) status = unless_stopped(&s, status);
   const double built = tw_now();
   if (status == TW_OK && setting->inspection && t->inspect) {
     status = t->inspect(t, s.artefact, setting->inspection, &out->error);
@@ -176,7 +183,8 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
   if (!tw_verdict_has_cost(out->verdict) && tw_is_set(setting->interrupt)) out->verdict = TW_SKIPPED;
   if (!tw_verdict_has_cost(out->verdict)) out->measured = (tw_measurement){0};
   tw_case_free(&made);
-  tw_interrupt_by(before);
+  tw_parallel_until(loops_before);
+  tw_stop_by(before);
   out->seconds = tw_now() - start;
   out->build_seconds = built - start;
 }

@@ -18,8 +18,8 @@ typedef struct tw_trial {
   bool check_only; /* built and checked, not measured */
   int more_cases;  /* number of further cases on which a correct kernel is checked; their seeds follow from this one */
   double seconds;  /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
-  double
-      deadline; /* by tw_now: a wait for a device ends then, and it says nothing about the kernel; 0: none; not in the text */
+  /* By tw_now: the evaluation ends then, and says nothing about the kernel. 0: none. Not in the text. */
+  double deadline;
 } tw_trial;
 
 typedef struct tw_outcome {

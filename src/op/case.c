@@ -47,10 +47,10 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
 tw_status tw_case_make(const tw_problem *problem, uint64_t seed, int threads, tw_case *out, tw_error *error) {
   const tw_status status = tw_case_make_inputs(problem, seed, out, error);
   if (status != TW_OK) return status;
-  const volatile int *before = tw_parallel_until(tw_interrupt());
+  const tw_stop *before = tw_parallel_until(tw_stop_of_thread());
   problem->op->reference(problem, out->buffer, threads > 0 ? threads : 1);
   tw_parallel_until(before);
-  if (tw_is_interrupted()) {
+  if (tw_is_stop_asked()) {
     tw_case_free(out);
     return tw_fail(error, TW_INTERRUPTED, "interrupted");
   }

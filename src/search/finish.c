@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "search/prune.h"
 #include "search/state.h"
 
@@ -209,12 +210,20 @@ static tw_status fresh_case(tw_state *s, uint64_t seed, tw_case *out, tw_error *
   return tw_target_case(s->target, &s->problem, seed, jobs, out, error);
 }
 
+static const char NO_TIME[] = "the time limit was reached";
+
 /* Goes down from the best until one is right on inputs of another seed. */
 static tw_status confirm(tw_state *s, tw_error *error) {
   const uint64_t other = s->options.inputs ^ 0x1e3779b97f4a7c15u;
   tw_case fresh = {0};
   tw_error why = {0};
-  if (!s->backend->is_elsewhere && fresh_case(s, other, &fresh, &why) != TW_OK) {
+  const double end = tw_state_end(s);
+  const tw_stop stop = {.deadline = isfinite(end) && s->best->recipe ? end : 0, .interrupt = s->options.interrupt};
+  const tw_stop *before = tw_stop_by(&stop);
+  const tw_status made = s->backend->is_elsewhere ? TW_OK : fresh_case(s, other, &fresh, &why);
+  tw_stop_by(before);
+  if (made == TW_INTERRUPTED && !tw_is_set(stop.interrupt)) tw_fail(&why, made, "%s", NO_TIME);
+  if (made != TW_OK) {
     tw_state_note(s, "the best candidate could not be checked again: %s", why.text);
     return TW_OK;
   }
@@ -223,6 +232,7 @@ static tw_status confirm(tw_state *s, tw_error *error) {
     tw_state_check(s, s->best, other, &fresh, &o);
     if (o.verdict == TW_CORRECT) memcpy(s->best->coverage, o.coverage, sizeof s->best->coverage);
     if (o.verdict == TW_CORRECT || tw_state_is_interrupted(s)) break;
+    if (o.verdict == TW_SKIPPED) tw_fail(&o.error, TW_INTERRUPTED, "%s", NO_TIME);
     if (!tw_verdict_is_final(o.verdict)) { /* says nothing about the kernel */
       tw_state_note(s, "the best candidate could not be checked again: %s", o.error.text);
       break;

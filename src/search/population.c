@@ -204,7 +204,7 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .length = strlen(c->source),
                     .seed = s->options.inputs,
                     .limit = c->limit,
-                    .deadline = isfinite(s->deadline) ? s->deadline : 0,
+                    .deadline = isfinite(s->last_measurement) ? s->last_measurement : 0,
                     .trust = s->options.trust || c->recipe}; /* the target made it: the library's own text */
 }
 
@@ -259,7 +259,8 @@ void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_
   trial.seed = seed;
   trial.check_only = true;
   if (!c->recipe) trial.more_cases = tw_trial_more_cases(&s->problem); /* somebody wrote it */
-  run_alone(s, &trial, data, HUGE_VAL, out);                           /* the result is confirmed, however late it is */
+  /* A kernel that somebody wrote is confirmed, however late it is. */
+  run_alone(s, &trial, data, c->recipe ? tw_state_end(s) : HUGE_VAL, out);
 }
 
 void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {

@@ -165,7 +165,7 @@ tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options
                        tw_error *error) {
   tw_state s;
   *out = (tw_search_result){.size = sizeof *out};
-  const volatile int *before = tw_interrupt_by(options->interrupt);
+  const tw_stop interrupt = {.interrupt = options->interrupt}, *before = tw_stop_by(&interrupt);
   tw_status status = tw_state_open(&s, subject, options, error);
   if (status == TW_OK) status = tw_evaluate_starts(&s, subject->program, error);
   if (status == TW_OK && s.options.exhaustive) {
@@ -180,7 +180,7 @@ tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options
   if (status == TW_OK && tw_state_is_interrupted(&s))
     status = tw_fail(error, TW_INTERRUPTED, "stopped after %d candidates; the best so far is kept", s.samples);
   tw_state_close(&s, status == TW_OK);
-  tw_interrupt_by(before);
+  tw_stop_by(before);
   return status;
 }
 

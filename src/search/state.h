@@ -154,6 +154,9 @@ void tw_team_begin(tw_state *, size_t team);
 bool tw_team_asks_models(const tw_team *);
 /* teams.c: when the last candidate may start, by what the best one took. */
 void tw_team_set_deadline(tw_state *);
+/* All of a search ends by this time, the confirmation of the result included: the limit of --seconds less the time to write the
+ * result. HUGE_VAL: no limit. */
+double tw_state_end(const tw_state *);
 /* starts.c: the start and the best known kernels of other searches are evaluated and make the first beam. */
 tw_status tw_evaluate_starts(tw_state *, const char *program, tw_error *);
 

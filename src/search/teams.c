@@ -117,10 +117,11 @@ static void pass_on_beam(tw_state *s) {
   if (end < room) s->beam[s->n_beam++] = s->start;
 }
 
-/* All of a search ends by this time, the confirmation of the result included. */
-static double end_of(const tw_state *s) {
+double tw_state_end(const tw_state *s) {
   const double seconds = s->options.seconds;
-  return s->started + fmax(1.2 * seconds, seconds + 2);
+  if (seconds <= 0) return HUGE_VAL;
+  return s->started + fmax(1.2 * seconds, seconds + 2) -
+         s->case_seconds; /* files of the result have such a case, too */
 }
 
 /* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time. What a
@@ -130,7 +131,7 @@ void tw_team_set_deadline(tw_state *s) {
   const tw_candidate *like = s->best ? s->best : s->start;
   const double trial = like->seconds - like->build_seconds;
   const double rounds = s->n_known || !tw_is_clearly_faster(like, s->start) ? 4 * s->trial_seconds : 0;
-  s->last_measurement = fmax(end_of(s) - s->case_seconds - trial, s->started + s->options.seconds);
+  s->last_measurement = fmax(tw_state_end(s) - s->case_seconds - trial, s->started + s->options.seconds);
   const double last_start = s->last_measurement - like->seconds - rounds;
   const double half = s->started + s->options.seconds / 2;
   s->deadline = fmin(s->started + s->options.seconds * s->share, fmax(last_start, half));

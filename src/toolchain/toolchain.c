@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/parallel.h"
 #include "base/process.h"
 #include "base/strings.h"
 #include "toolchain/internal.h"
@@ -258,7 +259,8 @@ tw_status tw_tool_run_confined(const tw_toolchain *tools, const tw_tool_run *run
                           .cpu_seconds = seconds,
                           .memory_limit = run->memory ? run->memory : MEMORY,
                           .file_limit = file,
-                          .environment = environment};
+                          .environment = environment,
+                          .stop = tw_stop_of_thread()};
   tw_confinement *c = NULL;
   tw_status status = confine(t, run, &c, error);
   if (status != TW_OK) return status;
@@ -266,7 +268,10 @@ tw_status tw_tool_run_confined(const tw_toolchain *tools, const tw_tool_run *run
   status = tw_process_run(&o, &r, error);
   tw_confinement_free(c);
   if (status != TW_OK) return status;
-  if (r.exit_status != 0) status = report(run, &r, seconds, file, error);
+  if (r.interrupted)
+    status = tw_fail(error, TW_INTERRUPTED, "interrupted");
+  else if (r.exit_status != 0)
+    status = report(run, &r, seconds, file, error);
   if (run->output && status == TW_OK)
     *run->output = r.output;
   else

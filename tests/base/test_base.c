@@ -174,15 +174,38 @@ static void outer_loop(void *context, size_t index) {
 static void an_interrupt_ends_loops_and_loops_in_them(void **state) {
   ending e = {0};
   (void)state;
-  assert_null(tw_parallel_until(&e.flag));
+  const tw_stop stop = {.interrupt = &e.flag};
+  assert_null(tw_parallel_until(&stop));
   tw_parallel_for(1, 100, ask_for_an_end, &e);
   assert_int_equal(e.calls, 4);
   e = (ending){0};
   tw_parallel_for(1, 100, outer_loop, &e);
   assert_int_equal(e.calls, 4);
-  assert_ptr_equal(tw_parallel_until(NULL), &e.flag);
+  const tw_stop past = {.deadline = 1e-9};
+  e.calls = 0;
+  tw_parallel_until(&past);
   tw_parallel_for(1, 100, ask_for_an_end, &e);
-  assert_int_equal(e.calls, 104);
+  assert_int_equal(e.calls, 0);
+  assert_ptr_equal(tw_parallel_until(NULL), &past);
+  tw_parallel_for(1, 100, ask_for_an_end, &e);
+  assert_int_equal(e.calls, 100);
+}
+
+static void count_if_stopped(void *context, size_t index) {
+  (void)index;
+  if (tw_is_stop_asked()) atomic_fetch_add((atomic_int *)context, 1);
+}
+
+static void threads_of_loops_know_when_to_stop(void **state) {
+  const tw_stop past = {.deadline = 1e-9};
+  atomic_int n = 0;
+  (void)state;
+  assert_null(tw_stop_by(&past));
+  tw_parallel_for(4, 100, count_if_stopped, &n);
+  assert_ptr_equal(tw_stop_by(NULL), &past);
+  assert_int_equal(n, 100);
+  tw_parallel_for(4, 100, count_if_stopped, &n);
+  assert_int_equal(n, 100);
 }
 
 static void parallel_for_calls_each_index_once(void **state) {
@@ -385,6 +408,7 @@ int main(void) {
       cmocka_unit_test(random_numbers_cover_their_range_evenly),
       cmocka_unit_test(parallel_for_calls_each_index_once),
       cmocka_unit_test(an_interrupt_ends_loops_and_loops_in_them),
+      cmocka_unit_test(threads_of_loops_know_when_to_stop),
       cmocka_unit_test(files_are_written_whole_and_read_back),
       cmocka_unit_test(full_disk_is_said),
       cmocka_unit_test(failed_write_leaves_the_old_file),

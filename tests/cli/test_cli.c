@@ -795,6 +795,20 @@ static void a_runner_is_not_trusted(void **state) {
   expect_output("grep cost_from gpu/summary.json", "\"reported by the runner, not confirmed here\"");
 }
 
+/* The runner answers after the limit has passed, so no time is left for the timeline; an older one must not stay. */
+static void no_timeline_is_drawn_after_the_time_limit(void **state) {
+  (void)state;
+#define LATE "tune gemm m=32 n=32 k=32 a=i8 b=i8 -t xdna2 --no-wisdom --fresh --jobs 1 --out late "
+  expect_output("$T " LATE "--samples 1 >/dev/null; ls late/timeline.json", "late/timeline.json");
+  outcome o = run("$T " LATE "--seconds 0.01 --runner \"sleep 2.1; $T evaluate\"");
+  assert_int_equal(o.status, 0);
+  if (!strstr(o.err, "of the 0.01 s given, so no candidate was tried") ||
+      !strstr(o.err, "this run has no timeline: --seconds left no time for it"))
+    fail_msg("%s", o.err);
+  release(&o);
+  expect_output("cat late/kernel.cc >/dev/null; ls late/timeline.json 2>&1 || true", "No such file");
+}
+
 static void tuning_does_not_depend_on_jobs(void **state) {
   (void)state;
   json_t *one = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 1 --json --timeline best.svg", 0);
@@ -1185,6 +1199,7 @@ int main(void) {
       cmocka_unit_test(columns_of_tables_do_not_collide),
       cmocka_unit_test(tuning_gives_files_that_run_as_promised),
       cmocka_unit_test(a_runner_is_not_trusted),
+      cmocka_unit_test(no_timeline_is_drawn_after_the_time_limit),
       cmocka_unit_test(tuning_does_not_depend_on_jobs),
       cmocka_unit_test(what_is_no_program_is_not_correct),
       cmocka_unit_test(a_pipe_without_a_writer_is_no_program),

@@ -312,13 +312,14 @@ static void an_interrupt_ends_the_reference(void **state) {
   tw_case c;
   tw_error error;
   (void)state;
-  assert_null(tw_interrupt_by(&flag));
+  const tw_stop stop = {.interrupt = &flag};
+  assert_null(tw_stop_by(&stop));
   assert_int_equal(tw_case_make(&p, 1, 1, &c, &error), TW_OK);
   tw_case_free(&c);
   flag = 1;
   assert_int_equal(tw_case_make(&p, 1, 1, &c, &error), TW_INTERRUPTED);
   assert_int_equal(c.n_operands, 0);
-  assert_ptr_equal(tw_interrupt_by(NULL), &flag);
+  assert_ptr_equal(tw_stop_by(NULL), &stop);
 }
 
 int main(void) {

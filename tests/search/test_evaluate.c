@@ -10,6 +10,7 @@
 #include "base/device.h"
 #include "base/files.h"
 #include "base/intern.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "evaluate/pool.h"
 #include "evaluate/text.h"
@@ -524,6 +525,75 @@ static int remove_locks(void **state) {
   return 0;
 }
 
+/* Every stage looks at the limit: a trial whose time is over says nothing, and neither does one that is interrupted. */
+static void a_trial_ends_at_its_deadline_and_when_interrupted(void **state) {
+  static const char *const machine[][2] = {{"gemmini-16x16-int8", "gemm m=32 n=32 k=32 a=i8 b=i8"},
+                                           {"cdna4", "gemm m=64 n=64 k=64 a=bf16 b=bf16"},
+                                           {"xdna2", "gemm m=64 n=64 k=64 a=i8 b=i8"},
+                                           {"trn2", "gemm m=128 n=512 k=128 a=bf16 b=bf16"},
+                                           {"x86", "gemm m=32 n=32 k=32 threads=1"}};
+  const volatile int set = 1;
+  (void)state;
+  for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
+    const tw_target *t = tw_target_find(machine[i][0]);
+    tw_problem p;
+    tw_schedule baseline;
+    tw_error error = {0};
+    char *source;
+    if (t->available(t, NULL) != TW_OK) continue;
+    assert_int_equal(tw_target_read(t, machine[i][1], &p, &error), TW_OK);
+    assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+    assert_int_equal(tw_target_baseline(t, &p, &baseline, &error), TW_OK);
+    assert_int_equal(tw_target_emit(t, &p, &baseline, &source, &error), TW_OK);
+    tw_trial trial = {.target = t, .problem = &p, .source = source, .length = strlen(source), .seed = 1, .trust = true};
+    tw_setting setting = {.jobs = 1};
+    tw_outcome out;
+    trial.deadline = 1e-9; /* long ago */
+    tw_trial_run(&trial, &setting, &out);
+    if (out.verdict != TW_SKIPPED) fail_msg("%s: %s: %s", t->name, tw_verdict_name(out.verdict), out.error.text);
+    trial.deadline = 0;
+    setting.interrupt = &set;
+    tw_trial_run(&trial, &setting, &out);
+    if (out.verdict != TW_SKIPPED) fail_msg("%s: %s: %s", t->name, tw_verdict_name(out.verdict), out.error.text);
+    setting.interrupt = NULL;
+    tw_trial_run(&trial, &setting, &out);
+    if (out.verdict != TW_CORRECT) fail_msg("%s: %s: %s", t->name, tw_verdict_name(out.verdict), out.error.text);
+    free(source);
+  }
+}
+
+/* Simulations end early, too, wherever they are. */
+static void simulators_look_at_the_clock(void **state) {
+  static const char *const machine[][2] = {{"gemmini-16x16-int8", "gemm m=64 n=64 k=64 a=i8 b=i8"},
+                                           {"cdna4", "gemm m=64 n=64 k=1024 a=bf16 b=bf16"},
+                                           {"xdna2", "gemm m=256 n=256 k=256 a=i8 b=i8"}};
+  const tw_stop stop = {.deadline = 1e-9};
+  (void)state;
+  for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
+    const tw_target *t = tw_target_find(machine[i][0]);
+    tw_problem p;
+    tw_schedule baseline;
+    tw_case data;
+    tw_artefact *a;
+    tw_error error = {0};
+    char *source;
+    if (t->available(t, NULL) != TW_OK) continue;
+    assert_int_equal(tw_target_read(t, machine[i][1], &p, &error), TW_OK);
+    assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+    assert_int_equal(tw_target_baseline(t, &p, &baseline, &error), TW_OK);
+    assert_int_equal(tw_target_emit(t, &p, &baseline, &source, &error), TW_OK);
+    assert_int_equal(t->build(t, &p, source, strlen(source), true, &a, &error), TW_OK);
+    assert_int_equal(tw_target_case(t, &p, 1, 1, &data, &error), TW_OK);
+    tw_stop_by(&stop);
+    const tw_status status = t->check(t, a, &data, &error);
+    tw_stop_by(NULL);
+    if (status == TW_OK || !strstr(error.text, "interrupted")) fail_msg("%s: %d, %s", t->name, status, error.text);
+    t->release(a);
+    tw_case_free(&data);
+    free(source);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(a_trial_reads_back, start),
@@ -541,6 +611,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(one_measurement_at_a_time_and_builds_beside_it, start, remove_locks),
       cmocka_unit_test_setup_teardown(a_device_is_held_between_processes, start, remove_locks),
       cmocka_unit_test_setup(what_is_read_does_not_fill_memory, start),
+      cmocka_unit_test_setup(a_trial_ends_at_its_deadline_and_when_interrupted, start),
+      cmocka_unit_test_setup(simulators_look_at_the_clock, start),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

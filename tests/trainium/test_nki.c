@@ -363,9 +363,10 @@ static void an_interrupt_ends_a_kernel(void **state) {
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_case(t, &p, 7, 1, &k, &error), TW_OK);
   assert_int_equal(t->build(t, &p, source, strlen(source), false, &a, &error), TW_OK);
-  tw_interrupt_by(&flag);
+  const tw_stop stop = {.interrupt = &flag};
+  tw_stop_by(&stop);
   assert_int_equal(t->check(t, a, &k, &error), TW_INTERRUPTED);
-  tw_interrupt_by(NULL);
+  tw_stop_by(NULL);
   t->release(a);
   tw_case_free(&k);
   free(source);

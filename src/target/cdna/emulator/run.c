@@ -258,11 +258,18 @@ static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen)
 /* In turn, from barrier to barrier. Turns in which no wave waited form one pass, up to TURN instructions. */
 static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
   const uint64_t turn = turn_of(group);
-  uint64_t scalars = 0, lanes = 0, executed = 0;
+  uint64_t scalars = 0, lanes = 0, executed = 0, unseen = TURN; /* instructions since the last look at the clock */
   group->same = false;
   for (uint32_t pass = 1;;) {
     int waiting = 0, ended = 0;
     bool yielded = false;
+    if ((unseen += turn) >= TURN) {
+      unseen = 0;
+      if (tw_is_stop_asked()) {
+        cdna_stop(group->wave, "interrupted");
+        return STOPPED;
+      }
+    }
     for (int i = 0; i < group->n_waves; i++) {
       cdna_wave *w = &group->wave[i];
       if (w->state == CDNA_YIELDED) w->state = CDNA_RUNNING;

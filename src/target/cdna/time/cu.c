@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/strings.h"
 #include "target/cdna/isa/effects.h"
 #include "target/cdna/layout/lds.h"
@@ -675,6 +676,8 @@ static bool open_cu(cu *c) {
   return c->l1 && c->wave && c->brought;
 }
 
+enum { TURNS_BETWEEN_LOOKS = 1 << 12 };
+
 tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *error) {
   cu *c = tw_new(1, sizeof *c);
   tw_error inside = {0};
@@ -682,7 +685,8 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
   if (c) *c = (cu){.s = s, .out = out, .error = &inside};
   bool ok = c && open_cu(c);
   for (int i = 0; i < s->together && ok; i++) ok = start_group(c, 0);
-  while (ok && c->n_alive && !c->failed) {
+  bool stopped = false;
+  for (uint32_t turn = 1; ok && c->n_alive && !c->failed && !stopped; turn++) {
     int simd = 0;
     for (int i = 1; i < SIMDS; i++)
       if (c->at[i] < c->at[simd]) simd = i;
@@ -691,12 +695,15 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
     c->at[simd] = NEVER;
     const int64_t next = serve_simd(c, simd, at);
     if (next < c->at[simd]) c->at[simd] = next; /* it may have woken its own waves */
+    stopped = turn % TURNS_BETWEEN_LOOKS == 0 && tw_is_stop_asked();
   }
   tw_status status = TW_OK;
   if (!c || !ok)
     status = inside.status != TW_OK ? TW_FAILED : tw_no_memory(error, "a compute unit");
   else if (c->failed)
     status = TW_FAILED;
+  else if (stopped)
+    status = tw_fail(error, TW_INTERRUPTED, "interrupted");
   else if (c->n_alive)
     status = tw_fail(error, TW_FAILED, "waves wait at a barrier that other waves never reach");
   if (status == TW_FAILED && inside.status != TW_OK && error) *error = inside;

@@ -109,9 +109,12 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
   return w->state != CDNA_STOPPED;
 }
 
+enum { PASSES_BETWEEN_LOOKS = 64 };
+
 /* Waves alternate after each access to memory: a line that several of them read is requested once, as on a CU. */
 static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
-  while (s->asked < s->most) {
+  for (uint32_t pass = 1; s->asked < s->most; pass++) {
+    if (pass % PASSES_BETWEEN_LOOKS == 0 && tw_is_stop_asked()) return true;
     int waiting = 0, ended = 0, stuck = 0;
     for (int i = 0; i < g->n_waves; i++) {
       cdna_wave *w = &g->wave[i];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "target/gemmini/core/access.h"
 #include "target/gemmini/core/fetch.h"
 
@@ -29,7 +30,7 @@ static int check_limits(rv64_core *core, uint64_t pc, uint64_t t, uint64_t instr
                executed);
     return RV64_CYCLE_LIMIT;
   }
-  if (tw_is_set(o->interrupt)) {
+  if (tw_is_set(o->interrupt) || tw_is_stop_asked()) {
     rv64_fault(core, pc, "interrupted after %" PRIu64 " cycles", t);
     return RV64_INTERRUPTED;
   }

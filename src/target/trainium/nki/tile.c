@@ -250,7 +250,7 @@ static void end_accumulation(nki_tensor *, const nki_view *);
 
 void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_view *const operand[]) {
   if (r->is_muted) return;
-  if (tw_is_interrupted()) nki_stop(r, TW_INTERRUPTED, "interrupted");
+  if (tw_is_stop_asked()) nki_stop(r, TW_INTERRUPTED, "interrupted");
   i.line = r->line;
   i.first_wait = -1;
   for (size_t k = 0; k < n; k++) {

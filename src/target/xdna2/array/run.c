@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/strings.h"
 #include "target/xdna2/array/ddr.h"
 #include "target/xdna2/array/scalar.h"
@@ -187,6 +188,8 @@ static void handle(sim *s, const event *e) {
   }
 }
 
+enum { EVENTS_BETWEEN_LOOKS = 256 }; /* each may be a call of a kernel, which takes up to 100 us here */
+
 static void run(sim *s) {
   event e;
   begin(s);
@@ -196,7 +199,10 @@ static void run(sim *s) {
       break;
     }
     s->now = e.at;
-    s->result->events++;
+    if (++s->result->events % EVENTS_BETWEEN_LOOKS == 0 && tw_is_stop_asked()) {
+      s->status = tw_fail(s->error, TW_INTERRUPTED, "interrupted");
+      break;
+    }
     handle(s, &e);
   }
   s->result->cycles = s->now;
