@@ -1,4 +1,4 @@
-/* main.c - the command `tilewright`: finds the subcommand, runs it, says in one line what went wrong. */
+/* main.c - the command `tilewright`: finds the subcommand, runs it and prints an error as one line. */
 #define _GNU_SOURCE /* pthread_setattr_default_np */
 #include <pthread.h>
 #include <signal.h>
@@ -37,9 +37,9 @@ const cli_command cli_commands[] = {
     {"model", SUBJECT, "print the prediction of the analytic model", "target schedule kernel verbose json", cli_model,
      false},
     {"prompt", "plan | implement " SUBJECT " [FILE] | --write DIR -t TARGET",
-     "print the prompt for a language model, or write the texts that prompts are made of",
+     "print a prompt for a language model, or write the texts of prompts to files",
      "target schedule plan prompts write seed dropout iterations no-run trust json", cli_prompt, true},
-    {"view", "[NAME key=value...] -t TARGET", "show how a machine handles data: layouts, banks, grids, ...",
+    {"view", "[NAME key=value...] -t TARGET", "show how a machine stores and moves data: layouts, banks, grids, ...",
      "target svg json", cli_view, true},
     {"mcp", "", "run a Model Context Protocol server on standard input and output", "", cli_mcp, true},
     {"report", "DIR...", "write tuning runs (--out DIR) as one HTML page", "page json", cli_report, false},
@@ -48,18 +48,18 @@ const cli_command cli_commands[] = {
     {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE",
      "list, show, export or import the best known schedules", "target verify jobs json", cli_wisdom, true},
     {"cache", "[clear]", "list or clear the build cache", "json", cli_cache, false},
-    {"manual", "SECTION", NULL, "", cli_manual, true}, /* for ./dev docs: no user needs it, so no list has it */
+    {"manual", "SECTION", NULL, "", cli_manual, true}, /* for ./dev docs; not listed, because users do not need it */
     {0},
 };
 
 static void print_usage(void) {
   printf("usage: tilewright COMMAND [ARGUMENTS] [OPTIONS]\n\n"
-         "Finds, checks and runs fast tiled kernels for tensor accelerators.\n\n");
+         "Find, verify and run fast tiled kernels for tensor accelerators.\n\n");
   for (const cli_command *c = cli_commands; c->summary; c++) printf("  %-8s %s\n", c->name, c->summary);
-  printf("\n`tilewright help COMMAND` says more. For instance:\n\n"
+  printf("\n`tilewright help COMMAND` prints the options of a command. Example:\n\n"
          "  tilewright tune gemm m=512 n=512 k=512 -t gemmini-16x16-int8 --out build/best\n");
   char *documents = tw_documents_path();
-  if (documents) printf("\ndocs/, which texts here name: %s\n", documents);
+  if (documents) printf("\nDocumentation (docs/): %s\n", documents);
   free(documents);
 }
 
@@ -86,13 +86,13 @@ static tw_status run_command(const cli_command *command, const cli *c, tw_error 
   return TW_OK;
 }
 
-/* Standard output may be a full disk; only now is it certain that the output was written. */
+/* Standard output may be a file on a full disk: only the flush shows whether the output was written. */
 static tw_status finish_output(tw_status status, tw_error *error) {
   if ((fflush(stdout) == 0 && !ferror(stdout)) || status == TW_MISSING) return status;
   return tw_fail(error, TW_MISSING, "cannot write to standard output (disk full or pipe closed)");
 }
 
-/* With --json there is one object on standard output even without another result. */
+/* --json prints one object on standard output even if the command failed. */
 static void print_failure(const cli *c, int argc, char *argv[], tw_status status, const tw_error *error) {
   bool json = c->options.json;
   char *named = cli_name_source(c, error->text);
@@ -131,7 +131,7 @@ static tw_status dispatch(cli *c, int argc, char *argv[], tw_error *error) {
   return status == TW_OK ? run_command(command, c, error) : status;
 }
 
-/* As a shell would take it; NULL without memory. */
+/* The command line, quoted for a shell; NULL if memory is lacking. */
 static char *print_command(int argc, char *argv[]) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=./:,+@%";
   tw_text t = {0};
@@ -161,7 +161,7 @@ static tw_status invoke(int argc, char *argv[]) {
   bool printed = false;
   char *command = print_command(argc, argv);
   cli c = {.printed = &printed, .command = command};
-  signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of the write, which says so */
+  signal(SIGXFSZ, SIG_IGN); /* a write above the limit on file sizes then fails with an error */
   tw_status status = dispatch(&c, argc, argv, &error);
   if (status != TW_OK) print_failure(&c, argc, argv, status, &error);
   tw_status finished = finish_output(status, &error);
@@ -176,8 +176,8 @@ static void *invoke_on_thread(void *context) {
   return NULL;
 }
 
-/* A low limit on the stack (`ulimit -s 100`) holds for the first thread, and is the size of all other threads' stacks unless they
- * ask for another. Then everything runs on threads that ask. */
+/* A low stack limit (`ulimit -s 100`) applies to the first thread. It is also the default stack size of other threads. With a low
+ * limit, the command runs on a thread with an explicit stack size. */
 int main(int argc, char *argv[]) {
   static const rlim_t STACK = 8 << 20;
   invocation i = {.argc = argc, .argv = argv};
@@ -185,7 +185,7 @@ int main(int argc, char *argv[]) {
   pthread_attr_t attributes;
   pthread_t thread;
   if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK) return invoke(argc, argv);
-  /* For compilers, which run with this limit. */
+  /* compilers inherit this limit */
   const struct rlimit wanted = {.rlim_cur = STACK, .rlim_max = limit.rlim_max < STACK ? STACK : limit.rlim_max};
   limit.rlim_cur = limit.rlim_max;
   if (setrlimit(RLIMIT_STACK, &wanted) < 0) setrlimit(RLIMIT_STACK, &limit);

@@ -19,6 +19,8 @@ static void put_cell(const char *text) {
     if (*text == '|') putchar('\\');
     if (*text == '<')
       fputs("&lt;", stdout);
+    else if (*text == '\n')
+      fputs("; ", stdout);
     else
       putchar(*text);
   }
@@ -30,6 +32,8 @@ static void put_roff(const char *text) {
     if (*text == '-' || *text == '\\') putchar('\\');
     if (*text == '\\')
       putchar('e');
+    else if (*text == '\n')
+      fputs("; ", stdout);
     else
       putchar(*text);
   }
@@ -130,14 +134,15 @@ static const struct {
      "highest instruction set of x86 kernels: portable, avx2, avxvnni, avx512, avx512vnni, avx512bf16 or amx"},
     {"TILEWRIGHT_CDNA_ISA", "highest instruction set of the CDNA emulator: portable, avx2 or avx512"},
     {"TILEWRIGHT_FORMAT_ISA", "instruction set of format conversion: reference, avx2 or avx512"},
-    {"TILEWRIGHT_X86_RUNNER, TILEWRIGHT_CUDA_RUNNER", "programs that run kernels [default: those beside the command]"},
+    {"TILEWRIGHT_X86_RUNNER, TILEWRIGHT_CUDA_RUNNER",
+     "programs that run kernels [default: the programs in the command's directory]"},
     {"TILEWRIGHT_CUDA_CONFINE", "0: run CUDA kernels without confinement"},
-    {"CUDA_HOME, CUDA_PATH", "where nvcc and NVRTC are installed"},
+    {"CUDA_HOME, CUDA_PATH", "directory of nvcc and NVRTC"},
     {"TILEWRIGHT_MACHINES",
      "directories of machine files, separated by : [default: only $XDG_CONFIG_HOME/tilewright/machines]"},
-    {"TILEWRIGHT_WISDOM", "file of wisdom [default: $XDG_DATA_HOME/tilewright/wisdom.json]"},
+    {"TILEWRIGHT_WISDOM", "wisdom file [default: $XDG_DATA_HOME/tilewright/wisdom.json]"},
     {"XDG_CACHE_HOME", "parent of the build cache [default: ~/.cache]"},
-    {"COLUMNS", "width of printed text [default: that of the terminal, else 80]"},
+    {"COLUMNS", "width of printed text [default: the terminal's, else 80]"},
     {"TMPDIR", "folder of temporary files [default: /tmp]"},
 };
 

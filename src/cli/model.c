@@ -60,7 +60,7 @@ static bool is_first(const tw_menu *menu, size_t i) {
 
 /* The reason why each kind of step may help, once; a step's own `why` adds the model's prediction after a semicolon. */
 static void print_reasons(const tw_menu *menu) {
-  if (menu->n) printf("\nwhat they are for\n");
+  if (menu->n) printf("\nreasons for the steps\n");
   for (size_t i = 0; i < menu->n; i++) {
     const tw_menu_item *item = &menu->item[i];
     const char *model = strstr(item->why, "; model:");
@@ -81,7 +81,7 @@ static void print_text(const cli *c, const cli_subject *s, const prediction *p) 
     printf("  predicted  %s for %s: %.1f%% of the bound\n", cli_print_cost(s->target, p->cost, cost), what,
            100 * p->bound.cost / p->cost);
   else if (p->cost > 0)
-    printf("  predicted  no prediction for %s: its cost model leaves out what sets the bound\n", what);
+    printf("  predicted  no prediction for %s: its cost model leaves out the limit of the bound\n", what);
   else
     printf("  predicted  no prediction for %s: it has no cost model\n", what);
   size_t shown = 0;

@@ -39,7 +39,7 @@ static json_t *as_json(const tw_op *op) {
 }
 
 static const char *fallback_of(const tw_key *key) {
-  return !key->fallback ? "must be given" : *key->fallback ? key->fallback : "the target's";
+  return !key->fallback ? "required" : *key->fallback ? key->fallback : "target's choice";
 }
 
 /* Columns of the table of keys. */
@@ -71,19 +71,35 @@ static void print_rows(const widths *w, const tw_key *key, size_t n) {
     print_row(w, key[i].name, cli_key_values(&key[i], buffer, sizeof buffer), fallback_of(&key[i]), key[i].help);
 }
 
+static const tw_key *options_of(const tw_target *t, const tw_op *op) {
+  const tw_family *f = tw_family_of(t, op);
+  return f ? f->options : NULL;
+}
+
+/* The number of the first target with this table of options. */
+static size_t first_with(const tw_op *op, const tw_key *options) {
+  size_t i = 0;
+  while (options_of(tw_target_at(i), op) != options) i++;
+  return i;
+}
+
 static void print_keys(const tw_op *op) {
   const tw_target *t;
   const tw_family *f;
   widths w = {.name = sizeof "key", .values = sizeof "values", .fallback = sizeof "default"};
   widen_all(&w, op->keys, op->n_keys);
-  for (size_t i = 0; (t = tw_target_at(i)); i++)
-    if ((f = tw_family_of(t, op))) widen_all(&w, f->options, f->n_options);
   print_row(&w, "key", "values", "default", "meaning");
   print_rows(&w, op->keys, op->n_keys);
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
-    if (!(f = tw_family_of(t, op)) || !f->n_options) continue;
-    printf(" on %s alone\n", t->name);
-    print_rows(&w, f->options, f->n_options);
+    if (!(f = tw_family_of(t, op)) || !f->n_options || first_with(op, f->options) != i) continue;
+    printf(" only on %s", t->name);
+    const tw_target *other;
+    for (size_t j = i + 1; (other = tw_target_at(j)); j++)
+      if (options_of(other, op) == f->options) printf(", %s", other->name);
+    putchar('\n');
+    widths own = {0};
+    widen_all(&own, f->options, f->n_options);
+    print_rows(&own, f->options, f->n_options);
   }
 }
 

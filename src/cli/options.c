@@ -24,65 +24,68 @@ static const cli_option table[] = {
     {"trace", 0, TEXT, offsetof(cli_options, trace), 0, 0, "FILE", "write a timeline for Perfetto or chrome://tracing"},
     {"timeline", 0, TEXT, offsetof(cli_options, timeline), 0, 0, "FILE", "write the timeline as a picture (SVG)"},
     {"window", 0, TEXT, offsetof(cli_options, window), 0, 0, "FROM:TO",
-     "limit --timeline to this part of the run [default: all of it]"},
+     "draw only this part of the run with --timeline [default: the whole run]"},
     {"grid", 0, TEXT, offsetof(cli_options, grid), 0, 0, "X[,Y[,Z]]",
-     "set the workgroups of a kernel that is launched without an op"},
-    {"block", 0, TEXT, offsetof(cli_options, block), 0, 0, "X[,Y[,Z]]", "set the work-items of a workgroup"},
+     "launch without an op: set the number of workgroups"},
+    {"block", 0, TEXT, offsetof(cli_options, block), 0, 0, "X[,Y[,Z]]",
+     "launch without an op: set the number of work-items of a workgroup"},
     {"lds", 0, INTEGER, offsetof(cli_options, lds), 0, 1 << 20, "BYTES",
-     "add local memory (LDS) to what the kernel declares [default: 0]"},
+     "launch without an op: add this much LDS to the kernel's own [default: 0]"},
     {"checks", 0, TEXT, offsetof(cli_options, checks), 0, 0, "LIST",
-     "enable these checks of the target, separated by commas; or all, or none"},
+     "enable these checks: a list separated by commas, all or none"},
     {"known", 0, TEXT, offsetof(cli_options, known), 0, 0, "FILE",
-     "accept the findings of this file: only new findings end with exit status 1"},
+     "accept the findings of this file; exit with status 1 only for new findings"},
     {"write-known", 0, TEXT, offsetof(cli_options, write_known), 0, 0, "FILE",
-     "write all findings of the run to this file, for --known, and accept them"},
+     "write all findings of the run to this file for later use with --known, and accept them"},
     {"include", 0, LIST, offsetof(cli_options, include), 0, 0, "DIR",
      "let the source include headers from this directory; may be repeated"},
     {"no-timing", 0, FLAG, offsetof(cli_options, no_timing), 0, 0, NULL,
-     "execute a kernel that is launched without an op; skip the timing model"},
+     "launch without an op: execute the kernel only; skip the timing model"},
     {"timing-only", 0, FLAG, offsetof(cli_options, timing_only), 0, 0, NULL,
-     "time a kernel that is launched without an op; do not execute its grid: it has no results"},
+     "launch without an op: compute the time only; skip the execution, so no results are written"},
     {"workgroups", 0, TEXT, offsetof(cli_options, workgroups), 0, 0, "N|FROM-TO",
-     "execute only N workgroups, evenly spread over the grid, or these, of a kernel that is launched without an op "
+     "launch without an op: execute N workgroups spread evenly over the grid, or the workgroups FROM to TO "
      "[default: all]"},
     {"counts", 0, FLAG, offsetof(cli_options, counts), 0, 0, NULL, "count executed instructions by kind"},
     {"arg", 0, LIST, offsetof(cli_options, arguments), 0, 0, "[@BYTE:]SPEC",
-     "pass an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, null"},
+     "launch without an op: pass an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, "
+     "null"},
     {"kernel", 0, LIST, offsetof(cli_options, kernel_names), 0, 0, "NAME",
-     "run: choose the kernel to launch; for a design, state what a function computes (NAME=gemm). model: write the "
-     "instruction schedule of the core, as a picture if the name ends in .svg"},
+     "run: launch the kernel NAME; for a design, NAME=gemm states what the function NAME computes\n"
+     "model: write the core's instruction schedule to the file NAME, as a picture if it ends in .svg"},
     {"kernel-cycles", 0, LIST, offsetof(cli_options, kernel_cycles), 0, 0, "NAME=N",
-     "set the cycles of one call of this function of a design"},
+     "set the cycles of one call of the function NAME of a design"},
     {"floorplan", 0, TEXT, offsetof(cli_options, floorplan), 0, 0, "FILE",
      "write the placement of buffers and routes as a picture (SVG)"},
     {"svg", 0, TEXT, offsetof(cli_options, svg), 0, 0, "FILE", "write the view as a picture (SVG)"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
-     "tune: start from this program: report where its time goes, and rewrite it. targets: print the machine file of a "
-     "gemmini_params.h. emit: write the files of --out around this kernel"},
+     "targets: convert a gemmini_params.h to a machine file and print it\n"
+     "tune: start from this program: report where its time goes, and rewrite it\n"
+     "emit: write the files of --out for this kernel"},
     {"write", 0, TEXT, offsetof(cli_options, write), 0, 0, "WHAT",
-     "targets: print a machine file to start from, every value of the machine WHAT commented out. prompt: write the "
-     "built-in prompt texts to the folder WHAT, to be edited for --prompts"},
+     "targets: print a machine file with every value of the machine WHAT, commented out\n"
+     "prompt: write the built-in prompt texts to the folder WHAT; edit them for --prompts"},
     {"prompts", 0, TEXT, offsetof(cli_options, prompts), 0, 0, "DIR",
-     "take the texts of prompts from this folder [default: the built-in texts]"},
+     "read the texts of prompts from this folder [default: the built-in texts]"},
     {"context", 0, TEXT, offsetof(cli_options, context), 0, 0, "FILE",
-     "add this text to every prompt: notes on the machine, on the problem or on earlier work"},
+     "add the text of this file to every prompt: notes on the machine, the problem or earlier work"},
     {"reasoning-effort", 0, TEXT, offsetof(cli_options, effort), 0, 0, "LEVEL",
      "set the reasoning effort of models: low, medium or high [default: the server's]"},
     {"ancestors", 0, INTEGER, offsetof(cli_options, ancestors), 1, 16, "N",
      "show up to N earlier versions of the program in planning prompts [default: none]"},
     {"combine", 0, REAL, offsetof(cli_options, combine), 0, 1, "P",
-     "show another program of the beam in a planning prompt with this probability, to combine both [default: 0]"},
+     "add another program of the beam to a planning prompt with probability P, to combine both [default: 0]"},
     {"hide-scores", 0, REAL, offsetof(cli_options, hide_scores), 0, 1, "P",
-     "leave out all measurements of a planning prompt with this probability, for diversity [default: 0]"},
+     "omit all measurements from a planning prompt with probability P, for diversity [default: 0]"},
     {"shuffle-menu", 0, FLAG, offsetof(cli_options, shuffle_menu), 0, 0, NULL,
      "put the options of planning prompts in random order, for diversity"},
     {"one-question", 0, FLAG, offsetof(cli_options, one_question), 0, 0, NULL,
-     "let a model plan and write the kernel in one answer, instead of two"},
+     "ask a model for plan and kernel in one answer, instead of two"},
     {"own-menu", 0, FLAG, offsetof(cli_options, own_menu), 0, 0, NULL,
      "ask a model for options that suit each parent's program, and add them to the menu"},
     {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "read the plan to implement from this file"},
     {"no-run", 0, FLAG, offsetof(cli_options, no_run), 0, 0, NULL,
-     "do not measure the program; the prompt then has no figures"},
+     "do not measure the program; the prompt then has no measurements"},
     {"progress", 0, FLAG, offsetof(cli_options, progress), 0, 0, NULL,
      "print progress to standard error as JSON, one object per line"},
     {"watch", 0, FLAG, offsetof(cli_options, watch), 0, 0, NULL,
@@ -90,34 +93,33 @@ static const cli_option table[] = {
     {"page", 0, TEXT, offsetof(cli_options, page), 0, 0, "FILE",
      "write the page to this file [default: report.html in DIR; comparison.html in the first of several]"},
     {"reuse", 0, LIST, offsetof(cli_options, reuse), 0, 0, "FILE|DIR",
-     "first offer the steps and plans that an earlier search found: its journal, a schedule or its --out directory; "
-     "may be repeated"},
+     "try the steps and plans of an earlier search first: its journal, schedule or --out directory; may be repeated"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,
-     "use only rewrites of --from, without a new schedule"},
+     "rewrite the program of --from only; try no new schedule"},
     {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "do not read or store wisdom"},
     {"fresh", 0, FLAG, offsetof(cli_options, fresh), 0, 0, NULL, "discard the journal in --out instead of resuming it"},
     {"trust", 0, FLAG, offsetof(cli_options, trust), 0, 0, NULL,
-     "trust the source: build it even where compilers cannot be confined"},
+     "trust the source: build it even if the system cannot confine compilers"},
     {"jobs", 'j', INTEGER, offsetof(cli_options, jobs), 1, 1024, "N", "use this many threads [default: all cores]"},
     {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N",
      "set the random seed for inputs and search [default: random inputs, search seed 1]"},
     {"iterations", 0, INTEGER, offsetof(cli_options, iterations), 1, 1000, "N",
-     "set the iterations of the beam search [default: 10; down to 3 for slow simulations]"},
+     "set the iterations of the beam search [default: 10; 3 to 10 for slow simulations]"},
     {"plans", 0, INTEGER, offsetof(cli_options, plans), 1, 256, "N",
-     "set the plans per parent in the beam [default: 4, down to 2; 6 with models]"},
+     "set the plans per parent in the beam [default: 4; 2 to 4 for slow simulations; 6 with models]"},
     {"kernels", 0, INTEGER, offsetof(cli_options, kernels), 1, 256, "N",
-     "set the kernels per plan [default: 2, down to 1; 2 with models]"},
+     "set the kernels per plan [default: 2; 1 or 2 for slow simulations; 2 with models]"},
     {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 256, "N",
-     "keep this many candidates after each iteration [default: 4, down to 1; 6 with models]"},
+     "keep N candidates after each iteration [default: 4; 1 to 4 for slow simulations; 6 with models]"},
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
-     "hide menu entries from a plan with this probability [default: 0.3; 0.7 with models]"},
+     "hide each menu entry from a plan with probability P [default: 0.3; 0.7 with models]"},
     {"without", 0, TEXT, offsetof(cli_options, without), 0, 0, "LIST",
-     "leave out parts, to measure their worth, separated by commas: menu, isa, feedback, examples (of prompts), "
-     "feedback, model (of rules)"},
+     "leave out parts of the search, to measure their worth: a list of menu, isa, feedback and examples (prompts) or "
+     "feedback and model (rules), separated by commas"},
     {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
-     "choose who proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME gets twice as many plans "
-     "[default: "
-     "rules]"},
+     "choose the agent that proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME doubles its "
+     "plans; "
+     "may be repeated [default: rules]"},
     {"temperature", 0, REAL, offsetof(cli_options, temperature), 0, 2, "T",
      "set the sampling temperature of models [default: 1]"},
     {"repairs", 0, INTEGER, offsetof(cli_options, repairs), 0, 8, "N",
@@ -125,15 +127,14 @@ static const cli_option table[] = {
     {"concurrent-requests", 0, INTEGER, offsetof(cli_options, concurrent_requests), 1, 64, "N",
      "keep up to N requests to a model in flight [default: 4]"},
     {"answer-timeout", 0, REAL, offsetof(cli_options, answer_timeout), 0.001, 1e6, "S",
-     "stop waiting for an answer of a model after S seconds [default: 600]"},
+     "wait at most S seconds for an answer of a model [default: 600]"},
     {"max-answer-tokens", 0, INTEGER, offsetof(cli_options, max_answer_tokens), 1, 1e7, "N",
      "limit the tokens of an answer of a model [default: the server's limit]"},
     {"max-requests", 0, INTEGER, offsetof(cli_options, max_requests), 1, 1e9, "N",
      "limit the requests to each model [default: no limit]"},
     {"max-tokens", 0, REAL, offsetof(cli_options, max_tokens), 1, 1e15, "N",
-     "limit the tokens of each model, input and output, estimated as characters / 4 where a model reports none "
-     "[default: "
-     "no limit]"},
+     "limit the input and output tokens of each model; four characters count as one token if a model reports none "
+     "[default: no limit]"},
     {"max-cost", 0, REAL, offsetof(cli_options, max_cost), 0, 1e12, "X",
      "limit the cost of each model, computed from --price-in and --price-out [default: no limit]"},
     {"price-in", 0, REAL, offsetof(cli_options, price_in), 0, 1e9, "X", "set the price of a million input tokens"},
@@ -141,35 +142,35 @@ static const cli_option table[] = {
     {"runner", 0, TEXT, offsetof(cli_options, runner), 0, 0, "COMMAND",
      "evaluate kernels with this command, for instance `ssh HOST tilewright evaluate`"},
     {"hosts", 0, TEXT, offsetof(cli_options, hosts), 0, 0, "FILE",
-     "evaluate kernels on the computers of this file, by ssh; docs/guide/many-computers.md has its lines"},
+     "evaluate kernels by ssh on the computers of this file; docs/guide/many-computers.md describes it"},
     {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
      "evaluate every kernel that the menu reaches, instead of a beam search"},
     {"samples", 0, INTEGER, offsetof(cli_options, samples), 1, 100000000, "N",
      "stop after N evaluated candidates [default: no limit]"},
     {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S",
-     "start no candidate after S seconds [default: no limit]"},
+     "start no new candidate after S seconds [default: no limit]"},
     {"to", 0, TEXT, offsetof(cli_options, to), 0, 0, "FORMAT",
      "set the number format: mxfp4, bf16, i8, ...; docs/reference/formats.md lists them"},
     {"scale-rule", 0, TEXT, offsetof(cli_options, scale_rule), 0, 0, "RULE",
      "set the scale rule: floor, even, up or ceil for mx* [default: floor]; absmax or absmean for ternary [default: "
      "absmax]"},
     {"group", 0, TEXT, offsetof(cli_options, group), 0, 0, "N",
-     "set the number of values that share a scale, or row or tensor [default: row]"},
+     "set the number of values that share a scale: N, row or tensor [default: row]"},
     {"rounding", 0, TEXT, offsetof(cli_options, rounding), 0, 0, "MODE",
      "set the rounding of bfp16: even or floor [default: even]"},
     {"overflow", 0, TEXT, offsetof(cli_options, overflow), 0, 0, "MODE",
-     "set the overflow of e4m3 and e5m2: saturate or special [default: saturate]"},
+     "set the result of overflow in e4m3 and e5m2: saturate or special (NaN or infinity) [default: saturate]"},
     {"verify", 0, FLAG, offsetof(cli_options, verify), 0, 0, NULL,
      "check and measure each entry on this machine first; skip wrong entries"},
     {"all", 0, FLAG, offsetof(cli_options, all), 0, 0, NULL, "convert tensors with fewer than two dimensions, too"},
-    {"verbose", 0, FLAG, offsetof(cli_options, verbose), 0, 0, NULL, "print every entry instead of a summary"},
+    {"verbose", 0, FLAG, offsetof(cli_options, verbose), 0, 0, NULL, "print everything instead of a summary"},
     {"json", 0, FLAG, offsetof(cli_options, json), 0, 0, NULL, "print one JSON object to standard output"},
     {"help", 'h', FLAG, offsetof(cli_options, help), 0, 0, NULL, "print this help"},
 };
 
 enum { N_OPTIONS = sizeof table / sizeof *table };
 
-/* Former names, which command lines may still use. Help, completions and messages know the present ones alone. */
+/* Former names, which command lines may still use. Help, completions and messages show only the present names. */
 static const struct {
   const char *former, *name;
 } aliases[] = {
@@ -186,7 +187,7 @@ enum { N_ALIASES = sizeof aliases / sizeof *aliases };
 
 static int find_option(const char *name) {
   int i = 0;
-  while (strcmp(table[i].name, name) != 0) i++; /* aliases are of options that there are */
+  while (strcmp(table[i].name, name) != 0) i++; /* every alias has an option */
   return i;
 }
 
@@ -304,13 +305,23 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
   return TW_OK;
 }
 
+/* The line of the option's help that begins with "COMMAND: ", without this prefix; the whole help if it has one line. */
+static const char *help_for(const cli_option *o, const cli_command *command) {
+  const size_t length = strlen(command->name);
+  for (const char *line = o->help; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+    if (strncmp(line, command->name, length) == 0 && strncmp(line + length, ": ", 2) == 0) return line + length + 2;
+  return o->help;
+}
+
 void cli_print_help(const cli_command *command) {
   printf("usage: tilewright %s %s [OPTIONS]\n\n%s\n\n", command->name, command->arguments, command->summary);
   for (size_t i = 0; i < N_OPTIONS; i++) {
     char left[40], letter[5] = "    ";
     if (!cli_takes(command, table[i].name)) continue;
     if (table[i].letter) snprintf(letter, sizeof letter, "-%c, ", table[i].letter);
+    const char *help = help_for(&table[i], command);
     snprintf(left, sizeof left, "%s--%s %s", letter, table[i].name, table[i].argument ? table[i].argument : "");
-    printf("  %-23s%s  %s\n", left, strlen(left) > 23 ? "\n                         " : "", table[i].help);
+    printf("  %-23s%s  %.*s\n", left, strlen(left) > 23 ? "\n                         " : "", (int)strcspn(help, "\n"),
+           help);
   }
 }

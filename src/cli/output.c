@@ -153,7 +153,7 @@ void cli_print_spread(const tw_target *t, const tw_spread *s) {
 
 static void print_counters(const tw_measurement *m) {
   char number[CLI_NUMBER];
-  if (m->n_counters) printf("\nwhere the time went, and what was counted\n");
+  if (m->n_counters) printf("\ntime by cause, and counters\n");
   for (size_t i = 0; i < m->n_counters; i++) {
     const tw_counter *counter = &m->counter[i];
     char share[16] = "";

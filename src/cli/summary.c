@@ -155,7 +155,7 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   printf("  best   %s, %.1f%% of %s, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
          100 * r->best.utilization, tw_utilization_of(&r->bound), speedup(r, r->best.cost));
   cli_print_spread(s->target, &r->best.spread);
-  printf("  bound  %s (%s): no kernel takes less; the best reaches %.1f%% of it\n",
+  printf("  bound  %s (%s): the lower bound on the cost; the best kernel reaches %.1f%% of it\n",
          cli_print_cost(s->target, r->bound.cost, cost), r->bound.limit,
          r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
   char recalled[80] = "", slower[80] = "";

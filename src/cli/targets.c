@@ -15,12 +15,12 @@ enum { TABLES = 7 };
 
 static void list_tables(const tw_target *t, table out[TABLES]) {
   const table all[TABLES] = {
-      {"quick", "kernels without a chance are not measured", t->quick},
-      {"explainer", "`model` explains tiles and shows the innermost kernel", t->explainer},
+      {"quick", "`tune` does not measure kernels that a quick estimate rules out", t->quick},
+      {"explainer", "`model` explains tiles and prints the micro-kernel", t->explainer},
       {"exporter", "`emit` writes files for the machine's own tools, and floor plans", t->exporter},
-      {"library", "`bench` times a library, which learns what `tune` finds", t->library},
-      {"rewriter", "`tune --from` rewrites a program of yours", t->rewriter},
-      {"views", "`view` answers questions about the machine", t->machine_views},
+      {"library", "`bench` times the library, which uses kernels of `tune`", t->library},
+      {"rewriter", "`tune --from FILE` rewrites your program", t->rewriter},
+      {"views", "`view` shows layouts, banks and other properties of the machine", t->machine_views},
       {"launcher", "`run FILE --kernel NAME` launches a kernel without an op", t->launcher},
   };
   memcpy(out, all, sizeof all);
@@ -69,8 +69,8 @@ static void print_target(const tw_target *target) {
   free(description);
   printf("\n");
   for (const tw_family *f = target->family; f < target->family + target->n_families; f++)
-    printf("%-12s %s: %s\n", f == target->family ? "ops" : "", strcmp(f->op, "*") ? f->op : "any",
-           strcmp(f->keys, "*") ? f->keys : "all of its keys");
+    printf("%-12s %s: %s\n", f == target->family ? "ops" : "", strcmp(f->op, "*") ? f->op : "other",
+           strcmp(f->keys, "*") ? f->keys : "all keys");
   table tables[TABLES];
   list_tables(target, tables);
   for (int i = 0; i < TABLES; i++)

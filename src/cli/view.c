@@ -23,11 +23,11 @@ static void list(const tw_target *t) {
   for (const tw_view *v = t->machine_views; v && v->name; v++) {
     printf("%s%s: %s\n", v == t->machine_views ? "" : "\n", v->name, v->summary);
     for (const tw_view_key *k = v->keys; k->name; k++)
-      printf("  %-10s %s%s%s%s\n", k->name, k->help, k->usual && *k->usual ? " (usual: " : "",
+      printf("  %-10s %s%s%s%s\n", k->name, k->help, k->usual && *k->usual ? " [default: " : "",
              k->usual && *k->usual ? k->usual : "",
-             k->usual && *k->usual ? ")"
+             k->usual && *k->usual ? "]"
              : k->usual            ? ""
-                                   : " (needed)");
+                                   : " [required]");
   }
 }
 

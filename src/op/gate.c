@@ -34,7 +34,7 @@ static const tw_key keys[] = {
      .fallback = "forward",
      .choices = "forward|backward",
      .help = "result, or gradient of x"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all: f32, f16 or bf16"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32, f16 or bf16"},
 };
 
 tw_glu tw_gate_act(const tw_problem *p) { return (tw_glu)(TW_GLU_SILU + tw_problem_int(p, "act")); }

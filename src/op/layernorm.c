@@ -26,12 +26,22 @@
 
 static const tw_key keys[] = {
     {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 32768, .help = "vectors"},
-    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "elements of each"},
-    {.name = "dropout", .kind = TW_KEY_REAL, .fallback = "0", .help = "fraction of x that becomes 0; below 1"},
-    {.name = "residual", .kind = TW_KEY_BOOL, .fallback = "0", .help = "a second input is added; the sum is an output"},
-    {.name = "norm", .kind = TW_KEY_CHOICE, .fallback = "layer", .choices = "layer|rms", .help = "by deviation or RMS"},
-    {.name = "eps", .kind = TW_KEY_REAL, .fallback = "0.00001", .help = "added to the variance or mean square"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all but seed: f32, f16 or bf16"},
+    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "elements of a vector"},
+    {.name = "dropout",
+     .kind = TW_KEY_REAL,
+     .fallback = "0",
+     .help = "fraction of x that becomes 0, from 0 to below 1"},
+    {.name = "residual", .kind = TW_KEY_BOOL, .fallback = "0", .help = "add a second input; the sum is an output"},
+    {.name = "norm",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "layer",
+     .choices = "layer|rms",
+     .help = "layer normalization or RMS normalization"},
+    {.name = "eps", .kind = TW_KEY_REAL, .fallback = "0.00001", .help = "number added to the variance or mean square"},
+    {.name = "a",
+     .kind = TW_KEY_TYPE,
+     .fallback = "",
+     .help = "element type of every operand except seed: f32, f16 or bf16"},
 };
 
 /* Operands by position; absent ones are -1. */

@@ -22,7 +22,7 @@ static const tw_key keys[] = {
     {.name = "c", .kind = TW_KEY_INT, .min = 1, .max = 1 << 20, .example = 256, .help = "channels"},
     {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "positions"},
     {.name = "n", .kind = TW_KEY_INT, .min = 1, .max = 4096, .example = 16, .help = "elements of a channel's state"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all: f32, f16 or bf16"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32, f16 or bf16"},
 };
 
 static tw_status validate(const tw_problem *p, tw_error *error) {

@@ -41,7 +41,7 @@ enum { HORIZON_LIMIT = 10000, SIZE_LIMIT = 512 };
        .max = SIZE_LIMIT,                                                                                              \
        .example = 4,                                                                                                   \
        .help = "m: length of an input"},                                                                               \
-      {.name = "type", .kind = TW_KEY_TYPE, .fallback = "", .help = "of every element: f32"},
+      {.name = "type", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32"},
 
 static const tw_key forward_keys[] = {
     {.name = "horizon", .kind = TW_KEY_INT, .min = 1, .max = HORIZON_LIMIT, .example = 10, .help = "N: steps"},

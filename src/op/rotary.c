@@ -25,9 +25,12 @@ static const tw_key keys[] = {
     {.name = "h", .kind = TW_KEY_INT, .min = 1, .max = 1 << 16, .example = 16, .help = "heads"},
     {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "positions"},
     {.name = "d", .kind = TW_KEY_INT, .min = 2, .max = 1 << 16, .example = 128, .help = "elements of a head; even"},
-    {.name = "interleaved", .kind = TW_KEY_BOOL, .fallback = "0", .help = "pairs are neighbours, not halves apart"},
-    {.name = "transposed", .kind = TW_KEY_BOOL, .fallback = "0", .help = "positions are the last dimension"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of all: f32, f16 or bf16"},
+    {.name = "interleaved",
+     .kind = TW_KEY_BOOL,
+     .fallback = "0",
+     .help = "pair neighbouring elements, not elements of the two halves"},
+    {.name = "transposed", .kind = TW_KEY_BOOL, .fallback = "0", .help = "make positions the last dimension"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32, f16 or bf16"},
 };
 
 static tw_status validate(const tw_problem *p, tw_error *error) {

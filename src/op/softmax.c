@@ -18,7 +18,7 @@ enum { X, Y };
 
 static const tw_key keys[] = {
     {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 4096, .help = "vectors"},
-    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 4096, .help = "elements of each"},
+    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 4096, .help = "elements of a vector"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of x and y: f32, f16 or bf16"},
 };
 

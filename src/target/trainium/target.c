@@ -113,12 +113,12 @@ static const tw_key options[] = {
      .kind = TW_KEY_CHOICE,
      .fallback = "nothing",
      .choices = "nothing|copies|loads|engines|merging|arguments|order|all",
-     .help = "part of the compiler's model to switch off"},
+     .help = "part of the compiler model to switch off"},
     {.name = "descriptors",
      .kind = TW_KEY_CHOICE,
      .fallback = "dynamic",
      .choices = "dynamic|static",
-     .help = "of transfers: written while the kernel runs, or before (--disable-dge)"},
+     .help = "DMA descriptors: written during the run, or before it (--disable-dge)"},
 };
 
 trn_compiler trn_compiler_of(const tw_problem *p) {

@@ -87,11 +87,8 @@ static tw_status check(const tw_target *t, const tw_problem *p, tw_error *error)
   return status;
 }
 
-static const tw_key options[] = {{.name = "threads",
-                                  .kind = TW_KEY_INT,
-                                  .fallback = "0",
-                                  .max = 1024,
-                                  .help = "that share the work; 0 = all cores"}};
+static const tw_key options[] = {
+    {.name = "threads", .kind = TW_KEY_INT, .fallback = "0", .max = 1024, .help = "number of threads; 0 = all cores"}};
 
 static const tw_language *family_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
   (void)t, (void)p, (void)s;

@@ -67,12 +67,11 @@ static const xd_kernel *kernel_of(const tw_target *t, const tw_problem *p) {
 enum { KINDS = 4 };
 static const char *const type_keys[KINDS] = {"a", "b", "c", "acc"};
 
-static const tw_key type_options[] = {
-    {.name = "config",
-     .kind = TW_KEY_CHOICE,
-     .fallback = "none",
-     .choices = "none|1|2|3",
-     .help = "types of a configuration of the ATB paper, in place of a, b, c and acc"}};
+static const tw_key type_options[] = {{.name = "config",
+                                       .kind = TW_KEY_CHOICE,
+                                       .fallback = "none",
+                                       .choices = "none|1|2|3",
+                                       .help = "types of a configuration of the ATB paper; replaces a, b, c and acc"}};
 
 /* config=1 becomes its types. */
 static tw_status fill_configuration(const tw_target *t, tw_problem *p, tw_error *error) {

@@ -68,12 +68,12 @@ static tw_status show_array(const tw_target *target, const char *const value[], 
   const xd_config *c = target->config;
   const double stream = c->stream_bytes * c->clock_mhz / 1e3;
   const row rows[] = {
-      {"columns", "", "of cores, with a memory tile and a shim each", c->columns},
-      {"rows", "", "of cores", c->rows},
+      {"columns", "", "columns of cores, each with a memory tile and a shim", c->columns},
+      {"rows", "", "rows of cores", c->rows},
       {"clock", "MHz", "", c->clock_mhz},
       {"l1", "KiB", "of each core", c->l1_bytes / 1024.0},
       {"l2", "KiB", "of each memory tile", c->l2_bytes / 1024.0},
-      {"stream", "GB/s", "of each link between tiles", stream},
+      {"stream", "GB/s", "rate of each link between tiles", stream},
       {"core_in", "", "streams into a core", c->array.dma_in[XD_COMPUTE]},
       {"core_out", "", "streams out of a core", c->array.dma_out[XD_COMPUTE]},
       {"memory_in", "", "streams into a memory tile", c->array.dma_in[XD_MEMORY]},
@@ -98,13 +98,14 @@ static tw_status show_array(const tw_target *target, const char *const value[], 
 /* ---- the roofline ---- */
 
 enum { M, N, K, TILE, RHO, KERNEL };
-static const tw_view_key roofline_keys[] = {{"m", "4096", "rows of the product"},
-                                            {"n", "2048", "columns of the product"},
-                                            {"k", "4096", "depth of the product"},
-                                            {"tile", "128x64x128", "T_MC x T_K x T_N of a core"},
-                                            {"rho", "4", "asymmetry of the buffer of A"},
-                                            {"kernel", "atb", "the micro-kernel"},
-                                            {NULL, NULL, NULL}};
+static const tw_view_key roofline_keys[] = {
+    {"m", "4096", "rows of the product"},
+    {"n", "2048", "columns of the product"},
+    {"k", "4096", "inner dimension of the product"},
+    {"tile", "128x64x128", "T_MC x T_K x T_N of a core"},
+    {"rho", "4", "divisor of the height of the A buffer (asymmetric tile buffering)"},
+    {"kernel", "atb", "the micro-kernel"},
+    {NULL, NULL, NULL}};
 static const tw_view_key no_keys[] = {{NULL, NULL, NULL}};
 
 /* The design and its problem, by the words that `model` takes. */
@@ -179,14 +180,14 @@ static tw_status show_roofline(const tw_target *target, const char *const value[
   const double peak = r.core_peak * c->rows * c->columns * 1e-12, compute = r.roofline.compute * 1e-12,
                memory = r.roofline.memory * 1e-12;
   const row rows[] = {
-      {"peak", "Tflop/s", "a multiply-accumulate of every core in every cycle", peak},
+      {"peak", "Tflop/s", "peak rate of all cores", peak},
       {"compute_bound", "Tflop/s", "all cores at the rate of the kernel", compute},
-      {"bandwidth", "GB/s", "of DDR, as the ATB paper has it", c->ddr_mbs / 1e3},
-      {"intensity", "op/byte", "of the tiles that the array holds", r.intensity},
+      {"bandwidth", "GB/s", "bandwidth of DDR in the ATB paper", c->ddr_mbs / 1e3},
+      {"intensity", "op/byte", "operations per byte of the tiles in the array", r.intensity},
       {"memory_bound", "Tflop/s", "the bandwidth times the intensity", memory},
-      {"ridge", "op/byte", "the intensity at which both bounds are equal", compute / (c->ddr_mbs * 1e-6)},
+      {"ridge", "op/byte", "intensity at which both bounds are equal", compute / (c->ddr_mbs * 1e-6)},
       {"bound", "Tflop/s", compute < memory ? "set by the cores" : "set by memory", fmin(compute, memory)},
-      {"predicted", "Tflop/s", "with the measured bandwidth and the launch", r.rate * 1e-12},
+      {"predicted", "Tflop/s", "rate with the measured bandwidth and the launch", r.rate * 1e-12},
   };
   char title[300];
   tw_text t = {0};
@@ -201,6 +202,6 @@ static tw_status show_roofline(const tw_target *target, const char *const value[
 
 const tw_view xd_views[] = {
     {"array", "tiles, memories and links with their bandwidths", no_keys, show_array},
-    {"roofline", "bounds by the cores and by memory, and the prediction of a tile", roofline_keys, show_roofline},
+    {"roofline", "compute bound, memory bound and predicted rate of a tile", roofline_keys, show_roofline},
     {NULL, NULL, NULL, NULL},
 };

@@ -8,7 +8,7 @@
 enum { TILE, TYPE, PAD, ACCESS, SWIZZLE, STEP, PHASE };
 const tw_view_key cdna_banks_keys[] = {
     {"tile", "16x32", "rows x columns in LDS"},
-    {"type", "bf16", "of its elements"},
+    {"type", "bf16", "element type"},
     {"pad", "0", "bytes after each row"},
     {"access", NULL,
      "INSTRUCTION:LAYOUT, such as ds_read_b128:row16x32s8; layouts: row.., "
@@ -16,8 +16,8 @@ const tw_view_key cdna_banks_keys[] = {
     {"swizzle", "none",
      "terms such as 1024:9:5+2048:10:4, or a published one: st_16x32, "
      "st_32x32, ..."},
-    {"step", "0", "the instruction that is drawn, of those that move the tile"},
-    {"phase", "0", "the phase that is drawn"},
+    {"step", "0", "number of the instruction to draw"},
+    {"phase", "0", "number of the phase to draw"},
     {0},
 };
 

@@ -14,9 +14,9 @@
 
 enum { FILE_KEY, KERNEL, COUNTS, FILE_LIMIT = 256 << 20 };
 const tw_view_key cdna_code_keys[] = {
-    {"file", "", "a code object, or source for clang; if not given, what was executed alone"},
-    {"kernel", "", "its name, if there are several"},
-    {"counts", "", "what `run --counts --json` printed"},
+    {"file", "", "a code object, or source for clang [default: only the executed instructions of counts]"},
+    {"kernel", "", "name of the kernel, if the file has several"},
+    {"counts", "", "file with the output of `run --counts --json`"},
     {0},
 };
 

@@ -9,12 +9,12 @@ enum { M, N, K, TILE, TYPE, WINDOW, CHUNK, SEARCH };
 const tw_view_key cdna_grid_keys[] = {
     {"m", NULL, "rows of C"},
     {"n", NULL, "columns of C"},
-    {"k", NULL, "of A and B"},
-    {"tile", "256x256x64", "of a workgroup: m x n x K-step"},
-    {"type", "bf16", "of A and B"},
-    {"window", "0", "rows of tiles that are walked together; 0: row by row"},
-    {"chunk", "0", "workgroups in a row on one XCD; 0: row by row"},
-    {"search", "0", "1: try windows and chunks, and take the best"},
+    {"k", NULL, "inner dimension"},
+    {"tile", "256x256x64", "tile of a workgroup: m x n x step along k"},
+    {"type", "bf16", "element type of A and B"},
+    {"window", "0", "rows of tiles in a band (HipKittens' W); 0: row by row"},
+    {"chunk", "0", "consecutive workgroups on one XCD (HipKittens' C); 0: no remap"},
+    {"search", "0", "1: find the best window and chunk"},
     {0},
 };
 

@@ -8,17 +8,17 @@
 
 enum { MFMA, OPERAND, TYPE, CBSZ, ABID, BLGP, LANE, ITEM, BLOCK, ROW, COLUMN };
 const tw_view_key cdna_layout_keys[] = {
-    {"mfma", "", "the instruction: v_mfma_f32_16x16x32_bf16; without it, all are listed"},
-    {"operand", "a", "a, b, c, index (of sparse ones), scale_a or scale_b"},
-    {"type", "fp8", "of A and B of f8f6f4: fp8, bf8, fp6, bf6, fp4"},
+    {"mfma", "", "the instruction, such as v_mfma_f32_16x16x32_bf16 [default: list all]"},
+    {"operand", "a", "a, b, c, index (sparse instructions), scale_a or scale_b"},
+    {"type", "fp8", "element type of A and B in f8f6f4 instructions: fp8, bf8, fp6, bf6, fp4"},
     {"cbsz", "0", "broadcast of A"},
-    {"abid", "0", "which lanes are broadcast, or which set of sparse indices"},
+    {"abid", "0", "the broadcast block, or the set of sparse indices"},
     {"blgp", "0", "permutation of B's lanes"},
-    {"lane", "", "what this lane holds"},
-    {"item", "0", "and which of its items"},
-    {"block", "0", "of this block,"},
-    {"row", "", "where this row is,"},
-    {"column", "0", "and this column"},
+    {"lane", "", "print the element of this lane"},
+    {"item", "0", "item of the lane"},
+    {"block", "0", "block of the element"},
+    {"row", "", "print the lane of this row"},
+    {"column", "0", "column of the element"},
     {0},
 };
 

@@ -7,10 +7,10 @@
 
 enum { VGPRS, AGPRS, LDS, WORK_ITEMS };
 const tw_view_key cdna_occupancy_keys[] = {
-    {"vgprs", NULL, "of a wave"},
-    {"agprs", "0", "of a wave"},
-    {"lds", "0", "bytes of a workgroup"},
-    {"work_items", "256", "of a workgroup"},
+    {"vgprs", NULL, "VGPRs of a wave"},
+    {"agprs", "0", "AGPRs of a wave"},
+    {"lds", "0", "LDS bytes of a workgroup"},
+    {"work_items", "256", "work-items of a workgroup"},
     {0},
 };
 

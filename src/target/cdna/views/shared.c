@@ -7,13 +7,14 @@
 #include "target/cdna/views/views.h"
 
 const tw_view cdna_views[] = {
-    {"layout", "where elements of matrix instructions lie in registers", cdna_layout_keys, cdna_show_layout},
+    {"layout", "registers and lanes of the elements of a matrix instruction", cdna_layout_keys, cdna_show_layout},
     {"banks", "conflicts of an LDS access, phase by phase", cdna_banks_keys, cdna_show_banks},
     {"swizzle", "the simplest XOR swizzle without conflicts, or a proof that there is none", cdna_swizzle_keys,
      cdna_show_swizzle},
-    {"grid", "which XCD computes what, and what that finds in the caches", cdna_grid_keys, cdna_show_grid},
-    {"occupancy", "workgroups and waves of a CU, and what limits them", cdna_occupancy_keys, cdna_show_occupancy},
-    {"code", "a kernel's instructions, and what a run counted of them", cdna_code_keys, cdna_show_code},
+    {"grid", "tiles of each XCD, and their cache hits", cdna_grid_keys, cdna_show_grid},
+    {"occupancy", "workgroups and waves of a CU, and the resource that limits them", cdna_occupancy_keys,
+     cdna_show_occupancy},
+    {"code", "a kernel's instructions, with the counts of a run", cdna_code_keys, cdna_show_code},
     {0},
 };
 

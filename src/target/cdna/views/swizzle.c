@@ -10,7 +10,7 @@
 enum { TILE, TYPE, PAD, ACCESS };
 const tw_view_key cdna_swizzle_keys[] = {
     {"tile", "16x32", "rows x columns in LDS"},
-    {"type", "bf16", "of its elements"},
+    {"type", "bf16", "element type"},
     {"pad", "0", "bytes after each row"},
     {"access", NULL,
      "one or several, commas between: "

@@ -21,7 +21,8 @@ static double judge(const void *context, const void *plan) {
 static int even(int blocks, int tile) { return gm_ceil_div(blocks, gm_ceil_div(blocks, tile)); }
 
 static void tiles(menu *m) {
-  static const char why[] = "larger tiles load less for each pair, as far as scratchpad and accumulator hold them";
+  static const char why[] =
+      "larger tiles need fewer loads for each compute; scratchpad and accumulator limit their size";
   const int d = m->config->dim, m0 = m->plan->tile_m * d, n0 = m->plan->tile_n * d, k0 = m->plan->tile_k * d;
   for (int mt = 1; mt <= 32; mt *= 2)
     for (int nt = 1; nt <= 32; nt *= 2)
@@ -35,7 +36,7 @@ static void tiles(menu *m) {
 
 /* Dependences on the outer tile loop. */
 static void order(menu *m) {
-  static const char panel[] = "a panel stays while the inner tile loop runs",
+  static const char panel[] = "a panel stays in the scratchpad during the inner tile loop",
                     both[] = "one panel stays, the other operand is loaded once";
   const bool i = m->plan->outer_is_i;
   tw_menu_offer(&m->base, "loop order", "the operand of the outer loop stays while the other streams", "order %s",
@@ -47,9 +48,9 @@ static void order(menu *m) {
 
 static void inner_loops(menu *m) {
   static const char *const orders[] = {"ijk", "ikj", "jik", "jki", "kij", "kji"};
-  static const char order_why[] = "the order of pairs decides what is needed first, and what is complete first",
-                    why[] =
-                        "unrolled pairs cost the core two commands and few additions; but code is fetched cold once";
+  static const char
+      order_why[] = "the order of computes sets which operands are needed first and which results are complete first",
+      why[] = "an unrolled compute costs the core two commands and few additions, but the code is longer and cold";
   for (int n = 0; n <= 3; n++) tw_menu_offer(&m->base, "unroll", why, "unroll %d", n);
   for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
     tw_menu_offer(&m->base, "loops", order_why, "loops %s", orders[i]);
@@ -59,7 +60,7 @@ static void inner_loops(menu *m) {
 
 static void pipeline(menu *m) {
   static const char why[] =
-      "two buffers of everything in banks of their own, loads a step ahead, loads and stores among the pairs";
+      "double buffers in separate banks; loads one step early; loads and stores spread among the computes";
   const int d = m->config->dim, blocks = gm_acc_rows(m->config) / 2 / d; /* of a tile of C */
   for (int pairs = 8; pairs <= 32; pairs *= 2)
     tw_menu_offer(&m->base, "pipeline", why, "pipeline loads=%d stores=%d", pairs, pairs);
@@ -73,7 +74,8 @@ static void pipeline(menu *m) {
 
 /* Its tiles have half of the scratchpad and of the accumulator: it loads one while it computes another. */
 static void hardware_loop(menu *m) {
-  static const char why[] = "one command a tile instead of two a pair; loads, pairs and stores overlap by themselves";
+  static const char why[] =
+      "one command for a tile instead of two for each compute; the hardware overlaps loads, computes and stores";
   const int d = m->config->dim;
   if (!m->config->has_loop_matmul) return;
   tw_menu_offer(&m->base, "hardware loop", why, "hardware_loop");
@@ -88,20 +90,21 @@ static void hardware_loop(menu *m) {
 static void others(menu *m) {
   static const char whole[] = "the whole matrix is loaded once and stays",
                     reuse[] =
-                        "B stays in the array while i runs: fewer reads of its bank, and a transposed B is turned once";
+                        "B stays in the array while i runs: fewer reads of its bank; a transposed B is transposed once";
   static const tw_offer offers[] = {
       {"keep_resident", "keep_resident b=whole", whole},
       {"keep_resident", "keep_resident a=whole", whole},
-      {"keep_resident", "keep_resident a=stream b=stream", "neither stays: scratchpad for larger chunks"},
+      {"keep_resident", "keep_resident a=stream b=stream",
+       "no operand stays, which leaves scratchpad for larger tiles"},
       {"weight reuse", "reuse weights", reuse},
       {"weight reuse", "reuse weights kji", reuse},
       {"weight reuse", "reuse weights jki", reuse},
-      {"hoist", "hoist configs", "configuration once, not for every tile"},
-      {"hoist", "hoist addresses", "operands are made once; a pair adds small constants"},
-      {"hoist", "hoist all", "configuration and operands are made once"},
-      {"peel", "peel first", "the first step along k overwrites without asking, in code of its own"},
-      {"peel", "peel last", "rows of C are stored as the last step along k completes them, in code of its own"},
-      {"taper", "taper", "lower tiles at the end leave less to store when the array is done"},
+      {"hoist", "hoist configs", "set configuration once, not for every tile"},
+      {"hoist", "hoist addresses", "compute operand addresses once; each compute adds small constants"},
+      {"hoist", "hoist all", "set configuration and compute addresses once"},
+      {"peel", "peel first", "the first step along k overwrites C in separate code, without a test"},
+      {"peel", "peel last", "the last step along k stores rows of C as it completes them, in separate code"},
+      {"taper", "taper", "lower tiles at the end leave less to store after the last compute"},
   };
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
   gm_offer_levers(&m->base, m->base.context, m->plan->spread_loads > 0, m->plan->spread_stores > 0,

@@ -3,15 +3,13 @@
 #include "target/gemmini/schedule/chain/chain.h"
 #include "target/gemmini/schedule/family.h"
 
-static const char code_why[] = "the first lines of code, then the operands, then the rest of the code";
+static const char code_why[] = "load the first lines of code, then the operands, then the remaining code";
 static const tw_offer offers[] = {
-    {"fuse", "fuse",
-     "signs are scales of loads, additions D of a compute or sums in the accumulator: nothing left for the core"},
-    {"hoist", "hoist", "what every step loads again is loaded once"},
-    {"merge", "merge", "configuration is set where it changes; config_ex drains the array"},
-    {"unfence", "unfence",
-     "the reservation station keeps the order that remains: no fence without a dependence through memory"},
-    {"prune", "prune", "what no result needs, the last state for one, is not computed"},
+    {"fuse", "fuse", "scales of loads, operand D and the accumulator do signs and additions, so the core does none"},
+    {"hoist", "hoist", "load once the operands that every step loads"},
+    {"merge", "merge", "set configuration only where it changes, because config_ex drains the array"},
+    {"unfence", "unfence", "the reservation station orders commands; only dependences through memory need fences"},
+    {"prune", "prune", "do not compute unused values, such as the last state"},
     {"spread_banks", "spread_banks", "a bank has one port: place the operands of a compute in different banks"},
     {"keep_resident", "keep_resident", "vectors stay in the scratchpad between steps, not in memory"},
     {"closed_loop", "closed_loop",
@@ -20,12 +18,12 @@ static const tw_offer offers[] = {
     {"row_vectors", "row_vectors", "vectors as rows: sums stay in the array, and four results cost as much as one"},
     {"lookahead", "lookahead 2", "one product spans two steps: the recurrence is half as long"},
     {"lookahead", "lookahead 4", "one product spans four steps: the recurrence is a quarter as long"},
-    {"prefetch_code", "prefetch_code",
-     "DMA loads many lines of code at once; the core would fetch one line after another"},
+    {"prefetch_code", "prefetch_code", "DMA loads many lines of code at once; the core fetches one line after another"},
     {"prefetch_code", "prefetch_code 1", code_why},
     {"prefetch_code", "prefetch_code 3", code_why},
-    {"unroll", "unroll inner", "no innermost loops over blocks: fewer instructions, a little more code to fetch"},
-    {"unroll", "unroll all", "no loops over blocks: fewest instructions, most code to fetch"},
+    {"unroll", "unroll inner",
+     "unroll the innermost loops over blocks: fewer instructions, slightly more code to fetch"},
+    {"unroll", "unroll all", "unroll all loops over blocks: fewest instructions, most code to fetch"},
 };
 
 typedef struct context {

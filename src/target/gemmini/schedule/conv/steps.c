@@ -49,7 +49,7 @@ static void for_tiles(menu *m, int c_buffers, void (*offer)(menu *, int p, int q
   }
 }
 
-static const char tile_why[] = "larger tiles load less for each pair, and keep their weights for longer in the array";
+static const char tile_why[] = "larger tiles need fewer loads for each compute and keep weights longer in the array";
 
 /* True if rows of results are so short that pairs are low for any division. Such images are small. */
 static bool low(const menu *m) {
@@ -82,12 +82,12 @@ static void offer_tile(menu *m, int p, int q, int k) {
 
 static void tiles(menu *m) {
   for_tiles(m, m->plan->c_buffers, offer_tile);
-  tw_menu_offer(&m->base, "tile", "steps of all rows of the kernel load each pixel once", "tile r=%d", m->v->r);
-  tw_menu_offer(&m->base, "tile", "steps of one row of the kernel take less room", "tile r=1");
+  tw_menu_offer(&m->base, "tile", "steps of all kernel rows load each pixel once", "tile r=%d", m->v->r);
+  tw_menu_offer(&m->base, "tile", "steps of one kernel row need less scratchpad", "tile r=1");
 }
 
 static const char pipeline_why[] =
-    "two buffers of everything in banks of their own, loads a step ahead, loads and stores among the pairs";
+    "double buffers in separate banks; loads one step early; loads and stores spread among the computes";
 
 static void offer_pipeline(menu *m, int p, int q, int k) {
   const int d = m->config->dim, most = most_images(m, p, q);
@@ -106,8 +106,8 @@ static void pipeline(menu *m) {
   for_tiles(m, 2, offer_pipeline);
 }
 
-static const char unfold_why[] = "rows of results that are no whole blocks join: pairs are higher, but pixels are "
-                                 "loaded once for each column of the kernel";
+static const char unfold_why[] = "joined rows of results fill whole blocks: computes are higher, but pixels are "
+                                 "loaded once for each kernel column";
 
 /* Tiles of whole images, or of an even part of the rows of one, whose results are one row. */
 static void unfold(menu *m) {
@@ -129,7 +129,7 @@ static void unfold(menu *m) {
 
 /* Dependences on the outer tile loop. */
 static void order(menu *m) {
-  static const char panel[] = "what the outer tile needs stays while the inner tile loop runs",
+  static const char panel[] = "operands of the outer tile stay during the inner tile loop",
                     both[] = "one panel stays, the other operand is loaded once";
   const bool outer = m->plan->pixels_outer;
   tw_menu_offer(&m->base, "loop order", "the operand of the outer loop stays while the other streams", "order %s",
@@ -144,32 +144,32 @@ static void pack(menu *m) {
   const gm_conv *v = m->v;
   if (!m->config->has_pixel_repeats) return;
   const int most = gm_min(v->s, m->config->dim / gm_max(1, gm_min(v->c, m->config->dim)));
-  static const char why[] =
-      "channels are few: columns of the kernel share a block of weights, rows hold several pixels";
+  static const char why[] = "for few channels: kernel columns share a block of weights, and rows hold several pixels";
   tw_menu_offer(&m->base, "packing", why, "pack s=%d", most);
   tw_menu_offer(&m->base, "packing", why, "pack s=%d", even(v->s, most));
 }
 
 static void others(menu *m) {
-  static const char loops[] = "the order of runs decides which weights and channels are needed first";
+  static const char loops[] = "the order of runs sets which weights and channels are needed first";
   static const tw_offer offers[] = {
       {"keep_resident", "keep_resident b=whole", "all weights are loaded once and stay"},
       {"keep_resident", "keep_resident a=whole", "all pixels are loaded once and stay"},
-      {"keep_resident", "keep_resident a=stream b=stream", "neither stays: scratchpad for larger chunks"},
-      {"pixel blocks", "blocks even", "blocks of equal height: the last pair of a run is lower, but none is very low"},
+      {"keep_resident", "keep_resident a=stream b=stream",
+       "no operand stays, which leaves scratchpad for larger tiles"},
+      {"pixel blocks", "blocks even", "blocks of equal height: no compute is very low"},
       {"pixel blocks", "blocks full",
-       "full blocks, what is left over first: the pair that brings the next weights loses nothing"},
+       "full blocks, with the remainder first: the compute that loads the next weights is full"},
       {"loops", "loops rsck", loops},
       {"loops", "loops rskc", loops},
       {"loops", "loops crsk", loops},
       {"loops", "loops ckrs", loops},
       {"loops", "loops krsc", loops},
       {"loops", "loops kcrs", loops},
-      {"unroll", "unroll runs", "pairs of a whole run as straight code: a few instructions less for each row"},
-      {"unroll", "unroll rows", "rows of pixels in a loop: less code to fetch"},
-      {"hoist", "hoist configs", "configuration once, not for every tile"},
+      {"unroll", "unroll runs", "straight-line code for a whole run: fewer instructions for each row"},
+      {"unroll", "unroll rows", "a loop over rows of pixels: less code to fetch"},
+      {"hoist", "hoist configs", "set configuration once, not for every tile"},
       {"transpose", "transpose weights",
-       "the array transposes all weights once, not every block, at the cost of low pairs"},
+       "the array transposes all weights once instead of every block, at the cost of low computes"},
   };
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
   gm_offer_levers(&m->base, m->base.context, m->plan->spread_loads > 0, m->plan->spread_stores > 0,
@@ -177,7 +177,7 @@ static void others(menu *m) {
 }
 
 static const char hardware_why[] =
-    "one command a tile instead of two a pair; loads, pairs and stores overlap by themselves";
+    "one command for a tile instead of two for each compute; the hardware overlaps loads, computes and stores";
 
 /* Tiles have half of both memories: the loop loads one while it computes another. Small images go several to a tile. */
 static void offer_hardware_loop(menu *m, int p, int q, int k) {
