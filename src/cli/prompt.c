@@ -75,10 +75,12 @@ static tw_status write_texts(const cli *c, tw_error *error) {
 }
 
 tw_status cli_prompt(const cli *c, tw_error *error) {
-  static const char usage[] = "say which prompt: `tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`";
+  static const char usage[] = "`tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`";
   if (c->options.write) return write_texts(c, error);
   const bool planning = c->n_words && !strcmp(c->words[0], "plan");
-  if (!c->n_words || (!planning && strcmp(c->words[0], "implement") != 0)) return tw_fail(error, TW_USAGE, usage);
+  if (!c->n_words) return tw_fail(error, TW_USAGE, "the kind of prompt is missing; usage: %s", usage);
+  if (!planning && strcmp(c->words[0], "implement") != 0)
+    return tw_fail(error, TW_USAGE, "unknown prompt '%s'; usage: %s", c->words[0], usage);
   if (planning == (c->options.plan != NULL))
     return tw_fail(error, TW_USAGE,
                    planning ? "--plan requires `prompt implement`" : "the plan is missing; give --plan FILE");

@@ -12,20 +12,20 @@ enum { SCHEDULE_LIMIT = 1 << 16 };
 tw_status cli_find_target(const char *name, const tw_target **out, tw_error *error) {
   const char *names[64];
   size_t n = 0;
-  if (!name) return tw_fail(error, TW_USAGE, "the target is missing; give -t TARGET (`tilewright targets` lists them)");
+  if (!name) return tw_fail(error, TW_USAGE, "the target is missing; give -t TARGET (`tilewright targets` lists the targets)");
   const tw_status status = tw_target_open(name, out, error);
   if (status == TW_OK || strchr(name, '/') || strchr(name, '@') || !error || strncmp(error->text, "unknown target", 14))
     return status;
   for (const tw_target *t; n < 64 && (t = tw_target_at(n)); n++) names[n] = t->name;
   const char *near = tw_nearest_word(name, names, n);
   if (near) return tw_fail(error, TW_USAGE, "unknown target '%s'; did you mean '%s'?", name, near);
-  return tw_fail(error, TW_USAGE, "unknown target '%s'; `tilewright targets` lists them", name);
+  return tw_fail(error, TW_USAGE, "unknown target '%s'; `tilewright targets` lists the targets", name);
 }
 
 tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error *error) {
   if (c->n_words <= first)
     return tw_fail(error, TW_USAGE,
-                   "the op is missing; write for instance `gemm m=512 n=512 k=512` (`tilewright ops` lists the ops)");
+                   "the op is missing; give an op, such as `gemm m=512 n=512 k=512` (`tilewright ops` lists the ops)");
   tw_error none = {0};
   const tw_status found = cli_find_target(c->options.target, &out->target, &none);
   tw_status status = tw_target_parse(found == TW_OK ? out->target : NULL, c->words[first], c->n_words - first - 1,

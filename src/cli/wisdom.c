@@ -263,7 +263,8 @@ tw_status cli_wisdom(const cli *c, tw_error *error) {
   else if (strcmp(verb, "export") == 0)
     status = export(c, &wisdom, error);
   else
-    status = tw_fail(error, TW_USAGE, "the action is missing; expected list, show, forget, export or import");
+    status = tw_fail(error, TW_USAGE, "%s%s%s; expected list, show, forget, export or import",
+                     *verb ? "unknown action '" : "the action is missing", verb, *verb ? "'" : "");
   tw_wisdom_free(&wisdom);
   return status;
 }

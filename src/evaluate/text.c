@@ -144,7 +144,7 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
     const tw_status read = tw_machine_read(machine, target, "the trial's machine", &t->target, error);
     if (read != TW_OK) return read;
   }
-  if (!t->target) return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists them", target);
+  if (!t->target) return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists the targets", target);
   const tw_status status = tw_target_read(t->target, problem, &out->problem, error);
   if (status != TW_OK) return status;
   t->problem = &out->problem;

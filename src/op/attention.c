@@ -88,7 +88,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (!tw_is_real(a.type))
     return tw_fail(error, TW_USAGE, "attention does not support a=%s; expected bf16, f16 or f32", tw_type_name(a.type));
   if (a.query_heads % a.key_heads)
-    return tw_fail(error, TW_USAGE, "hq=%lld heads of queries cannot share hkv=%lld of keys evenly; hkv must divide hq",
+    return tw_fail(error, TW_USAGE, "hq=%lld query heads cannot share hkv=%lld key heads evenly; hkv must divide hq",
                    (long long)a.query_heads, (long long)a.key_heads);
   if (a.is_cut && (a.type != TW_F32 || a.backward))
     return tw_fail(error, TW_USAGE, "unsupported arithmetic=bf16; expected a=f32 and pass=forward with it");

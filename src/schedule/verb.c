@@ -106,7 +106,7 @@ static tw_status wrong_value(const tw_verb *v, const tw_argument *a, const char 
     snprintf(expected, sizeof expected, "; expected a number from %lld to %lld", (long long)a->least,
              (long long)a->most);
   }
-  return tw_fail(error, TW_USAGE, "step '%s': unsupported value '%.*s%s%s'%s; write %s", step,
+  return tw_fail(error, TW_USAGE, "step '%s': unsupported value '%.*s%s%s'%s; usage: %s", step,
                  (int)name_length(a->name), a->name, *a->name ? "=" : "", text, expected, v->usage);
 }
 
@@ -194,14 +194,14 @@ static tw_status read_words(const tw_verb *v, const void *context, const char *s
     if (value) *value++ = '\0';
     const tw_argument *a = cell_of(v, value ? word : "", *given);
     if (!a || (value && !*word))
-      return tw_fail(error, TW_USAGE, "step '%s': unexpected '%s'; write %s", step, word, v->usage);
+      return tw_fail(error, TW_USAGE, "step '%s': unexpected '%s'; usage: %s", step, word, v->usage);
     const unsigned bit = 1u << (a - v->argument);
-    if (*given & bit) return tw_fail(error, TW_USAGE, "step '%s': '%s' is given twice", step, word);
+    if (*given & bit) return tw_fail(error, TW_USAGE, "step '%s': '%s' is given twice; remove one", step, word);
     *given |= bit;
     if (!read_value(context, a, value ? value : word, plan))
       return error ? wrong_value(v, a, step, value ? value : word, error) : TW_USAGE;
   }
-  return n >= v->needs ? TW_OK : tw_fail(error, TW_USAGE, "step '%s' is incomplete; write %s", step, v->usage);
+  return n >= v->needs ? TW_OK : tw_fail(error, TW_USAGE, "step '%s' is incomplete; usage: %s", step, v->usage);
 }
 
 tw_status tw_step_apply(const tw_language *l, const void *context, const char *step, void *plan, tw_error *error) {

@@ -101,7 +101,7 @@ static tw_status find_base(const char *text, const char *origin, const tw_machin
         tw_fail(error, TW_USAGE, "%s:%d: base = %.60s: unknown machine; did you mean %s?", origin, line, name, near);
   else if (!t)
     status = tw_fail(error, TW_USAGE,
-                     "%s:%d: base = %.60s: no file of tilewright describes it; `tilewright targets` lists the machines",
+                     "%s:%d: base = %.60s: unknown machine, or a machine without a file; `tilewright targets` lists the machines",
                      origin, line, name);
   free(name);
   if (status == TW_OK) *out = built_in_machine(t);
@@ -198,7 +198,7 @@ static tw_status add_count(tw_status status, char *problems, tw_error *error) {
   for (const char *p = problems; p && (p = strchr(p, '\n')); p++) n++;
   if (n > 1 && error) {
     char more[80];
-    snprintf(more, sizeof more, " (%zu more problem%s: `tilewright targets FILE` lists them)", n - 1, n > 2 ? "s" : "");
+    snprintf(more, sizeof more, " (%zu more problem%s; `tilewright targets FILE` lists all)", n - 1, n > 2 ? "s" : "");
     tw_append_cut(error->text, sizeof error->text, more);
   }
   free(problems);
@@ -226,7 +226,7 @@ tw_status tw_target_open(const char *name, const tw_target **out, tw_error *erro
     status = open_file(name, &m, error);
   } else {
     char *path = search_file(name, at ? (size_t)(at - name) : strlen(name));
-    if (!path) return tw_fail(error, TW_USAGE, "unknown target '%.80s'; `tilewright targets` lists them", name);
+    if (!path) return tw_fail(error, TW_USAGE, "unknown target '%.80s'; `tilewright targets` lists the targets", name);
     status = open_file(path, &m, error);
     if (status == TW_OK && at && strcmp(m->name, name) != 0)
       status = tw_fail(error, TW_USAGE, "%s is now %s, not %.80s; its values have changed", path, m->name, name);

@@ -403,7 +403,7 @@ static void bad_steps_are_refused_in_one_line(void **state) {
   expect_refused(&forward, "code late", "unsupported value 'late'; expected a number from 1 to 4");
   expect_refused(&forward, "prefetch_code 2\nprefetch_code 2", "repeats an earlier step");
   expect_refused(&forward, "unroll all\nunroll all", "repeats an earlier step");
-  expect_refused(&forward, "unroll", "is incomplete; write unroll inner, unroll all");
+  expect_refused(&forward, "unroll", "is incomplete; usage: unroll inner, unroll all");
   expect_refused(&small, "unroll outer", "unsupported value 'outer'; expected one of inner|all");
 }
 

@@ -276,7 +276,7 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused(shape, "banks a=0 b=0", "different banks");
   refused(shape, "fill prefetch", "buffers c=2");
   refused(shape, "pipeline\npack s=2", "2 pixels of 64 channels do not fit a row of 16");
-  refused(shape, "pack 2", "unexpected '2'; write pack s=5");
+  refused(shape, "pack 2", "unexpected '2'; usage: pack s=5");
   refused(shape, "unfold rows", "unsupported value 'rows'; expected one of nothing|columns");
   refused(shape, "tile p=2 q=14 unfold=columns",
           "unfolded columns join rows of the output; tiles must have several complete rows, as in");

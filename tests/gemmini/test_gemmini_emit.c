@@ -147,11 +147,11 @@ static void refused(const char *shape, const char *steps, const char *reason) {
 static void illegal_steps_are_refused_with_the_reason(void **state) {
   (void)state;
   refused("m=64 n=64 k=64", "fly", "unknown step");
-  refused("m=64 n=64 k=64", "tile m=0", "unsupported value 'm=0'; write tile m=128 n=64 k=64");
+  refused("m=64 n=64 k=64", "tile m=0", "unsupported value 'm=0'; usage: tile m=128 n=64 k=64");
   refused("m=64 n=64 k=64", "tile m=16 q=4", "unexpected 'q'");
   refused("m=64 n=64 k=64", "tile m=32 m=64", "'m' is given twice");
   refused("m=64 n=64 k=64", "banks a=0,2",
-          "banks must be given for both A and B, or for neither; use 'banks a=0,2 b=1,3'");
+          "banks are given for one of A and B; give banks for both, as in 'banks a=0,2 b=1,3'");
   refused("m=64 n=64 k=64", "buffers a=9", "unsupported value 'a=9'; expected a number from 1 to 3");
   refused("m=4096 n=4096 k=4096", "tile m=512 n=512 k=64", "accumulator rows");
   refused("m=4096 n=4096 k=4096", "tile m=16 n=16 k=64\nkeep_resident a=whole", "KiB of scratchpad");

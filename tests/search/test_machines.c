@@ -239,7 +239,7 @@ static void wrong_files_say_where(void **state) {
       {"", ":1: a machine file begins with `base = NAME`"},
       {"dim = 8\nbase = gemmini-16x16-int8\n", ":1: a machine file begins with"},
       {"base = gemini-16x16-int8\n", ":1: base = gemini-16x16-int8: unknown machine; did you mean gemmini-16x16-int8?"},
-      {"base = x86\n", "no file of tilewright describes it"},
+      {"base = x86\n", "unknown machine, or a machine without a file"},
       {"base = gemmini-16x16-int8\n\nspad_bnks = 4\n",
        ":3: unknown key \"spad_bnks\" of a machine; did you mean \"spad_banks\"?"},
       {"base = gemmini-16x16-int8\nacc_bytes = 8192\nacc_banks = 32\n",

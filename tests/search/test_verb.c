@@ -152,7 +152,7 @@ static void what_is_wrong_is_said_in_one_line_with_the_word(void **state) {
     const char *step, *part;
   } wrong[] = {
       {"fly high", "step 'fly high': unknown step for a test; expected one of tile, order, unroll, pack"},
-      {"tile", "step 'tile' is incomplete; write tile m=16 n=8"},
+      {"tile", "step 'tile' is incomplete; usage: tile m=16 n=8"},
       {"tile m=32 m=64", "step 'tile m=32 m=64': 'm' is given twice"},
       {"tile m=4 n=2 nonsense", "unexpected 'nonsense'; write tile m=16 n=8"},
       {"tile q=4", "unexpected 'q'"},

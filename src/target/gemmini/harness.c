@@ -194,7 +194,7 @@ static tw_status check_entry(const tw_problem *p, const tw_operand *operand, siz
     char names[256] = "";
     for (size_t i = 0; i < n; i++)
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", operand[i].name);
-    return tw_fail(error, TW_FAILED, "kernel.c:%d: error: %s has %zu parameters, but this problem has %zu operands: %s",
+    return tw_fail(error, TW_FAILED, "kernel.c:%d: error: %s has %zu parameters; expected one for each of the %zu operands %s",
                    e->line, e->name, e->n_parameters, n, names);
   }
   if (n > ARGUMENTS)

@@ -93,7 +93,7 @@ static tw_status read_types(const char *text, const char *origin, gm_params *out
                             tw_error *error) {
   char elem[32] = "", sum[32] = "";
   if (!find_type(text, "elem_t", elem) || !find_type(text, "acc_t", sum))
-    return tw_fail(error, TW_USAGE, "%s: no typedef of elem_t or acc_t; give the gemmini_params.h that Chipyard wrote",
+    return tw_fail(error, TW_USAGE, "%s has no typedef of elem_t or acc_t; expected a gemmini_params.h of Chipyard",
                    origin);
   const bool integer = !strcmp(elem, "int8_t") && !strcmp(sum, "int32_t") && !has(text, "ELEM_T_IS_FLOAT");
   const bool real = !strcmp(elem, "float") && !strcmp(sum, "float");

@@ -294,7 +294,7 @@ static tw_status launch(const tw_target *t, const void *data, size_t size, tw_ra
   if (strlen(data) != size) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
   if (!xd_mlir_is(data))
     return tw_fail(error, TW_USAGE,
-                   "a schedule requires an op, as in `tilewright run FILE gemm m=64 ...`; MLIR does not");
+                   "the file has no MLIR module, and a design text requires an op, as in `tilewright run FILE gemm m=64 ...`");
   return xd_mlir_launch(config(t), data, l, out, error);
 }
 
