@@ -338,9 +338,9 @@ static tw_status check_model_options(const llm *m, tw_error *error) {
   if (o->combine > 0 && status == TW_OK) status = check_slot(m, "plan", "other", error);
   if (o->ancestors && status == TW_OK) status = check_slot(m, "plan", "ancestors", error);
   if (o->one_question && o->own_menu)
-    return tw_fail(error, TW_USAGE, "one question for plan and kernel, and a menu for each program exclude each other");
+    return tw_fail(error, TW_USAGE, "--one-question and --own-menu cannot be combined; remove one");
   if (o->one_question && m->coder != m->planner)
-    return tw_fail(error, TW_USAGE, "one question for plan and kernel goes to one model; name one, without 'then'");
+    return tw_fail(error, TW_USAGE, "--one-question requires one model for plan and kernel; name one, without 'then'");
   if (o->one_question && status == TW_OK) status = check_slot(m, "plan", "#direct", error);
   if (o->own_menu && status == TW_OK) status = check_slot(m, "plan", "#invent", error);
   return status;

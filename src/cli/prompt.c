@@ -64,7 +64,8 @@ static tw_status write_prompt(const cli *c, const cli_subject *s, const tw_promp
 static tw_status write_texts(const cli *c, tw_error *error) {
   const tw_target *target;
   size_t files;
-  if (c->n_words) return tw_fail(error, TW_USAGE, "unexpected '%s' with --write; it takes a target only", c->words[0]);
+  if (c->n_words)
+    return tw_fail(error, TW_USAGE, "unexpected '%s'; usage: `tilewright prompt --write DIR -t TARGET`", c->words[0]);
   tw_status status = cli_find_target(c->options.target, &target, error);
   if (status == TW_OK) status = tw_prompt_texts_write(c->options.write, target, &files, error);
   if (status != TW_OK) return status;

@@ -74,11 +74,11 @@ tw_status tw_ranks_open(tw_ranks **out, tw_error *error) {
   else if (!r)
     status = tw_no_memory(error, "MPI");
   else if (open(r) != 0)
-    status = tw_fail(error, TW_MISSING, "%s cannot connect the %d processes; were they started by its own mpirun?", mpi,
-                     started);
+    status = tw_fail(error, TW_MISSING, "%s cannot connect the %d processes; start them with the mpirun of this MPI",
+                     mpi, started);
   else if (r->size < 2)
-    status = tw_fail(error, TW_USAGE, "the %d processes are not connected by %s; start them by its own mpirun", started,
-                     mpi);
+    status = tw_fail(error, TW_USAGE,
+                     "the %d processes are not connected by %s; start them with the mpirun of this MPI", started, mpi);
   free(path);
   if (status == TW_OK)
     *out = r;

@@ -26,8 +26,9 @@ static tw_status parse(const char *text, const char *what, json_t **out, tw_erro
   if (!mark || strcmp(mark, what) != 0)
     status = tw_fail(error, TW_USAGE, "invalid %s: \"%s\": \"%s\" is missing", what, MARK, what);
   else if (!json_is_integer(version) || json_integer_value(version) != VERSION)
-    status =
-        tw_fail(error, TW_USAGE, "this %s is not of version %d; use the same tilewright on both sides", what, VERSION);
+    status = tw_fail(error, TW_USAGE,
+                     "unsupported version of this %s; expected %d: install one version of tilewright on both sides",
+                     what, VERSION);
   if (status != TW_OK) json_decref(*out);
   return status;
 }
@@ -144,7 +145,8 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
     const tw_status read = tw_machine_read(machine, target, "the trial's machine", &t->target, error);
     if (read != TW_OK) return read;
   }
-  if (!t->target) return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists the targets", target);
+  if (!t->target)
+    return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists the targets", target);
   const tw_status status = tw_target_read(t->target, problem, &out->problem, error);
   if (status != TW_OK) return status;
   t->problem = &out->problem;

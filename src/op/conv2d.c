@@ -145,10 +145,11 @@ static bool knows_types(const tw_conv2d *v) {
 
 static tw_status check_types(const tw_conv2d *v, tw_error *error) {
   if (!knows_types(v))
-    return tw_fail(error, TW_USAGE,
-                   "conv2d does not support a=%s b=%s out=%s acc=%s; expected a=i8 b=i8 acc=i32 with out=i8 or i32, or "
-                   "a and b both f32, f16 or bf16 with acc=f32 and out of these types",
-                   tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
+    return tw_fail(
+        error, TW_USAGE,
+        "conv2d does not support a=%s b=%s out=%s acc=%s; expected a=b=i8, acc=i32 and out=i8 or i32; or one of "
+        "f32, f16 and bf16 for a=b and for out, with acc=f32",
+        tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));
   if (!is_real(v) && (v->images_first || v->layout == TW_CONV2D_KCRS))
     return tw_fail(error, TW_USAGE, "image_layout=nchw and weight_layout=kcrs need a of f32, f16 or bf16, not a=%s",
                    tw_type_name(v->input));

@@ -212,11 +212,11 @@ static tw_status read_recordings(const tw_target *target, const tw_problem *prob
   return status;
 }
 
-/* Is somebody there who can use what was recorded? */
+/* An error if no agent can use the recordings. */
 static tw_status check_reuse(const tw_search_options *o, const tw_recordings *r, bool models, tw_error *error) {
   if (o->n_reuse && o->exhaustive)
     return tw_fail(error, TW_USAGE,
-                   "an exhaustive search reuses nothing: it evaluates every kernel; leave out one of them");
+                   "--exhaustive evaluates every kernel and cannot be combined with --reuse; remove one");
   if (o->n_reuse && r->n == 0 && !models)
     return tw_fail(error, TW_USAGE,
                    "the recording '%s' has plans for language models, and no agent asks one; add llm:MODEL or "

@@ -52,7 +52,7 @@ static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *er
   if (recorded == now || !s->target->traits.deterministic) return TW_OK;
   char then_text[32], now_text[32];
   return tw_fail(error, TW_USAGE,
-                 "the journal %s is of another build: the baseline took %s %s then and takes %s now; use another "
+                 "the journal %s is of another build: the cost of the baseline was %s %s and is now %s; use another "
                  "--out, or discard the journal with --fresh",
                  s->options.journal, tw_print_real(recorded, then_text), s->target->unit, tw_print_real(now, now_text));
 }

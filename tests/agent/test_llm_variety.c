@@ -147,7 +147,7 @@ static void a_failed_kernel_of_one_answer_is_repaired(void **state) {
   assert_true(r.best.cost == fake_cost(&expected));
   tw_search_result_free(&r);
   more.own_menu = true;
-  expect_usage(model("true"), &more, "exclude each other");
+  expect_usage(model("true"), &more, "cannot be combined");
 }
 
 static void a_menu_is_made_for_the_program_at_hand(void **state) {

@@ -75,7 +75,7 @@ static void a_program_in_which_the_core_computes_is_not_rewritten(void **state) 
       "config_ld(16, 1.0f, 16, 0); mvin(&A[0][0], 0, 16, 16); fence();\n"
       "for (int i = 0; i < 16; i++) for (int j = 0; j < 16; j++) { int s = 0;\n"
       "for (int k = 0; k < 16; k++) s += A[i][k] * B[k][j]; C[i][j] = s > 127 ? 127 : s < -128 ? -128 : s; } }\n",
-      "the core contributes to the result; the accelerator's commands alone do not compute it");
+      "the core computes a part of the result; only programs whose commands compute all of it can be rewritten");
 }
 
 static void a_wrong_program_is_refused(void **state) {

@@ -70,14 +70,14 @@ static void barriers_must_be_barriers(void **state) {
       {"aie.lock(%tile)", "aie.lock(%mem)", "lock %go is in memory (0,1), not in core (0,2)", "aie.use_lock(%go"},
       {FOR_EVER,
        "      scf.for %w = %zero to %ever step %one {\n        aie.use_lock(%go, Acquire, 1)\n      }\n" FOR_EVER,
-       "a loop of more than 67108864 iterations that acquires nothing", "scf.for %w"},
+       "a loop of more than 67108864 iterations without an acquire", "scf.for %w"},
       {FOR_EVER, "      aie.use_lock(%x, Release, 1)\n" FOR_EVER, "%x is not defined above", "%x"},
   };
   char *text = with_barrier();
   for (size_t i = 0; i < COUNT(list); i++) expect_refusal(text, &list[i]);
-  static const refusal own = {FOR_EVER, "      aie.use_lock(%go, Release, 1)\n" FOR_EVER,
-                              "lock go: beside object FIFOs, locks of cores must be barriers, which aiex.set_lock sets",
-                              NULL};
+  static const refusal own = {
+      FOR_EVER, "      aie.use_lock(%go, Release, 1)\n" FOR_EVER,
+      "lock go: in a design with object FIFOs, locks of cores must be barriers set by aiex.set_lock", NULL};
   char *lock = replaced(one_core, "    %core = aie.core", PARAMETER "    %core = aie.core");
   const refusal at = {own.part, own.by, own.message, "aie.use_lock(%go"};
   expect_refusal(lock, &at);

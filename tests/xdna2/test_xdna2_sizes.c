@@ -130,7 +130,7 @@ static void products_that_cannot_share_are_rejected(void **state) {
   xd_program p;
   tw_error error;
   assert_int_equal(xd_gemm_program_of_all(&machine, 2, g, &p, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "m=64 n=128 k=64 needs another configuration than m=64 n=128 k=64"));
+  assert_non_null(strstr(error.text, "m=64 n=128 k=64 requires a different configuration than m=64 n=128 k=64"));
   g[1] = sized("int8", 64, 128, 8, true); /* less than a step of K */
   assert_int_equal(xd_gemm_program_of_all(&machine, 2, g, &p, &error), TW_USAGE);
   g[1] = sized("int8", 64, 128, 64, true);
@@ -196,7 +196,7 @@ static void the_cpp_program_runs_all_folders_and_tells_right_from_wrong(void **s
   if (system(command) != 0) fail_msg("%s", command);
   expect_run(folder, "a b", 0, "m=192 .*right");
   expect_run(folder, "a c", 1, "WRONG: element 2730 of C");
-  expect_run(folder, "a d", 2, "d: needs another configuration of the array than a");
+  expect_run(folder, "a d", 2, "d: requires a different configuration of the array than a");
   expect_run(folder, "a nowhere", 2, "nowhere/layout.txt: cannot be read");
   tw_directory_remove(folder);
   free(folder);

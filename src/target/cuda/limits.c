@@ -25,7 +25,7 @@ static tw_status check_map(const tw_launch_map *m, const cuda_config *c, tw_erro
     if (m->strides[d] % 16)
       return tw_fail(error, TW_FAILED,
                      "map %s: rows of its operand are %" PRId64
-                     " bytes apart; expected a multiple of 16, or copy without a map",
+                     " bytes apart (pitch); expected a multiple of 16, or copy without a map",
                      m->name, m->strides[d]);
   return TW_OK;
 }

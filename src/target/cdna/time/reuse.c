@@ -147,7 +147,7 @@ static void follow(void *context, size_t index) {
       cdna_group_start(q->dispatch, g, (uint64_t)i);
       if (follow_group(q, &q->stream[i], &f, g)) continue;
     }
-    if (error.status == TW_OK) tw_fail(&error, TW_MISSING, "out of memory for what workgroups read");
+    if (error.status == TW_OK) tw_fail(&error, TW_MISSING, "out of memory for the reads of workgroups");
     q->error[i] = error;
   }
   if (g) cdna_group_close(g);
@@ -312,7 +312,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
   *out = (cdna_reuse){0};
   tw_status status = TW_OK;
   if (!q.stream || !q.error) {
-    status = tw_no_memory(error, "what workgroups read");
+    status = tw_no_memory(error, "the reads of workgroups");
   } else {
     for (uint64_t i = 0; i < n; i++) q.stream[i].most = q.stream[i].kept = i < at_once ? many : BEGINNING;
     /* one to its end: to know the share of the beginnings */

@@ -450,9 +450,10 @@ static double missing_work(const timing *t) {
 }
 
 static tw_status other_work(tw_error *error) {
-  return tw_fail(error, TW_FAILED,
-                 "workgroups do different work in the timed run and in the check; a kernel may depend on its operands, "
-                 "but not on the clock, on which workgroups run, or on other waves without a barrier");
+  return tw_fail(
+      error, TW_FAILED,
+      "workgroups do different work in the timed run and in the check; the kernel must not depend on the clock, "
+      "on the set of workgroups, or on other waves without a barrier");
 }
 
 /* The places once more, with matrix instructions and with the work of the workgroups recorded. Their writes to memory
@@ -481,7 +482,7 @@ static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_opt
 static tw_status compare_witnesses(timing *t, cdna_dispatch *d, const cdna_witness *w, bool *same, double *part,
                                    tw_error *error) {
   cdna_witness *checked = tw_new(1, sizeof *checked);
-  tw_status status = checked ? TW_OK : tw_no_memory(error, "what workgroups read");
+  tw_status status = checked ? TW_OK : tw_no_memory(error, "the reads of workgroups");
   double asked = 0, wanted = 0;
   *same = true;
   for (int i = 0; i < CDNA_WITNESSES && status == TW_OK; i++) {
@@ -510,7 +511,7 @@ static void charge_missing_lines(cdna_reuse *r, double part) {
 static tw_status find_reuse(timing *t, cdna_dispatch *d, int jobs, tw_error *error) {
   cdna_reuse_watch watch = {.seed = t->seed,
                             .witness = t->watch ? tw_new(CDNA_WITNESSES, sizeof *watch.witness) : NULL};
-  if (t->watch && !watch.witness) return tw_no_memory(error, "what workgroups read");
+  if (t->watch && !watch.witness) return tw_no_memory(error, "the reads of workgroups");
   tw_status status = TW_OK;
   bool same = false;
   double part = 1;

@@ -132,7 +132,7 @@ static tw_status apply(const tw_program *p, const tw_schedule *s, gm_stream *out
     } else if (r->pass) {
       status = r->pass(out, &change, error);
       if (status == TW_OK && !change.count)
-        status = tw_fail(error, TW_USAGE, "%s: there is nothing to change", r->step);
+        status = tw_fail(error, TW_USAGE, "%s: the program has no place to apply this step", r->step);
     } else {
       packs = true;
       options.place |= r->options.place;

@@ -59,7 +59,7 @@ static tw_status run(const gm_config *config, const char *elf, size_t size, cons
   /* The harness's own flush and fence come first, its final fence last (harness.c). */
   if (s->n < 3 || s->event[0].funct != GM_FLUSH || s->event[1].funct != GM_FENCE ||
       s->event[s->n - 1].funct != GM_FENCE)
-    return tw_fail(error, TW_FAILED, "the program issues no commands of its own");
+    return tw_fail(error, TW_FAILED, "the program issues no Gemmini commands");
   s->n -= 2;
   memmove(s->event, s->event + 2, s->n * sizeof *s->event);
   s->event[0].gap = s->event[0].gap < 64 ? s->event[0].gap : 64; /* the first instructions come from a cold cache */
@@ -128,8 +128,9 @@ tw_status gm_stream_replay(gm_stream *s, const tw_case *data, tw_error *error) {
   gm_arch_free(arch);
   if (status != TW_OK) return status;
   if (s->problem->op->compare(s->problem, data->buffer, actual, NULL) != TW_OK)
-    return tw_fail(error, TW_FAILED,
-                   "the core contributes to the result; the accelerator's commands alone do not compute it");
+    return tw_fail(
+        error, TW_FAILED,
+        "the core computes a part of the result; only programs whose commands compute all of it can be rewritten");
   return TW_OK;
 }
 

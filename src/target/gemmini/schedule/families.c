@@ -93,7 +93,8 @@ static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error 
   if (v.pool && !c->has_max_pool)
     return tw_fail(error, TW_USAGE, "%s: pooling is not in this machine (has_max_pool = 0)", t->name);
   if (v.pool > 3 || v.pool_stride > 3)
-    return tw_fail(error, TW_USAGE, "%s: the store unit pools windows of at most 3 x 3, at most 3 apart", t->name);
+    return tw_fail(error, TW_USAGE,
+                   "%s: the store unit supports pooling windows of at most 3 x 3 and strides of at most 3", t->name);
   if (v.pool_pad && !v.relu)
     return tw_fail(
         error, TW_USAGE,

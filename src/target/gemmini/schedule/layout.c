@@ -99,9 +99,9 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
   if (plan->peel[GM_FIRST] && !plan->overwrite)
     return tw_fail(error, TW_USAGE, "peel first requires 'overwrite' before it");
   if (plan->peel[GM_LAST] && (plan->loops[0] != 'i' || plan->spread_stores == 0))
-    return tw_fail(error, TW_USAGE,
-                   "rows of blocks are completed one by one only when i is the outermost loop, and stored one by one "
-                   "only with spread stores; use 'loops ikj' and 'spread stores=16'");
+    return tw_fail(
+        error, TW_USAGE,
+        "peel last requires i as the outermost loop and spread stores; use 'loops ikj' and 'spread stores=16'");
   if (plan->taper && plan->a.hold == GM_WHOLE && !plan->outer_is_i)
     return tw_fail(error, TW_USAGE, "taper cannot be combined with 'order ji' and a resident A; remove one");
   if (plan->store_width < 1 || plan->store_width > gm_widest_store(config, g))

@@ -186,12 +186,12 @@ static tw_status check_all(const xd_config *c, size_t n, const xd_gemm g[], tw_e
   for (size_t i = 0; i < n && status == TW_OK; i++) {
     status = xd_gemm_check(c, &g[i], error);
     if (status == TW_OK && i && !same_configuration(&g[0], &g[i]))
-      status =
-          tw_fail(error, TW_USAGE,
-                  "m=%lld n=%lld k=%lld needs another configuration than m=%lld n=%lld k=%lld; products that share "
-                  "one have the same schedule with runtime_sizes, and no size below a tile",
-                  (long long)g[i].m, (long long)g[i].n, (long long)g[i].k, (long long)g[0].m, (long long)g[0].n,
-                  (long long)g[0].k);
+      status = tw_fail(
+          error, TW_USAGE,
+          "m=%lld n=%lld k=%lld requires a different configuration than m=%lld n=%lld k=%lld; give one schedule with "
+          "runtime_sizes, and sizes of at least a tile",
+          (long long)g[i].m, (long long)g[i].n, (long long)g[i].k, (long long)g[0].m, (long long)g[0].n,
+          (long long)g[0].k);
   }
   return status;
 }

@@ -107,8 +107,8 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
   if (xd_gemm_staging(g) && (t->m * t->n % STAGED_UNIT || t->m * t->n / 128 % (g->cover.rows * g->cover.columns)))
     return tw_fail(error, TW_USAGE,
                    "tile %" PRId64 "x%" PRId64 "x%" PRId64
-                   ": kernel %s keeps half of its sums beside C, in whole clusters of "
-                   "%dx%d: its tiles must be a multiple of %d elements and of two clusters",
+                   ": kernel %s stores half of its sums in whole clusters of %dx%d; "
+                   "tiles must be a multiple of %d elements and of two clusters",
                    t->m, t->k, t->n, k->name, g->cover.rows, g->cover.columns, STAGED_UNIT);
   return xd_cover_check(k, xd_gemm_cover(g), t->m / t->rho, t->k, t->n, error);
 }

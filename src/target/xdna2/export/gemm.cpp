@@ -122,7 +122,7 @@ int run_all(const std::vector<std::string> &directories) {
   for (const std::string &d : directories) {
     layouts.push_back(read_layout(d));
     if (layouts.back().configuration != layouts[0].configuration)
-      throw std::runtime_error(d + ": needs another configuration of the array than " + directories[0] +
+      throw std::runtime_error(d + ": requires a different configuration of the array than " + directories[0] +
                                "; emit both with the same schedule, with the step runtime_sizes");
   }
   xrt::device device(0);

@@ -30,7 +30,8 @@ void xd_read_barriers(xd_reader *r) {
                    name);
     else if (!barrier && !r->explicit_line)
       xd_read_fail(r, note->line,
-                   "lock %s: beside object FIFOs, locks of cores must be barriers, which aiex.set_lock sets", name);
+                   "lock %s: in a design with object FIFOs, locks of cores must be barriers set by aiex.set_lock",
+                   name);
     if (!barrier) continue;
     op->kind = op->kind == XD_RELEASE ? XD_ADD_TO_LOCK : op->kind == XD_ACQUIRE ? XD_TAKE_LOCK : op->kind;
     op->lock = note->lock;

@@ -179,8 +179,7 @@ static void read_signature(xd_reader *r, const xd_declaration *f, int line) {
   while (xd_going(r) && !xd_read_at(r, ')')) {
     const xd_shape shape = xd_read_type(r);
     if (xd_going(r) && (n == f->n || !xd_shape_same(&shape, &f->argument[n])))
-      xd_read_fail(r, line, "the types of the call are not those with which @%s is declared",
-                   xd_read_excerpt(f->name).text);
+      xd_read_fail(r, line, "the types of the call differ from the declaration of @%s", xd_read_excerpt(f->name).text);
     n++;
     if (!xd_read_take(r, ',')) break;
   }

@@ -274,7 +274,7 @@ void xd_read_finish(xd_reader *r) {
     return;
   }
   if (p->fifos.n && r->explicit_line && !r->options.raw) /* which channels and locks a FIFO gets is the tool's choice */
-    xd_read_fail(r, r->explicit_line, "unsupported locks, flows and DMA programs beside object FIFOs");
+    xd_read_fail(r, r->explicit_line, "unsupported mix of object FIFOs with locks, flows and DMA programs");
   if (!r->options.raw) xd_read_barriers(r);
   if (r->explicit_line && !r->options.raw) xd_read_ports(r);
   xd_read_steps(r);

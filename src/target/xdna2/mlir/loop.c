@@ -107,7 +107,7 @@ static void check_busy(core_reader *c, size_t begin, int64_t turns, int64_t outs
     }
   if (turns == XD_COUNTED) turns = 1; /* known when it runs, which is bounded, too */
   if (turns < 0 || turns * (c->busy + 1) > MOST)
-    xd_read_fail(c->r, line, "a loop of more than %d iterations that acquires nothing", MOST);
+    xd_read_fail(c->r, line, "a loop of more than %d iterations without an acquire", MOST);
   c->busy = xd_going(c->r) ? outside + turns * (c->busy + 1) : 0;
 }
 

@@ -19,7 +19,8 @@ enum { POOL_LIMIT = 3 };
 static tw_status check_pooling(const gm_config *config, const tw_conv2d *p, tw_error *error) {
   if (!p->pool) return TW_OK;
   if (p->pool > POOL_LIMIT || p->pool_stride > POOL_LIMIT)
-    return tw_fail(error, TW_USAGE, "%s pools windows of up to %d x %d, up to %d apart; use pool=2 or pool=3",
+    return tw_fail(error, TW_USAGE,
+                   "%s supports pooling windows of at most %d x %d and strides of at most %d; use pool=2 or pool=3",
                    config->name, POOL_LIMIT, POOL_LIMIT, POOL_LIMIT);
   if (p->pool_pad && !p->relu)
     return tw_fail(error, TW_USAGE, "%s pools with zeros outside of the image; pool_pad=%" PRId64 " requires relu=1",
