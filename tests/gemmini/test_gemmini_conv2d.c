@@ -266,7 +266,7 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
   refused(shape, "fly", "unknown step");
   refused(shape, "tile p=0", "unsupported value 'p=0'");
   refused(shape, "tile m=16", "unexpected 'm'");
-  refused(shape, "loops rsc", "unsupported value 'rsc'; write loops rsck");
+  refused(shape, "loops rsc", "unsupported value 'rsc'; usage: loops rsck");
   refused(shape, "loops rscc", "unsupported value 'rscc'");
   refused(shape, "blocks odd", "unsupported value 'odd'; expected one of full|even");
   refused(shape, "tile p=28 q=28 k=64", "accumulator rows");

@@ -1,5 +1,5 @@
-/* test_verb.c - the language of steps: what a table takes, what it refuses and in which words, and the menu that is built
- * from it. The machine here has tiles of at most 100 elements. */
+/* test_verb.c - the language of steps: what a table takes, what it refuses and in which words, and the menu that is
+ * built from it. The machine here has tiles of at most 100 elements. */
 #include "test.h"
 
 #include <stdio.h>
@@ -107,7 +107,7 @@ static void messages_have_current_names_only(void **state) {
   tw_error error = {0};
   (void)state;
   assert_int_equal(tw_step_apply(&renamed, NULL, "copy sideways", &p, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "expected one of direct_to_lds|registers; write"));
+  assert_non_null(strstr(error.text, "expected one of direct_to_lds|registers; usage"));
   assert_int_equal(tw_step_apply(&renamed, NULL, "clusterr m=2", &p, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "did you mean 'cluster'?"));
   assert_int_equal(tw_step_apply(&renamed, NULL, "zzz", &p, &error), TW_USAGE);
@@ -153,8 +153,8 @@ static void what_is_wrong_is_said_in_one_line_with_the_word(void **state) {
   } wrong[] = {
       {"fly high", "step 'fly high': unknown step for a test; expected one of tile, order, unroll, pack"},
       {"tile", "step 'tile' is incomplete; usage: tile m=16 n=8"},
-      {"tile m=32 m=64", "step 'tile m=32 m=64': 'm' is given twice"},
-      {"tile m=4 n=2 nonsense", "unexpected 'nonsense'; write tile m=16 n=8"},
+      {"tile m=32 m=64", "step 'tile m=32 m=64': 'm' is given twice; remove one"},
+      {"tile m=4 n=2 nonsense", "unexpected 'nonsense'; usage: tile m=16 n=8"},
       {"tile q=4", "unexpected 'q'"},
       {"tile =4", "unexpected ''"},
       {"tile m", "unexpected 'm'"},
@@ -169,7 +169,7 @@ static void what_is_wrong_is_said_in_one_line_with_the_word(void **state) {
       {"order rows columns", "unexpected 'columns'"},
       {"unroll 2 ij ji", "unexpected 'ji'"},
       {"unroll ij", "unsupported value 'ij'; expected a number from 0 to 9"},
-      {"unroll 2 ijk", "unsupported value 'ijk'; write unroll 2 ij"},
+      {"unroll 2 ijk", "unsupported value 'ijk'; usage: unroll 2 ij"},
       {"pack n=3", "step 'pack n=3' needs an even n, not 3"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -85,15 +85,15 @@ static void illegal_steps_are_named(void **state) {
   static const struct {
     const char *problem, *schedule, *words;
   } wrong[] = {
-      {"m=64 n=64 k=64", "isa sse9", "unsupported value 'sse9'; write isa avx512"},
+      {"m=64 n=64 k=64", "isa sse9", "unsupported value 'sse9'; usage: isa avx512"},
       {"m=64 n=64 k=64", "tile rows=0 vectors=1", "unsupported value 'rows=0'; expected a number from 1 to 64"},
       {"m=64 n=64 k=64", "tile rows=4 vectors=2 nonsense", "unexpected 'nonsense'"},
-      {"m=64 n=64 k=64", "tile rows=4", "is incomplete; write tile rows=14 vectors=2"},
+      {"m=64 n=64 k=64", "tile rows=4", "is incomplete; usage: tile rows=14 vectors=2"},
       {"m=64 n=64 k=64", "go faster", "unknown step for gemm on x86; expected one of isa, tile"},
       {"m=64 n=64 k=64", "tile rows=9 vectors=2", "registers"},
       {"m=64 n=64 k=64", "tile rows=17 vectors=1", "at most 16 rows"},
       {"m=64 n=64 k=64", "unroll k=0", "unsupported value 'k=0'; expected a number from 1 to 16"},
-      {"m=64 n=64 k=64", "block q=5", "unexpected 'q'; write block m="},
+      {"m=64 n=64 k=64", "block q=5", "unexpected 'q'; usage: block m="},
       {"m=64 n=64 k=64 a_transposed=1", "a in_place", "A cannot be read in place"},
       {"m=64 n=64 k=64", "panels n=3", "unsupported value 'n=3'; expected a number from 1 to 2"},
       {"m=64 n=64 k=64", "tile rows=4 vectors=3\npanels n=2", "tiles of 3 vectors"},

@@ -126,7 +126,7 @@ static void a_wrong_schedule_is_refused_by_its_step(void **state) {
       {"tile m=32 m=64", "'m' is given twice"},
       {"cores columns=9", "the array has 4 rows and 8 columns"},
       {"buffers a=7", "unsupported value 'a=7'; expected a number from 1 to 4"},
-      {"depth 0", "unsupported value '0'; expected a number from 1 to 64; write depth 4"},
+      {"depth 0", "unsupported value '0'; expected a number from 1 to 64; usage: depth 4"},
       {"kernel atb", "unsupported value 'atb'; write kernel NAME, one of the same types"},
       {"bogus 4\ntile m=64 k=64 n=64", "step 'bogus 4': unknown step"},
       {"bogus 4", "expected one of tile, cores, buffers, depth, kernel, cluster, unroll"},
@@ -319,7 +319,8 @@ static void the_search_beats_the_plain_design(void **state) {
   tw_search_result_free(&r);
 }
 
-/* What is not checked does not depend on threads, and a journal recalls it: the second search of each pair ends alike. */
+/* What is not checked does not depend on threads, and a journal recalls it: the second search of each pair ends alike.
+ */
 static void designs_that_are_not_checked_change_nothing(void **state) {
   (void)state;
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
@@ -396,8 +397,8 @@ static void the_script_tells_right_from_wrong(void **state) {
   }
 }
 
-/* On spaces of which every design is measured, a search at its defaults finds one as good as the best, also where that takes three
- * steps of which the first two lose. */
+/* On spaces of which every design is measured, a search at its defaults finds one as good as the best, also where that
+ * takes three steps of which the first two lose. */
 static void the_search_finds_the_best_of_all_designs(void **state) {
   (void)state;
   static const char *const problems[][4] = {{"8", "16", "64", "a=i8 b=ternary c=i32"},

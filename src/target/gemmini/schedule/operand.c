@@ -80,7 +80,7 @@ tw_status gm_operands_place(const gm_config *config, const gm_operand_plan *a, c
     lb->base = la->slots * la->chunk_rows;
     return TW_OK;
   }
-  if (share_a_bank(a, b)) return tw_fail(error, TW_USAGE, "A and B share a bank; give each its own banks, as in 'banks a=0,2 b=1,3'");
+  if (share_a_bank(a, b)) return tw_fail(error, TW_USAGE, "A and B share a bank; give them different banks, as in 'banks a=0,2 b=1,3'");
   const tw_status status = place_in_banks(config, a, 'A', la, error);
   return status != TW_OK ? status : place_in_banks(config, b, 'B', lb, error);
 }
