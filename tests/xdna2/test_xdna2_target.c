@@ -127,7 +127,7 @@ static void a_wrong_schedule_is_refused_by_its_step(void **state) {
       {"cores columns=9", "the array has 4 rows and 8 columns"},
       {"buffers a=7", "unsupported value 'a=7'; expected a number from 1 to 4"},
       {"depth 0", "unsupported value '0'; expected a number from 1 to 64; usage: depth 4"},
-      {"kernel atb", "unsupported value 'atb'; write kernel NAME, one of the same types"},
+      {"kernel atb", "unsupported value 'atb'; usage: kernel NAME, one of the same types"},
       {"bogus 4\ntile m=64 k=64 n=64", "step 'bogus 4': unknown step"},
       {"bogus 4", "expected one of tile, cores, buffers, depth, kernel, cluster, unroll"},
       {"unroll 0", "unsupported value '0'; expected a number from 1 to 64"},
