@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "base/strings.h"
 #include "op/element.h"
 #include "op/exact.h"
@@ -65,6 +66,18 @@ static tw_spread spread(uint64_t seed, int64_t row) {
   return (tw_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
 }
 
+/* One gate of 64 is so large that its square is infinite in binary32: act and its slope have limits there. */
+static const double HUGE_GATE = 0x1p66;
+static void enlarge_gates(const tw_problem *p, uint64_t seed, void *x) {
+  const tw_type a = tw_problem_type(p, "a");
+  const int64_t rows = tw_problem_int(p, "rows"), cols = tw_problem_int(p, "cols");
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)1 << 60);
+  for (int64_t at = (int64_t)tw_random_below(&r, 64); a != TW_F16 && at < rows * cols;
+       at += 1 + (int64_t)tw_random_below(&r, 127))
+    tw_set_element(a, x, at / cols * 2 * cols + at % cols, tw_random_below(&r, 2) ? HUGE_GATE : -HUGE_GATE);
+}
+
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   const size_t n = operands(p, o);
@@ -72,6 +85,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
     tw_fill_rows(seed, (int)i, &o[i], spread, buffers[i]);
     tw_zero_a_row(seed, (int)i, &o[i], buffers[i]);
   }
+  enlarge_gates(p, seed, buffers[X]);
 }
 
 typedef struct job {
@@ -94,10 +108,10 @@ static double slope(tw_glu act, double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
 }
 
-/* Errors in binary32, of act and of act': 32 u of 1 and of the argument. Kernels with results of 16 bits may use functions of the machine
+/* Errors in binary32, of act and of act': 32 u of 1 and of the argument, or of the value where both grow. Kernels with results of 16 bits may use functions of the machine
  * that are off by 2^-12 of their value. */
 static double function_error(tw_type type, double x, double function) {
-  return 32 * TW_U32 * (1 + fmin(fabs(x), 8)) + (type == TW_F32 ? 0 : 0x1p-12 * fabs(function));
+  return 32 * TW_U32 * (1 + fmax(fmin(fabs(x), 8), fabs(function))) + (type == TW_F32 ? 0 : 0x1p-12 * fabs(function));
 }
 
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {

@@ -222,7 +222,7 @@ static void rows_are_right(void **state) {
       {"cdna3", "softmax rows=4 cols=4096", "row warps=4;block rows=2"},
       {"cdna4", "rotary b=2 h=4 s=5 d=64", "heads 2;threads 128"},
       {"cdna3", "rotary b=1 h=3 s=7 d=128 interleaved=1 a=f32", ""},
-      {"cdna4", "gate rows=5 cols=264 act=gelu_tanh", "chunks 2;threads 64"},
+      {"cdna4", "gate rows=5 cols=264 act=gelu_tanh pass=backward", "chunks 2;threads 64"},
       {"cdna3", "gate rows=3 cols=100 act=gelu_erf pass=backward a=f32", "streaming"},
   };
   (void)state;

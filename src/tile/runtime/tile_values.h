@@ -112,8 +112,9 @@ TW_FN float gelu_erf_slope(float x) {
   return 0.5f * (1.f + erf_of(x * 0.707106781f)) + x * 0.398942280f * exp2_fast(x * x * -0.721347520f);
 }
 TW_FN float gelu_tanh_slope(float x) {
-  const float t = tanh_of(0.797884561f * (x + 0.044715f * x * x * x));
-  return 0.5f * (1.f + t) + 0.5f * x * (1.f - t * t) * (0.797884561f + 0.107032220f * x * x);
+  const float near = x > 16.f ? 16.f : x < -16.f ? -16.f : x; /* the slope is 1 or 0 outside, where x * x may overflow */
+  const float t = tanh_of(0.797884561f * (near + 0.044715f * near * near * near));
+  return 0.5f * (1.f + t) + 0.5f * near * (1.f - t * t) * (0.797884561f + 0.107032220f * near * near);
 }
 
 /* Identity, for `lay` and `put`. */
