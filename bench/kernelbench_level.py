@@ -37,7 +37,7 @@ def coverage(paths):
         setattr(torch, name, functools.partial(getattr(torch, name), device="meta"))
     for number, path in sorted(paths.items()):
         try:
-            model, traced, rewriter = kernelbench.rewritten(kernelbench.load(path), "meta")
+            _, _, rewriter, _ = kernelbench.rewritten(kernelbench.load(path), "meta")
             said = f"replaced: {', '.join(rewriter.replaced) or 'nothing'}; PyTorch's: {', '.join(rewriter.kept) or 'nothing'}"
             counts[bool(rewriter.replaced)] += 1
         except Exception as error:
@@ -99,12 +99,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=10, help="of tuning each model")
     parser.add_argument("--until", type=float, default=float("inf"), help="begin no model after this many seconds")
     parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--no-tf32", action="store_true", help="PyTorch's convolutions in f32 [default: as PyTorch begins, in tf32]")
     o = parser.parse_args()
     paths = files(o.repository, o.level)
     if o.models:
         paths = {number: paths[number] for number in o.models}
     if o.coverage:
         return coverage(paths)
+    torch.backends.cudnn.allow_tf32 = not o.no_tf32
     begin, rows = time.monotonic(), []
     evaluated, timing = evaluation(o.repository)
     for number, path in paths.items():
@@ -115,7 +117,8 @@ def main():
         try:
             new = Path(f"/tmp/kernelbench_{number}_new.py")
             report = kernelbench.work(path, "cuda", o.seconds, new)
-            kernels = [call["problem"] for call in report.get("calls", ()) if call["is_used"]]
+            calls = report.get("calls", ())
+            kernels = [c["problem"] for c in calls if c["is_used"]] or [f"no kernel: {c['note'] or 'PyTorch is faster'}" for c in calls]
             if not report["file"]:
                 print(f"{number:4d} nothing is replaced", flush=True)
                 continue
@@ -123,7 +126,7 @@ def main():
             rows.append((bool(verdict and verdict.correctness), times[0] / times[2]))
             shown = " ".join(f"{ms:9.3f}" for ms in times)
             verdict = "correct" if rows[-1][0] else f"WRONG {getattr(verdict, 'metadata', '')}"[:200]
-            print(f"{number:4d} {path.stem[:40]:40s} {verdict:8s} {shown}  {times[0] / times[2]:6.2f} {times[1] / times[2]:6.2f}  {'; '.join(kernels) or 'no kernel'} ({time.monotonic() - started:.0f} s)", flush=True)
+            print(f"{number:4d} {path.stem[:40]:40s} {verdict:8s} {shown}  {times[0] / times[2]:6.2f} {times[1] / times[2]:6.2f}  {'; '.join(kernels)} ({time.monotonic() - started:.0f} s)", flush=True)
         except Exception as error:
             rows.append((False, 0.0))
             print(f"{number:4d} {path.stem[:40]:40s} {type(error).__name__}: {str(error)[:200]}", flush=True)

@@ -182,8 +182,8 @@ def agree(ours: Any, theirs: Any) -> bool:
     return ours.shape == theirs.shape and torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
-def rewritten(file: types.ModuleType, device: str) -> "tuple[Any, Any, Any]":
-    """The model, its graph with calls replaced, and what was replaced; inputs are on the device."""
+def rewritten(file: types.ModuleType, device: str) -> "tuple[Any, Any, Any, list[Any]]":
+    """The model, its graph with calls replaced, what was replaced, and inputs on the device."""
     torch.manual_seed(42)
     model = file.Model(*file.get_init_inputs()).to(device).eval()
     inputs = moved(file.get_inputs(), device)
@@ -193,28 +193,37 @@ def rewritten(file: types.ModuleType, device: str) -> "tuple[Any, Any, Any]":
         raise UsageError(f"{file.__file__}: torch.fx cannot trace Model.forward ({type(error).__name__}: {error})") from error
     rewriter = Rewriter(traced, _shapes_of(traced, inputs))
     rewriter.run()
-    return model, traced, rewriter
+    return model, traced, rewriter, inputs
 
 
 def moved(values: "list[Any]", device: str) -> "list[Any]":
     return [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]
 
 
+def redrawn(value: Any) -> Any:
+    """Other values of the same distribution: the elements in another order, drawn where they are. A large get_inputs takes seconds on a CPU."""
+    if not isinstance(value, torch.Tensor) or value.dim() == 0:
+        return value
+    for dim in range(value.dim()):
+        value = value.index_select(dim, torch.randperm(value.shape[dim], device=value.device))
+    return value
+
+
 def work(path: Path, device: str, seconds: float, out: Optional[Path]) -> "dict[str, Any]":
     """Does all of it; returns what `--json` prints."""
     file = load(path)
-    model, traced, rewriter = rewritten(file, device)
+    model, traced, rewriter, inputs = rewritten(file, device)
     report: "dict[str, Any]" = {"replaced": rewriter.replaced, "pytorch": rewriter.kept, "file": None, "agree": None}
     if not rewriter.replaced:
         return report
     twt.allow_split_float32()
     if device == "cuda":
-        tuned = twt.tune(traced, tuple(moved(file.get_inputs(), device)), seconds=seconds, backward=False)
+        tuned = twt.tune(traced, tuple(inputs), seconds=seconds, backward=False)
         report["calls"] = [{"problem": f"{c.op} {c.keys}", "pytorch": c.pytorch, "tilewright": c.tilewright, "is_used": c.is_used, "note": c.note} for c in tuned.calls]
         report["before"], report["after"] = tuned.before, tuned.after
     twt.replace(traced)
     with torch.no_grad():
-        inputs = moved(file.get_inputs(), device)  # fresh values
+        inputs = [redrawn(x) for x in inputs]
         report["agree"] = agree(traced(*inputs), model(*inputs))
     out = out or path.with_name(path.stem + "_new.py")
     out.write_text(new_source(path.read_text(), traced))

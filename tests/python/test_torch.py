@@ -482,6 +482,17 @@ class Modules(unittest.TestCase):
             self.assertIs(type(model[0]), twt.Linear)
         self.assertIs(type(model[0]), torch.nn.Linear)
 
+    def test_replaced_modules_take_keywords(self):
+        """The name is that of PyTorch's modules."""
+        for module, x in (
+            (torch.nn.Linear(8, 3), torch.randn(4, 8)),
+            (torch.nn.LayerNorm(8), torch.randn(4, 8)),
+            (torch.nn.Softmax(-1), torch.randn(4, 8)),
+            (torch.nn.Conv2d(2, 3, 3), torch.randn(1, 2, 5, 5)),
+        ):
+            expected = module(input=x)
+            torch.testing.assert_close(twt.replace(module)(input=x), expected, rtol=1e-4, atol=1e-5)
+
     def test_packed_weights_follow_changes(self):
         model, x = twt.replace(self.model(), pack=True), torch.randn(5, 40)
         packs, pack = [], _host.Plan.packed

@@ -14,22 +14,22 @@ from ._routes import is_compiling
 class Linear(torch.nn.Linear):
     """torch.nn.Linear by tilewright.torch.linear."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return _functions.linear(x, self.weight, self.bias)
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return _functions.linear(input, self.weight, self.bias)
 
 
 class LayerNorm(torch.nn.LayerNorm):
     """torch.nn.LayerNorm by tilewright.torch.layer_norm."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return _functions.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return _functions.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class Softmax(torch.nn.Softmax):
     """torch.nn.Softmax by tilewright.torch.softmax."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x) if self.dim is None else _functions.softmax(x, self.dim)
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return super().forward(input) if self.dim is None else _functions.softmax(input, self.dim)
 
 
 class _RMSNorm(torch.nn.Module):
@@ -44,16 +44,16 @@ class _RMSNorm(torch.nn.Module):
 class RMSNorm(getattr(torch.nn, "RMSNorm", _RMSNorm)):
     """torch.nn.RMSNorm by tilewright.torch.rms_norm."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # PyTorch's own calls it x, too
         if len(self.normalized_shape) != 1:
             return super().forward(x)
         return _functions.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
 
 def _convolution(kind: Any) -> Any:
-    def forward(self, x, *more, **named):  # more: output_size of a transposed one
-        out = None if more or named else _conv.forward(self, x)
-        return kind.forward(self, x, *more, **named) if out is None else out
+    def forward(self, input, *more, **named):  # more: output_size of a transposed one
+        out = None if more or named else _conv.forward(self, input)
+        return kind.forward(self, input, *more, **named) if out is None else out
 
     return type(kind.__name__, (kind,), {"__doc__": f"torch.nn.{kind.__name__} by a kernel of `conv2d` or `conv3d`.", "forward": forward})
 
