@@ -214,6 +214,7 @@ static void the_usual_sizes_are_right_all_the_way(void **state) {
                                      "output_stationary\n",
                                      "output_stationary\nunroll inner\n",
                                      "row_vectors\n",
+                                     "row_vectors\ndrain\n",
                                      "row_vectors\nunroll all\n",
                                      "row_vectors\nlookahead 2\n",
                                      "row_vectors\nlookahead 4\nunroll inner\n"};
@@ -277,6 +278,26 @@ static void fences_stay_where_a_value_passes_through_memory(void **state) {
   gm_chain_free(&plain);
   gm_chain_free(&thrifty);
   gm_chain_free(&kept);
+}
+
+/* A config_ex replaces a fence before products that read rows which the machine does not wait for, and the check needs it.
+ * What passes through memory keeps its fence. */
+static void drain_replaces_fences_of_products_alone(void **state) {
+  (void)state;
+#define KEPT "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"
+  tw_problem backward = problem_of(false, 5, 12, 4), forward = problem_of(true, 5, 12, 4);
+  gm_chain fenced = chain_of(&backward, KEPT), drained = chain_of(&backward, KEPT "\ndrain"),
+           memory = chain_of(&forward, "unfence"), memory_drained = chain_of(&forward, "unfence\ndrain");
+#undef KEPT
+  assert_int_equal(count(&fenced, GM_FENCE), 1);
+  assert_int_equal(count(&drained, GM_FENCE), 0);
+  assert_int_equal(count(&drained, GM_SET_EX), count(&fenced, GM_SET_EX) + 1);
+  assert_int_equal(count(&memory_drained, GM_FENCE), count(&memory, GM_FENCE));
+  int last = drained.n - 1;
+  while (drained.command[last].kind != GM_SET_EX) last--;
+  remove_at(&drained, last);
+  expect_illegal(&drained, "before the array may have written it");
+  gm_chain_free(&fenced), gm_chain_free(&drained), gm_chain_free(&memory), gm_chain_free(&memory_drained);
 }
 
 /* Any command taken away: the check notices if something was to be read from it, or nothing needs it. */
@@ -556,7 +577,8 @@ static void damaged_programs_are_illegal_or_do_what_they_say(void **state) {
       {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\noutput_stationary"},
       {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\nrow_vectors\nlookahead 2"},
       {false, "fuse\nhoist\nmerge\nunfence\nprune\nkeep_resident\noutput_stationary"},
-      {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"}};
+      {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"},
+      {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\ndrain"}};
   enum { PROGRAMS = sizeof programs / sizeof *programs, HORIZON = 6, STATES = 9, INPUTS = 5 };
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
   tw_error error = {0};
@@ -606,7 +628,8 @@ static void programs_are_right_on_the_simulated_machine(void **state) {
       {true, 6, 8, 8,
        "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\nrow_vectors\nprefetch_code 2"},
       {false, 9, 10, 6, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\noutput_stationary"},
-      {false, 10, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"}};
+      {false, 10, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"},
+      {false, 5, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\ndrain"}};
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
   tw_error error = {0};
   assert_non_null(t);
@@ -637,6 +660,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_legal_step_keeps_the_program_right),
       cmocka_unit_test(the_usual_sizes_are_right_all_the_way),
+      cmocka_unit_test(drain_replaces_fences_of_products_alone),
       cmocka_unit_test(fences_stay_where_a_value_passes_through_memory),
       cmocka_unit_test(what_nobody_wrote_is_not_read),
       cmocka_unit_test(a_compute_does_not_read_the_accumulator),

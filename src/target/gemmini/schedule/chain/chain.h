@@ -110,6 +110,7 @@ typedef struct gm_chain_plan {
   bool hoist;  /* loads that every step repeats are made once */
   bool merge;  /* configuration is set only where it changes */
   bool fences; /* ... are dropped where no dependence needs them */
+  bool drain;  /* ... are a config_ex, which waits for the array alone, where that is enough */
   bool dead;   /* values that no result needs are not computed */
   bool banks;  /* the operands of a compute are in different banks */
   bool keep;   /* vectors stay in the scratchpad from step to step */
@@ -260,8 +261,9 @@ bool gm_chain_insert(gm_chain *, int at, const gm_chain_command *);
 bool gm_chain_hoist(gm_chain *);
 /* Splits the last iteration off the outermost loop and drops what no output needs. */
 bool gm_chain_drop_dead(gm_chain *, const int *outputs, int n_outputs);
-/* Drops every fence without which the program still passes the check. */
-bool gm_chain_drop_fences(const gm_config *, gm_chain *);
+/* Drops every fence without which the program still passes the check. With `drain`, a config_ex replaces each fence that
+ * is left where the program passes with it: it waits for the products, and the core issues commands meanwhile. */
+bool gm_chain_drop_fences(const gm_config *, gm_chain *, bool drain);
 /* Inserts configuration: for every operator all that it needs, or (merged) only what changes. */
 bool gm_chain_configure(gm_chain *, bool merged);
 

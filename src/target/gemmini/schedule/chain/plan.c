@@ -4,6 +4,7 @@
  *   hoist        loads that every step repeats are made once
  *   merge        configuration is set where it changes
  *   unfence      fences go where no dependence needs them
+ *   drain        a config_ex waits for the products where a fence would wait for loads and stores, too
  *   prune        what no result needs is not computed
  *   spread_banks operands are in different banks
  *   keep_resident  vectors stay in the scratchpad from step to step
@@ -54,6 +55,11 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
 
 static tw_status needs(bool there, const char *other, tw_error *error) {
   return there ? TW_OK : tw_fail(error, TW_USAGE, "requires '%s' before it", other);
+}
+
+static tw_status then_drain(const void *problem, void *plan, unsigned given, tw_error *error) {
+  (void)problem, (void)given;
+  return needs(((gm_chain_plan *)plan)->fences, "unfence", error);
 }
 
 static tw_status then_keep(const void *problem, void *plan, unsigned given, tw_error *error) {
@@ -114,6 +120,8 @@ static const tw_verb verbs[] = {
     {FLAG("hoist", "Load once what every step loads again.", hoist)},
     {FLAG("merge", "Set configuration only where it changes.", merge)},
     {FLAG("unfence", "Remove fences that order no dependence through memory.", fences)},
+    {FLAG("drain", "Wait for products with config_ex where a fence would wait for all commands.", drain),
+     .then = then_drain},
     {FLAG("prune", "Remove products whose result is not used.", dead)},
     {RENAMED("spread_banks", "spread", "Put the operands of a compute into different banks.", banks)},
     {RENAMED("keep_resident", "keep", "Keep vectors in the scratchpad from step to step.", keep), .then = then_keep},
@@ -185,7 +193,7 @@ tw_status gm_chain_make(const gm_config *config, const gm_chain_problem *p, cons
     if (ok && plan->code) gm_load_code(&b);
     ok = ok && !out->failed && !b.full;
     if (ok) ok = gm_chain_configure(out, plan->merge);
-    if (ok && plan->fences) ok = gm_chain_drop_fences(config, out);
+    if (ok && plan->fences) ok = gm_chain_drop_fences(config, out, plan->drain);
     if (ok) status = gm_chain_check(config, out, error);
   }
   if (!ok) status = tw_no_memory(error, NULL);
@@ -215,6 +223,7 @@ char *gm_chain_plan_print(const gm_chain_plan *p, char *buffer, size_t size) {
               {p->hoist, "loads hoisted"},
               {p->merge, "configuration merged"},
               {p->fences, "fences where needed"},
+              {p->drain, "array drained in place of fences"},
               {p->dead, "nothing unneeded"},
               {p->banks, "operands in different banks"},
               {p->keep, "vectors in the scratchpad"},

@@ -370,7 +370,18 @@ bool gm_chain_drop_dead(gm_chain *c, const int *outputs, int n_outputs) {
 
 /* ---- fences ---- */
 
-bool gm_chain_drop_fences(const gm_config *config, gm_chain *c) {
+/* A config_ex that changes nothing before the next preload. */
+static bool set_again(const gm_chain *c, int at, gm_chain_command *out) {
+  while (at < c->n && c->command[at].kind != GM_BEFORE) at++;
+  if (at == c->n) return false;
+  *out = (gm_chain_command){.kind = GM_SET_EX,
+                            .scale = 1,
+                            .output_stationary = c->command[at].output_stationary,
+                            .a_transposed = c->command[at].a_transposed};
+  return true;
+}
+
+bool gm_chain_drop_fences(const gm_config *config, gm_chain *c, bool drain) {
   for (int i = 0; i < c->n;) {
     if (c->command[i].kind != GM_FENCE) {
       i++;
@@ -378,11 +389,13 @@ bool gm_chain_drop_fences(const gm_config *config, gm_chain *c) {
     }
     tw_error reason;
     const gm_chain_command fence = c->command[i];
+    gm_chain_command again;
     erase(c, i);
-    if (gm_chain_check(config, c, &reason) != TW_OK) {
-      if (!gm_chain_insert(c, i, &fence)) return false;
-      i++;
-    }
+    if (gm_chain_check(config, c, &reason) == TW_OK) continue;
+    const bool drains = drain && set_again(c, i, &again);
+    if (!gm_chain_insert(c, i, drains ? &again : &fence)) return false;
+    if (drains && gm_chain_check(config, c, &reason) != TW_OK) c->command[i] = fence;
+    i++;
   }
   return true;
 }

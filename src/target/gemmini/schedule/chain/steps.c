@@ -9,6 +9,7 @@ static const tw_offer offers[] = {
     {"hoist", "hoist", "load once the operands that every step loads"},
     {"merge", "merge", "set configuration only where it changes, because config_ex drains the array"},
     {"unfence", "unfence", "the reservation station orders commands; only dependences through memory need fences"},
+    {"drain", "drain", "config_ex waits only for the array, so the core issues the next commands meanwhile"},
     {"prune", "prune", "do not compute unused values, such as the last state"},
     {"spread_banks", "spread_banks", "a bank has one port: place the operands of a compute in different banks"},
     {"keep_resident", "keep_resident", "vectors stay in the scratchpad between steps, not in memory"},
