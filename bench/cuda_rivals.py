@@ -65,7 +65,7 @@ def prepare(directory, path):
         cases.append(case)
     for old in os.listdir(directory):
         if old.endswith(".cubin"): os.remove(os.path.join(directory, old))
-    for folder in ("src/target/cuda/runtime", "src/tile/runtime"):
+    for folder in ("src/target/cuda/runtime", "src/gpu/common/runtime"):
         for header in os.listdir(f"{ROOT}/{folder}"): shutil.copy(f"{ROOT}/{folder}/{header}", directory)
     with open(os.path.join(directory, "cases.json"), "w") as f: json.dump(cases, f)
     print(f"{len(cases)} kernels in {directory}")

@@ -50,7 +50,7 @@ done < <(grep -noP '(?<![A-Za-z0-9_/.-])(src|tests|include|examples|bench)/[A-Za
 
 # The tile library's page names functions that the headers have.
 while read -r name; do
-  grep -qrw -- "$name" src/target/cuda/runtime src/target/cdna/runtime src/tile/runtime ||
+  grep -qrw -- "$name" src/target/cuda/runtime src/target/cdna/runtime src/gpu/common/runtime ||
     complain "docs/reference/tile-library.md: no header has $name"
 done < <(awk -F'|' '/^\| `/ { print $2 }' docs/reference/tile-library.md | grep -oE '`[A-Za-z_][A-Za-z_0-9]*' | tr -d '`' | sort -u)
 

@@ -4,8 +4,8 @@
 set -eu
 cd "$(dirname "$0")/../src"
 declare -A may=(
-  [base]="" [launch]="" [op]="" [format]="" [schedule]="" [native]="" [toolchain]="" [tile]="op" [export]="launch op"
-  [target]="export native toolchain tile launch op format schedule"
+  [base]="" [launch]="" [op]="" [format]="" [schedule]="" [native]="" [toolchain]="" [gpu]="op" [export]="launch op"
+  [target]="export native toolchain gpu launch op format schedule"
   [evaluate]="" [chat]="" [agent]="chat evaluate" [search]="agent evaluate" [report]="" [mpi]="evaluate" [cli]="report search agent evaluate format"
   [blas]="target/x86/product.h")
 status=0
@@ -33,8 +33,18 @@ for machine in target/*/; do
   machine=${machine%/}
   includes "$machine" 'target/[a-z_]+\.h' $(printf '%s/ ' "$machine" base tilewright ${may[target]}) # target/ itself is shared
 done
+for vendor in gpu/*/; do
+  vendor=${vendor%/}
+  includes "$vendor" "$vendor/" gpu/common/ base/ tilewright/ op/
+done
+borrowed=$(grep -nE '\{\{> gpu/(nvidia|amd)/' gpu/*/kernels/*) || true # only kernels of gpu/common are included by their whole name
+if [ -n "$borrowed" ]; then
+  echo "src/gpu/common is for kernels that others include:"
+  echo "$borrowed"
+  status=1
+fi
 
-literals=$(grep -nE '"([^"\\]|\\.)*(TW_KERNEL\(|//: (kernel|grid|args))' tile/*.c target/cuda/*.c) || true
+literals=$(grep -nE '"([^"\\]|\\.)*(TW_KERNEL\(|//: (kernel|grid|args))' gpu/*/*.c target/cuda/*.c) || true
 if [ -n "$literals" ]; then
   echo "kernels are files in kernels/ (src/base/template.h), not string literals:"
   echo "$literals"

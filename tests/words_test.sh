@@ -79,7 +79,7 @@ for kind in help errors headers comments pages; do
   help) found=$(help_texts | check) ;;
   errors) found=$(error_messages | check) ;;
   headers) found=$(comments include/tilewright/*.h | check) ;;
-  comments) found=$(comments src/tile/kernels/* src/target/*/runtime/*.{cuh,hpp} $(find src/ -name '*.[ch]' ! -path '*/runtime/*') | check) ;;
+  comments) found=$(comments src/gpu/*/kernels/* src/target/*/runtime/*.{cuh,hpp} $(find src/ -name '*.[ch]' ! -path '*/runtime/*') | check) ;;
   pages) found=$(page_paragraphs | check) ;;
   esac
   n=$(printf '%s' "$found" | grep -c . || true)

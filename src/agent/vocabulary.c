@@ -366,7 +366,7 @@ static const tw_embedded *find_header(const tw_target *t, const char *path, size
   for (size_t i = 0; (f = tw_embedded_at(i)); i++) {
     const size_t n = strcspn(f->name, "/");
     const bool own = n == strlen(t->traits.prompts) && !strncmp(f->name, t->traits.prompts, n);
-    if ((own || !strncmp(f->name, "tile/", 5)) && !strcmp(file_name(f->name), file_name(wanted))) return f;
+    if ((own || !strncmp(f->name, "gpu/", 4)) && !strcmp(file_name(f->name), file_name(wanted))) return f;
   }
   return NULL;
 }

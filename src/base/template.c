@@ -75,7 +75,7 @@ static bool read_mark(const char *at, mark *m) {
   }
   if (m->kind == '>') begin += strspn(begin, " ");
   m->name = begin;
-  while (is_of_name(*begin) || (m->kind == '>' && *begin == '.')) begin++;
+  while (is_of_name(*begin) || (m->kind == '>' && (*begin == '.' || *begin == '/'))) begin++;
   m->length = (int)(begin - m->name);
   m->end = begin + 2;
   if (!m->kind && m->length == 4 && !memcmp(m->name, "else", 4)) m->kind = 'e';
@@ -128,11 +128,12 @@ static tw_status section(filler *f, const mark *m, const char *text, tw_error *e
 
 static tw_status fill(filler *f, tw_error *error);
 
-/* Another template of the same folder. Also rendered in omitted sections, because its marks are checked; that text is
+/* Another template: of the same folder, or of any by its whole name. Also rendered in omitted sections, because its marks are checked; that text is
  * dropped. */
 static tw_status include(const filler *f, const mark *m, tw_error *error) {
   char file[200];
-  const char *slash = f->file ? strrchr(f->file, '/') : NULL;
+  const bool whole = memchr(m->name, '/', (size_t)m->length);
+  const char *slash = f->file && !whole ? strrchr(f->file, '/') : NULL;
   snprintf(file, sizeof file, "%.*s%.*s", slash ? (int)(slash + 1 - f->file) : 0, f->file ? f->file : "", m->length,
            m->name);
   const tw_embedded *other = f->file ? tw_embedded_find(file) : NULL;

@@ -5,7 +5,7 @@
  *   {{^name}} ... {{/name}}         the text between the marks, if the slot is empty
  *   {{#name}} ... {{else}} ... {{/name}}
  *                                   one text or the other; also with ^
- *   {{> file}}                      another template of the same folder, filled with the same slots
+ *   {{> file}}                      another template, filled with the same slots: of the same folder, or by its whole name
  *   {{! text }}                     a comment, which may have more lines
  *
  * Sections nest. A mark that is alone on its line removes the line with it; a slot's mark does not. Names consist of
@@ -53,7 +53,7 @@ void tw_slots_flag(tw_slots *, const char *name, bool);               /* for sec
 void tw_slots_take(tw_slots *, const char *name, tw_text *);
 void tw_slots_free(tw_slots *);
 
-/* Adds the embedded template `file` ("tile/kernels/rotary.cuh.in"), filled. The error names the file and the line. */
+/* Adds the embedded template `file` ("gpu/common/kernels/rotary.cuh.in"), filled. The error names the file and the line. */
 tw_status tw_template_add(tw_text *, const char *file, const tw_slots *, tw_error *);
 
 /* For tests: called with the name of each embedded template that is filled. */

@@ -92,7 +92,7 @@ static void slots_of_their_own_fill_embedded_templates(void **state) {
   tw_text t = {0};
   tw_error error = {0};
   set_rotary(&s);
-  if (tw_template_add(&t, "tile/kernels/rotary.cuh.in", &s, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_template_add(&t, "gpu/common/kernels/rotary.cuh.in", &s, &error) != TW_OK) fail_msg("%s", error.text);
   assert_non_null(strstr(t.data, "HEADS = -3, THREADS = \n"));
   assert_null(strstr(t.data, "{{"));
   tw_text_free(&t);
@@ -123,19 +123,19 @@ static void every_kind_of_slot_has_its_text(void **state) {
 static void errors_name_the_file_and_the_line(void **state) {
   (void)state;
   tw_slots s = {0};
-  refuses("tile/kernels/none.in", &s, "template tile/kernels/none.in: it is not part of this build");
-  refuses("tile/kernels/rotary.cuh.in", &s, "template tile/kernels/rotary.cuh.in: line 2: unknown slot 'heads'");
-  refuses("tile/kernels/softmax.cuh.in", &s, "softmax.cuh.in: row_launch.cuh.in: line 1: unknown slot 'op'");
+  refuses("gpu/common/kernels/none.in", &s, "template gpu/common/kernels/none.in: it is not part of this build");
+  refuses("gpu/common/kernels/rotary.cuh.in", &s, "template gpu/common/kernels/rotary.cuh.in: line 2: unknown slot 'heads'");
+  refuses("gpu/common/kernels/softmax.cuh.in", &s, "softmax.cuh.in: row_launch.cuh.in: line 1: unknown slot 'op'");
   set_rotary(&s);
   tw_slots_text(&s, "heads", "again");
-  refuses("tile/kernels/rotary.cuh.in", &s, "slot 'heads' is set twice");
+  refuses("gpu/common/kernels/rotary.cuh.in", &s, "slot 'heads' is set twice");
   static char names[TW_SLOTS_MAX + 1][8];
   s = (tw_slots){0};
   for (int i = 0; i <= TW_SLOTS_MAX; i++) {
     snprintf(names[i], sizeof names[i], "s%d", i);
     tw_slots_number(&s, names[i], i);
   }
-  refuses("tile/kernels/rotary.cuh.in", &s, "more than 120 are set");
+  refuses("gpu/common/kernels/rotary.cuh.in", &s, "more than 120 are set");
 }
 
 static void more_slots_than_there_is_room_for_are_refused(void **state) {

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "gpu/nvidia/gemm_skinny.h"
+#include "gpu/nvidia/gemm_sliced_k.h"
+#include "gpu/nvidia/gemm_warp_specialized.h"
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/tiles.h"
-#include "tile/gemm_skinny.h"
-#include "tile/gemm_sliced_k.h"
-#include "tile/gemm_warp_specialized.h"
 
 static const cuda_config *config;
 static tw_tile_machine machine;

@@ -10,10 +10,10 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/process.h"
+#include "gpu/nvidia/gemm_mma_sync.h"
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/tiles.h"
-#include "tile/gemm_mma_sync.h"
 #include "tilewright/tilewright.h"
 
 static cuda_config a100, l40s, ga10x, blackwell, turing, hopper;

@@ -2,10 +2,10 @@
 #ifndef TW_CDNA_GEMM_MODEL_H
 #define TW_CDNA_GEMM_MODEL_H
 
+#include "gpu/amd/gemm_block_scaled.h"
+#include "gpu/amd/gemm_multistage.h"
 #include "op/gemm_problem.h"
 #include "target/cdna/machine.h"
-#include "tile/gemm_block_scaled.h"
-#include "tile/gemm_multistage.h"
 
 /* Seconds. */
 double cdna_gemm_seconds(const cdna_machine *, cdna_arch, const tw_gemm *, const tw_tile_multistage_plan *);

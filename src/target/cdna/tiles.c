@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/amd/attention_multistage.h"
+#include "gpu/amd/gemm_multistage.h"
+#include "gpu/common/rows.h"
 #include "op/attention.h"
 #include "op/gemm_problem.h"
 #include "target/cdna/gemm_model.h"
 #include "target/cdna/layout/swizzle.h"
 #include "target/cdna/loop/loop.h"
 #include "target/cdna/machine.h"
-#include "tile/attention_multistage.h"
-#include "tile/gemm_multistage.h"
-#include "tile/rows.h"
 
 static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
 static bool multiplies(tw_type a, tw_type b) {

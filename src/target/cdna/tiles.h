@@ -1,13 +1,13 @@
-/* tiles.h - tile kernels (src/tile) for CDNA: which ops have one, their schedules, and their model. */
+/* tiles.h - tile kernels (src/gpu) for CDNA: which ops have one, their schedules, and their model. */
 #ifndef TW_CDNA_TILES_H
 #define TW_CDNA_TILES_H
 
+#include "gpu/common/machine.h"
 #include "target/cdna/machine.h"
-#include "tile/machine.h"
 #include "tilewright/menu.h"
 #include "tilewright/op.h"
 
-/* The machine's description for the kernels of src/tile. */
+/* The machine's description for the kernels of src/gpu. */
 tw_tile_machine cdna_tile_machine(const cdna_machine *);
 
 /* As in tw_family; TW_USAGE for ops without tile kernels. */

@@ -13,8 +13,8 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "gpu/common/machine.h"
 #include "target/cdna/link.h"
-#include "tile/machine.h"
 #include "toolchain/toolchain.h"
 
 #define CACHE "cdna"

@@ -14,8 +14,8 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/strings.h"
+#include "gpu/common/machine.h"
 #include "target/cuda/device.h"
-#include "tile/machine.h"
 #include "toolchain/toolchain.h"
 
 static const char KIND[] = "cuda-cubins";

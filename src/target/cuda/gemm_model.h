@@ -2,10 +2,10 @@
 #ifndef TW_CUDA_GEMM_MODEL_H
 #define TW_CUDA_GEMM_MODEL_H
 
+#include "gpu/nvidia/gemm_mma_sync.h"
+#include "gpu/nvidia/gemm_warp_specialized.h"
 #include "op/gemm_problem.h"
 #include "target/cuda/config.h"
-#include "tile/gemm_mma_sync.h"
-#include "tile/gemm_warp_specialized.h"
 
 /* Seconds of a launch, without the host's part. */
 double cuda_gemm_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_plan *);

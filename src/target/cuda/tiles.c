@@ -4,16 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "gpu/common/rows.h"
+#include "gpu/nvidia/attention.h"
+#include "gpu/nvidia/attention_mma_sync.h"
+#include "gpu/nvidia/conv_kernel.h"
+#include "gpu/nvidia/gemm_mma_sync.h"
+#include "gpu/nvidia/gemm_skinny.h"
+#include "gpu/nvidia/gemm_sliced_k.h"
 #include "op/attention.h"
 #include "op/gemm_problem.h"
 #include "target/cuda/gemm_model.h"
-#include "tile/attention.h"
-#include "tile/attention_mma_sync.h"
-#include "tile/conv_kernel.h"
-#include "tile/gemm_mma_sync.h"
-#include "tile/gemm_skinny.h"
-#include "tile/gemm_sliced_k.h"
-#include "tile/rows.h"
 
 static bool multiplies(tw_type a, tw_type b) {
   return a == b && (a == TW_BF16 || a == TW_F16 || a == TW_E4M3 || a == TW_E5M2 || a == TW_I8 || a == TW_F32);

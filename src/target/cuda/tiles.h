@@ -1,9 +1,9 @@
-/* tiles.h - kernels of src/tile on NVIDIA GPUs from Ampere on: schedules with steps, and their predicted cost. */
+/* tiles.h - kernels of src/gpu on NVIDIA GPUs from Ampere on: schedules with steps, and their predicted cost. */
 #ifndef TW_CUDA_TILES_H
 #define TW_CUDA_TILES_H
 
+#include "gpu/common/machine.h"
 #include "target/cuda/config.h"
-#include "tile/machine.h"
 #include "tilewright/menu.h"
 #include "tilewright/op.h"
 

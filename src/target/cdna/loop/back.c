@@ -1,4 +1,4 @@
-/* back.c - the loop of attention's backward pass as assembly, in the order and the registers of back.h. src/tile/loop.h
+/* back.c - the loop of attention's backward pass as assembly, in the order and the registers of back.h. src/gpu/amd/loop.h
  * defines its computation, tile_back.hpp the layout of shared memory. */
 #include <stdio.h>
 #include <stdlib.h>

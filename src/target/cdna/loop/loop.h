@@ -1,5 +1,5 @@
 /* loop.h - the innermost loop of a GEMM as assembly: with its order of instructions (schedule.c) and its registers
- * (allocate.c), written as one statement of inline assembly (emit.c). src/tile/loop.h defines its computation.
+ * (allocate.c), written as one statement of inline assembly (emit.c). src/gpu/amd/loop.h defines its computation.
  *
  * Time is counted in ticks, TICKS to a matrix instruction; a step of k takes `period` of them. Every tile of k has the
  * same life, one period after the previous tile, counted from the time when its stage is ready:
@@ -24,8 +24,8 @@
 #define TW_CDNA_LOOP_H
 
 #include "base/strings.h"
+#include "gpu/amd/loop.h"
 #include "target/cdna/arch.h"
-#include "tile/loop.h"
 #include "tilewright/status.h"
 
 enum {

@@ -42,7 +42,7 @@ template <class Product, int Width, int Tiles, int Groups> struct back_memory {
     for (u32 o = (u32)thread_of_block() * 16; o < slopes; o += Groups * group_threads * 16)
       *(TW_LOCAL u32x4 *)(at + of_slopes + slopes + o) = (u32x4){0, 0, 0, 0};
   }
-  /* Addresses of a lane, in the order of tile/loop.h. */
+  /* Addresses of a lane, in the order of gpu/amd/loop.h. */
   static TW_FN u32 along() {
     const u32 lane = (u32)thread_of_group(), row = lane % 32;
     return row * 32 + (lane / 32 ^ row / 16) * 16;

@@ -1,0 +1,201 @@
+/* attention_multistage.c - plans a kernel for attention's forward pass; attention_multistage.h has its structure,
+ * kernels/attention_multistage.hip.in is the kernel. */
+#include "gpu/amd/attention_multistage.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "op/attention.h"
+
+#define PLAN tw_tile_attention_multistage_plan
+
+enum { SIDE = 16, ELEMENT = 2, WORDS = 4, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48, AHEAD = 6, FEW = 24 };
+
+tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
+  const tw_attention a = tw_attention_of(p);
+  if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "tile kernels support attention with a=bf16 or f16, d=64 or 128 and scale >= 0 (found a=%s d=%" PRId64
+                 "); run a kernel of your own instead",
+                 tw_type_name(a.type), a.d);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
+  const tw_attention a = tw_attention_of(problem);
+  const int d = (int)a.d, tile = p->keys * d * ELEMENT;
+  if (p->queries % p->product || p->keys % (2 * SIDE))
+    return tw_fail(error, TW_USAGE, "unsupported queries=%d keys=%d; expected multiples of %d and %d", p->queries,
+                   p->keys, p->product, 2 * SIDE);
+  if (tile % (PIECE * p->groups))
+    return tw_fail(error, TW_USAGE, "keys=%d cannot be loaded evenly by %d waves; use more keys or fewer waves",
+                   p->keys, p->groups);
+  const bool held = p->registers || !machine->direct_bytes;
+  /* of a thread: scores and weights of two steps, where there are two at a time, queries, sums, and operands on their way */
+  const int scores = p->queries * p->keys / machine->group_threads, rows = p->queries * d / machine->group_threads;
+  const int under_way = p->ahead ? AHEAD * WORDS : WORDS * (d / p->product);
+  const int need = scores * (p->ahead ? 3 : 1) + (p->ahead ? 0 : scores / 2) + rows + rows / 2 + under_way +
+                   (held ? tile / (p->groups * machine->group_threads * 2) : 0) + (p->ahead ? FEW : OVERHEAD);
+  const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
+  if (need > have)
+    return tw_fail(
+        error, TW_USAGE,
+        "queries=%d keys=%d need %d registers per thread for S, P and O, which exceeds %d; use smaller tiles",
+        p->queries, p->keys, need, have);
+  if (p->pingpong && (held || p->groups % 2 || p->stages < 3))
+    return tw_fail(
+        error, TW_USAGE,
+        "pingpong requires an even number of waves, stages >= 3 and direct-to-LDS loads (copy direct_to_lds)");
+  if (p->ahead && (held || p->stages != 2 || p->pingpong))
+    return tw_fail(error, TW_USAGE,
+                   "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds), without pingpong");
+  p->shared_bytes = 2ll * p->stages * tile;
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+static void plainest(const tw_tile_context *c, void *plan) {
+  (void)c;
+  *(PLAN *)plan = (PLAN){.queries = 16, .keys = 32, .groups = 1, .stages = 1, .product = SIDE, .registers = true};
+}
+
+static void begin_tile(const void *with, void *plan) {
+  plainest(with, plan);
+  ((PLAN *)plan)->registers = false;
+}
+
+tw_status tw_tile_attention_multistage_then_mfma(const void *with, void *plan, unsigned given, tw_error *error) {
+  const int side = ((PLAN *)plan)->product;
+  (void)with, (void)given;
+  return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "must be 16 or 32");
+}
+
+/* So that a search gets there in one step. */
+tw_status tw_tile_attention_multistage_then_overlap(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given, (void)error;
+  ((PLAN *)plan)->stages = 2;
+  return TW_OK;
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile queries=32 keys=64",
+     .help = "Set the queries of a wave and the keys of a step.",
+     .needs = 2,
+     .argument = {TW_NUMBER("queries", PLAN, queries, 16, 128), TW_NUMBER("keys", PLAN, keys, 32, 256)},
+     .first = begin_tile},
+    {.name = "waves|groups",
+     .usage = "waves 4",
+     .help = "Set the waves that share tiles of keys and values.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
+    {.name = "stages",
+     .usage = "stages 2",
+     .help = "Set the pipeline depth: tiles in LDS or in flight.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
+    {.name = "mfma|product",
+     .usage = "mfma 32",
+     .help = "Use 32x32 matrix instructions instead of 16x16.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
+     .then = tw_tile_attention_multistage_then_mfma},
+    {.name = "pingpong|turns",
+     .usage = "pingpong",
+     .help = "Alternate two sets of waves (ping-pong): one computes scores while the other computes softmax and "
+             "multiplies values.",
+     .sets = TW_FIELD(PLAN, pingpong)},
+    {.name = "overlap_softmax|ahead",
+     .usage = "overlap_softmax",
+     .help = "Compute the scores of the next keys while the current softmax runs (register double buffering).",
+     .sets = TW_FIELD(PLAN, ahead),
+     .then = tw_tile_attention_multistage_then_overlap},
+    {.name = "copy",
+     .usage = "copy registers, copy direct_to_lds",
+     .help = "Copy to LDS directly or through registers.",
+     .needs = 1,
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
+};
+static const tw_language language = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  for (int queries = 16; queries <= 64; queries *= 2)
+    for (int keys = 32; keys <= 256; keys *= 2)
+      tw_menu_offer(m, "tile", "more keys rescale the accumulator less often; more queries read keys less often",
+                    "tile queries=%d keys=%d", queries, keys);
+  for (int i = 1; i <= 8; i *= 2)
+    tw_menu_offer(m, "waves", "the waves of a workgroup share its keys and values", "waves %d", i);
+  for (int i = 1; i <= STAGES_MAX; i++)
+    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
+  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers", "copy direct_to_lds");
+  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
+  for (int side = 16; side <= 32; side *= 2)
+    tw_menu_offer(m, "mfma", "larger matrix instructions: fewer instructions and moves between lanes", "mfma %d", side);
+  tw_menu_offer(m, "overlap_softmax", "the next scores are multiplied during the softmax of the current ones",
+                "overlap_softmax");
+  tw_menu_offer(m, "pingpong", "half of the waves compute scores while the other half computes softmax and P V",
+                "pingpong");
+}
+
+/* ---- the kernel ---- */
+
+void tw_tile_attention_multistage_slots(tw_slots *s, const tw_tile_machine *machine, const tw_problem *problem,
+                                        const PLAN *p) {
+  const tw_attention a = tw_attention_of(problem);
+  tw_slots_text(s, "header", machine->header);
+  tw_slots_text(s, "type", tw_type_name(a.type));
+  tw_slots_number(s, "product", p->product);
+  tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
+  tw_slots_number(s, "d", a.d);
+  tw_slots_number(s, "causal", a.causal);
+  tw_slots_number(s, "batches", a.batches);
+  tw_slots_number(s, "keys", p->keys);
+  tw_slots_number(s, "queries", p->queries);
+  tw_slots_number(s, "groups", p->groups);
+  tw_slots_number(s, "group_threads", machine->group_threads);
+  tw_slots_number(s, "stages", p->stages);
+  tw_slots_flag(s, "pipelined", p->stages > 1);
+  tw_slots_flag(s, "direct", machine->direct_bytes && !p->registers);
+  tw_slots_flag(s, "overlap", p->ahead);
+  tw_slots_number(s, "chips", machine->chips);
+  tw_slots_number(s, "shared", p->shared_bytes);
+}
+
+void tw_tile_attention_multistage_swizzle(tw_slots *s, const tw_tile_machine *machine, const char *slot,
+                                          tw_tile_access access) {
+  char swizzle[TW_TILE_SWIZZLE] = "plain";
+  access.element_bytes = ELEMENT;
+  machine->swizzle(machine, &access, swizzle);
+  tw_slots_text(s, slot, swizzle);
+}
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  const PLAN *p = plan;
+  tw_slots s = {0};
+  tw_tile_access access = {.rows = p->keys, .row_bytes = (int)tw_attention_of(problem).d * ELEMENT, .side = p->product};
+  tw_tile_attention_multistage_slots(&s, machine, problem, p);
+  tw_tile_attention_multistage_swizzle(&s, machine, "k_swizzle", access);
+  access.values = true;
+  tw_tile_attention_multistage_swizzle(&s, machine, "v_swizzle", access);
+  tw_slots_flag(&s, "pingpong", p->pingpong);
+  const tw_status status = tw_template_add(t, "gpu/amd/kernels/attention_multistage.hip.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+const tw_tile_family tw_tile_attention_multistage = {.language = &language,
+                                                     .plan_size = sizeof(PLAN),
+                                                     .supports = tw_tile_attention_multistage_supports,
+                                                     .plainest = plainest,
+                                                     .settle = settle,
+                                                     .offers = offers,
+                                                     .write = write};

@@ -1,0 +1,244 @@
+/* attention_multistage_backward.c - plans the kernels of attention's backward pass; attention_multistage.h has their structure,
+ * kernels/attention_multistage_backward.hip.in and, with the machine's own loop, ..._backward_hand_scheduled.hip.in are the kernels. */
+#include <inttypes.h>
+
+#include "gpu/amd/attention_multistage.h"
+#include "gpu/amd/loop.h"
+#include "op/attention.h"
+
+#define PLAN tw_tile_attention_multistage_plan
+
+enum {
+  SIDE = 16,
+  ELEMENT = 2,
+  PIECE = 1024,
+  STAGES_MAX = 4,
+  OVERHEAD = 48,
+  PINNED_KEYS = 64,
+  PINNED_QUERIES = 32,
+  PINNED_GROUPS = 4,
+  PINNED_SIDE = 32,
+  PINNED_BLOCK = 1152 /* bytes of 16 x 32 elements, padded */
+};
+
+/* The loop that the machine writes for `hand_scheduled`. */
+static tw_tile_back_loop hand_scheduled_loop(const tw_problem *problem) {
+  const tw_attention a = tw_attention_of(problem);
+  return (tw_tile_back_loop){.type = a.type,
+                             .d = (int)a.d,
+                             .tiles = PINNED_KEYS / PINNED_SIDE,
+                             .groups = PINNED_GROUPS,
+                             .causal = a.causal,
+                             .partial = !a.causal && a.keys % (PINNED_KEYS * PINNED_GROUPS)};
+}
+
+static int64_t hand_scheduled_shared_bytes(const tw_tile_back_loop *l) {
+  return (int64_t)PINNED_BLOCK * (l->d / 16 * (l->tiles * l->groups + 4) + 2 * l->tiles * l->groups * 2);
+}
+
+/* One kernel's own rows in registers, `keys` or `queries` of a group, and `at_once` that come from shared memory. */
+static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char *own_name, int own,
+                      const char *other_name, int at_once, int d, int sums, int64_t *shared_bytes, int *blocks,
+                      tw_error *error) {
+  const int tile = at_once * d * ELEMENT, rows = own / SIDE;
+  if (own % p->product || at_once % (2 * SIDE))
+    return tw_fail(error, TW_USAGE, "unsupported %s=%d of a wave with %s=%d per step; expected multiples of %d and %d",
+                   own_name, own, other_name, at_once, p->product, 2 * SIDE);
+  if (tile % (PIECE * p->groups))
+    return tw_fail(error, TW_USAGE,
+                   "%s=%d per step cannot be loaded evenly by %d waves; use a larger number or fewer waves", other_name,
+                   at_once, p->groups);
+  const bool held = p->registers || !machine->direct_bytes;
+  if (p->ahead && (held || p->stages != 2))
+    return tw_fail(error, TW_USAGE, "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds)");
+  /* exponents and D of columns, of two steps where they are fetched ahead */
+  const int lines = sums == 2 ? 2 * at_once * p->product / machine->group_threads : 0;
+  const int need = rows * (2 * at_once / 4 + 2 * at_once / 8 + 2 * d / 8 + sums * d / 4) + 4 * (d / p->product) +
+                   lines * (p->ahead ? 2 : 1) + (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
+  const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
+  if (need > have)
+    return tw_fail(error, TW_USAGE,
+                   "%s=%d %s=%d need %d registers per thread for operands, S and accumulators, which exceeds %d; use "
+                   "smaller tiles",
+                   own_name, own, other_name, at_once, need, have);
+  *blocks = p->ahead && 2 * need <= have ? 2 : 1;
+  *shared_bytes = 2ll * p->stages * tile;
+  if (*shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, *shared_bytes, machine->shared_bytes);
+  return TW_OK;
+}
+
+/* Its tiles are the machine's own. */
+static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p,
+                                      tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  const tw_tile_back_loop loop = hand_scheduled_loop(problem);
+  if (!machine->back_loop || !machine->direct_bytes || p->registers)
+    return tw_fail(error, TW_USAGE, "hand_scheduled requires gfx950 and direct-to-LDS loads (copy direct_to_lds)");
+  if (p->keys != PINNED_KEYS || p->queries != PINNED_QUERIES || p->groups != PINNED_GROUPS || p->stages != 2 ||
+      p->product != PINNED_SIDE || p->ahead)
+    return tw_fail(
+        error, TW_USAGE,
+        "hand_scheduled requires tile keys=%d queries=%d, waves %d, stages 2 and mfma 32, and excludes overlap_softmax",
+        PINNED_KEYS, PINNED_QUERIES, PINNED_GROUPS);
+  if (a.queries * a.query_heads * a.d * ELEMENT > INT32_MAX || a.keys * a.key_heads * a.d * ELEMENT > INT32_MAX)
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled supports operands of up to 2 GiB; use fewer heads or shorter sequences");
+  p->at_once = p->dq_at_once = 1;
+  p->shared_bytes = hand_scheduled_shared_bytes(&loop);
+  return machine->back_loop(machine, &loop, NULL, error);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
+  const int d = (int)tw_attention_of(problem).d;
+  if (p->hand_scheduled) return check_hand_scheduled(machine, problem, p, error);
+  const tw_status status =
+      fits(machine, p, "keys", p->keys, "queries", p->queries, d, 2, &p->shared_bytes, &p->at_once, error);
+  if (status != TW_OK) return status;
+  return fits(machine, p, "queries", p->dq_queries, "keys", p->dq_keys, d, 1, &p->dq_shared_bytes, &p->dq_at_once,
+              error);
+}
+
+/* ---- steps ---- */
+
+static void plainest(const tw_tile_context *c, void *plan) {
+  (void)c;
+  *(PLAN *)plan = (PLAN){.keys = 16,
+                         .queries = 32,
+                         .dq_queries = 16,
+                         .dq_keys = 32,
+                         .groups = 1,
+                         .stages = 1,
+                         .product = SIDE,
+                         .registers = true};
+}
+
+static void begin_tile(const void *with, void *plan) {
+  plainest(with, plan);
+  ((PLAN *)plan)->registers = false;
+}
+
+static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)with, (void)given, (void)error;
+  p->keys = PINNED_KEYS, p->queries = PINNED_QUERIES, p->groups = PINNED_GROUPS;
+  p->stages = 2, p->product = PINNED_SIDE;
+  p->ahead = p->registers = false;
+  return TW_OK;
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile keys=32 queries=32",
+     .help = "Set the keys of a wave and the queries of a step.",
+     .needs = 2,
+     .argument = {TW_NUMBER("keys", PLAN, keys, 16, 128), TW_NUMBER("queries", PLAN, queries, 32, 256)},
+     .first = begin_tile},
+    {.name = "dq",
+     .usage = "dq queries=32 keys=64",
+     .help = "Set the tile of the kernel that computes dQ.",
+     .needs = 2,
+     .argument = {TW_NUMBER("queries", PLAN, dq_queries, 16, 128), TW_NUMBER("keys", PLAN, dq_keys, 32, 256)}},
+    {.name = "waves|groups",
+     .usage = "waves 4",
+     .help = "Set the waves of a workgroup.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
+    {.name = "stages",
+     .usage = "stages 2",
+     .help = "Set the pipeline depth: tiles in LDS or in flight.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
+    {.name = "mfma|product",
+     .usage = "mfma 32",
+     .help = "Use 32x32 matrix instructions instead of 16x16.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
+     .then = tw_tile_attention_multistage_then_mfma},
+    {.name = "overlap_softmax|ahead",
+     .usage = "overlap_softmax",
+     .help = "Overlap softmax with the products after the scores (register double buffering).",
+     .sets = TW_FIELD(PLAN, ahead),
+     .then = tw_tile_attention_multistage_then_overlap},
+    {.name = "hand_scheduled|pinned",
+     .usage = "hand_scheduled",
+     .help = "Use one kernel with a hand-scheduled assembly loop for dQ, dK and dV.",
+     .sets = TW_FIELD(PLAN, hand_scheduled),
+     .then = then_pinned},
+    {.name = "copy",
+     .usage = "copy registers, copy direct_to_lds",
+     .help = "Copy to LDS directly or through registers.",
+     .needs = 1,
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
+};
+static const tw_language language = {"attention of tiles, backward", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  for (int own = 16; own <= 64; own *= 2)
+    for (int at_once = 32; at_once <= 128; at_once *= 2) {
+      tw_menu_offer(m, "tile", "more keys per wave read queries and gradients less often", "tile keys=%d queries=%d",
+                    own, at_once);
+      tw_menu_offer(m, "dq", "more queries per wave read keys and values less often", "dq queries=%d keys=%d", own,
+                    at_once);
+    }
+  for (int i = 1; i <= 8; i *= 2) tw_menu_offer(m, "waves", "the waves of a workgroup share its tiles", "waves %d", i);
+  for (int i = 1; i <= STAGES_MAX; i++)
+    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
+  for (int side = 16; side <= 32; side *= 2)
+    tw_menu_offer(m, "mfma", "larger matrix instructions: fewer instructions and moves between lanes", "mfma %d", side);
+  tw_menu_offer(m, "overlap_softmax", "P is computed while the products of the previous scores are multiplied",
+                "overlap_softmax");
+  tw_menu_offer(m, "hand_scheduled", "one hand-scheduled kernel with all five products; dQ is summed in memory",
+                "hand_scheduled");
+  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers", "copy direct_to_lds");
+  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
+}
+
+/* ---- the kernels ---- */
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  const PLAN *p = plan;
+  tw_slots s = {0};
+  tw_tile_access access = {
+      .rows = p->dq_keys, .row_bytes = (int)tw_attention_of(problem).d * ELEMENT, .side = p->product};
+  tw_tile_attention_multistage_slots(&s, machine, problem, p);
+  tw_slots_number(&s, "dq_queries", p->dq_queries);
+  tw_slots_number(&s, "dq_keys", p->dq_keys);
+  tw_slots_number(&s, "dq_at_once", p->dq_at_once);
+  tw_slots_number(&s, "dq_shared", p->dq_shared_bytes);
+  tw_slots_flag(&s, "hand_scheduled", p->hand_scheduled);
+  tw_text loop = {0};
+  tw_status status = TW_OK;
+  if (p->hand_scheduled) {
+    const tw_tile_back_loop of = hand_scheduled_loop(problem);
+    status = machine->back_loop(machine, &of, &loop, error);
+    tw_slots_text(&s, "hidden", of.partial ? "own + OWN_KEYS - sk" : "own + 31 - (begin + sk - sq)");
+  }
+  tw_slots_take(&s, "loop", &loop);
+  tw_tile_attention_multistage_swizzle(&s, machine, "v_swizzle", access);
+  access.values = access.rows_too = true;
+  tw_tile_attention_multistage_swizzle(&s, machine, "k_swizzle", access);
+  access.rows = p->queries;
+  tw_tile_attention_multistage_swizzle(&s, machine, "q_swizzle", access);
+  if (status == TW_OK)
+    status = tw_template_add(t,
+                             p->hand_scheduled ? "gpu/amd/kernels/attention_multistage_backward_hand_scheduled.hip.in"
+                                               : "gpu/amd/kernels/attention_multistage_backward.hip.in",
+                             &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+const tw_tile_family tw_tile_attention_multistage_backward = {.language = &language,
+                                                              .plan_size = sizeof(PLAN),
+                                                              .supports = tw_tile_attention_multistage_supports,
+                                                              .plainest = plainest,
+                                                              .settle = settle,
+                                                              .offers = offers,
+                                                              .write = write};

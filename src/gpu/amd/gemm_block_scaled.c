@@ -1,0 +1,243 @@
+/* gemm_block_scaled.c - plans a GEMM of tiles with block-scaled weights; gemm_block_scaled.h has its structure,
+ * kernels/gemm_block_scaled.hip.in is the kernel. */
+#include "gpu/amd/gemm_block_scaled.h"
+
+#include "gpu/common/gemm_epilogue.h"
+#include "gpu/common/verbs.h"
+
+#define PLAN tw_tile_block_scaled_plan
+
+enum {
+  SIDE = 16,
+  PAIR = 32,
+  STEP = 256,
+  LANE_BLOCK = 256,
+  AHEAD_MAX = 8,
+  STAGES_MAX = 8,
+  REGISTERS_BESIDE = 48,
+  PINNED_TILE = 256
+};
+
+static bool is_mx(tw_type t) { return t == TW_MXFP4 || t == TW_MXFP6 || t == TW_MXFP8; }
+/* The type of A after quantization by the problem's rule, or its own type if A is block-scaled already. */
+tw_type tw_tile_block_scaled_left(const tw_gemm *g) {
+  static const tw_type by[] = {TW_TYPE_NONE, TW_MXFP4, TW_MXFP6, TW_MXFP8};
+  return g->quantize ? by[g->quantize] : g->a;
+}
+/* The type of A in memory. */
+tw_type tw_tile_block_scaled_stored(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
+/* Registers of a block's codes, of a lane. */
+static int words_of(tw_type t) { return tw_type_bits(t); }
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
+  const int each = 128 / tw_type_bits(tw_tile_block_scaled_stored(&g)); /* elements of 16 bytes */
+  const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
+  if (g.d != g.acc) return tw_fail(error, TW_USAGE, "block-scaled GEMM does not support d=c");
+  if (machine->block_scales && g.packed)
+    return tw_fail(error, TW_USAGE, "block-scaled GEMM takes b as f32 and packs it; leave out packed=1");
+  if (machine->block_scales && a && is_mx(g.b) && c && whole) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "block-scaled GEMM requires gfx950, b of mxfp4, mxfp6 or mxfp8, an a of such a type or quantize= with "
+                 "a not transposed, and k and its pitch multiples of %d; run a kernel of your own instead",
+                 each);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  PLAN *p = plan;
+  if (p->hand_scheduled) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
+  if (p->side != SIDE || p->stages != 1) return tw_fail(error, TW_USAGE, "mfma 32 and stages require hand_scheduled");
+  const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
+  if (p->m % SIDE || p->n % (p->groups * PAIR))
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d must have a multiple of 16 rows, and of 32 columns for each of %d waves", p->m,
+                   p->n, p->groups);
+  p->columns = (g->n + PAIR - 1) / PAIR * PAIR;
+  p->deep = (g->k + STEP - 1) / STEP * STEP;
+  const int words_a = words_of(tw_tile_block_scaled_left(g)), words_b = words_of(g->b),
+            fresh = tw_type_bits(tw_tile_block_scaled_stored(g));
+  p->lines = is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
+  if (p->lines && p->m % PAIR)
+    return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
+  p->shared_bytes = p->lines ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
+  const int each = (blocks + p->groups - 1) / p->groups;
+  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32;                /* of a block as floats */
+  const int left = p->lines ? (4 * words_a + 1) * rows / 2 : fresh * each; /* of a step */
+  const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + left) +
+                   (p->lines ? 0 : 2 * (words_a + 1) + numbers) + REGISTERS_BESIDE;
+  const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
+  if (need > have)
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d for %d waves with register_prefetch %d needs %d registers per thread, which "
+                   "exceeds %d; use a smaller tile",
+                   p->m, p->n, p->groups, p->ahead, need, have);
+  if (p->ahead > p->deep / STEP / p->split)
+    return tw_fail(error, TW_USAGE,
+                   "register_prefetch %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
+                   p->ahead, STEP, p->split);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+static void plainest(const tw_tile_context *c, void *plan) {
+  const bool packed = is_mx(tw_gemm_of(c->problem).a);
+  *(PLAN *)plan =
+      (PLAN){.m = packed ? PAIR : SIDE, .n = 32, .groups = 1, .ahead = 1, .split = 1, .side = SIDE, .stages = 1};
+}
+
+static void begin_tile(const void *with, void *plan) { plainest(with, plan); }
+
+/* hand_scheduled: four waves, one on each SIMD, at least two stages and no register_prefetch. The default tile is
+ * replaced by a large one. */
+static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan, plain;
+  (void)given, (void)error;
+  plainest(with, &plain);
+  if (p->m == plain.m && p->n == plain.n) p->m = p->n = PINNED_TILE;
+  p->groups = ((const tw_tile_context *)with)->machine->simds;
+  p->ahead = 1;
+  if (p->stages < 2) p->stages = 2;
+  return TW_OK;
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile m=16 n=128",
+     .help = "Set the tile of C of a workgroup.",
+     .needs = 2,
+     .argument = {TW_NUMBER("m", PLAN, m, 16, 256), TW_NUMBER("n", PLAN, n, 32, 512)},
+     .first = begin_tile},
+    {.name = "waves|groups",
+     .usage = "waves 4",
+     .help = "Set the waves that share the columns of a tile and the quantization of A.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
+    {.name = "register_prefetch|ahead",
+     .usage = "register_prefetch 2",
+     .help = "Load operands this many steps before their use, into registers.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)}},
+    {.name = "split_k|split",
+     .usage = "split_k 4",
+     .help = "Split k over workgroups (split-K); a second kernel adds the partial sums.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
+    {.name = "hand_scheduled|pinned",
+     .usage = "hand_scheduled",
+     .help = "Use a hand-scheduled assembly loop for large MXFP4 or MXFP8 products.",
+     .sets = TW_FIELD(PLAN, hand_scheduled),
+     .then = then_pinned},
+    {.name = "mfma|product",
+     .usage = "mfma 32",
+     .help = "Use 32x32 matrix instructions instead of 16x16.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, side, 16, 32)}},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, NULL),
+    {.name = "rasterize|order",
+     .usage = "rasterize window=8 chunk=8",
+     .help = "Set the rasterization of tiles over XCDs (HipKittens' window and chunk).",
+     .needs = 2,
+     .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)}},
+};
+static const tw_language language = {"gemm of block-scaled tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const PLAN *now = m->now;
+  (void)c;
+  for (int i = 16; i <= 256; i *= 2)
+    for (int j = 32; j <= 512; j *= 2)
+      tw_menu_offer(m, "tile", "large tiles read operands less often; small tiles keep every processor busy",
+                    "tile m=%d n=%d", i, j);
+  for (int i = 1; i <= 8; i *= 2)
+    tw_menu_offer(m, "waves", "the waves of a workgroup share the work of quantizing A", "waves %d", i);
+  for (int i = 1; i <= AHEAD_MAX; i++)
+    tw_menu_offer(m, "register_prefetch", "loads in flight hide memory latency", "register_prefetch %d", i);
+  for (int i = 1; i <= 32; i += i < 4 ? 1 : i / 2)
+    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few tiles", "split_k %d", i);
+  for (int i = 1; i <= 8; i *= 2)
+    tw_menu_offer(m, "rasterize", "workgroups of one XCD read the same rows and columns: its L2 holds them",
+                  "rasterize window=%d chunk=%d", i, 2 * i);
+  tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop; all waves share both operands in LDS",
+                "hand_scheduled");
+  for (int i = 16; i <= 32 && now->hand_scheduled; i *= 2)
+    tw_menu_offer(m, "mfma", "larger matrix instructions read fewer operands; smaller ones allow more tiles", "mfma %d",
+                  i);
+  for (int i = 2; i <= 4 && now->hand_scheduled; i++)
+    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
+}
+
+/* ---- the kernels ---- */
+
+/* What makes the rule of a scale: format/mx.c. Of the mantissa of a float, what the largest element keeps, and its own. */
+static unsigned addend_of(const tw_gemm *g) {
+  const tw_type t = tw_tile_block_scaled_left(g);
+  const unsigned half = t == TW_MXFP4 ? 1u << 21 : 1u << 19;
+  const unsigned largest = t == TW_MXFP4 ? 0x400000 : t == TW_MXFP6 ? 0x700000 : 0x600000; /* 1.5, 1.875, 1.75 */
+  switch (g->rule) {
+  case TW_RULE_EVEN: return half;
+  case TW_RULE_UP: return 0x7FFFFF - largest;
+  case TW_RULE_CEIL: return 0x7FFFFF;
+  default: return 0;
+  }
+}
+
+void tw_tile_block_scaled_slots(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
+  tw_tile_result_slots(s, g, g);
+  tw_slots_text(s, "header", machine->header);
+  tw_slots_number(s, "m", p->m);
+  tw_slots_number(s, "n", p->n);
+  tw_slots_number(s, "groups", p->groups);
+  tw_slots_number(s, "group_threads", machine->group_threads);
+  tw_slots_number(s, "split", p->split);
+  tw_slots_flag(s, "splits", p->split > 1);
+  tw_slots_number(s, "columns", p->columns);
+  tw_slots_number(s, "deep", p->deep);
+  tw_slots_number(s, "shared", p->shared_bytes);
+  tw_slots_number(s, "window", p->window);
+  tw_slots_number(s, "chunk", p->chunk);
+  tw_slots_number(s, "chips", machine->chips);
+  tw_slots_flag(s, "a_transposed", g->a_transposed);
+  tw_slots_flag(s, "b_transposed", g->b_transposed);
+  tw_slots_text(s, "element", tw_tile_type_word(tw_tile_block_scaled_stored(g))); /* of A in memory */
+  tw_slots_format(s, "addend", "%x", addend_of(g));
+  tw_slots_text(s, "whole", g->n % 4 == 0 && (p->split > 1 || g->ldc % 4 == 0) ? "true" : "false");
+}
+
+/* Places in the workspace where first kernels pack operands: codes of B, scales of B, then codes and scales of a packed A. */
+static void set_places(tw_slots *s, const tw_gemm *g, const PLAN *p) {
+  const int64_t blocks = p->columns * p->deep / 32, blocks_a = p->lines * p->deep / 32;
+  const int64_t scales = blocks * 4 * words_of(g->b), a = scales + (blocks + 255) / 256 * 256;
+  const int64_t a_scales = a + blocks_a * 4 * words_of(tw_tile_block_scaled_left(g));
+  tw_slots_number(s, "b_scales_at", scales);
+  tw_slots_number(s, "a_at", a);
+  tw_slots_number(s, "a_scales_at", a_scales);
+  tw_slots_number(s, "parts_at", (a_scales + blocks_a + 255) / 256 * 256);
+}
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  const tw_gemm g = tw_gemm_of(problem);
+  const PLAN *p = plan;
+  if (p->hand_scheduled) return tw_tile_block_scaled_write_hand_scheduled(machine, &g, p, t, error);
+  tw_slots s = {0};
+  tw_tile_block_scaled_slots(&s, machine, &g, p);
+  set_places(&s, &g, p);
+  tw_slots_number(&s, "ahead", p->ahead);
+  tw_slots_number_or_empty(&s, "lines", p->lines);
+  tw_slots_text(&s, "left", tw_type_name(tw_tile_block_scaled_left(&g)));
+  tw_slots_text(&s, "right", tw_type_name(g.b));
+  const tw_status status = tw_template_add(t, "gpu/amd/kernels/gemm_block_scaled.hip.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+const tw_tile_family tw_tile_block_scaled = {.language = &language,
+                                             .plan_size = sizeof(PLAN),
+                                             .supports = supports,
+                                             .plainest = plainest,
+                                             .settle = settle,
+                                             .offers = offers,
+                                             .write = write};

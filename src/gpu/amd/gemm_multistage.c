@@ -1,0 +1,121 @@
+/* gemm_multistage.c - writes multistage GEMM kernels (kernels/gemm_multistage.hip.in); gemm_multistage.h describes
+ * the steps. */
+#include "gpu/amd/gemm_multistage.h"
+
+#include "base/template.h"
+#include "gpu/common/gemm_epilogue.h"
+
+#define PLAN tw_tile_multistage_plan
+
+tw_status tw_tile_loop_operand_write(const tw_tile_machine *machine, const tw_tile_loop *loop, char name, bool split,
+                                     tw_text *t, tw_error *error) {
+  const bool is_a = name == 'a', across = loop->operand[!is_a].across;
+  const int pieces = tw_tile_loop_pieces(loop, !is_a, machine->group_threads);
+  tw_slots s = {0};
+  tw_text reads = {0};
+  for (int i = 0; i < pieces; i++)
+    tw_text_add(&reads, "%sread_address%s<product>(%cs[0], own_%s, %d)", i ? ", " : "{", across ? "_across" : "", name,
+                is_a ? "row" : "col", i);
+  tw_text_add_string(&reads, "}");
+  tw_slots_take(&s, "reads", &reads);
+  tw_slots_format(&s, "x", "%c", name);
+  tw_slots_flag(&s, "across", across);
+  tw_slots_flag(&s, "split", split);
+  tw_slots_flag(&s, "tail", loop->tail);
+  const tw_status status = tw_template_add(t, "gpu/amd/kernels/gemm_loop_operand.hip.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+/* The machine's own loop. */
+static tw_status write_loop(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p, tw_text *t,
+                            tw_error *error) {
+  const tw_tile_loop loop = tw_tile_multistage_loop(g, p);
+  tw_status status = tw_tile_loop_operand_write(machine, &loop, 'a', p->split > 1, t, error);
+  if (status == TW_OK) status = tw_tile_loop_operand_write(machine, &loop, 'b', p->split > 1, t, error);
+  return status == TW_OK ? machine->loop(machine, &loop, t, error) : status;
+}
+
+/* The swizzle of an operand's shared tile; `length` rows or columns of it are copied at a time. */
+static void set_swizzle(tw_slots *s, const char *slot, const tw_tile_machine *machine, const PLAN *p, tw_type type,
+                        int length, bool across) {
+  char swizzle[TW_TILE_SWIZZLE] = "plain";
+  const int size = tw_type_bits(type) / 8;
+  const tw_tile_access access = {.rows = across ? p->k : length,
+                                 .row_bytes = (across ? length : p->k) * size,
+                                 .side = p->side,
+                                 .element_bytes = size,
+                                 .across = across};
+  if (!p->no_swizzle && !p->keep_in_registers) machine->swizzle(machine, &access, swizzle);
+  tw_slots_text(s, slot, swizzle);
+}
+
+static void set_operands(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
+  const bool direct_a = p->way_a == TW_TILE_DIRECT, direct_b = p->way_b == TW_TILE_DIRECT;
+  set_swizzle(s, "a_swizzle", machine, p, g->a, p->pingpong ? p->m / 2 : p->m, p->across_a);
+  set_swizzle(s, "b_swizzle", machine, p, g->b, p->pingpong ? p->n / 2 : p->n, p->across_b);
+  tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
+  tw_slots_text(s, "b_type", tw_tile_type_word(g->b));
+  tw_slots_flag(s, "across_a", p->across_a);
+  tw_slots_flag(s, "across_b", p->across_b);
+  tw_slots_flag(s, "direct", direct_a || direct_b);
+  tw_slots_flag(s, "direct_both", direct_a && direct_b);
+  tw_slots_flag(s, "direct_a", direct_a);
+  tw_slots_flag(s, "direct_b", direct_b);
+  tw_slots_flag(s, "registers_a", p->way_a == TW_TILE_REGISTERS);
+  tw_slots_flag(s, "registers_b", p->way_b == TW_TILE_REGISTERS);
+  /* strides along the tile's rows and along k */
+  tw_slots_text(s, "elements_a", p->way_a != TW_TILE_ELEMENTS ? NULL : g->a_transposed ? "1, lda" : "lda, 1");
+  tw_slots_text(s, "elements_b", p->way_b != TW_TILE_ELEMENTS ? NULL : g->b_transposed ? "ldb, 1" : "1, ldb");
+}
+
+tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
+                                   tw_text *t, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  const PLAN *p = plan;
+  const bool split = p->split > 1, block_scales = g->scales == TW_GEMM_SCALES_BLOCK;
+  tw_slots s = {0};
+  tw_text loop = {0};
+  tw_status status = p->hand_scheduled ? write_loop(machine, g, p, &loop, error) : TW_OK;
+  tw_slots_take(&s, "hand_scheduled", &loop);
+  tw_slots_flag(&s, "laid", p->way_a == TW_TILE_REGISTERS);
+  set_operands(&s, machine, g, p);
+  tw_tile_result_slots(&s, g, g);
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_number(&s, "m", p->m);
+  tw_slots_number(&s, "n", p->n);
+  tw_slots_number(&s, "k", p->k);
+  tw_slots_number(&s, "side", p->side);
+  tw_slots_number(&s, "groups_m", p->groups_m);
+  tw_slots_number(&s, "groups_n", p->groups_n);
+  tw_slots_number(&s, "group_threads", machine->group_threads);
+  tw_slots_number_or_empty(&s, "producers", p->producers);
+  tw_slots_number_or_empty(&s, "held", p->keep_in_registers);
+  tw_slots_flag(&s, "holds_all", (g->k + p->k - 1) / p->k <= (int64_t)p->keep_in_registers * p->split);
+  tw_slots_number_or_empty(&s, "split", split ? p->split : 0);
+  tw_slots_number(&s, "parts_at", 0);
+  tw_slots_text(&s, "begin", split ? "begin + " : NULL);
+  tw_slots_text(&s, "step", split ? "(begin + s)" : "s");
+  tw_slots_flag(&s, "tail", p->tail);
+  tw_slots_flag(&s, "tail_or_split", p->tail || split);
+  tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_number(&s, "stages", p->stages);
+  tw_slots_number(&s, "stages_but_one", p->stages - 1);
+  tw_slots_number_or_empty(&s, "in_flight", p->stages > 2 ? p->stages - 2 : 0); /* stages, at a step's wait */
+  tw_slots_flag(&s, "pipelined", p->stages > 1);
+  tw_slots_number(&s, "window", p->window);
+  tw_slots_number(&s, "chunk", p->chunk);
+  tw_slots_number(&s, "chips", machine->chips);
+  tw_slots_flag(&s, "block_scales", block_scales);
+  tw_slots_flag(&s, "a_transposed", g->a_transposed);
+  tw_slots_flag(&s, "b_transposed", g->b_transposed);
+  tw_slots_flag(&s, "pingpong", p->pingpong);
+  tw_slots_flag(&s, "four_phases", p->pingpong == 4);
+  tw_slots_flag(&s, "prefetch", p->ahead);
+  tw_slots_flag(&s, "interleave", p->interleave);
+  tw_slots_flag(&s, "halved_float8", machine->halved_float8 && (g->a == TW_E4M3 || g->a == TW_E5M2));
+  tw_slots_text(&s, "whole", p->whole ? "true" : "false");
+  if (status == TW_OK) status = tw_template_add(t, "gpu/amd/kernels/gemm_multistage.hip.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}

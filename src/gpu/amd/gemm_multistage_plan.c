@@ -1,0 +1,405 @@
+/* gemm_multistage_plan.c - replays the steps of a schedule, and offers the next ones; gemm_multistage.h lists them. */
+#include <inttypes.h>
+
+#include "gpu/amd/gemm_multistage.h"
+#include "gpu/common/verbs.h"
+#include "op/gemm_problem.h"
+
+#define PLAN tw_tile_multistage_plan
+
+enum {
+  STAGES_MAX = 8,
+  HELD_MAX = 32,
+  SPLIT_BELOW = 4, /* tiles of a processor */
+  CHUNK = 16,      /* bytes of a thread's copy */
+  PIECE = 1024,    /* bytes that a group copies at once; tiles begin at multiples of it */
+  OVERHEAD = 32    /* registers of a thread beside sums and operands */
+};
+
+static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
+static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(problem);
+  const bool sums = g.acc == TW_F32 ? is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
+  if (g.glu || g.d != g.acc)
+    return tw_fail(error, TW_USAGE, "this machine's GEMM does not support %s", g.glu ? "glu" : "d=c");
+  const bool plain = g.a_rounding == TW_GEMM_A_EXACT && !g.quantize;
+  if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "tile kernels do not support a=%s b=%s c=%s%s; use a and b both f32, bf16 or f16, or e4m3 and e5m2, "
+                 "or both i8, or run a kernel of your own",
+                 tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c), plain ? "" : " with these roundings");
+}
+
+/* Whether copies of 16 bytes can read the operand: its rows in memory begin at multiples of 16 bytes and are multiples of 16 bytes. */
+static bool aligned(int64_t pitch, int64_t columns, tw_type t) {
+  const int64_t size = element_bytes(t);
+  return pitch * size % CHUNK == 0 && columns * size % CHUNK == 0;
+}
+
+static tw_tile_loop_operand loop_operand(const PLAN *p, tw_type type, int length, int groups, bool across) {
+  const int size = element_bytes(type);
+  return (tw_tile_loop_operand){.type = type,
+                                .fragments = length / groups / p->side,
+                                .across = across,
+                                .bytes = length * p->k * size,
+                                .row_bytes = (across ? length : p->k) * size};
+}
+
+tw_tile_loop tw_tile_multistage_loop(const tw_gemm *g, const PLAN *p) {
+  return (tw_tile_loop){.operand = {loop_operand(p, g->a, p->m, p->groups_m, p->across_a),
+                                    loop_operand(p, g->b, p->n, p->groups_n, p->across_b)},
+                        .side = p->side,
+                        .depth = p->k / p->deep,
+                        .groups = p->groups_m * p->groups_n,
+                        .stages = p->stages,
+                        .tail = p->tail,
+                        .laid = p->way_a == TW_TILE_REGISTERS};
+}
+
+static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
+                                      tw_error *error) {
+  const int groups = p->groups_m * p->groups_n, row = p->k * element_bytes(g->a);
+  if (!machine->loop || p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS)
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled requires rows that start and end at multiples of 16 bytes; 8-bit operands, and all "
+                   "operands on gfx942, require b_transposed=1 without a_transposed");
+  if (p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled cannot be combined with interleave, register_prefetch or scales=block; remove one");
+  if ((!p->across_a || !p->across_b) && PIECE * groups % (p->side * row))
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled requires that %d rows of %d bytes fit the %d bytes that all waves load at once; use "
+                   "a smaller k or more waves",
+                   p->side, row, PIECE * groups);
+  const tw_tile_loop loop = tw_tile_multistage_loop(g, p);
+  return machine->loop(machine, &loop, NULL, error);
+}
+
+/* Roles of groups, and operands that do without shared memory. */
+static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
+  const bool ordered = p->pingpong || p->ahead || p->interleave || p->hand_scheduled,
+             direct = p->way_a == TW_TILE_DIRECT && p->way_b == TW_TILE_DIRECT;
+  const int row = p->k * element_bytes(g->a);
+  if (p->producers && (ordered || p->stages < 2 || !direct || g->scales == TW_GEMM_SCALES_BLOCK))
+    return tw_fail(error, TW_USAGE,
+                   "producers requires stages >= 2 and direct-to-LDS loads; it cannot be combined with pingpong, "
+                   "interleave, register_prefetch, hand_scheduled or block scales");
+  if (p->producers && (p->m * row % (PIECE * p->producers) || p->n * row % (PIECE * p->producers)))
+    return tw_fail(error, TW_USAGE,
+                   "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change one of the two", p->m,
+                   p->n, p->k, p->producers);
+  if (p->keep_in_registers && (ordered || p->producers || p->across_a || p->across_b || p->way_a == TW_TILE_ELEMENTS ||
+                               p->way_b == TW_TILE_ELEMENTS || g->scales == TW_GEMM_SCALES_BLOCK))
+    return tw_fail(error, TW_USAGE,
+                   "keep_in_registers requires b_transposed=1 without a_transposed, and rows that start and end at "
+                   "multiples of 16 bytes; it cannot be combined with another loop order or block scales");
+  if (p->keep_in_registers > ((g->k + p->k - 1) / p->k + p->split - 1) / p->split)
+    return tw_fail(error, TW_USAGE,
+                   "keep_in_registers %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
+                   p->keep_in_registers, p->k, p->split);
+  if (p->keep_in_registers) p->shared_bytes = 0;
+  return TW_OK;
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  PLAN *p = plan;
+  const int size = element_bytes(g->a), groups = p->groups_m * p->groups_n, row = p->k * size;
+  const bool across = machine->transposing_reads && size == 2;
+  p->deep = machine->product_bytes(g->a) / size * (machine->group_threads / p->side);
+  p->across_a = across && g->a_transposed && aligned(g->lda, g->m, g->a);
+  p->across_b = across && !g->b_transposed && aligned(g->ldb, g->n, g->b);
+  if (p->m % (p->groups_m * p->side) || p->n % (p->groups_n * p->side))
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d does not divide into %d x %d matrix instructions for %d x %d waves; change the "
+                   "tile or the waves",
+                   p->m, p->n, p->side, p->side, p->groups_m, p->groups_n);
+  if (p->k % p->deep)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported k=%d; expected a multiple of %d, the k of a %d x %d matrix instruction", p->k, p->deep,
+                   p->side, p->side);
+  if (row & (row - 1))
+    return tw_fail(error, TW_USAGE, "unsupported k=%d; its %d bytes must be a power of two", p->k, row);
+  if ((groups + p->producers) * machine->group_threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "%d waves exceed %d threads; use fewer waves", groups + p->producers,
+                   machine->block_threads);
+  if ((p->across_a && p->m & (p->m - 1)) || (p->across_b && p->n & (p->n - 1)))
+    return tw_fail(
+        error, TW_USAGE,
+        "unsupported tile m=%d n=%d; the side of an operand that is not stored along k must be a power of two", p->m,
+        p->n);
+  const bool by_row_a = !g->a_transposed && aligned(g->lda, g->k, g->a),
+             by_row_b = g->b_transposed && aligned(g->ldb, g->k, g->b);
+  const tw_tile_way way = machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS;
+  p->tail = g->k % p->k != 0;
+  p->way_a = by_row_a || p->across_a ? way : TW_TILE_ELEMENTS;
+  p->way_b = by_row_b || p->across_b ? way : TW_TILE_ELEMENTS;
+  if (!p->keep_in_registers && (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups)))
+    return tw_fail(error, TW_USAGE,
+                   "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d waves; use a larger k or fewer waves", p->m,
+                   p->n, p->k, groups);
+  p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
+  p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
+  const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
+  const int words = machine->product_bytes(g->a) / 4 *
+                    (p->ahead               ? 2
+                     : p->keep_in_registers ? p->keep_in_registers * (p->k / p->deep)
+                                            : 1);
+  const int operands = words * (p->m / p->groups_m + p->n / p->groups_n) / p->side +
+                       (p->keep_in_registers ? 0 : held * row / (groups * machine->group_threads * 4));
+  const int on_simd = (groups + p->producers + machine->simds - 1) / machine->simds,
+            have = machine->simd_registers / on_simd;
+  if (!p->hand_scheduled && p->sums + operands + OVERHEAD > have)
+    return tw_fail(error, TW_USAGE,
+                   "a tile of %d x %d for %d waves needs %d registers per thread for accumulators and operands, which "
+                   "exceeds %d; use a smaller tile or more waves",
+                   p->m, p->n, groups, p->sums + operands + OVERHEAD, have);
+  p->shared_bytes = (int64_t)p->stages * (p->m + p->n) * row;
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
+  if (p->split > 1 && g->k < (int64_t)p->split * p->k)
+    return tw_fail(error, TW_USAGE, "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number",
+                   p->split, g->k, p->k);
+  if (p->pingpong &&
+      (groups != 2 * machine->simds || p->stages != 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
+    return tw_fail(error, TW_USAGE, "pingpong requires %d waves, stages 2 and direct-to-LDS loads (copy direct_to_lds)",
+                   2 * machine->simds);
+  if (p->pingpong && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
+                      p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
+    return tw_fail(error, TW_USAGE,
+                   "pingpong halves the tile; m=%d n=%d k=%d is too small for %d waves; use a larger tile", p->m, p->n,
+                   p->k, groups);
+  const int halves = p->pingpong ? 2 : 1, columns = p->n / p->groups_n / halves;
+  if (g->scales == TW_GEMM_SCALES_BLOCK && (p->k % TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % columns))
+    return tw_fail(error, TW_USAGE,
+                   "scales=block: k=%d must be a multiple of %d, and the %d columns of a wave must divide %d, the "
+                   "columns that share a scale of B",
+                   p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
+  if (g->scales == TW_GEMM_SCALES_BLOCK && p->pingpong && p->k != TW_GEMM_SCALE_BLOCK)
+    return tw_fail(error, TW_USAGE, "scales=block with pingpong requires tile k=%d", TW_GEMM_SCALE_BLOCK);
+  if (p->ahead && (p->pingpong || p->stages < 2 || p->k / p->deep % 2 || p->way_a != TW_TILE_DIRECT ||
+                   p->way_b != TW_TILE_DIRECT || g->scales == TW_GEMM_SCALES_BLOCK))
+    return tw_fail(error, TW_USAGE,
+                   "register_prefetch requires stages >= 2, direct-to-LDS loads and an even number of matrix "
+                   "instructions along k (k=%d has %d each); not with pingpong or block scales",
+                   p->k, p->deep);
+  if (p->interleave && (p->pingpong || p->ahead || p->stages < 2))
+    return tw_fail(error, TW_USAGE,
+                   "interleave requires stages >= 2; it cannot be combined with pingpong or register_prefetch");
+  const tw_status status = settle_roles(g, p, error);
+  return status == TW_OK && p->hand_scheduled ? check_hand_scheduled(machine, g, p, error) : status;
+}
+
+/* ---- steps ---- */
+
+static void plainest(const tw_tile_context *c, void *plan) {
+  *(PLAN *)plan = (PLAN){.m = 64,
+                         .n = 64,
+                         .k = 128 / element_bytes(tw_gemm_of(c->problem).a),
+                         .groups_m = 2,
+                         .groups_n = 2,
+                         .side = 16,
+                         .stages = 1,
+                         .registers = true,
+                         .split = 1};
+}
+
+/* A new tile resets the plan: earlier steps may not fit it. */
+static void begin_tile(const void *with, void *plan) {
+  plainest(with, plan);
+  ((PLAN *)plan)->registers = false;
+}
+
+static void begin_order(const void *with, void *plan) {
+  (void)with;
+  ((PLAN *)plan)->window = ((PLAN *)plan)->chunk = 0;
+}
+
+static tw_status then_product(const void *with, void *plan, unsigned given, tw_error *error) {
+  const int side = ((PLAN *)plan)->side;
+  (void)with, (void)given;
+  return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "must be 16 or 32");
+}
+
+/* Turns need two groups a SIMD and two stages: where a schedule has others yet, they come with it. So a search gets there in
+ * one step, and not by way of more groups alone, which are slower. */
+static tw_status then_turns(const void *with, void *plan, unsigned given, tw_error *error) {
+  const int simds = ((const tw_tile_context *)with)->machine->simds;
+  PLAN *p = plan;
+  (void)given;
+  if (p->pingpong == 3) return tw_fail(error, TW_USAGE, "must be 2 or 4 phases per step");
+  if (p->groups_m * p->groups_n != 2 * simds) p->groups_m = 2, p->groups_n = simds;
+  p->stages = 2;
+  p->hand_scheduled = p->ahead = p->interleave = false;
+  return TW_OK;
+}
+
+/* hand_scheduled: one wave on each SIMD with all its registers, and at least two stages; other loop orders are reset. */
+static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
+  const int simds = ((const tw_tile_context *)with)->machine->simds;
+  PLAN *p = plan;
+  (void)given, (void)error;
+  if (p->groups_m * p->groups_n != simds) p->groups_m = 2, p->groups_n = simds / 2;
+  if (p->stages < 2) p->stages = 2;
+  p->pingpong = p->producers = p->keep_in_registers = 0;
+  p->ahead = p->interleave = false;
+  return TW_OK;
+}
+
+/* producers requires two stages, keep_in_registers none. */
+static tw_status then_producers(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)with, (void)given, (void)error;
+  if (p->stages < 2) p->stages = 2;
+  p->pingpong = p->keep_in_registers = 0;
+  p->hand_scheduled = p->ahead = p->interleave = false;
+  return TW_OK;
+}
+
+static tw_status then_held(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)with, (void)given, (void)error;
+  p->stages = 1;
+  p->pingpong = p->producers = 0;
+  p->hand_scheduled = p->ahead = p->interleave = false;
+  return TW_OK;
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile m=256 n=256 k=64",
+     .help = "Set the tile of C of a workgroup and the step along k.",
+     .needs = 2,
+     .argument = {TW_NUMBER("m", PLAN, m, 16, 512), TW_NUMBER("n", PLAN, n, 16, 512), TW_NUMBER("k", PLAN, k, 16, 512)},
+     .first = begin_tile},
+    {.name = "waves|groups",
+     .usage = "waves m=2 n=4",
+     .help = "Set the waves of a workgroup, in rows and columns of its tile.",
+     .needs = 2,
+     .argument = {TW_NUMBER("m", PLAN, groups_m, 1, 16), TW_NUMBER("n", PLAN, groups_n, 1, 16)}},
+    {.name = "mfma|product",
+     .usage = "mfma 32",
+     .help = "Use 32x32 matrix instructions instead of 16x16.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, side, 16, 32)},
+     .then = then_product},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, NULL),
+    {.name = "copy",
+     .usage = "copy registers, copy direct_to_lds",
+     .help = "Copy to LDS directly or through registers.",
+     .needs = 1,
+     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
+    {.name = "no_swizzle|straight",
+     .usage = "no_swizzle",
+     .help = "Store tiles in LDS without a swizzle.",
+     .sets = TW_FIELD(PLAN, no_swizzle)},
+    {.name = "split_k|split",
+     .usage = "split_k 4",
+     .help = "Split k over workgroups (split-K); a second kernel adds the partial sums.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
+    {.name = "pingpong|turns",
+     .usage = "pingpong 4",
+     .help = "Alternate two sets of waves (8-wave ping-pong): one multiplies while the other reads LDS and copies.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, pingpong, 2, 4)},
+     .then = then_turns},
+    {.name = "interleave",
+     .usage = "interleave",
+     .help = "Ask the compiler to spread reads and copies among matrix instructions.",
+     .sets = TW_FIELD(PLAN, interleave)},
+    {.name = "register_prefetch|ahead",
+     .usage = "register_prefetch",
+     .help = "Read the operands of the next products while the current ones multiply (register double buffering).",
+     .sets = TW_FIELD(PLAN, ahead)},
+    {.name = "hand_scheduled|pinned",
+     .usage = "hand_scheduled",
+     .help = "Use a hand-scheduled assembly loop over k.",
+     .sets = TW_FIELD(PLAN, hand_scheduled),
+     .then = then_pinned},
+    {.name = "producers",
+     .usage = "producers 4",
+     .help = "Add waves that only copy (warp-specialized).",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, producers, 1, 8)},
+     .then = then_producers},
+    {.name = "keep_in_registers|held",
+     .usage = "keep_in_registers 4",
+     .help = "Keep operands resident in registers, loaded this many steps early, without LDS.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, keep_in_registers, 1, HELD_MAX)},
+     .then = then_held},
+    {.name = "rasterize|order",
+     .usage = "rasterize window=8 chunk=64",
+     .help = "Set the rasterization of tiles over XCDs (HipKittens' window and chunk).",
+     .needs = 2,
+     .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)},
+     .first = begin_order},
+};
+static const tw_language language = {"gemm of tiles", sizeof verbs / sizeof *verbs, verbs};
+
+/* ---- the menu ---- */
+
+static void offer_tiles(tw_menu_builder *m, int usual_k) {
+  static const int sizes[] = {16, 32, 64, 96, 128, 192, 256};
+  static const char together[] =
+      "operands of a tile are read once for all of it: large ones need less bandwidth, small "
+      "ones keep every processor busy",
+                    deeper[] = "fewer barriers and waits for as many products";
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
+      tw_menu_offer(m, "tile", together, "tile m=%d n=%d k=%d", sizes[i], sizes[j], usual_k);
+      tw_menu_offer(m, "tile", deeper, "tile m=%d n=%d k=%d", sizes[i], sizes[j], 2 * usual_k);
+    }
+}
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const tw_gemm g = tw_gemm_of(c->problem);
+  const PLAN *now = m->now;
+  offer_tiles(m, 128 / element_bytes(g.a));
+  for (int i = 1; i <= 4; i *= 2)
+    for (int j = 1; j <= 4; j *= 2)
+      tw_menu_offer(m, "waves", "the waves of a workgroup share its tiles; each holds its own accumulators",
+                    "waves m=%d n=%d", i, j);
+  for (int i = 16; i <= 32; i *= 2)
+    tw_menu_offer(m, "mfma", "larger matrix instructions read fewer operands; smaller ones allow more tiles", "mfma %d",
+                  i);
+  for (int i = 1; i <= STAGES_MAX; i++)
+    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
+  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers and no store instructions", "copy direct_to_lds");
+  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
+  /* where every processor has several tiles nothing is gained, and the parts are executed as a whole to be checked */
+  const int64_t tiles = (g.m + now->m - 1) / now->m * ((g.n + now->n - 1) / now->n);
+  const bool few = tiles < SPLIT_BELOW * (int64_t)c->machine->processors;
+  for (int i = 1; i <= 16 && (few || now->split > 1); i += i < 4 ? 1 : i / 2)
+    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few tiles", "split_k %d", i);
+  for (int i = 2; i <= 4; i += 2)
+    tw_menu_offer(m, "pingpong", "half of the waves multiply while the other half loads", "pingpong %d", i);
+  tw_menu_offer(m, "interleave", "the compiler spreads loads among the matrix instructions", "interleave");
+  tw_menu_offer(m, "register_prefetch", "register double buffering: the next operands are read while these multiply",
+                "register_prefetch");
+  tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop: loads are issued among the matrix instructions",
+                "hand_scheduled");
+  tw_menu_offer(m, "producers", "producer waves load, consumer waves only multiply", "producers 4");
+  const int64_t steps = ((g.k + now->k - 1) / now->k + now->split - 1) / now->split;
+  for (int64_t i = 2; i <= HELD_MAX && few; i = i < steps && steps < 2 * i ? steps : 2 * i)
+    tw_menu_offer(m, "keep_in_registers", "with a short k, operands stay in registers and skip LDS",
+                  "keep_in_registers %d", (int)i);
+  for (int window = 1; window <= 16; window *= 2)
+    for (int chunk = window; chunk <= 8 * window; chunk *= 2)
+      tw_menu_offer(m, "rasterize", "workgroups of one XCD read the same rows and columns: its L2 holds them",
+                    "rasterize window=%d chunk=%d", window, chunk);
+}
+
+const tw_tile_family tw_tile_multistage = {.language = &language,
+                                           .plan_size = sizeof(PLAN),
+                                           .supports = supports,
+                                           .plainest = plainest,
+                                           .settle = settle,
+                                           .offers = offers,
+                                           .write = tw_tile_multistage_write};

@@ -1,0 +1,93 @@
+/* normalize.c - plans kernels for layernorm and softmax (op/layernorm.c, op/softmax.c); kernels/layernorm.cuh.in and
+ * kernels/softmax.cuh.in are the kernels. `warps` warps read a row once, keep it in registers as floats, and write it once.
+ *
+ * Threads without a row work on the last one and store nothing: all of a block meet at its reductions. */
+#include "gpu/common/rows_language.h"
+
+#include <string.h>
+
+#include "base/template.h"
+
+enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8 }; /* floats of a row that a thread keeps; warps of a block */
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+  tw_tile_rows_plan *plan = settled;
+  const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
+  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
+  if (cols % chunk)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %lld",
+                   (long long)cols, (long long)chunk);
+  if (!plan->warps)
+    for (plan->warps = 1; plan->warps < 32 && cols > (int64_t)plan->warps * machine->warp_threads * 16;)
+      plan->warps *= 2;
+  if (!plan->rows) plan->rows = plan->warps < ROWS_USUAL_WARPS ? ROWS_USUAL_WARPS / plan->warps : 1;
+  const int64_t threads = (int64_t)plan->warps * machine->warp_threads;
+  if (threads * plan->rows > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "%d rows of %d warps exceed the %d threads of a block; use fewer", plan->rows,
+                   plan->warps, machine->block_threads);
+  const int64_t each = (cols / chunk + threads - 1) / threads;
+  if (each * chunk > VALUES_MAX)
+    return tw_fail(error, TW_USAGE, "row warps=%d: %lld elements per thread exceed its registers; use more warps",
+                   plan->warps, (long long)(each * chunk));
+  plan->chunks = each * (strcmp(p->op->name, "layernorm") == 0 && tw_problem_int(p, "residual") ? 2 : 1);
+  plan->block_threads = threads * plan->rows;
+  plan->blocks = (rows + plan->rows - 1) / plan->rows;
+  return TW_OK;
+}
+
+/* The kernel's text; the caller has set the slots that only one op has. */
+static tw_status write(tw_slots *s, const char *file, const tw_tile_machine *machine, const tw_problem *p,
+                       const tw_tile_rows_plan *plan, tw_text *t, tw_error *error) {
+  const tw_type type = tw_problem_type(p, "a");
+  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(type), chunks = tw_problem_int(p, "cols") / chunk;
+  const int64_t threads = (int64_t)plan->warps * machine->warp_threads;
+  tw_slots_text(s, "op", p->op->name);
+  tw_slots_text(s, "header", machine->header);
+  tw_slots_text(s, "type", tw_tile_type_word(type));
+  tw_slots_number(s, "cols", chunks * chunk);
+  tw_slots_number(s, "rows", plan->rows);
+  tw_slots_number(s, "warp", machine->warp_threads);
+  tw_slots_number(s, "warps", plan->warps);
+  tw_slots_flag(s, "one_warp", plan->warps == 1);
+  tw_slots_number(s, "each", (chunks + threads - 1) / threads);
+  tw_slots_flag(s, "ragged", chunks % threads); /* some threads have fewer chunks */
+  tw_slots_text(s, "once", plan->once ? "_once" : NULL);
+  const tw_status status = tw_template_add(t, file, s, error);
+  tw_slots_free(s);
+  return status;
+}
+
+static tw_status write_layernorm(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
+                                 tw_error *error) {
+  const tw_tile_rows_plan *plan = settled;
+  const bool rms = tw_problem_int(p, "norm") == 1;
+  const double dropout = tw_problem_real(p, "dropout");
+  const int64_t chunks = tw_problem_int(p, "cols") * tw_tile_type_bytes(tw_problem_type(p, "a")) / TW_TILE_CHUNK;
+  tw_slots s = {0};
+  tw_slots_flag(&s, "residual", tw_problem_int(p, "residual"));
+  tw_slots_flag(&s, "rms", rms);
+  tw_slots_flag(&s, "bias", !rms);
+  tw_slots_flag(&s, "dropout", dropout > 0);
+  tw_slots_flag(&s, "ragged_or_dropout", dropout > 0 || chunks % (plan->warps * machine->warp_threads));
+  tw_slots_number(&s, "threshold", (unsigned)(dropout * 0x1p32));
+  return write(&s, "gpu/common/kernels/layernorm.cuh.in", machine, p, plan, t, error);
+}
+
+static tw_status write_softmax(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *t,
+                               tw_error *error) {
+  tw_slots s = {0};
+  return write(&s, "gpu/common/kernels/softmax.cuh.in", machine, p, plan, t, error);
+}
+
+const tw_tile_family tw_tile_layernorm = {.language = &tw_tile_row_language,
+                                          .plan_size = sizeof(tw_tile_rows_plan),
+                                          .settle = settle,
+                                          .offers = tw_tile_rows_offers,
+                                          .write = write_layernorm};
+
+const tw_tile_family tw_tile_softmax = {.language = &tw_tile_row_language,
+                                        .plan_size = sizeof(tw_tile_rows_plan),
+                                        .settle = settle,
+                                        .offers = tw_tile_rows_offers,
+                                        .write = write_softmax};

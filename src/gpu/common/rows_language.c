@@ -1,0 +1,75 @@
+/* rows_language.c - see rows_language.h. */
+#include "gpu/common/rows_language.h"
+
+#define PLAN tw_tile_rows_plan
+
+static const tw_verb rotary_verbs[] = {
+    {.name = "heads",
+     .usage = "heads 2",
+     .help = "Set the heads of a thread; they share the same angles.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, heads, 1, 16)}},
+    {.name = "threads",
+     .usage = "threads 256",
+     .help = "Set the threads of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
+    {.name = "streaming|once",
+     .usage = "streaming",
+     .help = "Let loads and stores bypass the caches.",
+     .sets = TW_FIELD(PLAN, once)},
+};
+const tw_language tw_tile_rotary_language = {"rotary of tiles", sizeof rotary_verbs / sizeof *rotary_verbs,
+                                             rotary_verbs};
+
+static const tw_verb gate_verbs[] = {
+    {.name = "chunks",
+     .usage = "chunks 2",
+     .help = "Set how often a thread computes 16 bytes of results.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, each, 1, 16)}},
+    {.name = "threads",
+     .usage = "threads 256",
+     .help = "Set the threads of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
+    {.name = "streaming",
+     .usage = "streaming",
+     .help = "Let loads and stores bypass the caches.",
+     .sets = TW_FIELD(PLAN, once)},
+};
+const tw_language tw_tile_gate_language = {"gate of tiles", sizeof gate_verbs / sizeof *gate_verbs, gate_verbs};
+
+static const tw_verb row_verbs[] = {
+    {.name = "row",
+     .usage = "row warps=4",
+     .help = "Set the warps that keep one row in registers.",
+     .needs = 1,
+     .argument = {TW_NUMBER("warps", PLAN, warps, 1, 32)}},
+    {.name = "block",
+     .usage = "block rows=2",
+     .help = "Set the rows of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("rows", PLAN, rows, 1, 32)}},
+    {.name = "streaming|once",
+     .usage = "streaming",
+     .help = "Let loads and stores bypass the caches.",
+     .sets = TW_FIELD(PLAN, once)},
+};
+const tw_language tw_tile_row_language = {"rows of tiles", sizeof row_verbs / sizeof *row_verbs, row_verbs};
+
+void tw_tile_rows_offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  static const char loads[] = "loads under way at the same time hide the latency of memory",
+                    small[] = "more blocks fit a processor: one computes while another loads";
+  for (int i = 1; i <= 32; i *= 2) {
+    tw_menu_offer(m, "heads", loads, "heads %d", i);
+    tw_menu_offer(m, "chunks", loads, "chunks %d", i);
+    tw_menu_offer(m, "threads", small, "threads %d", 32 * i);
+    tw_menu_offer(m, "row", loads, "row warps=%d", i);
+    tw_menu_offer(m, "block", small, "block rows=%d", i);
+  }
+  tw_menu_offer(m, "streaming", "data that is used once does not displace other data in the caches", "streaming");
+}
+
+int tw_tile_type_bytes(tw_type t) { return tw_type_bits(t) / 8; }

@@ -1,0 +1,16 @@
+/* rows_language.h - the steps and the menu that the kernels of rows.h share. */
+#ifndef TW_TILE_ROWS_LANGUAGE_H
+#define TW_TILE_ROWS_LANGUAGE_H
+
+#include "gpu/common/rows.h"
+
+enum { TW_TILE_CHUNK = 16, TW_TILE_BLOCK_MAX = 1024 };
+
+extern const tw_language tw_tile_rotary_language, tw_tile_gate_language, tw_tile_row_language;
+
+/* The menu of all. */
+void tw_tile_rows_offers(tw_menu_builder *, const tw_tile_context *);
+
+int tw_tile_type_bytes(tw_type);
+
+#endif

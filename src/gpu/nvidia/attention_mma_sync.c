@@ -1,0 +1,157 @@
+/* attention_mma_sync.c - replays the steps of a schedule, offers the next ones, and fills the kernel; attention_mma_sync.h lists the steps,
+ * kernels/attention_mma_sync.cuh.in is the kernel. */
+#include "gpu/nvidia/attention_mma_sync.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/template.h"
+#include "gpu/common/verbs.h"
+#include "op/attention.h"
+
+#define PLAN tw_tile_attention_mma_plan
+
+enum {
+  STAGES_MAX = 4,
+  ALIGNMENT = 1024,
+  ELEMENT = 2,   /* bytes */
+  OVERHEAD = 44, /* registers of a thread beside sums, scores and weights */
+  D_MAX = 256
+};
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
+  const tw_attention a = tw_attention_of(p);
+  if ((a.type == TW_BF16 || a.type == TW_F16) && a.d % 16 == 0 && a.d <= D_MAX && a.scale > 0 && !a.backward)
+    return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "kernels of mma.sync support attention with pass=forward, a=bf16 or f16, d a multiple of 16 up to %d and "
+      "scale >= 0 (found a=%s d=%" PRId64 "%s)",
+      D_MAX, tw_type_name(a.type), a.d, a.backward ? " pass=backward" : "");
+}
+
+/* A shared row has 32, 64 or n x 128 bytes, and its pieces divide the threads. */
+static int width_of(int64_t d) {
+  int width = 16;
+  while (width < d) width *= 2;
+  return width;
+}
+
+static int64_t shared_bytes(const PLAN *p, int d, int stages) {
+  const int64_t tiles = (int64_t)(p->queries + 2 * stages * p->keys) * p->width * ELEMENT;
+  const int64_t results = (int64_t)p->warps * 16 * (d * ELEMENT + 16);
+  return ALIGNMENT + (tiles > results ? tiles : results);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
+  const tw_attention a = tw_attention_of(problem);
+  const int d = (int)a.d, threads = p->warps * machine->warp_threads, rows = p->queries / p->warps;
+  p->width = width_of(a.d);
+  const int chunks = p->width * ELEMENT / 16;
+  if (p->queries % (16 * p->warps) || p->keys % 16 || threads % chunks || threads > machine->block_threads)
+    return tw_fail(
+        error, TW_USAGE,
+        "unsupported tile queries=%d keys=%d warps=%d; expected multiples of 16 queries for each warp and of 16 "
+        "keys, and threads that are a multiple of the %d pieces of a row",
+        p->queries, p->keys, p->warps, chunks);
+  const int need = rows * d / 32 + rows * p->keys / 32 + rows / 2 + OVERHEAD;
+  const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
+  if (need > have)
+    return tw_fail(error, TW_USAGE,
+                   "queries=%d keys=%d need %d registers per thread, which exceeds %d; use fewer queries or keys, more "
+                   "warps or fewer blocks_per_sm",
+                   p->queries, p->keys, need, have);
+  const int64_t room = tw_tile_shared_of_block(machine, p->blocks);
+  if (!p->stages) p->stages = shared_bytes(p, d, 2) <= room ? 2 : 1;
+  p->shared_bytes = shared_bytes(p, d, p->stages);
+  if (p->shared_bytes > room || (p->queries * chunks + threads - 1) / threads > 32)
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
+                   " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, room, p->blocks);
+  /* Keys and values of as many heads as fit half of the L2; all queries that share them. */
+  const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
+  const int64_t most = a.query_heads * a.batches, fit = heads < 8 ? 8 : heads;
+  p->heads_at_once = (int)(fit < most ? fit : most);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+static void begin_tile(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.warps = 4, .blocks = 1};
+}
+
+static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->queries ? TW_OK
+                                 : tw_fail(error, TW_USAGE, "requires 'tile queries=128 keys=64 warps=4' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile queries=128 keys=64 warps=4",
+     .help = "Set the queries of a thread block, the keys of a step and the warps that share the queries.",
+     .needs = 2,
+     .argument = {TW_NUMBER("queries", PLAN, queries, 16, 256), TW_NUMBER("keys", PLAN, keys, 16, 256),
+                  TW_NUMBER("warps", PLAN, warps, 1, 16)},
+     .first = begin_tile,
+     .then = needs_tile},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, needs_tile),
+    TW_TILE_BLOCKS(PLAN, needs_tile),
+};
+static const tw_language language = {"attention of warps", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  for (int warps = 1; warps <= 8; warps *= 2)
+    for (int rows = 16; rows <= 32; rows *= 2)
+      for (int keys = 16; keys <= 128; keys *= 2)
+        tw_menu_offer(m, rows == 16 ? "tile, 16 queries a warp" : "tile, 32 queries a warp",
+                      "more keys rescale the accumulator less often; more queries read keys less often",
+                      "tile queries=%d keys=%d warps=%d", rows * warps, keys, warps);
+  for (int i = 1; i <= STAGES_MAX; i++)
+    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
+  for (int i = 1; i <= 4; i++)
+    tw_menu_offer(m, "blocks_per_sm", "one block multiplies while another computes its softmax", "blocks_per_sm %d", i);
+}
+
+/* ---- the kernel ---- */
+
+tw_status tw_tile_attention_mma_write(const tw_tile_machine *machine, const tw_problem *problem, const PLAN *p,
+                                      const char *file, tw_text *t, tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  tw_slots s = {0};
+  tw_slots_text(&s, "header", machine->warp_header);
+  tw_slots_text(&s, "type", tw_type_name(a.type));
+  tw_slots_number(&s, "d", a.d);
+  tw_slots_number(&s, "width", p->width);
+  tw_slots_number(&s, "queries", p->queries);
+  tw_slots_number(&s, "keys", p->keys);
+  tw_slots_number(&s, "warps", p->warps);
+  tw_slots_number(&s, "stages", p->stages);
+  tw_slots_number(&s, "blocks", p->blocks);
+  tw_slots_number(&s, "causal", a.causal);
+  tw_slots_number(&s, "batches", a.batches);
+  tw_slots_number(&s, "heads_at_once", p->heads_at_once);
+  tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
+  const tw_status status = tw_template_add(t, file, &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  return tw_tile_attention_mma_write(machine, problem, plan, "gpu/nvidia/kernels/attention_mma_sync.cuh.in", t, error);
+}
+
+const tw_tile_family tw_tile_attention_mma_sync = {.language = &language,
+                                                   .plan_size = sizeof(PLAN),
+                                                   .supports = supports,
+                                                   .settle = settle,
+                                                   .offers = offers,
+                                                   .write = write};

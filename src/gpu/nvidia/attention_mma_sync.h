@@ -1,0 +1,37 @@
+/* attention_mma_sync.h - the structure of kernels for attention without wgmma and TMA: a schedule, and the kernel that it describes.
+ *
+ * All warps of a block copy keys and values by cp.async and multiply by mma.sync (FlashAttention-2). Steps:
+ *
+ *   tile queries=128 keys=64 warps=4    queries of a block, shared among its warps; keys at a time
+ *   stages 2                            tiles of keys, and of values, in shared memory
+ *   blocks_per_sm 2                     blocks of a multiprocessor at once: one multiplies while another makes weights
+ *
+ * Backward, a block goes through the queries for its keys, 16 of each warp, and for all heads that share them: dK and dV stay in registers,
+ * dQ is added up in memory. Kernels before and after it prepare and round. Steps:
+ *
+ *   tile queries=64 keys=128            queries of a step; keys of a block
+ *   stages 2, blocks_per_sm             as above, of queries and gradients of O
+ *
+ * bf16 and f16, any number of queries and keys, grouped queries, causal or not; d a multiple of 16 up to 256, backward 32, 64 and 128. */
+#ifndef TW_TILE_ATTENTION_MMA_SYNC_H
+#define TW_TILE_ATTENTION_MMA_SYNC_H
+
+#include <stdint.h>
+
+#include "gpu/common/family.h"
+
+typedef struct tw_tile_attention_mma_plan {
+  int queries, keys, warps; /* queries = 0: no tiles yet */
+  int stages, blocks;
+  int width;         /* of a shared row: d, or more where rows of d elements have no swizzle */
+  int heads_at_once; /* causal: heads whose longest rows come first together, so that the L2 holds their keys and values */
+  int64_t shared_bytes;
+} tw_tile_attention_mma_plan;
+
+/* Fills the kernel of either pass: both have the same slots. */
+tw_status tw_tile_attention_mma_write(const tw_tile_machine *, const tw_problem *, const tw_tile_attention_mma_plan *,
+                                      const char *file, tw_text *, tw_error *);
+
+extern const tw_tile_family tw_tile_attention_mma_sync, tw_tile_attention_mma_sync_backward;
+
+#endif

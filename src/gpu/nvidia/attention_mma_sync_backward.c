@@ -1,0 +1,134 @@
+/* attention_mma_sync_backward.c - the backward pass of attention_mma_sync.h: replays the steps of a schedule, offers the next ones, and
+ * fills kernels/attention_mma_sync_backward.cuh.in. */
+#include "gpu/nvidia/attention_mma_sync.h"
+
+#include <inttypes.h>
+
+#include "gpu/common/verbs.h"
+#include "op/attention.h"
+
+#define PLAN tw_tile_attention_mma_plan
+
+enum {
+  STAGES_MAX = 4,
+  ALIGNMENT = 1024,
+  ELEMENT = 2,   /* bytes */
+  OVERHEAD = 30, /* registers of a thread beside sums, scores and gradients */
+  D_MAX = 128,
+  KEYS_OF_WARP = 16
+};
+
+static bool is_power_of_two(int64_t x) { return x > 0 && (x & (x - 1)) == 0; }
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
+  const tw_attention a = tw_attention_of(p);
+  if ((a.type == TW_BF16 || a.type == TW_F16) && is_power_of_two(a.d) && a.d >= 32 && a.d <= D_MAX && a.scale > 0 &&
+      a.backward)
+    return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "kernels of mma.sync support attention's backward pass with a=bf16 or f16, d=32, 64 or 128 and scale >= 0 "
+      "(found a=%s d=%" PRId64 ")",
+      tw_type_name(a.type), a.d);
+}
+
+static int64_t shared_bytes(const PLAN *p, int d, int stages) {
+  const int64_t keys = 2 * (int64_t)p->keys * d * ELEMENT, changes = (int64_t)p->keys * p->queries * ELEMENT;
+  const int64_t tiles = keys + changes + (int64_t)stages * p->queries * 2 * (d * ELEMENT + 4);
+  const int64_t results = (int64_t)p->warps * 16 * (d * ELEMENT + 16);
+  return ALIGNMENT + (tiles > results ? tiles : results);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
+  const tw_attention a = tw_attention_of(problem);
+  const int d = (int)a.d;
+  p->warps = p->keys / KEYS_OF_WARP;
+  p->width = d;
+  const int threads = p->warps * machine->warp_threads, query_warps = p->queries / 16, chunks = d * ELEMENT / 16;
+  const bool shares = query_warps && p->warps % query_warps == 0 && d / 16 % (p->warps / query_warps) == 0;
+  if (p->keys % KEYS_OF_WARP || !is_power_of_two(p->queries) || p->queries > 64 || !shares || threads % chunks ||
+      threads > machine->block_threads)
+    return tw_fail(
+        error, TW_USAGE,
+        "unsupported tile queries=%d keys=%d; expected 16, 32 or 64 queries, and one warp for each %d keys, which "
+        "share the %d x %d elements of dQ in tiles of 16 rows",
+        p->queries, p->keys, KEYS_OF_WARP, p->queries, d);
+  const int dq = p->queries * d / threads, scores = p->queries / 2 * 2;
+  const int need = d + (dq > scores ? dq : scores) + p->queries / 2 + OVERHEAD;
+  const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
+  if (need > have)
+    return tw_fail(
+        error, TW_USAGE,
+        "queries=%d keys=%d need %d registers per thread, which exceeds %d; use fewer queries or keys, or fewer "
+        "blocks_per_sm",
+        p->queries, p->keys, need, have);
+  const int64_t room = tw_tile_shared_of_block(machine, p->blocks);
+  if (!p->stages) p->stages = 2;
+  p->shared_bytes = shared_bytes(p, d, p->stages);
+  if (p->shared_bytes > room)
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
+                   " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, room, p->blocks);
+  /* Queries and gradients of as many heads of keys as fit half of the L2. */
+  const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
+  const int64_t most = a.key_heads * a.batches, fit = heads < 4 ? 4 : heads;
+  p->heads_at_once = (int)(fit < most ? fit : most);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+static void begin_tile(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.blocks = 1};
+}
+
+static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->queries ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile queries=64 keys=128' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile queries=64 keys=128",
+     .help = "Set the queries of a step and the keys of a thread block, 16 for each warp.",
+     .needs = 2,
+     .argument = {TW_NUMBER("queries", PLAN, queries, 16, 64), TW_NUMBER("keys", PLAN, keys, 16, 256)},
+     .first = begin_tile,
+     .then = needs_tile},
+    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_tile),
+    TW_TILE_BLOCKS(PLAN, needs_tile),
+};
+static const tw_language language = {"attention of warps, backward", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  for (int queries = 16; queries <= 64; queries *= 2)
+    for (int keys = 32; keys <= 256; keys *= 2)
+      tw_menu_offer(m, queries == 64 ? "tile, 64 queries" : "tile, few queries",
+                    "more keys read queries less often; more queries need fewer barriers", "tile queries=%d keys=%d",
+                    queries, keys);
+  for (int i = 2; i <= STAGES_MAX; i++)
+    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
+  for (int i = 1; i <= 4; i++)
+    tw_menu_offer(m, "blocks_per_sm", "one block multiplies while another computes exponentials", "blocks_per_sm %d",
+                  i);
+}
+
+/* ---- the kernel ---- */
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  return tw_tile_attention_mma_write(machine, problem, plan, "gpu/nvidia/kernels/attention_mma_sync_backward.cuh.in", t,
+                                     error);
+}
+
+const tw_tile_family tw_tile_attention_mma_sync_backward = {.language = &language,
+                                                            .plan_size = sizeof(PLAN),
+                                                            .supports = supports,
+                                                            .settle = settle,
+                                                            .offers = offers,
+                                                            .write = write};

@@ -1,0 +1,279 @@
+/* attention_plan.c - replays the steps of a schedule, offers the next ones, and fills the kernels; attention.h lists the steps,
+ * kernels/attention.cuh.in and kernels/attention_backward.cuh.in are the kernels. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/template.h"
+#include "gpu/common/verbs.h"
+#include "gpu/nvidia/attention.h"
+#include "op/attention.h"
+
+enum {
+  STAGES_MAX = 8,
+  ALIGNMENT = 1024,
+  BARRIER_BYTES = 8,
+  OVERHEAD = 32, /* registers of a thread beside scores, weights and sums */
+  ELEMENT = 2,   /* bytes */
+  BOX_MAX = 256
+};
+
+#define PLAN tw_tile_attention_plan
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
+  const tw_attention a = tw_attention_of(p);
+  if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "tile kernels support attention with a=bf16 or f16, d=64 or 128 and scale >= 0 (found a=%s d=%" PRId64
+                 ")",
+                 tw_type_name(a.type), a.d);
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
+  const tw_attention a = tw_attention_of(problem);
+  const int d = (int)a.d;
+  if (p->keys % 16 || p->keys > machine->columns)
+    return tw_fail(error, TW_USAGE, "unsupported keys=%d; expected a multiple of 16 up to %d", p->keys,
+                   machine->columns);
+  if (p->groups * machine->group_rows > BOX_MAX || (p->groups + 1) * machine->group_threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "unsupported consumers=%d; one TMA copy has at most %d queries", p->groups,
+                   BOX_MAX);
+  if (p->pingpong && p->groups < 2)
+    return tw_fail(error, TW_USAGE, "pingpong requires two consumer warpgroups; use consumers=2");
+  if (!p->registers_copy && machine->registers_move && p->groups > 1) {
+    p->registers_copy = p->groups == 2 ? 24 : 32;
+    p->registers_multiply = p->groups == 2 ? 240 : 160;
+  }
+  if (p->registers_copy % 8 || p->registers_multiply % 8 ||
+      (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
+                   "registers of a block",
+                   p->registers_copy, p->registers_multiply, machine->registers);
+  const int need = p->keys / 2 + p->keys / 4 + d / 2 + OVERHEAD;
+  const int have =
+      p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
+  if (need > have)
+    return tw_fail(error, TW_USAGE,
+                   "keys=%d needs %d registers per thread for S, P and O, which exceeds %d; use fewer keys", p->keys,
+                   need, have);
+  const int64_t tile = (int64_t)p->keys * d * ELEMENT, queries = (int64_t)p->groups * machine->group_rows * d * ELEMENT;
+  if (!p->stages) {
+    p->stages = 4;
+    while (p->stages > 2 && ALIGNMENT + queries + 2 * p->stages * tile + 512 > machine->shared_bytes) p->stages--;
+  }
+  p->shared_bytes = ALIGNMENT + queries + 2 * p->stages * tile + (2 + 4 * p->stages) * BARRIER_BYTES;
+  p->apart = p->persistent && p->shared_bytes + queries <= machine->shared_bytes;
+  if (p->apart) p->shared_bytes += queries;
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
+  /* Keys and values of as many heads as fit half of the L2; all queries that share them. */
+  const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
+  const int64_t most = a.query_heads * a.batches;
+  p->heads_at_once = (int)(heads < 8 ? 8 : heads);
+  if (p->heads_at_once > most) p->heads_at_once = (int)most;
+  return TW_OK;
+}
+
+/* dQ of a tile is 64 x 64 for each group, and its copies, the keys and two tiles of dS fit shared memory. */
+static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  PLAN *p = plan;
+  const tw_attention a = tw_attention_of(problem);
+  const int d = (int)a.d, rows = machine->group_rows;
+  if (p->queries % rows || p->queries * d != p->groups * rows * rows || p->queries > BOX_MAX)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported queries=%d consumers=%d; each consumer warpgroup has %d x %d elements of dQ, so use %d "
+                   "queries per consumer (a multiple of %d)",
+                   p->queries, p->groups, rows, rows, rows * rows / d, rows);
+  p->keys = p->groups * rows;
+  if (!p->registers_copy && machine->registers_move && p->groups > 1) {
+    p->registers_copy = 24;
+    p->registers_multiply = 240;
+  }
+  if (p->registers_copy % 8 || p->registers_multiply % 8 ||
+      (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
+                   "registers of a block",
+                   p->registers_copy, p->registers_multiply, machine->registers);
+  const int need = d + rows + OVERHEAD; /* dK and dV; scores and gradients, or what they are rounded to and dQ */
+  const int have =
+      p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
+  if (need > have)
+    return tw_fail(error, TW_USAGE,
+                   "queries=%d consumers=%d need %d registers per thread, which exceeds %d; use fewer queries",
+                   p->queries, p->groups, need, have);
+  const int64_t keys = 2 * (int64_t)p->keys * d * ELEMENT, changes = 2 * (int64_t)p->keys * p->queries * ELEMENT;
+  const int64_t stage = 2 * (int64_t)p->queries * (d * ELEMENT + 4) + 3 * BARRIER_BYTES;
+  if (!p->stages) {
+    p->stages = 3;
+    while (p->stages > 1 && ALIGNMENT + keys + changes + p->stages * stage + 512 > machine->shared_bytes) p->stages--;
+  }
+  p->shared_bytes = ALIGNMENT + keys + changes + p->stages * stage + BARRIER_BYTES;
+  if (p->shared_bytes > machine->shared_bytes)
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   "; use fewer stages or smaller tiles",
+                   p->stages, p->shared_bytes, machine->shared_bytes);
+  /* Queries and gradients of as many heads of keys as fit half of the L2. */
+  const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
+  const int64_t most = a.key_heads * a.batches;
+  p->heads_at_once = (int)(heads < 4 ? 4 : heads);
+  if (p->heads_at_once > most) p->heads_at_once = (int)most;
+  return TW_OK;
+}
+
+static void begin_tile(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.groups = 2};
+}
+
+static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->keys ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile keys=128 consumers=2' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "tile",
+     .usage = "tile keys=128 consumers=2",
+     .help = "Set the tile and the consumer warpgroups of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("keys", PLAN, keys, 16, 256), TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
+     .first = begin_tile,
+     .then = needs_tile},
+    {.name = "pingpong|turns",
+     .usage = "pingpong",
+     .help = "Alternate warpgroups (ping-pong): one multiplies while another computes softmax.",
+     .sets = TW_FIELD(PLAN, pingpong),
+     .then = needs_tile},
+    {.name = "persistent",
+     .usage = "persistent",
+     .help = "Run one block on each multiprocessor and loop over tiles.",
+     .sets = TW_FIELD(PLAN, persistent),
+     .then = needs_tile},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, needs_tile),
+    TW_TILE_REGISTERS(PLAN, needs_tile),
+};
+static const tw_language forward = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
+
+static tw_status needs_queries(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->queries ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile queries=64 consumers=2' before it");
+}
+
+static const tw_verb back_verbs[] = {
+    {.name = "tile",
+     .usage = "tile queries=64 consumers=2",
+     .help = "Set the tile and the consumer warpgroups of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("queries", PLAN, queries, 64, 256), TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
+     .first = begin_tile,
+     .then = needs_queries},
+    {.name = "stages",
+     .usage = "stages 2",
+     .help = "Set the pipeline depth: tiles in shared memory or in flight.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)},
+     .then = needs_queries},
+    {.name = "registers",
+     .usage = "registers producer=24 consumer=240",
+     .help = "Move registers from producer to consumer warpgroups (setmaxnreg).",
+     .needs = 2,
+     .argument = {TW_NUMBER("producer|copy", PLAN, registers_copy, 24, 240),
+                  TW_NUMBER("consumer|multiply", PLAN, registers_multiply, 24, 240)},
+     .then = needs_queries},
+};
+static const tw_language backward = {"attention of tiles, backward", sizeof back_verbs / sizeof *back_verbs,
+                                     back_verbs};
+
+static void offer_registers(tw_menu_builder *m) {
+  static const int shares[][2] = {{24, 240}, {32, 160}, {40, 232}, {24, 216}, {56, 224}};
+  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+    tw_menu_offer(m, "registers", "producers need few registers, consumers many", "registers producer=%d consumer=%d",
+                  shares[i][0], shares[i][1]);
+}
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  /* A search tries some steps of each lever, so different kinds of tiles are different levers. */
+  static const char *const kind[3][2] = {{"narrow tile, 1 group", "wide tile, 1 group"},
+                                         {"narrow tile, 2 groups", "wide tile, 2 groups"},
+                                         {"narrow tile, 3 groups", "wide tile, 3 groups"}};
+  for (int keys = 64; keys <= 256; keys += 16)
+    for (int groups = 1; groups <= 3; groups++)
+      tw_menu_offer(m, kind[groups - 1][keys > 128],
+                    "more keys rescale the accumulator less often; more queries read keys less often",
+                    "tile keys=%d consumers=%d", keys, groups);
+  tw_menu_offer(m, "pingpong", "one consumer warpgroup multiplies while another computes its softmax", "pingpong");
+  tw_menu_offer(m, "persistent", "keys of the next tile load while the last tile finishes", "persistent");
+  for (int i = 2; i <= 4; i++) tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
+  offer_registers(m);
+}
+
+static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  for (int groups = 1; groups <= 2; groups++)
+    for (int queries = 64; queries <= 128; queries += 64)
+      tw_menu_offer(m, groups > 1 ? "tile, 2 consumers" : "tile, 1 consumer", "queries of one step of the loop",
+                    "tile queries=%d consumers=%d", queries, groups);
+  for (int i = 1; i <= 3; i++) tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
+  offer_registers(m);
+}
+
+/* ---- the kernels ---- */
+
+static tw_status write(const char *file, const tw_tile_machine *machine, const tw_problem *problem,
+                       const tw_tile_attention_plan *p, tw_text *t, tw_error *error) {
+  const tw_attention a = tw_attention_of(problem);
+  tw_slots s = {0};
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_text(&s, "type", tw_type_name(a.type));
+  tw_slots_number(&s, "d", a.d);
+  tw_slots_number(&s, "keys", p->keys);
+  tw_slots_number(&s, "queries", p->queries);
+  tw_slots_number(&s, "groups", p->groups);
+  tw_slots_number(&s, "stages", p->stages);
+  tw_slots_number(&s, "pingpong", p->pingpong);
+  tw_slots_number(&s, "apart", p->apart);
+  tw_slots_number(&s, "causal", a.causal);
+  tw_slots_number(&s, "batches", a.batches);
+  tw_slots_number(&s, "heads_at_once", p->heads_at_once);
+  tw_slots_flag(&s, "persistent", p->persistent);
+  tw_slots_number(&s, "group_rows", machine->group_rows);
+  tw_slots_number(&s, "group_threads", machine->group_threads);
+  tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
+  tw_slots_number_or_empty(&s, "registers_copy", p->registers_copy);
+  tw_slots_number_or_empty(&s, "registers_multiply", p->registers_multiply);
+  const tw_status status = tw_template_add(t, file, &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+static tw_status write_forward(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                               tw_error *error) {
+  return write("gpu/nvidia/kernels/attention.cuh.in", machine, problem, plan, t, error);
+}
+
+static tw_status write_backward(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                                tw_error *error) {
+  return write("gpu/nvidia/kernels/attention_backward.cuh.in", machine, problem, plan, t, error);
+}
+
+const tw_tile_family tw_tile_attention = {.language = &forward,
+                                          .plan_size = sizeof(PLAN),
+                                          .supports = supports,
+                                          .settle = settle,
+                                          .offers = offers,
+                                          .write = write_forward};
+
+const tw_tile_family tw_tile_attention_backward = {.language = &backward,
+                                                   .plan_size = sizeof(PLAN),
+                                                   .supports = supports,
+                                                   .settle = settle_back,
+                                                   .offers = offers_back,
+                                                   .write = write_backward};

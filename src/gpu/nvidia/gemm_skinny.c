@@ -1,0 +1,241 @@
+/* gemm_skinny.c - plans a GEMM of few rows; gemm_skinny.h has its structure, kernels/gemm_skinny.cuh.in is the kernel. */
+#include "gpu/nvidia/gemm_skinny.h"
+
+#include <inttypes.h>
+
+#include "gpu/common/gemm_epilogue.h"
+#include "gpu/common/verbs.h"
+#include "op/gemm_problem.h"
+
+#define PLAN tw_tile_skinny_plan
+
+enum {
+  FEW_MAX = 32, /* rows of A */
+  PIECE = 32,   /* of k, that four threads read together */
+  STAGES_MAX = 24,
+  ALIGNMENT = 1024,
+  BARRIER_BYTES = 8,
+  GAP = 8,      /* floats between rows of sums */
+  COPYING = 32, /* threads */
+  REGISTERS_BESIDE = 28,
+  BOX_MAX = 256
+};
+
+bool tw_tile_skinny_only(const tw_problem *p) { return tw_gemm_of(p).packed; }
+
+static bool is_16(tw_type t) { return t == TW_BF16 || t == TW_F16; }
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  const bool c = g.c == TW_F32 || is_16(g.c);
+  const bool plain = is_16(g.a) && g.b == g.a && g.b_transposed && g.ldb % 8 == 0;
+  const bool packed = g.packed && g.a == TW_BF16 && (g.b == TW_MXFP4 || g.b == TW_I4 || g.b == TW_TERNARY);
+  if (!machine->few_rows)
+    return tw_fail(error, TW_USAGE, "skinny GEMM requires an NVIDIA GPU of architecture sm_90a or later");
+  if (g.glu) return tw_fail(error, TW_USAGE, "skinny GEMM does not support glu; use a tile");
+  if (g.packed && !packed)
+    return tw_fail(error, TW_USAGE, "packed weights require a=bf16 and b=mxfp4, i4 or ternary (found a=%s b=%s)",
+                   tw_type_name(g.a), tw_type_name(g.b));
+  if (g.a_rounding != TW_GEMM_A_EXACT || g.quantize || g.scales || g.acc != TW_F32 || !c || !(plain || packed))
+    return tw_fail(error, TW_USAGE,
+                   "skinny GEMM requires a and b both bf16 or f16 with b stored n x k and a pitch that is a multiple "
+                   "of 8, or packed weights; c must be f32, bf16 or f16");
+  if (g.m > FEW_MAX)
+    return tw_fail(error, TW_USAGE, "unsupported m=%" PRId64 "; skinny GEMM has at most %d rows%s", g.m, FEW_MAX,
+                   packed ? "; for more, decode the weights once and multiply b=bf16" : "");
+  if (g.a_transposed || g.lda % 8)
+    return tw_fail(
+        error, TW_USAGE,
+        "skinny GEMM copies A asynchronously; A must not be transposed, and its pitch must be a multiple of 8");
+  if (g.packed && g.b == TW_I4 && g.k % PIECE)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported k=%" PRId64
+                   "; rows of i4 are copied in pieces of %d weights, so k must be a multiple of that",
+                   g.k, PIECE);
+  if (packed && g.group % PIECE && g.group != g.k)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported group=%" PRId64
+                   "; packed weights require groups that are multiples of %d, or one scale per row",
+                   g.group, PIECE);
+  return TW_OK;
+}
+
+/* Codes in 128 bytes of a row. */
+static int codes_of_panel(const tw_gemm *g) { return 1024 / tw_type_bits(g->b); }
+
+/* Elements of k that share a scale; 0: a row of B has one, or none. */
+static int64_t group_of(const tw_gemm *g) {
+  if (g->b == TW_MXFP4) return PIECE;
+  return g->packed && g->b == TW_I4 && g->group != g->k ? g->group : 0;
+}
+
+static int64_t common(int64_t a, int64_t b) { return b ? common(b, a % b) : a; }
+
+static int64_t stage_bytes(const PLAN *p) { return (int64_t)p->few * p->k * 2 + (int64_t)p->n * p->bytes; }
+
+static int64_t shared_bytes(const PLAN *p, int stages) {
+  return ALIGNMENT + stages * stage_bytes(p) + 2 * stages * BARRIER_BYTES;
+}
+
+tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
+                              tw_error *error) {
+  if (threads > machine->block_threads || registers * threads * blocks > machine->registers || registers > 255)
+    return tw_fail(error, TW_USAGE,
+                   "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
+                   blocks, threads, registers);
+  if (split > machine->blocks_together)
+    return tw_fail(error, TW_USAGE, "unsupported split_k %d; at most %d blocks of a cluster can add their sums", split,
+                   machine->blocks_together);
+  return TW_OK;
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  PLAN *p = plan;
+  const int panel = codes_of_panel(g), load = g->b == TW_TERNARY ? 4 : 1;
+  if (!p->k) p->k = panel;
+  if (!p->rows) p->rows = p->n % 32 ? 16 : 32;
+  if (!p->warps) p->warps = 1;
+  p->few = (int)((g->m + 7) / 8 * 8);
+  p->bytes = p->k / panel * machine->panel_bytes;
+  if (p->k % panel)
+    return tw_fail(error, TW_USAGE, "unsupported k=%d; expected a multiple of the %d weights in %d bytes", p->k, panel,
+                   machine->panel_bytes);
+  if (p->n % 16 || p->n > BOX_MAX || p->rows % 16 || p->n % p->rows)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows and at most %d",
+                   p->n, p->rows, BOX_MAX);
+  if (p->k / PIECE % (p->warps * load))
+    return tw_fail(error, TW_USAGE,
+                   "warps=%d cannot share a stage of k=%d, which has %d pieces; use fewer warps or a larger k",
+                   p->warps, p->k, p->k / PIECE / load);
+  p->pieces = p->k / PIECE / p->warps;
+  const int64_t group = group_of(g);
+  p->together = group ? (int)common(p->pieces, group / PIECE) : 0;
+  p->count = group ? p->pieces / p->together : 0;
+  if (p->count > 1 && p->together != group / PIECE)
+    return tw_fail(error, TW_USAGE,
+                   "warps=%d of k=%d have %d weights each and groups have %d; one must be a multiple of the other",
+                   p->warps, p->k, p->pieces * PIECE, (int)group);
+  p->threads = p->n / p->rows * p->warps * machine->warp_threads + COPYING;
+  const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
+  const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
+  const tw_status status = tw_tile_skinny_fits(machine, p->blocks, p->threads, need, p->split, error);
+  if (status != TW_OK) return status;
+  if (p->split > 1 && g->k < (int64_t)p->split * p->k)
+    return tw_fail(error, TW_USAGE, "split_k %d exceeds the stages of k=%" PRId64 " (%d each); use a smaller number",
+                   p->split, g->k, p->k);
+  const int64_t steps = (g->k + p->k - 1) / p->k, most = (steps + p->split - 1) / p->split;
+  const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
+  const int64_t sums_bytes = (int64_t)p->warps * p->few * (p->n + GAP) * 4;
+  if (!p->stages) {
+    p->stages = most < STAGES_MAX ? (int)most : STAGES_MAX;
+    if (p->stages < 2) p->stages = 2;
+    while (p->stages > 2 && shared_bytes(p, p->stages) > have) p->stages--;
+  }
+  p->shared_bytes = shared_bytes(p, p->stages);
+  if (p->shared_bytes > have)
+    return tw_fail(error, TW_USAGE,
+                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+                   " for each of %d blocks; use fewer stages",
+                   p->stages, p->shared_bytes, have, p->blocks);
+  if (sums_bytes > p->stages * stage_bytes(p))
+    return tw_fail(
+        error, TW_USAGE,
+        "the accumulators of %d warps exceed the shared memory of the stages, where they are added; use fewer warps",
+        p->warps);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+static void begin(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.blocks = 1, .split = 1};
+}
+
+static tw_status needs_few(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "requires 'skinny n=64' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "skinny|few",
+     .usage = "skinny n=64 k=256 rows=32 warps=4",
+     .help = "Use a skinny-GEMM kernel: columns and k of a block, columns of a warp, warps that share k.",
+     .needs = 1,
+     .argument = {TW_NUMBER("n", PLAN, n, 16, 256), TW_NUMBER("k", PLAN, k, 64, 4096),
+                  TW_NUMBER("rows", PLAN, rows, 16, 64), TW_NUMBER("warps", PLAN, warps, 1, 16)},
+     .first = begin},
+    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_few),
+    TW_TILE_BLOCKS(PLAN, needs_few),
+    TW_TILE_SPLIT(PLAN, "split_k 4", needs_few),
+};
+static const tw_language language = {"gemm of few rows", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const tw_gemm g = tw_gemm_of(c->problem);
+  const int panel = codes_of_panel(&g);
+  /* Shares of a processor, too: with as many columns for each block none waits for others at the end. */
+  const int share = (int)(g.n + c->machine->processors - 1) / c->machine->processors;
+  const int columns[] = {16, 32, 64, 128, (share / 2 + 15) / 16 * 16, (share + 15) / 16 * 16};
+  static const char *const lever[] = {"narrow blocks", "narrow blocks", "wide blocks",
+                                      "wide blocks",   "shares",        "shares"};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    for (int k = panel; k <= 4 * panel; k *= 2)
+      for (int rows = 16; rows <= 64; rows *= 2)
+        for (int warps = 1; warps <= 8; warps *= 2)
+          tw_menu_offer(m, lever[i], "each weight is read once; warps that share k keep few columns busy",
+                        "skinny n=%d k=%d rows=%d warps=%d", columns[i], k, rows, warps);
+  for (int i = 1; i <= 6; i++)
+    tw_menu_offer(m, "blocks_per_sm", "one block reads while another starts or finishes", "blocks_per_sm %d", i);
+  for (int i = 1; i <= 8; i++)
+    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few columns", "split_k %d", i);
+  for (int i = 2; i <= STAGES_MAX; i += i < 4 ? 1 : 2)
+    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
+}
+
+/* ---- the kernel ---- */
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  const PLAN *p = plan;
+  tw_slots s = {0};
+  tw_tile_result_slots(&s, g, g);
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_number(&s, "n", p->n);
+  tw_slots_number(&s, "k", p->k);
+  tw_slots_number(&s, "rows", p->rows);
+  tw_slots_number(&s, "warps", p->warps);
+  tw_slots_number(&s, "warp", machine->warp_threads);
+  tw_slots_number(&s, "few", p->few);
+  tw_slots_number(&s, "stages", p->stages);
+  tw_slots_number(&s, "split", p->split);
+  tw_slots_flag(&s, "cluster", p->split > 1);
+  tw_slots_number(&s, "blocks", p->blocks);
+  tw_slots_number(&s, "copying", COPYING);
+  tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_flag(&s, "packed", g->packed);
+  tw_slots_flag(&s, "mxfp4", g->b == TW_MXFP4);
+  tw_slots_text(&s, "a_type", tw_tile_type_word(g->a));
+  tw_slots_text(&s, "b_type", g->packed ? "u8" : tw_tile_type_word(g->b)); /* in shared tiles */
+  tw_slots_text(&s, "b_name", tw_type_name(g->b));
+  tw_slots_number_or_empty(&s, "codes_of_byte", !g->packed ? 0 : g->b == TW_TERNARY ? 4 : 2);
+  tw_slots_text(&s, "scale_type", g->b == TW_MXFP4 ? "u8" : "float");
+  tw_slots_number_or_empty(&s, "scales", p->count); /* of a stage, of a thread */
+  tw_slots_flag(&s, "group_scales", g->packed && p->count);
+  tw_slots_flag(&s, "row_factors", g->packed && !p->count);
+  tw_slots_number(&s, "pieces_of_scale", group_of(g) / PIECE);
+  tw_slots_number(&s, "together", p->together);
+  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/gemm_skinny.cuh.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+const tw_tile_family tw_tile_skinny = {.language = &language,
+                                       .plan_size = sizeof(PLAN),
+                                       .supports = supports,
+                                       .settle = settle,
+                                       .offers = offers,
+                                       .write = write};

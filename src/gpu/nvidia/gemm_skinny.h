@@ -1,0 +1,33 @@
+/* gemm_skinny.h - skinny GEMM (few rows, as in decoding) for NVIDIA GPUs.
+ *
+ * Weights are read once: from memory through shared tiles to the registers of warps that multiply by themselves. B is stored
+ * n x k. Types with shared scales are stored as codes (packed=1), which become numbers in registers.
+ *
+ * One warp copies, and all other warps multiply. A block has n columns of C and all rows; a warp has `rows` columns. If these are fewer
+ * than the warps, `warps` of them share the k of each stage. Their partial sums meet in shared memory, in place of the tiles.
+ *
+ *   skinny n=64 k=512 rows=32 warps=4    columns of a block, k of a stage; columns of a warp, warps that share k
+ *   stages 6                             stages in flight [default: as many as fit]
+ *   blocks_per_sm 2                      blocks of a multiprocessor at once; they share its shared memory
+ *   split_k 4                            blocks of a cluster divide k and add their partial sums */
+#ifndef TW_TILE_GEMM_SKINNY_H
+#define TW_TILE_GEMM_SKINNY_H
+
+#include "gpu/common/family.h"
+
+typedef struct tw_tile_skinny_plan {
+  int n, k, rows, warps, stages, blocks, split; /* n = 0: no step yet */
+  int few;                                      /* m rounded up to the rows of a product */
+  int bytes;                                    /* of a row of B in a stage */
+  int pieces, together, count; /* of 32 along k: of a warp, a stage; that share a scale; scales of these */
+  int threads;
+  int64_t shared_bytes;
+} tw_tile_skinny_plan;
+
+/* Whether only this structure supports the problem: its weights are packed. */
+bool tw_tile_skinny_only(const tw_problem *);
+extern const tw_tile_family tw_tile_skinny;
+/* Whether a multiprocessor holds `blocks` blocks and `split` of them can add their sums; the error says why not. */
+tw_status tw_tile_skinny_fits(const tw_tile_machine *, int blocks, int threads, int registers, int split, tw_error *);
+
+#endif

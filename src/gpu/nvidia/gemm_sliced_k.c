@@ -1,0 +1,218 @@
+/* gemm_sliced_k.c - plans sliced-K GEMV; gemm_sliced_k.h describes its steps, kernels/gemm_sliced_k.cuh.in is the
+ * kernel. */
+#include "gpu/nvidia/gemm_sliced_k.h"
+
+#include <inttypes.h>
+
+#include "gpu/common/gemm_epilogue.h"
+#include "gpu/common/verbs.h"
+#include "gpu/nvidia/gemm_skinny.h"
+#include "op/gemm_problem.h"
+
+#define PLAN tw_tile_sliced_k_plan
+
+enum {
+  SLICE = 64, /* bytes of a row */
+  AHEAD_MAX = 16,
+  ALIGNMENT = 1024,
+  GAP = 4,         /* floats between rows of sums */
+  A_GAP = 16,      /* bytes between rows of a slice of A */
+  DIGITS_I4 = 576, /* bytes of the digits of a row of A in a slice */
+  DIGITS_TERNARY = 1280,
+  BLOCKS_ZERO = 64,     /* beside 256 of a row, of mxfp4 */
+  REGISTERS_BESIDE = 6, /* at least */
+  STEPS_EARLY = 4       /* of a slice: with more the next step is read early */
+};
+
+static int codes_of_slice(const tw_gemm *g) { return SLICE * 8 / tw_type_bits(g->b); }
+
+static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static bool scaled(const tw_gemm *g) { return g->b == TW_MXFP4 || (g->b == TW_I4 && g->group != g->k); }
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(p);
+  const tw_status status = tw_tile_skinny.supports(machine, p, error);
+  if (status != TW_OK) return status;
+  if (!g.packed)
+    return tw_fail(error, TW_USAGE, "sliced_k requires packed weights; use 'skinny n=64' for other weights");
+  if (g.b == TW_I4 && g.group != g.k && g.group % codes_of_slice(&g))
+    return tw_fail(error, TW_USAGE,
+                   "unsupported group=%" PRId64 "; sliced_k requires i4 groups that are multiples of %d, or one scale "
+                   "per row; use 'skinny n=64' for other groups",
+                   g.group, codes_of_slice(&g));
+  if (g.b == TW_MXFP4 && up(g.k, 32) % 4)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported k=%" PRId64 "; sliced_k loads four scales of mxfp4 at a time, and a row has %" PRId64
+                   "; use 'skinny n=64'",
+                   g.k, up(g.k, 32));
+  return TW_OK;
+}
+
+/* One or two rows: mxfp4 as sums of blocks, others in integers. */
+static bool pair(const tw_gemm *g) { return g->m <= 2; }
+
+static int steps_of(const PLAN *p) { return p->n / p->rows; }
+
+static int64_t shared_bytes(const tw_gemm *g, const PLAN *p) {
+  const int64_t step = p->rows * (int64_t)(SLICE + (scaled(g) ? 4 : 0));
+  const int64_t of_a = g->m * (codes_of_slice(g) * 2 + A_GAP) * up(p->ahead, steps_of(p));
+  const int64_t room = !pair(g)           ? 0
+                       : g->b == TW_MXFP4 ? g->m * codes_of_slice(g) * 2 + BLOCKS_ZERO
+                                          : g->m * (g->b == TW_I4 ? DIGITS_I4 : DIGITS_TERNARY);
+  const int64_t warps = p->warps * (p->ahead * step + of_a + room), sums = p->warps * g->m * (p->n + GAP) * 4;
+  return ALIGNMENT + up((warps > sums ? warps : sums) + (scaled(g) ? 0 : p->n * 4), ALIGNMENT) * ALIGNMENT;
+}
+
+/* At least. */
+static int registers(const tw_gemm *g, const PLAN *p) {
+  const int wide = (int)up(g->m, 8), eights = codes_of_slice(g) / 32, each = p->rows / 8;
+  const int sums = steps_of(p) * (p->rows / 16) * (!pair(g) ? wide * 4 : g->b == TW_MXFP4 ? 2 * (int)g->m : 2);
+  const int operand = eights * (!pair(g) ? wide * 4 : g->b == TW_MXFP4 ? 4 : 2);
+  return sums + operand + each * (scaled(g) ? 5 : 4) * (steps_of(p) > STEPS_EARLY ? 2 : 1) + REGISTERS_BESIDE;
+}
+
+static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+  const tw_gemm of = tw_gemm_of(problem), *g = &of;
+  PLAN *p = plan;
+  if (!p->rows) p->rows = 16;
+  if (!p->warps) p->warps = 8;
+  if (!p->ahead) p->ahead = 4;
+  if (p->n % 16 || p->rows % 16 || p->n % p->rows)
+    return tw_fail(error, TW_USAGE, "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows",
+                   p->n, p->rows);
+  const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
+  p->shared_bytes = shared_bytes(g, p);
+  /* More blocks must not share a multiprocessor. Blocks of the next launch would start where the first ones end,
+   * and leave one multiprocessor with two blocks and another with none. */
+  const int64_t apart = tw_tile_shared_of_block(machine, p->blocks + 1) + 1;
+  if (p->shared_bytes < apart) p->shared_bytes = up(apart, ALIGNMENT) * ALIGNMENT;
+  p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_slice(g)) : 0;
+  p->threads = p->warps * machine->warp_threads;
+  const int need = registers(g, p);
+  if (p->threads > machine->block_threads || need > 255 ||
+      (need + 7) / 8 * 8 * p->threads * p->blocks > machine->registers)
+    return tw_fail(error, TW_USAGE,
+                   "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
+                   p->blocks, p->threads, need);
+  if (up(g->k, codes_of_slice(g)) < p->warps)
+    return tw_fail(error, TW_USAGE, "k=%" PRId64 " has fewer slices of %d than there are warps (%d); use fewer warps",
+                   g->k, codes_of_slice(g), p->warps);
+  if (p->shared_bytes > have)
+    return tw_fail(error, TW_USAGE,
+                   "loads in flight and the accumulators of warps need %" PRId64
+                   " bytes of shared memory, which exceeds %" PRId64
+                   " for each of %d blocks; use a smaller register_prefetch",
+                   p->shared_bytes, have, p->blocks);
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+/* Other steps keep the fields that fit any tile. */
+static void begin(const void *with, void *plan) {
+  PLAN *p = plan;
+  (void)with;
+  *p = (PLAN){.blocks = 1, .rest = p->rest, .late = p->late};
+}
+
+static tw_status needs_slices(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "requires 'sliced_k n=64' before it");
+}
+
+static tw_status needs_rest(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->rest ? TW_OK : tw_fail(error, TW_USAGE, "requires 'prefetch_weights 1' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "sliced_k|slices",
+     .usage = "sliced_k n=64 rows=16 warps=8",
+     .help = "Use a sliced-K kernel: each warp has its own slices of k.",
+     .needs = 1,
+     .argument = {TW_NUMBER("n", PLAN, n, 16, 512), TW_NUMBER("rows", PLAN, rows, 16, 32),
+                  TW_NUMBER("warps", PLAN, warps, 1, 32)},
+     .first = begin},
+    {.name = "register_prefetch|ahead",
+     .usage = "register_prefetch 4",
+     .help = "Set the steps in flight of a warp.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)},
+     .then = needs_slices},
+    {.name = "prefetch_weights|rest",
+     .usage = "prefetch_weights 1",
+     .help = "Prefetch constant weights before the previous kernel ends (programmatic dependent launch).",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, rest, 1, 8)},
+     .then = needs_slices},
+    {.name = "prefetch_delay|late",
+     .usage = "prefetch_delay 400",
+     .help = "Delay the weight prefetch by this many nanoseconds.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, late, 1, 4000)},
+     .then = needs_rest},
+    TW_TILE_BLOCKS(PLAN, needs_slices),
+};
+static const tw_language language = {"gemm of slices", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const tw_gemm g = tw_gemm_of(c->problem);
+  /* Shares of a processor: with as many columns for each block none waits for others at the end. */
+  const int share = (int)up(g.n, c->machine->processors);
+  for (int of = 1; of <= 4; of *= 2)
+    for (int rows = 16; rows <= 32; rows *= 2)
+      for (int warps = 4; warps <= 16; warps += 4)
+        tw_menu_offer(m, of == 1 ? "shares" : "parts of shares",
+                      "each weight is read once; every warp has a slice of k", "sliced_k n=%d rows=%d warps=%d",
+                      (int)up(up(share, of), rows) * rows, rows, warps);
+  for (int i = 1; i <= AHEAD_MAX; i += i < 4 ? 1 : 2)
+    tw_menu_offer(m, "register_prefetch", "loads in flight hide memory latency", "register_prefetch %d", i);
+  for (int i = 1; i <= 2; i++)
+    tw_menu_offer(m, "prefetch_weights", "weights load before the previous kernel ends (PDL)", "prefetch_weights %d",
+                  i);
+  for (int i = 200; i <= 800; i += 200)
+    tw_menu_offer(m, "prefetch_delay", "the previous kernel loads its A first", "prefetch_delay %d", i);
+  for (int i = 1; i <= 4; i++)
+    tw_menu_offer(m, "blocks_per_sm", "one block reads while another starts or finishes", "blocks_per_sm %d", i);
+}
+
+/* ---- the kernel ---- */
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
+                       tw_error *error) {
+  const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
+  const PLAN *p = plan;
+  const bool mxfp4 = g->b == TW_MXFP4;
+  tw_slots s = {0};
+  tw_tile_result_slots(&s, g, g);
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_number(&s, "n", p->n);
+  tw_slots_number(&s, "rows", p->rows);
+  tw_slots_number(&s, "warps", p->warps);
+  tw_slots_number(&s, "warp", machine->warp_threads);
+  tw_slots_number(&s, "m", g->m);
+  tw_slots_number(&s, "ahead", p->ahead);
+  tw_slots_number(&s, "blocks", p->blocks);
+  tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_number(&s, "bytes", p->shared_bytes - ALIGNMENT);
+  tw_slots_number_or_empty(&s, "rest", p->rest);
+  tw_slots_number_or_empty(&s, "delay", p->late);
+  tw_slots_text(&s, "b_name", tw_type_name(g->b));
+  tw_slots_number(&s, "codes", codes_of_slice(g));
+  tw_slots_number(&s, "together", p->together);
+  tw_slots_text(&s, "scale_type", mxfp4 ? "u8" : "float");
+  tw_slots_number(&s, "scale_bytes", mxfp4 ? 1 : 4);
+  tw_slots_flag(&s, "row_factors", !mxfp4 && !p->together);
+  tw_slots_text(&s, "whole", g->k % 8 ? "false" : "true");
+  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/gemm_sliced_k.cuh.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+const tw_tile_family tw_tile_sliced_k = {.language = &language,
+                                         .plan_size = sizeof(PLAN),
+                                         .supports = supports,
+                                         .settle = settle,
+                                         .offers = offers,
+                                         .write = write};
