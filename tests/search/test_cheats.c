@@ -203,7 +203,7 @@ static void xdna2_is_not_fooled(void **state) {
 
 static void cdna_is_not_fooled(void **state) {
   (void)state;
-  judge_all("cdna", "cdna3", true, 90, 54);
+  judge_all("cdna", "cdna3", true, 92, 54);
 }
 
 static void trainium_is_not_fooled(void **state) {

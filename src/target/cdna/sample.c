@@ -3,7 +3,8 @@
  * The first and last workgroup and some at random are executed one by one, each on outputs that are poisoned. The
  * elements that a workgroup writes must fill a box of the output without holes, and the largest such box, times the
  * number of workgroups, must cover the output. The randomly drawn workgroups may leave no more work to others than the
- * grid's surplus. Random elements in each box, and its corners, are compared with their exact values. So a wrong
+ * grid's surplus, and no two of the executed ones may write the same elements if the grid has none to spare: some workgroups
+ * are executed for that, at distances at which a wrong mapping repeats itself. Random elements in each box, and its corners, are compared with their exact values. So a wrong
  * workgroup is found as surely as if all were executed; only a workgroup that differs from all drawn ones remains
  * undetected. */
 #include "target/cdna/sample.h"
@@ -19,7 +20,15 @@
 #include "op/exact.h"
 
 static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator, of the host */
-enum { GROUPS_LEAST = 3, GROUPS_USUAL = 12, GROUPS_MOST = 32, PLACES_LEAST = 64, PLACES_MOST = 1 << 15, FORCED = 2 };
+enum {
+  GROUPS_LEAST = 3,
+  GROUPS_USUAL = 12,
+  GROUPS_MOST = 32,
+  PARTNERS = 8,
+  PLACES_LEAST = 64,
+  PLACES_MOST = 1 << 15,
+  FORCED = 2
+};
 
 typedef struct box {
   int64_t low[TW_RANK_MAX], high[TW_RANK_MAX], written; /* elements low..high of each dimension */
@@ -171,9 +180,9 @@ static tw_status compare_box(const tw_case *c, size_t index, const box *b, const
 }
 
 static tw_status take_output(const tw_case *c, size_t index, uint64_t group, int groups, uint8_t *data, tw_random *r,
-                             drawn *sum, tw_error *error) {
+                             drawn *sum, box *out, tw_error *error) {
   const tw_operand *o = &c->operand[index];
-  const box b = find_box(o, data);
+  const box b = *out = find_box(o, data);
   const int64_t all = area(o, &b);
   tw_status status = TW_OK;
   if (all > sum->largest) sum->largest = all;
@@ -217,17 +226,69 @@ static int choose(uint64_t groups, double operations, tw_random *r, uint64_t id[
   return n;
 }
 
+/* Workgroups that a mapping of workgroups to tiles that is not one to one would send to the tile of another: each has a distance
+ * of its own to a workgroup that was drawn. Appends them to `id`; returns the number of all. */
+static int add_partners(uint64_t groups, tw_random *r, uint64_t *id, int n) {
+  if ((uint64_t)n == groups) return n;
+  const int wanted = n / 2 < PARTNERS ? n / 2 : PARTNERS, first = (int)tw_random_below(r, PARTNERS);
+  const int bits = 63 - __builtin_clzll(groups);
+  int all = n;
+  for (int i = 0; i < wanted && FORCED + i < n; i++) {
+    const uint64_t base = id[FORCED + i],
+                   with[PARTNERS] = {base ^ 1,
+                                     base + groups / 2,
+                                     base ^ 2,
+                                     base ^ (uint64_t)1 << tw_random_below(r, (uint64_t)bits + 1),
+                                     base + groups / 4,
+                                     base + 8, /* chiplets */
+                                     base + (uint64_t)sqrt((double)groups),
+                                     base + 1};
+    id[all++] = with[(first + i) % PARTNERS] % groups;
+  }
+  return all;
+}
+
 static bool is_among(const uint64_t *id, int n) {
   for (int i = 0; i < n; i++)
     if (id[i] == id[n]) return true;
   return false;
 }
 
+/* What a workgroup has written. */
+typedef struct part {
+  uint64_t group;
+  box box[TW_OPERANDS_MAX];
+} part;
+
+static int64_t shared_elements(const tw_operand *o, const box *a, const box *b) {
+  int64_t n = 1;
+  for (int i = 0; i < o->rank; i++) {
+    const int64_t low = a->low[i] > b->low[i] ? a->low[i] : b->low[i],
+                  high = a->high[i] < b->high[i] ? a->high[i] : b->high[i];
+    n = high < low ? 0 : n * (high - low + 1);
+  }
+  return n;
+}
+
+/* Elements that are written twice are missing elsewhere, as far as they exceed what all workgroups can write beyond the output. */
+static tw_status refuse_twins(const tw_operand *o, size_t index, const part *of, int n, double surplus,
+                              tw_error *error) {
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < i; k++) {
+      const int64_t both = shared_elements(o, &of[i].box[index], &of[k].box[index]);
+      if (both > 0 && (double)both > surplus)
+        return tw_fail(error, TW_FAILED,
+                       "workgroups %llu and %llu write the same %lld elements of %s, so that others are never written",
+                       (unsigned long long)of[k].group, (unsigned long long)of[i].group, (long long)both, o->name);
+    }
+  return TW_OK;
+}
+
 tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text, size_t size, tw_error *error) {
   void *buffer[TW_OPERANDS_MAX] = {0};
   tw_status status = TW_OK;
   tw_random random;
-  uint64_t seed = 1, id[GROUPS_MOST];
+  uint64_t seed = 1, id[GROUPS_MOST + PARTNERS];
   if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) seed = c->seed + 1;
   tw_random_seed(&random, seed);
   for (size_t i = 0; i < c->n_operands && status == TW_OK; i++) {
@@ -242,22 +303,30 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
   int executed = 0;
   for (size_t k = 0; k < s->kernels && status == TW_OK; k++) {
     const double operations = c->problem->op->operations(c->problem) / (double)s->kernels;
-    const int n = choose(s->groups[k], operations, &random, id);
+    const int chosen = choose(s->groups[k], operations, &random, id);
+    const int n = s->kernels == 1 ? add_partners(s->groups[k], &random, id, chosen) : chosen;
     drawn sum[TW_OPERANDS_MAX] = {0};
+    part seen[GROUPS_MOST + PARTNERS];
+    int n_seen = 0;
     for (int i = 0; i < n && status == TW_OK; i++) {
       if (is_among(id, i)) continue; /* by chance */
+      part *own = &seen[n_seen++];
+      own->group = id[i];
       status = s->run(s->context, buffer, k, id[i], error);
       for (size_t j = 0; j < c->n_operands && status == TW_OK; j++)
         if (c->operand[j].is_output) {
           const double before = sum[j].elements;
-          status = take_output(c, j, id[i], n, buffer[j], &random, &sum[j], error);
-          if (i < FORCED) continue;
+          status = take_output(c, j, id[i], n, buffer[j], &random, &sum[j], &own->box[j], error);
+          if (i < FORCED || i >= chosen) continue;
           sum[j].drawn++;
           sum[j].filled += sum[j].elements - before;
         }
     }
     for (size_t j = 0; j < c->n_operands; j++) {
       const double elements = (double)rows_of(&c->operand[j]) * (double)columns_of(&c->operand[j]);
+      if (status == TW_OK && s->kernels == 1 && c->operand[j].is_output)
+        status = refuse_twins(&c->operand[j], j, seen, n_seen, (double)s->groups[k] * (double)sum[j].largest - elements,
+                              error);
       if (status == TW_OK && s->kernels == 1 && leaves_too_much(&sum[j], s->groups[k], elements))
         status = tw_fail(
             error, TW_FAILED,
@@ -268,7 +337,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
       all.compared += sum[j].compared;
     }
     groups += s->groups[k];
-    executed += n;
+    executed += n_seen;
   }
   for (size_t j = 0; j < c->n_operands; j++) {
     const tw_operand *o = &c->operand[j];

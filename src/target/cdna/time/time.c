@@ -12,6 +12,7 @@
 #include "target/cdna/time/reuse.h"
 
 enum { PLACES_FIRST = 2, PLACES = 8 };
+static const double EQUAL = 0.02;        /* workgroups whose work differs less count as equal */
 static const double ALIKE = 0.03;        /* workgroups whose times differ more are looked at in more places */
 static const double LEAST_OF_MEAN = 0.4; /* part of the work of all workgroups; less is not representative */
 static const double MATERIAL = 0.02;     /* part of all work from which on a kind of it counts */
@@ -42,6 +43,7 @@ typedef struct timing {
   uint64_t list[PLACES][CDNA_TOGETHER_MAX];
   cdna_memory *memory;
   uint64_t seed;           /* seed of places; 0: not random */
+  bool uneven;             /* workgroups are known to do different amounts of work */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
   double unit[CDNA_KINDS];
   double mhz;                                    /* of the last run of all places */
@@ -89,18 +91,54 @@ static void run_place(void *context, size_t i) {
   t->status[i] = cdna_cu_run(s, &t->result[i], &t->error[i]);
 }
 
-/* A random workgroup: in part i of n of the grid, or of its work, if the work of each is known. */
+/* A random workgroup in part i of n of the grid. */
 static uint64_t group_by_chance(const timing *t, tw_random *r, int i, int n) {
+  const uint64_t from = t->groups * (uint64_t)i / (uint64_t)n, to = t->groups * (uint64_t)(i + 1) / (uint64_t)n;
+  return from < to ? from + tw_random_below(r, to - from) : UINT64_MAX;
+}
+
+/* Workgroups of similar work. A workgroup with twice the work does not take twice as long, since it starts once. So each
+ * amount of work that matters is timed: workgroups are drawn from parts of equal work, in the order of their work, and the
+ * last one from those that do the most. */
+enum { CLASSES = 64 };
+
+typedef struct classes {
+  double least, most, work[CLASSES]; /* work of all workgroups of each class */
+  uint64_t n[CLASSES];
+} classes;
+
+static int class_of(const classes *c, double work) {
+  const double part = c->most > c->least ? (work - c->least) / (c->most - c->least) : 1;
+  return part >= 1 ? CLASSES - 1 : (int)(part * CLASSES);
+}
+
+/* False: the work of single workgroups is unknown, or equal. */
+static bool divide_by_work(const timing *t, classes *c) {
   const float *work = t->watch ? t->watch->work : NULL;
-  double all = 0;
-  for (uint64_t g = 0; work && g < t->groups; g++) all += (double)work[g];
-  if (all <= 0) {
-    const uint64_t from = t->groups * (uint64_t)i / (uint64_t)n, to = t->groups * (uint64_t)(i + 1) / (uint64_t)n;
-    return from < to ? from + tw_random_below(r, to - from) : UINT64_MAX;
+  *c = (classes){.least = INFINITY};
+  for (uint64_t g = 0; work && g < t->groups; g++) {
+    c->least = fmin(c->least, (double)work[g]);
+    c->most = fmax(c->most, (double)work[g]);
   }
-  double left = all * (i + tw_random_real(r)) / n;
-  uint64_t g = 0;
-  while (g + 1 < t->groups && (left -= (double)work[g]) > 0) g++;
+  if (c->most <= c->least * (1 + EQUAL) || c->most <= 0) return false;
+  for (uint64_t g = 0; g < t->groups; g++) {
+    const int k = class_of(c, (double)work[g]);
+    c->work[k] += (double)work[g];
+    c->n[k]++;
+  }
+  return true;
+}
+
+static uint64_t group_by_work(const timing *t, const classes *c, tw_random *r, int i, int n) {
+  double all = 0;
+  for (int k = 0; k < CLASSES; k++) all += c->work[k];
+  double left = i + 1 == n ? INFINITY : all * (i + tw_random_real(r)) / n;
+  int k = 0;
+  while (k + 1 < CLASSES && (left -= c->work[k]) > 0) k++;
+  while (k > 0 && !c->n[k]) k--;
+  uint64_t nth = c->n[k] ? tw_random_below(r, c->n[k]) : 0, g = 0;
+  for (; g + 1 < t->groups; g++)
+    if (class_of(c, (double)t->watch->work[g]) == k && nth-- == 0) break;
   return g;
 }
 
@@ -110,13 +148,16 @@ static void choose_by_chance(timing *t, int n, uint64_t seed) {
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)n);
   t->n_places = 0;
+  classes by_work;
+  t->uneven = divide_by_work(t, &by_work);
   for (int i = 0; i < n; i++) {
-    const uint64_t id = group_by_chance(t, &r, i, n), local = id / xcds;
+    const uint64_t id = t->uneven ? group_by_work(t, &by_work, &r, i, n) : group_by_chance(t, &r, i, n);
     if (id == UINT64_MAX) continue;
+    const uint64_t local = id / xcds;
     const uint64_t place = local / round * round + local % round % cus;
     int at = t->n_places;
     bool met = false;
-    for (int k = 0; k < t->n_places; k++) met |= t->place[k] == place;
+    for (int k = 0; k < t->n_places; k++) met |= t->place[k] == place && (!t->uneven || t->xcd[k] == (int)(id % xcds));
     if (met) continue;
     for (; at && t->place[at - 1] > place; at--) t->place[at] = t->place[at - 1], t->xcd[at] = t->xcd[at - 1];
     t->place[at] = place;
@@ -173,7 +214,8 @@ static double work_at(const timing *t, int i) {
   return t->setups[i].n_groups ? sum / t->setups[i].n_groups : 0;
 }
 
-/* The time of each workgroup: from the timed places, in proportion to its work if that is known. */
+/* The time of each workgroup: from the timed places, in proportion to its work if that is known. Where workgroups differ,
+ * the place with the most similar work counts, not the nearest one. */
 typedef struct durations {
   double cycles[PLACES], work[PLACES];
 } durations;
@@ -187,9 +229,23 @@ static durations durations_of(const timing *t) {
   return d;
 }
 
+/* Between the places with the next smaller and the next larger amount of work; beyond them in proportion. */
+static double duration_by_work(const timing *t, const durations *d, double work) {
+  int below = -1, above = -1;
+  for (int i = 0; i < t->n_places; i++) {
+    if (d->work[i] <= work && (below < 0 || d->work[i] > d->work[below])) below = i;
+    if (d->work[i] >= work && (above < 0 || d->work[i] < d->work[above])) above = i;
+  }
+  const int only = below < 0 ? above : below;
+  if (below < 0 || above < 0) return d->work[only] > 0 ? d->cycles[only] * work / d->work[only] : d->cycles[only];
+  const double span = d->work[above] - d->work[below];
+  return d->cycles[below] + (span > 0 ? (d->cycles[above] - d->cycles[below]) * (work - d->work[below]) / span : 0);
+}
+
 static double duration(const timing *t, const durations *d, uint64_t local, int xcd) {
-  const double cycles = between(t, local, d->cycles);
   const uint64_t id = local * (uint64_t)t->machine->caches.xcds + (uint64_t)xcd;
+  if (t->uneven && id < t->groups) return duration_by_work(t, d, (double)t->watch->work[id]);
+  const double cycles = between(t, local, d->cycles);
   if (!t->watch || !t->watch->work || id >= t->groups) return cycles;
   const double timed = between(t, local, d->work);
   return timed > 0 ? cycles * (double)t->watch->work[id] / timed : cycles;
