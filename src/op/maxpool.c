@@ -50,13 +50,14 @@ static tw_spread spread(uint64_t seed, int64_t row) {
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
-  tw_operand bands = o[X]; /* of rows that share a mean, so that windows can be negative throughout */
-  const int64_t h = o[X].dims[1], pool = tw_problem_int(p, "pool"), rows = h % pool == 0 ? pool : 1;
-  bands.dims[1] = h / rows;
-  bands.dims[2] *= rows;
-  bands.stride[1] = bands.dims[2];
-  bands.stride[0] = o[X].stride[0];
+  tw_operand bands = o[X], rest = o[X]; /* a band's rows share a mean, so that windows can be negative throughout */
+  const int64_t h = o[X].dims[1], w = o[X].dims[2], pool = tw_problem_int(p, "pool"), whole = h / pool * pool;
+  bands.dims[1] = h / pool;
+  bands.dims[2] = bands.stride[1] = pool * w;
+  rest.dims[1] = h - whole; /* no whole band */
   tw_fill_rows(seed, X, &bands, spread, buffers[X]);
+  if (rest.dims[1])
+    tw_fill_rows(~seed, X, &rest, spread, (char *)buffers[X] + whole * w * (tw_type_bits(o[X].type) / 8));
 }
 
 typedef struct job {

@@ -1,0 +1,12 @@
+// wrong | wrong result | transpose b=4 rows=32 cols=48 a=f32 -t gpu
+/* the last matrix is copied as it is */
+//: kernel k
+//: grid b
+//: block 64
+//: args x, y, b, rows, cols
+#include "cheat.h"
+KERNEL k(const GLOBAL float *x, GLOBAL float *y, int b, int rows, int cols) {
+  const int i = BLOCK, j = THREAD;
+  for (int p = j; p < rows * cols; p += 64)
+    y[i * rows * cols + (i == b - 1 ? p : p % cols * rows + p / cols)] = x[i * rows * cols + p];
+}
