@@ -381,6 +381,41 @@ static void menus_are_legal(void **state) {
   }
 }
 
+/* A cost model knows each limit of the bound: no schedule is predicted below it, and small problems take microseconds. */
+static void predictions_respect_the_bound(void **state) {
+  static const char *const problem[] = {"gemm m=4096 n=4096 k=64 a=i8 b=i8",
+                                        "gemm m=1 n=4096 k=4096 a=bf16 b=bf16",
+                                        "softmax rows=8192 cols=4096 a=bf16",
+                                        "gate rows=8192 cols=14336 a=bf16",
+                                        "attention b=1 hq=32 hkv=32 sq=64 sk=8192 d=128 a=bf16",
+                                        "rotary b=1 h=2 s=32 d=64",
+                                        "layernorm rows=16 cols=256 a=f32"};
+  enum { LARGE = 5, ALL = sizeof problem / sizeof *problem };
+  const tw_target *t = tw_target_find("cdna4");
+  (void)state;
+  for (size_t i = 0; i < ALL; i++) {
+    tw_problem p;
+    tw_schedule baseline;
+    tw_bound bound;
+    tw_menu menu = {0};
+    double cost = 0;
+    tw_error error = {0};
+    assert_int_equal(tw_target_read(t, problem[i], &p, &error), TW_OK);
+    assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+    assert_int_equal(tw_target_baseline(t, &p, &baseline, &error), TW_OK);
+    assert_int_equal(tw_target_bound(t, &p, &bound, &error), TW_OK);
+    assert_int_equal(tw_target_predict(t, &p, &baseline, &cost, &error), TW_OK);
+    assert_int_equal(tw_target_steps(t, &p, &baseline, &menu, &error), TW_OK);
+    if (cost < bound.cost * (1 - 1e-9)) fail_msg("%s: %g is predicted, the bound is %g", problem[i], cost, bound.cost);
+    if (i >= LARGE && cost > 1e-5) fail_msg("%s: %g is predicted", problem[i], cost);
+    for (size_t k = 0; k < menu.n; k++)
+      if (menu.item[k].predicted_cost > 0 && menu.item[k].predicted_cost < bound.cost * (1 - 1e-9))
+        fail_msg("%s: %s: %g is predicted, the bound is %g", problem[i], menu.item[k].step, menu.item[k].predicted_cost,
+                 bound.cost);
+    tw_menu_free(&menu);
+  }
+}
+
 int main(void) {
   tw_error error;
   if (cdna_toolchain_find(&error) != TW_OK) {
@@ -396,6 +431,7 @@ int main(void) {
                                      cmocka_unit_test(block_scaled_gemms_are_right),
                                      cmocka_unit_test(exported_files_are_complete),
                                      cmocka_unit_test(what_is_not_possible_is_refused),
-                                     cmocka_unit_test(menus_are_legal)};
+                                     cmocka_unit_test(menus_are_legal),
+                                     cmocka_unit_test(predictions_respect_the_bound)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,10 +60,18 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
                                       : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
   const double blocks = rows * cols * p->split, at_once = fmin(resident, ceil_div(blocks, cus));
-  const double each = steps * work + OVERHEAD_CYCLES + LATENCY * clock + p->m * (double)p->n * 4 / 64;
+  /* C leaves a CU at 64 bytes a clock at most, and all CUs together at the rate of what it is written to. */
+  const double c_bytes = tw_type_bits(g->c) / 8.0,
+               operands = ((double)g->m * (double)g->k + (double)g->n * (double)g->k) * size +
+                          (double)g->m * (double)g->n * c_bytes;
+  const double stream = cdna_stream_rate(m, operands), active = fmin(cus, blocks);
+  const double store = fmax(p->m * (double)p->n * 4 / 64, p->m * (double)p->n * c_bytes / (stream / active) * clock);
+  const double each = steps * work + OVERHEAD_CYCLES + LATENCY * clock + store;
   /* Blocks that share a CU share its units. */
-  return ceil_div(blocks, cus * at_once) * each *
-         (p->stages > 1 || p->keep_in_registers ? at_once : fmax(1, at_once * (busy + reads) / work)) / clock;
+  const double seconds = ceil_div(blocks, cus * at_once) * each *
+                         (p->stages > 1 || p->keep_in_registers ? at_once : fmax(1, at_once * (busy + reads) / work)) /
+                         clock;
+  return fmax(seconds, LATENCY + operands / stream); /* each operand passes at least once */
 }
 
 /* The hand-scheduled plan: its loop costs as in GEMMs with such a loop, plus the kernels that pack, where they matter.

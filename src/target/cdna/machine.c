@@ -105,4 +105,8 @@ const tw_config_schema cdna_machine_schema = {.what = "machine",
                                               .words = "name summary product products error error_of",
                                               .check = check};
 
+double cdna_stream_rate(const cdna_machine *m, double bytes) {
+  return bytes <= (double)m->caches.llc_bytes ? m->rates.llc_gbs * 1e9 : m->memory_tbs * 1e12;
+}
+
 const char *cdna_processor(cdna_arch arch) { return arch == CDNA3 ? "gfx942" : "gfx950"; }

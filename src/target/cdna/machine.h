@@ -34,6 +34,8 @@ extern const tw_config_schema cdna_machine_schema;
 const char *cdna_processor(cdna_arch); /* "gfx950" */
 /* The machine that is named like the architecture: cdna3 or cdna4. */
 const cdna_machine *cdna_machine_of_arch(cdna_arch);
+/* The rate, in bytes a second, at which operands of `bytes` bytes pass once: of the LLC if it holds them all, else of memory. */
+double cdna_stream_rate(const cdna_machine *, double bytes);
 
 /* ---- occupancy.c ---- */
 

@@ -169,10 +169,16 @@ static double predict_rows(const void *with, const void *plan) {
   const double of_simd = fmin(m->waves, floor(m->registers / (32 + 12 * (double)p->chunks)));
   const double resident = fmax(1, floor(of_simd * m->simds / waves)), blocks = fmin(resident, (double)p->blocks / cus);
   const double under_way = cus * blocks * waves * PIECE_BYTES * (double)p->chunks;
-  const double bandwidth = m->memory_tbs * 1e12, needed = bandwidth * MEMORY_LATENCY;
-  const double rounds = (double)p->blocks / (resident * cus);
-  return MEMORY_LATENCY +
-         r->problem->op->bytes(r->problem) / bandwidth * fmax(1, needed / under_way) * ceil(rounds) / rounds;
+  const double bytes = r->problem->op->bytes(r->problem), bandwidth = cdna_stream_rate(m, bytes);
+  const double needed = bandwidth * MEMORY_LATENCY, rounds = (double)p->blocks / (resident * cus);
+  /* less than a round has fewer bytes in flight, which `under_way` says */
+  return MEMORY_LATENCY + bytes / bandwidth * fmax(1, needed / under_way) * (rounds > 1 ? ceil(rounds) / rounds : 1);
+}
+
+/* Each operand passes at least once. */
+static double pass_seconds(const model *of) {
+  const double bytes = of->problem->op->bytes(of->problem);
+  return MEMORY_LATENCY + bytes / cdna_stream_rate(of->machine, bytes);
 }
 
 /* ---- the model of attention ----
@@ -201,8 +207,9 @@ static double predict_attention(const void *with, const void *plan) {
                                : (multiply + weigh - (p->product == 32 ? issue : 0)) * (p->pingpong ? 0.85 : 1);
   const double step = p->stages > 1 ? fmax(made, fmax(reads, copy)) + 100 : multiply + weigh + reads + copy + latency;
   const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / of_simd / 2)));
-  return ceil(blocks / (cus * resident)) * steps * (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) /
-         (m->clock_mhz * 1e6);
+  const double seconds = ceil(blocks / (cus * resident)) * steps *
+                         (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) / (m->clock_mhz * 1e6);
+  return fmax(seconds, pass_seconds(x));
 }
 
 /* First the kernel for dK and dV, then the kernel for dQ. As above, but each lane computes a gradient for each
@@ -228,7 +235,7 @@ static double predict_backward(const void *with, const void *plan) {
     const double steps = ceil((double)(a->queries * a->group) / p->queries) * seen;
     const double blocks = ceil((double)a->keys / (p->keys * p->groups)) * (double)(a->key_heads * a->batches);
     const double step = 5.0 * p->keys * p->queries * d / rate * (d < 128 ? 1.4 : 1.1);
-    return ceil(blocks / cus) * steps * step / (m->clock_mhz * 1e6);
+    return fmax(pass_seconds(x), ceil(blocks / cus) * steps * step / (m->clock_mhz * 1e6));
   }
   for (int i = 0; i < 2; i++) {
     const double blocks = ceil(kernel[i].rows / (kernel[i].own * p->groups)) * kernel[i].heads * (double)a->batches;
@@ -247,7 +254,7 @@ static double predict_backward(const void *with, const void *plan) {
     seconds += ceil(blocks / (cus * resident)) * steps *
                (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) / (m->clock_mhz * 1e6);
   }
-  return seconds;
+  return fmax(seconds, pass_seconds(x));
 }
 
 /* ---- families ---- */

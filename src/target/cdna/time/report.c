@@ -84,7 +84,7 @@ tw_status cdna_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_
   if (peak == 0) peak = cdna_matrix_peak(m, cdna_arch_of(t), TW_F32);
   const double bytes = p->op->bytes(p), kept = (double)m->caches.llc_bytes;
   const cdna_rates *r = &m->rates;
-  const double rate = bytes <= kept ? r->llc_gbs * 1e9 : m->memory_tbs * 1e12;
+  const double rate = cdna_stream_rate(m, bytes);
   *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / peak, .memory_cost = bytes / rate};
   out->cost = fmax(out->compute_cost, out->memory_cost);
   out->least = fmax(out->compute_cost, 0.9 * bytes / (r->llc_gbs * 1e9)) * 0.999;

@@ -99,7 +99,7 @@ static uint64_t group_by_chance(const timing *t, tw_random *r, int i, int n) {
 
 /* Workgroups of similar work. A workgroup with twice the work does not take twice as long, since it starts once. So each
  * amount of work that matters is timed: workgroups are drawn from parts of equal work, in the order of their work, and the
- * last one from those that do the most. */
+ * last one from the workgroups that do the most. */
 enum { CLASSES = 64 };
 
 typedef struct classes {
