@@ -8,6 +8,7 @@
 
 #include "gpu/amd/attention_multistage.h"
 #include "gpu/amd/gemm_multistage.h"
+#include "gpu/common/kinds.h"
 #include "gpu/common/rows.h"
 #include "op/attention.h"
 #include "op/gemm_problem.h"
@@ -259,65 +260,55 @@ static double predict_backward(const void *with, const void *plan) {
 
 /* ---- families ---- */
 
-static bool is_backward(const tw_problem *p) { return tw_attention_of(p).backward; }
+static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
 
 /* Block-scaled weights. */
-static bool is_mx(const tw_problem *p) {
+static bool is_mx(const tw_problem *p, const tw_schedule *s) {
+  (void)s;
   const tw_type b = tw_gemm_of(p).b;
   return b == TW_MXFP4 || b == TW_MXFP6 || b == TW_MXFP8;
 }
 
-/* The first of a problem's op that is for it. */
-typedef struct kind {
-  const char *op;
-  bool (*is)(const tw_problem *); /* NULL: any */
-  const tw_tile_family *family;
-  tw_tile_predictor *predict;
-  const char *plainest; /* its first step, where the empty schedule has no kernel */
-} kind;
-static const kind kinds[] = {
-    {"gemm", is_mx, &tw_tile_block_scaled, predict_block_scaled, NULL},
-    {"gemm", NULL, &tw_tile_multistage, predict_gemm, NULL},
-    {"attention", is_backward, &tw_tile_attention_multistage_backward, predict_backward, NULL},
-    {"attention", NULL, &tw_tile_attention_multistage, predict_attention, NULL},
-    {"rotary", NULL, &tw_tile_rotary, predict_rows, "heads 1"},
-    {"layernorm", NULL, &tw_tile_layernorm, predict_rows, "row warps=1"},
-    {"softmax", NULL, &tw_tile_softmax, predict_rows, "row warps=1"},
-    {"gate", NULL, &tw_tile_gate, predict_rows, "chunks 1"},
+/* The kind of a problem is the first kind that accepts it. Kinds without `plainest` have a kernel for the empty schedule. */
+enum { CDNA = 1 };
+static const tw_tile_kind table[] = {
+    {"gemm", CDNA, is_mx, &tw_tile_block_scaled, predict_block_scaled, {NULL}},
+    {"gemm", CDNA, NULL, &tw_tile_multistage, predict_gemm, {NULL}},
+    {"attention", CDNA, is_backward, &tw_tile_attention_multistage_backward, predict_backward, {NULL}},
+    {"attention", CDNA, NULL, &tw_tile_attention_multistage, predict_attention, {NULL}},
+    {"rotary", CDNA, NULL, &tw_tile_rotary, predict_rows, {"heads 1"}},
+    {"layernorm", CDNA, NULL, &tw_tile_layernorm, predict_rows, {"row warps=1"}},
+    {"softmax", CDNA, NULL, &tw_tile_softmax, predict_rows, {"row warps=1"}},
+    {"gate", CDNA, NULL, &tw_tile_gate, predict_rows, {"chunks 1"}},
 };
+static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};
 
-enum { KINDS = sizeof kinds / sizeof *kinds };
+const tw_language *cdna_tiles_language(size_t i) { return tw_tile_kinds_language(&kinds, i); }
 
-const tw_language *cdna_tiles_language(size_t i) { return i < KINDS ? kinds[i].family->language : NULL; }
-
-static tw_status kind_of(const tw_problem *p, const kind **out, tw_error *error) {
-  for (size_t i = 0; i < KINDS; i++)
-    if (strcmp(p->op->name, kinds[i].op) == 0 && (!kinds[i].is || kinds[i].is(p))) {
-      *out = &kinds[i];
-      return TW_OK;
-    }
-  return tw_fail(
-      error, TW_USAGE,
-      "%s has no tile kernels here; expected gemm, attention, layernorm, rotary, softmax or gate, or run a kernel "
-      "of your own",
-      p->op->name);
+static tw_status kind_of(const tw_problem *p, const tw_tile_kind **out, tw_error *error) {
+  static const tw_schedule none;
+  char ops[TW_TILE_OPS];
+  *out = tw_tile_kind_of(&kinds, CDNA, p, &none);
+  if (*out) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s has no tile kernels here; expected %s, or run a kernel of your own", p->op->name,
+                 tw_tile_kinds_ops(&kinds, CDNA, ops));
 }
 
 const tw_language *cdna_tiles_language_of(const tw_problem *p) {
-  const kind *k = NULL;
+  const tw_tile_kind *k = NULL;
   return kind_of(p, &k, NULL) == TW_OK ? k->family->language : NULL;
 }
 
-static tw_schedule begun(const kind *k, const tw_schedule *s) {
+static tw_schedule begun(const tw_tile_kind *k, const tw_schedule *s) {
   tw_schedule out = *s;
-  if (!s->n && k->plainest) tw_schedule_add(&out, k->plainest, NULL);
+  if (!s->n && k->plainest[0]) tw_schedule_add(&out, k->plainest[0], NULL);
   return out;
 }
 
 tw_status cdna_tiles_emit(const cdna_machine *m, const tw_problem *p, const tw_schedule *s, char **source,
                           tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(m);
-  const kind *k = NULL;
+  const tw_tile_kind *k = NULL;
   const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;
   const tw_schedule all = begun(k, s);
@@ -328,7 +319,7 @@ tw_status cdna_tiles_steps(const cdna_machine *m, const tw_problem *p, const tw_
                            tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(m);
   const model model_of = {m, p};
-  const kind *k = NULL;
+  const tw_tile_kind *k = NULL;
   *out = (tw_menu){0};
   if (kind_of(p, &k, NULL) != TW_OK) return TW_OK;
   return tw_tile_steps(k->family, &machine, p, s, k->predict, &model_of, out, error);
@@ -338,7 +329,7 @@ tw_status cdna_tiles_predict(const cdna_machine *m, const tw_problem *p, const t
                              tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(m);
   const model model_of = {m, p};
-  const kind *k = NULL;
+  const tw_tile_kind *k = NULL;
   const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;
   const tw_schedule all = begun(k, s);

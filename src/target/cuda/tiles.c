@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gpu/common/kinds.h"
 #include "gpu/common/rows.h"
 #include "gpu/nvidia/attention.h"
 #include "gpu/nvidia/attention_mma_sync.h"
@@ -346,88 +347,62 @@ static bool is_backward_of_small_heads(const tw_problem *p, const tw_schedule *s
 static bool is_backward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
   return is_backward(p, s) && !is_backward_of_small_heads(p, s);
 }
-static bool is_any(const tw_problem *p, const tw_schedule *s) { return (void)p, (void)s, true; }
+/* Generations of machines, by the features that the kernels require. */
+enum { HOPPER = 1, MMA_SYNC = 2, BOTH = HOPPER | MMA_SYNC };
+static unsigned generation(const cuda_config *c) { return is_hopper(c) ? HOPPER : has_mma_sync(c) ? MMA_SYNC : 0; }
 
-/* The kind of a schedule: the first kind that accepts it. A schedule without steps may become any kind. */
-typedef enum generation { HOPPER = 1, MMA_SYNC = 2, BOTH = 3 } generation;
-typedef struct kind {
-  const char *op;
-  generation machines; /* machines with the features that the kernels require */
-  bool (*is)(const tw_problem *, const tw_schedule *);
-  const tw_tile_family *family;
-  tw_tile_predictor *predict;
-} kind;
-static const kind kinds[] = {
-    {"gemm", HOPPER, is_tile, &tw_tile_gemm, predict_gemm},
-    {"gemm", MMA_SYNC, is_any, &tw_tile_gemm_mma_sync, predict_gemm_mma},
-    {"gemm", HOPPER, is_skinny, &tw_tile_skinny, predict_skinny},
-    {"gemm", HOPPER, is_sliced_k, &tw_tile_sliced_k, predict_sliced_k},
-    {"attention", HOPPER, is_backward_of_wgmma, &tw_tile_attention_backward, predict_attention_back},
-    {"attention", HOPPER, is_forward_of_wgmma, &tw_tile_attention, predict_attention},
-    {"attention", MMA_SYNC, is_backward, &tw_tile_attention_mma_sync_backward, predict_attention_mma_back},
-    {"attention", HOPPER, is_backward_of_small_heads, &tw_tile_attention_mma_sync_backward, predict_attention_mma_back},
-    {"attention", MMA_SYNC, is_forward, &tw_tile_attention_mma_sync, predict_attention_mma},
-    {"attention", HOPPER, is_forward_of_other_heads, &tw_tile_attention_mma_sync, predict_attention_mma},
-    {"conv2d", HOPPER, is_any, &tw_tile_conv, predict_conv},
-    {"conv3d", HOPPER, is_any, &tw_tile_conv, predict_conv},
-    {"rotary", BOTH, is_any, &tw_tile_rotary, predict_rows},
-    {"layernorm", BOTH, is_any, &tw_tile_layernorm, predict_rows},
-    {"softmax", BOTH, is_any, &tw_tile_softmax, predict_rows},
-    {"gate", BOTH, is_any, &tw_tile_gate, predict_rows},
+/* The kind of a schedule is the first kind that accepts it. A schedule without steps may become any kind. */
+#define PLAINEST_MMA_SYNC                                                                                              \
+  { "tile queries=64 keys=32 warps=4", "tile queries=128 keys=32 warps=8", "tile queries=32 keys=64" }
+#define PLAINEST_ROW                                                                                                   \
+  { "row warps=1", "row warps=8", "row warps=32" }
+static const tw_tile_kind table[] = {
+    {"gemm", HOPPER, is_tile, &tw_tile_gemm, predict_gemm, {"tile m=64 n=64"}},
+    {"gemm", MMA_SYNC, NULL, &tw_tile_gemm_mma_sync, predict_gemm_mma, {"tile m=64 n=64"}},
+    {"gemm", HOPPER, is_skinny, &tw_tile_skinny, predict_skinny, {"skinny n=32", "skinny n=16"}},
+    {"gemm", HOPPER, is_sliced_k, &tw_tile_sliced_k, predict_sliced_k, {NULL}},
+    {"attention",
+     HOPPER,
+     is_backward_of_wgmma,
+     &tw_tile_attention_backward,
+     predict_attention_back,
+     {"tile queries=64 consumers=2", "tile queries=128 consumers=2"}},
+    {"attention", HOPPER, is_forward_of_wgmma, &tw_tile_attention, predict_attention, {"tile keys=64 consumers=1"}},
+    {"attention", MMA_SYNC, is_backward, &tw_tile_attention_mma_sync_backward, predict_attention_mma_back,
+     PLAINEST_MMA_SYNC},
+    {"attention", HOPPER, is_backward_of_small_heads, &tw_tile_attention_mma_sync_backward, predict_attention_mma_back,
+     PLAINEST_MMA_SYNC},
+    {"attention", MMA_SYNC, is_forward, &tw_tile_attention_mma_sync, predict_attention_mma, PLAINEST_MMA_SYNC},
+    {"attention", HOPPER, is_forward_of_other_heads, &tw_tile_attention_mma_sync, predict_attention_mma,
+     PLAINEST_MMA_SYNC},
+    {"conv2d", HOPPER, NULL, &tw_tile_conv, predict_conv, {"tile x=8 y=8 n=64 consumers=1"}},
+    {"conv3d", HOPPER, NULL, &tw_tile_conv, predict_conv, {"tile x=8 y=8 n=64 consumers=1"}},
+    {"rotary", BOTH, NULL, &tw_tile_rotary, predict_rows, {"heads 1"}},
+    {"layernorm", BOTH, NULL, &tw_tile_layernorm, predict_rows, PLAINEST_ROW},
+    {"softmax", BOTH, NULL, &tw_tile_softmax, predict_rows, PLAINEST_ROW},
+    {"gate", BOTH, NULL, &tw_tile_gate, predict_rows, {"chunks 1"}},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds };
+static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};
 
-const tw_language *cuda_tiles_language(size_t i) { return i < KINDS ? kinds[i].family->language : NULL; }
-
-static bool is_of(const kind *k, const cuda_config *c, const tw_problem *p, const tw_schedule *s) {
-  const generation machine = is_hopper(c) ? HOPPER : has_mma_sync(c) ? MMA_SYNC : 0;
-  return (k->machines & machine) && strcmp(k->op, p->op->name) == 0 && k->is(p, s);
-}
+const tw_language *cuda_tiles_language(size_t i) { return tw_tile_kinds_language(&kinds, i); }
 
 /* Has the machine the vocabulary, and the op a kernel in it? */
 static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
-                         const tw_schedule *s, const kind **out, tw_error *error) {
+                         const tw_schedule *s, const tw_tile_kind **out, tw_error *error) {
   const char *step = s->n ? s->step[0] : "";
+  char ops[TW_TILE_OPS];
   if (!machine->header)
     return tw_fail(error, TW_USAGE,
                    "step '%s': tile kernels require sm_80 or later, and %s is %s; use the empty schedule", step,
                    c->name, c->architecture);
-  for (*out = kinds; *out < kinds + KINDS; ++*out)
-    if (is_of(*out, c, p, s)) return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "step '%s': %s has no tile kernels on %s, which is %s; expected gemm, attention, rotary, layernorm, "
-                 "softmax or gate, and "
-                 "from sm_90a on conv2d or conv3d",
-                 step, p->op->name, c->name, c->architecture);
+  *out = tw_tile_kind_of(&kinds, generation(c), p, s);
+  if (*out) return TW_OK;
+  return tw_fail(error, TW_USAGE, "step '%s': %s has no tile kernels on %s, which is %s; expected %s", step,
+                 p->op->name, c->name, c->architecture, tw_tile_kinds_ops(&kinds, generation(c), ops));
 }
 
-/* Small tiles first. */
-static const struct {
-  const char *op, *steps;
-} plainest[] = {
-    {"gemm", "skinny n=32"},
-    {"gemm", "skinny n=16"},
-    {"gemm", "tile m=64 n=64"},
-    {"attention", "tile keys=64 consumers=1"},
-    {"attention", "tile queries=64 consumers=2"},
-    {"attention", "tile queries=128 consumers=2"},
-    {"attention", "tile queries=64 keys=32 warps=4"},
-    {"attention", "tile queries=128 keys=32 warps=8"},
-    {"attention", "tile queries=32 keys=64"},
-    {"conv2d", "tile x=8 y=8 n=64 consumers=1"},
-    {"conv3d", "tile x=8 y=8 n=64 consumers=1"},
-    {"rotary", "heads 1"},
-    {"layernorm", "row warps=1"},
-    {"layernorm", "row warps=8"},
-    {"layernorm", "row warps=32"},
-    {"softmax", "row warps=1"},
-    {"softmax", "row warps=8"},
-    {"softmax", "row warps=32"},
-    {"gate", "chunks 1"},
-};
-
 tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_schedule *out, tw_error *error) {
-  tw_error why = {0};
+  tw_error why = {0}, other = {0}; /* other: of kinds that do not fit the problem or the machine */
   *out = (tw_schedule){0};
   if (!cuda_tile_machine(c).header)
     return tw_fail(
@@ -435,12 +410,17 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
         "no kernel for %s on %s, which is %s: tile kernels require sm_80 or later; write one (docs/guide/nvidia.md) "
         "and `tilewright run` it",
         p->op->name, c->name, c->architecture);
-  for (size_t i = 0; i < sizeof plainest / sizeof *plainest; i++) {
-    double cost;
-    if (strcmp(plainest[i].op, p->op->name) != 0) continue;
-    const tw_status status = tw_schedule_parse(plainest[i].steps, out, error);
-    if (status != TW_OK || cuda_tiles_predict(c, p, out, &cost, &why) == TW_OK) return status;
-  }
+  /* From the last kind on: skinny GEMM, which accepts fewer problems, before GEMM. */
+  for (size_t i = kinds.n; i-- > 0;)
+    for (int j = 0; j < TW_TILE_PLAINEST && table[i].plainest[j]; j++) {
+      double cost;
+      if (strcmp(table[i].op, p->op->name) != 0) continue;
+      const tw_status status = tw_schedule_parse(table[i].plainest[j], out, error);
+      if (status != TW_OK) return status;
+      const bool is = tw_tile_kind_is(&table[i], generation(c), p, out);
+      if (cuda_tiles_predict(c, p, out, &cost, is ? &why : &other) == TW_OK) return TW_OK;
+    }
+  if (!why.text[0]) why = other;
   if (why.text[0]) return tw_fail(error, TW_USAGE, "%s has no tile kernel for this problem: %s", p->op->name, why.text);
   return tw_fail(error, TW_USAGE, "no CUDA kernel for %s yet; write one (docs/guide/nvidia.md) and `tilewright run` it",
                  p->op->name);
@@ -449,7 +429,7 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
 tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_schedule *s, char **source,
                           tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);
-  const kind *k;
+  const tw_tile_kind *k;
   const tw_status status = kind_of(c, &machine, p, s, &k, error);
   return status == TW_OK ? tw_tile_emit(k->family, &machine, p, s, source, error) : status;
 }
@@ -460,9 +440,9 @@ tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_s
   const model m = {c, p};
   tw_status status = TW_OK;
   *out = (tw_menu){0};
-  for (const kind *k = kinds; machine.header && status == TW_OK && k < kinds + KINDS; k++) {
+  for (const tw_tile_kind *k = table; machine.header && status == TW_OK && k < table + kinds.n; k++) {
     tw_menu menu;
-    if (!is_of(k, c, p, s)) continue;
+    if (!tw_tile_kind_is(k, generation(c), p, s)) continue;
     status = tw_tile_steps(k->family, &machine, p, s, k->predict, &m, &menu, error);
     if (status == TW_OK) status = tw_menu_join(out, &menu, error);
   }
@@ -471,16 +451,15 @@ tw_status cuda_tiles_steps(const cuda_config *c, const tw_problem *p, const tw_s
 }
 
 const tw_language *cuda_tiles_language_of(const cuda_config *c, const tw_problem *p, const tw_schedule *s) {
-  for (const kind *k = kinds; k < kinds + KINDS; k++)
-    if (is_of(k, c, p, s)) return k->family->language;
-  return NULL;
+  const tw_tile_kind *k = tw_tile_kind_of(&kinds, generation(c), p, s);
+  return k ? k->family->language : NULL;
 }
 
 tw_status cuda_tiles_predict(const cuda_config *c, const tw_problem *p, const tw_schedule *s, double *cost,
                              tw_error *error) {
   const tw_tile_machine machine = cuda_tile_machine(c);
   const model m = {c, p};
-  const kind *k;
+  const tw_tile_kind *k;
   const tw_status status = kind_of(c, &machine, p, s, &k, error);
   return status == TW_OK ? tw_tile_predict(k->family, &machine, p, s, k->predict, &m, cost, error) : status;
 }
