@@ -2,7 +2,7 @@
  * per line, so that an assistant can look machines up, check and measure kernels, and tune.
  *
  * Each tools/call runs on its own thread; answers are sent as they are ready. A cancelled call ends without an answer.
- * At the end of the input running calls are cancelled. */
+ * At the end of the input running calls are stopped; their answer is an error. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -24,8 +24,9 @@ typedef struct call {
   struct call *next;
   struct server *server;
   json_t *id, *params;
-  json_t *token; /* for progress; NULL if it was not requested */
-  double done;   /* last reported value */
+  json_t *token;  /* for progress; NULL if it was not requested */
+  double done;    /* last reported value */
+  bool cancelled; /* by the client, which waits for no answer */
   volatile int interrupt;
 } call;
 
@@ -34,6 +35,7 @@ typedef struct server {
   pthread_cond_t ended;
   call *calls;
   int running;
+  bool ending; /* the input has ended */
   bool broken; /* the reader of the output is gone */
 } server;
 
@@ -97,6 +99,9 @@ static void *run_call(void *context) {
     send_locked(s, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", c->id, "result", result));
   else
     json_decref(result);
+  if (s->ending && c->interrupt && !c->cancelled)
+    send_locked(s, json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", c->id, "error", "code", INTERNAL,
+                             "message", "the input ended before the call; keep it open until the answer"));
   forget(s, c);
   pthread_mutex_unlock(&s->lock);
   return NULL;
@@ -144,7 +149,10 @@ static void cancel(server *s, const json_t *params) {
   const json_t *id = json_object_get(params, "requestId");
   pthread_mutex_lock(&s->lock);
   for (call *c = s->calls; c; c = c->next)
-    if (json_equal(c->id, id)) __atomic_store_n(&c->interrupt, 1, __ATOMIC_RELAXED);
+    if (json_equal(c->id, id)) {
+      c->cancelled = true;
+      __atomic_store_n(&c->interrupt, 1, __ATOMIC_RELAXED);
+    }
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -154,8 +162,9 @@ static json_t *initialize(const json_t *params) {
   const char *wanted = json_string_value(json_object_get(params, "protocolVersion")), *version = versions[0];
   for (size_t i = 0; wanted && i < sizeof versions / sizeof versions[0]; i++)
     if (!strcmp(versions[i], wanted)) version = versions[i];
-  return json_pack("{s:s, s:{s:{}, s:{}}, s:{s:s, s:s}, s:s}", "protocolVersion", version, "capabilities", "tools",
-                   "resources", "serverInfo", "name", "tilewright", "version", TILEWRIGHT_VERSION, "instructions",
+  return json_pack("{s:s, s:{s:{}, s:{}, s:{}}, s:{s:s, s:s}, s:s}", "protocolVersion", version, "capabilities",
+                   "tools", "resources", "prompts", "serverInfo", "name", "tilewright", "version", TILEWRIGHT_VERSION,
+                   "instructions",
                    "Finds, checks and measures tiled kernels for tensor accelerators. Read the resources of a machine "
                    "before you write a "
                    "kernel for it; start from what `emit` gives; `run` checks and measures what you write.");
@@ -170,6 +179,16 @@ static void handle_request(server *s, const char *method, const json_t *id, json
     answer(s, id, mcp_tools_list());
   } else if (!strcmp(method, "tools/call")) {
     start_call(s, id, params);
+  } else if (!strcmp(method, "prompts/list")) {
+    answer(s, id, mcp_prompts_list());
+  } else if (!strcmp(method, "prompts/get")) {
+    const char *name = json_string_value(json_object_get(params, "name"));
+    tw_error error = {0};
+    json_t *result = mcp_prompt_get(name ? name : "", json_object_get(params, "arguments"), &error);
+    if (result)
+      answer(s, id, result);
+    else
+      refuse(s, id, INVALID_PARAMS, error.text);
   } else if (!strcmp(method, "resources/list")) {
     answer(s, id, mcp_resources_list());
   } else if (!strcmp(method, "resources/templates/list")) {
@@ -208,6 +227,7 @@ static void handle(server *s, const char *line, size_t length) {
 
 static void end_calls(server *s) {
   pthread_mutex_lock(&s->lock);
+  s->ending = true;
   for (call *c = s->calls; c; c = c->next) __atomic_store_n(&c->interrupt, 1, __ATOMIC_RELAXED);
   while (s->running > 0) pthread_cond_wait(&s->ended, &s->lock);
   pthread_mutex_unlock(&s->lock);

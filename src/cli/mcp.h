@@ -25,6 +25,10 @@ tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *);
 /* The answer of the tool: the result of tools/call. NULL if it was cancelled. */
 json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_listener *);
 
+json_t *mcp_prompts_list(void);
+/* The result of prompts/get; NULL with the reason if there is none. */
+json_t *mcp_prompt_get(const char *name, const json_t *arguments, tw_error *);
+
 json_t *mcp_resources_list(void);
 /* The result of resources/read; NULL if the resource does not exist. */
 json_t *mcp_resource_read(const char *uri);

@@ -34,11 +34,12 @@ typedef struct parameter {
 #define SEED                                                                                                           \
   { "seed", "integer", "of the random inputs", false }
 
-enum { PARAMETERS_MAX = 8 };
+enum { PARAMETERS_MAX = 9, RESULTS_MAX = 8 };
 typedef struct tool {
-  const char *name, *help;
+  const char *name, *title, *help;
   parameter parameter[PARAMETERS_MAX]; /* ended by one without a name */
   json_t *(*call)(const json_t *arguments, const mcp_listener *);
+  parameter result[RESULTS_MAX]; /* members of the result, ended by one without a name */
 } tool;
 
 /* ---- running a subcommand ---- */
@@ -202,7 +203,27 @@ static json_t *measure(const json_t *a, const char *source, const mcp_listener *
   return finish(&c, status, &error, listener);
 }
 
-static json_t *call_run(const json_t *a, const mcp_listener *listener) { return measure(a, "source", listener); }
+/* With `timeline`: the run's picture, too. */
+static json_t *call_run(const json_t *a, const mcp_listener *listener) {
+  if (!json_is_true(json_object_get(a, "timeline"))) return measure(a, "source", listener);
+  command c = begin("run");
+  tw_error error = {0};
+  tw_status status = add_file(&c, a, "source", NULL, &error);
+  char *path = status == TW_OK ? tw_path_join(c.folder, "timeline.svg") : NULL, *picture = NULL;
+  size_t length;
+  if (status == TW_OK && !path) status = tw_no_memory(&error, "a file");
+  add_problem(&c, a);
+  add_target(&c, a);
+  add_number(&c, a, "seed", "--seed");
+  add(&c, "--timeline");
+  add_owned(&c, path);
+  json_t *object = status == TW_OK ? run(&c, listener) : failure(&error);
+  if (object && status == TW_OK && tw_file_read(path, OUTPUT_LIMIT, &picture, &length, NULL) == TW_OK)
+    json_object_set_new(object, "timeline", tw_json_text(picture));
+  free(picture);
+  clean(&c);
+  return object;
+}
 
 static double cost_of(const json_t *o) {
   const json_t *cost = json_object_get(o, "cycles");
@@ -251,8 +272,17 @@ static json_t *call_emit(const json_t *a, const mcp_listener *listener) {
   return finish(&c, add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
 }
 
+/* `--reuse` leaves out steps that are illegal here; a schedule of this problem must be legal as a whole. */
 static json_t *call_tune(const json_t *a, const mcp_listener *listener) {
+  if (json_object_get(a, "schedule")) {
+    json_t *emitted = call_emit(a, listener);
+    if (!emitted || json_object_get(emitted, "error")) return emitted;
+    json_decref(emitted);
+  }
   command c = begin("tune");
+  tw_error error = {0};
+  tw_status status = add_file(&c, a, "source", "--from", &error);
+  if (status == TW_OK) status = add_file(&c, a, "schedule", "--reuse", &error);
   add_problem(&c, a);
   add_target(&c, a);
   add(&c, "--progress");
@@ -260,7 +290,7 @@ static json_t *call_tune(const json_t *a, const mcp_listener *listener) {
   add_number(&c, a, "iterations", "--iterations");
   add_number(&c, a, "seed", "--seed");
   if (json_is_false(json_object_get(a, "wisdom"))) add(&c, "--no-wisdom");
-  return finish(&c, TW_OK, NULL, listener);
+  return finish(&c, status, &error, listener);
 }
 
 static json_t *call_wisdom(const json_t *a, const mcp_listener *listener) {
@@ -272,43 +302,94 @@ static json_t *call_wisdom(const json_t *a, const mcp_listener *listener) {
   return finish(&c, TW_OK, NULL, listener);
 }
 
+#define ERROR                                                                                                          \
+  { "error", "string", "the reason, if there is no result or the kernel is wrong", false }
+#define CORRECT                                                                                                        \
+  { "correct", "boolean", "whether every checked element is right", false }
+#define CYCLES                                                                                                         \
+  { "cycles", "number", "the cost, on machines that count cycles", false }
+#define SECONDS                                                                                                        \
+  { "seconds", "number", "the cost, on machines that measure time", false }
 static const tool tools[] = {
     {"targets",
-     "The machines, and which can be used here; with a target, its memories, rates and peak.",
+     "List machines",
+     "List the machines and which are available here; with a target, its memories, rates and peak.",
      {{"target", "string", "one of them", false}},
-     call_targets},
-    {"ops", "What can be computed; with an op, its keys.", {{"op", "string", "one of them", false}}, call_ops},
+     call_targets,
+     {{"targets", "array", "all machines", false}, ERROR}},
+    {"ops",
+     "List operations",
+     "List the operations; with an op, its keys.",
+     {{"op", "string", "one of them", false}},
+     call_ops,
+     {{"ops", "array", "operations with their keys", false}, ERROR}},
     {"run",
-     "Builds, checks and measures the source of a kernel: correct or where it is wrong, what it takes, counters, the "
-     "lower bound.",
-     {TARGET, PROBLEM, SOURCE, SEED},
-     call_run},
+     "Check and measure a kernel",
+     "Build, check and measure the source of a kernel: correct or the first wrong element, the cost, counters with "
+     "units, the lower bound.",
+     {TARGET, PROBLEM, SOURCE, SEED, {"timeline", "boolean", "add a picture of the run (SVG)", false}},
+     call_run,
+     {CORRECT,
+      CYCLES,
+      SECONDS,
+      {"counters", "object", "counters by name", false},
+      {"counter_help", "object", "unit and meaning of each counter", false},
+      {"bound", "object", "the lower bound of the problem", false},
+      {"timeline", "string", "the picture (SVG)", false}}},
     {"compare",
-     "Builds, checks and measures two kernels for the same problem.",
-     {TARGET, PROBLEM, {"source_a", "string", "the one", true}, {"source_b", "string", "the other", true}, SEED},
-     call_compare},
-    {"diagnose",
-     "Says where the time of a program goes, and rewrites it where that is safe and pays (machines that can: Gemmini).",
-     {TARGET, PROBLEM, SOURCE, {"seconds", "number", "stop rewriting after this long", false}},
-     call_diagnose},
-    {"model",
-     "The lower bound, and what the analytic model predicts for a schedule and for each next step of it.",
-     {TARGET, PROBLEM, SCHEDULE},
-     call_model},
-    {"emit", "The source that a schedule makes.", {TARGET, PROBLEM, SCHEDULE}, call_emit},
-    {"tune",
-     "Searches for the best kernel with the built-in rules; reports progress.",
+     "Compare two kernels",
+     "Build, check and measure two kernels for the same problem.",
      {TARGET,
       PROBLEM,
+      {"source_a", "string", "the first kernel", true},
+      {"source_b", "string", "the second", true},
+      SEED},
+     call_compare,
+     {{"a", "object", "the result of run for the first kernel", false},
+      {"b", "object", "the result of run for the second", false},
+      {"speedup_of_b", "number", "cost of a / cost of b, if both are correct", false}}},
+    {"diagnose",
+     "Diagnose a program",
+     "Report where the time of a program goes, and rewrite it where that is safe and faster (Gemmini and Trainium).",
+     {TARGET, PROBLEM, SOURCE, {"seconds", "number", "stop rewriting after this long", false}},
+     call_diagnose,
+     {ERROR}},
+    {"model",
+     "Predict a schedule",
+     "Give the lower bound, the analytic model's prediction for a schedule and for each next step of it, and a list of "
+     "all schedule steps.",
+     {TARGET, PROBLEM, SCHEDULE},
+     call_model,
+     {{"steps", "array", "next steps that are legal, with predictions", false},
+      {"step_list", "array", "all schedule steps of the operation on this machine: usage and help", false},
+      ERROR}},
+    {"emit",
+     "Emit a kernel",
+     "Emit the source of a schedule.",
+     {TARGET, PROBLEM, SCHEDULE},
+     call_emit,
+     {{"source", "string", "the kernel's source text", false}, ERROR}},
+    {"tune",
+     "Search for a kernel",
+     "Search for the best kernel with the built-in rules, starting from a program or a schedule if one is given; "
+     "report "
+     "progress.",
+     {TARGET,
+      PROBLEM,
+      {"source", "string", "start from this program", false},
+      {"schedule", "string", "first try this schedule, one step a line", false},
       {"seconds", "number", "stop starting candidates after this long", false},
       {"iterations", "integer", "of the beam search", false},
       SEED,
-      {"wisdom", "boolean", "start from what is known and keep what is found; true if not said", false}},
-     call_tune},
+      {"wisdom", "boolean", "start from what is known and keep what is found; true if not given", false}},
+     call_tune,
+     {{"best", "object", "the fastest correct kernel", false}, ERROR}},
     {"wisdom",
-     "The best schedules known; with target and problem, the one for it.",
+     "Look up known schedules",
+     "List the best schedules known; with target and problem, the one for it.",
      {{"target", "string", "a machine", false}, {"problem", "string", "op and keys in one line", false}},
-     call_wisdom},
+     call_wisdom,
+     {ERROR}},
 };
 enum { TOOLS = sizeof tools / sizeof tools[0] };
 
@@ -320,17 +401,25 @@ static const tool *find(const char *name) {
 
 bool mcp_tool_exists(const char *name) { return find(name) != NULL; }
 
+static json_t *schema_of(const parameter *p, bool closed) {
+  json_t *properties = json_object(), *required = json_array();
+  for (; p->name; p++) {
+    json_object_set_new(properties, p->name, json_pack("{s:s, s:s}", "type", p->type, "description", p->help));
+    if (p->required) json_array_append_new(required, json_string(p->name));
+  }
+  return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required", required,
+                   "additionalProperties", !closed);
+}
+
 json_t *mcp_tools_list(void) {
   json_t *list = json_array();
   for (int i = 0; i < TOOLS; i++) {
-    json_t *properties = json_object(), *required = json_array();
-    for (const parameter *p = tools[i].parameter; p->name; p++) {
-      json_object_set_new(properties, p->name, json_pack("{s:s, s:s}", "type", p->type, "description", p->help));
-      if (p->required) json_array_append_new(required, json_string(p->name));
-    }
-    json_array_append_new(list, json_pack("{s:s, s:s, s:{s:s, s:o, s:o, s:b}}", "name", tools[i].name, "description",
-                                          tools[i].help, "inputSchema", "type", "object", "properties", properties,
-                                          "required", required, "additionalProperties", 0));
+    const tool *t = &tools[i];
+    json_array_append_new(list,
+                          json_pack("{s:s, s:s, s:s, s:o, s:o, s:{s:b, s:b, s:b}}", "name", t->name, "title", t->title,
+                                    "description", t->help, "inputSchema", schema_of(t->parameter, true),
+                                    "outputSchema", schema_of(t->result, false), "annotations", "readOnlyHint",
+                                    t->call != call_tune, "destructiveHint", 0, "openWorldHint", 0));
   }
   return json_pack("{s:o}", "tools", list);
 }
@@ -341,6 +430,17 @@ static bool is_of_type(const json_t *value, const char *type) {
   if (!strcmp(type, "integer")) return json_is_integer(value);
   if (!strcmp(type, "number")) return json_is_number(value);
   return json_is_boolean(value);
+}
+
+static tw_status check_value(const char *name, const char *key, const json_t *value, const parameter *p,
+                             tw_error *error) {
+  if (!is_of_type(value, p->type))
+    return tw_fail(error, TW_USAGE, "argument '%s' of %s must be a %s", key, name, p->type);
+  /* words become arguments of a command: none may be taken for an option */
+  if ((!strcmp(key, "problem") || !strcmp(key, "target") || !strcmp(key, "op")) &&
+      (*json_string_value(value) == '-' || strstr(json_string_value(value), " -")))
+    return tw_fail(error, TW_USAGE, "argument '%s' of %s must not contain options", key, name);
+  return TW_OK;
 }
 
 tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *error) {
@@ -355,15 +455,83 @@ tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *er
     const parameter *p = t->parameter;
     while (p->name && strcmp(p->name, key) != 0) p++;
     if (!p->name) return tw_fail(error, TW_USAGE, "%s has no argument '%.100s'", name, key);
-    if (!is_of_type(value, p->type))
-      return tw_fail(error, TW_USAGE, "argument '%s' of %s must be a %s", key, name, p->type);
-    /* words become arguments of a command: none may be taken for an option */
-    if ((!strcmp(key, "problem") || !strcmp(key, "target") || !strcmp(key, "op")) &&
-        (*json_string_value(value) == '-' || strstr(json_string_value(value), " -")))
-      return tw_fail(error, TW_USAGE, "argument '%s' of %s must not contain options", key, name);
+    tw_status status = check_value(name, key, value, p, error);
+    if (status != TW_OK) return status;
   }
   return TW_OK;
 }
+
+/* ---- prompts ---- */
+
+static const struct prompt {
+  const char *name, *help;
+  parameter argument[4];
+} prompts[] = {
+    {"plan",
+     "Ask for a plan to make a program faster.",
+     {TARGET, PROBLEM, {"source", "string", "the program; the plainest kernel if not given", false}}},
+    {"implement",
+     "Ask for the program that a plan describes.",
+     {TARGET,
+      PROBLEM,
+      {"plan", "string", "the plan", true},
+      {"source", "string", "the program to change; the plainest kernel if not given", false}}},
+};
+enum { PROMPTS = sizeof prompts / sizeof prompts[0] };
+
+json_t *mcp_prompts_list(void) {
+  json_t *list = json_array();
+  for (int i = 0; i < PROMPTS; i++) {
+    json_t *arguments = json_array();
+    for (int a = 0; a < 4 && prompts[i].argument[a].name; a++) {
+      const parameter *p = &prompts[i].argument[a];
+      json_array_append_new(
+          arguments, json_pack("{s:s, s:s, s:b}", "name", p->name, "description", p->help, "required", p->required));
+    }
+    json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", prompts[i].name, "description", prompts[i].help,
+                                          "arguments", arguments));
+  }
+  return json_pack("{s:o}", "prompts", list);
+}
+
+json_t *mcp_prompt_get(const char *name, const json_t *arguments, tw_error *error) {
+  const struct prompt *p = NULL;
+  const char *key;
+  json_t *value;
+  for (int i = 0; i < PROMPTS; i++)
+    if (!strcmp(prompts[i].name, name)) p = &prompts[i];
+  if (!p) return tw_fail(error, TW_USAGE, "unknown prompt; prompts/list lists them"), NULL;
+  for (int i = 0; i < 4 && p->argument[i].name; i++)
+    if (p->argument[i].required && !text_of(arguments, p->argument[i].name))
+      return tw_fail(error, TW_USAGE, "%s needs '%s': %s", name, p->argument[i].name, p->argument[i].help), NULL;
+  json_object_foreach((json_t *)(uintptr_t)arguments, key, value) {
+    int i = 0;
+    while (i < 4 && p->argument[i].name && strcmp(p->argument[i].name, key) != 0) i++;
+    if (i == 4 || !p->argument[i].name) return tw_fail(error, TW_USAGE, "%s has no argument '%.100s'", name, key), NULL;
+    if (check_value(name, key, value, &p->argument[i], error) != TW_OK) return NULL;
+  }
+  command c = begin("prompt");
+  const volatile int never = 0;
+  const mcp_listener listener = {.interrupt = &never};
+  add(&c, name);
+  add_problem(&c, arguments);
+  tw_status status = add_file(&c, arguments, "source", NULL, error);
+  add_target(&c, arguments);
+  if (status == TW_OK) status = add_file(&c, arguments, "plan", "--plan", error);
+  add(&c, "--no-run");
+  json_t *object = status == TW_OK ? run(&c, &listener) : NULL, *result = NULL;
+  clean(&c);
+  json_t *text = json_object_get(object, "prompt");
+  if (json_is_string(text))
+    result = json_pack("{s:s, s:[{s:s, s:{s:s, s:O}}]}", "description", p->help, "messages", "role", "user", "content",
+                       "type", "text", "text", text);
+  else if (status == TW_OK)
+    tw_fail(error, TW_USAGE, "%s", text_of(object, "error") ? text_of(object, "error") : "there is no prompt");
+  json_decref(object);
+  return result;
+}
+
+/* ---- calls ---- */
 
 json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_listener *listener) {
   json_t *object = find(name)->call(arguments, listener);

@@ -130,6 +130,16 @@ static json_t *json_error(const cli *c, const tw_error *why) {
   return text;
 }
 
+/* Unit and meaning of each counter. */
+static json_t *json_counter_help(const tw_measurement *m) {
+  json_t *object = json_object();
+  for (size_t i = 0; i < m->n_counters; i++)
+    json_object_set_new(object, m->counter[i].name,
+                        json_pack("{s:s, s:s}", "unit", m->counter[i].unit ? m->counter[i].unit : "", "help",
+                                  m->counter[i].help ? m->counter[i].help : ""));
+  return object;
+}
+
 /* A wrong kernel is a result: it is in the object, and in the exit status. */
 static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o, tw_status status, const tw_error *why,
                             tw_error *error) {
@@ -142,6 +152,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
     json_t *measurement = cli_json_measurement(s->target, &o->trial.measured);
     json_object_update(object, measurement);
     json_decref(measurement);
+    json_object_set_new(object, "counter_help", json_counter_help(&o->trial.measured));
     json_object_set_new(object, "checked", tw_json_text(o->trial.coverage));
     json_object_set_new(object, "bound", cli_json_bound(s->target, &o->bound));
   } else {

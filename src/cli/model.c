@@ -32,6 +32,17 @@ static json_t *json_cost(const prediction *p, double cost) {
   return cli_json_number(is_possible(p, cost) ? cost : NAN);
 }
 
+/* All steps that a schedule of the problem may have, legal now or not. */
+static json_t *json_step_list(const cli_subject *s, const tw_schedule *schedule) {
+  const tw_family *family = tw_family_of(s->target, s->problem.op);
+  const tw_language *l = family && family->language ? family->language(s->target, &s->problem, schedule) : NULL;
+  json_t *list = json_array();
+  for (size_t i = 0; l && i < l->n; i++)
+    json_array_append_new(list, json_pack("{s:o, s:o}", "usage", tw_json_text(l->verb[i].usage), "help",
+                                          tw_json_text(l->verb[i].help ? l->verb[i].help : "")));
+  return list;
+}
+
 static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedule *schedule, const prediction *p,
                             tw_error *error) {
   json_t *steps = json_array(), *object = json_object();
@@ -48,6 +59,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedul
   json_object_set_new(object, "schedule", cli_json_schedule(schedule));
   json_object_set_new(object, s->target->unit, json_cost(p, p->cost));
   json_object_set_new(object, "steps", steps);
+  json_object_set_new(object, "step_list", json_step_list(s, schedule));
   return cli_print_json(c, object, error);
 }
 

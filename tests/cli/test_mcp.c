@@ -184,9 +184,107 @@ static void the_end_of_the_input_ends_what_runs(void **state) {
       "{\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=4096 n=4096 k=4096\",\"wisdom\":false}}}\n";
   const double begun = tw_now();
   char *output = serve(line, strlen(line));
-  assert_string_equal(output, "");
+  json_t *answer = json_loads(output, 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(answer, "id")), 1);
+  const char *says = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
+  assert_true(says && strstr(says, "input ended"));
   assert_true(tw_now() - begun < 30);
+  json_decref(answer);
   free(output);
+}
+
+/* The client waits for no answer of a call that it cancelled, at the end of the input neither. */
+static void a_cancelled_call_has_no_answer_at_the_end(void **state) {
+  (void)state;
+  const char lines[] =
+      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"tune\",\"arguments\":"
+      "{\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=4096 n=4096 k=4096\",\"wisdom\":false}}}\n"
+      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n";
+  char *output = serve(lines, strlen(lines));
+  assert_string_equal(output, "");
+  free(output);
+}
+
+static json_t *called(const char *name, const char *arguments) {
+  tw_text line = {0};
+  tw_text_add(
+      &line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":%s}}\n",
+      name, arguments);
+  json_t *answer = exchange_slowly(line.data);
+  json_t *object = json_deep_copy(json_object_get(json_object_get(answer, "result"), "structuredContent"));
+  if (!object) fail_msg("%s: %s", name, json_dumps(answer, 0));
+  json_decref(answer);
+  tw_text_free(&line);
+  return object;
+}
+
+/* Each tool states what it returns and whether it changes anything. */
+static void tools_have_schemas_and_annotations(void **state) {
+  (void)state;
+  json_t *answer = exchange("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"), *t;
+  json_t *list = json_object_get(json_object_get(answer, "result"), "tools");
+  size_t i;
+  assert_int_equal(json_array_size(list), 9);
+  json_array_foreach(list, i, t) {
+    const char *name = json_string_value(json_object_get(t, "name"));
+    const json_t *output = json_object_get(t, "outputSchema"), *hints = json_object_get(t, "annotations");
+    assert_string_equal(json_string_value(json_object_get(output, "type")), "object");
+    assert_true(json_object_size(json_object_get(output, "properties")) > 0);
+    assert_true(json_is_true(json_object_get(hints, "readOnlyHint")) == (strcmp(name, "tune") != 0));
+    assert_true(json_is_string(json_object_get(t, "title")));
+  }
+  json_decref(answer);
+}
+
+static void prompts_are_listed_and_filled(void **state) {
+  (void)state;
+  json_t *answer = exchange("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"prompts/list\"}");
+  assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "result"), "prompts")), 2);
+  json_decref(answer);
+  answer = exchange(
+      "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"prompts/get\",\"params\":{\"name\":\"implement\",\"arguments\":"
+      "{\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=64 n=64 k=64\",\"plan\":\"Use bank 77.\"}}}");
+  json_t *messages = json_object_get(json_object_get(answer, "result"), "messages");
+  const char *text =
+      json_string_value(json_object_get(json_object_get(json_array_get(messages, 0), "content"), "text"));
+  assert_true(text && strstr(text, "Use bank 77.") && strstr(text, "int8_t C[64][64]"));
+  json_decref(answer);
+#define GET "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"prompts/get\",\"params\":"
+  refused(GET "{\"name\":\"nothing\"}}", -32602, "unknown prompt");
+  refused(GET "{\"name\":\"plan\",\"arguments\":{\"target\":\"x86\"}}}", -32602, "needs 'problem'");
+  refused(GET "{\"name\":\"plan\",\"arguments\":{\"target\":\"x86\",\"problem\":\"gemm --trust\"}}}", -32602,
+          "must not contain options");
+  refused(GET "{\"name\":\"plan\",\"arguments\":{\"target\":\"nothing\",\"problem\":\"gemm m=8 n=8 k=8\"}}}", -32602,
+          "nothing");
+#undef GET
+}
+
+/* A run with its picture and the units of its counters; a search from a schedule; all steps of a language. */
+static void calls_say_more_than_a_cost(void **state) {
+  (void)state;
+#define SMALL "\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=32 n=32 k=32\""
+  json_t *o = called("model", "{" SMALL "}");
+  assert_true(json_array_size(json_object_get(o, "step_list")) > 10);
+  json_decref(o);
+  json_t *emitted = called("emit", "{" SMALL "}");
+  char *source = json_dumps(json_object_get(emitted, "source"), JSON_ENCODE_ANY);
+  tw_text arguments = {0};
+  tw_text_add(&arguments, "{" SMALL ",\"timeline\":true,\"source\":%s}", source);
+  o = called("run", arguments.data);
+  assert_true(json_is_true(json_object_get(o, "correct")));
+  assert_non_null(strstr(json_string_value(json_object_get(o, "timeline")), "<svg"));
+  assert_int_equal(json_object_size(json_object_get(o, "counters")),
+                   json_object_size(json_object_get(o, "counter_help")));
+  json_decref(o);
+  o = called("tune", "{" SMALL ",\"wisdom\":false,\"iterations\":1,\"schedule\":\"no such step\"}");
+  assert_non_null(json_object_get(o, "error"));
+  json_decref(o);
+  o = called("tune", "{" SMALL ",\"wisdom\":false,\"iterations\":1,\"schedule\":\"overwrite\\n\"}");
+  assert_true(json_number_value(json_object_get(json_object_get(o, "best"), "cycles")) > 0);
+  json_decref(o), json_decref(emitted);
+  tw_text_free(&arguments);
+  free(source);
+#undef SMALL
 }
 
 int main(void) {
@@ -197,6 +295,10 @@ int main(void) {
       cmocka_unit_test(notifications_and_answers_are_not_answered),
       cmocka_unit_test(versions_are_agreed_on),
       cmocka_unit_test(the_end_of_the_input_ends_what_runs),
+      cmocka_unit_test(a_cancelled_call_has_no_answer_at_the_end),
+      cmocka_unit_test(tools_have_schemas_and_annotations),
+      cmocka_unit_test(prompts_are_listed_and_filled),
+      cmocka_unit_test(calls_say_more_than_a_cost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,12 @@ await test('names, tools and resources are listed', async () => {
   await assert.rejects(client.readResource({ uri: 'tilewright://nothing/isa' }), /unknown resource/);
 });
 
+await test('prompts are listed and filled', async () => {
+  assert.deepEqual((await client.listPrompts()).prompts.map((p) => p.name), ['plan', 'implement']);
+  const { messages } = await client.getPrompt({ name: 'plan', arguments: { target: machine, problem } });
+  assert.match(messages[0].content.text, /int8_t C\[32\]\[32\]/);
+});
+
 await test('machines and ops are looked up', async () => {
   assert.ok(ok(await call('targets', {})).targets.some((t) => t.name === machine));
   assert.ok(ok(await call('ops', { op: 'gemm' })).ops[0].keys.some((k) => k.name === 'm'));
