@@ -1,5 +1,5 @@
-/* ask.c - see ask.h. The answers do not depend on the order in which threads take the questions; what is asked when a budget ends
- * does, and a search that a budget ended says so. */
+/* ask.c - see ask.h. The answers do not depend on the order of the threads. The set of questions before a budget ends
+ * does depend on it; the search reports that a budget ended. */
 #define _GNU_SOURCE
 #include "agent/ask.h"
 
@@ -100,12 +100,12 @@ static tw_exchange expect(const tw_model_options *o, const tw_account *a, const 
   return e;
 }
 
-/* Why the budget does not suffice for one more: malloc'ed; NULL: it does. */
+/* The budget that forbids one more question, in words; malloc'ed. NULL: the budgets allow it. */
 static char *find_shortage(const tw_model_options *o, const tw_account *a, const tw_exchange *e, double tokens_reserved,
                            double money_reserved) {
   const double used = a->tokens_in + a->tokens_out, tokens = e->tokens_in + e->tokens_out;
   tw_text t = {0};
-  if (o->questions > 0 && a->asked + a->recalled >= (size_t)o->questions) /* of a resumed search, too */
+  if (o->questions > 0 && a->asked + a->recalled >= (size_t)o->questions) /* recalled questions count, too */
     tw_text_add(&t, "%d questions", o->questions);
   else if (o->tokens > 0 && used + tokens_reserved + tokens > o->tokens)
     tw_text_add(&t, "%.0f of %.0f tokens, and another question takes about %.0f", used, o->tokens, tokens);
@@ -265,6 +265,6 @@ void tw_ask(const tw_model_options *options, tw_account *account, const char *na
   if (most > 64) most = 64;
   recall_all(&k);
   while (started + 1 < most && started + 1 < n && pthread_create(&thread[started], NULL, work, &k) == 0) started++;
-  work(&k); /* this thread works as well, so that the requests proceed without further threads */
+  work(&k); /* this thread works, too: no further thread may be available */
   for (size_t i = 0; i < started; i++) pthread_join(thread[i], NULL);
 }

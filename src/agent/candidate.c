@@ -94,7 +94,7 @@ tw_digest tw_source_digest(const char *source) {
 }
 
 /* The slot of a key, or the free one where it belongs. Linear probing: the digest is uniform already. */
-static size_t place(const tw_index *index, const tw_digest *key) {
+static size_t slot_of(const tw_index *index, const tw_digest *key) {
   uint64_t start;
   memcpy(&start, key->byte, sizeof start);
   size_t i = (size_t)start & (index->capacity - 1);
@@ -112,18 +112,18 @@ static bool grow(tw_index *index) {
   index->slot = slot;
   index->capacity = capacity;
   for (size_t i = 0; i < old.capacity; i++)
-    if (old.slot[i].number != TW_NONE) slot[place(index, &old.slot[i].key)] = old.slot[i];
+    if (old.slot[i].number != TW_NONE) slot[slot_of(index, &old.slot[i].key)] = old.slot[i];
   free(old.slot);
   return true;
 }
 
 int tw_index_find(const tw_index *index, const tw_digest *key) {
-  return index->capacity ? index->slot[place(index, key)].number : TW_NONE;
+  return index->capacity ? index->slot[slot_of(index, key)].number : TW_NONE;
 }
 
 bool tw_index_add(tw_index *index, const tw_digest *key, int number) {
   if (4 * (index->n + 1) > 3 * index->capacity && !grow(index)) return false;
-  size_t i = place(index, key);
+  size_t i = slot_of(index, key);
   if (index->slot[i].number == TW_NONE) {
     index->slot[i] = (struct tw_index_slot){*key, number};
     index->n++;

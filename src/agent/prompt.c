@@ -315,7 +315,7 @@ static void set_common(prompt *p, const tw_request *r) {
                                                              tw_prompt_topic(r->texts, r->target, r->problem, "isa")));
 }
 
-static tw_status fill(prompt *p, const tw_prompt_texts *texts, const char *name, char **out, tw_error *error) {
+static tw_status fill_template(prompt *p, const tw_prompt_texts *texts, const char *name, char **out, tw_error *error) {
   const char *template = tw_prompt_template(texts, name);
   tw_error why = {0};
   *out = NULL;
@@ -375,7 +375,7 @@ static tw_status write_plan_prompt(const tw_request *r, tw_random *random, const
   static const char *const questions[] = {"invent", "direct", "two_steps"};
   for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
     set(&p, questions[i], strcmp(questions[i], question) ? NULL : "yes");
-  return fill(&p, r->texts, "plan", out, error);
+  return fill_template(&p, r->texts, "plan", out, error);
 }
 
 tw_status tw_prompt_plan(const tw_request *r, tw_random *random, char **out, tw_error *error) {
@@ -407,7 +407,7 @@ tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_ca
   set_owned(&p, "reply", is_reply ? quote(failed->reply) : NULL);
   set(&p, "trouble", is_reply ? failed->message : NULL);
   set_owned(&p, "earlier", failed ? write_earlier(r, failed, kernel) : NULL);
-  return fill(&p, r->texts, "implement", out, error);
+  return fill_template(&p, r->texts, "implement", out, error);
 }
 
 /* ---- a plan's beginning ---- */

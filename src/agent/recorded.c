@@ -1,10 +1,12 @@
 /* recorded.c - an agent that offers the steps of earlier searches, one at a time, on a new shape.
  *
- * Method: schedule reuse of Autocomp (C. Hong et al., section 3.5). Each plan for a parent takes the first recorded steps that the
- * parent lacks. A step's alternatives are the recorded step and, because sizes of one shape may be illegal or wrong for another, the
- * menu's steps of the same verb, best predicted first. The first plan of all takes every missing step at once.
+ * Method: schedule reuse of Autocomp (C. Hong et al., section 3.5). Each plan for a parent takes the first recorded
+ * steps that the parent lacks. The alternatives of a step are the recorded step, then the menu's steps of this verb,
+ * best predicted first. The menu matters because sizes of one shape may be illegal or slow for another. The first plan
+ * of all takes every missing step at once.
  *
- * A parent has a recorded step if its schedule has the step itself, or as many steps of its verb as the recording has up to there. */
+ * A parent already has a recorded step if its schedule has the step, or as many steps of this verb as the recording up
+ * to it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +79,7 @@ static bool is_new(const tw_request *r, const tw_schedule *s) { return !r->known
 
 /* ---- one plan ---- */
 
-static void take(detail *d, tw_agent_plan *plan, const tw_schedule *schedule, size_t levers) {
+static void add_recorded(detail *d, tw_agent_plan *plan, const tw_schedule *schedule, size_t levers) {
   for (size_t i = 0; i < plan->n_alternatives; i++)
     if (d->schedule[i].n == schedule->n &&
         !strcmp(d->schedule[i].step[schedule->n - 1], schedule->step[schedule->n - 1]))
@@ -89,14 +91,14 @@ static void take(detail *d, tw_agent_plan *plan, const tw_schedule *schedule, si
 /* The recorded step, then the menu's steps of its verb; the menu is sorted by prediction. */
 static void plan_step(const tw_request *r, const char *step, detail *d, tw_agent_plan *plan) {
   tw_schedule next = *r->parent->recipe;
-  if (append(r, &next, step) && is_new(r, &next)) take(d, plan, &next, 1);
+  if (append(r, &next, step) && is_new(r, &next)) add_recorded(d, plan, &next, 1);
   const size_t most = r->kernels < ALTERNATIVES ? r->kernels : ALTERNATIVES;
   tw_menu menu = {0};
   if (tw_target_steps(r->target, r->problem, r->parent->recipe, &menu, NULL) != TW_OK) return;
   for (size_t i = 0; i < menu.n && plan->n_alternatives < most; i++) {
     next = *r->parent->recipe;
     if (has_same_verb(menu.item[i].step, step) && append(r, &next, menu.item[i].step) && is_new(r, &next))
-      take(d, plan, &next, 1);
+      add_recorded(d, plan, &next, 1);
   }
   tw_menu_free(&menu);
 }
@@ -119,7 +121,7 @@ static void plan_rest(const tw_request *r, size_t baseline, const tw_schedule *r
   for (size_t i = 0; i < recording->n; i++)
     if (is_missing(&next, baseline, recording, i))
       added += append(r, &next, recording->step[i]) || append_like(r, &next, recording->step[i]);
-  if (added > 1 && is_new(r, &next)) take(d, plan, &next, added);
+  if (added > 1 && is_new(r, &next)) add_recorded(d, plan, &next, added);
 }
 
 static tw_status open_plan(const char *what, const char *step, tw_agent_plan *plan, detail **out, tw_error *error) {

@@ -1,23 +1,23 @@
 /* rules.c - the built-in agent: plans from the target's menu, guided by the target's analytic model.
  *
- * Method: the planning phase of Autocomp (C. Hong et al., sections 3.2 and 3.4), with rules in the place of a language
- * model. A plan takes one lever of the menu, each lever being hidden from the plan with the probability `dropout`; its
- * alternatives are the lever's parameterizations, best predicted first.
+ * Method: the planning phase of Autocomp (C. Hong et al., sections 3.2 and 3.4), with rules instead of a language
+ * model. A plan uses one lever of the menu. Each lever is hidden from the plan with the probability `dropout`. The
+ * alternatives of a plan are the parameters of its lever, best predicted first.
  *
- * The model is a guide, not a judge: it is incomplete. The first plan of a parent takes the visible lever with the
- * largest weight, further plans draw one by weight. The weight of a lever is
+ * The model is a guide, not a judge: it is incomplete. The first plan of a parent uses the visible lever with the
+ * largest weight. Further plans draw a lever by weight. The weight of a lever is
  *     1 / its rank by predicted cost       so that levers that the model considers neutral, or bad, are tried, too
  *   x the share of its kernels that beat their parent in this search (Laplace's rule of succession)
  *   / (1 + its options that were tried from this parent)        so that all are tried before one is tried to the end.
  * When nothing has beaten its parent for an iteration, the rank counts less, and more of the menu is hidden.
  *
- * Some levers only pay together (a larger tile, once its loads overlap with the computation). So a plan may go on:
- * after its first step it appends, as long as the model predicts a gain, the best visible step of another lever, up to
- * a depth that is drawn for the plan. The menu of each intermediate schedule is the target's own, so every chain is
- * legal step by step.
+ * Some levers gain only in combination: a larger tile gains once its loads overlap with the computation. So a plan may
+ * have several steps. While the model predicts a gain, the plan appends the best visible step of another lever. Its
+ * largest number of steps is drawn at random. The menu of each intermediate schedule is the target's own, so every
+ * chain is legal step by step.
  *
- * The agent `random` is the measure of all this: each plan is one step of the menu, and all steps that were not tried are equally
- * probable. */
+ * The agent `random` is the comparison: each plan is one step of the menu, and all untried steps are equally probable.
+ */
 #include "agent/agent.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ typedef struct option {
   const tw_menu_item *item;
   double cost;  /* as predicted; where the model does not know, that of the parent: neutral */
   uint64_t tie; /* random: equal predictions are in any order */
-  bool tried;   /* this very schedule was proposed before */
+  bool tried;   /* this schedule was proposed before */
 } option;
 
 /* A lever of the menu: its untried options, best predicted first. */

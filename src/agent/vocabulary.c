@@ -1,8 +1,9 @@
 /* vocabulary.c - see vocabulary.h.
  *
- * A reader of declarations, no compiler: it goes through the tokens of a header, keeps the scopes (namespace, structure, anything
- * else) and takes what stands between two of `;`, `{` and `}` as a declaration, unless a function's body is around it. A name
- * of a structure's member counts where the program uses it after a point, an arrow or `::`; other names where it does not. */
+ * A reader of declarations, no compiler: it reads the tokens of a header and keeps the scopes (namespace, structure,
+ * others). A declaration is the text between two of `;`, `{` and `}` as a declaration, unless a function's body is
+ * around it. A name of a structure's member counts where the program uses it after a point, an arrow or `::`; other
+ * names where it does not. */
 #define _GNU_SOURCE
 #include "agent/vocabulary.h"
 
@@ -235,7 +236,7 @@ static bool is_declared_at(const declaration *d, size_t i, bool enumeration) {
 }
 
 /* Shows the declaration if it is of a name that the program uses. */
-static void take(parser *p, const declaration *d) {
+static void add_declaration(parser *p, const declaration *d) {
   const bool structure = p->depth && p->scope[p->depth - 1] == STRUCTURE;
   if (d->n && is(d->word[0], "namespace")) return;
   if (structure && !p->any_structure && !find_name(p->wanted, p->structure[p->depth - 1])) return;
@@ -333,7 +334,7 @@ static void read_declarations(parser *p) {
         d.word[d.n++] = t;
       continue;
     }
-    take(p, &d);
+    add_declaration(p, &d);
     if (is(t, "{")) {
       const scope s = p->depth == DEPTH ? BODY : scope_of(&d);
       if (s == BODY) {

@@ -126,7 +126,7 @@ static tw_status section(filler *f, const mark *m, const char *text, tw_error *e
   return TW_OK;
 }
 
-static tw_status fill(filler *f, tw_error *error);
+static tw_status fill_template(filler *f, tw_error *error);
 
 /* Another template: of the same folder, or of any by its whole name. Also rendered in omitted sections, because its marks are checked; that text is
  * dropped. */
@@ -152,12 +152,12 @@ static tw_status include(const filler *f, const mark *m, tw_error *error) {
                   .out = shown ? f->out : &dropped,
                   .includes = f->includes + 1};
   if (shown && tw_template_watch) tw_template_watch(other->name);
-  const tw_status status = fill(&inner, &why);
+  const tw_status status = fill_template(&inner, &why);
   tw_text_free(&dropped);
   return status == TW_OK ? status : tw_fail(error, status, "%.*s: %s", m->length, m->name, why.text);
 }
 
-static tw_status fill(filler *f, tw_error *error) {
+static tw_status fill_template(filler *f, tw_error *error) {
   for (const char *at = f->template;;) {
     const char *next = next_mark(at);
     mark m;
@@ -194,7 +194,7 @@ tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[],
     if (!add_slot(&slots, slot[i].name, slot[i].text))
       return tw_fail(error, TW_USAGE, "slot '%s' is set twice", slot[i].name);
   filler f = {.template = template, .slots = &slots, .out = &text};
-  tw_status status = fill(&f, error);
+  tw_status status = fill_template(&f, error);
   *out = status == TW_OK ? tw_text_take(&text) : NULL;
   tw_text_free(&text);
   if (status == TW_OK && !*out) return tw_no_memory(error, "the text");
@@ -273,6 +273,6 @@ tw_status tw_template_add(tw_text *out, const char *file, const tw_slots *s, tw_
   filler f = {.file = found->name, .template = (const char *)found->data, .slots = &slots, .out = out};
   tw_error why = {0};
   if (tw_template_watch) tw_template_watch(found->name);
-  const tw_status status = fill(&f, &why);
+  const tw_status status = fill_template(&f, &why);
   return status == TW_OK ? status : tw_fail(error, status, "template %s: %s", file, why.text);
 }

@@ -26,7 +26,7 @@ const char *tw_chat_trouble_name(tw_chat_trouble trouble) {
 
 static void start_curl(void) { curl_global_init(CURL_GLOBAL_DEFAULT); }
 
-static void fill(tw_chat_options *o) {
+static void set_defaults(tw_chat_options *o) {
   if (!(o->seconds > 0)) o->seconds = 600;
   if (o->attempts <= 0) o->attempts = 6;
   if (!(o->pause_first > 0)) o->pause_first = 1;
@@ -47,7 +47,7 @@ tw_status tw_chat_open(const char *specification, const tw_chat_options *options
     return status;
   }
   if (options) chat->options = *options;
-  fill(&chat->options);
+  set_defaults(&chat->options);
   pthread_mutex_init(&chat->lock, NULL);
   pthread_cond_init(&chat->turn, NULL);
   *out = chat;

@@ -73,7 +73,7 @@ static bool put_wrapped(const char *text, size_t size) {
   return written;
 }
 
-static ssize_t take(void *cookie, const char *data, size_t size) {
+static ssize_t write_lines(void *cookie, const char *data, size_t size) {
   (void)cookie;
   for (size_t at = 0; at < size;) {
     const char *end = memchr(data + at, '\n', size - at);
@@ -99,7 +99,7 @@ static void finish(void) {
 
 void cli_wrap_output(void) {
   static bool done;
-  FILE *wrapped = done ? NULL : fopencookie(NULL, "w", (cookie_io_functions_t){.write = take});
+  FILE *wrapped = done ? NULL : fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_lines});
   if (!wrapped) return;
   done = true;
   fflush(stdout);

@@ -145,7 +145,7 @@ static bool is_any_left(const hosts *all) {
 }
 
 /* A free connection, if possible to another host than `not`; NULL: all hosts are excluded, or the search is interrupted. */
-static connection *take(hosts *all, const host * not, const volatile int *interrupt) {
+static connection *reserve_connection(hosts *all, const host * not, const volatile int *interrupt) {
   connection *found = NULL;
   pthread_mutex_lock(&all->lock);
   while (!found && is_any_left(all) && !tw_is_set(interrupt)) {
@@ -206,7 +206,7 @@ static void evaluate(tw_backend *b, size_t slot, const tw_trial *trial, const tw
   bool done = false;
   tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "all hosts are excluded");
   for (int i = 0; i < TRIES && !done; i++) {
-    connection *c = take(all, last, interrupt);
+    connection *c = reserve_connection(all, last, interrupt);
     if (!c) break;
     last = c->host;
     const tw_stop until = {.deadline = last->seconds > 0 ? tw_now() + last->seconds : 0, .interrupt = interrupt};

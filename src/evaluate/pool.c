@@ -33,7 +33,7 @@ typedef struct batch {
   size_t n_ended, n_workers;
 } batch;
 
-static tw_job *take(batch *b) {
+static tw_job *next_job(batch *b) {
   tw_job *taken = NULL;
   pthread_mutex_lock(&b->lock);
   if (b->next < b->n) taken = b->job[b->next++];
@@ -46,7 +46,7 @@ static void *work(void *context) {
   pthread_mutex_lock(&b->lock);
   const size_t slot = b->n_workers++;
   pthread_mutex_unlock(&b->lock);
-  for (tw_job *job; (job = take(b));) {
+  for (tw_job *job; (job = next_job(b));) {
     evaluate_one(b->pool, slot, job);
     pthread_mutex_lock(&b->lock);
     b->ended[b->n_ended++] = job;

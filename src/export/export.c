@@ -252,8 +252,8 @@ void tw_export_embed(tw_text *t, const char *embedded) {
   tw_text_add_string(t, (const char *)tw_embedded_find(embedded)->data);
 }
 
-static bool fill(tw_text *t, const char *key, size_t length, const tw_export *e, size_t n,
-                 const char *const pair[][2]) {
+static bool fill_key(tw_text *t, const char *key, size_t length, const tw_export *e, size_t n,
+                     const char *const pair[][2]) {
   const char *const own[][2] = {{"PROBLEM", e->problem}, {"CHECKED", e->checked}};
   for (size_t i = 0; i < n + sizeof own / sizeof *own; i++) {
     const char *const *p = i < n ? pair[i] : own[i - n];
@@ -270,7 +270,7 @@ void tw_export_fill(tw_text *t, const char *embedded, const tw_export *e, size_t
   const char *text = (const char *)tw_embedded_find(embedded)->data, *at, *end;
   while ((at = strchr(text, '@')) && (end = strchr(at + 1, '@'))) {
     tw_text_add_bytes(t, text, (size_t)(at - text));
-    const bool known = fill(t, at + 1, (size_t)(end - at - 1), e, n, pair);
+    const bool known = fill_key(t, at + 1, (size_t)(end - at - 1), e, n, pair);
     if (!known) tw_text_add_string(t, "@");
     text = known ? end + 1 : at + 1;
   }

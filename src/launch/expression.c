@@ -68,7 +68,7 @@ static void blanks(reader *r) {
   while (*r->at == ' ' || *r->at == '\t') r->at++;
 }
 
-static bool take(reader *r, const char *token) {
+static bool take_token(reader *r, const char *token) {
   const size_t length = strlen(token);
   if (r->status != TW_OK || strncmp(r->at, token, length) != 0) return false;
   r->at += length;
@@ -115,7 +115,7 @@ static int64_t call(reader *r, const char *name, size_t length) {
   while (f < 4 && (strlen(functions[f]) != length || memcmp(functions[f], name, length) != 0)) f++;
   if (f == 4) return unknown(r, name, length);
   int64_t value = conditional(r);
-  for (; take(r, ","); n++) {
+  for (; take_token(r, ","); n++) {
     const int64_t next = conditional(r);
     if (r->status != TW_OK) return 0;
     if (f >= 2 && n == 2) return wrong(r, "more than two arguments");
@@ -125,16 +125,16 @@ static int64_t call(reader *r, const char *name, size_t length) {
                      : align(r, value, next);
   }
   if (n == 1) return wrong(r, "a second argument is missing");
-  if (!take(r, ")")) return wrong(r, "')' is missing");
+  if (!take_token(r, ")")) return wrong(r, "')' is missing");
   return value;
 }
 
 static int64_t primary(reader *r) {
   int64_t value = 0;
   if (isdigit((unsigned char)*r->at)) return number(r);
-  if (take(r, "(")) {
+  if (take_token(r, "(")) {
     value = conditional(r);
-    if (!take(r, ")")) return wrong(r, "')' is missing");
+    if (!take_token(r, ")")) return wrong(r, "')' is missing");
     return value;
   }
   if (!is_name(*r->at, true)) return wrong(r, "a number, a name or '(' is missing");
@@ -142,18 +142,18 @@ static int64_t primary(reader *r) {
   while (is_name(*r->at, false)) r->at++;
   const size_t length = (size_t)(r->at - name);
   blanks(r);
-  if (take(r, "(")) return call(r, name, length);
+  if (take_token(r, "(")) return call(r, name, length);
   return tw_scope_find(r->scope, name, length, &value) ? value : unknown(r, name, length);
 }
 
 static int64_t unary(reader *r) {
   int64_t value = 0;
   if (++r->depth > TW_EXPRESSION_DEPTH) return wrong(r, "nested too deeply");
-  if (take(r, "-")) {
+  if (take_token(r, "-")) {
     if (__builtin_sub_overflow((int64_t)0, unary(r), &value)) value = wrong_value(r, "overflow");
-  } else if (take(r, "+")) {
+  } else if (take_token(r, "+")) {
     value = unary(r);
-  } else if (strncmp(r->at, "!=", 2) != 0 && take(r, "!")) {
+  } else if (strncmp(r->at, "!=", 2) != 0 && take_token(r, "!")) {
     value = !unary(r);
   } else {
     value = primary(r);
@@ -171,11 +171,11 @@ static int64_t divide(reader *r, int64_t a, int64_t b, bool rest) {
 static int64_t product(reader *r) {
   int64_t value = unary(r);
   for (;;) {
-    if (take(r, "*")) {
+    if (take_token(r, "*")) {
       if (__builtin_mul_overflow(value, unary(r), &value)) value = wrong_value(r, "overflow");
-    } else if (take(r, "/")) {
+    } else if (take_token(r, "/")) {
       value = divide(r, value, unary(r), false);
-    } else if (take(r, "%")) {
+    } else if (take_token(r, "%")) {
       value = divide(r, value, unary(r), true);
     } else {
       return value;
@@ -186,9 +186,9 @@ static int64_t product(reader *r) {
 static int64_t sum(reader *r) {
   int64_t value = product(r);
   for (;;) {
-    if (take(r, "+")) {
+    if (take_token(r, "+")) {
       if (__builtin_add_overflow(value, product(r), &value)) value = wrong_value(r, "overflow");
-    } else if (take(r, "-")) {
+    } else if (take_token(r, "-")) {
       if (__builtin_sub_overflow(value, product(r), &value)) value = wrong_value(r, "overflow");
     } else {
       return value;
@@ -199,13 +199,13 @@ static int64_t sum(reader *r) {
 static int64_t comparison(reader *r) {
   int64_t value = sum(r);
   for (;;) {
-    if (take(r, "<="))
+    if (take_token(r, "<="))
       value = value <= sum(r);
-    else if (take(r, ">="))
+    else if (take_token(r, ">="))
       value = value >= sum(r);
-    else if (take(r, "<"))
+    else if (take_token(r, "<"))
       value = value < sum(r);
-    else if (take(r, ">"))
+    else if (take_token(r, ">"))
       value = value > sum(r);
     else
       return value;
@@ -215,9 +215,9 @@ static int64_t comparison(reader *r) {
 static int64_t equality(reader *r) {
   int64_t value = comparison(r);
   for (;;) {
-    if (take(r, "=="))
+    if (take_token(r, "=="))
       value = value == comparison(r);
-    else if (take(r, "!="))
+    else if (take_token(r, "!="))
       value = value != comparison(r);
     else
       return value;
@@ -234,22 +234,22 @@ static int64_t lazily(reader *r, bool needed, int64_t (*operand)(reader *)) {
 
 static int64_t conjunction(reader *r) {
   int64_t value = equality(r);
-  while (take(r, "&&")) value = (lazily(r, value != 0, equality) != 0) & (value != 0);
+  while (take_token(r, "&&")) value = (lazily(r, value != 0, equality) != 0) & (value != 0);
   return value;
 }
 
 static int64_t disjunction(reader *r) {
   int64_t value = conjunction(r);
-  while (take(r, "||")) value = (lazily(r, value == 0, conjunction) != 0) | (value != 0);
+  while (take_token(r, "||")) value = (lazily(r, value == 0, conjunction) != 0) | (value != 0);
   return value;
 }
 
 static int64_t conditional(reader *r) {
   if (++r->depth > TW_EXPRESSION_DEPTH) return wrong(r, "nested too deeply");
   int64_t value = disjunction(r);
-  if (take(r, "?")) {
+  if (take_token(r, "?")) {
     const int64_t yes = lazily(r, value != 0, conditional);
-    if (!take(r, ":")) return wrong(r, "':' is missing");
+    if (!take_token(r, ":")) return wrong(r, "':' is missing");
     const int64_t no = lazily(r, value == 0, conditional);
     value = value ? yes : no;
   }

@@ -49,7 +49,7 @@ struct tw_sandbox {
 
 /* ---- the arena ---- */
 
-static void place(uint64_t *end, tw_arena_array *x, const tw_operand *o, uint32_t sets) {
+static void place_array(uint64_t *end, tw_arena_array *x, const tw_operand *o, uint32_t sets) {
   *x = (tw_arena_array){.type = o->type, .rank = o->rank, .bytes = o->bytes, .is_output = o->is_output};
   snprintf(x->name, sizeof x->name, "%s", o->name);
   memcpy(x->dims, o->dims, sizeof x->dims);
@@ -70,7 +70,8 @@ static void lay_out(const tw_sandboxed *c, tw_arena_orders *o) {
                          .seconds = (uint64_t)ceil(c->cpu_seconds)};
   for (size_t i = 0; i < c->n_operands; i++) {
     const bool output = c->operand[i].is_output;
-    place(output ? &outputs : &inputs, &o->operand[i], &c->operand[i], output || c->varies >> i & 1 ? c->sets : 1);
+    place_array(output ? &outputs : &inputs, &o->operand[i], &c->operand[i],
+                output || c->varies >> i & 1 ? c->sets : 1);
   }
   if (c->task_bytes) memcpy(o->task, c->task, c->task_bytes);
   o->orders_bytes = inputs;

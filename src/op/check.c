@@ -96,7 +96,7 @@ typedef struct sight {
   tw_mismatch *of_piece;
 } sight;
 
-static void look(void *context, size_t index) {
+static void check_rows(void *context, size_t index) {
   const sight *s = context;
   const tw_operand *o = s->u->o;
   const bool real = tw_unit(o->type) > 0, tells = tw_poison_tells(o->type);
@@ -119,7 +119,7 @@ static tw_status look_at_all(const output *u, const void *actual, int threads, t
   const size_t pieces = (size_t)((u->rows + SIGHT_ROWS - 1) / SIGHT_ROWS);
   sight s = {.u = u, .actual = actual, .of_piece = tw_new(pieces, sizeof *s.of_piece)};
   if (!s.of_piece) return tw_no_memory(error, "the comparison");
-  tw_parallel_for(threads, pieces, look, &s);
+  tw_parallel_for(threads, pieces, check_rows, &s);
   tw_mismatch all = {0};
   for (size_t i = 0; i < pieces; i++) {
     const tw_mismatch *m = &s.of_piece[i];

@@ -216,7 +216,7 @@ static void fill_line(uint64_t seed, int operand, int64_t line, tw_distribution 
   for (int64_t i = 0; i < count; i++) data[i * step] = tw_draw_i8(&r, d);
 }
 
-static void fill(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+static void fill_operands(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_conv2d v = tw_conv2d_of(p);
   if (is_real(&v)) {
     tw_operand o[TW_OPERANDS_MAX];
@@ -243,7 +243,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   const tw_conv v = tw_conv_of_conv2d(p);
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
-  fill(p, seed, buffers);
+  fill_operands(p, seed, buffers);
   tw_conv_zeros(&v, seed, o, buffers);
 }
 

@@ -168,7 +168,7 @@ static void zero_lines(const tw_gemm *g, uint64_t seed, const tw_operand o[], vo
   if (!g->packed) (g->b_transposed ? tw_zero_row : tw_zero_column)(&o[1], column, buffers[1]);
 }
 
-static void fill(const tw_problem *p, uint64_t seed, const tw_operand o[], void *const buffers[]) {
+static void fill_operands(const tw_problem *p, uint64_t seed, const tw_operand o[], void *const buffers[]) {
   const tw_gemm g = tw_gemm_of(p);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
   if ((seed & TW_SEED_KIND) == TW_SEED_KIND && tw_gemm_has_few(&g)) {
@@ -216,6 +216,6 @@ void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   const tw_gemm g = tw_gemm_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   p->op->operands(p, o);
-  fill(p, seed, o, buffers);
+  fill_operands(p, seed, o, buffers);
   zero_lines(&g, seed, o, buffers);
 }

@@ -102,9 +102,9 @@ static double weights_off(const tw_gemm *g) {
   return tw_gemm_weights_only(g) && g->a == TW_BF16 && f32_scales ? 0x1p-8 : 0;
 }
 
-/* What sums in bf16 or bfp16, and blocks of C, add. A's elements are at most 1 (uniform inputs), so a sum of them times a
- * column stays below 8 |b|_2 (Hoeffding), whatever its length, and so do roundings of A to steps of 2^-7. Each of the k / 8
- * roundings of sums is off by half a unit of the largest of its block. */
+/* The error added by sums in bf16 or bfp16, and by blocks of C. A's elements are at most 1 (uniform inputs), so a sum
+ * of them times a column stays below 8 |b|_2 (Hoeffding), whatever its length, and so do roundings of A to steps of
+ * 2^-7. Each of the k / 8 roundings of sums is off by half a unit of the largest of its block. */
 static double blocks_off(const tw_gemm *g) {
   const double roundings = tw_sum_steps((double)g->k / 8);
   double off = 0;

@@ -36,7 +36,7 @@ static void fill_piece(void *context, size_t index) {
   }
 }
 
-static void fill(filling *f) {
+static void fill_values(filling *f) {
   const int64_t rows = tw_operand_rows(f->o);
   tw_parallel_for(rows * tw_operand_columns(f->o) < SMALL ? 1 : 0, (size_t)((rows + ROWS - 1) / ROWS), fill_piece, f);
 }
@@ -182,15 +182,15 @@ void tw_fill_lines(uint64_t seed, int operand, const tw_operand *o, tw_lines alo
 /* ---- all alike, or row by row ---- */
 
 void tw_fill_uniform(uint64_t seed, int operand, const tw_operand *o, double amplitude, void *data) {
-  fill(&(filling){.seed = seed, .operand = operand, .o = o, .all = {0, amplitude}, .data = data});
+  fill_values(&(filling){.seed = seed, .operand = operand, .o = o, .all = {0, amplitude}, .data = data});
 }
 
 void tw_fill_factors(uint64_t seed, int operand, const tw_operand *o, void *data) {
-  fill(&(filling){.seed = seed, .operand = operand, .o = o, .all = {1, 0.75}, .signs = true, .data = data});
+  fill_values(&(filling){.seed = seed, .operand = operand, .o = o, .all = {1, 0.75}, .signs = true, .data = data});
 }
 
 void tw_fill_rows(uint64_t seed, int operand, const tw_operand *o, tw_spread (*of_row)(uint64_t, int64_t), void *data) {
-  fill(&(filling){.seed = seed, .operand = operand, .o = o, .of_row = of_row, .data = data});
+  fill_values(&(filling){.seed = seed, .operand = operand, .o = o, .of_row = of_row, .data = data});
 }
 
 tw_spread tw_spread_by_row(uint64_t seed, int64_t row) {

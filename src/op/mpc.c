@@ -114,7 +114,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 /* ---- inputs ---- */
 
 /* Uniform multiples of 2^-11 in [-amplitude, amplitude]; of a column of vectors and of matrices alike. */
-static void fill(uint64_t seed, int stream, double amplitude, int64_t n, float *data) {
+static void fill_array(uint64_t seed, int stream, double amplitude, int64_t n, float *data) {
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)stream);
   int64_t most = (int64_t)(amplitude * 0x1p11);
@@ -162,8 +162,8 @@ static void fill_contraction(uint64_t seed, int stream, int64_t n, float *out) {
 static void forward_inputs(const tw_mpc *m, uint64_t seed, void *const buffers[]) {
   float *A = buffers[TW_MPC_ADYN], *B = buffers[TW_MPC_BDYN], *K = buffers[TW_MPC_KINF];
   int64_t n = m->states, k = m->inputs;
-  fill(seed, 1, 0.8 / sqrt((double)k), n * k, B);
-  fill(seed, 2, 1.5 / sqrt((double)n), k * n, K);
+  fill_array(seed, 1, 0.8 / sqrt((double)k), n * k, B);
+  fill_array(seed, 2, 1.5 / sqrt((double)n), k * n, K);
   fill_contraction(seed, 3, n, A);
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j < n; j++) {
@@ -171,21 +171,21 @@ static void forward_inputs(const tw_mpc *m, uint64_t seed, void *const buffers[]
       for (int64_t l = 0; l < k; l++) sum += (double)B[i * k + l] * (double)K[l * n + j];
       A[i * n + j] = (float)sum;
     }
-  fill(seed, 4, 1, n, buffers[TW_MPC_X]);
-  fill(seed, 5, 1, m->horizon * k, buffers[TW_MPC_D]);
+  fill_array(seed, 4, 1, n, buffers[TW_MPC_X]);
+  fill_array(seed, 5, 1, m->horizon * k, buffers[TW_MPC_D]);
 }
 
 static void backward_inputs(const tw_mpc *m, uint64_t seed, void *const buffers[]) {
   int64_t n = m->states, k = m->inputs;
   float *Quu = buffers[TW_MPC_BACK_QUU];
-  fill(seed, 1, 1.5 / sqrt((double)n), n * k, buffers[TW_MPC_BACK_BDYN]);
-  fill(seed, 2, 1 / sqrt((double)k), k * k, Quu);
+  fill_array(seed, 1, 1.5 / sqrt((double)n), n * k, buffers[TW_MPC_BACK_BDYN]);
+  fill_array(seed, 2, 1 / sqrt((double)k), k * k, Quu);
   for (int64_t i = 0; i < k; i++) Quu[i * k + i] += Quu[i * k + i] < 0 ? -1 : 1; /* no row is small */
-  fill(seed, 3, 0.8 / sqrt((double)k), k * n, buffers[TW_MPC_BACK_KINF]);
+  fill_array(seed, 3, 0.8 / sqrt((double)k), k * n, buffers[TW_MPC_BACK_KINF]);
   fill_contraction(seed, 4, n, buffers[TW_MPC_BACK_AMBKT]);
-  fill(seed, 5, 1, n, (float *)buffers[TW_MPC_BACK_P] + (m->horizon - 1) * n);
-  fill(seed, 6, 1, m->horizon * k, buffers[TW_MPC_BACK_R]);
-  fill(seed, 7, 0.5, m->horizon * n, buffers[TW_MPC_BACK_Q]);
+  fill_array(seed, 5, 1, n, (float *)buffers[TW_MPC_BACK_P] + (m->horizon - 1) * n);
+  fill_array(seed, 6, 1, m->horizon * k, buffers[TW_MPC_BACK_R]);
+  fill_array(seed, 7, 0.5, m->horizon * n, buffers[TW_MPC_BACK_Q]);
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {

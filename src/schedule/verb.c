@@ -15,7 +15,7 @@ bool tw_read_number(const char *text, int64_t least, int64_t most, int64_t *out)
 
 /* ---- fields ---- */
 
-static void put(void *plan, tw_field f, int64_t value) { /* little-endian, like every machine that this runs on */
+static void set_field(void *plan, tw_field f, int64_t value) { /* little-endian, like every machine that this runs on */
   memcpy((char *)plan + f.at, &value, f.size);
 }
 
@@ -80,7 +80,7 @@ static bool read_value(const void *context, const tw_argument *a, const char *te
   if (a->read) return a->read(context, a, text, (char *)plan + a->into.at);
   if (a->choices ? !tw_read_choice(a->choices, text, &value) : !tw_read_number(text, a->least, a->most, &value))
     return false;
-  put(plan, a->into, a->choices ? a->least + value : value);
+  set_field(plan, a->into, a->choices ? a->least + value : value);
   return true;
 }
 
@@ -213,7 +213,7 @@ tw_status tw_step_apply(const tw_language *l, const void *context, const char *s
   unsigned given = 0;
   tw_error why = {0};
   if (v->first) v->first(context, plan);
-  put(plan, v->sets, 1);
+  set_field(plan, v->sets, 1);
   tw_status status = read_words(v, context, step, words, plan, &given, error);
   if (status == TW_OK && v->then && (status = v->then(context, plan, given, error ? &why : NULL)) != TW_OK)
     tw_fail(error, status, "step '%s' %.1800s", step, why.text);

@@ -47,7 +47,7 @@ static bool recall(void *context, const char *agent, tw_exchange *e) {
   return true;
 }
 
-static void keep(void *context, const char *agent, const tw_exchange *e) {
+static void keep_exchange(void *context, const char *agent, const tw_exchange *e) {
   tw_exchanges *x = context;
   if (e->answer && x->journal.keep) x->journal.keep(x->journal.context, agent, e);
   note(x, agent, e, false);
@@ -56,7 +56,7 @@ static void keep(void *context, const char *agent, const tw_exchange *e) {
 tw_memo tw_exchanges_open(tw_exchanges *x) {
   *x = (tw_exchanges){0};
   pthread_mutex_init(&x->lock, NULL);
-  return (tw_memo){.context = x, .recall = recall, .keep = keep};
+  return (tw_memo){.context = x, .recall = recall, .keep = keep_exchange};
 }
 
 static int by_place(const void *x, const void *y) {

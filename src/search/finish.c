@@ -1,6 +1,6 @@
-/* finish.c - from the best candidate to the result: its recipe without needless steps, the gain of each step, and a
- * check on new inputs. For a source without a recipe the steps are its lineage: they were all evaluated, and none can
- * be left out. */
+/* finish.c - makes the result from the best candidate: removes needless steps of its schedule, finds the gain of each
+ * step and checks it on new inputs. The steps of a source without a schedule are its lineage. They were all evaluated,
+ * and none can be removed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "search/prune.h"
 #include "search/state.h"
 
-/* Shortening may cost this share of the samples that the search took, the ladder this share of the samples that it
- * might have taken: one in four. A short search on a large problem, where each sample takes long, omits both. */
+/* The removal of steps may use one sample for four of the search; the ladder one for four that the search may use. A
+ * short search on a large problem, whose samples take long, omits both. */
 enum { SAMPLES_PER_EXTRA = 4 };
 
-/* Emits a schedule as a new candidate, unless it is there already. */
+/* Emits a schedule as a new candidate, unless a candidate has it. */
 static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, double limit, int parent, const char *lever,
                               const char *why, tw_error *error) {
   if (tw_state_find(s, schedule)) return TW_OK;
@@ -23,7 +23,7 @@ static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, double l
   return c ? tw_state_add(s, c, error) : tw_no_memory(error, "another candidate");
 }
 
-/* A kernel that was met before under another schedule becomes a candidate in its own right. */
+/* A kernel that an earlier candidate has with another schedule becomes a separate candidate. */
 static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
   const tw_candidate *twin = tw_state_evaluated(s, c);
   c->verdict = twin->verdict;
@@ -54,7 +54,7 @@ static tw_status prune(tw_state *s, tw_error *error) {
   return TW_OK;
 }
 
-/* Leaves out steps that the best schedule is no worse without: they are noise in it. */
+/* Removes steps without effect on the cost of the best schedule. */
 static tw_status shorten(tw_state *s, tw_error *error) {
   int most = s->samples + s->samples / SAMPLES_PER_EXTRA;
   while (!tw_state_is_stopped(s)) {
@@ -85,7 +85,7 @@ static tw_status shorten(tw_state *s, tw_error *error) {
   return TW_OK;
 }
 
-/* The step of `rest` that the model would take next; TW_NONE if none is legal here. */
+/* The step of `rest` with the best prediction; TW_NONE if none is legal. */
 static int next_by_model(const tw_state *s, const tw_schedule *beginning, const tw_schedule *rest, const bool *taken) {
   int best = TW_NONE;
   double least = HUGE_VAL;
@@ -109,8 +109,7 @@ static bool is_same_kernel(const tw_state *s, const tw_schedule *schedule) {
   return !memcmp(&digest, &s->best->source_digest, sizeof digest);
 }
 
-/* Steps are in the order in which the search found them. For people, the most effective steps come first, if the kernel
- * stays the same. */
+/* Orders the steps by their effect, for readers, if the kernel stays the same. */
 static tw_status arrange(tw_state *s, tw_error *error) {
   const tw_schedule schedule = *s->best->recipe;
   tw_schedule better = tw_beginning(&schedule, tw_state_shared_steps(s, &schedule));
@@ -138,8 +137,7 @@ static size_t samples_of_ladder(const tw_state *s) {
   return (size_t)(planned > s->samples ? planned : s->samples) / SAMPLES_PER_EXTRA;
 }
 
-/* Evaluates the beginnings of the last recipe on the way to the best, for the ladder. One may turn out to be better than
- * the whole. */
+/* Evaluates the prefixes of the last schedule, for the ladder. A prefix may be better than the whole schedule. */
 static tw_status walk(tw_state *s, tw_error *error) {
   const tw_candidate *last = tw_state_with_recipe(s, s->best);
   if (!last) return TW_OK;
@@ -170,7 +168,7 @@ static tw_status walk(tw_state *s, tw_error *error) {
   return TW_OK;
 }
 
-/* ---- does it hold? ---- */
+/* ---- confirmation on new inputs ---- */
 
 static tw_candidate *next_best(const tw_state *s) {
   tw_candidate *best = NULL;
@@ -179,7 +177,7 @@ static tw_candidate *next_best(const tw_state *s) {
   return best;
 }
 
-/* The kernel is wrong, under any schedule with which it was found. */
+/* Marks the kernel as wrong, with each of its schedules. */
 static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reason) {
   const tw_digest digest = wrong->source_digest;
   tw_state_note(s, "candidate %d was correct on the search's inputs and is wrong on fresh ones: %s", wrong->number,
@@ -212,7 +210,7 @@ static tw_status fresh_case(tw_state *s, uint64_t seed, tw_case *out, tw_error *
 
 static const char NO_TIME[] = "the time limit was reached";
 
-/* Goes down from the best until one is right on inputs of another seed. */
+/* Tries candidates, best first, until one is correct on inputs of another seed. */
 static tw_status confirm(tw_state *s, tw_error *error) {
   const uint64_t other = s->options.inputs ^ 0x1e3779b97f4a7c15u;
   tw_case fresh = {0};
@@ -245,7 +243,7 @@ static tw_status confirm(tw_state *s, tw_error *error) {
   return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is correct on fresh inputs, not even the baseline");
 }
 
-/* Nothing that fails here but the confirmation may cost the result: it becomes a note. */
+/* Only a failed confirmation discards the result. Other failures become notes. */
 tw_status tw_finish(tw_state *s, tw_error *error) {
   tw_error why = {0};
   tw_status status = s->best->recipe ? prune(s, &why) : TW_OK;
@@ -256,7 +254,7 @@ tw_status tw_finish(tw_state *s, tw_error *error) {
   if (status != TW_OK)
     tw_state_note(s, "the schedule of the best candidate could not be measured step by step: %s", why.text);
   tw_defend(s);
-  /* The baseline was checked already; where it alone took all of the time, a second check would take more. */
+  /* The baseline was checked before. If its check took all of the time, a second check would exceed it. */
   if (s->best == s->start && tw_now() > s->last_measurement) return TW_OK;
   if (!tw_state_is_interrupted(s) && (status = confirm(s, error)) != TW_OK) return status;
   return TW_OK;

@@ -621,7 +621,7 @@ static bool remember(void *context, const char *agent, tw_exchange *e) {
 }
 
 /* What cannot be written is asked again in a search that is resumed: the candidates' trouble tells of the disk. */
-static void keep(void *context, const char *agent, const tw_exchange *e) {
+static void keep_exchange(void *context, const char *agent, const tw_exchange *e) {
   tw_journal *j = context;
   sqlite3_stmt *s = j->keep;
   pthread_mutex_lock(&j->lock);
@@ -639,7 +639,7 @@ static void keep(void *context, const char *agent, const tw_exchange *e) {
   pthread_mutex_unlock(&j->lock);
 }
 
-tw_memo tw_journal_memo(tw_journal *j) { return (tw_memo){.context = j, .recall = remember, .keep = keep}; }
+tw_memo tw_journal_memo(tw_journal *j) { return (tw_memo){.context = j, .recall = remember, .keep = keep_exchange}; }
 
 void tw_journal_close(tw_journal *j, bool finished) {
   if (!j) return;

@@ -1,7 +1,7 @@
-/* ladder.c - the way from the start to the best, with one rung for each step that made a new kernel.
+/* ladder.c - the ladder from the start to the best kernel, with one rung for each step that made a new kernel.
  *
- * The way is the best candidate's lineage, up to the last recipe in it. From there on the recipe gives the steps, in
- * any order in which the search found them: finish.c has evaluated its beginnings. */
+ * The ladder follows the lineage of the best candidate up to the last candidate with a schedule. The remaining rungs
+ * are the steps of this schedule: finish.c has evaluated its prefixes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/strings.h"
 #include "search/state.h"
 
-/* What the target says of this step at this place; nothing if it does not offer it there. */
+/* The target's reason for this step after the schedule `before`; "" if the menu does not offer it. */
 static void explain(const tw_state *s, const tw_schedule *before, const char *step, char *why, size_t size) {
   tw_menu menu = {0};
   why[0] = '\0';
@@ -67,7 +67,7 @@ static double error_of(const tw_traits *traits, const tw_spread *p) {
   return p->rounds > 1 && p->median > 0 ? (p->upper - p->lower) / 2 / p->median : 0;
 }
 
-/* Rungs against the last one that is known to differ. */
+/* Compares each rung with the last rung of a known difference. */
 void tw_mark_rungs(tw_search_result *r) {
   double base = r->rung[0].cost;
   for (size_t i = 1; i < r->n_rungs; i++) {

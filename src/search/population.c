@@ -205,7 +205,8 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .seed = s->options.inputs,
                     .limit = c->limit,
                     .deadline = isfinite(s->last_measurement) ? s->last_measurement : 0,
-                    .trust = s->options.trust || c->recipe}; /* the target made it: the library's own text */
+                    .trust =
+                        s->options.trust || c->recipe}; /* the target emitted it, so the text is the library's own */
 }
 
 static tw_pool pool_of(tw_state *s) {
@@ -241,7 +242,7 @@ static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
 
 static void ignore(void *context, tw_job *job) { (void)context, (void)job; }
 
-/* One trial outside of the search; nothing is recorded of it. `data`: NULL for the search's. */
+/* One trial outside of the search, which is not recorded. `data`: NULL for the search's case. */
 static void run_alone(tw_state *s, const tw_trial *trial, const tw_case *data, double deadline, tw_outcome *out) {
   tw_job job = {.trial = *trial}, *all[] = {&job};
   tw_pool pool = pool_of(s);
@@ -258,8 +259,8 @@ void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_
   tw_trial trial = trial_of(s, c);
   trial.seed = seed;
   trial.check_only = true;
-  if (!c->recipe) trial.more_cases = tw_trial_more_cases(&s->problem); /* somebody wrote it */
-  /* A kernel that somebody wrote is confirmed, however late it is. */
+  if (!c->recipe) trial.more_cases = tw_trial_more_cases(&s->problem); /* a source from a model or a user */
+  /* A kernel from a model or a user is confirmed even after the deadline. */
   run_alone(s, &trial, data, c->recipe ? tw_state_end(s) : HUGE_VAL, out);
 }
 
@@ -268,7 +269,7 @@ void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {
   run_alone(s, &trial, NULL, s->last_measurement, out);
 }
 
-/* An impossible cost in a journal is not believed. */
+/* Rejects an impossible cost in a journal. */
 static bool recall(tw_state *s, tw_candidate *c) {
   if (!tw_journal_recall(s->journal, c)) return false;
   if (!tw_verdict_has_cost(c->verdict) || tw_plausible(s->target, &s->bound, c->measured.cost, NULL) == TW_OK) {

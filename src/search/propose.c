@@ -343,7 +343,7 @@ static bool is_new(const tw_state *s, const asking *a, const tw_candidate *c) {
 }
 
 /* Takes kernels in their order until a plan lacks some; false without memory. */
-static bool take(const tw_state *s, asking *a) {
+static bool take_answers(const tw_state *s, asking *a) {
   size_t room = a->n_taken;
   for (size_t i = 0; i < a->proposal.n; i++) room += a->drawer[i].n_ordered - a->drawer[i].n_taken;
   tw_candidate **taken = tw_resize(a->taken, room + 1, sizeof(tw_candidate *));
@@ -379,7 +379,7 @@ static void make_kernels(tw_round *r) {
     implement_all(r);
     for (size_t i = 0; i < r->n; i++) {
       asking *a = &r->asking[i];
-      if (!take(r->state, a)) a->status = tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+      if (!take_answers(r->state, a)) a->status = tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
     }
   }
 }

@@ -1,4 +1,5 @@
-/* starts.c - the first candidates: the baseline or the user's program, and what earlier searches of the problem found. */
+/* starts.c - the first candidates: the baseline or the user's program, and the results of earlier searches of the
+ * problem. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -34,7 +34,7 @@ enum { REUSE_BEAM = 2, REUSE_PLANS = 2, REUSE_KERNELS = 2 };
 
 bool tw_team_asks_models(const tw_team *t) { return t->n_members && t->member[0].agent->asks_models; }
 
-static void fill(int *option, int fallback) {
+static void set_default(int *option, int fallback) {
   if (*option == 0) *option = fallback;
 }
 
@@ -44,11 +44,11 @@ static void fill_options(tw_team *t, double simulation_seconds) {
   while (simulation_seconds > effort->seconds) effort++;
   const bool models = tw_team_asks_models(t);
   if (models) effort = &MODELS_EFFORT;
-  fill(&o->iterations, effort->iterations);
-  fill(&o->plans, effort->plans);
-  fill(&o->kernels, effort->kernels);
-  fill(&o->beam, effort->beam);
-  fill(&o->jobs, tw_cores());
+  set_default(&o->iterations, effort->iterations);
+  set_default(&o->plans, effort->plans);
+  set_default(&o->kernels, effort->kernels);
+  set_default(&o->beam, effort->beam);
+  set_default(&o->jobs, tw_cores());
   if (o->dropout < 0) o->dropout = models ? MODELS_DROPOUT : DROPOUT;
 }
 

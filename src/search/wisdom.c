@@ -291,8 +291,8 @@ static tw_status check_entry(const tw_wisdom_entry *e, tw_error *error) {
   return tw_fail(error, TW_USAGE, "an entry of wisdom requires a target, a problem, a unit and a positive cost");
 }
 
-static tw_status keep(const char *path, const tw_wisdom_entry *entry, size_t n, size_t *refused, tw_error *why,
-                      tw_error *error) {
+static tw_status keep_entries(const char *path, const tw_wisdom_entry *entry, size_t n, size_t *refused, tw_error *why,
+                              tw_error *error) {
   int fd = -1;
   tw_wisdom wisdom = {0};
   bool any = false;
@@ -340,7 +340,7 @@ tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *entry, siz
   if (status == TW_OK) status = find_file(path, &file, error);
   if (status != TW_OK) return status;
   tw_wisdom_entry *own = pruned(entry, n); /* before the lock is taken: it takes a while */
-  status = own ? keep(file, own, n, refused, why, error) : tw_no_memory(error, "wisdom");
+  status = own ? keep_entries(file, own, n, refused, why, error) : tw_no_memory(error, "wisdom");
   free(own);
   free(file);
   return status;

@@ -39,7 +39,7 @@ static tw_machine *find_known(const char *name) {
 }
 
 /* Keeps the machine, or frees it and returns the one that is the same. */
-static const tw_machine *keep(tw_machine *m, tw_error *error) {
+static const tw_machine *register_machine(tw_machine *m, tw_error *error) {
   pthread_mutex_lock(&known.lock);
   tw_machine *same = find_known(m->name);
   const bool fits = known.n < READ_MAX;
@@ -100,9 +100,10 @@ static tw_status find_base(const char *text, const char *origin, const tw_machin
     status =
         tw_fail(error, TW_USAGE, "%s:%d: base = %.60s: unknown machine; did you mean %s?", origin, line, name, near);
   else if (!t)
-    status = tw_fail(error, TW_USAGE,
-                     "%s:%d: base = %.60s: unknown machine, or a machine without a file; `tilewright targets` lists the machines",
-                     origin, line, name);
+    status = tw_fail(
+        error, TW_USAGE,
+        "%s:%d: base = %.60s: unknown machine, or a machine without a file; `tilewright targets` lists the machines",
+        origin, line, name);
   free(name);
   if (status == TW_OK) *out = built_in_machine(t);
   return status;
@@ -115,7 +116,7 @@ static tw_status read_text(const char *text, const char *origin, const char *ste
   tw_status status = find_base(text, origin, &base, error);
   if (status == TW_OK) status = tw_machine_make(base, text, origin, stem, &m, problems, error);
   if (status != TW_OK) return status;
-  return (*out = keep(m, error)) ? TW_OK : TW_MISSING;
+  return (*out = register_machine(m, error)) ? TW_OK : TW_MISSING;
 }
 
 /* "dir/my.machine" -> "my" */

@@ -80,8 +80,8 @@ static const tw_tools *known(const char *identity) {
 }
 
 /* With the lock held. */
-static tw_status look(const tw_toolchain_kind *k, const char *identity, char path[][TW_PROGRAM_PATH],
-                      const tw_tools **out, tw_error *error) {
+static tw_status make_tools(const tw_toolchain_kind *k, const char *identity, char path[][TW_PROGRAM_PATH],
+                            const tw_tools **out, tw_error *error) {
   tw_tools *t = calloc(1, sizeof *t);
   if (!t) return tw_no_memory(error, NULL);
   strcpy(t->identity, identity);
@@ -113,7 +113,7 @@ tw_status tw_toolchain_open(const tw_toolchain_kind *k, tw_toolchain *out, tw_er
   tw_hash_finish_text(&h, out->identity);
   if ((out->tools = known(out->identity))) return TW_OK;
   pthread_mutex_lock(&looking);
-  if (!(out->tools = known(out->identity))) status = look(k, out->identity, path, &out->tools, error);
+  if (!(out->tools = known(out->identity))) status = make_tools(k, out->identity, path, &out->tools, error);
   pthread_mutex_unlock(&looking);
   return status;
 }

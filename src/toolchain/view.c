@@ -1,8 +1,9 @@
-/* view.c - what a tool chain's programs read and run: as little as is the same on every distribution.
+/* view.c - the files that a tool chain's programs read and run: as little as is the same on every distribution.
  *
- * The programs themselves and, where they are installed below a prefix of their own (/opt/riscv, /usr/lib/llvm-14), all of
- * that; the folders that a driver says it searches, unless they hold the whole system (/usr/lib, /usr/bin); the loader, the
- * folder of this process's C library, which is where the libraries of the system's programs are, and the loader's cache. */
+ * The programs themselves and, where they are installed below a prefix of their own (/opt/riscv, /usr/lib/llvm-14), all
+ * of that; the folders in a driver's search path, except folders of the whole system (/usr/lib, /usr/bin); the loader,
+ * the folder of this process's C library, which is where the libraries of the system's programs are, and the loader's
+ * cache. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>

@@ -84,7 +84,7 @@ bool tw_tensors_packing(const tw_tensors *t, const char *name, tw_packing *packi
 
 /* ---- writing ---- */
 
-static tw_status take(const tw_tensor *from, bool npy, tensor *to, tw_error *error) {
+static tw_status take_tensor(const tw_tensor *from, bool npy, tensor *to, tw_error *error) {
   uint64_t values = 0;
   *to =
       (tensor){.name = (char *)from->name, .dtype = dtype_named(from->dtype), .rank = from->rank, .bytes = from->bytes};
@@ -125,7 +125,7 @@ tw_status tw_tensors_write(const char *path, size_t n, const tw_tensor from[], c
   tensor *t = tw_new(n, sizeof *t);
   tw_status status = t || !n ? TW_OK : tw_no_memory(error, NULL);
   for (size_t i = 0; i < n && status == TW_OK; i++) {
-    status = take(&from[i], npy, &t[i], error);
+    status = take_tensor(&from[i], npy, &t[i], error);
     for (size_t j = 0; j < i && status == TW_OK; j++)
       if (strcmp(from[i].name, from[j].name) == 0)
         status = tw_fail(error, TW_USAGE, "two tensors are called '%s'", from[i].name);

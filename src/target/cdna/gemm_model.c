@@ -21,7 +21,7 @@ static double rate_of(cdna_arch arch, tw_type t) {
   return t == TW_F32 ? 128 : tw_type_bits(t) == 16 ? bf16 : 2 * bf16;
 }
 
-/* The part of the shorter of products and reads that does not run beside the longer. */
+/* The fraction of the shorter of products and reads that does not overlap with the longer. */
 static double apart(const tw_tile_multistage_plan *p) {
   return p->hand_scheduled ? 0 : p->pingpong ? 0.05 : p->ahead ? 0.15 : 0.25;
 }

@@ -1,4 +1,4 @@
-/* hand.c - a launch by hand: a code object or a source, a grid, and arguments one by one. */
+/* hand.c - a launch without an op: a code object or a source, a grid, and explicit arguments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -72,7 +72,7 @@ tw_status cdna_include(const char *folder, tw_error *error) {
   return TW_OK;
 }
 
-/* Library files that are compiled beside the source: the files of one folder. */
+/* Library files that are compiled with the source: the files of one folder. */
 static const char *folder_of(language l) { return l == HIP ? "hip/" : l == OPENCL ? "opencl/" : ""; }
 
 /* The name of the file for a source in that language; NULL: it is not a file for it. */

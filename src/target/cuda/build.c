@@ -1,5 +1,5 @@
 /* build.c - see build.h. The compiler is NVRTC in a separate process (runner/compile.c), or nvcc; either is confined.
- * Its log, which states the kernel's resources, is kept beside the cubin. */
+ * Its log, which states the kernel's resources, is stored with the cubin. */
 #define _GNU_SOURCE
 #include "target/cuda/build.h"
 

@@ -83,7 +83,7 @@ static void look_for_toolkit(void) {
   if (here.nvcc[0]) snprintf(here.compiler, sizeof here.compiler, "nvcc %s", here.nvcc);
 }
 
-static void look(void) {
+static void find_devices(void) {
   char *runner = tw_program_path("cuda-runner", "TILEWRIGHT_CUDA_RUNNER");
   snprintf(here.no_devices, sizeof here.no_devices,
            "tilewright-cuda-runner is missing; install all of tilewright, or set TILEWRIGHT_CUDA_RUNNER to its path");
@@ -97,7 +97,7 @@ static void look(void) {
 }
 
 const cuda_here *cuda_look(void) {
-  pthread_once(&once, look);
+  pthread_once(&once, find_devices);
   return &here;
 }
 

@@ -154,8 +154,8 @@ static bool same_problem(const tw_problem *a, const tw_problem *b) {
   return true;
 }
 
-static tw_status keep(const tw_problem *problem, const tw_wisdom *wisdom, CUcontext context,
-                      const tw_device_planned **out, tw_error *error) {
+static tw_status keep_kernel(const tw_problem *problem, const tw_wisdom *wisdom, CUcontext context,
+                             const tw_device_planned **out, tw_error *error) {
   kept_plan *k = tw_new(1, sizeof *k);
   if (!k) return tw_no_memory(error, NULL);
   const tw_status status = tw_device_plan(problem, wisdom, &k->plan, error);
@@ -183,7 +183,7 @@ tw_status tw_device_run(const tw_problem *problem, const tw_wisdom *wisdom, void
   pthread_mutex_lock(&lock);
   for (const kept_plan *k = kept; k && !found; k = k->next)
     if (k->context == context && same_problem(&k->problem, problem)) found = k->plan;
-  if (!found) status = keep(problem, wisdom, context, &found, error);
+  if (!found) status = keep_kernel(problem, wisdom, context, &found, error);
   pthread_mutex_unlock(&lock);
   if (plan) *plan = found;
   return status == TW_OK && operands ? tw_device_launch(found, operands, workspace, stream, error) : status;

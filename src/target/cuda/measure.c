@@ -163,7 +163,7 @@ static tw_status find_process(const tw_artefact *a, bool fresh, session *s, tw_e
   return cuda_process_open(a->config, &a->kernel, s->inputs, true, &s->process, error);
 }
 
-/* Inputs and the driver first: they take this machine's cores, not the device. */
+/* Prepares inputs and the driver first: they need cores of the host, not the device. */
 static tw_status open_session(const tw_artefact *a, const tw_case *data, bool fresh, session *s, tw_error *error) {
   double bytes = 0;
   *s = (session){.lease.lock = -1, .keeps = a->trust};
@@ -204,7 +204,7 @@ static tw_status keep_outputs(const session *s, void *const actual[], void *to[T
 }
 
 /* Fetches all operands, checks that inputs are unchanged, and keeps the outputs. */
-static tw_status keep(session *s, uint32_t set, const char *when, tw_error *error) {
+static tw_status keep_set(session *s, uint32_t set, const char *when, tw_error *error) {
   const tw_case *c = &s->inputs->set[set];
   void *actual[TW_OPERANDS_MAX];
   tw_status status = fetch(s, CUDA_OPERANDS, actual, error);
@@ -220,7 +220,7 @@ static tw_status run_and_keep(session *s, uint32_t set, const char *when, tw_err
   cuda_reply reply;
   double wall;
   const tw_status status = work(s, &run, ALLOWANCE + s->launch_limit, &reply, &wall, error);
-  return status == TW_OK ? keep(s, set, when, error) : status;
+  return status == TW_OK ? keep_set(s, set, when, error) : status;
 }
 
 typedef struct comparison {
@@ -485,7 +485,8 @@ static tw_status time_hot(session *s, timing *out, tw_error *error) {
 
 /* ---- the measurement ---- */
 
-static void fill(const tw_artefact *a, const session *s, const timing *t, const cuda_ceilings *top, tw_measurement *m) {
+static void fill_measurement(const tw_artefact *a, const session *s, const timing *t, const cuda_ceilings *top,
+                             tw_measurement *m) {
   const cuda_config *c = a->config;
   const cuda_resources *r = &a->kernel.resources[a->kernel.launch.main];
   const cuda_reply *ready = cuda_process_ready(s->process);
@@ -557,7 +558,7 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
     chains.hot = in_full ? times.hot : chains.median;
     times = chains;
   }
-  if (status == TW_OK) fill(a, &s, &times, &top, out);
+  if (status == TW_OK) fill_measurement(a, &s, &times, &top, out);
   free_device(&s, status == TW_OK);
   drop_later(a);
   if (status == TW_OK && is_slow) {

@@ -15,7 +15,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
 static const long LOOK_NANOSECONDS = 100 * 1000 * 1000; /* for a waiter that must notice when to stop */
 
-static size_t place(const cuda_device *d) { return (size_t)(d - cuda_look()->device); }
+static size_t index_of(const cuda_device *d) { return (size_t)(d - cuda_look()->device); }
 
 /* Waits until no other process has the device; without a place for a lock file, no lock. */
 static tw_status lock_device(const cuda_device *d, const tw_stop *stop, int *held, tw_error *error) {
@@ -44,13 +44,13 @@ tw_status cuda_lease_take(const cuda_config *c, const tw_stop *stop, cuda_lease 
   const size_t n = cuda_devices_of(c, device);
   pthread_mutex_lock(&lock);
   for (size_t i = 0; !out->device && !tw_is_stopped(stop); i = 0) {
-    while (i < n && busy[place(device[i])]) i++;
+    while (i < n && busy[index_of(device[i])]) i++;
     if (i < n)
       out->device = device[i];
     else
       wait_a_while();
   }
-  if (out->device) busy[place(out->device)] = true;
+  if (out->device) busy[index_of(out->device)] = true;
   pthread_mutex_unlock(&lock);
   if (!out->device) return tw_fail(error, TW_INTERRUPTED, "the time limit passed before a device was free");
   status = lock_device(out->device, stop, &out->lock, error);
@@ -62,16 +62,16 @@ void cuda_lease_give_back(cuda_lease *l) {
   if (!l->device) return;
   tw_device_unlock(l->lock);
   pthread_mutex_lock(&lock);
-  busy[place(l->device)] = false;
+  busy[index_of(l->device)] = false;
   pthread_cond_signal(&freed);
   pthread_mutex_unlock(&lock);
   *l = (cuda_lease){.lock = -1};
 }
 
-void cuda_lease_leave(const cuda_lease *l, cuda_process *p) { resting[place(l->device)] = p; }
+void cuda_lease_leave(const cuda_lease *l, cuda_process *p) { resting[index_of(l->device)] = p; }
 
 cuda_process *cuda_lease_find(const cuda_lease *l) {
-  cuda_process *found = resting[place(l->device)];
-  resting[place(l->device)] = NULL;
+  cuda_process *found = resting[index_of(l->device)];
+  resting[index_of(l->device)] = NULL;
   return found;
 }

@@ -11,7 +11,7 @@
 
 /* ---- operands.S ---- */
 
-static void place(tw_text *t, const char *name, size_t operand, int alignment, size_t at, size_t bytes) {
+static void write_array(tw_text *t, const char *name, size_t operand, int alignment, size_t at, size_t bytes) {
   tw_text_add(t, "  .balign %d\n  .globl %s%zu\n%s%zu: .incbin \"operands.bin\", %zu, %zu\n", alignment, name, operand,
               name, operand, at, bytes);
 }
@@ -22,19 +22,19 @@ static void write_places(tw_text *t, const tw_export *e) {
   tw_text_add_string(t, "/* operands.S - the operands' places. */\n  .data\n");
   for (size_t i = 0; i < k->n_operands; i++)
     if (!k->operand[i].is_output)
-      place(t, "gm_operand_", i, i == 0 ? 4096 : 64, e->in_file[i].given_at, k->operand[i].bytes);
+      write_array(t, "gm_operand_", i, i == 0 ? 4096 : 64, e->in_file[i].given_at, k->operand[i].bytes);
   for (size_t i = 0; i < k->n_operands; i++) {
     const tw_exported *x = &e->in_file[i];
     const size_t bytes = k->operand[i].bytes;
     if (!k->operand[i].is_output) continue;
     tw_text_add_string(t, "  .data\n");
     if (x->given_bytes)
-      place(t, "gm_operand_", i, 64, x->given_at, bytes);
+      write_array(t, "gm_operand_", i, 64, x->given_at, bytes);
     else
       tw_text_add(t, "  .balign 64\n  .globl gm_operand_%zu\ngm_operand_%zu: .fill %zu, 1, %d\n", i, i, bytes,
                   TW_POISON);
     tw_text_add_string(t, "  .section .rodata\n");
-    place(t, "gm_expected_", i, 64, x->expected_at, x->places ? x->places * 3 * sizeof(double) : bytes);
+    write_array(t, "gm_expected_", i, 64, x->expected_at, x->places ? x->places * 3 * sizeof(double) : bytes);
   }
 }
 

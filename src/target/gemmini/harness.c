@@ -15,14 +15,14 @@
  *     }
  *
  * and the operands are declared by the parameters' names. Elsewhere (a parameter that is a pointer, a kernel that calls
- * itself, returns early, or is not the last in the file) kernel_entry__ is the function itself. The call and
- * what the function saves are part of the time: some 20 instructions.
+ * itself, returns early, or is not the last in the file) kernel_entry__ is the function itself. The call and the saved
+ * registers are part of the time: some 20 instructions.
  *
  * Caches are cold, as in the yardstick. For ops whose inputs the core has just made (tw_op.inputs_cached) the core
  * reads all inputs first: they are in its cache and in the L2, as after the public harness of TinyMPC
  * (ucb-bar/autocomp, harnesses/admm-multifunction and autocomp/backend/gemmini: the core writes the inputs, the
  * accelerator reads them for the reference result; gemmini_flush(0), fence, and the first run of the code is timed).
- * The code is cold, and so is what a kernel writes. */
+ * Code and outputs are cold in the cache. */
 #include "target/gemmini/harness.h"
 
 #include <inttypes.h>
@@ -194,8 +194,9 @@ static tw_status check_entry(const tw_problem *p, const tw_operand *operand, siz
     char names[256] = "";
     for (size_t i = 0; i < n; i++)
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", operand[i].name);
-    return tw_fail(error, TW_FAILED, "kernel.c:%d: error: %s has %zu parameters; expected one for each of the %zu operands %s",
-                   e->line, e->name, e->n_parameters, n, names);
+    return tw_fail(error, TW_FAILED,
+                   "kernel.c:%d: error: %s has %zu parameters; expected one for each of the %zu operands %s", e->line,
+                   e->name, e->n_parameters, n, names);
   }
   if (n > ARGUMENTS)
     return tw_fail(error, TW_USAGE, "programs for Gemmini take at most %d arrays, and %s has %zu", ARGUMENTS,

@@ -55,7 +55,7 @@ static int peek_second(const reader *r) {
   return peek(&ahead);
 }
 
-static void keep(token *t, size_t *n, int c) {
+static void append_character(token *t, size_t *n, int c) {
   if (*n + 1 < sizeof t->text) {
     t->text[(*n)++] = (char)c;
     t->text[*n] = '\0';
@@ -90,15 +90,15 @@ static bool is_word(int c) { return c == '_' || c == '$' || c >= 0x80 || (c > 0 
 
 /* A string or character constant up to its closing quote, or to the end of the line if it has none. */
 static void read_quoted(reader *r, token *t, size_t *n, int quote) {
-  keep(t, n, next(r));
+  append_character(t, n, next(r));
   while (peek(r) >= 0 && peek(r) != '\n' && peek(r) != quote) {
     if (peek(r) == '\\') {
-      keep(t, n, next(r));
+      append_character(t, n, next(r));
       if (peek(r) == '\n') return;
     }
-    keep(t, n, next(r));
+    append_character(t, n, next(r));
   }
-  if (peek(r) == quote) keep(t, n, next(r));
+  if (peek(r) == quote) append_character(t, n, next(r));
 }
 
 static token read_token(reader *r, bool within_line) {
@@ -112,7 +112,7 @@ static token read_token(reader *r, bool within_line) {
   r->starts_line = false;
   if (is_word(c)) {
     t.kind = isdigit(c) ? NUMBER : WORD;
-    while (is_word(peek(r))) keep(&t, &n, next(r));
+    while (is_word(peek(r))) append_character(&t, &n, next(r));
     if (t.kind == WORD && peek(r) == '"' &&
         (!strcmp(t.text, "L") || !strcmp(t.text, "u") || !strcmp(t.text, "U") || !strcmp(t.text, "u8")))
       read_quoted(r, &t, &n, '"'), t.kind = TEXT;
@@ -121,7 +121,7 @@ static token read_token(reader *r, bool within_line) {
     read_quoted(r, &t, &n, c);
   } else {
     t.kind = PUNCTUATION;
-    keep(&t, &n, next(r));
+    append_character(&t, &n, next(r));
     if (c == '%' && peek(r) == ':') next(r), t.text[0] = '#'; /* the digraphs */
     if (c == '<' && peek(r) == '%') next(r), t.text[0] = '{';
     if (c == '%' && peek(r) == '>') next(r), t.text[0] = '}';

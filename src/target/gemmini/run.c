@@ -16,7 +16,8 @@ static uint64_t cycle_limit(const gm_config *c, const tw_case *k) {
   return 20000000 + (uint64_t)(64 * (op->operations(k->problem) / (c->dim * c->dim) + op->bytes(k->problem)));
 }
 
-static tw_status place(const rv64_memory *memory, const tw_case *k, void *place_of[TW_OPERANDS_MAX], tw_error *error) {
+static tw_status copy_operands(const rv64_memory *memory, const tw_case *k, void *place_of[TW_OPERANDS_MAX],
+                               tw_error *error) {
   for (size_t i = 0; i < k->n_operands; i++) {
     const tw_operand *o = &k->operand[i];
     rv64_region *r = rv64_region_named(memory, o->name);
@@ -62,7 +63,7 @@ static tw_status run_before(const gm_config *c, rv64_memory *memory, const tw_ca
                       result.start_cycle + result.cycles); /* the second run says what is wrong */
   gm_machine_free(machine);
   if (stack) memset(stack->host, TW_POISON, stack->size);
-  return place(memory, k, actual, error);
+  return copy_operands(memory, k, actual, error);
 }
 
 static tw_status verdict(const tw_case *k, const rv64_result *r, void *const actual[], tw_error *error) {
@@ -82,7 +83,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
   if (status != TW_OK) return status;
   gm_machine *machine = NULL;
   FILE *trace = NULL;
-  status = place(&memory, k, actual, error);
+  status = copy_operands(&memory, k, actual, error);
   if (status == TW_OK && (k->seed & TW_SEED_KIND) == TW_SEED_KIND)
     status = run_before(c, &memory, k, options, actual, error);
   if (status != TW_OK) goto done;

@@ -35,7 +35,7 @@ static const tw_toolchain_kind kind = {
 static const char options_text[] =
     "-O2 -ffast-math -fno-common -fno-tree-loop-distribute-patterns -march=rv64gc -mabi=lp64d -mcmodel=medany "
     "-std=gnu99 -g1 "
-    "layout 2"; /* for the identity: change it with anything below that changes what is built */
+    "layout 2"; /* for the identity: change it with any change below that changes the built files */
 
 enum { FILE_BYTES_MAX = 64 << 20, ZERO_BYTES_MAX = 1 << 30 };
 static const char *const sections[] = {TW_OBJECT_SECTIONS_OF_C, ".sdata", ".sbss", ".srodata",
@@ -112,7 +112,7 @@ static tw_status run(const gm_toolchain *t, size_t program, const char *const *a
   return tw_tool_run_confined(&t->tools, &r, error);
 }
 
-/* libgcc.a lies where the compiler says; a copy of it saves asking again, and is where the linker may read. */
+/* the compiler prints the path of libgcc.a; a copy of it saves asking again, and is where the linker may read. */
 static tw_status copy_libgcc(const gm_toolchain *t, const char *directory, tw_error *error) {
   const char *const ask[] = {"", "-march=rv64gc", "-mabi=lp64d", "-print-libgcc-file-name", NULL};
   char *name = NULL, *data = NULL;
@@ -150,7 +150,7 @@ static bool sync_directory(const char *directory) {
   return settled;
 }
 
-/* Built beside its place and moved there whole. The loser of a race uses the winner's. */
+/* Built under a temporary name in its folder, then renamed. The loser of a race uses the winner's. */
 static bool prepare_in_cache(gm_toolchain *t) {
   char *directory = tw_cache_directory("gemmini-runtime");
   char *final = directory ? tw_path_join(directory, t->identity) : NULL;

@@ -188,7 +188,7 @@ static times time_from_memory(const subject *s, int threads) {
   return t;
 }
 
-static void fill(const subject *s, tw_bench *out) {
+static void fill_bench(const subject *s, tw_bench *out) {
   const int threads = s->plan->threads;
   const times t = s->copies > 1 ? time_from_memory(s, threads) : time_in_cache(s, threads);
   const double seconds = t.spread.median;
@@ -228,7 +228,7 @@ tw_status x86_bench(const tw_target *t, const tw_problem *p, uint64_t seed, tw_b
   tw_status status = tw_gemm_plan(&spec, &s.plan, error);
   if (status == TW_OK) status = prepare(&s, seed, error);
   if (status == TW_OK) status = check(&s, seed, error);
-  if (status == TW_OK) fill(&s, out);
+  if (status == TW_OK) fill_bench(&s, out);
   release(&s);
   return status;
 }

@@ -104,12 +104,12 @@ int64_t x86_block_step(const tw_gemm_planned *p, int64_t units) {
 }
 
 /* Strips of A and panels of B both stream from L2, a strip for 14 rows at some 4 bytes a cycle, a panel at 9: neither
- * is a limit, so blocks need not fit L1. Longer blocks touch C less often, whose rows lie apart, a power of two in the
- * worst case. Measured on a Zen 5 at 512 x 4096 x 4096, blocks of 1024 against 512: i8 2 to 3 % faster, bf16 0 to 2 %,
- * f32 equal; 512 against 192, which keep a panel of B in L1: 3 to 5 %. Blocks are of equal length, to a multiple of the
- * unrolling. AMX uses the blocks of the vectors' kernels, so that both use the same packed weights. Where rows become
- * tables, 43 bytes a unit, a single row's must stay in L1 beside the codes that stream through it and C, which a fifth
- * of it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
+ * is a limit, so blocks need not fit L1. Longer blocks access C less often. The rows of C are far apart, at the worst
+ * by a power of two. Measured on a Zen 5 at 512 x 4096 x 4096, blocks of 1024 against 512: i8 2 to 3 % faster, bf16 0
+ * to 2 %, f32 equal; 512 against 192, which keep a panel of B in L1: 3 to 5 %. Blocks are of equal length, to a
+ * multiple of the unrolling. AMX uses the blocks of the vectors' kernels, so that both use the same packed weights.
+ * Where rows become tables, 43 bytes a unit, a single row's must stay in L1 beside the codes that stream through it and
+ * C, which a fifth of it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
 enum { SHORT_BLOCK = 256 };
 
 int64_t x86_choose_block(const tw_gemm_planned *p) {
@@ -163,7 +163,7 @@ static int parts_for_each_thread(const tw_gemm_planned *p, int threads, double w
 typedef struct fetches {
   double rows_of_panel;  /* a panel is fetched while this many rows are computed with it */
   double panels_of_rows; /* rows of A are fetched, or packed, while they are computed with this many panels */
-  double split_of_n;     /* how much is lost with each part beside another */
+  double split_of_n;     /* loss of each part when it overlaps with another */
 } fetches;
 
 /* Vectors take so long for their multiply-adds that little else counts; A is packed once where m is split. AMX needs 98

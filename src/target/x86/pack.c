@@ -24,7 +24,7 @@ static int integer_at(tw_type type, const void *data, int64_t i) {
 }
 
 /* Writes element `at` of a row of units. */
-static void put(x86_arithmetic arithmetic, void *to, int64_t at, tw_type type, const void *data, int64_t i) {
+static void pack_element(x86_arithmetic arithmetic, void *to, int64_t at, tw_type type, const void *data, int64_t i) {
   switch (arithmetic) {
   case X86_F32: ((float *)to)[at] = real_at(type, data, i); break;
   case X86_BF16: ((uint16_t *)to)[at] = ((const uint16_t *)data)[i]; break;
@@ -77,7 +77,7 @@ void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int6
     if (!s->a_transposed)
       convert_row(arithmetic, s->a, line, (const char *)a + ((row + i) * s->lda + first) * bytes, n);
     else
-      for (int64_t q = 0; q < n; q++) put(arithmetic, line, q, s->a, a, (first + q) * s->lda + row + i);
+      for (int64_t q = 0; q < n; q++) pack_element(arithmetic, line, q, s->a, a, (first + q) * s->lda + row + i);
     /* B holds zeros after k: any finite value would do here */
     memset(line + n * element, 0, (size_t)((units * group - n) * element));
   }
@@ -103,7 +103,7 @@ static void pack_elements(const tw_gemm_planned *p, const void *b, int64_t block
     for (int64_t j = 0; j < width; j++) {
       const int64_t at = ((q / group) * columns + j) * group + q % group;
       const int64_t from = s->b_transposed ? (column + j) * s->ldb + first + q : (first + q) * s->ldb + column + j;
-      put(p->kernel->arithmetic, to, at, s->b, b, from);
+      pack_element(p->kernel->arithmetic, to, at, s->b, b, from);
       if (start) start[j] -= LIFT * ((const int8_t *)b)[from];
     }
 }

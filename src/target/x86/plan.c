@@ -138,7 +138,7 @@ size_t x86_row_bytes(const tw_gemm_planned *p, int64_t units) {
   return (size_t)(p->looks_up ? x86_tables_bytes(units) : units * X86_UNIT);
 }
 
-static size_t take(size_t *at, size_t bytes) {
+static size_t reserve_bytes(size_t *at, size_t bytes) {
   size_t start = *at;
   *at = (start + bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT;
   return start;
@@ -149,24 +149,26 @@ static void lay_out_workspace(tw_gemm_planned *p) {
   const size_t buffer = (size_t)x86_ceil_div(p->mc, p->rho), real = sizeof(float);
   size_t at = 0;
   if (p->a_mode == X86_A_PACKED) {
-    p->strip_at = take(&at, buffer * x86_row_bytes(p, block));
-    if (!x86_quantizes(&p->spec)) p->rows_at = take(&at, (size_t)(p->strip_rows * block) * X86_UNIT);
+    p->strip_at = reserve_bytes(&at, buffer * x86_row_bytes(p, block));
+    if (!x86_quantizes(&p->spec)) p->rows_at = reserve_bytes(&at, (size_t)(p->strip_rows * block) * X86_UNIT);
   }
   if (x86_quantizes(&p->spec)) {
     const size_t scales = buffer * (size_t)x86_groups(p, block) * real;
     const int64_t rows = p->spec.a_transposed ? p->strip_rows : 0; /* gathered from its columns */
-    p->row_at = take(&at, (size_t)(rows * block * x86_kernel_group(p->kernel)) * real);
-    p->row_scale_at = take(&at, (size_t)p->mc * real);
-    p->start_at = take(&at, scales);
-    p->a_scale_at = take(&at, scales);
+    p->row_at = reserve_bytes(&at, (size_t)(rows * block * x86_kernel_group(p->kernel)) * real);
+    p->row_scale_at = reserve_bytes(&at, (size_t)p->mc * real);
+    p->start_at = reserve_bytes(&at, scales);
+    p->a_scale_at = reserve_bytes(&at, scales);
   }
   const int64_t tile_columns = p->wide || p->looks_up ? 2 * columns : columns;
-  p->tile_at = take(&at, (size_t)(p->strip_rows * tile_columns) * X86_UNIT);
-  if (p->has_codes && (!p->on_codes || p->expands)) p->panel_at = take(&at, (size_t)(block * tile_columns) * X86_UNIT);
+  p->tile_at = reserve_bytes(&at, (size_t)(p->strip_rows * tile_columns) * X86_UNIT);
+  if (p->has_codes && (!p->on_codes || p->expands))
+    p->panel_at = reserve_bytes(&at, (size_t)(block * tile_columns) * X86_UNIT);
   if (p->blocks > 1 && !p->sums_in_c)
-    p->sums_at = take(&at, (size_t)(p->mc * x86_ceil_div(p->nc, columns) * columns) * X86_UNIT);
+    p->sums_at = reserve_bytes(&at, (size_t)(p->mc * x86_ceil_div(p->nc, columns) * columns) * X86_UNIT);
   if (p->packs_b)
-    p->b_at = take(&at, (size_t)x86_ceil_div(p->nc, columns) * x86_panel_bytes(p, x86_min(p->layout.block, p->units)));
+    p->b_at = reserve_bytes(&at, (size_t)x86_ceil_div(p->nc, columns) *
+                                     x86_panel_bytes(p, x86_min(p->layout.block, p->units)));
   p->bytes_per_thread = at;
 }
 

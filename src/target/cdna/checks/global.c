@@ -28,7 +28,7 @@ static uint32_t unit_of(const seen *x) {
   return x->access.reads && x->access.writes ? bytes : bytes < 4 ? bytes : 4;
 }
 
-static void look(cdna_wave *w, const seen *x, uint64_t address, int lane, uint32_t unit, const char *where) {
+static void check_address(cdna_wave *w, const seen *x, uint64_t address, int lane, uint32_t unit, const char *where) {
   if (address % unit == 0) return;
   find_at(w, CDNA_CHECK_ALIGNMENT, w->at, lane, "%u bytes %s at 0x%llx, which is not a multiple of %u%s",
           x->access.bytes, where, (unsigned long long)address, unit,
@@ -42,7 +42,7 @@ static void look_scalar(cdna_wave *w, const seen *x) {
   const cdna_source *base = &x->op->s[0], *more = &x->op->s[1];
   const uint64_t sum =
       cdna_scalar64(w, base->code) + (uint64_t)(int64_t)x->op->imm + (more->kind == CDNA_SCALAR ? w->s[more->code] : 0);
-  look(w, x, sum, -1, 4, "of memory");
+  check_address(w, x, sum, -1, 4, "of memory");
 }
 
 static bool all_aligned(const uint64_t address[CDNA_LANES], uint32_t unit) {
@@ -67,13 +67,13 @@ void alignment_before(cdna_wave *w, const seen *x) {
       for (uint64_t left = a->lanes[space]; left; left &= left - 1) {
         const int l = __builtin_ctzll(left);
         if (!(a->address[part][l] & (unit - 1))) continue;
-        look(w, x, a->address[part][l], l, unit, where[space]);
+        check_address(w, x, a->address[part][l], l, unit, where[space]);
         return;
       }
     }
   }
   if (a->to_lds && x->exec && a->lds[__builtin_ctzll(x->exec)] % 4)
-    look(w, x, a->lds[__builtin_ctzll(x->exec)], __builtin_ctzll(x->exec), 4, "of LDS");
+    check_address(w, x, a->lds[__builtin_ctzll(x->exec)], __builtin_ctzll(x->exec), 4, "of LDS");
 }
 
 /* ---- writes ---- */

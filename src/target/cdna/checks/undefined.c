@@ -619,7 +619,7 @@ static void extend(const seen *x, bytes4 und) {
   if (high) und[2] = und[0], und[3] = und[1];
 }
 
-static void put(cdna_wave *w, const seen *x, int space, int part, int l, uint32_t und) {
+static void store_undefined(cdna_wave *w, const seen *x, int space, int part, int l, uint32_t und) {
   group_state *g = w->group->observed;
   undefined_state *u = &state_of(w)->undefined;
   const uint64_t at = x->access.to_lds ? x->access.lds[l] : x->access.address[part][l];
@@ -657,7 +657,7 @@ static void store(cdna_wave *w, const seen *x) {
         const int l = __builtin_ctzll(left);
         const uint32_t und = dirty ? data_und(u, x, r, l) : 0;
         if (space != CDNA_IN_GLOBAL) {
-          put(w, x, space, part, l, und);
+          store_undefined(w, x, space, part, l, und);
         } else if (und) {
           report(w, origin_of(w, r->first + __builtin_ctz(und) / 4, 1ull << l), l, "the stored value");
           return;
@@ -679,7 +679,7 @@ static bool load(cdna_wave *w, const seen *x) {
       const int l = __builtin_ctzll(left);
       uint32_t bits = 0;
       for (uint32_t b = 0; any && b < x->access.bytes; b++) bits |= (uint32_t)(und[b / 4][b % 4] >> l & 1) << b;
-      put(w, x, CDNA_IN_LDS, 0, l, bits);
+      store_undefined(w, x, CDNA_IN_LDS, 0, l, bits);
     }
     return true;
   }

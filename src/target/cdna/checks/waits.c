@@ -25,7 +25,7 @@ static void report(cdna_wave *w, int code, const char *uses, const char *counter
 }
 
 /* Is an operation in flight that writes the register? */
-static bool look_at(cdna_wave *w, const wait_state *s, int code, const char *uses, unsigned but) {
+static bool check_code(cdna_wave *w, const wait_state *s, int code, const char *uses, unsigned but) {
   if (!(but & CDNA_COUNTS_VM) && s->vm_of[code] > s->vm_done)
     report(w, code, uses, "vmcnt", s->vm - s->vm_of[code]);
   else if (!(but & CDNA_COUNTS_LGKM) && s->lds_of[code] > s->lds_done)
@@ -37,10 +37,10 @@ static bool look_at(cdna_wave *w, const wait_state *s, int code, const char *use
   return true;
 }
 
-static bool look(cdna_wave *w, wait_state *s, const cdna_register_range *r, const char *uses, unsigned but) {
+static bool check_range(cdna_wave *w, wait_state *s, const cdna_register_range *r, const char *uses, unsigned but) {
   for (uint64_t left = registers_in(&s->in_flight, r->first, r->n); left; left &= left - 1) {
     const int code = r->first + __builtin_ctzll(left);
-    if (look_at(w, s, code, uses, but)) return true;
+    if (check_code(w, s, code, uses, but)) return true;
     const bool scalar = code < CDNA_ZERO && s->scalar_of[code] > s->scalar_done;
     if (s->vm_of[code] <= s->vm_done && s->lds_of[code] <= s->lds_done && !scalar)
       s->in_flight.bit[code >> 6] &= ~(1ull << (code & 63));
@@ -57,10 +57,10 @@ void waits_before(cdna_wave *w, const seen *x) {
                        : e->space == CDNA_SPACE_FLAT && x->reaches && x->access.lanes[CDNA_IN_LDS];
   if (s->vm > s->vm_done || s->lds > s->lds_done || s->scalar > s->scalar_done) {
     bool found = false;
-    for (int r = 0; r < e->n_reads && !found && x->exec; r++) found = look(w, s, &e->read[r], "reads", 0);
+    for (int r = 0; r < e->n_reads && !found && x->exec; r++) found = check_range(w, s, &e->read[r], "reads", 0);
     /* later writes by the same counter come later */
     const unsigned but = (vm ? CDNA_COUNTS_VM : 0u) | (lds ? CDNA_COUNTS_LGKM : 0u);
-    for (int r = 0; r < e->n_writes && !found && x->exec; r++) found = look(w, s, &e->write[r], "writes", but);
+    for (int r = 0; r < e->n_writes && !found && x->exec; r++) found = check_range(w, s, &e->write[r], "writes", but);
   }
   if (e->klass == CDNA_CLASS_INTERNAL) wait_for(s, e);
   if (vm && ++s->vm - s->vm_done > CDNA_VM_MOST) s->vm_done = s->vm - CDNA_VM_MOST;

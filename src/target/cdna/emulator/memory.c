@@ -64,7 +64,7 @@ static size_t page_bytes(const cdna_allocation *a, size_t page) {
   return left < PAGE ? (size_t)left : PAGE;
 }
 
-static void keep(const cdna_allocation *a, uint64_t at, uint64_t bytes) {
+static void save_bytes(const cdna_allocation *a, uint64_t at, uint64_t bytes) {
   for (size_t page = (size_t)(at / PAGE); page <= (at + bytes - 1) / PAGE; page++) {
     atomic_uchar *state = &a->held->state[page];
     unsigned char clean = CLEAN;
@@ -165,7 +165,7 @@ uint8_t *cdna_reach(cdna_wave *w, uint64_t address, uint64_t bytes, bool write, 
     if (a) w->last = a;
   }
   if (a && (a->writable || !write)) {
-    if (write && a->held) keep(a, address - a->address, bytes);
+    if (write && a->held) save_bytes(a, address - a->address, bytes);
     return a->data + (address - a->address);
   }
   if (w->group->unbounded) return cdna_nowhere(w);

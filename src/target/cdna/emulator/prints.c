@@ -27,7 +27,7 @@ static uint64_t little_endian(const uint8_t *at, size_t bytes) {
 }
 
 /* The next argument; NULL if none is left. */
-static const uint8_t *take(arguments *a, bool string, size_t *bytes) {
+static const uint8_t *next_argument(arguments *a, bool string, size_t *bytes) {
   const size_t left = (size_t)(a->end - a->at);
   const uint8_t *at = a->at;
   if (a->sizes) {
@@ -124,9 +124,9 @@ static void print_string(const conversion *c, const uint8_t *at, size_t bytes, t
 }
 
 /* An argument as width or precision. */
-static bool settle(int *n, arguments *a) {
+static bool star_value(int *n, arguments *a) {
   size_t bytes;
-  const uint8_t *at = *n == -2 ? take(a, false, &bytes) : NULL;
+  const uint8_t *at = *n == -2 ? next_argument(a, false, &bytes) : NULL;
   if (at) *n = (int32_t)little_endian(at, bytes);
   if (*n > FIELD_MAX) *n = FIELD_MAX;
   if (*n < -FIELD_MAX) *n = -FIELD_MAX;
@@ -147,8 +147,9 @@ static void print_call(const char *format, arguments a, tw_text *out) {
     conversion c;
     size_t bytes;
     format = read_conversion(format + 1, &c);
-    if (!c.kind || !strchr("diouxXcsfFeEgGaAp", c.kind) || !settle(&c.width, &a) || !settle(&c.precision, &a)) return;
-    const uint8_t *at = take(&a, c.kind == 's', &bytes);
+    if (!c.kind || !strchr("diouxXcsfFeEgGaAp", c.kind) || !star_value(&c.width, &a) || !star_value(&c.precision, &a))
+      return;
+    const uint8_t *at = next_argument(&a, c.kind == 's', &bytes);
     if (!at) return; /* fewer arguments than the format asks for */
     if (c.kind == 's' && (a.sizes || a.strings))
       print_string(&c, at, bytes, out);

@@ -1,4 +1,4 @@
-/* fragment.c - where the elements of an operand lie: the formulas of mfma.h's source, and their inverses.
+/* fragment.c - lanes and registers of the elements of an operand: the formulas of mfma.h's source, and their inverses.
  *
  * Inputs. A lane holds `run` consecutive k of one row of A (column of B); lanes run over the rows, then the blocks,
  * then the next run of k. Lanes with 32 bytes hold two such runs, half of K apart.

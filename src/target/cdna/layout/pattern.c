@@ -122,7 +122,7 @@ static tw_status address_of(const cdna_pattern *p, const cdna_tile *t, const lay
   return TW_OK;
 }
 
-static tw_status fill(const cdna_tile *t, const layout *l, int items, cdna_pattern *p, tw_error *error) {
+static tw_status fill_pattern(const cdna_tile *t, const layout *l, int items, cdna_pattern *p, tw_error *error) {
   for (int row0 = 0; row0 < (t->rows > l->rows ? t->rows : l->rows); row0 += l->rows)
     for (int column0 = 0; column0 < (t->columns > l->columns ? t->columns : l->columns); column0 += l->columns)
       for (int first = 0; first < l->items; first += items, p->n++)
@@ -137,7 +137,7 @@ static tw_status fill(const cdna_tile *t, const layout *l, int items, cdna_patte
 
 static bool divides(int a, int b) { return a > b ? a % b == 0 : b % a == 0; }
 
-static tw_status place(const cdna_tile *t, const char *text, cdna_arch arch, cdna_pattern *p, tw_error *error) {
+static tw_status place_access(const cdna_tile *t, const char *text, cdna_arch arch, cdna_pattern *p, tw_error *error) {
   layout l;
   const int bits = p->instruction->transposed_bits, items = p->instruction->bytes * 8 / cdna_type_bits(t->type);
   tw_status status = parse_layout(text, arch, t->type, &l, error);
@@ -159,7 +159,7 @@ static tw_status place(const cdna_tile *t, const char *text, cdna_arch arch, cdn
             across = t->columns > l.columns ? t->columns / l.columns : 1;
   p->address = tw_new((size_t)(down * across * (l.items / items)), sizeof *p->address);
   if (!p->address) return tw_no_memory(error, NULL);
-  return fill(t, &l, items, p, error);
+  return fill_pattern(t, &l, items, p, error);
 }
 
 /* Without a tile: lane l at `stride` times l. */
@@ -188,7 +188,7 @@ tw_status cdna_pattern_parse(const char *text, cdna_arch arch, const cdna_tile *
     status = tw_fail(error, TW_USAGE, "access '%s': direct loads write lanes at consecutive addresses; use %s:linear",
                      text, out->instruction->name);
   else
-    status = place(t, layout_text, arch, out, error);
+    status = place_access(t, layout_text, arch, out, error);
   if (status != TW_OK) cdna_pattern_free(out);
   return status;
 }

@@ -9,7 +9,7 @@ enum {
   LEAD_BEFORE = 8, /* cost of the last reads before it */
   LEAD_DQ = 6,
   BARRIER = 6,
-  SLOT_CYCLES = 28,     /* vector unit time beside a matrix instruction */
+  SLOT_CYCLES = 28,     /* time of the vector unit during a matrix instruction */
   SLOT_CYCLES_FEW = 40, /* where there are few: these wait */
   SLOT_SERVED = 12,
   SLOT_SERVED_FEW = 16,

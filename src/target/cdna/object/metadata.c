@@ -22,7 +22,7 @@ typedef struct item {
   const char *text;
 } item;
 
-static uint64_t take(reader *r, int bytes) {
+static uint64_t read_integer(reader *r, int bytes) {
   if (r->end - r->at < bytes) {
     r->bad = true;
     return 0;
@@ -48,7 +48,7 @@ static item counted(reader *r, item_kind kind, uint64_t count) {
 }
 
 static item next(reader *r) {
-  const uint8_t b = (uint8_t)take(r, 1);
+  const uint8_t b = (uint8_t)read_integer(r, 1);
   if (r->bad) return (item){NIL, 0, NULL};
   if (b <= 0x7F) return (item){INTEGER, b, NULL};
   if (b <= 0x8F) return counted(r, MAP, b & 15);
@@ -61,20 +61,20 @@ static item next(reader *r) {
   case 0xC3: return (item){BOOL, b & 1, NULL};
   case 0xC4:
   case 0xC5:
-  case 0xC6: return take_text(r, OTHER, take(r, 1 << (b - 0xC4)));
+  case 0xC6: return take_text(r, OTHER, read_integer(r, 1 << (b - 0xC4)));
   case 0xC7:
   case 0xC8:
-  case 0xC9: return take_text(r, OTHER, take(r, 1 << (b - 0xC7)) + 1);
-  case 0xCA: return (item){OTHER, take(r, 4), NULL};
-  case 0xCB: return (item){OTHER, take(r, 8), NULL};
+  case 0xC9: return take_text(r, OTHER, read_integer(r, 1 << (b - 0xC7)) + 1);
+  case 0xCA: return (item){OTHER, read_integer(r, 4), NULL};
+  case 0xCB: return (item){OTHER, read_integer(r, 8), NULL};
   case 0xCC:
   case 0xCD:
   case 0xCE:
-  case 0xCF: return (item){INTEGER, take(r, 1 << (b - 0xCC)), NULL};
-  case 0xD0: return (item){INTEGER, (uint64_t)(int64_t)(int8_t)take(r, 1), NULL};
-  case 0xD1: return (item){INTEGER, (uint64_t)(int64_t)(int16_t)take(r, 2), NULL};
-  case 0xD2: return (item){INTEGER, (uint64_t)(int64_t)(int32_t)take(r, 4), NULL};
-  case 0xD3: return (item){INTEGER, take(r, 8), NULL};
+  case 0xCF: return (item){INTEGER, read_integer(r, 1 << (b - 0xCC)), NULL};
+  case 0xD0: return (item){INTEGER, (uint64_t)(int64_t)(int8_t)read_integer(r, 1), NULL};
+  case 0xD1: return (item){INTEGER, (uint64_t)(int64_t)(int16_t)read_integer(r, 2), NULL};
+  case 0xD2: return (item){INTEGER, (uint64_t)(int64_t)(int32_t)read_integer(r, 4), NULL};
+  case 0xD3: return (item){INTEGER, read_integer(r, 8), NULL};
   case 0xD4:
   case 0xD5:
   case 0xD6:
@@ -82,11 +82,11 @@ static item next(reader *r) {
   case 0xD8: return take_text(r, OTHER, 1 + (1u << (b - 0xD4)));
   case 0xD9:
   case 0xDA:
-  case 0xDB: return take_text(r, TEXT, take(r, 1 << (b - 0xD9)));
+  case 0xDB: return take_text(r, TEXT, read_integer(r, 1 << (b - 0xD9)));
   case 0xDC:
-  case 0xDD: return counted(r, ARRAY, take(r, 2 << (b - 0xDC)));
+  case 0xDD: return counted(r, ARRAY, read_integer(r, 2 << (b - 0xDC)));
   case 0xDE:
-  case 0xDF: return counted(r, MAP, take(r, 2 << (b - 0xDE)));
+  case 0xDF: return counted(r, MAP, read_integer(r, 2 << (b - 0xDE)));
   default: r->bad = true; return (item){NIL, 0, NULL};
   }
 }

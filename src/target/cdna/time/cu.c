@@ -609,7 +609,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   }
 }
 
-/* Records what the wave waited for since it could have issued. */
+/* Records the causes for which the wave waited. */
 static void note(cu *c, wave *w, int simd, int64_t at, cdna_stall unit) {
   const int slot = (int)(w - c->wave) % SLOTS;
   const int64_t own = max64(w->own, w->ready);

@@ -440,7 +440,7 @@ typedef struct looking {
   bool failed;
 } looking;
 
-static void look_at(void *context, cdna_wave *w, const cdna_op *op) {
+static void record_access(void *context, cdna_wave *w, const cdna_op *op) {
   looking *q = context;
   cdna_access a;
   cdna_work_add(q->work, w, op);
@@ -458,7 +458,7 @@ static void look_at(void *context, cdna_wave *w, const cdna_op *op) {
 
 /* The timed workgroups, executed in sequence as in the check of results. */
 static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error *error) {
-  const cdna_observer observer = {.context = q, .before = look_at};
+  const cdna_observer observer = {.context = q, .before = record_access};
   tw_status status = TW_OK;
   cdna_memory_restore(t->memory);
   memset(t->expected, 0, sizeof t->expected);
@@ -469,7 +469,7 @@ static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error
       status = cdna_group_run(d, t->list[i][k], &observer, error);
     }
   }
-  if (status == TW_OK && q->failed) status = tw_no_memory(error, "what atomics reach");
+  if (status == TW_OK && q->failed) status = tw_no_memory(error, "the addresses of atomics");
   return status;
 }
 
@@ -512,9 +512,8 @@ static tw_status other_work(tw_error *error) {
       "on the set of workgroups, or on other waves without a barrier");
 }
 
-/* The places once more, with matrix instructions and with the work of the workgroups recorded. Their writes to memory
- * are compared with the writes of the same workgroups executed alone. *differs: their time differs from the first run.
- */
+/* A second run of the timed workgroups, with matrix instructions and recorded work. Their writes to memory are compared
+ * with the writes of the same workgroups executed alone. *differs: their time differs from the first run. */
 static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs, bool *differs,
                                 tw_error *error) {
   looking q = {.memory = t->memory, .results = options->results, .end = options->end};

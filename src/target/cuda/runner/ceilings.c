@@ -63,7 +63,7 @@ static char *read_file(const char *path) {
 }
 
 /* Words of two bf16 in (-1, -1/2] and [1/2, 1) each. */
-static void fill(uint32_t *word) {
+static void fill_words(uint32_t *word) {
   uint64_t state = 88172645463325252u; /* xorshift64, G. Marsaglia 2003 */
   for (int i = 0; i < DATA_WORDS; i++) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -92,7 +92,7 @@ int cuda_measure_ceilings(int argc, char **argv) {
   need(&b, b.cuda.cuMemAlloc_v2(&from, COPIED));
   need(&b, b.cuda.cuMemAlloc_v2(&to, COPIED));
   need(&b, b.cuda.cuMemAlloc_v2(&operands, SHARED));
-  fill(data);
+  fill_words(data);
   need(&b, b.cuda.cuMemcpyHtoD_v2(operands, data, SHARED));
   need(&b, b.cuda.cuMemsetD8Async(from, 0x5a, COPIED, b.stream));
 

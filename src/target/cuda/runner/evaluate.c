@@ -173,7 +173,7 @@ static void fetch(process *p, uint32_t what) {
 }
 
 /* The data of timed launch `i` that are compared. */
-static void keep(process *p, const cuda_command *c, uint32_t i) {
+static void keep_outputs(process *p, const cuda_command *c, uint32_t i) {
   const cuda_orders *o = p->orders;
   for (uint32_t j = 0; j < c->n_pieces; j++)
     copy(p, p->pieces + (i * CUDA_PIECES + j) * CUDA_PIECE_BYTES, p->live[c->piece[j].operand] + c->at[i][j],
@@ -253,7 +253,7 @@ static void time_launches(process *p, const cuda_command *c) {
     CALL(p, cuEventRecord, p->event[2 * i], p->stream);
     if (c->work == CUDA_TIME) launch(p);
     CALL(p, cuEventRecord, p->event[2 * i + 1], p->stream);
-    keep(p, c, i);
+    keep_outputs(p, c, i);
   }
   CALL(p, cuEventRecord, *last, p->stream);
   finish(p);

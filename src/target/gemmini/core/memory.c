@@ -1,9 +1,8 @@
 /* memory.c - a program image: from an ELF executable to regions of host memory.
  *
- * Regions are made from the sections, not from the program headers: a section ends at its last byte, a segment
- * at a page, and an access one byte beyond an array must fault. The file is untrusted (its source may be); every
- * number from it is checked before use, and what is wrong is said in one line. ELF: System V gABI 4.1 and the
- * RISC-V psABI 1.0. */
+ * Regions are made from the sections, not from the program headers: a section ends at its last byte, a segment at a
+ * page, and an access one byte beyond an array must fault. The file is untrusted (its source may be); every number from
+ * it is checked before use, and an error is one line. ELF: System V gABI 4.1 and the RISC-V psABI 1.0. */
 #include <gelf.h>
 #include <inttypes.h>
 #include <libelf.h>
@@ -147,7 +146,7 @@ static tw_status add_stack(rv64_memory *memory, tw_error *error) {
              : no_memory(memory->image, error);
 }
 
-/* Copies what the file initialises. `regions` may have been cut by check_layout, hence the minimum. */
+/* Copies the initialized data of the file. `regions` may have been cut by check_layout, hence the minimum. */
 static void copy_contents(rv64_memory *memory, bool keep_inputs) {
   rv64_image *image = memory->image;
   for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn));) {

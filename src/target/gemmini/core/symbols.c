@@ -80,7 +80,7 @@ void rv64_describe_code(const rv64_memory *memory, uint64_t pc, char *text, size
 
 /* ---- Data addresses -------------------------------------------------------------------------------------- */
 
-/* How far from a region an address is still said to be beside it. */
+/* The largest distance from a region at which an address is reported as next to it. */
 #define NEAR_BYTES (1ull << 20)
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }

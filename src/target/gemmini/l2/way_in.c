@@ -105,7 +105,7 @@ static void pass_dma(l2_cache *c, uint64_t cycle) {
 }
 
 /* Channel A takes that beat in that cycle, or not. */
-static bool take(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
+static bool accept_beat(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
   if (cycle < c->accept_next) return false;
   return !beat->first || (!c->refused && l2_accept(c, beat, cycle));
 }
@@ -127,7 +127,7 @@ static void pass_bus(l2_cache *c, uint64_t cycle) {
   } else {
     return;
   }
-  c->waits_before = !take(c, &c->before, cycle);
+  c->waits_before = !accept_beat(c, &c->before, cycle);
 }
 
 /* The next cycle in which a request or a beat may move on its way in. */
@@ -153,7 +153,7 @@ static uint64_t next_in(const l2_cache *c, uint64_t soon) {
 void l2_take_in(l2_cache *c, uint64_t cycle) {
   const bool port_room = has_room(&c->port, cycle), dma_room = c->dma.count < 2, dma = c->dma.count;
   if (c->waits_before)
-    c->waits_before = !take(c, &c->before, cycle);
+    c->waits_before = !accept_beat(c, &c->before, cycle);
   else
     pass_bus(c, cycle);
   if (port_room && dma) {

@@ -63,7 +63,7 @@ void gm_front_init(gm_machine *m) {
 /* The storer settles GM_STORE_AHEAD cycles ahead which rows of the accumulator it can read. A load that adds there could be in
  * its way: it does so five cycles from here at least (station, load queue, controller, zero writer, write), and from here on
  * the storer looks in each cycle. */
-static int place(gm_machine *m, const gm_command *c, enum gm_origin origin) {
+static int allocate_slot(gm_machine *m, const gm_command *c, enum gm_origin origin) {
   gm_front *f = &m->front;
   const bool loads = c->funct == GM_MVIN || c->funct == GM_MVIN2 || c->funct == GM_MVIN3;
   if (loads && gm_is_acc(gm_local(c->rs2)) && gm_accumulates(gm_local(c->rs2))) m->loads_accumulate = true;
@@ -182,7 +182,7 @@ void gm_front_push(gm_machine *m, const gm_command *c) {
   const bool plain = is_plain(c);
   if (!plain && !f->stepped) start_stepping(m);
   f->loops += !plain;
-  const int slot = place(m, c, GM_BY_CORE);
+  const int slot = allocate_slot(m, c, GM_BY_CORE);
   if (f->stepped) {
     push(f, 0, slot);
     look_at_queues(f);
@@ -223,7 +223,7 @@ static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int b
   gm_command out;
   bool take = false, from_loop = false;
   if (step_loop(m, loop, in, &take, room, &out, &from_loop))
-    push(f, queue + 1, place(m, &out, from_loop ? loop : GM_BY_CORE));
+    push(f, queue + 1, allocate_slot(m, &out, from_loop ? loop : GM_BY_CORE));
   if (!take) return;
   int slot = pop(f, queue);
   if (own) f->loops--;

@@ -1,8 +1,8 @@
-/* machine.c - the clock: advances all units to the cycle at which the core does something that concerns them.
+/* machine.c - the clock: advances all units to the cycle of the core's next command, fence or cache refill.
  *
- * The core runs ahead between its commands; the accelerator catches up when it must answer. Each unit knows the next
- * cycle in which it may act. Cycles before the earliest of these are skipped, and in other cycles only active units
- * run. */
+ * The core runs ahead between commands. The accelerator catches up when the core needs its answer. Each unit knows the
+ * next cycle in which it may act. Cycles before the earliest of these are skipped, and in other cycles only active
+ * units run. */
 #include "target/gemmini/machine/machine.h"
 
 #include <stdlib.h>
@@ -193,7 +193,7 @@ static bool failed(gm_machine *m, char why[256]) {
 
 /* ---- ports ---- */
 
-static void place(void *context, uint64_t pc) { ((gm_machine *)context)->place = pc; }
+static void note_pc(void *context, uint64_t pc) { ((gm_machine *)context)->place = pc; }
 
 static void load(void *context, uint64_t pc, uint64_t address, unsigned size) {
   gm_machine *m = context;
@@ -307,7 +307,7 @@ static uint64_t loses_until(void *context, uint64_t cycle) {
 
 rv64_ports gm_machine_ports(gm_machine *m) {
   return (rv64_ports){.context = m,
-                      .place = place,
+                      .place = note_pc,
                       .load = load,
                       .command = command,
                       .fence = fence,

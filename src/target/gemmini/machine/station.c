@@ -152,7 +152,7 @@ void gm_station_complete(gm_machine *m, int i) {
     dependent->waits &= ~bit;
     look_at_next(s, dependent->queue);
   }
-  if (!(s->valid & s->mask[GM_EX])) gm_wake(m, GM_UNIT_EXECUTE, m->now + 1); /* what it waits for has changed */
+  if (!(s->valid & s->mask[GM_EX])) gm_wake(m, GM_UNIT_EXECUTE, m->now + 1); /* one of its dependences has changed */
   if (e->origin != GM_BY_CORE) gm_front_completed(m, e->origin, e->queue);
   if (m->trace.file) {
     static const char *const unit[GM_QUEUES] = {"load", "execute", "store"};

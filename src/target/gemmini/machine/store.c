@@ -136,7 +136,7 @@ static bool translate(gm_machine *m, bool offers) {
 }
 
 /* Puts the row that is being written, if any, beat by beat. True if the row's last beat leaves in this cycle. */
-static bool put(gm_machine *m, bool writing) {
+static bool send_beat(gm_machine *m, bool writing) {
   gm_storer *s = &m->st;
   if (m->now < s->packet_done) return false;
   if (s->packet_done == m->now) {
@@ -179,7 +179,7 @@ static bool write(gm_machine *m) {
   gm_storer *s = &m->st;
   const bool writing = s->writing && m->now >= s->write_from;
   if (!writing && !beats_on_their_way(s)) return false;
-  if (!put(m, writing) || !writing) return false;
+  if (!send_beat(m, writing) || !writing) return false;
   s->writing = false;
   s->free_from = m->now;
   return true;

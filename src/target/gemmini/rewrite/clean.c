@@ -89,7 +89,7 @@ static void set_rows(size_t *writer, const gm_access *a, size_t value) {
     for (uint32_t r = 0; r < a->write[t].rows; r++) writer[a->write[t].first + r * a->write[t].stride] = value;
 }
 
-/* 1 + the one command that has written all rows of the access last; 0 if none. */
+/* 1 + the command that last wrote all rows of the access; 0 if none. */
 static size_t one_writer(const size_t *writer, const gm_access *a) {
   size_t w = a->n_writes ? writer[a->write[0].first] : 0;
   for (int t = 0; t < a->n_writes; t++)
@@ -207,7 +207,7 @@ typedef struct zeros {
   bool changed;
 } zeros;
 
-static void keep(zeros *z, const gm_touch *t) {
+static void mark_needed(zeros *z, const gm_touch *t) {
   for (uint32_t r = 0; r < t->rows; r++) {
     size_t *p = &z->pending[t->first + r * t->stride];
     if (*p && !z->bad[*p - 1]) z->bad[*p - 1] = z->changed = true;
@@ -229,13 +229,13 @@ static void clear(zeros *z, const gm_touch *t) {
   for (uint32_t r = 0; r < t->rows; r++) z->pending[t->first + r * t->stride] = 0;
 }
 
-/* Zeros on top of others that are wider leave some of those. */
+/* Narrow zeros over wider zeros leave some of the wider zeros. */
 static void add_zeros(zeros *z, const gm_touch *t, size_t load) {
   for (uint32_t r = 0; r < t->rows; r++) {
     uint32_t row = t->first + r;
     if (z->pending[row] && z->cols[row] > t->cols) {
       const gm_touch wider = {row, 1, 1, z->cols[row]};
-      keep(z, &wider);
+      mark_needed(z, &wider);
       continue;
     }
     z->pending[row] = load + 1;
@@ -255,7 +255,7 @@ static tw_status follow_zeros(zeros *z, gm_stream *s, bool apply, tw_error *erro
     if (e->dead) continue;
     if (!gm_decode_access(&d, e, &a, &why)) return refuse(i, why, error);
     if (e->funct == GM_PRELOAD) preload = i;
-    for (int t = 0; t < a.n_reads; t++) keep(z, &a.read[t]);
+    for (int t = 0; t < a.n_reads; t++) mark_needed(z, &a.read[t]);
     bool zero = gm_is_load(e->funct) && !e->rs1 && gm_is_acc(gm_local(e->rs2)) && !a.accumulates;
     if (zero) {
       for (int t = 0; t < a.n_writes; t++) add_zeros(z, &a.write[t], i);
@@ -263,7 +263,7 @@ static tw_status follow_zeros(zeros *z, gm_stream *s, bool apply, tw_error *erro
       clear(z, &a.write[0]);
       if (apply) s->event[preload].rs2 &= ~(1ull << 30);
     } else {
-      for (int t = 0; t < a.n_writes; t++) a.accumulates ? keep(z, &a.write[t]) : clear(z, &a.write[t]);
+      for (int t = 0; t < a.n_writes; t++) a.accumulates ? mark_needed(z, &a.write[t]) : clear(z, &a.write[t]);
     }
   }
   return TW_OK;

@@ -156,7 +156,7 @@ static void drop_small(tw_diagnosis *d, double least) {
   d->n = n;
 }
 
-/* No deadline cuts it short: an incomplete list of findings would mislead. An interrupt does. */
+/* It ignores deadlines, because an incomplete list of findings would mislead. An interrupt stops it. */
 tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *error) {
   trial *t = calloc(1, sizeof *t);
   const tw_stop interrupt = {.interrupt = s->stop ? s->stop->interrupt : NULL};
@@ -168,7 +168,7 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
   tw_parallel_for(jobs, N_COUNTERFACTUALS + 1, try_one, t);
   uint64_t now = t->of[N_COUNTERFACTUALS].cycles;
   if (now > s->run.core.cycles && now != UINT64_MAX)
-    now = s->run.core.cycles; /* a hardware loop, taken apart, is slower */
+    now = s->run.core.cycles; /* the commands of a hardware loop are slower than the loop */
   double same_bank = 0;
   tw_status status = TW_OK;
   for (size_t i = 0; i < N_COUNTERFACTUALS && status == TW_OK; i++) {
@@ -176,7 +176,8 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
     if (t->of[i].status == TW_MISSING) status = tw_fail(error, TW_MISSING, "%s", t->of[i].error.text);
     if (t->of[i].status != TW_OK || !t->of[i].change.count) continue;
     if (i == 0)
-      same_bank = 2.0 * (double)t->of[i].change.count * s->config->dim; /* all of its rows count, see execute.c */
+      same_bank =
+          2.0 * (double)t->of[i].change.count * s->config->dim; /* all rows of the operand count: see execute.c */
     if (t->of[i].cycles == UINT64_MAX || now == UINT64_MAX) continue;
     double saved = t->of[i].cycles < now ? (double)(now - t->of[i].cycles) : 0;
     print_event(s, t->of[i].change.first, example, sizeof example);

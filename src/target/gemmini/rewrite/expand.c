@@ -40,7 +40,7 @@ static int kind_of(const gm_command *c) {
   return GM_LOOP_EXECUTES;
 }
 
-static void put(expansion *x, const gm_command *c, uint32_t gap) {
+static void append_command(expansion *x, const gm_command *c, uint32_t gap) {
   const uint64_t spare = (uint64_t)c->spare_rows << 48; /* rows that a command of one's own need not load */
   const gm_event e = {.funct = c->funct, .gap = gap, .rs1 = c->rs1, .rs2 = c->rs2 - spare};
   if (!gm_stream_append(x->stream, &e)) x->full = true;
@@ -72,10 +72,10 @@ static bool feed_ws(expansion *x, const gm_command *in, uint32_t gap) {
   bool own = in && is_loop_ws(in->funct), take = false;
   for (int silent = 0; !x->why[0] && !x->full && !take && (own || gm_loop_ws_busy(&x->ws)); silent++) {
     gm_command out;
-    if (step_ws(x, own ? in : NULL, &take, &out)) put(x, &out, UNIT_GAP), silent = 0;
+    if (step_ws(x, own ? in : NULL, &take, &out)) append_command(x, &out, UNIT_GAP), silent = 0;
     if (silent > STEPS_WITHOUT_COMMAND) snprintf(x->why, sizeof x->why, "deadlock in the matmul loop");
   }
-  if (in && !own && !x->why[0]) put(x, in, gap);
+  if (in && !own && !x->why[0]) append_command(x, in, gap);
   return !x->why[0] && !x->full;
 }
 

@@ -1,5 +1,5 @@
-/* pack_read.c - the stream as values (what one load brings), products, windows (what is between two bursts of stores)
- * and groups of windows. */
+/* pack_read.c - the stream as values (data of one load), products, windows (commands between two bursts of stores) and
+ * groups of windows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,7 +246,7 @@ static bool read_event(gm_pack_state *p, reader *r, size_t i) {
   }
 }
 
-/* The loads of a value must all stand before its first use, or they would not be one. */
+/* All loads of a value must precede its first use; otherwise they are different values. */
 static bool check_values(gm_pack_state *p) {
   for (size_t i = 0; i < p->n_values; i++) {
     const gm_value *v = &p->value[i];

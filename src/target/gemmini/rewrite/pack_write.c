@@ -18,7 +18,7 @@ typedef struct output {
   size_t used[3], uses;           /* when each was last used */
 } output;
 
-static void put(output *o, gm_event e) {
+static void append_event(output *o, gm_event e) {
   e.gap = GM_COMMAND_GAP;
   e.dead = false;
   o->event[o->n++] = e;
@@ -28,7 +28,7 @@ static void set_up(output *o, size_t *in_force, size_t setup, uint64_t id) {
   if (*in_force == setup + 1) return;
   gm_event e = o->p->setup[setup];
   e.rs1 |= id << 3;
-  put(o, e);
+  append_event(o, e);
   *in_force = setup + 1;
 }
 
@@ -42,7 +42,7 @@ static void put_load(output *o, gm_event e, size_t setup) {
   set_up(o, &o->load[slot], setup, (uint64_t)slot);
   o->used[slot] = ++o->uses;
   e.funct = slot == 0 ? GM_MVIN : slot == 1 ? GM_MVIN2 : GM_MVIN3;
-  put(o, e);
+  append_event(o, e);
 }
 
 static void put_transfer(output *o, const gm_event *e, size_t setup) {
@@ -51,7 +51,7 @@ static void put_transfer(output *o, const gm_event *e, size_t setup) {
     return;
   }
   set_up(o, &o->store, setup, 0);
-  put(o, *e);
+  append_event(o, *e);
 }
 
 typedef struct item { /* something before a product */
@@ -147,8 +147,8 @@ static void put_product(const gm_pack_state *p, output *o, const gm_product *x) 
     *field[i] = (*field[i] & ~0xffffffffull) | (v->new_row + use_of[i]->row - own->row);
   }
   preload.rs2 = moved_acc(p, preload.rs2, x->window);
-  put(o, preload);
-  put(o, compute);
+  append_event(o, preload);
+  append_event(o, compute);
 }
 
 /* The first configurations of all registers come first: in the later loops they would happen only once. */
@@ -178,7 +178,7 @@ bool gm_pack_write(gm_pack_state *p, gm_value **order, size_t n_loads) {
     for (; next < n && items[next].before <= i; next++) put_transfer(&o, &items[next].event, items[next].setup);
     if (i < p->n_products) put_product(p, &o, &p->product[i]);
   }
-  put(&o, (gm_event){.funct = GM_FENCE});
+  append_event(&o, (gm_event){.funct = GM_FENCE});
   free(items);
   free(p->stream->event);
   p->stream->event = o.event;

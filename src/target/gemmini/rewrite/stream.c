@@ -98,7 +98,7 @@ tw_status gm_stream_compare(const gm_stream *s, const tw_case *other, bool *wron
 
 /* ---- replay ---- */
 
-static void place(gm_stream *s, const tw_case *data, void *actual[TW_OPERANDS_MAX]) {
+static void reset_operands(gm_stream *s, const tw_case *data, void *actual[TW_OPERANDS_MAX]) {
   for (size_t i = 0; i < data->n_operands; i++) {
     const tw_operand *o = &data->operand[i];
     rv64_region *r = rv64_region_named(&s->memory, o->name);
@@ -115,7 +115,7 @@ static void place(gm_stream *s, const tw_case *data, void *actual[TW_OPERANDS_MA
 tw_status gm_stream_replay(gm_stream *s, const tw_case *data, tw_error *error) {
   void *actual[TW_OPERANDS_MAX];
   char why[256];
-  place(s, data, actual);
+  reset_operands(s, data, actual);
   gm_arch *arch = gm_arch_new(s->config, &s->memory);
   if (!arch) return tw_no_memory(error, "the simulated machine");
   tw_status status = TW_OK;

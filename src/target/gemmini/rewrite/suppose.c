@@ -114,7 +114,7 @@ static known_load describe_load(const gm_event *e, const gm_load_registers *r) {
   return k;
 }
 
-/* Is it in the table? It is then. Address 0 marks what is free. */
+/* Is it in the table? It is then. Address 0 marks free entries. */
 static bool seen_before(known_load *table, size_t slots, known_load k) {
   size_t at = (size_t)((k.address ^ k.size << 7 ^ k.registers) * 0x9e3779b97f4a7c15ull >> 20) & (slots - 1);
   for (; table[at].address; at = (at + 1) & (slots - 1))

@@ -1,8 +1,8 @@
-/* libc.c - the part of C's library that kernels and their tests use, for bare metal.
+/* libc.c - the functions of C's library that kernels and their tests use, for bare metal.
  *
- * Small and plain rather than fast: a kernel that is worth measuring does not call it in its inner loop. Output
- * goes to the console register (core/rv64.h: CSR 0x8c2). Compiled once per configuration, linked by function
- * sections, so that a program carries only what it calls. */
+ * Small and simple rather than fast: fast kernels do not call it in their inner loops. Output goes to the console
+ * register (core/rv64.h: CSR 0x8c2). Compiled once per configuration and linked by function sections, so a program
+ * contains only the functions that it calls. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,10 +123,14 @@ float fmaxf(float a, float b) { return a > b ? a : b; }
 static double whole(double value, char mode) {
   if (!(value > -4503599627370496.0 && value < 4503599627370496.0)) return value;
   int64_t n;
-  if (mode == 'f') asm("fcvt.l.d %0, %1, rdn" : "=r"(n) : "f"(value));
-  else if (mode == 'c') asm("fcvt.l.d %0, %1, rup" : "=r"(n) : "f"(value));
-  else if (mode == 'r') asm("fcvt.l.d %0, %1, rmm" : "=r"(n) : "f"(value));
-  else asm("fcvt.l.d %0, %1, rne" : "=r"(n) : "f"(value));
+  if (mode == 'f')
+    asm("fcvt.l.d %0, %1, rdn" : "=r"(n) : "f"(value));
+  else if (mode == 'c')
+    asm("fcvt.l.d %0, %1, rup" : "=r"(n) : "f"(value));
+  else if (mode == 'r')
+    asm("fcvt.l.d %0, %1, rmm" : "=r"(n) : "f"(value));
+  else
+    asm("fcvt.l.d %0, %1, rne" : "=r"(n) : "f"(value));
   return (double)n;
 }
 double floor(double value) { return whole(value, 'f'); }
@@ -146,7 +150,7 @@ typedef struct sink {
   size_t size, count;
 } sink;
 
-static void put(sink *s, char c) {
+static void put_character(sink *s, char c) {
   if (s->buffer == NULL) {
     asm volatile("csrw 0x8c2, %0" : : "r"((unsigned char)c));
   } else if (s->count + 1 < s->size) {
@@ -165,12 +169,12 @@ static void put_padded(sink *s, const format *f, const char *prefix, const char 
   size_t length = strlen(prefix) + n, width = f->width > 0 ? (size_t)f->width : 0;
   size_t padding = width > length ? width - length : 0;
   if (!f->left && !zeros)
-    for (; padding > 0; padding--) put(s, ' ');
-  while (*prefix != '\0') put(s, *prefix++);
+    for (; padding > 0; padding--) put_character(s, ' ');
+  while (*prefix != '\0') put_character(s, *prefix++);
   if (!f->left)
-    for (; padding > 0; padding--) put(s, '0');
-  for (size_t i = 0; i < n; i++) put(s, digits[i]);
-  for (; padding > 0; padding--) put(s, ' ');
+    for (; padding > 0; padding--) put_character(s, '0');
+  for (size_t i = 0; i < n; i++) put_character(s, digits[i]);
+  for (; padding > 0; padding--) put_character(s, ' ');
 }
 
 /* The digits of value, at least `least` of them, ending at `end`; returns where they begin. */
@@ -189,13 +193,13 @@ static void put_integer(sink *s, const format *f, uint64_t value, bool negative,
   put_padded(s, f, prefix, p, (size_t)(end - p), f->zeros && f->precision < 0);
 }
 
-/* Fixed notation, half away from zero in the last place, up to 9 decimals; 1e18 and more as "huge". */
+/* Fixed notation with up to 9 decimals, rounded half away from zero. Values of 1e18 and more print as "huge". */
 static void put_real(sink *s, const format *f, double value) {
   char room[64], *end = room + sizeof room, *p = end;
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
   const char *prefix = bits >> 63 ? "-" : f->plus ? "+" : f->blank ? " " : "";
-  if ((bits >> 52 & 0x7ff) == 0x7ff) { /* -ffast-math may not ask the value itself */
+  if ((bits >> 52 & 0x7ff) == 0x7ff) { /* tests the bits: -ffast-math assumes that values are finite */
     const char *text = bits << 12 ? "nan" : "inf";
     put_padded(s, f, prefix, text, 3, false);
     return;
@@ -220,12 +224,18 @@ static void put_real(sink *s, const format *f, double value) {
 
 static const char *parse_flags(const char *p, format *f) {
   for (;; p++) {
-    if (*p == '-') f->left = true;
-    else if (*p == '0') f->zeros = true;
-    else if (*p == '+') f->plus = true;
-    else if (*p == ' ') f->blank = true;
-    else if (*p == '#') f->alternate = true;
-    else return p;
+    if (*p == '-')
+      f->left = true;
+    else if (*p == '0')
+      f->zeros = true;
+    else if (*p == '+')
+      f->plus = true;
+    else if (*p == ' ')
+      f->blank = true;
+    else if (*p == '#')
+      f->alternate = true;
+    else
+      return p;
   }
 }
 
@@ -236,7 +246,7 @@ static const char *parse_number(const char *p, int *value) {
 }
 
 /* One value of va_list, as wide as the length letters say: -2 hh, -1 h, 0 int, 1 and more 64 bits. */
-static int64_t take(va_list *arguments, int length, bool is_signed) {
+static int64_t next_integer(va_list *arguments, int length, bool is_signed) {
   if (length > 0) return va_arg(*arguments, int64_t);
   int value = va_arg(*arguments, int);
   if (length == -1) return is_signed ? (int16_t)value : (uint16_t)value;
@@ -247,7 +257,7 @@ static int64_t take(va_list *arguments, int length, bool is_signed) {
 static int print(sink *s, const char *p, va_list *arguments) {
   for (; *p != '\0'; p++) {
     if (*p != '%') {
-      put(s, *p);
+      put_character(s, *p);
       continue;
     }
     format f = {.precision = -1};
@@ -260,40 +270,48 @@ static int print(sink *s, const char *p, va_list *arguments) {
       p = parse_number(p, &f.width);
     }
     if (*p == '.') {
-      if (p[1] == '*') f.precision = va_arg(*arguments, int), p += 2;
-      else p = parse_number(p + 1, &f.precision);
+      if (p[1] == '*')
+        f.precision = va_arg(*arguments, int), p += 2;
+      else
+        p = parse_number(p + 1, &f.precision);
     }
     for (; *p == 'h' || *p == 'l' || *p == 'z' || *p == 'j' || *p == 't'; p++) length += *p == 'h' ? -1 : 1;
     switch (*p) {
-      case 'd':
-      case 'i': {
-        int64_t value = take(arguments, length, true);
-        put_integer(s, &f, value < 0 ? -(uint64_t)value : (uint64_t)value, value < 0, 10, false);
-        break;
-      }
-      case 'u': f.plus = f.blank = false; put_integer(s, &f, (uint64_t)take(arguments, length, false), false, 10, false); break;
-      case 'x':
-      case 'X': put_integer(s, &f, (uint64_t)take(arguments, length, false), false, 16, *p == 'X'); break;
-      case 'p': f.alternate = true; put_integer(s, &f, va_arg(*arguments, uint64_t), false, 16, false); break;
-      case 'e':
-      case 'f':
-      case 'g': put_real(s, &f, va_arg(*arguments, double)); break;
-      case 'c': {
-        char c = (char)va_arg(*arguments, int);
-        put_padded(s, &f, "", &c, 1, false);
-        break;
-      }
-      case 's': {
-        const char *text = va_arg(*arguments, const char *);
-        size_t n = 0;
-        if (text == NULL) text = "(null)";
-        while ((f.precision < 0 || n < (size_t)f.precision) && text[n] != '\0') n++;
-        put_padded(s, &f, "", text, n, false);
-        break;
-      }
-      case '%': put(s, '%'); break;
-      case '\0': return (int)s->count;
-      default: put(s, '%'), put(s, *p);
+    case 'd':
+    case 'i': {
+      int64_t value = next_integer(arguments, length, true);
+      put_integer(s, &f, value < 0 ? -(uint64_t)value : (uint64_t)value, value < 0, 10, false);
+      break;
+    }
+    case 'u':
+      f.plus = f.blank = false;
+      put_integer(s, &f, (uint64_t)next_integer(arguments, length, false), false, 10, false);
+      break;
+    case 'x':
+    case 'X': put_integer(s, &f, (uint64_t)next_integer(arguments, length, false), false, 16, *p == 'X'); break;
+    case 'p':
+      f.alternate = true;
+      put_integer(s, &f, va_arg(*arguments, uint64_t), false, 16, false);
+      break;
+    case 'e':
+    case 'f':
+    case 'g': put_real(s, &f, va_arg(*arguments, double)); break;
+    case 'c': {
+      char c = (char)va_arg(*arguments, int);
+      put_padded(s, &f, "", &c, 1, false);
+      break;
+    }
+    case 's': {
+      const char *text = va_arg(*arguments, const char *);
+      size_t n = 0;
+      if (text == NULL) text = "(null)";
+      while ((f.precision < 0 || n < (size_t)f.precision) && text[n] != '\0') n++;
+      put_padded(s, &f, "", text, n, false);
+      break;
+    }
+    case '%': put_character(s, '%'); break;
+    case '\0': return (int)s->count;
+    default: put_character(s, '%'), put_character(s, *p);
     }
   }
   return (int)s->count;
@@ -337,13 +355,13 @@ int snprintf(char *buffer, size_t size, const char *text, ...) {
 
 int putchar(int character) {
   sink s = {0};
-  put(&s, (char)character);
+  put_character(&s, (char)character);
   return (unsigned char)character;
 }
 
 int puts(const char *text) {
   sink s = {0};
-  while (*text != '\0') put(&s, *text++);
-  put(&s, '\n');
+  while (*text != '\0') put_character(&s, *text++);
+  put_character(&s, '\n');
   return 0;
 }

@@ -1,8 +1,8 @@
 /* emit_moves.c - mvins of A and B, mvouts of C, fills of the accumulator.
  *
  * A chunk is moved as rows of blocks. The program keeps, for each of A, B and C, where the next row comes from, where
- * it goes, and how many are left; so the same few instructions serve every step, and loads and stores can stand
- * anywhere among the pairs. Widths that do not change from chunk to chunk are unrolled; others are loops. */
+ * it goes, and how many are left; so a few instructions serve every step, and loads and stores can be anywhere among
+ * the computes. Widths that do not change from chunk to chunk are unrolled; others are loops. */
 #include <stdio.h>
 #include <string.h>
 

@@ -87,7 +87,7 @@ static void hardware_loop(menu *m) {
                         even(m->g->nb, nt) * d, even(m->g->kb, kt) * d);
 }
 
-static void others(menu *m) {
+static void offer_others(menu *m) {
   static const char whole[] = "the whole matrix is loaded once and stays",
                     reuse[] =
                         "B stays in the array while i runs: fewer reads of its bank; a transposed B is transposed once";
@@ -136,6 +136,6 @@ tw_status gm_gemm_steps(const tw_target *target, const tw_problem *problem, cons
             .plan = &plan};
   tiles(&m);
   order(&m);
-  if (!plan.hardware_loop) pipeline(&m), inner_loops(&m), others(&m), hardware_loop(&m);
+  if (!plan.hardware_loop) pipeline(&m), inner_loops(&m), offer_others(&m), hardware_loop(&m);
   return tw_menu_finish(&m.base, out, error);
 }

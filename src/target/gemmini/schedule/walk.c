@@ -21,7 +21,7 @@ static const double clean_victim = 2.2 / 2, dirty_victim = 5, dirty_victim_of_i8
 static const double store_latency = 139;
 /* facts, "Further effects" 3: a row written takes 0.8 to 1 cycle from the bank that is being read. */
 static const double stolen = 0.9;
-/* facts, "Stores": 16 mvouts beside 64 pairs that accumulate in the same bank cost 1470 - 1097 cycles. */
+/* facts, "Stores": 16 mvouts concurrent with 64 computes that accumulate in their bank cost 1470 - 1097 cycles. */
 static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
 /* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows. */
 static const double config_cycles = 55, fill_zero = 16.5 / 16;

@@ -456,7 +456,7 @@ tw_status x86_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_e
 
 /* ---- the measurement ---- */
 
-static void fill(const tw_problem *p, const tw_spread *spread, const rates *r, tw_measurement *m) {
+static void fill_measurement(const tw_problem *p, const tw_spread *spread, const rates *r, tw_measurement *m) {
   const double operations = 2 * p->op->operations(p), seconds = spread->median;
   *m = (tw_measurement){
       .cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak, .spread = *spread};
@@ -501,7 +501,7 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
   if (status == TW_OK) status = run_and_compare(time.process, a, data, error);
   if (status == TW_OK) status = check_turned(&time, a, error);
   pthread_rwlock_unlock(&machine);
-  if (status == TW_OK) fill(p, &spread, &r, out);
+  if (status == TW_OK) fill_measurement(p, &spread, &r, out);
   tw_sandbox_close(time.process);
   free_sets(&time);
   return status;

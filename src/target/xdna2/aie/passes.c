@@ -8,7 +8,7 @@
 
 enum { AREA = 64, VECTOR = 64 };
 
-static tw_status fill(const xd_call *c, const char *file, tw_slots *s, tw_text *t, tw_error *error) {
+static tw_status write_filled(const xd_call *c, const char *file, tw_slots *s, tw_text *t, tw_error *error) {
   tw_slots_text(s, "name", xd_symbol_of(c).text);
   const tw_status status = tw_template_add(t, file, s, error);
   tw_slots_free(s);
@@ -20,7 +20,7 @@ tw_status xd_write_zero(const xd_call *c, tw_text *t, tw_error *error) {
   tw_slots_number(&s, "bytes", c->n);
   tw_slots_number_or_empty(&s, "vectors", c->n / VECTOR);
   tw_slots_number_or_empty(&s, "words", c->n % VECTOR / 4);
-  return fill(c, "xdna2/kernels/zero.cc.in", &s, t, error);
+  return write_filled(c, "xdna2/kernels/zero.cc.in", &s, t, error);
 }
 
 tw_status xd_write_narrow(const xd_call *c, tw_text *t, tw_error *error) {
@@ -29,7 +29,7 @@ tw_status xd_write_narrow(const xd_call *c, tw_text *t, tw_error *error) {
   tw_slots_number(&s, "shift", c->shift);
   tw_slots_text(&s, "rounding", xd_rounding_name(c));
   tw_slots_number(&s, "vectors", c->m * c->n / AREA);
-  return fill(c, "xdna2/kernels/narrow.cc.in", &s, t, error);
+  return write_filled(c, "xdna2/kernels/narrow.cc.in", &s, t, error);
 }
 
 tw_status xd_write_round(const xd_call *c, tw_text *t, tw_error *error) {
@@ -39,7 +39,7 @@ tw_status xd_write_round(const xd_call *c, tw_text *t, tw_error *error) {
   tw_slots_number(&s, "half", blocks / 2);
   tw_slots_number(&s, "tail", c->m * c->n / 8);
   tw_slots_text(&s, "rounding", xd_rounding_name(c));
-  return fill(c, "xdna2/kernels/round.cc.in", &s, t, error);
+  return write_filled(c, "xdna2/kernels/round.cc.in", &s, t, error);
 }
 
 tw_status xd_write_unpack(const xd_call *c, tw_text *t, tw_error *error) {
@@ -54,5 +54,5 @@ tw_status xd_write_unpack(const xd_call *c, tw_text *t, tw_error *error) {
   tw_slots_number(&s, "row", row);
   tw_slots_number(&s, "two_rows", 2 * row);
   tw_slots_number(&s, "three_rows", 3 * row);
-  return fill(c, "xdna2/kernels/unpack.cc.in", &s, t, error);
+  return write_filled(c, "xdna2/kernels/unpack.cc.in", &s, t, error);
 }

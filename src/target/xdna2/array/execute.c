@@ -186,7 +186,8 @@ static int64_t fullest(const xd_program *p, xd_tile_kind kind) {
   return most;
 }
 
-static void fill(const xd_config *c, const xd_program *p, const xd_work *w, const xd_run_result *r, tw_measurement *m) {
+static void fill_measurement(const xd_config *c, const xd_program *p, const xd_work *w, const xd_run_result *r,
+                             tw_measurement *m) {
   const double hz = c->clock_mhz * 1e6, cores = (double)p->cores.n;
   *m = (tw_measurement){.cycles = r->cycles, .seconds = r->cycles / hz + c->array.dispatch_us * 1e-6};
   m->cost = m->seconds;
@@ -251,7 +252,7 @@ tw_status xd_measure_run(const xd_config *c, const xd_program *program, const xd
   tw_status status = xd_run(c, program, &options, &r, error);
   if (f) tw_trace_end(&lines, "array", 0, r.cycles);
   if (f && fclose(f) && status == TW_OK) status = tw_fail(error, TW_MISSING, "%s: %s", trace, strerror(errno));
-  if (status == TW_OK) fill(c, program, work, &r, out);
+  if (status == TW_OK) fill_measurement(c, program, work, &r, out);
   return status;
 }
 

@@ -97,7 +97,7 @@ static int64_t matmul_i8_i16_bytes(const xd_call *c, int argument) {
 static int32_t get(const void *c, int size, int64_t e) {
   return size == 1 ? ((const int8_t *)c)[e] : ((const int16_t *)c)[e];
 }
-static void put(void *c, int size, int64_t e, int32_t x) {
+static void write_element(void *c, int size, int64_t e, int32_t x) {
   if (size == 1)
     ((int8_t *)c)[e] = (int8_t)saturate(x, INT8_MIN, INT8_MAX);
   else
@@ -121,7 +121,7 @@ static void matmul_narrow(const xd_call *c, uint8_t *const arguments[], int size
         block_i8(a, wide, sum);
       }
       for (int e = 0; e < BLOCK * BLOCK; e++)
-        put(at, size, block + e, shift_round((int32_t)sum[e], c->shift, c->rounding));
+        write_element(at, size, block + e, shift_round((int32_t)sum[e], c->shift, c->rounding));
     }
   }
 }

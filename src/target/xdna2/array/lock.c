@@ -5,7 +5,7 @@ static bool serves(const lock_state *l, int wanted) {
   return wanted < 0 ? l->value == -1 - wanted : l->value >= wanted;
 }
 
-static bool take(sim *s, int agent, int lock, int wanted) {
+static bool try_acquire(sim *s, int agent, int lock, int wanted) {
   lock_state *l = &s->lock[lock];
   if (serves(l, wanted)) {
     l->value -= wanted > 0 ? wanted : 0;
@@ -20,8 +20,8 @@ static bool take(sim *s, int agent, int lock, int wanted) {
   return false;
 }
 
-bool lock_take(sim *s, int agent, xd_lock_use use) { return take(s, agent, use.lock, use.count); }
-bool lock_await(sim *s, int agent, int lock, int value) { return take(s, agent, lock, -1 - value); }
+bool lock_take(sim *s, int agent, xd_lock_use use) { return try_acquire(s, agent, use.lock, use.count); }
+bool lock_await(sim *s, int agent, int lock, int value) { return try_acquire(s, agent, lock, -1 - value); }
 
 static void grant(sim *s, int agent) {
   const int channels = (int)s->program->channels.n;

@@ -95,7 +95,7 @@ static void covers(tw_menu_builder *m) {
                   clusters);
 }
 
-static void others(tw_menu_builder *m, const xd_config *c) {
+static void offer_others(tw_menu_builder *m, const xd_config *c) {
   static const char c_why[] = "two of C: it leaves while the next is computed; one: room for larger tiles",
                     b_why[] = "one of B saves room, but the core waits for it",
                     a_why[] = "one of A saves room, but the core waits for it";
@@ -131,7 +131,7 @@ tw_status xd_plan_menu(const xd_config *c, const tw_problem *p, const tw_schedul
             .now = &now};
   tiles(&m, false);
   tiles(&m, true);
-  others(&m.base, c);
+  offer_others(&m.base, c);
   covers(&m.base);
   return tw_menu_finish(&m.base, out, error);
 }

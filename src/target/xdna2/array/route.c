@@ -6,7 +6,7 @@
 static int larger(int a, int b) { return a > b ? a : b; }
 
 /* Appends the link from `at` to its neighbour, unless the route has it already; returns the neighbour. */
-static xd_place take(xd_program *p, xd_route *r, xd_place at, xd_place to) {
+static xd_place take_hop(xd_program *p, xd_route *r, xd_place at, xd_place to) {
   for (int i = 0; i < r->n_steps; i++) {
     const xd_step *s = &p->steps.at[r->first_step + i];
     if (xd_same_place(s->from, at) && xd_same_place(s->to, to)) return to;
@@ -17,12 +17,12 @@ static xd_place take(xd_program *p, xd_route *r, xd_place at, xd_place to) {
 }
 
 static xd_place walk_column(xd_program *p, xd_route *r, xd_place at, int row) {
-  while (at.row != row) at = take(p, r, at, (xd_place){at.column, at.row + (row > at.row ? 1 : -1)});
+  while (at.row != row) at = take_hop(p, r, at, (xd_place){at.column, at.row + (row > at.row ? 1 : -1)});
   return at;
 }
 
 static xd_place walk_row(xd_program *p, xd_route *r, xd_place at, int column) {
-  while (at.column != column) at = take(p, r, at, (xd_place){at.column + (column > at.column ? 1 : -1), at.row});
+  while (at.column != column) at = take_hop(p, r, at, (xd_place){at.column + (column > at.column ? 1 : -1), at.row});
   return at;
 }
 

@@ -1,8 +1,8 @@
 /* gemm.c - one cluster: load the accumulators, accumulate over the depth, store them.
  *
- * bfp16 arrives through the load FIFOs, A through the first and B through the second. A restarts for each cluster, at
- * its row of blocks; B starts once for the clusters of the graph and continues; one more vector is filled in before
- * every eighth pop. C in bfp16 passes through A's FIFO before A does. */
+ * bfp16 arrives through the load FIFOs: A through the first, B through the second. The FIFO of A restarts at the row of
+ * blocks of each cluster. The FIFO of B starts once for all clusters of the graph. One more vector is filled before
+ * every eighth pop. C in bfp16 passes through A's FIFO before A. */
 #include <stdint.h>
 
 #include "target/xdna2/core/builder.h"
@@ -23,7 +23,7 @@ static int new_chain(xc_builder *b, int row, int column) {
   return xc_add_value(b->g, XC_ACCUMULATOR, 1, b->pinned ? row * b->kernel->cluster[1] + column : -1);
 }
 
-/* The parts of piece i of an accumulator. */
+/* A mask of the parts in piece i of an accumulator. */
 static unsigned piece(const xc_builder *b, int i) {
   const int parts = b->g->machine->accumulator_parts / forms[b->kernel->c].pieces;
   return ((1u << parts) - 1) << (i * parts);

@@ -40,7 +40,7 @@ static int choose(const work *w, int cycle) {
 
 /* Returns the cycle to continue from. An instruction that waits for an earlier placed one may, by a negative latency,
  * belong after it: skipped cycles are tried again. */
-static int place(work *w, int chosen, int cycle) {
+static int schedule_node(work *w, int chosen, int cycle) {
   int next = cycle;
   const int node = w->ready[chosen], slot = xc_table_slot(&w->table, node, cycle);
   xc_table_put(&w->table, node, cycle, slot);
@@ -64,7 +64,7 @@ static void place_all(work *w) {
     if (!w->waits[i]) w->ready[w->n_ready++] = i;
   while (w->n_ready) {
     const int chosen = choose(w, cycle);
-    cycle = chosen < 0 ? cycle - 1 : place(w, chosen, cycle);
+    cycle = chosen < 0 ? cycle - 1 : schedule_node(w, chosen, cycle);
   }
 }
 

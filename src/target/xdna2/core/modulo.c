@@ -49,7 +49,7 @@ static void remove_node(work *w, int node) {
   w->cycle[node] = UNPLACED;
 }
 
-static void put(work *w, int node, int cycle, int slot) {
+static void assign_slot(work *w, int node, int cycle, int slot) {
   int rivals[3];
   const int n = xc_table_rivals(&w->table, node, cycle, slot, rivals);
   for (int i = 0; i < n; i++) remove_node(w, rivals[i]);
@@ -70,17 +70,17 @@ static void put(work *w, int node, int cycle, int slot) {
   }
 }
 
-static void place(work *w, int node) {
+static void schedule_node(work *w, int node) {
   const int bound = latest(w, node);
   const xc_instruction *what = &w->g->machine->instruction[w->g->node[node].what];
   for (int cycle = bound; cycle > bound - w->ii; cycle--) {
     const int slot = xc_table_slot(&w->table, node, cycle);
     if (slot < 0) continue;
-    put(w, node, cycle, slot);
+    assign_slot(w, node, cycle, slot);
     return;
   }
   const int before = w->tried[node];
-  put(w, node, before != UNPLACED && before <= bound ? before - 1 : bound, what->slot[0]);
+  assign_slot(w, node, before != UNPLACED && before <= bound ? before - 1 : bound, what->slot[0]);
 }
 
 /* The later chains of a cluster count as `skew` cycles each farther from the start. */
@@ -101,7 +101,7 @@ static bool schedule_at(work *w, int ii, int skew) {
   if (!xc_table_open(&w->table, w->g, ii)) return false;
   for (int i = 0; i < w->g->n_nodes; i++) w->cycle[i] = w->tried[i] = UNPLACED;
   int node = -1;
-  for (int budget = BUDGET_EACH * w->g->n_nodes; budget && (node = choose(w)) >= 0; budget--) place(w, node);
+  for (int budget = BUDGET_EACH * w->g->n_nodes; budget && (node = choose(w)) >= 0; budget--) schedule_node(w, node);
   const bool done = choose(w) < 0;
   xc_table_close(&w->table);
   return done;

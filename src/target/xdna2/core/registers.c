@@ -81,7 +81,7 @@ static uint64_t free_for(const allocator *a, int instance) {
   return ~taken;
 }
 
-static void take(allocator *a, int instance, int reg) {
+static void take_register(allocator *a, int instance, int reg) {
   const int value = instance / a->s->copies, shift = instance % a->s->copies * a->s->ii;
   for (int part = 0; part < a->g->value[value].width * a->parts; part++) {
     const life *l = &a->life[value * PARTS_MAX + part];
@@ -96,7 +96,7 @@ static int colour(allocator *a, int instance) {
   const uint64_t may_have = free_for(a, instance);
   for (int reg = 0; reg + v->width <= a->registers - a->constants; reg += v->width)
     if ((v->pin < 0 || v->pin == reg) && (may_have >> reg & 1)) {
-      take(a, instance, reg);
+      take_register(a, instance, reg);
       return reg;
     }
   return -1;

@@ -255,7 +255,7 @@ static void check_descriptors(xd_reader *r) {
 
 /* ---- all ---- */
 
-static void take(xd_reader *r, tw_status status, tw_error *why) {
+static void note_status(xd_reader *r, tw_status status, tw_error *why) {
   if (status == TW_OK || !xd_going(r)) return;
   xd_mlir_locate(r->design, why);
   r->status = tw_fail(r->error, status, "%s", why->text);
@@ -280,10 +280,10 @@ void xd_read_finish(xd_reader *r) {
   xd_read_steps(r);
   const tw_status lowered = xd_lower(r->config, p, &why);
   if (!p->failed) note_lines(r);
-  take(r, lowered, &why);
+  note_status(r, lowered, &why);
   check_descriptors(r);
   if (xd_going(r)) note_ids(r, ids);
   for (size_t i = 0; i < r->tasks.n && xd_going(r); i++) add_task(r, &r->tasks.at[i], ids);
   check_parameters(r);
-  if (xd_going(r)) take(r, p->failed ? tw_no_memory(&why, NULL) : xd_check(r->config, p, &why), &why);
+  if (xd_going(r)) note_status(r, p->failed ? tw_no_memory(&why, NULL) : xd_check(r->config, p, &why), &why);
 }

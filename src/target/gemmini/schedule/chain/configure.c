@@ -71,7 +71,7 @@ static int victim(const gm_chain *c, const settings *now, int at, int end) {
   return best;
 }
 
-/* Sets what the command at *at needs, in front of it. */
+/* Inserts the configuration that the command at *at needs. */
 static bool set_for(gm_chain *c, settings *now, int *at, int *end) {
   gm_chain_command *x = &c->command[*at];
   setting s = wanted(x);
@@ -155,7 +155,8 @@ static bool set_for_loop(gm_chain *c, settings *now, int *at, int *end) {
   return true;
 }
 
-/* [at, *end): sets what changes. A loop's body begins with what is known at its head in every iteration. */
+/* [at, *end): sets what changes. A loop's body begins with the configuration that holds at its head in every iteration.
+ */
 static bool configure_changes(gm_chain *c, int at, int *end, settings *now) {
   while (at < *end) {
     if (c->command[at].kind != GM_DO) {

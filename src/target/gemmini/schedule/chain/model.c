@@ -1,12 +1,12 @@
-/* model.c - what a chain costs: its commands are laid out in time, each as early as the unit it needs, what it
- * reads, and the core that issues it allow. Not a simulation: no queues but their lengths, no bus, no banks but a factor.
+/* model.c - the cost of a chain: each command starts as early as its unit, its operands and the core allow. Not a
+ * simulation: no queues but their lengths, no bus, no banks but a factor.
  *
  * Times are from the facts file (design/gemmini-facts.md, measured on the RTL of the 16x16 machine where they are not
  * the array's own, which follow from the configuration): a command is at its unit 6 cycles after the core issued it; a
  * load takes 33 cycles and its data, 61 more on an L2 miss (98 - 37), where a line takes 9 (the inputs are in the L2:
- * tw_op.inputs_cached, harness.c); a store leaves 16 cycles
- * after it was read, and is acknowledged 25 later; a fence returns 8 cycles after the last; a line of code takes 47,
- * 20 if it is in the L2 (kernels of 15 lines with and without `code`, and with all code in the core's cache). */
+ * tw_op.inputs_cached, harness.c); a store leaves 16 cycles after it was read, and is acknowledged 25 later; a fence
+ * returns 8 cycles after the last; a line of code takes 47, 20 if it is in the L2 (kernels of 15 lines with and without
+ * `code`, and with all code in the core's cache). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,9 +209,9 @@ tw_status gm_chain_predict(const tw_target *target, const tw_problem *problem, c
   return TW_OK;
 }
 
-/* No kernel is faster than the array at its peak, than the operands come in from the L2 over the DMA's bus, or than one
- * load, one product and one store after each other. A recurrence that is taken step by step besides waits for one product
- * each step; not every kernel does that (`ahead`), so that is told and not part of the bound. */
+/* A kernel takes at least the largest of three times: the array at its peak; the operands over the DMA's bus from the
+ * L2; one load, one product and one store in sequence. A recurrence that is taken step by step besides waits for one
+ * product each step; not every kernel does that (`ahead`), so that is told and not part of the bound. */
 tw_status gm_chain_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   const gm_config *config = gm_config_of(target);
   (void)error; /* every problem has a bound, also without a schedule */

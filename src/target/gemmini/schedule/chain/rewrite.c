@@ -1,5 +1,5 @@
-/* rewrite.c - rewrites of chains that need no knowledge of what the chain computes: loads leave loops, what no
- * output needs is dropped, fences go where no dependence needs them. */
+/* rewrite.c - rewrites of chains that do not depend on the computed function: move loads out of loops, drop unused
+ * values, remove needless fences. */
 #include <stdlib.h>
 #include <string.h>
 

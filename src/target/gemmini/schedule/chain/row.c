@@ -1,6 +1,6 @@
-/* row.c - programs whose vectors are rows: a vector is a row of A, blocks of the transposed matrix are B, and sums over
- * blocks stay in the array (output-stationary), so that a product goes straight to the scratchpad, ready to be the next
- * one's A. Up to 4 vectors pass at once, which costs no more than one:
+/* row.c - programs whose vectors are rows: a vector is a row of A, and blocks of the transposed matrix are B. Sums over
+ * blocks stay in the array (output-stationary). A product goes directly to the scratchpad and is the next product's A.
+ * Up to 4 vectors pass at once, which costs no more than one:
  *
  *   all that the recurrence only reads      V[t] = -d[t] Bdyn'  or  q[t] - r[t] Kinf       4 steps at once
  *   the recurrence                          x[t+1] = x[t] G + V[t]                         G = (Adyn - Bdyn Kinf)'

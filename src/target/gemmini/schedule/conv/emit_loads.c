@@ -1,9 +1,9 @@
 /* emit_loads.c - mvins of pixels and weights.
  *
- * Everything is moved in units: of A up to dim columns of a row of a chunk, all its channels; of B a row of blocks of
- * weights; of a finished tile a block of pixels (with pooling: a block of k); of the bias the same. The program keeps, for
- * each of them, where the next unit comes from, where it goes and how many are left; so the same few instructions serve
- * every step, and loads and stores can stand anywhere among the pairs.
+ * Data moves in units. A unit of A is up to dim columns of a row of a chunk, with all channels. A unit of B is a row of
+ * blocks of weights. A unit of a finished tile or of the bias is a block of pixels (with pooling: a block of k). The
+ * program keeps source, destination and remaining count of the units of each kind. A few instructions then serve every
+ * step, and loads and stores can be anywhere among the computes.
  *
  * Addresses in memory are integers: a row of a chunk may begin in the padding, outside the array. */
 #include "target/gemmini/schedule/conv/emit.h"
@@ -33,8 +33,8 @@ static void declare_a(gm_conv_emitter *e) {
   if (e->layout->a.slots > 1) LINE("uint64_t a_load = 0;");
 }
 
-/* The weights of a row of the kernel, as they lie: `taps` times `depth` channels, in blocks of `high` of which a chunk has
- * `blocks` for each tap. Packed columns of the kernel are one tap. */
+/* The weights of a kernel row, in their order in memory: `taps` times `depth` channels, in blocks of `high` of which a
+ * chunk has `blocks` for each tap. Packed columns of the kernel are one tap. */
 typedef struct weights {
   int taps, depth, high, blocks;
 } weights;

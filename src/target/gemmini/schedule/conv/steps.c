@@ -149,7 +149,7 @@ static void pack(menu *m) {
   tw_menu_offer(&m->base, "packing", why, "pack s=%d", even(v->s, most));
 }
 
-static void others(menu *m) {
+static void offer_others(menu *m) {
   static const char loops[] = "the order of runs sets which weights and channels are needed first";
   static const tw_offer offers[] = {
       {"keep_resident", "keep_resident b=whole", "all weights are loaded once and stay"},
@@ -216,6 +216,6 @@ tw_status gm_conv2d_steps(const tw_target *target, const tw_problem *problem, co
             .v = &v,
             .plan = &plan};
   hardware_loop(&m);
-  if (!plan.hardware_loop) pipeline(&m), tiles(&m), order(&m), pack(&m), unfold(&m), others(&m);
+  if (!plan.hardware_loop) pipeline(&m), tiles(&m), order(&m), pack(&m), unfold(&m), offer_others(&m);
   return tw_menu_finish(&m.base, out, error);
 }
