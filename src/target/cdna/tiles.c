@@ -1,7 +1,6 @@
 /* tiles.c - see tiles.h. */
 #include "target/cdna/tiles.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "target/cdna/layout/swizzle.h"
 #include "target/cdna/loop/loop.h"
 #include "target/cdna/machine.h"
+#include "target/cdna/models.h"
 
 static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
 static bool multiplies(tw_type a, tw_type b) {
@@ -136,126 +136,18 @@ tw_tile_machine cdna_tile_machine(const cdna_machine *m) {
                            .with = &m->arch};
 }
 
-typedef struct model {
-  const cdna_machine *machine;
-  const tw_problem *problem;
-} model;
+/* ---- the models of gemm_model.c ---- */
 
 static double predict_gemm(const void *with, const void *plan) {
-  const model *m = with;
+  const cdna_model *m = with;
   const tw_gemm g = tw_gemm_of(m->problem);
   return cdna_gemm_seconds(m->machine, m->machine->arch, &g, plan);
 }
 
 static double predict_block_scaled(const void *with, const void *plan) {
-  const model *m = with;
+  const cdna_model *m = with;
   const tw_gemm g = tw_gemm_of(m->problem);
   return cdna_mx_seconds(m->machine, &g, plan);
-}
-
-/* ---- the model of rows ----
- *
- * The time is that of memory's bandwidth, unless too few bytes are in flight to cover its latency (Little's law), or
- * the blocks run in too few rounds. The latency is that of a miss in both caches: HipKittens' cost model, 300 and 500
- * ns. */
-
-static const double MEMORY_LATENCY = 8e-7, PIECE_BYTES = 16 * CDNA_LANES;
-
-static double predict_rows(const void *with, const void *plan) {
-  const model *r = with;
-  const tw_tile_rows_plan *p = plan;
-  const cdna_machine *m = r->machine;
-  const double cus = m->caches.xcds * m->caches.cus, waves = ceil((double)p->block_threads / CDNA_LANES);
-  /* A thread holds its chunks as they came and as floats, and some registers more; a block always fits. */
-  const double of_simd = fmin(m->waves, floor(m->registers / (32 + 12 * (double)p->chunks)));
-  const double resident = fmax(1, floor(of_simd * m->simds / waves)), blocks = fmin(resident, (double)p->blocks / cus);
-  const double under_way = cus * blocks * waves * PIECE_BYTES * (double)p->chunks;
-  const double bytes = r->problem->op->bytes(r->problem), bandwidth = cdna_stream_rate(m, bytes);
-  const double needed = bandwidth * MEMORY_LATENCY, rounds = (double)p->blocks / (resident * cus);
-  /* less than a round has fewer bytes in flight, which `under_way` says */
-  return MEMORY_LATENCY + bytes / bandwidth * fmax(1, needed / under_way) * (rounds > 1 ? ceil(rounds) / rounds : 1);
-}
-
-/* Each operand passes at least once. */
-static double pass_seconds(const model *of) {
-  const double bytes = of->problem->op->bytes(of->problem);
-  return MEMORY_LATENCY + bytes / cdna_stream_rate(of->machine, bytes);
-}
-
-/* ---- the model of attention ----
- *
- * For each tile of keys a wave multiplies twice and computes an exponential for each score: 16 per clock of a SIMD, and
- * about eight other instructions per score and lane. With enough stages the copies overlap with that. With
- * `overlap_softmax` both are interleaved, and the slower one decides, with a loss of a fifth where they do not match;
- * the lanes do not exchange a row maximum. */
-
-static double predict_attention(const void *with, const void *plan) {
-  const model *x = with;
-  const tw_tile_attention_multistage_plan *p = plan;
-  const cdna_machine *m = x->machine;
-  const tw_attention of = tw_attention_of(x->problem), *a = &of;
-  const double cus = m->caches.xcds * m->caches.cus, queries = p->queries * (double)p->groups;
-  const double blocks = ceil((double)a->queries / queries) * (double)(a->query_heads * a->batches);
-  const double steps = ceil((double)a->keys / p->keys) * (a->causal ? 0.55 : 1);
-  const double of_simd = ceil(p->groups / (double)m->simds), rate = m->arch == CDNA3 ? 256 : 512;
-  const double multiply = 2.0 * p->queries * p->keys * (double)a->d / rate * of_simd;
-  const double weigh =
-      p->queries * (double)p->keys / 64 * 4 * (4 + 8) * of_simd + p->queries / 16.0 * (double)a->d * of_simd;
-  const double reads = 2.0 * p->keys * (double)a->d * 2 * p->groups / 256, copy = 2.0 * p->keys * (double)a->d * 2 / 64;
-  const double latency = 1e-6 * m->clock_mhz * 1e6;
-  const double issue = 4 * multiply / (p->product == 32 ? 32 : 16); /* slots of vector units that products take */
-  const double made = p->ahead ? 1.2 * fmax(multiply, weigh * 0.55 + issue)
-                               : (multiply + weigh - (p->product == 32 ? issue : 0)) * (p->pingpong ? 0.85 : 1);
-  const double step = p->stages > 1 ? fmax(made, fmax(reads, copy)) + 100 : multiply + weigh + reads + copy + latency;
-  const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)p->shared_bytes), floor(8 / of_simd / 2)));
-  const double seconds = ceil(blocks / (cus * resident)) * steps *
-                         (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) / (m->clock_mhz * 1e6);
-  return fmax(seconds, pass_seconds(x));
-}
-
-/* First the kernel for dK and dV, then the kernel for dQ. As above, but each lane computes a gradient for each
- * probability. With `overlap_softmax` the slower part decides. A wave that has a SIMD alone uses less of it.
- * `hand_scheduled` is one kernel. */
-static double predict_backward(const void *with, const void *plan) {
-  const model *x = with;
-  const tw_tile_attention_multistage_plan *p = plan;
-  const cdna_machine *m = x->machine;
-  const tw_attention of = tw_attention_of(x->problem), *a = &of;
-  const double cus = m->caches.xcds * m->caches.cus, of_simd = ceil(p->groups / (double)m->simds);
-  const double rate = m->arch == CDNA3 ? 256 : 512, seen = a->causal ? 0.55 : 1, d = (double)a->d;
-  const struct {
-    double own, at_once, products, reads, rows, columns, heads;
-    int blocks;
-    int64_t shared;
-  } kernel[] = {{p->keys, p->queries, 4, 4, (double)a->keys, (double)(a->queries * a->group), (double)a->key_heads,
-                 p->at_once, p->shared_bytes},
-                {p->dq_queries, p->dq_keys, 3, 3, (double)a->queries, (double)a->keys, (double)a->query_heads,
-                 p->dq_at_once, p->dq_shared_bytes}};
-  double seconds = 0;
-  if (p->hand_scheduled) { /* the five products, with the other work interleaved; with d = 64 both take equally long */
-    const double steps = ceil((double)(a->queries * a->group) / p->queries) * seen;
-    const double blocks = ceil((double)a->keys / (p->keys * p->groups)) * (double)(a->key_heads * a->batches);
-    const double step = 5.0 * p->keys * p->queries * d / rate * (d < 128 ? 1.4 : 1.1);
-    return fmax(pass_seconds(x), ceil(blocks / cus) * steps * step / (m->clock_mhz * 1e6));
-  }
-  for (int i = 0; i < 2; i++) {
-    const double blocks = ceil(kernel[i].rows / (kernel[i].own * p->groups)) * kernel[i].heads * (double)a->batches;
-    const double steps = ceil(kernel[i].columns / kernel[i].at_once) * seen;
-    const double multiply = kernel[i].products * kernel[i].own * kernel[i].at_once * d / rate * of_simd;
-    const double weigh = kernel[i].own * kernel[i].at_once / 64 * 4 * (4 + 6) * of_simd;
-    const double reads = kernel[i].reads * kernel[i].at_once * d * 2 * p->groups / 128;
-    const double copy = 2 * kernel[i].at_once * d * 2 / 64, latency = 1e-6 * m->clock_mhz * 1e6;
-    const double made = multiply + weigh - (p->product == 32 ? multiply / 8 : 0), waves = of_simd * kernel[i].blocks;
-    const double step =
-        p->ahead        ? (waves > 1 ? 1.25 : 1.5) * fmax(multiply, weigh) + (p->product == 32 ? 0 : multiply / 8) + 150
-        : p->stages > 1 ? fmax(made, fmax(reads, copy)) + fmin(made, reads) / 2 + 100
-                        : multiply + weigh + reads + copy + latency;
-    const double fit = p->ahead ? kernel[i].blocks : floor(4 / of_simd / 2);
-    const double resident = fmax(1, fmin(floor((double)m->lds_bytes / (double)kernel[i].shared), fit));
-    seconds += ceil(blocks / (cus * resident)) * steps *
-               (p->stages > 1 ? step * resident : step * fmax(1, resident / 2)) / (m->clock_mhz * 1e6);
-  }
-  return fmax(seconds, pass_seconds(x));
 }
 
 /* ---- families ---- */
@@ -274,12 +166,12 @@ enum { CDNA = 1 };
 static const tw_tile_kind table[] = {
     {"gemm", CDNA, is_mx, &tw_tile_block_scaled, predict_block_scaled, {NULL}},
     {"gemm", CDNA, NULL, &tw_tile_multistage, predict_gemm, {NULL}},
-    {"attention", CDNA, is_backward, &tw_tile_attention_multistage_backward, predict_backward, {NULL}},
-    {"attention", CDNA, NULL, &tw_tile_attention_multistage, predict_attention, {NULL}},
-    {"rotary", CDNA, NULL, &tw_tile_rotary, predict_rows, {"heads 1"}},
-    {"layernorm", CDNA, NULL, &tw_tile_layernorm, predict_rows, {"row warps=1"}},
-    {"softmax", CDNA, NULL, &tw_tile_softmax, predict_rows, {"row warps=1"}},
-    {"gate", CDNA, NULL, &tw_tile_gate, predict_rows, {"chunks 1"}},
+    {"attention", CDNA, is_backward, &tw_tile_attention_multistage_backward, cdna_predict_attention_backward, {NULL}},
+    {"attention", CDNA, NULL, &tw_tile_attention_multistage, cdna_predict_attention, {NULL}},
+    {"rotary", CDNA, NULL, &tw_tile_rotary, cdna_predict_rows, {"heads 1"}},
+    {"layernorm", CDNA, NULL, &tw_tile_layernorm, cdna_predict_rows, {"row warps=1"}},
+    {"softmax", CDNA, NULL, &tw_tile_softmax, cdna_predict_rows, {"row warps=1"}},
+    {"gate", CDNA, NULL, &tw_tile_gate, cdna_predict_rows, {"chunks 1"}},
 };
 static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};
 
@@ -318,7 +210,7 @@ tw_status cdna_tiles_emit(const cdna_machine *m, const tw_problem *p, const tw_s
 tw_status cdna_tiles_steps(const cdna_machine *m, const tw_problem *p, const tw_schedule *s, tw_menu *out,
                            tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(m);
-  const model model_of = {m, p};
+  const cdna_model model_of = {m, p};
   const tw_tile_kind *k = NULL;
   *out = (tw_menu){0};
   if (kind_of(p, &k, NULL) != TW_OK) return TW_OK;
@@ -328,7 +220,7 @@ tw_status cdna_tiles_steps(const cdna_machine *m, const tw_problem *p, const tw_
 tw_status cdna_tiles_predict(const cdna_machine *m, const tw_problem *p, const tw_schedule *s, double *cost,
                              tw_error *error) {
   const tw_tile_machine machine = cdna_tile_machine(m);
-  const model model_of = {m, p};
+  const cdna_model model_of = {m, p};
   const tw_tile_kind *k = NULL;
   const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;

@@ -28,7 +28,7 @@ static const double CLUSTER_WAIT = 0.662; /* FIT: how much longer both are for t
 static const double COPIED =
     0.85; /* share of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
 static const double DRAM = 0.454;  /* FIT: share of its nominal bandwidth, for operands in tiles */
-static const double L2_BYTES = 64; /* per multiprocessor and cycle: as in tiles.c */
+static const double L2_BYTES = 64; /* per multiprocessor and cycle: as in models.h */
 static const double PIECES =
     1.8; /* FIT: a cycle, that a group copies by threads: 4096 in bf16, pitches of 4 and 8 bytes, H200 */
 static const double ELEMENTS = 1.34; /* FIT: likewise, one by one */

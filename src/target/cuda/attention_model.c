@@ -1,0 +1,93 @@
+/* attention_model.c - predicts attention, forward and backward, with wgmma and with mma.sync. */
+#include "target/cuda/models.h"
+
+#include <math.h>
+
+#include "gpu/nvidia/attention.h"
+#include "gpu/nvidia/attention_mma_sync.h"
+#include "op/attention.h"
+#include "target/cuda/gemm_model.h"
+
+/* ---- the model of attention ----
+ *
+ * For each tile of keys a warpgroup multiplies twice and computes one exponential per score, at 16 per cycle and
+ * multiprocessor (CUDA C++ Programming Guide, throughput of arithmetic instructions). With ping-pong, warpgroups do
+ * both at the same time; otherwise all products wait for the slowest warpgroup. */
+
+static const double EXPONENTIALS = 16;
+
+/* Backward: five products of each group, whose exponentials other groups' products cover; kernels before and after move
+ * 4 and 2 bytes of each element of dQ's sums and as many of its operands. */
+double cuda_predict_attention_backward(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_attention_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
+  const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
+  const double tiles = cuda_ceil_div((double)a->queries, p->queries), blocks = cuda_ceil_div((double)a->keys, p->keys);
+  const double each = (double)a->group * (a->causal ? (tiles + 1) / 2 : tiles);
+  const double products = 5.0 * p->groups * (double)a->d / 16 * p->queries / 2;
+  const double weights = 64.0 * p->groups * p->queries / EXPONENTIALS;
+  const double step = fmax(products, 64 * p->groups * (double)a->d * 4 / (CUDA_L2_BYTES_ALL / processors)) +
+                      weights / 2 / p->groups + (p->stages > 1 ? 0 : CUDA_DRAM_LATENCY);
+  const double rounds = cuda_ceil_div(blocks * (double)a->key_heads * (double)a->batches, processors);
+  const double elements = (double)a->batches * (double)a->query_heads * (double)a->queries * (double)a->d;
+  return rounds * (each * step + CUDA_DRAM_LATENCY) / clock + elements * 14 / ((double)m->config->memory_gbs * 1e9);
+}
+
+double cuda_predict_attention(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_attention_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
+  const double queries = 64.0 * p->groups, processors = (double)m->config->multiprocessors;
+  const double rows = cuda_ceil_div((double)a->queries, queries), all = cuda_ceil_div((double)a->keys, p->keys);
+  const double blocks = a->causal ? all - (rows - 1) / 2 * queries / p->keys : all; /* keys, on average */
+  const double products = p->groups * ((double)a->d / 16 * p->keys / 2 + p->keys / 16.0 * (double)a->d / 2);
+  const double weights = p->groups * 64.0 * p->keys / EXPONENTIALS;
+  const double copy = 2.0 * p->keys * (double)a->d * 2 / (CUDA_L2_BYTES_ALL / processors);
+  const double step = fmax(p->pingpong ? fmax(products, weights) : products + weights / 2, copy);
+  const double each =
+      blocks * step + (p->persistent ? 0 : CUDA_DRAM_LATENCY) + queries * (double)a->d * 4 / CUDA_L2_BYTES;
+  const double rounds = cuda_ceil_div(rows * (double)a->query_heads * (double)a->batches, processors);
+  return rounds * each / ((double)m->config->clock_mhz * 1e6);
+}
+
+/* Without wgmma: products, reads of shared memory and exponentials of a block follow one another unless another block is there. */
+double cuda_predict_attention_mma(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_attention_mma_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
+  const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
+  const double rows = cuda_ceil_div((double)a->queries, p->queries), all = cuda_ceil_div((double)a->keys, p->keys);
+  const double steps = a->causal ? all - (rows - 1) / 2 * p->queries / p->keys : all;
+  const double rate = cuda_mma_sync_rate(m->config, a->type);
+  const double products = 4.0 * p->queries * p->keys * (double)a->d / rate;
+  const double reads = ((double)p->queries + 2.0 * p->keys * p->warps) * (double)a->d * 2 / 128;
+  const double weights = (double)p->queries * p->keys / EXPONENTIALS,
+               tiles = rows * (double)a->query_heads * (double)a->batches;
+  const double together = fmin(p->blocks, cuda_ceil_div(tiles, processors));
+  const double alone = fmax(products, reads) + weights + (p->stages > 1 ? 0 : CUDA_DRAM_LATENCY / 2);
+  const double step = fmax(alone, together * fmax(fmax(products, reads), weights) + weights / 2);
+  const double each = steps * step + 2 * CUDA_DRAM_LATENCY + p->queries * (double)a->d * 4 / CUDA_L2_BYTES;
+  return cuda_ceil_div(tiles, processors * together) * each / clock;
+}
+
+/* Five products; the sums of the fifth are added to memory individually. */
+double cuda_predict_attention_mma_backward(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_attention_mma_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
+  const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
+  const double tiles = cuda_ceil_div((double)a->queries, p->queries), blocks = cuda_ceil_div((double)a->keys, p->keys);
+  const double each = (double)a->group * (a->causal ? (tiles + 1) / 2 : tiles), d = (double)a->d;
+  const double products = 10.0 * p->queries * p->keys * d / cuda_mma_sync_rate(m->config, a->type);
+  const double reads =
+      (4.0 * p->queries * p->warps + 2.0 * p->keys + (double)p->keys * p->queries * p->warps / 16 / 64) * d * 2 / 128;
+  const double weights = (double)p->queries * p->keys / EXPONENTIALS,
+               added = p->queries * d * 4 / (CUDA_L2_BYTES_ALL / processors);
+  const double all = blocks * (double)a->key_heads * (double)a->batches;
+  const double together = fmin(p->blocks, cuda_ceil_div(all, processors));
+  const double step = together * fmax(products, reads) + weights + added + CUDA_DRAM_LATENCY / 4 / together;
+  const double elements = (double)a->batches * (double)a->query_heads * (double)a->queries * d;
+  return cuda_ceil_div(all, processors * together) * (each * step + 2 * CUDA_DRAM_LATENCY) / clock +
+         elements * 14 / ((double)m->config->memory_gbs * 1e9);
+}

@@ -1,0 +1,31 @@
+/* rows_model.c - predicts row kernels. */
+#include "target/cuda/models.h"
+
+#include <math.h>
+
+#include "gpu/common/rows.h"
+
+/* ---- the model of rows ----
+ *
+ * Memory's bandwidth, unless too few bytes are in flight to cover its latency (Little's law), or the blocks run in too
+ * few waves. */
+
+static const double LINE_BYTES = 16 * 32; /* bytes of one load of a warp */
+
+double cuda_predict_rows(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_rows_plan *p = plan;
+  const cuda_config *c = m->config;
+  const double clock = (double)c->clock_mhz * 1e6, bandwidth = (double)c->memory_gbs * 1e9,
+               warps = (double)p->block_threads / 32;
+  /* A thread holds its chunks as they came and as floats, and some registers more; a block always fits. */
+  const double registers = fmin(32 + 12 * (double)p->chunks, (double)c->registers / (double)p->block_threads);
+  const double by_registers = floor((double)c->registers / (registers * (double)p->block_threads));
+  const double resident = fmin(by_registers, floor((double)c->threads / (double)p->block_threads));
+  const double blocks = fmin(resident, (double)p->blocks / (double)c->multiprocessors);
+  const double under_way = blocks * warps * LINE_BYTES * (double)p->chunks;
+  const double needed = bandwidth / (double)c->multiprocessors * (CUDA_DRAM_LATENCY / clock);
+  const double waves = (double)p->blocks / (resident * (double)c->multiprocessors);
+  return CUDA_DRAM_LATENCY / clock +
+         m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way) * ceil(waves) / waves;
+}

@@ -1,0 +1,101 @@
+/* skinny_model.c - predicts skinny GEMM and sliced-K. */
+#include "target/cuda/models.h"
+
+#include <math.h>
+
+#include "gpu/nvidia/gemm_skinny.h"
+#include "gpu/nvidia/gemm_sliced_k.h"
+#include "op/gemm_problem.h"
+
+/* ---- the model of skinny GEMM ----
+ *
+ * Memory's bandwidth, unless too few bytes are in flight to cover its latency, or warps cannot decode weights as fast:
+ * instructions for each 32 weights, at four per cycle and multiprocessor. */
+
+/* FIT: share of four instructions per cycle at the highest clock; i4 and ternary, m=1, H200 */
+static const double MADE = 0.55;
+static const double BEGIN = 2.0e-6,
+                    TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a cluster */
+
+/* Blocks of n rows of weights, `split` of which share their rows. Computes the number of concurrent blocks on a
+ * multiprocessor, the share of multiprocessors that are busy, and the cost of partial waves. */
+typedef struct spread {
+  double resident, busy, uneven;
+} spread;
+
+static spread spread_of(const cuda_model *m, int n, int split, int fit) {
+  const double processors = (double)m->config->multiprocessors;
+  const double blocks = cuda_ceil_div((double)tw_gemm_of(m->problem).n, n) * split, waves = blocks / (processors * fit);
+  return (spread){.resident = fmin(fit, cuda_ceil_div(blocks, processors)),
+                  .busy = fmin(1, blocks / processors),
+                  .uneven = waves > 1 ? sqrt(ceil(waves) / waves) : 1};
+}
+
+/* Weights are loaded, with `under_way` bytes in flight on a multiprocessor, while they are decoded. `hidden` is the
+ * share of instructions that wait for nothing. */
+static double flow(const cuda_model *m, const spread *s, double under_way, double instructions, double hidden) {
+  const tw_gemm g = tw_gemm_of(m->problem);
+  const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
+  const double at_work = (double)m->config->multiprocessors * s->busy,
+               needed = bandwidth * 2 * CUDA_DRAM_LATENCY / clock;
+  const double make = (double)g.n * (double)g.k * instructions / (at_work * 128 * clock * hidden) / MADE;
+  const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / (under_way * at_work));
+  return fmax(move, make) * s->uneven;
+}
+
+double cuda_predict_skinny(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_skinny_plan *p = plan;
+  const tw_gemm g = tw_gemm_of(m->problem);
+  const spread s = spread_of(m, p->n, p->split, p->blocks);
+  const double stage = (double)p->few * p->k * 2 + (double)p->n * p->bytes,
+               stages = cuda_ceil_div((double)g.k, p->k * p->split);
+  const double weight = (g.b == TW_BF16 || g.b == TW_F16 ? 0.5
+                         : g.b == TW_MXFP4               ? 2.5
+                         : g.b == TW_I4                  ? 2.0
+                                                         : 1.5) +
+                        0.25 * p->few / 8;
+  const double pieces = 12.0 * stages / ((double)m->config->clock_mhz * 1e6) / s.resident; /* waits, arrivals */
+  return BEGIN + (p->split > 1 ? TEAMS : 0) + flow(m, &s, fmin(p->stages, stages) * stage * s.resident, weight, 1) +
+         pieces;
+}
+
+/* ---- the model of sliced-K ----
+ *
+ * A launch among others, as these kernels are timed: memory and instructions, which overlap only in part, plus a
+ * dependence from launch to launch. FIT: to 454 kernels with one row (i4, mxfp4, ternary; 4096 x 4096, 6144 x 4096,
+ * 28672 x 8192) on an H200; tests/data/cuda/slices_search_h200.txt has other kernels. */
+
+static const double SLICES_CHAIN = 1.9e-6, SLICES_ALONE = 1.6; /* seconds; times as long without `rest` */
+/* Share of memory's bandwidth; cycles; the cost of too few bytes in flight, and of too few warps: exponents. */
+static const double SLICES_BANDWIDTH = 0.85, SLICES_LATENCY = 1350, SLICES_WINDOW = 0.6, SLICES_HIDDEN = 0.4;
+/* share of four instructions per cycle, because times add; enough */
+static const double SLICES_MADE = 1.3, SLICES_WARPS = 14;
+static const double SLICES_OF_A = 200;      /* instructions for a slice of eight rows of A */
+static const double SLICES_TOGETHER = 1.75; /* the norm of both times */
+
+/* Instructions of a weight for each 32, as the loops have them (sm_90a). */
+static double made_in_slices(const tw_gemm *g) {
+  if (g->m <= 2) return g->b == TW_TERNARY ? 0.45 : g->b == TW_I4 ? 0.6 : 2.4;
+  return (g->b == TW_TERNARY ? 1.0 : g->b == TW_I4 ? 1.6 : 3.0) + 0.35 * (ceil((double)g->m / 8) - 1);
+}
+
+double cuda_predict_sliced_k(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_sliced_k_plan *p = plan;
+  const tw_gemm g = tw_gemm_of(m->problem);
+  const spread s = spread_of(m, p->n, 1, p->blocks);
+  const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
+  const double at_work = (double)m->config->multiprocessors * s.busy;
+  const double codes = 64.0 * 8 / tw_type_bits(g.b), rounds = (double)g.k / codes / p->warps;
+  const double weight = made_in_slices(&g) + SLICES_OF_A * ceil((double)g.m / 8) / (p->n * codes / 32);
+  const double busy = pow(fmin(1, p->warps * s.resident / SLICES_WARPS), SLICES_HIDDEN);
+  const double make =
+      (double)g.n * (double)g.k * weight * ceil(rounds) / rounds / (at_work * 128 * clock * busy) / SLICES_MADE;
+  /* Prefetched weights are also loaded for the next launch. */
+  const double under_way = 64.0 * p->warps * p->rows * p->ahead * (p->rest ? p->blocks : s.resident) * at_work;
+  const double move = m->problem->op->bytes(m->problem) / (bandwidth * SLICES_BANDWIDTH) *
+                      pow(fmax(1, bandwidth * 2 * SLICES_LATENCY / clock / under_way), SLICES_WINDOW);
+  const double both = pow(pow(move, SLICES_TOGETHER) + pow(make, SLICES_TOGETHER), 1 / SLICES_TOGETHER);
+  return SLICES_CHAIN * (p->rest ? 1 : SLICES_ALONE) + both * s.uneven;
+}
