@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "base/program.h"
 #include "base/spawn.h"
 #include "native/verdict.h"
@@ -43,6 +44,7 @@ struct tw_sandbox {
   bool watched, closing, killed;
   /* Of what the process does now: the process is killed at `deadline`; at `until` at the latest, if it was starved. */
   double began, limit, deadline, until, starved;
+  const tw_stop *stop;  /* of the thread that waits for the process; NULL: it waits for nothing */
   pthread_mutex_t lock; /* of closing, killed and these times */
   pthread_cond_t changed;
 };
@@ -204,19 +206,21 @@ static void postpone(tw_sandbox *s) {
   if (s->deadline < s->until) s->deadline = fmin(s->began + s->limit + starved_seconds(s) - s->starved, s->until);
 }
 
+static const double LOOK_SECONDS = 0.2; /* between two looks at an interrupt */
+
 static void *watch(void *context) {
   tw_sandbox *s = context;
   pthread_mutex_lock(&s->lock);
   while (!s->closing) {
     if (s->deadline <= tw_now() && !s->killed) postpone(s);
     const double left = s->deadline - tw_now();
-    if (left <= 0 && !s->killed) {
+    if ((left <= 0 || tw_is_stopped(s->stop)) && !s->killed) {
       s->killed = true;
       syscall(SYS_pidfd_send_signal, s->process, SIGKILL, NULL, 0);
     }
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    const double wait = s->killed || left > 3600 ? 3600 : left;
+    const double most = s->stop ? LOOK_SECONDS : 3600, wait = s->killed ? 3600 : fmin(left, most);
     until.tv_sec += (time_t)wait;
     until.tv_nsec += (long)((wait - floor(wait)) * 1e9);
     if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
@@ -231,6 +235,7 @@ static void set_limit(tw_sandbox *s, double limit, double until) {
   enum { MOST = 10 }; /* times the limit, however starved */
   const double now = tw_now(), starved = starved_seconds(s);
   pthread_mutex_lock(&s->lock);
+  s->stop = tw_stop_of_thread();
   s->began = now, s->limit = limit, s->starved = starved;
   s->until = fmin(until, now + MOST * limit);
   s->deadline = fmin(now + limit, s->until);
@@ -241,6 +246,7 @@ static void set_limit(tw_sandbox *s, double limit, double until) {
 static void end_limit(tw_sandbox *s) {
   pthread_mutex_lock(&s->lock);
   s->deadline = s->until = HUGE_VAL;
+  s->stop = NULL;
   pthread_mutex_unlock(&s->lock);
 }
 

@@ -39,7 +39,13 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
     }
     memset(made.buffer[i], TW_POISON, bytes); /* for outputs, gaps between rows stay so */
   }
+  const tw_stop *before = tw_parallel_until(tw_stop_of_thread());
   op->inputs(problem, seed, made.buffer);
+  tw_parallel_until(before);
+  if (tw_is_stop_asked()) {
+    tw_case_free(&made);
+    return tw_fail(error, TW_INTERRUPTED, "interrupted");
+  }
   *out = made;
   return TW_OK;
 }
