@@ -1,12 +1,12 @@
-# exports.cmake - what the shared libraries show: the functions that the headers in include/ declare, by a version script for the
-# linker. Objects hide nothing, so that tests link the same objects as a shared library and reach internal functions.
+# exports.cmake - what the shared libraries show: the functions that the headers in include/ mark with TW_API, by a version script
+# for the linker. Objects hide nothing, so that tests link the same objects as a shared library and reach internal functions.
 file(GLOB TW_PUBLIC_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/tilewright/*.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TW_PUBLIC_HEADERS})
 set(TW_EXPORTS)
 foreach(header IN LISTS TW_PUBLIC_HEADERS)
-  file(STRINGS ${header} lines REGEX "^[a-z_][^#]*[ *]tw_[a-z0-9_]+[(]")
+  file(STRINGS ${header} lines REGEX "^TW_API ")
   foreach(line IN LISTS lines)
-    if(NOT line MATCHES "static" AND line MATCHES "[ *](tw_[a-z0-9_]+)[(]")
+    if(line MATCHES "[ *](tw_[a-z0-9_]+)[(]")
       string(APPEND TW_EXPORTS "    ${CMAKE_MATCH_1};\n")
     endif()
   endforeach()

@@ -132,7 +132,7 @@ static tw_status emit(const tw_target *t, const tw_problem *p, const tw_schedule
   const tw_status status = plan_of(p, s, &k, error);
   if (status != TW_OK) return status;
   if (asprintf(source, "lanes %d\nunroll %d\n", k.lanes, k.unroll) >= 0) return TW_OK;
-  return tw_fail(error, TW_MISSING, "out of memory");
+  return tw_no_memory(error, NULL);
 }
 
 static tw_status predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost, tw_error *error) {
@@ -187,7 +187,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   plan kernel;
   (void)t, (void)length, (void)trust; /* nobody else is given the source */
   if (tw_schedule_parse(source, &s, error) != TW_OK || plan_of(p, &s, &kernel, error) != TW_OK) return TW_FAILED;
-  if (!(*out = malloc(sizeof **out))) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!(*out = malloc(sizeof **out))) return tw_no_memory(error, NULL);
   (*out)->kernel = kernel;
   return TW_OK;
 }
@@ -197,7 +197,7 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   const float *x = k->buffer[0], factor = (float)tw_problem_real(k->problem, "factor");
   float *y = malloc(k->operand[1].bytes);
   (void)t;
-  if (!y) return tw_fail(error, TW_MISSING, "out of memory");
+  if (!y) return tw_no_memory(error, NULL);
   memset(y, TW_POISON, k->operand[1].bytes);
   for (int64_t at = 0; at < k->operand[0].dims[0]; at += a->kernel.lanes)
     for (int lane = 0; lane < a->kernel.lanes; lane++) y[at + lane] = factor * x[at + lane];
@@ -244,7 +244,8 @@ int main(void) {
   if (tw_op_register(&scale, &error) || tw_target_register(&abacus, &error)) return fail(error.text);
   const tw_target *t = tw_target_find("abacus");
   if (tw_problem_parse("scale", 2, (const char *[]){"n=4096", "reverse=1"}, &problem, &error)) return fail(error.text);
-  if (tw_target_supports(t, &problem, &error) != TW_USAGE) return fail("a key that abacus does not honour was taken");
+  if (tw_target_supports(t, &problem, &error) != TW_UNSUPPORTED)
+    return fail("a key that abacus does not honour was taken");
   puts(error.text);
   if (tw_problem_parse("scale", 2, (const char *[]){"n=4096", "factor=3"}, &problem, &error)) return fail(error.text);
 

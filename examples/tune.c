@@ -25,7 +25,7 @@ int main(void) {
   tw_status status = tw_target_parse(machine, "gemm", 3, words, &problem, &error);
   if (status == TW_OK) status = tw_target_supports(machine, &problem, &error);
   if (status == TW_OK) status = machine->available(machine, &error);
-  if (status == TW_MISSING) return fprintf(stderr, "%s\n", error.text), 0; /* no compiler for the machine here */
+  if (status == TW_NO_COMPILER) return fprintf(stderr, "%s\n", error.text), 0; /* no compiler for the machine here */
   if (status == TW_OK) status = tw_search(machine, &problem, &options, &found, &error);
   if (status != TW_OK) return fprintf(stderr, "%s\n", error.text), 1;
 

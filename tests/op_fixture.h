@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "op/compare.h"
 #include "op/element.h"
 
@@ -95,7 +96,7 @@ static inline void op_expect_sampled(const op_run *r, double budget, bool right)
 static inline void op_expect_refused(const char *text, const char *says) {
   const tw_problem p = op_problem(text);
   tw_error error = {0};
-  assert_int_equal(p.op->validate(&p, &error), TW_USAGE);
+  assert_int_equal(tw_status_group(p.op->validate(&p, &error)), TW_USAGE);
   if (!strstr(error.text, says)) fail_msg("'%s' does not say '%s'", error.text, says);
 }
 

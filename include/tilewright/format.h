@@ -33,7 +33,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 typedef enum tw_format_id {
   TW_FORMAT_F32 = 0,
@@ -128,30 +127,31 @@ typedef struct tw_packed_size {
   size_t codes, scales;         /* bytes of the planes */
 } tw_packed_size;
 
-const tw_format *tw_format_at(tw_format_id); /* NULL out of range; valid for ever */
+TW_API const tw_format *tw_format_at(tw_format_id); /* NULL out of range; valid for ever */
 /* By name, or by one that is as usual (e4m3fn, mxfp8-e4m3, mxfp6-e2m3, mxfp4-e2m1, bfp16ebs8, int8, int4; ternary: i2_s);
  * NULL if there is none. */
-const tw_format *tw_format_find(const char *name);
-const tw_format *tw_format_of_type(tw_type);   /* the usual format of a key: mxfp8 e4m3, mxfp6 e2m3, i2_s; or NULL */
-const char *tw_scale_rule_name(tw_scale_rule); /* "floor", ...; "default" for 0, "?" out of range */
-bool tw_scale_rule_parse(const char *, tw_scale_rule *);
+TW_API const tw_format *tw_format_find(const char *name);
+/* The usual format of a key: mxfp8 e4m3, mxfp6 e2m3, i2_s; or NULL. */
+TW_API const tw_format *tw_format_of_type(tw_type);
+TW_API const char *tw_scale_rule_name(tw_scale_rule); /* "floor", ...; "default" for 0, "?" out of range */
+TW_API bool tw_scale_rule_parse(const char *, tw_scale_rule *);
 
 /* TW_USAGE, and why, if the choices do not fit the format. */
-tw_status tw_packing_check(const tw_packing *, tw_error *);
+TW_API tw_status tw_packing_check(const tw_packing *, tw_error *);
 
 /* TW_USAGE if the packing is invalid or a size does not fit in size_t. rows or columns may be 0. */
-tw_status tw_format_sizes(const tw_packing *, size_t rows, size_t columns, tw_packed_size *, tw_error *);
+TW_API tw_status tw_format_sizes(const tw_packing *, size_t rows, size_t columns, tw_packed_size *, tw_error *);
 
 /* x: rows x columns, row r at x + r * stride (stride >= columns, in values). codes and scales: as tw_format_sizes
  * says; scales may be NULL where the plane is empty; any alignment. No overlap. TW_USAGE for a wrong argument. */
-tw_status tw_format_encode(const tw_packing *, size_t rows, size_t columns, const float *x, size_t stride, void *codes,
-                           void *scales, tw_error *);
-tw_status tw_format_decode(const tw_packing *, size_t rows, size_t columns, const void *codes, const void *scales,
-                           float *x, size_t stride, tw_error *);
+TW_API tw_status tw_format_encode(const tw_packing *, size_t rows, size_t columns, const float *x, size_t stride,
+                                  void *codes, void *scales, tw_error *);
+TW_API tw_status tw_format_decode(const tw_packing *, size_t rows, size_t columns, const void *codes,
+                                  const void *scales, float *x, size_t stride, tw_error *);
 
 /* The value of the scale that element (row, column) has; 1 for formats without. */
-float tw_format_scale(const tw_packing *, size_t rows, size_t columns, const void *codes, const void *scales,
-                      size_t row, size_t column);
+TW_API float tw_format_scale(const tw_packing *, size_t rows, size_t columns, const void *codes, const void *scales,
+                             size_t row, size_t column);
 
 /* Accumulates tw_packing.magnitude over n values of x. Start with {0}; pass parts in order. */
 typedef struct tw_magnitude {
@@ -159,31 +159,31 @@ typedef struct tw_magnitude {
   double sum[16]; /* of magnitudes, by index modulo 16 */
   uint64_t count;
 } tw_magnitude;
-void tw_magnitude_add(tw_magnitude *, const float *x, size_t n);
-float tw_magnitude_of(const tw_magnitude *, const tw_packing *); /* by the packing's rule; 0 for no values */
+TW_API void tw_magnitude_add(tw_magnitude *, const float *x, size_t n);
+TW_API float tw_magnitude_of(const tw_magnitude *, const tw_packing *); /* by the packing's rule; 0 for no values */
 
 /* ---- one number ---- */
 
-float tw_f16_to_f32(uint16_t);  /* a signalling NaN becomes quiet, as in IEEE conversions */
-uint16_t tw_f32_to_f16(float);  /* overflow to infinity; NaN keeps sign and the upper payload, becomes quiet */
-float tw_bf16_to_f32(uint16_t); /* every bit kept */
-uint16_t tw_f32_to_bf16(float); /* overflow to infinity; NaN keeps sign and the upper payload, becomes quiet */
-float tw_e8m0_to_f32(uint8_t);  /* 255: NaN; 0: 2^-127, a subnormal f32 */
-float tw_e4m3_to_f32(uint8_t);  /* 0x7F, 0xFF: NaN */
-float tw_e5m2_to_f32(uint8_t);
-float tw_e3m2_to_f32(uint8_t);              /* low 6 bits */
-float tw_e2m3_to_f32(uint8_t);              /* low 6 bits */
-float tw_e2m1_to_f32(uint8_t);              /* low 4 bits: 0 .5 1 1.5 2 3 4 6 and their negatives */
-uint8_t tw_f32_to_e4m3(float, tw_overflow); /* NaN: 0x7F with its sign */
-uint8_t tw_f32_to_e5m2(float, tw_overflow); /* NaN: 0x7E (quiet) with its sign; no infinity comes from SATURATE */
-uint8_t tw_f32_to_e3m2(float);              /* saturates; NaN: the largest, with its sign */
-uint8_t tw_f32_to_e2m3(float);
-uint8_t tw_f32_to_e2m1(float);
+TW_API float tw_f16_to_f32(uint16_t);  /* a signalling NaN becomes quiet, as in IEEE conversions */
+TW_API uint16_t tw_f32_to_f16(float);  /* overflow to infinity; NaN keeps sign and the upper payload, becomes quiet */
+TW_API float tw_bf16_to_f32(uint16_t); /* every bit kept */
+TW_API uint16_t tw_f32_to_bf16(float); /* overflow to infinity; NaN keeps sign and the upper payload, becomes quiet */
+TW_API float tw_e8m0_to_f32(uint8_t);  /* 255: NaN; 0: 2^-127, a subnormal f32 */
+TW_API float tw_e4m3_to_f32(uint8_t);  /* 0x7F, 0xFF: NaN */
+TW_API float tw_e5m2_to_f32(uint8_t);
+TW_API float tw_e3m2_to_f32(uint8_t);              /* low 6 bits */
+TW_API float tw_e2m3_to_f32(uint8_t);              /* low 6 bits */
+TW_API float tw_e2m1_to_f32(uint8_t);              /* low 4 bits: 0 .5 1 1.5 2 3 4 6 and their negatives */
+TW_API uint8_t tw_f32_to_e4m3(float, tw_overflow); /* NaN: 0x7F with its sign */
+TW_API uint8_t tw_f32_to_e5m2(float,
+                              tw_overflow); /* NaN: 0x7E (quiet) with its sign; no infinity comes from SATURATE */
+TW_API uint8_t tw_f32_to_e3m2(float);       /* saturates; NaN: the largest, with its sign */
+TW_API uint8_t tw_f32_to_e2m3(float);
+TW_API uint8_t tw_f32_to_e2m1(float);
 
 /* "reference", "avx2" or "avx512": what encode and decode run. */
-const char *tw_format_isa(void);
+TW_API const char *tw_format_isa(void);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -32,7 +32,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* How A is rounded before it is multiplied by weights with scales. TW_A_EXACT: not at all. Otherwise each execution
  * rounds A to int8: to the nearest multiple of s, up to 127 s, where s is (largest magnitude of the row, or of the
@@ -65,8 +64,8 @@ typedef struct tw_gemm_spec {
 typedef struct tw_gemm_planned tw_gemm_planned;
 
 /* Chooses kernel, blocks and threads, and reserves all memory that execution needs. Release with tw_gemm_destroy. */
-tw_status tw_gemm_plan(const tw_gemm_spec *, tw_gemm_planned **out, tw_error *);
-void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
+TW_API tw_status tw_gemm_plan(const tw_gemm_spec *, tw_gemm_planned **out, tw_error *);
+TW_API void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
 
 /* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT; that of tw_memory_alloc (memory.h)
  * is read fastest. B of a type with
@@ -74,9 +73,10 @@ void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
  * tw_gemm_pack_codes, as the planes of format.h for n rows of k columns: one row a column of B. Packing allocates a
  * column. */
 enum { TW_GEMM_ALIGNMENT = 64 };
-size_t tw_gemm_packed_bytes(const tw_gemm_planned *); /* 0 without a plan */
-tw_status tw_gemm_pack(const tw_gemm_planned *, const void *b, void *packed, tw_error *);
-tw_status tw_gemm_pack_codes(const tw_gemm_planned *, const void *codes, const void *scales, void *packed, tw_error *);
+TW_API size_t tw_gemm_packed_bytes(const tw_gemm_planned *); /* 0 without a plan */
+TW_API tw_status tw_gemm_pack(const tw_gemm_planned *, const void *b, void *packed, tw_error *);
+TW_API tw_status tw_gemm_pack_codes(const tw_gemm_planned *, const void *codes, const void *scales, void *packed,
+                                    tw_error *);
 
 /* The operands of one execution. The vectors may be NULL: then their factor is 1 or their term 0. */
 typedef struct tw_gemm_operands {
@@ -90,18 +90,17 @@ typedef struct tw_gemm_operands {
 } tw_gemm_operands;
 
 /* Allocates nothing. Any number of threads may execute one plan at once; each execution runs on the plan's threads. */
-tw_status tw_gemm_execute(const tw_gemm_planned *, const tw_gemm_operands *, tw_error *);
+TW_API tw_status tw_gemm_execute(const tw_gemm_planned *, const tw_gemm_operands *, tw_error *);
 
 /* One line about the plan: kernel, blocks, threads. Returns the length it needs, as snprintf does. */
-size_t tw_gemm_print(const tw_gemm_planned *, char *buffer, size_t size);
-const char *tw_gemm_kernel(const tw_gemm_planned *); /* "f32-gemm-14x32-avx512" */
+TW_API size_t tw_gemm_print(const tw_gemm_planned *, char *buffer, size_t size);
+TW_API const char *tw_gemm_kernel(const tw_gemm_planned *); /* "f32-gemm-14x32-avx512" */
 
 /* Names of the kernels that this CPU can run, by index; NULL after the last. The environment variable
  * TILEWRIGHT_GEMM_ISA = portable, avx2, avxvnni, avx512, avx512vnni or avx512bf16 limits the instruction set; it is
  * read once. */
-const char *tw_gemm_kernel_at(size_t index);
+TW_API const char *tw_gemm_kernel_at(size_t index);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -17,37 +17,36 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* The target of that name, as tw_target_find; or the machine of a file: a path with a '/' in it or that ends in ".machine"; or
  * NAME.machine in a directory of the environment variable TILEWRIGHT_MACHINES (separated by ':'), then in
  * $XDG_CONFIG_HOME/tilewright/machines or ~/.config/tilewright/machines. "NAME@1a2b3c4d" must have these digits.
  * TW_USAGE with the file, the line and what is wrong. The target stays until the process ends. */
-tw_status tw_target_open(const char *name, const tw_target **out, tw_error *);
+TW_API tw_status tw_target_open(const char *name, const tw_target **out, tw_error *);
 
 /* Reads the file as tw_target_open. On failure *problems gets everything that is wrong, a line "FILE:LINE: ..." each; else NULL.
  * The text is malloc'ed. `target` may be NULL. */
-tw_status tw_machine_check(const char *path, const tw_target **target, char **problems, tw_error *);
+TW_API tw_status tw_machine_check(const char *path, const tw_target **target, char **problems, tw_error *);
 
 /* The machine of a text: for programs that send a machine to another computer. `name` is as in tw_target.name, `origin` for
  * messages. */
-tw_status tw_machine_read(const char *text, const char *name, const char *origin, const tw_target **out, tw_error *);
+TW_API tw_status tw_machine_read(const char *text, const char *name, const char *origin, const tw_target **out,
+                                 tw_error *);
 /* That text of a target that tw_target_open made of a file, malloc'ed; NULL: the target is not from a file. */
-char *tw_machine_text(const tw_target *);
+TW_API char *tw_machine_text(const tw_target *);
 
 /* A file to start from: every key of the target with its value and source, commented out. Malloc'ed. TW_USAGE if no file
  * describes the target. */
-tw_status tw_machine_template(const tw_target *, char **text, tw_error *);
+TW_API tw_status tw_machine_template(const tw_target *, char **text, tw_error *);
 /* A machine file made of a header of another generator, malloc'ed: of gemmini_params.h, which Gemmini's generator writes. What the
  * header does not say is commented out. TW_USAGE with the file and what is missing or unsupported. */
-tw_status tw_machine_from(const char *path, char **text, tw_error *);
+TW_API tw_status tw_machine_from(const char *path, char **text, tw_error *);
 /* What the machine of a file changes of its base: "base = NAME" and a line for each key; malloc'ed. NULL: not from a file. */
-char *tw_machine_changes(const tw_target *);
+TW_API char *tw_machine_changes(const tw_target *);
 
 /* The files in the directories above, by position: a malloc'ed path; NULL past the last. */
-char *tw_machine_file_at(size_t index);
+TW_API char *tw_machine_file_at(size_t index);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -10,7 +10,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* A legal next step of a schedule. A plan of the search is one `lever`; its parameters are alternatives of it. */
 typedef struct tw_menu_item {
@@ -24,7 +23,7 @@ typedef struct tw_menu {
   size_t n;
   tw_menu_item *item; /* free with tw_menu_free */
 } tw_menu;
-void tw_menu_free(tw_menu *);
+TW_API void tw_menu_free(tw_menu *);
 
 /* Fill the first block, offer, finish. */
 typedef struct tw_menu_builder {
@@ -44,22 +43,21 @@ typedef struct tw_menu_builder {
   tw_menu menu;
 } tw_menu_builder;
 
-void tw_menu_offer(tw_menu_builder *, const char *lever, const char *why, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+TW_API void tw_menu_offer(tw_menu_builder *, const char *lever, const char *why, const char *format, ...)
+    TW_PRINTF(4, 5);
 
 /* Steps that need no numbers. */
 typedef struct tw_offer {
   const char *lever, *step, *why;
 } tw_offer;
-void tw_menu_offer_all(tw_menu_builder *, size_t n, const tw_offer[]);
+TW_API void tw_menu_offer_all(tw_menu_builder *, size_t n, const tw_offer[]);
 
 /* Puts the items of `more` into `menu`, sorted by prediction; `more` is empty then. */
-tw_status tw_menu_join(tw_menu *menu, tw_menu *more, tw_error *);
+TW_API tw_status tw_menu_join(tw_menu *menu, tw_menu *more, tw_error *);
 
 /* Sorts by prediction and removes duplicates. */
-tw_status tw_menu_finish(tw_menu_builder *, tw_menu *out, tw_error *);
+TW_API tw_status tw_menu_finish(tw_menu_builder *, tw_menu *out, tw_error *);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -16,7 +16,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* Outputs are filled with this byte before every run: NaN in every floating-point type, so that adding to it shows. The bytes
  * between rows (pitch) must still hold it after the run. */
@@ -70,9 +69,9 @@ typedef struct tw_operand {
 } tw_operand;
 
 /* A row-major operand without gaps, an input. Lists of dimensions as {2, 3, 4}. */
-tw_operand tw_operand_dense(const char *name, tw_type, int rank, const int64_t dims[]);
+TW_API tw_operand tw_operand_dense(const char *name, tw_type, int rank, const int64_t dims[]);
 /* The same with gaps after each row (the last dimension): rows begin `pitch` elements apart. rank >= 2. */
-tw_operand tw_operand_pitched(const char *name, tw_type, int rank, const int64_t dims[], int64_t pitch);
+TW_API tw_operand tw_operand_pitched(const char *name, tw_type, int rank, const int64_t dims[], int64_t pitch);
 
 /* An element of an output. A row is one line of the last dimension; rows are counted in the order of the other dimensions. */
 typedef struct tw_place {
@@ -127,36 +126,37 @@ struct tw_op {
   char reserved[7]; /* room to grow: 0 */
 };
 
-const tw_op *tw_op_find(const char *name); /* NULL if there is none */
-const tw_op *tw_op_at(size_t index);       /* NULL past the last */
+TW_API const tw_op *tw_op_find(const char *name); /* NULL if there is none */
+TW_API const tw_op *tw_op_at(size_t index);       /* NULL past the last */
 /* Adds an op of your own to the list, for all threads. It must stay where it is until the process ends. TW_USAGE if the
  * name is taken, or which function it lacks. Of one that is smaller than the library's struct a copy is listed. */
-tw_status tw_op_register(const tw_op *, tw_error *);
+TW_API tw_status tw_op_register(const tw_op *, tw_error *);
 
 /* Parses `key=value` words and fills in defaults. Types that are not given stay TW_TYPE_NONE until a target sets
  * them. Errors name the key, the allowed values and an example. */
-tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out, tw_error *);
+TW_API tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out,
+                                  tw_error *);
 /* Parses one line in the form of tw_problem_print: "gemm m=4 n=4 k=4". */
-tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *);
+TW_API tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *);
 /* tw_problem_parse where a machine has `n` options: for tw_target_parse (target.h). */
-tw_status tw_problem_parse_with(const tw_key *options, size_t n, const char *op, size_t n_words,
-                                const char *const words[], tw_problem *out, tw_error *);
+TW_API tw_status tw_problem_parse_with(const tw_key *options, size_t n, const char *op, size_t n_words,
+                                       const char *const words[], tw_problem *out, tw_error *);
 /* Sets one key, or option, by text, as tw_problem_parse does. */
-tw_status tw_problem_set(tw_problem *, const char *key, const char *text, tw_error *);
-int64_t tw_problem_int(const tw_problem *, const char *key); /* INT, BOOL or CHOICE; the key must exist */
-double tw_problem_real(const tw_problem *, const char *key);
-tw_type tw_problem_type(const tw_problem *, const char *key);
-bool tw_problem_given(const tw_problem *, const char *key);
+TW_API tw_status tw_problem_set(tw_problem *, const char *key, const char *text, tw_error *);
+TW_API int64_t tw_problem_int(const tw_problem *, const char *key); /* INT, BOOL or CHOICE; the key must exist */
+TW_API double tw_problem_real(const tw_problem *, const char *key);
+TW_API tw_type tw_problem_type(const tw_problem *, const char *key);
+TW_API bool tw_problem_given(const tw_problem *, const char *key);
 /* The keys of the op, then the machine's options: the i-th, with its value, if that is asked for; NULL past the last. */
-const tw_key *tw_problem_key(const tw_problem *, size_t i, const tw_value **value);
-bool tw_problem_is_default(const tw_problem *, size_t i); /* has the i-th its default value? */
+TW_API const tw_key *tw_problem_key(const tw_problem *, size_t i, const tw_value **value);
+TW_API bool tw_problem_is_default(const tw_problem *, size_t i); /* has the i-th its default value? */
 /* "gemm m=512 n=512 k=512 ...": every key that differs from its default; parses back to the same problem.
  * Returns the length it needs, as snprintf does. */
-size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);
-char *tw_problem_text(const tw_problem *); /* the same, malloc'ed; NULL without memory */
+TW_API size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);
+TW_API char *tw_problem_text(const tw_problem *); /* the same, malloc'ed; NULL without memory */
 /* A problem's line with the current names of keys and choices in place of old ones; malloc'ed, NULL without memory. Lines of
  * unknown ops stay as they are. The functions above read old names, too. */
-char *tw_problem_renamed(const char *text);
+TW_API char *tw_problem_renamed(const char *text);
 
 /* A problem with inputs and expected outputs: made once, then read by any number of threads. */
 typedef struct tw_case {
@@ -167,17 +167,16 @@ typedef struct tw_case {
   void *buffer[TW_OPERANDS_MAX]; /* inputs filled, outputs as the reference computes them; 64-byte aligned */
   bool has_expected;             /* outputs are computed; otherwise poisoned */
 } tw_case;
-tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
+TW_API tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
 /* The same, without expected outputs: outputs stay poisoned. */
-tw_status tw_case_make_inputs(const tw_problem *, uint64_t seed, tw_case *out, tw_error *);
-void tw_case_free(tw_case *);
+TW_API tw_status tw_case_make_inputs(const tw_problem *, uint64_t seed, tw_case *out, tw_error *);
+TW_API void tw_case_free(tw_case *);
 /* Checks a kernel's outputs for the case's inputs, without expected outputs. It suits outputs of any size
  * (tw_case_make_inputs), for ops with `exact`. Every element is compared with its exact value if the budget allows
  * it. Otherwise a random sample over all of each output is compared, every element is tested for being written and
  * finite, and the op's survey runs. Call it after the kernel has run: the sample is drawn in this call. */
-tw_status tw_case_check(const tw_case *, void *const actual[], const tw_effort *, tw_coverage *out, tw_error *);
+TW_API tw_status tw_case_check(const tw_case *, void *const actual[], const tw_effort *, tw_coverage *out, tw_error *);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

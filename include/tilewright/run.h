@@ -7,7 +7,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 typedef struct tw_run_options {
   size_t size;       /* sizeof(tw_run_options): status.h */
@@ -27,10 +26,9 @@ typedef struct tw_run_result {
 
 /* `problem` is supported (tw_target_supports). TW_FAILED, with where and how, if the kernel does not compile, is wrong, or
  * is faster than the machine can be. `options` may be NULL. */
-tw_status tw_run(const tw_target *, const tw_problem *, const char *source, size_t length, const tw_run_options *,
-                 tw_run_result *out, tw_error *);
+TW_API tw_status tw_run(const tw_target *, const tw_problem *, const char *source, size_t length,
+                        const tw_run_options *, tw_run_result *out, tw_error *);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -13,7 +13,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 enum { TW_STEP_MAX = 160, TW_STEPS_MAX = 64 };
 
@@ -23,13 +22,12 @@ typedef struct tw_schedule { /* a plain value */
 } tw_schedule;
 
 /* Appends one step; blanks at the ends and doubled ones are removed. */
-tw_status tw_schedule_add(tw_schedule *, const char *step, tw_error *);
+TW_API tw_status tw_schedule_add(tw_schedule *, const char *step, tw_error *);
 /* Parses lines; ignores empty lines and text after '#'. */
-tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *);
+TW_API tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *);
 /* One step a line, each ended by a newline. Returns the length it needs, as snprintf does. */
-size_t tw_schedule_print(const tw_schedule *, char *buffer, size_t size);
+TW_API size_t tw_schedule_print(const tw_schedule *, char *buffer, size_t size);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -18,7 +18,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 typedef struct tw_progress {
   int iteration, iterations;
@@ -75,7 +74,7 @@ enum {
   TW_WITHOUT_EXAMPLES = 16 /* examples in prompts */
 };
 /* The bits of a name, or of names with commas between: "menu", "isa", "feedback", "model", "examples". */
-tw_status tw_without_parse(const char *names, uint64_t *out, tw_error *);
+TW_API tw_status tw_without_parse(const char *names, uint64_t *out, tw_error *);
 
 typedef struct tw_search_options {
   size_t size;              /* sizeof(tw_search_options): status.h */
@@ -186,9 +185,9 @@ typedef struct tw_search_result {
 
 /* TW_OK, or TW_INTERRUPTED with the best so far in *out (source is NULL if there was none yet); otherwise nothing is in
  * *out. The best kernel is checked once more on fresh inputs before it is returned, unless it was interrupted. */
-tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result *out,
-                    tw_error *);
-void tw_search_result_free(tw_search_result *);
+TW_API tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result *out,
+                           tw_error *);
+TW_API void tw_search_result_free(tw_search_result *);
 
 /* ---- a user's own program as the start --------------------------------------------------------------------- */
 
@@ -209,11 +208,10 @@ typedef struct tw_improvement {
  * the user's program, and its improving steps begin there. `how` may be NULL. `seconds` limits both; rewrites use at
  * most half of it. TW_FAILED with one line if the program is wrong. A program that cannot be analysed is not
  * rewritten (diagnosis.fixed). TW_INTERRUPTED as for tw_search. Each kernel is checked like any candidate. */
-tw_status tw_improve(const tw_target *, const tw_problem *, const char *source, size_t length,
-                     const tw_search_options *, bool rewrites_only, tw_search_result *out, tw_improvement *how,
-                     tw_error *);
+TW_API tw_status tw_improve(const tw_target *, const tw_problem *, const char *source, size_t length,
+                            const tw_search_options *, bool rewrites_only, tw_search_result *out, tw_improvement *how,
+                            tw_error *);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

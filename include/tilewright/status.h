@@ -1,22 +1,41 @@
 /* status.h - how every tilewright call ends.
  *
  * A call that can fail returns a tw_status and, on failure, writes one line a user can act on into the
- * caller's tw_error (which may be NULL). The values are the exit statuses of the command. */
+ * caller's tw_error (which may be NULL). Programs branch on the status:
+ *
+ *   status = tw_gemm_plan(&spec, &plan, &error);
+ *   if (status == TW_UNSUPPORTED) ...call another library... */
 #ifndef TILEWRIGHT_STATUS_H
 #define TILEWRIGHT_STATUS_H
+
+/* TW_API marks the functions of the library. TW_PRINTF: argument number `at` is a printf format for those from `first` on. */
+#if defined(__GNUC__)
+#define TW_API __attribute__((visibility("default")))
+#define TW_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#else
+#define TW_API
+#define TW_PRINTF(at, first)
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 typedef enum tw_status {
-  TW_OK = 0,            /* done */
-  TW_FAILED = 1,        /* the kernel is wrong, does not compile, faults or does not end */
-  TW_USAGE = 2,         /* unknown name, bad value, unreadable or malformed file: the caller's to repair */
-  TW_MISSING = 3,       /* something needed is not here: compiler, file of the installation, memory, disk room */
-  TW_INTERRUPTED = 130, /* stopped by the user (128 + SIGINT); results so far are valid */
+  TW_OK,          /* done */
+  TW_FAILED,      /* the kernel is wrong, does not compile, faults or does not end */
+  TW_USAGE,       /* invalid argument: unknown name, bad value, unreadable or malformed file */
+  TW_MISSING,     /* anything else that is needed and not here: a program, a server, a file of the installation */
+  TW_INTERRUPTED, /* stopped by the user; results so far are valid */
+  TW_UNSUPPORTED, /* an operation, type, shape or feature that the target, this CPU or this version does not have */
+  TW_NO_MEMORY,   /* out of memory */
+  TW_NO_DEVICE,   /* no such device, or it cannot be used: driver, permissions, context */
+  TW_NO_COMPILER, /* a compiler is not installed, or does not work */
+  TW_DISK_FULL,   /* no room for a file: disk, quota or limit on file sizes */
 } tw_status;
+
+/* "out of memory"; "unknown status" for other values. */
+TW_API const char *tw_status_name(tw_status);
 
 typedef struct tw_error {
   tw_status status;
@@ -24,9 +43,9 @@ typedef struct tw_error {
 } tw_error;
 
 /* Fills *error (if not NULL) and returns status, so that callers write `return tw_fail(...)`. */
-tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* TW_MISSING: "out of memory for WHAT"; `what` may be NULL. */
-tw_status tw_no_memory(tw_error *error, const char *what);
+TW_API tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) TW_PRINTF(3, 4);
+/* TW_NO_MEMORY: "out of memory for WHAT"; `what` may be NULL. */
+TW_API tw_status tw_no_memory(tw_error *error, const char *what);
 #ifdef __clang_analyzer__ /* it cannot see that the status comes back */
 #define tw_fail(error, status, ...) ((void)tw_fail(error, status, __VA_ARGS__), (status))
 #endif
@@ -45,7 +64,6 @@ typedef struct tw_stop {
       *interrupt; /* stop when it becomes non-zero, set by a signal or (atomically) by a thread; NULL = never */
 } tw_stop;
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -22,7 +22,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 typedef struct tw_target tw_target;
 typedef struct tw_artefact tw_artefact; /* a built kernel; its content is private to the target */
@@ -73,7 +72,7 @@ typedef struct tw_files {
     size_t size;      /* bytes; 0: it is text, up to its '\0' */
   } file[TW_FILES_MAX];
 } tw_files;
-void tw_files_free(tw_files *);
+TW_API void tw_files_free(tw_files *);
 
 /* The lower bound on cost for a problem (roofline), and what sets it. */
 typedef struct tw_bound {
@@ -179,7 +178,8 @@ typedef struct tw_family {
   const tw_key
       *options;     /* options of the target, given like keys: how the op is computed, not what; each has a default */
   size_t n_options; /* at most TW_OPTIONS_MAX */
-  /* Fills in types that were not given; the error lists the target's types. */
+  /* Fills in types that were not given; the error lists the target's types. TW_USAGE of it, and of `check`, `bound` and `baseline`, tells
+   * the user TW_UNSUPPORTED: the problem is one that the machine does not compute. */
   tw_status (*settle)(const tw_target *, tw_problem *, tw_error *);
   /* Can the machine run it, now that the op has validated it? If not, why, in a sentence. NULL: whatever is valid. */
   tw_status (*check)(const tw_target *, const tw_problem *, tw_error *);
@@ -286,8 +286,8 @@ typedef struct tw_inspection {
   char *json;                /* the counts as a JSON object; NULL: none */
 } tw_inspection;
 /* Adds a finding, whose texts the inspection then owns. Without memory false: they are freed. */
-bool tw_inspection_add(tw_inspection *, tw_check_finding);
-void tw_inspection_free(tw_inspection *); /* its findings and counts */
+TW_API bool tw_inspection_add(tw_inspection *, tw_check_finding);
+TW_API void tw_inspection_free(tw_inspection *); /* its findings and counts */
 
 typedef struct tw_raw_launch {
   const char *kernel; /* NULL: the only one */
@@ -328,7 +328,7 @@ struct tw_target {
 
   /* The core. */
 
-  /* Whether the target is usable here. TW_MISSING names what to install. */
+  /* Whether the target is usable here. TW_NO_COMPILER, TW_NO_DEVICE or TW_MISSING names what to install. */
   tw_status (*available)(const tw_target *, tw_error *);
   /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */
   char *(*describe)(const tw_target *);
@@ -378,38 +378,40 @@ struct tw_target {
 /* ---- functions of the core ---- */
 
 /* NULL: the machine does not run the op. */
-const tw_family *tw_family_of(const tw_target *, const tw_op *);
+TW_API const tw_family *tw_family_of(const tw_target *, const tw_op *);
 /* tw_problem_parse and tw_problem_read, with the options that the machine has for the op. NULL: for no machine. */
-tw_status tw_target_parse(const tw_target *, const char *op, size_t n_words, const char *const words[], tw_problem *out,
-                          tw_error *);
-tw_status tw_target_read(const tw_target *, const char *text, tw_problem *out, tw_error *);
+TW_API tw_status tw_target_parse(const tw_target *, const char *op, size_t n_words, const char *const words[],
+                                 tw_problem *out, tw_error *);
+TW_API tw_status tw_target_read(const tw_target *, const char *text, tw_problem *out, tw_error *);
 /* Rejects unsupported keys and fills in types that were not given, before the op validates the problem. */
-tw_status tw_target_settle(const tw_target *, tw_problem *, tw_error *);
-/* Fills in types and checks that the target supports the problem; the error says why not. */
-tw_status tw_target_supports(const tw_target *, tw_problem *, tw_error *);
+TW_API tw_status tw_target_settle(const tw_target *, tw_problem *, tw_error *);
+/* Fills in types and checks that the target supports the problem: TW_UNSUPPORTED with the reason if not, TW_USAGE if the problem
+ * itself is wrong. */
+TW_API tw_status tw_target_supports(const tw_target *, tw_problem *, tw_error *);
 /* As in tw_family, of a problem that is supported. */
-tw_status tw_target_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
-tw_status tw_target_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
-tw_status tw_target_baseline(const tw_target *, const tw_problem *, tw_schedule *out, tw_error *);
-tw_status tw_target_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
-tw_status tw_target_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
+TW_API tw_status tw_target_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
+TW_API tw_status tw_target_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+TW_API tw_status tw_target_baseline(const tw_target *, const tw_problem *, tw_schedule *out, tw_error *);
+TW_API tw_status tw_target_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost,
+                                   tw_error *);
+TW_API tw_status tw_target_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
 /* Replaces old names in the steps by current ones (verb.h). Returns whether any step changed. */
-bool tw_target_rename_steps(const tw_target *, const tw_problem *, tw_schedule *);
+TW_API bool tw_target_rename_steps(const tw_target *, const tw_problem *, tw_schedule *);
 /* The text of the target, or of its family, about a topic: static, or NULL. */
-const char *tw_target_topic(const tw_target *, const tw_problem *, const char *topic);
+TW_API const char *tw_target_topic(const tw_target *, const tw_problem *, const char *topic);
 /* A case for the target's check and measure. */
-tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
+TW_API tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t seed, int threads, tw_case *out,
+                                tw_error *);
 
 /* ---- the list ---- */
 
-const tw_target *tw_target_find(const char *name); /* NULL if there is none */
-const tw_target *tw_target_at(size_t index);       /* NULL past the last */
+TW_API const tw_target *tw_target_find(const char *name); /* NULL if there is none */
+TW_API const tw_target *tw_target_at(size_t index);       /* NULL past the last */
 /* Adds a target of your own to the list: tw_target_find and its users know it from now on, on all threads. It
  * must stay where it is until the process ends. TW_USAGE if the name is taken, or which function it lacks. Of one that is
  * smaller than the library's struct a copy is listed. */
-tw_status tw_target_register(const tw_target *, tw_error *);
+TW_API tw_status tw_target_register(const tw_target *, tw_error *);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

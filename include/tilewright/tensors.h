@@ -11,7 +11,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 enum { TW_TENSOR_RANK_MAX = 32 };
 
@@ -25,25 +24,26 @@ typedef struct tw_tensor {
 
 typedef struct tw_tensors tw_tensors; /* an open file */
 
-tw_status tw_tensors_open(const char *path, tw_tensors **out, tw_error *);
-void tw_tensors_close(tw_tensors *); /* NULL is fine */
+TW_API tw_status tw_tensors_open(const char *path, tw_tensors **out, tw_error *);
+TW_API void tw_tensors_close(tw_tensors *); /* NULL is fine */
 /* Tensors in the order of the file; false after the last. *out points to memory that is valid while the file is open. */
-bool tw_tensors_at(const tw_tensors *, size_t index, tw_tensor *out);
-bool tw_tensors_find(const tw_tensors *, const char *name, tw_tensor *out);
+TW_API bool tw_tensors_at(const tw_tensors *, size_t index, tw_tensor *out);
+TW_API bool tw_tensors_find(const tw_tensors *, const char *name, tw_tensor *out);
 /* Bytes from .. from + bytes of a tensor's data. */
-tw_status tw_tensors_read(const tw_tensors *, const char *name, uint64_t from, void *to, size_t bytes, tw_error *);
+TW_API tw_status tw_tensors_read(const tw_tensors *, const char *name, uint64_t from, void *to, size_t bytes,
+                                 tw_error *);
 
 /* A tensor that `tilewright quantize` wrote, as tw_format_decode and tw_gemm_pack_codes take it: its packing, its size as a matrix
  * (the last dimension are the columns), and the bytes of its planes; the scales' plane is the tensor NAME.scales. False
  * if the file does not say so of the tensor. */
-bool tw_tensors_packing(const tw_tensors *, const char *name, tw_packing *, size_t *rows, size_t *columns,
-                        tw_packed_size *);
+TW_API bool tw_tensors_packing(const tw_tensors *, const char *name, tw_packing *, size_t *rows, size_t *columns,
+                               tw_packed_size *);
 
 /* Writes a .safetensors file (or, of one tensor of a dtype that NumPy has, .npy, by the name's end). It appears whole or not
  * at all. `data[i]` holds tensor[i].bytes, which must be what dtype and shape say. */
-tw_status tw_tensors_write(const char *path, size_t n, const tw_tensor tensor[], const void *const data[], tw_error *);
+TW_API tw_status tw_tensors_write(const char *path, size_t n, const tw_tensor tensor[], const void *const data[],
+                                  tw_error *);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -31,15 +31,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* The version of the library that runs, which may be another than that of the headers. */
-const char *tw_version(void);
+TW_API const char *tw_version(void);
 /* Bytes of a public struct ("tw_measurement") as the library was compiled with it; 0 if it has none of that name. A binding
  * compares them with its own: structs grow from one minor version to the next. */
-size_t tw_size_of(const char *type);
+TW_API size_t tw_size_of(const char *type);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -4,10 +4,11 @@
 
 #include <stdbool.h>
 
+#include "tilewright/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 typedef enum tw_type {
   TW_TYPE_NONE = 0, /* not given: the target chooses */
@@ -29,11 +30,10 @@ typedef enum tw_type {
   TW_TYPE_COUNT
 } tw_type;
 
-const char *tw_type_name(tw_type type);             /* "f32", ...; "?" for a value out of range */
-bool tw_type_parse(const char *text, tw_type *out); /* exact name only */
-int tw_type_bits(tw_type type);                     /* bits of one element without shared scales */
+TW_API const char *tw_type_name(tw_type type);             /* "f32", ...; "?" for a value out of range */
+TW_API bool tw_type_parse(const char *text, tw_type *out); /* exact name only */
+TW_API int tw_type_bits(tw_type type);                     /* bits of one element without shared scales */
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -23,7 +23,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* The place of a value in a plan: an integer of 1 to 8 bytes (bool, enum, int, int64_t), or any type that `read` fills. */
 typedef struct tw_field {
@@ -90,24 +89,23 @@ typedef struct tw_language {
 } tw_language;
 
 /* Applies one step. Returns TW_USAGE with the step and the wrong word; the plan is undefined then. */
-tw_status tw_step_apply(const tw_language *, const void *context, const char *step, void *plan, tw_error *);
+TW_API tw_status tw_step_apply(const tw_language *, const void *context, const char *step, void *plan, tw_error *);
 /* Applies all steps. The plan must be `legal` before the first step and after each one. NULL: no check, because later
  * steps may repair a plan that one step alone would break. */
-tw_status tw_steps_apply(const tw_language *, const void *context, const tw_schedule *, void *plan,
-                         tw_status (*legal)(const void *context, const void *plan, tw_error *), tw_error *);
+TW_API tw_status tw_steps_apply(const tw_language *, const void *context, const tw_schedule *, void *plan,
+                                tw_status (*legal)(const void *context, const void *plan, tw_error *), tw_error *);
 /* Replaces old names in a step by current ones and returns whether the step changed. `out` gets the resulting step.
  * An unknown step stays unchanged. */
-bool tw_step_rename(const tw_language *, const char *step, char out[TW_STEP_MAX]);
+TW_API bool tw_step_rename(const tw_language *, const char *step, char out[TW_STEP_MAX]);
 /* Does the step begin with this verb, by its current name or an old one? */
-bool tw_step_is(const tw_verb *, const char *step);
+TW_API bool tw_step_is(const tw_verb *, const char *step);
 /* Are all fields of the table equal? */
-bool tw_plan_same(const tw_language *, const void *plan, const void *other);
+TW_API bool tw_plan_same(const tw_language *, const void *plan, const void *other);
 /* For `read`: true if the whole text is a decimal number in [least, most], without a sign. */
-bool tw_read_number(const char *text, int64_t least, int64_t most, int64_t *out);
+TW_API bool tw_read_number(const char *text, int64_t least, int64_t most, int64_t *out);
 /* The index of `text` in a list of choices separated by '|'. */
-bool tw_read_choice(const char *choices, const char *text, int64_t *out);
+TW_API bool tw_read_choice(const char *choices, const char *text, int64_t *out);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

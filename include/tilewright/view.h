@@ -14,7 +14,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 struct tw_target;
 
@@ -36,12 +35,11 @@ typedef struct tw_view {
 } tw_view;
 
 /* NULL if the target has no such view; *error then lists its views. */
-const tw_view *tw_view_find(const struct tw_target *, const char *name, tw_error *);
+TW_API const tw_view *tw_view_find(const struct tw_target *, const char *name, tw_error *);
 /* Words are "key=value", each key at most once. */
-tw_status tw_view_show(const struct tw_target *, const char *name, size_t n_words, const char *const words[],
-                       tw_view_form, char **out, tw_error *);
+TW_API tw_status tw_view_show(const struct tw_target *, const char *name, size_t n_words, const char *const words[],
+                              tw_view_form, char **out, tw_error *);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

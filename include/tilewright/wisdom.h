@@ -15,7 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 typedef struct tw_wisdom_entry {
   char target[64];
@@ -37,41 +36,41 @@ typedef struct tw_wisdom {
 } tw_wisdom;
 
 /* The value of tw_wisdom_entry.machine for costs that this computer measures on the target; 0 without memory. */
-uint64_t tw_wisdom_machine(const tw_target *);
+TW_API uint64_t tw_wisdom_machine(const tw_target *);
 
 /* A missing file is empty wisdom; `path` NULL means the default place. */
-tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *);
-void tw_wisdom_free(tw_wisdom *);
+TW_API tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *);
+TW_API void tw_wisdom_free(tw_wisdom *);
 /* Adds the entry. It replaces the known schedule, or the known source if it is a source, if it is better or if the
  * known cost is impossible. Of costs of different machines or versions, the later one stays. Entries of other writers are kept. TW_FAILED for an entry that is below the hard bound. */
-tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
+TW_API tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
 /* Keeps many entries at once, all or none. An entry that is faster than the machine can be is left out; *refused (may be NULL)
  * counts these entries, and *why (may be NULL) tells the first. */
-tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *, size_t n, size_t *refused, tw_error *why,
-                             tw_error *);
+TW_API tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *, size_t n, size_t *refused, tw_error *why,
+                                    tw_error *);
 /* Replaces schedule and source of the problem by the entry, whatever their costs: the entry was measured against them.
  * On failure the file is unchanged. TW_FAILED for an entry that is below the hard bound. */
-tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *, const tw_problem *, tw_error *);
+TW_API tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *, const tw_problem *, tw_error *);
 /* Removes schedule and source of exactly this problem; *forgotten (may be NULL) is the number of removed entries. */
-tw_status tw_wisdom_forget(const char *path, const char *target, const tw_problem *, size_t *forgotten, tw_error *);
+TW_API tw_status tw_wisdom_forget(const char *path, const char *target, const tw_problem *, size_t *forgotten,
+                                  tw_error *);
 /* The schedule for this problem; else the schedule of the nearest shape with the same op, types and target (*exact
  * distinguishes the two); NULL if wisdom has none. */
-const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, const tw_problem *, bool *exact);
+TW_API const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *target, const tw_problem *, bool *exact);
 
 /* The source for exactly this problem if it is better than the schedule; otherwise NULL. */
-const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *, const char *target, const tw_problem *);
+TW_API const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *, const char *target, const tw_problem *);
 
 /* Does the target's model predict that the schedule is much slower than the baseline? Such an entry is not applied: earlier
  * versions kept the best kernel of a search even where the library's own was faster. */
-bool tw_wisdom_is_hopeless(const tw_target *, const tw_problem *, const tw_schedule *);
+TW_API bool tw_wisdom_is_hopeless(const tw_target *, const tw_problem *, const tw_schedule *);
 
 /* From now on, libraries of targets in this process use the file's entries: on `x86`, tw_gemm_plan uses the tuned
  * kernel and blocks for exactly the tuned problem. The call takes a second for each kernel that must be compiled;
  * planning takes no longer than before. *applied (may be NULL) is the number of entries in use. Entries that cannot
  * be used here (of another machine, or without a compiler) are skipped. TW_USAGE for a damaged file. */
-tw_status tw_wisdom_apply(const char *path, size_t *applied, tw_error *);
+TW_API tw_status tw_wisdom_apply(const char *path, size_t *applied, tw_error *);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -2,7 +2,17 @@
 
 from ._formats import Encoded, encode, formats
 from ._gemm import Gemm, PackedB
-from ._library import Error, FailedError, MissingError, UsageError
+from ._library import (
+    DiskFullError,
+    Error,
+    FailedError,
+    MissingError,
+    NoCompilerError,
+    NoDeviceError,
+    NoMemoryError,
+    UnsupportedError,
+    UsageError,
+)
 from ._library import version as __version__
 from ._search import (
     Bound,
@@ -25,6 +35,7 @@ from ._search import (
 __all__ = [
     "Bound",
     "Counter",
+    "DiskFullError",
     "Encoded",
     "Error",
     "FailedError",
@@ -32,12 +43,16 @@ __all__ = [
     "Interrupted",
     "Measurement",
     "MissingError",
+    "NoCompilerError",
+    "NoDeviceError",
+    "NoMemoryError",
     "PackedB",
     "Progress",
     "Run",
     "Rung",
     "Target",
     "Tuned",
+    "UnsupportedError",
     "UsageError",
     "__version__",
     "emit",

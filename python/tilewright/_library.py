@@ -58,8 +58,7 @@ def _declarations(folder: Path) -> str:
 
     add("tilewright.h")
     joined = re.sub(r"/\*.*?\*/", " ", "\n".join(text), flags=re.S)
-    joined = re.sub(r"__attribute__\(\(.*?\)\)\)?(?=\s*;)", "", joined)
-    return joined
+    return re.sub(r"\bTW_API\b|\bTW_PRINTF\(\d+, \d+\)", "", joined)
 
 
 def _load():
@@ -97,7 +96,11 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """An unknown name, a bad value, an unreadable or malformed file: the caller's to mend."""
+    """An unknown name, a bad value, an unreadable or malformed file: the caller's to correct."""
+
+
+class UnsupportedError(UsageError):
+    """An operation, type, shape or feature that the target, this CPU or this version does not have."""
 
 
 class FailedError(Error):
@@ -105,10 +108,35 @@ class FailedError(Error):
 
 
 class MissingError(Error, RuntimeError):
-    """Something needed is not here: a compiler, a device, memory, room on a disk."""
+    """Something needed is not here. The classes below name what is most often missing."""
 
 
-_BY_STATUS = {lib.TW_FAILED: FailedError, lib.TW_USAGE: UsageError, lib.TW_MISSING: MissingError}
+class NoMemoryError(MissingError, MemoryError):
+    """Out of memory."""
+
+
+class NoDeviceError(MissingError):
+    """There is no such device, or it cannot be used."""
+
+
+class NoCompilerError(MissingError):
+    """A compiler is not installed, or does not work."""
+
+
+class DiskFullError(MissingError):
+    """There is no room for a file."""
+
+
+_BY_STATUS = {
+    lib.TW_FAILED: FailedError,
+    lib.TW_USAGE: UsageError,
+    lib.TW_UNSUPPORTED: UnsupportedError,
+    lib.TW_MISSING: MissingError,
+    lib.TW_NO_MEMORY: NoMemoryError,
+    lib.TW_NO_DEVICE: NoDeviceError,
+    lib.TW_NO_COMPILER: NoCompilerError,
+    lib.TW_DISK_FULL: DiskFullError,
+}
 
 
 def check(status: int, error) -> None:

@@ -33,7 +33,7 @@ static tw_status add(tw_edits *e, char *search, char *replace, tw_error *error) 
   }
   free(search);
   free(replace);
-  return tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+  return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
 }
 
 /* ---- SEARCH and REPLACE ---- */
@@ -270,7 +270,7 @@ static tw_status apply(char **source, const tw_edit *e, size_t number, tw_error 
     return tw_fail(error, TW_FAILED, "edit %zu: SEARCH is empty; give the lines to replace", number);
   span where = {0};
   char *lines = without_empty_lines(e->search), *text = without_blanks(e->search), *edited = NULL;
-  tw_status status = lines && text ? TW_OK : tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+  tw_status status = lines && text ? TW_OK : tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   int found = status == TW_OK ? find_lines(*source, e->search, is_same, &where) : 0;
   if (status == TW_OK && found == 0) found = find_lines(*source, lines, is_alike, &where);
   if (found == 1) {
@@ -281,7 +281,7 @@ static tw_status apply(char **source, const tw_edit *e, size_t number, tw_error 
   if (status == TW_OK && found != 1)
     status = misfit(number, found, *source, lines, error);
   else if (status == TW_OK && !edited)
-    status = tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+    status = tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   free(lines);
   free(text);
   if (status != TW_OK) return status;
@@ -292,7 +292,7 @@ static tw_status apply(char **source, const tw_edit *e, size_t number, tw_error 
 
 tw_status tw_edits_apply(const tw_edits *e, const char *source, char **edited, tw_error *error) {
   *edited = strdup(source);
-  tw_status status = *edited ? TW_OK : tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+  tw_status status = *edited ? TW_OK : tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   for (size_t i = 0; i < e->n && status == TW_OK; i++) status = apply(edited, &e->edit[i], i + 1, error);
   if (status == TW_OK) return TW_OK;
   free(*edited);

@@ -16,6 +16,7 @@
 #include "agent/prompt_texts.h"
 #include "agent/reply.h"
 #include "base/files.h"
+#include "base/status.h"
 
 /* A request's questions within its place: plans, and kernels by plan, alternative and how often they were mended. */
 enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, MENDS_BITS = 3, KERNEL_MARK = 1 << 15, MENU_MARK = 1 << 14 };
@@ -36,7 +37,9 @@ typedef struct plan_detail {
 } plan_detail;
 
 /* Whether the request was not sent because the agent has stopped. A sent and failed request does not stop the agent. */
-static bool is_over(const tw_question *q) { return q->status == TW_MISSING && q->trouble == TW_CHAT_FINE; }
+static bool is_over(const tw_question *q) {
+  return tw_status_group(q->status) == TW_MISSING && q->trouble == TW_CHAT_FINE;
+}
 
 static void free_plan(tw_agent_plan *plan) {
   plan_detail *detail = plan->detail;
@@ -182,7 +185,7 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
     if (question)
       take_plans(m, request[i], question + k, &proposal[i]);
     else
-      proposal[i].status = tw_fail(&proposal[i].error, TW_MISSING, "no memory for questions");
+      proposal[i].status = tw_fail(&proposal[i].error, TW_NO_MEMORY, "no memory for questions");
   }
   for (size_t i = 0; question && i < wanted; i++) free(question[i].prompt);
   for (size_t i = 0; more_menu && i < n; i++) free(more_menu[i]);
@@ -260,7 +263,7 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
       free(question[i].prompt);
     } else {
       kernel[i] = (tw_kernel){0};
-      tw_fail(&kernel[i].message, TW_MISSING, "no memory for questions");
+      tw_fail(&kernel[i].message, TW_NO_MEMORY, "no memory for questions");
     }
   }
   free(question);
@@ -295,7 +298,7 @@ static tw_status open_chats(llm *m, const char *text, tw_error *error) {
   const tw_chat_options options = {.seconds = m->options.seconds, .at_once = m->options.at_once};
   const char *second = find_second(text);
   char *first = second ? strndup(text, (size_t)(second - text)) : strdup(text);
-  if (!first) return tw_fail(error, TW_MISSING, "no memory for a model");
+  if (!first) return tw_fail(error, TW_NO_MEMORY, "no memory for a model");
   tw_status status = tw_chat_open(first, &options, &m->planner, error);
   free(first);
   m->coder = m->planner;
@@ -379,7 +382,7 @@ tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_
                       tw_error *error) {
   *out = NULL;
   llm *m = calloc(1, sizeof *m);
-  if (!m) return tw_fail(error, TW_MISSING, "no memory for an agent");
+  if (!m) return tw_fail(error, TW_NO_MEMORY, "no memory for an agent");
   if (options) m->options = *options;
   char *name = NULL;
   tw_status status = open_chats(m, text, error);
@@ -389,7 +392,7 @@ tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_
   if (status == TW_OK) status = read_context(m, error);
   if (status == TW_OK && asprintf(&name, m->coder == m->planner ? "%s" : "%s then %s", tw_chat_name(m->planner),
                                   tw_chat_name(m->coder)) < 0)
-    status = tw_fail(error, TW_MISSING, "no memory for an agent");
+    status = tw_fail(error, TW_NO_MEMORY, "no memory for an agent");
   if (status != TW_OK) {
     if (m->coder != m->planner) tw_chat_close(m->coder);
     tw_chat_close(m->planner);

@@ -23,7 +23,7 @@ static const char *const NEEDED[] = {"architecture", "rules", "kernel", "menu"};
 tw_status tw_prompt_available(const tw_target *target, const tw_problem *problem, tw_error *error) {
   for (size_t i = 0; i < sizeof NEEDED / sizeof NEEDED[0]; i++)
     if (!tw_prompt_topic(NULL, target, problem, NEEDED[i]))
-      return tw_fail(error, TW_USAGE,
+      return tw_fail(error, TW_UNSUPPORTED,
                      "language models cannot work on %s for %s yet: its prompts lack '%s'; use the agent rules",
                      problem->op->name, target->name, NEEDED[i]);
   return TW_OK;

@@ -271,7 +271,7 @@ tw_status tw_prompt_texts_read(const char *folder, const tw_target *target, tw_p
   const char *machine = machine_of(target);
   *out = NULL;
   if (!machine)
-    return tw_fail(error, TW_USAGE, "%s has no prompts for language models, so a folder cannot replace them",
+    return tw_fail(error, TW_UNSUPPORTED, "%s has no prompts for language models, so a folder cannot replace them",
                    target->name);
   tw_prompt_texts *texts = calloc(1, sizeof *texts);
   if (!texts) return tw_no_memory(error, "prompts");
@@ -319,7 +319,7 @@ tw_status tw_prompt_texts_write(const char *folder, const tw_target *target, siz
   const tw_embedded *file;
   char name[NAME_MOST];
   *files = 0;
-  if (!machine) return tw_fail(error, TW_USAGE, "%s has no prompts for language models", target->name);
+  if (!machine) return tw_fail(error, TW_UNSUPPORTED, "%s has no prompts for language models", target->name);
   char *below = tw_path_join(folder, machine);
   tw_status status = below ? tw_directory_make(below, error) : tw_no_memory(error, "a path");
   free(below);

@@ -55,7 +55,7 @@ static tw_status find_file(const char *reply, char **source, tw_error *error) {
     return tw_fail(error, TW_FAILED, "the block of code in the reply is empty");
   const char *begin = tw_skip_byte_order_mark(best);
   *source = strndup(begin, best_length - (size_t)(begin - best));
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for a kernel");
+  return *source ? TW_OK : tw_fail(error, TW_NO_MEMORY, "no memory for a kernel");
 }
 
 tw_status tw_reply_source(const char *reply, const char *parent, char **source, tw_error *error) {

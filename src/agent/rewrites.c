@@ -44,7 +44,7 @@ static tw_status plan_one(rewriter *w, const tw_request *r, tw_proposal *out, tw
   }
   if (status != TW_OK) return status;
   detail *d = calloc(1, sizeof *d + w->menu.n * sizeof d->item[0]);
-  if (!d) return tw_fail(error, TW_MISSING, "no memory for the rewrites of the program");
+  if (!d) return tw_fail(error, TW_NO_MEMORY, "no memory for the rewrites of the program");
   for (size_t i = 0; i < w->menu.n; i++)
     if (!was_tried(r, w->menu.item[i].step)) d->item[d->n++] = w->menu.item[i];
   if (d->n == 0) {
@@ -97,7 +97,7 @@ tw_status tw_rewrites_open(const tw_target *t, const tw_program *program, tw_age
   if (!agent || !w) {
     free(agent);
     free(w);
-    return tw_fail(error, TW_MISSING, "no memory for an agent");
+    return tw_fail(error, TW_NO_MEMORY, "no memory for an agent");
   }
   *w = (rewriter){.target = t, .program = program, .menu_of = TW_NONE};
   *agent = (tw_agent){.name = "rewrites",

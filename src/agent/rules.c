@@ -124,7 +124,7 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
   l.lever = tw_new(l.menu.n + 1, sizeof *l.lever);
   if (!l.option || !l.lever) {
     free_levers(&l);
-    return tw_fail(error, TW_MISSING, "no memory for the menu of the next steps");
+    return tw_fail(error, TW_NO_MEMORY, "no memory for the menu of the next steps");
   }
   for (size_t i = 0; i < l.menu.n; i++) {
     const tw_menu_item *item = &l.menu.item[i];
@@ -215,7 +215,7 @@ static tw_status fill_plan(const tw_request *r, lever *chosen, size_t depth, dou
   size_t left = chosen->n - chosen->used;
   size_t n = left < r->kernels + SPARE_ALTERNATIVES ? left : r->kernels + SPARE_ALTERNATIVES;
   detail *d = calloc(1, sizeof *d + n * sizeof d->item[0]);
-  if (!d) return tw_fail(error, TW_MISSING, "no memory for a plan of the search");
+  if (!d) return tw_fail(error, TW_NO_MEMORY, "no memory for a plan of the search");
   d->depth = depth;
   d->seed = tw_random_next(random);
   d->parent_cost = parent_cost;
@@ -237,7 +237,7 @@ static void plan_one(const tw_request *r, tw_proposal *out) {
   out->status = list_levers(r, parent_cost, &random, &l, &out->error);
   if (out->status != TW_OK) return;
   lever **open = tw_new(l.n + 1, sizeof *open);
-  if (!open) out->status = tw_fail(&out->error, TW_MISSING, "no memory for a plan of the search");
+  if (!open) out->status = tw_fail(&out->error, TW_NO_MEMORY, "no memory for a plan of the search");
   while (out->status == TW_OK && out->n < r->plans) {
     size_t n = open_levers(&l, open);
     if (n == 0) break;
@@ -393,7 +393,7 @@ tw_status tw_rules_open(const char *text, const tw_target *t, const tw_model_opt
                         tw_error *error) {
   (void)t, (void)o;
   *out = tw_new(1, sizeof **out);
-  if (!*out) return tw_fail(error, TW_MISSING, "no memory for an agent");
+  if (!*out) return tw_fail(error, TW_NO_MEMORY, "no memory for an agent");
   **out = (tw_agent){.name = strcmp(text, "random") ? "rules" : "random",
                      .needs_recipe = true,
                      .plan = plan,

@@ -132,7 +132,7 @@ tw_status tw_config_lines(const char *text, const char *origin,
                           tw_status (*line)(void *context, char *line, tw_config_place, tw_error *), void *context,
                           tw_error *error) {
   char *copy = strdup(text), *rest = copy, *next;
-  tw_status status = copy ? TW_OK : tw_fail(error, TW_MISSING, "%s: no memory", origin);
+  tw_status status = copy ? TW_OK : tw_fail(error, TW_NO_MEMORY, "%s: no memory", origin);
   tw_config_place at = {origin, 0};
   while (status == TW_OK && (next = strsep(&rest, "\n"))) {
     at.line++;

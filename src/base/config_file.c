@@ -153,7 +153,7 @@ tw_status tw_config_read(const tw_config_schema *schema, const char *text, const
                          void *out, char **problems, tw_error *error) {
   tw_config_file *f = calloc(1, sizeof *f);
   if (problems) *problems = NULL;
-  if (!f) return tw_fail(error, TW_MISSING, "%s: no memory", origin);
+  if (!f) return tw_fail(error, TW_NO_MEMORY, "%s: no memory", origin);
   *f = (tw_config_file){.schema = schema, .origin = origin, .whole = out, .is_derived = base != NULL};
   if (base)
     memcpy(out, base, schema->bytes);

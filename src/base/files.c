@@ -20,7 +20,7 @@
 #include "base/strings.h"
 
 static tw_status no_memory(const char *path, tw_error *error) {
-  return tw_fail(error, TW_MISSING, "out of memory for '%s'", path);
+  return tw_fail(error, TW_NO_MEMORY, "out of memory for '%s'", path);
 }
 
 static tw_status too_large(const char *path, size_t limit, tw_error *error) {
@@ -31,8 +31,8 @@ static tw_status too_large(const char *path, size_t limit, tw_error *error) {
  * the caller's to correct. */
 tw_status tw_file_cannot_write(const char *path, int number, tw_error *error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-    return tw_fail(error, TW_MISSING, "cannot write '%s': its disk is full%s; free space or choose another place", path,
-                   number == EFBIG ? ", or a limit on the size of files (ulimit -f)" : "");
+    return tw_fail(error, TW_DISK_FULL, "cannot write '%s': its disk is full%s; free space or choose another place",
+                   path, number == EFBIG ? ", or a limit on the size of files (ulimit -f)" : "");
   return tw_fail(error, TW_USAGE, "cannot write '%s': %s", path, strerror(number));
 }
 
@@ -236,8 +236,8 @@ tw_status tw_directory_temporary(char **path, tw_error *error) {
   if (!*path) return no_memory("a temporary directory", error);
   if (mkdtemp(*path)) return TW_OK;
   tw_status status =
-      tw_fail(error, TW_MISSING, "cannot make a temporary directory '%s': %s; set TMPDIR to a folder with space", *path,
-              strerror(errno));
+      tw_fail(error, errno == ENOSPC || errno == EDQUOT ? TW_DISK_FULL : TW_MISSING,
+              "cannot make a temporary directory '%s': %s; set TMPDIR to a folder with space", *path, strerror(errno));
   free(*path);
   *path = NULL;
   return status;

@@ -12,7 +12,7 @@
 tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *length, tw_error *);
 
 /* Writes to a temporary file beside `path` and renames it: readers see the old file or the new one, never a part; on
- * failure (TW_MISSING on a full disk, TW_USAGE otherwise) the old one is untouched. A `path` that is not a regular file
+ * failure (TW_DISK_FULL on a full disk, TW_USAGE otherwise) the old one is untouched. A `path` that is not a regular file
  * (/dev/stdout, a pipe) is written directly. */
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *);
 

@@ -29,7 +29,7 @@ tw_status tw_lock_file(const char *path, bool shared, const tw_stop *stop, int *
   *out = -1;
   const int fd = open_or_make(path);
   if (fd < 0)
-    return tw_fail(error, errno == ENOSPC || errno == EDQUOT ? TW_MISSING : TW_USAGE, "cannot lock %s: %s", path,
+    return tw_fail(error, errno == ENOSPC || errno == EDQUOT ? TW_DISK_FULL : TW_USAGE, "cannot lock %s: %s", path,
                    strerror(errno));
   while (flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     const int reason = errno;

@@ -8,7 +8,7 @@
 
 /* Waits until `stop` says otherwise (NULL: for ever). The file is made if it is missing, and stays: if it were removed,
  * two processes could hold the lock. A shared lock excludes only exclusive ones. Close *out to release. TW_INTERRUPTED
- * when it was stopped, TW_MISSING or TW_USAGE if the file cannot be opened. */
+ * when it was stopped, TW_DISK_FULL or TW_USAGE if the file cannot be opened. */
 tw_status tw_lock_file(const char *path, bool shared, const tw_stop *, int *out, tw_error *);
 void tw_unlock_file(int fd);
 

@@ -18,7 +18,7 @@ static void *allocate(size_t bytes) {
 
 tw_status tw_memory_alloc(size_t bytes, void **out, tw_error *error) {
   *out = allocate(bytes);
-  return *out ? TW_OK : tw_fail(error, TW_MISSING, "no memory for %zu bytes", bytes);
+  return *out ? TW_OK : tw_fail(error, TW_NO_MEMORY, "no memory for %zu bytes", bytes);
 }
 
 void tw_memory_free(void *memory) { free(memory); }

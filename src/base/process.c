@@ -211,7 +211,7 @@ tw_status tw_process_run(const tw_process_options *options, tw_process_result *o
   if (number || !out->output || (options->errors_apart && !out->errors)) {
     tw_process_result_free(out);
     return number ? cannot_run(options->argv[0], number, error)
-                  : tw_fail(error, TW_MISSING, "out of memory for the output of '%s'", options->argv[0]);
+                  : tw_fail(error, TW_NO_MEMORY, "out of memory for the output of '%s'", options->argv[0]);
   }
   if (WIFEXITED(r.wait_status)) out->exit_status = WEXITSTATUS(r.wait_status);
   if (WIFSIGNALED(r.wait_status)) out->signal = WTERMSIG(r.wait_status);

@@ -21,7 +21,7 @@ void tw_text_add_bytes(tw_text *, const void *bytes, size_t length);
 void tw_text_add_string(tw_text *, const char *);
 /* Hands over the malloc'ed text ("" if nothing was added) and empties it; NULL if memory ran out. */
 char *tw_text_take(tw_text *);
-/* The same as a status: TW_MISSING if memory ran out. */
+/* The same as a status: TW_NO_MEMORY if memory ran out. */
 static inline tw_status tw_text_finish(tw_text *t, char **out, tw_error *error) {
   *out = tw_text_take(t);
   return *out ? TW_OK : tw_no_memory(error, NULL);

@@ -263,7 +263,7 @@ void tw_slots_free(tw_slots *s) {
 tw_status tw_template_add(tw_text *out, const char *file, const tw_slots *s, tw_error *error) {
   const tw_embedded *found = tw_embedded_find(file);
   if (!found) return tw_fail(error, TW_MISSING, "template %s: it is not part of this build", file);
-  if (s->texts.failed) return tw_fail(error, TW_MISSING, "template %s: no memory for its slots", file);
+  if (s->texts.failed) return tw_fail(error, TW_NO_MEMORY, "template %s: no memory for its slots", file);
   if (s->failed)
     return tw_fail(error, TW_USAGE, "template %s: a slot is too long, or more than %d are set", file, TW_SLOTS_MAX);
   lookup slots = {0};

@@ -40,7 +40,7 @@ tw_status tw_chat_open(const char *specification, const tw_chat_options *options
   pthread_once(&once, start_curl);
   tw_chat *chat = calloc(1, sizeof *chat);
   *out = NULL;
-  if (!chat) return tw_fail(error, TW_MISSING, "no memory for a model");
+  if (!chat) return tw_fail(error, TW_NO_MEMORY, "no memory for a model");
   tw_status status = tw_chat_place_parse(specification, &chat->place, error);
   if (status != TW_OK) {
     free(chat);

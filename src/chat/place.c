@@ -130,7 +130,7 @@ static void complete(CURLU *url, const service *used, tw_chat_place *place) {
 
 static tw_status parse_url(const char *text, const service *used, tw_chat_place *out, tw_error *error) {
   CURLU *url = curl_url();
-  if (!url) return tw_fail(error, TW_MISSING, "no memory for a URL");
+  if (!url) return tw_fail(error, TW_NO_MEMORY, "no memory for a URL");
   CURLUcode code = curl_url_set(url, CURLUPART_URL, text, 0);
   char *scheme = part(url, CURLUPART_SCHEME), *user = part(url, CURLUPART_USER),
        *password = part(url, CURLUPART_PASSWORD);
@@ -150,7 +150,7 @@ static tw_status parse_url(const char *text, const service *used, tw_chat_place 
     out->url = part(url, CURLUPART_URL);
     curl_url_set(url, CURLUPART_QUERY, NULL, 0); /* some gateways take their key there */
     out->shown_url = part(url, CURLUPART_URL);
-    if (!out->url || !out->shown_url) status = tw_fail(error, TW_MISSING, "no memory for a URL");
+    if (!out->url || !out->shown_url) status = tw_fail(error, TW_NO_MEMORY, "no memory for a URL");
   }
   free(scheme), free(user), free(password);
   curl_url_cleanup(url);
@@ -189,7 +189,7 @@ static tw_status parse_model(const char *text, tw_chat_place *out, tw_error *err
   const char *at = find_url(text), *url = at ? at + 1 : NULL;
   const service *used = at ? NULL : !strncmp(text, "claude", 6) ? &ANTHROPIC : &OPENAI;
   out->model = at ? strndup(text, (size_t)(at - text)) : strdup(text);
-  if (!out->model) return tw_fail(error, TW_MISSING, "no memory for a model's name");
+  if (!out->model) return tw_fail(error, TW_NO_MEMORY, "no memory for a model's name");
   if (!out->model[strspn(out->model, " \t\r\n")])
     return tw_fail(error, TW_USAGE, "llm: the model is missing; write llm:MODEL or llm:MODEL@URL");
   tw_status status = used ? check_name_without_url(out->model, error) : TW_OK;
@@ -200,7 +200,7 @@ static tw_status parse_model(const char *text, tw_chat_place *out, tw_error *err
   if (status != TW_OK) return status;
   if (asprintf(&out->name, used && url == used->url ? "llm:%s" : "llm:%s@%s", out->model, out->shown_url) < 0) {
     out->name = NULL;
-    return tw_fail(error, TW_MISSING, "no memory for a model's name");
+    return tw_fail(error, TW_NO_MEMORY, "no memory for a model's name");
   }
   return TW_OK;
 }
@@ -214,7 +214,7 @@ tw_status tw_chat_place_parse(const char *specification, tw_chat_place *out, tw_
     out->way = TW_CHAT_COMMAND;
     out->model = strdup(specification + 5);
     out->name = strdup(specification);
-    status = out->model && out->name ? TW_OK : tw_fail(error, TW_MISSING, "no memory for a command");
+    status = out->model && out->name ? TW_OK : tw_fail(error, TW_NO_MEMORY, "no memory for a command");
   } else {
     status = tw_fail(error, TW_USAGE, "expected llm:MODEL, llm:MODEL@URL or exec:'COMMAND'");
   }

@@ -180,6 +180,10 @@ tw_status cli_no_words(const cli *, size_t most, tw_error *);
 
 /* Prints and releases the object; TW_MISSING if standard output cannot take it. */
 tw_status cli_print_json(const cli *, json_t *object, tw_error *);
+/* The exit status of the command: 0, 1, 2, 3 or 130. */
+int cli_exit_status(tw_status);
+/* {"error", "status", "reason"} of a call that failed: the exit status, and the status by name. */
+json_t *cli_json_error(const char *text, tw_status);
 json_t *cli_json_number(double); /* an integer if it is one */
 /* For a simulated machine: "error", null if unknown, and "of" in words. */
 json_t *cli_json_accuracy(const tw_target *);

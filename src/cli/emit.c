@@ -11,7 +11,7 @@ static tw_status write_floorplan(const cli *c, const cli_subject *s, const tw_sc
   char *svg = NULL;
   if (!c->options.floorplan) return TW_OK;
   if (!s->target->exporter || !s->target->exporter->floorplan)
-    return tw_fail(error, TW_USAGE, "%s has no floor plans; leave out --floorplan", s->target->name);
+    return tw_fail(error, TW_UNSUPPORTED, "%s has no floor plans; leave out --floorplan", s->target->name);
   tw_status status = s->target->exporter->floorplan(s->target, &s->problem, schedule, &svg, error);
   if (status == TW_OK) status = tw_file_write(c->options.floorplan, svg, strlen(svg), error);
   free(svg);

@@ -60,7 +60,7 @@ static void evaluate(int jobs, kept *k, const char *line, tw_outcome *out) {
   tw_status status = tw_trial_read(line, NULL, &read, &error);
   const tw_target *t = read.trial.target;
   if (status == TW_OK && !t->build)
-    status = tw_fail(&error, TW_USAGE, "%s cannot build kernels; it supports only `tilewright model`", t->name);
+    status = tw_fail(&error, TW_UNSUPPORTED, "%s cannot build kernels; it supports only `tilewright model`", t->name);
   if (status == TW_OK && (status = t->available(t, &error)) == TW_OK) {
     tw_setting setting = {.jobs = jobs, .interrupt = k->interrupt};
     if (keep_data(k, &read.trial, setting.jobs)) {

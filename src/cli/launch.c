@@ -143,7 +143,7 @@ static tw_status make_output(const char *text, const char *bytes, launch_argumen
   if (!bytes || !tw_parse_int(bytes, &n) || n < 1 || (uint64_t)n > BUFFER_LIMIT)
     return tw_fail(error, TW_USAGE, "--arg out=%s: the size is missing; write it in bytes, as in out=c.bin:4096", text);
   a->file = malloc((size_t)n);
-  if (!a->file) return tw_fail(error, TW_MISSING, "out of memory: %s bytes for %s", bytes, text);
+  if (!a->file) return tw_fail(error, TW_NO_MEMORY, "out of memory: %s bytes for %s", bytes, text);
   memset(a->file, 0x5a, (size_t)n);
   a->file_size = (size_t)n;
   a->out = text;

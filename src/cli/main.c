@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/program.h"
+#include "base/status.h"
 #include "base/strings.h"
 #include "cli/cli.h"
 
@@ -88,7 +89,7 @@ static tw_status run_command(const cli_command *command, const cli *c, tw_error 
 
 /* Standard output may be a file on a full disk: only the flush shows whether the output was written. */
 static tw_status finish_output(tw_status status, tw_error *error) {
-  if ((fflush(stdout) == 0 && !ferror(stdout)) || status == TW_MISSING) return status;
+  if ((fflush(stdout) == 0 && !ferror(stdout)) || tw_status_group(status) == TW_MISSING) return status;
   return tw_fail(error, TW_MISSING, "cannot write to standard output (disk full or pipe closed)");
 }
 
@@ -100,7 +101,7 @@ static void print_failure(const cli *c, int argc, char *argv[], tw_status status
   for (int i = 1; i < argc; i++) json |= strcmp(argv[i], "--json") == 0;
   if (json && !*c->printed) {
     tw_error ignored;
-    cli_print_json(c, json_pack("{s:o, s:i}", "error", tw_json_text(text), "status", (int)status), &ignored);
+    cli_print_json(c, cli_json_error(text, status), &ignored);
   }
   fputs("tilewright: ", stderr);
   cli_put_line(stderr, text);
@@ -153,10 +154,11 @@ static char *print_command(int argc, char *argv[]) {
 typedef struct invocation {
   int argc;
   char **argv;
-  tw_status status;
+  int exit_status;
 } invocation;
 
-static tw_status invoke(int argc, char *argv[]) {
+/* Returns the exit status. */
+static int invoke(int argc, char *argv[]) {
   tw_error error = {0};
   bool printed = false;
   char *command = print_command(argc, argv);
@@ -167,12 +169,12 @@ static tw_status invoke(int argc, char *argv[]) {
   tw_status finished = finish_output(status, &error);
   if (finished != status) fputs("tilewright: ", stderr), cli_put_line(stderr, error.text);
   free(command);
-  return finished;
+  return cli_exit_status(finished);
 }
 
 static void *invoke_on_thread(void *context) {
   invocation *i = context;
-  i->status = invoke(i->argc, i->argv);
+  i->exit_status = invoke(i->argc, i->argv);
   return NULL;
 }
 
@@ -195,5 +197,5 @@ int main(int argc, char *argv[]) {
   if (pthread_create(&thread, &attributes, invoke_on_thread, &i) != 0) return invoke(argc, argv);
   pthread_join(thread, NULL);
   pthread_attr_destroy(&attributes);
-  return i.status;
+  return i.exit_status;
 }

@@ -129,7 +129,7 @@ static json_t *no_result(const char *errors, const char *why) {
   tw_text text = {0};
   tw_text_add(&text, "%s%s", errors ? "the command ended without a result: " : "", errors ? errors : why);
   char *line = tw_text_take(&text);
-  json_t *object = json_pack("{s:o, s:i}", "error", tw_json_text(line ? line : why), "status", (int)TW_MISSING);
+  json_t *object = cli_json_error(line ? line : why, TW_MISSING);
   free(line);
   return object;
 }
@@ -159,9 +159,7 @@ static json_t *run(command *c, const mcp_listener *listener) {
   return object;
 }
 
-static json_t *failure(const tw_error *error) {
-  return json_pack("{s:s, s:i}", "error", error->text, "status", (int)error->status);
-}
+static json_t *failure(const tw_error *error) { return cli_json_error(error->text, error->status); }
 
 /* The subcommand that these words begin, with what the arguments add; frees the command. */
 static json_t *finish(command *c, tw_status status, const tw_error *error, const mcp_listener *listener) {

@@ -121,7 +121,7 @@ tw_status cli_model(const cli *c, tw_error *error) {
   if (c->options.target && cli_find_target(c->options.target, &target, error) != TW_OK) return error->status;
   if (target && cli_chooses_tiles(c, target)) return cli_explain(c, target, error);
   if (cli_kernel(c))
-    return tw_fail(error, TW_USAGE, "%s does not draw kernels; leave out --kernel",
+    return tw_fail(error, TW_UNSUPPORTED, "%s does not draw kernels; leave out --kernel",
                    target ? target->name : "the target");
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);

@@ -2,12 +2,14 @@
 #define _GNU_SOURCE /* vasprintf */
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/status.h"
 #include "base/strings.h"
 #include "base/utilization.h"
 #include "cli/cli.h"
@@ -19,6 +21,21 @@ tw_status cli_print_json(const cli *c, json_t *object, tw_error *error) {
       !object || json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) < 0 || putchar('\n') == EOF;
   json_decref(object);
   return failed ? tw_fail(error, TW_MISSING, "cannot write JSON to standard output") : TW_OK;
+}
+
+int cli_exit_status(tw_status status) {
+  switch (tw_status_group(status)) {
+  case TW_OK: return 0;
+  case TW_USAGE: return 2;
+  case TW_MISSING: return 3;
+  case TW_INTERRUPTED: return 128 + SIGINT;
+  default: return 1;
+  }
+}
+
+json_t *cli_json_error(const char *text, tw_status status) {
+  return json_pack("{s:o, s:i, s:s}", "error", tw_json_text(text), "status", cli_exit_status(status), "reason",
+                   tw_status_name(status));
 }
 
 json_t *cli_json_number(double x) {

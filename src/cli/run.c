@@ -15,7 +15,7 @@ static tw_status use_headers(const cli *c, tw_error *error) {
   for (size_t i = 0; i < c->options.include.n && status == TW_OK && t->include; i++)
     status = t->include(t, c->options.include.text[i], error);
   if (status != TW_OK || t->include) return status;
-  return tw_fail(error, TW_USAGE, "%s does not support headers of your own; leave out --include", t->name);
+  return tw_fail(error, TW_UNSUPPORTED, "%s does not support headers of your own; leave out --include", t->name);
 }
 
 tw_status cli_run(const cli *c, tw_error *error) {

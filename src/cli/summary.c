@@ -172,7 +172,7 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
 static tw_status write_bytes(const char *directory, const char *name, const char *data, size_t size, tw_error *error) {
   char *path = tw_path_join(directory, name);
   tw_status status = path && data ? tw_file_write(path, data, size, error)
-                                  : tw_fail(error, TW_MISSING, "out of memory while writing %s", name);
+                                  : tw_fail(error, TW_NO_MEMORY, "out of memory while writing %s", name);
   free(path);
   return status;
 }
@@ -226,7 +226,7 @@ tw_status cli_write_result(const char *directory, const cli_subject *s, const tw
                            tw_error *error) {
   char *start = start_name(s);
   tw_status status = start ? write_text(directory, source_name(s), strdup(r->source ? r->source : ""), error)
-                           : tw_fail(error, TW_MISSING, "out of memory while writing the result");
+                           : tw_fail(error, TW_NO_MEMORY, "out of memory while writing the result");
   if (status == TW_OK) status = write_text(directory, start, strdup(r->start_source ? r->start_source : ""), error);
   if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(&r->schedule), error);
   if (status == TW_OK) status = write_text(directory, "summary.json", json_to_text(cli_json_result(s, r, true)), error);

@@ -112,8 +112,8 @@ static tw_status refuse_file(const cli *c, const char *path, tw_status status, c
   for (const char *p = problems; p && (p = strchr(p, '\n')); p++) n++;
   if (c->options.json) {
     tw_error ignored;
-    json_t *object =
-        json_pack("{s:o, s:s, s:i}", "problems", json_lines(problems), "error", error->text, "status", (int)status);
+    json_t *object = cli_json_error(error->text, status);
+    json_object_set_new(object, "problems", json_lines(problems));
     cli_print_json(c, object, &ignored);
     return status;
   }

@@ -77,7 +77,7 @@ tw_status cli_view(const cli *c, tw_error *error) {
   tw_status status = cli_find_target(c->options.target, &t, error);
   if (status != TW_OK) return status;
   if (!t->machine_views)
-    return tw_fail(error, TW_USAGE, "%s has no views; `tilewright view` lists the targets with views", t->name);
+    return tw_fail(error, TW_UNSUPPORTED, "%s has no views; `tilewright view` lists the targets with views", t->name);
   if (!c->n_words) {
     if (c->options.json) return cli_print_json(c, list_json(t), error);
     list(t);

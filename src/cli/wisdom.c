@@ -141,7 +141,7 @@ static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
   if (status == TW_OK) status = tw_target_read(t, e->problem, &problem, error);
   if (status == TW_OK) status = tw_target_supports(t, &problem, error);
   if (status == TW_OK)
-    status = t->build ? t->available(t, error) : tw_fail(error, TW_USAGE, "%s cannot run kernels", t->name);
+    status = t->build ? t->available(t, error) : tw_fail(error, TW_UNSUPPORTED, "%s cannot run kernels", t->name);
   if (status == TW_OK && !e->source) status = tw_target_emit(t, &problem, &e->schedule, &made, error);
   if (status != TW_OK) return status;
   const char *source = made ? made : e->source;

@@ -208,7 +208,7 @@ static void evaluate(tw_backend *b, size_t number, const tw_trial *trial, const 
   char *question = tw_trial_print(trial), *answer = question ? ask(c, s, question, interrupt) : NULL;
   tw_error why = {0};
   if (!question)
-    tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "no memory for a trial");
+    tw_outcome_fail(out, TW_UNAVAILABLE, TW_NO_MEMORY, "no memory for a trial");
   else if (!answer)
     tw_outcome_fail(out, TW_SKIPPED, TW_INTERRUPTED, "interrupted");
   else if (tw_outcome_read(answer, out, &why) != TW_OK || tw_plausible_outcome(trial, bound, out, &why) != TW_OK)

@@ -129,7 +129,7 @@ static void complain(tw_reply r, const char *command, int tries, const tw_error 
     tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "'%.200s' answered more than %d bytes without a line end", command,
                     TW_ANSWER_MAX);
     break;
-  case TW_REPLY_NO_MEMORY: tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "no memory for a question"); break;
+  case TW_REPLY_NO_MEMORY: tw_outcome_fail(out, TW_UNAVAILABLE, TW_NO_MEMORY, "no memory for a question"); break;
   default:
     tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING,
                     "'%.200s' ended %d time%s without an answer: it must follow the protocol of `tilewright evaluate`",

@@ -8,9 +8,11 @@
 
 #include "base/intern.h"
 #include "base/json.h"
+#include "base/status.h"
 #include "base/strings.h"
 #include "tilewright/machine.h"
 
+enum { INTERRUPTED = 130 }; /* in outcomes: 128 + SIGINT */
 enum { VERSION = 1, PROBLEM_MAX = 4096, MORE_CASES_MAX = 16 };
 static const char MARK[] = "tilewright";
 
@@ -282,14 +284,18 @@ static bool read_memories(const json_t *list, tw_measurement *m) {
   return true;
 }
 
+/* The number of a status in outcomes: of its group, as versions without names know it. */
+static int number_of(tw_status s) { return s == TW_INTERRUPTED ? INTERRUPTED : (int)tw_status_group(s); }
+
 char *tw_outcome_print(const tw_outcome *o) {
   const tw_measurement *m = &o->measured;
   json_t *object = json_pack(
-      "{s:s, s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", MARK, "outcome", "version", VERSION,
-      "verdict", tw_verdict_name(o->verdict), "status", (int)o->error.status, "message", tw_json_text(o->error.text),
-      "coverage", tw_json_text(o->coverage), "took", tw_json_real(o->seconds), "cost", tw_json_real(m->cost), "cycles",
-      tw_json_real(m->cycles), "seconds", tw_json_real(m->seconds), "instructions", tw_json_real(m->instructions),
-      "utilization", tw_json_real(m->utilization), "counters", list_counters(m), "memory", list_memories(m));
+      "{s:s, s:i, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", MARK, "outcome", "version",
+      VERSION, "verdict", tw_verdict_name(o->verdict), "status", number_of(o->error.status), "reason",
+      tw_status_name(o->error.status), "message", tw_json_text(o->error.text), "coverage", tw_json_text(o->coverage),
+      "took", tw_json_real(o->seconds), "cost", tw_json_real(m->cost), "cycles", tw_json_real(m->cycles), "seconds",
+      tw_json_real(m->seconds), "instructions", tw_json_real(m->instructions), "utilization",
+      tw_json_real(m->utilization), "counters", list_counters(m), "memory", list_memories(m));
   if (object && m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   if (object && o->evaluator[0]) json_object_set_new(object, "evaluator", json_string(o->evaluator));
   char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
@@ -297,15 +303,23 @@ char *tw_outcome_print(const tw_outcome *o) {
   return text;
 }
 
-static bool is_status(json_int_t s) {
-  return s == TW_OK || s == TW_FAILED || s == TW_USAGE || s == TW_MISSING || s == TW_INTERRUPTED;
+/* The status of an outcome: its group by number and, from this version on, the status itself by name. */
+static bool read_status(const json_t *object, tw_status *out) {
+  const json_t *number = json_object_get(object, "status");
+  const char *name = read_text(object, "reason");
+  if (!json_is_integer(number)) return false;
+  const json_int_t group = json_integer_value(number);
+  if (group != INTERRUPTED && (group < TW_OK || group > TW_MISSING)) return false;
+  *out = group == INTERRUPTED ? TW_INTERRUPTED : (tw_status)group;
+  tw_status named;
+  if (name && tw_status_parse(name, &named) && tw_status_group(named) == *out) *out = named;
+  return true;
 }
 
 /* Returns the first field that is missing or malformed; NULL if there is none. */
 static const char *fill_outcome(const json_t *object, tw_outcome *o) {
   tw_measurement *m = &o->measured;
   const char *verdict = read_text(object, "verdict");
-  const json_t *status = json_object_get(object, "status");
   const struct {
     const char *name;
     double *to;
@@ -316,8 +330,7 @@ static const char *fill_outcome(const json_t *object, tw_outcome *o) {
                 {"instructions", &m->instructions},
                 {"utilization", &m->utilization}};
   if (!verdict || !tw_verdict_parse(verdict, &o->verdict)) return "verdict";
-  if (!json_is_integer(status) || !is_status(json_integer_value(status))) return "status";
-  o->error.status = (tw_status)json_integer_value(status);
+  if (!read_status(object, &o->error.status)) return "status";
   if (o->verdict == TW_CORRECT && o->error.status != TW_OK) return "status";
   if (!copy_text(object, "message", o->error.text, sizeof o->error.text)) return "message";
   if (!copy_text(object, "coverage", o->coverage, sizeof o->coverage)) return "coverage";

@@ -10,6 +10,7 @@
 #include "base/device.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/status.h"
 #include "base/utilization.h"
 #include "evaluate/plausible.h"
 #include "evaluate/stated.h"
@@ -37,7 +38,9 @@ void tw_outcome_fail(tw_outcome *out, tw_verdict verdict, tw_status status, cons
 /* A missing resource or an interrupt says nothing about the kernel. */
 static void judge(tw_outcome *out, tw_status status, tw_verdict if_failed) {
   out->error.status = status;
-  out->verdict = status == TW_MISSING ? TW_UNAVAILABLE : status == TW_INTERRUPTED ? TW_SKIPPED : if_failed;
+  out->verdict = tw_status_group(status) == TW_MISSING ? TW_UNAVAILABLE
+                 : status == TW_INTERRUPTED            ? TW_SKIPPED
+                                                       : if_failed;
 }
 
 /* Stages look at the clock and end early: then whatever they returned says nothing. */

@@ -281,7 +281,7 @@ tw_status tw_export_add(tw_files *files, const char *name, tw_text *text, tw_err
   files->file[files->n].name = name;
   files->file[files->n].size = 0;
   files->file[files->n].text = tw_text_take(text);
-  return files->file[files->n++].text ? TW_OK : tw_fail(error, TW_MISSING, "out of memory while writing %s", name);
+  return files->file[files->n++].text ? TW_OK : tw_fail(error, TW_NO_MEMORY, "out of memory while writing %s", name);
 }
 
 tw_status tw_export_add_operands(tw_files *files, tw_export *e, tw_error *error) {

@@ -86,12 +86,13 @@ tw_attention tw_attention_of(const tw_problem *p) {
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_attention a = tw_attention_of(p);
   if (!tw_is_real(a.type))
-    return tw_fail(error, TW_USAGE, "attention does not support a=%s; expected bf16, f16 or f32", tw_type_name(a.type));
+    return tw_fail(error, TW_UNSUPPORTED, "attention does not support a=%s; expected bf16, f16 or f32",
+                   tw_type_name(a.type));
   if (a.query_heads % a.key_heads)
     return tw_fail(error, TW_USAGE, "hq=%lld query heads cannot share hkv=%lld key heads evenly; hkv must divide hq",
                    (long long)a.query_heads, (long long)a.key_heads);
   if (a.is_cut && (a.type != TW_F32 || a.backward))
-    return tw_fail(error, TW_USAGE, "unsupported arithmetic=bf16; expected a=f32 and pass=forward with it");
+    return tw_fail(error, TW_UNSUPPORTED, "unsupported arithmetic=bf16; expected a=f32 and pass=forward with it");
   if (a.causal && a.queries > a.keys)
     return tw_fail(error, TW_USAGE,
                    "causal=1 with sq=%lld above sk=%lld: the first queries would see no key; give sq <= sk",

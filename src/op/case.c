@@ -35,7 +35,8 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
     made.buffer[i] = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     if (!made.buffer[i]) {
       tw_case_free(&made);
-      return tw_fail(error, TW_MISSING, "out of memory: %zu MB for operand %s", bytes / 1000000, made.operand[i].name);
+      return tw_fail(error, TW_NO_MEMORY, "out of memory: %zu MB for operand %s", bytes / 1000000,
+                     made.operand[i].name);
     }
     memset(made.buffer[i], TW_POISON, bytes); /* for outputs, gaps between rows stay so */
   }

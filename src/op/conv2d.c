@@ -146,7 +146,7 @@ static bool knows_types(const tw_conv2d *v) {
 static tw_status check_types(const tw_conv2d *v, tw_error *error) {
   if (!knows_types(v))
     return tw_fail(
-        error, TW_USAGE,
+        error, TW_UNSUPPORTED,
         "conv2d does not support a=%s b=%s out=%s acc=%s; expected a=b=i8, acc=i32 and out=i8 or i32; or one of "
         "f32, f16 and bf16 for a=b and for out, with acc=f32",
         tw_type_name(v->input), tw_type_name(v->weights), tw_type_name(v->output), tw_type_name(v->acc));

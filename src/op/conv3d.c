@@ -88,7 +88,7 @@ tw_conv tw_conv_of_conv3d(const tw_problem *p) {
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_conv v = tw_conv_of_conv3d(p);
   if (!tw_is_real(v.input) || v.weights != v.input || !tw_is_real(v.output) || v.acc != TW_F32)
-    return tw_fail(error, TW_USAGE,
+    return tw_fail(error, TW_UNSUPPORTED,
                    "conv3d does not support a=%s b=%s out=%s acc=%s; expected a and b both f32, f16 or bf16, out of "
                    "these types and acc=f32",
                    tw_type_name(v.input), tw_type_name(v.weights), tw_type_name(v.output), tw_type_name(v.acc));

@@ -22,7 +22,7 @@ static const tw_key keys[] = {
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_type a = tw_problem_type(p, "a");
   if (tw_is_real(a)) return TW_OK;
-  return tw_fail(error, TW_USAGE, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
+  return tw_fail(error, TW_UNSUPPORTED, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
 }
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {

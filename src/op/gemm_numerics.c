@@ -65,7 +65,7 @@ tw_status tw_gemm_check_types(const tw_gemm *g, tw_error *error) {
   }
   tw_text choices = {0};
   add_choices(&choices, g->a);
-  const tw_status status = tw_fail(error, TW_USAGE, "gemm does not support a=%s b=%s c=%s acc=%s; %s",
+  const tw_status status = tw_fail(error, TW_UNSUPPORTED, "gemm does not support a=%s b=%s c=%s acc=%s; %s",
                                    tw_type_name(g->a), tw_type_name(g->b), tw_type_name(g->c), tw_type_name(g->acc),
                                    choices.data ? choices.data : "out of memory");
   tw_text_free(&choices);
@@ -78,7 +78,7 @@ bool tw_gemm_narrow_sums(const tw_gemm *g) { return g->acc == TW_I8 || g->acc ==
 
 tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *error) {
   if (acc != TW_I8 && acc != TW_I16) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s: acc=%s is not supported; sums of integers require acc=i32", machine,
+  return tw_fail(error, TW_UNSUPPORTED, "%s: acc=%s is not supported; sums of integers require acc=i32", machine,
                  tw_type_name(acc));
 }
 

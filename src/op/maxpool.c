@@ -24,7 +24,8 @@ static const tw_key keys[] = {
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_type a = tw_problem_type(p, "a");
   const int64_t pool = tw_problem_int(p, "pool"), h = tw_problem_int(p, "h"), w = tw_problem_int(p, "w");
-  if (!tw_is_real(a)) return tw_fail(error, TW_USAGE, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
+  if (!tw_is_real(a))
+    return tw_fail(error, TW_UNSUPPORTED, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
   if (pool > h || pool > w)
     return tw_fail(error, TW_USAGE, "unsupported pool=%lld; expected at most h=%lld and w=%lld", (long long)pool,
                    (long long)h, (long long)w);

@@ -66,7 +66,7 @@ tw_mpc tw_mpc_of(const tw_problem *p) {
 static tw_status validate(const tw_problem *p, tw_error *error) {
   tw_type type = tw_problem_type(p, "type");
   if (type == TW_F32) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s does not support type=%s; use type=f32", p->op->name, tw_type_name(type));
+  return tw_fail(error, TW_UNSUPPORTED, "%s does not support type=%s; use type=f32", p->op->name, tw_type_name(type));
 }
 
 static tw_operand matrix(const char *name, int64_t rows, int64_t columns) {

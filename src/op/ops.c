@@ -50,5 +50,5 @@ tw_status tw_op_register(const tw_op *given, tw_error *error) {
                    TW_KEYS_MAX);
   op = tw_sized_keep(given, &full, sizeof full);
   return op ? tw_registry_add(&added, full.name, op, find, "op", error)
-            : tw_fail(error, TW_MISSING, "no memory for the op %s", full.name);
+            : tw_fail(error, TW_NO_MEMORY, "no memory for the op %s", full.name);
 }

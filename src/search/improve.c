@@ -139,7 +139,7 @@ static tw_status compete(const improving *k, tw_search_result *r, tw_improvement
 static tw_status improve(const improving *k, const char *source, size_t length, bool rewrites_only,
                          tw_search_result *out, tw_improvement *how, tw_error *error) {
   if (!k->target->rewriter)
-    return tw_fail(error, TW_USAGE, "%s cannot start from your own program; leave out --from", k->target->name);
+    return tw_fail(error, TW_UNSUPPORTED, "%s cannot start from your own program; leave out --from", k->target->name);
   tw_status status = rewrite(k, source, length, rewrites_only, out, how, error);
   if (status == TW_OK && !rewrites_only && !tw_is_set(k->options->interrupt)) status = compete(k, out, how);
   if (status == TW_INTERRUPTED || (status == TW_OK && tw_is_set(k->options->interrupt)))

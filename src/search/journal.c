@@ -115,7 +115,9 @@ static tw_status refuse(const char *path, int code, const char *reason, tw_error
     return tw_fail(error, TW_MISSING, "cannot write the journal %s: %s; check free space and the limit on file sizes",
                    path, reason);
   case SQLITE_FULL:
-  case SQLITE_NOMEM: return tw_fail(error, TW_MISSING, "cannot create the journal %s: %s", path, reason);
+  case SQLITE_NOMEM:
+    return tw_fail(error, (code & 0xff) == SQLITE_FULL ? TW_DISK_FULL : TW_NO_MEMORY,
+                   "cannot create the journal %s: %s", path, reason);
   case SQLITE_BUSY:
   case SQLITE_LOCKED:
     return tw_fail(error, TW_USAGE, "the journal %s is in use by another process; give another file name", path);
@@ -341,7 +343,7 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
   if (j) j->path = strdup(path);
   if (!j || !j->path) {
     free(j);
-    return tw_fail(error, TW_MISSING, "no memory for the journal %s", path);
+    return tw_fail(error, TW_NO_MEMORY, "no memory for the journal %s", path);
   }
   j->seed = (sqlite3_int64)seed;
   j->by_runner = !strncmp(options, TW_JOURNAL_RUNNER, strlen(TW_JOURNAL_RUNNER));

@@ -92,7 +92,7 @@ tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {
   if (!room || (c->recipe && !tw_index_add(&s->recipes, &c->recipe_digest, number)) ||
       (c->source && !tw_index_add(&s->sources, &c->source_digest, number))) {
     tw_candidate_free(c);
-    return tw_fail(error, TW_MISSING, "no memory for more than %zu candidates", s->n);
+    return tw_fail(error, TW_NO_MEMORY, "no memory for more than %zu candidates", s->n);
   }
   c->number = number;
   c->twin = twin;

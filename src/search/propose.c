@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/status.h"
 #include "search/state.h"
 
 /* One plan's kernels: made, in the order of alternatives, and the first of them that were taken. */
@@ -222,11 +223,11 @@ static void plan_with(void *context, size_t member) {
     if (n)
       a->proposal = proposal[taken++];
     else
-      a->proposal.status = tw_fail(&a->proposal.error, TW_MISSING, "%s", NO_MEMORY);
+      a->proposal.status = tw_fail(&a->proposal.error, TW_NO_MEMORY, "%s", NO_MEMORY);
     a->status = a->proposal.status;
     a->error = a->proposal.error;
     a->drawer = tw_new(a->proposal.n + 1, sizeof *a->drawer);
-    if (!a->drawer) a->status = tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+    if (!a->drawer) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
   }
   free(request);
   free(proposal);
@@ -238,7 +239,7 @@ static void plan_with(void *context, size_t member) {
 static tw_status make_candidate(asking *a, const tw_order *order, const tw_kernel *kernel, tw_candidate **out) {
   const tw_status why = kernel->message.status;
   *out = NULL;
-  if (!kernel->source && (why == TW_MISSING || why == TW_INTERRUPTED)) {
+  if (!kernel->source && (tw_status_group(why) == TW_MISSING || why == TW_INTERRUPTED)) {
     a->error = kernel->message;
     return why;
   }
@@ -301,7 +302,7 @@ static void implement_with(void *context, size_t member) {
     asking *a = r->by[i];
     if (a->member != member) continue;
     const tw_status status = order && kernel ? make_candidate(a, &order[k], &kernel[k], r->place[i])
-                                             : tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+                                             : tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
     if (status != TW_OK) a->status = status;
     if (*r->place[i]) (*r->place[i])->agent = agent->name;
     k++;
@@ -373,13 +374,13 @@ static void make_kernels(tw_round *r) {
       if (!is_open(a)) continue;
       for (size_t plan = a->next; done && plan < (first ? a->proposal.n : a->next + 1); plan++)
         done = order_more(r, a, plan);
-      if (!done) a->status = tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+      if (!done) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
     }
     if (r->n_orders == 0) return;
     implement_all(r);
     for (size_t i = 0; i < r->n; i++) {
       asking *a = &r->asking[i];
-      if (!take_answers(r->state, a)) a->status = tw_fail(&a->error, TW_MISSING, "%s", NO_MEMORY);
+      if (!take_answers(r->state, a)) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
     }
   }
 }
@@ -390,8 +391,8 @@ static void make_kernels(tw_round *r) {
 static void heed(tw_state *s, const asking *a) {
   const tw_agent *agent = s->member[a->member].agent;
   if (a->status == TW_OK || a->status == TW_INTERRUPTED || s->is_retired[a->member]) return;
-  s->is_retired[a->member] = a->status == TW_MISSING;
-  if (a->status == TW_MISSING)
+  s->is_retired[a->member] = tw_status_group(a->status) == TW_MISSING;
+  if (s->is_retired[a->member])
     tw_state_note(s, "%s proposes no more kernels: %s", agent->name, a->error.text);
   else
     tw_state_note(s, "no plans after candidate %d: %s", a->request.parent->number, a->error.text);
@@ -414,7 +415,7 @@ static tw_status gather(tw_round *r, tw_error *error) {
     }
     a->n_taken = kept;
     heed(s, a);
-    if (a->status != TW_OK && a->status != TW_MISSING && a->status != TW_INTERRUPTED) {
+    if (a->status != TW_OK && tw_status_group(a->status) != TW_MISSING && a->status != TW_INTERRUPTED) {
       failed = a;
       n_failed++;
     }
@@ -454,10 +455,10 @@ void tw_round_free(tw_round *r) {
 
 tw_status tw_propose(tw_state *s, tw_round **out, tw_error *error) {
   tw_round *r = *out = tw_new(1, sizeof *r);
-  if (!r) return tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+  if (!r) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   r->state = s;
   r->stop = (tw_stop){.deadline = isfinite(s->deadline) ? s->deadline : 0, .interrupt = s->options.interrupt};
-  if (!divide(r)) return tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+  if (!divide(r)) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   tw_parallel_for((int)s->n_members, s->n_members, plan_with, r);
   make_kernels(r);
   return gather(r, error);
@@ -492,7 +493,7 @@ tw_status tw_mend(tw_round *r, tw_error *error) {
   tw_status status = TW_OK;
   r->n_orders = 0;
   for (size_t i = 0; i < r->n && !tw_state_is_stopped(r->state); i++)
-    if (!order_mends(r, &r->asking[i])) return tw_fail(error, TW_MISSING, "%s", NO_MEMORY);
+    if (!order_mends(r, &r->asking[i])) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   implement_all(r);
   for (size_t i = 0; i < r->n_orders; i++) {
     tw_candidate **made = r->place[i];

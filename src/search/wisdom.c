@@ -129,7 +129,7 @@ static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out,
   if (!json_is_array(entries)) return malformed(path, error, "its list of entries is missing");
   size_t n = json_array_size(entries);
   out->entry = tw_new(n + 1, sizeof *out->entry);
-  if (!out->entry) return tw_fail(error, TW_MISSING, "no memory for the %zu entries of %s", n, path);
+  if (!out->entry) return tw_fail(error, TW_NO_MEMORY, "no memory for the %zu entries of %s", n, path);
   for (size_t i = 0; i < n; i++) {
     const char *wrong = read_entry(json_array_get(entries, i), &out->entry[i]);
     out->n = i + 1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/embedded.h"
+#include "base/status.h"
 #include "base/strings.h"
 #include "op/ops.h"
 #include "tilewright/target.h"
@@ -31,12 +32,17 @@ tw_status tw_target_read(const tw_target *t, const char *text, tw_problem *out, 
   return tw_problem_split(text, read_words, t, out, error);
 }
 
+/* What a machine refuses although the problem itself is valid. */
+static tw_status machine_lacks(tw_status status, tw_error *error) {
+  return tw_status_restate(status, TW_USAGE, TW_UNSUPPORTED, error);
+}
+
 static tw_status find(const tw_target *t, const tw_problem *p, const tw_family **out, tw_error *error) {
   if ((*out = tw_family_of(t, p->op))) return TW_OK;
   char known[300] = "";
   for (size_t i = 0, used = 0; i < t->n_families && used < sizeof known; i++)
     used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", t->family[i].op);
-  return tw_fail(error, TW_USAGE, "%s: op %s is not supported; supported: %s", t->name, p->op->name, known);
+  return tw_fail(error, TW_UNSUPPORTED, "%s: op %s is not supported; supported: %s", t->name, p->op->name, known);
 }
 
 static bool is_among(const char *name, const char *words) {
@@ -56,16 +62,16 @@ tw_status tw_target_settle(const tw_target *t, tw_problem *p, tw_error *error) {
   if (status != TW_OK) return status;
   for (size_t i = 0; i < p->op->n_keys; i++)
     if (p->value[i].given && !tw_problem_is_default(p, i) && !is_among(p->op->keys[i].name, f->keys))
-      return tw_fail(error, TW_USAGE, "%s: %s is not supported for %s; leave it out. Supported: %s", t->name,
+      return tw_fail(error, TW_UNSUPPORTED, "%s: %s is not supported for %s; leave it out. Supported: %s", t->name,
                      p->op->keys[i].name, p->op->name, f->keys);
-  return f->settle(t, p, error);
+  return machine_lacks(f->settle(t, p, error), error);
 }
 
 tw_status tw_target_supports(const tw_target *t, tw_problem *p, tw_error *error) {
   tw_status status = tw_target_settle(t, p, error);
   if (status == TW_OK) status = p->op->validate(p, error);
   const tw_family *f = tw_family_of(t, p->op);
-  return status == TW_OK && f->check ? f->check(t, p, error) : status;
+  return status == TW_OK && f->check ? machine_lacks(f->check(t, p, error), error) : status;
 }
 
 /* ---- schedules ---- */
@@ -85,14 +91,15 @@ bool tw_target_rename_steps(const tw_target *t, const tw_problem *p, tw_schedule
 static tw_status find_schedules(const tw_target *t, const tw_problem *p, const tw_family **out, tw_error *error) {
   const tw_status status = find(t, p, out, error);
   if (status != TW_OK || (*out)->emit) return status;
-  return tw_fail(error, TW_USAGE, "%s has no schedules for %s; give the source of a kernel", t->name, p->op->name);
+  return tw_fail(error, TW_UNSUPPORTED, "%s has no schedules for %s; give the source of a kernel", t->name,
+                 p->op->name);
 }
 
 tw_status tw_target_baseline(const tw_target *t, const tw_problem *p, tw_schedule *out, tw_error *error) {
   const tw_family *f;
   *out = (tw_schedule){0};
   const tw_status status = find_schedules(t, p, &f, error);
-  return status == TW_OK && f->baseline ? f->baseline(t, p, out, error) : status;
+  return status == TW_OK && f->baseline ? machine_lacks(f->baseline(t, p, out, error), error) : status;
 }
 
 tw_status tw_target_steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out,
@@ -110,7 +117,8 @@ tw_status tw_target_emit(const tw_target *t, const tw_problem *p, const tw_sched
   if (status != TW_OK) return status;
   tw_schedule current = *s; /* sources name the steps */
   tw_target_rename_steps(t, p, &current);
-  return f->emit(t, p, &current, source, error);
+  const tw_status emitted = f->emit(t, p, &current, source, error);
+  return s->n ? emitted : machine_lacks(emitted, error);
 }
 
 tw_status tw_target_predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost,
@@ -125,7 +133,7 @@ tw_status tw_target_bound(const tw_target *t, const tw_problem *p, tw_bound *out
   *out = (tw_bound){0};
   const tw_status status = find(t, p, &f, error);
   if (status != TW_OK) return status;
-  const tw_status bounded = f->bound(t, p, out, error);
+  const tw_status bounded = machine_lacks(f->bound(t, p, out, error), error);
   if (bounded == TW_OK && out->least <= 0) out->least = 0.9 * out->compute_cost;
   return bounded;
 }

@@ -78,5 +78,5 @@ tw_status tw_target_register(const tw_target *given, tw_error *error) {
   }
   t = tw_sized_keep(given, &full, sizeof full);
   return t ? tw_registry_add(&added, full.name, t, find, "target", error)
-           : tw_fail(error, TW_MISSING, "no memory for the target %s", full.name);
+           : tw_fail(error, TW_NO_MEMORY, "no memory for the target %s", full.name);
 }

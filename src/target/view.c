@@ -23,7 +23,7 @@ const tw_view *tw_view_find(const tw_target *t, const char *name, tw_error *erro
   const char *near = tw_nearest_word(name, names, n);
   char *list = tw_text_take(&all);
   if (!n)
-    tw_fail(error, TW_USAGE, "%s has no views", t->name);
+    tw_fail(error, TW_UNSUPPORTED, "%s has no views", t->name);
   else if (near)
     tw_fail(error, TW_USAGE, "%s has no view '%s': did you mean '%s'?", t->name, name, near);
   else

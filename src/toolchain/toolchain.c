@@ -109,7 +109,8 @@ tw_status tw_toolchain_open(const tw_toolchain_kind *k, tw_toolchain *out, tw_er
   tw_hash_start(&h);
   for (size_t i = 0; i < TW_TOOLS_MAX && k->program[i]; i++)
     if (!add_identity(&h, k->program[i], path[i]))
-      return tw_fail(error, TW_MISSING, "%s is missing (%s is not in PATH): %s", k->title, k->program[i], k->remedy);
+      return tw_fail(error, TW_NO_COMPILER, "%s is missing (%s is not in PATH): %s", k->title, k->program[i],
+                     k->remedy);
   tw_hash_finish_text(&h, out->identity);
   if ((out->tools = known(out->identity))) return TW_OK;
   pthread_mutex_lock(&looking);
@@ -176,7 +177,7 @@ static tw_status report(const tw_tool_run *run, const tw_process_result *r, doub
                    "kernel.c: error: %s would write more than %zu MiB; reduce initialised data or code", what,
                    file >> 20);
   if (strstr(r->output, "No space left on device"))
-    return tw_fail(error, TW_MISSING,
+    return tw_fail(error, TW_DISK_FULL,
                    "%s: no space left on the device for temporary files; set TMPDIR to a folder with space", what);
   struct rlimit stack;
   if ((r->signal == SIGSEGV || strstr(r->output, "Segmentation fault")) && getrlimit(RLIMIT_STACK, &stack) == 0 &&
@@ -202,11 +203,11 @@ tw_status tw_tool_write(const char *directory, const char *name, const void *dat
   FILE *file = path ? fopen(path, "we") : NULL;
   bool written = file && fwrite(data, 1, length, file) == length;
   if (file && fclose(file) != 0) written = false;
-  const tw_status status =
-      written
-          ? TW_OK
-          : tw_fail(error, TW_MISSING, "cannot write temporary files in '%s': %s; set TMPDIR to a folder with space",
-                    directory, strerror(errno));
+  const tw_status status = written
+                               ? TW_OK
+                               : tw_fail(error, errno == ENOSPC || errno == EDQUOT ? TW_DISK_FULL : TW_MISSING,
+                                         "cannot write temporary files in '%s': %s; set TMPDIR to a folder with space",
+                                         directory, strerror(errno));
   free(path);
   return status;
 }

@@ -36,7 +36,7 @@ typedef struct tw_toolchain {
   const struct tw_tools *tools;
 } tw_toolchain;
 
-/* Finds the programs: TW_MISSING with the remedy. A plain value: nothing to close. Any thread. */
+/* Finds the programs: TW_NO_COMPILER with the remedy. A plain value: nothing to close. Any thread. */
 tw_status tw_toolchain_open(const tw_toolchain_kind *, tw_toolchain *out, tw_error *);
 /* Is its driver clang? Then options differ here and there. */
 bool tw_toolchain_is_clang(const tw_toolchain *);

@@ -105,7 +105,7 @@ static tw_status ask_driver(const tw_toolchain_kind *k, tw_tools *t, tw_error *e
   if (r.exit_status == 0)
     add_searched(t, r.output);
   else
-    status = tw_fail(error, TW_MISSING, "%s does not work: %s -print-search-dirs fails", k->title, t->program[0]);
+    status = tw_fail(error, TW_NO_COMPILER, "%s does not work: %s -print-search-dirs fails", k->title, t->program[0]);
   tw_process_result_free(&r);
   return status;
 }

@@ -261,7 +261,7 @@ static void files_are_written_whole_and_read_back(void **state) {
 static void full_disk_is_said(void **state) {
   (void)state;
   tw_error error = {0};
-  assert_int_equal(tw_file_write("/dev/full", "x", 1, &error), TW_MISSING);
+  assert_int_equal(tw_file_write("/dev/full", "x", 1, &error), TW_DISK_FULL);
   assert_non_null(strstr(error.text, "its disk is full"));
 }
 
@@ -278,7 +278,7 @@ static void failed_write_leaves_the_old_file(void **state) {
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
   tw_status status = tw_file_write(path, big, sizeof big, &error);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  assert_int_equal(status, TW_MISSING);
+  assert_int_equal(status, TW_DISK_FULL);
   assert_non_null(strstr(error.text, "its disk is full"));
   assert_int_equal(tw_file_read(path, 100, &data, NULL, NULL), TW_OK);
   assert_string_equal(data, "old");

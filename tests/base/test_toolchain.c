@@ -436,7 +436,7 @@ static void a_missing_tool_is_named_with_its_remedy(void **state) {
   const tw_toolchain_kind kind = {.title = "the compiler of dreams", .remedy = "sleep", .program = {"no-such-cc"}};
   tw_toolchain tools;
   tw_error error;
-  assert_int_equal(tw_toolchain_open(&kind, &tools, &error), TW_MISSING);
+  assert_int_equal(tw_toolchain_open(&kind, &tools, &error), TW_NO_COMPILER);
   assert_string_equal(error.text, "the compiler of dreams is missing (no-such-cc is not in PATH): sleep");
 }
 

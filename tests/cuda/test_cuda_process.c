@@ -82,7 +82,7 @@ static void the_devices_are_listed(void **state) {
   const cuda_device *device[CUDA_DEVICES_MAX];
   assert_int_equal(cuda_devices_of(cuda_config_find("h200"), device), 0);
   tw_error error = {0};
-  assert_int_equal(cuda_need_device(cuda_config_find("l40s"), &error), TW_MISSING);
+  assert_int_equal(cuda_need_device(cuda_config_find("l40s"), &error), TW_NO_DEVICE);
   assert_non_null(strstr(error.text, "no device here is 'L40S'; device 0 is 'Stub"));
 }
 

@@ -47,12 +47,12 @@ static bool survives(const void *elf, size_t size) {
   rv64_result result;
   tw_status status = rv64_memory_load(elf, size, "damaged.elf", &memory, &error);
   if (status) {
-    assert_true(status == TW_USAGE || status == TW_MISSING);
+    assert_true(status == TW_USAGE || status == TW_NO_MEMORY);
     if (!is_one_line(error.text)) fail_msg("not one line: %s", error.text);
     return false;
   }
   status = rv64_run(&memory, &ports, &options, &result, &error);
-  assert_true(status == TW_OK || status == TW_MISSING || status == TW_USAGE);
+  assert_true(status == TW_OK || status == TW_NO_MEMORY || status == TW_USAGE);
   if (!status && result.stop != RV64_EXITED && !is_one_line(result.why)) fail_msg("not one line: %s", result.why);
   rv64_symbol(&memory, "main", NULL, NULL);
   rv64_memory_free(&memory);

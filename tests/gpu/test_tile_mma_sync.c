@@ -10,6 +10,7 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/process.h"
+#include "base/status.h"
 #include "gpu/nvidia/gemm_mma_sync.h"
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
@@ -194,7 +195,7 @@ static void refused(const cuda_config *c, const char *problem, const char *sched
   const tw_schedule s = schedule_of(schedule);
   tw_error error = {0};
   char *source;
-  assert_int_equal(cuda_tiles_emit(c, &p, &s, &source, &error), TW_USAGE);
+  assert_int_equal(tw_status_group(cuda_tiles_emit(c, &p, &s, &source, &error)), TW_USAGE);
   if (!strstr(error.text, why)) fail_msg("%s; %s: %s", problem, schedule, error.text);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/status.h"
 #include "op/gemm_problem.h"
 #include "op/int8.h"
 
@@ -279,7 +280,7 @@ static void expect_refused(const char *text, const char *message) {
   tw_problem problem = parse(text);
   tw_error error = {0};
   tw_case c;
-  assert_int_equal(tw_case_make(&problem, 1, 1, &c, &error), TW_USAGE);
+  assert_int_equal(tw_status_group(tw_case_make(&problem, 1, 1, &c, &error)), TW_USAGE);
   if (!strstr(error.text, message)) fail_msg("'%s' does not say '%s'", error.text, message);
 }
 

@@ -1,6 +1,8 @@
 /* test_search.c - the beam search, on a target whose best kernel is known. */
 #include "test.h"
 
+#include "base/status.h"
+
 #include "agent/agent.h"
 #include "search_fixture.h"
 
@@ -305,7 +307,7 @@ static void bad_options_and_problems_are_refused_in_a_line(void **state) {
   }
   p = fake_problem(999);
   tw_search_options o = fake_options(0, 1);
-  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_USAGE);
+  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_UNSUPPORTED);
   assert_non_null(strstr(error.text, "999"));
 }
 

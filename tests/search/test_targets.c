@@ -143,7 +143,7 @@ static void keys_that_are_not_honoured_are_refused_by_name_and_their_defaults_ar
         other_value_of(k, value);
         if (tw_problem_set(&asks, k->name, value, &error) != TW_OK) fail_msg("%s", error.text);
         snprintf(says, sizeof says, "%s: %s is not supported for %s", t->name, k->name, f->op);
-        assert_int_equal(tw_target_settle(t, &asks, &error), TW_USAGE);
+        assert_int_equal(tw_target_settle(t, &asks, &error), TW_UNSUPPORTED);
         if (!strstr(error.text, says)) fail_msg("'%s' does not say '%s'", error.text, says);
         assert_int_equal(tw_problem_set(&plain, k->name, k->fallback, &error), TW_OK);
         const tw_status status = tw_target_settle(t, &plain, &error);
@@ -158,7 +158,7 @@ static void an_op_that_a_machine_does_not_run_is_refused_with_those_that_it_runs
   (void)state;
   tw_problem p = fake_problem(4);
   tw_error error = {0};
-  assert_int_equal(tw_target_supports(tw_target_find("xdna2"), &p, &error), TW_USAGE);
+  assert_int_equal(tw_target_supports(tw_target_find("xdna2"), &p, &error), TW_UNSUPPORTED);
   assert_string_equal(error.text, "xdna2: op fake is not supported; supported: gemm");
 }
 
@@ -184,7 +184,7 @@ static void a_family_may_do_without_schedules(void **state) {
   char *source;
   tw_error error = {0};
   assert_int_equal(tw_target_supports(&t, &p, &error), TW_OK);
-  assert_int_equal(tw_target_emit(&t, &p, &none, &source, &error), TW_USAGE);
+  assert_int_equal(tw_target_emit(&t, &p, &none, &source, &error), TW_UNSUPPORTED);
   assert_string_equal(error.text, "fake-machine has no schedules for fake; give the source of a kernel");
 }
 

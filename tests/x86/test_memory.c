@@ -42,15 +42,15 @@ static void what_cannot_be_had_is_refused(void **state) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     void *p = &p;
     tw_error error = {0};
-    assert_int_equal(tw_memory_alloc(sizes[i], &p, &error), TW_MISSING);
+    assert_int_equal(tw_memory_alloc(sizes[i], &p, &error), TW_NO_MEMORY);
     assert_null(p);
     assert_non_null(strstr(error.text, "no memory for"));
-    assert_int_equal(tw_memory_alloc(sizes[i], &p, NULL), TW_MISSING);
+    assert_int_equal(tw_memory_alloc(sizes[i], &p, NULL), TW_NO_MEMORY);
   }
   tw_error error = {0};
-  assert_int_equal(tw_no_memory(&error, "a test"), TW_MISSING);
+  assert_int_equal(tw_no_memory(&error, "a test"), TW_NO_MEMORY);
   assert_string_equal(error.text, "out of memory for a test");
-  assert_int_equal(tw_no_memory(&error, NULL), TW_MISSING);
+  assert_int_equal(tw_no_memory(&error, NULL), TW_NO_MEMORY);
   assert_string_equal(error.text, "out of memory");
   tw_memory_free(NULL);
 }

@@ -92,7 +92,9 @@ static void types(void **state) {
         const tw_status status = tw_gemm_plan(&s, &plan, &error);
         plans += status == TW_OK;
         if (status != TW_OK) {
-          assert_int_equal(status, TW_USAGE);
+          const bool are_types =
+              a >= 0 && b >= 0 && c >= 0 && a < TW_TYPE_COUNT && b < TW_TYPE_COUNT && c < TW_TYPE_COUNT;
+          if (status != TW_UNSUPPORTED && (are_types || status != TW_USAGE)) fail_msg("%d: %s", status, error.text);
           must_say(&error, "=");
           if (!strstr(error.text, "a=") && !strstr(error.text, "c=")) fail_msg("'%s' names no type", error.text);
         }

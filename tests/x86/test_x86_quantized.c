@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/status.h"
 #include "guarded.h"
 #include "target/x86/kernel.h"
 #include "target/x86/runtime/convert.h"
@@ -288,7 +289,7 @@ static void wrong_choices_are_refused(void **state) {
     tw_gemm_planned *plan;
     tw_error error = {0};
     wrong[i].size = sizeof wrong[i];
-    assert_int_equal(tw_gemm_plan(&wrong[i], &plan, &error), TW_USAGE);
+    assert_int_equal(tw_status_group(tw_gemm_plan(&wrong[i], &plan, &error)), TW_USAGE);
     assert_null(plan);
     assert_non_null(strstr(error.text, "a_rounding"));
   }

@@ -52,7 +52,7 @@ class Plan:
             place = _cast("void *", room.data_ptr())
         if torch._C._cuda_getDevice() == self._index:
             status = _launch(self._plan, operands, place, stream, error)
-            if status == lib.TW_MISSING:  # the first use of CUDA in this thread, as of autograd's: the context is not current yet
+            if status == lib.TW_NO_DEVICE:  # the first use of CUDA in this thread, as of autograd's: the context is not current yet
                 torch.cuda.mem_get_info(self._index)
                 status = _launch(self._plan, operands, place, stream, error)
         else:

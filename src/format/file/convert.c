@@ -346,7 +346,7 @@ static tw_status write_file(work *w, plan *p, bool to_npy, const char *path, voi
   char *header = to_npy ? npy_header(p->out, &header_bytes, &result->bytes_out)
                         : safetensors_header(p->out, p->n_out, p->metadata, &header_bytes, &result->bytes_out);
   result->tensor = tw_new(p->n + 1, sizeof *result->tensor);
-  tw_status status = header && result->tensor ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for '%s'", path);
+  tw_status status = header && result->tensor ? TW_OK : tw_fail(error, TW_NO_MEMORY, "out of memory for '%s'", path);
   if (status == TW_OK) status = output_open(path, result->bytes_out, &out, error);
   if (status == TW_OK) status = output_write(&out, 0, header, header_bytes, error);
   w->out = &out; // cppcheck-suppress autoVariables ; until the end of this function

@@ -151,7 +151,7 @@ tw_status npy_parse(const uint8_t *data, size_t bytes, tensor_file *f, tw_error 
   t.name = strdup("array");
   if (!f->tensor || !t.name) {
     free(t.name);
-    return tw_fail(error, TW_MISSING, "out of memory for the header of '%s'", f->path);
+    return tw_fail(error, TW_NO_MEMORY, "out of memory for the header of '%s'", f->path);
   }
   f->tensor[0] = t;
   f->n = 1;

@@ -17,7 +17,7 @@ tw_status output_open(const char *path, uint64_t size, output_file *o, tw_error 
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
     return tw_fail(error, TW_USAGE, "'%s' is not a regular file; tensors are written by position", path);
   o->fd = tw_file_open_beside(path, &o->temporary);
-  if (!o->temporary) return tw_fail(error, TW_MISSING, "out of memory for '%s'", path);
+  if (!o->temporary) return tw_fail(error, TW_NO_MEMORY, "out of memory for '%s'", path);
   int number = o->fd < 0 ? errno : 0;
   /* not every file system can take room beforehand: then a full disk shows while writing */
   if (!number && size) number = posix_fallocate(o->fd, 0, (off_t)size);

@@ -13,7 +13,7 @@ typedef struct output_file {
   int fd;
 } output_file;
 
-/* Makes a temporary file beside `path` and takes the room for `size` bytes: TW_MISSING if the disk lacks it, before
+/* Makes a temporary file beside `path` and takes the room for `size` bytes: TW_DISK_FULL if the disk lacks it, before
  * any work is done. TW_USAGE if `path` is something else than a regular file. */
 tw_status output_open(const char *path, uint64_t size, output_file *, tw_error *);
 tw_status output_write(const output_file *, uint64_t at, const void *data, size_t bytes, tw_error *);

@@ -8,7 +8,7 @@
 #include "base/strings.h"
 
 static tw_status no_memory(const tensor_file *in, tw_error *error) {
-  return tw_fail(error, TW_MISSING, "out of memory for the tensors of '%s'", in->path);
+  return tw_fail(error, TW_NO_MEMORY, "out of memory for the tensors of '%s'", in->path);
 }
 
 /* A malloc'ed text: prefix, name, suffix. */

@@ -107,7 +107,7 @@ static tw_status parse_entries(const json_t *root, uint64_t data_begin, tensor_f
     tw_status status = parse_tensor(f, name, entry, data_begin, &t, error);
     if (status != TW_OK) return status;
     t.name = strdup(name);
-    if (!t.name) return tw_fail(error, TW_MISSING, "out of memory for the header of '%s'", f->path);
+    if (!t.name) return tw_fail(error, TW_NO_MEMORY, "out of memory for the header of '%s'", f->path);
     f->tensor[f->n++] = t;
   }
   if (f->n) qsort(f->tensor, f->n, sizeof *f->tensor, by_offset);
@@ -145,7 +145,7 @@ tw_status safetensors_parse(const uint8_t *data, size_t bytes, tensor_file *f, t
                    root ? "no object" : shown(why.text, buffer), PREFIX + why.position);
   }
   f->tensor = tw_new(json_object_size(root) + 1, sizeof *f->tensor);
-  tw_status status = f->tensor ? TW_OK : tw_fail(error, TW_MISSING, "out of memory for the header of '%s'", f->path);
+  tw_status status = f->tensor ? TW_OK : tw_fail(error, TW_NO_MEMORY, "out of memory for the header of '%s'", f->path);
   if (status == TW_OK) status = parse_metadata(root, f, error);
   if (status == TW_OK) status = parse_entries(root, bytes, f, error);
   json_decref(root);

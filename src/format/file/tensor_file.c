@@ -52,7 +52,7 @@ static tw_status read_header(tensor_file *f, tw_error *error) {
   status = (f->is_npy ? npy_header_bytes : safetensors_header_bytes)(first, n, f->path, f->size, &bytes, error);
   if (status != TW_OK) return status;
   uint8_t *data = malloc(bytes + 1);
-  if (!data) return tw_fail(error, TW_MISSING, "out of memory for the header of '%s'", f->path);
+  if (!data) return tw_fail(error, TW_NO_MEMORY, "out of memory for the header of '%s'", f->path);
   status = read_at(f->fd, f->path, 0, data, bytes, error);
   if (status == TW_OK) status = (f->is_npy ? npy_parse : safetensors_parse)(data, bytes, f, error);
   free(data);

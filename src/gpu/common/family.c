@@ -85,5 +85,5 @@ tw_status tw_tile_emit(const tw_tile_family *f, const tw_tile_machine *machine, 
     return status;
   }
   *source = tw_text_take(&t);
-  return *source ? TW_OK : tw_fail(error, TW_MISSING, "no memory for the source of a kernel");
+  return *source ? TW_OK : tw_fail(error, TW_NO_MEMORY, "no memory for the source of a kernel");
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "op/operand.h"
 #include "target/cdna/artefact.h"
 #include "target/cdna/sample.h"
@@ -20,7 +21,7 @@ static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
       memcpy(actual[i], k->buffer[i], k->operand[i].bytes);
   }
   if (status == TW_OK) status = cdna_case_run(a, k, actual, &(cdna_manner){.group = CDNA_ALL_GROUPS}, error);
-  if (status == TW_USAGE) status = TW_FAILED;
+  if (tw_status_group(status) == TW_USAGE) status = TW_FAILED;
   if (status == TW_OK && k->problem->op->operations(k->problem) > CDNA_SAMPLE_ABOVE) {
     tw_coverage seen;
     status = tw_case_check(k, actual, &(tw_effort){.threads = 1}, &seen, error);
@@ -125,7 +126,7 @@ static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *erro
   if (status == TW_OK) status = cdna_sample_check(&sampler, k, a->coverage, sizeof a->coverage, error);
   if (a->counts.workgroups) a->whole = (double)all / (double)a->counts.workgroups;
   free(s.workspace);
-  return status == TW_USAGE ? TW_FAILED : status;
+  return tw_status_group(status) == TW_USAGE ? TW_FAILED : status;
 }
 
 tw_status cdna_artefact_check(tw_artefact *a, const tw_case *k, tw_error *error) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/status.h"
 #include "export/export.h"
 #include "target/cdna/machine.h"
 #include "target/cdna/toolchain.h"
@@ -122,7 +123,7 @@ static tw_status add_object(const tw_target *target, const tw_launch *l, const c
   char *object = NULL;
   size_t size = 0;
   const tw_status status = cdna_compile(arch, source, strlen(source), false, l, &object, &size, error);
-  if (status == TW_MISSING) return TW_OK;
+  if (tw_status_group(status) == TW_MISSING) return TW_OK;
   if (status != TW_OK) return status;
   out->file[out->n].name = "kernel.co";
   out->file[out->n].text = object;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "base/strings.h"
 #include "op/gemm_numerics.h"
 #include "op/operand.h"
@@ -130,7 +131,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
     free(a->bytes);
   }
   free(a);
-  return status == TW_USAGE ? TW_FAILED : status;
+  return tw_status_group(status) == TW_USAGE ? TW_FAILED : status;
 }
 
 static tw_status inspect(const tw_target *t, tw_artefact *a, tw_inspection *i, tw_error *error) {
@@ -196,7 +197,7 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   for (size_t i = 0; i < k->n_operands; i++)
     if (k->operand[i].is_output) free(buffer[i]);
   free(spans.at);
-  return status == TW_USAGE ? TW_FAILED : status;
+  return tw_status_group(status) == TW_USAGE ? TW_FAILED : status;
 }
 
 static void release(tw_artefact *a) {

@@ -13,7 +13,7 @@
 #include "target/cdna/arch.h"
 #include "tilewright/status.h"
 
-/* TW_MISSING with what to install. */
+/* TW_NO_COMPILER with what to install. */
 tw_status cdna_toolchain_find(tw_error *);
 
 /* Adds a folder of the user's own headers, for all sources that are compiled from now on. The compiler may read it

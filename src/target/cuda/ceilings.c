@@ -63,7 +63,7 @@ static tw_status run(const cuda_device *d, const cuda_config *c, const char *pat
   tw_process_result r = {0};
   tw_status status = tw_process_run(&o, &r, error);
   if (status == TW_OK && (r.exit_status != 0 || !parse(r.output, out)))
-    status = tw_fail(error, TW_MISSING, "the peak rates of %s could not be measured: %.200s", d->name,
+    status = tw_fail(error, TW_NO_DEVICE, "the peak rates of %s could not be measured: %.200s", d->name,
                      r.length ? r.output : "the process ended");
   if (status == TW_OK) {
     key_of(d, key);

@@ -147,7 +147,7 @@ const cuda_config *cuda_config_here(void) {
 
 tw_status cuda_need_compiler(tw_error *error) {
   if (cuda_look()->compiler[0]) return TW_OK;
-  return tw_fail(error, TW_MISSING,
+  return tw_fail(error, TW_NO_DEVICE,
                  "no CUDA compiler; install libnvrtc (12 or 13) or nvcc (apt-get install nvidia-cuda-toolkit, or "
                  "NVIDIA's toolkit), or set CUDA_HOME to its folder");
 }
@@ -157,6 +157,6 @@ tw_status cuda_need_device(const cuda_config *c, tw_error *error) {
   const cuda_here *h = cuda_look();
   if (cuda_devices_of(c, device)) return TW_OK;
   if (h->n_devices)
-    return tw_fail(error, TW_MISSING, "no device here is '%s'; device 0 is '%s'", c->device, h->device[0].name);
-  return tw_fail(error, TW_MISSING, "no device: %s", h->no_devices);
+    return tw_fail(error, TW_NO_DEVICE, "no device here is '%s'; device 0 is '%s'", c->device, h->device[0].name);
+  return tw_fail(error, TW_NO_DEVICE, "no device: %s", h->no_devices);
 }

@@ -38,7 +38,7 @@ const cuda_config *cuda_config_here(void);
 /* Does the driver's name of a device mean this product? */
 bool cuda_is_named(const char *driver_name, const char *device);
 
-/* TW_MISSING with what to install. */
+/* TW_NO_DEVICE with what to install. */
 tw_status cuda_need_compiler(tw_error *);
 tw_status cuda_need_device(const cuda_config *, tw_error *);
 

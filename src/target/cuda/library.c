@@ -33,7 +33,7 @@ static void load_driver(void) { missing = cuda_driver_open(&driver); }
 static tw_status fail(CUresult result, const char *what, tw_error *error) {
   char text[200];
   if (result == INVALID_CONTEXT)
-    return tw_fail(error, TW_MISSING,
+    return tw_fail(error, TW_NO_DEVICE,
                    "no device is current; first call cudaSetDevice and cudaFree(0), or cuCtxSetCurrent");
   cuda_driver_error(&driver, result, text, sizeof text);
   return tw_fail(error, TW_FAILED, "%s: %s", what, text);
@@ -65,7 +65,7 @@ static tw_status load(tw_device_planned *p, tw_error *error) {
   CUresult result = driver.cuModuleLoadData(&p->module, p->kernel.cubin);
   const tw_launch *l = &p->kernel.launch;
   if (!result && l->n_maps && !driver.cuTensorMapEncodeTiled)
-    return tw_fail(error, TW_MISSING, "this driver is too old for tensor maps");
+    return tw_fail(error, TW_NO_DEVICE, "this driver is too old for tensor maps");
   for (size_t k = 0; !result && k < l->n_kernels; k++) {
     result = driver.cuModuleGetFunction(&p->function[k], p->module, l->kernel[k].name);
     if (!result) result = cuda_allow(&driver, &l->kernel[k], p->function[k]);
@@ -80,7 +80,7 @@ tw_status tw_device_plan(const tw_problem *problem, const tw_wisdom *wisdom, tw_
   char *source = NULL;
   *out = NULL;
   pthread_once(&once, load_driver);
-  if (missing) return tw_fail(error, TW_MISSING, "%s", missing);
+  if (missing) return tw_fail(error, TW_NO_DEVICE, "%s", missing);
   tw_device_planned *plan = tw_new(1, sizeof *plan);
   tw_status status = plan ? cuda_need_device(NULL, error) : tw_no_memory(error, NULL);
   if (status == TW_OK) status = tw_target_settle(t, &p, error);
@@ -177,7 +177,7 @@ tw_status tw_device_run(const tw_problem *problem, const tw_wisdom *wisdom, void
   CUcontext context = NULL;
   tw_status status = TW_OK;
   pthread_once(&once, load_driver);
-  if (missing) return tw_fail(error, TW_MISSING, "%s", missing);
+  if (missing) return tw_fail(error, TW_NO_DEVICE, "%s", missing);
   const CUresult result = driver.cuCtxGetCurrent(&context);
   if (result) return fail(result, "the driver does not report the current context", error);
   pthread_mutex_lock(&lock);

@@ -28,6 +28,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/status.h"
 #include "op/compare.h"
 #include "op/gemm_problem.h"
 #include "target/count.h"
@@ -295,7 +296,7 @@ static tw_status compare_later(tw_artefact *a, double budget, tw_error *error) {
 
 /* An earlier kernel of the same process may be the cause. Then the work is repeated in a new process. */
 static bool is_doubtful(const session *s, tw_status status) {
-  return s->is_used && (status == TW_FAILED || status == TW_MISSING);
+  return s->is_used && (status == TW_FAILED || tw_status_group(status) == TW_MISSING);
 }
 
 static tw_status check(tw_artefact *a, const tw_case *data, bool fresh, bool *again, tw_error *error) {
@@ -603,7 +604,8 @@ tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, 
                        tw_error *error) {
   tw_error why = {0};
   bool again = false;
-  if (trace) return tw_fail(error, TW_USAGE, "%s does not record timelines; leave out --trace and --timeline", t->name);
+  if (trace)
+    return tw_fail(error, TW_UNSUPPORTED, "%s does not record timelines; leave out --trace and --timeline", t->name);
   tw_status status = measure(a, data, false, out, &again, &why);
   if (again) status = measure(a, data, true, out, &again, &why);
   if (status != TW_OK && error) *error = why;
@@ -622,7 +624,8 @@ tw_status cuda_bound_on(const cuda_config *c, const tw_problem *p, tw_bound *out
   tw_operand operand[TW_OPERANDS_MAX];
   p->op->operands(p, operand);
   const double peak = fastest(c, operand[0].type);
-  if (peak <= 0) return tw_fail(error, TW_USAGE, "%s does not support %s", c->name, tw_type_name(operand[0].type));
+  if (peak <= 0)
+    return tw_fail(error, TW_UNSUPPORTED, "%s does not support %s", c->name, tw_type_name(operand[0].type));
   *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / peak,
                     .memory_cost = p->op->bytes(p) / ((double)c->memory_gbs * 1e9)};
   out->cost = fmax(out->compute_cost, out->memory_cost);

@@ -53,7 +53,7 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const cuda_plain_words a = cuda_plain_words_of(g.a), b = cuda_plain_words_of(g.b), c = cuda_plain_words_of(g.c);
   if (!a.load || !b.load || !c.store || g.a_rounding != TW_GEMM_A_EXACT)
-    return tw_fail(error, TW_USAGE,
+    return tw_fail(error, TW_UNSUPPORTED,
                    "no CUDA kernel for a=%s b=%s c=%s; use f32, f16, bf16, e4m3, e5m2 or i8, or weights of mxfp4, i4 "
                    "or ternary with packed=1",
                    tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));

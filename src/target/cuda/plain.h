@@ -7,7 +7,7 @@
 
 /* Has the op such a kernel? */
 bool cuda_has_plain(const tw_problem *);
-/* TW_USAGE for types that have none. */
+/* TW_UNSUPPORTED for types that have none. */
 tw_status cuda_plain(const tw_problem *, char **source, tw_error *);
 /* plain_rows.c: plain row kernels, for problems and machines without tile kernels. */
 bool cuda_has_plain_rows(const tw_problem *);

@@ -10,7 +10,7 @@ typedef struct cuda_lease {
   int lock; /* -1: none */
 } cuda_lease;
 
-/* Waits for a free device that matches the description. TW_MISSING if there is none, TW_INTERRUPTED if the wait must
+/* Waits for a free device that matches the description. TW_NO_DEVICE if there is none, TW_INTERRUPTED if the wait must
  * end earlier. */
 tw_status cuda_lease_take(const cuda_config *, const tw_stop *, cuda_lease *, tw_error *);
 void cuda_lease_give_back(cuda_lease *);

@@ -19,7 +19,8 @@ static tw_status available(const tw_target *t, tw_error *error) {
   tw_error compiler = {0}, device = {0};
   const tw_status a = cuda_need_compiler(&compiler), b = cuda_need_device(t->config, &device);
   if (a == TW_OK && b == TW_OK) return TW_OK;
-  return tw_fail(error, TW_MISSING, "%.600s%s%.600s", compiler.text, a != TW_OK && b != TW_OK ? "; " : "", device.text);
+  return tw_fail(error, a != TW_OK ? a : b, "%.600s%s%.600s", compiler.text, a != TW_OK && b != TW_OK ? "; " : "",
+                 device.text);
 }
 
 static char *describe(const tw_target *t) {
@@ -71,7 +72,7 @@ static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) 
       status = tw_problem_set(p, k->name, tw_type_name(usual == TW_BF16 && !has_bf16 ? TW_F16 : usual), error);
     }
     if (status == TW_OK && p->value[i].i == TW_BF16 && !has_bf16)
-      return tw_fail(error, TW_USAGE, "%s: bf16 is unsupported on %s; choose f16 or f32", t->name,
+      return tw_fail(error, TW_UNSUPPORTED, "%s: bf16 is unsupported on %s; choose f16 or f32", t->name,
                      cuda_config_of(t)->architecture);
     if (a == TW_TYPE_NONE) a = (tw_type)p->value[i].i;
     if (status == TW_OK && !strcmp(k->name, "acc")) status = tw_gemm_wide_sums(t->name, (tw_type)p->value[i].i, error);

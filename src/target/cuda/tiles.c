@@ -153,12 +153,12 @@ static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, c
   const char *step = s->n ? s->step[0] : "";
   char ops[TW_TILE_OPS];
   if (!machine->header)
-    return tw_fail(error, TW_USAGE,
+    return tw_fail(error, TW_UNSUPPORTED,
                    "step '%s': tile kernels require sm_80 or later, and %s is %s; use the empty schedule", step,
                    c->name, c->architecture);
   *out = tw_tile_kind_of(&kinds, generation(c), p, s);
   if (*out) return TW_OK;
-  return tw_fail(error, TW_USAGE, "step '%s': %s has no tile kernels on %s, which is %s; expected %s", step,
+  return tw_fail(error, TW_UNSUPPORTED, "step '%s': %s has no tile kernels on %s, which is %s; expected %s", step,
                  p->op->name, c->name, c->architecture, tw_tile_kinds_ops(&kinds, generation(c), ops));
 }
 
@@ -167,7 +167,7 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
   *out = (tw_schedule){0};
   if (!cuda_tile_machine(c).header)
     return tw_fail(
-        error, TW_USAGE,
+        error, TW_UNSUPPORTED,
         "no kernel for %s on %s, which is %s: tile kernels require sm_80 or later; write one (docs/guide/nvidia.md) "
         "and `tilewright run` it",
         p->op->name, c->name, c->architecture);
@@ -182,9 +182,10 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
       if (cuda_tiles_predict(c, p, out, &cost, is ? &why : &other) == TW_OK) return TW_OK;
     }
   if (!why.text[0]) why = other;
-  if (why.text[0]) return tw_fail(error, TW_USAGE, "%s has no tile kernel for this problem: %s", p->op->name, why.text);
-  return tw_fail(error, TW_USAGE, "no CUDA kernel for %s yet; write one (docs/guide/nvidia.md) and `tilewright run` it",
-                 p->op->name);
+  if (why.text[0])
+    return tw_fail(error, TW_UNSUPPORTED, "%s has no tile kernel for this problem: %s", p->op->name, why.text);
+  return tw_fail(error, TW_UNSUPPORTED,
+                 "no CUDA kernel for %s yet; write one (docs/guide/nvidia.md) and `tilewright run` it", p->op->name);
 }
 
 tw_status cuda_tiles_emit(const cuda_config *c, const tw_problem *p, const tw_schedule *s, char **source,

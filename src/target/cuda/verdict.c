@@ -31,7 +31,7 @@ tw_status cuda_verdict(const tw_launch *l, const cuda_reply *r, tw_error *error)
   char message[sizeof r->message];
   clean(r->message, sizeof r->message, message);
   switch ((cuda_stage)r->stage) {
-  case CUDA_STARTING: return tw_fail(error, TW_MISSING, "the device cannot be used: %s", message);
+  case CUDA_STARTING: return tw_fail(error, TW_NO_DEVICE, "the device cannot be used: %s", message);
   case CUDA_LOADING: return tw_fail(error, TW_FAILED, "the driver cannot load the kernel: %s", message);
   case CUDA_MAPPING:
     return tw_fail(error, TW_FAILED, "the driver cannot make the tensor map '%s': %s",
@@ -46,7 +46,7 @@ tw_status cuda_verdict(const tw_launch *l, const cuda_reply *r, tw_error *error)
 
 tw_status cuda_verdict_late(double limit, cuda_stage stage, tw_error *error) {
   if (stage == CUDA_STARTING)
-    return tw_fail(error, TW_MISSING, "the device did not accept kernel and inputs within %.0f s", limit);
+    return tw_fail(error, TW_NO_DEVICE, "the device did not accept kernel and inputs within %.0f s", limit);
   return tw_fail(error, TW_FAILED, "the kernel did not end within %.0f s", limit);
 }
 

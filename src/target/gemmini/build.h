@@ -8,12 +8,12 @@
 #include "target/gemmini/config.h"
 #include "tilewright/op.h"
 
-/* Is the compiler here? TW_MISSING with what to install if not. */
+/* Is the compiler here? TW_NO_COMPILER with what to install if not. */
 tw_status gm_build_available(const gm_config *, tw_error *);
 
 /* Compiles `source` for `problem` into an ELF executable (malloc'ed): entry _start, operands in the sections that
  * src/target/gemmini/core/rv64.h describes, timing marks around the kernel. Cached by the content of everything that goes into it.
- * TW_FAILED with the compiler's message (kernel.c:LINE) if the source is not acceptable, TW_MISSING without a compiler
+ * TW_FAILED with the compiler's message (kernel.c:LINE) if the source is not acceptable, TW_NO_COMPILER without a compiler
  * or room, or where the system cannot confine the compiler and the source is not to be trusted. Any thread. */
 tw_status gm_build(const gm_config *, const tw_problem *, const char *source, size_t length, bool trust, char **elf,
                    size_t *size, tw_error *);

@@ -52,7 +52,7 @@ static tw_status run_before(const gm_config *c, rv64_memory *memory, const tw_ca
   rv64_result result;
   tw_error ignored;
   gm_machine *machine = gm_machine_new(c, memory, error);
-  if (!machine) return TW_MISSING;
+  if (!machine) return TW_NO_MEMORY;
   const uint64_t limit = options->max_cycles ? options->max_cycles : cycle_limit(c, k);
   if (options->any_order) gm_machine_allow_any_order(machine);
   gm_machine_limit(machine, limit);
@@ -88,7 +88,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
     status = run_before(c, &memory, k, options, actual, error);
   if (status != TW_OK) goto done;
   if (!(machine = gm_machine_new(c, &memory, error))) {
-    status = TW_MISSING;
+    status = TW_NO_MEMORY;
     goto done;
   }
   if (options->trace) {

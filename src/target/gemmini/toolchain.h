@@ -17,7 +17,7 @@ typedef struct gm_toolchain {
   bool runtime_is_temporary;
 } gm_toolchain;
 
-/* Finds the compiler; TW_MISSING with what to install. */
+/* Finds the compiler; TW_NO_COMPILER with what to install. */
 tw_status gm_toolchain_open(const gm_config *, gm_toolchain *out, tw_error *);
 void gm_toolchain_close(gm_toolchain *);
 

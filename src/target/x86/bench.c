@@ -76,13 +76,13 @@ static tw_status prepare(subject *s, uint64_t seed, tw_error *error) {
   const tw_problem *p = s->problem;
   s->n_operands = p->op->operands(p, s->operand);
   for (size_t i = 0; i < s->n_operands; i++)
-    if (!(s->buffer[i] = new_memory(s->operand[i].bytes))) return tw_fail(error, TW_MISSING, "x86: out of memory");
+    if (!(s->buffer[i] = new_memory(s->operand[i].bytes))) return tw_fail(error, TW_NO_MEMORY, "x86: out of memory");
   p->op->inputs(p, seed, s->buffer);
   memset(output_of(s), TW_POISON, s->operand[s->n_operands - 1].bytes);
   s->stride = (tw_gemm_packed_bytes(s->plan) + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT;
   s->copies = tw_problem_int(p, "m") <= DECODE_ROWS ? ROTATED_BYTES / s->stride + 1 : 1;
   if (s->copies > COPIES_MAX) s->copies = COPIES_MAX;
-  if (!(s->packed = new_memory(s->stride * s->copies))) return tw_fail(error, TW_MISSING, "x86: out of memory");
+  if (!(s->packed = new_memory(s->stride * s->copies))) return tw_fail(error, TW_NO_MEMORY, "x86: out of memory");
   tw_status status = tw_gemm_pack(s->plan, s->buffer[1], s->packed, error);
   for (size_t i = 1; i < s->copies; i++) memcpy(s->packed + i * s->stride, s->packed, s->stride);
   return status;

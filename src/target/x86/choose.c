@@ -70,17 +70,17 @@ tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_er
   for (int i = 0; (k = x86_kernel_at(i)); i++) {
     if (s->kernel && strcmp(s->kernel, k->name) != 0) continue;
     if (s->kernel && !runs_here(k))
-      return tw_fail(error, TW_MISSING, "tw_gemm_plan: kernel=%s needs %s, which this CPU lacks", s->kernel,
+      return tw_fail(error, TW_UNSUPPORTED, "tw_gemm_plan: kernel=%s needs %s, which this CPU lacks", s->kernel,
                      x86_isa_name(k->isa));
     if (s->kernel && !fits(k, s))
-      return tw_fail(error, TW_USAGE, "tw_gemm_plan: kernel=%s does not support a=%s b=%s", s->kernel,
+      return tw_fail(error, TW_UNSUPPORTED, "tw_gemm_plan: kernel=%s does not support a=%s b=%s", s->kernel,
                      tw_type_name(s->a), tw_type_name(s->b));
     if (x86_computes(k, s) && (!best || rate(k, s) >= rate(best, s))) best = k;
   }
   *out = best;
   if (best) return TW_OK;
   if (s->kernel) return tw_fail(error, TW_USAGE, "tw_gemm_plan: unknown kernel=%s", s->kernel);
-  return tw_fail(error, TW_USAGE,
+  return tw_fail(error, TW_UNSUPPORTED,
                  "tw_gemm_plan: unsupported types a=%s b=%s; a and b must each be f32, bf16 or f16, or a must be u8 or "
                  "i8 and b i8",
                  tw_type_name(s->a), tw_type_name(s->b));

@@ -35,7 +35,7 @@ static tw_status check_choices(const tw_gemm_spec *s, tw_error *error) {
     return tw_fail(error, TW_USAGE, "tw_gemm_plan: unknown a_rounding=%d; expected a tw_a_rounding",
                    (int)s->a_rounding);
   if (x86_quantizes(s) && (!x86_has_scales(s) || s->b == TW_MXFP8))
-    return tw_fail(error, TW_USAGE,
+    return tw_fail(error, TW_UNSUPPORTED,
                    "tw_gemm_plan: a_rounding is unsupported with a=%s b=%s; a must be f32, bf16 or f16, and b one of "
                    "i8, i4, mxfp4, mxfp6, bfp16 and ternary",
                    tw_type_name(s->a), tw_type_name(s->b));
@@ -87,13 +87,13 @@ static x86_output output_of(tw_type c) {
 static tw_status check_output(const tw_gemm_spec *s, tw_error *error) {
   bool integers = s->a == TW_I8 || s->a == TW_U8;
   if (s->c != TW_F32 && s->c != TW_BF16 && s->c != TW_F16 && s->c != TW_I8 && !(s->c == TW_I32 && integers))
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: c=%s is unsupported with a=%s b=%s; use f32, bf16, f16%s",
+    return tw_fail(error, TW_UNSUPPORTED, "tw_gemm_plan: c=%s is unsupported with a=%s b=%s; use f32, bf16, f16%s",
                    tw_type_name(s->c), tw_type_name(s->a), tw_type_name(s->b), integers ? ", i8 or i32" : " or i8");
   if (s->c == TW_I32 && (s->alpha != 1 || s->beta != 0 || s->activation != TW_LINEAR))
-    return tw_fail(error, TW_USAGE,
+    return tw_fail(error, TW_UNSUPPORTED,
                    "tw_gemm_plan: c=i32 stores the sums unchanged; alpha, beta and activation require c=f32");
   if (integers && s->k > 1 << 16)
-    return tw_fail(error, TW_USAGE,
+    return tw_fail(error, TW_UNSUPPORTED,
                    "tw_gemm_plan: k=%" PRId64 " is too large; sums of 8-bit products fit i32 up to k=%d", s->k,
                    1 << 16);
   return TW_OK;
@@ -174,14 +174,14 @@ static void lay_out_workspace(tw_gemm_planned *p) {
 
 static tw_status reserve(tw_gemm_planned *p, tw_error *error) {
   x86_workspaces *w = calloc(1, sizeof *w);
-  if (!w) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
+  if (!w) return tw_fail(error, TW_NO_MEMORY, "tw_gemm_plan: out of memory");
   pthread_mutex_init(&w->lock, NULL);
   pthread_cond_init(&w->returned, NULL);
   p->workspaces = w;
   w->n = (int)x86_min(x86_this_cpu()->cores, WORKSPACES_MAX);
   size_t bytes = (size_t)w->n * (size_t)p->spec.threads * p->bytes_per_thread;
   w->memory = aligned_alloc(TW_GEMM_ALIGNMENT, bytes);
-  return w->memory ? TW_OK : tw_fail(error, TW_MISSING, "tw_gemm_plan: no memory for workspaces of %zu bytes", bytes);
+  return w->memory ? TW_OK : tw_fail(error, TW_NO_MEMORY, "tw_gemm_plan: no memory for workspaces of %zu bytes", bytes);
 }
 
 /* ---- the plan ---- */
@@ -264,7 +264,7 @@ tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, x86_b_m
 tw_status x86_plan(const tw_gemm_spec *spec, const x86_tuned *tuned, tw_gemm_planned **out, tw_error *error) {
   *out = NULL;
   tw_gemm_planned *p = calloc(1, sizeof *p);
-  if (!p) return tw_fail(error, TW_MISSING, "tw_gemm_plan: out of memory");
+  if (!p) return tw_fail(error, TW_NO_MEMORY, "tw_gemm_plan: out of memory");
   tw_status status = x86_describe(spec, tuned, X86_B_PACKED, p, error);
   if (status == TW_OK) status = reserve(p, error);
   if (status != TW_OK) {

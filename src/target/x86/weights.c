@@ -240,7 +240,7 @@ tw_status x86_pack_weights(const tw_gemm_planned *p, const float *b, const void 
   if (status != TW_OK) return status;
   c.value = tw_new((size_t)s->k, sizeof *c.value);
   char *own = tw_new(c.size.codes + c.size.scales + 1, 1);
-  if (!c.value || !own) status = tw_fail(error, TW_MISSING, "tw_gemm_pack: out of memory");
+  if (!c.value || !own) status = tw_fail(error, TW_NO_MEMORY, "tw_gemm_pack: out of memory");
   for (int64_t j = 0; status == TW_OK && j < s->n; j++) {
     c.codes = own, c.scales = own + c.size.codes;
     if (codes) {

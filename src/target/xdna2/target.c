@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "base/strings.h"
 #include "target/xdna2/aie/source.h"
 #include "target/xdna2/array/execute.h"
@@ -258,7 +259,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
     return TW_OK;
   }
   free(a);
-  return status == TW_USAGE ? TW_FAILED : status;
+  return tw_status_group(status) == TW_USAGE ? TW_FAILED : status;
 }
 
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {

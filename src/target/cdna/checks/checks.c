@@ -271,7 +271,7 @@ static bool begin_group(void *context, cdna_group *group) {
   unlock(c);
   if (ok && !g) g = new_state(c, group);
   if (!g) {
-    tw_fail(group->error, TW_MISSING, "out of memory for checks: run with --checks none");
+    tw_fail(group->error, TW_NO_MEMORY, "out of memory for checks: run with --checks none");
     return false;
   }
   g->group = group;

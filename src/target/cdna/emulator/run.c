@@ -396,7 +396,7 @@ static bool admit(grid *g, resident *r, uint64_t id) {
   cdna_group *group = r->spare ? r->spare : cdna_group_open(g, &r->error);
   r->spare = NULL;
   if (!group) {
-    tw_fail(&r->error, TW_MISSING, "out of memory for a workgroup's registers");
+    tw_fail(&r->error, TW_NO_MEMORY, "out of memory for a workgroup's registers");
     fail(g, 0, &r->error);
     return false;
   }
@@ -459,7 +459,7 @@ static void work(void *context, size_t index) {
       if (r.group[k]->id > g->failed || stuck) end_group(g, &r, k, WAITS);
   }
   if (!r.group) {
-    tw_fail(&r.error, TW_MISSING, "out of memory for a launch");
+    tw_fail(&r.error, TW_NO_MEMORY, "out of memory for a launch");
     fail(g, 0, &r.error);
   }
   if (r.spare) cdna_group_close(r.spare);

@@ -133,7 +133,7 @@ tw_status cdna_grid_hits(const cdna_cache_machine *m, const cdna_grid *g, const 
   }
   free(s.tag);
   cdna_lru_close(&s.llc);
-  if (!has_room) return tw_fail(error, TW_MISSING, "no memory for the caches");
+  if (!has_room) return tw_fail(error, TW_NO_MEMORY, "no memory for the caches");
   const double whole = (double)m->line_bytes * all / steps;
   *out = (cdna_hits){.l2 = 1 - (double)s.l2_missed / (double)s.asked,
                      .llc = s.l2_missed ? 1 - (double)s.llc_missed / (double)s.l2_missed : 1,

@@ -487,7 +487,7 @@ tw_status cdna_loop_back(cdna_arch arch, const tw_tile_back_loop *of, tw_text *t
   if (arch != CDNA4 || of->tiles != BACK_TILES || of->groups != BACK_GROUPS)
     return tw_fail(error, TW_USAGE, "hand_scheduled attention requires gfx950, waves 4 and 64 keys per wave");
   back_order *order = tw_new(1, sizeof *order);
-  if (!order) return tw_fail(error, TW_MISSING, "no memory for a loop");
+  if (!order) return tw_fail(error, TW_NO_MEMORY, "no memory for a loop");
   const tw_status status = cdna_back_order(of, (HIDES + 2 + 3) & ~3, order, error);
   if (status == TW_OK && text) {
     writer w = {.o = order, .t = text};

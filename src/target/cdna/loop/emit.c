@@ -519,7 +519,7 @@ static void write_operands(writer *w) {
 
 tw_status cdna_loop_emit(cdna_arch arch, const tw_tile_loop *of, tw_text *text, tw_error *error) {
   writer *w = tw_new(1, sizeof *w);
-  if (!w) return tw_fail(error, TW_MISSING, "no memory for a loop");
+  if (!w) return tw_fail(error, TW_NO_MEMORY, "no memory for a loop");
   tw_status status = cdna_loop_schedule(arch, of, &w->l, error);
   if (status == TW_OK) status = cdna_loop_allocate(&w->l, error);
   if (status == TW_OK) status = place_registers(w, error);

@@ -147,7 +147,7 @@ static void follow(void *context, size_t index) {
       cdna_group_start(q->dispatch, g, (uint64_t)i);
       if (follow_group(q, &q->stream[i], &f, g)) continue;
     }
-    if (error.status == TW_OK) tw_fail(&error, TW_MISSING, "out of memory for the reads of workgroups");
+    if (error.status == TW_OK) tw_fail(&error, TW_NO_MEMORY, "out of memory for the reads of workgroups");
     q->error[i] = error;
   }
   if (g) cdna_group_close(g);

@@ -21,7 +21,7 @@ tw_status rv64_cache_make(rv64_cache *cache, const char *name, int bytes, int wa
   cache->tag = calloc(lines, sizeof *cache->tag);
   cache->state = calloc(lines, 1);
   return cache->tag && cache->state ? TW_OK
-                                    : tw_fail(error, TW_MISSING, "not enough host memory for the L1 %s cache", name);
+                                    : tw_fail(error, TW_NO_MEMORY, "not enough host memory for the L1 %s cache", name);
 }
 
 void rv64_cache_clear(rv64_cache *cache) {

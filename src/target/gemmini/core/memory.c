@@ -59,7 +59,7 @@ static tw_status refuse(const rv64_image *image, tw_error *error, const char *wh
 }
 
 static tw_status no_memory(const rv64_image *image, tw_error *error) {
-  return tw_fail(error, TW_MISSING, "%s: not enough host memory for the program's memory", image->name);
+  return tw_fail(error, TW_NO_MEMORY, "%s: not enough host memory for the program's memory", image->name);
 }
 
 static bool is_loaded(const GElf_Shdr *s) {
@@ -196,7 +196,7 @@ tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_
   out->image = image;
   if (!image || !image->name || !image->bytes) {
     rv64_memory_free(out);
-    return tw_fail(error, TW_MISSING, "%s: not enough host memory to load it", name);
+    return tw_fail(error, TW_NO_MEMORY, "%s: not enough host memory to load it", name);
   }
   memcpy(image->bytes, elf, size);
   tw_status status = build(out, error);

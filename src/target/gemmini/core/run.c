@@ -403,7 +403,7 @@ static tw_status make_code(rv64_core *core, tw_error *error) {
   if (core->code_size > RV64_MEMORY_LIMIT)
     return tw_fail(error, TW_USAGE, "the program's code sections are more than %llu bytes apart", RV64_MEMORY_LIMIT);
   core->code = calloc(core->code_size / 2 + 3, sizeof *core->code); /* and room to run past the end */
-  return core->code ? TW_OK : tw_fail(error, TW_MISSING, "not enough host memory to decode the program");
+  return core->code ? TW_OK : tw_fail(error, TW_NO_MEMORY, "not enough host memory to decode the program");
 }
 
 static tw_status make_caches(rv64_core *core, tw_error *error) {
@@ -420,7 +420,7 @@ tw_status rv64_run(const rv64_memory *memory, const rv64_ports *ports, const rv6
   static const rv64_options defaults = {0};
   *result = (rv64_result){0};
   rv64_core *core = calloc(1, sizeof *core);
-  if (!core) return tw_fail(error, TW_MISSING, "not enough host memory for the core");
+  if (!core) return tw_fail(error, TW_NO_MEMORY, "not enough host memory for the core");
   core->memory = memory;
   core->ports = ports;
   core->options = options ? options : &defaults;

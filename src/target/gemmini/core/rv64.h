@@ -174,7 +174,7 @@ typedef struct rv64_result {
 } rv64_result;
 
 /* Runs the program from its entry until it stops. TW_OK whenever there is a result, also of a program that
- * failed; an error only for want of host memory (TW_MISSING) or options that make no cache (TW_USAGE). */
+ * failed; an error only for want of host memory (TW_NO_MEMORY) or options that make no cache (TW_USAGE). */
 tw_status rv64_run(const rv64_memory *, const rv64_ports *, const rv64_options *, rv64_result *, tw_error *);
 
 #endif

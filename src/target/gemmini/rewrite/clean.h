@@ -1,7 +1,7 @@
 /* clean.h - rewrites that remove or merge commands in place; the order of the other commands stays.
  *
  * Each is proved on the dynamic stream: rows of the local memories and bytes of memory are known exactly. Each returns
- * the number of changed commands, and the first of them; TW_MISSING without memory, TW_FAILED for streams that
+ * the number of changed commands, and the first of them; TW_NO_MEMORY without memory, TW_FAILED for streams that
  * gm_decode_access rejects. */
 #ifndef TW_GEMMINI_REWRITE_CLEAN_H
 #define TW_GEMMINI_REWRITE_CLEAN_H

@@ -173,7 +173,7 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
   tw_status status = TW_OK;
   for (size_t i = 0; i < N_COUNTERFACTUALS && status == TW_OK; i++) {
     char example[200];
-    if (t->of[i].status == TW_MISSING) status = tw_fail(error, TW_MISSING, "%s", t->of[i].error.text);
+    if (t->of[i].status == TW_NO_MEMORY) status = tw_fail(error, TW_NO_MEMORY, "%s", t->of[i].error.text);
     if (t->of[i].status != TW_OK || !t->of[i].change.count) continue;
     if (i == 0)
       same_bank =

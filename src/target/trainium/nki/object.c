@@ -26,7 +26,7 @@ _Noreturn void nki_stop(nki_run *r, tw_status status, const char *why) {
   longjmp(*r->fail, 1);
 }
 
-_Noreturn void nki_out_of_memory(nki_run *r) { nki_stop(r, TW_MISSING, "out of memory"); }
+_Noreturn void nki_out_of_memory(nki_run *r) { nki_stop(r, TW_NO_MEMORY, "out of memory"); }
 
 /* ---- memory ---- */
 

@@ -29,7 +29,7 @@ typedef struct list {
 /* ---- failing ---- */
 
 static _Noreturn void out_of_memory(parser *p) {
-  p->status = tw_fail(p->error, TW_MISSING, "out of memory");
+  p->status = tw_fail(p->error, TW_NO_MEMORY, "out of memory");
   longjmp(p->fail, 1);
 }
 

@@ -492,7 +492,7 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, c
   tw_spread spread = {0};
   rates r;
   (void)t;
-  if (trace) return tw_fail(error, TW_USAGE, "x86 does not record timelines; leave out --trace and --timeline");
+  if (trace) return tw_fail(error, TW_UNSUPPORTED, "x86 does not record timelines; leave out --trace and --timeline");
   if (!(time.set = tw_new(time.room, sizeof *time.set))) return tw_no_memory(error, NULL);
   pthread_rwlock_wrlock(&machine);
   tw_status status = rates_of(p, &r, error);

@@ -135,7 +135,7 @@ tw_status x86_tuning_check(const tw_gemm_spec *s, const x86_tuning *t, tw_error 
   const x86_variant *k = &t->kernel;
   const int columns = k->vectors * x86_isa_lanes(k->isa);
   const int threads = s->threads ? s->threads : x86_this_cpu()->cores;
-  if (!x86_this_cpu()->has[k->isa]) return tw_fail(error, TW_USAGE, "this CPU has no %s", x86_isa_name(k->isa));
+  if (!x86_this_cpu()->has[k->isa]) return tw_fail(error, TW_UNSUPPORTED, "this CPU has no %s", x86_isa_name(k->isa));
   const tw_status status = k->isa == X86_AMX ? check_amx(s, k, error) : check_registers(k, columns, error);
   if (status != TW_OK) return status;
   if (x86_has_scales(s) && !(x86_forms_of_schedule(k) & x86_forms_of_type(s->b)))

@@ -280,7 +280,7 @@ static void lower_core_ends(xd_program *p, int fifo) {
 
 tw_status xd_lower(const xd_config *c, xd_program *p, tw_error *error) {
   tw_status status =
-      p->failed ? tw_fail(error, TW_MISSING, "out of memory, or a port of a FIFO that does not end there") : TW_OK;
+      p->failed ? tw_fail(error, TW_NO_MEMORY, "out of memory, or a port of a FIFO that does not end there") : TW_OK;
   for (size_t i = 0; i < p->fifos.n && status == TW_OK; i++) status = lower_channels(p, (int)i, error);
   for (size_t i = 0; i < p->links.n && status == TW_OK; i++) status = lower_link(p, &p->links.at[i], error);
   for (size_t i = 0; i < p->fifos.n && status == TW_OK; i++) lower_core_ends(p, (int)i);

@@ -12,7 +12,7 @@
  *   registers  every read finds its intended value, of its iteration, at that cycle: results are neither late nor
  *   overwrite needed values; constants stay; pairs are aligned, pins kept;
  *   FIFOs      accesses in program order, one per cycle; no pop of absent data, no push into a full store FIFO.
- * TW_FAILED with the cycle, the instruction and the reason; TW_MISSING if memory ran out. */
+ * TW_FAILED with the cycle, the instruction and the reason; TW_NO_MEMORY if memory ran out. */
 tw_status xc_check(const xc_graph *, const xc_timetable *, int iterations, tw_error *);
 
 #endif

@@ -62,7 +62,7 @@ void xc_accumulates(xc_node *, int value, unsigned parts); /* as the accumulator
 void xc_writes(xc_node *, int value, unsigned parts);
 
 /* Makes the edges: results, order within a FIFO, and reuse of registers that values are pinned to; the iterations of
- * the loop repeat with distance 1. TW_MISSING if memory ran out. */
+ * the loop repeat with distance 1. TW_NO_MEMORY if memory ran out. */
 tw_status xc_link(xc_graph *, tw_error *);
 void xc_graph_free(xc_graph *);
 

@@ -49,7 +49,7 @@ static tw_status best_loop(const xc_machine *m, const xd_core_kernel *k, int clu
       const int most = found ? best->table.ii - 1 : ii_max < 0 ? -ii_max * xc_resource_ii(&g) : ii_max;
       status = schedule_loop(&g, ii_max ? most : 0, attempts[i].skew, &l, &why);
     }
-    if (status == TW_MISSING || status == TW_FAILED) hard = status;
+    if (status == TW_NO_MEMORY || status == TW_FAILED) hard = status;
     if (status != TW_OK) {
       if (!*first.text || hard != TW_OK) first = why;
     } else if (found && l.table.ii >= best->table.ii) {
@@ -69,7 +69,7 @@ tw_status xc_plan_loop(const xc_machine *m, const xd_core_kernel *k, int cluster
   enum { PATIENCE = 3 };
   xc_loop overlapped;
   tw_status status = best_loop(m, k, clusters, 0, out, error);
-  if (status == TW_FAILED || status == TW_MISSING || k->way != XD_CORE_PIPELINED) return status;
+  if (status == TW_FAILED || status == TW_NO_MEMORY || k->way != XD_CORE_PIPELINED) return status;
   const int ii_max = status == TW_OK ? out->table.ii - 1 : -PATIENCE;
   if (!ii_max) return status;
   tw_status better = best_loop(m, k, clusters, ii_max, &overlapped, status == TW_OK ? NULL : error);

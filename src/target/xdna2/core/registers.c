@@ -194,7 +194,7 @@ static tw_status try_copies(const xc_graph *g, xc_timetable *s, const life *live
   s->reg = tw_new(instances, sizeof *s->reg);
   a.busy = tw_new((size_t)a.circle, PARTS_MAX * sizeof *a.busy);
   a.list = tw_new(instances, sizeof *a.list);
-  if (!s->reg || !a.busy || !a.list) status = TW_MISSING;
+  if (!s->reg || !a.busy || !a.list) status = TW_NO_MEMORY;
   for (int file = 0; file < XC_FILES && status == TW_OK; file++) {
     if (colour_with_cuts(&a, (xc_file)file)) continue;
     *lacking = file;
@@ -208,7 +208,7 @@ static tw_status try_copies(const xc_graph *g, xc_timetable *s, const life *live
 tw_status xc_allocate(const xc_graph *g, xc_timetable *s, tw_error *error) {
   life *lives = find_lives(g, s);
   int least = 1, lacking = 0;
-  tw_status status = lives ? TW_USAGE : TW_MISSING;
+  tw_status status = lives ? TW_USAGE : TW_NO_MEMORY;
   for (int i = 0; lives && s->ii && i < g->n_values * PARTS_MAX; i++) {
     if (lives[i].from > lives[i].to) continue;
     const int needed = (lives[i].to - lives[i].from + s->ii) / s->ii;
@@ -217,7 +217,7 @@ tw_status xc_allocate(const xc_graph *g, xc_timetable *s, tw_error *error) {
   for (int copies = least; status == TW_USAGE && copies <= (s->ii ? least + COPIES_MORE : 1); copies++)
     status = try_copies(g, s, lives, copies, &lacking);
   free(lives);
-  if (status == TW_MISSING) return tw_fail(error, status, "out of memory");
+  if (status == TW_NO_MEMORY) return tw_fail(error, status, "out of memory");
   if (status == TW_USAGE)
     return tw_fail(error, status, "values do not fit the %d %s; spilling is not modelled",
                    lacking == XC_VECTOR ? g->machine->vectors : g->machine->accumulators, file_names[lacking]);
