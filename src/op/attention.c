@@ -8,7 +8,7 @@
  *
  * for each sequence and each of hq heads of queries; hq / hkv neighbouring ones share a head of keys and values
  * (grouped queries). causal=1: the last query sees all keys, each earlier query one less than the next (aligned at the
- * bottom right, as in FlashAttention); every query must see a key.
+ * bottom right, as in FlashAttention); every query must see a key. window=w: a query sees the last w of these keys only.
  *
  * pass=backward computes the gradients of Q, K and V from that of O. O and LSE are inputs, and their values define the
  * result:
@@ -49,6 +49,13 @@ static const tw_key keys[] = {
      .kind = TW_KEY_BOOL,
      .fallback = "0",
      .help = "causal mask: a query sees only keys up to its own position"},
+    {.name = "window",
+     .kind = TW_KEY_INT,
+     .min = 0,
+     .max = 1 << 22,
+     .fallback = "0",
+     .example = 0,
+     .help = "keys that a query sees at most, up to its own, with causal=1 (sliding window); 0 = all"},
     {.name = "pass",
      .kind = TW_KEY_CHOICE,
      .fallback = "forward",
@@ -74,6 +81,7 @@ tw_attention tw_attention_of(const tw_problem *p) {
                     .keys = tw_problem_int(p, "sk"),
                     .d = tw_problem_int(p, "d"),
                     .causal = tw_problem_int(p, "causal"),
+                    .window = tw_problem_int(p, "window"),
                     .is_cut = tw_problem_int(p, "arithmetic"),
                     .backward = tw_problem_int(p, "pass") == 1,
                     .scale = (double)(float)tw_problem_real(p, "scale"),
@@ -81,6 +89,12 @@ tw_attention tw_attention_of(const tw_problem *p) {
   a.group = a.query_heads / a.key_heads;
   if (a.scale == 0) a.scale = 1 / sqrt((double)a.d);
   return a;
+}
+
+tw_status tw_attention_without_window(const tw_attention *a, const char *kernels, tw_error *error) {
+  if (!a->window) return TW_OK;
+  return tw_fail(error, TW_USAGE, "%s do not support window=%lld; use window=0, or run a kernel of your own", kernels,
+                 (long long)a->window);
 }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
@@ -97,6 +111,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "causal=1 with sq=%lld above sk=%lld: the first queries would see no key; give sq <= sk",
                    (long long)a.queries, (long long)a.keys);
+  if (a.window && !a.causal) return tw_fail(error, TW_USAGE, "window=%lld requires causal=1", (long long)a.window);
   if (!(fabs(a.scale) <= 16)) return tw_fail(error, TW_USAGE, "scale=%g is out of range; expected -16 to 16", a.scale);
   const double most = (double)a.batches *
                       fmax((double)a.queries * (double)a.query_heads, (double)a.keys * (double)a.key_heads) *
@@ -180,7 +195,7 @@ static double largest_score(const tw_attention *a, const void *q, const void *k,
                             double *x, double *y) {
   double most = -HUGE_VAL;
   tw_element_row(a->type, q, ((b * a->queries + i) * a->query_heads + h) * a->d, 1, a->d, x);
-  for (int64_t j = 0; j < tw_attention_sees(a, i); j++) {
+  for (int64_t j = tw_attention_first(a, i); j < tw_attention_sees(a, i); j++) {
     tw_element_row(a->type, k, ((b * a->keys + j) * a->key_heads + h / a->group) * a->d, 1, a->d, y);
     double score = 0;
     for (int64_t c = 0; c < a->d; c++) score += x[c] * y[c];
@@ -218,7 +233,8 @@ static void fill_lse_of(void *with, size_t index) {
       norm += part * part;
       if (offset) about = a->scale * e * KEY_OFFSET;
     }
-    about += log((double)tw_attention_sees(a, i)) + a->scale * a->scale * norm * AMPLITUDE * AMPLITUDE / 6;
+    about += log((double)(tw_attention_sees(a, i) - tw_attention_first(a, i))) +
+             a->scale * a->scale * norm * AMPLITUDE * AMPLITUDE / 6;
     if (x && is_loud(a, j->seed, row) && !is_low(a, j->seed, row)) {
       for (int64_t c = 0; c < a->d; c++)
         tw_set_element(a->type, j->q, row * a->d + c, LOUD * tw_element(a->type, j->q, row * a->d + c));
@@ -262,7 +278,10 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
 /* Pairs of a query and a key that it sees, of one head. */
 static double pairs(const tw_attention *a) {
   const double q = (double)a->queries, k = (double)a->keys;
-  return a->causal ? q * k - q * (q - 1) / 2 : q * k;
+  if (!a->causal) return q * k;
+  const double window = a->window ? (double)a->window : k, first = k - q + 1;
+  const double growing = fmax(0, fmin(q, window - first)); /* queries that see less than a window */
+  return growing * first + growing * (growing - 1) / 2 + (q - growing) * fmin(window, k);
 }
 
 /* Forward two products of d for each pair, backward five. */

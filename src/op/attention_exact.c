@@ -101,7 +101,7 @@ static double exp_off(double score, double score_off, double subtracted) {
 }
 
 typedef struct query {
-  int64_t sees;
+  int64_t first, sees; /* the first key, and the end */
   double *score, *off; /* error bound of the score, then of its exponential, relative to it */
   double largest, sum; /* of scores; of exponentials below the largest */
   double off_of_sum;   /* relative to it */
@@ -113,7 +113,7 @@ static void score(const job *j, int64_t batch, int64_t head, int64_t i, double *
   double *x = room, *k = room + a->d, size;
   load(j, TW_ATTENTION_Q, batch, i, head, x);
   q->largest = -INFINITY;
-  for (int64_t at = 0; at < q->sees; at++) {
+  for (int64_t at = q->first; at < q->sees; at++) {
     load(j, TW_ATTENTION_K, batch, at, head / a->group, k);
     q->score[at] = a->scale * dot(x, k, a->d, &size);
     q->off[at] = fabs(a->scale) * (dot_off(a, size) + (a->is_cut ? cut_off(x, k, a->d, size) : 0));
@@ -121,13 +121,13 @@ static void score(const job *j, int64_t batch, int64_t head, int64_t i, double *
   }
   double errors = 0;
   q->sum = 0;
-  for (int64_t at = 0; at < q->sees; at++) {
+  for (int64_t at = q->first; at < q->sees; at++) {
     const double e = exp(q->score[at] - q->largest);
     q->off[at] = exp_off(q->score[at], q->off[at], q->largest);
     q->sum += e;
     errors += e * q->off[at];
   }
-  q->off_of_sum = errors / q->sum + (tw_sum_steps((double)q->sees) + 4) * TW_U32;
+  q->off_of_sum = errors / q->sum + (tw_sum_steps((double)(q->sees - q->first)) + 4) * TW_U32;
 }
 
 static bool forward_row(const job *j, int64_t batch, int64_t head, int64_t i, int64_t first, int64_t count,
@@ -137,7 +137,7 @@ static bool forward_row(const job *j, int64_t batch, int64_t head, int64_t i, in
   double *room = tw_new(2 * (size_t)(sees + a->d), sizeof *room);
   weighted o = {0};
   bool done = room != NULL;
-  query q = {.sees = sees};
+  query q = {.first = tw_attention_first(a, i), .sees = sees};
   if (done) {
     q.score = room + 2 * a->d;
     q.off = q.score + sees;
@@ -148,7 +148,7 @@ static bool forward_row(const job *j, int64_t batch, int64_t head, int64_t i, in
     value[0] = q.largest + logs;
     bound[0] = tw_store_error(TW_F32, value[0], q.off_of_sum + 4 * TW_U32 * (fabs(q.largest) + fabs(logs) + 1));
   } else if (done && (done = new_weighted(&o, count))) {
-    for (int64_t at = 0; at < sees; at++) {
+    for (int64_t at = q.first; at < sees; at++) {
       const double p = exp(q.score[at] - q.largest) / q.sum;
       load(j, TW_ATTENTION_V, batch, at, head / a->group, room);
       add(&o, p, p * q.off[at], room + first);
@@ -215,7 +215,7 @@ static bool query_gradient(const job *j, int64_t batch, int64_t head, int64_t i,
     double *k = room + 3 * a->d, *v = k + a->d;
     query_side s = {.q = room, .gradient = room + a->d, .o = room + 2 * a->d};
     load_query(j, batch, head, i, &s);
-    for (int64_t at = 0; at < tw_attention_sees(a, i); at++) {
+    for (int64_t at = tw_attention_first(a, i); at < tw_attention_sees(a, i); at++) {
       load(j, TW_ATTENTION_K, batch, at, head / a->group, k);
       load(j, TW_ATTENTION_V, batch, at, head / a->group, v);
       const pair r = pair_of(a, &s, k, v);
@@ -243,7 +243,7 @@ static bool key_gradient(const job *j, int64_t batch, int64_t key_head, int64_t 
     load(j, TW_ATTENTION_V, batch, at, key_head, v);
     for (int64_t head = key_head * a->group; head < (key_head + 1) * a->group; head++)
       for (int64_t i = 0; i < a->queries; i++) {
-        if (at >= tw_attention_sees(a, i)) continue;
+        if (at >= tw_attention_sees(a, i) || at < tw_attention_first(a, i)) continue;
         load_query(j, batch, head, i, &s);
         const pair r = pair_of(a, &s, k, v);
         add(&w, of_value ? r.p : r.ds, of_value ? r.p_off : r.ds_off, (of_value ? s.gradient : s.q) + first);

@@ -23,7 +23,8 @@ typedef struct job {
 
 /* For the keys so far. */
 typedef struct seen {
-  int64_t n;
+  int64_t n,
+      first; /* the end of the keys, and the first one in `sum`: minima, maxima and norms are of all before the end */
   double *least, *most, *sum; /* for V, for V, for K; d each */
   double longest;             /* norm of a key */
 } seen;
@@ -47,6 +48,16 @@ static void see(const job *j, int64_t batch, int64_t head, int64_t until, seen *
   }
 }
 
+/* Keys before the window leave the sum. */
+static void leave(const job *j, int64_t batch, int64_t head, int64_t first, seen *s, double *x) {
+  const tw_attention *a = &j->a;
+  for (; s->first < first; s->first++) {
+    const int64_t at = ((batch * a->keys + s->first) * a->key_heads + head) * a->d;
+    tw_element_row(a->type, j->buffer[TW_ATTENTION_K], at, 1, a->d, x);
+    for (int64_t c = 0; c < a->d; c++) s->sum[c] -= x[c];
+  }
+}
+
 static void judge(double got, double least, double most, double bound, tw_mismatch *m, int64_t row, int64_t column) {
   if (got >= least - bound && got <= most + bound) return;
   if (m->elements++ == 0) {
@@ -62,6 +73,7 @@ static void judge_query(const job *j, int64_t batch, int64_t head, int64_t i, co
                         tw_mismatch *m) {
   const tw_attention *a = &j->a;
   const int64_t row = (batch * a->queries + i) * a->query_heads + head;
+  const double n = (double)(s->n - s->first);
   const double off = 2.5 * tw_unit(a->type) + 2 * (tw_sum_steps((double)s->n) + 4) * TW_CUT32;
   tw_element_row(a->type, j->buffer[TW_ATTENTION_O], row * a->d, 1, a->d, x);
   for (int64_t c = 0; c < a->d; c++) {
@@ -74,10 +86,10 @@ static void judge_query(const job *j, int64_t batch, int64_t head, int64_t i, co
     mean += x[c] * s->sum[c];
     norm += x[c] * x[c];
   }
-  const double logs = log((double)s->n), reach = fabs(a->scale) * sqrt(norm) * s->longest;
+  const double logs = log(n), reach = fabs(a->scale) * sqrt(norm) * s->longest;
   const int64_t line = batch * a->query_heads + head;
-  judge((double)((const float *)j->buffer[TW_ATTENTION_LSE])[line * a->queries + i],
-        logs + a->scale * mean / (double)s->n, logs + reach,
+  judge((double)((const float *)j->buffer[TW_ATTENTION_LSE])[line * a->queries + i], logs + a->scale * mean / n,
+        logs + reach,
         (tw_sum_steps((double)a->d) * TW_CUT32 + 16 * TW_U32) * (reach + 1) +
             (tw_sum_steps((double)s->n) + 4) * TW_U32 * (1 + logs),
         &m[1], line, i);
@@ -96,6 +108,7 @@ static void survey_head(void *context, size_t index) {
   for (int64_t c = 0; c < a->d; c++) s.least[c] = INFINITY, s.most[c] = -INFINITY;
   for (int64_t i = 0; i < a->queries; i++) {
     see(j, batch, head, tw_attention_sees(a, i), &s, room);
+    leave(j, batch, head, tw_attention_first(a, i), &s, room);
     for (int64_t h = head * a->group; h < (head + 1) * a->group; h++)
       judge_query(j, batch, h, i, &s, room, j->of_head + 2 * index);
   }

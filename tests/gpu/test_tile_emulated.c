@@ -34,6 +34,8 @@ static const kernel_case cases[] = {
     {"a100-sxm", "attention b=1 hq=2 hkv=1 sq=45 sk=77 d=96 a=f16", "tile queries=64 keys=16 warps=2;stages 1"},
     {"a100-sxm", "attention b=1 hq=2 hkv=1 sq=70 sk=90 d=32 causal=1 pass=backward a=bf16", "tile queries=32 keys=64"},
     {"a100-sxm", "attention b=1 hq=1 hkv=1 sq=45 sk=37 d=64 pass=backward a=f16", "tile queries=16 keys=32;stages 3"},
+    {"a100-sxm", "attention b=1 hq=2 hkv=2 sq=70 sk=110 d=32 causal=1 window=37 a=bf16",
+     "tile queries=32 keys=16 warps=2;stages 2"},
 };
 enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 16 };
 

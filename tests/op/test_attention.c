@@ -12,6 +12,7 @@ typedef enum kernel_plan {
   MASK_OFF_BY_ONE,
   TOP_LEFT_MASK,
   DROPPED_KEY,
+  WINDOW_OFF_BY_ONE,
   OTHER_HEAD,
   NO_MAXIMUM,
   LSE_BASE_2,
@@ -40,6 +41,7 @@ static int64_t key_head(const tw_attention *a, int64_t head, kernel_plan plan) {
 static bool sees(const tw_attention *a, int64_t i, int64_t j, kernel_plan plan) {
   if (plan == DROPPED_KEY && j == a->keys / 2) return false;
   if (!a->causal) return true;
+  if (a->window && j <= i + a->keys - a->queries - a->window - (plan == WINDOW_OFF_BY_ONE)) return false;
   return j - (plan == TOP_LEFT_MASK ? 0 : a->keys - a->queries) <= i + (plan == MASK_OFF_BY_ONE);
 }
 
@@ -203,6 +205,7 @@ static bool matters(const tw_attention *a, kernel_plan plan) {
   case RIGHT: return false;
   case MASK_OFF_BY_ONE: return a->causal && a->keys > 1;
   case TOP_LEFT_MASK: return a->causal && a->keys != a->queries;
+  case WINDOW_OFF_BY_ONE: return a->window && a->window < a->keys;
   case DROPPED_KEY: return a->keys > 1;
   case OTHER_HEAD: return a->key_heads > 1 && a->group > 1;
   case NO_GROUP_SUM: return a->group > 1;
@@ -233,6 +236,7 @@ static void honest_forward_kernels_pass_and_wrong_ones_do_not(void **state) {
       "attention b=1 hq=2 hkv=2 sq=65 sk=65 d=128 causal=1 a=bf16",
       "attention b=1 hq=4 hkv=2 sq=20 sk=300 d=32 causal=1 a=f16",
       "attention b=1 hq=2 hkv=1 sq=40 sk=40 d=16 a=f32",
+      "attention b=1 hq=2 hkv=1 sq=40 sk=70 d=16 causal=1 window=17 a=bf16",
   };
   for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) expect_plans(texts[t], forward, RIGHT, FORWARD_PLANS);
 }
@@ -244,6 +248,7 @@ static void honest_backward_kernels_pass_and_wrong_ones_do_not(void **state) {
       "attention pass=backward b=1 hq=1 hkv=1 sq=65 sk=65 d=128 causal=1 a=bf16",
       "attention pass=backward b=1 hq=4 hkv=2 sq=20 sk=100 d=32 causal=1 a=f16",
       "attention pass=backward b=2 hq=2 hkv=1 sq=40 sk=40 d=16 a=f32",
+      "attention pass=backward b=1 hq=2 hkv=1 sq=40 sk=70 d=16 causal=1 window=45 a=bf16",
   };
   for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
     expect_plans(texts[t], backward, RIGHT, NO_MAXIMUM);
@@ -274,6 +279,12 @@ static void a_sample_and_the_survey_find_wrong_blocks(void **state) {
   op_put(&r, TW_ATTENTION_LSE, 777, op_get(&r, TW_ATTENTION_LSE, 777) - 3); /* a single one that is too small */
   op_expect_sampled(&r, budget, false);
   op_run_free(&r);
+  op_run_make(&r, "attention b=2 hq=4 hkv=2 sq=256 sk=256 d=32 causal=1 window=5 a=bf16", 5);
+  forward(&r, RIGHT);
+  op_expect_sampled(&r, 2e6, true);
+  op_put(&r, TW_ATTENTION_LSE, 777, op_get(&r, TW_ATTENTION_LSE, 777) - 3);
+  op_expect_sampled(&r, 2e6, false);
+  op_run_free(&r);
 }
 
 static void cost_counts_what_is_seen(void **state) {
@@ -283,6 +294,10 @@ static void cost_counts_what_is_seen(void **state) {
   assert_true(p.op->bytes(&p) == 2 * (2 * 2 * 4 * 3 * 8 + 2 * 2 * 2 * 5 * 8) + 4 * 2 * 4 * 3);
   p = op_problem("attention b=1 hq=1 hkv=1 sq=3 sk=5 d=1 causal=1 pass=backward a=bf16");
   assert_true(p.op->operations(&p) == 5 * (3 + 4 + 5));
+  p = op_problem("attention b=1 hq=1 hkv=1 sq=3 sk=5 d=1 causal=1 window=4 a=bf16");
+  assert_true(p.op->operations(&p) == 2 * (3 + 4 + 4));
+  p = op_problem("attention b=1 hq=1 hkv=1 sq=3 sk=5 d=1 causal=1 window=2 a=bf16");
+  assert_true(p.op->operations(&p) == 2 * 3 * 2);
 }
 
 static void impossible_problems_are_refused(void **state) {
@@ -291,6 +306,7 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=5 sk=4 d=8 causal=1 a=bf16", "give sq <= sk");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8", "expected bf16, f16 or f32");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 a=bf16 scale=1000", "scale=1000");
+  op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 window=2 a=bf16", "window=2 requires causal=1");
 }
 
 int main(void) {

@@ -16,8 +16,9 @@
  *   tile queries=64 consumers=2           queries of an iteration; consumer warpgroups
  *   stages 2, registers                   as above; the tiles are queries and gradients of O
  *
- * Supported: bf16 and f16, d = 64 and 128, any number of queries and keys, grouped queries, causal or not. The empty schedule
- * is the target's plain kernel. */
+ * Supported: bf16 and f16, any number of queries and keys, grouped queries, causal or not; forward d = 48 to 256 in steps of 16
+ * and sliding windows, backward d = 64 and 128. Heads are padded to a multiple of 64 elements in shared memory, where copies
+ * write zeros, so d = 96 costs as much as 128. The empty schedule is the target's plain kernel. */
 #ifndef TW_TILE_ATTENTION_H
 #define TW_TILE_ATTENTION_H
 
@@ -26,9 +27,13 @@
 
 #include "gpu/common/family.h"
 
+enum { TW_TILE_ATTENTION_LEAST_D = 48 };
+
 typedef struct tw_tile_attention_plan {
   /* keys = 0: no `tile` step yet. `groups` are consumer warpgroups. */
   int keys, groups;
+  /* Elements of a head in shared memory. */
+  int width;
   /* Backward only. */
   int queries;
   /* apart: O has shared memory of its own; otherwise it overwrites Q. */

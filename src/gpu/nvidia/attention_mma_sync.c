@@ -138,6 +138,9 @@ tw_status tw_tile_attention_mma_write(const tw_tile_machine *machine, const tw_p
   tw_slots_number(&s, "batches", a.batches);
   tw_slots_number(&s, "heads_at_once", p->heads_at_once);
   tw_slots_number(&s, "shared", p->shared_bytes);
+  tw_slots_flag(&s, "window", a.window != 0);
+  tw_slots_number(&s, "keys_seen", a.window);
+  tw_slots_text(&s, "lowest", a.window ? "w.first" : "0");
   tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
   const tw_status status = tw_template_add(t, file, &s, error);
   tw_slots_free(&s);

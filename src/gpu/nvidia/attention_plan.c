@@ -19,9 +19,24 @@ enum {
 
 #define PLAN tw_tile_attention_plan
 
+enum { PANEL = 64, D_MAX = 256 }; /* elements of a row of shared memory; the columns of a product */
+
+static tw_status supports_forward(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
+  const tw_attention a = tw_attention_of(p);
+  if ((a.type == TW_BF16 || a.type == TW_F16) && a.d % 16 == 0 && a.d >= TW_TILE_ATTENTION_LEAST_D && a.d <= D_MAX &&
+      a.scale > 0)
+    return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "tile kernels support attention with a=bf16 or f16, d a multiple of 16 from %d to %d and scale >= "
+                 "0 (found a=%s d=%" PRId64 ")",
+                 TW_TILE_ATTENTION_LEAST_D, D_MAX, tw_type_name(a.type), a.d);
+}
+
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
+  if (a.window) return tw_attention_without_window(&a, "kernels of pass=backward", error);
   if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "tile kernels support attention with a=bf16 or f16, d=64 or 128 and scale >= 0 (found a=%s d=%" PRId64
@@ -32,7 +47,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
-  const int d = (int)a.d;
+  const int d = p->width = ((int)a.d + PANEL - 1) / PANEL * PANEL;
   if (p->keys % 16 || p->keys > machine->columns)
     return tw_fail(error, TW_USAGE, "unsupported keys=%d; expected a multiple of 16 up to %d", p->keys,
                    machine->columns);
@@ -72,7 +87,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    "; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, machine->shared_bytes);
   /* Keys and values of as many heads as fit half of the L2; all queries that share them. */
-  const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
+  const int64_t head = 2 * a.keys * d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
   const int64_t most = a.query_heads * a.batches;
   p->heads_at_once = (int)(heads < 8 ? 8 : heads);
   if (p->heads_at_once > most) p->heads_at_once = (int)most;
@@ -83,7 +98,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
 static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
-  const int d = (int)a.d, rows = machine->group_rows;
+  const int d = p->width = (int)a.d, rows = machine->group_rows;
   if (p->queries % rows || p->queries * d != p->groups * rows * rows || p->queries > BOX_MAX)
     return tw_fail(error, TW_USAGE,
                    "unsupported queries=%d consumers=%d; each consumer warpgroup has %d x %d elements of dQ, so use %d "
@@ -233,6 +248,14 @@ static tw_status write(const char *file, const tw_tile_machine *machine, const t
   tw_slots_text(&s, "header", machine->header);
   tw_slots_text(&s, "type", tw_type_name(a.type));
   tw_slots_number(&s, "d", a.d);
+  tw_slots_number(&s, "width", p->width);
+  if (p->width == a.d)
+    tw_slots_text(&s, "head", "D");
+  else
+    tw_slots_number(&s, "head", a.d);
+  tw_slots_flag(&s, "window", a.window != 0);
+  tw_slots_number(&s, "keys_seen", a.window);
+  tw_slots_text(&s, "lowest", a.window ? "w.first" : "0");
   tw_slots_number(&s, "keys", p->keys);
   tw_slots_number(&s, "queries", p->queries);
   tw_slots_number(&s, "groups", p->groups);
@@ -266,7 +289,7 @@ static tw_status write_backward(const tw_tile_machine *machine, const tw_problem
 
 const tw_tile_family tw_tile_attention = {.language = &forward,
                                           .plan_size = sizeof(PLAN),
-                                          .supports = supports,
+                                          .supports = supports_forward,
                                           .settle = settle,
                                           .offers = offers,
                                           .write = write_forward};

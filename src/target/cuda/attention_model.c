@@ -16,6 +16,12 @@
 
 static const double EXPONENTIALS = 16;
 
+/* Blocks of keys that a block of queries goes through, on average, of `all`. */
+static double seen_blocks(const tw_attention *a, double all, double rows, double queries, double keys) {
+  const double causal = a->causal ? all - (rows - 1) / 2 * queries / keys : all;
+  return a->window ? fmin(causal, ((double)a->window + queries) / keys) : causal;
+}
+
 /* Backward: five products of each group, whose exponentials other groups' products cover; kernels before and after move
  * 4 and 2 bytes of each element of dQ's sums and as many of its operands. */
 double cuda_predict_attention_backward(const void *with, const void *plan) {
@@ -40,10 +46,10 @@ double cuda_predict_attention(const void *with, const void *plan) {
   const tw_attention of = tw_attention_of(m->problem), *a = &of;
   const double queries = 64.0 * p->groups, processors = (double)m->config->multiprocessors;
   const double rows = cuda_ceil_div((double)a->queries, queries), all = cuda_ceil_div((double)a->keys, p->keys);
-  const double blocks = a->causal ? all - (rows - 1) / 2 * queries / p->keys : all; /* keys, on average */
-  const double products = p->groups * ((double)a->d / 16 * p->keys / 2 + p->keys / 16.0 * (double)a->d / 2);
+  const double blocks = seen_blocks(a, all, rows, queries, p->keys);
+  const double products = p->groups * (p->width / 16.0 * p->keys / 2 + p->keys / 16.0 * p->width / 2);
   const double weights = p->groups * 64.0 * p->keys / EXPONENTIALS;
-  const double copy = 2.0 * p->keys * (double)a->d * 2 / (CUDA_L2_BYTES_ALL / processors);
+  const double copy = 2.0 * p->keys * p->width * 2 / (CUDA_L2_BYTES_ALL / processors);
   const double step = fmax(p->pingpong ? fmax(products, weights) : products + weights / 2, copy);
   const double each =
       blocks * step + (p->persistent ? 0 : CUDA_DRAM_LATENCY) + queries * (double)a->d * 4 / CUDA_L2_BYTES;
@@ -58,7 +64,7 @@ double cuda_predict_attention_mma(const void *with, const void *plan) {
   const tw_attention of = tw_attention_of(m->problem), *a = &of;
   const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
   const double rows = cuda_ceil_div((double)a->queries, p->queries), all = cuda_ceil_div((double)a->keys, p->keys);
-  const double steps = a->causal ? all - (rows - 1) / 2 * p->queries / p->keys : all;
+  const double steps = seen_blocks(a, all, rows, p->queries, p->keys);
   const double rate = cuda_mma_sync_rate(m->config, a->type);
   const double products = 4.0 * p->queries * p->keys * (double)a->d / rate;
   const double reads = ((double)p->queries + 2.0 * p->keys * p->warps) * (double)a->d * 2 / 128;

@@ -89,13 +89,16 @@ static bool is_tile(const tw_problem *p, const tw_schedule *s) {
 }
 static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
 static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_backward(p, s); }
-/* Other sizes of heads have kernels of mma.sync on every machine. */
+/* Heads of other sizes than 64 and 128 also have kernels of mma.sync, whose tiles have queries and warps; small heads have
+ * no other, since wgmma would multiply more zeros than elements. */
+static bool is_of_wgmma_alone(const tw_problem *p) { return tw_attention_of(p).d == 64 || tw_attention_of(p).d == 128; }
 static bool is_forward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
-  const int64_t d = tw_attention_of(p).d;
-  return is_forward(p, s) && (d == 64 || d == 128);
+  return is_forward(p, s) && tw_attention_of(p).d >= TW_TILE_ATTENTION_LEAST_D &&
+         (is_of_wgmma_alone(p) || !s->n || !strstr(s->step[0], "queries"));
 }
 static bool is_forward_of_other_heads(const tw_problem *p, const tw_schedule *s) {
-  return is_forward(p, s) && !is_forward_of_wgmma(p, s);
+  const bool small = tw_attention_of(p).d < TW_TILE_ATTENTION_LEAST_D;
+  return is_forward(p, s) && !is_of_wgmma_alone(p) && (small || !s->n || strstr(s->step[0], "queries"));
 }
 static bool is_backward_of_small_heads(const tw_problem *p, const tw_schedule *s) {
   return is_backward(p, s) && tw_attention_of(p).d == 32;
