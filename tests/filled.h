@@ -1,5 +1,5 @@
-/* filled.h - which templates of the library (base/template.h) a test has filled. Filling checks every mark, also in sections that are
- * left out: a template that was filled once has no unknown slot and no open section. */
+/* filled.h - which templates of the library (base/template.h) a test has filled. Filling checks every mark, also in
+ * sections that are left out: a template that was filled once has no unknown slot and no open section. */
 #ifndef TW_TEST_FILLED_H
 #define TW_TEST_FILLED_H
 

@@ -12,8 +12,8 @@ typedef struct guarded {
   size_t mapped;
 } guarded;
 
-/* QEMU 7.2 reads all of a vector whose masked-out lanes a CPU would not touch (vmaskmovps). Under TW_TEST_EMULATED that much
- * may be read behind the data; writes it masks as a CPU does. */
+/* QEMU 7.2 reads all of a vector whose masked-out lanes a CPU would not touch (vmaskmovps). Under TW_TEST_EMULATED that
+ * much may be read behind the data; writes it masks as a CPU does. */
 static inline size_t guarded_slack(void) { return getenv("TW_TEST_EMULATED") ? 64 : 0; }
 
 /* `at_end`: the last byte lies before the guard; otherwise the first lies behind one. */

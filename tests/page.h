@@ -1,5 +1,5 @@
-/* page.h - a page of the documentation that holds, between two marks, tables which a test makes: the test rewrites them when
- * asked (--write), and fails when they say something else than it finds. */
+/* page.h - a page of the documentation that holds, between two marks, tables which a test makes: the test rewrites them
+ * when asked (--write), and fails when they say something else than it finds. */
 #ifndef TW_TEST_PAGE_H
 #define TW_TEST_PAGE_H
 

@@ -14,8 +14,8 @@
 /* Tests that draw many examples draw fewer in the gate. TW_TEST_THOROUGH=1 ./dev check runs all. */
 static inline bool is_thorough(void) { return getenv("TW_TEST_THOROUGH") != NULL; }
 
-/* With sanitizers an example takes some five times as long. Of examples of one kind, which the optimized build tries all, the
- * gate then tries every fourth. */
+/* With sanitizers an example takes some five times as long. Of examples of one kind, which the optimized build tries
+ * all, the gate then tries every fourth. */
 static inline int example_stride(void) {
 #ifdef __SANITIZE_ADDRESS__
   return is_thorough() ? 1 : 4;

@@ -1,16 +1,16 @@
 /* agent.h - the interface of agents: they propose first plans, then kernels that implement them.
  *
  * An agent sees parents (source, cost, counters, lineage, results of their other children) and returns plans: one lever
- * each, or a few that belong together, with a reason in words. The search then orders kernels: alternative 0, 1, ... of
- * each plan, until it has enough new ones. All requests of one round arrive together, for all parents: an agent that
- * waits for a language model or a person decides itself how many questions are in flight.
+ * each, or a few that belong together, with a reason in words. The search then orders kernels. It asks for alternative
+ * 0, 1, ... of each plan until it has enough new kernels. All requests of one round arrive together, for all parents:
+ * an agent that waits for a language model or a person sets its own number of questions in flight.
  *
- * A kernel is source. `rules` appends steps of the target's menu to the parent's recipe and lets the target emit the
- * source; an agent that writes source text leaves the recipe out and describes its change in a line.
+ * A kernel is source. `rules` appends steps of the target's menu to the parent's schedule, and the target emits the
+ * source. An agent that writes source text gives no schedule and describes its change in a line.
  *
- * Requests do not depend on threads or time, and an agent answers by its request and the random stream in it alone.
- * Where that is impossible (the same question to a model has many answers), questions and answers go through the
- * request's memo, so that a resumed search ends alike and asks nothing twice. */
+ * Requests do not depend on threads or time. An answer depends only on the request and its random stream. A language
+ * model gives many answers to one question, so its questions and answers are kept in the request's memo. A resumed
+ * search therefore has an equal result and repeats no question. */
 #ifndef TW_AGENT_H
 #define TW_AGENT_H
 
@@ -19,24 +19,24 @@
 #include "base/strings.h"
 #include "tilewright/search.h"
 
-/* A question to somebody outside, and the answer. */
+/* A question to a model or a person, and the answer. */
 typedef struct tw_exchange {
   /* the place of the question in the search: request->place and the agent's own number */
   uint64_t place;
-  const char *asked;                   /* all that the answer depends on, word for word, but for secrets */
-  const char *model;                   /* name of the answerer */
+  const char *asked;                   /* everything that determines the answer, word for word, except secrets */
+  const char *model;                   /* name of the model or command */
   bool kernel;                         /* the question was for a kernel, not for a plan */
-  char *answer;                        /* malloc'ed; NULL: there was none */
-  const char *trouble;                 /* why not */
+  char *answer;                        /* malloc'ed; NULL: no answer */
+  const char *trouble;                 /* the reason, if there is no answer */
   double tokens_in, tokens_out, money; /* reported or estimated; money in the unit of the agent's budget */
   double seconds;
 } tw_exchange;
 
-/* Where exchanges are kept. Thread-safe. NULL where there is none. */
+/* The store of exchanges. Thread-safe. */
 typedef struct tw_memo {
   void *context;
   /* Looks up the answer that `agent` got to the question at this place. It fills all fields but place and asked.
-   * `model` is valid as long as the memo. */
+   * `model` is valid until the memo is freed. */
   bool (*recall)(void *context, const char *agent, tw_exchange *);
   void (*keep)(void *context, const char *agent, const tw_exchange *);
 } tw_memo;
@@ -47,7 +47,7 @@ typedef struct tw_request {
   const tw_problem *problem;
   const tw_bound *bound;
   const tw_candidate *parent;
-  const tw_diagnosis *diagnosis; /* of the parent, for a prompt (tw_prompt_diagnose); NULL: none */
+  const tw_diagnosis *diagnosis; /* diagnosis of the parent, for a prompt (tw_prompt_diagnose); NULL: none */
   size_t n_lineage;
   const tw_candidate *const *lineage; /* from the start to the parent, both included */
   size_t n_children;
@@ -55,13 +55,13 @@ typedef struct tw_request {
   size_t n_beam;
   const tw_candidate *const *beam; /* all parents of this iteration, this one included */
   int iteration, iterations;
-  int idle;              /* iterations since any kernel beat its parent: time for other plans than the usual ones */
+  int idle;              /* iterations since a kernel beat its parent; unusual plans are tried as it grows */
   size_t plans, kernels; /* N, and K per plan */
   const struct tw_prompt_texts *texts; /* the words of prompts (prompt_texts.h); NULL: the built-in ones */
   const char *user_text;               /* in each prompt; NULL: none */
   const tw_candidate *mate;            /* another program in the prompt, to be combined with the parent; NULL: none */
   size_t ancestors;                    /* earlier versions of the program in a planning prompt, at most */
-  const char *more_menu;               /* options for this very program: lines of "name: what to do"; NULL: none */
+  const char *more_menu;               /* options for this program: lines of "name: what to do"; NULL: none */
   bool shuffles_menu;                  /* the options are in random order */
   size_t n_recorded;           /* plans of an earlier search that are offered now, in their order; 0: new plans */
   const char *const *recorded; /* each is a reply to a planning prompt */
@@ -70,9 +70,9 @@ typedef struct tw_request {
   tw_random random;            /* a stream of this request's own */
   uint64_t place;      /* number of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
   int jobs;            /* threads that may compute */
-  const tw_stop *stop; /* long operations end when it says so */
+  const tw_stop *stop; /* long operations end when it is set */
   const tw_memo *memo; /* NULL: nothing is kept */
-  /* Was this recipe proposed before, by anyone? */
+  /* True if an agent proposed this schedule before. */
   bool (*known)(const void *context, const tw_schedule *);
   /* How many kernels that took this lever were tried in this search, and how many of them beat their parent. */
   void (*experience)(const void *context, const char *lever, int *tried, int *paid);
@@ -91,45 +91,46 @@ typedef struct tw_agent_plan {
 /* The answer to a request. On failure it has no plans, and the parent gets none. TW_MISSING: the agent stops
  * answering (its budget is spent, or its server is gone). TW_INTERRUPTED: it was stopped. */
 typedef struct tw_proposal {
-  size_t n;            /* at most request->plans; none if the agent has nothing to try that was not tried */
+  size_t n;            /* at most request->plans; 0 if the agent has no new plan */
   tw_agent_plan *plan; /* room for request->plans, the search's */
   tw_status status;
   tw_error error;
 } tw_proposal;
 
-/* One kernel that is wanted: alternative i of a plan. */
+/* The order of one kernel: alternative i of a plan. */
 typedef struct tw_order {
   const tw_request *request;
   const tw_agent_plan *plan;
   size_t alternative;
-  /* The last try, with verdict and message, to be mended: a kernel, or a reply without one. NULL: a first try. */
+  /* The failed try to repair, with verdict and message: a kernel, or a reply without a kernel. NULL: a first try. */
   const tw_candidate *failed;
-  int mended; /* how often it is ordered again, this time included */
+  int mended; /* number of this repair; 0: a first try */
 } tw_order;
 
 /* The result of an order. */
 typedef struct tw_kernel {
   bool has_recipe;
   tw_schedule recipe;
-  char *source; /* malloc'ed; NULL if no kernel was made: then `message` says why */
+  char *source; /* malloc'ed; NULL: no kernel, and `message` has the reason */
   size_t n_levers;
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
   char step[TW_STEP_MAX]; /* without a schedule: the change to the parent, in a line */
   char why[TW_WHY_MAX];
-  uint64_t exchange; /* the question to a model that it answers; 0: none */
-  char *reply;       /* malloc'ed: without a source, the model's answer; NULL: it gave none */
+  uint64_t exchange; /* the number of the question to a model; 0: none */
+  char *reply;       /* malloc'ed: the model's answer if it has no source; NULL: no answer */
   tw_error
       message; /* TW_FAILED: the failure counts as a tried kernel; TW_INTERRUPTED, TW_MISSING: no kernel was tried */
 } tw_kernel;
 
 typedef struct tw_agent tw_agent;
 struct tw_agent {
-  const char *name;  /* "rules", "llm:MODEL": how journals and ladders tell it from others */
-  bool needs_recipe; /* it works on schedules: parents without a recipe are left to others */
-  /* answers cost money: a search then has the paper's defaults instead of the defaults for cheap plans */
+  const char *name;  /* "rules", "llm:MODEL": its name in journals and ladders */
+  bool needs_recipe; /* it extends schedules, so it gets no parents without a schedule */
+  /* answers cost money, so the search uses the defaults of the Autocomp paper instead of the defaults for cheap plans
+   */
   bool asks_models;
-  int mends; /* how often a failed kernel is ordered again, with its error */
-  void *own; /* the agent's */
+  int mends; /* repairs of a failed kernel, at most */
+  void *own; /* data of the agent */
   /* Answers requests: proposal[i] to request[i]. */
   void (*plan)(tw_agent *, size_t n, const tw_request *const request[], tw_proposal proposal[]);
   /* Fills orders: kernel[i] for order[i]. */
@@ -152,7 +153,7 @@ tw_status tw_agent_open(const char *text, const tw_target *, const tw_model_opti
 tw_status tw_rules_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
 /* llm.c: a language model, or a command, that answers requests for plans and for source. */
 tw_status tw_llm_open(const char *text, const tw_target *, const tw_model_options *, tw_agent **out, tw_error *);
-/* llm.c: TW_USAGE if an option is set that has an effect on language models alone; for a search without one. */
+/* llm.c: TW_USAGE if an option for language models is set; for a search without a model. */
 tw_status tw_llm_check_unused(const tw_model_options *, tw_error *);
 /* recorded.c: steps of earlier searches, one at a time. The schedules must outlive the agent. */
 tw_status tw_recorded_open(size_t n, const tw_schedule[], tw_agent **out, tw_error *);

@@ -1,8 +1,8 @@
 /* candidate.h - a kernel in a search: its origin and its result.
  *
- * The kernel is its source. Optionally it has a recipe, the schedule from which the target makes that source. Only
- * kernels with a recipe can be shortened, rearranged or followed by a step of the target's menu. The lineage of a
- * kernel is its parent, the parent's parent, and so on to the start. */
+ * The kernel is its source. It may have a recipe: the schedule from which the target emits the source. Only kernels
+ * with a recipe can be shortened, rearranged or followed by a step of the target's menu. The lineage of a kernel is its
+ * parent, the parent's parent, and so on to the start. */
 #ifndef TW_AGENT_CANDIDATE_H
 #define TW_AGENT_CANDIDATE_H
 
@@ -34,14 +34,14 @@ typedef struct tw_candidate {
   char step[TW_STEP_MAX]; /* the change to its parent's source, in a line, if it has no schedule */
   char why[TW_WHY_MAX];
   tw_schedule *recipe; /* malloc'ed; the target emits `source` from it; NULL: the source has no schedule */
-  char *source;        /* malloc'ed; NULL if there is none */
+  char *source;        /* malloc'ed; NULL if no value */
   tw_digest recipe_digest, source_digest;
   tw_verdict verdict;
   /* the part of the outputs that was compared, in words; "" if none was, or the verdict is recalled */
   char coverage[240];
   char place[64];          /* where it was evaluated; "" if in this process, or the verdict is recalled */
   char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
-  char *reply;             /* malloc'ed: a model's reply that holds no usable kernel; NULL: there is none */
+  char *reply;             /* malloc'ed: a model's reply that holds no usable kernel; NULL: no value */
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
   tw_measurement measured; /* if correct or slower; cost 0: it was not measured */
   double seconds;          /* seconds of building, checking and measuring */
@@ -58,10 +58,10 @@ void tw_candidate_free(tw_candidate *);
 bool tw_candidate_set_kernel(tw_candidate *, const tw_schedule *recipe, char *source);
 
 tw_digest tw_schedule_digest(const tw_schedule *);
-/* The same for sources that differ only in block comments, in lines that are a `//` comment, and in white space at
- * the ends of lines: the comment that tells a kernel's schedule is no part of the kernel; lines that begin with `//:` are
- * (docs/reference/kernel-header.md). This is no C parser: two
- * sources of one digest may differ, so a digest may only spare an evaluation, never lend a verdict to another text. */
+/* The same for sources that differ only in block comments, in lines that are a `//` comment, and in white space at the
+ * ends of lines: the comment that tells a kernel's schedule is no part of the kernel; lines that begin with `//:` are
+ * (docs/reference/kernel-header.md). This is no C parser: two sources of one digest may differ, so a digest may only
+ * spare an evaluation, never lend a verdict to another text. */
 tw_digest tw_source_digest(const char *source);
 
 /* From a digest to a number, for as many as there are. Start with {0}. */

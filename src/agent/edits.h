@@ -1,4 +1,5 @@
-/* edits.h - changes of a program that a reply lists: pairs of a text that is searched for, and the text in its place. */
+/* edits.h - changes of a program that a reply lists: pairs of a text that is searched for, and the text in its place.
+ */
 #ifndef TW_AGENT_EDITS_H
 #define TW_AGENT_EDITS_H
 

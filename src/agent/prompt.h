@@ -1,7 +1,8 @@
-/* prompt.h - what a language model is asked: two phases, first a plan, then a kernel that follows it.
+/* prompt.h - the questions to a language model, in two phases: first a plan, then a kernel that follows the plan.
  *
- * Structure: Autocomp (C. Hong et al., section 3.2, figure 5). The words are files, which a user can replace (prompt_texts.h):
- * src/agent/prompts/ has the two templates (base/template.h), src/target/NAME/prompts/ what is said about a machine:
+ * Structure: Autocomp (C. Hong et al., section 3.2, figure 5). The words are files, which a user can replace
+ * (prompt_texts.h): src/agent/prompts/ has the two templates (base/template.h). src/target/NAME/prompts/ describes a
+ * machine:
  *
  *   architecture.txt, isa.txt, rules.txt      of the machine; OP.isa.txt goes before isa.txt, and so on
  *   OP.kernel.txt                             what the op's source looks like on this machine
@@ -9,8 +10,8 @@
  *   OP.example.NAME.txt                       shown when its line "for: OPTION, ..." has the option of a plan, or words of it; with
  *                                             a line "run: TARGET OP KEY=VALUE...", its block is a whole program for that
  *
- * For an op A_B files of A serve, too (mpc.menu.txt). tw_target_topic finds them; a machine of somebody else's brings them as
- * tables (tw_topic). */
+ * For an op A_B files of A serve, too (mpc.menu.txt). tw_target_topic finds them; a machine outside of the project has
+ * them in tables (tw_topic). */
 #ifndef TW_AGENT_PROMPT_H
 #define TW_AGENT_PROMPT_H
 
@@ -20,12 +21,12 @@
 tw_status tw_prompt_available(const tw_target *, const tw_problem *, tw_error *);
 
 /* The parent's bottleneck, on a target that can determine it (tw_rewriter). This takes simulations, so it is done once
- * for all plans of a parent. False if it is unknown or would take too long. */
+ * for all plans of a parent. False if it is unknown or the simulations would take too long. */
 bool tw_prompt_diagnose(const tw_request *, tw_diagnosis *out);
-/* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last one
- * ("other") never is, so there is always one. */
+/* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last
+ * one ("other") never is, so there is always one. */
 tw_status tw_prompt_plan(const tw_request *, tw_random *, char **out, tw_error *);
-/* The same words with another question: for more options for this very program, or for plan and kernel in one answer. */
+/* Prompts with the same words and another question: more options for this program, or plan and kernel in one answer. */
 tw_status tw_prompt_invent(const tw_request *, tw_random *, char **out, tw_error *);
 tw_status tw_prompt_direct(const tw_request *, tw_random *, char **out, tw_error *);
 /* The options of a reply to tw_prompt_invent, as lines of a menu; malloc'ed, "" if it has none. */

@@ -56,7 +56,8 @@ const char *const *tw_prompt_slots(const char *template_name) {
 /* The machine's folder; NULL: the target has texts in tables only, or none. */
 static const char *machine_of(const tw_target *t) { return t->traits.prompts; }
 
-/* The name that a folder has for a built-in file of this machine: "plan.txt", "gemmini/isa.txt"; false: it is another file. */
+/* The name that a folder has for a built-in file of this machine: "plan.txt", "gemmini/isa.txt"; false: it is another
+ * file. */
 static bool name_of(const tw_embedded *file, const char *machine, char name[NAME_MOST]) {
   char folder[NAME_MOST];
   const char *below = tw_embedded_below(file, "agent/prompts/");

@@ -7,8 +7,8 @@
  *   MACHINE/OP.TOPIC.txt              the same, of one op: before TOPIC.txt or instead of it, as the built-in files have it
  *   MACHINE/OP.example.NAME.txt       programs that are shown with plans like them
  *
- * A folder replaces the built-in texts of a machine as a whole: a file that it lacks is an error, not a built-in text. To leave a text
- * out, leave its file empty. Further files of an op, and further examples, are welcome. */
+ * A folder replaces the built-in texts of a machine as a whole: a file that it lacks is an error, not a built-in text.
+ * To leave a text out, leave its file empty. Further files of an op, and further examples, are welcome. */
 #ifndef TW_AGENT_PROMPT_TEXTS_H
 #define TW_AGENT_PROMPT_TEXTS_H
 
@@ -17,11 +17,12 @@
 /* Constant after it was read, so threads may share it. NULL means the built-in texts in all calls below. */
 typedef struct tw_prompt_texts tw_prompt_texts;
 
-/* Reads the templates and the target's texts. TW_USAGE with the file (and line): a file that is missing, unknown, too large or no
- * text; a slot that no prompt has. */
+/* Reads the templates and the target's texts. TW_USAGE with the file (and line): a file that is missing, unknown, too
+ * large or no text; a slot that no prompt has. */
 tw_status tw_prompt_texts_read(const char *folder, const tw_target *, tw_prompt_texts **out, tw_error *);
 void tw_prompt_texts_free(tw_prompt_texts *);
-/* Writes the built-in texts for the target into a folder, which it makes. Existing files are an error, and nothing is written then. */
+/* Writes the built-in texts for the target into a folder, which it makes. Existing files are an error, and nothing is
+ * written then. */
 tw_status tw_prompt_texts_write(const char *folder, const tw_target *, size_t *files, tw_error *);
 
 /* The template "plan" or "implement". */

@@ -1,8 +1,8 @@
 /* reply.h - the kernel in a language model's reply.
  *
- * Either the whole file, in a fenced block (``` or ~~~, whatever language it names); of several blocks the longest, the later
- * one of two as long, since models show fragments before the whole. Or edits of the kernel it was given, in any number,
- * inside a fence or not, in a form of edits.h. A reply without a fence is a whole file if it begins like C (a comment, a
+ * A reply has the whole file in a fenced block (``` or ~~~, of any language), or edits of the kernel in its prompt. The
+ * longest block counts, and the last of equally long blocks, because models show fragments before the whole file. Edits
+ * have a form of edits.h and need no fence. A reply without a fence is a whole file if it begins like C (a comment, a
  * directive or a declaration). A byte order mark does not count. */
 #ifndef TW_AGENT_REPLY_H
 #define TW_AGENT_REPLY_H

@@ -37,12 +37,14 @@ typedef struct tw_config_schema {
   void (*check)(void *whole, tw_config_file *);
 } tw_config_schema;
 
-/* Reads `text`. `base` (may be NULL) is a whole. TW_USAGE with the first problem; *problems, where it is not NULL, gets all of them
- * in a malloc'ed text, each on a line that begins with origin:line, or NULL. A line `base = NAME` is passed over. */
+/* Reads `text`. `base` (may be NULL) is a whole. TW_USAGE with the first problem; *problems, where it is not NULL, gets
+ * all of them in a malloc'ed text, each on a line that begins with origin:line, or NULL. A line `base = NAME` is passed
+ * over. */
 tw_status tw_config_read(const tw_config_schema *, const char *text, const char *origin, const void *base, void *out,
                          char **problems, tw_error *);
 
-/* For check: a problem of these keys ("spad_bytes spad_banks", "dma.engines"), at the last line that gives one of them. */
+/* For check: a problem of these keys ("spad_bytes spad_banks", "dma.engines"), at the last line that gives one of them.
+ */
 void tw_config_wrong(tw_config_file *, const char *keys, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The NAME of `base = NAME`, which is the first line that is not empty; NULL if it is missing. `line` gets its number.

@@ -12,7 +12,8 @@
 
 #include "tilewright/status.h"
 
-/* A system call that is allowed. With tests: only when each holds; several rules about one call: when one of them holds. */
+/* A system call that is allowed. With tests: only when each holds; several rules about one call: when one of them
+ * holds. */
 enum { TW_CALL_TESTS = 2, TW_CALL_VALUES = 10 };
 typedef struct tw_call_rule {
   int number;
@@ -23,8 +24,8 @@ typedef struct tw_call_rule {
   } when[TW_CALL_TESTS];
 } tw_call_rule;
 
-/* Advice about memory that allocators give, of sanitizers, too: not that which takes pages from their files, poisons them,
- * merges them, or asks for others'. For files that include <sys/mman.h> and <sys/syscall.h>. */
+/* Advice about memory that allocators give, of sanitizers, too: not that which takes pages from their files, poisons
+ * them, merges them, or asks for others'. For files that include <sys/mman.h> and <sys/syscall.h>. */
 #define TW_CALL_MADVISE                                                                                                \
   {                                                                                                                    \
     SYS_madvise, {                                                                                                     \

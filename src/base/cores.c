@@ -1,5 +1,6 @@
-/* cores.c - see cores.h. Control groups: version 2 as Linux's Documentation/admin-guide/cgroup-v2.rst has it (cpu.max), version 1 as
- * Documentation/scheduler/sched-bwc.rst (cpu.cfs_quota_us, cpu.cfs_period_us). A group's limit holds for groups below it, too. */
+/* cores.c - see cores.h. Control groups: version 2 as Linux's Documentation/admin-guide/cgroup-v2.rst has it (cpu.max),
+ * version 1 as Documentation/scheduler/sched-bwc.rst (cpu.cfs_quota_us, cpu.cfs_period_us). A group's limit holds for
+ * groups below it, too. */
 #define _GNU_SOURCE
 #include "base/cores.h"
 
@@ -54,8 +55,8 @@ static void read_cfs(const char *folder, double *quota) {
     lower_quota(quota, most / period);
 }
 
-/* The limits of a group and of all groups above it. In a container the group's path may be the one outside: then only its last
- * parents exist. */
+/* The limits of a group and of all groups above it. In a container the group's path may be the one outside: then only
+ * its last parents exist. */
 static void read_groups(const char *root, const char *mount, const char *group, double *quota) {
   char folder[PATH];
   const size_t top = (size_t)snprintf(folder, sizeof folder, "%s/sys/fs/cgroup%s", root, mount);

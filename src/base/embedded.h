@@ -1,7 +1,7 @@
 /* embedded.h - files that are part of the program, so that it needs none of its data at run time.
  *
- * The table is made at build time by cmake/embed.cmake from configs/, runtime/ and kernels/ of each src/target/<name>, and from
- * others that CMakeLists.txt names. */
+ * The table is made at build time by cmake/embed.cmake from configs/, runtime/ and kernels/ of each src/target/<name>,
+ * and from others that CMakeLists.txt names. */
 #ifndef TW_BASE_EMBEDDED_H
 #define TW_BASE_EMBEDDED_H
 

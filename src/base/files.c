@@ -110,8 +110,8 @@ int tw_file_open_beside(const char *path, char **name) {
 
 /* ---- what killed processes leave ---- */
 
-/* Processes of other systems and containers may share the folder, and their numbers mean nothing here: a file that somebody
- * works on is younger. */
+/* Processes of other systems and containers may share the folder, and their numbers mean nothing here: a file that
+ * somebody works on is younger. */
 static const double STALE_SECONDS = 3600;
 
 /* Is it `prefix`, the number of a process that has ended, and `mark`? */
@@ -123,7 +123,8 @@ static bool is_left_behind(const char *name, const char *prefix, char mark) {
   return *end == mark && process <= INT_MAX && kill((pid_t)process, 0) < 0 && errno == ESRCH;
 }
 
-/* The system that numbers processes: this boot of this kernel, and the container's name space. Zeros if that is not known. */
+/* The system that numbers processes: this boot of this kernel, and the container's name space. Zeros if that is not
+ * known. */
 enum { SYSTEM_TEXT = 9 };
 static void system_text(char out[SYSTEM_TEXT]) {
   char boot[64] = "", space[64] = "";

@@ -6,8 +6,8 @@
 
 enum { TW_LARGE_PAGE = 2 << 20 }; /* bytes: of x86-64 and of arm64 with pages of 4 KiB */
 
-/* Whole pages of TW_LARGE_PAGE, if the system has such pages; else as many small ones, aligned likewise. For free(); NULL
- * without memory. */
+/* Whole pages of TW_LARGE_PAGE, if the system has such pages; else as many small ones, aligned likewise. For free();
+ * NULL without memory. */
 void *tw_new_pages(size_t bytes);
 
 #endif

@@ -16,14 +16,14 @@ typedef void tw_parallel_function(void *context, size_t index);
  * give it work of milliseconds. If the system gives fewer threads, those do it all. Calls may nest. */
 void tw_parallel_for(int jobs, size_t n, tw_parallel_function *function, void *context);
 
-/* When long computations of this thread end early: simulations, references, compilers. NULL: never. Threads of tw_parallel_for
- * inherit it. tw_stop_by sets it and returns the previous one. */
+/* When long computations of this thread end early: simulations, references, compilers. NULL: never. Threads of
+ * tw_parallel_for inherit it. tw_stop_by sets it and returns the previous one. */
 const tw_stop *tw_stop_by(const tw_stop *);
 const tw_stop *tw_stop_of_thread(void);
 bool tw_is_stop_asked(void);
 
-/* From now on, loops of this thread and the loops in them begin no further index once tw_is_stopped says so (NULL: never).
- * Their result is incomplete then, so the caller must ask, too. Returns the previous one. */
+/* From now on, loops of this thread and the loops in them begin no further index once tw_is_stopped says so (NULL:
+ * never). Their result is incomplete then, so the caller must ask, too. Returns the previous one. */
 const tw_stop *tw_parallel_until(const tw_stop *);
 
 /* Between two looks at what another thread will write. */

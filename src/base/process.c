@@ -148,8 +148,9 @@ static bool stop_early(running *r) {
   return result->interrupted || result->timed_out;
 }
 
-/* Until its output ends; then until it ends. A grandchild that keeps the pipe open is not waited for. The pipes are looked at
- * once more after the end was seen: the program may have written and ended between a poll and the look at its state. */
+/* Until its output ends; then until it ends. A grandchild that keeps the pipe open is not waited for. The pipes are
+ * looked at once more after the end was seen: the program may have written and ended between a poll and the look at its
+ * state. */
 static void watch(running *r) {
   bool ended = false;
   while (!stop_early(r)) {

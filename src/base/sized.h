@@ -1,4 +1,5 @@
-/* sized.h - structs of the public API that carry their size (status.h): programs compiled with an older or a newer header. */
+/* sized.h - structs of the public API that carry their size (status.h): programs compiled with an older or a newer
+ * header. */
 #ifndef TW_BASE_SIZED_H
 #define TW_BASE_SIZED_H
 

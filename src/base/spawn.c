@@ -1,5 +1,5 @@
-/* spawn.c - see spawn.h. The child of vfork borrows the parent's memory, and its thread waits: so until the exec nothing
- * may be allocated, locked or left changed, and all signals are blocked. */
+/* spawn.c - see spawn.h. The child of vfork borrows the parent's memory, and its thread waits: so until the exec
+ * nothing may be allocated, locked or left changed, and all signals are blocked. */
 #define _GNU_SOURCE
 #include "base/spawn.h"
 
@@ -18,8 +18,8 @@ extern char **environ;
 
 enum { STACK_BYTES = 64 << 10 };
 
-/* ThreadSanitizer's own clone takes a child that shares the memory for a thread that it does not know: there the child gets a
- * copy, which costs time and nothing else. */
+/* ThreadSanitizer's own clone takes a child that shares the memory for a thread that it does not know: there the child
+ * gets a copy, which costs time and nothing else. */
 #if defined __SANITIZE_THREAD__
 #define SHARED_MEMORY 0
 #elif defined __has_feature

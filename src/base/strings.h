@@ -42,11 +42,13 @@ bool tw_parse_real(const char *text, double *out);
 /* The shortest decimal text that reads back as the same double. Returns buffer. */
 char *tw_print_real(double value, char buffer[32]);
 
-/* Adds `more` to a text that has `size` bytes of room; what does not fit is cut between words, with "..." in its place. */
+/* Adds `more` to a text that has `size` bytes of room; what does not fit is cut between words, with "..." in its place.
+ */
 void tw_append_cut(char *text, size_t size, const char *more);
 
-/* For "did you mean": the same word in other cases; else the first word that begins with `word`, or the one that it begins with itself, if that has 3
- * letters; else the word most like it (edit distance at most a third of its length, 1 from 2 letters on); else NULL. */
+/* For "did you mean": the same word in other cases; else the first word that begins with `word`, or the one that it
+ * begins with itself, if that has 3 letters; else the word most like it (edit distance at most a third of its length, 1
+ * from 2 letters on); else NULL. */
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n);
 
 #endif

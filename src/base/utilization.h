@@ -1,5 +1,5 @@
-/* utilization.h - what tw_measurement.utilization is a fraction of. Where arithmetic limits a problem, it is of the machine's
- * peak. Where memory does, no kernel comes near peak, and it is of the bound: bound / cost. */
+/* utilization.h - what tw_measurement.utilization is a fraction of. Where arithmetic limits a problem, it is of the
+ * machine's peak. Where memory does, no kernel comes near peak, and it is of the bound: bound / cost. */
 #ifndef TW_BASE_UTILIZATION_H
 #define TW_BASE_UTILIZATION_H
 

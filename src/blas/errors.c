@@ -28,8 +28,8 @@ static void *of_program(const char *name) {
              : NULL;
 }
 
-/* Netlib's convention: functions by rows report the positions of the product by columns that they become, and say so in this
- * variable, where it exists; handlers turn them back. */
+/* Netlib's convention: functions by rows report the positions of the product by columns that they become, and say so in
+ * this variable, where it exists; handlers turn them back. */
 static int netlib_position(int position) {
   return position == 4 ? 5 : position == 5 ? 4 : position == 9 ? 11 : position == 11 ? 9 : position;
 }

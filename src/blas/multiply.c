@@ -1,7 +1,8 @@
 /* multiply.c - see multiply.h.
  *
- * A product is divided into pieces whose B, once packed, has a limited size. The members of the team compute each piece together
- * (target/x86/product.h). The pieces depend on the sizes alone: a result has the same bits for any number of threads. */
+ * A product is divided into pieces whose B, once packed, has a limited size. The members of the team compute each piece
+ * together (target/x86/product.h). The pieces depend on the sizes alone: a result has the same bits for any number of
+ * threads. */
 #include "blas/multiply.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* team.c - see team.h.
  *
- * `door` says how many more threads may join the call at hand, and how many are in it: one number, so that a thread joins or finds
- * the door closed. Idle threads look at the door for a while and then sleep; the caller that opens it wakes two, and these wake
- * others. Waking takes longer than a small product: a thread that was woken too late looks again for a while, and is there for the
- * next call. */
+ * `door` says how many more threads may join the call at hand, and how many are in it: one number, so that a thread
+ * joins or finds the door closed. Idle threads look at the door for a while and then sleep; the caller that opens it
+ * wakes two, and these wake others. Waking takes longer than a small product: a thread that was woken too late looks
+ * again for a while, and is there for the next call. */
 #define _GNU_SOURCE
 #include "blas/team.h"
 
@@ -47,7 +47,8 @@ static void sleep_until_opened(void) {
   atomic_fetch_sub(&team.sleepers, 1);
 }
 
-/* A call to the system for each thread takes microseconds: a thread that was woken wakes two more while seats are left. */
+/* A call to the system for each thread takes microseconds: a thread that was woken wakes two more while seats are left.
+ */
 enum { WOKEN_AT_ONCE = 2 };
 static void wake_sleepers(void) {
   if (!atomic_load(&team.sleepers)) return;

@@ -11,13 +11,12 @@
  *
  * Keys come from TILEWRIGHT_API_KEY, else from ANTHROPIC_API_KEY or OPENAI_API_KEY for their own hosts and base URLs,
  * else from the file ~/.config/tilewright/keys (or $XDG_CONFIG_HOME). The file has lines of "HOST KEY" and must be
- * readable by its owner alone. A key is sent only to its host, over plain http only to this machine, and never through a redirect.
- * No error contains it: a server's text is printed without it. Proxies and certificate authorities come from the usual
- * environment variables (https_proxy, no_proxy, SSL_CERT_FILE, SSL_CERT_DIR, CURL_CA_BUNDLE).
+ * readable by its owner alone. A key is sent only to its host, over plain http only to this machine, and never through
+ * a redirect. No error contains it: a server's text is printed without it. Proxies and certificate authorities come
+ * from the usual environment variables (https_proxy, no_proxy, SSL_CERT_FILE, SSL_CERT_DIR, CURL_CA_BUNDLE).
  *
  * Answers are untrusted: they are limited in size and time, need not be UTF-8, JSON or an answer, and become a reply or
- * an error of one line. Thread-safe: any number of threads may ask; `at_once` of them are served
- * at a time. */
+ * an error of one line. Thread-safe: any number of threads may ask; `at_once` of them are served at a time. */
 #ifndef TW_CHAT_H
 #define TW_CHAT_H
 

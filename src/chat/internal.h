@@ -1,5 +1,5 @@
-/* internal.h - the parts of a chat: where a model is (place.c), how a request gets there (http.c, command.c), and how the two
- * protocols say things (protocol.c). */
+/* internal.h - the parts of a chat: where a model is (place.c), how a request gets there (http.c, command.c), and how
+ * the two protocols say things (protocol.c). */
 #ifndef TW_CHAT_INTERNAL_H
 #define TW_CHAT_INTERNAL_H
 
@@ -59,7 +59,8 @@ void tw_chat_read(tw_chat_way, const char *body, size_t length, tw_chat_reply *,
 /* The message of an error body, in one line; "" if there is none to find. */
 void tw_chat_read_error(const char *body, size_t length, char *out, size_t size);
 
-/* A malloc'ed copy in which every byte that is no part of valid UTF-8, and every NUL, became U+FFFD. NULL without memory. */
+/* A malloc'ed copy in which every byte that is no part of valid UTF-8, and every NUL, became U+FFFD. NULL without
+ * memory. */
 char *tw_utf8_clean(const char *text, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
-/* protocol.c - requests and answers in JSON: OpenAI's chat completions and Anthropic's messages, whole or as a stream of
- * events, which some servers send unasked. */
+/* protocol.c - requests and answers in JSON: OpenAI's chat completions and Anthropic's messages, whole or as a stream
+ * of events, which some servers send unasked. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

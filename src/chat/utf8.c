@@ -6,7 +6,8 @@
 #include "base/strings.h"
 #include "chat/internal.h"
 
-/* The length of the valid sequence at `s` (RFC 3629: no surrogates, no overlong forms, up to U+10FFFF); 0 if there is none. */
+/* The length of the valid sequence at `s` (RFC 3629: no surrogates, no overlong forms, up to U+10FFFF); 0 if there is
+ * none. */
 static size_t sequence(const uint8_t *s, size_t left) {
   static const struct form {
     uint8_t first, last, second_first, second_last;

@@ -221,7 +221,8 @@ void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_b
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
 /* Steps that differ by less than the error (tw_rung.within_error) are counted only, unless `verbose`. */
 void cli_print_ladder(const cli_subject *, const tw_search_result *, bool verbose);
-/* The kernel (tw_traits.source_name), schedule.txt and the target's own (tw_exporter.sources); the directory is made if it is not there. */
+/* The kernel (tw_traits.source_name), schedule.txt and the target's own (tw_exporter.sources); the directory is made if
+ * it is not there. */
 tw_status cli_write_design(const char *directory, const cli_subject *, const tw_schedule *, const char *source,
                            tw_error *);
 /* The kernel, the one of the start, schedule.txt, summary.json and the target's own; `names` gets them all. */
@@ -238,16 +239,17 @@ void cli_print_improvement(const cli_subject *, const char *name, const tw_searc
 /* A kernel's source, malloc'ed. TW_FAILED if there is nothing in the file, or too much. */
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *);
 
-/* A text, malloc'ed, in which what compilers were given as kernel.c has the name of the user's file; NULL without memory. */
+/* A text, malloc'ed, in which what compilers were given as kernel.c has the name of the user's file; NULL without
+ * memory. */
 char *cli_name_source(const cli *, const char *text);
 void cli_name_source_in(const cli *, char **text); /* a malloc'ed one, or NULL, in its place */
 
 /* Text that is not a readable program is not correct: reports it with --json. Returns the status. */
 tw_status cli_refuse_source(const cli *, const tw_error *why);
 
-/* Builds, checks and measures one source; prints the outcome. `trust`: the source is the library's own text, or --trust was
- * given. `note` (may be NULL) is a line in front of the text. `is_own`: the library has made the text, so that it is not
- * watched for mistakes unless --checks asks for it. */
+/* Builds, checks and measures one source; prints the outcome. `trust`: the source is the library's own text, or --trust
+ * was given. `note` (may be NULL) is a line in front of the text. `is_own`: the library has made the text, so that it
+ * is not watched for mistakes unless --checks asks for it. */
 tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, bool trust,
                              const char *note, bool is_own, tw_error *);
 
@@ -258,8 +260,8 @@ tw_status cli_check_timeline(const cli *, tw_error *);
 tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, bool trust, const char *note,
                           tw_error *);
 
-/* Writes timeline.json, which a report draws, if a simulator can make it before `until` (of tw_now; 0: no limit). The kernel is the
- * one in `directory`. */
+/* Writes timeline.json, which a report draws, if a simulator can make it before `until` (of tw_now; 0: no limit). The
+ * kernel is the one in `directory`. */
 void cli_write_timeline(const cli *, const cli_subject *, bool trust, const char *directory, double until);
 
 /* ---- evaluate.c ---- */

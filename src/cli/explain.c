@@ -1,5 +1,5 @@
-/* explain.c - `tilewright model` on a target that explains a choice of tiles, given by steps of a schedule
- * (--schedule, or words) and by keys of its own. Prints buffers, capacities, bounds, the predicted rate and its limit. */
+/* explain.c - `tilewright model` on a target that explains a choice of tiles, given by steps of a schedule (--schedule,
+ * or words) and by keys of its own. Prints buffers, capacities, bounds, the predicted rate and its limit. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* launch.c - `tilewright run FILE --kernel NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] [--lds BYTES] --arg SPEC... -t TARGET`:
- * runs any kernel of a program, without an op. Arguments in order, each at its natural alignment or at a byte:
+/* launch.c - `tilewright run FILE --kernel NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] [--lds BYTES] --arg SPEC... -t
+ * TARGET`: runs any kernel of a program, without an op. Arguments in order, each at its natural alignment or at a byte:
  *
  *   in=FILE            a buffer that is read
  *   out=FILE:BYTES     a buffer of that many bytes, 0x5a before, written to FILE afterwards

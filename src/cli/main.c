@@ -178,8 +178,8 @@ static void *invoke_on_thread(void *context) {
   return NULL;
 }
 
-/* A low stack limit (`ulimit -s 100`) applies to the first thread. It is also the default stack size of other threads. With a low
- * limit, the command runs on a thread with an explicit stack size. */
+/* A low stack limit (`ulimit -s 100`) applies to the first thread. It is also the default stack size of other threads.
+ * With a low limit, the command runs on a thread with an explicit stack size. */
 int main(int argc, char *argv[]) {
   static const rlim_t STACK = 8 << 20;
   invocation i = {.argc = argc, .argv = argv};

@@ -1,7 +1,7 @@
 /* manual.c - `tilewright manual SECTION`: the generated parts of the reference pages, the man page and the completions.
  *
- * The tables of options, commands, ops, targets and steps are the only source of these texts. docs/generate.sh (`./dev docs`)
- * puts each section between its marks in the files. */
+ * The tables of options, commands, ops, targets and steps are the only source of these texts. docs/generate.sh (`./dev
+ * docs`) puts each section between its marks in the files. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* mcp_resources.c - what machines say in words, for an assistant that writes source: tilewright://TARGET/TOPIC, and for an op
- * tilewright://TARGET/OP/TOPIC. */
+/* mcp_resources.c - what machines say in words, for an assistant that writes source: tilewright://TARGET/TOPIC, and for
+ * an op tilewright://TARGET/OP/TOPIC. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

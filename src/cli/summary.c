@@ -117,7 +117,8 @@ static void print_why(const char *text) {
   printf("%*s%s\n", STEPS, "", text);
 }
 
-/* A step that costs by itself is in the ladder for the steps after it. `before`: the last rung that was printed, or NULL. */
+/* A step that costs by itself is in the ladder for the steps after it. `before`: the last rung that was printed, or
+ * NULL. */
 static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *before, const tw_rung *rung) {
   const bool slower = before && rung->cost > before->cost && !rung->within_error;
   char cost[CLI_NUMBER];

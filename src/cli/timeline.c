@@ -323,7 +323,8 @@ static void picture_free(picture *p) {
   free(p);
 }
 
-/* {"unit": ..., "from": ..., "to": ..., "names": [...], "left_out": N, "lanes": [{"name": ..., "rows": [[[from, to, name, melted], ...]]}]} */
+/* {"unit": ..., "from": ..., "to": ..., "names": [...], "left_out": N, "lanes": [{"name": ..., "rows": [[[from, to,
+ * name, melted], ...]]}]} */
 static char *data_of(picture *p) {
   json_t *object = json_object(), *names = json_array(), *lanes = json_array();
   for (int i = 0; i < p->n_names; i++) json_array_append_new(names, tw_json_text(p->name[i]));

@@ -148,8 +148,8 @@ static void say_where(const cli *c, const cli_subject *s, const tw_search_result
   }
 }
 
-/* The result is shown before files are written: a full disk then costs the files and nothing else. `until`: when --seconds ends;
- * 0: without it. */
+/* The result is shown before files are written: a full disk then costs the files and nothing else. `until`: when
+ * --seconds ends; 0: without it. */
 static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
                          const tw_improvement *i, double until, tw_error *error) {
   if (!c->options.no_wisdom) keep_wisdom(c, s, known, r, i && i->rewritten);

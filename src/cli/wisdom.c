@@ -1,5 +1,5 @@
-/* wisdom.c - `tilewright wisdom list | show OP key=value... -t TARGET | forget OP key=value... -t TARGET | export [FILE] |
- * import FILE`. */
+/* wisdom.c - `tilewright wisdom list | show OP key=value... -t TARGET | forget OP key=value... -t TARGET | export
+ * [FILE] | import FILE`. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

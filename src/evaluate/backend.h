@@ -1,4 +1,5 @@
-/* backend.h - where trials are evaluated: in threads of this process, or by commands that read trials and write outcomes.
+/* backend.h - where trials are evaluated: in threads of this process, or by commands that read trials and write
+ * outcomes.
  *
  * A backend has slots; each evaluates one trial at a time, and one thread at a time uses it. */
 #ifndef TW_EVALUATE_BACKEND_H

@@ -1,4 +1,5 @@
-/* evaluator.h - what costs depend on beside the kernel: the machine, the compiler, the driver, the version of the simulator.
+/* evaluator.h - what costs depend on beside the kernel: the machine, the compiler, the driver, the version of the
+ * simulator.
  *
  * Costs of different machines never mix: journals, wisdom and evaluators elsewhere are compared by this text. */
 #ifndef TW_EVALUATE_EVALUATOR_H
@@ -7,7 +8,8 @@
 #include "base/hash.h"
 #include "tilewright/target.h"
 
-/* Several lines, malloc'ed: tilewright's version, the target's description, its compiler with version. NULL without memory. */
+/* Several lines, malloc'ed: tilewright's version, the target's description, its compiler with version. NULL without
+ * memory. */
 char *tw_evaluator_text(const tw_target *);
 /* Its digest; "" without memory. */
 void tw_evaluator_digest(const tw_target *, char digest[TW_HASH_TEXT]);

@@ -1,10 +1,11 @@
 /* ranks.c - see ranks.h.
  *
- * Rank 0 has one thread that receives, gives each answer to the slot that waits for it, and wakes that slot alone: 256 slots that ask MPI
- * by themselves, or are all woken, would keep it busy (bench_ranks). A rank has at most one trial at a time, so that nothing waits in a queue while another rank is idle.
+ * Rank 0 has one thread that receives, gives each answer to the slot that waits for it, and wakes that slot alone: 256
+ * slots that ask MPI by themselves, or are all woken, would keep it busy (bench_ranks). A rank has at most one trial at
+ * a time, so that nothing waits in a queue while another rank is idle.
  *
- * A message of length 0 is the end. If a rank dies, MPI ends the job: the journal has every verdict that arrived, and the same command
- * goes on from there. */
+ * A message of length 0 is the end. If a rank dies, MPI ends the job: the journal has every verdict that arrived, and
+ * the same command goes on from there. */
 #define _GNU_SOURCE
 #include "evaluate/ranks.h"
 
@@ -174,8 +175,8 @@ static void *receive_all(void *context) {
   return NULL;
 }
 
-/* The answer, malloc'ed; NULL if the search is interrupted. A rank may still owe the answer to an earlier question, whose
- * wait was interrupted: it is received first. */
+/* The answer, malloc'ed; NULL if the search is interrupted. A rank may still owe the answer to an earlier question,
+ * whose wait was interrupted: it is received first. */
 static char *ask(crew *c, slot *s, const char *question, const volatile int *interrupt) {
   char *answer = NULL;
   bool sent = false;

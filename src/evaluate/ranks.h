@@ -1,7 +1,8 @@
 /* ranks.h - processes of one MPI job: rank 0 searches, all other ranks evaluate.
  *
- * The library does not need MPI. A launcher (mpirun, srun) says by environment variables that it started several processes; only then
- * a small module is loaded that belongs to the launcher's MPI: tilewright-mpi-openmpi.so or tilewright-mpi-mpich.so (src/mpi). */
+ * The library does not need MPI. A launcher (mpirun, srun) says by environment variables that it started several
+ * processes; only then a small module is loaded that belongs to the launcher's MPI: tilewright-mpi-openmpi.so or
+ * tilewright-mpi-mpich.so (src/mpi). */
 #ifndef TW_EVALUATE_RANKS_H
 #define TW_EVALUATE_RANKS_H
 
@@ -26,12 +27,12 @@ int tw_ranks_started(void);
 tw_status tw_ranks_open(tw_ranks **out, tw_error *);
 void tw_ranks_close(tw_ranks *); /* of rank 0: ends all ranks; NULL is fine */
 
-/* On ranks beyond 0: evaluates what rank 0 sends by `answer`, which returns malloc'ed text, until it sends the end. The first message is
- * `about`: the machine and version (evaluator.h). */
+/* On ranks beyond 0: evaluates what rank 0 sends by `answer`, which returns malloc'ed text, until it sends the end. The
+ * first message is `about`: the machine and version (evaluator.h). */
 void tw_ranks_serve(tw_ranks *, const char *about, char *(*answer)(void *context, const char *trial), void *context);
 
-/* A slot for each rank beyond 0 whose machine and version are `about`. Ranks of another machine are sent home, and named in
- * `notes`, malloc'ed lines. Closing the backend leaves the ranks open. */
+/* A slot for each rank beyond 0 whose machine and version are `about`. Ranks of another machine are sent home, and
+ * named in `notes`, malloc'ed lines. Closing the backend leaves the ranks open. */
 tw_status tw_backend_ranks(tw_ranks *, const char *about, tw_backend **out, size_t *slots, char **notes, tw_error *);
 
 #endif

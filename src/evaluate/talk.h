@@ -1,5 +1,5 @@
-/* talk.h - a process that is sent trials and writes outcomes, a line of JSON each (text.h): on this computer, or, by a user's command
- * (ssh, srun, a container), on another. */
+/* talk.h - a process that is sent trials and writes outcomes, a line of JSON each (text.h): on this computer, or, by a
+ * user's command (ssh, srun, a container), on another. */
 #ifndef TW_EVALUATE_TALK_H
 #define TW_EVALUATE_TALK_H
 
@@ -29,9 +29,9 @@ typedef enum tw_reply {
   TW_REPLY_NO_MEMORY,
 } tw_reply;
 
-/* Starts `command` by the shell if it does not run, sends the trial, reads its outcome; starts the command again, up to `tries` times, if
- * it ends without an answer. An answer that no evaluation can give is refused (plausible.h). Whatever goes wrong becomes the outcome's
- * verdict, which then says nothing about the kernel. */
+/* Starts `command` by the shell if it does not run, sends the trial, reads its outcome; starts the command again, up to
+ * `tries` times, if it ends without an answer. An answer that no evaluation can give is refused (plausible.h). Whatever
+ * goes wrong becomes the outcome's verdict, which then says nothing about the kernel. */
 tw_reply tw_talk_evaluate(tw_talk *, const char *command, const tw_trial *, const tw_bound *, const tw_stop *until,
                           int tries, tw_outcome *);
 /* Asks the process to end by the end of its input, and kills it if it does not. */

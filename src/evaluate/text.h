@@ -8,8 +8,9 @@
  *    "memory": [{"name": "scratchpad", "used": 16, "size": 64}, ...],
  *    "spread": {"rounds": 9, "least": 1.0, "lower_quartile": 1.0, "median": 1.0, "upper_quartile": 1.0, "most": 1.0}}
  *
- * "spread" is there where a cost is one of several rounds; "evaluator", where the evaluator says what machine, compiler, driver and
- * version it is (a digest, or any text that differs between machines): one search takes outcomes of one machine.
+ * "spread" is there where a cost is one of several rounds; "evaluator", where the evaluator says what machine,
+ * compiler, driver and version it is (a digest, or any text that differs between machines): one search takes outcomes
+ * of one machine.
  *
  * A source that is no UTF-8 is "source_hex", its bytes in hexadecimal. What is written reads back as it was, but that
  * bytes of a message that is no UTF-8 become '?', and that numbers of counters that are not finite become NaN. */

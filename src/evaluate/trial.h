@@ -44,8 +44,8 @@ typedef struct tw_setting {
   const volatile int *interrupt; /* what fails after it was set says nothing about the kernel; NULL = never */
 } tw_setting;
 
-/* How many more cases a kernel that is right is worth: four, two of large problems, whose cases take seconds. The last two are of
- * the kinds of TW_SEED_KIND, where the op has them. */
+/* How many more cases a kernel that is right is worth: four, two of large problems, whose cases take seconds. The last
+ * two are of the kinds of TW_SEED_KIND, where the op has them. */
 int tw_trial_more_cases(const tw_problem *);
 /* Builds, checks and measures. Builds may run beside anything; checks and measurements hold the target's device. */
 void tw_trial_run(const tw_trial *, const tw_setting *, tw_outcome *);

@@ -1,6 +1,6 @@
-/* compare.h - format_kernels.compare and .count, once for every instruction set: in the compiler's vectors, which give the
- * same bits however wide they are. The including file defines COMPARE and COUNT, the functions' names, and COMPARE_WIDTH,
- * the f32 in a register. */
+/* compare.h - format_kernels.compare and .count, once for every instruction set: in the compiler's vectors, which give
+ * the same bits however wide they are. The including file defines COMPARE and COUNT, the functions' names, and
+ * COMPARE_WIDTH, the f32 in a register. */
 #include "format/internal.h"
 
 typedef float compare_reals __attribute__((vector_size(4 * COMPARE_WIDTH)));

@@ -53,8 +53,8 @@ typedef struct format_kernels {
   /* memcpy of a large output's part around the caches; fence before anyone else reads it */
   void (*stream)(void *to, const void *from, size_t bytes);
   void (*fence)(void);
-  /* Adds n values, a multiple of COMPARE_LANES, to *sums; error[i] = |x[i] - y[i]|, 0 for faults. limit: for each value.
-   * The difference is rounded to f32. */
+  /* Adds n values, a multiple of COMPARE_LANES, to *sums; error[i] = |x[i] - y[i]|, 0 for faults. limit: for each
+   * value. The difference is rounded to f32. */
   void (*compare)(const float *x, const float *y, const float *limit, size_t n, float *error, format_errors *sums);
   /* Counts n magnitudes, at most COUNT_MOST, by their exponent fields: bin[0..255]. */
   void (*count)(const float *error, size_t n, uint32_t *bin);

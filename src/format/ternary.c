@@ -1,9 +1,9 @@
 /* ternary.c - values -1, 0, 1 times a scale, in five packings: the reference.
  *
  * A trit is t = sign(x) if |x * inverse| >= threshold, else 0. Rule absmax (ggml): inverse = 1 / amax, and a half
- * counts as 1 (roundf). Rule absmean (BitNet b1.58, arXiv:2402.17764, equation 1): inverse = 1 / mean magnitude, and
- * a half is 0 (to nearest even). The value is t * scale. (BitNet's own I2_S converter takes weights that are
- * ternary already and looks at signs alone; for such weights absmax gives the same codes.)
+ * counts as 1 (roundf). Rule absmean (BitNet b1.58, arXiv:2402.17764, equation 1): inverse = 1 / mean magnitude, and a
+ * half is 0 (to nearest even). The value is t * scale. (BitNet's own I2_S converter takes weights that are ternary
+ * already and looks at signs alone; for such weights absmax gives the same codes.)
  *
  *   i2_s   BitNet, src/ggml-bitnet-mad.cpp, x86: code t + 1; of 128 values, byte p of 32 holds values p, 32 + p,
  *          64 + p, 96 + p at bits 7:6, 5:4, 3:2, 1:0. One f32 scale a tensor (or row).
@@ -19,10 +19,10 @@
  *          blocks of 96 values in 20 bytes: 16 bytes with triple p in the high and 16 + p in the low nibble, then
  *          32 sign bits, triple i at bit i % 8 of byte i / 8. f32 scale as for i2_s.
  * Special cases: a scale of 0 (zeros, or amax so tiny that 1 / amax overflows) gives trits 0; NaN or infinity a NaN
- * scale and trits 0; an amax above 65519 overflows the f16 of tq1_0 and tq2_0 to infinity, and one below 2^-25
- * becomes 0, as in ggml; codes that encoding never makes (3 in i2_s and tq2_0, 9..15 in tl1, 14 and 15 in tl2) decode
- * to what the formula gives: 2 t0.. for i2_s and tq2_0 the value 2, for tl1 and tl2 see their decoders. Tails are
- * filled up with trits 0. */
+ * scale and trits 0; an amax above 65519 overflows the f16 of tq1_0 and tq2_0 to infinity, and one below 2^-25 becomes
+ * 0, as in ggml; codes that encoding never makes (3 in i2_s and tq2_0, 9..15 in tl1, 14 and 15 in tl2) decode to what
+ * the formula gives: 2 t0.. for i2_s and tq2_0 the value 2, for tl1 and tl2 see their decoders. Tails are filled up
+ * with trits 0. */
 #include <math.h>
 
 #include "format/internal.h"

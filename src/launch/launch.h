@@ -15,12 +15,12 @@
  *   //: map       tma = A box(64, BM) swizzle(128)   a tensor map over an operand, or over a part of the workspace
  *   //: args      A, B, C, m, i64(n), f32(scale)     parameters; without: the operands in the op's order
  *
- * The lines after a `before`, `kernel` or `after`, up to the next of these, give its grid, block, cluster, shared memory
- * and arguments. Kernels are started in the order of their lines, each after the previous one has ended.
+ * The lines after a `before`, `kernel` or `after`, up to the next of these, give its grid, block, cluster, shared
+ * memory and arguments. Kernels are started in the order of their lines, each after the previous one has ended.
  *
- * Expressions (expression.h) know the op's keys (lda = 0, dense, counts as the pitch of operand A), names of types (`a
- * == bf16`), A.bytes, A.pitch, A.bits, A.rows, A.columns, A.dim0 and A.stride0 ... of each operand, and what the target
- * adds (`sms`). What a machine allows is the target's to check. */
+ * Expressions (expression.h) may use the keys of the op, names of types (`a == bf16`), names of the target (`sms`), and
+ * A.bytes, A.pitch, A.bits, A.rows, A.columns, A.dim0, A.stride0 ... of each operand. lda = 0 (dense) has the value of
+ * A's pitch. The target checks the limits of the machine. */
 #ifndef TW_LAUNCH_LAUNCH_H
 #define TW_LAUNCH_LAUNCH_H
 
@@ -56,12 +56,12 @@ typedef struct tw_launch_map {
   char name[TW_LAUNCH_NAME];
   int operand; /* TW_LAUNCH_NO_OPERAND: the workspace, from byte `offset` on */
   int64_t offset;
-  tw_type type; /* of an element */
-  bool tf32;    /* f32 rounded to tf32 on its way */
+  tw_type type; /* element type */
+  bool tf32;    /* f32 is rounded to tf32 by the copy */
   int rank;
   int64_t dims[TW_MAP_RANK], strides[TW_MAP_RANK - 1], box[TW_MAP_RANK], element_strides[TW_MAP_RANK];
   int swizzle, l2; /* bytes; 0 = none */
-  bool nan;        /* what lies outside reads as NaN instead of 0 */
+  bool nan;        /* elements outside of the operand read as NaN instead of 0 */
 } tw_launch_map;
 
 typedef struct tw_launch_kernel {
@@ -84,17 +84,17 @@ typedef struct tw_launch {
   int64_t parts; /* 0: unknown */
   size_t n_maps;
   tw_launch_map map[TW_LAUNCH_MAPS];
-  size_t n_kernels, main; /* main: which of them the line `kernel` names */
+  size_t n_kernels, main; /* main: the number of the kernel of the line `kernel` */
   tw_launch_kernel kernel[TW_LAUNCH_KERNELS];
 } tw_launch;
 
 static inline const tw_launch_kernel *tw_launch_main(const tw_launch *l) { return &l->kernel[l->main]; }
 
-/* The names that a problem brings; a target adds its own before it reads a header. */
+/* The names of a problem. A target adds its own names before it reads a header. */
 void tw_launch_scope(const tw_problem *, tw_scope *out);
 
-/* Reads the header of a source. TW_FAILED with the line that is wrong: it is the kernel that is to blame. The scope
- * holds the header's lets too when it returns. */
+/* Reads the header of a source. TW_FAILED with the wrong line: the error is the kernel's. On return the scope also has
+ * the names of the header's `let` lines. */
 tw_status tw_launch_read(const char *source, size_t length, const tw_problem *, tw_scope *, tw_launch *out, tw_error *);
 
 #endif

@@ -1,12 +1,11 @@
 /* arena.h - the memory that the library and a confined process share: two files in memory.
  *
- * `orders` is written by the library and read by the process, which has it open read-only: the task and the inputs.
- * `results` is written by the process: outputs, and statements on itself, which the library believes only to the
- * kernel's disadvantage. An array takes whole pages; the page after it cannot be accessed, and the array ends where
- * that page begins, up to the alignment: reads and writes beyond it fault.
+ * The library writes `orders`: the task and the inputs. The process has it open read-only. The process writes
+ * `results`: outputs, and reports on itself. The library uses these reports only against the kernel. An array has whole
+ * pages and ends, up to the alignment, at a page that cannot be accessed: reads and writes beyond the array fault.
  *
- * The process is stopped (SIGSTOP) whenever it waits: nothing of it runs while the library looks at results, changes
- * inputs or reads its clock. It goes on with SIGCONT. */
+ * The process is stopped (SIGSTOP) whenever it waits. It does not run while the library reads results, changes inputs
+ * or reads its clock. SIGCONT continues it. */
 #ifndef TW_NATIVE_ARENA_H
 #define TW_NATIVE_ARENA_H
 
@@ -26,22 +25,22 @@ enum {
 /* the name by which the process opens the kernel: no such file exists */
 #define TW_ARENA_KERNEL_NAME "/tilewright-kernel.so"
 
-/* An operand of the op: where its elements lie, and `sets` of it, `pitch` bytes apart. */
+/* An operand of the op: the offset of its elements, and `sets` copies at a distance of `pitch` bytes. */
 typedef struct tw_arena_array {
   char name[TW_ARENA_NAME];
   tw_type type;
   int32_t rank;
   int64_t dims[TW_RANK_MAX], stride[TW_RANK_MAX];
-  uint64_t at, bytes, pitch; /* at: where the first begins in its file, not its page */
+  uint64_t at, bytes, pitch; /* at: offset of the first array in its file, not of its page */
   uint32_t sets;
-  bool is_output; /* then it is in `results` */
+  bool is_output; /* outputs are in `results`, inputs in `orders` */
 } tw_arena_array;
 
 typedef enum tw_arena_command { TW_ARENA_RUN, TW_ARENA_PREPARE, TW_ARENA_QUIT } tw_arena_command;
 
 /* The first page of `orders`. */
 typedef struct tw_arena_orders {
-  uint32_t version, size; /* of this struct: both sides are of one build */
+  uint32_t version, size; /* size of this struct: both sides must be of one build */
   uint64_t orders_bytes, results_bytes;
   uint64_t memory;  /* bytes of address space */
   uint64_t seconds; /* of processor time */
@@ -49,9 +48,9 @@ typedef struct tw_arena_orders {
   uint32_t n_operands;
   tw_arena_array operand[TW_OPERANDS_MAX];                        /* in the order of the op */
   _Alignas(TW_ARENA_ALIGNMENT) unsigned char task[TW_ARENA_TASK]; /* a struct of the machine's own */
-  /* What changes between stops: */
+  /* fields that change between stops */
   tw_arena_command command;
-  uint32_t run_sets; /* of RUN: this many first sets; of PREPARE: the number of the set */
+  uint32_t run_sets; /* RUN: number of sets to compute; PREPARE: number of the set */
 } tw_arena_orders;
 
 _Static_assert(sizeof(tw_arena_orders) <= TW_ARENA_PAGE, "orders are one page");
@@ -62,18 +61,18 @@ typedef enum tw_arena_stage { TW_ARENA_STARTING, TW_ARENA_LOADING, TW_ARENA_PREP
 typedef struct tw_arena_results {
   uint32_t stage;
   uint32_t refused;         /* this system call, plus 1; 0: none */
-  uint32_t signal;          /* that ended it; 0: none */
-  uint64_t address;         /* that a fault was about */
-  uint64_t inputs, outputs; /* where it has mapped the arena */
-  char message[400];        /* why it cannot run; "": it can */
+  uint32_t signal;          /* signal that ended the process; 0: none */
+  uint64_t address;         /* address of a fault */
+  uint64_t inputs, outputs; /* addresses of the arena in the process */
+  char message[400];        /* reason why it cannot run; "": it can */
 } tw_arena_results;
 
-/* Bytes of pages for an array of this many bytes, with the page after it. */
+/* The size in bytes of the pages of an array, including the page after it. */
 static inline uint64_t tw_arena_pitch(uint64_t bytes) {
   return (bytes + TW_ARENA_PAGE - 1) / TW_ARENA_PAGE * TW_ARENA_PAGE + TW_ARENA_PAGE;
 }
 
-/* The beginning of an array in its pages, so that it ends close to the page after it. */
+/* The offset of an array in its pages; it ends close to the page after it. */
 static inline uint64_t tw_arena_slack(uint64_t bytes) {
   const uint64_t room = tw_arena_pitch(bytes) - TW_ARENA_PAGE - bytes;
   return room / TW_ARENA_ALIGNMENT * TW_ARENA_ALIGNMENT;

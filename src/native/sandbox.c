@@ -183,8 +183,8 @@ tw_status tw_sandbox_margins(const tw_sandbox *s, uint32_t sets, tw_error *error
 
 /* ---- the process ---- */
 
-/* Seconds that the process's threads were ready to run and had no processor: of the thread that waited longest. 0 where the system
- * does not tell. Field 2 of /proc/PID/task/TID/schedstat, in nanoseconds. */
+/* Seconds that the process's threads were ready to run and had no processor: of the thread that waited longest. 0 where
+ * the system does not tell. Field 2 of /proc/PID/task/TID/schedstat, in nanoseconds. */
 static double starved_seconds(const tw_sandbox *s) {
   char name[64], path[330];
   double most = 0;
@@ -201,7 +201,8 @@ static double starved_seconds(const tw_sandbox *s) {
   return most;
 }
 
-/* The time that the process spent ready, without a processor, does not count: a busy computer must not change a verdict. */
+/* The time that the process spent ready, without a processor, does not count: a busy computer must not change a
+ * verdict. */
 static void postpone(tw_sandbox *s) {
   if (s->deadline < s->until) s->deadline = fmin(s->began + s->limit + starved_seconds(s) - s->starved, s->until);
 }

@@ -245,7 +245,8 @@ static void fill_lse_of(void *with, size_t index) {
   free(x);
 }
 
-/* Elements of Q and K along d are terms of scores. Forward, elements of V along d have different sizes: each is of one element of O. */
+/* Elements of Q and K along d are terms of scores. Forward, elements of V along d have different sizes: each is of one
+ * element of O. */
 static void scale_channels(const tw_attention *a, uint64_t seed, const tw_operand o[], void *const buffers[]) {
   const tw_terms of_q = {.seed = seed, .n = a->d}, of_k = {.seed = seed, .n = a->d, .inverse = true};
   if (a->is_cut) return;

@@ -8,7 +8,8 @@
 
 enum { TW_CONV_DIMS = 3 };
 
-/* WINDOW_FIRST: weights[t][r][s][c][k]. CHANNELS_LAST: [k][t][r][s][c]. CHANNELS_FIRST: [k][c][t][r][s], as in PyTorch. */
+/* WINDOW_FIRST: weights[t][r][s][c][k]. CHANNELS_LAST: [k][t][r][s][c]. CHANNELS_FIRST: [k][c][t][r][s], as in PyTorch.
+ */
 typedef enum tw_conv_layout { TW_CONV_WINDOW_FIRST, TW_CONV_CHANNELS_LAST, TW_CONV_CHANNELS_FIRST } tw_conv_layout;
 
 /* Two-dimensional ones have depth 1. */

@@ -1,5 +1,5 @@
-/* conv2d.c - convolution of images with its epilogue: keys, operands, inputs, comparison, cost. The reference result
- * is in conv2d_reference.c.
+/* conv2d.c - convolution of images with its epilogue: keys, operands, inputs, comparison, cost. The reference result is
+ * in conv2d_reference.c.
  *
  *   x[n][p][q][k] = bias[k] + sum over r, s, c of input[n][p stride + r - pad][q stride + s - pad][c] weights[r][s][c][k]
  *
@@ -11,9 +11,9 @@
  * Without pooling the output is y. With pool=size each of its elements is the largest of a window of size x size
  * elements of y, pool_stride apart; windows begin pool_pad before the image, and what lies outside never wins.
  *
- * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (weight_layout=krsc: [k][r][s][c], kcrs: [k][c][r][s]),
- * bias [1][k] if there is one, output [n][p][q][k], all dense; image_layout=nchw, as in PyTorch: input [n][c][h][w], output
- * [n][k][p][q]. a and b of f32, f16 or bf16: y = relu(scale * x) within the bound of conv.c. */
+ * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (weight_layout=krsc: [k][r][s][c], kcrs:
+ * [k][c][r][s]), bias [1][k] if there is one, output [n][p][q][k], all dense; image_layout=nchw, as in PyTorch: input
+ * [n][c][h][w], output [n][k][p][q]. a and b of f32, f16 or bf16: y = relu(scale * x) within the bound of conv.c. */
 #include "op/conv2d.h"
 
 #include <inttypes.h>
@@ -267,8 +267,8 @@ static double needed(const tw_conv2d *v, int64_t results, int64_t windows) {
   return (double)n;
 }
 
-/* Products with padding count: a kernel without a case of its own for every edge makes them too. Results that no pooling
- * window covers do not. */
+/* Products with padding count: a kernel without a case of its own for every edge makes them too. Results that no
+ * pooling window covers do not. */
 static double operations(const tw_problem *p) {
   tw_conv2d v = tw_conv2d_of(p);
   return (double)v.n * needed(&v, v.p, v.out_h) * needed(&v, v.q, v.out_w) * (double)v.k * (double)(v.r * v.s * v.c);

@@ -36,7 +36,8 @@ static inline bool tw_conv2d_needs(const tw_conv2d *v, int64_t result, int64_t w
   return result < last * v->pool_stride - v->pool_pad + v->pool;
 }
 
-/* The rows or columns of the convolution that window `index` of the pooling covers, inside `length`; without pooling one. */
+/* The rows or columns of the convolution that window `index` of the pooling covers, inside `length`; without pooling
+ * one. */
 typedef struct tw_conv2d_span {
   int64_t first, last; /* last: one past the end */
 } tw_conv2d_span;

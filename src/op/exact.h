@@ -1,5 +1,5 @@
-/* exact.h - ops whose outputs are known element by element (tw_op.exact): such an op gives that function alone, and takes
- * its reference and its comparison from here. */
+/* exact.h - ops whose outputs are known element by element (tw_op.exact): such an op gives that function alone, and
+ * takes its reference and its comparison from here. */
 #ifndef TW_OP_EXACT_H
 #define TW_OP_EXACT_H
 

@@ -24,8 +24,8 @@ typedef struct range {
 } range;
 static range narrow_range(tw_type b) { return b == TW_I4 ? (range){-8, 7} : (range){-1, 1}; }
 
-/* tw_int8_distribution shares the deviation of the results out between A and B. B of i4 and ternary has its own, so that of
- * A is the square of that share, divided by B's: it is the share for this scale. */
+/* tw_int8_distribution shares the deviation of the results out between A and B. B of i4 and ternary has its own, so
+ * that of A is the square of that share, divided by B's: it is the share for this scale. */
 static double scale_for_a(const tw_gemm *g) {
   const double scale = narrow_scale(g);
   if (tw_gemm_numerics_of(g).b == g->b) return scale;
@@ -114,9 +114,9 @@ static void fill_packed(const tw_gemm *g, uint64_t seed, void *codes, void *scal
   free(x);
 }
 
-/* Magnitudes 4 to 7 with random signs; what results of 16 bits would round away cancels: the second half of a row of op(A) is the
- * first one turned round and negated but for a few elements, which are one less, and op(B) has the same in both halves. So C is
- * small, and lacks a product by 16 or more. An odd k has one product of its own in the middle. */
+/* Magnitudes 4 to 7 with random signs; what results of 16 bits would round away cancels: the second half of a row of
+ * op(A) is the first one turned round and negated but for a few elements, which are one less, and op(B) has the same in
+ * both halves. So C is small, and lacks a product by 16 or more. An odd k has one product of its own in the middle. */
 static int64_t whole_at(uint64_t seed, int operand, int64_t line, int64_t p, int64_t k) {
   const int64_t half = k / 2, q = p < half ? p : p >= k - half ? k - 1 - p : half;
   tw_random r;
@@ -136,8 +136,8 @@ static void fill_whole(const tw_gemm *g, uint64_t seed, int operand, const tw_op
     }
 }
 
-/* A row of op(A) has FEW elements that are not 0, powers of two; op(B) has numbers of full precision. So a result is a sum of FEW
- * exact products, of which every bit counts, whatever k is: B in fewer bits is seen. */
+/* A row of op(A) has FEW elements that are not 0, powers of two; op(B) has numbers of full precision. So a result is a
+ * sum of FEW exact products, of which every bit counts, whatever k is: B in fewer bits is seen. */
 enum { FEW = 4 };
 
 static void fill_few(const tw_gemm *g, uint64_t seed, const tw_operand *a, void *const buffers[], const tw_operand *b) {

@@ -95,8 +95,8 @@ static tw_type stored_b(const tw_gemm *g) {
   return g->b == TW_I4 || g->b == TW_TERNARY ? TW_I8 : g->b;
 }
 
-/* With A of bf16 a machine may round code times scale to bf16: exact for scales that are powers of two, off by up to 2^-8,
- * half of the last place of 8 bits, for f32 scales. */
+/* With A of bf16 a machine may round code times scale to bf16: exact for scales that are powers of two, off by up to
+ * 2^-8, half of the last place of 8 bits, for f32 scales. */
 static double weights_off(const tw_gemm *g) {
   const bool f32_scales = g->b == TW_I8 || g->b == TW_I4 || g->b == TW_TERNARY;
   return tw_gemm_weights_only(g) && g->a == TW_BF16 && f32_scales ? 0x1p-8 : 0;
@@ -115,12 +115,13 @@ static double blocks_off(const tw_gemm *g) {
   return off;
 }
 
-/* Matrix units add some products to a sum at once and cut the result instead of rounding it (Fasi, Higham, Mikaitis, Pranesh,
- * Numerical behavior of NVIDIA tensor cores, 2021: 8 products of 16 bits on Ampere, 4 of tf32): each of k / 8 steps takes half
- * of the last place off a partial sum, in the mean, always towards 0: 0.72 units of 2^-24 over a binade. What it takes
- * off the products has their signs, and is no more than the walk of k roundings. The mean magnitude of the partial sums of
- * a walk is below 5 |products| but by a chance of e^-30 (numerics.h: q = 25). On an H200 (mma.sync, f16 and bf16) the worst
- * of 65,536 elements was off by 0.75 of u k / 8 |products| at k = 49,152, of the 3.6 that are allowed. */
+/* Matrix units add some products to a sum at once and cut the result instead of rounding it (Fasi, Higham, Mikaitis,
+ * Pranesh, Numerical behavior of NVIDIA tensor cores, 2021: 8 products of 16 bits on Ampere, 4 of tf32): each of k / 8
+ * steps takes half of the last place off a partial sum, in the mean, always towards 0: 0.72 units of 2^-24 over a
+ * binade. What it takes off the products has their signs, and is no more than the walk of k roundings. The mean
+ * magnitude of the partial sums of a walk is below 5 |products| but by a chance of e^-30 (numerics.h: q = 25). On an
+ * H200 (mma.sync, f16 and bf16) the worst of 65,536 elements was off by 0.75 of u k / 8 |products| at k = 49,152, of
+ * the 3.6 that are allowed. */
 static double chain_off(const tw_gemm *g) {
   const bool cuts = g->a != TW_F32 || g->arithmetic != TW_ARITHMETIC_FULL;
   return cuts && real_a(g) ? 5 * 0.72 * TW_U32 * ceil((double)g->k / (g->a == TW_F32 ? 4 : 8)) : 0;
@@ -181,8 +182,8 @@ static double chain_of(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gem
   return n->chain * fmin(1, 8 * terms_of(g, s) / (double)g->k);
 }
 
-/* What rounding in the sum is off: any sum of such products; or, should that be less, a sum whose products have random signs,
- * which all inputs see to (gemm_inputs.c). Products that are 0 are added without rounding. */
+/* What rounding in the sum is off: any sum of such products; or, should that be less, a sum whose products have random
+ * signs, which all inputs see to (gemm_inputs.c). Products that are 0 are added without rounding. */
 static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   if (s->whole && tw_gemm_has_whole(g)) return 0;
   const double terms = terms_of(g, s);
@@ -191,10 +192,10 @@ static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw
   return fmin(any, walk);
 }
 
-/* The same in the mean square over many elements, which have no element's luck: of a walk of k steps, each off by a number that is
- * uniform in +-u of the partial sum, whose square is k / 2 of the last one's in the mean. Two thirds are for the products'
- * own roundings. The partial sums of a matrix unit that cuts are 0.71 of the norm in the mean square, of the 5 of one
- * element (chain_off). */
+/* The same in the mean square over many elements, which have no element's luck: of a walk of k steps, each off by a
+ * number that is uniform in +-u of the partial sum, whose square is k / 2 of the last one's in the mean. Two thirds are
+ * for the products' own roundings. The partial sums of a matrix unit that cuts are 0.71 of the norm in the mean square,
+ * of the 5 of one element (chain_off). */
 static double rounding_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   if (s->whole && tw_gemm_has_whole(g)) return 0;
   const double terms = terms_of(g, s);
@@ -203,13 +204,14 @@ static double rounding_mean(const tw_gemm *g, const tw_gemm_numerics *n, const t
   return fmin(any, walk);
 }
 
-/* What is not rounding in the sum. Three units are for scale, bias and conversion. Of A that becomes int8 each element is
- * off by at most half a step of (largest magnitude) / 127: in all by at most step / 2 times the sum of |b|, which is at most
- * sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
+/* What is not rounding in the sum. Three units are for scale, bias and conversion. Of A that becomes int8 each element
+ * is off by at most half a step of (largest magnitude) / 127: in all by at most step / 2 times the sum of |b|, which is
+ * at most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
  *
- * tf32 cuts 13 bits (bf16 16): both factors of a product are off by up to 2^-10 (2^-7), always towards 0, so the sum is off by that part of
- * itself, at most 8 largest |b|_2 (Hoeffding), and by as much again at random. Hopper's matrix unit for 8 bits keeps 14 bits
- * of its sums, of 32 products at a time (DeepSeek-V3, 2024, section 3.3.2), and cuts the rest. */
+ * tf32 cuts 13 bits (bf16 16): both factors of a product are off by up to 2^-10 (2^-7), always towards 0, so the sum is
+ * off by that part of itself, at most 8 largest |b|_2 (Hoeffding), and by as much again at random. Hopper's matrix unit
+ * for 8 bits keeps 14 bits of its sums, of 32 products at a time (DeepSeek-V3, 2024, section 3.3.2), and cuts the rest.
+ */
 static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double scale = fabs((double)g->scale);
   const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);
@@ -241,9 +243,9 @@ static double besides_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw
   return off + n->of_blocks * s->column;
 }
 
-/* One safety factor: eight standard deviations (Hoeffding) of a sum with random signs, given the elements' errors. The norm of these is
- * above its mean by a factor of at most 1 + 8 / sqrt(r) with the same probability, r of them being independent: the columns,
- * or k where there are more columns than that. */
+/* One safety factor: eight standard deviations (Hoeffding) of a sum with random signs, given the elements' errors. The
+ * norm of these is above its mean by a factor of at most 1 + 8 / sqrt(r) with the same probability, r of them being
+ * independent: the columns, or k where there are more columns than that. */
 double tw_gemm_signed_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, double count) {
   if (n->exact) return 0;
   if (!n->real) return 8 * sqrt(count) * 4 * TW_U32 * fabs(s->value);
@@ -268,9 +270,9 @@ double tw_gemm_glu_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, double
 }
 
 /* A result of 16 bits has an error of half a unit of its own, or one unit more where the sum has an error. */
-/* Sums that are kept in 8 or 16 bits are rounded up to once for every 8 of k, each time by half a unit at most (Hoeffding),
- * where no partial sum comes near the range; where one may (a walk, numerics.h), saturation makes anything of it: a target
- * compares with its own definition. */
+/* Sums that are kept in 8 or 16 bits are rounded up to once for every 8 of k, each time by half a unit at most
+ * (Hoeffding), where no partial sum comes near the range; where one may (a walk, numerics.h), saturation makes anything
+ * of it: a target compares with its own definition. */
 static double narrow_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double reach = fabs((double)g->scale) * 12 * s->norm + fabs(s->value),
                roundings = tw_sum_steps((double)g->k / 8);

@@ -51,7 +51,8 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return Y + 1;
 }
 
-/* Steps of delta are around 0.4 and some are negative, so that a lost sign shows; A is negative, so that states do not grow. */
+/* Steps of delta are around 0.4 and some are negative, so that a lost sign shows; A is negative, so that states do not
+ * grow. */
 static tw_spread steps(uint64_t seed, int64_t row) {
   (void)seed, (void)row;
   return (tw_spread){.middle = 0.4, .amplitude = 0.6};
@@ -79,8 +80,8 @@ typedef struct job {
   int64_t c, s, n;
 } job;
 
-/* In binary32: exp is off by 4 u and 2 u of its argument; the state by what the last one was off, scaled, and a rounding of the
- * product and of the sum; the term delta u B by 3 u. Intermediate values are kept in binary32. */
+/* In binary32: exp is off by 4 u and 2 u of its argument; the state by what the last one was off, scaled, and a
+ * rounding of the product and of the sum; the term delta u B by 3 u. Intermediate values are kept in binary32. */
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
   const int64_t batch = row / j->c, channel = row % j->c;

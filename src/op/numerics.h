@@ -24,8 +24,8 @@ static inline double tw_store_error(tw_type type, double value, double off) {
   return off + tw_unit(type) * (fabs(value) + off) + tw_least_real(type);
 }
 
-/* The error of a sum of n terms in any order is at most this many u of the sum of their magnitudes: n, the classical bound,
- * or 8 sqrt(n) with probability above 1 - 1e-13 (Higham and Mary, A new approach to probabilistic rounding error
+/* The error of a sum of n terms in any order is at most this many u of the sum of their magnitudes: n, the classical
+ * bound, or 8 sqrt(n) with probability above 1 - 1e-13 (Higham and Mary, A new approach to probabilistic rounding error
  * analysis, 2019, lambda = 8). */
 static inline double tw_sum_steps(double n) { return fmin(n, 8 * sqrt(n)); }
 
@@ -38,8 +38,8 @@ static inline double tw_sum_steps(double n) { return fmin(n, 8 * sqrt(n)); }
 #define TW_WALK 12 /* e^-32.6 = 7e-15 */
 static inline double tw_walk_steps(double n) { return TW_WALK * sqrt(n); }
 
-/* n independent errors of at most e_i with a mean of 0 add to at most this (Hoeffding, the same probability), given the sum
- * of e_i and the sum of their squares. */
+/* n independent errors of at most e_i with a mean of 0 add to at most this (Hoeffding, the same probability), given the
+ * sum of e_i and the sum of their squares. */
 static inline double tw_random_sum(double sum, double sum_of_squares) { return fmin(sum, 8 * sqrt(sum_of_squares)); }
 
 #endif

@@ -1,5 +1,5 @@
-/* lines.c - see lines.h. A hash table has the last place of each line, and of each pair of lines that follow each other: a pair is
- * tried first, since a line like "}" is everywhere. */
+/* lines.c - see lines.h. A hash table has the last place of each line, and of each pair of lines that follow each
+ * other: a pair is tried first, since a line like "}" is everywhere. */
 #include "report/lines.h"
 
 #include <stdint.h>

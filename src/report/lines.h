@@ -1,7 +1,7 @@
 /* lines.h - many sources that share most of their lines, as one list of lines.
  *
- * A source becomes runs: pairs (first line, number of lines) of the list. Lines that follow each other in a source that came
- * before are one run, so a child costs little more than its difference from its parent. */
+ * A source becomes runs: pairs (first line, number of lines) of the list. Lines that follow each other in a source that
+ * came before are one run, so a child costs little more than its difference from its parent. */
 #ifndef TW_REPORT_LINES_H
 #define TW_REPORT_LINES_H
 

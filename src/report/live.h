@@ -6,8 +6,8 @@
 
 typedef struct report_live report_live;
 
-/* Serves the run in `directory` from a thread of its own; the journal need not be there yet. TW_MISSING where the build has no
- * server, or no page, or the system no port. */
+/* Serves the run in `directory` from a thread of its own; the journal need not be there yet. TW_MISSING where the build
+ * has no server, or no page, or the system no port. */
 tw_status report_live_start(const char *directory, report_live **out, tw_error *);
 const char *report_live_address(const report_live *); /* "http://127.0.0.1:PORT/TOKEN/" */
 /* Gives a browser that looks at the page some seconds to fetch the end of the search. NULL is fine. */

@@ -1,5 +1,6 @@
-/* page.c - puts the page together: page/page.html with its style, its scripts, the charting library and the data. The page needs
- * nothing else, and its Content-Security-Policy allows nothing else: no connection, no script but its own. */
+/* page.c - puts the page together: page/page.html with its style, its scripts, the charting library and the data. The
+ * page needs nothing else, and its Content-Security-Policy allows nothing else: no connection, no script but its own.
+ */
 #include <stdlib.h>
 #include <string.h>
 

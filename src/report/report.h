@@ -1,8 +1,8 @@
 /* report.h - runs of `tilewright tune --out` as a page.
  *
- * A run is read from its directory: journal.sqlite has every candidate from the moment its verdict is known, summary.json and
- * timeline.json are there once the search has ended. Nothing in a directory is trusted: it may be somebody else's. Texts reach
- * the page as JSON, which its scripts show as text and never as HTML. */
+ * A run is read from its directory: journal.sqlite has every candidate from the moment its verdict is known,
+ * summary.json and timeline.json are there once the search has ended. Nothing in a directory is trusted: it may be
+ * somebody else's. Texts reach the page as JSON, which its scripts show as text and never as HTML. */
 #ifndef TW_REPORT_REPORT_H
 #define TW_REPORT_REPORT_H
 
@@ -14,8 +14,8 @@
 
 /* One run as a JSON object. TW_USAGE if the directory has no run, or what is wrong with it. */
 tw_status report_read_run(const char *directory, json_t **out, tw_error *);
-/* {"lines": [...], "runs": {"0": [...], ...}, "left_out": N}: the sources of all candidates (lines.h), as many as a page holds. An
- * empty object where the directory has no journal. */
+/* {"lines": [...], "runs": {"0": [...], ...}, "left_out": N}: the sources of all candidates (lines.h), as many as a
+ * page holds. An empty object where the directory has no journal. */
 json_t *report_read_sources(const char *directory);
 /* {"source": ..., "parent": ...}: the sources of one candidate and of its parent, null where there is none. */
 tw_status report_read_source(const char *directory, int64_t number, json_t **out, tw_error *);
@@ -24,8 +24,8 @@ tw_status report_read_source(const char *directory, int64_t number, json_t **out
 enum { REPORT_STAMP = 80 };
 void report_read_stamp(const char *directory, char stamp[REPORT_STAMP]);
 
-/* One page, malloc'ed, from {"runs": [run, ...], ...} and sources. TW_MISSING if this build has no charting library. `nonce`: for the page's
- * own scripts, which are the only ones that a browser runs. */
+/* One page, malloc'ed, from {"runs": [run, ...], ...} and sources. TW_MISSING if this build has no charting library.
+ * `nonce`: for the page's own scripts, which are the only ones that a browser runs. */
 tw_status report_make_page(const json_t *data, const json_t *sources, const char *nonce, char **page, tw_error *);
 /* 128 random bits in hexadecimal. */
 enum { REPORT_NONCE = 33 };

@@ -1,4 +1,5 @@
-/* verb.c - the parser of schedule steps for every machine. It matches the words of a step with the cells of a verb's row. */
+/* verb.c - the parser of schedule steps for every machine. It matches the words of a step with the cells of a verb's
+ * row. */
 #include "tilewright/verb.h"
 
 #include <stdio.h>

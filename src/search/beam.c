@@ -1,9 +1,10 @@
 /* beam.c - which candidates are the parents of the next iteration.
  *
  * As in Autocomp (section 3.3): the best B of those children that are correct and beat their own parent. Additions: the
- * best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; when fewer than
- * B children qualify, the best of the old parents stay and are tried with other plans; a child that is much slower than
- * the best has no precedence over the old parents, however slow its own parent was. tw_keep_recipes is for ensembles. */
+ * best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; when fewer
+ * than B children qualify, the best of the old parents stay and are tried with other plans; a child that is much slower
+ * than the best has no precedence over the old parents, however slow its own parent was. tw_keep_recipes is for
+ * ensembles. */
 #include <string.h>
 
 #include "search/state.h"

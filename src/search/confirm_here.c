@@ -10,7 +10,8 @@
 #include "evaluate/evaluator.h"
 #include "search/state.h"
 
-/* Costs of a deterministic target differ by no more between two computers: their mathematical libraries may round differently. */
+/* Costs of a deterministic target differ by no more between two computers: their mathematical libraries may round
+ * differently. */
 static const double SAME = 1e-6;
 
 static tw_status report_only(tw_state *s, const char *why) {
@@ -31,7 +32,8 @@ static void evaluate_here(tw_state *s, const tw_candidate *c, tw_outcome *out) {
   tw_trial_run(&trial, &setting, out);
 }
 
-/* The runner timed the kernel on the real machine, of which this computer has a model: the counter "real_machine" says so. Costs differ then. */
+/* The runner timed the kernel on the real machine, of which this computer has a model: the counter "real_machine" says
+ * so. Costs differ then. */
 static bool is_of_real_machine(const tw_candidate *c) {
   for (size_t i = 0; i < c->measured.n_counters; i++)
     if (!strcmp(c->measured.counter[i].name, "real_machine")) return c->measured.counter[i].value == 1;
@@ -53,7 +55,8 @@ static tw_status compare_costs(const tw_state *s, const tw_candidate *c, const t
   return TW_OK;
 }
 
-/* The runner's machine is not this one: hardware whose simulator this is, another GPU. Its costs cannot be expected here. */
+/* The runner's machine is not this one: hardware whose simulator this is, another GPU. Its costs cannot be expected
+ * here. */
 static bool is_another_machine(const tw_state *s) {
   char digest[TW_HASH_TEXT];
   if (!s->machine[0]) return false;

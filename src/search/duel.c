@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "search/state.h"
 
-/* A kernel this many times as fast needs one round to show it again. On a busy computer, one measurement of a kernel with several
- * threads can be off by more. */
+/* A kernel this many times as fast needs one round to show it again. On a busy computer, one measurement of a kernel
+ * with several threads can be off by more. */
 static const double CLEARLY = 4;
 /* Otherwise one round shows no noise: a single good moment would decide. */
 enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
@@ -68,8 +68,8 @@ static double recorded_gain(const tw_candidate *c, const tw_candidate *than) {
   return 1 - c->measured.cost / than->measured.cost;
 }
 
-/* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of *gain. Both are 0 where
- * nothing was measured. */
+/* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of *gain. Both are 0
+ * where nothing was measured. */
 static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, double *gain,
                   double *within) {
   series a = {0}, b = {0};

@@ -39,8 +39,8 @@ tw_schedule tw_state_pruned(const tw_state *s, const tw_candidate *c) {
   return pruned;
 }
 
-/* Dead steps are removed at the end of a search only: until then a later step may give a meaning to an earlier one. Needs
- * neither samples nor time on the machine, so it also happens in searches that were stopped. */
+/* Dead steps are removed at the end of a search only: until then a later step may give a meaning to an earlier one.
+ * Needs neither samples nor time on the machine, so it also happens in searches that were stopped. */
 static tw_status prune(tw_state *s, tw_error *error) {
   const tw_schedule pruned = tw_state_pruned(s, s->best);
   if (pruned.n == s->best->recipe->n) return TW_OK;

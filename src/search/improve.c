@@ -1,7 +1,8 @@
 /* improve.c - a user's program as the start: rewrites of it, in competition with a fresh schedule.
  *
- * Rewrites are climbed greedily, in a search with a beam of one whose only agent is `rewrites`: the best of two is kept,
- * until none makes the program faster. There are few, and each is a whole step: a wider beam would find the same. */
+ * Rewrites are climbed greedily, in a search with a beam of one whose only agent is `rewrites`: the best of two is
+ * kept, until none makes the program faster. There are few, and each is a whole step: a wider beam would find the same.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,8 @@ static void list_rewrites(const tw_search_result *r, tw_schedule *out) {
   for (size_t i = 1; i < r->n_rungs; i++) tw_schedule_add(out, r->rung[i].step, NULL);
 }
 
-/* The rewrites' way, with the user's program as its start. Half of the time is for them, if a fresh schedule competes for
- * the rest. */
+/* The rewrites' way, with the user's program as its start. Half of the time is for them, if a fresh schedule competes
+ * for the rest. */
 static tw_status rewrite(const improving *k, const char *source, size_t length, bool rewrites_only,
                          tw_search_result *out, tw_improvement *how, tw_error *error) {
   tw_search_options options = *k->options;

@@ -9,8 +9,8 @@
  *
  * Tables: journal (key, value: what the file is for), search (one row for each set of options), candidate (one row
  * each; `message`, `source`, `schedule` as text, `counters` and `memory` as JSON objects; `schedule` is NULL where the
- * source stands alone; `at`: seconds of search before its verdict; `place`: who evaluated it), exchange (what agents asked
- * and were answered), fact (of a search: its command line, its bound, its best candidate, ...; for reports). */
+ * source stands alone; `at`: seconds of search before its verdict; `place`: who evaluated it), exchange (what agents
+ * asked and were answered), fact (of a search: its command line, its bound, its best candidate, ...; for reports). */
 #ifndef TW_SEARCH_JOURNAL_H
 #define TW_SEARCH_JOURNAL_H
 
@@ -34,7 +34,8 @@ typedef struct tw_journal_subject {
  * room. `options` is everything else that decides the search, `seed` is the seed of its inputs. */
 tw_status tw_journal_open(const char *path, const tw_journal_subject *, const char *agent, const char *options,
                           uint64_t seed, tw_journal **out, tw_error *);
-/* Was this very source evaluated with the same seed, by a runner as in this search or without one? Then fills verdict, message, measurement and time. */
+/* Was this very source evaluated with the same seed, by a runner as in this search or without one? Then fills verdict,
+ * message, measurement and time. */
 bool tw_journal_recall(tw_journal *, tw_candidate *);
 /* Questions to agents' models and their answers, of this search. Valid until close. */
 tw_memo tw_journal_memo(tw_journal *);

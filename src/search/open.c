@@ -1,5 +1,5 @@
-/* open.c - what a search needs before its first candidate: checked options, its teams, the journal, a place where candidates are
- * evaluated, inputs. */
+/* open.c - what a search needs before its first candidate: checked options, its teams, the journal, a place where
+ * candidates are evaluated, inputs. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@
 
 bool tw_state_is_interrupted(const tw_state *s) { return tw_is_set(s->options.interrupt); }
 
-static bool is_used_up(const tw_state *s, size_t under_way) {
-  return s->options.samples > 0 && (size_t)s->samples + under_way >= (size_t)s->options.samples;
+static bool is_used_up(const tw_state *s, size_t in_flight) {
+  return s->options.samples > 0 && (size_t)s->samples + in_flight >= (size_t)s->options.samples;
 }
 
 bool tw_state_is_stopped(const tw_state *s) {
@@ -136,7 +136,7 @@ static void report_progress(void *context) {
   tw_state *s = context;
   const tw_search_options *o = &s->options;
   if (!o->progress && !o->watch) return;
-  int to_come = s->under_way;
+  int to_come = s->in_flight;
   if (s->iteration < o->iterations && !s->is_patient)
     to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
   tw_progress p = {
@@ -163,7 +163,7 @@ static void report_progress(void *context) {
 }
 
 static void count_candidate(tw_state *s, tw_candidate *c) {
-  s->under_way--;
+  s->in_flight--;
   s->samples += c->verdict != TW_SKIPPED;
   s->recalled += c->verdict != TW_SKIPPED && c->recalled;
   s->correct += c->verdict == TW_CORRECT;
@@ -226,7 +226,7 @@ static tw_pool pool_of(tw_state *s) {
 static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
   tw_job *job = n ? tw_new(n, sizeof *job) : NULL, **all = n ? tw_new(n, sizeof *all) : NULL;
   const tw_pool pool = pool_of(s);
-  s->under_way = (int)n;
+  s->in_flight = (int)n;
   for (size_t i = 0; i < n; i++) {
     if (!job || !all) {
       fresh[i]->verdict = TW_SKIPPED;
@@ -292,7 +292,7 @@ void tw_state_evaluate(tw_state *s, size_t first) {
     if (c->verdict != TW_PENDING) { /* a duplicate, or illegal */
       if (s->journal) tw_journal_record(s->journal, c);
     } else if (!is_used_up(s, n) && s->journal && recall(s, c)) {
-      s->under_way++;
+      s->in_flight++;
       count_candidate(s, c);
     } else if (!is_used_up(s, n) && fresh) {
       fresh[n++] = c;

@@ -1,8 +1,8 @@
 /* recording.h - what an earlier search found, for reuse on another shape: its steps and its plans.
  *
- * Method: schedule reuse of Autocomp (C. Hong et al., section 3.5). A recording is a file of steps, or the journal of a search. The
- * kernel with the least cost counts: its schedule gives the steps. Where its source has no schedule, the plans that led from the last
- * schedule to it, in their order, are offered to language models. */
+ * Method: schedule reuse of Autocomp (C. Hong et al., section 3.5). A recording is a file of steps, or the journal of a
+ * search. The kernel with the least cost counts: its schedule gives the steps. Where its source has no schedule, the
+ * plans that led from the last schedule to it, in their order, are offered to language models. */
 #ifndef TW_SEARCH_RECORDING_H
 #define TW_SEARCH_RECORDING_H
 
@@ -18,8 +18,8 @@ typedef struct tw_recordings {
   char *plan[TW_RECORDED_PLANS_MOST]; /* replies of models to planning prompts; malloc'ed */
 } tw_recordings;
 
-/* Adds a recording: the output directory of `tune --out`, its journal, or a file of steps. TW_USAGE if it is of another target or op,
- * or has neither steps nor plans. */
+/* Adds a recording: the output directory of `tune --out`, its journal, or a file of steps. TW_USAGE if it is of another
+ * target or op, or has neither steps nor plans. */
 tw_status tw_recordings_read(const char *path, const tw_target *, const tw_problem *, tw_recordings *, tw_error *);
 /* Adds steps; TW_USAGE beyond TW_RECORDINGS_MOST. */
 tw_status tw_recordings_add(tw_recordings *, const tw_schedule *, tw_error *);

@@ -196,8 +196,8 @@ static void close_members(size_t n, tw_member member[], tw_search_result *out) {
   tw_text_free(&notes);
 }
 
-/* Recordings of the user, and the schedule of another shape if some of its steps are illegal here: the menu may have others like
- * them. */
+/* Recordings of the user, and the schedule of another shape if some of its steps are illegal here: the menu may have
+ * others like them. */
 static tw_status read_recordings(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
                                  tw_recordings *out, tw_error *error) {
   tw_status status = TW_OK;
@@ -262,8 +262,8 @@ static tw_status search(const tw_target *target, const tw_problem *problem, cons
   return status;
 }
 
-/* What is malloc'ed in a result has stood there since its first release: a program that is older than a member of this kind would
- * leak it, and tw_search must free it then. */
+/* What is malloc'ed in a result has stood there since its first release: a program that is older than a member of this
+ * kind would leak it, and tw_search must free it then. */
 tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
                     tw_search_result *out, tw_error *error) {
   tw_search_options own;

@@ -89,7 +89,7 @@ typedef struct tw_state {
   int recalled;         /* samples whose verdict came from the journal */
   int slower;           /* and slower than their parent, not checked */
   tw_cost_from cost_from;
-  int under_way; /* handed to the evaluator and not ended yet */
+  int in_flight; /* handed to the evaluator and not ended yet */
   tw_text notes; /* lines for the user */
 } tw_state;
 
@@ -154,13 +154,14 @@ void tw_team_begin(tw_state *, size_t team);
 bool tw_team_asks_models(const tw_team *);
 /* teams.c: when the last candidate may start, by what the best one took. */
 void tw_team_set_deadline(tw_state *);
-/* All of a search ends by this time, the confirmation of the result included: the limit of --seconds less the time to write the
- * result. HUGE_VAL: no limit. */
+/* All of a search ends by this time, the confirmation of the result included: the limit of --seconds less the time to
+ * write the result. HUGE_VAL: no limit. */
 double tw_state_end(const tw_state *);
 /* starts.c: the start and the best known kernels of other searches are evaluated and make the first beam. */
 tw_status tw_evaluate_starts(tw_state *, const char *program, tw_error *);
 
-/* propose.c: plan and implement for each parent in the beam; failed kernels can be repaired until the round is freed. */
+/* propose.c: plan and implement for each parent in the beam; failed kernels can be repaired until the round is freed.
+ */
 typedef struct tw_round tw_round;
 tw_status tw_propose(tw_state *, tw_round **out, tw_error *);
 /* Replaces failed kernels of the round by repairs. */
@@ -181,7 +182,8 @@ void tw_polish(tw_state *);
 tw_status tw_finish(tw_state *, tw_error *);
 /* finish.c: a candidate's schedule without its dead steps, except for steps of the baseline at its begin. */
 tw_schedule tw_state_pruned(const tw_state *, const tw_candidate *);
-/* duel.c: keeps the baseline, or the kernel of an earlier search, unless the best is faster than it by more than the noise. */
+/* duel.c: keeps the baseline, or the kernel of an earlier search, unless the best is faster than it by more than the
+ * noise. */
 void tw_defend(tw_state *);
 /* duel.c: whether the difference is larger than any noise. */
 bool tw_is_clearly_faster(const tw_candidate *, const tw_candidate *than);
@@ -189,8 +191,8 @@ bool tw_is_clearly_faster(const tw_candidate *, const tw_candidate *than);
 tw_memo tw_exchanges_open(tw_exchanges *);
 void tw_exchanges_take(const tw_state *, tw_search_result *);
 void tw_exchanges_close(tw_exchanges *);
-/* confirm_here.c: evaluates the result and the start of a search by a runner in this process, where the target can be used.
- * TW_FAILED if the outcomes do not agree. */
+/* confirm_here.c: evaluates the result and the start of a search by a runner in this process, where the target can be
+ * used. TW_FAILED if the outcomes do not agree. */
 tw_status tw_confirm_here(tw_state *, tw_error *);
 /* ladder.c: from the start to the best. */
 tw_status tw_climb(const tw_state *, tw_search_result *, tw_error *);

@@ -24,8 +24,8 @@ static const struct effort {
     {HUGE_VAL, 3, 2, 1, 1},
 };
 
-/* With agents that ask language models: Autocomp's own numbers (section 4, 4.3 and 4.4), a beam of 6, 6 plans, 2 kernels, 10 iterations, 70%
- * of the menu hidden. */
+/* With agents that ask language models: Autocomp's own numbers (section 4, 4.3 and 4.4), a beam of 6, 6 plans, 2
+ * kernels, 10 iterations, 70% of the menu hidden. */
 static const struct effort MODELS_EFFORT = {HUGE_VAL, 10, 6, 2, 6};
 static const double MODELS_DROPOUT = 0.7;
 
@@ -124,8 +124,9 @@ double tw_state_end(const tw_state *s) {
          s->case_seconds; /* files of the result have such a case, too */
 }
 
-/* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time. What a
- * candidate takes is known from the best so far. Where that is still a slow baseline, half of the time is for candidates. */
+/* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time. What
+ * a candidate takes is known from the best so far. Where that is still a slow baseline, half of the time is for
+ * candidates. */
 void tw_team_set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
   const tw_candidate *like = s->best ? s->best : s->start;

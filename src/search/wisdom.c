@@ -6,8 +6,8 @@
  *
  * "found" is when it was measured, in seconds since 1970; entries without it are of unknown age.
  *
- * A kernel without a recipe has "source": "..." in the place of "schedule"; a file with such an entry says version 2, so
- * that programs that know schedules alone refuse it in words of their own.
+ * A kernel without a recipe has "source": "..." in the place of "schedule"; a file with such an entry says version 2,
+ * so that programs that know schedules alone refuse it in words of their own.
  *
  * Invariants:
  * - The file is only ever replaced as a whole (written beside it, then renamed): readers need no lock.

@@ -2,8 +2,8 @@
 #include "tilewright/target.h"
 #include "tilewright/wisdom.h"
 
-/* Earlier versions kept kernels that were slower than the library's own. The model is not exact, so only a large difference
- * counts. */
+/* Earlier versions kept kernels that were slower than the library's own. The model is not exact, so only a large
+ * difference counts. */
 bool tw_wisdom_is_hopeless(const tw_target *t, const tw_problem *p, const tw_schedule *schedule) {
   static const double HOPELESS = 1.5;
   tw_schedule baseline;

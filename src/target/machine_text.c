@@ -1,5 +1,5 @@
-/* machine_text.c - a machine file to start from: the text of the machine's own file, and below it that of its base's, with a '#'
- * before each line that gives a value. Keys of repeated sections need their name, which stays. */
+/* machine_text.c - a machine file to start from: the text of the machine's own file, and below it that of its base's,
+ * with a '#' before each line that gives a value. Keys of repeated sections need their name, which stays. */
 #include "target/machine_text.h"
 
 #include <ctype.h>

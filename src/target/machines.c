@@ -129,8 +129,8 @@ const tw_machine *tw_machines_find(tw_machine_list *l, const tw_target *t) {
 
 /* ---- of a user ---- */
 
-/* What is measured on the machine depends on its values, and not on words about it; but an error that is stated decides what a search
- * takes for the same. */
+/* What is measured on the machine depends on its values, and not on words about it; but an error that is stated decides
+ * what a search takes for the same. */
 static void digits_of(const tw_machine *m, bool states_error, char out[9]) {
   tw_hash h;
   char digits[TW_HASH_TEXT], *values = tw_config_print(m->kind->schema, m->values, NULL, false);

@@ -1,7 +1,8 @@
-/* machines.h - targets that files describe: those in src/target/NAME/configs, which are part of the program, and the user's.
+/* machines.h - targets that files describe: those in src/target/NAME/configs, which are part of the program, and the
+ * user's.
  *
- * A kind of machines has a schema of its files, and fills a target for what was read. The files in the program are named like their
- * machine, and may have a base as well. */
+ * A kind of machines has a schema of its files, and fills a target for what was read. The files in the program are
+ * named like their machine, and may have a base as well. */
 #ifndef TW_TARGET_MACHINES_H
 #define TW_TARGET_MACHINES_H
 
@@ -14,7 +15,8 @@ typedef struct tw_machine_kind {
   const char *folder; /* of its files in the program: "gemmini/configs/" */
   const char *prefix; /* of targets' names, before the machine's: "cuda-", or "" */
   const tw_config_schema *schema;
-  /* Fills all but name and summary. The values outlive the target. traits.error and error_of come from the values; NULL: unknown. */
+  /* Fills all but name and summary. The values outlive the target. traits.error and error_of come from the values;
+   * NULL: unknown. */
   void (*fill)(const void *values, tw_target *out);
 } tw_machine_kind;
 
@@ -37,12 +39,14 @@ typedef struct tw_machine_list {
   tw_machine machine[TW_MACHINES_MAX];
 } tw_machine_list;
 
-/* By position, NULL past the last. The first call reads the files; one that is wrong ends the program, which is broken then. */
+/* By position, NULL past the last. The first call reads the files; one that is wrong ends the program, which is broken
+ * then. */
 const tw_target *tw_machines_at(tw_machine_list *, size_t index);
 /* The machine of one of the list's targets, or NULL. */
 const tw_machine *tw_machines_find(tw_machine_list *, const tw_target *);
 
-/* Makes a user's machine of a text with a base. `stem` is its name unless the text gives one. *problems as in tw_config_read. */
+/* Makes a user's machine of a text with a base. `stem` is its name unless the text gives one. *problems as in
+ * tw_config_read. */
 tw_status tw_machine_make(const tw_machine *base, const char *text, const char *origin, const char *stem,
                           tw_machine **out, char **problems, tw_error *);
 void tw_machine_free(tw_machine *);

@@ -1,4 +1,5 @@
-/* toolchain.c - see toolchain.h. Programs are known by their files: asking each for its version would cost a process. */
+/* toolchain.c - see toolchain.h. Programs are known by their files: asking each for its version would cost a process.
+ */
 #define _GNU_SOURCE
 #include "toolchain/toolchain.h"
 
@@ -21,8 +22,8 @@
 #include "base/strings.h"
 #include "toolchain/internal.h"
 
-/* Time on the wall depends on what else the computer does. So the limit is processor time; the wall only ends a tool that makes
- * no progress. */
+/* Time on the wall depends on what else the computer does. So the limit is processor time; the wall only ends a tool
+ * that makes no progress. */
 static const double SECONDS = 60, WALL_FACTOR = 10, WALL_LEAST = 60;
 static const size_t MEMORY = (size_t)4 << 30, FILE_BYTES = (size_t)128 << 20, STACK_LEAST = (size_t)4 << 20;
 

@@ -1,6 +1,7 @@
 /* chat_server.h - a server on this machine that plays scenes: what it answers, and how it misbehaves.
  *
- * Each connection gets the next scene, the last one for ever. Requests are kept, head and body, for the test to look at. */
+ * Each connection gets the next scene, the last one for ever. Requests are kept, head and body, for the test to look
+ * at. */
 #ifndef TW_CHAT_SERVER_H
 #define TW_CHAT_SERVER_H
 

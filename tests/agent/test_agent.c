@@ -1,5 +1,5 @@
-/* test_agent.c - what the search asks of agents, and what becomes of what they answer: an agent that writes sources, makes
- * mistakes, mends them, and can be told what to do by a test. */
+/* test_agent.c - what the search asks of agents, and what becomes of what they answer: an agent that writes sources,
+ * makes mistakes, mends them, and can be told what to do by a test. */
 #include <unistd.h>
 
 #include "test.h"

@@ -1,5 +1,5 @@
-/* test_llm.c - searches whose agents ask models: the prompts, the loop with good, wrong and useless replies, budgets, resumption. The
- * model is a shell script. */
+/* test_llm.c - searches whose agents ask models: the prompts, the loop with good, wrong and useless replies, budgets,
+ * resumption. The model is a shell script. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,8 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   free(source);
 }
 
-/* Each try is told why the one before failed: a kernel, an edit that fits nowhere, a reply without code; the same kernel again. */
+/* Each try is told why the one before failed: a kernel, an edit that fits nowhere, a reply without code; the same
+ * kernel again. */
 static void a_reply_without_a_kernel_is_sent_back_with_the_reason(void **state) {
   (void)state;
   fake_state better = fake_plainest();
@@ -362,8 +363,8 @@ static void two_models_share_the_work(void **state) {
   tw_search_result_free(&r);
 }
 
-/* A server that does everything wrong, one thing after the other, among good answers: the search ends with the best that it
- * was given, and every kind of trouble is a line. */
+/* A server that does everything wrong, one thing after the other, among good answers: the search ends with the best
+ * that it was given, and every kind of trouble is a line. */
 static void a_search_outlives_its_server(void **state) {
   (void)state;
 #define SAYS(text) "{\"choices\":[{\"message\":{\"content\":\"" text "\"}}]}"
@@ -411,8 +412,8 @@ static void a_search_ends_when_its_samples_are_used_up(void **state) {
 
 /* ---- recorded searches ---- */
 
-/* Replies that somebody gave who knew the prompts and nothing else, in the order in which they were asked for: plans, edits, whole
- * programs, one that did not build and was mended, one without a kernel. */
+/* Replies that somebody gave who knew the prompts and nothing else, in the order in which they were asked for: plans,
+ * edits, whole programs, one that did not build and was mended, one without a kernel. */
 static tw_search_result replay(const char *data, const char *machine, const char *text, const char *program,
                                int iterations) {
   const tw_target *target = tw_target_find(machine);
@@ -443,7 +444,8 @@ static tw_search_result replay(const char *data, const char *machine, const char
   return r;
 }
 
-/* Simulations without one effect each say where the time goes: the planner is told, with costs, counts and an example. */
+/* Simulations without one effect each say where the time goes: the planner is told, with costs, counts and an example.
+ */
 static void a_planner_is_told_where_the_time_goes(void **state) {
   (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
@@ -496,9 +498,9 @@ static void tinympc_by_hand_is_replayed(void **state) {
   tw_search_result_free(&r);
 }
 
-/* How fast each is, is the machine's, and so is which of them is the next parent: the replies are whole programs, as edits would be
- * of another parent whenever the clock falls out otherwise. That all are right, and that vectors beat one product at a time,
- * is not the machine's. */
+/* How fast each is, is the machine's, and so is which of them is the next parent: the replies are whole programs, as
+ * edits would be of another parent whenever the clock falls out otherwise. That all are right, and that vectors beat
+ * one product at a time, is not the machine's. */
 static void a_gemm_of_the_cpu_by_hand_is_replayed(void **state) {
   (void)state;
   char *program = NULL;

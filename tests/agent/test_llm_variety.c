@@ -1,5 +1,5 @@
-/* test_llm_variety.c - what a search can show a model besides the program, and other ways to ask: each option changes the prompts that
- * it should change. The model is a shell script. */
+/* test_llm_variety.c - what a search can show a model besides the program, and other ways to ask: each option changes
+ * the prompts that it should change. The model is a shell script. */
 #include "scripted.h"
 
 #include "agent/prompt.h"

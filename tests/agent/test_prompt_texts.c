@@ -1,5 +1,5 @@
-/* test_prompt_texts.c - texts of prompts from a folder: what was written gives the same prompts, what is edited is used, and what does
- * not fit is an error that names the place. */
+/* test_prompt_texts.c - texts of prompts from a folder: what was written gives the same prompts, what is edited is
+ * used, and what does not fit is an error that names the place. */
 #define _GNU_SOURCE
 #include "agent/prompt_texts.h"
 

@@ -1,8 +1,9 @@
-/* test_prompts.c - what prompts say: every name in a program that they show is explained, and what all prompts share comes first.
+/* test_prompts.c - what prompts say: every name in a program that they show is explained, and what all prompts share
+ * comes first.
  *
- * The programs are those of tests/data/corpus. A name is explained if the prompt has it outside of the program, or if the program
- * declares it. What declares a name is told by the tokens around it: a type before it and an end behind it, a macro's or a
- * template's head, a line `//:`. */
+ * The programs are those of tests/data/corpus. A name is explained if the prompt has it outside of the program, or if
+ * the program declares it. What declares a name is told by the tokens around it: a type before it and an end behind it,
+ * a macro's or a template's head, a line `//:`. */
 #define _GNU_SOURCE
 #include "test.h"
 

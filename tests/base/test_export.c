@@ -1,5 +1,5 @@
-/* test_export.c - programs around exported kernels: a kernel that is right is called right, one that is not wrong. host.cpp
- * runs here, with a runtime of the host (data/export/hip); CUDA's test.cu has the same main(). */
+/* test_export.c - programs around exported kernels: a kernel that is right is called right, one that is not wrong.
+ * host.cpp runs here, with a runtime of the host (data/export/hip); CUDA's test.cu has the same main(). */
 #include "test.h"
 
 #include <stdio.h>

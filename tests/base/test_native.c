@@ -1,5 +1,5 @@
-/* test_native.c - the sandbox of kernels with operands of all sorts: as many as there can be, of several types and ranks, with
- * gaps between elements, some the same for all sets, outputs that begin with what they are given. */
+/* test_native.c - the sandbox of kernels with operands of all sorts: as many as there can be, of several types and
+ * ranks, with gaps between elements, some the same for all sets, outputs that begin with what they are given. */
 #include "test.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* test_toolchain.c - a tool that is given a text nobody trusts can do its work and nothing else; what it made is looked through
- * before it is used. The tool is this program itself: it tries what a compiler that has been taken over would try. */
+/* test_toolchain.c - a tool that is given a text nobody trusts can do its work and nothing else; what it made is looked
+ * through before it is used. The tool is this program itself: it tries what a compiler that has been taken over would
+ * try. */
 #define _GNU_SOURCE
 #include "test.h"
 

@@ -1,5 +1,5 @@
-/* test_cdna_checks.c - each check finds the mistake of a kernel made for it (tests/data/cdna/checks.c), on the line where it
- * is, and nothing in the kernel beside it, nor in those that are honest. Skipped without clang-22. */
+/* test_cdna_checks.c - each check finds the mistake of a kernel made for it (tests/data/cdna/checks.c), on the line
+ * where it is, and nothing in the kernel beside it, nor in those that are honest. Skipped without clang-22. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

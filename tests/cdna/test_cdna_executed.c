@@ -1,6 +1,6 @@
-/* test_cdna_executed.c - which instructions the emulator executes: all but those that docs/explain/cdna-emulator.md lists, with the reason that
- * it gives; and single instructions that compilers seldom emit, each against a second way of computing: typed buffers,
- * stochastic rounding, conversions of 32 items, v_trig_preop_f64, saturating sums. */
+/* test_cdna_executed.c - which instructions the emulator executes: all but those that docs/explain/cdna-emulator.md
+ * lists, with the reason that it gives; and single instructions that compilers seldom emit, each against a second way
+ * of computing: typed buffers, stochastic rounding, conversions of 32 items, v_trig_preop_f64, saturating sums. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,8 +308,8 @@ static void formats_clamp_select_and_halve(void **state) {
 
 /* ---- conversions ---- */
 
-/* As the documents write it of values in the format's normal range: the random number's upper bits are added to the fraction of
- * the f32, then what the format lacks is cut off. */
+/* As the documents write it of values in the format's normal range: the random number's upper bits are added to the
+ * fraction of the f32, then what the format lacks is cut off. */
 static uint32_t sum_and_cut(uint32_t bits, uint32_t random, int fraction) {
   return ((bits & 0x7FFFFFFF) + (random >> (9 + fraction))) >> (23 - fraction) << (23 - fraction);
 }

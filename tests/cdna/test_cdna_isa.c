@@ -1,11 +1,11 @@
-/* test_cdna_isa.c - the decoder and printer of gfx942 and gfx950 against llvm-mc-22: of each opcode of each encoding random
- * operands and modifiers, and words at random. Skipped without llvm-mc-22.
+/* test_cdna_isa.c - the decoder and printer of gfx942 and gfx950 against llvm-mc-22: of each opcode of each encoding
+ * random operands and modifiers, and words at random. Skipped without llvm-mc-22.
  *
  *     test_cdna_isa FOLDER...
  *
  * compares what lies there instead, folders within it, too: code objects (.co, .hsaco) instruction by instruction with
- * llvm-objdump-22, and LLVM's MC tests both ways: each line of a .s that llvm-mc-22 assembles for the machine, and each line of
- * bytes in a .txt. */
+ * llvm-objdump-22, and LLVM's MC tests both ways: each line of a .s that llvm-mc-22 assembles for the machine, and each
+ * line of bytes in a .txt. */
 #define _GNU_SOURCE /* nftw */
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,8 +91,8 @@ static bool has_wide_literal(const words *w) {
   return false;
 }
 
-/* What is left out: a literal in VOP3, on which llvm-mc crashes; src_lds_direct (254), which it prints and these machines lack;
- * SDWA with signs that its operation does not take. */
+/* What is left out: a literal in VOP3, on which llvm-mc crashes; src_lds_direct (254), which it prints and these
+ * machines lack; SDWA with signs that its operation does not take. */
 static bool is_left_out(const cdna_instruction *i, words *w) {
   if (has_wide_literal(w)) return true;
   if (w->word[0] >> 26 == 0x34) return false;

@@ -578,8 +578,8 @@ static void sums_of_cdna3_follow_the_published_rules(void **state) {
   assert_int_equal(checked, 3 * (5 + 5 + 8 + 2));
 }
 
-/* What the rules differ in from one fma after the other, by hand: 2^24 + 1 + 1 - 2^24 in a group, of which the ones lie just
- * within 24 bits; and cut off a bit further. */
+/* What the rules differ in from one fma after the other, by hand: 2^24 + 1 + 1 - 2^24 in a group, of which the ones lie
+ * just within 24 bits; and cut off a bit further. */
 static void cdna3_cuts_what_lies_far_below_its_group(void **state) {
   const cdna_mfma *m = cdna_mfma_find("v_mfma_f32_16x16x16_bf16");
   const question q = {.arch = CDNA3, .m = m, .a = m->a, .b = m->b};

@@ -1,4 +1,5 @@
-/* test_cdna_object.c - code objects without a compiler: two that are in the tree run, and damaged ones are refused in a line. */
+/* test_cdna_object.c - code objects without a compiler: two that are in the tree run, and damaged ones are refused in a
+ * line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

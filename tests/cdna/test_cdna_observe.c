@@ -1,5 +1,5 @@
-/* test_cdna_observe.c - what an observer is told of a run: each instruction, where its lanes reach memory, and workgroups
- * from begin to end; and a launch moved wave by wave ends with the same results. */
+/* test_cdna_observe.c - what an observer is told of a run: each instruction, where its lanes reach memory, and
+ * workgroups from begin to end; and a launch moved wave by wave ends with the same results. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

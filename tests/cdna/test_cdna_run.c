@@ -1,5 +1,5 @@
-/* test_cdna_run.c - kernels in C for gfx942 and gfx950, from source to a checked result: vector instructions, LDS, barriers,
- * matrix instructions. Skipped without clang-22. */
+/* test_cdna_run.c - kernels in C for gfx942 and gfx950, from source to a checked result: vector instructions, LDS,
+ * barriers, matrix instructions. Skipped without clang-22. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +87,8 @@ static void test_bf16_with_the_matrix_unit(void **state) {
   for (int m = 0; m < 2; m++) expect_ok(machines[m], "gemm_bf16_mfma.c", 6, words);
 }
 
-/* OpenCL C without its library; a whole file of HIP, whose kernel C++ gives a longer name; and a code object behind the lines that say how it is launched. */
+/* OpenCL C without its library; a whole file of HIP, whose kernel C++ gives a longer name; and a code object behind the
+ * lines that say how it is launched. */
 static void test_other_languages_and_code_objects(void **state) {
   static const char *const words[] = {"m=4", "n=64", "k=70", "a=f32", "b=f32", "c=f32"};
   char path[300], *source, *object;

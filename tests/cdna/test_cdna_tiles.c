@@ -1,5 +1,5 @@
-/* Kernels of tiles for gfx942 and gfx950: emitted from schedules, compiled, executed, and compared with the op, for round and
- * odd shapes. Skipped without clang-22. */
+/* Kernels of tiles for gfx942 and gfx950: emitted from schedules, compiled, executed, and compared with the op, for
+ * round and odd shapes. Skipped without clang-22. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +95,8 @@ static void gemms_are_right(void **state) {
   EXPECT_RIGHT(all);
 }
 
-/* Loops in assembly of our own: right for any shape, none of the machine's rules broken; and what is left out of them is
- * found, so rules are looked at. */
+/* Loops in assembly of our own: right for any shape, none of the machine's rules broken; and what is left out of them
+ * is found, so rules are looked at. */
 static void pinned_loops_keep_the_rules(void **state) {
   static const sample all[] = {
       /* the first one is broken below */
@@ -264,7 +264,8 @@ static void object_is_loaded(const char *data, size_t size) {
   cdna_object_free(&object);
 }
 
-/* What goes to a machine with the GPU: device code that compiles by the command of its README, a program, the launch. */
+/* What goes to a machine with the GPU: device code that compiles by the command of its README, a program, the launch.
+ */
 static void exported_files_are_complete(void **state) {
   const tw_target *t = tw_target_find("cdna4");
   const tw_schedule s = schedule_of("tile m=64 n=64 k=64;split_k 2");

@@ -145,7 +145,8 @@ static void former_names_of_options_are_accepted(void **state) {
   }
 }
 
-/* 80 columns where standard output is no terminal; the width that COLUMNS says where it says one. Pictures and sources stay. */
+/* 80 columns where standard output is no terminal; the width that COLUMNS says where it says one. Pictures and sources
+ * stay. */
 static void output_fits_the_width(void **state) {
   static const char *const commands[] = {
       "--help",
@@ -946,7 +947,8 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   "\", \"problem\": \"gemm m=20 n=24 k=40\", \"cost\": " cost ", \"unit\": \"seconds\", \"utilization\": 0.1, "        \
   "\"source\": \"int x;\"}]}"
 
-/* Costs of two computers do not compare: a claim does not take the place of what was measured here. A model's costs do. */
+/* Costs of two computers do not compare: a claim does not take the place of what was measured here. A model's costs do.
+ */
 static void claims_of_other_computers_do_not_win(void **state) {
   (void)state;
   write_text("here.json", CLAIM("x86", "0.2"));

@@ -351,8 +351,8 @@ static void what_hostile_code_tries_is_caught(void **state) {
   }
   assert_int_equal(failed, 0);
 
-  /* Results of two sets of inputs fit among the constants that are allowed: they come back fast, known by their B, until
-   * others come; and A is never the same again. */
+  /* Results of two sets of inputs fit among the constants that are allowed: they come back fast, known by their B,
+   * until others come; and A is never the same again. */
   char *keeper = hostile("__device__ float kept[2][256], seen[2];",
                          "const int e = threadIdx.y * 16 + threadIdx.x;\n"
                          "  for (int s = 0; s < 2; s++) if (seen[s] == B[0]) { C[e] = kept[s][e]; return; }",

@@ -1,5 +1,5 @@
-/* Kernels on the caller's own memory (tilewright/device.h), with a driver without a device (cuda_stub/driver.c): what wisdom
- * knows is what is started, by several threads, and what cannot be is told. Needs the compiler, as any build. */
+/* Kernels on the caller's own memory (tilewright/device.h), with a driver without a device (cuda_stub/driver.c): what
+ * wisdom knows is what is started, by several threads, and what cannot be is told. Needs the compiler, as any build. */
 #include "test.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,6 @@
 /* test_cuda_model.c - the model of a GEMM of tiles against what kernels took on a device: it was fitted at 1024 and
- * 8192, and is judged at 2048 and 4096, and on what a search could try on another device; that of slices at shapes that it was not
- * fitted to. Prints the rank correlation (Spearman) and
- * the mean error of each size. */
+ * 8192, and is judged at 2048 and 4096, and on what a search could try on another device; that of slices at shapes that
+ * it was not fitted to. Prints the rank correlation (Spearman) and the mean error of each size. */
 #include "test.h"
 
 #include <math.h>

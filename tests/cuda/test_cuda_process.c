@@ -57,8 +57,8 @@ static tw_status run(const char *kernel, tw_measurement *m, tw_error *error) {
   return run_trusted(kernel, false, m, error);
 }
 
-/* The stub computes on this machine's processors, where a launch may wait its turn: a time that looks like a lie, and is not
- * `expected` to, is not held against the kernel unless it comes again and again. */
+/* The stub computes on this machine's processors, where a launch may wait its turn: a time that looks like a lie, and
+ * is not `expected` to, is not held against the kernel unless it comes again and again. */
 static tw_status run_again(const char *kernel, const char *expected, tw_measurement *m, tw_error *error) {
   static const char *const lies[] = {"the wall clock", "a launch on new inputs"};
   for (int i = 0;; i++) {
@@ -203,7 +203,8 @@ static void weights_of_codes_are_timed_in_chains(void **state) {
   t->release(artefact);
 }
 
-/* What device code could make of the process that it runs in; without the profile each of them is seen to come through. */
+/* What device code could make of the process that it runs in; without the profile each of them is seen to come through.
+ */
 static void a_process_that_is_taken_over_is_confined(void **state) {
   static const char *const kernels[] = {"opens", "writes", "connects", "signals", "execs", "forks"};
   (void)state;

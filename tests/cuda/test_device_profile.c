@@ -1,4 +1,5 @@
-/* test_device_profile.c - what a process keeps that runs a device's driver (native/runner/device.c): nothing of other processes. */
+/* test_device_profile.c - what a process keeps that runs a device's driver (native/runner/device.c): nothing of other
+ * processes. */
 #define _GNU_SOURCE
 #include "test.h"
 

@@ -71,7 +71,8 @@ static bool escapes(void) {
   return child > 0;
 }
 
-/* Of m=1 n=16 k=256 with weights of 4 bits: where they were first, or copies of what was there last, at another place each time. */
+/* Of m=1 n=16 k=256 with weights of 4 bits: where they were first, or copies of what was there last, at another place
+ * each time. */
 static void compute_codes(void **argument) {
   enum { CODES = 16 * 256 / 2 };
   static char codes[CODES];

@@ -1,5 +1,5 @@
-/* test_format_dispatch.c - vectors run only where the CPU has all they are compiled for. The emulated CPUs of CMakeLists.txt
- * lack one set each, and say in TW_TEST_FORMAT_ISA what must run there. */
+/* test_format_dispatch.c - vectors run only where the CPU has all they are compiled for. The emulated CPUs of
+ * CMakeLists.txt lack one set each, and say in TW_TEST_FORMAT_ISA what must run there. */
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* test_format_exhaustive.c - every code there is, through the conversion of matrices: with every scale for formats whose
- * scale is a byte, every byte and every combination of digits for the ternary ones. Run with each instruction set. */
+/* test_format_exhaustive.c - every code there is, through the conversion of matrices: with every scale for formats
+ * whose scale is a byte, every byte and every combination of digits for the ternary ones. Run with each instruction
+ * set. */
 #include "test.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* test_tensors.c - the public reader and writer of tensor files: what is written is read back, what does not fit is refused. */
+/* test_tensors.c - the public reader and writer of tensor files: what is written is read back, what does not fit is
+ * refused. */
 #include "test.h"
 
 #include <stdio.h>

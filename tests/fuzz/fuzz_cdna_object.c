@@ -1,5 +1,5 @@
-/* fuzz_cdna_object.c - any bytes as a code object: refused in one line, or read, decoded, printed, and each kernel run for a
- * while. Bytes that are no ELF file are decoded as code. */
+/* fuzz_cdna_object.c - any bytes as a code object: refused in one line, or read, decoded, printed, and each kernel run
+ * for a while. Bytes that are no ELF file are decoded as code. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* fuzz_evaluate.c - any line as a trial and as an outcome: it is refused, or what it says is written and read as the same. */
+/* fuzz_evaluate.c - any line as a trial and as an outcome: it is refused, or what it says is written and read as the
+ * same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fuzz_quantize.c - any bytes as an input file of `tilewright quantize`: refused in one line, or converted to a file that
- * is read again. The last byte chooses the format. */
+/* fuzz_quantize.c - any bytes as an input file of `tilewright quantize`: refused in one line, or converted to a file
+ * that is read again. The last byte chooses the format. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* fuzz_xdna2_design.c - any text as a design: refused in one line that begins with the line, or a program that is written
- * again as text that reads back. */
+/* fuzz_xdna2_design.c - any text as a design: refused in one line that begins with the line, or a program that is
+ * written again as text that reads back. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* gemmini_kernels.h - for tests of schedules: runs the kernels that they make on the host.
  *
- * Kernels are compiled for the host against data/gemmini_commands.h, where every command does what it does on Gemmini but
- * takes no time, and compared with the reference. */
+ * Kernels are compiled for the host against data/gemmini_commands.h, where every command does what it does on Gemmini
+ * but takes no time, and compared with the reference. */
 #ifndef TW_TEST_GEMMINI_KERNELS_H
 #define TW_TEST_GEMMINI_KERNELS_H
 

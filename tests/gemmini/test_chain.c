@@ -123,8 +123,8 @@ static bool interpret(void *context, const gm_chain_command *x, int position, co
   return true;
 }
 
-/* Runs the chain on a case; the message of the op's comparison, or "". The array of results goes to `results`, if there is
- * one. */
+/* Runs the chain on a case; the message of the op's comparison, or "". The array of results goes to `results`, if there
+ * is one. */
 static const char *run_chain(const gm_chain *c, const tw_problem *p, uint64_t seed, float *results) {
   static tw_error error;
   machine m = {.chain = c};
@@ -467,8 +467,8 @@ static void damage(gm_chain *c, tw_random *r) {
   }
 }
 
-/* Does the simulated machine, which knows what the array holds, do what the interpreter does? Or does it refuse, as `why`
- * says? */
+/* Does the simulated machine, which knows what the array holds, do what the interpreter does? Or does it refuse, as
+ * `why` says? */
 static void expect_same_on_the_machine(const tw_target *t, const tw_problem *p, const tw_schedule *s,
                                        const gm_chain_plan *plan, const gm_chain *c, const char *why) {
   tw_error error = {0};
@@ -524,8 +524,8 @@ static gm_chain with_reader_behind(const tw_problem *p, bool sums, int products_
   return c;
 }
 
-/* The array holds results for a while; the machine waits only for those whose first row is the one that is read. It is asked
- * itself: it knows what is on its way in each cycle, and refuses to go on. */
+/* The array holds results for a while; the machine waits only for those whose first row is the one that is read. It is
+ * asked itself: it knows what is on its way in each cycle, and refuses to go on. */
 static void results_are_not_read_before_they_have_left_the_array(void **state) {
   (void)state;
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");

@@ -1,6 +1,6 @@
-/* test_gemmini_configs.c - kernels for machines of the generator's parameter space: one at the end of a random walk through
- * the menus, and the plainest of every fourth, are built, executed and compared with the reference. The public header of the default machine
- * makes the machine that is part of the program. */
+/* test_gemmini_configs.c - kernels for machines of the generator's parameter space: one at the end of a random walk
+ * through the menus, and the plainest of every fourth, are built, executed and compared with the reference. The public
+ * header of the default machine makes the machine that is part of the program. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
-/* test_gemmini_export.c - the folder for the real machine: its program finds a right kernel right and a wrong one wrong.
+/* test_gemmini_export.c - the folder for the real machine: its program finds a right kernel right and a wrong one
+ * wrong.
  *
  * Here it runs on the host, where data/gemmini_commands.h stands in for the public header. With the public one
- * (GEMMINI_ROCC_TESTS: a checkout of ucb-bar/gemmini-rocc-tests with riscv-tests in it) it is built as its README says, and
- * run where SPIKE names a command like "spike --extension=gemmini". */
+ * (GEMMINI_ROCC_TESTS: a checkout of ucb-bar/gemmini-rocc-tests with riscv-tests in it) it is built as its README says,
+ * and run where SPIKE names a command like "spike --extension=gemmini". */
 #include "gemmini_kernels.h"
 
 #include <sys/stat.h>

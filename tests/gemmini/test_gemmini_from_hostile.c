@@ -1,5 +1,5 @@
-/* tune --from on programs that are broken, endless, huge or fixed, and on searches that are cut short: one clear line, or
- * a result. */
+/* tune --from on programs that are broken, endless, huge or fixed, and on searches that are cut short: one clear line,
+ * or a result. */
 #include "gemmini_yardstick.h"
 #include "tilewright/tilewright.h"
 

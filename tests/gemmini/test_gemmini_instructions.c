@@ -2,10 +2,10 @@
  * column `instructions` of the yardstick.
  *
  * The yardstick counted from one reading of the instruction counter to the next, with readings of the cycle counter
- * between them, in a main into which the kernel was pasted. Here the kernel is a function: its call, and the registers that it
- * saves, are between the marks, up to 20 instructions. What differs by more does so because what surrounds the kernel
- * differs from the yardstick's, which is not known in detail: what is kept in registers over the kernel changes what the
- * compiler keeps there (docs/explain/compilers.md). */
+ * between them, in a main into which the kernel was pasted. Here the kernel is a function: its call, and the registers
+ * that it saves, are between the marks, up to 20 instructions. What differs by more does so because what surrounds the
+ * kernel differs from the yardstick's, which is not known in detail: what is kept in registers over the kernel changes
+ * what the compiler keeps there (docs/explain/compilers.md). */
 #include <math.h>
 
 #include "gemmini_yardstick.h"

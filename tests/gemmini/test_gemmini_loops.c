@@ -1,5 +1,5 @@
-/* Loop nests out of flat sequences: what is folded unfolds to the same sequence, whatever it was; nests are found; what has
- * no loops costs no more than a pass. */
+/* Loop nests out of flat sequences: what is folded unfolds to the same sequence, whatever it was; nests are found; what
+ * has no loops costs no more than a pass. */
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* test_gemmini_programs.c - whole programs, with main(), on machines of the generator's parameter space. data/gemmini/calls.c has the
- * calls of the public tests; with GEMMINI_ROCC_TESTS, a checkout of ucb-bar/gemmini-rocc-tests, its own programs run too. They need no
- * submodule: data/rv64 starts them, and this project's C library serves them. */
+/* test_gemmini_programs.c - whole programs, with main(), on machines of the generator's parameter space.
+ * data/gemmini/calls.c has the calls of the public tests; with GEMMINI_ROCC_TESTS, a checkout of
+ * ucb-bar/gemmini-rocc-tests, its own programs run too. They need no submodule: data/rv64 starts them, and this
+ * project's C library serves them. */
 #include "test.h"
 
 #include <stdio.h>
@@ -55,7 +56,8 @@ static place new_place(void) {
   put(&p, "start.S",
       "  .section .text.start, \"ax\"\n  .globl _start\n_start:\n  .option push\n  .option norelax\n"
       "  la gp, __global_pointer$\n  .option pop\n  call main\n  .globl _exit\n_exit: csrw 0x8c3, a0\n1: j 1b\n"
-      /* Printing takes longer than all that is in flight: public programs rely on it between a product and the comparison. */
+      /* Printing takes longer than all that is in flight: public programs rely on it between a product and the
+       * comparison. */
       "  .globl __wrap_printf\n__wrap_printf:\n  fence\n  tail __real_printf\n");
   assert_int_equal(tw_directory_make(submodule, &error), TW_OK);
   assert_int_equal(tw_directory_make(deeper, &error), TW_OK);
@@ -125,7 +127,8 @@ static void compile(const place *p, const char *source, const char *const *optio
   must_run(argv, source);
 }
 
-/* Why the program in p->elf failed, and its last words; "" if it ended with 0. With `any_order` it may read stored data before a fence. */
+/* Why the program in p->elf failed, and its last words; "" if it ended with 0. With `any_order` it may read stored data
+ * before a fence. */
 static void run(const place *p, const gm_config *c, bool any_order, char why[512]) {
   char *elf;
   size_t size;
@@ -186,8 +189,8 @@ static void own_programs_are_right(void **state) {
   assert_true(done >= sizeof few / sizeof *few);
 }
 
-/* Parts that the machine lacks here end a program with a message: what training and depthwise convolutions need, sums of matrices in the
- * hardware loop, event counters. */
+/* Parts that the machine lacks here end a program with a message: what training and depthwise convolutions need, sums
+ * of matrices in the hardware loop, event counters. */
 static bool may_lack(const char *program) {
   static const char *const prefixes[] = {"conv_dw.", "conv_trans_", "gemmini_counter", "resadd"};
   static const char *const parts[] = {"dilation", "rot180"};

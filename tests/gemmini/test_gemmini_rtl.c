@@ -3,7 +3,8 @@
  *
  *   build/tests/test_gemmini_rtl --write              writes the tables of that page anew
  *   build/tests/test_gemmini_rtl FOLDER [CHECKOUT]    prints the same tables for the programs of another folder laid out like
- *                                                     tests/data/gemmini, and those of a checkout of ucb-bar/autocomp */
+ *                                                     tests/data/gemmini, and those of a checkout of ucb-bar/autocomp
+ */
 #include <math.h>
 
 #include "base/parallel.h"
@@ -67,7 +68,8 @@ static comparison compare(const char *folder, const char *checkout) {
   return compare_on(gemmini_config("gemmini-16x16-int8"), measured_load(folder, checkout));
 }
 
-/* The public SoC of data/gemmini/README.md, as its RTL says; the memory behind it is a model's, as in the other measurements. */
+/* The public SoC of data/gemmini/README.md, as its RTL says; the memory behind it is a model's, as in the other
+ * measurements. */
 static comparison compare_soc(void) {
   gm_config config = gemmini_config("gemmini-16x16-int8");
   measured_list list = {0};
@@ -159,8 +161,8 @@ static void every_program_is_right(void **state) {
     if (c->outcome[i].failure[0]) fail_msg("%s: %s", c->list.row[i].program, c->outcome[i].failure);
 }
 
-/* Of the first set each within 4%, 0.6% on average; those that isolate one mechanism, or were made because they are off, within
- * 6%, and all together 0.6%. */
+/* Of the first set each within 4%, 0.6% on average; those that isolate one mechanism, or were made because they are
+ * off, within 6%, and all together 0.6%. */
 static void every_program_is_near_its_measured_cycles(void **state) {
   const comparison *c = &((comparisons *)*state)->ours;
   for (size_t i = 0; i < c->list.n; i++) {

@@ -244,8 +244,8 @@ static void loops_and_single_commands_may_mix(void **state) {
       "  }\n  fence();\n}\n");
 }
 
-/* B is loaded once, into the second half; the second loop finds it there, and loads its A, while the first computes, beside
- * it (into the first half it would come too early: the loops know nothing of each other's rows). */
+/* B is loaded once, into the second half; the second loop finds it there, and loads its A, while the first computes,
+ * beside it (into the first half it would come too early: the loops know nothing of each other's rows). */
 static void hardware_loops_name_their_halves(void **state) {
   (void)state;
   source_is_right(

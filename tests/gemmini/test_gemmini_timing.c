@@ -97,7 +97,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
   bench *b = *state;
   gm_machine_free(b->machine);
-  free(b->region.under_way);
+  free(b->region.in_flight);
   free(b->region.host);
   free(b);
   return 0;
@@ -233,8 +233,8 @@ static gm_counters mixture(uint64_t seed, bool looks_each_cycle) {
   return counters;
 }
 
-/* What the storer settles in advance comes out as where it looks at the banks in each cycle, which it does once a load has
- * been about to add to them. */
+/* What the storer settles in advance comes out as where it looks at the banks in each cycle, which it does once a load
+ * has been about to add to them. */
 static void rows_settled_in_advance_come_at_the_same_time(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 40; seed++) {

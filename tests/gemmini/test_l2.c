@@ -1,6 +1,7 @@
-/* test_l2.c - the memory system on random requests: its answers do not depend on how far it lags behind the clock. The one that is
- * run in every cycle goes through what is on its way in, scheduled or sent one edge at a time; the other one, as in the machine,
- * only when an answer may be on its way or a client that is full asks for room, and settles all that came before at once. */
+/* test_l2.c - the memory system on random requests: its answers do not depend on how far it lags behind the clock. The
+ * one that is run in every cycle goes through what is on its way in, scheduled or sent one edge at a time; the other
+ * one, as in the machine, only when an answer may be on its way or a client that is full asks for room, and settles all
+ * that came before at once. */
 #include "test.h"
 
 #include "base/random.h"
@@ -185,8 +186,9 @@ static uint64_t answered_after(l2_cache *c, enum l2_client from, enum l2_kind ki
   return cycles;
 }
 
-/* What the core's data cache has costs the DMA as many cycles as seen in the RTL (accepted -> scheduled: 2, of a line that the
- * core has 8, has written 11, or 14 for data that is not its first), and the core the line, or the right to write it. */
+/* What the core's data cache has costs the DMA as many cycles as seen in the RTL (accepted -> scheduled: 2, of a line
+ * that the core has 8, has written 11, or 14 for data that is not its first), and the core the line, or the right to
+ * write it. */
 static void lines_that_the_core_has(void **state) {
   (void)state;
   enum { NOTHING, LOADED, WRITTEN, STATES };

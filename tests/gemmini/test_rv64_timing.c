@@ -96,8 +96,8 @@ static void multiplies(void **state) {
   assert_int_equal(cycles("li a1, 200; li a2, 7", "mul a3, a1, a2\n mul a4, a1, a2\n"), 4 + 1);
 }
 
-/* The result waits while those in write-back write registers themselves: two instructions behind the multiply, WB two and
- * three cycles later, take the port that it wants in the fourth. */
+/* The result waits while those in write-back write registers themselves: two instructions behind the multiply, WB two
+ * and three cycles later, take the port that it wants in the fourth. */
 static void results_of_multiplies_wait_for_the_write_port(void **state) {
   (void)state;
   const char *setup = "li a1, 200; li a2, 7";
@@ -159,16 +159,17 @@ static void mispredictions_cost_three_cycles(void **state) {
                    4 + 3 + 3);
 }
 
-/* A leaf whose return stands in the word that the call jumps to is looked up before the call has moved the stack of return
- * addresses: it goes where the one before it went. */
+/* A leaf whose return stands in the word that the call jumps to is looked up before the call has moved the stack of
+ * return addresses: it goes where the one before it went. */
 static void returns_of_one_word_functions_go_wrong(void **state) {
   (void)state;
   const char *setup = "j 9f\n.p2align 2\nf: c.nop\n ret\n.option norvc\n9: mv s7, ra\n";
   assert_int_equal(cycles(setup, ".option norvc\n call f\n nop\n call f\n nop\n mv ra, s7\n"), 2 * 4 + 1 + 2 * 3);
 }
 
-/* A packet for which the queue has no room is in s2 with the data of the one before it: where those begin an instruction of 32
- * bits and the target buffer knows a jump, it forgets all targets. Nearly all of twenty jumps to the next word then cost a cycle. */
+/* A packet for which the queue has no room is in s2 with the data of the one before it: where those begin an
+ * instruction of 32 bits and the target buffer knows a jump, it forgets all targets. Nearly all of twenty jumps to the
+ * next word then cost a cycle. */
 static void a_full_queue_can_forget_all_targets(void **state) {
   (void)state;
   /* the last time through, decode waits ten cycles for the product, with five packets behind it */
@@ -184,8 +185,8 @@ static void a_full_queue_can_forget_all_targets(void **state) {
   assert_in_range(cycles("li a4, 1\n", body), INSTRUCTIONS + WAIT + 15, INSTRUCTIONS + WAIT + 20);
 }
 
-/* Results of an addition (3 cycles) and of a sign injection (2) behind it want the one port in the same cycle: the second is
- * fetched again. */
+/* Results of an addition (3 cycles) and of a sign injection (2) behind it want the one port in the same cycle: the
+ * second is fetched again. */
 static void floating_point_results_take_turns(void **state) {
   (void)state;
   const char *setup = ".option norvc\n fmv.w.x fa0, zero\n fmv.w.x fa1, zero\n";
@@ -314,8 +315,8 @@ static void a_command_that_waits_is_replayed(void **state) {
     m.busy_until = out[1] + 1 + wait;
     rv64_run_well(&memory, &ports);
     memcpy(out, rv64_region_named(&memory, "C")->host, sizeof out);
-    /* ready at c: issues at c + 1, but not before the replay is fetched, 5 cycles after it issued first, and one more as it
-     * straddles two fetch words */
+    /* ready at c: issues at c + 1, but not before the replay is fetched, 5 cycles after it issued first, and one more
+     * as it straddles two fetch words */
     uint64_t reissue = wait == 0 ? 0 : wait + 4 < 6 ? 6 : wait + 4;
     assert_int_equal(out[0], 2 + reissue);
     rv64_memory_free(&memory);
@@ -415,7 +416,8 @@ static bool takes_the_first(void *context, uint64_t cycle, uint64_t *line, bool 
   }
   return false;
 }
-/* A line that the memory system takes away is missed again; of one that may only be read the right to write is asked for. */
+/* A line that the memory system takes away is missed again; of one that may only be read the right to write is asked
+ * for. */
 static void data_lines_can_be_taken_away(void **state) {
   (void)state;
   static const struct {
@@ -447,7 +449,8 @@ static void data_lines_can_be_taken_away(void **state) {
   }
 }
 
-/* An access waits until the data cache has lost what was taken from it, here fifty cycles from the first one behind a command. */
+/* An access waits until the data cache has lost what was taken from it, here fifty cycles from the first one behind a
+ * command. */
 static uint64_t loses_for_50_cycles(void *context, uint64_t cycle) {
   machine *m = context;
   if (cycle >= m->busy_until + 20) m->busy_until = cycle + 50;
@@ -493,9 +496,9 @@ static uint64_t at_the_end_of_a_line(const char *tail, machine *m) {
   return cycles;
 }
 
-/* The load waits from its write-back on, csrr + 4, for 30 cycles, and goes on; only when the instruction behind the line has
- * been through the pipeline (5 cycles to its second fetch) is the next line asked for, had 3 cycles after its last beat or one
- * more. Were fetch to refill on speculation, both would be on their way at the same time. */
+/* The load waits from its write-back on, csrr + 4, for 30 cycles, and goes on; only when the instruction behind the
+ * line has been through the pipeline (5 cycles to its second fetch) is the next line asked for, had 3 cycles after its
+ * last beat or one more. Were fetch to refill on speculation, both would be on their way at the same time. */
 static void fetch_does_not_refill_ahead_of_a_load_that_waits(void **state) {
   (void)state;
   machine m = idle;
@@ -503,8 +506,9 @@ static void fetch_does_not_refill_ahead_of_a_load_that_waits(void **state) {
                   4 + 30 + 3 + 5 + 30 + 4);
 }
 
-/* Until a misprediction is found, fetch goes the wrong way, here to the line behind a loop, and asks for nothing there: the
- * last pass, whose branch is predicted, finds it missing: csrr + 1 is the branch, + 2 the nop, + 3 the instruction there. */
+/* Until a misprediction is found, fetch goes the wrong way, here to the line behind a loop, and asks for nothing there:
+ * the last pass, whose branch is predicted, finds it missing: csrr + 1 is the branch, + 2 the nop, + 3 the instruction
+ * there. */
 static void fetch_on_the_wrong_path_does_not_refill(void **state) {
   (void)state;
   machine m = idle;

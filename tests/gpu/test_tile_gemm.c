@@ -263,8 +263,8 @@ static void kernels_of_few_rows_compile(void **state) {
   }
 }
 
-/* Warps with slices of k: likewise; blocks without work keep places where weights rest, and no more share a processor. Each way to
- * multiply once. */
+/* Warps with slices of k: likewise; blocks without work keep places where weights rest, and no more share a processor.
+ * Each way to multiply once. */
 static void kernels_of_slices_compile(void **state) {
   static const char *const cases[] = {
       "m=5 n=1000 k=2816 a=bf16 b=i4 group=128 c=bf16 acc=f32 packed=1 bias=row",
@@ -359,7 +359,8 @@ static void what_slices_cannot_be_is_refused(void **state) {
           "requires packed weights");
 }
 
-/* Where a schedule begins, all structures are on the menu; behind a first step its own alone; packed weights have no tiles. */
+/* Where a schedule begins, all structures are on the menu; behind a first step its own alone; packed weights have no
+ * tiles. */
 static void menus_offer_few_rows(void **state) {
   static const char *const problem[] = {"m=4 n=4096 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
                                         "m=4 n=4096 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1"};

@@ -1,4 +1,5 @@
-/* Kernels of tiles beside gemm: attention, rotary, layernorm, softmax and gate compile, start as they must, and refuse the rest. */
+/* Kernels of tiles beside gemm: attention, rotary, layernorm, softmax and gate compile, start as they must, and refuse
+ * the rest. */
 #include "gpu/kernel_text.h"
 #include "test.h"
 

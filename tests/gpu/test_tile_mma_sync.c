@@ -1,5 +1,5 @@
-/* Kernels of tiles for GPUs before Hopper: what a schedule makes of them, what is refused, and that they compile for sm_80 to sm_120. Where
- * the CUDA compiler is missing, clang makes PTX of them. */
+/* Kernels of tiles for GPUs before Hopper: what a schedule makes of them, what is refused, and that they compile for
+ * sm_80 to sm_120. Where the CUDA compiler is missing, clang makes PTX of them. */
 #include "gpu/kernel_text.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
-/* test_attention.c - the attention op: known answers, whole matrices in double as a second reference, kernels in binary32
- * with P and dS rounded as FlashAttention rounds them, planted errors, samples of large outputs. */
+/* test_attention.c - the attention op: known answers, whole matrices in double as a second reference, kernels in
+ * binary32 with P and dS rounded as FlashAttention rounds them, planted errors, samples of large outputs. */
 #include "op_fixture.h"
 
 #include <math.h>

@@ -6,8 +6,9 @@
 #include "op/gemm_numerics.h"
 #include "op/inputs.h"
 
-/* The largest error that was accepted of elements [0][0] and [m-1][n/2] of these problems with seed 11, up or down, when
- * the figures were taken, A and B uniform in (-1, 1); measured by bisection, in representable values of C, and of six digits. */
+/* The largest error that was accepted of elements [0][0] and [m-1][n/2] of these problems with seed 11, up or down,
+ * when the figures were taken, A and B uniform in (-1, 1); measured by bisection, in representable values of C, and of
+ * six digits. */
 static const struct {
   const char *text;
   double first, last;

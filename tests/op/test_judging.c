@@ -1,8 +1,8 @@
-/* test_judging.c - the table of docs/explain/judging.md is what the comparison does: how rarely it is wrong about a right result, and
- * what it catches, for each type and k.
+/* test_judging.c - the table of docs/explain/judging.md is what the comparison does: how rarely it is wrong about a
+ * right result, and what it catches, for each type and k.
  *
- * A row is made from 8 x 8 elements of C with inputs of seed 1, and the bounds that the comparison has for them. PRINT=1
- * prints the table. */
+ * A row is made from 8 x 8 elements of C with inputs of seed 1, and the bounds that the comparison has for them.
+ * PRINT=1 prints the table. */
 #include "op_fixture.h"
 
 #include <math.h>
@@ -75,8 +75,8 @@ static double bound_of(const tw_gemm *g, const element *e) {
   return tw_gemm_tolerance(g, &n, &s, true);
 }
 
-/* What each element of a timed row of COLUMNS may be off, in the mean square, relative to its products' norm: as verify.c has it for
- * x86. */
+/* What each element of a timed row of COLUMNS may be off, in the mean square, relative to its products' norm: as
+ * verify.c has it for x86. */
 enum { COLUMNS = 1024 };
 static double row_bound_of(const tw_gemm *g, const element *e) {
   const tw_gemm_numerics n = tw_gemm_numerics_of(g);

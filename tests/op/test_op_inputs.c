@@ -1,8 +1,8 @@
 /* test_op_inputs.c - inputs that tell: a result made of other operands, or with another key, is wrong.
  *
- * Inputs can be blind: a symmetric matrix hides a transposition, operands of one sign hide a lost sign, rows that repeat hide
- * a wrong row. For every op, a list of problems; for each operand, a list of changes; and the reference's result for the
- * changed operand must be rejected. The second test does the same with keys. */
+ * Inputs can be blind: a symmetric matrix hides a transposition, operands of one sign hide a lost sign, rows that
+ * repeat hide a wrong row. For every op, a list of problems; for each operand, a list of changes; and the reference's
+ * result for the changed operand must be rejected. The second test does the same with keys. */
 #include "op_fixture.h"
 
 #include <math.h>
@@ -198,8 +198,8 @@ static void free_cases(cases *c) {
   for (int seed = 0; seed < SEEDS; seed++) tw_case_free(&c->of[seed]);
 }
 
-/* Every case must reject a change that has an effect. An operand of few elements may be the same after a change, but not in
- * all cases. */
+/* Every case must reject a change that has an effect. An operand of few elements may be the same after a change, but
+ * not in all cases. */
 static bool is_blind_to(const cases *c, size_t operand, const tw_operand *o, size_t given_at, change kind, int d,
                         int e) {
   int with_effect = 0, accepted = 0;

@@ -18,8 +18,8 @@ static void known_answers(void **state) {
   op_run_free(&r);
 }
 
-/* As kernels do it: binary32, a block of 32 at a time, the sum made smaller when a larger element is met. `subtract`: the
- * largest; `last`: elements that are summed. */
+/* As kernels do it: binary32, a block of 32 at a time, the sum made smaller when a larger element is met. `subtract`:
+ * the largest; `last`: elements that are summed. */
 static void online(const op_run *r, bool subtract, int64_t last) {
   const int64_t rows = r->data.operand[X].dims[0], n = r->data.operand[X].dims[1];
   for (int64_t i = 0; i < rows; i++) {

@@ -1,13 +1,14 @@
-/* test_budgets.c - a search with a tiny budget never ends worse than what its user has: every op and target that have a baseline,
- * with 1, 2 and 5 samples and with 1, 2 and 5 seconds.
+/* test_budgets.c - a search with a tiny budget never ends worse than what its user has: every op and target that have a
+ * baseline, with 1, 2 and 5 samples and with 1, 2 and 5 seconds.
  *
  *     test_budgets [TARGET...]       some pairs, each with one budget of samples, the next pair with the next budget
  *     test_budgets all [TARGET...]   each pair with all six budgets
  *
  * With `all` or a target it prints a table. With `all` it goes on after a broken promise, and fails at the end.
  *
- * Each search is followed by one that knows the first one's kernel as a schedule, and one that knows it as a source. Costs of
- * simulated machines are compared as they are. A kernel of a real machine that replaces the baseline is measured beside it again. */
+ * Each search is followed by one that knows the first one's kernel as a schedule, and one that knows it as a source.
+ * Costs of simulated machines are compared as they are. A kernel of a real machine that replaces the baseline is
+ * measured beside it again. */
 #include "test.h"
 
 #include <math.h>
@@ -21,7 +22,8 @@
 #include "evaluate/trial.h"
 #include "tilewright/tilewright.h"
 
-/* At least one problem of each op; a target that cannot run one is left out. The first FEW_PROBLEMS are tried without `all`. */
+/* At least one problem of each op; a target that cannot run one is left out. The first FEW_PROBLEMS are tried without
+ * `all`. */
 enum { FEW_PROBLEMS = 17 };
 static const char *const problems[] = {
     "gemm m=64 n=64 k=64 a=i8 b=i8",

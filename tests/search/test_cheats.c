@@ -1,15 +1,16 @@
-/* test_cheats.c - kernels that want to look right, or fast, and are not; and honest ones that look odd. One file each in
- * tests/cheats/MACHINE/, whose first line says what the judge must say:
+/* test_cheats.c - kernels that want to look right, or fast, and are not; and honest ones that look odd. One file each
+ * in tests/cheats/MACHINE/, whose first line says what the judge must say:
  *
  *     // VERDICT | WORDS OF ITS LINE | OP key=value... -t TARGET | COST
  *
- * A line `#include "cheat.h"` is replaced by that file of the machine's folder: what many of them begin with. The kernels in gpu/ are
- * written in its words, and are judged on each GPU. A file whose third line is
- * `edits NAME` is that file of the folder, changed: lines that begin with - are replaced, where they first occur, by the lines after
- * them that begin with +.
+ * A line `#include "cheat.h"` is replaced by that file of the machine's folder: what many of them begin with. The
+ * kernels in gpu/ are written in its words, and are judged on each GPU. A file whose third line is `edits NAME` is that
+ * file of the folder, changed: lines that begin with - are replaced, where they first occur, by the lines after them
+ * that begin with +.
  *
- * COST, in seconds, is what it must be found to take at least, for those that would look fast; it may be left out. A new machine adds a
- * folder. Inputs are new each time. Where a machine's device is not here, what is decided without it is what is judged. */
+ * COST, in seconds, is what it must be found to take at least, for those that would look fast; it may be left out. A
+ * new machine adds a folder. Inputs are new each time. Where a machine's device is not here, what is decided without it
+ * is what is judged. */
 #include "test.h"
 
 #include <dirent.h>
@@ -112,7 +113,8 @@ static void apply_edits(const char *path, char **source, size_t *length) {
   *length = strlen(*source);
 }
 
-/* Inputs are drawn anew. What is wrong on some of them is found in the check, in a timed call, or on the second inputs. */
+/* Inputs are drawn anew. What is wrong on some of them is found in the check, in a timed call, or on the second inputs.
+ */
 static bool is_found_wrong(tw_verdict expected, tw_verdict given, const char *why) {
   return (expected == TW_WRONG || expected == TW_UNCONFIRMED) &&
          (given == TW_WRONG || given == TW_UNCONFIRMED || given == TW_UNMEASURED) && strstr(why, "wrong");
@@ -157,7 +159,8 @@ static bool one(const char *path, const char *machine, const tw_target *t, bool 
 
 static int is_kernel(const struct dirent *e) { return e->d_name[0] != '.' && strcmp(e->d_name, "cheat.h") != 0; }
 
-/* How many files of the folder are judged otherwise than they say. `t`, if given, replaces the target of their first lines. */
+/* How many files of the folder are judged otherwise than they say. `t`, if given, replaces the target of their first
+ * lines. */
 static int wrongly_judged(const char *name, const char *machine, const tw_target *t, bool has_device, int least) {
   char folder[512];
   struct dirent **list;

@@ -4,9 +4,9 @@
  *
  *     HASH COST STEP; STEP; ...
  *
- * HASH is the first 16 digits of the SHA-256 of the emitted source. COST is what the simulator says, or "-" where none is
- * recorded. A line "environment TEXT" names the compiler that built the kernels, which costs depend on, or the CPU, which
- * texts for x86 depend on. In another environment these are not compared, and the test says so.
+ * HASH is the first 16 digits of the SHA-256 of the emitted source. COST is what the simulator says, or "-" where none
+ * is recorded. A line "environment TEXT" names the compiler that built the kernels, which costs depend on, or the CPU,
+ * which texts for x86 depend on. In another environment these are not compared, and the test says so.
  *
  * A change that means to alter a kernel's text or cost records the corpus again, in a commit of its own:
  *
@@ -79,7 +79,8 @@ static void print_schedule(const tw_schedule *s, char *out, size_t size) {
     used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "; " : "", s->step[i]);
 }
 
-/* The hash of the emitted source, and the cost on the simulator where it is asked for; what fails is told in `error`. */
+/* The hash of the emitted source, and the cost on the simulator where it is asked for; what fails is told in `error`.
+ */
 static bool evaluate(const tw_target *t, const tw_problem *p, const tw_schedule *s, char hash[DIGITS + 1], double *cost,
                      tw_error *error) {
   char *source = NULL, text[TW_HASH_TEXT];

@@ -1,6 +1,6 @@
-/* test_ensemble.c - `rules` and a model together never end worse than `rules` alone with the same budget of evaluations,
- * whatever the model answers. On a machine that is a formula; the models are here: some help, some are useless, some would
- * harm a search that let them. */
+/* test_ensemble.c - `rules` and a model together never end worse than `rules` alone with the same budget of
+ * evaluations, whatever the model answers. On a machine that is a formula; the models are here: some help, some are
+ * useless, some would harm a search that let them. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -150,8 +150,8 @@ static void models_have_a_budget_of_their_own(void **state) {
 
 /* ---- parents much slower than the best ---- */
 
-/* In the first iteration a fast kernel and one that is not much slower; then of the start two that beat it by little, and of
- * others nothing new. What the third iteration asks is kept. */
+/* In the first iteration a fast kernel and one that is not much slower; then of the start two that beat it by little,
+ * and of others nothing new. What the third iteration asks is kept. */
 static const fake_state FAST = {{4, 2, 2, 1, 0, 0, 0}}, NEAR = {{1, 1, 1, 1, 0, 0, 0}},
                         FAR[2] = {{{1, 1, 0, 5, 0, 0, 0}}, {{1, 2, 0, 5, 0, 0, 0}}};
 static struct {

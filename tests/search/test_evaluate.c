@@ -1,5 +1,5 @@
-/* test_evaluate.c - trials and outcomes as messages: they read back as they were written, whoever evaluates gives the same,
- * what does not answer costs a line, and a device is measured on by one at a time. */
+/* test_evaluate.c - trials and outcomes as messages: they read back as they were written, whoever evaluates gives the
+ * same, what does not answer costs a line, and a device is measured on by one at a time. */
 #define _GNU_SOURCE
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-/* test_machines.c - machines of files: each machine of the program expressed as a file is the same machine; values make the name,
- * words do not; the stated error goes with the machine that was measured; files that are wrong say where; 1,000 mutated files
- * neither crash the reader nor what is done with the machine. */
+/* test_machines.c - machines of files: each machine of the program expressed as a file is the same machine; values make
+ * the name, words do not; the stated error goes with the machine that was measured; files that are wrong say where;
+ * 1,000 mutated files neither crash the reader nor what is done with the machine. */
 #include "test.h"
 
 #include <stdio.h>

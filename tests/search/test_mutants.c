@@ -1,12 +1,12 @@
-/* test_mutants.c - a kernel that the judge accepts is right. Emitted kernels are changed at random and judged; each accepted one is
- * compared element by element on other inputs.
+/* test_mutants.c - a kernel that the judge accepts is right. Emitted kernels are changed at random and judged; each
+ * accepted one is compared element by element on other inputs.
  *
  *     test_mutants                       a few mutants of each simulated machine
  *     test_mutants SECONDS [TARGET...]   for this many seconds, all machines or the named ones in turn; a mutant that was accepted and is wrong
  *                                        is written to the current folder
  *
- * A mutation replaces a number or an operator, or leaves out, repeats or exchanges lines. Most mutants do not build or are plainly
- * wrong. The others tell. */
+ * A mutation replaces a number or an operator, or leaves out, repeats or exchanges lines. Most mutants do not build or
+ * are plainly wrong. The others tell. */
 #include "test.h"
 
 #include <ctype.h>

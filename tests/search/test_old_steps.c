@@ -1,5 +1,6 @@
 /* test_old_steps.c - schedules with old step names, of problems with old keys, still mean what they meant.
- * tests/data/old_schedules.txt has a line per old schedule, and below it the same schedule with current names. Both must give the same kernel, byte for byte. */
+ * tests/data/old_schedules.txt has a line per old schedule, and below it the same schedule with current names. Both
+ * must give the same kernel, byte for byte. */
 #include "test.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* test_reuse.c - what an earlier search found is offered to the next one: steps, steps that are illegal on the new shape, plans of
- * models, a budget that both share. On a machine that is a formula. */
+/* test_reuse.c - what an earlier search found is offered to the next one: steps, steps that are illegal on the new
+ * shape, plans of models, a budget that both share. On a machine that is a formula. */
 #include "test.h"
 
 #include <sqlite3.h>

@@ -1,5 +1,6 @@
-/* test_sized.c - programs that were compiled with another header than the library (status.h): older, smaller structs work, newer,
- * larger ones as long as they ask for nothing that the library does not know. The structs end at a page that cannot be touched. */
+/* test_sized.c - programs that were compiled with another header than the library (status.h): older, smaller structs
+ * work, newer, larger ones as long as they ask for nothing that the library does not know. The structs end at a page
+ * that cannot be touched. */
 #include "guarded.h"
 #include "search_fixture.h"
 #include "test.h"

@@ -1,5 +1,5 @@
-/* test_targets.c - what is true of every target, whatever machine it is: its tables are complete, its families name keys
- * that their op has, keys that it does not honour are refused; and targets and ops can be added, by any thread. */
+/* test_targets.c - what is true of every target, whatever machine it is: its tables are complete, its families name
+ * keys that their op has, keys that it does not honour are refused; and targets and ops can be added, by any thread. */
 #include "search_fixture.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
-/* test_tune_baseline.c - tuning never makes things slower: the result of a search is no slower than what its user has, the
- * baseline or the kernel of an earlier search, on machines whose measurements differ; and a search ends in the time that it was
- * given. test_budgets.c has real targets. */
+/* test_tune_baseline.c - tuning never makes things slower: the result of a search is no slower than what its user has,
+ * the baseline or the kernel of an earlier search, on machines whose measurements differ; and a search ends in the time
+ * that it was given. test_budgets.c has real targets. */
 #include "test.h"
 
 #include "search_fixture.h"

@@ -318,7 +318,8 @@ static void an_entry_that_could_not_be_read_back_is_not_written(void **state) {
   assert_false(tw_file_exists(file));
 }
 
-/* A source without a recipe stands beside the best recipe, is of this very problem alone, and counts where it is better. */
+/* A source without a recipe stands beside the best recipe, is of this very problem alone, and counts where it is
+ * better. */
 static void sources_are_kept_beside_recipes(void **state) {
   (void)state;
   const char *problem = "gemm m=64 n=32 k=16", source[] = "void f(void) {\n}\n", better[] = "/* \"2\" */";
@@ -494,7 +495,8 @@ static void old_names_of_keys_are_replaced(void **state) {
   free(text);
 }
 
-/* What was measured against an entry takes its place, whatever cost the entry claims; and if that fails, nothing is lost. */
+/* What was measured against an entry takes its place, whatever cost the entry claims; and if that fails, nothing is
+ * lost. */
 static void replacing_is_one_step(void **state) {
   (void)state;
   tw_wisdom_entry source = entry("gemm m=8 n=8 k=9", 50, "x"), slower = entry("gemm m=8 n=8 k=9", 90, "tile m=4");

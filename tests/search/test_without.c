@@ -1,4 +1,5 @@
-/* test_without.c - searches without one of their parts, for experiments: each part is really left out, and only that one. */
+/* test_without.c - searches without one of their parts, for experiments: each part is really left out, and only that
+ * one. */
 #include "test.h"
 
 #include <stdlib.h>

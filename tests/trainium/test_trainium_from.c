@@ -1,4 +1,5 @@
-/* A user's NKI kernel as the start of a search: changes of its text, the lines where time goes, and agents that edit it. */
+/* A user's NKI kernel as the start of a search: changes of its text, the lines where time goes, and agents that edit
+ * it. */
 #define _GNU_SOURCE
 #include "search_fixture.h"
 #include "test.h"
@@ -189,7 +190,8 @@ static char *read_all(const char *command) {
   return text;
 }
 
-/* The stand-ins for ssh and scp are scripts: scp copies, ssh looks at what was copied and answers with a latency, as the driver does. */
+/* The stand-ins for ssh and scp are scripts: scp copies, ssh looks at what was copied and answers with a latency, as
+ * the driver does. */
 static void a_runner_takes_latencies_of_another_computer(void **state) {
   char folder[] = "/tmp/trainium_runner_XXXXXX", command[4000];
   (void)state;

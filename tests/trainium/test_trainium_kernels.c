@@ -1,4 +1,5 @@
-/* Schedules of ops on Trainium: every step that a menu offers becomes a kernel that is read, correct and timed; what does not fit is named. */
+/* Schedules of ops on Trainium: every step that a menu offers becomes a kernel that is read, correct and timed; what
+ * does not fit is named. */
 #include "search_fixture.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
-/* The timing model against eight public traces of a trn2, in the order and with the waits that the machine had. Parameters
- * that come from traces are fitted to the other traces (bench_trainium_replay --write). With --write the tables of the page
- * are written. */
+/* The timing model against eight public traces of a trn2, in the order and with the waits that the machine had.
+ * Parameters that come from traces are fitted to the other traces (bench_trainium_replay --write). With --write the
+ * tables of the page are written. */
 #include "trainium_replay.h"
 
 #include "page.h"

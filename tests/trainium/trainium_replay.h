@@ -5,8 +5,9 @@
  *   span NS
  *   ENGINE OPCODE elements partitions FUNCTION FLAGS start end WAITS OPERAND...
  *
- * FUNCTION and WAITS may be "-"; WAITS are numbers of instructions, counted from 0. FLAGS: t transpose, s software descriptors.
- * OPERAND is MODE:MEMORY:TYPE:PARTITIONS:OFFSET:SIZExSTRIDE,...: MODE w written, r read, p one value a partition. */
+ * FUNCTION and WAITS may be "-"; WAITS are numbers of instructions, counted from 0. FLAGS: t transpose, s software
+ * descriptors. OPERAND is MODE:MEMORY:TYPE:PARTITIONS:OFFSET:SIZExSTRIDE,...: MODE w written, r read, p one value a
+ * partition. */
 #ifndef TW_TEST_TRAINIUM_REPLAY_H
 #define TW_TEST_TRAINIUM_REPLAY_H
 
@@ -64,8 +65,8 @@ static inline int replay_find_parameter(const char *name) {
   return k < REPLAY_PARAMETERS ? k : -1;
 }
 
-/* Device span with order and waits as given. The windows after which the PE clock is decided run freely, so their place is not
- * known: the mean over places, and the least and the most. NAN where the model fails. */
+/* Device span with order and waits as given. The windows after which the PE clock is decided run freely, so their place
+ * is not known: the mean over places, and the least and the most. NAN where the model fails. */
 static inline double replay_predict(const trn_config *config, const trn_program *p, double *low, double *high,
                                     tw_error *error) {
   enum { PLACES = 16 };

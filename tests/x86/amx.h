@@ -1,8 +1,8 @@
 /* amx.h - an emulator of AMX, so that its kernels are tested on CPUs without it.
  *
- * Their instructions raise SIGILL there; the handler computes what they would and goes on behind them. Encodings, checks and
- * arithmetic: Intel's manual, volume 2 (LDTILECFG, TILERELEASE, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS, TDPBSSD,
- * TDPBUSD). What the machine would refuse with a fault ends the test with a line. */
+ * Their instructions raise SIGILL there; the handler computes what they would and goes on behind them. Encodings,
+ * checks and arithmetic: Intel's manual, volume 2 (LDTILECFG, TILERELEASE, TILEZERO, TILELOADD, TILESTORED, TDPBF16PS,
+ * TDPBSSD, TDPBUSD). What the machine would refuse with a fault ends the test with a line. */
 #ifndef TW_TEST_AMX_H
 #define TW_TEST_AMX_H
 

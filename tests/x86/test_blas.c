@@ -1,5 +1,6 @@
-/* test_blas.c - libtilewright-blas as a program calls it: results against sums in double or exact integers, elements that must not
- * be read or written, wrong arguments, several threads, fork. `./dev check blas` runs Netlib's tests and NumPy. */
+/* test_blas.c - libtilewright-blas as a program calls it: results against sums in double or exact integers, elements
+ * that must not be read or written, wrong arguments, several threads, fork. `./dev check blas` runs Netlib's tests and
+ * NumPy. */
 #define _GNU_SOURCE
 #include "test.h"
 

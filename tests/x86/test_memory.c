@@ -1,4 +1,5 @@
-/* test_memory.c - memory for large operands: aligned, in large pages where the system has them, and refused when there is none. */
+/* test_memory.c - memory for large operands: aligned, in large pages where the system has them, and refused when there
+ * is none. */
 #include "test.h"
 
 #include <inttypes.h>

@@ -41,7 +41,8 @@ static void every_kernel_computes_every_combination(void **state) {
   }
 }
 
-/* Each number of rows and columns of the largest kernel of each arithmetic, once with k of one block and once with two. */
+/* Each number of rows and columns of the largest kernel of each arithmetic, once with k of one block and once with two.
+ */
 static void every_tail_is_computed(void **state) {
   (void)state;
   const char *name;
@@ -59,8 +60,8 @@ static void every_tail_is_computed(void **state) {
   }
 }
 
-/* Tiles on two panels at once: rows that are dealt to strips of several heights, each remainder of two and three panels, and
- * loops over k shorter and longer than the part before which C is fetched. */
+/* Tiles on two panels at once: rows that are dealt to strips of several heights, each remainder of two and three
+ * panels, and loops over k shorter and longer than the part before which C is fetched. */
 static void every_width_of_two_panels_is_computed(void **state) {
   (void)state;
   static const int64_t ks[] = {7, 64, 65, 66, 131, 300};
@@ -105,8 +106,8 @@ static void every_number_of_rows_on_codes(void **state) {
   }
 }
 
-/* Codes are kept in no more bits than they have: mxfp6 in 6 where AVX-512 computes in real arithmetic, in 8 elsewhere; 18
- * ternary ones in 32 where it computes in f32, in 36 elsewhere. */
+/* Codes are kept in no more bits than they have: mxfp6 in 6 where AVX-512 computes in real arithmetic, in 8 elsewhere;
+ * 18 ternary ones in 32 where it computes in f32, in 36 elsewhere. */
 static void packed_codes_take_their_bits(void **state) {
   (void)state;
   enum { N = 256, K = 4096 };

@@ -1,5 +1,5 @@
-/* test_x86_gemm_arguments.c - every wrong argument of the library's gemm is refused with a line that names it, whatever the
- * types; nothing is written then. */
+/* test_x86_gemm_arguments.c - every wrong argument of the library's gemm is refused with a line that names it, whatever
+ * the types; nothing is written then. */
 #include "test.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* test_x86_gemm_threads.c - gemm on many threads: the same bits on any number of them, also when OpenMP gives fewer than
- * were asked for, and when several threads of a program execute one plan on teams of their own. Execution allocates
- * nothing. `./dev check` runs this under ThreadSanitizer too. */
+/* test_x86_gemm_threads.c - gemm on many threads: the same bits on any number of them, also when OpenMP gives fewer
+ * than were asked for, and when several threads of a program execute one plan on teams of their own. Execution
+ * allocates nothing. `./dev check` runs this under ThreadSanitizer too. */
 #define _GNU_SOURCE
 #include "test.h"
 
@@ -255,7 +255,8 @@ static void execution_allocates_nothing(void **state) {
   }
 }
 
-/* Each thread begins with its own parts, one thread alone ends with all of them, and a thread of any number may help. */
+/* Each thread begins with its own parts, one thread alone ends with all of them, and a thread of any number may help.
+ */
 static void parts_are_dealt_once(void **state) {
   (void)state;
   enum { THREADS = 5, PARTS_M = 3, PARTS_N = 4, PARTS = PARTS_M * PARTS_N };

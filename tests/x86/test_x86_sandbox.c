@@ -1,4 +1,5 @@
-/* test_x86_sandbox.c - kernels that nobody should trust: what they try ends in one clear line, and nothing of it happens. */
+/* test_x86_sandbox.c - kernels that nobody should trust: what they try ends in one clear line, and nothing of it
+ * happens. */
 #define _GNU_SOURCE
 #include "test.h"
 
@@ -288,8 +289,8 @@ static void what_does_not_end_is_ended(void **state) {
   assert_true(tw_now() - start < 120);
 }
 
-/* Programs that keep the processor busy which this program runs on from now on; each in a session of its own, as the kernel's
- * process is: some systems divide their time between sessions. */
+/* Programs that keep the processor busy which this program runs on from now on; each in a session of its own, as the
+ * kernel's process is: some systems divide their time between sessions. */
 static void begin_to_compete(pid_t pid[], int n) {
   cpu_set_t one;
   CPU_ZERO(&one);

@@ -1,5 +1,5 @@
-/* test_x86_topology.c - plans follow the caches that hwloc tells of, here of machines that it makes up (HWLOC_SYNTHETIC).
- * Each is asked by a process of its own, since a process asks once. */
+/* test_x86_topology.c - plans follow the caches that hwloc tells of, here of machines that it makes up
+ * (HWLOC_SYNTHETIC). Each is asked by a process of its own, since a process asks once. */
 #include "test.h"
 
 #include <stdio.h>

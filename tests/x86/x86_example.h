@@ -85,9 +85,10 @@ static inline double activation(tw_activation which, double x) {
 /* The relative distance of neighbours in C's type, halved: what rounding to it costs. */
 static inline double rounding(tw_type t) { return t == TW_BF16 ? 0x1p-8 : t == TW_F16 ? 0x1p-11 : 0x1p-24; }
 
-/* Expected value and bound of C[i][j]. A sum of k products in binary32, in any order and with fused or unfused products, is
- * off by at most (k + 2) u sum |a||b| (Higham, Accuracy and Stability, 3.1); vdpbf16ps rounds twice as often and takes
- * subnormals for zero. Scales, bias, beta and the activation add a few roundings; the activations' slopes are below 1.2. */
+/* Expected value and bound of C[i][j]. A sum of k products in binary32, in any order and with fused or unfused
+ * products, is off by at most (k + 2) u sum |a||b| (Higham, Accuracy and Stability, 3.1); vdpbf16ps rounds twice as
+ * often and takes subnormals for zero. Scales, bias, beta and the activation add a few roundings; the activations'
+ * slopes are below 1.2. */
 static inline void expect(const example *e, const operands *x, double old, int64_t i, int64_t j, double *value,
                           double *bound) {
   const tw_gemm_spec *s = &e->spec;

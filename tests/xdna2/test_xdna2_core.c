@@ -195,7 +195,8 @@ static void all_kernels_are_scheduled_in_all_ways(void **state) {
   }
 }
 
-/* A kernel written by hand for 64x96x64 with sums in f32 runs one multiply-accumulate a cycle (docs/explain/xdna2-core.md). */
+/* A kernel written by hand for 64x96x64 with sums in f32 runs one multiply-accumulate a cycle
+ * (docs/explain/xdna2-core.md). */
 static void the_scheduler_does_as_well_as_a_published_kernel(void **state) {
   (void)state;
   xd_core_kernel k = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_32, 64, 96, 64);

@@ -1,5 +1,5 @@
-/* The core's scheduler against published kernels: no number of it comes from the rows below. docs/explain/xdna2-core.md holds
- * what this finds, row by row.
+/* The core's scheduler against published kernels: no number of it comes from the rows below. docs/explain/xdna2-core.md
+ * holds what this finds, row by row.
  *
  *   build/tests/test_xdna2_core_accuracy --write    writes the tables of that page anew */
 #include "page.h"

@@ -1,5 +1,5 @@
-/* Designs that others wrote, in mlir-aie's object-FIFO form, through the target as `tilewright run` takes them; and what is
- * refused: one line each, with the line of the text. */
+/* Designs that others wrote, in mlir-aie's object-FIFO form, through the target as `tilewright run` takes them; and
+ * what is refused: one line each, with the line of the text. */
 #include "test.h"
 
 #include "xdna2_designs.h"

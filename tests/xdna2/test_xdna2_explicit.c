@@ -1,5 +1,5 @@
-/* Designs without object FIFOs: locks, circuits and DMA programs of their own, as others write them and as mlir-aie prints
- * them; and what is refused, with the line of the text. */
+/* Designs without object FIFOs: locks, circuits and DMA programs of their own, as others write them and as mlir-aie
+ * prints them; and what is refused, with the line of the text. */
 #include "xdna2_explicit_design.h"
 #include "xdna2_refusals.h"
 

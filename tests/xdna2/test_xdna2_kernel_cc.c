@@ -1,6 +1,6 @@
 /* The C++ that is written for the cores of a design computes what the simulator's kernels compute, to the bit: compiled
- * for this machine with a stand-in of the AIE API (data/aie_api_stand_in), run on random tiles, call by call of a core's
- * program. Text with a wrong stride, order, band or rounding is found. */
+ * for this machine with a stand-in of the AIE API (data/aie_api_stand_in), run on random tiles, call by call of a
+ * core's program. Text with a wrong stride, order, band or rounding is found. */
 #include "filled.h"
 
 #include <dlfcn.h>

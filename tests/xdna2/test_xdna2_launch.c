@@ -1,6 +1,6 @@
-/* Designs without an op, as `tilewright run FILE.mlir --arg ... -t xdna2` takes them: scalar code of cores, shared-memory FIFOs,
- * packets, initial values, channels that repeat, functions of which only the time is given, arguments that are numbers.
- * The data that come out are compared, element by element, with what the design says. */
+/* Designs without an op, as `tilewright run FILE.mlir --arg ... -t xdna2` takes them: scalar code of cores,
+ * shared-memory FIFOs, packets, initial values, channels that repeat, functions of which only the time is given,
+ * arguments that are numbers. The data that come out are compared, element by element, with what the design says. */
 #include <stdio.h>
 #include <string.h>
 
@@ -178,8 +178,8 @@ static void functions_may_be_named(void **state) {
   assert_memory_equal(a.out, expected, sizeof expected);
 }
 
-/* Through the memory tile by packets of two numbers, which one channel of it sends in turn to two channels of the core; and
- * back from a chain that runs twice. */
+/* Through the memory tile by packets of two numbers, which one channel of it sends in turn to two channels of the core;
+ * and back from a chain that runs twice. */
 #define LOCK(name, tile, n) "    %" name " = aie.lock(%" tile ") {init = " n " : i32}\n"
 #define BUFFER(name, tile) "    %" name " = aie.buffer(%" tile ") : memref<8xi32>\n"
 #define BLOCK(take, buffer, give, more)                                                                                \

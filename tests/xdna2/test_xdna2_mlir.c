@@ -1,5 +1,5 @@
-/* Array programs as MLIR-AIE text: what is written, and that reading it back gives the same program: the same cycles and
- * the same bits. */
+/* Array programs as MLIR-AIE text: what is written, and that reading it back gives the same program: the same cycles
+ * and the same bits. */
 #include "test.h"
 
 #include "base/random.h"

@@ -1,6 +1,6 @@
 /* The XDNA2 model against the published tables: Table 2's buffers, intensities and bounds as printed, Tables 1 and 3
- * predicted with the judged row left out of every fit; the machine file holds what the fits give, and docs/explain/xdna2-model.md
- * what this finds.
+ * predicted with the judged row left out of every fit; the machine file holds what the fits give, and
+ * docs/explain/xdna2-model.md what this finds.
  *
  *   build/tests/test_xdna2_model --write    writes the tables of that page anew
  *   build/tests/test_xdna2_model --fit      prints the machine file's fitted numbers */

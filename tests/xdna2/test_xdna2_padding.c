@@ -1,5 +1,5 @@
-/* Memory tiles pad with zeros what they send: as attributes of object FIFOs and in descriptors, to the bit and in time; and
- * what the hardware's fields do not hold. */
+/* Memory tiles pad with zeros what they send: as attributes of object FIFOs and in descriptors, to the bit and in time;
+ * and what the hardware's fields do not hold. */
 #include "xdna2_explicit_design.h"
 #include "xdna2_padded_design.h"
 #include "xdna2_refusals.h"

@@ -110,8 +110,8 @@ static int check_product(const xd_gemm *g) {
   return saturated;
 }
 
-/* Sums of ternary weights have deviations of about 60 sqrt(k), of int4 of 350 sqrt(k): shifts that leave some beyond the
- * range. */
+/* Sums of ternary weights have deviations of about 60 sqrt(k), of int4 of 350 sqrt(k): shifts that leave some beyond
+ * the range. */
 static void products_are_narrowed(void **state) {
   (void)state;
   for (int i = 0; i < NAMES; i++)

@@ -1,8 +1,10 @@
-/* What the core of a GEMM in object-FIFO form does for ever, in text: clears a tile of C, adds two products of tiles. */
+/* What the core of a GEMM in object-FIFO form does for ever, in text: clears a tile of C, adds two products of tiles.
+ */
 #ifndef TW_TESTS_XDNA2_CORE_LOOP_H
 #define TW_TESTS_XDNA2_CORE_LOOP_H
 
-/* On @memA, @memB (int8) and @memC (int32), 32x32 each, with the constants %zero, %one, %two, %ever; by these functions. */
+/* On @memA, @memB (int8) and @memC (int32), 32x32 each, with the constants %zero, %one, %two, %ever; by these
+ * functions. */
 #define XDNA2_CORE_LOOP(zero, matmul)                                                                                  \
   "      scf.for %i = %zero to %ever step %one {\n"                                                                    \
   "        %c = aie.objectfifo.acquire @memC(Produce, 1) : !aie.objectfifosubview<memref<32x32xi32>>\n"                \

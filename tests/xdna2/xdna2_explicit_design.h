@@ -1,4 +1,5 @@
-/* C = A B, 64x64x64, int8 to int32, on one core, in the form without object FIFOs: what mlir-aie would have made of them. */
+/* C = A B, 64x64x64, int8 to int32, on one core, in the form without object FIFOs: what mlir-aie would have made of
+ * them. */
 #ifndef TW_TESTS_XDNA2_EXPLICIT_DESIGN_H
 #define TW_TESTS_XDNA2_EXPLICIT_DESIGN_H
 

@@ -1,5 +1,5 @@
-/* Designs of C = A B, 64x64x64, int8 to int32, through the target as `tilewright run` takes them, and texts with one part
- * replaced, which must be refused in one line. */
+/* Designs of C = A B, 64x64x64, int8 to int32, through the target as `tilewright run` takes them, and texts with one
+ * part replaced, which must be refused in one line. */
 #ifndef TW_TESTS_XDNA2_REFUSALS_H
 #define TW_TESTS_XDNA2_REFUSALS_H
 

@@ -1,8 +1,8 @@
 /* vector/mx.h - OCP MX. Special cases: mx.c.
  *
  * VW blocks at a time: largest magnitudes of all of them by one reduction, scales in one vector, then the codes in
- * steps of 4 vectors. Blocks that hold NaN, infinity or only magnitudes at the ends of f32's range are rare: the reference
- * does them. */
+ * steps of 4 vectors. Blocks that hold NaN, infinity or only magnitudes at the ends of f32's range are rare: the
+ * reference does them. */
 #include "format/vector/minifloat.h"
 #include "format/vector/stream.h"
 

@@ -297,7 +297,7 @@ LANES void store_tl2(__m256i sums, uint8_t *codes) {
   memcpy(codes + 16, &signs, 4);
 }
 
-/* 12 vectors. Bytes are made from every third, to separate first, second and third digits. */
+/* Packs 12 vectors. It takes every third value, to separate first, second and third digits. */
 LANES void pack_tl2(const float *x, const trit_rule *rule, uint8_t *codes) {
   vb signs[3], digit[3];
   for (size_t k = 0; k < 3; k++) {

@@ -1,6 +1,6 @@
-/* device.c - see device.h. Loading a kernel and running it are under this profile; opening the device is not, since for that
- * drivers start programs and make files. Code on a device is not under any profile: this is for what it makes of the
- * process where it reaches its memory, and for what a hostile object makes of the driver that loads it. */
+/* device.c - see device.h. Loading a kernel and running it are under this profile; opening the device is not, since for
+ * that drivers start programs and make files. Code on a device is not under any profile: this is for what it makes of
+ * the process where it reaches its memory, and for what a hostile object makes of the driver that loads it. */
 #if !defined _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -89,8 +89,8 @@ static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_t
   return ceil_div(rows * cols * p->split, cus) * each / clock + pack + add;
 }
 
-/* Short: a launch's latencies count more than its rates. A wave waits for memory unless steps are ahead; quantizing a block of
- * A takes some 60 instructions of a wave. */
+/* Short: a launch's latencies count more than its rates. A wave waits for memory unless steps are ahead; quantizing a
+ * block of A takes some 60 instructions of a wave. */
 double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
   if (p->hand_scheduled) return pinned_seconds(m, g, p);
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, step = 256;

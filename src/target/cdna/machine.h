@@ -1,5 +1,5 @@
-/* machine.h - a machine as a text file in configs/ describes it: sizes that layouts, grids and occupancy are about, and rates that
- * kernels are timed with. Each number's source is in the file. */
+/* machine.h - a machine as a text file in configs/ describes it: sizes that layouts, grids and occupancy are about, and
+ * rates that kernels are timed with. Each number's source is in the file. */
 #ifndef TW_CDNA_MACHINE_H
 #define TW_CDNA_MACHINE_H
 

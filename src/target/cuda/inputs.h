@@ -32,8 +32,8 @@ void cuda_inputs_give_back(cuda_inputs *);
 #define CUDA_GLANCE 5e7
 #define CUDA_LOOK 1e9
 
-/* Are the operands (as the kernel left them) right for a set? Where an input is NULL, it is not looked at. `buffer`: the set's, or
- * with other inputs in their place. */
+/* Are the operands (as the kernel left them) right for a set? Where an input is NULL, it is not looked at. `buffer`:
+ * the set's, or with other inputs in their place. */
 tw_status cuda_inputs_check(const cuda_inputs *, uint32_t set, void *const buffer[], void *const actual[],
                             const tw_effort *, tw_coverage *, tw_error *);
 

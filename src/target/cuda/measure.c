@@ -259,14 +259,14 @@ static void compare_one(void *context, size_t which) {
 /* Compares all kept outputs with the expected ones. A kernel that is correct first and wrong later gets a message
  * that says so. */
 static tw_status compare(session *s, double budget, tw_error *error) {
-  static atomic_int under_way; /* they share this machine's cores */
+  static atomic_int in_flight; /* they share this machine's cores */
   comparison *all = calloc(COMPARISONS, sizeof *all);
   if (!all) return tw_no_memory(error, "the comparison");
-  const int cores = tw_cores() / ++under_way;
+  const int cores = tw_cores() / ++in_flight;
   const tw_effort effort = {.budget = budget, .threads = cores > COMPARISONS ? cores / COMPARISONS : 1};
   for (size_t i = 0; i < COMPARISONS; i++) all[i].session = s, all[i].effort = &effort;
   tw_parallel_for(cores > 1 ? cores : 1, COMPARISONS, compare_one, all);
-  under_way--;
+  in_flight--;
   size_t wrong = 0;
   while (wrong < COMPARISONS && all[wrong].status == TW_OK) wrong++;
   const tw_status status = wrong < COMPARISONS ? all[wrong].status : TW_OK;

@@ -12,7 +12,8 @@ typedef struct cuda_process cuda_process;
  * that are not suspected of harming the next one. */
 tw_status cuda_process_open(const cuda_config *, const cuda_kernel *, const cuda_inputs *, bool keeps,
                             cuda_process **out, tw_error *);
-/* Another kernel in the place of its last one, to begin with. False: it is not one for these inputs, or has too little room. */
+/* Another kernel in the place of its last one, to begin with. False: it is not one for these inputs, or has too little
+ * room. */
 bool cuda_process_change(cuda_process *, const cuda_config *, const cuda_kernel *, const cuda_inputs *);
 /* Waits until kernel and inputs are on the device, after the previous kernel. TW_FAILED if the kernel is at fault. */
 tw_status cuda_process_begin(cuda_process *, const cuda_device *, tw_error *);

@@ -1,4 +1,5 @@
-/* start.h - a kernel's launch as the driver takes it: for the process that times kernels, and for programs that call them. */
+/* start.h - a kernel's launch as the driver takes it: for the process that times kernels, and for programs that call
+ * them. */
 #ifndef TW_CUDA_START_H
 #define TW_CUDA_START_H
 

@@ -99,8 +99,8 @@ static void check(void *whole, tw_config_file *f) {
                     "the accumulator holds %d tiles of %d rows; the generator requires at most %d, two fewer than the "
                     "scratchpad holds",
                     gm_acc_rows(c) / c->dim, c->dim, gm_spad_rows(c) / c->dim - 2);
-  /* A weight-stationary compute feeds 4 rows at least, a number that the row counter of an array of 2 cannot hold: last_fire never
-   * comes (ExecuteController.scala:298, MeshWithDelays.scala:13, 112). */
+  /* A weight-stationary compute feeds 4 rows at least, a number that the row counter of an array of 2 cannot hold:
+   * last_fire never comes (ExecuteController.scala:298, MeshWithDelays.scala:13, 112). */
   if (c->dim < 4 && c->dataflow != GM_OUTPUT_STATIONARY_ONLY)
     tw_config_wrong(
         f, "dim dataflow",

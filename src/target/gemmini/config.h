@@ -30,7 +30,7 @@ typedef struct gm_config {
   int mesh_output_bits;       /* width of a partial sum between PEs (spatialArrayOutputType); 32 in floating point */
   int tile_rows;              /* PEs of a tile in each direction, without registers between them (tileRows) */
   gm_dataflow dataflow;
-  /* What the generator may leave out. Programs that ask for what is not there end with a message. */
+  /* What the generator may leave out. A program that uses an absent part ends with a message. */
   bool has_mvin_scale;       /* mvin multiplies input-typed data by its scale (mvin_scale_args) */
   bool has_relu;             /* has_nonlinear_activations */
   bool has_max_pool;         /* of mvout */

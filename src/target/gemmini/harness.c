@@ -171,7 +171,8 @@ static void add_problem_macros(tw_text *t, const tw_problem *p, const gm_entry *
   if (!strncmp(p->op->name, "mpc_", 4)) add_mpc_macros(t, p);
 }
 
-/* The operands by the names that kernels may use for them. A pasted kernel finds the arrays by its parameters' names. */
+/* The operands by the names that kernels may use for them. A pasted kernel finds the arrays by its parameters' names.
+ */
 static tw_status add_arrays(tw_text *t, const tw_operand *operand, size_t n, const gm_entry *e, tw_error *error) {
   for (size_t i = 0; i < n; i++) {
     const tw_operand *o = &operand[i];
@@ -221,9 +222,10 @@ static void add_source(tw_text *t, const char *source, size_t length) {
   tw_text_add_bytes(t, source, length);
 }
 
-/* What surrounds a pasted body. On the simulated machine a run ends in __harness_stop; what follows is for a real one: it
- * prints the counters and a checksum of the outputs. It is there because it shapes the code before it: what is still
- * needed after the kernel takes registers from the kernel, as in the yardstick's own harness (docs/explain/compilers.md). */
+/* What surrounds a pasted body. On the simulated machine a run ends in __harness_stop; what follows is for a real one:
+ * it prints the counters and a checksum of the outputs. It is there because it shapes the code before it: what is still
+ * needed after the kernel takes registers from the kernel, as in the yardstick's own harness
+ * (docs/explain/compilers.md). */
 static void add_surroundings(tw_text *t, const tw_operand *operand, const gm_entry *e) {
   tw_text_add_string(t, "#define GM_READ_(counter, to) __asm__ volatile(\"rd\" counter \" %0\" : \"=r\"(to))\n"
                         "#define GM_HEAD_ uint64_t gm_cycles_, gm_instructions_; GM_READ_(\"cycle\", gm_cycles_); "

@@ -12,7 +12,8 @@
 /* gemmini_params.h for a configuration. */
 tw_status gm_harness_params(const gm_config *, char **text, tw_error *);
 
-/* The candidate's translation unit: headers, the problem's macros, the source as "kernel.c". It defines kernel_entry__. */
+/* The candidate's translation unit: headers, the problem's macros, the source as "kernel.c". It defines kernel_entry__.
+ */
 tw_status gm_harness_program(const tw_problem *, const char *source, size_t length, const gm_entry *, char **text,
                              tw_error *);
 
@@ -23,7 +24,8 @@ tw_status gm_harness_declarations(tw_text *, const tw_problem *, const gm_entry 
 /* The harness's code: it alone may write the timing marks. */
 #define GM_HARNESS_SECTION ".harness"
 
-/* The linker script: the harness, code, constants, data, then a section .operand.NAME (.operand.out.NAME) for each operand. */
+/* The linker script: the harness, code, constants, data, then a section .operand.NAME (.operand.out.NAME) for each
+ * operand. */
 tw_status gm_harness_script(const tw_problem *, char **text, tw_error *);
 
 #endif

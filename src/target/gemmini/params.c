@@ -1,5 +1,5 @@
-/* params.c - see params.h. The header is read by its lines "#define NAME VALUE" and "typedef TYPE NAME;": it is written by
- * GemminiArrayConfig.generateHeader (ucb-bar/gemmini, GemminiConfigs.scala), and no preprocessor runs. */
+/* params.c - see params.h. The header is read by its lines "#define NAME VALUE" and "typedef TYPE NAME;": it is written
+ * by GemminiArrayConfig.generateHeader (ucb-bar/gemmini, GemminiConfigs.scala), and no preprocessor runs. */
 #include "target/gemmini/params.h"
 
 #include <ctype.h>

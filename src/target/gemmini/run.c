@@ -44,8 +44,8 @@ static rv64_options core_options(const gm_config *c, const gm_run_options *optio
                         .interrupt = options->interrupt};
 }
 
-/* For seeds of TW_SEED_KIND the run that counts is the program's second one: static memory is as the first one left it, and the stack
- * holds TW_POISON. A kernel that is right once, or takes old memory for zeros, is wrong then. */
+/* For seeds of TW_SEED_KIND the run that counts is the program's second one: static memory is as the first one left it,
+ * and the stack holds TW_POISON. A kernel that is right once, or takes old memory for zeros, is wrong then. */
 static tw_status run_before(const gm_config *c, rv64_memory *memory, const tw_case *k, const gm_run_options *options,
                             void *actual[TW_OPERANDS_MAX], tw_error *error) {
   rv64_region *stack = rv64_region_named(memory, "stack");

@@ -134,22 +134,23 @@ bool x86_converts_a(const tw_gemm_planned *p) {
 }
 
 /* Packing touches every unit of A once, about a cycle each; the kernel needs columns / 32 cycles for it (16 lanes, two
- * multiply-adds a cycle). Below this number of columns reading rows in place is faster. At 512 packing gains 2 to 7 % (AMX,
- * 4096^3 in 8 x 8 parts on 16 cores). Wide tiles always read in place: their rows fit one set of L1 (8 lines or more) if they
- * are a power of two apart. */
+ * multiply-adds a cycle). Below this number of columns reading rows in place is faster. At 512 packing gains 2 to 7 %
+ * (AMX, 4096^3 in 8 x 8 parts on 16 cores). Wide tiles always read in place: their rows fit one set of L1 (8 lines or
+ * more) if they are a power of two apart. */
 enum { COLUMNS_WORTH_PACKING = 512 };
 
-/* AMX waits for its tiles of A in any case. It reads rows in place as fast as packed ones, unless many of the 32 rows share a set
- * of L1 or L2. Measured on 16 cores with rows of 8256 bytes: 1.05 to 1.16 times as fast in place; with 8192 bytes 0.8 to 1. */
+/* AMX waits for its tiles of A in any case. It reads rows in place as fast as packed ones, unless many of the 32 rows
+ * share a set of L1 or L2. Measured on 16 cores with rows of 8256 bytes: 1.05 to 1.16 times as fast in place; with 8192
+ * bytes 0.8 to 1. */
 static bool rows_spread(const tw_gemm_planned *p) {
   enum { SPREAD = 1024 };
   return p->kernel->isa == X86_AMX && p->a_stride % SPREAD != 0;
 }
 
 /* The number of parts for each thread. With more than one, a fast core relieves a slow one. Measured on 16 virtual
- * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): four parts instead of one
- * are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096 of bf16. Smaller parts cost more than they win: parts that pack B
- * pack it for few rows. One thread has one part. Large parts of vectors' kernels may be more. */
+ * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): four parts instead
+ * of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096 of bf16. Smaller parts cost more than they win:
+ * parts that pack B pack it for few rows. One thread has one part. Large parts of vectors' kernels may be more. */
 static int parts_for_each_thread(const tw_gemm_planned *p, int threads, double worth) {
   enum { MOST = 4, MOST_LARGE = 8, LARGE = 400, WORTH_A_PART = 4, WORTH_PACKING = 50 };
   const double each = worth / threads;
@@ -167,19 +168,20 @@ typedef struct fetches {
 } fetches;
 
 /* Vectors take so long for their multiply-adds that little else counts; A is packed once where m is split. AMX needs 98
- * cycles for 16 units of k of 32 rows and a panel, and waits for each line of 64 bytes from the last cache for 8:
- * a panel, or 32 rows of A, cost as much as 87 rows. Measured on 16 cores, 1024^3: 8 x 8 parts instead of 16 x 4 1.12 times
- * as fast with bf16 (1.14 by this estimate), and instead of 8 x 4 1.2 times with u8. */
+ * cycles for 16 units of k of 32 rows and a panel, and waits for each line of 64 bytes from the last cache for 8: a
+ * panel, or 32 rows of A, cost as much as 87 rows. Measured on 16 cores, 1024^3: 8 x 8 parts instead of 16 x 4 1.12
+ * times as fast with bf16 (1.14 by this estimate), and instead of 8 x 4 1.2 times with u8. */
 static fetches fetches_of(const tw_gemm_planned *p) {
   if (p->kernel->isa == X86_AMX) return (fetches){87, 2.7, 0};
   return (fetches){p->packs_b ? 20 : 4, 0, 0.01};
 }
 
-/* Threads that a product is worth; `worth` is its instructions over INSTRUCTIONS_WORTH_A_THREAD. Starting and joining a thread
- * takes about as long as 1300 cycles of multiply-adds, two instructions each. Measured on two cores of a Zen 5: 64 x 64 x 64 of u8 x i8, 4096
- * instructions, takes 0.7 us on one thread and 0.8 us on two; bf16, with 8192, takes the same time on both. On 16 cores of an
- * Intel server f32, with 16384, is as fast on one thread as on four. A tile of AMX does the work of eight instructions, four
- * with its loads. Where parts pack B, each thread also waits for lines that other cores wrote. */
+/* Threads that a product is worth; `worth` is its instructions over INSTRUCTIONS_WORTH_A_THREAD. Starting and joining a
+ * thread takes about as long as 1300 cycles of multiply-adds, two instructions each. Measured on two cores of a Zen 5:
+ * 64 x 64 x 64 of u8 x i8, 4096 instructions, takes 0.7 us on one thread and 0.8 us on two; bf16, with 8192, takes the
+ * same time on both. On 16 cores of an Intel server f32, with 16384, is as fast on one thread as on four. A tile of AMX
+ * does the work of eight instructions, four with its loads. Where parts pack B, each thread also waits for lines that
+ * other cores wrote. */
 static const double INSTRUCTIONS_WORTH_A_THREAD = 4000;
 static int threads_worth(const tw_gemm_planned *p, double worth) {
   worth /= p->kernel->isa == X86_AMX || p->packs_b ? 4 : 3;
@@ -223,9 +225,9 @@ bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
   return x86_has_scales(s) && (x86_quantizes(s) || (s->m <= ROWS_ON_CODES && coded_rows));
 }
 
-/* Codes that are looked up (mxfp4) get in the way of multiply-adds, in each strip of rows: bytes are 1.02 (1024 x 1024 x
- * 1024) to 1.05 times as fast (256 x 256 x 256), where enough strips share what expanding a panel takes. Measured: 0.98
- * times at 11 strips. Masked and shifted codes (i4, ternary) gain nothing. */
+/* Codes that are looked up (mxfp4) get in the way of multiply-adds, in each strip of rows: bytes are 1.02 (1024 x 1024
+ * x 1024) to 1.05 times as fast (256 x 256 x 256), where enough strips share what expanding a panel takes. Measured:
+ * 0.98 times at 11 strips. Masked and shifted codes (i4, ternary) gain nothing. */
 enum { STRIPS_WORTH_EXPANSION = 20 };
 
 /* Not where panels come from memory: high tiles read them in fewer passes. */

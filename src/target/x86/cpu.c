@@ -24,8 +24,8 @@ static x86_cpu cpu;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #if defined __x86_64__
-/* clang 14's __builtin_cpu_supports does not know it (it uses AVX's registers: ask for AVX2 with it). Intel's manual, volume
- * 2, CPUID: leaf 7, sub-leaf 1, EAX bit 4. */
+/* clang 14's __builtin_cpu_supports does not know it (it uses AVX's registers: ask for AVX2 with it). Intel's manual,
+ * volume 2, CPUID: leaf 7, sub-leaf 1, EAX bit 4. */
 static bool has_avxvnni(void) {
   unsigned a = 0, b, c, d;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1;

@@ -16,8 +16,8 @@ const char *const x86_form_names[X86_FORMS] = {"s2", "t3", "s4", "e2m1", "e2m3",
 /* Registers that a line is loaded to. */
 static int registers_of_line(const tile *x) { return x->by_bytes ? X86_UNIT : x86_form_registers(x->form); }
 
-/* The line of vector `j` at `at`, while others are fetched. `keep` stops the compiler from making the load an operand of
- * each field's shift: with one row loads are a limit. */
+/* The line of vector `j` at `at`, while others are fetched. `keep` stops the compiler from making the load an operand
+ * of each field's shift: with one row loads are a limit. */
 static void emit_load_line(tw_text *t, const tile *x, int j, int at) {
   const int step = x->by_bytes ? 1 : x86_vector_bytes(x->s), first = j / x->s->vectors * registers_of_line(x);
   for (int r = 0; r < x86_form_registers(x->form); r++)
@@ -96,7 +96,8 @@ static void emit_beginning(tw_text *t, const tile *x, int i, int j, int chain) {
     tw_text_add(t, "zero()");
 }
 
-/* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the loop. */
+/* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the
+ * loop. */
 static void emit_start(tw_text *t, const tile *x, int chain) {
   for (int i = 0; i < x->rows; i++) {
     tw_text_add(t, "    sums");

@@ -80,8 +80,8 @@ static int this_thread(void) { return 0; }
 #endif
 
 /* Cores differ in speed: by their kind, or because another process or virtual machine uses the same core. Where there
- * are more parts than threads, each thread starts the next part when it is free. All parts are computed even if fewer threads were
- * started. */
+ * are more parts than threads, each thread starts the next part when it is free. All parts are computed even if fewer
+ * threads were started. */
 static void run_parts(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace) {
   const int parts = p->parts_m * p->parts_n;
   if (p->threads == 1) {

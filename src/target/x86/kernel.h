@@ -15,26 +15,26 @@
  *
  * Operands of other types are converted when they are packed. A panel of B is `columns` wide: unit (p, j) is at
  * 4 * (p * columns + j). A strip of A is `r` <= rows rows: unit (i, p) is at 4 * (p * r + i) when it is packed, at
- * i * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs sixteen units of each row at a time. An A that is
- * rounded to integers, for tiles on codes, is packed in runs: 32 elements of each row at a time, or 8 where groups are
- * not a multiple of 32. A panel of s8s8 begins with one more row, the initial values of sums: -128 times the sum of the
- * column of B, because the kernel adds 128 to A while it loads it.
+ * i * stride + 4 * p when the kernel reads rows in place ("direct"). AMX packs sixteen units of each row at a time. An
+ * A that is rounded to integers, for tiles on codes, is packed in runs: 32 elements of each row at a time, or 8 where
+ * groups are not a multiple of 32. A panel of s8s8 begins with one more row, the initial values of sums: -128 times the
+ * sum of the column of B, because the kernel adds 128 to A while it loads it.
  *
  * Weights with shared scales are kept as codes of 2, 4, 6 or 8 bits, in the panel's order. A *line* is one vector
  * register of them. Its containers are as wide as the kernel's elements of B (4 bytes divided by `group`), and field t
  * of all containers is the t-th vector of the panel's units that the line holds: which takes one shift and at most one
  * look-up to extract. A field of X86_T3 holds three codes, of units 3u, 3u + 1 and 3u + 2 of a vector, so that one
- * look-up in a table of 27 sums and differences of a row of A does for three multiply-adds. There are three
- * exceptions. 8-bit integers for real arithmetic, which an instruction widens, are stored vector by vector, first the
- * lanes' first elements, then their second ones ("planes"). Codes of e4m3 for bf16, whose two bytes are computed
- * separately and then interleaved, alternate in groups of eight of either field ("eighths"). Codes of 4 bits for f32 in
- * AVX2 are stored in "halves": the lower four of the eight vectors in the lower bits of the bytes, the upper four in
- * the upper bits. Two vectors have the even and the odd bytes of the lower half of each 128 bits, the next two have the
- * upper half. A line of 6-bit codes is three registers of containers of 16 bits: eight codes of each container, two at
- * the bottom of each register. The remaining top bits hold the last two codes: four bits of one in the first register,
- * of the other in the second, and their upper bits in the third. For f32 the lower half of a lane belongs to an even
- * vector, the upper half to the next odd one. Codes become elements either in registers, as the tile goes along
- * ("coded"), or a panel at a time ("expand"). */
+ * look-up in a table of 27 sums and differences of a row of A does for three multiply-adds. There are three exceptions.
+ * 8-bit integers for real arithmetic, which an instruction widens, are stored vector by vector, first the lanes' first
+ * elements, then their second ones ("planes"). Codes of e4m3 for bf16, whose two bytes are computed separately and then
+ * interleaved, alternate in groups of eight of either field ("eighths"). Codes of 4 bits for f32 in AVX2 are stored in
+ * "halves": the lower four of the eight vectors in the lower bits of the bytes, the upper four in the upper bits. Two
+ * vectors have the even and the odd bytes of the lower half of each 128 bits, the next two have the upper half. A line
+ * of 6-bit codes is three registers of containers of 16 bits: eight codes of each container, two at the bottom of each
+ * register. The remaining top bits hold the last two codes: four bits of one in the first register, of the other in the
+ * second, and their upper bits in the third. For f32 the lower half of a lane belongs to an even vector, the upper half
+ * to the next odd one. Codes become elements either in registers, as the tile goes along ("coded"), or a panel at a
+ * time ("expand"). */
 #ifndef TW_X86_KERNEL_H
 #define TW_X86_KERNEL_H
 
@@ -176,8 +176,8 @@ typedef struct x86_quantize {
   int32_t *starts; /* [strip][group][row], written: -lift * the sum of the group's integers (x86_coded) */
 } x86_quantize;
 
-/* to[p * pitch + j] = unit p of column j, for `width` <= pitch columns. Rows of the source are `stride` bytes apart. Elements
- * of 32 bits are multiplied by `scale`, others are copied (runtime/interleave.h). */
+/* to[p * pitch + j] = unit p of column j, for `width` <= pitch columns. Rows of the source are `stride` bytes apart.
+ * Elements of 32 bits are multiplied by `scale`, others are copied (runtime/interleave.h). */
 typedef void x86_pack(void *to, const void *from, int64_t stride, int64_t width, int64_t pitch, int64_t units,
                       float scale);
 

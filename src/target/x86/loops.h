@@ -14,16 +14,17 @@ void x86_run_part(const tw_gemm_planned *, const tw_gemm_operands *, char *works
 void x86_run_part_on(const tw_gemm_planned *, const tw_gemm_operands *, const void *b, float scale, char *workspace,
                      int part);
 
-/* Which thread computes which parts. Each begins with parts of its own, the same in each call: the operands are in its core's
- * caches if the program computes the product again. A thread that has no more takes parts of other threads, which may be slower. */
+/* Which thread computes which parts. Each begins with parts of its own, the same in each call: the operands are in its
+ * core's caches if the program computes the product again. A thread that has no more takes parts of other threads,
+ * which may be slower. */
 typedef struct x86_deal {
   int threads, parts;
   atomic_int taken[X86_THREADS_MOST]; /* of the parts of each thread; side by side, so that looking at all is fast */
 } x86_deal;
 
 void x86_deal_parts(x86_deal *, const tw_gemm_planned *);
-/* The next part for a thread; -1: there is none. `*from`, 0 at first, is how far the thread has looked. Any number of threads,
- * each with any number of its own from 0 on, computes all parts. */
+/* The next part for a thread; -1: there is none. `*from`, 0 at first, is how far the thread has looked. Any number of
+ * threads, each with any number of its own from 0 on, computes all parts. */
 int x86_next_part(x86_deal *, int thread, int *from);
 
 #endif

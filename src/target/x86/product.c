@@ -12,9 +12,9 @@ enum {
   TASKS_OF_A_THREAD = 2
 };
 
-/* Where several threads share many rows, each would pack the same columns. In a small product that takes less time than to wait for
- * each other and to fetch what another core has packed: on 16 cores of an Intel server 128^3 takes 12 instead of 24 us, 384^3 102
- * instead of 168. From 768^3 on both take the same time. */
+/* Where several threads share many rows, each would pack the same columns. In a small product that takes less time than
+ * to wait for each other and to fetch what another core has packed: on 16 cores of an Intel server 128^3 takes 12
+ * instead of 24 us, 384^3 102 instead of 168. From 768^3 on both take the same time. */
 static x86_b_mode b_mode(const tw_gemm_spec *s) {
   if (s->m > FEW_ROWS) return X86_B_PACKED;
   const bool small = s->m * s->n * s->k <= SMALL;

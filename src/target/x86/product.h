@@ -1,8 +1,8 @@
-/* product.h - one product whose B comes unpacked, computed by threads that the caller has: all that libtilewright-blas needs of
- * this target.
+/* product.h - one product whose B comes unpacked, computed by threads that the caller has: all that libtilewright-blas
+ * needs of this target.
  *
- * Depending on the sizes the threads first pack all of B together, or each packs what its parts of C need. A result has the same
- * bits for any number of threads. */
+ * Depending on the sizes the threads first pack all of B together, or each packs what its parts of C need. A result has
+ * the same bits for any number of threads. */
 #ifndef TW_X86_PRODUCT_H
 #define TW_X86_PRODUCT_H
 
@@ -31,8 +31,9 @@ typedef struct x86_product {
 /* Before the threads start. */
 void x86_product_begin(x86_product *);
 
-/* Called once by each thread that takes part, at most plan->threads; returns when there is nothing left to begin. `member` is a
- * thread's own number below plan->threads. `thread` is its number among all threads, best the same in each call. */
+/* Called once by each thread that takes part, at most plan->threads; returns when there is nothing left to begin.
+ * `member` is a thread's own number below plan->threads. `thread` is its number among all threads, best the same in
+ * each call. */
 void x86_product_compute(x86_product *, int member, int thread);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "target/x86/plan.h"
 
-/* Operations a second (a multiply-add is two) of the kernel's instruction on `threads` threads: the best of a few runs. */
+/* Operations a second (a multiply-add is two) of the kernel's instruction on `threads` threads: the best of a few runs.
+ */
 double x86_peak(const x86_kernel *, int threads);
 
 /* The highest rate of `threads` threads of this machine for the types of a planned product, with any kernel: the rate
@@ -15,8 +16,8 @@ double x86_peak(const x86_kernel *, int threads);
  * `limit` (static text) names the case. */
 double x86_peak_of(const tw_gemm_planned *, int threads, const char **limit);
 
-/* Bytes a second that `threads` threads read from memory, each from its own part of 256 MiB, 64 bytes at a time. 0 without
- * the memory for it. */
+/* Bytes a second that `threads` threads read from memory, each from its own part of 256 MiB, 64 bytes at a time. 0
+ * without the memory for it. */
 double x86_read_bandwidth(int threads);
 
 /* Seconds that `threads` threads take to read `bytes` at `memory`, each its own part, a multiple of 256 bytes. */

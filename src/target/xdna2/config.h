@@ -109,8 +109,9 @@ static inline int xd_unit_k(const xd_kernel *k) {
 static inline int xd_unit_n(const xd_kernel *k) { return k->vmac[2] * k->cluster[1]; }
 
 extern const tw_config_schema xd_config_schema;
-/* Parses the text of a configuration: one "key = value" a line, '#' starts a comment. First the machine's keys, then a line
- * "[array]" and its keys, then for each kernel a line "[kernel]" and its keys. Errors (TW_USAGE) name `origin` and the line. */
+/* Parses the text of a configuration: one "key = value" a line, '#' starts a comment. First the machine's keys, then a
+ * line "[array]" and its keys, then for each kernel a line "[kernel]" and its keys. Errors (TW_USAGE) name `origin` and
+ * the line. */
 tw_status xd_config_parse(const char *text, const char *origin, xd_config *out, tw_error *);
 
 #endif

@@ -1,9 +1,9 @@
 /* design.c - words into a design, and a design into buffers.
  *
- * L1 (a core): the copies of A's sub-tile, of B's tile and of C's; a scratch for A converted to B's type where the kernel
- * has one; B unpacked likewise; staging of C. L2 (a memory tile, one a column): symmetric tiles, A of `depth` steps of K,
- * in two copies each (section 3.2 of the ATB paper): A of one row of cores in every other column (4 rows, 8 columns), B of
- * the column, C of all cores of the column. */
+ * L1 (a core): the copies of A's sub-tile, of B's tile and of C's; a scratch for A converted to B's type where the
+ * kernel has one; B unpacked likewise; staging of C. L2 (a memory tile, one a column): symmetric tiles, A of `depth`
+ * steps of K, in two copies each (section 3.2 of the ATB paper): A of one row of cores in every other column (4 rows, 8
+ * columns), B of the column, C of all cores of the column. */
 #include "target/xdna2/design.h"
 
 #include <inttypes.h>

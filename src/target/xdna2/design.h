@@ -1,9 +1,9 @@
 /* design.h - one way to run a GEMM on the array: a kernel, tiles, asymmetry; its buffers in L1 and L2.
  *
- * Words of the command line choose it. A word with blanks is a step of a schedule (array/plan.h), "tile m=128 k=64 n=128
- * rho=4"; steps are applied in order. Keys: core_tflops=0.95 (a measured rate of one core, instead of the model's); for
- * the core's scheduler, way= (the order of clusters). tile=128x64x128 (T_MC x T_K x T_N), rho=4, kernel=NAME, depth=4,
- * unroll=4 and cluster=4x1 are old names of steps. */
+ * Words of the command line choose it. A word with blanks is a step of a schedule (array/plan.h), "tile m=128 k=64
+ * n=128 rho=4"; steps are applied in order. Keys: core_tflops=0.95 (a measured rate of one core, instead of the
+ * model's); for the core's scheduler, way= (the order of clusters). tile=128x64x128 (T_MC x T_K x T_N), rho=4,
+ * kernel=NAME, depth=4, unroll=4 and cluster=4x1 are old names of steps. */
 #ifndef TW_XDNA2_DESIGN_H
 #define TW_XDNA2_DESIGN_H
 

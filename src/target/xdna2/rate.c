@@ -1,6 +1,6 @@
-/* rate.c - equations 2, 5 to 10, 12, 13 and 15 of the ATB paper on this machine, and what measurements added to them:
- * a cost of each step of K, the bandwidth that shims reach together, the launch. docs/explain/xdna2-model.md has the reasons
- * and the errors. */
+/* rate.c - equations 2, 5 to 10, 12, 13 and 15 of the ATB paper on this machine, and what measurements added to them: a
+ * cost of each step of K, the bandwidth that shims reach together, the launch. docs/explain/xdna2-model.md has the
+ * reasons and the errors. */
 #include "target/xdna2/rate.h"
 
 #include <math.h>

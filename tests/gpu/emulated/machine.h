@@ -1,10 +1,11 @@
-/* machine.h - a GPU of warps on the CPU: kernels in the words of tile_ampere.cuh run here as C++, so that their results can be checked
- * where there is no GPU.
+/* machine.h - a GPU of warps on the CPU: kernels in the words of tile_ampere.cuh run here as C++, so that their results
+ * can be checked where there is no GPU.
  *
- * A block's threads are contexts of one thread of this process, which run until they wait for each other: in warp instructions, at
- * barriers. Blocks run one after the other. What a program must not rely on can be chosen: asynchronous copies happen when they are
- * issued or when they are waited for, and a warp runs as far as it can before the next one does, in rising or falling order. A kernel with a
- * missing barrier or wait gives another result in one of these. Shared memory begins as NaN. */
+ * A block's threads are contexts of one thread of this process, which run until they wait for each other: in warp
+ * instructions, at barriers. Blocks run one after the other. What a program must not rely on can be chosen:
+ * asynchronous copies happen when they are issued or when they are waited for, and a warp runs as far as it can before
+ * the next one does, in rising or falling order. A kernel with a missing barrier or wait gives another result in one of
+ * these. Shared memory begins as NaN. */
 #pragma once
 #include <math.h>
 #include <stdio.h>

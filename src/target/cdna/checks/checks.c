@@ -119,7 +119,8 @@ void place_name(const cdna_wave *w, size_t at, char *text, size_t size) {
   snprintf(text, size, "%s (%s)", p->op[at].instruction ? p->op[at].instruction->name : "an instruction", place);
 }
 
-/* "races: ds_read_b32 at 0x1a4 (kernel.c:12), workgroup 0,0,0 wave 1 lane 3: ..."; the key: "races KERNEL ds_read_b32 kernel.c:12". */
+/* "races: ds_read_b32 at 0x1a4 (kernel.c:12), workgroup 0,0,0 wave 1 lane 3: ..."; the key: "races KERNEL ds_read_b32
+ * kernel.c:12". */
 static tw_check_finding describe(const cdna_finding *f, const cdna_object *o, const cdna_kernel *k) {
   const char *instruction = "an instruction";
   char place[200]; /* FILE:LINE, or SYMBOL+OFFSET */

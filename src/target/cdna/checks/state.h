@@ -163,7 +163,8 @@ typedef struct group_state {
   cdna_count *count; /* for each dword of code; NULL: not counted */
 } group_state;
 
-/* Bytes of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or GIVEN, SHARED. */
+/* Bytes of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or GIVEN, SHARED.
+ */
 enum { OWNERS_MAX = CDNA_ALLOCATIONS_MAX };
 static const uint32_t OWNER_GIVEN = UINT32_MAX, OWNER_SHARED = UINT32_MAX - 1;
 
@@ -193,8 +194,8 @@ static inline wave_state *state_of(const cdna_wave *w) {
   return &g->wave[w->id];
 }
 
-/* Was it found at the instruction before, by this workgroup or an earlier one? Then it is counted, and words for it need
- * not be made. */
+/* Was it found at the instruction before, by this workgroup or an earlier one? Then it is counted, and words for it
+ * need not be made. */
 bool found_before(cdna_wave *, cdna_check, size_t at);
 /* A finding of this wave at the instruction; lane -1: none in particular. */
 void find_at(cdna_wave *, cdna_check, size_t at, int lane, const char *format, ...)

@@ -60,7 +60,8 @@ uint64_t cdna_memory_add(cdna_memory *, void *data, uint64_t size, bool writable
 uint64_t cdna_memory_modelled(const cdna_memory *, uint64_t address);
 /* The last allocation added holds no defined values yet, except for some bytes: for checks of reads. */
 void cdna_memory_undefined(cdna_memory *, uint64_t defined_at, uint64_t defined_bytes);
-/* From now on what kernels write can be taken back: a page is copied before it is written first. False without memory. */
+/* From now on what kernels write can be taken back: a page is copied before it is written first. False without memory.
+ */
 bool cdna_memory_hold(cdna_memory *);
 /* Restores the contents at the time of the hold; only while no kernel runs. */
 void cdna_memory_restore(const cdna_memory *);

@@ -1,5 +1,5 @@
-/* executed.c - which instructions the emulator executes: each row of the table, in each of its forms, is lowered as code with
- * registers for operands would be, so that the answer is the emulator's own. */
+/* executed.c - which instructions the emulator executes: each row of the table, in each of its forms, is lowered as
+ * code with registers for operands would be, so that the answer is the emulator's own. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -150,8 +150,8 @@ static void find_places(const matrix_plan *p, const cdna_wave *w, const cdna_op 
     }
 }
 
-/* Every element of A and B has its place in a register, so that unpack has filled them all, which the analyzer cannot know.
- * NOLINTBEGIN(clang-analyzer-core.*) */
+/* Every element of A and B has its place in a register, so that unpack has filled them all, which the analyzer cannot
+ * know. NOLINTBEGIN(clang-analyzer-core.*) */
 static void multiply_sparse(const cdna_mfma *m, float *c, const float *a, const float *b, const uint8_t *k_of) {
   for (int i = 0; i < m->m; i++)
     for (int k = 0; k < m->k / 2; k++)

@@ -84,8 +84,8 @@ static void pack_words(const uint32_t *from, uint32_t *row, const cdna_modifiers
     for (int l = CDNA_LANES; l < 2 * CDNA_LANES; l++) row[l] ^= 0x80000000u;
 }
 
-/* v_fma_mix: an f32, or with op_sel_hi the half of an f16 that op_sel names; here neg_hi is the absolute value. Denormals of a
- * half are flushed by the mode of halves, not by that of f32. */
+/* v_fma_mix: an f32, or with op_sel_hi the half of an f16 that op_sel names; here neg_hi is the absolute value.
+ * Denormals of a half are flushed by the mode of halves, not by that of f32. */
 static void mix(uint32_t *row, const cdna_modifiers *m, uint32_t mode, int s) {
   enum { DENORMAL_INPUTS_16 = 1 << 6 };
   const bool half = m->high >> s & 1, flush = !(mode & DENORMAL_INPUTS_16);

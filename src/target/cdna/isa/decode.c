@@ -177,8 +177,8 @@ const cdna_operand_form *cdna_find_field(const cdna_instruction *i, char field) 
 
 static bool has_field(const cdna_instruction *i, char field) { return cdna_find_field(i, field) != NULL; }
 
-/* Sources of SDWA and DPP: floating point has a sign and an absolute value; integers are extended by their sign (SDWA), or have
- * no such bits (DPP), which are not looked at in sums of products. Results of integers have no multiplier. */
+/* Sources of SDWA and DPP: floating point has a sign and an absolute value; integers are extended by their sign (SDWA),
+ * or have no such bits (DPP), which are not looked at in sums of products. Results of integers have no multiplier. */
 static bool is_real_source(const cdna_instruction *i, int source) {
   if (!strcmp(i->name, "v_cndmask_b32")) return true;
   if (strstr(i->name, "_class_") || !strncmp(i->name, "v_ldexp", 7)) return source == 0;

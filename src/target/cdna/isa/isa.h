@@ -4,9 +4,9 @@
  *
  *     I(VOP3, 459, 3, "v_fma_f32", "Dv1 0x1 1x1 2x1", 4, zero, shown, VALU, ACCESS_NONE, 0, LANES, "")
  *
- * The columns: encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of the
- * text, forms. Then two masks over the first 64 bits: bits that must be zero, and bits outside of operands that change
- * the text. An operand is a field, what it may hold, and its width in dwords:
+ * The columns: encoding, opcode, machines (1 = gfx942, 2 = gfx950), mnemonic without suffix, operands in the order of
+ * the text, forms. Then two masks over the first 64 bits: bits that must be zero, and bits outside of operands that
+ * change the text. An operand is a field, what it may hold, and its width in dwords:
  *   fields  D destination; 0 1 2 sources; S scalar destination of VOP3; A address; W data; X second data; B base
  * address or
  *           resource; O scalar offset; K a literal that always follows; C vcc; M an immediate in words; Z "off"
@@ -17,8 +17,8 @@
  *
  * The last five columns are the meaning of the instruction, so that effects and checks compare no mnemonics: the unit
  * that executes it (cdna_class), its access to memory (cdna_access_kind), bytes, data flow (cdna_flow) and traits
- * (cdna_trait, a letter each). For memory, bytes counts what a lane accesses; 0 where operands or a format decide. For a vector instruction it
- * is the mask of the bytes that a source uses; 0 for all. */
+ * (cdna_trait, a letter each). For memory, bytes counts what a lane accesses; 0 where operands or a format decide. For
+ * a vector instruction it is the mask of the bytes that a source uses; 0 for all. */
 #ifndef TW_CDNA_ISA_H
 #define TW_CDNA_ISA_H
 
@@ -136,7 +136,7 @@ typedef enum cdna_trait {
   CDNA_RESULT_PART = 1 << 17,   /* p: counts as a write of a part for hazards, wherever that is */
   CDNA_MIX = 1 << 18,           /* x: sources of 32 or 16 bits, by op_sel_hi */
   CDNA_DOT = 1 << 19,           /* D: a dot product */
-  CDNA_SIGNED = 1 << 20,        /* S: what is loaded is extended by its sign */
+  CDNA_SIGNED = 1 << 20,        /* S: loaded values are sign-extended */
   CDNA_PLAIN_ADDRESS = 1 << 21, /* L: a scalar load by address, not by buffer */
   CDNA_TWO = 1 << 22,           /* 2: two accesses to LDS */
   CDNA_NOTHING = 1 << 23,       /* N: no effect */

@@ -1,8 +1,8 @@
 /* body.h - the lane functions, compiled once for each instruction set of the host: the file that includes this defines
  * KIT, the name of its table.
  *
- * Semantics: "AMD Instinct MI300 Instruction Set Architecture" and that of CDNA4, chapter "Instructions". Where these
- * are silent about NaN, IEEE 754-2008: a result that is NaN is quiet. */
+ * Semantics: "AMD Instinct MI300 Instruction Set Architecture" and that of CDNA4, chapter "Instructions". NaN follows
+ * IEEE 754-2008 where they do not specify it: a NaN result is quiet. */
 #include <math.h>
 #include <string.h>
 

@@ -39,7 +39,8 @@ typedef struct cdna_lane_entry {
   uint8_t keeps; /* reads `old` */
 } cdna_lane_entry;
 
-/* Items of matrices in registers: one of each lane, `mask` at bit `shift` of its dword, and of the next where it is cut. */
+/* Items of matrices in registers: one of each lane, `mask` at bit `shift` of its dword, and of the next where it is
+ * cut. */
 typedef enum cdna_item_kind {
   CDNA_ITEM_TABLE, /* by their codes */
   CDNA_ITEM_SMALL, /* 8 bits or less, without infinities */
@@ -54,7 +55,8 @@ typedef struct cdna_items {
   uint32_t mask;
   cdna_item_kind kind;
   const float *table; /* value of each code */
-  /* CDNA_ITEM_SMALL: bits of an item and of its fraction; 2^(127 - bias); the codes (code & nan_mask) == nan that are NaN */
+  /* CDNA_ITEM_SMALL: bits of an item and of its fraction; 2^(127 - bias); the codes (code & nan_mask) == nan that are
+   * NaN */
   int bits, fraction;
   float unbias;
   uint32_t nan_mask, nan;

@@ -120,8 +120,8 @@ static void find_uses(cdna_loop *l) {
   }
 }
 
-/* Reads in the order of their first products, evenly over a part of the period; the products begin when that is early enough
- * for all. */
+/* Reads in the order of their first products, evenly over a part of the period; the products begin when that is early
+ * enough for all. */
 static int add_reads(cdna_loop *l) {
   const int lead = READ_CYCLES * TICKS / l->product.cycles;
   int done = 0, last = 0;

@@ -1,5 +1,5 @@
-/* place.c - code addresses to words: source lines, else symbols with libelf. Opened on demand: a run without findings never reads
- * them. */
+/* place.c - code addresses to words: source lines, else symbols with libelf. Opened on demand: a run without findings
+ * never reads them. */
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *   - Each SIMD has one slot at a time. Waves are considered by priority, then by age; each may issue its next
  *     instruction, in order, if its registers are ready, its s_waitcnt is satisfied and its unit has room. In a slot a
  *     SIMD issues one instruction of each kind: scalar, vector or matrix, LDS, vector memory, scalar memory; s_nop,
- *     s_waitcnt and similar instructions are issued beside these.
+ *     s_waitcnt and similar instructions are issued in addition.
  *   - Vector instructions take a slot, transcendental ones more. A matrix instruction takes its passes of 4 cycles on
  *     its SIMD's matrix unit, while vector instructions continue. Its result is available as C of the next matrix
  *     instruction after its passes, and for other uses some passes later.

@@ -263,8 +263,8 @@ static void sink(double *heap, int n, int i) {
   }
 }
 
-/* Cycles from the first start to the last end on an XCD, whose CUs take its workgroups in order; and of places of its CUs that
- * work. */
+/* Cycles from the first start to the last end on an XCD, whose CUs take its workgroups in order; and of places of its
+ * CUs that work. */
 static bool schedule_xcd(const timing *t, const durations *d, int xcd, double *cycles, double *working) {
   const int n = t->cus * t->together;
   const uint64_t most = 1 << 22;
@@ -532,8 +532,8 @@ static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_opt
   return status == TW_OK && !same ? other_work(error) : status;
 }
 
-/* *same: the workgroups accessed the lines that they access when results are checked. *part: the number of distinct lines, as a
- * fraction of the number in the check. */
+/* *same: the workgroups accessed the lines that they access when results are checked. *part: the number of distinct
+ * lines, as a fraction of the number in the check. */
 static tw_status compare_witnesses(timing *t, cdna_dispatch *d, const cdna_witness *w, bool *same, double *part,
                                    tw_error *error) {
   cdna_witness *checked = tw_new(1, sizeof *checked);

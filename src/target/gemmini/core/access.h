@@ -8,7 +8,7 @@ static inline uint8_t *at(rv64_core *core, uint64_t address, unsigned size, unsi
   const rv64_region **hint = &core->hint[address >> 20 & (N_HINTS - 1)];
   if (unlikely(address & (size - 1))) return NULL;
   uint8_t *p = rv64_memory_at(core->memory, hint, address, size, rights);
-  if (unlikely(p && rv64_is_under_way(*hint, address - (*hint)->base, size))) return NULL;
+  if (unlikely(p && rv64_is_in_flight(*hint, address - (*hint)->base, size))) return NULL;
   return p;
 }
 

@@ -23,8 +23,8 @@ static uint64_t atomic_result(unsigned op, uint64_t old, uint64_t operand, unsig
   }
 }
 
-/* What has read first goes from WB to the second place of the store buffer before it can drain, a cycle later than a store
- * does (pstore1_rmw, DCache.scala 492-510). */
+/* What has read first goes from WB to the second place of the store buffer before it can drain, a cycle later than a
+ * store does (pstore1_rmw, DCache.scala 492-510). */
 static uint64_t store_in_place(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   t = data_store(core, pc, address, size, t);
   core->store[0].time++;

@@ -1,14 +1,14 @@
 /* core.h - the state of a run, and its timing model: Rocket's pipeline as a few clocks.
  *
- * The model keeps one clock, the cycle at which the next instruction can leave decode (ID), and for every
- * register the earliest cycle at which a reader can leave decode. An instruction that leaves ID at cycle t is in
- * EX at t+1, MEM at t+2, WB at t+3. All figures come from rocket-chip of March 2023 (commit 399ef9e0,
- * src/main/scala; "Core" = rocket/RocketCore.scala), in the configuration WithNBigCores of
- * subsystem/Configs.scala: mulUnroll = 8 with early out, divider with early out, branch target buffer of 28
- * entries, history table of 512, return stack of 6, blocking 16 KiB L1 caches (nMSHRs = 0).
+ * The model keeps one clock, the cycle at which the next instruction can leave decode (ID), and for every register the
+ * earliest cycle at which a reader can leave decode. An instruction that leaves ID at cycle t is in EX at t+1, MEM at
+ * t+2, WB at t+3. All figures come from rocket-chip of March 2023 (commit 399ef9e0, src/main/scala; "Core" =
+ * rocket/RocketCore.scala), in the configuration WithNBigCores of subsystem/Configs.scala: mulUnroll = 8 with early
+ * out, divider with early out, branch target buffer of 28 entries, history table of 512, return stack of 6, blocking 16
+ * KiB L1 caches (nMSHRs = 0).
  *
- * Not modelled, each worth a cycle or less per event in compiled code: the replay of a memory access immediately after the first
- * store to a clean line; drains of the store buffer forced by three stores in a row. */
+ * Not modelled, each worth a cycle or less per event in compiled code: the replay of a memory access immediately after
+ * the first store to a clean line; drains of the store buffer forced by three stores in a row. */
 #ifndef TW_GEMMINI_RV64_CORE_H
 #define TW_GEMMINI_RV64_CORE_H
 
@@ -88,8 +88,8 @@ typedef struct rv64_frontend { /* Frontend.scala; a packet is an aligned word of
   uint64_t entered_late;       /* the last packet if it was entered at its second half */
   bool entered_free;           /* and that half went into the instruction buffer beside the jump */
   bool lost;                   /* thinks itself on a wrong path, until the core sends it somewhere */
-  /* [0, 8): when decode took the last packets, a ring by `count`, which is when the first instruction that ends in one leaves
-   * (IBuf.scala 42); above: a place for what is not asked, written while `later` is 8 */
+  /* [0, 8): when decode took the last packets, a ring by `count`, which is when the first instruction that ends in one
+   * leaves (IBuf.scala 42); above: an address for unused values, written while `later` is 8 */
   uint64_t dequeued[16];
   unsigned later;
   uint64_t certain; /* it and the packet before it are not fetched on speculation */
@@ -107,7 +107,7 @@ typedef struct rv64_store {
 enum { N_HINTS = 8 };
 
 typedef struct rv64_core {
-  uint64_t x[33], x_ready[33]; /* [RV64_SINK] takes what is written to x0 */
+  uint64_t x[33], x_ready[33]; /* [RV64_SINK] receives writes to x0 */
   uint64_t f[32], f_ready[32];
   unsigned fflags, frm;
   uint64_t reservation; /* of lr: address of the doubleword + 1; 0 = none */
@@ -177,7 +177,7 @@ void rv64_cache_fill(rv64_cache *, uint64_t line, uint64_t *victim);
 uint64_t rv64_data_miss(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue, rv64_miss why);
 /* A store to the line of the last hit, which is not dirty. */
 uint64_t rv64_first_store(rv64_core *, uint64_t pc, uint64_t line, uint64_t issue);
-/* The data cache loses what was taken from it up to that cycle. */
+/* Removes from the data cache the lines that the L2 took up to that cycle. */
 void rv64_lose_lines(rv64_core *, uint64_t cycle);
 /* The same before an access that may issue in that cycle: returns when it does. */
 uint64_t rv64_wait_for_probes(rv64_core *, uint64_t issue);

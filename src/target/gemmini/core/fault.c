@@ -30,7 +30,7 @@ rv64_stop rv64_fault_access(rv64_core *core, uint64_t pc, uint64_t address, unsi
     return rv64_fault(core, pc, "misaligned %s of %u bytes at 0x%" PRIx64 " (%s)", verb, size, address, text);
   }
   const rv64_region *r = rv64_region_find(memory, address, size);
-  if (r && rv64_is_under_way(r, address - r->base, size)) {
+  if (r && rv64_is_in_flight(r, address - r->base, size)) {
     rv64_describe_address(memory, address, text, sizeof text);
     char writer[128];
     rv64_describe_code(memory, rv64_writer_of(r, address - r->base, size), writer, sizeof writer);

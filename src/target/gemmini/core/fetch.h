@@ -1,4 +1,4 @@
-/* fetch.h - what the frontend does on every packet and branch; frontend.c has what it does seldom. */
+/* fetch.h - the frontend's work on every packet and branch; frontend.c has what it does seldom. */
 #ifndef TW_GEMMINI_RV64_FETCH_H
 #define TW_GEMMINI_RV64_FETCH_H
 
@@ -82,7 +82,8 @@ static inline uint64_t pop_return(rv64_core *core, uint64_t s2) {
   return p->return_before;
 }
 
-/* What the target buffer said of the packet. It finds a packet that was entered at its first half, whatever is jumped from. */
+/* What the target buffer said of the packet. It finds a packet that was entered at its first half, whatever is jumped
+ * from. */
 typedef struct foretold {
   int entry;  /* -1: nothing */
   bool taken; /* from its half */
@@ -140,8 +141,8 @@ static inline void predicted_taken(rv64_core *core, const foretold *f, uint64_t 
   core->fetch.entered_free = core->fetch.available <= t && is_buffered(core, branch);
 }
 
-/* Fetch went to `wrong` (0: nowhere that it knew), whose packet is in s2 at that cycle, until MEM sent it to `target`. What calls
- * and returns did to their stack there stays. */
+/* Fetch went to `wrong` (0: nowhere that it knew), whose packet is in s2 at that cycle, until MEM sent it to `target`.
+ * What calls and returns did to their stack there stays. */
 static inline void mispredicted(rv64_core *core, uint64_t wrong, uint64_t s2, uint64_t target, uint64_t t) {
   const uint8_t history = core->predictor.history;
   core->mispredicts++;
@@ -152,12 +153,12 @@ static inline void mispredicted(rv64_core *core, uint64_t wrong, uint64_t s2, ui
   core->fetch.entered_free = false;
 }
 
-/* A packet's branches are looked up in s1, and move the history on when it is in s2, at `available`: what is in s1 then does
- * not see it yet (Frontend 238, 294; BTB.scala 313). Two branches in one packet move it once. */
+/* A packet's branches are looked up in s1, and move the history on when it is in s2, at `available`: what is in s1 then
+ * does not see it yet (Frontend 238, 294; BTB.scala 313). Two branches in one packet move it once. */
 static inline uint8_t history_seen(const rv64_predictor *p, uint64_t available) {
   return available < p->moved + 2 ? p->history_before : p->history;
 }
-/* A misprediction puts back what the branch saw, and its own outcome (BTB.scala 318). */
+/* A misprediction restores the history that the branch saw and adds its outcome (BTB.scala 318). */
 static inline void history_move(rv64_predictor *p, uint64_t available, uint8_t seen, bool taken, bool right) {
   if (!right || available == p->moved)
     p->history_before = seen;

@@ -142,8 +142,8 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
   }
 }
 
-/* The instruction at pc, fetched again, leaves decode at `issue`, having waited there: its first half went to the buffer a cycle
- * before, and was in the queue until then (IBuf.scala 42-58). */
+/* The instruction at pc, fetched again, leaves decode at `issue`, having waited there: its first half went to the
+ * buffer a cycle before, and was in the queue until then (IBuf.scala 42-58). */
 void rv64_waits_again(rv64_core *core, uint64_t pc, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   if (pc >> 2 != fetch->packet) fetch->dequeued[(fetch->count - 1) & 7] = issue - 1;
@@ -205,8 +205,8 @@ uint64_t rv64_fetch_line(rv64_core *core, uint64_t pc, uint64_t line, uint64_t s
 
 /* ---- Branch prediction ----------------------------------------------------------------------------------- */
 
-/* The pseudo-LRU tree of util/Replacement.scala over `ways` entries, some of whose nodes have a smaller left side: the nodes
- * on the way to `way` and what they become when it is used. The tree's root is bit `first` + ways - 2. */
+/* The pseudo-LRU tree of util/Replacement.scala over `ways` entries, some of whose nodes have a smaller left side: the
+ * nodes on the way to `way` and what they become when it is used. The tree's root is bit `first` + ways - 2. */
 static void walk_tree(unsigned way, unsigned ways, unsigned first, uint32_t *path, uint32_t *older) {
   if (ways < 2) return;
   unsigned right = 1;
@@ -231,7 +231,8 @@ int rv64_target_replace(const rv64_predictor *p) {
   return 0;
 }
 
-/* Two entries of one packet answer together, and are then invalid (BTB.scala: "zap them"). Returns what they pass for. */
+/* Two entries of one packet answer together, and are then invalid (BTB.scala: "zap them"). Returns what they pass for.
+ */
 int rv64_target_merge(rv64_predictor *p, int entry, rv64_target *merged) {
   const int other = p->entry[entry].twin - 1;
   rv64_target *a = &p->entry[entry], *b = &p->entry[other];

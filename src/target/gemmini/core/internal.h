@@ -1,4 +1,4 @@
-/* internal.h - what the files of the core share about a program image. */
+/* internal.h - declarations of a program image, shared by the files of the core. */
 #ifndef TW_GEMMINI_RV64_INTERNAL_H
 #define TW_GEMMINI_RV64_INTERNAL_H
 

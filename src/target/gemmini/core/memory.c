@@ -219,7 +219,7 @@ void rv64_memory_free(rv64_memory *memory) {
   for (size_t i = 0; i < memory->n_regions; i++) {
     free((char *)memory->region[i].name);
     free(memory->region[i].host);
-    free(memory->region[i].under_way);
+    free(memory->region[i].in_flight);
   }
   free(memory->region);
   rv64_image *image = memory->image;
@@ -241,14 +241,14 @@ void rv64_memory_reset(rv64_memory *memory, bool keep_inputs) {
 }
 
 uint64_t rv64_writer_of(const rv64_region *r, uint64_t offset, uint64_t length) {
-  if (!r->under_way) return 0;
+  if (!r->in_flight) return 0;
   for (uint64_t i = offset; i < offset + length; i++)
-    if (r->under_way[i]) return r->writer[r->under_way[i]];
+    if (r->in_flight[i]) return r->writer[r->in_flight[i]];
   return 0;
 }
 
-bool rv64_write_under_way(rv64_region *r, uint64_t offset, uint64_t length, uint64_t pc) {
-  if (!r->under_way && !(r->under_way = calloc(1, r->size))) return false;
+bool rv64_write_in_flight(rv64_region *r, uint64_t offset, uint64_t length, uint64_t pc) {
+  if (!r->in_flight && !(r->in_flight = calloc(1, r->size))) return false;
   if (r->from == r->to) r->from = offset, r->to = offset + length;
   if (offset < r->from) r->from = offset;
   if (offset + length > r->to) r->to = offset + length;
@@ -256,7 +256,7 @@ bool rv64_write_under_way(rv64_region *r, uint64_t offset, uint64_t length, uint
     r->last_writer = r->last_writer == UINT8_MAX ? 1 : (uint8_t)(r->last_writer + 1);
     r->writer[r->last_writer] = pc;
   }
-  memset(r->under_way + offset, r->last_writer, length);
+  memset(r->in_flight + offset, r->last_writer, length);
   return true;
 }
 
@@ -264,7 +264,7 @@ void rv64_writes_done(const rv64_memory *memory) {
   for (size_t i = 0; i < memory->n_regions; i++) {
     rv64_region *r = &memory->region[i];
     if (r->from == r->to) continue;
-    memset(r->under_way + r->from, 0, r->to - r->from);
+    memset(r->in_flight + r->from, 0, r->to - r->from);
     r->from = r->to = 0;
   }
 }

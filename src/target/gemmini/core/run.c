@@ -82,8 +82,8 @@ static bool writes_integer(const rv64_insn *in) {
   }
 }
 
-/* The unit's result waits for a cycle in which the instruction in WB leaves the write port free (Core: div.io.resp.ready
- * := !wb_wxd). `in` was issued at t: if its WB is when the result is due, that is a cycle later. */
+/* The unit's result waits for a cycle in which the instruction in WB leaves the write port free (Core:
+ * div.io.resp.ready := !wb_wxd). `in` was issued at t: if its WB is when the result is due, that is a cycle later. */
 static void divider_meets(rv64_core *core, const rv64_insn *in, uint64_t t) {
   const uint64_t write_back = t + STAGES_TO_WRITE_BACK;
   if (write_back < core->divider_free) return;

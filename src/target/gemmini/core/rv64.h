@@ -25,9 +25,9 @@ typedef struct rv64_region {
   uint64_t base, size;
   unsigned rights; /* rv64_access bits; of the program and of the coprocessor's DMA alike */
   uint8_t *host;   /* size bytes, owned by the memory; little-endian as the program sees them */
-  /* Of each byte: has the coprocessor been told to write it since the last fence? It does so when it comes to it: who looks
-   * before the fence sees old data, now and then. NULL: none; else some in [from, to). */
-  uint8_t *under_way; /* 0, or which of `writer` was told */
+  /* Of each byte: has the coprocessor been told to write it since the last fence? It does so when it comes to it: who
+   * looks before the fence sees old data, now and then. NULL: none; else some in [from, to). */
+  uint8_t *in_flight; /* 0, or which of `writer` was told */
   uint64_t from, to;
   uint64_t writer[256]; /* addresses of the instructions that told it, from [1] on, each once in a row */
   uint8_t last_writer;
@@ -55,8 +55,8 @@ tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_
 tw_status rv64_memory_load_file(const char *path, rv64_memory *out, tw_error *);
 void rv64_memory_free(rv64_memory *);
 
-/* Puts the contents back to those after loading: initialised data from the file, everything else zero.
- * Input operands keep what the harness wrote there if keep_inputs. */
+/* Restores the contents after loading: initialised data from the file, everything else zero. With keep_inputs, input
+ * operands keep the data of the harness. */
 void rv64_memory_reset(rv64_memory *, bool keep_inputs);
 
 /* The address and size of a symbol; false if there is none. */
@@ -81,16 +81,16 @@ static inline uint8_t *rv64_memory_at(const rv64_memory *memory, const rv64_regi
   return (r->rights & rights) == rights ? r->host + offset : NULL;
 }
 
-/* Notes that bytes at `offset` are written by the coprocessor before the next fence, as the instruction at pc told it. False
- * without memory for it. */
-bool rv64_write_under_way(rv64_region *, uint64_t offset, uint64_t length, uint64_t pc);
-/* The address of the instruction that told the coprocessor to write one of those bytes, 0 if none is in flight. */
+/* Notes that bytes at `offset` are written by the coprocessor before the next fence, as the instruction at pc told it.
+ * False without memory for it. */
+bool rv64_write_in_flight(rv64_region *, uint64_t offset, uint64_t length, uint64_t pc);
+/* The address of the instruction whose coprocessor command writes one of these bytes; 0 if no write is in flight. */
 uint64_t rv64_writer_of(const rv64_region *, uint64_t offset, uint64_t length);
-/* True if one of those bytes is in flight. */
-static inline bool rv64_is_under_way(const rv64_region *r, uint64_t offset, uint64_t length) {
-  if (__builtin_expect(!r->under_way, 1) || offset >= r->to || offset + length <= r->from) return false;
+/* True if a write to one of these bytes is in flight. */
+static inline bool rv64_is_in_flight(const rv64_region *r, uint64_t offset, uint64_t length) {
+  if (__builtin_expect(!r->in_flight, 1) || offset >= r->to || offset + length <= r->from) return false;
   for (uint64_t i = 0; i < length; i++)
-    if (r->under_way[offset + i]) return true;
+    if (r->in_flight[offset + i]) return true;
   return false;
 }
 /* A fence has passed: nothing is. */
@@ -98,8 +98,8 @@ void rv64_writes_done(const rv64_memory *);
 
 /* An address in words: "byte 12 of A", "1 byte past the end of C (4096 bytes)", "no memory near". */
 void rv64_describe_address(const rv64_memory *, uint64_t address, char *text, size_t size);
-/* Why an access of `length` bytes is not allowed, in words, without naming the one who made it:
- * "4 bytes at 0x80001000, 0 bytes past the end of C (4096 bytes)" or "... which is read-only". */
+/* Why an access of `length` bytes is not allowed, in words, without the name of the unit that made it: "4 bytes at
+ * 0x80001000, 0 bytes past the end of C (4096 bytes)" or "... which is read-only". */
 void rv64_describe_access(const rv64_memory *, uint64_t address, uint64_t length, unsigned rights, char *text,
                           size_t size);
 /* Where an instruction comes from: "gemm.c:12", or the function and offset without line numbers. Opens the line
@@ -136,7 +136,8 @@ typedef struct rv64_ports {
   void (*writeback)(void *context, uint64_t cycle, uint64_t line);
   /* The address of a line that the L1 data cache has lost up to that cycle: evicted because all its lines must be in
    * the L2, or because another agent writes it. Or of one that it may only read (*stays), because another agent reads
-   * it, too. False: no other. Called before an access while commands are in flight, at a fence, after a miss. May be NULL. */
+   * it, too. False: no other. Called before an access while commands are in flight, at a fence, after a miss. May be
+   * NULL. */
   bool (*lost)(void *context, uint64_t cycle, uint64_t *line, bool *stays);
   /* Asked after that: from when on the L1 data cache is not busy with losing lines, if it is in that cycle; else 0. */
   uint64_t (*loses_until)(void *context, uint64_t cycle);
@@ -168,7 +169,7 @@ typedef struct rv64_result {
   uint64_t start_cycle;          /* absolute cycle of the first mark; 0 if it was never reached */
   uint64_t pc;                   /* where it stopped */
   char why[512];                 /* if stop is not RV64_EXITED: one line with file:line of the source */
-  char console[4096];            /* what the program printed, unprintable bytes escaped, cut with a note */
+  char console[4096];            /* the program's output, with unprintable bytes escaped; cut with a note */
   /* of the whole run */
   uint64_t instruction_cache_misses, data_cache_misses, branch_mispredicts;
 } rv64_result;

@@ -1,6 +1,6 @@
-/* internal.h - what the parts of the L2 share: l2.c is the flow, way_in.c what leads to channel A, registers.c the miss registers and
- * the directory, schedule.h what they do and when, outer.h the way to the memory and back, channel.h the response channel. All is
- * of one l2_cache (sim/l2.h), on which nothing else works. */
+/* internal.h - shared by the parts of the L2: l2.c has the flow, way_in.c the inputs to channel A, registers.c the miss
+ * registers and the directory, schedule.h their actions and times, outer.h the path to memory and back, channel.h the
+ * response channel. All is of one l2_cache (sim/l2.h), on which nothing else works. */
 #ifndef TW_GEMMINI_L2_INTERNAL_H
 #define TW_GEMMINI_L2_INTERNAL_H
 

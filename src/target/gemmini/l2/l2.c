@@ -1,7 +1,8 @@
-/* l2.c - see l2.h. All is stepped, cycle by cycle while anything moves: most cycles of a busy memory system change something, and a
- * step of straight code over words that have a bit for each register costs less than to know which one is the next. The order
- * within a cycle is that of the RTL's wires: what is accepted, what is scheduled, the memory side, which has the banks first,
- * the response channel. What a part leaves for another one in a register is seen from the next cycle on. */
+/* l2.c - see l2.h. All is stepped, cycle by cycle while anything moves: most cycles of a busy memory system change
+ * something, and a step of straight code over words that have a bit for each register costs less than to know which one
+ * is the next. The order within a cycle is that of the RTL's wires: what is accepted, what is scheduled, the memory
+ * side, which has the banks first, the response channel. What a part leaves for another one in a register is seen from
+ * the next cycle on. */
 #include "target/gemmini/l2/schedule.h"
 
 #include <stdlib.h>
@@ -104,8 +105,8 @@ void l2_pop(l2_cache *c, uint64_t cycle) {
   c->answer_from = next ? next->ready : UINT64_MAX;
 }
 
-/* The first cycle in which a register may leave: one that is answered, or asks for that, when all else is done; else something
- * has to come back first. A permission takes two cycles to the cork and one from it. */
+/* The first cycle in which a register may leave: one that is answered, or asks for that, when all else is done; else
+ * something has to come back first. A permission takes two cycles to the cork and one from it. */
 static uint64_t next_leave(const l2_cache *c) {
   if ((those(c->want, L2_ANSWER) | those(c->want, L2_END)) & last_steps(c)) return c->next;
   return earlier(later(c->next, c->outer_next + (c->outer_next != UINT64_MAX)), c->next + 4);

@@ -71,8 +71,8 @@ typedef struct l2_beat_in {
   bool first, last, all;
 } l2_beat_in;
 
-/* A TLBuffer: two entries; what enters it in one cycle may leave it from the next on. The DMA's last one also holds what
- * nothing is in the way of, from when it leaves its client. */
+/* A TLBuffer: two entries; what enters it in one cycle may leave it from the next on. The DMA's last one also holds
+ * what nothing is in the way of, from when it leaves its client. */
 enum { L2_BUFFER = 8 };
 typedef struct l2_buffer {
   l2_beat_in at[L2_BUFFER];
@@ -116,7 +116,8 @@ typedef struct l2_register {
 
 /* A bit for each register, in a word's lowest sixteen. */
 typedef uint32_t l2_registers;
-/* What they ask the scheduler for: a bit for each register in sixteen bits for each thing, of which a register asks for one. */
+/* What they ask the scheduler for: a bit for each register in sixteen bits for each thing, of which a register asks for
+ * one. */
 typedef uint64_t l2_wants;
 enum l2_want { L2_RELEASE, L2_FETCH, L2_ANSWER, L2_END };
 
@@ -250,12 +251,13 @@ void l2_send_clear(l2_cache *, uint64_t cycle, enum l2_kind, uint64_t address, i
                    uint32_t cookie);
 static inline bool l2_reader_is_full(const l2_cache *c) { return c->queue[L2_READER].count >= 2; }
 static inline bool l2_writer_is_full(const l2_cache *c) { return c->writer.count >= 2; }
-/* Room for a request of the reader in `cycle`? All edges before that must have been made, or it was not full before them. */
+/* Room for a request of the reader in `cycle`? All edges before that must have been made, or it was not full before
+ * them. */
 static inline bool l2_read_has_room(const l2_cache *c, uint64_t cycle) {
   return c->queue[L2_READER].count + (c->left_at[L2_READER] == cycle) < 2;
 }
-/* A request of the reader or of the core, whose first beat leaves it in `cycle`; `bytes` is a power of two, the address aligned
- * to it. */
+/* A request of the reader or of the core, whose first beat leaves it in `cycle`; `bytes` is a power of two, the address
+ * aligned to it. */
 void l2_send(l2_cache *, enum l2_client, uint64_t cycle, enum l2_kind, uint64_t address, int bytes, uint32_t cookie);
 /* Room for a beat of the writer in `cycle`? As for the reader. */
 static inline bool l2_put_has_room(const l2_cache *c, uint64_t cycle) {
@@ -284,10 +286,11 @@ static inline const l2_response *l2_next(const l2_cache *c) {
 }
 /* Its service begins in that cycle. */
 void l2_pop(l2_cache *, uint64_t cycle);
-/* A line that the core's data cache has lost up to that cycle, or may only read since (*stays), whose edge and those before may be
- * made: its number + 1; 0 = no other. */
+/* A line that the core's data cache has lost up to that cycle, or may only read since (*stays), whose edge and those
+ * before may be made: its number + 1; 0 = no other. */
 uint64_t l2_take_probe(l2_cache *, uint64_t cycle, bool *stays);
-/* After l2_take_probe: the cycle from which the known probes leave the core's data cache free; 0 if it is free in `cycle`. */
+/* After l2_take_probe: the cycle from which the known probes leave the core's data cache free; 0 if it is free in
+ * `cycle`. */
 static inline uint64_t l2_probes_until(const l2_cache *c, uint64_t cycle) {
   return ((c->probing_from <= cycle) & (cycle < c->probe_next)) ? c->probe_next : 0;
 }

@@ -3,8 +3,8 @@
 #include "target/gemmini/l2/internal.h"
 
 enum {
-  /* The data cache turns to a probe -> it has lost the line -> the register knows its answer, the last beat of one with data;
-   * and when it turns to the next one (seen in the RTL). */
+  /* The data cache turns to a probe -> it has lost the line -> the register knows its answer, the last beat of one with
+   * data; and when it turns to the next one (seen in the RTL). */
   PROBE_TO_L1 = 2,
   PROBE = 5,
   PROBE_DATA = 8,
@@ -53,8 +53,8 @@ void l2_note_write(l2_cache *c, uint64_t cycle, uint64_t address) {
     if (c->tag[at] >> 1 == line + 1 && c->held[at]) c->held[at] |= L2_HELD_DIRTY;
 }
 
-/* Register i's request meets its line in the register's way: what the core's data cache has of it then, and whether it must be
- * taken from there (MSHR.scala: new_needT, TRUNK). */
+/* Register i's request meets its line in the register's way: what the core's data cache has of it then, and whether it
+ * must be taken from there (MSHR.scala: new_needT, TRUNK). */
 static bool meet(l2_cache *c, int i, uint64_t cycle) {
   l2_register *r = &c->of[i];
   const size_t at = (size_t)r->set * (unsigned)c->p.ways + r->way;

@@ -18,7 +18,8 @@ void gm_execute_init(gm_machine *m) {
   x->control_depth = c->spad_read_delay + 1;
   x->ids = 5 * (c->tile_latency + 1); /* MeshWithDelays.scala:48-56: 5 matmuls a PE latency */
   x->tag_max = x->ids + 1;
-  /* A row passes all tiles of a column and an output register, and is skewed by a tile a column (Mesh.scala, shifted()). */
+  /* A row passes all tiles of a column and an output register, and is skewed by a tile a column (Mesh.scala,
+   * shifted()). */
   const int tiles = c->dim / c->tile_rows;
   x->latency = tiles * (c->tile_latency + 1) + c->mesh_output_delay + (tiles - 1) * (c->tile_latency + 1);
 }

@@ -50,12 +50,12 @@ static void *memory_fault(const gm_arch *g, const char *name, uint32_t order, bo
   }
   unsigned long long offset = address - below->base, size = below->size;
   char here[64] = "?", writer[64] = "?";
-  const bool under_way = !write && covers(below, address, bytes) && rv64_is_under_way(below, offset, bytes);
-  if (under_way) {
+  const bool in_flight = !write && covers(below, address, bytes) && rv64_is_in_flight(below, offset, bytes);
+  if (in_flight) {
     rv64_describe_code(g->memory, place_of(g, order), here, sizeof here);
     rv64_describe_code(g->memory, rv64_writer_of(below, offset, bytes), writer, sizeof writer);
   }
-  if (under_way)
+  if (in_flight)
     gm_fault(
         why,
         "%s at %s: %s %llu bytes at %s + %llu before a fence: the mvout at %s writes there and may not have completed",
@@ -90,8 +90,8 @@ static void *find(gm_arch *g, uint32_t order, bool write, uint64_t address, uint
   rv64_region *r = find_region(g, write, address, bytes);
   if (!r) return NULL;
   const uint64_t offset = address - r->base;
-  if (g->keeps_order && write && !rv64_write_under_way(r, offset, bytes, place_of(g, order))) return NULL;
-  if (g->keeps_order && !write && rv64_is_under_way(r, offset, bytes)) return NULL;
+  if (g->keeps_order && write && !rv64_write_in_flight(r, offset, bytes, place_of(g, order))) return NULL;
+  if (g->keeps_order && !write && rv64_is_in_flight(r, offset, bytes)) return NULL;
   if (g->keeps_order && !write && order && r->rights & RV64_WRITE)
     gm_note_read(g, &(struct gm_read){address, bytes, place_of(g, order), order, false});
   return r->host + offset;
@@ -155,7 +155,8 @@ static bool check_load(const gm_arch *g, const load *l, char why[GM_WHY]) {
   if (l->to.acc && !l->zeros && l->cols > g->dim && l->cols * l->element_bytes > g->config->dma_max_bytes)
     return gm_fault(why, "%s: %d columns of %d-byte data into the accumulator; the DMA's packet holds at most %d",
                     l->name, l->cols, l->element_bytes, g->config->dma_max_bytes / l->element_bytes);
-  /* The zero writer counts accumulator bytes, the command input bytes (Scratchpad.scala:420, LoadController.scala:115). */
+  /* The zero writer counts accumulator bytes, the command input bytes (Scratchpad.scala:420, LoadController.scala:115).
+   */
   if (l->to.acc && l->zeros && r->shrink && g->input_bytes != g->acc_bytes)
     return gm_fault(why, "%s: zeros into the accumulator with shrink set; clear shrink in config_ld", l->name);
   if (r->pixel_repeats > 1 && l->to.acc)

@@ -147,8 +147,9 @@ AVX2 static void scale_avx2(int dim, const int32_t *in, int32_t floor, float fac
 
 /* ---- x86 with AVX-512 and VNNI: a tile of weights of a 16 x 16 array fills four registers ---- */
 
-/* The four-fold multiply-add takes one operand without sign: that is A, moved up by 128, and what this adds to each column, 128
- * times the sum of its weights, is taken off. Weights: [k / 4][column][k % 4], then minus that for each column, as int32. */
+/* The four-fold multiply-add takes one operand without sign: that is A, moved up by 128, and what this adds to each
+ * column, 128 times the sum of its weights, is taken off. Weights: [k / 4][column][k % 4], then minus that for each
+ * column, as int32. */
 enum { QUADS = 4, TILE_BYTES = 256 };
 
 AVX512 static void pack_avx512_16(int dim, const int8_t *matrix, int16_t *weights) {

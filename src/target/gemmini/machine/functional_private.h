@@ -1,4 +1,4 @@
-/* functional_private.h - what the parts of the functional machine share: functional.c (state, registers),
+/* functional_private.h - shared by the parts of the functional machine: functional.c (state, registers),
  * functional_dma.c (mvin, mvout) and functional_array.c (preload, compute). */
 #ifndef TW_GEMMINI_FUNCTIONAL_PRIVATE_H
 #define TW_GEMMINI_FUNCTIONAL_PRIVATE_H

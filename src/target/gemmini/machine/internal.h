@@ -319,7 +319,8 @@ typedef struct gm_storer {
   uint64_t returns_at; /* the next cycle that follows one of these */
   bool trackers_done;
   uint64_t drop_at; /* cycle in which the command being sent leaves the queue; GM_NEVER: not known yet */
-  /* Rows keep their order, so they have numbers, counted without wrapping; how many have gone on, also in cycles to come: */
+  /* Rows keep their order, so they have numbers, counted without wrapping; how many have gone on, also in cycles to
+   * come: */
   gm_store_row ring[GM_STORE_RING];
   uint32_t sent, read, scaled, issued, left;
   uint32_t scale_depth, issue_depth, ahead;
@@ -488,7 +489,8 @@ static inline bool gm_translated(gm_machine *m, enum gm_dma client, uint64_t cyc
   }
   return t->turn == client;
 }
-/* The client compares a page with its register, and asks for it if it is another one and moves on. At the end of its cycle. */
+/* The client compares a page with its register, and asks for it if it is another one and moves on. At the end of its
+ * cycle. */
 static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t cycle, uint64_t address, bool moves) {
   gm_tlb *t = &m->tlb;
   const uint64_t page = address >> GM_PAGE_SHIFT;

@@ -329,8 +329,8 @@ static bool translate(gm_machine *m) {
   return !again;
 }
 
-/* A new one: past the two registers if nothing is in its way in the L2; if nothing can happen to it there it is sent ahead,
- * unless the writer could see it in the L2 too early, or is in the second one at once. */
+/* A new one: past the two registers if nothing is in its way in the L2; if nothing can happen to it there it is sent
+ * ahead, unless the writer could see it in the L2 too early, or is in the second one at once. */
 static void send(gm_machine *m, uint64_t address, int bytes, int slot) {
   gm_loader *l = &m->ld;
   const gm_get get = {address, (uint8_t)bytes, (uint8_t)slot};

@@ -62,7 +62,7 @@ static inline uint32_t gm_loop_take_acc(gm_loop_pair *p, int unit, bool stores) 
   return start;
 }
 
-/* A unit that last worked for `loop` is idle: has it completed it? True if that is news. */
+/* Notes that a unit which worked for `loop` is idle. True if the unit has now completed the loop. */
 static inline bool gm_loop_note_idle(gm_loop_pair *p, int unit, int loop) {
   gm_loop_slot *s = &p->slot[loop];
   uint8_t bit = (uint8_t)(1 << unit);

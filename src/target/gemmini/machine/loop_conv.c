@@ -298,8 +298,8 @@ static int sender(const gm_loop_conv *l) {
   return -1;
 }
 
-/* One edge of a unit's two output registers: [1] leaves if `sent`, [0] follows, a new command enters if there is room. True if any
- * did. */
+/* One edge of a unit's two output registers: [1] leaves if `sent`, [0] follows, a new command enters if there is room.
+ * True if any did. */
 static bool step_unit(gm_loop_conv *l, int unit, bool sent, bool offered) {
   gm_conv_unit *u = &l->units[unit];
   bool stalled = u->valid[1] && !sent, enters = offered && !(u->valid[0] && stalled);

@@ -69,15 +69,15 @@ static inline bool gm_loop_ws_busy(const gm_loop_ws *l) { return gm_loop_pair_bu
 
 /* One clock edge. `in` is the head of the unroller's input queue (two entries, kept by the caller) or NULL; *take_in
  * says that it was consumed in this cycle. If out_ready (registered in the RTL: the output queue had a free entry at
- * the beginning of the cycle) and a command comes out, it is written to *out, *from_loop says whether the loop made
- * it, and the result is true. The other arguments count the loop's commands of each kind that complete in this cycle;
- * they free their entry for the next cycle. A refusal returns false, consumes nothing and leaves a line in `why`, which is
+ * the beginning of the cycle) and a command comes out, it is written to *out, *from_loop says whether the loop made it,
+ * and the result is true. The other arguments count the loop's commands of each kind that complete in this cycle; they
+ * free their entry for the next cycle. A refusal returns false, consumes nothing and leaves a line in `why`, which is
  * otherwise made empty. */
 bool gm_loop_ws_step(gm_loop_ws *, const gm_command *in, bool *take_in, bool out_ready, int ld_completed,
                      int ex_completed, int st_completed, gm_command *out, bool *from_loop, char why[256]);
 
-/* True if a further step with the same `in` as in the last one, this out_ready, and without completions would do nothing: the
- * caller may skip to the next event. */
+/* True if a further step with the same `in` as in the last one, this out_ready, and without completions would do
+ * nothing: the caller may skip to the next event. */
 static inline bool gm_loop_ws_waiting(const gm_loop_ws *l, bool out_ready) {
   return l->settled && !(out_ready && l->next != -1);
 }

@@ -270,8 +270,9 @@ static bool is_taken(gm_machine *m, const gm_store_row *r, uint64_t cycle) {
   return banks >> r->bank & 1;
 }
 
-/* The first cycle from that one on in which the array and the DMA leave the row's bank to be read, as far as that is known:
- * of the accumulator `ahead` cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next. */
+/* The first cycle from that one on in which the array and the DMA leave the row's bank to be read, as far as that is
+ * known: of the accumulator `ahead` cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next.
+ */
 static uint64_t find_read(gm_machine *m, const gm_store_row *r, uint64_t from) {
   gm_storer *s = &m->st;
   const uint64_t end = m->now + (r->kind == GM_ROW_OF_ACC && !m->loads_accumulate ? s->ahead : 0);

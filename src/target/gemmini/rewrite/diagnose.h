@@ -6,7 +6,7 @@
 #include "tilewright/target.h"
 
 /* What a removable effect costs is the difference between two simulations of the command stream, with it and without;
- * what cannot be removed on its own is what the machine's counters say. */
+ * causes that cannot be removed alone are counters of the machine. */
 tw_status gm_diagnose(const gm_stream *, int jobs, tw_diagnosis *, tw_error *);
 
 #endif

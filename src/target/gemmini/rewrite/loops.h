@@ -27,7 +27,7 @@ typedef struct gm_element {
 typedef struct gm_shape {
   uint32_t n_body; /* of a loop: elements of its body; of a leaf: 0 */
   gm_element *body;
-  int64_t *delta;    /* what each value of the body grows by in a turn */
+  int64_t *delta;    /* increment of each value of the body in an iteration */
   uint32_t n_values; /* of a leaf: GM_LOOP_VALUES; of a loop: all of its body's */
   uint32_t weight;   /* leaves, bodies counted once */
   const void *leaf;  /* what the caller gave, of the first of its kind */
@@ -43,14 +43,14 @@ typedef struct gm_loops {
   size_t n, room; /* the sequence */
   gm_element *element;
   uint32_t *body;   /* n_body of each, 0 of a leaf */
-  uint64_t *prefix; /* hash of what stands before each; one more than elements */
+  uint64_t *prefix; /* hash of the preceding items; one more than elements */
   size_t *at;       /* index of its first value, with the values of one element after another; one more than elements */
   int64_t *value;
   size_t values_room;
 } gm_loops;
 
-/* Appends a leaf and folds what it completes. `kind` (size bytes) tells equal kinds, and must live as long as the loops.
- * TW_INTERRUPTED when `stop` says so. */
+/* Appends a leaf and folds the loops that it completes. `kind` (size bytes) tells equal kinds, and must live as long as
+ * the loops. TW_INTERRUPTED when `stop` says so. */
 tw_status gm_loops_add(gm_loops *, const void *kind, size_t size, const int64_t value[GM_LOOP_VALUES], tw_error *);
 /* Folds what only the whole sequence shows: loops of two turns. TW_INTERRUPTED when `stop` says so. */
 tw_status gm_loops_fold(gm_loops *, tw_error *);

@@ -27,7 +27,7 @@ tw_status gm_find_loops(const gm_stream *, gm_kind *kinds, gm_loops *l, tw_error
 /* The function's body, as loops. */
 void gm_write_loops(const gm_stream *, const gm_loops *, tw_text *);
 
-/* What stands before the function of a table, and its body: the commands in a table, and a loop that plays it. */
+/* The text before the function of a table, and its body: the commands in a table, and a loop that plays it. */
 tw_status gm_write_table(const gm_stream *, tw_text *before, tw_text *body, tw_error *);
 
 static inline const char *gm_load_name(int funct) {

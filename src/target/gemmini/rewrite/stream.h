@@ -47,8 +47,8 @@ typedef struct gm_stream {
 /* Builds `source`, runs it on the case, records. TW_FAILED if the program is wrong. */
 tw_status gm_stream_capture(const gm_config *, const tw_problem *, const char *source, size_t length, bool trust,
                             const tw_case *, const tw_stop *, gm_stream *out, tw_error *);
-/* The same program on other data: TW_FAILED, with the first command that differs, if its stream depends on them. *wrong: the program
- * itself fails there. */
+/* The same program on other data: TW_FAILED, with the first command that differs, if its stream depends on them.
+ * *wrong: the program itself fails there. */
 tw_status gm_stream_compare(const gm_stream *, const tw_case *other, bool *wrong, tw_error *);
 /* Applies the commands alone to a fresh state: TW_FAILED if the outputs differ from the case's. */
 tw_status gm_stream_replay(gm_stream *, const tw_case *, tw_error *);
@@ -66,9 +66,10 @@ bool gm_stream_append(gm_stream *, const gm_event *);
 /* The operand that [address, address + bytes) belongs to, or -1; *offset in it. */
 int gm_stream_operand(const gm_stream *, uint64_t address, uint64_t bytes, uint64_t *offset);
 
-/* ---- what a command touches ------------------------------------------------------------------------------ */
+/* ---- accesses of a command ------------------------------------------------------------------------------ */
 
-/* Rows first, first + stride, ... of both local memories in one numbering: the accumulator's follow the scratchpad's. */
+/* Rows first, first + stride, ... of both local memories in one numbering: the accumulator's follow the scratchpad's.
+ */
 typedef struct gm_touch {
   uint32_t first, rows, stride;
   uint32_t cols; /* elements of each row, from the first on */
@@ -78,7 +79,7 @@ enum { GM_TOUCHES = 8 };
 typedef struct gm_access {
   int n_reads, n_writes;
   gm_touch read[GM_TOUCHES], write[GM_TOUCHES];
-  bool accumulates; /* what it writes it has read */
+  bool accumulates; /* it has read the data that it writes */
   bool whole_rows;  /* writes all elements of its rows */
   uint64_t address; /* in memory; 0 = none */
   uint64_t row_bytes, stride;

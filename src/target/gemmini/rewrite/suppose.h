@@ -17,7 +17,7 @@ gm_pass gm_suppose_separate_banks;
 gm_config gm_with_more_banks(const gm_config *);
 /* What was loaded once into the scratchpad stays there: there is room for everything. */
 gm_pass gm_suppose_everything_stays;
-/* The core has nothing to do but to send the commands. `first` is the one that it took longest for. */
+/* The core has nothing to do but to send the commands. `first` is the command that it delayed most. */
 gm_pass gm_suppose_bare_core;
 
 #endif

@@ -1,9 +1,9 @@
 /* emit_turn.c - a matrix turned before everything: B where A and B are both transposed, weights of weight_layout=krsc.
  *
- * The array has one transposer (facts, "Dataflow"; the machine refuses both transpositions at once), and transposed weights
- * cost every pair all dim rows. So the kernel begins with a product of its own: blocks of the matrix as stored, transposed
- * as A, times the identity. What comes out goes to a static array that everything after reads. Products by one and sums
- * with zero change no finite number. */
+ * The array has one transposer (facts, "Dataflow"; the machine refuses both transpositions at once), and transposed
+ * weights cost every pair all dim rows. So the kernel begins with a product of its own: blocks of the matrix as stored,
+ * transposed as A, times the identity. What comes out goes to a static array that everything after reads. Products by
+ * one and sums with zero change no finite number. */
 #include "target/gemmini/schedule/emit_turn.h"
 
 #include "target/gemmini/schedule/operand.h"

@@ -27,7 +27,7 @@ tw_status gm_gemm_emit(const tw_target *, const tw_problem *, const tw_schedule 
 tw_status gm_gemm_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cycles, tw_error *);
 /* The lower bound of all kernels. */
 /* Lower bound in cycles, for a number of products (multiply-accumulates), cycles of inputs through the memory port and
- * bytes of outputs: the core may help the array, and store beside the DMA. */
+ * bytes of outputs: the core may compute, too, and store concurrently with the DMA. */
 double gm_least(const gm_config *, double products, double port_cycles, double output_bytes);
 
 tw_status gm_gemm_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);

@@ -9,9 +9,11 @@ static const double load_overhead = 1.0 / 16;
 static const double cold_rate = 6.8;
 /* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
 static const double load_latency = 33;
-/* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines cold. */
+/* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines cold.
+ */
 static const double store_line = 120.0 / 16, store_part = 54.0 / 16;
-/* facts, "The memory system under pressure", D: a row of i32 is a line, at 4 cycles until the L2's registers are full, then 5. */
+/* facts, "The memory system under pressure", D: a row of i32 is a line, at 4 cycles until the L2's registers are full,
+ * then 5. */
 static const double store_full = 5;
 /* facts, as before, B: the victim is a random way also where others are free, and a clean one costs
  * 2.2 cycles of the port (the rate of cold streams above has half of them); D: a dirty one 5; A: beside 64x16 of
@@ -25,8 +27,8 @@ static const double stolen = 0.9;
 static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
 /* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows. */
 static const double config_cycles = 55, fill_zero = 16.5 / 16;
-/* A mvin of stride 0 reads its row once and writes it to all (LoadController.scala:76, 105): as fast as one that writes a
- * row a cycle; facts, "Loads": 16x16 18.1. */
+/* A mvin of stride 0 reads its row once and writes it to all (LoadController.scala:76, 105): as fast as one that writes
+ * a row a cycle; facts, "Loads": 16x16 18.1. */
 static const double fill_bias = 18.1 / 16;
 /* facts, "Further effects" 5: a line of instructions that was never fetched costs 42 to 50 cycles. */
 static const double cold_line = 46;

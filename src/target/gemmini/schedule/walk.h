@@ -47,8 +47,8 @@ typedef struct gm_lines {
 } gm_lines;
 /* Bytes that come in cold: the cycles that the lines which they replace cost. */
 double gm_cold_cycles(const gm_config *, gm_lines *, double bytes);
-/* A tile's stores, of `pace` cycles by themselves: what they replace costs too, and they share the L2's response channel, a beat
- * a cycle, with what is loaded meanwhile, hits too. */
+/* A tile's stores, of `pace` cycles by themselves: what they replace costs too, and they share the L2's response
+ * channel, a beat a cycle, with what is loaded meanwhile, hits too. */
 double gm_tile_store_cycles(const gm_config *, gm_lines *, double pace, double written, int element_bytes,
                             double loaded);
 

@@ -1,4 +1,4 @@
-/* codes_avx2.h - the words of tiles on codes in AVX2 (and AVX-VNNI). See codes_avx512.h. */
+/* codes_avx2.h - the primitives of tiles with packed weights in AVX2 (and AVX-VNNI). See codes_avx512.h. */
 #ifndef TW_X86_CODES_H
 #define TW_X86_CODES_H
 

@@ -93,7 +93,8 @@ void x86_coverage(const tw_target *t, const tw_artefact *a, char *text, size_t s
 /* Has the deadline of the search passed? */
 static bool is_over(const tw_artefact *a) { return a->stop && a->stop->deadline > 0 && tw_now() >= a->stop->deadline; }
 
-/* Runs the kernel, but not past the deadline of the search: then TW_INTERRUPTED, which says nothing about the kernel. */
+/* Runs the kernel, but not past the deadline of the search: then TW_INTERRUPTED, which says nothing about the kernel.
+ */
 static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double *seconds, tw_error *error) {
   const double until = a->stop && a->stop->deadline > 0 ? a->stop->deadline : HUGE_VAL;
   if (is_over(a)) return tw_fail(error, TW_INTERRUPTED, "no time is left to run the kernel");

@@ -1,4 +1,5 @@
-/* measure.h - tw_target.build, check, coverage, measure, wait and release, and tw_family.bound, of x86: see native/sandbox.h. */
+/* measure.h - tw_target.build, check, coverage, measure, wait and release, and tw_family.bound, of x86: see
+ * native/sandbox.h. */
 #ifndef TW_X86_MEASURE_H
 #define TW_X86_MEASURE_H
 

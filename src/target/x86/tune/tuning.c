@@ -187,8 +187,8 @@ static void add_step(tw_schedule *s, const char *format, ...) {
   tw_schedule_add(s, step, NULL);
 }
 
-/* The plan of tw_gemm_plan without wisdom, as steps. Blocks and parts are chosen alike for the library's kernels and for
- * tuned ones, so no step names them. */
+/* The plan of tw_gemm_plan without wisdom, as steps. Blocks and parts are chosen alike for the library's kernels and
+ * for tuned ones, so no step names them. */
 tw_status x86_baseline(const tw_target *target, const tw_problem *p, tw_schedule *out, tw_error *error) {
   const tw_gemm_spec s = x86_spec_of(p);
   tw_gemm_planned *plan;

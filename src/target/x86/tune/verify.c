@@ -38,8 +38,8 @@ static double c_at(const x86_verifier *v, const void *c, int64_t i, int64_t j) {
   return tw_operand_element(&v->operand[v->n_operands - 1], c, i, j);
 }
 
-/* Weights of magnitudes in [1/2, 1): no two errors cancel but by a chance of 2^-50. Where sums are exact, whole numbers, few
- * enough bits of them that a double holds all. */
+/* Weights of magnitudes in [1/2, 1): no two errors cancel but by a chance of 2^-50. Where sums are exact, whole
+ * numbers, few enough bits of them that a double holds all. */
 static double draw_weight(const x86_verifier *v, tw_random *r) {
   const uint64_t most = v->gemm.n <= 1 << 14 ? 127 : 3;
   const double size = v->numerics.exact ? 1 + (double)tw_random_below(r, most) : 0.5 + 0.5 * tw_random_real(r);
@@ -130,7 +130,8 @@ static uint8_t negated(tw_type type, uint8_t x) {
   return type == TW_U8 ? (uint8_t)~x : type == TW_I8 && x != 0x80 ? (uint8_t)-x : x;
 }
 
-/* n elements from `from` to `to`, both with their rows' or columns' step: with random signs, and times powers of two. */
+/* n elements from `from` to `to`, both with their rows' or columns' step: with random signs, and times powers of two.
+ */
 typedef struct piece {
   const char *from;
   char *to;
@@ -254,8 +255,8 @@ static tw_status verify_row(const x86_verifier *v, const double row[], const dou
     if (!isfinite(x)) return wrong(i, "has an element that is not finite", error);
     for (int y = 0; y < X86_VECTORS; y++) got[y] += x * v->weight[y][j];
   }
-  /* Roundings of n results with random weights of at most 1: eight standard deviations. Three units are for scale, bias and
-   * conversion. */
+  /* Roundings of n results with random weights of at most 1: eight standard deviations. Three units are for scale, bias
+   * and conversion. */
   const double unit = v->numerics.exact ? 0 : fmax(v->numerics.unit, TW_U32) + 3 * TW_U32;
   double off = 0;
   if (v->numerics.real)
@@ -299,8 +300,8 @@ static tw_status verify_element(const x86_verifier *v, const double row[], const
              : wrong(i, "has an element that differs from the product", error);
 }
 
-/* Some elements of a row of a product that is not linear, and all that look as if they were not written. Samples of all rows
- * together are in every column, if there are as many. */
+/* Some elements of a row of a product that is not linear, and all that look as if they were not written. Samples of all
+ * rows together are in every column, if there are as many. */
 static tw_status verify_some(const x86_verifier *v, const double row[], const void *c, int64_t i, tw_random *r,
                              tw_error *error) {
   const tw_gemm *g = &v->gemm;

@@ -1,4 +1,5 @@
-/* verify.h - is C the product, without computing it? For the repeats of a measurement, whose inputs are new each time. */
+/* verify.h - is C the product, without computing it? For the repeats of a measurement, whose inputs are new each time.
+ */
 #ifndef TW_X86_VERIFY_H
 #define TW_X86_VERIFY_H
 
@@ -33,8 +34,9 @@ void x86_verifier_free(x86_verifier *);
 
 /* Copies what is between the rows of A. */
 void x86_fill_gaps(const x86_verifier *, const void *like, void *a);
-/* Fills X86_ROWS rows of A from `first` on with new values of the same distribution as `like`: each row is one of its rows,
- * rotated by a random number of elements where its type allows it, with random signs. Threads may fill different rows. */
+/* Fills X86_ROWS rows of A from `first` on with new values of the same distribution as `like`: each row is one of its
+ * rows, rotated by a random number of elements where its type allows it, with random signs. Threads may fill different
+ * rows. */
 tw_status x86_fill_rows(const x86_verifier *, uint64_t seed, int64_t first, const void *like, void *a, tw_error *);
 /* TW_FAILED if X86_ROWS rows of C from `first` on cannot belong to act(scale * op(A) op(B) + bias). */
 tw_status x86_verify_rows(const x86_verifier *, int64_t first, const void *a, const void *c, tw_error *);

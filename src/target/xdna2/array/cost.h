@@ -17,8 +17,8 @@ double xd_pass_cycles(xd_core_pass, int64_t count);
 
 /* As the machine file says. `context` of the results is the configuration. */
 xd_cost xd_cost_of(const xd_config *);
-/* All kernels by one source; the scheduled cost of kernels that the scheduler does not know (A converted in registers) is
- * the analytic one. */
+/* All kernels by one source; the scheduled cost of kernels that the scheduler does not know (A converted in registers)
+ * is the analytic one. */
 xd_cost xd_analytic_cost(const xd_config *);
 xd_cost xd_scheduled_cost(const xd_config *);
 

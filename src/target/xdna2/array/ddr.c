@@ -1,8 +1,8 @@
 /* ddr.c - streams from and to DDR share its bandwidth. Rates rise together until a stream is at its own limit or a
  * resource is used up (max-min fairness), and hold until a stream joins or leaves. The resources are bytes read, bytes
- * written, both together, and requests. Each run of a descriptor makes a request for every block of DDR that it touches,
- * and for a row that it opens; long runs hide this cost, short ones do not. Reads and writes share the requests: a bank
- * of DDR and its bus serve one at a time.
+ * written, both together, and requests. Each run of a descriptor makes a request for every block of DDR that it
+ * touches, and for a row that it opens; long runs hide this cost, short ones do not. Reads and writes share the
+ * requests: a bank of DDR and its bus serve one at a time.
  *
  * Streams disturb each other before a limit is reached: n of them, each of which could move s alone, get
  *   n s / (1 + (n s / limit)^p)^(1/p)

@@ -5,8 +5,8 @@
 
 #include "base/strings.h"
 
-/* Cores in step have many events in the same few cycles: a day is as short as their distance, so that a new event is mostly
- * the last of its day. The year is longer than most kernel calls. */
+/* Cores in step have many events in the same few cycles: a day is as short as their distance, so that a new event is
+ * mostly the last of its day. The year is longer than most kernel calls. */
 enum { CYCLES = 2, DAYS = 8192, WORD = 64, FIRST_ROOM = 256, NONE = -1 };
 
 static bool before(const tw_event *a, const tw_event *b) {

@@ -38,8 +38,8 @@ void xd_operands_to_device(const xd_gemm *, const tw_operand operand[], void *co
 void xd_result_from_device(const xd_gemm *, const tw_operand *c, const void *device, void *host);
 
 /* Kernels of bf16 and bfp16 round sums on the way, so the op's comparison must be wide; the definition in reference.h
- * is met to the bit. The last of the n operands is C. `row`: which rows of the problem these are, for messages; NULL: the
- * first ones. */
+ * is met to the bit. The last of the n operands is C. `row`: which rows of the problem these are, for messages; NULL:
+ * the first ones. */
 tw_status xd_check_bits(const xd_gemm *, size_t n, const tw_operand operand[], const int64_t *row, void *const host[],
                         tw_error *);
 

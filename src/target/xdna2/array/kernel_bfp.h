@@ -21,8 +21,8 @@ void xd_matmul_staged(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_round_bfp16_bytes(const xd_call *, int argument);
 void xd_round_bfp16(const xd_call *, uint8_t *const arguments[]);
 
-/* Orders of blocks of 72 bytes, by the cluster of the call's cover: each stream of a cluster is then one run, as the two
- * load FIFOs of a core need it (the published ATB kernels have 2x2). Numbers of blocks. */
+/* Orders of blocks of 72 bytes, by the cluster of the call's cover: each stream of a cluster is then one run, as the
+ * two load FIFOs of a core need it (the published ATB kernels have 2x2). Numbers of blocks. */
 
 /* Block (row i, depth p) of a tile of A `depth` blocks deep: groups of `rows` block rows, each by columns. */
 static inline int64_t xd_bfp16_a_at(xd_cover c, int64_t i, int64_t p, int64_t depth) {

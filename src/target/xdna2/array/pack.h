@@ -4,12 +4,12 @@
  *   A  macro-rows; in each, columns that hold A; in each, steps of K in L2; the rows of cores served; T_K tiles
  *   B  columns of tiles (one a column of cores); in each, steps of T_K
  *   C  macro-tiles row by row; in each, columns of cores; rows of cores
- * With `in_rows`, the matrix has rows as if it were row-major, of k (A, columns of B) or n (C) padded to whole tiles. The
- * bytes of a tile are cut into as many equal parts as it has rows (A, C) or columns (B), one after the other in each of
- * its rows of the matrix: the transfers of a row-major operand read such a tile in order.
- * B of i4 and ternary is stored in tiles, too: columns of tiles, in each steps of T_K, in each groups of 256 elements.
- * A group has as many of the multiplier's blocks s x t, consecutive along k, as hold its elements (four of 8x8, one of
- * 16x16); groups are row by row, blocks row-major. The encodings of a group:
+ * With `in_rows`, the matrix has rows as if it were row-major, of k (A, columns of B) or n (C) padded to whole tiles.
+ * The bytes of a tile are cut into as many equal parts as it has rows (A, C) or columns (B), one after the other in
+ * each of its rows of the matrix: the transfers of a row-major operand read such a tile in order. B of i4 and ternary
+ * is stored in tiles, too: columns of tiles, in each steps of T_K, in each groups of 256 elements. A group has as many
+ * of the multiplier's blocks s x t, consecutive along k, as hold its elements (four of 8x8, one of 16x16); groups are
+ * row by row, blocks row-major. The encodings of a group:
  *   i4                two elements in a byte, the even one in the low nibble, as in src/format
  *   ternary, to i8    64 bytes; byte p holds elements p, 64 + p, 128 + p, 192 + p in bits 1:0, 3:2, 5:4, 7:6, each as
  *                     the code t + 1 of src/format: mask, move down, subtract one, for a block at a time

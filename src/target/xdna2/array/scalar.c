@@ -1,4 +1,5 @@
-/* scalar.c - see scalar.h. Integers wrap at the width of their type, as arith of MLIR has it; real numbers are rounded to theirs. */
+/* scalar.c - see scalar.h. Integers wrap at the width of their type, as arith of MLIR has it; real numbers are rounded
+ * to theirs. */
 #include "target/xdna2/array/scalar.h"
 
 #include <math.h>

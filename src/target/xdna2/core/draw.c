@@ -1,5 +1,5 @@
-/* draw.c - a schedule as a picture (SVG): slots over time, a bar for each instruction, and below them the registers, a bar
- * for each value from its arrival to its last read. Successive iterations are drawn, the later the paler. */
+/* draw.c - a schedule as a picture (SVG): slots over time, a bar for each instruction, and below them the registers, a
+ * bar for each value from its arrival to its last read. Successive iterations are drawn, the later the paler. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -198,8 +198,8 @@ static void add_packet_routes(xd_reader *r, int number, int n_from, const packet
   }
 }
 
-/* aie.packet_flow(0) { aie.packet_source<%tile, DMA : 0> aie.packet_dest<%tile, DMA : 1> .. } {..}: packets of that number,
- * from each source to all destinations. Flows from TileControl (tokens) and of traces are left out. */
+/* aie.packet_flow(0) { aie.packet_source<%tile, DMA : 0> aie.packet_dest<%tile, DMA : 1> .. } {..}: packets of that
+ * number, from each source to all destinations. Flows from TileControl (tokens) and of traces are left out. */
 void xd_read_packet_flow(xd_reader *r) {
   enum { ENDS = 16 };
   const int line = r->token.line;

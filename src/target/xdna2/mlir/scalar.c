@@ -1,6 +1,6 @@
-/* scalar.c - scalar code of cores: loads, stores, arithmetic and conditions, which the simulator runs one by one. Each takes
- * a cycle, a lower bound (a core issues one scalar operation of a kind a cycle, and a load's value comes later); what
- * makes an address rides on the load or store, and conversions of a number's width are free. */
+/* scalar.c - scalar code of cores: loads, stores, arithmetic and conditions, which the simulator runs one by one. Each
+ * takes a cycle, a lower bound (a core issues one scalar operation of a kind a cycle, and a load's value comes later);
+ * what makes an address rides on the load or store, and conversions of a number's width are free. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

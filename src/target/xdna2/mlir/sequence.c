@@ -179,7 +179,8 @@ static void read_sync(xd_reader *r, int line) {
 
 /* ---- run-time parameters ---- */
 
-/* aiex.npu.rtp_write(@buffer, element, value) [: i32]; older: (column, row, element, value) {buffer_sym_name = "buffer"} */
+/* aiex.npu.rtp_write(@buffer, element, value) [: i32]; older: (column, row, element, value) {buffer_sym_name =
+ * "buffer"} */
 static void read_parameter(xd_reader *r, int line) {
   xd_pending t = {.kind = XD_SET, .line = line, .fifo = -1};
   xd_attributes a;

@@ -6,8 +6,8 @@
 #include "target/xdna2/array/gemm_array.h"
 #include "tilewright/target.h"
 
-/* Appends the files. A design that object FIFOs have no words for has a README.md that says why, and neither design.mlir
- * nor run.py. On failure the caller frees the files. */
+/* Appends the files. A design that object FIFOs have no words for has a README.md that says why, and neither
+ * design.mlir nor run.py. On failure the caller frees the files. */
 tw_status xd_mlir_sources(const xd_config *, const tw_problem *, const xd_gemm *, tw_files *, tw_error *);
 
 #endif

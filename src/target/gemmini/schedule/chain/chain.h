@@ -6,11 +6,11 @@
  *
  * A chain is a list of the accelerator's commands and of the core's element-wise work, with loops, in program order.
  * Every operand says what it reads or writes: rows of the scratchpad or the accumulator, elements of an array in
- * memory; places are affine in the indices of the loops around the command. So dependences can be computed: the rewrites
- * (rewrite.c) ask for them, and check.c decides of a whole program whether the machine keeps every one.
+ * memory; places are affine in the indices of the loops around the command. So dependences can be computed: the
+ * rewrites (rewrite.c) ask for them, and check.c decides of a whole program whether the machine keeps every one.
  *
- * The machine's arrays are 4 x 4: a vector of n elements is blocks of 4. As a column it is the array's weights, 4 rows of
- * one element; as a row it is one row of A, and up to 4 vectors pass the array at once. */
+ * The machine's arrays are 4 x 4: a vector of n elements is blocks of 4. As a column it is the array's weights, 4 rows
+ * of one element; as a row it is one row of A, and up to 4 vectors pass the array at once. */
 #ifndef TW_GEMMINI_CHAIN_H
 #define TW_GEMMINI_CHAIN_H
 
@@ -35,7 +35,7 @@ typedef enum gm_space { GM_NOWHERE, GM_SPAD, GM_ACC, GM_ACC_ADD } gm_space;
 
 /* Rows of a local memory from `at` on. */
 typedef struct gm_rows {
-  gm_space space; /* GM_ACC_ADD: the accumulator adds what is written to what it holds */
+  gm_space space; /* GM_ACC_ADD: the accumulator adds written data to its contents */
   gm_affine at;
   int rows, cols; /* as the array takes them, after a transposition */
   bool transposed;
@@ -81,7 +81,7 @@ typedef struct gm_chain_array {
   const char *name;
   int length, given_at, given; /* elements; how many of them are defined at the start */
   bool parameter, constant;    /* of the kernel; the identity matrix */
-  bool code;                   /* the kernel's own instructions, after those present at its start */
+  bool code;                   /* the kernel's own instructions, after the instructions in flight at its start */
 } gm_chain_array;
 
 typedef struct gm_chain {
@@ -257,9 +257,9 @@ void gm_chain_rows(gm_builder *);
 int gm_chain_behind(const gm_chain *, int at);
 /* Inserts a command at a position; false without memory. */
 bool gm_chain_insert(gm_chain *, int at, const gm_chain_command *);
-/* Moves loads out of loops where nothing in the loop changes what they read or write. */
+/* Moves loads out of loops that change neither the source nor the destination of the load. */
 bool gm_chain_hoist(gm_chain *);
-/* Splits the last iteration off the outermost loop and drops what no output needs. */
+/* Splits the last iteration off the outermost loop and drops values that no output needs. */
 bool gm_chain_drop_dead(gm_chain *, const int *outputs, int n_outputs);
 /* Drops every fence without which the program still passes the check. With `drain`, a config_ex replaces each fence that
  * is left where the program passes with it: it waits for the products, and the core issues commands meanwhile. */

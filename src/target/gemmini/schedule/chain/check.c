@@ -18,8 +18,8 @@
  *  - Nothing orders a load after a store by their addresses in memory, nor the core's own reads and writes: there must
  *    be a fence between. The core's writes come before its later commands. Two mvouts to one element: likewise.
  *
- * Five further rules: Data must be written before they are read (each row as far as it is read). Every command must find
- * its configuration. Preloads and computes must come in pairs, with no other command of the array between them. A
+ * Five further rules: Data must be written before they are read (each row as far as it is read). Every command must
+ * find its configuration. Preloads and computes must come in pairs, with no other command of the array between them. A
  * compute that continues with the array's weights or sums must find them there. The kernel's inputs must not change. */
 #include <stdarg.h>
 #include <stdio.h>
@@ -326,8 +326,8 @@ static bool step(void *context, const gm_chain_command *x, int position, const i
   }
 }
 
-/* Products that pass before a result of this one is in the scratchpad, each of at least LEAST_ROWS rows: the way through the
- * array (gm_execute_init), the rows themselves, the read before, and some more. */
+/* Products that pass before a result of this one is in the scratchpad, each of at least LEAST_ROWS rows: the way
+ * through the array (gm_execute_init), the rows themselves, the read before, and some more. */
 static int products_in_flight(const gm_config *c) {
   return (gm_chain_through(c) + c->dim + c->spad_read_delay + 8 + LEAST_ROWS - 1) / LEAST_ROWS + 1;
 }

@@ -1,8 +1,8 @@
 /* emit.c - chain -> C source of the kernel.
  *
  * Commands take 64-bit operands: a local address below the size of the block. The source keeps one base for each size,
- * memory and bank, in a register that the compiler cannot look into, so that an operand is a base and a small offset, one
- * instruction; left to itself GCC makes every 64-bit constant anew, three to five instructions each. */
+ * memory and bank, in a register that the compiler cannot look into, so that an operand is a base and a small offset,
+ * one instruction; left to itself GCC makes every 64-bit constant anew, three to five instructions each. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

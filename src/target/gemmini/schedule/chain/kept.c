@@ -52,8 +52,8 @@ static gm_affine step_of(const gm_builder *b, gm_affine *x, gm_block t, int pitc
   return next;
 }
 
-/* Two products of the same vector, of which the second is the next vector: with sums in the array it comes first, and the
- * other pushes its last block out of the array. */
+/* Two products of the same vector, of which the second is the next vector: with sums in the array it comes first, and
+ * the other pushes its last block out of the array. */
 static void both_columns(gm_builder *b, const gm_product product[2]) {
   if (!b->plan.os) {
     gm_multiply_columns(b, product, 2);
@@ -153,8 +153,8 @@ static void closed_forward(gm_builder *b) {
   gm_end_steps(b, t);
 }
 
-/* The same with sums in the array, all in one dataflow: no config_ex empties the array in between. -Bdyn d is the first term
- * of a sum: it does not wait for x, and enters while the array still holds the end of x. */
+/* The same with sums in the array, all in one dataflow: no config_ex empties the array in between. -Bdyn d is the first
+ * term of a sum: it does not wait for x, and enters while the array still holds the end of x. */
 static void closed_sums_forward(gm_builder *b) {
   enum { A_AND_D_BANK = 0, X_BANK = 1, B_BANK = 2, K_AND_M_BANK = 3 };
   int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);

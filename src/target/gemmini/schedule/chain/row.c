@@ -82,7 +82,8 @@ static void square(gm_builder *b, gm_matrix from, gm_matrix to) {
 
 /* ---- the recurrence ----
  *
- * Vectors 0 .. count - 1 of a chain; chain index c is row c of the panel, or, backwards, row count - 1 - c + first_row. */
+ * Vectors 0 .. count - 1 of a chain; chain index c is row c of the panel, or, backwards, row count - 1 - c + first_row.
+ */
 typedef struct recurrence {
   panel x, v; /* v: the vector added on the way to chain index c + 1 is in the row of its target (backward) or source */
   gm_matrix g;
@@ -187,8 +188,8 @@ static void double_steps(gm_builder *b, const recurrence *r, int s, const gm_mat
   }
 }
 
-/* Do the products of one result fit into the time that the array takes to hand out a vector? Then they cost nothing there,
- * and make_u's are one product. */
+/* Do the products of one result fit into the time that the array takes to hand out a vector? Then they cost nothing
+ * there, and make_u's are one product. */
 static bool fits_behind_a_step(const gm_builder *b, const recurrence *r) {
   const int dim = b->p.dim, states = (b->p.n + dim - 1) / dim, inputs = (b->p.m + dim - 1) / dim;
   return !r->backward && states * inputs * dim <= gm_chain_through(b->config);

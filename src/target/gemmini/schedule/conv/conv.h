@@ -12,10 +12,10 @@
  *       [loads of a later step, stores of the previous tile, bias of the next one, spread among the pairs]
  *     [store the tile]
  *
- * The kernel does not use im2col: a pixel of a chunk is a row of the scratchpad for each block of channels, so that the pixels that
- * a tap needs for consecutive results are rows `a_stride` apart, and a block of pixels is an address. A block never
- * spans two rows of the output: blocks of a row are `block` pixels high, and the remainder comes first, because the
- * last pair of a run carries the next weights into the array and takes dim cycles however low it is
+ * The kernel does not use im2col: a pixel of a chunk is a row of the scratchpad for each block of channels, so that the
+ * pixels that a tap needs for consecutive results are rows `a_stride` apart, and a block of pixels is an address. A
+ * block never spans two rows of the output: blocks of a row are `block` pixels high, and the remainder comes first,
+ * because the last pair of a run carries the next weights into the array and takes dim cycles however low it is
  * (ExecuteController.scala:285-302).
  *
  * Where channels are few, `pack` columns of the kernel share a block: every row of the scratchpad holds that many
@@ -41,7 +41,8 @@
 #include "tilewright/op.h"
 #include "tilewright/schedule.h"
 
-/* The problem in this machine's terms. A convolution of 1 x 1 without stride, padding or pooling is one row of pixels. */
+/* The problem in this machine's terms. A convolution of 1 x 1 without stride, padding or pooling is one row of pixels.
+ */
 typedef struct gm_conv {
   tw_conv2d of; /* the original problem: the arrays' dimensions */
   int n, h, w, c, k, r, s, stride, pad;

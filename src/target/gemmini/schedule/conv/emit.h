@@ -40,8 +40,8 @@ int gm_conv_weights_high(const gm_conv_emitter *);
 /* The beginning of the chunk of A in `slot`. */
 void gm_conv_chunk_text(const gm_conv_layout *, const char *slot, char *out, size_t size);
 
-/* moves: units of chunks of A and B, of the tile that is stored, of the bias. They are set up (where from, where to, how
- * many), then done unit by unit, at once or among the pairs. */
+/* moves: units of chunks of A and B, of the tile that is stored, of the bias. They are set up (where from, where to,
+ * how many), then done unit by unit, at once or among the pairs. */
 void gm_conv_emit_load_variables(gm_conv_emitter *);
 void gm_conv_emit_store_variables(gm_conv_emitter *);
 void gm_conv_emit_set_loads(gm_conv_emitter *, const gm_conv_place *);

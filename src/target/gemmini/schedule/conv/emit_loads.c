@@ -384,8 +384,8 @@ void gm_conv_emit_first_loads(gm_conv_emitter *e) {
   gm_conv_emit_all_loads(e);
 }
 
-/* The next tile is filled among the loads, when they are done and the tile that was there is stored: earlier it would wait
- * for the last stores in the queue of loads, and they with it. */
+/* The next tile is filled among the loads, when they are done and the tile that was there is stored: earlier it would
+ * wait for the last stores in the queue of loads, and they with it. */
 void gm_conv_emit_some_loads(gm_conv_emitter *e) {
   LINE("if (a_left > 0) {");
   unit_a(e);

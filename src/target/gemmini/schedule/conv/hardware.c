@@ -1,8 +1,9 @@
 /* hardware.c - the hardware loop for convolutions: is a tile possible, what does it cost, the C that runs it.
  *
- * The loop (machine/loop_conv.h) does everything below the loops over tiles: it loads a tile's pixels and weights, computes
- * when all of them are there, stores, and begins with the next tile meanwhile. Tiles are walked by tiled_conv of the
- * machine's library (runtime/include/gemmini_conv.h): images, rows, columns, channels k, rows of the kernel, channels c. */
+ * The loop (machine/loop_conv.h) does everything below the loops over tiles: it loads a tile's pixels and weights,
+ * computes when all of them are there, stores, and begins with the next tile meanwhile. Tiles are walked by tiled_conv
+ * of the machine's library (runtime/include/gemmini_conv.h): images, rows, columns, channels k, rows of the kernel,
+ * channels c. */
 #include <math.h>
 #include <stdio.h>
 
@@ -79,8 +80,8 @@ static const double low_pair = 8.3;
 /* For a tile: the core's eight commands, the loop's own config commands. */
 static const double tile_cycles = 60;
 
-/* Cycles of the pairs with one block of weights: in every row full blocks, then what is left over. The very last carries
- * the next weights and takes dim cycles. */
+/* Cycles of the pairs with one block of weights: in every row full blocks, then what is left over. The very last
+ * carries the next weights and takes dim cycles. */
 static double run_cycles(const gm_config *config, int rows, int columns) {
   const int d = config->dim, left = columns % d;
   if (left == 0) return (double)rows * columns;

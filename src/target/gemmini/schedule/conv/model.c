@@ -12,8 +12,8 @@
 static const double same_bank = 32.5, transposed_b = 33.6, low_pair = 8.3;
 /* facts, introduction: the memory port of the L2 moves 8 bytes per cycle. */
 static const double port_bytes = 8;
-/* The core's instructions, counted in emitted code: a pair; a run; a row of pixels in a loop; the bookkeeping of a step;
- * a unit of loads, of loads with padding. */
+/* The core's instructions, counted in emitted code: a pair; a run; a row of pixels in a loop; the bookkeeping of a
+ * step; a unit of loads, of loads with padding. */
 static const double pair_instructions = 5, run_instructions = 12, row_instructions = 6, step_instructions = 80,
                     unit_instructions = 16, padded_instructions = 45;
 
