@@ -27,7 +27,7 @@ typedef struct tw_exchange {
   const char *model;                   /* name of the model or command */
   bool kernel;                         /* the question was for a kernel, not for a plan */
   char *answer;                        /* malloc'ed; NULL: no answer */
-  const char *trouble;                 /* the reason, if there is no answer */
+  const char *trouble;                 /* the reason, if `answer` is NULL */
   double tokens_in, tokens_out, money; /* reported or estimated; money in the unit of the agent's budget */
   double seconds;
 } tw_exchange;

@@ -34,14 +34,14 @@ typedef struct tw_candidate {
   char step[TW_STEP_MAX]; /* the change to its parent's source, in a line, if it has no schedule */
   char why[TW_WHY_MAX];
   tw_schedule *recipe; /* malloc'ed; the target emits `source` from it; NULL: the source has no schedule */
-  char *source;        /* malloc'ed; NULL if no value */
+  char *source;        /* malloc'ed; NULL if there is none */
   tw_digest recipe_digest, source_digest;
   tw_verdict verdict;
   /* the part of the outputs that was compared, in words; "" if none was, or the verdict is recalled */
   char coverage[240];
   char place[64];          /* where it was evaluated; "" if in this process, or the verdict is recalled */
   char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
-  char *reply;             /* malloc'ed: a model's reply that holds no usable kernel; NULL: no value */
+  char *reply;             /* malloc'ed: a model's reply that holds no usable kernel; NULL if there is none */
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
   tw_measurement measured; /* if correct or slower; cost 0: it was not measured */
   double seconds;          /* seconds of building, checking and measuring */

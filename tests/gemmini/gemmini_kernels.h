@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "base/status.h"
 #include "gemmini_family.h"
 #include "op/operand.h"
 
@@ -199,7 +200,7 @@ static inline void must_be_refused(const char *op, const char *shape, const char
   tw_error error = {0};
   assert_int_equal(tw_schedule_parse(steps, &schedule, &error), TW_OK);
   char *source = NULL;
-  assert_int_equal(gm_emit(&config, &problem, &schedule, &source, &error), TW_USAGE);
+  assert_int_equal(tw_status_group(gm_emit(&config, &problem, &schedule, &source, &error)), TW_USAGE);
   assert_null(source);
   if (!strstr(error.text, reason)) fail_msg("'%s' does not say '%s'", error.text, reason);
 }

@@ -261,8 +261,8 @@ static void bad_values_of_every_key_are_refused(void **state) {
 
 static void impossible_problems_are_refused(void **state) {
   (void)state;
-  expect_refused(SHAPE, "types");
-  expect_refused(SHAPE " a=f32 b=f32 out=i8 acc=f32", "types");
+  expect_refused(SHAPE, "conv2d does not support a=none");
+  expect_refused(SHAPE " a=f32 b=f32 out=i8 acc=f32", "conv2d does not support a=f32 b=f32 out=i8");
   expect_refused("n=1 h=8 w=8 c=4 k=4 r=9 s=3" I8, "larger than the input");
   expect_refused("n=1 h=8 w=8 c=4 k=4 r=3 s=11 pad=1" I8, "larger than the input");
   expect_refused(SHAPE " pool=7" I8, "pool=7 is larger");

@@ -62,8 +62,16 @@ class Search(unittest.TestCase):
         with self.assertRaisesRegex(tw.FailedError, r"C\[\d+\]\[\d+\]"):
             tw.run(right.replace("mvout(", "(void)(", 1), "gemm", **SMALL)
 
-    def test_a_cost_below_the_bound_is_no_prediction(self):
-        cost, bound = tw.model("gemm", target="cdna4", m=4096, n=4096, k=64, a="i8", b="i8")
+    def test_programs_branch_on_what_an_error_says(self):
+        with self.assertRaises(tw.UnsupportedError) as caught:
+            tw.emit("softmax", target="gemmini-16x16-int8", rows=8, cols=8)
+        self.assertIsInstance(caught.exception, tw.UsageError)
+        with self.assertRaises(tw.UsageError) as caught:
+            tw.emit("gemm", target="gemmini-16x16-int8", m=0, n=1, k=1)
+        self.assertNotIsInstance(caught.exception, tw.UnsupportedError)
+
+    def test_no_prediction_is_none(self):
+        cost, bound = tw.model("gemm", target="cuda-h200", m=64, n=64, k=64)
         self.assertIsNone(cost)
         self.assertGreater(bound.cost, 0)
 
