@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "tilewright/run.h"
 
 static double cost_of(const tw_target *t, const tw_problem *p, const tw_case *k, const tw_schedule *s,
@@ -111,7 +112,7 @@ static void what_does_not_fit_is_named(void **state) {
     tw_error error = {0};
     char *source;
     if (cases[i].step) assert_int_equal(tw_schedule_add(&s, cases[i].step, &error), TW_OK);
-    assert_int_equal(tw_target_emit(t, &p, &s, &source, &error), TW_USAGE);
+    assert_int_equal(tw_status_group(tw_target_emit(t, &p, &s, &source, &error)), TW_USAGE);
     if (!strstr(error.text, cases[i].expected)) fail_msg("%s: %s", cases[i].problem, error.text);
   }
 }
