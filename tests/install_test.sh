@@ -101,7 +101,7 @@ done
 "$work/prefix/bin/tilewright" targets --json | grep -q '"name"'
 [ -f "$work/prefix/share/man/man1/tilewright.1" ]
 # The documents that the command names are where it says.
-docs=$(COLUMNS=10000 "$work/prefix/bin/tilewright" --help | sed -n 's/^docs.*: //p')
+docs=$(COLUMNS=10000 "$work/prefix/bin/tilewright" --help | sed -n 's/^Documentation.*: //p')
 case $docs in "$work"/prefix/*) ;; *) echo "the command does not find what was installed: '$docs'" && exit 1 ;; esac
 [ -f "$docs/reference/formats.md" ] && [ -f "$docs/../README.md" ]
 
