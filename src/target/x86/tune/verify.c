@@ -184,8 +184,6 @@ static void fill_piece(tw_type type, const piece *p, const bool flips[]) {
   }
 }
 
-void x86_fill_gaps(const x86_verifier *v, const void *like, void *a) { memcpy(a, like, v->operand[0].bytes); }
-
 tw_status x86_fill_rows(const x86_verifier *v, uint64_t seed, int64_t first, const void *like, void *a,
                         tw_error *error) {
   const tw_operand *o = &v->operand[0];

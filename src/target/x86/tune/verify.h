@@ -32,8 +32,6 @@ tw_status x86_verifier_make(const tw_problem *, void *const buffer[], uint64_t o
                             tw_error *);
 void x86_verifier_free(x86_verifier *);
 
-/* Copies what is between the rows of A. */
-void x86_fill_gaps(const x86_verifier *, const void *like, void *a);
 /* Fills X86_ROWS rows of A from `first` on with new values of the same distribution as `like`: each row is one of its
  * rows, rotated by a random number of elements where its type allows it, with random signs. Threads may fill different
  * rows. */
