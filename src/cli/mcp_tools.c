@@ -191,36 +191,32 @@ static json_t *call_ops(const json_t *a, const mcp_listener *listener) {
   return finish(&c, TW_OK, NULL, listener);
 }
 
-static json_t *measure(const json_t *a, const char *source, const mcp_listener *listener) {
+/* Runs the kernel in the argument `source`. With `timeline` the result has a picture of the run. */
+static json_t *measure(const json_t *a, const char *source, bool timeline, const mcp_listener *listener) {
   command c = begin("run");
   tw_error error = {0};
   tw_status status = add_file(&c, a, source, NULL, &error);
-  add_problem(&c, a);
-  add_target(&c, a);
-  add_number(&c, a, "seed", "--seed");
-  return finish(&c, status, &error, listener);
-}
-
-/* With `timeline`: the run's picture, too. */
-static json_t *call_run(const json_t *a, const mcp_listener *listener) {
-  if (!json_is_true(json_object_get(a, "timeline"))) return measure(a, "source", listener);
-  command c = begin("run");
-  tw_error error = {0};
-  tw_status status = add_file(&c, a, "source", NULL, &error);
-  char *path = status == TW_OK ? tw_path_join(c.folder, "timeline.svg") : NULL, *picture = NULL;
+  timeline = timeline && status == TW_OK;
+  char *path = timeline ? tw_path_join(c.folder, "timeline.svg") : NULL, *picture = NULL;
   size_t length;
-  if (status == TW_OK && !path) status = tw_no_memory(&error, "a file");
+  if (timeline && !path) status = tw_no_memory(&error, "a file");
   add_problem(&c, a);
   add_target(&c, a);
   add_number(&c, a, "seed", "--seed");
-  add(&c, "--timeline");
-  add_owned(&c, path);
+  if (path) {
+    add(&c, "--timeline");
+    add_owned(&c, path);
+  }
   json_t *object = status == TW_OK ? run(&c, listener) : failure(&error);
-  if (object && status == TW_OK && tw_file_read(path, OUTPUT_LIMIT, &picture, &length, NULL) == TW_OK)
+  if (object && path && tw_file_read(path, OUTPUT_LIMIT, &picture, &length, NULL) == TW_OK)
     json_object_set_new(object, "timeline", tw_json_text(picture));
   free(picture);
   clean(&c);
   return object;
+}
+
+static json_t *call_run(const json_t *a, const mcp_listener *listener) {
+  return measure(a, "source", json_is_true(json_object_get(a, "timeline")), listener);
 }
 
 static double cost_of(const json_t *o) {
@@ -230,7 +226,7 @@ static double cost_of(const json_t *o) {
 }
 
 static json_t *call_compare(const json_t *arguments, const mcp_listener *listener) {
-  json_t *a = measure(arguments, "source_a", listener), *b = a ? measure(arguments, "source_b", listener) : NULL;
+  json_t *a = measure(arguments, "source_a", false, listener), *b = a ? measure(arguments, "source_b", false, listener) : NULL;
   if (!b) {
     json_decref(a);
     return NULL;
