@@ -17,6 +17,8 @@
 
 #include <math.h>
 
+#include "target/cuda/models.h"
+
 /* for a wgmma: rows of A, bytes along k; per cycle */
 enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 };
 
@@ -28,7 +30,6 @@ static const double CLUSTER_WAIT = 0.662; /* FIT: how much longer both are for t
 static const double COPIED =
     0.85; /* share of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
 static const double DRAM = 0.454;  /* FIT: share of its nominal bandwidth, for operands in tiles */
-static const double L2_BYTES = 64; /* per multiprocessor and cycle: as in models.h */
 static const double PIECES =
     1.8; /* FIT: a cycle, that a group copies by threads: 4096 in bf16, pitches of 4 and 8 bytes, H200 */
 static const double ELEMENTS = 1.34; /* FIT: likewise, one by one */
@@ -79,7 +80,7 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
   const double clusters = floor((double)c->multiprocessors / cluster);
   const double rounds = p->stream_k ? tiles / clusters : ceil(tiles / clusters);
   /* A block leaves a tile of sums in the L2 and reads another's; a kernel before clears flags. */
-  const double left = p->stream_k ? 2.0 * p->m * p->n * 4 / L2_BYTES / ((double)c->clock_mhz * 1e6) + CLEARED : 0;
+  const double left = p->stream_k ? 2.0 * p->m * p->n * 4 / CUDA_L2_BYTES / ((double)c->clock_mhz * 1e6) + CLEARED : 0;
   const double steps = ceil((double)g->k / ((double)p->k * shares));
   const double multiply = 2.0 * p->m * p->n * p->k / rate_of(c, g->a) / MULTIPLIED;
   const double reads =
@@ -124,7 +125,7 @@ double cuda_gemm_mma_seconds(const cuda_config *c, const tw_gemm *g, const tw_ti
   const double barrier = MMA_LATENCY * 2 / blocks;
   const double waiting = COPY_LATENCY / (p->stages - 1);
   const double step = fmax(together(multiply, shared, STEP_POWER) * blocks + barrier, waiting);
-  const double ends = (2 * COPY_LATENCY + p->m * p->n * tw_type_bits(g->c) / 8.0 / L2_BYTES) / (blocks > 1 ? 2 : 1);
+  const double ends = (2 * COPY_LATENCY + p->m * p->n * tw_type_bits(g->c) / 8.0 / CUDA_L2_BYTES) / (blocks > 1 ? 2 : 1);
   const double cycles = rounds * (steps * step + ends);
   const double wave = fmin(tiles / p->parts, processors * p->blocks);
   const double across = fmin(p->band, ceil(p->band_columns ? n / p->n : m / p->m));
