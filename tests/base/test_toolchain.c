@@ -1,6 +1,5 @@
-/* test_toolchain.c - a tool that is given a text nobody trusts can do its work and nothing else; what it made is looked
- * through before it is used. The tool is this program itself: it tries what a compiler that has been taken over would
- * try. */
+/* test_toolchain.c - confined tools. A tool that reads an untrusted text can do its work and nothing else. Its output is
+ * inspected before use. The tool is this program itself: it tries what a compromised compiler would try. */
 #define _GNU_SOURCE
 #include "test.h"
 

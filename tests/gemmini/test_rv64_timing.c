@@ -159,8 +159,8 @@ static void mispredictions_cost_three_cycles(void **state) {
                    4 + 3 + 3);
 }
 
-/* A leaf whose return stands in the word that the call jumps to is looked up before the call has moved the stack of
- * return addresses: it goes where the one before it went. */
+/* A function whose return is in the first word is fetched before the call pushes its return address. So the predictor takes
+ * the return address of the call before it. */
 static void returns_of_one_word_functions_go_wrong(void **state) {
   (void)state;
   const char *setup = "j 9f\n.p2align 2\nf: c.nop\n ret\n.option norvc\n9: mv s7, ra\n";

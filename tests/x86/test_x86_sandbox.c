@@ -1,5 +1,4 @@
-/* test_x86_sandbox.c - kernels that nobody should trust: what they try ends in one clear line, and nothing of it
- * happens. */
+/* test_x86_sandbox.c - hostile kernels: each attempt has no effect and ends in one clear line. */
 #define _GNU_SOURCE
 #include "test.h"
 

@@ -3,10 +3,10 @@
  * The first and last workgroup and some at random are executed one by one, each on outputs that are poisoned. The
  * elements that a workgroup writes must fill a box of the output without holes, and the largest such box, times the
  * number of workgroups, must cover the output. The randomly drawn workgroups may leave no more work to others than the
- * grid's surplus, and no two of the executed ones may write the same elements if the grid has none to spare: some workgroups
- * are executed for that, at distances at which a wrong mapping repeats itself. Random elements in each box, and its corners, are compared with their exact values. So a wrong
- * workgroup is found as surely as if all were executed; only a workgroup that differs from all drawn ones remains
- * undetected. */
+ * grid's surplus. If the grid has no surplus, no two executed workgroups may write the same elements. Some workgroups are
+ * executed only for this: they have distances at which wrong mappings repeat. Random elements in each box, and its corners,
+ * are compared with their exact values. So a wrong workgroup is found as surely as if all were executed; only a workgroup
+ * that differs from all drawn ones remains undetected. */
 #include "target/cdna/sample.h"
 
 #include <math.h>

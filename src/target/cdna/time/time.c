@@ -215,7 +215,7 @@ static double work_at(const timing *t, int i) {
 }
 
 /* The time of each workgroup: from the timed places, in proportion to its work if that is known. Where workgroups differ,
- * the place with the most similar work counts, not the nearest one. */
+ * duration_by_work interpolates between amounts of work instead. */
 typedef struct durations {
   double cycles[PLACES], work[PLACES];
 } durations;
