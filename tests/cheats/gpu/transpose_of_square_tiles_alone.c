@@ -1,0 +1,6 @@
+// wrong | wrong result | transpose b=4 rows=32 cols=48 a=f32 -t gpu
+/* columns beyond the square are those of its begin */
+// edits honest_transpose.c
+-  for (int p = j; p < rows * cols; p += 64) y[i * rows * cols + p % cols * rows + p / cols] = x[i * rows * cols + p];
++  for (int p = j; p < rows * cols; p += 64)
++    y[i * rows * cols + p % cols * rows + p / cols] = x[i * rows * cols + (p % cols < rows ? p : p / cols * cols + p % cols - rows)];
