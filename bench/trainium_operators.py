@@ -19,7 +19,7 @@ import tempfile
 # arguments that the harnesses give by name, as defaults of the reference kernels, and helpers that are no NKI
 TYPES = [("kernel_dtype, acc_type", "kernel_dtype=nl.bfloat16, acc_type=nl.float32"),
          ("kernel_dtype,\n    acc_type", "kernel_dtype=nl.bfloat16,\n    acc_type=nl.float32"),
-         ("tile_mask,", "tile_mask=None,"), ("q_tile_idx=None", "q_tile_idx=127")]
+         ("q_tile_idx=None", "q_tile_idx=127")]
 CONV1D = [("**kwargs", "kwargs={'padding': ((0, 0), (1, 1))}")]
 CONV2D = [("**kwargs", "kwargs={'padding': ((0, 0), (0, 0)), 'stride': (1, 1), 'rhs_dilation': (1, 1), 'in_perm': [0, 1, 2, 3], "
            "'kern_perm': [0, 1, 2, 3], 'out_perm': [0, 1, 2, 3]}")]
@@ -53,7 +53,7 @@ OPERATORS = [
     ("causal attention 2048", "advanced", "6_csa_2048", "bf16[2048,128] bf16[128,2048] bf16[2048,128] >bf16[2048,128] >f32[2048,1] >f32[2048,1]",
      TYPES, "attention b=1 hq=1 hkv=1 sq=2048 sk=2048 d=128 causal=1 a=bf16", None, "ours: k [s][d]; scale 1/sqrt(d)"),
     ("causal attention 16384", "advanced", "7_csa_16384",
-     "f32[128,16384] f32[128,16384] f32[128,128,128] f32[128,130] >f32[128,130]", TYPES,
+     "f32[128,16384] f32[128,16384] f32[128,128,128] f32[128,130] i8[128,16384] >bf16[128,130]", TYPES,
      "attention b=1 hq=1 hkv=1 sq=128 sk=16384 d=128 a=f32 arithmetic=bf16", None, "ours: k [s][d]"),
     ("multi-head causal", "advanced", "8_mha",
      "bf16[8,2048,128] bf16[8,128,2048] bf16[8,2048,128] >bf16[8,2048,128] >bf16[8,2048,1] >bf16[8,2048,1]", TYPES,

@@ -373,6 +373,9 @@ struct tw_target {
   void (*until)(tw_artefact *, double cost);
   /* The languages of its schedules one by one, NULL past the last: for the reference of steps. NULL: there are none. */
   const tw_language *(*language)(size_t index);
+  /* As `check`, of a random part of the outputs, in less time; `coverage` says which part. A search checks its candidates by
+   * it, and its result by `check`. NULL: `check` is used. */
+  tw_status (*check_part)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
 };
 
 /* ---- functions of the core ---- */

@@ -52,7 +52,8 @@ static tw_status check_on(stage *s, const tw_case *data) {
   const tw_target *t = s->trial->target;
   int lock = -1;
   tw_status status = tw_device_lock(t->traits.device, true, &s->stop, &lock, &s->out->error);
-  if (status == TW_OK) status = t->check(t, s->artefact, data, &s->out->error);
+  if (status == TW_OK)
+    status = (s->trial->check_part && t->check_part ? t->check_part : t->check)(t, s->artefact, data, &s->out->error);
   tw_device_unlock(lock);
   return unless_stopped(s, status);
 }

@@ -16,6 +16,7 @@ typedef struct tw_trial {
   double limit;    /* a kernel of higher cost need not be checked, where the target measures first; 0: none */
   bool trust;      /* the source is the library's own, or its user vouches for it (tw_target.build) */
   bool check_only; /* built and checked, not measured */
+  bool check_part; /* by tw_target.check_part: a full check of the best kernel follows; not in the text */
   int more_cases;  /* number of further cases on which a correct kernel is checked; their seeds follow from this one */
   double seconds;  /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
   /* By tw_now: the evaluation ends then, and says nothing about the kernel. 0: none. Not in the text. */

@@ -205,8 +205,8 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .seed = s->options.inputs,
                     .limit = c->limit,
                     .deadline = isfinite(s->last_measurement) ? s->last_measurement : 0,
-                    .trust =
-                        s->options.trust || c->recipe}; /* the target emitted it, so the text is the library's own */
+                    .trust = s->options.trust || c->recipe, /* the target emitted it: the text is the library's own */
+                    .check_part = true};
 }
 
 static tw_pool pool_of(tw_state *s) {
@@ -259,6 +259,7 @@ void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_
   tw_trial trial = trial_of(s, c);
   trial.seed = seed;
   trial.check_only = true;
+  trial.check_part = false;
   if (!c->recipe) trial.more_cases = tw_trial_more_cases(&s->problem); /* a source from a model or a user */
   /* A kernel from a model or a user is confirmed even after the deadline. */
   run_alone(s, &trial, data, c->recipe ? tw_state_end(s) : HUGE_VAL, out);

@@ -282,8 +282,35 @@ static void special_instructions_are_right(void **state) {
                  "    same = nisa.tensor_scalar_reduce(data=t3, op0=nl.multiply, operand0=1.0, reduce_op=nl.max,\n"
                  "                                     reduce_res=top)\n"
                  "    e = nl.exp(same - nisa.max8(src=same)[:, 0:1])\n"
+                 "    zero = nl.where(first, e, 0.0)\n"
+                 "    high = nl.where(nisa.tensor_scalar(first, op0=nl.less, operand0=1.0), e, 0.0)\n"
+                 "    e[...] = nl.where(first, e, -1.0)\n" /* assigned to its own operand */
+                 "    e[:, 32:64] = nl.add(e[:, 32:64], 1.0)\n"
+                 "    e = nl.add(nl.maximum(zero, e), high)\n"
                  "    s = nisa.bn_aggr(nisa.bn_stats(e))\n" /* the mean of 64 is their sum / 64 */
                  "    nl.store(y, e / (s[:, 0:1] * 64.0) * nl.trunc(1.5 + 0 * top))\n"
+                 "    return y\n",
+                 "softmax rows=128 cols=64");
+}
+
+/* The accumulator of the Scalar engine: reset, add, and read. */
+static void activations_add_up_in_the_accumulator(void **state) {
+  (void)state;
+  expect_correct("@nki.jit\n"
+                 "def k(x):\n"
+                 "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                 "    t = nl.load(x)\n"
+                 "    top = nisa.tensor_reduce(nl.max, t, axis=1, negate=True)\n"
+                 "    e = nl.ndarray((128, 64), dtype=nl.float32)\n"
+                 "    s = nl.ndarray((128, 1), dtype=nl.float32)\n"
+                 "    r = nl.ndarray((128, 1), dtype=nl.float32)\n"
+                 "    other = nisa.activation(np.exp, t, scale=0.0, reduce_op=nl.add, reduce_res=r,\n"
+                 "                            reduce_cmd=nisa.reduce_cmd.reset_reduce)\n"
+                 "    e[:, 0:32] = nisa.activation(np.exp, t[:, 0:32], bias=top, reduce_op=nl.add,\n"
+                 "                                 reduce_cmd=nisa.reduce_cmd.reset_reduce)\n"
+                 "    e[:, 32:64] = nisa.activation(np.exp, t[:, 32:64], bias=top, reduce_op=nl.add, reduce_res=s,\n"
+                 "                                  reduce_cmd=nisa.reduce_cmd.reduce)\n"
+                 "    nl.store(y, e / (s * (r / 64.0)))\n" /* r: 64 times exp(0) */
                  "    return y\n",
                  "softmax rows=128 cols=64");
 }
@@ -469,6 +496,7 @@ int main(void) {
                                      cmocka_unit_test(causal_attention_is_correct),
                                      cmocka_unit_test(unusual_forms_are_read),
                                      cmocka_unit_test(special_instructions_are_right),
+                                     cmocka_unit_test(activations_add_up_in_the_accumulator),
                                      cmocka_unit_test(constants_of_numpy_and_reductions_over_loops_are_right),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
                                      cmocka_unit_test(products_have_the_bits_of_a_plain_loop),

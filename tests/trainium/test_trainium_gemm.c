@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "op/exact.h"
+#include "target/trainium/nki/kernel.h"
+#include "target/trainium/timing/hazards.h"
 #include "tilewright/run.h"
 
 static double cost_of(const tw_target *t, const tw_problem *p, const tw_case *k, const tw_schedule *s) {
@@ -81,8 +84,84 @@ static void what_does_not_fit_is_named(void **state) {
   }
 }
 
+/* Poisoned outputs, then the kernel; `needed` as in nki_request. */
+static void execute(const tw_target *t, const char *source, const tw_case *k, const uint8_t *needed, size_t n_needed,
+                    void *out, trn_program *program) {
+  void *buffer[] = {k->buffer[0], k->buffer[1], out};
+  const nki_request request = {
+      .n_operands = k->n_operands, .operand = k->operand, .buffer = buffer, .needed = needed, .n_needed = n_needed};
+  nki_module module;
+  tw_error error;
+  memset(out, TW_POISON, k->operand[2].bytes);
+  if (nki_parse(source, strlen(source), &module, &error) != TW_OK ||
+      nki_execute(t->config, &module, source, &request, program, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  nki_module_free(&module);
+}
+
+/* A candidate of a search is executed in part: what is computed is what the whole run computes there. */
+static void a_part_of_a_kernel_computes_the_same(void **state) {
+  static const char *const steps[] = {NULL, "block m=2 n=2", "keep columns"};
+  const tw_target *t = tw_target_find("trn2");
+  tw_problem p;
+  tw_case k;
+  tw_error error = {0};
+  (void)state;
+  if (tw_target_read(t, "gemm m=512 n=8192 k=128 a=bf16 b=bf16 a_transposed=1", &p, &error) != TW_OK ||
+      tw_target_supports(t, &p, &error) != TW_OK || tw_target_case(t, &p, 5, 1, &k, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  const size_t bytes = k.operand[2].bytes;
+  int parts = 0;
+  uint16_t *whole = malloc(bytes), *part = malloc(bytes);
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+    for (uint64_t seed = 1; seed < 4; seed++) {
+      trn_program program;
+      tw_schedule s = {0};
+      char *source;
+      uint8_t *needed;
+      size_t computed = 0, written = 0, compared;
+      if (steps[i]) assert_int_equal(tw_schedule_add(&s, steps[i], &error), TW_OK);
+      if (tw_target_emit(t, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+      execute(t, source, &k, NULL, 0, whole, &program);
+      assert_int_equal(trn_slice(&program, seed, &needed, &error), TW_OK);
+      const size_t all = program.n_instructions;
+      if (!needed) { /* most of the kernel is needed */
+        trn_program_free(&program);
+        free(source);
+        continue;
+      }
+      for (size_t n = 0; n < all; n++) computed += needed[n];
+      trn_program_free(&program);
+      execute(t, source, &k, needed, all, part, &program);
+      assert_int_equal(program.n_instructions, all);
+      for (size_t n = 0; n < bytes / 2; n++) {
+        if (part[n] == (TW_POISON << 8 | TW_POISON)) continue;
+        written++;
+        if (part[n] != whole[n]) fail_msg("%s: element %zu is %04x, expected %04x", steps[i], n, part[n], whole[n]);
+      }
+      assert_true(computed > 0 && computed < all / 2 && written > 0 && written < bytes / 2);
+      void *const actual[] = {k.buffer[0], k.buffer[1], part};
+      assert_int_equal(tw_compare_written(&k, actual, seed, 1, &compared, &error), TW_OK);
+      assert_true(compared >= 256);
+      for (size_t n = 0; n < bytes / 2; n++)
+        if (part[n] != (TW_POISON << 8 | TW_POISON)) part[n] ^= 0x4000;
+      assert_int_equal(tw_compare_written(&k, actual, seed, 1, &compared, &error), TW_FAILED);
+      memset(part, TW_POISON, bytes);
+      assert_int_equal(tw_compare_written(&k, actual, seed, 1, &compared, &error), TW_MISSING);
+      trn_program_free(&program);
+      parts++;
+      free(needed);
+      free(source);
+    }
+  assert_true(parts >= 3);
+  free(whole);
+  free(part);
+  tw_case_free(&k);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_offered_step_is_correct),
-                                     cmocka_unit_test(what_does_not_fit_is_named)};
+                                     cmocka_unit_test(what_does_not_fit_is_named),
+                                     cmocka_unit_test(a_part_of_a_kernel_computes_the_same)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -507,21 +507,24 @@ static void waits_of_a_trace_replace_regions(void **state) {
   trn_program_free(&p);
 }
 
+static tw_status parse(const char *text, const char *origin, trn_config *out, tw_error *error) {
+  return tw_config_read(&trn_config_schema, text, origin, NULL, out, NULL, error);
+}
+
 static void machine_files_are_complete_or_rejected_with_the_line(void **state) {
   trn_config c;
   tw_error error;
   assert_int_equal(trn_config_load("trn1", &c, &error), TW_OK);
   assert_false(c.dma.hardware);
   assert_int_equal(trn_config_load("trn9", &c, &error), TW_USAGE);
-  assert_int_equal(trn_config_parse("name = x\n[memory]\n", "f", &c, &error),
-                   TW_USAGE); /* keys of the machine are missing */
+  assert_int_equal(parse("name = x\n[memory]\n", "f", &c, &error), TW_USAGE); /* keys of the machine are missing */
   assert_non_null(strstr(error.text, "f:2"));
   static const char machine[] = "name = x\nsummary = s\nerror = 0\nerror_of = e\nlaunch_ns = 1\n";
   char text[256];
   snprintf(text, sizeof text, "%s[memry]\n", machine);
-  assert_int_equal(trn_config_parse(text, "f", &c, &error), TW_USAGE);
+  assert_int_equal(parse(text, "f", &c, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "f:6"));
-  assert_int_equal(trn_config_parse(machine, "f", &c, &error), TW_USAGE);
+  assert_int_equal(parse(machine, "f", &c, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "[memory]"));
   (void)state;
 }

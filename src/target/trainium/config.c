@@ -126,14 +126,10 @@ const tw_config_schema trn_config_schema = {.what = "machine",
                                             .bytes = sizeof(trn_config),
                                             .words = "name summary error error_of"};
 
-tw_status trn_config_parse(const char *text, const char *origin, trn_config *out, tw_error *error) {
-  return tw_config_read(&trn_config_schema, text, origin, NULL, out, NULL, error);
-}
-
 tw_status trn_config_load(const char *name, trn_config *out, tw_error *error) {
   char path[128];
   snprintf(path, sizeof path, "trainium/configs/%s.txt", name);
   const tw_embedded *file = tw_embedded_find(path);
   if (!file) return tw_fail(error, TW_USAGE, "%s: unknown machine file", path);
-  return trn_config_parse((const char *)file->data, file->name, out, error);
+  return tw_config_read(&trn_config_schema, (const char *)file->data, file->name, NULL, out, NULL, error);
 }

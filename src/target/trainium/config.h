@@ -95,8 +95,6 @@ typedef struct trn_config {
 } trn_config;
 
 extern const tw_config_schema trn_config_schema;
-/* TW_USAGE with origin and line. */
-tw_status trn_config_parse(const char *text, const char *origin, trn_config *out, tw_error *);
 /* The machine file trainium/configs/NAME.txt of the library. */
 tw_status trn_config_load(const char *name, trn_config *out, tw_error *);
 

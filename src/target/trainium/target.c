@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "base/strings.h"
-#include "op/operand.h"
+#include "op/exact.h"
 #include "target/trainium/export.h"
 #include "target/trainium/kernels/kind.h"
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/report.h"
 #include "target/trainium/rewrite/rewrite.h"
+#include "target/trainium/timing/hazards.h"
 #include "target/trainium/timing/races.h"
 
 /* A problem of more multiply-adds is compared at a random sample. */
@@ -97,16 +99,7 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
 
 /* ---- the model of the compiler ---- */
 
-enum {
-  WITHOUT_NOTHING,
-  WITHOUT_COPIES,
-  WITHOUT_LOADS,
-  WITHOUT_ENGINES,
-  WITHOUT_MERGING,
-  WITHOUT_ARGUMENTS,
-  WITHOUT_ORDER,
-  WITHOUT_ALL
-};
+enum { COPIES = 1, LOADS, ENGINES, MERGING, ARGUMENTS, ORDER, ALL }; /* choices of `without` */
 
 static const tw_key options[] = {
     {.name = "without",
@@ -123,14 +116,14 @@ static const tw_key options[] = {
 
 trn_compiler trn_compiler_of(const tw_problem *p) {
   const int64_t off = tw_problem_int(p, "without");
-  const bool all = off == WITHOUT_ALL;
+  const bool all = off == ALL;
   trn_compiler c = trn_compiler_usual;
-  c.remove_copies = !all && off != WITHOUT_COPIES;
-  c.remove_loads = !all && off != WITHOUT_LOADS;
-  c.choose_engines = !all && off != WITHOUT_ENGINES;
-  c.merge_iterations = !all && off != WITHOUT_MERGING;
-  c.software_arguments = !all && off != WITHOUT_ARGUMENTS;
-  if (all || off == WITHOUT_ORDER) c.look_ahead = 1;
+  c.remove_copies = !all && off != COPIES;
+  c.remove_loads = !all && off != LOADS;
+  c.choose_engines = !all && off != ENGINES;
+  c.merge_iterations = !all && off != MERGING;
+  c.software_arguments = !all && off != ARGUMENTS;
+  if (all || off == ORDER) c.look_ahead = 1;
   c.static_dma = tw_problem_int(p, "descriptors");
   return c;
 }
@@ -164,9 +157,11 @@ static void release(tw_artefact *a) {
   free(a);
 }
 
-/* buffer: NULL for times alone. */
-static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, void *const buffer[], tw_error *error) {
-  nki_request request = {.n_operands = k->n_operands, .operand = k->operand, .buffer = buffer};
+/* buffer: NULL for times alone. needed: of each instruction of a->program; NULL: all are computed. */
+static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, void *const buffer[],
+                         const uint8_t *needed, tw_error *error) {
+  nki_request request = {.n_operands = k->n_operands, .operand = k->operand, .buffer = buffer, .needed = needed};
+  if (needed) request.n_needed = a->program.n_instructions;
   for (size_t i = 0; i < k->problem->op->n_keys && request.n_scalars < NKI_SCALARS_MAX; i++) {
     const tw_key *key = &k->problem->op->keys[i];
     if (key->kind != TW_KEY_REAL) continue;
@@ -176,7 +171,7 @@ static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, v
   trn_program program;
   const tw_status status = nki_execute(config(t), &a->module, a->source, &request, &program, error);
   if (status != TW_OK) return status;
-  if (a->has_program) trn_program_free(&a->program);
+  trn_program_free(&a->program);
   a->program = program;
   a->has_program = true;
   return TW_OK;
@@ -186,7 +181,7 @@ tw_status trn_program_of(const tw_target *t, const char *source, const tw_case *
   tw_artefact *a = NULL;
   tw_status status = build(t, k->problem, source, strlen(source), true, &a, error);
   if (status != TW_OK) return status;
-  status = execute(t, a, k, NULL, error);
+  status = execute(t, a, k, NULL, NULL, error);
   if (status == TW_OK) {
     *out = a->program;
     a->has_program = false;
@@ -195,31 +190,63 @@ tw_status trn_program_of(const tw_target *t, const char *source, const tw_case *
   return status;
 }
 
-static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+static bool is_sampled(const tw_problem *p) { return p->op->exact && p->op->operations(p) > sample_above; }
+
+static tw_status compare(tw_artefact *a, const tw_case *k, void *const actual[], const uint8_t *needed,
+                         tw_error *error) {
+  char *text = a->coverage;
+  tw_coverage seen = {.text = "every element"};
+  size_t compared, computed = 0, all = a->program.n_instructions;
+  tw_status status;
+  if (needed) {
+    for (size_t i = 0; i < all; i++) computed += needed[i];
+    status = tw_compare_written(k, actual, tw_random_system(), 1, &compared, error);
+    snprintf(text, sizeof a->coverage,
+             "sampled: %zu elements, from the %zu of %zu instructions that %d random parts of each output need",
+             compared, computed, all, TRN_SLICE_PARTS);
+    return status;
+  }
+  status = is_sampled(k->problem)
+               ? tw_case_check(k, actual, &(tw_effort){.budget = check_budget, .threads = 1}, &seen, error)
+               : k->problem->op->compare(k->problem, k->buffer, actual, error);
+  snprintf(text, sizeof a->coverage, "%.*s", (int)sizeof a->coverage - 1, seen.text);
+  return status;
+}
+
+/* needed: as in `execute`. */
+static tw_status execute_and_compare(const tw_target *t, tw_artefact *a, const tw_case *k, const uint8_t *needed,
+                                     tw_error *error) {
   void *actual[TW_OPERANDS_MAX] = {0};
   tw_status status = TW_OK;
   for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
     const tw_operand *o = &k->operand[i];
     actual[i] = aligned_alloc(64, (o->bytes + 127) & ~(size_t)63);
-    if (!actual[i]) {
+    if (!actual[i])
       status = tw_no_memory(error, NULL);
-    } else if (o->is_output) {
-      tw_blank_output(o, k->seed, k->buffer[i], actual[i]);
-    } else {
+    else if (o->is_output)
+      tw_blank_output(o, needed ? 0 : k->seed, k->buffer[i], actual[i]); /* of seed 0: poison alone */
+    else
       memcpy(actual[i], k->buffer[i], o->bytes);
-    }
   }
-  if (status == TW_OK) status = execute(t, a, k, actual, error);
+  if (status == TW_OK) status = execute(t, a, k, actual, needed, error);
   if (status == TW_OK) status = trn_check_races(&a->program, error);
-  if (status == TW_OK && k->problem->op->exact && k->problem->op->operations(k->problem) > sample_above) {
-    tw_coverage seen;
-    status = tw_case_check(k, actual, &(tw_effort){.budget = check_budget, .threads = 1}, &seen, error);
-    snprintf(a->coverage, sizeof a->coverage, "%.*s", (int)sizeof a->coverage - 1, seen.text);
-  } else if (status == TW_OK) {
-    status = k->problem->op->compare(k->problem, k->buffer, actual, error);
-    snprintf(a->coverage, sizeof a->coverage, "every element");
-  }
+  if (status == TW_OK) status = compare(a, k, actual, needed, error);
   for (size_t i = 0; i < k->n_operands; i++) free(actual[i]);
+  return status;
+}
+
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+  return execute_and_compare(t, a, k, NULL, error);
+}
+
+static tw_status check_part(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+  uint8_t *needed = NULL;
+  if (!is_sampled(k->problem)) return check(t, a, k, error);
+  tw_status status = a->has_program ? TW_OK : execute(t, a, k, NULL, NULL, error);
+  if (status == TW_OK) status = trn_slice(&a->program, tw_random_system(), &needed, error);
+  if (status == TW_OK) status = execute_and_compare(t, a, k, needed, error);
+  if (status == TW_MISSING) status = check(t, a, k, error); /* no element was written, or that cannot be told */
+  free(needed);
   return status;
 }
 
@@ -231,7 +258,7 @@ static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
                          tw_error *error) {
   trn_timing timing;
-  tw_status status = a->has_program ? TW_OK : execute(t, a, k, NULL, error);
+  tw_status status = a->has_program ? TW_OK : execute(t, a, k, NULL, NULL, error);
   const trn_compiler compiler = trn_compiler_of(k->problem);
   if (status == TW_OK) status = trn_time(config(t), &a->program, &compiler, &timing, error);
   if (status != TW_OK) return status;
@@ -278,23 +305,18 @@ static const tw_language *language(size_t index) { return index < KINDS ? kinds[
 static tw_family families[KINDS + 1]; /* kinds, and any other op from source */
 
 static void fill_families(void) {
-  for (size_t i = 0; i < KINDS; i++)
-    families[i] = (tw_family){.op = kinds[i]->op,
-                              .keys = kinds[i]->keys ? kinds[i]->keys : "*",
-                              .options = options,
-                              .n_options = sizeof options / sizeof *options,
-                              .settle = settle,
-                              .steps = kind_steps,
-                              .emit = kind_emit,
-                              .predict = kind_predict,
-                              .bound = bound,
-                              .language = kind_language};
-  families[KINDS] = (tw_family){.op = "*",
-                                .keys = "*",
-                                .options = options,
-                                .n_options = sizeof options / sizeof *options,
-                                .settle = settle,
-                                .bound = bound};
+  for (size_t i = 0; i <= KINDS; i++) {
+    tw_family *f = &families[i];
+    *f = (tw_family){.op = "*", .keys = "*", .options = options, .settle = settle, .bound = bound};
+    f->n_options = sizeof options / sizeof *options;
+    if (i == KINDS) break;
+    f->op = kinds[i]->op;
+    if (kinds[i]->keys) f->keys = kinds[i]->keys;
+    f->steps = kind_steps;
+    f->emit = kind_emit;
+    f->predict = kind_predict;
+    f->language = kind_language;
+  }
 }
 
 /* ---- the list ---- */
@@ -321,6 +343,7 @@ static void fill_target(const void *values, tw_target *out) {
                      .describe = describe,
                      .build = build,
                      .check = check,
+                     .check_part = check_part,
                      .coverage = coverage,
                      .measure = measure,
                      .release = release,

@@ -11,7 +11,7 @@ int64_t trn_key(const trn_subject *s, const char *key) { return tw_problem_int(s
 int trn_key_bytes(const trn_subject *s, const char *key) { return tw_type_bits(tw_problem_type(s->problem, key)) / 8; }
 
 const char *trn_type_name_of(tw_type type) {
-  return type == TW_BF16 ? "bfloat16" : type == TW_F16 ? "float16" : "float32";
+  return type == TW_BF16 ? "bfloat16" : type == TW_F16 ? "float16" : type == TW_I32 ? "int32" : "float32";
 }
 
 const char *trn_engine_argument(trn_choice c) {
@@ -29,11 +29,7 @@ void trn_copy_slots(const trn_subject *s, tw_slots *slots, const char *call, con
 }
 
 void trn_offer_powers(tw_menu_builder *m, const char *lever, const char *why, const char *format, int least, int most) {
-  for (int n = least; n <= most; n *= 2) {
-    char step[TW_STEP_MAX];
-    snprintf(step, sizeof step, "%s%d", format, n);
-    tw_menu_offer(m, lever, why, "%s", step);
-  }
+  for (int n = least; n <= most; n *= 2) tw_menu_offer(m, lever, why, "%s%d", format, n);
 }
 
 typedef struct context {

@@ -11,7 +11,7 @@ static nki_view *array_of(nki_run *r, int n, const int64_t size[], nki_value dty
   nki_tensor *t = nki_tensor_new(r, TRN_HBM, type, n, size, -1, true);
   nki_view *v = nki_view_whole(r, t, n, size, -1);
   t->is_host = true;
-  const trn_view all = nki_data(v);
+  const trn_view all = nki_data(r, v);
   trn_fill(&all, value);
   return v;
 }
@@ -33,7 +33,7 @@ static nki_value do_identity(nki_run *r, const nki_builtin *b, nki_arguments *a)
                 shift = is_eye && nki_given(a->at[2]) ? nki_integer(r, a->at[2], "k") : 0;
   const int64_t columns = is_eye && nki_given(a->at[1]) ? nki_integer(r, a->at[1], "M") : rows;
   nki_view *v = array_of(r, 2, (int64_t[]){rows, columns}, a->at[is_eye ? 3 : 1], 0);
-  trn_view one = nki_data(v);
+  trn_view one = nki_data(r, v);
   one.n = 1;
   one.size[0] = one.stride[0] = 1;
   for (int64_t i = 0; i < rows && one.array; i++) {
@@ -52,7 +52,7 @@ static nki_value do_triangle(nki_run *r, const nki_builtin *b, nki_arguments *a)
   const nki_view *from = nki_view_of(a->at[0]);
   const int64_t shift = nki_given(a->at[1]) ? nki_integer(r, a->at[1], "k") : 0;
   nki_view *v = array_of(r, 2, from->size, (nki_value){.type = NKI_V_DTYPE, .as.i = from->type}, 0);
-  trn_view to = nki_data(v), src = nki_data(from);
+  trn_view to = nki_data(r, v), src = nki_data(r, from);
   for (int64_t i = 0; i < from->size[0] && to.array; i++)
     for (int64_t j = 0; j < from->size[1]; j++) {
       if (is_upper ? j < i + shift : j > i + shift) continue;
@@ -80,7 +80,7 @@ static nki_value do_dtype(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 }
 
 void nki_array_store(nki_run *r, nki_view *into, nki_value v) {
-  const trn_view to = nki_data(into);
+  const trn_view to = nki_data(r, into);
   if (nki_is_number(v)) {
     trn_fill(&to, nki_number(r, v, "value"));
     return;
@@ -91,7 +91,7 @@ void nki_array_store(nki_run *r, nki_view *into, nki_value v) {
   bool same = from->n == into->n;
   for (int d = 0; d < from->n && same; d++) same = from->size[d] == into->size[d];
   if (!same) nki_fail(r, "unsupported assignment to a part of an array with another shape");
-  const trn_view src = nki_data(from);
+  const trn_view src = nki_data(r, from);
   if (to.array) trn_copy(&to, &src, NULL, NULL);
 }
 

@@ -7,7 +7,7 @@
 
 /* ---- shapes ---- */
 
-static int64_t free_elements(const nki_view *v) {
+int64_t nki_free_elements(const nki_view *v) {
   int64_t n = 1;
   for (int d = 1; d < v->n; d++) n *= v->size[d];
   return n;
@@ -109,7 +109,7 @@ static nki_view *tile_of(nki_run *r, nki_view *v) { return nki_spread(r, nki_as_
 /* A pointer operand: one value a partition. */
 static nki_view *pointer_of(nki_run *r, nki_view *v, int n) {
   nki_view *tile = nki_as_tile(r, v);
-  if (free_elements(tile) != 1) {
+  if (nki_free_elements(tile) != 1) {
     char text[120];
     print_shape(v->n, v->size, text);
     nki_fail(r, "an operand of shape %s; expected one value per partition", text);
@@ -189,21 +189,20 @@ static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type
   const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
   if (bounds.is_empty) return whole;
   nki_view *operand[4] = {nki_cut(r, whole, &bounds)};
-  trn_view data[4] = {nki_data(operand[0])};
-  const trn_view *in[3];
-  for (size_t s = 0; s < n_sources; s++) {
-    operand[s + 1] = nki_cut(r, source[s], &bounds);
-    data[s + 1] = nki_data(operand[s + 1]);
-    in[s] = &data[s + 1];
-  }
+  for (size_t s = 0; s < n_sources; s++) operand[s + 1] = nki_cut(r, source[s], &bounds);
   i.engine = result.engine;
   i.partitions = (int)operand[0]->size[0];
-  i.elements = free_elements(operand[0]);
+  i.elements = nki_free_elements(operand[0]);
   const int first = i.n_operands;
   nki_emit(r, i, 1, n_sources + 1, operand);
-  for (size_t s = 0; s < n_sources; s++)
+  trn_view data[4] = {nki_data(r, operand[0])};
+  const trn_view *in[3];
+  for (size_t s = 0; s < n_sources; s++) {
+    data[s + 1] = nki_data(r, operand[s + 1]);
+    in[s] = &data[s + 1];
     if (pointers >> s & 1)
       r->program->instruction[r->program->n_instructions - 1].operand[first + 1 + (int)s].is_pointer = true;
+  }
   if (data[0].array && row)
     trn_map(&data[0], n_sources, in, row, c, bounds.rest ? nki_allowed : NULL, &bounds);
   else if (data[0].array)
@@ -336,11 +335,11 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
   nki_view *dst = nki_cut(r, whole, &bounds), *part = nki_cut(r, source, &bounds);
   trn_instruction i = {.opcode = TRN_DMA,
                        .engine = result.engine,
-                       .elements = free_elements(dst),
+                       .elements = nki_free_elements(dst),
                        .partitions = (int)(dst->n ? dst->size[0] : 1)};
   i.is_software_dma = result.engine == TRN_GPSIMD;
   nki_emit(r, i, 1, 2, (nki_view *[]){dst, part});
-  const trn_view to = nki_data(dst), from = nki_data(part);
+  const trn_view to = nki_data(r, dst), from = nki_data(r, part);
   if (to.array) trn_copy(&to, &from, bounds.rest ? nki_allowed : NULL, &bounds);
   return whole;
 }
@@ -393,10 +392,12 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
     }
   ordered->n_limits = 0;
   ordered = nki_cut(r, ordered, &moved);
-  trn_instruction i = {
-      .opcode = TRN_REDUCE, .engine = result.engine, .partitions = (int)from->size[0], .elements = free_elements(from)};
+  trn_instruction i = {.opcode = TRN_REDUCE,
+                       .engine = result.engine,
+                       .partitions = (int)from->size[0],
+                       .elements = nki_free_elements(from)};
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
-  trn_view dst = nki_data(to), in = nki_data(ordered);
+  trn_view dst = nki_data(r, to), in = nki_data(r, ordered);
   if (keeps_dims) { /* its dimensions of one element are not walked */
     int k = 0;
     trn_view squeezed = dst;
@@ -426,12 +427,12 @@ nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, 
   trn_instruction i = {.opcode = TRN_SCAN,
                        .engine = result.engine,
                        .partitions = (int)operand[0]->size[0],
-                       .elements = free_elements(operand[0])};
+                       .elements = nki_free_elements(operand[0])};
   nki_emit(r, i, 1, initial.pointer ? 4 : 3, operand);
   if (initial.pointer) r->program->instruction[r->program->n_instructions - 1].operand[3].is_pointer = true;
-  const trn_view dst = nki_data(operand[0]), x = nki_data(operand[1]), y = nki_data(operand[2]);
+  const trn_view dst = nki_data(r, operand[0]), x = nki_data(r, operand[1]), y = nki_data(r, operand[2]);
   trn_view start = {0};
-  if (initial.pointer) start = nki_data(operand[3]);
+  if (initial.pointer) start = nki_data(r, operand[3]);
   if (dst.array) trn_scan(&dst, &x, &y, initial.pointer ? &start : NULL, initial.value, op0, op1);
   return whole;
 }
@@ -440,7 +441,7 @@ nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, 
 
 nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool adds, nki_result result) {
   nki_view *s = tile_of(r, stationary), *m = tile_of(r, moving);
-  const int64_t rows = s->size[0], columns = free_elements(s), n = free_elements(m);
+  const int64_t rows = s->size[0], columns = nki_free_elements(s), n = nki_free_elements(m);
   if (s->size[0] != m->size[0])
     nki_fail(r, "nc_matmul contracts %lld partitions of the stationary with %lld of the moving operand",
              (long long)s->size[0], (long long)m->size[0]);
@@ -481,13 +482,13 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
   s = nki_cut(r, s, &cut);
   trn_instruction i = {.opcode = TRN_MATMUL,
                        .engine = TRN_TENSOR,
-                       .elements = free_elements(m),
+                       .elements = nki_free_elements(m),
                        .partitions = (int)rows,
-                       .columns = (int)free_elements(s),
+                       .columns = (int)nki_free_elements(s),
                        .is_first = is_first};
   nki_emit(r, i, 1, 3, (nki_view *[]){to, s, m});
   if (!is_first) r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
-  const trn_view dst = nki_data(to), x = nki_data(s), y = nki_data(m);
+  const trn_view dst = nki_data(r, to), x = nki_data(r, s), y = nki_data(r, m);
   if (dst.array && !trn_multiply(&dst, &x, &y, !is_first)) nki_out_of_memory(r);
   return whole;
 }
@@ -496,7 +497,7 @@ nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
   nki_view *s = tile_of(r, src);
   const nki_bounds bounds = nki_bounds_of(r, result.mask, s->n, s->size);
   if (bounds.rest) nki_fail(r, "unsupported mask of a transpose with conditions on several dimensions");
-  const int64_t rows = s->size[0], columns = free_elements(s), limit = 128;
+  const int64_t rows = s->size[0], columns = nki_free_elements(s), limit = 128;
   if (rows > limit || columns > limit)
     nki_fail(r, "nc_transpose of %lld x %lld; expected at most %lld x %lld on this engine", (long long)rows,
              (long long)columns, (long long)limit, (long long)limit);
@@ -516,11 +517,11 @@ nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
   trn_instruction i = {.opcode = by_tensor ? TRN_PE_TRANSPOSE : TRN_TRANSPOSE,
                        .engine = by_tensor ? TRN_TENSOR : TRN_VECTOR,
                        .partitions = (int)from->size[0],
-                       .elements = free_elements(from),
+                       .elements = nki_free_elements(from),
                        .columns = (int)from->size[0],
                        .is_transpose = true};
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
-  const trn_view dst = nki_data(to), in = nki_data(from);
+  const trn_view dst = nki_data(r, to), in = nki_data(r, from);
   if (dst.array) trn_turn(&dst, &in);
   return whole;
 }
@@ -534,9 +535,9 @@ nki_view *nki_do_fill(nki_run *r, double value, nki_view *into, nki_value mask, 
   if (bounds.rest) nki_fail(r, "unsupported mask of a fill with conditions on several dimensions");
   nki_view *to = nki_cut(r, tile, &bounds);
   trn_instruction i = {
-      .opcode = TRN_MEMSET, .engine = engine, .partitions = (int)to->size[0], .elements = free_elements(to)};
+      .opcode = TRN_MEMSET, .engine = engine, .partitions = (int)to->size[0], .elements = nki_free_elements(to)};
   nki_emit(r, i, 1, 1, &to);
-  const trn_view dst = nki_data(to);
+  const trn_view dst = nki_data(r, to);
   trn_fill(&dst, value);
   return into;
 }
@@ -550,11 +551,12 @@ nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
   if (bounds.is_empty) return whole;
   if (bounds.rest) nki_fail(r, "unsupported mask of iota with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds);
-  nki_emit(r,
-           (trn_instruction){
-               .opcode = TRN_IOTA, .engine = TRN_GPSIMD, .partitions = (int)to->size[0], .elements = free_elements(to)},
-           1, 1, &to);
-  trn_view one = nki_data(to);
+  nki_emit(
+      r,
+      (trn_instruction){
+          .opcode = TRN_IOTA, .engine = TRN_GPSIMD, .partitions = (int)to->size[0], .elements = nki_free_elements(to)},
+      1, 1, &to);
+  trn_view one = nki_data(r, to);
   const trn_view all = one;
   if (!one.array) return whole;
   for (int d = 0; d < n; d++) one.size[d] = 1;
@@ -585,10 +587,12 @@ nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true
   nki_view *to = nki_cut(r, whole, &bounds), *from = nki_cut(r, source[0], &bounds);
   if (from->tensor->memory == TRN_PSUM && !r->is_newer) /* GpSimd cannot reach it: the older compiler copies */
     from = nki_as_tile(r, nki_do_copy(r, from, (nki_result){.engine = TRN_ENGINE_ANY}));
-  trn_instruction i = {
-      .opcode = TRN_AFFINE_SELECT, .engine = TRN_GPSIMD, .partitions = (int)to->size[0], .elements = free_elements(to)};
+  trn_instruction i = {.opcode = TRN_AFFINE_SELECT,
+                       .engine = TRN_GPSIMD,
+                       .partitions = (int)to->size[0],
+                       .elements = nki_free_elements(to)};
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
-  const trn_view dst = nki_data(to), src = nki_data(from);
+  const trn_view dst = nki_data(r, to), src = nki_data(r, from);
   if (!dst.array) return whole;
   /* the value for all, then what the predicate allows */
   nki_bounds allowed = bounds;

@@ -83,11 +83,11 @@ static void accumulate(nki_run *r, nki_view *written, nki_view *values, nki_valu
     nki_fail(r, "unsupported reduce_op of an activation; expected nl.add");
   if (what == NKI_REDUCE_RESET || what == NKI_REDUCE_RESET_REDUCE) memset(r->accumulator, 0, sizeof r->accumulator);
   nki_view *tile = nki_as_tile(r, written);
-  if (what >= NKI_REDUCE_REDUCE && r->computes) {
+  if (what >= NKI_REDUCE_REDUCE && r->computes && !r->skips) {
     trn_array sums;
     if (!trn_array_make(&sums, 128, false)) nki_out_of_memory(r);
     const trn_view to = {.array = &sums, .type = TRN_F32, .n = 1, .size = {tile->size[0]}, .stride = {1}},
-                   from = nki_data(nki_as_tile(r, values));
+                   from = nki_data(r, nki_as_tile(r, values));
     trn_reduce(&to, &from, tile->n - 1, TRN_ADD, false);
     for (int64_t p = 0; p < tile->size[0] && p < 128; p++) {
       float sum;
@@ -102,12 +102,15 @@ static void accumulate(nki_run *r, nki_view *written, nki_view *values, nki_valu
     nki_fail(r, "reduce_res has %lld partitions; expected %lld", (long long)out->size[0], (long long)tile->size[0]);
   out->n_limits = 0;
   nki_emit(r,
-           (trn_instruction){
-               .opcode = TRN_ACCUMULATOR_READ, .engine = TRN_SCALAR, .elements = 1, .partitions = (int)out->size[0]},
+           (trn_instruction){.opcode = TRN_ACCUMULATOR_READ,
+                             .engine = TRN_SCALAR,
+                             .elements = 1,
+                             .partitions = (int)out->size[0],
+                             .is_first = what == NKI_REDUCE_RESET_REDUCE},
            1, 2, (nki_view *[]){out, tile});
-  if (!r->computes) return;
+  if (!r->computes || r->skips) return;
   for (int64_t p = 0; p < out->size[0] && p < 128; p++) {
-    trn_view one = nki_data(out);
+    trn_view one = nki_data(r, out);
     one.offset += p * one.stride[0];
     one.n = 1;
     one.size[0] = one.stride[0] = 1;

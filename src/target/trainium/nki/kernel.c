@@ -111,6 +111,7 @@ static nki_value tensor_of(nki_run *r, const tw_operand *given, const void *buff
   entry->is_argument = true;
   strncpy(entry->name, o->name, sizeof entry->name - 1);
   if (!r->computes || o->is_output) return nki_of(v);
+  nki_data(r, v);
   int64_t at[TW_RANK_MAX] = {0};
   for (int64_t i = 0; i < t->array.n; i++) {
     int64_t from = 0;
@@ -215,6 +216,8 @@ static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buf
              trn_type_name(type_of(r, o->type)));
   const nki_tensor *t = view->tensor;
   if (!r->computes) return;
+  r->skips = false;
+  nki_data(r, view);
   const nki_view *same = nki_reshape(r, view, o->rank, dims);
   int64_t at[TW_RANK_MAX] = {0};
   for (int64_t i = 0; i < wanted; i++) {

@@ -19,7 +19,9 @@ enum { NKI_SCALARS_MAX = 16 };
 typedef struct nki_request {
   size_t n_operands;
   const tw_operand *operand;
-  void *const *buffer; /* of each operand; outputs are written. NULL: nothing is computed */
+  void *const *buffer;   /* of each operand; outputs are written. NULL: nothing is computed */
+  const uint8_t *needed; /* of each of the first n_needed instructions: is it computed? NULL: all are */
+  size_t n_needed;
   size_t n_scalars;
   struct {
     const char *names; /* with '|' between: "eps|epsilon" */

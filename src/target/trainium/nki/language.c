@@ -328,15 +328,19 @@ static nki_value do_expand_dims(nki_run *r, const nki_builtin *b, nki_arguments 
   return nki_of(nki_view_index(r, nki_view_of(a->at[0]), nki_sequence_of(r, NKI_V_TUPLE, (size_t)n + 1, index)));
 }
 
-/* condition x y dtype mask: y + (x - y) where the condition holds, by a predicated copy over y. */
+/* condition x y dtype mask: y, then a predicated copy of x over it. */
 static nki_value do_where(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
   if (a->at[0].type == NKI_V_MASK) {
     nki_result result = result_of(r, a, a->at[3], a->at[4]);
     return nki_of(nki_do_select(r, (nki_mask *)a->at[0].as.o, nki_operand(r, a->at[1], "x"),
                                 nki_number(r, a->at[2], "y"), result));
   }
-  nki_fail(r, "unsupported nl.where on the values of a tensor; expected a condition on indices");
+  if (nki_given(a->at[4])) nki_fail(r, "unsupported mask of nl.where on the values of a tensor");
+  nki_view *x = nki_operand(r, a->at[1], "x"); /* the result may be assigned to it, so it gets a tile of its own */
+  nki_view *out = nki_tile(r, TRN_SBUF, nki_given(a->at[3]) ? nki_dtype(r, a->at[3]) : x->type, x->n, x->size);
+  nki_do_fill(r, nki_number(r, a->at[2], "y"), out, (nki_value){.type = NKI_V_MISSING}, TRN_ENGINE_ANY);
+  nki_arguments select = {.at = {nki_of(out), a->at[1], a->at[0]}};
+  return nki_do_predicated(r, b, &select);
 }
 
 /* x axis dtype mask: max, exp(x - max), sum, times 1 / sum */

@@ -80,7 +80,7 @@ static void expect(parser *p, const char *text) {
 }
 
 static nki_node *node(parser *p, nki_kind kind) {
-  nki_node *n = nki_arena_take(&p->module->arena, sizeof *n);
+  nki_node *n = tw_blocks_take(&p->module->arena, sizeof *n);
   if (!n) out_of_memory(p);
   n->kind = kind;
   n->line = p->token.line;
@@ -98,7 +98,7 @@ static void set_name(parser *p, nki_node *n, const char *text, size_t length) {
 static void add(parser *p, list *l, nki_node *n) {
   if (l->n == l->capacity) { /* the arena frees the old array with everything else */
     const size_t more = l->capacity ? 2 * l->capacity : 4;
-    nki_node **moved = nki_arena_take(&p->module->arena, more * sizeof *moved);
+    nki_node **moved = tw_blocks_take(&p->module->arena, more * sizeof *moved);
     if (!moved) out_of_memory(p);
     if (l->n) memcpy(moved, l->item, l->n * sizeof *moved);
     l->item = moved;
@@ -159,7 +159,7 @@ static size_t unescape(char *text, size_t length) {
 
 static nki_node *text_node(parser *p, const char *at_text, size_t length, bool is_raw) {
   nki_node *n = node(p, NKI_STRING);
-  char *copy = nki_arena_text(&p->module->arena, at_text, length);
+  char *copy = tw_blocks_text(&p->module->arena, at_text, length);
   if (!copy) out_of_memory(p);
   n->text = copy;
   n->length = is_raw ? length : unescape(copy, length);
@@ -500,7 +500,7 @@ static nki_node *comparison(parser *p) {
   if (!n_ops) return items.item[0];
   nki_node *n = node(p, NKI_COMPARE);
   n->line = items.item[0]->line;
-  n->ops = nki_arena_take(&p->module->arena, (size_t)n_ops * sizeof *n->ops);
+  n->ops = tw_blocks_take(&p->module->arena, (size_t)n_ops * sizeof *n->ops);
   if (!n->ops) out_of_memory(p);
   memcpy(n->ops, ops, (size_t)n_ops * sizeof *ops);
   set_items(n, items);
@@ -715,7 +715,7 @@ static void dotted(parser *p, nki_node *n) {
     is_first = false;
   }
   if (!length || (text[length - 1] == '.' && !at(p, "import"))) fail(p, "expected the name of a module");
-  n->text = nki_arena_text(&p->module->arena, text, length);
+  n->text = tw_blocks_text(&p->module->arena, text, length);
   n->length = length;
   if (!n->text) out_of_memory(p);
 }
@@ -930,14 +930,14 @@ static bool rehash(nki_symbols *s) {
   return true;
 }
 
-int nki_symbol(nki_symbols *s, nki_arena *arena, const char *text, size_t length) {
+int nki_symbol(nki_symbols *s, tw_blocks *arena, const char *text, size_t length) {
   if (2 * (s->n + 1) > s->slots && !rehash(s)) return -1;
   size_t at_slot = hash(text, length) & (s->slots - 1);
   for (; s->slot[at_slot]; at_slot = (at_slot + 1) & (s->slots - 1)) {
     const char *known = s->text[s->slot[at_slot] - 1];
     if (strlen(known) == length && memcmp(known, text, length) == 0) return s->slot[at_slot] - 1;
   }
-  const char *copy = nki_arena_text(arena, text, length);
+  const char *copy = tw_blocks_text(arena, text, length);
   if (!copy) return -1;
   s->text[s->n] = copy;
   s->slot[at_slot] = (int)++s->n;
@@ -961,7 +961,7 @@ tw_status nki_parse(const char *text, size_t length, nki_module *out, tw_error *
 }
 
 void nki_module_free(nki_module *m) {
-  nki_arena_free(&m->arena);
+  tw_blocks_free(&m->arena);
   free(m->symbols.text);
   free(m->symbols.slot);
   *m = (nki_module){0};

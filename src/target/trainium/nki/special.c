@@ -6,12 +6,6 @@
 
 #include "target/trainium/nki/value.h"
 
-static int64_t free_elements(const nki_view *v) {
-  int64_t n = 1;
-  for (int d = 1; d < v->n; d++) n *= v->size[d];
-  return n;
-}
-
 /* Element i of the free dimensions in partition p. */
 static int64_t place_of(const trn_view *v, int64_t p, int64_t i) {
   int64_t at = v->offset + (v->size[0] > 1 ? p * v->stride[0] : 0);
@@ -53,9 +47,9 @@ static nki_view *destination(nki_run *r, nki_arguments *a, trn_type type, int64_
   if (!out) return nki_tile(r, TRN_SBUF, type, 2, (int64_t[]){partitions, n});
   if (out->tensor->memory == TRN_HBM) nki_fail(r, "'dst' is in HBM; expected a tile in SBUF or PSUM");
   out = cut(r, nki_as_tile(r, out));
-  if (out->size[0] != partitions || free_elements(out) != n)
+  if (out->size[0] != partitions || nki_free_elements(out) != n)
     nki_fail(r, "the destination has %lld x %lld elements; expected %lld x %lld", (long long)out->size[0],
-             (long long)free_elements(out), (long long)partitions, (long long)n);
+             (long long)nki_free_elements(out), (long long)partitions, (long long)n);
   return out;
 }
 
@@ -70,13 +64,13 @@ static void emit(nki_run *r, trn_opcode opcode, trn_engine engine, int64_t eleme
 /* dst data indices: dst[p, i] = data[p, indices[p, i]] */
 static nki_value do_gather(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   nki_view *data = cut(r, tile(r, a->at[1], "data")), *indices = cut(r, tile(r, a->at[2], "indices"));
-  const int64_t n = free_elements(indices), limit = free_elements(data), partitions = data->size[0];
+  const int64_t n = nki_free_elements(indices), limit = nki_free_elements(data), partitions = data->size[0];
   if (indices->size[0] != partitions) nki_fail(r, "%s: data and indices have different numbers of partitions", b->name);
   if (trn_type_is_real(indices->type)) nki_fail(r, "%s: 'indices' must be integers", b->name);
   nki_view *out = destination(r, a, data->type, partitions, n);
   emit(r, TRN_GATHER, TRN_GPSIMD, 4 * n + limit, 3, (nki_view *[]){out, data, indices});
-  if (!r->computes) return nki_of(out);
-  const trn_view to = nki_data(out), from = nki_data(data), at = nki_data(indices);
+  if (!r->computes || r->skips) return nki_of(out);
+  const trn_view to = nki_data(r, out), from = nki_data(r, data), at = nki_data(r, indices);
   for (int64_t p = 0; p < partitions; p++)
     for (int64_t i = 0; i < n; i++) {
       double index, value = 0;
@@ -91,19 +85,19 @@ static nki_value do_gather(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 }
 
 /* dst src predicate reverse_pred: src where the predicate is not 0; dst keeps the rest */
-static nki_value do_predicated(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+nki_value nki_do_predicated(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "%s needs 'dst'", b->name);
   nki_view *predicate = cut(r, tile(r, a->at[2], "predicate"));
   const bool is_number = nki_is_number(a->at[1]), reversed = nki_given(a->at[3]) && nki_truth(r, a->at[3]);
   nki_view *src = is_number ? NULL : cut(r, tile(r, a->at[1], "src"));
-  const int64_t n = free_elements(predicate), partitions = predicate->size[0];
+  const int64_t n = nki_free_elements(predicate), partitions = predicate->size[0];
   nki_view *out = destination(r, a, TRN_F32, partitions, n);
-  if (src && (src->size[0] != partitions || free_elements(src) != n))
+  if (src && (src->size[0] != partitions || nki_free_elements(src) != n))
     nki_fail(r, "%s: src and predicate have different shapes", b->name);
   emit(r, TRN_SELECT, TRN_VECTOR, n, src ? 3 : 2, (nki_view *[]){out, predicate, src});
   r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
-  if (!r->computes) return nki_of(out);
-  const trn_view to = nki_data(out), where = nki_data(predicate), from = src ? nki_data(src) : to;
+  if (!r->computes || r->skips) return nki_of(out);
+  const trn_view to = nki_data(r, out), where = nki_data(r, predicate), from = src ? nki_data(r, src) : to;
   for (int64_t p = 0; p < partitions; p++)
     for (int64_t i = 0; i < n; i++) {
       double holds, value = is_number ? nki_number(r, a->at[1], "src") : 0;
@@ -118,12 +112,12 @@ static nki_value do_predicated(nki_run *r, const nki_builtin *b, nki_arguments *
 /* dst data: count, mean and variance times count of the elements at even places, then at odd ones */
 static nki_value do_bn_stats(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   nki_view *data = cut(r, tile(r, a->at[1], "data"));
-  const int64_t n = free_elements(data), partitions = data->size[0];
+  const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n > 512) nki_fail(r, "%s of %lld elements a partition; expected at most 512", b->name, (long long)n);
   nki_view *out = destination(r, a, TRN_F32, partitions, 6);
   emit(r, TRN_BN_STATS, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
-  if (!r->computes) return nki_of(out);
-  const trn_view to = nki_data(out), from = nki_data(data);
+  if (!r->computes || r->skips) return nki_of(out);
+  const trn_view to = nki_data(r, out), from = nki_data(r, data);
   for (int64_t p = 0; p < partitions; p++)
     for (int64_t odd = 0; odd < 2; odd++) {
       double count = 0, sum = 0, squares = 0, x;
@@ -147,12 +141,12 @@ static nki_value do_bn_stats(nki_run *r, const nki_builtin *b, nki_arguments *a)
 /* dst data: mean and variance of groups of three values as bn_stats makes them */
 static nki_value do_bn_aggregate(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   nki_view *data = cut(r, tile(r, a->at[1], "data"));
-  const int64_t n = free_elements(data), partitions = data->size[0];
+  const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n % 3) nki_fail(r, "%s of %lld elements a partition; expected a multiple of 3", b->name, (long long)n);
   nki_view *out = destination(r, a, TRN_F32, partitions, 2);
   emit(r, TRN_BN_AGGREGATE, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
-  if (!r->computes) return nki_of(out);
-  const trn_view to = nki_data(out), from = nki_data(data);
+  if (!r->computes || r->skips) return nki_of(out);
+  const trn_view to = nki_data(r, out), from = nki_data(r, data);
   for (int64_t p = 0; p < partitions; p++) {
     double count = 0, mean = 0, squares = 0;
     bool is_defined = true;
@@ -181,12 +175,12 @@ static int compare_down(const void *x, const void *y) {
 /* dst src: the eight largest, from the largest on */
 static nki_value do_max8(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   nki_view *data = cut(r, tile(r, a->at[1], "src"));
-  const int64_t n = free_elements(data), partitions = data->size[0];
+  const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n < 8 || n > 16384) nki_fail(r, "%s of %lld elements a partition; expected 8 to 16384", b->name, (long long)n);
   nki_view *out = destination(r, a, data->type, partitions, 8);
   emit(r, TRN_MAX8, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
-  if (!r->computes) return nki_of(out);
-  const trn_view to = nki_data(out), from = nki_data(data);
+  if (!r->computes || r->skips) return nki_of(out);
+  const trn_view to = nki_data(r, out), from = nki_data(r, data);
   double *row = malloc((size_t)n * sizeof *row);
   if (!row) nki_out_of_memory(r);
   for (int64_t p = 0; p < partitions; p++) {
@@ -213,17 +207,17 @@ static nki_value do_scalar_reduce(nki_run *r, const nki_builtin *b, nki_argument
                                 nki_scalar_of(r, a->at[3], "operand0"), reversed, TRN_BYPASS, NULL, false, result);
   if (!nki_given(a->at[5])) nki_fail(r, "%s needs 'reduce_res'", b->name);
   nki_view *values = cut(r, nki_as_tile(r, out)), *sum = cut(r, tile(r, a->at[5], "reduce_res"));
-  if (sum->size[0] != values->size[0] || free_elements(sum) != 1)
+  if (sum->size[0] != values->size[0] || nki_free_elements(sum) != 1)
     nki_fail(r, "%s: 'reduce_res' must have one value for each of the %lld partitions", b->name,
              (long long)values->size[0]);
   const trn_binary op = nki_binary_op(r, a->at[4], "reduce_op");
   emit(r, TRN_ACCUMULATOR_READ, TRN_VECTOR, 64, 2, (nki_view *[]){sum, values});
-  if (!r->computes) return nki_of(out);
-  const trn_view to = nki_data(sum), from = nki_data(values);
+  if (!r->computes || r->skips) return nki_of(out);
+  const trn_view to = nki_data(r, sum), from = nki_data(r, values);
   for (int64_t p = 0; p < values->size[0]; p++) {
     double total = 0, x;
     bool is_defined = true;
-    for (int64_t i = 0; i < free_elements(values); i++) {
+    for (int64_t i = 0; i < nki_free_elements(values); i++) {
       is_defined = get(&from, p, i, &x) && is_defined;
       total = i ? (double)(float)trn_compute_binary(op, total, x) : x;
     }
@@ -234,7 +228,7 @@ static nki_value do_scalar_reduce(nki_run *r, const nki_builtin *b, nki_argument
 
 const nki_builtin nki_special_builtins[] = {
     {NKI_LIB_NISA, "nc_n_gather", do_gather, "dst data indices", -1},
-    {NKI_LIB_NKI, "tensor_copy_predicated", do_predicated, "dst src predicate reverse_pred dtype mask", -1},
+    {NKI_LIB_NKI, "tensor_copy_predicated", nki_do_predicated, "dst src predicate reverse_pred dtype mask", -1},
     {NKI_LIB_NISA, "bn_stats", do_bn_stats, "dst data dtype mask", -1},
     {NKI_LIB_NISA, "bn_aggr", do_bn_aggregate, "dst data dtype mask", -1},
     {NKI_LIB_NISA, "max8", do_max8, "dst src dtype mask", -1},

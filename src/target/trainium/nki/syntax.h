@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/trainium/nki/arena.h"
+#include "base/blocks.h"
 #include "tilewright/status.h"
 
 typedef enum nki_kind {
@@ -100,10 +100,10 @@ typedef struct nki_symbols {
   size_t slots;
 } nki_symbols;
 
-int nki_symbol(nki_symbols *, nki_arena *, const char *text, size_t length); /* -1 without memory */
+int nki_symbol(nki_symbols *, tw_blocks *, const char *text, size_t length); /* -1 without memory */
 
 typedef struct nki_module {
-  nki_arena arena;
+  tw_blocks arena;
   nki_symbols symbols;
   nki_node **body;
   size_t n_body;

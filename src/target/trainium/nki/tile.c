@@ -41,12 +41,7 @@ nki_tensor *nki_tensor_new(nki_run *r, trn_memory memory, trn_type type, int n, 
     if (index < 0) nki_out_of_memory(r);
     if (!b) t->first = index;
   }
-  if (r->computes) {
-    const int64_t cells = t->partitions * t->blocks * t->columns;
-    nki_charge(r, &t->object, (size_t)cells * (is_defined ? 4 : 5));
-    if (!trn_array_make(&t->array, cells, is_defined)) nki_out_of_memory(r);
-    t->array.line = r->line;
-  }
+  t->is_defined = is_defined;
   return t;
 }
 
@@ -55,10 +50,18 @@ nki_view *nki_tile(nki_run *r, trn_memory memory, trn_type type, int n, const in
                         memory == TRN_HBM ? -1 : 0);
 }
 
-trn_view nki_data(const nki_view *v) {
-  const nki_tensor *t = v->tensor;
-  const int64_t width = t->blocks * t->columns;
-  trn_view out = {.array = t->array.cell ? &v->tensor->array : NULL, .type = v->type, .n = v->n};
+trn_view nki_data(nki_run *r, const nki_view *v) {
+  nki_tensor *t = v->tensor;
+  const int64_t width = t->blocks * t->columns, cells = t->partitions * width;
+  trn_view out = {.type = v->type, .n = v->n};
+  if (r->computes && (!r->skips || t->is_host)) {
+    out.array = &t->array;
+    if (!t->array.cell) {
+      nki_charge(r, &t->object, (size_t)cells * (t->is_defined ? 4 : 5));
+      if (!trn_array_make(&t->array, cells, t->is_defined)) nki_out_of_memory(r);
+      t->array.line = t->line;
+    }
+  }
   out.offset = v->partition * width + v->column;
   for (int d = 0; d < v->n; d++) {
     out.size[d] = v->size[d];
@@ -249,6 +252,7 @@ trn_region nki_region(nki_run *r, const nki_view *v, bool is_read, bool is_writt
 static void end_accumulation(nki_tensor *, const nki_view *);
 
 void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_view *const operand[]) {
+  r->skips = false;
   if (r->is_muted) return;
   if (tw_is_stop_asked()) nki_stop(r, TW_INTERRUPTED, "interrupted");
   i.line = r->line;
@@ -283,7 +287,9 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
   }
   nki_check_rules(r, &i, n_outputs, n, operand);
   i.scope = r->scope;
-  if (r->program->n_instructions >= 8000000) nki_fail(r, "the kernel has more than 8000000 instructions");
+  const size_t number = r->program->n_instructions;
+  r->skips = number < r->request->n_needed && !r->request->needed[number];
+  if (number >= 8000000) nki_fail(r, "the kernel has more than 8000000 instructions");
   if (trn_program_add(r->program, &i) < 0) nki_out_of_memory(r);
 }
 
@@ -341,7 +347,8 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
         1, 2, (nki_view *[]){part, sum});
   }
   r->scope = scope;
-  const trn_view to = nki_data(out), from = nki_data(v);
+  r->skips = false; /* the row is kept for later readers */
+  const trn_view to = nki_data(r, out), from = nki_data(r, v);
   trn_copy(&to, &from, NULL, NULL);
   t->spread = out;
   t->spread_version = t->version;

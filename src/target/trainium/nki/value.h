@@ -142,6 +142,7 @@ typedef struct nki_tensor {
   trn_array array;                     /* [partition][block][column] */
   /* Blocks in PSUM that nl.zeros made and nothing has read: the first multiplication overwrites them. NULL: none. */
   bool *block_is_zero_pending;
+  bool is_defined;   /* before anything writes it */
   bool is_host;      /* an array of NumPy: assigning to it makes no instruction */
   int64_t version;   /* counts writes */
   bool *accumulates; /* newer dialect: by first column, the last use was a multiplication into it */
@@ -208,6 +209,7 @@ struct nki_run {
   trn_program *program;
   const nki_request *request;
   bool computes; /* data, not only times */
+  bool skips;    /* the data of the last instruction are not computed: no wanted result depends on them */
   bool is_newer; /* the dialect with destinations first */
   bool is_muted; /* instructions are computed, but are no part of the program */
   int line;
@@ -328,7 +330,8 @@ nki_tensor *nki_tensor_new(nki_run *, trn_memory, trn_type, int n, const int64_t
                            bool is_defined);
 /* A new tile: partitions first. */
 nki_view *nki_tile(nki_run *, trn_memory, trn_type, int n, const int64_t size[]);
-trn_view nki_data(const nki_view *);
+/* A view of the tensor's elements; without an array where the last instruction is not computed. */
+trn_view nki_data(nki_run *, const nki_view *);
 /* What a mask leaves of n dimensions: lo to hi of each, and conditions on more than one dimension. */
 typedef struct nki_bounds {
   int n;
@@ -367,6 +370,7 @@ typedef struct nki_result { /* where an instruction writes */
   nki_value mask;
   trn_engine engine;
 } nki_result;
+int64_t nki_free_elements(const nki_view *); /* of each partition */
 nki_view *nki_do_copy(nki_run *, nki_view *src, nki_result);
 nki_view *nki_do_dma(nki_run *, nki_view *src, nki_result);
 nki_view *nki_do_unary(nki_run *, trn_unary, nki_view *src, nki_scalar scale, const nki_scalar *bias, nki_result);
@@ -387,6 +391,7 @@ nki_view *nki_do_reciprocal(nki_run *, nki_view *, nki_result);
 /* In the newer dialect: does a multiplication add to what is there? The last one wrote all of it, and nothing read it since. */
 bool nki_accumulates(nki_run *, const nki_view *into);
 void nki_note_matmul(nki_run *, const nki_view *into);
+nki_value nki_do_predicated(nki_run *, const nki_builtin *, nki_arguments *); /* dst src predicate */
 nki_value nki_do_range(nki_run *, const nki_builtin *, nki_arguments *);
 nki_view *nki_tile_of_block(nki_run *, nki_tensor *, int64_t block); /* [partitions][columns] */
 nki_view *nki_do_select(nki_run *, const nki_mask *, nki_view *on_true, double on_false, nki_result);

@@ -349,6 +349,21 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
   return tw_fail(error, TW_FAILED, "trainium timing: out of memory (%zu instructions)", p->n_instructions);
 }
 
+tw_status trn_find_program_hazards(const trn_program *p, trn_hazards *out, tw_error *error) {
+  trn_compiled c = {.program = p, .look_ahead = 1};
+  *out = (trn_hazards){0};
+  c.is_removed = calloc(p->n_instructions + 1, sizeof *c.is_removed);
+  c.engines = calloc(p->n_instructions + 1, sizeof *c.engines);
+  c.leader = c.order = malloc((p->n_instructions + 1) * sizeof *c.order);
+  for (size_t i = 0; c.order && i < p->n_instructions; i++) c.order[i] = (int)i;
+  const bool has_room = c.is_removed && c.engines && c.order;
+  const tw_status status = has_room ? trn_find_hazards(&c, out, error) : tw_no_memory(error, NULL);
+  free(c.is_removed);
+  free(c.engines);
+  free(c.order);
+  return status;
+}
+
 void trn_hazards_free(trn_hazards *h) {
   free(h->first);
   free(h->end);

@@ -18,6 +18,13 @@ typedef struct trn_hazards {
 } trn_hazards;
 
 tw_status trn_find_hazards(const trn_compiled *, trn_hazards *out, tw_error *);
+/* Of a program as its source has it, before the compiler. */
+tw_status trn_find_program_hazards(const trn_program *, trn_hazards *out, tw_error *);
 void trn_hazards_free(trn_hazards *);
+
+/* Marks in needed[i] (malloc'ed) the instructions that a random byte of each of TRN_SLICE_PARTS equal parts of each output
+ * depends on. NULL: a slice is not known or saves little, so the whole program has to run. */
+enum { TRN_SLICE_PARTS = 16 };
+tw_status trn_slice(const trn_program *, uint64_t seed, uint8_t **needed, tw_error *);
 
 #endif

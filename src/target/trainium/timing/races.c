@@ -4,8 +4,6 @@
  * products in PSUM, and element by element in place. */
 #include "target/trainium/timing/races.h"
 
-#include <stdlib.h>
-
 #include "target/trainium/timing/hazards.h"
 
 /* The iterations of one loop, different for the two, that hold them; false: there are none. */
@@ -49,24 +47,10 @@ static tw_status check_edges(const trn_program *p, const trn_hazards *h, tw_erro
 }
 
 tw_status trn_check_races(const trn_program *p, tw_error *error) {
-  trn_compiled c = {.program = p, .look_ahead = 1};
-  trn_hazards h = {0};
-  tw_status status = TW_OK;
+  trn_hazards h;
   if (p->n_scopes < 2) return TW_OK;
-  c.is_removed = calloc(p->n_instructions + 1, sizeof *c.is_removed);
-  c.engines = calloc(p->n_instructions + 1, sizeof *c.engines);
-  c.order = malloc((p->n_instructions + 1) * sizeof *c.order);
-  if (!c.is_removed || !c.engines || !c.order) {
-    status = tw_fail(error, TW_FAILED, "trainium races: out of memory");
-  } else {
-    for (size_t i = 0; i < p->n_instructions; i++) c.order[i] = (int)i;
-    c.leader = c.order;
-    status = trn_find_hazards(&c, &h, error);
-    if (status == TW_OK) status = check_edges(p, &h, error);
-    trn_hazards_free(&h);
-  }
-  free(c.is_removed);
-  free(c.engines);
-  free(c.order);
+  tw_status status = trn_find_program_hazards(p, &h, error);
+  if (status == TW_OK) status = check_edges(p, &h, error);
+  trn_hazards_free(&h);
   return status;
 }

@@ -1,20 +1,20 @@
-/* arena.c - blocks of 64 KiB, larger ones for what does not fit. */
-#include "target/trainium/nki/arena.h"
+/* blocks.c - see blocks.h. Blocks of 64 KiB, larger ones for what does not fit. */
+#include "base/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct nki_block {
-  struct nki_block *next;
+struct tw_block {
+  struct tw_block *next;
   max_align_t data[];
 };
 
-void *nki_arena_take(nki_arena *a, size_t bytes) {
+void *tw_blocks_take(tw_blocks *a, size_t bytes) {
   const size_t unit = sizeof(max_align_t), need = (bytes + unit - 1) / unit * unit;
   if (need < bytes) return NULL;
   if (need > a->size - a->used || !a->block) {
     const size_t size = need > 65536 ? need : 65536;
-    struct nki_block *block = malloc(sizeof *block + size);
+    struct tw_block *block = malloc(sizeof *block + size);
     if (!block) return NULL;
     block->next = a->block;
     a->block = block;
@@ -27,17 +27,17 @@ void *nki_arena_take(nki_arena *a, size_t bytes) {
   return memset(out, 0, bytes);
 }
 
-char *nki_arena_text(nki_arena *a, const char *text, size_t length) {
-  char *out = nki_arena_take(a, length + 1);
+char *tw_blocks_text(tw_blocks *a, const char *text, size_t length) {
+  char *out = tw_blocks_take(a, length + 1);
   if (out) memcpy(out, text, length);
   return out;
 }
 
-void nki_arena_free(nki_arena *a) {
+void tw_blocks_free(tw_blocks *a) {
   while (a->block) {
-    struct nki_block *next = a->block->next;
+    struct tw_block *next = a->block->next;
     free(a->block);
     a->block = next;
   }
-  *a = (nki_arena){0};
+  *a = (tw_blocks){0};
 }
