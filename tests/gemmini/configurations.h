@@ -38,6 +38,7 @@ static const configuration configurations[] = {
     {"packets-of-128", false, "dma_max_bytes = 128\n"},
     {"narrow-sums", false, "mesh_output_bits = 18\n"},
     {"fp32", true, ""},
+    {"fp32-training", true, "has_training_convs = 1\n"},
     {"fp32-2x2", true, "dim = 2\ndataflow = os\n"},
     {"fp32-8x8", true, "dim = 8\nacc_banks = 2\n"},
     {"fp32-16x16", true, "dim = 16\n"},

@@ -491,8 +491,7 @@ static void other_commands_pass_only_between_loops(void **state) {
 
 /* ---- Refusals ---- */
 
-static void refused(const tile *t, uint64_t rs1, uint64_t rs2, const char *message) {
-  driver *d = driver_new();
+static void refused(driver *d, const tile *t, uint64_t rs1, uint64_t rs2, const char *message) {
   const tw_conv2d v = small_convolution();
   gm_command out;
   bool take, from_loop;
@@ -509,24 +508,38 @@ static void refused(const tile *t, uint64_t rs1, uint64_t rs2, const char *messa
   free(d);
 }
 
+static driver *lean_driver(void) {
+  driver *d = driver_new();
+  gm_config c = config();
+  c.has_training_convs = c.has_dw_convs = false;
+  gm_loop_conv_init(&d->loop, &c);
+  return d;
+}
+
 static void what_is_not_modelled_is_refused_by_name(void **state) {
   tile t = small_tile();
   (void)state;
-  refused(&t, 1 << 1, 0, "wrot180");
-  refused(&t, 1 << 2, 0, "trans_output_1203");
-  refused(&t, 1 << 3, 0, "trans_weight_1203");
-  refused(&t, 1 << 4, 0, "trans_weight_0132");
-  refused(&t, 1 << 5, 0, "trans_input_3120");
-  refused(&t, 1 << 6, 0, "depthwise");
-  refused(&t, 5 << 8, 0, "max_pixels_per_row=5 of kchs=16");
-  refused(&t, 0, 1 << 2, "input_dilated");
-  refused(&t, 0, 2 << 3, "activation 2");
+  refused(driver_new(), &t, 1 << 6, 0, "dw with kchs=16 and pochs=16");
+  refused(driver_new(), &t, 5 << 8, 0, "max_pixels_per_row=5 of kchs=16");
+  refused(driver_new(), &t, 0, 2 << 3, "activation 2");
   t.ocols = 0;
-  refused(&t, 0, 0, "ocols is 0");
+  refused(driver_new(), &t, 0, 0, "ocols is 0");
   t = small_tile(), t.kchs = 0;
-  refused(&t, 0, 0, "kchs is 0");
+  refused(driver_new(), &t, 0, 0, "kchs is 0");
   t = small_tile(), t.lpad = 3, t.rpad = 2;
-  refused(&t, 0, 0, "4 columns with 5");
+  refused(driver_new(), &t, 0, 0, "4 columns with 5");
+}
+
+static void absent_parts_are_refused_by_their_key(void **state) {
+  tile t = small_tile();
+  (void)state;
+  refused(lean_driver(), &t, 1 << 1, 0, "wrot180 is not in this machine (has_training_convs = 0)");
+  refused(lean_driver(), &t, 1 << 2, 0, "trans_output_1203");
+  refused(lean_driver(), &t, 1 << 3, 0, "trans_weight_1203");
+  refused(lean_driver(), &t, 1 << 4, 0, "trans_weight_0132");
+  refused(lean_driver(), &t, 1 << 5, 0, "trans_input_3120");
+  refused(lean_driver(), &t, 0, 1 << 2, "input_dilated");
+  refused(lean_driver(), &t, 1 << 6, 0, "dw is not in this machine (has_dw_convs = 0)");
 }
 
 static void completions_without_commands_are_an_error(void **state) {
@@ -552,8 +565,8 @@ static void any_registers_are_survived(void **state) {
       uint8_t funct = (uint8_t)(i % 7 == 6 ? GM_LOOP_CONV : GM_LOOP_CONV_CONFIG_1 + i % 7);
       uint64_t rs1 = quarters((int64_t)field[0], (int64_t)field[1], (int64_t)field[2], (int64_t)field[3]);
       uint64_t rs2 = quarters((int64_t)field[4], (int64_t)field[5], (int64_t)field[6], (int64_t)field[7]);
-      if (funct == GM_LOOP_CONV) rs1 &= 1, rs2 &= 3;
-      if (funct == GM_LOOP_CONV_CONFIG_4) rs2 = (rs2 & ~UINT64_C(0xffff0000)) | 1 << 16;
+      if (funct == GM_LOOP_CONV) rs1 &= 0x7f, rs2 &= 7;
+      if (funct == GM_LOOP_CONV_CONFIG_4 && loop % 2) rs2 = (rs2 & ~UINT64_C(0xffff0000)) | 1 << 16;
       feed(d, funct, rs1, rs2);
     }
     for (int step = 0; step < 3000; step++) {
@@ -581,6 +594,7 @@ int main(void) {
       cmocka_unit_test(commands_in_flight_reach_the_limits_and_never_pass_them),
       cmocka_unit_test(other_commands_pass_only_between_loops),
       cmocka_unit_test(what_is_not_modelled_is_refused_by_name),
+      cmocka_unit_test(absent_parts_are_refused_by_their_key),
       cmocka_unit_test(completions_without_commands_are_an_error),
       cmocka_unit_test(any_registers_are_survived),
   };

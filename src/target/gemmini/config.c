@@ -31,6 +31,8 @@ static const tw_config_key keys[] = {
     KEY(has_pixel_repeats, BOOL, 0, 1),
     KEY(has_loop_matmul, BOOL, 0, 1),
     KEY(has_loop_conv, BOOL, 0, 1),
+    KEY(has_training_convs, BOOL, 0, 1),
+    KEY(has_dw_convs, BOOL, 0, 1),
     KEY(ex_read_from_acc, BOOL, 0, 1),
     KEY(ex_write_to_spad, BOOL, 0, 1),
     KEY(ex_adds_d, BOOL, 0, 1),

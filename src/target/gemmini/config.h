@@ -37,6 +37,8 @@ typedef struct gm_config {
   bool has_pixel_repeats;    /* of mvin (has_first_layer_optimizations) */
   bool has_loop_matmul;      /* the hardware loop gemmini_loop_ws */
   bool has_loop_conv;        /* the hardware loop gemmini_loop_conv_ws */
+  bool has_training_convs;   /* its flags for training: transposed tensors, rotated weights, dilated inputs */
+  bool has_dw_convs;         /* its flag for depthwise convolutions */
   bool ex_read_from_acc;     /* operands of a compute in the accumulator */
   bool ex_write_to_spad;     /* results of a compute to the scratchpad */
   bool ex_adds_d;            /* weight-stationary computes add a D (not hardcode_d_to_garbage_addr) */

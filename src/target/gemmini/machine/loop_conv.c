@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { IDLE, CONFIG, WORK, POOL, AFTER_POOL }; /* states; execute's PRELOAD and COMPUTE take the place of two */
-enum { PRELOAD = CONFIG, COMPUTE = WORK };
+enum { PRELOAD = CONFIG, COMPUTE = WORK, STRIDES = POOL };
 enum { LOADED = 1 << GM_CONV_BIAS | 1 << GM_CONV_INPUT | 1 << GM_CONV_WEIGHTS };
 
 static const uint64_t scale_one = UINT64_C(0x3f800000) << 32;
@@ -24,6 +24,7 @@ void gm_loop_conv_init(gm_loop_conv *l, const gm_config *c) {
   l->dim = c->dim;
   l->input_bytes = gm_input_bytes(c);
   l->acc_bytes = gm_acc_bytes(c);
+  l->has_training = c->has_training_convs, l->has_dw = c->has_dw_convs;
   l->columns = gm_loop_blocks(c, l->input_bytes) * c->dim;
   l->columns_acc = gm_loop_blocks(c, l->acc_bytes) * c->dim;
   for (uint32_t i = 0; i < 2; i++) {
@@ -32,28 +33,55 @@ void gm_loop_conv_init(gm_loop_conv *l, const gm_config *c) {
   }
 }
 
-/* ---- Derived sizes (lines 803-849), of 16 bits like the registers that hold them ---- */
+/* ---- Derived sizes (lines 1066-1117), of 16 bits like the registers that hold them ---- */
 
-static int input_rows(const gm_conv_loop *p) { return (uint16_t)((uint32_t)p->orows * p->stride + p->krows - 1u); }
-static int input_cols(const gm_conv_loop *p) { return (uint16_t)((uint32_t)p->ocols * p->stride + p->kcols - 1u); }
-static int inner_rows(const gm_conv_loop *p) { return input_rows(p) - p->upad - p->dpad; } /* without padding */
-static int inner_cols(const gm_conv_loop *p) { return input_cols(p) - p->lpad - p->rpad; }
+/* A size of the input as it is in memory, where every second row and column is a zero that the loop inserts. */
+static uint32_t undilated(const gm_conv_loop *p, uint32_t x) { return (x + p->input_dilated) >> p->input_dilated; }
 
-/* Local rows of one block of channels: of one image of the input, of all images, of the weights, of the results. */
+static uint32_t taps(const gm_conv_loop *p, uint32_t n) { return n + (p->kernel_dilation - 1u) * (n - 1u); }
+static int all_rows(const gm_conv_loop *p) { return (int)((uint32_t)p->orows * p->stride + taps(p, p->krows) - 1u); }
+static int all_cols(const gm_conv_loop *p) { return (int)((uint32_t)p->ocols * p->stride + taps(p, p->kcols) - 1u); }
+
+static int inner_rows(const gm_conv_loop *p) { /* without padding */
+  return (uint16_t)undilated(p, (uint32_t)(all_rows(p) - p->upad - p->dpad));
+}
+static int inner_cols(const gm_conv_loop *p) {
+  return (uint16_t)undilated(p, (uint32_t)(all_cols(p) - p->lpad - p->rpad));
+}
+
+static int up(const gm_conv_loop *p) { return (int)undilated(p, p->upad); }
+static int down(const gm_conv_loop *p) { return (int)undilated(p, p->dpad); }
+static int left(const gm_conv_loop *p) { return (int)undilated(p, p->lpad); }
+static int right(const gm_conv_loop *p) { return (int)undilated(p, p->rpad); }
+
+static int input_rows(const gm_conv_loop *p) {
+  return (uint16_t)(p->input_dilated ? inner_rows(p) + up(p) + down(p) : all_rows(p));
+}
+static int input_cols(const gm_conv_loop *p) {
+  return (uint16_t)(p->input_dilated ? inner_cols(p) + left(p) + right(p) : all_cols(p));
+}
+
+/* Local rows of one block of channels: of one image of the input, of all images, of the weights, of the results. Where
+ * the input is transposed, a block is one of images, and each channel has an image of rows. */
 static uint32_t input_image(const gm_conv_loop *p) {
   return (uint32_t)(input_rows(p) >> p->downsample) * (uint32_t)(input_cols(p) >> p->downsample);
 }
-static uint32_t input_block(const gm_conv_loop *p) { return p->batches * input_image(p); }
-static uint32_t weight_block(const gm_conv_loop *p) { return (uint32_t)p->krows * p->kcols * p->kchs; }
+static uint32_t input_block(const gm_conv_loop *p) {
+  return (p->trans_input_3120 ? p->kchs : p->batches) * input_image(p);
+}
+static uint32_t weight_block(const gm_conv_loop *p) {
+  return (uint32_t)p->krows * p->kcols * (p->trans_weight_0132 ? p->pochs : p->kchs);
+}
 static uint32_t result_block(const gm_conv_loop *p) { return (uint32_t)p->batches * p->orows * p->ocols; }
 
 static uint32_t weights_start(const gm_loop_conv *l, const gm_conv_loop *p) {
-  uint32_t blocks = (uint32_t)((p->pochs + l->dim - 1) / l->dim);
-  return p->weights_end - blocks * weight_block(p);
+  uint32_t channels = p->trans_weight_0132 ? p->kchs : p->pochs;
+  return p->weights_end - (channels + (uint32_t)l->dim - 1) / (uint32_t)l->dim * weight_block(p);
 }
 
 static uint32_t input_local(const gm_loop_conv *l, const gm_conv_loop *p, int b, int row, int col, int channel) {
-  return p->input_start + (uint32_t)(channel / l->dim) * input_block(p) + (uint32_t)b * input_image(p) +
+  const int block = p->trans_input_3120 ? b : channel, image = p->trans_input_3120 ? channel : b;
+  return p->input_start + (uint32_t)(block / l->dim) * input_block(p) + (uint32_t)image * input_image(p) +
          (uint32_t)(row >> p->downsample) * (uint32_t)(input_cols(p) >> p->downsample) +
          (uint32_t)(col >> p->downsample);
 }
@@ -63,9 +91,12 @@ static uint32_t result_local(const gm_loop_conv *l, const gm_conv_loop *p, const
   return u->start + (uint32_t)(u->channel / l->dim) * result_block(p) + pixel;
 }
 
-static uint32_t weight_local(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u) {
-  return weights_start(l, p) + (uint32_t)(u->channel / l->dim) * weight_block(p) +
-         ((uint32_t)u->krow * p->kcols + u->kcol) * p->kchs + u->kch;
+static uint32_t weight_local(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u, bool rotated) {
+  const uint32_t krow = rotated ? p->krows - u->krow - 1u : u->krow, kcol = rotated ? p->kcols - u->kcol - 1u : u->kcol;
+  const uint32_t tap = krow * p->kcols + kcol, start = weights_start(l, p);
+  if (p->trans_weight_0132)
+    return start + (uint32_t)(u->kch / l->dim) * weight_block(p) + tap * p->pochs + (uint32_t)u->channel;
+  return start + (uint32_t)(u->channel / l->dim) * weight_block(p) + tap * p->kchs + u->kch;
 }
 
 static uint32_t at_most(int left, int most) { return (uint32_t)(left > most ? most : left); }
@@ -121,21 +152,40 @@ static gm_command input_command(gm_loop_conv *l) {
   const gm_conv_loop *p = &l->loops[u->loop];
   if (u->state == CONFIG) {
     u->state = WORK;
-    return config_ld(0, (uint64_t)p->in_channels * (uint32_t)l->input_bytes << p->downsample, input_block(p),
-                     p->pixels);
+    const uint64_t pixel = p->trans_input_3120 ? p->batch_size : p->in_channels;
+    return config_ld(0, pixel * (uint32_t)l->input_bytes << p->downsample, input_block(p), p->pixels);
   }
-  int channels = (int)at_most(p->kchs, l->columns), width = input_width(l, p, u->col);
+  const bool images = p->trans_input_3120; /* a row holds images of a channel, not channels of an image */
+  int width = input_width(l, p, u->col), row = (int)at_most(images ? p->batches : p->kchs, l->columns);
   bool padding = u->row < 0 || u->row >= inner_rows(p) || u->col < 0 || u->col >= inner_cols(p);
-  uint64_t pixel = (uint64_t)(((int64_t)u->b * p->in_dim + u->row) * p->in_dim + u->col);
+  const int64_t image = images ? u->channel : u->b;
+  uint64_t pixel = (uint64_t)((image * p->in_dim + u->row) * p->in_dim + u->col),
+           element = images ? pixel * p->batches + (uint64_t)u->b : pixel * p->in_channels + (uint64_t)u->channel;
   gm_command c = {.funct = GM_MVIN,
-                  .rs1 = padding ? 0 : at(p->input, pixel * p->in_channels + (uint64_t)u->channel, l->input_bytes),
-                  .rs2 = gm_local_operand((uint32_t)width >> p->downsample, at_most(p->kchs - u->channel, channels),
-                                          input_local(l, p, u->b, u->row + p->upad, u->col + p->lpad, u->channel) &
-                                              l->pair.row_mask)};
-  if (wraps(&u->channel, channels, p->kchs, 0) && wraps(&u->col, width, inner_cols(p) + p->rpad, -p->lpad) &&
-      wraps(&u->row, 1 << p->downsample, inner_rows(p) + p->dpad, -p->upad) && wraps(&u->b, 1, p->batches, 0))
+                  .rs1 = padding ? 0 : at(p->input, element, l->input_bytes),
+                  .rs2 = gm_local_operand(
+                      (uint32_t)width >> p->downsample, at_most(images ? p->batches - u->b : p->kchs - u->channel, row),
+                      input_local(l, p, u->b, u->row + up(p), u->col + left(p), u->channel) & l->pair.row_mask)};
+  if (wraps(&u->channel, images ? 1 : row, p->kchs, 0) && wraps(&u->col, width, inner_cols(p) + right(p), -left(p)) &&
+      wraps(&u->row, 1 << p->downsample, inner_rows(p) + down(p), -up(p)) &&
+      wraps(&u->b, images ? row : 1, p->batches, 0))
     u->state = IDLE;
   return c;
+}
+
+/* The first element of a tap's weights in memory (line 448), and the distance of the lines of one mvin. */
+static uint64_t weights_element(const gm_conv_loop *p, const gm_conv_unit *u) {
+  const uint64_t tap = (uint64_t)u->krow * p->kernel_dim + u->kcol, channel = (uint64_t)u->channel;
+  if (p->dw) return tap;
+  if (p->trans_weight_1203) return ((uint64_t)u->kch * p->kernel_dim * p->kernel_dim + tap) * p->out_channels + channel;
+  if (p->trans_weight_0132) return (tap * p->out_channels + channel) * p->in_channels + u->kch;
+  return (tap * p->in_channels + u->kch) * p->out_channels + channel;
+}
+static uint64_t weights_stride(const gm_conv_loop *p) {
+  return p->dw                  ? 1
+         : p->trans_weight_1203 ? (uint64_t)p->kernel_dim * p->kernel_dim * p->out_channels
+         : p->trans_weight_0132 ? p->in_channels
+                                : p->out_channels;
 }
 
 static gm_command weights_command(gm_loop_conv *l) {
@@ -143,18 +193,20 @@ static gm_command weights_command(gm_loop_conv *l) {
   const gm_conv_loop *p = &l->loops[u->loop];
   if (u->state == CONFIG) {
     u->state = WORK;
-    return config_ld(1, (uint64_t)p->out_channels * (uint32_t)l->input_bytes, weight_block(p), 1);
+    return config_ld(1, weights_stride(p) * (uint32_t)l->input_bytes, weight_block(p), 1);
   }
-  int width = (int)at_most(p->pochs, l->columns);
-  uint64_t line = ((uint64_t)u->krow * p->kernel_dim + u->kcol) * p->in_channels + u->kch;
+  const bool turned = p->trans_weight_0132; /* lines of input channels, not of output channels */
+  const int width = (int)at_most(turned ? p->kchs : p->pochs, l->columns), in = turned ? width : l->dim,
+            out = turned ? l->dim : width;
+  const uint32_t ins = at_most(p->kchs - u->kch, in), outs = at_most(p->pochs - u->channel, out);
   gm_command c = {.funct = GM_MVIN2,
-                  .rs1 = at(p->weights, line * p->out_channels + (uint64_t)u->channel, l->input_bytes),
-                  .rs2 = gm_local_operand(at_most(p->kchs - u->kch, l->dim), at_most(p->pochs - u->channel, width),
-                                          weight_local(l, p, u) & l->pair.row_mask)};
-  u->kch = gm_advance(u->kch, (uint32_t)l->dim, p->kchs);
+                  .rs1 = at(p->weights, weights_element(p, u), l->input_bytes),
+                  .rs2 = gm_local_operand(turned ? outs : ins, turned ? ins : outs,
+                                          weight_local(l, p, u, false) & l->pair.row_mask)};
+  u->kch = gm_advance(u->kch, (uint32_t)in, p->kchs);
   if (!u->kch) u->kcol = gm_advance(u->kcol, 1, p->kcols);
   if (!u->kch && !u->kcol) u->krow = gm_advance(u->krow, 1, p->krows);
-  if (!u->kch && !u->kcol && !u->krow && wraps(&u->channel, width, p->pochs, 0)) u->state = IDLE;
+  if (!u->kch && !u->kcol && !u->krow && wraps(&u->channel, out, p->pochs, 0)) u->state = IDLE;
   return c;
 }
 
@@ -166,38 +218,81 @@ typedef struct block {
 static gm_command preload(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u, block n) {
   return (gm_command){
       .funct = GM_PRELOAD,
-      .rs1 = gm_local_operand(n.depth, n.cols, u->new_weights ? weight_local(l, p, u) & l->pair.row_mask : GM_GARBAGE),
+      .rs1 = gm_local_operand(n.depth, n.cols,
+                              u->new_weights ? weight_local(l, p, u, p->wrot180) & l->pair.row_mask : GM_GARBAGE),
       .rs2 = gm_local_operand(n.rows, n.cols, 3u << 30 | (result_local(l, p, u) & l->pair.row_mask))};
 }
 
 static gm_command compute(const gm_loop_conv *l, const gm_conv_loop *p, const gm_conv_unit *u, block n) {
-  int row = (uint16_t)((uint32_t)u->row * p->stride + u->krow),
-      col = (uint16_t)((uint32_t)u->col * p->stride + u->kcol);
+  int row = (uint16_t)undilated(p, (uint32_t)u->row * p->stride + (uint32_t)u->krow * p->kernel_dilation),
+      col = (uint16_t)undilated(p, (uint32_t)u->col * p->stride + (uint32_t)u->kcol * p->kernel_dilation);
   uint32_t a = input_local(l, p, u->b, row, col, u->kch);
   return (gm_command){.funct = u->new_weights ? GM_COMPUTE_PRELOADED : GM_COMPUTE_ACCUMULATED,
                       .rs1 = gm_local_operand(n.rows, n.depth, a & l->pair.row_mask),
                       .rs2 = gm_local_operand(n.rows, n.cols, GM_GARBAGE)};
 }
 
+/* Only the strides change (ConfigExRs1, set_only_strides): an operand's rows are images, one from each image. */
+static gm_command config_ex(const gm_conv_loop *p) {
+  return (gm_command){.funct = GM_CONFIG,
+                      .rs1 =
+                          (uint64_t)((uint32_t)(input_rows(p) * input_cols(p)) & 0xffff) << 16 | 1u << 7 | GM_CONFIG_EX,
+                      .rs2 = (uint64_t)((uint32_t)p->orows * p->ocols & 0xffff) << 48};
+}
+
+/* The tap meets only inserted zeros (line 668). */
+static bool meets_zeros(const gm_conv_loop *p, const gm_conv_unit *u) {
+  const uint32_t row = (uint32_t)u->krow * p->kernel_dilation + (uint32_t)u->row - p->upad,
+                 col = (uint32_t)u->kcol * p->kernel_dilation + (uint32_t)u->col - p->lpad;
+  return p->input_dilated && ((row | col) & 1);
+}
+
+/* Goes to the next product; `cols`: columns of pixels that this one was about. */
+static void next_product(const gm_loop_conv *l, const gm_conv_loop *p, gm_conv_unit *u, int cols) {
+  u->state = PRELOAD;
+  const bool all = wraps(&u->col, cols, p->ocols, 0) && wraps(&u->row, 1, p->orows, 0) &&
+                   wraps(&u->b, p->trans_input_3120 ? l->dim : 1, p->batches, 0);
+  u->new_weights |= all;
+  if (!all) return;
+  u->kch = gm_advance(u->kch, (uint32_t)l->dim, p->kchs);
+  if (!u->kch) u->kcol = gm_advance(u->kcol, p->pixels, p->kcols);
+  if (!u->kch && !u->kcol) u->krow = gm_advance(u->krow, 1, p->krows);
+  if (!u->kch && !u->kcol && !u->krow && wraps(&u->channel, l->dim, p->pochs, 0)) u->state = IDLE;
+}
+
 static gm_command execute_command(gm_loop_conv *l) {
   gm_conv_unit *u = &l->units[GM_CONV_EX];
   const gm_conv_loop *p = &l->loops[u->loop];
-  const block n = {at_most(p->ocols - u->col, l->dim), at_most(p->pochs - u->channel, l->dim),
+  const int cols = l->dim << p->input_dilated;
+  const block n = {p->trans_input_3120 ? at_most(p->batches - u->b, l->dim)
+                                       : undilated(p, at_most(p->ocols - u->col, cols)),
+                   at_most(p->pochs - u->channel, l->dim),
                    at_most(p->kcols - u->kcol, p->pixels) * at_most(p->kchs - u->kch, l->dim)};
+  if (u->state == STRIDES) {
+    u->state = PRELOAD;
+    return config_ex(p);
+  }
   if (u->state == PRELOAD) {
     u->state = COMPUTE;
     return preload(l, p, u, n);
   }
   gm_command c = compute(l, p, u, n);
-  u->state = PRELOAD;
-  u->new_weights =
-      wraps(&u->col, l->dim, p->ocols, 0) && wraps(&u->row, 1, p->orows, 0) && wraps(&u->b, 1, p->batches, 0);
-  if (!u->new_weights) return c;
-  u->kch = gm_advance(u->kch, (uint32_t)l->dim, p->kchs);
-  if (!u->kch) u->kcol = gm_advance(u->kcol, p->pixels, p->kcols);
-  if (!u->kch && !u->kcol) u->krow = gm_advance(u->krow, 1, p->krows);
-  if (!u->kch && !u->kcol && !u->krow && wraps(&u->channel, l->dim, p->pochs, 0)) u->state = IDLE;
+  u->new_weights = false;
+  next_product(l, p, u, p->trans_input_3120 ? 1 : cols);
   return c;
+}
+
+/* Execute passes over products with zeros: a cycle for the preload that is not sent and one for the compute, whatever
+ * the units before it do. True if it did in this cycle. */
+static bool pass_over_zeros(gm_loop_conv *l) {
+  gm_conv_unit *u = &l->units[GM_CONV_EX];
+  const gm_conv_loop *p = &l->loops[u->loop];
+  if ((u->state != PRELOAD && u->state != COMPUTE) || !meets_zeros(p, u)) return false;
+  if (u->state == PRELOAD)
+    u->state = COMPUTE;
+  else
+    next_product(l, p, u, 1);
+  return true;
 }
 
 /* Fields as in GemminiISA.scala, ConfigMvoutRs1; the accumulator's scale stays (all ones). */
@@ -231,7 +326,9 @@ static gm_command store_command(gm_loop_conv *l) {
     return config_st(l, p, before);
   }
   if (u->state == POOL) return pooled_store(l, u, p);
-  uint64_t pixel = ((uint64_t)u->b * p->out_dim + (uint64_t)u->row) * p->out_dim + (uint64_t)u->col;
+  uint64_t pixel = p->trans_output_1203
+                       ? ((uint64_t)u->row * p->out_dim + (uint64_t)u->col) * p->batch_size + (uint64_t)u->b
+                       : ((uint64_t)u->b * p->out_dim + (uint64_t)u->row) * p->out_dim + (uint64_t)u->col;
   gm_command c = {.funct = GM_MVOUT,
                   .rs1 = at(p->output, pixel * p->out_channels + (uint64_t)u->channel, l->input_bytes),
                   .rs2 = gm_local_operand(at_most(p->ocols - u->col, l->dim), at_most(p->pochs - u->channel, l->dim),
@@ -278,8 +375,8 @@ static bool offers(const gm_loop_conv *l, int unit, bool waiting) {
   const gm_conv_unit *u = &l->units[unit], *x = &l->units[GM_CONV_EX];
   if (u->state == IDLE || has_nothing_to_do(l, unit)) return false;
   if (unit == GM_CONV_EX)
-    return passed(&l->units[GM_CONV_BIAS], u) && passed(&l->units[GM_CONV_INPUT], u) &&
-           passed(&l->units[GM_CONV_WEIGHTS], u);
+    return !(u->state != STRIDES && meets_zeros(&l->loops[u->loop], u)) && passed(&l->units[GM_CONV_BIAS], u) &&
+           passed(&l->units[GM_CONV_INPUT], u) && passed(&l->units[GM_CONV_WEIGHTS], u);
   if (unit == GM_CONV_ST) return passed(x, u);
   return !waiting || u->loop == x->loop;
 }
@@ -324,7 +421,8 @@ static bool start_unit(gm_loop_conv *l, int unit, unsigned after) {
   const gm_conv_loop *p = &l->loops[loop];
   gm_conv_unit *u = &l->units[unit];
   *u = (gm_conv_unit){.state = CONFIG, .loop = (uint8_t)loop, .new_weights = true};
-  if (unit == GM_CONV_INPUT) u->row = -p->upad, u->col = -p->lpad;
+  if (unit == GM_CONV_INPUT) u->row = -up(p), u->col = -left(p);
+  if (unit == GM_CONV_EX && p->trans_input_3120) u->state = STRIDES;
   if (unit == GM_CONV_ST && p->no_pool) u->state = WORK;
   if (unit == GM_CONV_BIAS || unit == GM_CONV_EX || unit == GM_CONV_ST)
     u->start = gm_loop_take_acc(&l->pair, unit, p->output != 0);
@@ -353,38 +451,46 @@ static bool refuse_sizes(const gm_conv_loop *p, char why[256]) {
     snprintf(why, 256, "loop_conv: %s is 0; it must be at least 1 (is a LOOP_CONV_WS_CONFIG missing?)", size[i].name);
     return true;
   }
-  if (inner_rows(p) < 0 || inner_cols(p) < 0) { /* unsigned in the RTL */
+  if (all_rows(p) < p->upad + p->dpad || all_cols(p) < p->lpad + p->rpad) { /* unsigned in the RTL */
     snprintf(why, 256, "loop_conv: padding exceeds the input: %d rows with %d of padding, %d columns with %d",
-             input_rows(p), p->upad + p->dpad, input_cols(p), p->lpad + p->rpad);
+             all_rows(p), p->upad + p->dpad, all_cols(p), p->lpad + p->rpad);
     return true;
   }
   return false;
 }
 
+/* The flags of GM_LOOP_CONV for training, and for depthwise convolutions: bits of its operands. */
+static const struct flag {
+  const char *name, *part;
+  uint8_t operand, bit;
+} flags[] = {{"wrot180", "has_training_convs", 1, 1},
+             {"trans_output_1203", "has_training_convs", 1, 2},
+             {"trans_weight_1203", "has_training_convs", 1, 3},
+             {"trans_weight_0132", "has_training_convs", 1, 4},
+             {"trans_input_3120", "has_training_convs", 1, 5},
+             {"input_dilated", "has_training_convs", 2, 2},
+             {"dw", "has_dw_convs", 1, 6}};
+
+static bool is_set(const struct flag *f, const gm_command *c) {
+  return (f->operand == 1 ? c->rs1 : c->rs2) >> f->bit & 1;
+}
+
 /* Writes why the loop in `p` cannot be started by `c`; false if it can. */
-static bool refuse(const gm_conv_loop *p, int dim, const gm_command *c, char why[256]) {
-  static const struct {
-    uint8_t bit;
-    const char *name;
-  } training[] = {{1, "wrot180"},
-                  {2, "trans_output_1203"},
-                  {3, "trans_weight_1203"},
-                  {4, "trans_weight_0132"},
-                  {5, "trans_input_3120"}};
+static bool refuse(const gm_loop_conv *l, const gm_conv_loop *p, const gm_command *c, char why[256]) {
   unsigned activation = c->rs2 >> 3 & 3, pixels = c->rs1 >> 8 & 0xff;
-  for (size_t i = 0; i < sizeof training / sizeof *training; i++) {
-    if (!(c->rs1 >> training[i].bit & 1)) continue;
-    snprintf(why, 256, "loop_conv: %s (for training) is not modelled; use 0", training[i].name);
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    const bool is_dw = flags[i].bit == 6;
+    if (!is_set(&flags[i], c) || (is_dw ? l->has_dw : l->has_training)) continue;
+    snprintf(why, 256, "loop_conv: %s is not in this machine (%s = 0)", flags[i].name, flags[i].part);
     return true;
   }
-  if (c->rs2 >> 2 & 1)
-    snprintf(why, 256, "loop_conv: input_dilated (for training) is not modelled; use 0");
-  else if (c->rs1 >> 6 & 1)
-    snprintf(why, 256, "loop_conv: dw (depthwise convolution) is not modelled; use 0");
-  else if (pixels > 1 && pixels * p->kchs > (unsigned)dim)
-    snprintf(why, 256, "loop_conv: max_pixels_per_row=%u of kchs=%u exceed a row of %d elements", pixels, p->kchs, dim);
-  else if (p->kernel_dilation != 1)
-    snprintf(why, 256, "loop_conv: kernel_dilation=%u is not modelled; use 1", p->kernel_dilation);
+  if (pixels > 1 && pixels * p->kchs > (unsigned)l->dim)
+    snprintf(why, 256, "loop_conv: max_pixels_per_row=%u of kchs=%u exceed a row of %d elements", pixels, p->kchs,
+             l->dim);
+  else if (!p->kernel_dilation)
+    snprintf(why, 256, "loop_conv: kernel_dilation is 0; it must be at least 1");
+  else if (is_set(&flags[6], c) && (p->kchs != 1 || p->pochs != 1))
+    snprintf(why, 256, "loop_conv: dw with kchs=%u and pochs=%u; a depthwise loop has one channel", p->kchs, p->pochs);
   else if (activation > 1)
     snprintf(why, 256, "loop_conv: activation %u is not modelled; use 0 (none) or 1 (ReLU)", activation);
   else
@@ -394,11 +500,12 @@ static bool refuse(const gm_conv_loop *p, int dim, const gm_command *c, char why
 
 static uint16_t field(uint64_t operand, int low) { return (uint16_t)(operand >> low); }
 
-/* Lines 1103-1183. Fields that no unit looks at (batch_size, padding, pool_padding, prad, pdpad) are not kept. */
+/* Lines 1103-1183. Fields that no unit looks at (padding, pool_padding, prad, pdpad) are not kept. */
 static void configure(gm_conv_loop *p, const gm_command *c) {
   switch (c->funct) {
   case GM_LOOP_CONV_CONFIG_1:
     p->out_channels = field(c->rs1, 48), p->in_channels = field(c->rs1, 32), p->in_dim = field(c->rs1, 16);
+    p->batch_size = field(c->rs1, 0);
     p->stride = field(c->rs2, 32), p->pool_out_dim = field(c->rs2, 16), p->out_dim = field(c->rs2, 0);
     break;
   case GM_LOOP_CONV_CONFIG_2:
@@ -421,6 +528,9 @@ static void configure(gm_conv_loop *p, const gm_command *c) {
     p->no_bias = c->rs1 & 1;
     p->no_pool = c->rs2 & 1;
     p->downsample = c->rs2 >> 1 & 1;
+    p->wrot180 = is_set(&flags[0], c), p->trans_output_1203 = is_set(&flags[1], c);
+    p->trans_weight_1203 = is_set(&flags[2], c), p->trans_weight_0132 = is_set(&flags[3], c);
+    p->trans_input_3120 = is_set(&flags[4], c), p->input_dilated = is_set(&flags[5], c), p->dw = is_set(&flags[6], c);
     p->activation = c->rs2 >> 3 & 3;
     p->pixels = c->rs1 >> 8 & 0xff;
     if (!p->pixels) p->pixels = 1; /* line 1334 */
@@ -443,6 +553,8 @@ static bool step_loops(gm_loop_conv *l, bool out_ready, gm_command *out) {
     *out = l->units[unit].stage[1];
     l->pair.used[kind_of(unit)]++;
   }
+  const bool passes = !offered[GM_CONV_EX] && pass_over_zeros(l);
+  changed |= passes;
   for (int i = 0; i < GM_LOOP_UNITS; i++) {
     changed |= step_unit(l, i, i == unit, offered[i]);
     if (l->units[i].state == IDLE || !has_nothing_to_do(l, i)) continue;
@@ -464,7 +576,7 @@ bool gm_loop_conv_step(gm_loop_conv *l, const gm_command *in, bool *take_in, boo
 
   why[0] = 0;
   *take_in = *from_loop = false;
-  if (configures && in->funct == GM_LOOP_CONV && refuse(&l->loops[target], l->dim, in, why)) return false;
+  if (configures && in->funct == GM_LOOP_CONV && refuse(l, &l->loops[target], in, why)) return false;
   if (ld_completed > pair->used[GM_LOOP_LOADS] || ex_completed > pair->used[GM_LOOP_EXECUTES] ||
       st_completed > pair->used[GM_LOOP_STORES]) {
     snprintf(why, 256, "loop_conv: more commands completed than the loop sent");

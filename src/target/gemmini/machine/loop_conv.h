@@ -18,8 +18,13 @@
  * before execute before bias before weights before input. A unit is held back while as many of its kind's commands are
  * uncompleted as the reservation station has entries.
  *
- * Rejected, with one line in `why`: features for training only (rotated weights, dilated inputs, transposed tensors),
- * depthwise convolutions, dilated kernels, activations other than none and ReLU, an empty tile. */
+ * For training, tensors are read and written transposed: `trans_input_3120` loads rows of images of one channel, and
+ * execute strides over images (a config_ex of strides alone comes first); `trans_weight_1203` and `_0132`,
+ * `trans_output_1203` are other orders in memory. `wrot180` reads the weights of a tap from its mirror image.
+ * `input_dilated` inserts zeros between pixels: execute passes over products with zeros alone, in two cycles each.
+ *
+ * Rejected, with one line in `why`: parts that the configuration lacks, activations other than none and ReLU, an empty
+ * tile. */
 #ifndef TW_GEMMINI_LOOP_CONV_H
 #define TW_GEMMINI_LOOP_CONV_H
 
@@ -29,7 +34,7 @@ enum gm_conv_unit_id { GM_CONV_BIAS, GM_CONV_INPUT, GM_CONV_WEIGHTS, GM_CONV_EX,
 
 /* The registers of one of the two loops. Names are the RTL's. */
 typedef struct gm_conv_loop {
-  uint16_t in_dim, in_channels, out_channels, out_dim, pool_out_dim; /* of the whole convolution */
+  uint16_t batch_size, in_dim, in_channels, out_channels, out_dim, pool_out_dim; /* of the whole convolution */
   uint16_t stride, kernel_dim, kernel_dilation, pool_size, pool_stride;
   uint16_t pixels; /* columns of the kernel in a row of the array: max_pixels_per_row */
   uint16_t batches, porows, pocols, pochs, krows, kcols, kchs, orows, ocols; /* of the tile */
@@ -38,6 +43,9 @@ typedef struct gm_conv_loop {
   uint64_t bias, weights, input, output;                                     /* memory; output 0: the tile stays */
   bool no_bias, no_pool;
   bool downsample; /* only every second row and column of the input is loaded */
+  /* For training: gradients are convolutions with transposed tensors, rotated weights, and zeros between pixels. */
+  bool wrot180, trans_output_1203, trans_weight_1203, trans_weight_0132, trans_input_3120, input_dilated;
+  bool dw; /* one channel of a depthwise convolution */
   uint8_t activation;
   uint32_t input_start, weights_end; /* scratchpad rows */
 } gm_conv_loop;
@@ -59,6 +67,7 @@ typedef struct gm_loop_conv {
   gm_conv_unit units[GM_LOOP_UNITS];
   gm_loop_pair pair;
   bool idle; /* the last step changed nothing */
+  bool has_training, has_dw;
   int dim, input_bytes, acc_bytes;
   int columns, columns_acc; /* maximum of elements in a row of one mvin: of input, of accumulator elements */
 } gm_loop_conv;
