@@ -76,7 +76,7 @@ static const cli_command *find_command(const char *name, tw_error *error) {
   if (near)
     tw_fail(error, TW_USAGE, "unknown command '%s'; did you mean '%s'?", name, near);
   else
-    tw_fail(error, TW_USAGE, "unknown command '%s'; `tilewright --help` lists them", name);
+    tw_fail(error, TW_USAGE, "unknown command '%s'; `tilewright --help` lists the commands", name);
   return NULL;
 }
 

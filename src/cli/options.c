@@ -18,7 +18,8 @@ static const cli_option table[] = {
     {"target", 't', TEXT, offsetof(cli_options, target), 0, 0, "NAME",
      "set the target machine, or FILE.machine for one of your own; `tilewright targets` lists them"},
     {"out", 'o', TEXT, offsetof(cli_options, out), 0, 0, "DIR",
-     "write kernel, schedule, summary and journal to this directory [default: write no files]"},
+     "tune: write kernel, schedule, summary and journal to this directory [default: write no files]\n"
+     "emit: write the kernel and a program that runs it to this directory [default: print the kernel]"},
     {"schedule", 's', TEXT, offsetof(cli_options, schedule), 0, 0, "FILE",
      "read the schedule from this file, one step per line [default: the baseline]"},
     {"trace", 0, TEXT, offsetof(cli_options, trace), 0, 0, "FILE", "write a timeline for Perfetto or chrome://tracing"},
@@ -40,9 +41,9 @@ static const cli_option table[] = {
     {"include", 0, LIST, offsetof(cli_options, include), 0, 0, "DIR",
      "let the source include headers from this directory; may be repeated"},
     {"no-timing", 0, FLAG, offsetof(cli_options, no_timing), 0, 0, NULL,
-     "launch without an op: execute the kernel only; skip the timing model"},
+     "launch without an op: execute the kernel, but do not run the timing model"},
     {"timing-only", 0, FLAG, offsetof(cli_options, timing_only), 0, 0, NULL,
-     "launch without an op: compute the time only; skip the execution, so no results are written"},
+     "launch without an op: run the timing model only; execute nothing and write no results"},
     {"workgroups", 0, TEXT, offsetof(cli_options, workgroups), 0, 0, "N|FROM-TO",
      "launch without an op: execute N workgroups spread evenly over the grid, or the workgroups FROM to TO "
      "[default: all]"},
@@ -51,7 +52,7 @@ static const cli_option table[] = {
      "launch without an op: pass an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, "
      "null"},
     {"kernel", 0, LIST, offsetof(cli_options, kernel_names), 0, 0, "NAME",
-     "run: launch the kernel NAME; for a design, NAME=gemm states what the function NAME computes\n"
+     "run: launch the kernel NAME; NAME=gemm declares that the function NAME of a design computes gemm\n"
      "model: write the core's instruction schedule to the file NAME, as a picture if it ends in .svg"},
     {"kernel-cycles", 0, LIST, offsetof(cli_options, kernel_cycles), 0, 0, "NAME=N",
      "set the cycles of one call of the function NAME of a design"},
@@ -72,9 +73,9 @@ static const cli_option table[] = {
     {"reasoning-effort", 0, TEXT, offsetof(cli_options, effort), 0, 0, "LEVEL",
      "set the reasoning effort of models: low, medium or high [default: the server's]"},
     {"ancestors", 0, INTEGER, offsetof(cli_options, ancestors), 1, 16, "N",
-     "show up to N earlier versions of the program in planning prompts [default: none]"},
+     "show up to N earlier versions of the program in planning prompts [default: 0]"},
     {"combine", 0, REAL, offsetof(cli_options, combine), 0, 1, "P",
-     "add another program of the beam to a planning prompt with probability P, to combine both [default: 0]"},
+     "show a second program of the beam in a planning prompt with probability P, to combine the two [default: 0]"},
     {"hide-scores", 0, REAL, offsetof(cli_options, hide_scores), 0, 1, "P",
      "omit all measurements from a planning prompt with probability P, for diversity [default: 0]"},
     {"shuffle-menu", 0, FLAG, offsetof(cli_options, shuffle_menu), 0, 0, NULL,
@@ -82,7 +83,7 @@ static const cli_option table[] = {
     {"one-question", 0, FLAG, offsetof(cli_options, one_question), 0, 0, NULL,
      "ask a model for plan and kernel in one answer, instead of two"},
     {"own-menu", 0, FLAG, offsetof(cli_options, own_menu), 0, 0, NULL,
-     "ask a model for options that suit each parent's program, and add them to the menu"},
+     "ask a model for more menu options for each program in the beam"},
     {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "read the plan to implement from this file"},
     {"no-run", 0, FLAG, offsetof(cli_options, no_run), 0, 0, NULL,
      "do not measure the program; the prompt then has no measurements"},
@@ -95,7 +96,7 @@ static const cli_option table[] = {
     {"reuse", 0, LIST, offsetof(cli_options, reuse), 0, 0, "FILE|DIR",
      "try the steps and plans of an earlier search first: its journal, schedule or --out directory; may be repeated"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,
-     "rewrite the program of --from only; try no new schedule"},
+     "only rewrite the program of --from; do not try new schedules"},
     {"no-wisdom", 0, FLAG, offsetof(cli_options, no_wisdom), 0, 0, NULL, "do not read or store wisdom"},
     {"fresh", 0, FLAG, offsetof(cli_options, fresh), 0, 0, NULL, "discard the journal in --out instead of resuming it"},
     {"trust", 0, FLAG, offsetof(cli_options, trust), 0, 0, NULL,
@@ -104,18 +105,19 @@ static const cli_option table[] = {
     {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N",
      "set the random seed for inputs and search [default: random inputs, search seed 1]"},
     {"iterations", 0, INTEGER, offsetof(cli_options, iterations), 1, 1000, "N",
-     "set the iterations of the beam search [default: 10; 3 to 10 for slow simulations]"},
+     "set the number of iterations of the beam search [default: 10; 3 to 10 for slow simulations]"},
     {"plans", 0, INTEGER, offsetof(cli_options, plans), 1, 256, "N",
-     "set the plans per parent in the beam [default: 4; 2 to 4 for slow simulations; 6 with models]"},
+     "set the number of plans for each kernel in the beam [default: 4; 2 to 4 for slow simulations; 6 with models]"},
     {"kernels", 0, INTEGER, offsetof(cli_options, kernels), 1, 256, "N",
-     "set the kernels per plan [default: 2; 1 or 2 for slow simulations; 2 with models]"},
+     "set the number of kernels for each plan [default: 2; 1 or 2 for slow simulations; 2 with models]"},
     {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 256, "N",
      "keep N candidates after each iteration [default: 4; 1 to 4 for slow simulations; 6 with models]"},
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
      "hide each menu entry from a plan with probability P [default: 0.3; 0.7 with models]"},
     {"without", 0, TEXT, offsetof(cli_options, without), 0, 0, "LIST",
-     "leave out parts of the search, to measure their worth: a list of menu, isa, feedback and examples (prompts) or "
-     "feedback and model (rules), separated by commas"},
+     "run the search without these parts, to measure their worth: a list separated by commas; menu, isa, feedback, "
+     "examples "
+     "for models; feedback, model for rules"},
     {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
      "choose the agent that proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME doubles its "
      "plans; "
@@ -261,8 +263,8 @@ static tw_status unknown_option(const cli_command *command, const char *given, t
   }
   const char *near = strncmp(name, "--", 2) == 0 ? tw_nearest_word(name + 2, names, n) : NULL;
   if (near) return tw_fail(error, TW_USAGE, "%s has no option '%s': did you mean '--%s'?", command->name, name, near);
-  return tw_fail(error, TW_USAGE, "%s has no option '%s'; `tilewright %s --help` lists them", command->name, name,
-                 command->name);
+  return tw_fail(error, TW_USAGE, "%s has no option '%s'; `tilewright %s --help` lists the options", command->name,
+                 name, command->name);
 }
 
 tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out, tw_error *error) {
@@ -315,7 +317,8 @@ static const char *help_for(const cli_option *o, const cli_command *command) {
 }
 
 void cli_print_help(const cli_command *command) {
-  printf("usage: tilewright %s %s [OPTIONS]\n\n%s\n\n", command->name, command->arguments, command->summary);
+  printf("usage: tilewright %s %s%s[OPTIONS]\n\n%s\n\n", command->name, command->arguments,
+         *command->arguments ? " " : "", command->summary);
   for (size_t i = 0; i < N_OPTIONS; i++) {
     char left[40], letter[5] = "    ";
     if (!cli_takes(command, table[i].name)) continue;

@@ -124,7 +124,7 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
 };
-static const tw_language language = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"attention on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;

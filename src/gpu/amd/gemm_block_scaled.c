@@ -142,7 +142,7 @@ static const tw_verb verbs[] = {
      .needs = 2,
      .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)}},
 };
-static const tw_language language = {"gemm of block-scaled tiles", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"block-scaled gemm on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const PLAN *now = m->now;

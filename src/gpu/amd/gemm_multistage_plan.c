@@ -228,11 +228,11 @@ static tw_status then_product(const void *with, void *plan, unsigned given, tw_e
 
 /* Turns need two groups a SIMD and two stages: where a schedule has others yet, they come with it. So a search gets there in
  * one step, and not by way of more groups alone, which are slower. */
-static tw_status then_turns(const void *with, void *plan, unsigned given, tw_error *error) {
+static tw_status then_pingpong(const void *with, void *plan, unsigned given, tw_error *error) {
   const int simds = ((const tw_tile_context *)with)->machine->simds;
   PLAN *p = plan;
   (void)given;
-  if (p->pingpong == 3) return tw_fail(error, TW_USAGE, "must be 2 or 4 phases per step");
+  if (p->pingpong == 3) return tw_fail(error, TW_USAGE, "requires 2 or 4 phases per step (found 3)");
   if (p->groups_m * p->groups_n != 2 * simds) p->groups_m = 2, p->groups_n = simds;
   p->stages = 2;
   p->hand_scheduled = p->ahead = p->interleave = false;
@@ -308,7 +308,7 @@ static const tw_verb verbs[] = {
      .help = "Alternate two sets of waves (8-wave ping-pong): one multiplies while the other reads LDS and copies.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, pingpong, 2, 4)},
-     .then = then_turns},
+     .then = then_pingpong},
     {.name = "interleave",
      .usage = "interleave",
      .help = "Ask the compiler to spread reads and copies among matrix instructions.",
@@ -341,7 +341,7 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)},
      .first = begin_order},
 };
-static const tw_language language = {"gemm of tiles", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"gemm on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 /* ---- the menu ---- */
 

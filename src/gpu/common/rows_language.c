@@ -6,7 +6,7 @@
 static const tw_verb rotary_verbs[] = {
     {.name = "heads",
      .usage = "heads 2",
-     .help = "Set the heads of a thread; they share the same angles.",
+     .help = "Set the number of heads for each thread; heads share angles.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, heads, 1, 16)}},
     {.name = "threads",
@@ -19,13 +19,13 @@ static const tw_verb rotary_verbs[] = {
      .help = "Let loads and stores bypass the caches.",
      .sets = TW_FIELD(PLAN, once)},
 };
-const tw_language tw_tile_rotary_language = {"rotary of tiles", sizeof rotary_verbs / sizeof *rotary_verbs,
+const tw_language tw_tile_rotary_language = {"rotary on GPUs", sizeof rotary_verbs / sizeof *rotary_verbs,
                                              rotary_verbs};
 
 static const tw_verb gate_verbs[] = {
     {.name = "chunks",
      .usage = "chunks 2",
-     .help = "Set how often a thread computes 16 bytes of results.",
+     .help = "Set the number of 16-byte chunks that a thread computes.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, each, 1, 16)}},
     {.name = "threads",
@@ -38,7 +38,7 @@ static const tw_verb gate_verbs[] = {
      .help = "Let loads and stores bypass the caches.",
      .sets = TW_FIELD(PLAN, once)},
 };
-const tw_language tw_tile_gate_language = {"gate of tiles", sizeof gate_verbs / sizeof *gate_verbs, gate_verbs};
+const tw_language tw_tile_gate_language = {"gate on GPUs", sizeof gate_verbs / sizeof *gate_verbs, gate_verbs};
 
 static const tw_verb row_verbs[] = {
     {.name = "row",
@@ -56,11 +56,11 @@ static const tw_verb row_verbs[] = {
      .help = "Let loads and stores bypass the caches.",
      .sets = TW_FIELD(PLAN, once)},
 };
-const tw_language tw_tile_row_language = {"rows of tiles", sizeof row_verbs / sizeof *row_verbs, row_verbs};
+const tw_language tw_tile_row_language = {"rows on GPUs", sizeof row_verbs / sizeof *row_verbs, row_verbs};
 
 void tw_tile_rows_offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
-  static const char loads[] = "loads under way at the same time hide the latency of memory",
+  static const char loads[] = "loads in flight hide memory latency",
                     small[] = "more blocks fit a processor: one computes while another loads";
   for (int i = 1; i <= 32; i *= 2) {
     tw_menu_offer(m, "heads", loads, "heads %d", i);

@@ -103,7 +103,7 @@ static const tw_verb verbs[] = {
     TW_TILE_STAGES(PLAN, 1, STAGES_MAX, needs_tile),
     TW_TILE_BLOCKS(PLAN, needs_tile),
 };
-static const tw_language language = {"attention of warps", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"attention on NVIDIA GPUs, mma.sync", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;

@@ -173,7 +173,7 @@ static const tw_verb verbs[] = {
     TW_TILE_STAGES(PLAN, 1, STAGES_MAX, needs_tile),
     TW_TILE_REGISTERS(PLAN, needs_tile),
 };
-static const tw_language forward = {"attention of tiles", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language forward = {"attention on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static tw_status needs_queries(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
@@ -196,13 +196,13 @@ static const tw_verb back_verbs[] = {
      .then = needs_queries},
     {.name = "registers",
      .usage = "registers producer=24 consumer=240",
-     .help = "Move registers from producer to consumer warpgroups (setmaxnreg).",
+     .help = "Set the registers of producer and consumer warpgroups (setmaxnreg).",
      .needs = 2,
      .argument = {TW_NUMBER("producer|copy", PLAN, registers_copy, 24, 240),
                   TW_NUMBER("consumer|multiply", PLAN, registers_multiply, 24, 240)},
      .then = needs_queries},
 };
-static const tw_language backward = {"attention of tiles, backward", sizeof back_verbs / sizeof *back_verbs,
+static const tw_language backward = {"attention on NVIDIA GPUs, backward", sizeof back_verbs / sizeof *back_verbs,
                                      back_verbs};
 
 static void offer_registers(tw_menu_builder *m) {
@@ -233,7 +233,7 @@ static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
   for (int groups = 1; groups <= 2; groups++)
     for (int queries = 64; queries <= 128; queries += 64)
-      tw_menu_offer(m, groups > 1 ? "tile, 2 consumers" : "tile, 1 consumer", "queries of one step of the loop",
+      tw_menu_offer(m, groups > 1 ? "tile, 2 consumers" : "tile, 1 consumer", "size of a step over queries",
                     "tile queries=%d consumers=%d", queries, groups);
   for (int i = 1; i <= 3; i++) tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
   offer_registers(m);

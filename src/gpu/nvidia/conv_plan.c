@@ -130,7 +130,7 @@ static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_err
 static const tw_verb verbs[] = {
     {.name = "tile",
      .usage = "tile x=8 y=8 n=96 consumers=2",
-     .help = "Set the output places of a warpgroup (x * y = 64) and the channels.",
+     .help = "Set the output pixels of a warpgroup (x * y = 64) and the channels.",
      .needs = 3,
      .argument = {TW_NUMBER("x", PLAN, x, 1, 64), TW_NUMBER("y", PLAN, y, 1, 64), TW_NUMBER("n", PLAN, n, 16, 256),
                   TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
@@ -138,7 +138,7 @@ static const tw_verb verbs[] = {
      .then = needs_tile},
     {.name = "fold",
      .usage = "fold 2",
-     .help = "Turn windows into channels in this many dimensions, for few channels.",
+     .help = "Fold the window into channels in this many dimensions, for inputs with few channels.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, fold, 0, TW_CONV_DIMS)},
      .then = needs_tile},
@@ -150,7 +150,7 @@ static const tw_verb verbs[] = {
      .then = needs_tile},
     {.name = "promote",
      .usage = "promote k=256",
-     .help = "Add partial sums to a second accumulator every this many k (two-level accumulation).",
+     .help = "Add partial sums to a second accumulator after this many k (two-level accumulation).",
      .needs = 1,
      .argument = {TW_NUMBER("k", PLAN, promote, 16, 1 << 16)},
      .then = needs_tile},
@@ -161,7 +161,7 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("", PLAN, stages, 2, STAGES_MAX)},
      .then = needs_tile},
 };
-static const tw_language language = {"convolutions of tiles", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"convolutions on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const bool f32 = tw_tile_conv_of(c->problem).input == TW_F32;

@@ -179,7 +179,7 @@ static const tw_verb verbs[] = {
     TW_TILE_PARTS(PLAN, needs_tile),
     TW_TILE_RASTERIZE(PLAN, then_band),
 };
-static const tw_language language = {"gemm of warps", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"gemm on NVIDIA GPUs, mma.sync", sizeof verbs / sizeof *verbs, verbs};
 
 /* ---- the menu ---- */
 

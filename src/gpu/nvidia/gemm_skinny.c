@@ -171,7 +171,7 @@ static const tw_verb verbs[] = {
     TW_TILE_BLOCKS(PLAN, needs_few),
     TW_TILE_SPLIT(PLAN, "split_k 4", needs_few),
 };
-static const tw_language language = {"gemm of few rows", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"skinny gemm on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);

@@ -154,7 +154,7 @@ static const tw_verb verbs[] = {
      .then = needs_rest},
     TW_TILE_BLOCKS(PLAN, needs_slices),
 };
-static const tw_language language = {"gemm of slices", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"sliced-K gemm on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);

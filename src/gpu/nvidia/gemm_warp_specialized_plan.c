@@ -408,7 +408,7 @@ static const tw_verb verbs[] = {
      .then = needs_tile},
     {.name = "repack|aligned",
      .usage = "repack",
-     .help = "Copy A and B to padded buffers first, where their pitch or layout suits no tile copy.",
+     .help = "First copy A and B to padded buffers, if tile copies do not support their pitch or layout.",
      .sets = TW_FIELD(tw_tile_gemm_plan, repack),
      .then = needs_tile},
     {.name = "products",
@@ -419,20 +419,20 @@ static const tw_verb verbs[] = {
      .then = needs_tile},
     {.name = "promote",
      .usage = "promote k=256",
-     .help = "Add partial sums to a second accumulator every this many k (two-level accumulation).",
+     .help = "Add partial sums to a second accumulator after this many k (two-level accumulation).",
      .needs = 1,
      .argument = {TW_NUMBER("k", tw_tile_gemm_plan, promote, 16, 1 << 16)},
      .then = needs_tile},
     TW_TILE_RASTERIZE(tw_tile_gemm_plan, then_band),
     {.name = "epilogue_stages|staging",
      .usage = "epilogue_stages 2",
-     .help = "Set the tiles of results that a warpgroup stages in shared memory.",
+     .help = "Set the number of result tiles that a warpgroup stages in shared memory.",
      .needs = 1,
      .argument = {TW_NUMBER("", tw_tile_gemm_plan, staging, 1, 8)},
      .then = needs_tile},
     TW_TILE_REGISTERS(tw_tile_gemm_plan, needs_tile),
 };
-static const tw_language language = {"gemm of tiles", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"gemm on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 /* ---- the menu ---- */
 

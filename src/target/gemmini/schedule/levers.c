@@ -78,7 +78,7 @@ static void offer_buffers(tw_menu_builder *m) {
 }
 
 static void offer_banks(tw_menu_builder *m, const gm_config *config) {
-  static const char why[] = "a bank has one port: A, B and what is being loaded in different banks";
+  static const char why[] = "a bank has one port: keep A, B and loads in different banks";
   const int last = config->spad_banks - 1;
   if (last < 1) return;
   const char *c = config->acc_banks > 1 ? " c=0,1" : "";
@@ -94,12 +94,12 @@ static void offer_banks(tw_menu_builder *m, const gm_config *config) {
 static void offer_widths(tw_menu_builder *m, int dim, int load, int store) {
   tw_menu_offer(m, "width", "wide mvouts write whole lines, which the L2 need not read first", "width c=%d", store);
   tw_menu_offer(m, "width", "wide mvins move a row of blocks with one command", "width a=%d b=%d", load, load);
-  tw_menu_offer(m, "width", "narrow mvouts come apart sooner", "width c=%d", dim);
-  tw_menu_offer(m, "width", "narrow mvins arrive sooner", "width a=%d b=%d", load / 2, load / 2);
+  tw_menu_offer(m, "width", "narrow mvouts complete sooner", "width c=%d", dim);
+  tw_menu_offer(m, "width", "narrow mvins complete sooner", "width a=%d b=%d", load / 2, load / 2);
 }
 
 static void offer_spread(tw_menu_builder *m, bool loads, bool stores) {
-  static const char why[] = "loads and stores stand among the pairs, so that no queue fills and blocks the array";
+  static const char why[] = "spread loads and stores among the computes, so that no full queue blocks the array";
   for (int pairs = 4; pairs <= 64; pairs *= 2) {
     if (stores) tw_menu_offer(m, "spread", why, "spread loads=%d", pairs);
     if (loads) tw_menu_offer(m, "spread", why, "spread stores=%d", pairs);
@@ -110,7 +110,7 @@ static void offer_spread(tw_menu_builder *m, bool loads, bool stores) {
 void gm_offer_levers(tw_menu_builder *m, const gm_lever_context *c, bool loads, bool stores, bool fills) {
   static const tw_offer offers[] = {
       {"overwrite", "overwrite", "the first step overwrites the accumulator: no zeros to move in"},
-      {"prefetch", "prefetch 1", "loads one step ahead of their use overlap with the pairs"},
+      {"prefetch", "prefetch 1", "loads issued one step early overlap with computes"},
       {"prefetch", "prefetch 2", "two steps ahead hide longer waits"},
   };
   const int dim = c->config->dim;
@@ -119,6 +119,6 @@ void gm_offer_levers(tw_menu_builder *m, const gm_lever_context *c, bool loads, 
   offer_widths(m, dim, gm_widest_load(c->config) * dim, c->widest_store * dim);
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
   if (fills)
-    tw_menu_offer(m, "fill", "zeros or bias move in during the tile before, not between two tiles", "fill prefetch");
+    tw_menu_offer(m, "fill", "load zeros or bias during the previous tile, not between two tiles", "fill prefetch");
   offer_spread(m, loads, stores);
 }

@@ -14,9 +14,9 @@ typedef struct plan {
 static const tw_verb verbs[] = {
     {TW_VERB("section", "section 2048", "Keep the scores of this many keys in PSUM at once.", 1,
              TW_NUMBER("", plan, section, 128, 3072))},
-    {TW_VERB("copy", "copy vector", "Take turned tiles of P out of PSUM on this engine.", 1,
+    {TW_VERB("copy", "copy vector", "Copy transposed tiles of P out of PSUM on this engine.", 1,
              TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
-    {TW_VERB("key", "key scalar", "Take turned keys out of PSUM on this engine.", 1,
+    {TW_VERB("key", "key scalar", "Copy transposed keys out of PSUM on this engine.", 1,
              TW_CHOICE("", plan, key, TRN_CHOOSE_ANY, "any|vector|scalar"))},
 };
 static const tw_language language = {"attention on Trainium", sizeof verbs / sizeof *verbs, verbs};
@@ -91,7 +91,8 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
   for (int n = 512; n <= 3072; n += 512)
-    tw_menu_offer(m, "section", "fewer sums that are carried on, and more work in flight", "section %d", n);
+    tw_menu_offer(m, "section", "larger sections carry fewer partial sums and keep more work in flight", "section %d",
+                  n);
   static const tw_offer offers[] = {{"copy", "copy vector", "Scalar is free for exponentials"},
                                     {"copy", "copy scalar", "Vector is free for maxima"},
                                     {"copy", "copy any", "the engine that is free first copies"},

@@ -16,7 +16,7 @@ static const tw_verb verbs[] = {
              TW_NUMBER("", plan, block, 1, 256))},
     {TW_VERB("lines", "lines 4", "Multiply this many rows of the output with one instruction.", 1,
              TW_NUMBER("", plan, lines, 1, 512))},
-    {TW_VERB("copy", "copy vector", "Take sums out of PSUM on this engine.", 1,
+    {TW_VERB("copy", "copy vector", "Copy sums out of PSUM on this engine.", 1,
              TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
 };
 static const tw_language language = {"conv2d on Trainium", sizeof verbs / sizeof *verbs, verbs};
@@ -89,9 +89,9 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)now;
-  trn_offer_powers(m, "block", "fewer rows are loaded twice, and transfers are longer", "block ", 1, 256);
+  trn_offer_powers(m, "block", "larger blocks load fewer rows twice, and their transfers are longer", "block ", 1, 256);
   for (int64_t n = 512 / (out_w(s) < 512 ? out_w(s) : 512); n >= 1; n = n > 8 ? n / 2 : n - 1)
-    tw_menu_offer(m, "lines", "columns of one multiplication", "lines %d", (int)n);
+    tw_menu_offer(m, "lines", "wide tiles need fewer instructions", "lines %d", (int)n);
   static const tw_offer offers[] = {{"copy", "copy vector", "Scalar stays free"},
                                     {"copy", "copy scalar", "Vector stays free"},
                                     {"copy", "copy any", "the engine that is free first copies"}};

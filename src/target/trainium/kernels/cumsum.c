@@ -8,7 +8,8 @@ typedef struct plan {
 } plan;
 
 static const tw_verb verbs[] = {
-    {TW_VERB("split", "split 4", "Divide the columns into this many parts; each begins with the sum before it.", 1,
+    {TW_VERB("split", "split 4",
+             "Divide the columns into this many parts; each part starts from the previous part's last sum.", 1,
              TW_NUMBER("", plan, split, 1, 64))},
 };
 static const tw_language language = {"cumsum on Trainium", sizeof verbs / sizeof *verbs, verbs};
@@ -43,7 +44,7 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
-  trn_offer_powers(m, "split", "parts are summed while others are in flight", "split ", 1, 64);
+  trn_offer_powers(m, "split", "one part is summed while the next is loaded", "split ", 1, 64);
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {

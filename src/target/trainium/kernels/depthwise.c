@@ -10,11 +10,11 @@ typedef struct plan {
 } plan;
 
 static const tw_verb verbs[] = {
-    {TW_VERB("width", "width 1024", "Work on this many elements of a channel at once.", 1,
+    {TW_VERB("width", "width 1024", "Process this many elements of a channel at once.", 1,
              TW_NUMBER("", plan, width, 64, 16384))},
     {TW_VERB("first", "first scalar", "Multiply by the first tap on this engine.", 1,
              TW_CHOICE("", plan, first, 0, "vector|scalar"))},
-    {TW_VERB("share", "share 2", "Move every N-th tap from Vector to Scalar and GpSimd [0: none].", 1,
+    {TW_VERB("share", "share 2", "Move every N-th tap from Vector to Scalar and GpSimd (0: no tap).", 1,
              TW_NUMBER("", plan, share, 0, 64))},
 };
 static const tw_language language = {"depthwise on Trainium", sizeof verbs / sizeof *verbs, verbs};
@@ -59,8 +59,8 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
-  trn_offer_powers(m, "width", "longer transfers against more overlap", "width ", 256, 16384);
-  trn_offer_powers(m, "share", "Scalar and GpSimd work beside Vector", "share ", 1, 8);
+  trn_offer_powers(m, "width", "wide parts need fewer transfers; narrow parts overlap more", "width ", 256, 16384);
+  trn_offer_powers(m, "share", "Scalar and GpSimd take some of Vector's work", "share ", 1, 8);
   static const tw_offer offers[] = {{"share", "share 0", "GpSimd is slow to start"},
                                     {"first", "first scalar", "Vector has less to do"},
                                     {"first", "first vector", "Scalar has less to do"}};

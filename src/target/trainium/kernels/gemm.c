@@ -17,13 +17,13 @@ typedef struct plan {
 } plan;
 
 static const tw_verb verbs[] = {
-    {TW_VERB("block", "block m=2 n=2", "Sum this many tiles of rows and columns in PSUM at once.", 2,
+    {TW_VERB("block", "block m=2 n=2", "Keep the sums of m x n tiles in PSUM at once.", 2,
              TW_NUMBER("m", plan, m, 1, BLOCKS_MAX), TW_NUMBER("n", plan, n, 1, BLOCKS_MAX))},
     {TW_VERB("tile", "tile n=512", "Multiply this many columns with one instruction.", 1,
              TW_NUMBER("n", plan, tile_n, 64, 512))},
-    {TW_VERB("keep", "keep columns", "Keep the panel of an operand in SBUF while blocks pass over the other operand.",
+    {TW_VERB("keep", "keep columns", "Keep a panel of this operand in SBUF while blocks of the other operand stream.",
              1, TW_CHOICE("", plan, keep, KEEP_NOTHING, "nothing|columns|rows"))},
-    {TW_VERB("load", "load k=4", "Transfer this many rows of k to each partition at once.", 1,
+    {TW_VERB("load", "load k=4", "Transfer this many rows of k to each partition in one DMA.", 1,
              TW_NUMBER("k", plan, load, 1, LOAD_MAX))},
     {TW_VERB("copy", "copy vector", "Copy sums out of PSUM on this engine.", 1,
              TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
@@ -94,8 +94,8 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
   for (int x = 1; x <= BLOCKS_MAX; x *= 2)
     for (int y = 1; x * y <= BLOCKS_MAX; y *= 2)
-      tw_menu_offer(m, "block", "operands in SBUF serve more sums", "block m=%d n=%d", x, y);
-  trn_offer_powers(m, "tile", "columns of one multiplication", "tile n=", 64, 512);
+      tw_menu_offer(m, "block", "larger blocks reuse operands in SBUF for more sums", "block m=%d n=%d", x, y);
+  trn_offer_powers(m, "tile", "wide tiles need fewer instructions", "tile n=", 64, 512);
   static const tw_offer offers[] = {
       {"keep", "keep columns", "B is loaded once"},
       {"keep", "keep rows", "A is loaded once"},
@@ -105,7 +105,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
       {"copy", "copy any", "the engine that is free first copies"},
   };
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
-  trn_offer_powers(m, "load", "fewer transfers, and longer ones", "load k=", 1, LOAD_MAX);
+  trn_offer_powers(m, "load", "fewer and longer transfers", "load k=", 1, LOAD_MAX);
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {

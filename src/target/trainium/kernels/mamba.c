@@ -16,14 +16,14 @@ enum { BY_PRODUCT, BY_TRANSFER };
   TW_VERB(#name, #name " gpsimd", help, 1, TW_CHOICE("", plan, name, TRN_CHOOSE_ANY, TRN_CHOICES))
 
 static const tw_verb verbs[] = {
-    {TW_VERB("width", "width 512", "Work on this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 4096))},
-    {TW_VERB("b", "b transfer", "Bring B to all partitions by DMA, or by a product with ones, in PSUM.", 1,
+    {TW_VERB("width", "width 512", "Process this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 4096))},
+    {TW_VERB("b", "b transfer", "Broadcast B to all partitions by DMA (transfer) or by a product with ones.", 1,
              TW_CHOICE("", plan, b, BY_PRODUCT, "product|transfer"))},
-    {TW_VERB("c", "c transfer", "Bring C to all partitions by DMA, or by a product with ones, in PSUM.", 1,
+    {TW_VERB("c", "c transfer", "Broadcast C to all partitions by DMA (transfer) or by a product with ones.", 1,
              TW_CHOICE("", plan, c, BY_PRODUCT, "product|transfer"))},
     {ENGINE(b_engine, "Multiply by B on this engine.")},
     {ENGINE(c_engine, "Multiply by C on this engine.")},
-    {ENGINE(sum, "Add up over states on this engine.")},
+    {ENGINE(sum, "Sum over states on this engine.")},
 };
 static const tw_language language = {"mamba on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -85,20 +85,21 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
-  trn_offer_powers(m, "width", "fewer and longer instructions, or more overlap", "width ", 128, 4096);
-  static const tw_offer offers[] = {{"spread", "b transfer", "GpSimd can multiply by it"},
-                                    {"spread", "b product", "it is read from HBM once, and PSUM is fast to read"},
-                                    {"spread", "c transfer", "GpSimd can multiply by it"},
-                                    {"spread", "c product", "it is read from HBM once, and PSUM is fast to read"},
-                                    {"engines", "b_engine gpsimd", "Vector has less to do"},
-                                    {"engines", "b_engine vector", "GpSimd has less to do"},
-                                    {"engines", "b_engine any", "the engine that is free first multiplies"},
-                                    {"engines", "c_engine gpsimd", "Vector has less to do"},
-                                    {"engines", "c_engine vector", "GpSimd has less to do"},
-                                    {"engines", "c_engine any", "the engine that is free first multiplies"},
-                                    {"engines", "sum gpsimd", "Vector has less to do"},
-                                    {"engines", "sum vector", "GpSimd has less to do"},
-                                    {"engines", "sum any", "the engine that is free first adds"}};
+  trn_offer_powers(m, "width", "wide parts need fewer instructions; narrow parts overlap more", "width ", 128, 4096);
+  static const tw_offer offers[] = {
+      {"spread", "b transfer", "DMA broadcasts it into SBUF, which GpSimd can read"},
+      {"spread", "b product", "one read from HBM; a product broadcasts it into PSUM, which is fast to read"},
+      {"spread", "c transfer", "DMA broadcasts it into SBUF, which GpSimd can read"},
+      {"spread", "c product", "one read from HBM; a product broadcasts it into PSUM, which is fast to read"},
+      {"engines", "b_engine gpsimd", "Vector has less to do"},
+      {"engines", "b_engine vector", "GpSimd has less to do"},
+      {"engines", "b_engine any", "the engine that is free first multiplies"},
+      {"engines", "c_engine gpsimd", "Vector has less to do"},
+      {"engines", "c_engine vector", "GpSimd has less to do"},
+      {"engines", "c_engine any", "the engine that is free first multiplies"},
+      {"engines", "sum gpsimd", "Vector has less to do"},
+      {"engines", "sum vector", "GpSimd has less to do"},
+      {"engines", "sum any", "the engine that is free first adds"}};
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
 }
 

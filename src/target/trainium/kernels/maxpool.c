@@ -9,11 +9,11 @@ typedef struct plan {
 } plan;
 
 static const tw_verb verbs[] = {
-    {TW_VERB("height", "height 4", "Compute this many rows of the output in a partition.", 1,
+    {TW_VERB("height", "height 4", "Compute this many output rows in each partition.", 1,
              TW_NUMBER("", plan, height, 1, 16))},
-    {TW_VERB("rows", "rows vector", "Compare rows on this engine.", 1,
+    {TW_VERB("rows", "rows vector", "Compute maxima over rows on this engine.", 1,
              TW_CHOICE("", plan, rows, TRN_CHOOSE_ANY, TRN_CHOICES))},
-    {TW_VERB("columns", "columns gpsimd", "Compare columns on this engine.", 1,
+    {TW_VERB("columns", "columns gpsimd", "Compute maxima over columns on this engine.", 1,
              TW_CHOICE("", plan, columns, TRN_CHOOSE_ANY, TRN_CHOICES))},
 };
 static const tw_language language = {"maxpool on Trainium", sizeof verbs / sizeof *verbs, verbs};
@@ -56,7 +56,7 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
-  trn_offer_powers(m, "height", "rows of the input are loaded for more windows", "height ", 1, 16);
+  trn_offer_powers(m, "height", "taller parts reuse each loaded row in more windows", "height ", 1, 16);
   static const tw_offer offers[] = {{"columns", "columns gpsimd", "Vector has less to do"},
                                     {"columns", "columns any", "the engine that is free first compares"},
                                     {"columns", "columns vector", "GpSimd is slow to start"},

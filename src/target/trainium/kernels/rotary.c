@@ -11,8 +11,8 @@ typedef struct plan {
 enum { INSTRUCTIONS = 6 };
 
 static const tw_verb verbs[] = {
-    {TW_VERB("width", "width 1024", "Work on this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 8192))},
-    {TW_VERB("share", "share 3", "Run this many of the six products and sums on GpSimd, and the rest on Vector.", 1,
+    {TW_VERB("width", "width 1024", "Process this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 8192))},
+    {TW_VERB("share", "share 3", "Run this many of the six products and sums on GpSimd, the remaining ones on Vector.", 1,
              TW_NUMBER("", plan, share, 0, INSTRUCTIONS))},
 };
 static const tw_language language = {"rotary on Trainium", sizeof verbs / sizeof *verbs, verbs};
@@ -51,8 +51,9 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
-  trn_offer_powers(m, "width", "parts are worked on while others are in flight", "width ", 128, 8192);
-  for (int n = 0; n <= INSTRUCTIONS; n++) tw_menu_offer(m, "share", "GpSimd works beside Vector", "share %d", n);
+  trn_offer_powers(m, "width", "one part is computed while the next is loaded", "width ", 128, 8192);
+  for (int n = 0; n <= INSTRUCTIONS; n++)
+    tw_menu_offer(m, "share", "GpSimd takes some of Vector's work", "share %d", n);
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {

@@ -15,17 +15,19 @@ typedef struct plan {
 enum { BY_PRODUCT, BY_TRANSFER };
 
 #define SPLIT                                                                                                          \
-  TW_VERB("split", "split 4", "Divide the columns into this many parts, each with a transfer of its own.", 1,          \
+  TW_VERB("split", "split 4", "Divide the columns into this many parts, each with its own transfer.", 1,               \
           TW_NUMBER("", plan, split, 1, 64))
 #define MULTIPLY                                                                                                       \
-  TW_VERB("multiply", "multiply gpsimd", "Multiply by weights or by the sum's reciprocal on this engine.", 1,          \
+  TW_VERB("multiply", "multiply gpsimd",                                                                               \
+          "Multiply by the weights (softmax: by the reciprocal of the sum) on this engine.", 1,                        \
           TW_CHOICE("", plan, multiply, TRN_CHOOSE_ANY, TRN_CHOICES))
 
 static const tw_verb verbs[] = {
     {SPLIT},
-    {TW_VERB("spread", "spread transfer", "Bring weights to all partitions by DMA, or by a product with ones.", 1,
+    {TW_VERB("spread", "spread transfer",
+             "Broadcast weights to all partitions by DMA (transfer) or by a product with ones.", 1,
              TW_CHOICE("", plan, spread, BY_PRODUCT, "product|transfer"))},
-    {TW_VERB("sums", "sums vector", "Add up rows on this engine.", 1, TW_CHOICE("", plan, sums, 0, "scalar|vector"))},
+    {TW_VERB("sums", "sums vector", "Sum rows on this engine.", 1, TW_CHOICE("", plan, sums, 0, "scalar|vector"))},
     {TW_VERB("scale", "scale scalar", "Scale rows on Scalar, or on Vector in one instruction with the weights.", 1,
              TW_CHOICE("", plan, scale, 0, "vector|scalar"))},
     {MULTIPLY},
@@ -113,7 +115,7 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)now;
-  trn_offer_powers(m, "split", "parts are worked on while others are in flight", "split ", 1, 64);
+  trn_offer_powers(m, "split", "one part is computed while the next is loaded", "split ", 1, 64);
   static const tw_offer offers[] = {
       {"multiply", "multiply gpsimd", "Vector has less to do"},
       {"multiply", "multiply vector", "GpSimd is slow to start"},

@@ -9,9 +9,9 @@ typedef struct plan {
 } plan;
 
 static const tw_verb verbs[] = {
-    {TW_VERB("near", "near rows=4 columns=4", "Hold this many neighbouring rows of x and of y in a partition.", 2,
+    {TW_VERB("near", "near rows=4 columns=4", "Keep this many neighbouring rows of x and of y in each partition.", 2,
              TW_NUMBER("rows", plan, rows, 1, 4), TW_NUMBER("columns", plan, columns, 1, 16))},
-    {TW_VERB("copy", "copy vector", "Take tiles out of PSUM on this engine.", 1,
+    {TW_VERB("copy", "copy vector", "Copy tiles out of PSUM on this engine.", 1,
              TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
 };
 static const tw_language language = {"transpose on Trainium", sizeof verbs / sizeof *verbs, verbs};
@@ -60,7 +60,8 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
   for (int rows = 1; rows <= 4; rows *= 2)
     for (int columns = 1; columns <= 16; columns *= 2)
-      tw_menu_offer(m, "near", "long descriptors, and few of them", "near rows=%d columns=%d", rows, columns);
+      tw_menu_offer(m, "near", "neighbouring rows give fewer and longer DMA descriptors", "near rows=%d columns=%d",
+                    rows, columns);
   static const tw_offer offers[] = {{"copy", "copy vector", "Scalar stays free"},
                                     {"copy", "copy scalar", "Vector stays free"},
                                     {"copy", "copy any", "the engine that is free first copies"}};

@@ -263,7 +263,8 @@ size_t trn_edits_find(const char *source, size_t room, trn_edit out[]) {
   for (size_t i = 0; i < s.n; i++) {
     size_t last;
     offer_constants(&s, i, &l);
-    trn_edit *e = leaves(&s, i, &last) ? next_edit(&l, "hoist loads", "it is loaded once for all iterations") : NULL;
+    trn_edit *e =
+        leaves(&s, i, &last) ? next_edit(&l, "hoist loads", "the loaded data does not change in the loop") : NULL;
     if (e) snprintf(e->step, sizeof e->step, "hoist line %zu", i + 1);
     e = inner_loop(&s, i) ? next_edit(&l, "loop order", "operands of the other loop are reused sooner") : NULL;
     if (e) snprintf(e->step, sizeof e->step, "exchange loops line %zu", i + 1);

@@ -22,7 +22,7 @@ static void offer_sets(menu *m) {
     const x86_isa isa = (x86_isa)i;
     if (x86_arithmetic_of(m->spec, isa) == m->kernel->arithmetic && x86_isa_lanes(isa) == x86_isa_lanes(m->kernel->isa))
       continue; /* the same words */
-    tw_menu_offer(&m->base, "instruction set", "wider vectors, or more elements in one multiply-add", "isa %s",
+    tw_menu_offer(&m->base, "instruction set", "wider vectors, or more elements in each multiply-add", "isa %s",
                   x86_isa_name(isa));
   }
 }
@@ -39,15 +39,15 @@ static void offer_tiles(menu *m) {
                           rows > m->spec->m))
         continue;
       tw_menu_offer(&m->base, "register tile",
-                    "more multiply-adds for each load, as long as the sums fit the registers",
+                    "larger register tiles need fewer loads; their sums must fit the registers",
                     "tile rows=%d vectors=%d", rows, vectors);
     }
 }
 
 static void offer_fixed(menu *m) {
   static const char unroll[] = "the instructions of the loop itself are shared by more steps of k",
-                    prefetch[] = "packed A is in L1 when it is needed",
-                    panels[] = "lower tiles on two panels at once: rows of A in place find room in one set of L1",
+                    prefetch[] = "packed A is prefetched into L1 before its use",
+                    panels[] = "lower tiles over two panels: unpacked rows of A fit one set of L1",
                     chains[] = "parts of a sum do not wait for one another, and are added at the end of a group",
                     packing[] = "packed rows are read in order; rows in place cost no copy";
   static const tw_offer kernel[] = {
@@ -88,18 +88,18 @@ static void offer_blocks(menu *m) {
   const tw_gemm_spec *s = m->spec;
   const int group = x86_group(m->kernel->arithmetic), rows = m->kernel->rows;
   for (int bytes = 1024; bytes <= 1 << 15 && s->m <= rows; bytes *= 2)
-    tw_menu_offer(&m->base, "distance", "weights from memory are in L1 when they are needed", "prefetch_b bytes=%d",
-                  bytes);
+    tw_menu_offer(&m->base, "distance", "weights are prefetched from memory into L1 before their use",
+                  "prefetch_b bytes=%d", bytes);
   for (int64_t k = 64 * group; k < 2 * s->k && k <= 4096 * group; k = next_size(k))
-    tw_menu_offer(&m->base, "block of k", "longer blocks touch C less often, shorter ones keep their strip of A in L1",
+    tw_menu_offer(&m->base, "block of k", "long blocks of k access C less often; short blocks keep a strip of A in L1",
                   "block k=%" PRId64, k < s->k ? k : s->k);
   for (int64_t size = 4 * rows; size < s->m; size *= 2)
-    tw_menu_offer(&m->base, "block of m", "the block of A stays in L2", "block m=%" PRId64, size);
+    tw_menu_offer(&m->base, "block of m", "a block of A must fit L2", "block m=%" PRId64, size);
   for (int64_t size = 256; size < s->n; size *= 2)
-    tw_menu_offer(&m->base, "block of n", "the block of C stays in the cache while k goes on", "block n=%" PRId64,
+    tw_menu_offer(&m->base, "block of n", "a block of C must fit the cache during the loop over k", "block n=%" PRId64,
                   size);
   for (int rho = 1; rho <= 8 && s->m >= rho * rows; rho *= 2)
-    tw_menu_offer(&m->base, "asymmetric buffering", "a lower buffer of A leaves more of L2 to B and C", "atb rho=%d",
+    tw_menu_offer(&m->base, "asymmetric buffering", "a lower buffer of A leaves more of L2 for B and C", "atb rho=%d",
                   rho);
 }
 

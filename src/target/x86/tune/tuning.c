@@ -79,7 +79,7 @@ static const tw_verb verbs[] = {
     {TW_VERB("chains", "chains n=4", "Split each sum into this many independent chains of additions.", 1,
              NUMBER("n", kernel.chains, 1, CHAINS_MAX))},
     {TW_VERB("prefetch_b|ahead", "prefetch_b bytes=8192",
-             "Prefetch packed B this many bytes early where A has one strip of rows.", 1,
+             "Prefetch packed B this many bytes early, if A has only one strip of rows.", 1,
              NUMBER("bytes", blocks.ahead, 1, PREFETCH_MAX))},
     {TW_VERB("block", "block m=252 n=2048 k=512", "Set the cache blocks of C and k.", 1,
              NUMBER("m", blocks.mc, 1, BLOCK_MAX), NUMBER("n", blocks.nc, 1, BLOCK_MAX),

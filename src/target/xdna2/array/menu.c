@@ -73,8 +73,8 @@ static void tiles(menu *m, bool asymmetric) {
   for (size_t i = 0; i < found.n && i < TILES_KEPT; i++) {
     const tw_tile *t = &found.at[i].tile;
     tw_menu_offer(&m->base, asymmetric ? "asymmetric tile" : "tile",
-                  asymmetric ? "A in sub-tiles: less of it in L1, more of C, fewer reads"
-                             : "larger tiles read less for each product",
+                  asymmetric ? "lower sub-tiles of A leave more of L1 to C, so operands are read less often"
+                             : "larger tiles read fewer bytes for each product",
                   "tile m=%d k=%d n=%d rho=%d", (int)t->m, (int)t->k, (int)t->n, (int)t->rho);
   }
   free(found.at);
@@ -88,30 +88,30 @@ enum { CHAINS_MOST = 8, UNROLL_MOST = 4 };
 static void covers(tw_menu_builder *m) {
   for (int rows = 1; rows <= CHAINS_MOST; rows++)
     for (int columns = 1; rows * columns <= CHAINS_MOST; columns++)
-      tw_menu_offer(m, "cluster", "accumulators side by side share loads of A and B; fewer leave registers free",
+      tw_menu_offer(m, "cluster",
+                    "a larger cluster of accumulators shares loads of A and B; a smaller one leaves registers free",
                     "cluster rows=%d columns=%d", rows, columns);
   for (int clusters = 1; clusters <= UNROLL_MOST; clusters *= 2)
-    tw_menu_offer(m, "unroll", "clusters in straight-line code: one loads while another computes", "unroll %d",
-                  clusters);
+    tw_menu_offer(m, "unroll", "unrolled clusters overlap: one loads while another computes", "unroll %d", clusters);
 }
 
 static void offer_others(tw_menu_builder *m, const xd_config *c) {
   static const char c_why[] = "two of C: it leaves while the next is computed; one: room for larger tiles",
-                    b_why[] = "one of B saves room, but the core waits for it",
-                    a_why[] = "one of A saves room, but the core waits for it";
+                    b_why[] = "a single buffer of B saves memory, but the core waits for each transfer",
+                    a_why[] = "a single buffer of A saves memory, but the core waits for each transfer";
   static const tw_offer offers[] = {
       {"buffers", "buffers c=1", c_why}, {"buffers", "buffers c=2", c_why}, {"buffers", "buffers b=1", b_why},
       {"buffers", "buffers b=2", b_why}, {"buffers", "buffers a=1", a_why}, {"buffers", "buffers a=2", a_why},
   };
   for (size_t i = 0; i < c->n_kernels; i++)
-    tw_menu_offer(m, "kernel", "another kernel of the same types", "kernel %s", c->kernel[i].name);
+    tw_menu_offer(m, "kernel", "use another micro-kernel for the same types", "kernel %s", c->kernel[i].name);
   for (int columns = 1; columns <= c->columns; columns++)
     for (int rows = 1; rows <= c->rows; rows++)
-      tw_menu_offer(m, "cores", "more cores share the work, fewer leave no edge", "cores rows=%d columns=%d", rows,
-                    columns);
+      tw_menu_offer(m, "cores", "more cores share the work; fewer cores may divide it without a remainder",
+                    "cores rows=%d columns=%d", rows, columns);
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
   for (int depth = 1; depth <= 16; depth *= 2)
-    tw_menu_offer(m, "depth", "longer runs of A in memory", "depth %d", depth);
+    tw_menu_offer(m, "depth", "deeper tiles read longer contiguous rows of A from memory", "depth %d", depth);
 }
 
 tw_status xd_plan_menu(const xd_config *c, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *error) {

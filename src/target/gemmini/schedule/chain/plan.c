@@ -117,11 +117,10 @@ static void code(const void *problem, void *plan) {
   .name = name_ "|" old_, .usage = (name_), .help = (help_), .sets = TW_FIELD(gm_chain_plan, field_)
 static const tw_verb verbs[] = {
     {FLAG("fuse", "Compute signs and sums in the accelerator, not in the core.", fuse)},
-    {FLAG("hoist", "Load once what every step loads again.", hoist)},
+    {FLAG("hoist", "Move loads that every step repeats out of the loop.", hoist)},
     {FLAG("merge", "Set configuration only where it changes.", merge)},
     {FLAG("unfence", "Remove fences that order no dependence through memory.", fences)},
-    {FLAG("drain", "Wait for products with config_ex where a fence would wait for all commands.", drain),
-     .then = then_drain},
+    {FLAG("drain", "Wait for products only (config_ex), not for all commands (fence).", drain), .then = then_drain},
     {FLAG("prune", "Remove products whose result is not used.", dead)},
     {RENAMED("spread_banks", "spread", "Put the operands of a compute into different banks.", banks)},
     {RENAMED("keep_resident", "keep", "Keep vectors in the scratchpad from step to step.", keep), .then = then_keep},
@@ -137,7 +136,7 @@ static const tw_verb verbs[] = {
              TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all"))},
     {.name = "prefetch_code|code",
      .usage = "prefetch_code, prefetch_code 2",
-     .help = "Load the kernel's own code into the cache with this many loads before it runs.",
+     .help = "Prefetch the kernel's code into the cache with this many loads.",
      .first = code,
      .argument = {TW_NUMBER("", gm_chain_plan, code, 1, 4)}},
 };

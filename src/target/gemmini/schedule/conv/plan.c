@@ -124,7 +124,7 @@ static const tw_verb verbs[] = {
     {TW_VERB("transpose|turn", "transpose weights", "Transpose the weights once, before the convolution.", 1,
              WORD(turn, 1, "weights"))},
     {TW_VERB("pipeline", "pipeline n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns loads=16 stores=16",
-             "Double-buffer everything in banks of its own, prefetch one step and spread loads and stores.", 0, TILE,
+             "Double-buffer every operand in separate banks, prefetch one step and spread loads and stores.", 0, TILE,
              GM_SPREAD(gm_conv_plan)),
      .first = pipeline, .then = gm_then_four_banks},
     {TW_VERB("hardware_loop", "hardware_loop n=1 p=14 q=14 k=32 c=64 r=3",
