@@ -14,6 +14,7 @@
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/tune/apply.h"
+#include "target/x86/tune/measure.h"
 #include "tilewright/tilewright.h"
 
 static const tw_target *target(void) { return tw_target_find("x86"); }
@@ -259,6 +260,18 @@ static void wisdom_that_cannot_be_used_is_passed_over(void **state) {
 
 /* ---- the search ---- */
 
+/* A kernel that has its three repeats counts: the repeats end early enough for the checks that follow. */
+static void repeats_end_in_time_for_the_last_checks(void **state) {
+  (void)state;
+  assert_true(x86_has_time(1, 10, 1, 12)); /* the second and the third end at 12 */
+  assert_false(x86_has_time(1, 10, 1, 11.9));
+  assert_true(x86_has_time(2, 10, 1, 11));
+  assert_false(x86_has_time(2, 10, 1, 10.9));
+  assert_true(x86_has_time(3, 10, 1, 11)); /* one more */
+  assert_false(x86_has_time(7, 10, 1, 10.9));
+  assert_true(x86_has_time(3, 10, 1, HUGE_VAL));
+}
+
 static void a_short_search_finds_a_better_kernel(void **state) {
   (void)state;
   const tw_problem p = problem_of("m=96 n=96 k=96 threads=1");
@@ -324,6 +337,7 @@ int main(void) {
       cmocka_unit_test(wisdom_reaches_the_plan_of_its_problem_alone),
       cmocka_unit_test(wisdom_that_cannot_be_used_is_passed_over),
       cmocka_unit_test(wisdom_that_is_much_slower_than_the_library_is_passed_over),
+      cmocka_unit_test(repeats_end_in_time_for_the_last_checks),
       cmocka_unit_test(a_short_search_finds_a_better_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
