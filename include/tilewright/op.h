@@ -82,7 +82,7 @@ typedef struct tw_place {
 typedef struct tw_coverage {
   double elements, exact; /* elements of all outputs; elements that were compared with their exact value */
   char survey[120];       /* the op's test of all other elements, in words; "" if none was made */
-  char text[320];         /* all in words: "every element", "65536 of 268435456 elements, ..." */
+  char text[320];         /* in words: "every element", or "sampled: 65536 of 268435456 elements, ..." */
 } tw_coverage;
 
 /* How much to look at. */

@@ -20,7 +20,7 @@ typedef struct tw_run_result {
   size_t size; /* sizeof(tw_run_result), set before the call: status.h */
   tw_measurement measured;
   tw_bound bound;
-  char coverage[240]; /* the part of the outputs that was compared, in words: "every element" */
+  char coverage[240]; /* the compared part of the outputs: "every element", or "sampled: ..." */
   uint64_t seed;      /* of the inputs */
 } tw_run_result;
 

@@ -5,7 +5,8 @@
  *     tables that only some have: tw_quick, tw_explainer, tw_exporter, tw_library, tw_rewriter,
  *       tw_launcher, tw_view[]
  *
- * All functions are thread-safe on a const target: the search evaluates candidates on every core at once. */
+ * All functions but `include` are thread-safe on a const target: the search evaluates candidates on every core at
+ * once. */
 #ifndef TILEWRIGHT_TARGET_H
 #define TILEWRIGHT_TARGET_H
 
@@ -341,11 +342,12 @@ struct tw_target {
   /* Sets the additional checks of following `check` calls, which add their findings to the tw_inspection; it must outlive these calls. TW_USAGE
    * for an unsupported check. NULL: the target has none. */
   tw_status (*inspect)(const tw_target *, tw_artefact *, tw_inspection *, tw_error *);
-  /* Adds a folder of the user's own headers, which sources built from now on may include: at most eight, searched in the order
-   * in which they are added. NULL: the target has no such folders. */
+  /* Adds a folder of the user's own headers, which sources built from now on may include: at most eight, searched in
+   * the order in which they are added. The list belongs to the process, not to the target: all machines of this kind
+   * use it. So call this before other threads build. NULL: the target has no such folders. */
   tw_status (*include)(const tw_target *, const char *folder, tw_error *);
-  /* The part of the outputs that the check covered, in words, if the kernel was correct. NULL: every element of the
-   * problem's outputs. */
+  /* The part of the outputs that the check covered, if the kernel was correct: "every element", or "sampled: " and the
+   * sample in words. NULL: every element of the problem's outputs. */
   void (*coverage)(const tw_target *, const tw_artefact *, char *text, size_t size);
   /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
    * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans

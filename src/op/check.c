@@ -184,7 +184,8 @@ static void describe(tw_coverage *c) {
     return;
   }
   snprintf(c->text, sizeof c->text,
-           "%.0f of %.0f elements, chosen at random after the run; all were checked for being written and finite%s%s",
+           "sampled: %.0f of %.0f elements, chosen at random after the run; all were checked for being written and "
+           "finite%s%s",
            c->exact, c->elements, *c->survey ? ", and " : "", c->survey);
 }
 

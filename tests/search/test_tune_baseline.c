@@ -280,6 +280,57 @@ static void a_known_kernel_that_holds_is_kept_against_luck(void **state) {
   free(source);
 }
 
+/* ---- large problems: a sample during the search, everything for the result ---- */
+
+static bool has_compared_all; /* the last check */
+
+static tw_status large_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_error *error) {
+  has_compared_all = data->has_expected;
+  return fake_check(t, artefact, data, error);
+}
+
+static void large_coverage(const tw_target *t, const tw_artefact *artefact, char *text, size_t size) {
+  (void)t, (void)artefact;
+  snprintf(text, size, "%s", has_compared_all ? "every element" : "sampled: a few elements");
+}
+
+/* A reference of 4 seconds at least, as a search estimates it. */
+static double large_operations(const tw_problem *p) {
+  (void)p;
+  return 1e9;
+}
+
+/* Never called: the machine compares by itself. */
+static tw_status large_exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n,
+                             const tw_place place[], double value[], double bound[], int threads, tw_error *error) {
+  (void)p, (void)buffers, (void)operand, (void)n, (void)place, (void)value, (void)bound, (void)threads;
+  return tw_fail(error, TW_FAILED, "exact is called");
+}
+
+static void the_result_of_a_large_problem_is_compared_in_full_if_time_permits(void **state) {
+  (void)state;
+  tw_target t = noisy_target();
+  tw_op op = fake_op;
+  op.operations = large_operations;
+  op.exact = large_exact;
+  t.traits.own_reference = true;
+  t.traits.reference_up_to = 1e6;
+  t.check = large_check;
+  t.coverage = large_coverage;
+  tw_problem p = fake_problem(10);
+  p.op = &op;
+  for (int seconds = 0; seconds < 2; seconds++) {
+    tw_search_options o = fake_options(1, 1);
+    tw_search_result r = {.size = sizeof r};
+    tw_error error = {0};
+    o.samples = 1;
+    o.seconds = seconds;
+    if (tw_search(&t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+    assert_string_equal(r.coverage, seconds ? "sampled: a few elements" : "every element");
+    tw_search_result_free(&r);
+  }
+}
+
 static void a_search_ends_in_its_time(void **state) {
   (void)state;
   const tw_target t = noisy_target();
@@ -365,6 +416,7 @@ int main(void) {
       cmocka_unit_test_setup(a_known_source_that_is_wrong_is_dropped, start),
       cmocka_unit_test_setup(of_a_known_schedule_and_a_known_source_the_faster_one_is_kept, start),
       cmocka_unit_test_setup(a_known_kernel_that_holds_is_kept_against_luck, start),
+      cmocka_unit_test_setup(the_result_of_a_large_problem_is_compared_in_full_if_time_permits, start),
       cmocka_unit_test_setup(a_search_ends_in_its_time, start),
       cmocka_unit_test_setup(where_the_baseline_takes_all_of_the_time_the_search_says_so_and_ends, start),
       cmocka_unit_test_setup(the_baseline_of_x86_is_what_the_library_runs, start),

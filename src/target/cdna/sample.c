@@ -347,7 +347,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     if (o->is_output) free(buffer[j]);
   }
   snprintf(text, size,
-           "%d of %llu %s, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
+           "sampled: %d of %llu %s, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
            "elements compared",
            executed, (unsigned long long)groups, s->of_parts ? "parts" : "workgroups", all.compared, all.elements);
   return status;

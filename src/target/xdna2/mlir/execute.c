@@ -189,12 +189,14 @@ void xd_mlir_coverage(const xd_mlir_work *w, const tw_problem *p, char *text, si
   if (is_whole(p))
     snprintf(text, size, "every element");
   else if (rows)
-    snprintf(text, size,
-             "all elements are computed; %lld of %lld rows of C, chosen at random after the run, are compared%s", rows,
-             m, w->step ? "" : " bit by bit; of all elements a sample");
+    snprintf(
+        text, size,
+        "sampled: all elements are computed; %lld of %lld rows of C, chosen at random after the run, are compared%s",
+        rows, m, w->step ? "" : " bit by bit; of all elements a sample");
   else
     snprintf(text, size,
-             "all elements are computed; a sample of C, chosen at random after the run, is compared: one element of "
+             "sampled: all elements are computed; a sample of C, chosen at random after the run, is compared: one "
+             "element of "
              "each %.0f at least; a survey covers all elements where their type has one",
              BLOCK);
 }
