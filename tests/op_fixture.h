@@ -67,8 +67,8 @@ static inline void op_put(const op_run *r, size_t operand, int64_t i, double val
   tw_set_element(r->data.operand[operand].type, r->actual[operand], i, value);
 }
 
-/* The complete comparison, and that of tw_case_check with a budget for everything, agree. `says`: NULL if it is right.
- */
+/* The complete comparison, and that of tw_case_check with a budget for everything, agree. `says`: NULL if it is
+ * right. */
 static inline void op_expect(const op_run *r, const char *says) {
   tw_error error = {0};
   tw_coverage c;

@@ -74,7 +74,7 @@ typedef struct tw_request {
   const tw_memo *memo; /* NULL: nothing is kept */
   /* True if an agent proposed this schedule before. */
   bool (*known)(const void *context, const tw_schedule *);
-  /* How many kernels that took this lever were tried in this search, and how many of them beat their parent. */
+  /* The number of kernels with this lever in this search, and the number that beat their parent. */
   void (*experience)(const void *context, const char *lever, int *tried, int *paid);
   /* The candidate of a number: of `mends` and `twin`. NULL: the request is outside of a search. */
   const tw_candidate *(*candidate)(const void *context, int number);
@@ -126,8 +126,8 @@ typedef struct tw_agent tw_agent;
 struct tw_agent {
   const char *name;  /* "rules", "llm:MODEL": its name in journals and ladders */
   bool needs_recipe; /* it extends schedules, so it gets no parents without a schedule */
-  /* answers cost money, so the search uses the defaults of the Autocomp paper instead of the defaults for cheap plans
-   */
+  /* answers cost money, so the search uses the defaults of the Autocomp paper instead of the defaults for cheap
+   * plans */
   bool asks_models;
   int mends; /* repairs of a failed kernel, at most */
   void *own; /* data of the agent */

@@ -168,7 +168,7 @@ static bool is_same(tw_line a, tw_line b) {
   return tw_line_trimmed(a) == tw_line_trimmed(b) && !strncmp(a.text, b.text, tw_line_trimmed(a));
 }
 
-/* But for all white space. */
+/* Ignores all white space. */
 static bool is_alike(tw_line a, tw_line b) {
   size_t i = 0, k = 0;
   for (;; i++, k++) {

@@ -1,5 +1,4 @@
-/* edits.h - changes of a program that a reply lists: pairs of a text that is searched for, and the text in its place.
- */
+/* edits.h - changes of a program that a reply lists: pairs of a text to find and its replacement. */
 #ifndef TW_AGENT_EDITS_H
 #define TW_AGENT_EDITS_H
 

@@ -50,7 +50,7 @@ static void free_plan(tw_agent_plan *plan) {
 
 /* ---- plans ---- */
 
-/* What all prompts of a request have. */
+/* The common part of all prompts of a request. */
 static tw_request with_texts(const llm *m, const tw_request *r) {
   tw_request own = *r;
   own.texts = m->texts;
@@ -60,7 +60,7 @@ static tw_request with_texts(const llm *m, const tw_request *r) {
   return own;
 }
 
-/* What is drawn for plan `number`. The same request gives the same draws. */
+/* The random choices for plan `number`. The same request gives the same draws. */
 static tw_request with_draws(const llm *m, const tw_request *r, size_t number) {
   tw_request own = *r;
   tw_random random;
@@ -314,7 +314,7 @@ static bool is_effort(const char *text) {
 
 static bool is_command(const tw_chat *chat) { return !strncmp(tw_chat_name(chat), "exec:", 5); }
 
-/* A template of the user's must show what the user asks for. */
+/* A user's template must have the slots of the user's options. */
 static tw_status check_slot(const llm *m, const char *template, const char *slot, tw_error *error) {
   char mark[40];
   snprintf(mark, sizeof mark, "{{%s}}", slot);

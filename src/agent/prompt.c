@@ -388,7 +388,7 @@ tw_status tw_prompt_direct(const tw_request *r, tw_random *random, char **out, t
 
 tw_status tw_prompt_invent(const tw_request *r, tw_random *random, char **out, tw_error *error) {
   tw_request all = *r;
-  all.dropout = 0; /* it must not repeat what the menu has */
+  all.dropout = 0; /* it must not repeat options of the menu */
   return write_plan_prompt(&all, random, "invent", out, error);
 }
 

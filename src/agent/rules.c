@@ -16,8 +16,8 @@
  * largest number of steps is drawn at random. The menu of each intermediate schedule is the target's own, so every
  * chain is legal step by step.
  *
- * The agent `random` is the comparison: each plan is one step of the menu, and all untried steps are equally probable.
- */
+ * The agent `random` is the comparison: each plan is one step of the menu, and all untried steps are equally
+ * probable. */
 #include "agent/agent.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@
 
 enum {
   SPARE_ALTERNATIVES = 8,       /* options beyond K, for kernels that repeat an earlier one */
-  GREEDY_DEPTH = TW_LEVERS_MAX, /* steps of a parent's first plan, which follows the model as far as it leads */
+  GREEDY_DEPTH = TW_LEVERS_MAX, /* steps of a parent's first plan, which follows the model's best predictions */
 };
 /* Depths of the other plans, drawn with equal probability: half of them are the single step of the paper. */
 static const size_t DEPTHS[] = {1, 1, 2, 4};
@@ -175,7 +175,7 @@ static size_t drop_out(lever **open, size_t n, double dropout, tw_random *random
 
 static double best_cost(const lever *l) { return l->option[l->used < l->n ? l->used : l->n - 1].cost; }
 
-/* The chance that a kernel of this lever beats its parent, as far as this search has seen. */
+/* The chance that a kernel of this lever beats its parent, from the results of this search. */
 static double chance(const tw_request *r, const char *lever_name) {
   int tried = 0, paid = 0;
   if (r->experience && !(r->without & TW_WITHOUT_FEEDBACK)) r->experience(r->context, lever_name, &tried, &paid);
@@ -245,7 +245,7 @@ static void plan_one(const tw_request *r, tw_proposal *out) {
     weigh(r, open, n);
     bool first = out->n == 0;
     size_t depth = first ? GREEDY_DEPTH : DEPTHS[tw_random_below(&random, sizeof DEPTHS / sizeof DEPTHS[0])];
-    if (!has_model(r)) depth = 1; /* a chain goes on as long as the model predicts a gain */
+    if (!has_model(r)) depth = 1; /* a chain continues while the model predicts a gain */
     lever *chosen = first && has_model(r) ? heaviest(open, n) : draw(open, n, &random);
     out->status = fill_plan(r, chosen, depth, parent_cost, &random, &out->plan[out->n], &out->error);
     out->n += out->status == TW_OK;

@@ -1,4 +1,4 @@
-/* blocks.c - see blocks.h. Blocks of 64 KiB, larger ones for what does not fit. */
+/* blocks.c - see blocks.h. Blocks of 64 KiB, and larger blocks for larger objects. */
 #include "base/blocks.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* cache.c - see cache.h. An entry is the SHA-256 of its content (32 bytes), then the content. Its time of
- * modification is that of its last use. */
+/* cache.c - see cache.h. An entry is the SHA-256 of its content (32 bytes), then the content. Its time of modification
+ * is the time of its last use. */
 #define _GNU_SOURCE /* mkostemp, d_type */
 #include "base/cache.h"
 

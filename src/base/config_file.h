@@ -43,12 +43,12 @@ typedef struct tw_config_schema {
 tw_status tw_config_read(const tw_config_schema *, const char *text, const char *origin, const void *base, void *out,
                          char **problems, tw_error *);
 
-/* For check: a problem of these keys ("spad_bytes spad_banks", "dma.engines"), at the last line that gives one of them.
- */
+/* For check: a problem of these keys ("spad_bytes spad_banks", "dma.engines"), at the last line that gives one of
+ * them. */
 void tw_config_wrong(tw_config_file *, const char *keys, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The NAME of `base = NAME`, which is the first line that is not empty; NULL if it is missing. `line` gets its number.
- */
+/* The NAME of `base = NAME`, which is the first line that is not empty; NULL if it is missing. `line` gets its
+ * number. */
 char *tw_config_base(const char *text, int *line);
 /* Was the key of the first section given in the text? */
 bool tw_config_gives(const char *text, const char *key);

@@ -8,7 +8,7 @@
 
 enum { THREADS_MAX = 256 };
 
-/* Of tw_parallel_until and of tw_stop_by. */
+/* State of tw_parallel_until and tw_stop_by. */
 static _Thread_local const tw_stop *until, *asked;
 
 typedef struct loop {

@@ -42,8 +42,8 @@ bool tw_parse_real(const char *text, double *out);
 /* The shortest decimal text that reads back as the same double. Returns buffer. */
 char *tw_print_real(double value, char buffer[32]);
 
-/* Adds `more` to a text that has `size` bytes of room; what does not fit is cut between words, with "..." in its place.
- */
+/* Adds `more` to a text that has `size` bytes of room; what does not fit is cut between words, with "..." in its
+ * place. */
 void tw_append_cut(char *text, size_t size, const char *more);
 
 /* For "did you mean": the same word in other cases; else the first word that begins with `word`, or the one that it

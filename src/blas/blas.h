@@ -1,7 +1,7 @@
 /* blas.h - the functions that libtilewright-blas.so exports, with CBLAS's and MKL's types and values.
  *
- * Integers have 32 bits (LP64). The structs, enumerations and values follow Netlib's cblas.h and Intel's mkl_cblas.h.
- */
+ * Integers have 32 bits (LP64). The structs, enumerations and values follow Netlib's cblas.h and Intel's
+ * mkl_cblas.h. */
 #ifndef TW_BLAS_BLAS_H
 #define TW_BLAS_BLAS_H
 

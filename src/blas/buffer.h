@@ -6,10 +6,10 @@
 
 typedef struct blas_buffer {
   void *memory; /* aligned to 64 bytes */
-  size_t bytes; /* at least what was asked for */
+  size_t bytes; /* at least the requested size */
 } blas_buffer;
 
-/* .memory is NULL without memory. Some buffers are kept, the rest is freed. */
+/* .memory is NULL without memory. Some buffers are kept, other buffers are freed. */
 blas_buffer blas_buffer_take(size_t bytes);
 void blas_buffer_return(blas_buffer);
 

@@ -18,7 +18,7 @@ static const void *object_of(const void *symbol) {
   return symbol && dladdr(symbol, &info) ? info.dli_fbase : NULL;
 }
 
-/* The function, if it comes from the program and not from a BLAS. */
+/* The function, if the program and not a BLAS defines it. */
 static void *of_program(const char *name) {
   void *found = dlsym(RTLD_DEFAULT, name);
   const void *object = object_of(found);

@@ -1,5 +1,5 @@
 /* errors.h - what happens when an argument is wrong: the program's own handler is called, or a line goes to standard
- * error; then the function returns and C is as it was. */
+ * error; then the function returns and C is unchanged. */
 #ifndef TW_BLAS_ERRORS_H
 #define TW_BLAS_ERRORS_H
 

@@ -3,7 +3,7 @@
  *   sum over p of (u + uo)(s + so)  =  sum of u s  +  so * (sum of u's row)  +  uo * (sum of s's column)  +  k uo so
  *
  * By rows the first operand is unsigned; a product by columns is the transposed one by rows, where again it is. The
- * kernel computes the first sum, in int32 as far as k allows it; the other three are added in int64. */
+ * kernel computes the first sum, in int32 if k allows it; the other three are added in int64. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

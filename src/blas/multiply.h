@@ -1,5 +1,5 @@
-/* multiply.h - one product by rows, of operands as they are stored: tw_gemm without packed weights and without a plan
- * to keep. */
+/* multiply.h - one product by rows, with operands in their stored order: tw_gemm without packed weights and without a
+ * plan to keep. */
 #ifndef TW_BLAS_MULTIPLY_H
 #define TW_BLAS_MULTIPLY_H
 

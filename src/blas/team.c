@@ -30,7 +30,7 @@ static struct {
   void *context;
   int started; /* threads; only the call that has the team counts them */
   atomic_int sleepers;
-  atomic_uint openings; /* while there were sleepers: what they wait for */
+  atomic_uint openings; /* while there were sleepers: the condition that they wait for */
 } team = {.taken = ATOMIC_FLAG_INIT};
 
 static void futex(int operation, unsigned value) {
@@ -47,8 +47,8 @@ static void sleep_until_opened(void) {
   atomic_fetch_sub(&team.sleepers, 1);
 }
 
-/* A call to the system for each thread takes microseconds: a thread that was woken wakes two more while seats are left.
- */
+/* A call to the system for each thread takes microseconds: a thread that was woken wakes two more while seats are
+ * left. */
 enum { WOKEN_AT_ONCE = 2 };
 static void wake_sleepers(void) {
   if (!atomic_load(&team.sleepers)) return;

@@ -16,7 +16,7 @@
  * from the usual environment variables (https_proxy, no_proxy, SSL_CERT_FILE, SSL_CERT_DIR, CURL_CA_BUNDLE).
  *
  * Answers are untrusted: they are limited in size and time, need not be UTF-8, JSON or an answer, and become a reply or
- * an error of one line. Thread-safe: any number of threads may ask; `at_once` of them are served at a time. */
+ * an error of one line. Thread-safe: any number of threads may ask; `at_once` requests are served at a time. */
 #ifndef TW_CHAT_H
 #define TW_CHAT_H
 

@@ -183,7 +183,8 @@ static void set(answer *a, tw_chat_trouble trouble, char *what, size_t size, con
   snprintf(what, size, "%s", text);
 }
 
-/* What models put around their answer: what they thought. An end without a beginning closes what a template opened. */
+/* Text that models put around their answer: what they thought. An end without a beginning closes a part that a template
+ * opened. */
 static void drop_thoughts(char *text) {
   static const char *const begin[] = {"<think>", "<thinking>", "<|begin_of_thought|>"}, *const end[] = {
                                                                                             "</think>", "</thinking>",

@@ -1,6 +1,6 @@
-/* bench.c - `tilewright bench OP key=value... -t TARGET`: checks and measures what the library would run: the best
- * schedule that wisdom knows for this shape or a near one, else the baseline; or, on a target with a library of its
- * own, that library, with the schedule that wisdom knows for this very problem. */
+/* bench.c - `tilewright bench OP key=value... -t TARGET`: checks and measures the kernel that the library would run:
+ * the best schedule that wisdom knows for this shape or a near one, else the baseline; or, on a target with a library
+ * of its own, that library, with the schedule that wisdom knows for this very problem. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -217,7 +217,7 @@ void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_b
 
 /* ---- summary.c: the result of a search ---- */
 
-/* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds what the report shows. */
+/* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds the data of the report. */
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
 /* Steps that differ by less than the error (tw_rung.within_error) are counted only, unless `verbose`. */
 void cli_print_ladder(const cli_subject *, const tw_search_result *, bool verbose);

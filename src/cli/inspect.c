@@ -80,7 +80,7 @@ static tw_status write_known(const char *path, const tw_inspection *i, tw_error 
   return status;
 }
 
-/* ---- what the command line requests ---- */
+/* ---- requests of the command line ---- */
 
 tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual, cli_inspection *out, tw_error *error) {
   const cli_options *o = &c->options;

@@ -1,8 +1,8 @@
 /* mcp.c - `tilewright mcp`: a server of the Model Context Protocol on standard input and output, one JSON-RPC message
  * per line, so that an assistant can look machines up, check and measure kernels, and tune.
  *
- * Each tools/call runs on its own thread; answers are sent as they are ready. A cancelled call ends without an answer.
- * At the end of the input running calls are stopped; their answer is an error. */
+ * Each tools/call runs on its own thread; each answer is sent when it is ready. A cancelled call ends without an
+ * answer. At the end of the input running calls are stopped; their answer is an error. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

@@ -161,7 +161,7 @@ static json_t *run(command *c, const mcp_listener *listener) {
 
 static json_t *failure(const tw_error *error) { return cli_json_error(error->text, error->status); }
 
-/* The subcommand that these words begin, with what the arguments add; frees the command. */
+/* The subcommand of these words, with the arguments appended; frees the command. */
 static json_t *finish(command *c, tw_status status, const tw_error *error, const mcp_listener *listener) {
   json_t *object = status == TW_OK || !error ? run(c, listener) : failure(error);
   clean(c);

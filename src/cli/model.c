@@ -24,8 +24,8 @@ static tw_status predict(const cli_subject *s, const tw_schedule *schedule, pred
   return status;
 }
 
-/* The cost model of a kernel may leave out what limits the problem: a GEMM's model may know no bandwidth for C. What it
- * says below the bound is no prediction. */
+/* The cost model of a kernel may leave out what limits the problem: a GEMM's model may know no bandwidth for C. A
+ * predicted cost below the bound is not a prediction. */
 static bool is_possible(const prediction *p, double cost) { return cost > 0 && cost >= p->bound.cost * (1 - 1e-9); }
 
 static json_t *json_cost(const prediction *p, double cost) {

@@ -307,8 +307,8 @@ tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out
   return TW_OK;
 }
 
-/* The line of the option's help that begins with "COMMAND: ", without this prefix; the whole help if it has one line.
- */
+/* The line of the option's help that begins with "COMMAND: ", without this prefix; the whole help if it has one
+ * line. */
 static const char *help_for(const cli_option *o, const cli_command *command) {
   const size_t length = strlen(command->name);
   for (const char *line = o->help; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)

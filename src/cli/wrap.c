@@ -1,8 +1,8 @@
 /* wrap.c - standard output for people: no line is wider than the terminal, or than 80 columns without a terminal.
  *
  * A wider line continues in the next line, below the column where its last part begins: after the last gap of two
- * blanks, as in tables. Words are never cut. A line that does not begin with a word (a picture in text) is unchanged.
- */
+ * blanks, as in tables. Words are never cut. A line that does not begin with a word (a picture in text) is
+ * unchanged. */
 #define _GNU_SOURCE /* fopencookie */
 #include <errno.h>
 #include <stdbool.h>

@@ -13,8 +13,8 @@ tw_status tw_plausible(const tw_target *t, const tw_bound *b, double cost, tw_er
                  b->least, b->limit);
 }
 
-/* A utilization is the quotient of the machine's least time and the cost. Clocks that rise explain no more than this.
- */
+/* A utilization is the quotient of the machine's least time and the cost. Clocks that rise explain no more than
+ * this. */
 static const double UTILIZATION_MOST = 2;
 
 static bool is_evaluated(tw_verdict v) {

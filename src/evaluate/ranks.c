@@ -5,7 +5,7 @@
  * a time, so that nothing waits in a queue while another rank is idle.
  *
  * A message of length 0 is the end. If a rank dies, MPI ends the job: the journal has every verdict that arrived, and
- * the same command goes on from there. */
+ * the same command continues the search. */
 #define _GNU_SOURCE
 #include "evaluate/ranks.h"
 

@@ -1,4 +1,4 @@
-/* trial.h - an evaluation is a message: a kernel goes in, its result comes out.
+/* trial.h - an evaluation is a message: evaluates a kernel and returns its result.
  *
  * tw_trial_run is the one place where a kernel is built, checked and measured; text.h has both messages as text. */
 #ifndef TW_EVALUATE_TRIAL_H

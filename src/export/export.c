@@ -82,7 +82,7 @@ void tw_export_give(tw_export *e, size_t i, const void *data, size_t bytes) {
   e->in_file[i].given_bytes = bytes;
 }
 
-/* ---- what must come of them ---- */
+/* ---- expected results ---- */
 
 typedef struct values {
   size_t n;

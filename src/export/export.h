@@ -5,8 +5,8 @@
  * for GPUs. src/target/xdna2/runtime/run.py reads the table in Python.
  *
  * Comparison. Integer outputs with a fast reference must be equal in all bytes, including the gaps between rows. Other
- * outputs are compared at given elements: all, or one of each of many equal blocks. The tolerance is that of the op's
- * own comparison. */
+ * outputs are compared at given elements: all, or one of each of many equal blocks. The tolerance is the tolerance of
+ * the op's comparison. */
 #ifndef TW_EXPORT_EXPORT_H
 #define TW_EXPORT_EXPORT_H
 

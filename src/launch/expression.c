@@ -12,7 +12,7 @@ typedef struct reader {
   const char *text, *at;
   const tw_scope *scope;
   int depth;
-  int muted; /* > 0: read, not evaluated: what is wrong with values does not count */
+  int muted; /* > 0: read, not evaluated: errors of values are ignored */
   tw_status status;
   tw_error *error;
 } reader;
@@ -224,7 +224,7 @@ static int64_t equality(reader *r) {
   }
 }
 
-/* The operand behind && or ||, muted where C would not evaluate it. */
+/* The operand after && or ||, ignored if C would not evaluate it. */
 static int64_t lazily(reader *r, bool needed, int64_t (*operand)(reader *)) {
   r->muted += !needed;
   const int64_t value = operand(r);

@@ -18,7 +18,7 @@ typedef struct header {
   tw_operand operand[TW_OPERANDS_MAX];
   tw_scope *scope;
   tw_launch *out;
-  tw_launch_kernel *now; /* what the lines speak of */
+  tw_launch_kernel *now; /* the subject of the lines */
   bool named[TW_LAUNCH_KERNELS], has_grid[TW_LAUNCH_KERNELS], has_block[TW_LAUNCH_KERNELS];
   bool has_arguments[TW_LAUNCH_KERNELS], has_main;
 } header;
@@ -94,7 +94,7 @@ static bool is_word(const char *p, size_t length, const char *word) {
   return strlen(word) == length && memcmp(p, word, length) == 0;
 }
 
-/* Does the line end here (a comma goes on)? *p moves to what follows. */
+/* Does the line end here (a comma continues it)? *p moves to what follows. */
 static tw_status separator(const char **p, bool *more, tw_error *error) {
   *p = skip(*p);
   *more = **p == ',';
@@ -141,7 +141,7 @@ static tw_status read_bytes(const char **p, const header *h, int64_t *out, tw_er
 
 /* ---- words of a header ---- */
 
-/* The lines that follow speak of this kernel; those before the first name, too. */
+/* The lines that follow speak of this kernel; also lines before the first name. */
 static tw_status name_kernel(header *h, const char *p, tw_error *error) {
   tw_launch *o = h->out;
   if (h->named[0]) {

@@ -42,7 +42,7 @@ struct tw_sandbox {
   given given[TW_OPERANDS_MAX];
   pthread_t watchdog;
   bool watched, closing, killed;
-  /* Of what the process does now: the process is killed at `deadline`; at `until` at the latest, if it was starved. */
+  /* State of the current call: the process is killed at `deadline`; at `until` at the latest, if it was starved. */
   double began, limit, deadline, until, starved;
   const tw_stop *stop;  /* of the thread that waits for the process; NULL: it waits for nothing */
   pthread_mutex_t lock; /* of closing, killed and these times */
@@ -231,7 +231,7 @@ static void *watch(void *context) {
   return NULL;
 }
 
-/* Of what begins now. */
+/* State of the call that begins. */
 static void set_limit(tw_sandbox *s, double limit, double until) {
   enum { MOST = 10 }; /* times the limit, however starved */
   const double now = tw_now(), starved = starved_seconds(s);
@@ -342,8 +342,8 @@ static void watch_waits(tw_sandbox *s) {
 
 /* The clock of the stopped process once no processor runs it. The system tells of a stop just before it takes the
  * process off its processor, and adds the time since the last tick (up to 10 ms) only when it does: a clock read in
- * between is far too low. Who asks in which call the process waits is answered after that. Elsewhere its clock has to
- * stand still. */
+ * between is far too low. Who asks in which call the process waits is answered after that. In other states its clock
+ * must not advance. */
 static double processor_seconds(const tw_sandbox *s) {
   enum { TRIES = 100 };
   const struct timespec pause = {.tv_nsec = 200000};

@@ -34,8 +34,8 @@ void tw_sandbox_close(tw_sandbox *); /* NULL is fine */
 
 /* An operand of one set: inputs to be written, outputs to be read. */
 void *tw_sandbox_operand(const tw_sandbox *, size_t operand, uint32_t set);
-/* Fills the outputs of the first sets, and the memory around them, with TW_POISON. Given contents of outputs are kept.
- */
+/* Fills the outputs of the first sets, and the memory around them, with TW_POISON. Given contents of outputs are
+ * kept. */
 void tw_sandbox_poison(tw_sandbox *, uint32_t sets);
 /* TW_FAILED if the memory around the outputs has changed. */
 tw_status tw_sandbox_margins(const tw_sandbox *, uint32_t sets, tw_error *);

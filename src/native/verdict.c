@@ -1,4 +1,4 @@
-/* verdict.c - see verdict.h. What the process noted is taken for true only as a reason: it has ended anyway. */
+/* verdict.c - see verdict.h. The process's own note is used only as a reason: it has ended anyway. */
 #include "native/verdict.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* What kernels try, and what it is called: numbers are Linux's. */
+/* Forbidden actions of kernels, and their names: numbers are Linux's. */
 static const struct call {
   long number;
   const char *name, *what;
@@ -47,7 +47,7 @@ static tw_status refused(long number, tw_error *error) {
   return tw_fail(error, TW_FAILED, "the kernel made system call %ld; it may only compute", number);
 }
 
-/* The array behind which `address` lies, on the page that guards it. */
+/* The array whose guard page contains `address`. */
 static bool is_behind(const tw_arena_array *x, uint64_t base, uint64_t address, uint64_t *bytes) {
   if (!x->bytes || address < base + x->at) return false;
   const uint64_t offset = (address - base - x->at) % x->pitch;

@@ -1,6 +1,6 @@
 /* attention_survey.c - conditions on every row of a forward pass, for a d-th of its cost. O is a mean of the values
  * that its query sees, so each element is between their minimum and maximum. By Jensen's inequality the log-sum-exp is
- * at least log n plus the mean score, and at most log n plus the largest score that |Q| |K| allows. */
+ * at least log n plus the mean score. It is at most log n plus the largest score that |Q| |K| allows. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>

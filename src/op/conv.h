@@ -1,6 +1,6 @@
 /* conv.h - convolution of up to three dimensions as a matrix product: a row of A is the contents of a window, B the
- * weights, a row of C the channels of one place of the output. Conv2d and conv3d take exact values and survey from it.
- */
+ * weights, a row of C the channels of one place of the output. Conv2d and conv3d take exact values and survey from
+ * it. */
 #ifndef TW_OP_CONV_H
 #define TW_OP_CONV_H
 
@@ -8,8 +8,8 @@
 
 enum { TW_CONV_DIMS = 3 };
 
-/* WINDOW_FIRST: weights[t][r][s][c][k]. CHANNELS_LAST: [k][t][r][s][c]. CHANNELS_FIRST: [k][c][t][r][s], as in PyTorch.
- */
+/* WINDOW_FIRST: weights[t][r][s][c][k]. CHANNELS_LAST: [k][t][r][s][c]. CHANNELS_FIRST: [k][c][t][r][s], as in
+ * PyTorch. */
 typedef enum tw_conv_layout { TW_CONV_WINDOW_FIRST, TW_CONV_CHANNELS_LAST, TW_CONV_CHANNELS_FIRST } tw_conv_layout;
 
 /* Two-dimensional ones have depth 1. */

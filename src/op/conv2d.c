@@ -3,13 +3,14 @@
  *
  *   x[n][p][q][k] = bias[k] + sum over r, s, c of input[n][p stride + r - pad][q stride + s - pad][c] weights[r][s][c][k]
  *
- * with p < (h + 2 pad - r) / stride + 1 and q likewise; what lies outside the input is 0; dilation is 1.
+ * with p < (h + 2 pad - r) / stride + 1 and q likewise; elements outside the input are 0; dilation is 1.
  *
  *   out=i8    y = relu(sat8(round(scale * x)))   acc=i32; the scaling in binary32, ties to even
  *   out=i32   y = relu(x)                        acc=i32; inputs are such that nothing overflows
  *
  * Without pooling the output is y. With pool=size each of its elements is the largest of a window of size x size
- * elements of y, pool_stride apart; windows begin pool_pad before the image, and what lies outside never wins.
+ * elements of y, pool_stride apart; windows begin pool_pad before the image, and elements outside are never the
+ * maximum.
  *
  * The C parameters of a kernel are input [n][h][w][c], weights [r][s][c][k] (weight_layout=krsc: [k][r][s][c], kcrs:
  * [k][c][r][s]), bias [1][k] if there is one, output [n][p][q][k], all dense; image_layout=nchw, as in PyTorch: input
@@ -204,8 +205,8 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 /* ---- inputs ----
  *
  * int8.h says what makes the results of out=i8 tell much; its full-range lines are pixels and output channels of the
- * weights; a pixel takes part in up to r s results, so there are as many fewer of them. out=i32 uses the whole range
- * everywhere: the chance that a sum leaves 2^30 is below e^-2000. */
+ * weights; a pixel takes part in up to r s results, so the number of pixels is smaller by this factor. out=i32 uses the
+ * whole range everywhere: the chance that a sum leaves 2^30 is below e^-2000. */
 
 enum { INPUT, WEIGHTS };
 

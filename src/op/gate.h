@@ -1,4 +1,4 @@
-/* gate.h - what the targets read of a problem of op `gate`. */
+/* gate.h - the fields of a problem of op `gate` that targets read. */
 #ifndef TW_OP_GATE_H
 #define TW_OP_GATE_H
 

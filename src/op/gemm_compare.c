@@ -39,8 +39,8 @@ static line *lines_of(const tw_operand *o, const void *data, bool of_columns, co
   return sum;
 }
 
-/* The elements of a row of op(A) that are not 0, where these are few. Then the rest of op(B)'s columns does not count,
- * and norms of whole columns would hide what is wrong. */
+/* The elements of a row of op(A) that are not 0, where these are few. Then the other elements of op(B)'s columns do not
+ * count, and norms of whole columns would hide an error. */
 enum { FEW = 16 };
 typedef struct few {
   int n;

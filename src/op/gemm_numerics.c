@@ -118,7 +118,7 @@ static double blocks_off(const tw_gemm *g) {
 /* Matrix units add some products to a sum at once and cut the result instead of rounding it (Fasi, Higham, Mikaitis,
  * Pranesh, Numerical behavior of NVIDIA tensor cores, 2021: 8 products of 16 bits on Ampere, 4 of tf32): each of k / 8
  * steps takes half of the last place off a partial sum, in the mean, always towards 0: 0.72 units of 2^-24 over a
- * binade. What it takes off the products has their signs, and is no more than the walk of k roundings. The mean
+ * binade. The part that is cut has the sign of the products and is at most the walk of k roundings. The mean
  * magnitude of the partial sums of a walk is below 5 |products| but by a chance of e^-30 (numerics.h: q = 25). On an
  * H200 (mma.sync, f16 and bf16) the worst of 65,536 elements was off by 0.75 of u k / 8 |products| at k = 49,152, of
  * the 3.6 that are allowed. */
@@ -168,7 +168,7 @@ bool tw_gemm_has_terms(const tw_gemm *g) {
          !g->packed;
 }
 
-/* A result of 16 bits would hide what this is about. */
+/* A result of 16 bits would hide this effect. */
 bool tw_gemm_has_few(const tw_gemm *g) {
   return tw_gemm_has_whole(g) && has(REAL, g->a) && has(REAL, g->b) && g->c == TW_F32 && g->k >= 64;
 }
@@ -182,7 +182,7 @@ static double chain_of(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gem
   return n->chain * fmin(1, 8 * terms_of(g, s) / (double)g->k);
 }
 
-/* What rounding in the sum is off: any sum of such products; or, should that be less, a sum whose products have random
+/* The error of rounding in the sum: any sum of such products; or, should that be less, a sum whose products have random
  * signs, which all inputs see to (gemm_inputs.c). Products that are 0 are added without rounding. */
 static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   if (s->whole && tw_gemm_has_whole(g)) return 0;
@@ -204,14 +204,13 @@ static double rounding_mean(const tw_gemm *g, const tw_gemm_numerics *n, const t
   return fmin(any, walk);
 }
 
-/* What is not rounding in the sum. Three units are for scale, bias and conversion. Of A that becomes int8 each element
- * is off by at most half a step of (largest magnitude) / 127: in all by at most step / 2 times the sum of |b|, which is
- * at most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
+/* Errors other than rounding in the sum. Three units are for scale, bias and conversion. If A becomes int8, the error
+ * of each element is at most half a step of (largest magnitude) / 127: in all by at most step / 2 times the sum of |b|,
+ * which is at most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
  *
  * tf32 cuts 13 bits (bf16 16): both factors of a product are off by up to 2^-10 (2^-7), always towards 0, so the sum is
  * off by that part of itself, at most 8 largest |b|_2 (Hoeffding), and by as much again at random. Hopper's matrix unit
- * for 8 bits keeps 14 bits of its sums, of 32 products at a time (DeepSeek-V3, 2024, section 3.3.2), and cuts the rest.
- */
+ * for 8 bits keeps 14 bits in sums of 32 products (DeepSeek-V3, 2024, section 3.3.2) and cuts lower bits. */
 static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double scale = fabs((double)g->scale);
   const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);
@@ -234,7 +233,7 @@ double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gem
 
 /* besides_off as a root mean square over many elements: each part without the safety factor of a single element.
  * Roundings to steps are uniform: 0.58 of their maximum. Roundings of weights are relative to a number in [1, 2): 0.41
- * of their maximum. Of a cut, half acts on the sum itself and half at random. */
+ * of their maximum. Half of a cut acts on the sum itself, the other half at random. */
 static double besides_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double scale = fabs((double)g->scale), size = s->largest * s->column;
   const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);

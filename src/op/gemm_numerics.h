@@ -1,6 +1,6 @@
-/* gemm_numerics.h - the numerics of a gemm as data: which types go together, how each operand is stored, the roundings
- * on the way, and, in one place, the resulting error bound of an element of C. The op's comparison, a machine's own
- * checks and benchmarks all use it. */
+/* gemm_numerics.h - the numerics of a gemm as data: the legal combinations of types, the storage of each operand, the
+ * roundings, and the resulting error bound of an element of C. The op's comparison, a machine's own checks and
+ * benchmarks all use it. */
 #ifndef TW_OP_GEMM_NUMERICS_H
 #define TW_OP_GEMM_NUMERICS_H
 

@@ -6,10 +6,10 @@
  * segments the budget allows, the sharper the test; S = n would be the whole product.
  *
  * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below 8
- * sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding), so that even 2^30 sums raise no false alarm. t_ij
- * is the root mean square of an element's error (tw_gemm_signed_off), not its bound. One element is caught for certain
- * if its error exceeds 16 sqrt(L) times that, a few times more in segments of few columns; w of them in a segment with
- * the probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's size: it is
+ * sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding). So even 2^30 sums raise no false alarm. t_ij is the
+ * root mean square of an element's error (tw_gemm_signed_off), not its bound. One element is caught for certain if its
+ * error exceeds 16 sqrt(L) times that, a few times more in segments of few columns; w of them in a segment with the
+ * probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's size: it is
  * estimated from the signed sums over the inputs, never from the kernel's output.
  *
  * It needs C to be linear in the sums: so it is unavailable with relu or gelu and for 8-bit and 16-bit integer C. */

@@ -24,8 +24,8 @@ void tw_gemm_row(const tw_gemm_values *, int64_t i, double *out);
 void tw_gemm_column(const tw_gemm_values *, int64_t j, double *out);
 double tw_gemm_bias_at(const tw_gemm_values *, int64_t i, int64_t j);
 /* How large the elements of each row of op(B) are beside other rows, in the root mean square of some columns; 1 for
- * most. Norms of products are bounded by norms of op(A) times these sizes and of op(B) divided by them (Cauchy), which
- * is sharp although terms differ in size. Any positive sizes make a bound that holds. */
+ * most. Norms of op(A) times these sizes, and norms of op(B) divided by them, bound norms of products (Cauchy). This
+ * bound is sharp although terms differ in size. Any positive sizes make a bound that holds. */
 void tw_gemm_term_sizes(const tw_gemm_values *, double *room, double size[]);
 /* An element of C, from the sum of products and bias; rounded where C is of integers, else not yet. */
 double tw_gemm_finish(const tw_gemm *, double sum);

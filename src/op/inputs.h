@@ -37,8 +37,8 @@ typedef enum tw_lines { TW_LINES_ROWS, TW_LINES_COLUMNS } tw_lines;
 void tw_fill_lines(uint64_t seed, int operand, const tw_operand *, tw_lines, bool wide, void *data);
 
 /* The terms of a sum of n products differ in size: some factors of one operand are small, and the factors of the other
- * operand are larger by the same ratio. Products keep their size, so each of them still counts, and a kernel that
- * treats small factors with less care is wrong. One term of every eight is small alone; of every 256 terms a run of 32
+ * operand are larger by the same ratio. Products keep their size, so each product still counts. A kernel with less
+ * accuracy for small factors is therefore found. One term of every eight is small alone; of every 256 terms a run of 32
  * to 128 is small together. The exponent of two of term p: one operand has the factor 2^exponent, the other
  * 2^-exponent. */
 int tw_term_exponent(uint64_t seed, int64_t p, int64_t n);

@@ -151,8 +151,8 @@ typedef struct moments {
   double mean_off, variance_off; /* error bounds in binary32 */
 } moments;
 
-/* Errors of the elements are independent. The error of a sum of n of them is that of its steps; the mean square may
- * also be a difference of squares, as a one-pass kernel computes the variance. */
+/* Errors of the elements are independent. The error of a sum of n terms is the sum of the errors of its steps; the mean
+ * square may also be a difference of squares, as a one-pass kernel computes the variance. */
 static moments moments_of(const layernorm *l, const double *r, const double *off) {
   const double n = (double)l->columns, steps = (tw_sum_steps(n) + 2) * TW_U32;
   double sum = 0, size = 0, square = 0, offs = 0, off2 = 0;

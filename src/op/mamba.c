@@ -80,7 +80,7 @@ typedef struct job {
   int64_t c, s, n;
 } job;
 
-/* In binary32: exp is off by 4 u and 2 u of its argument; the state by what the last one was off, scaled, and a
+/* In binary32: exp is off by 4 u and 2 u of its argument; the state has the scaled error of the previous state, plus a
  * rounding of the product and of the sum; the term delta u B by 3 u. Intermediate values are kept in binary32. */
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;

@@ -14,10 +14,10 @@
  * The first row of x and the last row of p are given; the kernel may use the other rows. The check compares u, and d[0
  * .. N-2].
  *
- * Inputs: the recurrence's matrix (Adyn - Bdyn Kinf, AmBKt) is CONTRACTION times an orthogonal one, so that its
- * spectral radius is below 1 and an error in any step is still seen many steps later. The orthogonal one is a product
- * of rational rotations, rounded to multiples of 2^-20; the other matrices are multiples of 2^-11, and Adyn - Bdyn Kinf
- * is exact. */
+ * Inputs: the recurrence's matrix (Adyn - Bdyn Kinf, AmBKt) is CONTRACTION times an orthogonal matrix. Its spectral
+ * radius is below 1, and an error in any step is still visible many steps later. The orthogonal one is a product of
+ * rational rotations, rounded to multiples of 2^-20; the other matrices are multiples of 2^-11, and Adyn - Bdyn Kinf is
+ * exact. */
 #include "op/mpc.h"
 
 #include <inttypes.h>
@@ -339,7 +339,7 @@ static tw_status compare(const tw_problem *problem, void *const expected[], void
 
 /* ---- cost ---- */
 
-/* As the equations above say, x[N] included, though no u needs it: so does the paper count (prob_macs_map). */
+/* As the equations above say, x[N] included, though no u needs it: the paper counts in the same way (prob_macs_map). */
 static double operations(const tw_problem *p) {
   const tw_mpc m = tw_mpc_of(p);
   double n = (double)m.states, k = (double)m.inputs;

@@ -1,8 +1,8 @@
 /* numerics.h - rounding errors of a result: the parts of every op's tolerance.
  *
- * Units follow Higham, Accuracy and Stability of Numerical Algorithms. Rounding to a type with p bits of significand
- * has an error of at most u = 2^-p of the value (to nearest), and by `least` where the result is subnormal or flushed
- * to zero. */
+ * Units follow Higham, Accuracy and Stability of Numerical Algorithms. Rounding to nearest in a type with p bits of
+ * significand has an error of at most u = 2^-p of the value. The error is at most `least` if the result is subnormal or
+ * flushed to zero. */
 #ifndef TW_OP_NUMERICS_H
 #define TW_OP_NUMERICS_H
 

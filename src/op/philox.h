@@ -1,6 +1,6 @@
 /* philox.h - the counter-based generator Philox4x32-10 (J. Salmon et al., "Parallel random numbers: as easy as 1, 2,
- * 3", SC 2011): four words of 32 bits for a counter of four words and a key of two. What a kernel draws on a device,
- * the host draws again from the same counter, whatever the order. */
+ * 3", SC 2011): four words of 32 bits for a counter of four words and a key of two. The host draws a device's numbers
+ * again from the same counters, in any order. */
 #ifndef TW_OP_PHILOX_H
 #define TW_OP_PHILOX_H
 

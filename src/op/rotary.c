@@ -76,8 +76,8 @@ typedef struct job {
   bool interleaved, transposed;
 } job;
 
-/* In binary32 two products and their sum are rounded: 2 u of their magnitudes, and of the result rounded to the type.
- */
+/* In binary32 two products and their sum are rounded: 2 u of their magnitudes, and of the result rounded to the
+ * type. */
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
   const int64_t half = j->d / 2;

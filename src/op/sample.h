@@ -1,4 +1,4 @@
-/* sample.h - elements of an output that represent all of it: a random one from each of many equal blocks. */
+/* sample.h - sampled elements that represent an output: a random one from each of many equal blocks. */
 #ifndef TW_OP_SAMPLE_H
 #define TW_OP_SAMPLE_H
 

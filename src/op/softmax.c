@@ -44,8 +44,8 @@ static tw_spread spread(uint64_t seed, int64_t row) {
   return (tw_spread){.middle = !far ? 0 : below ? -120 : 120, .amplitude = 4};
 }
 
-/* Every fourth row has one element so large that exp overflows unless it is found: a maximum over part of a row shows.
- */
+/* Every fourth row has one element so large that exp overflows unless it is found: a maximum over part of a row
+ * shows. */
 static void raise_one(uint64_t seed, const tw_operand *x, void *data) {
   enum { STREAM = 1 << 30 }; /* other random numbers than for `spread` */
   for (int64_t row = 0; row < x->dims[0]; row++) {

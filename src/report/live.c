@@ -1,6 +1,6 @@
 /* live.c - see live.h. The server is GNU libmicrohttpd's.
  *
- * What protects a user: the socket is bound to 127.0.0.1; the path begins with 128 random bits, which are compared in
+ * Protection of the user: the socket is bound to 127.0.0.1; the path begins with 128 random bits, which are compared in
  * constant time; the Host header must name this server, so that no other site's name leads here (DNS rebinding); GET
  * and HEAD alone are answered; no other origin may read answers, and the page may run no script but its own. Each
  * request reads the journal anew, without writing. */

@@ -1,6 +1,6 @@
 /* page.c - puts the page together: page/page.html with its style, its scripts, the charting library and the data. The
- * page needs nothing else, and its Content-Security-Policy allows nothing else: no connection, no script but its own.
- */
+ * page needs nothing else, and its Content-Security-Policy allows nothing else: no connection, no script but its
+ * own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "report/page_files.h"
 #include "report/report.h"
 
-/* In this order: later ones use what is before them. */
+/* In this order: later scripts use earlier ones. */
 static const char *const SCRIPTS[] = {"base.js",     "progress.js", "tree.js",     "steps.js",
                                       "counters.js", "models.js",   "roofline.js", "timeline.js",
                                       "detail.js",   "compare.js",  "report.js"};

@@ -12,7 +12,7 @@
 
 #include "tilewright/status.h"
 
-/* One run as a JSON object. TW_USAGE if the directory has no run, or what is wrong with it. */
+/* One run as a JSON object. TW_USAGE if the directory has no run, or has a damaged run. */
 tw_status report_read_run(const char *directory, json_t **out, tw_error *);
 /* {"lines": [...], "runs": {"0": [...], ...}, "left_out": N}: the sources of all candidates (lines.h), as many as a
  * page holds. An empty object where the directory has no journal. */

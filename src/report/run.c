@@ -101,7 +101,7 @@ static bool has_column(const journal *j, const char *column) {
   return ask(j, question, 0) > 0;
 }
 
-/* What earlier versions did not record is left out. */
+/* Data that earlier versions did not record is left out. */
 static json_t *read_candidates(const journal *j) {
   tw_text sql = {0};
   tw_text_add_string(&sql, "SELECT number AS n, iteration, parent, plan, mends, twin, agent, lever, step, why, verdict,"

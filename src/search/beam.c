@@ -1,6 +1,6 @@
 /* beam.c - which candidates are the parents of the next iteration.
  *
- * As in Autocomp (section 3.3): the best B of those children that are correct and beat their own parent. Additions: the
+ * As in Autocomp (section 3.3): the best B children that are correct and faster than their own parent. Additions: the
  * best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; when fewer
  * than B children qualify, the best of the old parents stay and are tried with other plans; a child that is much slower
  * than the best has no precedence over the old parents, however slow its own parent was. tw_keep_recipes is for
@@ -53,7 +53,7 @@ static struct tw_experience *experience_of(tw_state *s, const char *lever) {
   return new;
 }
 
-/* All levers of a kernel share its fate: which of them was to blame or to thank is not known. */
+/* All levers of a kernel share its fate: the effect of each one alone is unknown. */
 static void learn(tw_state *s, const tw_candidate *c) {
   bool tells = c->verdict == TW_ILLEGAL || c->verdict == TW_SLOWER || tw_verdict_is_final(c->verdict);
   for (size_t i = 0; tells && i < c->n_levers; i++) {
@@ -73,8 +73,8 @@ static tw_candidate *best_with_recipe(const tw_state *s) {
   return best;
 }
 
-/* Where all the beam is sources that stand alone, agents that work on recipes would have nothing to do: the best kernel
- * with a recipe stays beside them, in their place if those agents are the only ones. */
+/* If the beam has only sources without a schedule, agents that need a schedule would have no parent: the best kernel
+ * with a schedule stays in the beam, too. It replaces the sources if all agents need a schedule. */
 void tw_keep_recipes(tw_state *s) {
   size_t needing = 0;
   for (size_t i = 0; i < s->n_members; i++) needing += !s->is_retired[i] && s->member[i].agent->needs_recipe;

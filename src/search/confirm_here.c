@@ -1,9 +1,9 @@
 /* confirm_here.c - the result of a search by a runner, evaluated again in this process.
  *
- * A runner may lie, or be a machine in another state. So where this computer has the target, the best kernel and the
- * start are built, checked on two cases and measured here. On a deterministic target both costs must equal the reported
- * ones. On a real machine the costs of this computer replace the reported ones. Where nothing can be evaluated here,
- * the result states it. */
+ * A runner's answer may be false, or its machine may be in another state. So where this computer has the target, the
+ * best kernel and the start are built, checked on two cases and measured here. On a deterministic target both costs
+ * must equal the reported ones. On a real machine the costs of this computer replace the reported ones. Where nothing
+ * can be evaluated here, the result states it. */
 #include <math.h>
 #include <string.h>
 

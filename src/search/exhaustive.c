@@ -1,7 +1,7 @@
 /* exhaustive.c - every kernel that the menu leads to: breadth first, so that each has one of its shortest schedules.
  *
- * Steps that lead to a kernel that is there already are not followed: what a kernel may become does not depend on how
- * it was reached. */
+ * Steps that lead to a kernel that is there already are not followed: the next steps of a kernel do not depend on the
+ * path to it. */
 #include "search/state.h"
 
 /* The kernels one step after candidate `from`. */

@@ -186,7 +186,7 @@ static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reaso
     tw_candidate *c = s->all[i];
     if (c->verdict != TW_CORRECT || memcmp(&c->source_digest, &digest, sizeof digest) != 0) continue;
     c->verdict = TW_UNCONFIRMED;
-    if (c->twin != TW_NONE) continue; /* adopted: neither counted nor evaluated itself */
+    if (c->twin != TW_NONE) continue; /* adopted: not counted and not evaluated */
     s->correct--;
     c->message = strdup(reason->text);
     if (s->journal) tw_journal_amend(s->journal, c);

@@ -1,8 +1,8 @@
-/* improve.c - a user's program as the start: rewrites of it, in competition with a fresh schedule.
+/* improve.c - a user's program as the start: rewrites of the program compete with a new schedule.
  *
  * Rewrites are climbed greedily, in a search with a beam of one whose only agent is `rewrites`: the best of two is
- * kept, until none makes the program faster. There are few, and each is a whole step: a wider beam would find the same.
- */
+ * kept, until none makes the program faster. There are few, and each is a whole step: a wider beam would find the
+ * same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

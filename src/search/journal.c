@@ -1,7 +1,8 @@
 /* journal.c - the record of searches in SQLite.
  *
  * Invariants:
- * - The file is created in one transaction: it has no tables, or all of them with its subject. Whatever else is found
+ * - The file is created in one transaction: it has either no tables, or all tables and the subject. Whatever else is
+ *   found
  *   under the name is refused before anything is written to it.
  * - A candidate's key is (search, number), and numbers are the same in every run of a search: writing the same
  *   candidate twice changes nothing, so a search that is resumed needs to know nothing of where it was cut.
@@ -69,7 +70,7 @@ static const char SCHEMA[] =
     " model TEXT NOT NULL, asked TEXT NOT NULL, answer TEXT NOT NULL, tokens_in REAL, tokens_out REAL, money REAL,"
     " seconds REAL NOT NULL, PRIMARY KEY (search, agent, place));";
 
-/* Columns that later versions added. Readers do without them: a journal without these columns gets them when it is
+/* Columns that later versions added. Readers do not need them: a journal without these columns gets them when it is
  * opened again. */
 static const char FACTS[] =
     "CREATE TABLE IF NOT EXISTS fact (search INTEGER NOT NULL REFERENCES search, key TEXT NOT NULL,"
@@ -622,7 +623,7 @@ static bool remember(void *context, const char *agent, tw_exchange *e) {
   return found;
 }
 
-/* What cannot be written is asked again in a search that is resumed: the candidates' trouble tells of the disk. */
+/* A resumed search repeats requests that could not be written: the candidates' trouble tells of the disk. */
 static void keep_exchange(void *context, const char *agent, const tw_exchange *e) {
   tw_journal *j = context;
   sqlite3_stmt *s = j->keep;

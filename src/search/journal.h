@@ -1,16 +1,17 @@
 /* journal.h - the crash-safe record of searches on one problem and target: an SQLite file.
  *
  * Every candidate is written when its verdict is known, each in a transaction of its own: a search that is killed
- * leaves all that ended before. A search that is started again proposes the same candidates in the same order and
- * recalls their verdicts instead of evaluating them, so that it ends with the same result.
+ * leaves all that ended before. A resumed search proposes the same candidates in the same order and recalls their
+ * verdicts. So it ends with the same result.
  *
  * When the file cannot be written any more (disk full), candidates stay `recorded = false` in memory, are tried again
  * with the next one and at the end, and tw_journal_trouble says what happened: the search goes on.
  *
  * Tables: journal (key, value: what the file is for), search (one row for each set of options), candidate (one row
- * each; `message`, `source`, `schedule` as text, `counters` and `memory` as JSON objects; `schedule` is NULL where the
- * source stands alone; `at`: seconds of search before its verdict; `place`: who evaluated it), exchange (what agents
- * asked and were answered), fact (of a search: its command line, its bound, its best candidate, ...; for reports). */
+ * each; `message`, `source`, `schedule` as text, `counters` and `memory` as JSON objects; `schedule` is NULL for a
+ * source without a schedule; `at`: seconds of search before its verdict; `place`: who evaluated it), exchange (what
+ * agents asked and were answered), fact (of a search: its command line, its bound, its best candidate, ...; for
+ * reports). */
 #ifndef TW_SEARCH_JOURNAL_H
 #define TW_SEARCH_JOURNAL_H
 

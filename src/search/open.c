@@ -1,4 +1,4 @@
-/* open.c - what a search needs before its first candidate: checked options, its teams, the journal, a place where
+/* open.c - prepares a search for its first candidate: checked options, its teams, the journal, a place where
  * candidates are evaluated, inputs. */
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
-/* polish.c - the neighbourhood of the best kernel after the beam has ended: all kernels one step of the menu away, then
- * two, and so on, as far as the problem is small. A better kernel becomes the new centre.
+/* polish.c - the neighbourhood of the best kernel after the beam has ended: if the problem is small, all kernels at a
+ * distance of one step of the menu, then two, and so on. A better kernel becomes the new centre.
  *
- * The beam follows steps that pay one by one, and stops where few do. Where designs need three steps of which the first
- * two lose, only trying all of them helps; where measuring is fast, it is affordable. */
+ * The beam follows steps that pay one by one, and stops where few do. If a design needs three steps and the first two
+ * lose, only an exhaustive search finds it; where measuring is fast, it is affordable. */
 #include <stdlib.h>
 
 #include "search/state.h"

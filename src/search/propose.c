@@ -1,9 +1,9 @@
-/* propose.c - plan and implement: what the agents propose for the parents in the beam.
+/* propose.c - plan and implement: collects the agents' proposals for the parents in the beam.
  *
- * Each parent's plans are divided among the agents by their shares. An agent gets all its requests at once, and then its
- * orders for kernels in rounds: as many alternatives of each plan as are wanted, then more of a plan some of whose
- * kernels turned out to be known. What a kernel is compared with are those before it of the same parent and agent, and
- * what the search had before: the outcome depends neither on threads nor on how long an answer takes. Candidates are
+ * Each parent's plans are divided among the agents by their shares. An agent gets all its requests at once, and then
+ * its orders for kernels in rounds: as many alternatives of each plan as are wanted, then more of a plan some of whose
+ * kernels turned out to be known. A kernel is compared with earlier kernels of its parent and agent, and with the
+ * search's state before them: the outcome does not depend on threads or on the time of an answer. Candidates are
  * numbered in the order of the beam, then of the agents, plans and alternatives. */
 #include <limits.h>
 #include <math.h>
@@ -398,7 +398,7 @@ static void heed(tw_state *s, const asking *a) {
     tw_state_note(s, "no plans after candidate %d: %s", a->request.parent->number, a->error.text);
 }
 
-/* Numbers the kernels of all parents. It fails only if requests were sent and all of them failed. */
+/* Numbers the kernels of all parents. Fails only if requests were sent and every request failed. */
 static tw_status gather(tw_round *r, tw_error *error) {
   tw_state *s = r->state;
   tw_status status = TW_OK;

@@ -4,7 +4,7 @@
 
 #include "tilewright/target.h"
 
-/* Removes dead steps: those without which the target emits the same code (comments aside) and predicts the same cost. A
+/* Removes dead steps: steps without effect on the emitted code (except comments) and on the predicted cost. A
  * later step overrides them, or they state a default. Does nothing to a schedule that is illegal for the problem. */
 void tw_prune_schedule(const tw_target *, const tw_problem *, tw_schedule *);
 /* The same, but the first `kept` steps stay. */

@@ -18,8 +18,8 @@ typedef struct tw_recordings {
   char *plan[TW_RECORDED_PLANS_MOST]; /* replies of models to planning prompts; malloc'ed */
 } tw_recordings;
 
-/* Adds a recording: the output directory of `tune --out`, its journal, or a file of steps. TW_USAGE if it is of another
- * target or op, or has neither steps nor plans. */
+/* Adds a recording: the output directory of `tune --out`, its journal, or a file of steps. TW_USAGE if it has another
+ * target or op, or no steps and no plans. */
 tw_status tw_recordings_read(const char *path, const tw_target *, const tw_problem *, tw_recordings *, tw_error *);
 /* Adds steps; TW_USAGE beyond TW_RECORDINGS_MOST. */
 tw_status tw_recordings_add(tw_recordings *, const tw_schedule *, tw_error *);

@@ -1,7 +1,7 @@
 /* search.c - the beam search over candidates.
  *
- * Method: Autocomp (C. Hong et al., section 3): in each iteration every parent in the beam gets plans, each plan gets
- * kernels, and the best that are correct and beat their parent are the next parents. tw_search is the whole flow.
+ * Method: Autocomp (C. Hong et al., section 3): in each iteration every parent in the beam gets plans, and each plan
+ * gets kernels. The best correct kernels that beat their parent are the next parents. tw_search is the whole flow.
  *
  * Why the outcome does not depend on `jobs`: candidates are numbered before they are evaluated, in the order of the
  * beam; evaluation changes only a candidate's own verdict; everything that is decided is decided between iterations, by

@@ -70,7 +70,7 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
   tw_candidate recorded = {.source = c->source, .source_digest = c->source_digest};
   bool known = journal && tw_journal_recall(journal, &recorded) && recorded.verdict == TW_CORRECT;
   free(recorded.message);
-  s->journal = NULL; /* neither recalled nor written before it is compared */
+  s->journal = NULL; /* compare first, then recall or write */
   tw_state_evaluate(s, 0);
   s->journal = journal;
   const char *what = tw_state_start_name(s), *message = c->message ? c->message : "?";

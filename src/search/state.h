@@ -100,7 +100,7 @@ typedef struct tw_search_subject {
   size_t n_members;
   const tw_member *member;
   const char *program;             /* the start; NULL = the target's baseline */
-  bool is_patient;                 /* goes on as long as an agent proposes, though nothing is gained */
+  bool is_patient;                 /* continues while an agent proposes kernels, even without a gain */
   const tw_recordings *recordings; /* of earlier searches; NULL: none */
   tw_agent *reuse;                 /* offers their steps; NULL: they have none */
 } tw_search_subject;
@@ -160,8 +160,8 @@ double tw_state_end(const tw_state *);
 /* starts.c: the start and the best known kernels of other searches are evaluated and make the first beam. */
 tw_status tw_evaluate_starts(tw_state *, const char *program, tw_error *);
 
-/* propose.c: plan and implement for each parent in the beam; failed kernels can be repaired until the round is freed.
- */
+/* propose.c: plan and implement for each parent in the beam; failed kernels can be repaired until the round is
+ * freed. */
 typedef struct tw_round tw_round;
 tw_status tw_propose(tw_state *, tw_round **out, tw_error *);
 /* Replaces failed kernels of the round by repairs. */
@@ -182,7 +182,7 @@ void tw_polish(tw_state *);
 tw_status tw_finish(tw_state *, tw_error *);
 /* finish.c: a candidate's schedule without its dead steps, except for steps of the baseline at its begin. */
 tw_schedule tw_state_pruned(const tw_state *, const tw_candidate *);
-/* duel.c: keeps the baseline, or the kernel of an earlier search, unless the best is faster than it by more than the
+/* duel.c: keeps the baseline, or the kernel of an earlier search, unless the best kernel is faster by more than the
  * noise. */
 void tw_defend(tw_state *);
 /* duel.c: whether the difference is larger than any noise. */

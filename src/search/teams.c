@@ -104,7 +104,7 @@ void tw_teams_divide(tw_state *s, const tw_search_subject *subject, const tw_sea
   }
 }
 
-/* The best, the rest of the beam as far as there is room, and the start, which leads elsewhere. */
+/* The best, other kernels of the beam while there is room, and the start, which leads to other kernels. */
 static void pass_on_beam(tw_state *s) {
   tw_candidate *old[TW_BEAM_MAX];
   const size_t n_old = s->n_beam, room = (size_t)s->options.beam;
@@ -124,9 +124,9 @@ double tw_state_end(const tw_state *s) {
          s->case_seconds; /* files of the result have such a case, too */
 }
 
-/* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time. What
- * a candidate takes is known from the best so far. Where that is still a slow baseline, half of the time is for
- * candidates. */
+/* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time. The
+ * time of a candidate is estimated from the best kernel so far. Where that is still a slow baseline, half of the time
+ * is for candidates. */
 void tw_team_set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
   const tw_candidate *like = s->best ? s->best : s->start;

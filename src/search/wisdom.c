@@ -4,7 +4,7 @@
  *     {"target": "...", "problem": "gemm m=512 ...", "cost": 1.0, "unit": "cycles", "utilization": 0.99,
  *      "found": 1750000000, "schedule": ["tile m=128", ...]}, ...]}
  *
- * "found" is when it was measured, in seconds since 1970; entries without it are of unknown age.
+ * "found" is when it was measured, in seconds since 1970; the age of entries without a date is unknown.
  *
  * A kernel without a recipe has "source": "..." in the place of "schedule"; a file with such an entry says version 2,
  * so that programs that know schedules alone refuse it in words of their own.

@@ -7,7 +7,7 @@
 
 enum { TW_TOOL_PATHS = 64 };
 
-/* One set of programs, as it was when it was looked at: never changed, never removed. */
+/* One set of programs at the time of its inspection: never changed, never removed. */
 typedef struct tw_tools {
   char identity[TW_HASH_TEXT];
   char *program[TW_TOOLS_MAX];
@@ -20,7 +20,7 @@ typedef struct tw_tools {
 
 extern const tw_profile tw_tool_profile; /* profile.c */
 
-/* view.c: what the programs read and run. */
+/* view.c: files that the programs read and run. */
 tw_status tw_tools_look(const tw_toolchain_kind *, tw_tools *, tw_error *);
 
 #endif

@@ -121,7 +121,7 @@ static tw_status check_symbols(checker *c, Elf_Scn *section, const GElf_Shdr *s)
   return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole object ---- */
 
 static tw_status check_all(checker *c) {
   GElf_Ehdr header;

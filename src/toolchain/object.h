@@ -29,7 +29,7 @@ typedef struct tw_object_rules {
       ".debug_abbrev", ".debug_aranges", ".debug_info", ".debug_line", ".debug_line_str", ".debug_str",                \
       ".debug_frame", ".debug_ranges", ".debug_rnglists", ".debug_loclists", ".debug_addr", ".debug_str_offsets"
 
-/* TW_FAILED with one line that names what is refused. */
+/* TW_FAILED with one line that names the rejected part. */
 tw_status tw_object_check(const void *object, size_t size, const tw_object_rules *, tw_error *);
 
 #endif

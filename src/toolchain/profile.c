@@ -19,7 +19,7 @@
   (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |         \
    CLONE_PTRACE | CLONE_UNTRACED | CLONE_PARENT)
 
-/* With O_TRUNC only what is opened for writing: systems before Landlock 3 would cut what may be read. */
+/* O_TRUNC is allowed only with opening for writing: before Landlock 3, systems would truncate readable files. */
 #define OPENING(index)                                                                                                 \
   {                                                                                                                    \
     {                                                                                                                  \
@@ -34,7 +34,7 @@
   }
 
 static const tw_call_rule calls[] = {
-    /* files that may be opened, and what was opened */
+    /* files that may be opened, and files that were opened */
     {SYS_read, {{0}}},
     {SYS_write, {{0}}},
     {SYS_close, {{0}}},
@@ -128,7 +128,7 @@ static const tw_call_rule calls[] = {
     {SYS_rt_sigreturn, {{0}}},
     {SYS_sigaltstack, {{0}}},
     {SYS_restart_syscall, {{0}}},
-    /* what it may know */
+    /* readable information */
     {SYS_getpid, {{0}}},
     {SYS_gettid, {{0}}},
     {SYS_getppid, {{0}}},

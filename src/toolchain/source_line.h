@@ -1,4 +1,4 @@
-/* source_line.h - where code of a simulated machine comes from. */
+/* source_line.h - the source line of an instruction of a simulated machine. */
 #ifndef TW_TOOLCHAIN_SOURCE_LINE_H
 #define TW_TOOLCHAIN_SOURCE_LINE_H
 

@@ -1,5 +1,5 @@
-/* toolchain.c - see toolchain.h. Programs are known by their files: asking each for its version would cost a process.
- */
+/* toolchain.c - see toolchain.h. Programs are known by their files: asking each for its version would cost a
+ * process. */
 #define _GNU_SOURCE
 #include "toolchain/toolchain.h"
 
@@ -124,7 +124,7 @@ bool tw_toolchain_is_clang(const tw_toolchain *t) { return t->tools->is_clang; }
 
 const char *tw_toolchain_program(const tw_toolchain *t, size_t index) { return t->tools->program[index]; }
 
-/* ---- what they say ---- */
+/* ---- their messages ---- */
 
 /* The error lines of a tool's output, at most `most`; the beginning of all of it if there are none. */
 static char *error_lines(const char *output, int most) {

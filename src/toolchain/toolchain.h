@@ -5,7 +5,7 @@
  * of its programs needs, writes below its own temporary folder, and nothing else; it has no network, no capabilities,
  * no descriptors but its output, an environment of PATH, TMPDIR and LC_ALL, and limits on processor time, memory and
  * sizes. So nothing depends on reading the candidate's text: `.incbin`, #include of any file, options of the assembler
- * end in an error of the tool. What it has made is looked through before it is linked (object.h).
+ * end in an error of the tool. Its output is inspected before it is linked (object.h).
  *
  * It can still learn whether a path exists.
  *

@@ -1,5 +1,5 @@
-/* scripted.h - searches on a machine that is a formula, whose agent is a shell script in the place of a language model.
- */
+/* scripted.h - searches on a machine that is a formula, whose agent is a shell script in the place of a language
+ * model. */
 #ifndef TW_SCRIPTED_H
 #define TW_SCRIPTED_H
 

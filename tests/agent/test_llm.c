@@ -444,8 +444,8 @@ static tw_search_result replay(const char *data, const char *machine, const char
   return r;
 }
 
-/* Simulations without one effect each say where the time goes: the planner is told, with costs, counts and an example.
- */
+/* Simulations without one effect each say where the time goes: the planner is told, with costs, counts and an
+ * example. */
 static void a_planner_is_told_where_the_time_goes(void **state) {
   (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");

@@ -273,8 +273,8 @@ static void test_what_the_text_does_not_say(void **state) {
   READS(e, 257, 1, 15);
   WRITES(e, 257, 1, 15);
   WRITES(e, 258, 1, 15);
-  /* v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:7], v[8:15], v[0:3], v20, v21 op_sel:[1,0,0] op_sel_hi:[0,0,0] cbsz:4
-   */
+  /* v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:7], v[8:15], v[0:3], v20, v21 op_sel:[1,0,0] op_sel_hi:[0,0,0]
+   * cbsz:4 */
   e = of(CDNA4, 0xd3ac0800, 0x00022b14, 0xd3ad0c00, 0x04021104);
   READS(e, 276, 1, 2);
   READS(e, 277, 1, 1);

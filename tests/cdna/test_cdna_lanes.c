@@ -175,8 +175,8 @@ static void test_binary16_arithmetic_rounds_once(void **state) {
       }
       run(kits[k], "v_fma_f16", CDNA3, a, b, c, d);
       for (int l = 0; l < CDNA_LANES; l++) {
-        /* 80 bits hold the sum of a product of 22 bits and of 11 bits unless they lie far apart: a long double has 64
-         */
+        /* 80 bits hold the sum of a product of 22 bits and of 11 bits unless they lie far apart: a long double has
+         * 64 */
         const long double exact = (long double)half_value(a[l]) * half_value(b[l]) + (long double)half_value(c[l]);
         if (isnan((double)exact) || isinf((double)exact)) continue;
         if (!same(half_value(d[l] & 0xFFFF), half_of((double)exact)) && fabsl(exact - (long double)(double)exact) == 0)

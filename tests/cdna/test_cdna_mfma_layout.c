@@ -264,8 +264,8 @@ static void broadcasts_are_the_calculators(void **state) {
     assert_int_equal(cdna_lane_of_a(four, lane, 0, 0), lane);
     assert_int_equal(cdna_lane_of_a(four, lane, 2, 1), 16 + lane % 16); /* the manual's examples: one group */
     assert_int_equal(cdna_lane_of_a(four, lane, 2, 3), 48 + lane % 16);
-    /* smaller groups: matrix_calculator.py -a cdna3 -i v_mfma_f32_4x4x4_16b_f16 -A -R --cbsz 2 --abid 1, and the like
-     */
+    /* smaller groups: matrix_calculator.py -a cdna3 -i v_mfma_f32_4x4x4_16b_f16 -A -R --cbsz 2 --abid 1, and the
+     * like */
     assert_int_equal(cdna_lane_of_a(four, lane, 1, 1), lane / 32 * 32 + 16 + lane % 16);
     assert_int_equal(cdna_lane_of_a(sixteen, lane, 2, 1), lane / 16 * 16 + 4 + lane % 4);
     assert_int_equal(cdna_lane_of_a(sixteen, lane, 3, 5), lane / 32 * 32 + 20 + lane % 4);

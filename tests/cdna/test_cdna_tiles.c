@@ -264,8 +264,8 @@ static void object_is_loaded(const char *data, size_t size) {
   cdna_object_free(&object);
 }
 
-/* What goes to a machine with the GPU: device code that compiles by the command of its README, a program, the launch.
- */
+/* What goes to a machine with the GPU: device code that compiles by the command of its README, a program, the
+ * launch. */
 static void exported_files_are_complete(void **state) {
   const tw_target *t = tw_target_find("cdna4");
   const tw_schedule s = schedule_of("tile m=64 n=64 k=64;split_k 2");

@@ -947,8 +947,8 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   "\", \"problem\": \"gemm m=20 n=24 k=40\", \"cost\": " cost ", \"unit\": \"seconds\", \"utilization\": 0.1, "        \
   "\"source\": \"int x;\"}]}"
 
-/* Costs of two computers do not compare: a claim does not take the place of what was measured here. A model's costs do.
- */
+/* Costs of two computers do not compare: a claim does not take the place of what was measured here. A model's costs
+ * do. */
 static void claims_of_other_computers_do_not_win(void **state) {
   (void)state;
   write_text("here.json", CLAIM("x86", "0.2"));

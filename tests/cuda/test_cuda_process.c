@@ -203,8 +203,8 @@ static void weights_of_codes_are_timed_in_chains(void **state) {
   t->release(artefact);
 }
 
-/* What device code could make of the process that it runs in; without the profile each of them is seen to come through.
- */
+/* What device code could make of the process that it runs in; without the profile each of them is seen to come
+ * through. */
 static void a_process_that_is_taken_over_is_confined(void **state) {
   static const char *const kernels[] = {"opens", "writes", "connects", "signals", "execs", "forks"};
   (void)state;

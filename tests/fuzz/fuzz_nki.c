@@ -1,5 +1,5 @@
-/* fuzz_nki.c - any text as an NKI kernel: rejected in one line that begins with a line number, or executed and timed.
- */
+/* fuzz_nki.c - any text as an NKI kernel: rejected in one line that begins with a line number, or executed and
+ * timed. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *
  *   build/tests/test_gemmini_rtl --write              writes the tables of that page anew
  *   build/tests/test_gemmini_rtl FOLDER [CHECKOUT]    prints the same tables for the programs of another folder laid out like
- *                                                     tests/data/gemmini, and those of a checkout of ucb-bar/autocomp
- */
+ *                                                     tests/data/gemmini, and those of a checkout of
+ * ucb-bar/autocomp */
 #include <math.h>
 
 #include "base/parallel.h"

@@ -1,6 +1,6 @@
 /* test_gemmini_schedules.c - kernels from the menu, compiled for RISC-V and run on the simulated machine, are right:
- * what the host cannot check in test_gemmini_emit.c (hazards, the hardware loop, the real macros) is in the loop here.
- */
+ * what the host cannot check in test_gemmini_emit.c (hazards, the hardware loop, the real macros) is in the loop
+ * here. */
 #include "test.h"
 
 #include <stdio.h>

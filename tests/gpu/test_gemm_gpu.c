@@ -211,8 +211,8 @@ static void activations_are_quantized_to_the_bit(void **state) {
   assert_true(p.op->bytes(&p) == 32 * 128 / 2 + 64 * 128 / 2 + 32 * 64 * 2);
 }
 
-/* One weight from its codes and scale, as docs/reference/formats.md draws them. `off` takes the scale of another group.
- */
+/* One weight from its codes and scale, as docs/reference/formats.md draws them. `off` takes the scale of another
+ * group. */
 static float weight(const op_run *r, const tw_gemm *g, int64_t j, int64_t p, int off) {
   static const float e2m1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   const tw_operand *codes = &r->data.operand[1], *scales = &r->data.operand[2];

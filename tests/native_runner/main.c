@@ -1,5 +1,5 @@
-/* main.c - the runner of test_native.c: calls kernel(operands as the arena describes them, how many, where they lie).
- */
+/* main.c - the runner of test_native.c: calls kernel(operands as the arena describes them, how many, where they
+ * lie). */
 #include <dlfcn.h>
 
 #include "native/runner/process.h"

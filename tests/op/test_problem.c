@@ -108,8 +108,8 @@ static void type_names_go_both_ways(void **state) {
   assert_string_equal(tw_type_name((tw_type)99), "?");
 }
 
-/* Old commands, wisdom, journals and sources have old names: they mean the same, and are written with the current ones.
- */
+/* Old commands, wisdom, journals and sources have old names: they mean the same, and are written with the current
+ * ones. */
 static void old_names_mean_the_current_ones(void **state) {
   (void)state;
   static const char *const pairs[][2] = {

@@ -79,8 +79,8 @@ static void print_schedule(const tw_schedule *s, char *out, size_t size) {
     used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "; " : "", s->step[i]);
 }
 
-/* The hash of the emitted source, and the cost on the simulator where it is asked for; what fails is told in `error`.
- */
+/* The hash of the emitted source, and the cost on the simulator where it is asked for; what fails is told in
+ * `error`. */
 static bool evaluate(const tw_target *t, const tw_problem *p, const tw_schedule *s, char hash[DIGITS + 1], double *cost,
                      tw_error *error) {
   char *source = NULL, text[TW_HASH_TEXT];

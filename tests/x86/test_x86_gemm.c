@@ -41,8 +41,8 @@ static void every_kernel_computes_every_combination(void **state) {
   }
 }
 
-/* Each number of rows and columns of the largest kernel of each arithmetic, once with k of one block and once with two.
- */
+/* Each number of rows and columns of the largest kernel of each arithmetic, once with k of one block and once with
+ * two. */
 static void every_tail_is_computed(void **state) {
   (void)state;
   const char *name;

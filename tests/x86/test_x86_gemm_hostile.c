@@ -1,6 +1,6 @@
 /* test_x86_gemm_hostile.c - what must not count does not: whatever lies between rows, was in C or in the plan's memory
- * before, or belongs to other rows. Every kernel that this CPU runs, every pair of types, on products that are exact.
- */
+ * before, or belongs to other rows. Every kernel that this CPU runs, every pair of types, on products that are
+ * exact. */
 #define _GNU_SOURCE
 #include "test.h"
 

@@ -255,8 +255,8 @@ static void execution_allocates_nothing(void **state) {
   }
 }
 
-/* Each thread begins with its own parts, one thread alone ends with all of them, and a thread of any number may help.
- */
+/* Each thread begins with its own parts, one thread alone ends with all of them, and a thread of any number may
+ * help. */
 static void parts_are_dealt_once(void **state) {
   (void)state;
   enum { THREADS = 5, PARTS_M = 3, PARTS_N = 4, PARTS = PARTS_M * PARTS_N };

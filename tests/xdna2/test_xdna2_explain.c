@@ -1,5 +1,5 @@
-/* What the model says about tiles on XDNA2: buffers of each layout, and one clear line for each choice that cannot be.
- */
+/* What the model says about tiles on XDNA2: buffers of each layout, and one clear line for each choice that cannot
+ * be. */
 #include "test.h"
 
 #include <math.h>
@@ -156,8 +156,8 @@ static void deeper_tiles_and_less_asymmetry_make_cores_efficient(void **state) {
   assert_true(quantity(&eight, "efficiency_core") < quantity(&four, "efficiency_core"));
 }
 
-/* The first of the published int8 kernels (docs/explain/xdna2-core.md) has a column-major B, which its cores transpose.
- */
+/* The first of the published int8 kernels (docs/explain/xdna2-core.md) has a column-major B, which its cores
+ * transpose. */
 static void the_core_transposes_a_column_major_b(void **state) {
   (void)state;
   const char *choice = "tile=64x232x64 way=in-turn";

@@ -336,8 +336,8 @@ static double scheduled(const char *name, int unroll) {
   return r.cycles;
 }
 
-/* int8 costs its schedule; what is fitted (atb: four clusters unrolled) is scaled by what schedules of both covers say.
- */
+/* int8 costs its schedule; what is fitted (atb: four clusters unrolled) is scaled by what schedules of both covers
+ * say. */
 static void covers_cost_what_their_schedules_say(void **state) {
   (void)state;
   const xd_kernel *atb = kernel("atb");

@@ -321,8 +321,8 @@ static void the_search_beats_the_plain_design(void **state) {
   tw_search_result_free(&r);
 }
 
-/* What is not checked does not depend on threads, and a journal recalls it: the second search of each pair ends alike.
- */
+/* What is not checked does not depend on threads, and a journal recalls it: the second search of each pair ends
+ * alike. */
 static void designs_that_are_not_checked_change_nothing(void **state) {
   (void)state;
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");

@@ -1,5 +1,5 @@
-/* What the core of a GEMM in object-FIFO form does for ever, in text: clears a tile of C, adds two products of tiles.
- */
+/* What the core of a GEMM in object-FIFO form does for ever, in text: clears a tile of C, adds two products of
+ * tiles. */
 #ifndef TW_TESTS_XDNA2_CORE_LOOP_H
 #define TW_TESTS_XDNA2_CORE_LOOP_H
 

@@ -1,5 +1,5 @@
-/* xdna2_fit.h - the fits of the model's constants to the published tables. Each leaves out the rows that it is told to.
- */
+/* xdna2_fit.h - the fits of the model's constants to the published tables. Each leaves out the rows that it is told
+ * to. */
 #ifndef TW_TEST_XDNA2_FIT_H
 #define TW_TEST_XDNA2_FIT_H
 

@@ -1,5 +1,5 @@
-/* vector/avx512.c - the vector kernels in the vocabulary of lanes_avx512.h. CMake compiles it for that instruction set.
- */
+/* vector/avx512.c - the vector kernels in the vocabulary of lanes_avx512.h. CMake compiles it for that instruction
+ * set. */
 #include "format/vector/lanes_avx512.h"
 
 #include "format/vector/bfp.h"

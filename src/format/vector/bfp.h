@@ -23,8 +23,8 @@ LANES void bfp_scales(const float *x, bfp_scaling *to) {
   to->faulty = m_bits(v_above(e, v_set(254)));
 }
 
-/* A tiny negative value must not become 0 in the product: its floor is -1. Where the product is 0, x itself is below 1.
- */
+/* A tiny negative value must not become 0 in the product: its floor is -1. Where the product is 0, x itself is below
+ * 1. */
 LANES vf unless_zero(vf product, vf x) {
   vm zero = v_above(v_set(1), v_and(v_bits(product), v_set(F32_MAGNITUDE)));
   return f_of_bits(v_select(zero, v_bits(x), v_bits(product)));

@@ -171,7 +171,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernels ---- */
 
-/* What makes the rule of a scale: format/mx.c. Of the mantissa of a float, what the largest element keeps, and its own. */
+/* The constants of a scale rule: format/mx.c. Of the mantissa of a float, what the largest element keeps, and its
+ * own. */
 static unsigned addend_of(const tw_gemm *g) {
   const tw_type t = tw_tile_block_scaled_left(g);
   const unsigned half = t == TW_MXFP4 ? 1u << 21 : 1u << 19;

@@ -12,7 +12,7 @@ static tw_status supports(const tw_tile_family *f, const tw_tile_context *c, tw_
   return f->supports ? f->supports(c->machine, c->problem, error) : TW_OK;
 }
 
-/* Of several usages, the first. */
+/* The first of several usages. */
 static tw_status begins_with(const char *usage, tw_error *error) {
   return tw_fail(error, TW_USAGE, "the first step of a tile kernel must be a tile; write for instance '%.*s'",
                  (int)strcspn(usage, ","), usage);

@@ -1,4 +1,4 @@
-/* kinds.h - the kinds of tile kernels that a target has, as a table: the only list of them. */
+/* kinds.h - the kinds of tile kernels that a target has, as a table: the only list of kinds. */
 #ifndef TW_TILE_KINDS_H
 #define TW_TILE_KINDS_H
 

@@ -23,7 +23,7 @@ typedef struct tw_tile_access {
 
 enum { TW_TILE_SWIZZLE = 96 };
 
-/* What a hand-scheduled loop computes (gpu/amd/loop.h). */
+/* The computation of a hand-scheduled loop (gpu/amd/loop.h). */
 typedef struct tw_tile_loop tw_tile_loop;
 typedef struct tw_tile_back_loop tw_tile_back_loop;
 

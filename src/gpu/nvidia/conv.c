@@ -3,7 +3,7 @@
 #include "gpu/nvidia/conv_kernel.h"
 #include "gpu/nvidia/gemm_warp_specialized.h"
 
-/* Of the dimension that is the last letter of each name. */
+/* The last letter of each name is the dimension. */
 static void set_dimension(tw_slots *s, const tw_conv *v, const tw_tile_conv_plan *p, int d,
                           const char *const names[7]) {
   const int64_t number[7] = {

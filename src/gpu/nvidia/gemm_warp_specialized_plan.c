@@ -149,7 +149,7 @@ static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, tw
   return TW_OK;
 }
 
-/* How each operand comes to shared memory, and results leave. */
+/* The paths of operands into shared memory and of results out of it. */
 static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p,
                                 tw_error *error) {
   const int size = element_bytes(tw_tile_gemm_factor(p, g->a));
@@ -251,7 +251,7 @@ static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_err
   return TW_OK;
 }
 
-/* A gate and what it multiplies are columns of one tile: B's rows are copied in two parts, and whole sums meet in a thread. */
+/* A gate and its factor are columns of one tile: B's rows are copied in two parts, and whole sums meet in a thread. */
 static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (!g->glu) return TW_OK;
   if (!g->b_transposed || !p->copies_b || !p->copies_c)

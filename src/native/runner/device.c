@@ -24,7 +24,7 @@ enum { PATHS_MAX = 64 };
 
 #if defined __x86_64__
 
-/* What drivers look at: descriptions of the system and of themselves, and libraries that they load late. */
+/* Files that drivers read: descriptions of the system and of themselves, and libraries that they load late. */
 static const char *const read_only[] = {
     "/sys",         "/proc/self", "/proc/devices", "/proc/driver", "/proc/cpuinfo",    "/proc/stat",  "/proc/meminfo",
     "/proc/sys/vm", "/usr",       "/lib",          "/lib64",       "/etc/ld.so.cache", "/etc/nvidia", NULL};

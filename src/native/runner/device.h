@@ -1,4 +1,4 @@
-/* device.h - takes away from a process what the driver of a device does not need once it has opened the device. */
+/* device.h - drops the rights of a process that the driver of a device does not need after it has opened the device. */
 #ifndef TW_NATIVE_RUNNER_DEVICE_H
 #define TW_NATIVE_RUNNER_DEVICE_H
 

@@ -32,7 +32,7 @@ static char *base_of(const tw_native *n, const tw_arena_array *x) {
   return x->is_output ? (char *)n->results : (char *)(uintptr_t)n->orders;
 }
 
-/* The page behind each array becomes untouchable. */
+/* The page after each array becomes inaccessible. */
 static void guard(const tw_native *n, const tw_arena_array *x) {
   char *pages = base_of(n, x) + x->at - tw_arena_slack(x->bytes);
   for (uint32_t i = 0; i < x->sets; i++) mprotect(pages + (i + 1) * x->pitch - TW_ARENA_PAGE, TW_ARENA_PAGE, PROT_NONE);

@@ -53,8 +53,8 @@ void cdna_keep_workspace(tw_artefact *, size_t kernel, const void *workspace);
 /* Frees the counts and workspaces of the last check. */
 void cdna_artefact_forget(tw_artefact *);
 
-/* Checks the results of a case. A large problem whose workgroups share nothing but what kernels before the main one
- * have left: some of them, each alone. The whole launch is executed if workgroups read data that other workgroups
+/* Checks the results of a case. A large problem whose workgroups share only the results of kernels before the main
+ * kernel: some workgroups, each alone. The whole launch is executed if workgroups read data that other workgroups
  * wrote; this shows only in a run. */
 tw_status cdna_artefact_check(tw_artefact *, const tw_case *, tw_error *);
 

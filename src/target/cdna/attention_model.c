@@ -37,8 +37,8 @@ double cdna_predict_attention(const void *with, const void *plan) {
 }
 
 /* First the kernel for dK and dV, then the kernel for dQ. As above, but each lane computes a gradient for each
- * probability. With `overlap_softmax` the slower part decides. A wave that has a SIMD alone uses less of it.
- * `hand_scheduled` is one kernel. */
+ * probability. With `overlap_softmax` the slower part decides. A wave that is alone on a SIMD uses a smaller part of
+ * its rate. `hand_scheduled` is one kernel. */
 double cdna_predict_attention_backward(const void *with, const void *plan) {
   const cdna_model *x = with;
   const tw_tile_attention_multistage_plan *p = plan;

@@ -169,8 +169,8 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   return status;
 }
 
-/* A packing kernel sees the workspace as at the start of the launch, without other kernels' data. Its changes are kept.
- */
+/* A packing kernel sees the workspace as at the start of the launch, without other kernels' data. Its changes are
+ * kept. */
 static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const cdna_manner *how,
                              tw_error *error) {
   cdna_allocation *workspace = &of->memory->allocation[0];

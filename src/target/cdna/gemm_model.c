@@ -74,8 +74,8 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   return fmax(seconds, LATENCY + operands / stream); /* each operand passes at least once */
 }
 
-/* The hand-scheduled plan: its loop costs as in GEMMs with such a loop, plus the kernels that pack, where they matter.
- */
+/* The hand-scheduled plan: its loop costs as in GEMMs with such a loop, plus the kernels that pack, where they
+ * matter. */
 static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->b) / 8.0;
   const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n), step = 128 / size;

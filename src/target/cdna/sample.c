@@ -254,7 +254,7 @@ static bool is_among(const uint64_t *id, int n) {
   return false;
 }
 
-/* What a workgroup has written. */
+/* The elements that a workgroup has written. */
 typedef struct part {
   uint64_t group;
   box box[TW_OPERANDS_MAX];
@@ -270,7 +270,8 @@ static int64_t shared_elements(const tw_operand *o, const box *a, const box *b) 
   return n;
 }
 
-/* Elements that are written twice are missing elsewhere, as far as they exceed what all workgroups can write beyond the output. */
+/* Elements that are written twice are missing elsewhere, except for the number that all workgroups may write beyond the
+ * output. */
 static tw_status refuse_twins(const tw_operand *o, size_t index, const part *of, int n, double surplus,
                               tw_error *error) {
   for (int i = 0; i < n; i++)

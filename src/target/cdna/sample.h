@@ -19,8 +19,8 @@ typedef struct cdna_sampler {
 #define CDNA_SAMPLE_ABOVE 3e9
 /* True if the op has what sampling needs. */
 bool cdna_sample_possible(const tw_problem *);
-/* True if executing all of it, watched, takes longer than a minute: for its operations, or for the elements of its
- * outputs, of which row operations have many. */
+/* True if executing the whole grid with checks takes longer than a minute: for its operations, or for the elements of
+ * its outputs, of which row operations have many. */
 bool cdna_sample_is_large(const tw_case *);
 /* TW_FAILED with the place and kind of a wrong result; else `text` describes the comparison. */
 tw_status cdna_sample_check(const cdna_sampler *, const tw_case *, char *text, size_t size, tw_error *);

@@ -116,7 +116,7 @@ static bool add_library(libraries *l, const char *folder, const char *name) {
   return length < LIBRARY_PATH && access(l->path[l->n], R_OK) == 0 && ++l->n;
 }
 
-/* ROCm's mathematical functions, and the constants that configure them, as far as a version has them. */
+/* ROCm's mathematical functions and the constants that configure them, if the version has them. */
 static void find_libraries(language of, libraries *l) {
   static const char *const parts[] = {"ockl",
                                       "oclc_daz_opt_off",

@@ -24,8 +24,8 @@ tw_status cdna_include(const char *folder, tw_error *);
 const char *cdna_header(const tw_embedded *);
 
 /* The compiler runs confined; where the system cannot confine it, only trusted sources are compiled. `launch` gives
- * macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's message.
- */
+ * macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's
+ * message. */
 tw_status cdna_compile(cdna_arch, const char *source, size_t length, bool trust, const tw_launch *launch, char **object,
                        size_t *size, tw_error *);
 

@@ -7,8 +7,8 @@
 
 /* ---- the model of convolutions ----
  *
- * Data that are written first pass through memory twice; then the products, as in gemm's model, or the output's bytes.
- */
+ * Data that are written first pass through memory twice; then the products, as in gemm's model, or the output's
+ * bytes. */
 
 static const double MULTIPLIED = 0.8, WRITTEN = 0.6; /* share of peaks: tensor cores in long sums; DRAM, with strides */
 

@@ -7,8 +7,8 @@
  *   shared memory 128 bytes a cycle: a product of 64 rows reads 64 rows of A and all columns of B; copies write both
  *   waiting       the latency of a copy, divided by the stages in flight
  *
- * and a little longer where two of them are close. In addition the operands are read from DRAM: once if the L2 cache
- * holds them, otherwise again for each wave of tiles, depending on the shape of the band.
+ * and a little longer if two of these times are close. In addition the operands are read from DRAM: once if the L2
+ * cache holds them, otherwise again for each wave of tiles, depending on the shape of the band.
  *
  * Rates, sizes and clocks are the machine's. FIT marks constants that are fitted to the times of 116 kernels at 1024
  * and 8192 (m = n = k) on an H100 in tests/data/cuda/gemm_tiles_h100.csv; tests/cuda/test_cuda_model.c tests them at

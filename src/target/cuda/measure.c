@@ -49,7 +49,7 @@ struct tw_artefact {
   cuda_kernel kernel;
   bool trust;                                    /* kernels from schedules, and trusted sources, share a process */
   char coverage[sizeof((tw_coverage *)0)->text]; /* of the last comparison */
-  known_case checked, measured;                  /* on which it was right; that the second of them needs no check */
+  known_case checked, measured;                  /* on which it was right; the second needs no check */
   struct session *later; /* of a measurement: the kept data are compared when the verdict is requested */
   tw_stop stop;          /* when not to wait for a device any longer */
   double until;          /* seconds: slower kernels are timed briefly; 0: none */
@@ -417,8 +417,7 @@ static tw_status time_launches(session *s, double limit, double idle, timing *ou
   return TW_OK;
 }
 
-/* On a busy machine the wall clock sometimes runs ahead of the events. Such timings are discarded, neither for nor
- * against the kernel, and repeated. */
+/* On a busy machine the wall clock sometimes runs ahead of the events. Such timings are discarded and repeated. */
 static tw_status time_many(session *s, double expected, double idle, timing *out, tw_error *error) {
   double fresh = 0, again;
   void *actual[TW_OPERANDS_MAX];

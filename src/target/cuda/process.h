@@ -29,7 +29,7 @@ tw_status cuda_process_do(cuda_process *, const cuda_command *, double limit, cu
 
 /* Operands as last fetched: inputs may be NULL. */
 void cuda_process_operands(const cuda_process *, void *actual[TW_OPERANDS_MAX]);
-/* Of the last CUDA_TIME. */
+/* For the last CUDA_TIME. */
 const cuda_results *cuda_process_results(const cuda_process *);
 
 #endif

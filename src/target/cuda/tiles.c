@@ -150,7 +150,7 @@ static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};
 
 const tw_language *cuda_tiles_language(size_t i) { return tw_tile_kinds_language(&kinds, i); }
 
-/* Has the machine the vocabulary, and the op a kernel in it? */
+/* Does the machine have the tile library, and the op a kernel that uses it? */
 static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
                          const tw_schedule *s, const tw_tile_kind **out, tw_error *error) {
   const char *step = s->n ? s->step[0] : "";

@@ -1,7 +1,7 @@
 /* timed.c - see timed.h.
  *
  * Pieces of the outputs of every launch are kept, and all outputs of one. Both are chosen here, at random, in another
- * process than the kernel's: work that is left out of launches shows in some of them. Pieces are compared with exact
+ * process than the kernel's: skipped work shows in some launches. Pieces are compared with exact
  * values, within the bounds of the op, so that a launch has the same tolerance as any run.
  *
  * Sets of inputs repeat, so results that a kernel kept could serve later. Therefore A of a gemm is rotated, by another

@@ -1,6 +1,6 @@
 /* config.c - reads a Gemmini configuration from its text and checks that such a machine can exist.
  *
- * One table says for every key where its value goes and what it may be; the checks that involve two keys follow
+ * One table has the field and the legal values of every key; the checks that involve two keys follow
  * the generator's own requirements (GemminiConfigs.scala, LocalAddr.scala of ucb-bar/gemmini). */
 #include "target/gemmini/config.h"
 

@@ -119,7 +119,7 @@ tw_status gm_harness_params(const gm_config *c, char **text, tw_error *error) {
 
 /* ---- The program ------------------------------------------------------------------------------------------ */
 
-/* What the harnesses of the public problems (ucb-bar/autocomp, harnesses/) define, for kernels that use it. */
+/* Names that the harnesses of the public problems define (ucb-bar/autocomp, harnesses/), for kernels that use them. */
 static void add_gemm_macros(tw_text *t, const tw_problem *p) {
   bool bias_row = tw_problem_int(p, "bias") == 1, bias = tw_problem_int(p, "bias") != 0;
   bool a_transposed = tw_problem_int(p, "a_transposed"), b_transposed = tw_problem_int(p, "b_transposed");
@@ -171,8 +171,8 @@ static void add_problem_macros(tw_text *t, const tw_problem *p, const gm_entry *
   if (!strncmp(p->op->name, "mpc_", 4)) add_mpc_macros(t, p);
 }
 
-/* The operands by the names that kernels may use for them. A pasted kernel finds the arrays by its parameters' names.
- */
+/* The operands by the names that kernels may use for them. A pasted kernel finds the arrays by its parameters'
+ * names. */
 static tw_status add_arrays(tw_text *t, const tw_operand *operand, size_t n, const gm_entry *e, tw_error *error) {
   for (size_t i = 0; i < n; i++) {
     const tw_operand *o = &operand[i];
@@ -222,7 +222,7 @@ static void add_source(tw_text *t, const char *source, size_t length) {
   tw_text_add_bytes(t, source, length);
 }
 
-/* What surrounds a pasted body. On the simulated machine a run ends in __harness_stop; what follows is for a real one:
+/* The text around a pasted body. On the simulated machine a run ends in __harness_stop; what follows is for a real one:
  * it prints the counters and a checksum of the outputs. It is there because it shapes the code before it: what is still
  * needed after the kernel takes registers from the kernel, as in the yardstick's own harness
  * (docs/explain/compilers.md). */
@@ -292,7 +292,7 @@ static void add_operand(tw_text *t, const tw_operand *o, size_t i) {
               o->name, i == 0 ? 4096 : 64, i, o->bytes);
 }
 
-/* Of what the core has just made, start.S reads a word of each line between two addresses. */
+/* start.S reads a word of each cache line between two addresses, after the core has written the data. */
 static void add_table(tw_text *t, const tw_problem *p, const tw_operand *operand, size_t n) {
   tw_text_add_string(t, "  .harness.table : ALIGN(64) {\n    __harness_table = .;\n   ");
   for (size_t i = 0; i < ARGUMENTS; i++) {

@@ -12,8 +12,8 @@
 /* gemmini_params.h for a configuration. */
 tw_status gm_harness_params(const gm_config *, char **text, tw_error *);
 
-/* The candidate's translation unit: headers, the problem's macros, the source as "kernel.c". It defines kernel_entry__.
- */
+/* The candidate's translation unit: headers, the problem's macros, the source as "kernel.c". It defines
+ * kernel_entry__. */
 tw_status gm_harness_program(const tw_problem *, const char *source, size_t length, const gm_entry *, char **text,
                              tw_error *);
 

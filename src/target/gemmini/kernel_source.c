@@ -1,7 +1,7 @@
 /* kernel_source.c - see kernel_source.h. A tokenizer of C (C17 5.1.1.2, phases 2 and 3) and one query on it.
  *
  * It does not expand macros and does not evaluate #if: an entry point made by a macro is not found, one in an excluded
- * branch is. That costs a clear message, never a wrong result, and no safety depends on it. */
+ * branch is. Such a source gets a clear error, never a wrong result. Safety does not depend on this check. */
 #include "target/gemmini/kernel_source.h"
 
 #include <ctype.h>

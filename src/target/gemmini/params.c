@@ -10,7 +10,7 @@
 
 #include "base/strings.h"
 
-/* What follows "BEFORE NAME" in a line, up to a blank or a semicolon. */
+/* Returns the text after "BEFORE NAME" in a line, up to a blank or a semicolon. */
 static bool find_define(const char *text, const char *name, char out[32]) {
   const size_t n = strlen(name);
   for (const char *p = text; (p = strstr(p, "#define ")); p += 8) {
@@ -74,7 +74,7 @@ static const char *half_of(const char *text) {
   return !strcmp(exponent, "5") && !strcmp(significand, "11") ? "f16" : NULL;
 }
 
-/* What such a header leaves out or gets wrong: the array's partial sums, and a scale of 16 bits. */
+/* Values that such a header lacks or has wrong: the array's partial sums, and a scale of 16 bits. */
 static tw_status read_half(const char *text, const char *origin, const char *half, gm_params *out, tw_error *error) {
   char scale[32] = "";
   if (has(text, "HAS_MVIN_SCALE") && find_type(text, "scale_t", scale) && strcmp(scale, "float") != 0)

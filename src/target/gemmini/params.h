@@ -1,5 +1,5 @@
-/* params.h - reads gemmini_params.h, the header that the generator writes for programs: its description of the machine.
- */
+/* params.h - reads gemmini_params.h, the header that the generator writes for programs: its description of the
+ * machine. */
 #ifndef TW_GEMMINI_PARAMS_H
 #define TW_GEMMINI_PARAMS_H
 

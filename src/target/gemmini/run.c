@@ -10,7 +10,8 @@
 #include "op/operand.h"
 #include "target/gemmini/harness.h"
 
-/* A program that takes this long has gone astray: 64 times what the array and the memory port need, and a start. */
+/* A program that takes this long has gone astray: 64 times the time of the array and the memory port, plus a start-up
+ * time. */
 static uint64_t cycle_limit(const gm_config *c, const tw_case *k) {
   const tw_op *op = k->problem->op;
   return 20000000 + (uint64_t)(64 * (op->operations(k->problem) / (c->dim * c->dim) + op->bytes(k->problem)));

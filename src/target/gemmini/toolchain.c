@@ -47,7 +47,7 @@ static const tw_object_rules rules = {.machine = EM_RISCV,
                                       .data_bytes = FILE_BYTES_MAX,
                                       .zero_bytes = ZERO_BYTES_MAX};
 
-/* What is in bare/ goes out with a kernel. */
+/* Files of bare/ are exported with a kernel. */
 static bool is_runtime(const tw_embedded *file) {
   return !strncmp(file->name, RUNTIME, strlen(RUNTIME)) &&
          strncmp(file->name, RUNTIME "bare/", strlen(RUNTIME "bare/")) != 0;
@@ -112,7 +112,8 @@ static tw_status run(const gm_toolchain *t, size_t program, const char *const *a
   return tw_tool_run_confined(&t->tools, &r, error);
 }
 
-/* the compiler prints the path of libgcc.a; a copy of it saves asking again, and is where the linker may read. */
+/* the compiler prints the path of libgcc.a; a copy avoids a second query and is in a folder that the linker may
+ * read. */
 static tw_status copy_libgcc(const gm_toolchain *t, const char *directory, tw_error *error) {
   const char *const ask[] = {"", "-march=rv64gc", "-mabi=lp64d", "-print-libgcc-file-name", NULL};
   char *name = NULL, *data = NULL;

@@ -1,4 +1,5 @@
-/* config.h - the machine: what a text file in configs/ says. Each number's source stands there. Times are nanoseconds. */
+/* config.h - the machine: the contents of a text file in configs/. The file names the source of each number. Times are
+ * nanoseconds. */
 #ifndef TW_TRAINIUM_CONFIG_H
 #define TW_TRAINIUM_CONFIG_H
 
@@ -8,7 +9,7 @@
 #include "base/config_file.h"
 #include "tilewright/status.h"
 
-/* Memories of one NeuronCore, and what a user sees of the machine. */
+/* Memories of one NeuronCore, and the parts of the machine that a user sees. */
 typedef struct trn_config_memory {
   int partitions;
   int64_t sbuf_bytes; /* of a partition, that a kernel can use */

@@ -61,8 +61,8 @@ typedef enum trn_opcode {
 
 enum { TRN_DIMS_MAX = 6, TRN_OPERANDS_MAX = 5 };
 
-/* What an instruction reads or writes of a tensor. The free pattern is in bytes from the start of the tensor's part of a
- * partition; the last dimension varies fastest. */
+/* The part of a tensor that an instruction reads or writes. The free pattern is in bytes from the start of the tensor's
+ * part of a partition; the last dimension varies fastest. */
 typedef struct trn_region {
   int tensor;               /* index in trn_program.tensor */
   bool is_written, is_read; /* both: accumulation */

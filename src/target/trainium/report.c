@@ -16,7 +16,7 @@ static const struct {
                           {"gpsimd_busy", "time in which the GpSimd engine worked"},
                           {"sync_busy", "time in which the Sync engine started transfers"}};
 
-/* What was busy the longest. */
+/* The engine that was busy the longest. */
 static void name_bottleneck(const trn_timing *t, tw_measurement *out) {
   const char *what = "the DMA engines";
   double most = t->dma_busy;

@@ -1,4 +1,4 @@
-/* report.h - what a run on the machine's model tells: counters, and a timeline of engines and DMA queues. */
+/* report.h - the output of a run on the machine's model: counters, and a timeline of engines and DMA queues. */
 #ifndef TW_TRAINIUM_REPORT_H
 #define TW_TRAINIUM_REPORT_H
 

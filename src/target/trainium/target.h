@@ -10,7 +10,7 @@ extern tw_machine_list trn_machine_list;
 /* By position; NULL past the last. */
 const tw_target *trn_target_at(size_t index);
 
-/* What the problem's options leave of the compiler's model. */
+/* The parts of the compiler's model that the problem's options leave on. */
 trn_compiler trn_compiler_of(const tw_problem *);
 /* The instructions of a source on the case's operands; nothing is computed. The program is the caller's to free. */
 tw_status trn_program_of(const tw_target *, const char *source, const tw_case *, trn_program *out, tw_error *);

@@ -149,7 +149,7 @@ static bool rows_spread(const tw_gemm_planned *p) {
 
 /* The number of parts for each thread. With more than one, a fast core relieves a slow one. Measured on 16 virtual
  * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): four parts instead
- * of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096 of bf16. Smaller parts cost more than they win:
+ * of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096 of bf16. Smaller parts lose time:
  * parts that pack B pack it for few rows. One thread has one part. Large parts of vectors' kernels may be more. */
 static int parts_for_each_thread(const tw_gemm_planned *p, int threads, double worth) {
   enum { MOST = 4, MOST_LARGE = 8, LARGE = 400, WORTH_A_PART = 4, WORTH_PACKING = 50 };
@@ -160,7 +160,7 @@ static int parts_for_each_thread(const tw_gemm_planned *p, int threads, double w
   return parts < 2 ? 1 : parts > MOST ? MOST : (int)parts;
 }
 
-/* What a part costs beside its tiles, in rows of a panel and in panels of a row. */
+/* The cost of a part without its tiles, in rows of a panel and in panels of a row. */
 typedef struct fetches {
   double rows_of_panel;  /* a panel is fetched while this many rows are computed with it */
   double panels_of_rows; /* rows of A are fetched, or packed, while they are computed with this many panels */
@@ -230,7 +230,7 @@ bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
  * 0.98 times at 11 strips. Masked and shifted codes (i4, ternary) gain nothing. */
 enum { STRIPS_WORTH_EXPANSION = 20 };
 
-/* Not where panels come from memory: high tiles read them in fewer passes. */
+/* Do not do this if panels are read from memory: high tiles read them in fewer passes. */
 static bool takes_two_panels(const tw_gemm_planned *p) {
   return !p->on_codes && p->spec.m > ROWS_ON_CODES && p->kernel->wide_rows && x86_panels(p) > 1;
 }

@@ -1,4 +1,4 @@
-/* kernel.h - what a generated kernel file gives the library: tile functions of one instruction set and one arithmetic.
+/* kernel.h - the interface of a generated kernel file: tile functions of one instruction set and one arithmetic.
  *
  * All kernels share one view of their operands: a *unit* is 32 bits that hold the `group` consecutive elements of k
  * which one lane of the machine's multiply-add processes at once.

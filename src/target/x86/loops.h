@@ -14,7 +14,7 @@ void x86_run_part(const tw_gemm_planned *, const tw_gemm_operands *, char *works
 void x86_run_part_on(const tw_gemm_planned *, const tw_gemm_operands *, const void *b, float scale, char *workspace,
                      int part);
 
-/* Which thread computes which parts. Each begins with parts of its own, the same in each call: the operands are in its
+/* The assignment of parts to threads. Each begins with parts of its own, the same in each call: the operands are in its
  * core's caches if the program computes the product again. A thread that has no more takes parts of other threads,
  * which may be slower. */
 typedef struct x86_deal {

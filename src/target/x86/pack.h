@@ -4,8 +4,8 @@
 
 #include "target/x86/plan.h"
 
-/* Rows [row, row + rows) of op(A), units [unit, unit + units) of k, as rows of `stride` bytes at `to`. Zeros follow k.
- */
+/* Rows [row, row + rows) of op(A), units [unit, unit + units) of k, as rows of `stride` bytes at `to`. Zeros follow
+ * k. */
 void x86_convert_rows(const tw_gemm_planned *, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
                       void *to, int64_t stride);
 

@@ -73,13 +73,13 @@ struct tw_gemm_planned {
   int rho;               /* the buffer of A is mc / rho rows */
   bool plain;            /* sums are C: nothing to finish */
   bool adds;             /* if plain: sums begin with C (beta = 1) */
-  bool sums_in_c;        /* sums of all but the last block of k wait in C; otherwise in the workspace */
+  bool sums_in_c;        /* C holds the sums of all blocks of k except the last; otherwise in the workspace */
   bool has_codes;        /* B is kept as codes with scales */
   bool on_codes;         /* and the tiles work on them: no panel is expanded */
   bool expands;          /* though not on these: a panel at a time, codes become such of 8 bits (X86_S8) */
   x86_codes codes;       /* if so */
   bool looks_up;         /* and A is packed as tables for them */
-  bool wide;             /* tiles take two panels at once, but for an odd last one */
+  bool wide;             /* tiles use two panels at once; an odd last panel is alone */
   bool short_blocks;     /* along k: B is packed for this product only, and few rows use it */
   bool packs_b;          /* B is given unpacked, and each part packs the blocks that it needs */
   int strip_rows;        /* rows of the largest tile that is used */
@@ -94,13 +94,13 @@ struct tw_gemm_planned {
 };
 
 static inline int64_t x86_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-/* Of `n` items, the first that belongs to `index` of `count`. */
+/* The first of `n` items that belongs to part `index` of `count`. */
 static inline int64_t x86_part_start(int64_t n, int index, int count) { return n * index / count; }
 static inline int64_t x86_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* How rows are divided into strips: of equal height, as far as possible (the first `taller` have one row more). Where a
- * tile processes several units at once and absent rows cost as much as present ones: whole tiles and one for the rest.
- */
+/* How rows are divided into strips: of equal height if possible (the first `taller` have one row more). Where a
+ * tile processes several units at once and absent rows cost as much as present ones: whole tiles and one for the
+ * rest. */
 typedef struct x86_strips {
   int64_t n, low, taller; /* the last may have fewer rows than `low` */
 } x86_strips;
@@ -111,7 +111,7 @@ static inline x86_strips x86_strips_of(const tw_gemm_planned *p, int64_t rows) {
   return (x86_strips){.n = n, .low = rows / n, .taller = rows % n};
 }
 
-/* The first row of part `index` of parts_m. Where strips are whole tiles, so are parts. */
+/* The first row of part `index` of parts_m. If strips are whole tiles, parts are whole tiles, too. */
 static inline int64_t x86_part_row(const tw_gemm_planned *p, int index) {
   if (p->kernel->step == 1) return x86_part_start(p->spec.m, index, p->parts_m);
   return x86_min(x86_part_start(x86_ceil_div(p->spec.m, p->strip_rows), index, p->parts_m) * p->strip_rows, p->spec.m);

@@ -6,8 +6,8 @@
 
 #include "target/x86/plan.h"
 
-/* Operations a second (a multiply-add is two) of the kernel's instruction on `threads` threads: the best of a few runs.
- */
+/* Operations a second (a multiply-add is two) of the kernel's instruction on `threads` threads: the best of a few
+ * runs. */
 double x86_peak(const x86_kernel *, int threads);
 
 /* The highest rate of `threads` threads of this machine for the types of a planned product, with any kernel: the rate

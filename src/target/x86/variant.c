@@ -38,8 +38,8 @@ int x86_lift(x86_arithmetic arithmetic, x86_form form) {
   return arithmetic == X86_U8S8 ? lift[form] : 0;
 }
 
-/* Beside the sums: vectors of B, one of A, a line, tables, a mask. Two strips of 8 rows make the highest decode shape.
- */
+/* Beside the sums: vectors of B, one of A, a line, tables, a mask. Two strips of 8 rows make the highest decode
+ * shape. */
 enum { OTHER_REGISTERS = 6, CODED_ROWS_MOST = 8 };
 
 int x86_coded_rows(const x86_variant *s) {

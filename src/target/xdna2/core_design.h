@@ -1,4 +1,5 @@
-/* core_design.h - a kernel of the machine file, and a design's call of it, as the core's scheduler takes them. */
+/* core_design.h - converts a kernel of the machine file, and a design's call of the kernel, to input of the core's
+ * scheduler. */
 #ifndef TW_XDNA2_CORE_DESIGN_H
 #define TW_XDNA2_CORE_DESIGN_H
 

@@ -170,7 +170,7 @@ static tw_status check_modelled(const xd_config *c, const xd_gemm *start, const 
   return TW_OK;
 }
 
-/* A plan of the same problem, and what the steps change in it. Its tile counts only if a step gives one. */
+/* A plan of the same problem, and the changes of the steps. Its tile counts only if a step gives one. */
 static tw_status apply_steps(const xd_config *c, const tw_problem *p, size_t n, const char *const words[],
                              xd_design *out, tw_error *error) {
   tw_schedule s = {0};

@@ -38,7 +38,7 @@ tw_status xd_design_parse(const xd_config *, const tw_problem *, size_t n_words,
 
 /* Bytes of one element as stored in memory: 9/8 for bfp16. */
 double xd_type_bytes(tw_type);
-/* Of A, B and C of the kernel. */
+/* For A, B and C of the kernel. */
 tw_element_bytes xd_element_bytes(const xd_kernel *);
 /* As the paper counts them for intensities (section 3.1): bfp16 is 1.25. */
 tw_element_bytes xd_paper_bytes(const xd_config *, const xd_kernel *);

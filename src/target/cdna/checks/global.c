@@ -3,8 +3,8 @@
  * Alignment: scalar loads ignore the two lowest bits of their addresses; atomics fault; other accesses need the mode
  * that the Linux driver sets for all processes, and are no finding at multiples of 4. At other addresses they are a
  * finding only if requested by name or by "all", because compilers rely on that mode, too (two hidden 16-bit arguments
- * in one load). Overlaps: workgroups run in any order, so bytes that two of them write have an arbitrary final value.
- * Equal values and atomics are no finding. */
+ * in one load). Overlaps: workgroups run in any order, so bytes that two workgroups write have an arbitrary final
+ * value. Equal values and atomics are no finding. */
 #include "target/cdna/checks/state.h"
 
 _Atomic(uint32_t) *owners_of(cdna_wave *w, uint64_t address, uint64_t bytes) {

@@ -3,7 +3,7 @@
  *
  * A barrier is the only order between waves. Between two barriers each cell records its writer and its readers. Before
  * a barrier a wave must wait for its writes (lgkmcnt) and for its loads to LDS (vmcnt); its own reads need the same.
- * Atomics do not race with each other, nor do waves that write the same value. */
+ * Atomics do not race with each other. Waves that write equal values do not race, either. */
 #include <stdio.h>
 #include <string.h>
 

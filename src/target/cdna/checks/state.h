@@ -163,8 +163,8 @@ typedef struct group_state {
   cdna_count *count; /* for each dword of code; NULL: not counted */
 } group_state;
 
-/* Bytes of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or GIVEN, SHARED.
- */
+/* Bytes of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or GIVEN,
+ * SHARED. */
 enum { OWNERS_MAX = CDNA_ALLOCATIONS_MAX };
 static const uint32_t OWNER_GIVEN = UINT32_MAX, OWNER_SHARED = UINT32_MAX - 1;
 

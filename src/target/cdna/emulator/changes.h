@@ -1,5 +1,5 @@
 /* changes.h - the new value that an atomic writes, for LDS, vector and scalar memory: a function of the old value, the
- * data, and a second value (a comparand or a mask). Each file that includes it uses a part of them. */
+ * data, and a second value (a comparand or a mask). Each including file uses some of these functions. */
 #ifndef TW_CDNA_CHANGES_H
 #define TW_CDNA_CHANGES_H
 

@@ -60,14 +60,14 @@ uint64_t cdna_memory_add(cdna_memory *, void *data, uint64_t size, bool writable
 uint64_t cdna_memory_modelled(const cdna_memory *, uint64_t address);
 /* The last allocation added holds no defined values yet, except for some bytes: for checks of reads. */
 void cdna_memory_undefined(cdna_memory *, uint64_t defined_at, uint64_t defined_bytes);
-/* From now on what kernels write can be taken back: a page is copied before it is written first. False without memory.
- */
+/* From now on what kernels write can be taken back: a page is copied before it is written first. False without
+ * memory. */
 bool cdna_memory_hold(cdna_memory *);
 /* Restores the contents at the time of the hold; only while no kernel runs. */
 void cdna_memory_restore(const cdna_memory *);
 void cdna_memory_let_go(cdna_memory *);
-/* The bytes that kernels have written to allocation `index` since the hold, for comparisons; NULL: none, or no memory.
- */
+/* The bytes that kernels have written to allocation `index` since the hold, for comparisons; NULL: none, or no
+ * memory. */
 uint8_t *cdna_memory_copy_written(const cdna_memory *, size_t index);
 /* Compares these bytes with the current contents. `copy`: from cdna_memory_copy_written; NULL: nothing was written.
  * Bytes whose `skip` is set are not compared (skip NULL: all are). */
@@ -177,7 +177,7 @@ typedef bool cdna_lowering(cdna_program *, const cdna_code *, cdna_op *);
 cdna_lowering cdna_lower_salu, cdna_lower_flow, cdna_lower_valu, cdna_lower_smem, cdna_lower_vmem, cdna_lower_lds,
     cdna_lower_mfma, cdna_lower_cross, cdna_lower_narrow;
 
-/* Tries all classes in order; an instruction of none of them stops the wave that reaches it. */
+/* Tries all classes in order; an instruction without a function stops the wave that reaches it. */
 void cdna_lower(cdna_program *, const cdna_code *, cdna_op *);
 /* A program without code, to lower single instructions with; false without memory. */
 bool cdna_program_open(cdna_program *);

@@ -82,8 +82,8 @@ uint32_t cdna_format_load(const cdna_format *f, const uint8_t *element, int comp
 
 static double between(double v, double least, double most) { return !(v > least) ? least : v > most ? most : v; }
 
-/* From a float to one of fewer than 16 bits: rounded to nearest even through the lower bits; negative values become 0.
- */
+/* From a float to one of fewer than 16 bits: rounded to nearest even through the lower bits; negative values become
+ * 0. */
 static uint32_t small_float_bits(float v, int bits) {
   if (v != v) return mask_of(bits);
   if (v <= 0) return 0;

@@ -43,7 +43,7 @@ typedef struct cdna_access {
   uint32_t lds[CDNA_LANES];
 } cdna_access;
 
-/* All but the addresses is zero. */
+/* All fields except the addresses are zero. */
 static inline void cdna_access_begin(cdna_access *a) { memset(a, 0, offsetof(cdna_access, address)); }
 
 /* For the next instruction. False: it does not access memory. */
@@ -75,8 +75,8 @@ cdna_group *cdna_group_open(const cdna_dispatch *, tw_error *);
 void cdna_group_close(cdna_group *);
 /* All is as workgroup `id` begins. */
 void cdna_group_start(const cdna_dispatch *, cdna_group *, uint64_t id);
-/* Executes workgroup `id` alone, its waves in turn as in cdna_run. TW_FAILED if it stops or waits for other workgroups.
- */
+/* Executes workgroup `id` alone, its waves in turn as in cdna_run. TW_FAILED if it stops or waits for other
+ * workgroups. */
 tw_status cdna_group_run(cdna_dispatch *, uint64_t id, const cdna_observer *, tw_error *);
 /* The next instruction of the wave; NULL: the wave was stopped because there is none. */
 const cdna_op *cdna_wave_next(cdna_wave *);

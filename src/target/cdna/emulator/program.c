@@ -189,7 +189,7 @@ bool cdna_program_open(cdna_program *p) {
   return p->pool;
 }
 
-/* Which work it is, and how much. */
+/* The kind and amount of work. */
 static void set_work(const cdna_effects *effects, cdna_op *op) {
   static const uint8_t kind[CDNA_CLASSES] = {[CDNA_CLASS_SALU] = CDNA_DOES_SCALAR,
                                              [CDNA_CLASS_BRANCH] = CDNA_DOES_SCALAR,

@@ -102,8 +102,8 @@ static void set_scalars(const grid *g, const cdna_group *group, cdna_wave *w) {
   if (k->rsrc2 >> 10 & 1) s++;
 }
 
-/* Initial contents of vector registers, LDS and scratch: NaN, -1. On the machine they are leftovers of other kernels.
- */
+/* Initial contents of vector registers, LDS and scratch: NaN, -1. On the machine they are leftovers of other
+ * kernels. */
 enum { LEFT_OVER = 0xFF };
 
 static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {

@@ -9,7 +9,7 @@ const char *cdna_class_name(cdna_class c) {
   return name[c];
 }
 
-/* What other tables know of each row. */
+/* Properties of each row from other tables. */
 static struct known {
   const cdna_mfma *mfma;
   const cdna_lds_instruction *lds;

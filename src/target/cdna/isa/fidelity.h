@@ -1,5 +1,5 @@
-/* fidelity.h - how surely an instruction's result here is that of the machine. The decisions and their sources are
- * listed in docs/explain/cdna-emulator.md, "What is executed". */
+/* fidelity.h - how certain it is that an instruction's result equals the machine's result.
+ * docs/explain/cdna-emulator.md, "What is executed", lists the decisions and their sources. */
 #ifndef TW_CDNA_FIDELITY_H
 #define TW_CDNA_FIDELITY_H
 

@@ -3,7 +3,7 @@
 
 static inline bool is_nan32(uint32_t v) { return (v & 0x7FFFFFFFu) > 0x7F800000u; }
 
-/* IEEE 754-2008 minNum and maxNum; -0 is below +0; a signaling NaN comes out quiet. */
+/* IEEE 754-2008 minNum and maxNum; -0 is below +0; a signaling NaN becomes quiet. */
 static inline uint32_t min_f32_bits(uint32_t A, uint32_t B) {
   const uint32_t key_a = A ^ ((uint32_t)(i(A) >> 31) & 0x7FFFFFFFu), key_b = B ^ ((uint32_t)(i(B) >> 31) & 0x7FFFFFFFu);
   const uint32_t least = i(key_a) < i(key_b) ? A : B;

@@ -26,8 +26,8 @@ static inline double power_of_two(int32_t e) {
 }
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
-/* Products of every `step`-th k: each cut to 24 bits below the largest exponent, and summed in units of the last bit.
- */
+/* Products of every `step`-th k: each cut to 24 bits below the largest exponent, and summed in units of the last
+ * bit. */
 static inline void cut_products(const cdna_fused *x, int i_, int j, int first, int step, int32_t *top, int32_t *sum) {
   integers most = INTEGERS_AT(x->b_exponent + first * x->n + j) + x->a_exponent[first * x->m + i_], all = {0};
   reals unit;

@@ -108,7 +108,7 @@ typedef struct cdna_position {
   int block, row, column;
 } cdna_position;
 
-/* The fragment of an operand; `type` is that of A or B where the instruction leaves it open (CDNA_F8F6F4), else
+/* The fragment of an operand; `type` is the type of A or B for instructions with several types (CDNA_F8F6F4), otherwise
  * ignored. False: the instruction has no such operand, or not of that type. */
 bool cdna_fragment_of(const cdna_mfma *, cdna_operand, cdna_type type, cdna_fragment *);
 cdna_slot cdna_fragment_slot(const cdna_fragment *, cdna_position);

@@ -12,8 +12,8 @@
  *   2. Swizzles of 0, 1, 2, 3 terms, exhaustively, fewest moved bits first.
  *   3. Else every linear map: it is free of conflicts exactly if its kernel (the offsets that it maps to bank 0) has no
  *      element of D. All subspaces of the kernel's dimension that avoid D are enumerated, in echelon form. Rules with
- *      32 and with 64 banks need one kernel in the other: K64 avoids all of D, and K64 + <v> avoids what 32 banks need.
- */
+ *      32 and with 64 banks need one kernel in the other: K64 avoids all of D, and K64 + <v> avoids what 32 banks
+ * need. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -132,8 +132,8 @@ static void write_copy(writer *w, const back_op *o, int stage) {
   line(w, "buffer_load_dwordx4 v%d, s[%d:%d], %d offen lds", Q_LANE, matrix, matrix + 3, o->a * 32);
 }
 
-/* Advances to the queries of the next step: of the same head or of the next one. After the last queries there are none.
- */
+/* Advances to the queries of the next step: of the same head or of the next one. After the last queries there are
+ * none. */
 static void write_copy_next(writer *w, int part) {
   switch (part) {
   case 0:

@@ -358,8 +358,8 @@ static void write_product(writer *w, int product, int x) {
 
 /* ---- parts ---- */
 
-/* Copies and reads that were issued when the products of tile 0 begin, by it or by earlier tiles; later operations of
- * earlier tiles count as negative. */
+/* Copies and reads of tile 0 and earlier tiles that were issued before the products of tile 0 begin; later operations
+ * of earlier tiles count as negative. */
 static void count(writer *w, bool of_first) {
   const cdna_loop *l = &w->l;
   w->copies = w->reads = 0;

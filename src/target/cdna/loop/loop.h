@@ -84,14 +84,14 @@ typedef struct cdna_loop {
   int place[CDNA_LOOP_FRAGMENTS][CDNA_LOOP_TURNS], places;
 } cdna_loop;
 
-/* Which fragments product i of a tile multiplies, and its sums. */
+/* The fragments and sums of product i of a tile. */
 typedef struct cdna_loop_use {
   int a, b, row, col;
 } cdna_loop_use;
 cdna_loop_use cdna_loop_use_of(const cdna_loop *, int product);
 
 tw_status cdna_loop_schedule(cdna_arch, const tw_tile_loop *, cdna_loop *, tw_error *);
-/* Registers of fragments: `places`, each for one of them at a time. */
+/* Registers of fragments: `places`, each for one fragment at a time. */
 tw_status cdna_loop_allocate(cdna_loop *, tw_error *);
 /* An instruction, as a line of the statement. */
 __attribute__((format(printf, 2, 3))) void cdna_loop_line(tw_text *, const char *format, ...);

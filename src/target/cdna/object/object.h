@@ -44,7 +44,7 @@ typedef struct cdna_kernel {
   cdna_parameter *parameter;
 } cdna_kernel;
 
-/* What a loader writes at the object's place: an address, or half of one. */
+/* Values that a loader writes into the object: an address, or half of one. */
 typedef struct cdna_relocation {
   uint64_t address;     /* relative to the base */
   uint64_t value;       /* the value to write, or to add to the base if `based` */

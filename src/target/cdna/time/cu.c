@@ -106,7 +106,7 @@ static void count(counted *k, int64_t done) {
   k->last = max64(k->last, done);
   k->done[k->n++ % COUNTED] = k->last;
 }
-/* When at most `left` of them are outstanding. */
+/* The time when at most `left` of them are outstanding. */
 static int64_t counted_down(const counted *k, int left) {
   if (k->n <= (uint32_t)left) return 0;
   return k->done[(k->n - 1 - (uint32_t)left) % COUNTED];
@@ -196,8 +196,8 @@ static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
   return max64(found.there, at + (int64_t)c->s->share.l1_cycles);
 }
 
-/* The different lines of an access, at most two per lane, and the bytes of each; bytes shared by two lanes count twice.
- */
+/* The different lines of an access, at most two per lane, and the bytes of each; bytes shared by two lanes count
+ * twice. */
 static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t line_at[2 * CDNA_LANES],
                     int bytes[2 * CDNA_LANES]) {
   const uint64_t size = 1ull << c->shift;

@@ -55,8 +55,8 @@ double cdna_matrix_peak(const cdna_machine *m, cdna_arch arch, tw_type type) {
   return 2 * best * m->simds * m->caches.xcds * m->caches.cus * m->clock_mhz * 1e6;
 }
 
-/* The type of the problem that matrix units multiply fastest: a kernel may convert operands to it before it multiplies.
- */
+/* The type of the problem that matrix units multiply fastest: a kernel may convert operands to it before it
+ * multiplies. */
 static double fastest(const cdna_machine *m, cdna_arch arch, const tw_problem *p, tw_type *type) {
   tw_operand operand[TW_OPERANDS_MAX];
   tw_type have[TW_OPERANDS_MAX + 2];

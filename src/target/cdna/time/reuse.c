@@ -186,7 +186,7 @@ static int allocation_of(const cdna_memory *m, uint64_t address, int guess) {
   return -1;
 }
 
-/* Lines of buffers, as far as one way of counting goes. */
+/* Lines of buffers, for one way of counting. */
 typedef struct counts {
   double asked[CDNA_ALLOCATIONS_MAX], l2_missed[CDNA_ALLOCATIONS_MAX], llc_missed[CDNA_ALLOCATIONS_MAX];
 } counts;
@@ -283,7 +283,7 @@ static double beginning_of(const stream *whole) {
   return (double)different(whole, BEGINNING) / (double)different(whole, whole->n);
 }
 
-/* Half of them from the first round, whose beginnings are the longest. */
+/* Half of them are from the first round, which has the longest beginnings. */
 static void choose_witnesses(search *q, uint64_t at_once, const cdna_reuse_watch *watch) {
   tw_random r;
   tw_random_seed_stream(&r, watch->seed, 0);

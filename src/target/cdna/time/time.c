@@ -372,7 +372,7 @@ static void name_bottleneck(const timing *t, cdna_times *out) {
              cdna_unit_name((cdna_unit)unit));
 }
 
-/* ---- all of it ---- */
+/* ---- the whole grid ---- */
 
 static tw_status time_at(timing *t, double mhz, int jobs, tw_error *error) {
   t->mhz = mhz;
@@ -473,7 +473,7 @@ static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error
   return status;
 }
 
-/* Each workgroup does exactly the same work; where atomics distribute the work, all of them together do the same
+/* Each workgroup does exactly the same work; if atomics distribute the work, all workgroups together do the same
  * amount. */
 static bool does_the_same(const timing *t) {
   double did[CDNA_KINDS] = {0}, would[CDNA_KINDS] = {0}, all = 0;

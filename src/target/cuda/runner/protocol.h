@@ -8,7 +8,7 @@
  *   number of its device into the orders, and sends CUDA_BEGIN
  *   CUDA_SETS + i  read only: the i-th set of inputs, all operands consecutively
  *
- * Expected results are in none of them: with some drivers (HMM, Grace) device code reaches all memory of its process.
+ * They contain no expected results: with some drivers (HMM, Grace) device code reaches all memory of its process.
  * For the same reason every statement of the process about itself is checked from outside (measure.c). */
 #ifndef TW_CUDA_RUNNER_PROTOCOL_H
 #define TW_CUDA_RUNNER_PROTOCOL_H
@@ -76,7 +76,7 @@ typedef enum cuda_fetched {
   CUDA_WHOLE     /* outputs as launch `whole` left them */
 } cuda_fetched;
 
-/* Which pieces, and on which inputs: nothing that the kernel can read. */
+/* The pieces and their inputs: nothing that the kernel can read. */
 typedef struct cuda_command {
   uint32_t work, n;
   uint8_t set[CUDA_LAUNCHES_MAX];

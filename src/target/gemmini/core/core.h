@@ -2,7 +2,7 @@
  *
  * The model keeps one clock, the cycle at which the next instruction can leave decode (ID), and for every register the
  * earliest cycle at which a reader can leave decode. An instruction that leaves ID at cycle t is in EX at t+1, MEM at
- * t+2, WB at t+3. All figures come from rocket-chip of March 2023 (commit 399ef9e0, src/main/scala; "Core" =
+ * t+2, WB at t+3. All figures are from rocket-chip of March 2023 (commit 399ef9e0, src/main/scala; "Core" =
  * rocket/RocketCore.scala), in the configuration WithNBigCores of subsystem/Configs.scala: mulUnroll = 8 with early
  * out, divider with early out, branch target buffer of 28 entries, history table of 512, return stack of 6, blocking 16
  * KiB L1 caches (nMSHRs = 0).

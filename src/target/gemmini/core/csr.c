@@ -57,8 +57,8 @@ static bool is_harness(const rv64_core *core, uint64_t pc) {
   return !core->options->harness || (r && !strcmp(r->name, core->options->harness));
 }
 
-/* A write to a harness CSR, executed at `cycle` with that many instructions retired. Returns a stop or RV64_CONTINUE.
- */
+/* A write to a harness CSR, executed at `cycle` with that many instructions retired. Returns a stop or
+ * RV64_CONTINUE. */
 static int harness(rv64_core *core, uint64_t pc, unsigned csr, uint64_t value, uint64_t cycle, uint64_t instructions) {
   if (csr != RV64_CSR_CONSOLE && !is_harness(core, pc))
     return (int)rv64_fault(core, pc, "kernels may not write control registers; 0x%03x belongs to the harness", csr);

@@ -1,4 +1,4 @@
-/* fetch.h - the frontend's work on every packet and branch; frontend.c has what it does seldom. */
+/* fetch.h - the frontend's work on every packet and branch; frontend.c has the rare cases. */
 #ifndef TW_GEMMINI_RV64_FETCH_H
 #define TW_GEMMINI_RV64_FETCH_H
 
@@ -21,8 +21,8 @@ static inline uint64_t packet_slot(const rv64_core *core, uint64_t packet) {
   return half > first ? half - first : 0;
 }
 
-/* Moves to `packet` of the instruction at pc, behind one that was issued at `issue`; the packet is in decode at
- * `available` if its line is in the cache. */
+/* Moves to `packet` of the instruction at pc, after an instruction that was issued at `issue`; the packet is in decode
+ * at `available` if its line is in the cache. */
 static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t available, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   fetch->count++;
@@ -42,7 +42,7 @@ static inline void fetch_packet(rv64_core *core, uint64_t pc, uint64_t packet, u
   fetch->available = available;
 }
 
-/* Decode goes on at `target`, whose packet is there at `available`. */
+/* Decode continues at `target`. Its packet is available at cycle `available`. */
 static inline void redirect(rv64_core *core, uint64_t target, uint64_t available, uint64_t issue) {
   fetch_packet(core, target, target >> 2, available, issue);
   if (target & 2) core->fetch.entered_late = target >> 2;
@@ -82,8 +82,8 @@ static inline uint64_t pop_return(rv64_core *core, uint64_t s2) {
   return p->return_before;
 }
 
-/* What the target buffer said of the packet. It finds a packet that was entered at its first half, whatever is jumped
- * from. */
+/* The target buffer's prediction for the packet. It finds a packet that was entered at its first half, whatever is
+ * jumped from. */
 typedef struct foretold {
   int entry;  /* -1: nothing */
   bool taken; /* from its half */
@@ -142,7 +142,7 @@ static inline void predicted_taken(rv64_core *core, const foretold *f, uint64_t 
 }
 
 /* Fetch went to `wrong` (0: nowhere that it knew), whose packet is in s2 at that cycle, until MEM sent it to `target`.
- * What calls and returns did to their stack there stays. */
+ * Their changes to the return stack are kept. */
 static inline void mispredicted(rv64_core *core, uint64_t wrong, uint64_t s2, uint64_t target, uint64_t t) {
   const uint8_t history = core->predictor.history;
   core->mispredicts++;
@@ -180,7 +180,7 @@ static inline bool jumps_behind(const rv64_core *core, uint64_t branch) {
   return in->length == 2 && (in->op == OP_JAL || in->op == OP_JALR);
 }
 
-/* Returns where decode goes on after a conditional branch at pc. */
+/* Returns the address at which decode continues after a conditional branch at pc. */
 static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, bool taken, uint64_t t) {
   rv64_predictor *p = &core->predictor;
   uint64_t branch = (pc + in->length - 2) >> 1;

@@ -85,8 +85,8 @@ static uint64_t ending_in(const rv64_core *core, uint64_t pc, uint64_t packet) {
 
 /* The effects of fetch until a flush three cycles after `issue`, though none of it counts: from pc on, in `packet` (or
  * after it) that is in s2 at cycle `s2`. Branches move the global history, calls and returns their stack; only a
- * misprediction restores the history (Frontend 257-260, BTB.scala 313-325, Core 918-921). A missing line has no effect.
- */
+ * misprediction restores the history (Frontend 257-260, BTB.scala 313-325, Core 918-921). A missing line has no
+ * effect. */
 void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue) {
   const rv64_frontend *fetch = &core->fetch;
   rv64_predictor *p = &core->predictor;
@@ -231,8 +231,8 @@ int rv64_target_replace(const rv64_predictor *p) {
   return 0;
 }
 
-/* Two entries of one packet answer together, and are then invalid (BTB.scala: "zap them"). Returns what they pass for.
- */
+/* Two entries of one packet answer together, and are then invalid (BTB.scala: "zap them"). Returns what they pass
+ * for. */
 int rv64_target_merge(rv64_predictor *p, int entry, rv64_target *merged) {
   const int other = p->entry[entry].twin - 1;
   rv64_target *a = &p->entry[entry], *b = &p->entry[other];

@@ -1,8 +1,8 @@
 /* rv64.h - an RV64GC core with the timing of a Rocket: in order, single issue, cold L1 caches.
  *
- * The core is the driver of a simulation: it runs ahead of the rest of the machine and tells it, through the
- * ports below, the cycle at which something leaves the core (a coprocessor command, a fence, a cache refill);
- * the machine advances itself to that cycle and answers with the cycle at which the core may go on.
+ * The core is the driver of a simulation: it runs ahead of the rest of the machine. The ports below receive the cycle
+ * of each event that leaves the core (a coprocessor command, a fence, a cache refill); the machine advances itself to
+ * that cycle and answers with the cycle at which the core may go on.
  *
  * A program is an ELF executable for bare metal in machine mode, without virtual memory. It starts at its entry
  * with sp = stack_top and everything else zero, and talks to the harness by writing CSRs (below). */
@@ -61,7 +61,7 @@ void rv64_memory_reset(rv64_memory *, bool keep_inputs);
 
 /* The address and size of a symbol; false if there is none. */
 bool rv64_symbol(const rv64_memory *, const char *name, uint64_t *address, uint64_t *size);
-/* The region of that name, NULL if there is none. */
+/* The region with this name, or NULL. */
 rv64_region *rv64_region_named(const rv64_memory *, const char *name);
 /* The region that contains [address, address + length), or NULL. */
 const rv64_region *rv64_region_find(const rv64_memory *, uint64_t address, uint64_t length);
@@ -111,10 +111,9 @@ void rv64_describe_code(const rv64_memory *, uint64_t pc, char *text, size_t siz
 /* RV64_RIGHT_MISS: the store's line is there, but only to be read. */
 typedef enum rv64_miss { RV64_LOAD_MISS, RV64_STORE_MISS, RV64_RIGHT_MISS, RV64_FETCH_MISS } rv64_miss;
 
-/* What leaves the core. Every function gets the cycle at which it happens and returns the cycle at which the core may
- * go on (>= cycle). Cycles of calls do not decrease but for writeback and refill, which may lead or lag commands and
- * fences by a few cycles of pipeline. A NULL function means a machine that answers at once (command: illegal
- * instruction). */
+/* Events that leave the core. Every function gets the cycle at which it happens and returns the cycle at which the core
+ * may go on (>= cycle). Cycles of calls do not decrease. Only writeback and refill may lead or lag commands and fences
+ * by a few cycles of pipeline. A NULL function means a machine that answers at once (command: illegal instruction). */
 typedef struct rv64_ports {
   void *context;
   /* A custom-0..3 instruction, operands read, offered at write-back. Returns the cycle at which it was taken;

@@ -1,8 +1,8 @@
 /* softfloat.h - IEEE 754 binary32 and binary64 as the RISC-V F and D extensions define them.
  *
- * Integer arithmetic only: the result and the flags depend neither on the host's rounding mode nor on its
- * NaNs, and round-to-nearest-max-magnitude, which hosts lack, costs nothing extra. Values travel as bits;
- * a binary32 is in the low half (NaN boxing is the caller's). Flags accumulate in *flags. */
+ * Integer arithmetic only: the result and the flags do not depend on the host's rounding mode or NaNs. It also has
+ * round-to-nearest-max-magnitude, which hosts lack. Values travel as bits; a binary32 is in the low half (NaN boxing is
+ * the caller's). Flags accumulate in *flags. */
 #ifndef TW_GEMMINI_RV64_SOFTFLOAT_H
 #define TW_GEMMINI_RV64_SOFTFLOAT_H
 

@@ -63,8 +63,8 @@ static inline void move_stages(l2_cache *c, uint32_t outer, uint64_t cycle) {
   c->stage[0] = s2, c->stage[1] = s3, c->stage[2] = s4;
 }
 
-/* A cycle. A beat that is only read and meets nothing in the stages, but room, leaves two cycles later whatever comes.
- */
+/* A cycle. A beat that is only read and meets nothing in the stages, but room, leaves two cycles later whatever
+ * comes. */
 static inline void move_channel(l2_cache *c, uint64_t cycle) {
   const uint32_t outer = (c->taken_banks | c->taken_banks >> 16) & c->banks;
   notice_taken(c, cycle);

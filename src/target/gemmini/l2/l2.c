@@ -1,8 +1,7 @@
 /* l2.c - see l2.h. All is stepped, cycle by cycle while anything moves: most cycles of a busy memory system change
  * something, and a step of straight code over words that have a bit for each register costs less than to know which one
- * is the next. The order within a cycle is that of the RTL's wires: what is accepted, what is scheduled, the memory
- * side, which has the banks first, the response channel. What a part leaves for another one in a register is seen from
- * the next cycle on. */
+ * is the next. Within a cycle, parts run in the order of the RTL's wires: accept, schedule, the memory side (which has
+ * priority in the banks), the response channel. A part sees another part's register from the next cycle on. */
 #include "target/gemmini/l2/schedule.h"
 
 #include <stdlib.h>

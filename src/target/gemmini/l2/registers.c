@@ -53,8 +53,8 @@ void l2_note_write(l2_cache *c, uint64_t cycle, uint64_t address) {
     if (c->tag[at] >> 1 == line + 1 && c->held[at]) c->held[at] |= L2_HELD_DIRTY;
 }
 
-/* Register i's request meets its line in the register's way: what the core's data cache has of it then, and whether it
- * must be taken from there (MSHR.scala: new_needT, TRUNK). */
+/* Register i's request meets its line in the register's way: the state of the line in the core's data cache, and
+ * whether the line must be fetched from there (MSHR.scala: new_needT, TRUNK). */
 static bool meet(l2_cache *c, int i, uint64_t cycle) {
   l2_register *r = &c->of[i];
   const size_t at = (size_t)r->set * (unsigned)c->p.ways + r->way;

@@ -1,5 +1,5 @@
-/* schedule.h - the actions of registers (Scheduler.scala): one per cycle, round robin, when all that it needs is free.
- */
+/* schedule.h - the actions of registers (Scheduler.scala): one per cycle, round robin, when all that it needs is
+ * free. */
 #ifndef TW_GEMMINI_L2_SCHEDULE_H
 #define TW_GEMMINI_L2_SCHEDULE_H
 

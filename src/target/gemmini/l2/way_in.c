@@ -1,5 +1,5 @@
-/* way_in.c - what is sent, the buffers of the DMA and the core, the system bus, and channel A (gemmini
- * Scratchpad.scala; rocket-chip Buffer.scala, Arbiter.scala): sim/l2.h has where each stands. */
+/* way_in.c - requests: the buffers of the DMA and the core, the system bus, and channel A (gemmini Scratchpad.scala;
+ * rocket-chip Buffer.scala, Arbiter.scala): sim/l2.h has where each stands. */
 #include "target/gemmini/l2/internal.h"
 
 enum {

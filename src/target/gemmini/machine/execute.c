@@ -271,8 +271,8 @@ static bool real_row(const gm_machine *m, const gm_operand *o, bool weights) {
   return o->feeds && !o->garbage && (weights ? m->config.dim - 1 - o->count : o->count) < o->rows;
 }
 
-/* True if the array still holds the value of a scratchpad row that an operand reads. Of the results in flight, the
- * youngest `own` belong to the product that reads, and to the product whose weights enter beside it. */
+/* True if the array still holds the value of a scratchpad row that an operand reads. The youngest `own` results in
+ * flight belong to the product that reads and to the product whose weights enter. */
 static bool row_is_on_its_way(const gm_machine *m, uint32_t row, int own) {
   const gm_executor *x = &m->ex;
   for (int i = 0, t = x->tag_head; i < x->tag_count - own; i++, t = t + 1 == GM_TAGS ? 0 : t + 1) {
@@ -367,8 +367,8 @@ static void stretch(gm_machine *m, uint32_t banks) {
   *(x->action == GM_PRELOAD_ALONE ? &m->counters.array_preload : &m->counters.array_busy) += (unsigned)x->total;
 }
 
-/* The usual case needs no look at every row: nothing but A and the weights, in two banks that they stay in. If each
- * of its rows is read from the scratchpad, all of them take the same time, and the whole matrix is one stretch. */
+/* The usual case needs no look at every row: only A and the weights, each in one bank. If the scratchpad supplies every
+ * row, all rows take equal time, and the matrix is one stretch. */
 static void choose_way(gm_machine *m) {
   gm_executor *x = &m->ex;
   const gm_operand *a = &x->a, *d = &x->d;

@@ -120,7 +120,7 @@ static int pop(gm_front *f, int queue) {
   return slot;
 }
 
-/* The queues as they are at the start of this cycle. */
+/* The queues at the start of this cycle. */
 static void start_stepping(gm_machine *m) {
   gm_front *f = &m->front;
   f->stepped = true;

@@ -7,7 +7,7 @@
  *
  * Undefined behaviour of the RTL is rejected, not guessed: registers without reset value, undriven inputs of the array,
  * results that depend on accidental overlap of commands. Memories start with a pattern that is neither zero nor small,
- * since SRAM does too. Addresses beyond a memory wrap around in the RTL; here they fault. */
+ * as SRAM does. Addresses beyond a memory wrap around in the RTL; here they fault. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -340,8 +340,8 @@ static void swap_registers(gm_arch *g) {
   g->sums_left = false;
 }
 
-/* The usual product needs no second look: a whole tile of A by weights, without D, to a whole tile of the accumulator.
- */
+/* The usual product needs no second look: a whole tile of A by weights, without D, to a whole tile of the
+ * accumulator. */
 static void multiply_plain(gm_arch *g, const gm_command *command) {
   const gm_address to = gm_decode(gm_local(g->c));
   int32_t *sums = (int32_t *)(void *)gm_acc_at(g, to.row);

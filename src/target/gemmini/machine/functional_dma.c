@@ -155,8 +155,8 @@ static bool check_load(const gm_arch *g, const load *l, char why[GM_WHY]) {
   if (l->to.acc && !l->zeros && l->cols > g->dim && l->cols * l->element_bytes > g->config->dma_max_bytes)
     return gm_fault(why, "%s: %d columns of %d-byte data into the accumulator; the DMA's packet holds at most %d",
                     l->name, l->cols, l->element_bytes, g->config->dma_max_bytes / l->element_bytes);
-  /* The zero writer counts accumulator bytes, the command input bytes (Scratchpad.scala:420, LoadController.scala:115).
-   */
+  /* The zero writer counts accumulator bytes, the command input bytes (Scratchpad.scala:420,
+   * LoadController.scala:115). */
   if (l->to.acc && l->zeros && r->shrink && g->input_bytes != g->acc_bytes)
     return gm_fault(why, "%s: zeros into the accumulator with shrink set; clear shrink in config_ld", l->name);
   if (r->pixel_repeats > 1 && l->to.acc)

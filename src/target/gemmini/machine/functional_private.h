@@ -16,8 +16,8 @@ enum { GM_MAX_DIM = 64, GM_WHY = 256 };
 typedef enum gm_contents { GM_UNDEFINED, GM_WEIGHTS, GM_PARTIAL_SUMS } gm_contents;
 
 /* One of the two registers of every PE. Integer weights have the packing of the kernels for this processor; most use
- * int16 pairs of consecutive k, dim columns wide: weights[k / 2][column][k % 2], as a pairwise multiply-add reads them.
- */
+ * int16 pairs of consecutive k, dim columns wide: weights[k / 2][column][k % 2], as a pairwise multiply-add reads
+ * them. */
 typedef struct gm_pe_registers {
   gm_contents contents;
   union {

@@ -10,8 +10,8 @@
  * scale of 1 passes, others share four multipliers), Scratchpad.scala:337-455 (write arbitration).
  *
  * The usual answer, whole unscaled rows for the scratchpad, meets no obstacle between the L2 and the SRAM: its writes
- * are settled when its first beat arrives (settle). All other answers move from register to register, cycle by cycle.
- */
+ * are settled when its first beat arrives (settle). All other answers move from register to register, cycle by
+ * cycle. */
 #include "target/gemmini/machine/internal.h"
 
 enum { SCALE_UNITS = 4 }; /* Configs.scala: mvin_scale_args num_scale_units */
@@ -386,8 +386,8 @@ static void start_packet(gm_machine *m) {
   l->reading = l->requested < r->bytes;
 }
 
-/* While the requests are stalled, those in the two registers exchange places in every cycle, and are translated again
- * if they are in two pages. Advances them to that cycle's end. */
+/* While requests are stalled, the requests in the two registers exchange places in every cycle. They are translated
+ * again if they are in two pages. Advances them to that cycle's end. */
 static void go_round(gm_machine *m, uint64_t cycle) {
   gm_loader *l = &m->ld;
   const bool one_page = gm_same_page(m, GM_DMA_READER, l->queued.address, l->translated.address);
@@ -439,7 +439,7 @@ static void request(gm_machine *m) {
   l->stalled = stalls;
 }
 
-/* Is anything in the registers between the answers and the memories? Bits, as any of them is rare. */
+/* Is anything in the registers between the answers and the memories? A set of bits, because each is rarely set. */
 static bool rows_on_their_way(const gm_loader *l) {
   return l->repeat_out.valid | l->acc_in.valid | l->zero_out.valid | l->scale_in.valid | (l->ring_count != 0) |
          l->zero_busy | l->merging;

@@ -35,7 +35,7 @@ void gm_loop_conv_init(gm_loop_conv *l, const gm_config *c) {
 
 /* ---- Derived sizes (lines 1066-1117), of 16 bits like the registers that hold them ---- */
 
-/* A size of the input as it is in memory, where every second row and column is a zero that the loop inserts. */
+/* A size of the input in memory. The loop inserts zeros as every second row and column. */
 static uint32_t undilated(const gm_conv_loop *p, uint32_t x) { return (x + p->input_dilated) >> p->input_dilated; }
 
 static uint32_t taps(const gm_conv_loop *p, uint32_t n) { return n + (p->kernel_dilation - 1u) * (n - 1u); }
@@ -210,7 +210,7 @@ static gm_command weights_command(gm_loop_conv *l) {
   return c;
 }
 
-/* Which pixels, channels and products the next preload and compute are about. */
+/* The pixels, channels and products of the next preload and compute. */
 typedef struct block {
   uint32_t rows, cols, depth;
 } block;
@@ -385,7 +385,7 @@ static int kind_of(int unit) {
   return unit == GM_CONV_EX ? GM_LOOP_EXECUTES : unit == GM_CONV_ST ? GM_LOOP_STORES : GM_LOOP_LOADS;
 }
 
-/* The unit whose command comes out in this cycle if the output is ready, or -1. */
+/* The unit that sends a command in this cycle if the output is ready, or -1. */
 static int sender(const gm_loop_conv *l) {
   static const uint8_t order[] = {GM_CONV_ST, GM_CONV_EX, GM_CONV_BIAS, GM_CONV_WEIGHTS, GM_CONV_INPUT};
   for (int i = 0; i < GM_LOOP_UNITS; i++) {

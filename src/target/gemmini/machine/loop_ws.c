@@ -47,8 +47,8 @@ static uint32_t b_end(const gm_loop_ws *l, const gm_loop *p) {
   return p->b_half ? p->b_half * half : p->b_end;
 }
 
-/* A rectangle of tiles that one mvin or mvout moves: its beginning, its width in tiles, and the layout of the matrix.
- */
+/* A rectangle of tiles that one mvin or mvout moves: its beginning, its width in tiles, and the layout of the
+ * matrix. */
 typedef struct move {
   uint8_t funct;
   uint64_t memory, stride; /* of the matrix; stride in elements */
@@ -250,7 +250,7 @@ static int load_turn(const gm_loop_ws *l) {
 
 static bool has_room(const gm_loop_ws *l, int kind) { return l->pair.used[kind] < l->pair.limit[kind]; }
 
-/* The unit whose command comes out in this cycle if the output is ready, or -1. */
+/* The unit that sends a command in this cycle if the output is ready, or -1. */
 static int sender(const gm_loop_ws *l) {
   const gm_loop_unit *u = l->units;
   if (u[GM_LOOP_ST_C].active && has_room(l, GM_LOOP_STORES) && l->loops[u[GM_LOOP_ST_C].loop].c && results_ahead(l))

@@ -52,7 +52,7 @@ int gm_station_queue(const gm_command *c) {
   }
 }
 
-/* What a command reads and writes, and the configuration it leaves for those after it. */
+/* The reads and writes of a command, and the configuration that it leaves for later commands. */
 static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
   gm_station *s = &m->rs;
   e->command = *c;
@@ -234,7 +234,7 @@ void gm_station_step(gm_machine *m) {
   gm_mesh_follow(m);
   m->wake[GM_UNIT_STATION] = GM_NEVER; /* that it is awake for the array's end is known */
   const uint64_t valid_at_start = m->rs.valid;
-  /* What may issue was decided by the state at the start of the cycle: issue before completion. */
+  /* The state at the start of the cycle decides which commands may issue: issue before completion. */
   for (uint32_t queues = ready(m); queues; queues &= queues - 1) issue(m, __builtin_ctz(queues));
   complete(m);
   const int head = gm_front_head(m);

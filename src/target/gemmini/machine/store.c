@@ -251,7 +251,7 @@ static bool scale(gm_storer *s) {
   return true;
 }
 
-/* True if the array or the DMA uses the row's bank in that cycle, which is not over, as far as known. */
+/* True if the array or the DMA is known to use the row's bank in that cycle, which is not over. */
 static bool is_taken(gm_machine *m, const gm_store_row *r, uint64_t cycle) {
   gm_storer *s = &m->st;
   uint32_t banks;
@@ -270,9 +270,8 @@ static bool is_taken(gm_machine *m, const gm_store_row *r, uint64_t cycle) {
   return banks >> r->bank & 1;
 }
 
-/* The first cycle from that one on in which the array and the DMA leave the row's bank to be read, as far as that is
- * known: of the accumulator `ahead` cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next.
- */
+/* The first cycle, from that cycle on, in which neither the array nor the DMA is known to use the row's bank: of the
+ * accumulator `ahead` cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next. */
 static uint64_t find_read(gm_machine *m, const gm_store_row *r, uint64_t from) {
   gm_storer *s = &m->st;
   const uint64_t end = m->now + (r->kind == GM_ROW_OF_ACC && !m->loads_accumulate ? s->ahead : 0);
@@ -436,7 +435,7 @@ static void return_commands(gm_machine *m) {
   gm_wake(m, GM_UNIT_STATION, m->now);
 }
 
-/* All but the writer, which has become free, or not. Returns the next cycle in which it may move. */
+/* All units except the writer, which may have become free. Returns the next cycle in which it may move. */
 static uint64_t others(gm_machine *m, bool freed) {
   gm_storer *s = &m->st;
   if (s->returns_at <= m->now) return_commands(m);

@@ -1,7 +1,7 @@
 /* clean.h - rewrites that remove or merge commands in place; the order of the other commands stays.
  *
  * Each is proved on the dynamic stream: rows of the local memories and bytes of memory are known exactly. Each returns
- * the number of changed commands, and the first of them; TW_NO_MEMORY without memory, TW_FAILED for streams that
+ * the number of changed commands, and the index of the first; TW_NO_MEMORY without memory, TW_FAILED for streams that
  * gm_decode_access rejects. */
 #ifndef TW_GEMMINI_REWRITE_CLEAN_H
 #define TW_GEMMINI_REWRITE_CLEAN_H
@@ -18,8 +18,8 @@ typedef tw_status gm_pass(gm_stream *, gm_change *, tw_error *);
 gm_pass gm_remove_configs;
 /* A load of bytes that are still at its destination, unchanged in both places. */
 gm_pass gm_remove_loads;
-/* A fence between commands that do not meet in memory. What the array, loads and stores share in the local memories
- * the reservation station orders; memory it does not watch. */
+/* A fence between commands that do not meet in memory. The reservation station orders accesses of the array, loads and
+ * stores to the local memories; memory it does not watch. */
 gm_pass gm_remove_fences;
 /* Zeros for the accumulator that the first product can overwrite instead. */
 gm_pass gm_remove_zero_fills;

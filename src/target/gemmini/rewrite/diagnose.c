@@ -115,7 +115,7 @@ static void find(tw_diagnosis *d, double cost, double count, const char *example
   snprintf(f->example, sizeof f->example, "%s", example);
 }
 
-/* What is left when the operands are in different banks. */
+/* The remaining time when the operands are in different banks. */
 static void add_counters(const gm_stream *s, double same_bank, tw_diagnosis *d) {
   const gm_counters *n = &s->run.counters;
   const double written = (double)n->bank_conflict - same_bank;

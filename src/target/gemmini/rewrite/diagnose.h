@@ -5,8 +5,8 @@
 #include "target/gemmini/rewrite/stream.h"
 #include "tilewright/target.h"
 
-/* What a removable effect costs is the difference between two simulations of the command stream, with it and without;
- * causes that cannot be removed alone are counters of the machine. */
+/* The cost of a removable effect is the difference between two simulations of the command stream: with the effect and
+ * without; causes that cannot be removed alone are counters of the machine. */
 tw_status gm_diagnose(const gm_stream *, int jobs, tw_diagnosis *, tw_error *);
 
 #endif

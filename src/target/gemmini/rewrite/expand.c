@@ -33,7 +33,7 @@ bool gm_has_hardware_loops(const gm_stream *s) {
   return false;
 }
 
-/* What a command of a loop counts as (station.c: the queue that it goes to). */
+/* The kind of a loop's command (station.c: the queue that it goes to). */
 static int kind_of(const gm_command *c) {
   if (c->funct == GM_MVOUT || (c->funct == GM_CONFIG && (c->rs1 & 3) == GM_CONFIG_ST)) return GM_LOOP_STORES;
   if (gm_is_load(c->funct) || (c->funct == GM_CONFIG && (c->rs1 & 3) == GM_CONFIG_LD)) return GM_LOOP_LOADS;

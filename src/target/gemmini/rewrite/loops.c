@@ -150,8 +150,8 @@ static bool same_kinds(const gm_loops *l, const gm_element *a, size_t i, size_t 
   return !memcmp(a, l->element + i, n * sizeof *a);
 }
 
-/* Do the values of the blocks at i, i + period, i + 2 period grow by equal amounts? The last is the likeliest not to.
- */
+/* Do the values of the blocks at i, i + period, i + 2 period grow by equal amounts? The last is the likeliest not
+ * to. */
 static bool grow_evenly(const gm_loops *l, size_t i, size_t period) {
   const int64_t *x = l->value + l->at[i], *y = l->value + l->at[i + period], *z = l->value + l->at[i + 2 * period];
   for (size_t v = l->at[i + period] - l->at[i]; v-- > 0;)
@@ -203,8 +203,8 @@ static bool repeats(const gm_loops *l, size_t period, uint64_t shift) {
          grow_evenly(l, i, period);
 }
 
-/* Folds once at the end of the sequence, with the shortest body that does. *folded tells whether. False without memory.
- */
+/* Folds once at the end of the sequence, with the shortest body that does. *folded tells whether. False without
+ * memory. */
 static bool fold_end(gm_loops *l, bool *folded) {
   const size_t n = l->n, most = n - 1 < BODY_MAX ? n - 1 : BODY_MAX;
   const gm_element last = l->element[n - 1];

@@ -23,7 +23,7 @@ typedef struct gm_element {
   uint32_t shape, count; /* count 0: a leaf */
 } gm_element;
 
-/* What elements of a kind share. */
+/* The fields that elements of a kind share. */
 typedef struct gm_shape {
   uint32_t n_body; /* of a loop: elements of its body; of a leaf: 0 */
   gm_element *body;

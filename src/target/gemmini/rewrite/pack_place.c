@@ -90,7 +90,7 @@ static size_t load_group(const gm_pack_state *p, const gm_value *v) {
   return v->before < v->first ? gm_group_of(p, v->before) : g;
 }
 
-/* Leaders in the order of their loads are those in the order of first use. */
+/* Leaders in the order of their loads are also in the order of first use. */
 static int by_first_use(const void *x, const void *y) {
   const gm_value *a = *(gm_value *const *)x, *b = *(gm_value *const *)y;
   return a->first != b->first ? (a->first > b->first) - (a->first < b->first) : (a > b) - (a < b);

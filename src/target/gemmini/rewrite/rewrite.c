@@ -13,7 +13,7 @@
 #include "target/gemmini/rewrite/program.h"
 #include "target/gemmini/rewrite/source.h"
 
-/* The core has nothing to do but to send commands: what it computed for them is in the loops of the new source. */
+/* The core has nothing to do but to send commands: the loops of the new source contain the core's computations. */
 static tw_status send_only(gm_stream *s, gm_change *change, tw_error *error) {
   (void)error;
   *change = (gm_change){0};
@@ -24,7 +24,7 @@ static tw_status send_only(gm_stream *s, gm_change *change, tw_error *error) {
   return TW_OK;
 }
 
-/* Each rewrite once; rewrites that move commands are one pass with the options of all of them. */
+/* Each rewrite once; rewrites that move commands share one pass, which has all their options. */
 static const struct rewrite {
   const char *step, *lever, *why;
   gm_pass *pass;

@@ -1,7 +1,7 @@
 /* source.c - writes a command stream as a C function; see source.h.
  *
- * The size fields of a local address are added to it, so that each operand is one sum that the compiler can step from
- * iteration to iteration, instead of fields that it would put together anew for every command. */
+ * The size fields of a local address are added to the address. So each operand is one sum, which the compiler
+ * increments in each iteration. */
 #include "target/gemmini/rewrite/source.h"
 
 #include <stdlib.h>

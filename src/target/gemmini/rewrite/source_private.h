@@ -6,7 +6,7 @@
 #include "target/gemmini/rewrite/loops.h"
 #include "target/gemmini/rewrite/stream.h"
 
-/* What equal kinds of commands share; the rest are values. */
+/* The fields that commands of equal kind share; the rest are values. */
 typedef struct gm_kind {
   uint8_t funct;
   int8_t operand;    /* of the memory address; -1 = none */

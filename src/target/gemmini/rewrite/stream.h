@@ -68,8 +68,8 @@ int gm_stream_operand(const gm_stream *, uint64_t address, uint64_t bytes, uint6
 
 /* ---- accesses of a command ------------------------------------------------------------------------------ */
 
-/* Rows first, first + stride, ... of both local memories in one numbering: the accumulator's follow the scratchpad's.
- */
+/* Rows first, first + stride, ... of both local memories in one numbering: the accumulator's follow the
+ * scratchpad's. */
 typedef struct gm_touch {
   uint32_t first, rows, stride;
   uint32_t cols; /* elements of each row, from the first on */

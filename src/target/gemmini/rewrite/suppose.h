@@ -15,7 +15,7 @@ static inline int gm_bank_of(const gm_config *c, uint64_t block) { /* of the scr
  * the products whose operands share a bank. */
 gm_pass gm_suppose_separate_banks;
 gm_config gm_with_more_banks(const gm_config *);
-/* What was loaded once into the scratchpad stays there: there is room for everything. */
+/* Data that was loaded once stays in the scratchpad: there is room for everything. */
 gm_pass gm_suppose_everything_stays;
 /* The core has nothing to do but to send the commands. `first` is the command that it delayed most. */
 gm_pass gm_suppose_bare_core;

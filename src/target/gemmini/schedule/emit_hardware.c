@@ -61,7 +61,7 @@ void gm_emit_hardware_loop(gm_emitter *e) {
   gm_line(e, "%s *c = k + %d < %d ? NULL : &C[i * %d][j * %d];", g->output_type, p->tile_k, g->kb, d, d);
   gm_line(e, "gemmini_loop_ws(mb, nb, kb, m_pad, n_pad, k_pad, a, b, %s, c, %ld, %ld, %ld, %ld,", d_text, (long)g->lda,
           (long)g->ldb, ldd, (long)g->ldc);
-  /* what the accumulator holds is added to: the bias, or the steps before along k */
+  /* the loop adds to the accumulator: the bias, or the steps before along k */
   gm_line(e, "  %s, %s, %s, false, %s, %s, 0, 0, false);", g->a_transposed ? "true" : "false",
           g->b_transposed ? "true" : "false", g->wide_output ? "true" : "false",
           g->bias == TW_GEMM_BIAS_NONE ? "k > 0" : "true", g->relu ? "RELU" : "NO_ACTIVATION");

@@ -1,7 +1,7 @@
 /* emit_moves.c - mvins of A and B, mvouts of C, fills of the accumulator.
  *
- * A chunk is moved as rows of blocks. The program keeps, for each of A, B and C, where the next row comes from, where
- * it goes, and how many are left; so a few instructions serve every step, and loads and stores can be anywhere among
+ * A chunk is moved as rows of blocks. For each of A, B and C, the program keeps the source and destination of the next
+ * row and the number of rows left; so a few instructions serve every step, and loads and stores can be anywhere among
  * the computes. Widths that do not change from chunk to chunk are unrolled; others are loops. */
 #include <stdio.h>
 #include <string.h>

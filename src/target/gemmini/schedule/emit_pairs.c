@@ -1,7 +1,7 @@
 /* emit_pairs.c - the computation of one step: a nest over the blocks of its chunks, one preload + compute each.
  *
- * Loops that are unrolled become straight code. Where blocks at the end of the problem are partial, or chunks have
- * fewer blocks, an unrolled nest is emitted once for every combination of full and last chunks.
+ * Loops that are unrolled become straight code. An unrolled nest is emitted for every combination of full and last
+ * chunks if blocks are partial or chunks have fewer blocks.
  *
  * With hoisted addresses an operand is one 64-bit number, rows << 48 | columns << 32 | address, made once; a block is
  * then an addition of a small constant, and a partial block a subtraction in the size fields. */

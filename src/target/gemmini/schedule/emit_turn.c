@@ -2,7 +2,7 @@
  *
  * The array has one transposer (facts, "Dataflow"; the machine refuses both transpositions at once), and transposed
  * weights cost every pair all dim rows. So the kernel begins with a product of its own: blocks of the matrix as stored,
- * transposed as A, times the identity. What comes out goes to a static array that everything after reads. Products by
+ * transposed as A, times the identity. The result is in a static array that all later code reads. Products by
  * one and sums with zero change no finite number. */
 #include "target/gemmini/schedule/emit_turn.h"
 

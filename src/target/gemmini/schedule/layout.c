@@ -1,5 +1,5 @@
-/* layout.c - checks a plan and places its data. A and B as in operand.h; a tile of C must fit its accumulator buffer.
- */
+/* layout.c - checks a plan and places its data. A and B as in operand.h; a tile of C must fit its accumulator
+ * buffer. */
 #include <stdio.h>
 #include <string.h>
 

@@ -134,8 +134,8 @@ static step_loads loads_of(model *m, const step_place *x) {
   return l;
 }
 
-/* The end of the loads for this step, as far as it depends on their places among the pairs of the step that began at
- * `from`: one every `spread_loads` pairs; loads without a place follow the pairs in sequence. */
+/* The end of the loads for this step, if only their places among the pairs of the step that began at `from` limit them:
+ * one every `spread_loads` pairs; loads without a place follow the pairs in sequence. */
 static double last_load(const model *m, const step_place *x, const step_loads *l, double from, double lead) {
   const int spread = gm_plan_slots(m->p, m->p->spread_loads).pairs, rows = l->a_rows + l->b_rows, d = m->config->dim;
   if (m->p->spread_loads == 0) return from;
@@ -145,8 +145,8 @@ static double last_load(const model *m, const step_place *x, const step_loads *l
   return from + pairs * d - lead + (left ? left * l->a / l->a_rows : 0) + (left_b ? left_b * l->b / l->b_rows : 0);
 }
 
-/* Loads that arrive faster than they are served fill the load entries of the reservation station; then no later command
- * is accepted, and once the accepted pairs are done the array waits. */
+/* If loads arrive faster than they complete, they fill the load entries of the reservation station; then no later
+ * command is accepted, and once the accepted pairs are done the array waits. */
 static double blocked(const model *m, const step_place *x, const step_loads *l, double lead) {
   const gm_plan *p = m->p;
   const double pairs = (double)x->rows * x->nb * x->kb;

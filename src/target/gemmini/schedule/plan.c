@@ -77,8 +77,8 @@ static tw_status then_reload(const void *context, void *plan, unsigned given, tw
   return TW_OK;
 }
 
-/* Levers that only pay together: prefetching needs a second buffer, a second buffer without prefetching is of little
- * use, and loads into the bank that is being read cost as much as they save. */
+/* Levers that only pay together: prefetching needs a second buffer. A second buffer without prefetching gains little.
+ * Loads into the bank that is being read cost as much as they save. */
 static void pipeline(const void *context, void *plan) {
   const gm_plan_context *c = context;
   gm_plan *p = plan;

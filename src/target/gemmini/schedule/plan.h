@@ -10,8 +10,8 @@
  *       [loads of a later step and stores of the previous tile, spread among the pairs]
  *     [store the tile]
  *
- * Sizes without a unit are blocks: dim x dim elements. Lengths that are not a multiple of dim end in a partial block.
- */
+ * Sizes without a unit are blocks: dim x dim elements. Lengths that are not a multiple of dim end in a partial
+ * block. */
 #ifndef TW_GEMMINI_PLAN_H
 #define TW_GEMMINI_PLAN_H
 

@@ -9,8 +9,8 @@ static const double load_overhead = 1.0 / 16;
 static const double cold_rate = 6.8;
 /* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
 static const double load_latency = 33;
-/* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines cold.
- */
+/* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines
+ * cold. */
 static const double store_line = 120.0 / 16, store_part = 54.0 / 16;
 /* facts, "The memory system under pressure", D: a row of i32 is a line, at 4 cycles until the L2's registers are full,
  * then 5. */
@@ -80,8 +80,8 @@ double gm_config_cycles(void) { return config_cycles; }
 /* Commands are accepted half a reservation station of pairs before they execute. */
 static double lead_of(const gm_walk *w) { return w->plan.config->rs_execute / 2.0 * w->plan.config->dim; }
 
-/* The end of the loads for this step, as far as it depends on their places among the pairs of the step that loads for
- * it: loads without a place follow the pairs in sequence. */
+/* The end of the loads for this step, if only their places among the pairs of the loading step limit them: loads
+ * without a place follow the pairs in sequence. */
 static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double units = x->a_units + x->b_units, loads = x->a + x->b, pair = w->took[loader] / fmax(1, w->pairs[loader]);
   if (!w->plan.spread_loads || units == 0) return w->begin[loader];
@@ -92,8 +92,8 @@ static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   return w->begin[loader] + w->took[loader] - lead_of(w) + left;
 }
 
-/* Loads that arrive faster than they are served fill the load entries of the reservation station; then no later command
- * is accepted, and once the accepted pairs are done the array waits. */
+/* If loads arrive faster than they complete, they fill the load entries of the reservation station; then no later
+ * command is accepted, and once the accepted pairs are done the array waits. */
 static double blocked(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double pair = w->took[loader] / fmax(1, w->pairs[loader]), loads = x->a + x->b;
   const double spacing = w->plan.spread_loads ? fmin(w->plan.load_pairs, w->pairs[loader]) * pair : 0;

@@ -10,8 +10,8 @@ static bool continues_number(char c) {
   return c == '.' || c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'z');
 }
 
-/* Drops the terms that templates leave where a size is 0 or 1: " + 0", " - 0", " * 1", " / 1", and "1 * " of a factor.
- */
+/* Drops the terms that templates leave where a size is 0 or 1: " + 0", " - 0", " * 1", " / 1", and "1 * " of a
+ * factor. */
 static void drop_neutral(char *line) {
   for (char *at = line; *at; at++) {
     const bool operation = at[0] == ' ' && at[1] && at[2] == ' ' && at[3] && !continues_number(at[4]);

@@ -33,7 +33,7 @@ static const tw_language language = {"gemm on Trainium", sizeof verbs / sizeof *
 /* A has its rows of m first: tiles are transposed. */
 static bool turns(const trn_subject *s) { return !trn_key(s, "a_transposed"); }
 
-/* Bytes of a partition of SBUF: two generations of what is not kept, so that loads overlap with work. */
+/* Bytes of a partition of SBUF: two buffers of each operand that is not kept, so that loads overlap with products. */
 static int64_t sbuf_bytes(const trn_subject *s, const plan *p) {
   const int64_t k = trn_key(s, "k"), a_bytes = trn_key_bytes(s, "a"), width = (int64_t)p->n * p->tile_n;
   const int64_t rows = k * p->m * a_bytes, columns = k / TILE * width * trn_key_bytes(s, "b");

@@ -1,4 +1,4 @@
-/* compute.c - what the engines do with elements, row by row. */
+/* compute.c - the engines' operations on elements, row by row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +184,7 @@ static void copy_row(void *context, int64_t n, const double *const source[], dou
   memcpy(out, source[0], (size_t)n * sizeof *out);
 }
 
-/* Marks of a row of dst: of what comes from each element of src. */
+/* Marks of a row of dst: of the results of each element of src. */
 static void mark_row(const trn_view *dst, const trn_view *src, int64_t to, int64_t step, int64_t from, int64_t there,
                      int64_t n) {
   uint8_t *mark = dst->array->undefined + to;

@@ -1,7 +1,8 @@
 /* data.h - what tensors hold, and what instructions compute: element types, strided views, loops over them.
  *
- * Every element is kept in 4 bytes: floating-point types as the float that they are exactly, integers as int32_t. What was
- * never written is marked; a result is marked where an operand is. Engines compute in binary32 and round when they write. */
+ * Every element is kept in 4 bytes: floating-point types as the float that they are exactly, integers as int32_t.
+ * Elements that were never written are marked; a result is marked where an operand is. Engines compute in binary32 and
+ * round when they write. */
 #ifndef TW_TRAINIUM_MACHINE_DATA_H
 #define TW_TRAINIUM_MACHINE_DATA_H
 
@@ -63,7 +64,7 @@ int64_t trn_view_elements(const trn_view *);
 enum { TRN_CHUNK = 512 };
 void trn_gather(const trn_view *, int64_t at, int64_t step, int64_t n, double *out);
 void trn_scatter(const trn_view *, int64_t at, int64_t step, int64_t n, const double *in);
-/* Marks of elements that were never written become marks of what comes from them. */
+/* A result of elements that were never written is marked, too. */
 uint8_t trn_mark_of(const trn_view *dst, const trn_view *src, int64_t at);
 
 /* Operations of two operands, and of one. */
@@ -131,7 +132,7 @@ double trn_compute_binary(trn_binary, double, double);
 double trn_compute_unary(trn_unary, double);
 const char *trn_unary_name(trn_unary);
 
-/* What may be written: an element at `at` of the destination's dimensions. */
+/* The elements that may be written: an element at `at` of the destination's dimensions. */
 typedef bool trn_allowed(const void *context, const int64_t at[]);
 
 /* One pass over views of the same shape (sizes of sources may be 1 or their strides 0: they repeat). `compute` gets one

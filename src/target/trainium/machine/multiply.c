@@ -1,4 +1,4 @@
-/* multiply.c - what the Tensor engine does: the product of two operands, summed in binary32 in the order of the contraction.
+/* multiply.c - the Tensor engine: the product of two operands, summed in binary32 in the order of the contraction.
  *
  * It is most of the time of a check, so one loop is compiled for several processors. Products are rounded before they are
  * added, whatever the processor has (target.cmake): the bits are equal on all. */

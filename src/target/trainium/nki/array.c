@@ -44,7 +44,7 @@ static nki_value do_identity(nki_run *r, const nki_builtin *b, nki_arguments *a)
   return nki_of(v);
 }
 
-/* m k: what is below or above a diagonal */
+/* m k: the elements below or above a diagonal */
 static nki_value do_triangle(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   const bool is_upper = b->name[3] == 'u';
   if (a->at[0].type != NKI_V_VIEW || !nki_view_of(a->at[0])->tensor->is_host || nki_view_of(a->at[0])->n != 2)

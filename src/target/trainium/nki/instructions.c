@@ -594,7 +594,7 @@ nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
   const trn_view dst = nki_data(r, to), src = nki_data(r, from);
   if (!dst.array) return whole;
-  /* the value for all, then what the predicate allows */
+  /* the value for every element, then the elements that the predicate selects */
   nki_bounds allowed = bounds;
   allowed.rest = nki_mask_new(r);
   *allowed.rest = (nki_mask){.object = allowed.rest->object, .n = predicate->n};

@@ -32,7 +32,7 @@ static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_v
 
 static bool flag(nki_run *r, nki_value v) { return nki_given(v) && nki_truth(r, v); }
 
-/* A matmul or transpose writes to PSUM: what is assigned to may be elsewhere, and then a copy follows. */
+/* A matmul or transpose writes to PSUM: if the assigned tensor is elsewhere, a copy follows. */
 static void only_psum(nki_arguments *a, nki_result *result) {
   if (a->at[0].type != NKI_V_MISSING || !result->into || result->into->tensor->memory == TRN_PSUM) return;
   result->into = NULL;
@@ -47,7 +47,7 @@ static nki_value do_nc_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a
   nki_view *stationary = nki_operand(r, a->at[1], "stationary"), *moving = nki_operand(r, a->at[2], "moving");
   if (nki_given(a->at[7])) nki_fail(r, "nc_matmul: unsupported argument 'perf_mode'");
   bool adds = a->adds && a->used_into;
-  if (a->at[0].type != NKI_V_MISSING) { /* None: to what a multiplication wrote before, or over what nothing did */
+  if (a->at[0].type != NKI_V_MISSING) { /* None: add to the result of an earlier multiplication, or overwrite */
     adds = nki_given(a->at[9]) ? nki_truth(r, a->at[9]) : nki_accumulates(r, result.into);
   }
   const size_t before = r->program->n_instructions;
@@ -73,7 +73,7 @@ static nki_value do_nc_transpose(nki_run *r, const nki_builtin *b, nki_arguments
   return nki_of(nki_do_transpose(r, data, result));
 }
 
-/* What an activation adds up in the engine's accumulator, by `command`; a `reduce_res` is read from it. */
+/* The values that an activation adds in the engine's accumulator, by `command`; a `reduce_res` is read from it. */
 static void accumulate(nki_run *r, nki_view *written, nki_view *values, nki_value op, nki_value result,
                        nki_value command) {
   const int64_t what = nki_given(command)  ? nki_integer(r, command, "reduce_cmd")

@@ -1,4 +1,4 @@
-/* kernel.c - finds the kernel in a module, gives it its arguments, and takes what it returns. */
+/* kernel.c - finds the kernel in a module, passes its arguments, and takes its results. */
 #include "target/trainium/nki/kernel.h"
 
 #include <stdlib.h>
@@ -242,7 +242,7 @@ static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buf
   }
 }
 
-/* What a kernel returns leaves the device, whether the caller has an operand for it or not. */
+/* The results of a kernel leave the device, even if the caller has no operand for them. */
 static void note_result(nki_run *r, nki_value v) {
   if (nki_is_sequence(v))
     for (size_t i = 0; i < nki_items(v)->n; i++) note_result(r, nki_items(v)->item[i]);

@@ -12,10 +12,10 @@
 
 enum { NKI_SCALARS_MAX = 16 };
 
-/* What a kernel is called with. Parameters take their values in this order:
+/* The arguments of a kernel. Parameters take their values in this order:
  *   a line "#: name = value" of the source; a scalar with one of the parameter's names; the next input, if the parameter has
  *   no default; its default; the next output (kernels that write into arguments).
- * What the kernel returns are the outputs in order. */
+ * The kernel returns the outputs in order. */
 typedef struct nki_request {
   size_t n_operands;
   const tw_operand *operand;

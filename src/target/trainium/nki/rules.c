@@ -1,4 +1,4 @@
-/* rules.c - what the engines can reach: where operands may be, how large they are, and of which types.
+/* rules.c - the memories that the engines can access: where operands may be, how large they are, and of which types.
  *
  * Sources: NKI API documentation of SDK 2.26 (operands, memories, types of each instruction) and of nki.isa.tensor_tensor
  * (not two operands in PSUM); NKI 0.6 (tensor_copy on the Scalar engine of NeuronCore-v2). */

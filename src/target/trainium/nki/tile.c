@@ -376,7 +376,7 @@ void nki_note_matmul(nki_run *r, const nki_view *into) {
   t->accumulates[into->column] = true;
 }
 
-/* What another instruction has touched starts anew. */
+/* A tile that another instruction has accessed starts anew. */
 static void end_accumulation(nki_tensor *t, const nki_view *v) {
   int64_t low = v->column, high = v->column;
   for (int d = 0; d < v->n; d++) *(v->along_columns[d] < 0 ? &low : &high) += v->along_columns[d] * (v->size[d] - 1);

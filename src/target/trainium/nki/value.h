@@ -1,10 +1,10 @@
 /* value.h - values of a running kernel, and the run itself: shared by the files of this folder only.
  *
- * Values that need memory are objects. Objects are collected between statements: what is reachable from frames and from the
- * values of unfinished expressions stays. Tiles that a kernel has dropped are freed that way.
+ * Values that need memory are objects. Objects are collected between statements: values that frames or unfinished
+ * expressions can reach stay. Tiles that a kernel has dropped are freed that way.
  *
- * A function that fails does not return: nki_fail jumps to the end of the run. Nothing but objects may be held across a
- * call that can fail. */
+ * A function that fails does not return: nki_fail jumps to the end of the run. Only objects may be held across a call
+ * that can fail. */
 #ifndef TW_TRAINIUM_NKI_VALUE_H
 #define TW_TRAINIUM_NKI_VALUE_H
 
@@ -332,7 +332,7 @@ nki_tensor *nki_tensor_new(nki_run *, trn_memory, trn_type, int n, const int64_t
 nki_view *nki_tile(nki_run *, trn_memory, trn_type, int n, const int64_t size[]);
 /* A view of the tensor's elements; without an array where the last instruction is not computed. */
 trn_view nki_data(nki_run *, const nki_view *);
-/* What a mask leaves of n dimensions: lo to hi of each, and conditions on more than one dimension. */
+/* The part of n dimensions that a mask selects: lo to hi of each, and conditions on more than one dimension. */
 typedef struct nki_bounds {
   int n;
   bool is_empty;
@@ -357,7 +357,7 @@ nki_view *nki_spread(nki_run *, nki_view *);
 /* Copies a value into a part of a tensor. */
 void nki_store(nki_run *, nki_view *into, nki_value);
 
-/* ---- what the engines can reach (rules.c) ---- */
+/* ---- memories that the engines can access (rules.c) ---- */
 void nki_check_start(nki_run *, int64_t first_partition, int64_t partitions);
 void nki_check_bits(nki_run *, trn_binary, trn_type);
 void nki_check_rules(nki_run *, const trn_instruction *, size_t n_outputs, size_t n, nki_view *const operand[]);
@@ -388,7 +388,8 @@ nki_view *nki_do_scan(nki_run *, nki_view *a, nki_view *b, nki_scalar initial, t
                       nki_result);
 nki_view *nki_do_iota(nki_run *, const nki_index *, nki_result);
 nki_view *nki_do_reciprocal(nki_run *, nki_view *, nki_result);
-/* In the newer dialect: does a multiplication add to what is there? The last one wrote all of it, and nothing read it since. */
+/* In the newer dialect: does a multiplication add to the earlier sum? The last one wrote all of it, and nothing read it
+ * since. */
 bool nki_accumulates(nki_run *, const nki_view *into);
 void nki_note_matmul(nki_run *, const nki_view *into);
 nki_value nki_do_predicated(nki_run *, const nki_builtin *, nki_arguments *); /* dst src predicate */

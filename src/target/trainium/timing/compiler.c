@@ -1,10 +1,10 @@
 /* compiler.c - loads and copies that need not be, merged iterations (merge.c), then addresses by next fit over the life of each
  * tensor.
  *
- * A tensor lives from its first to its last access in the order that merging leaves. Next fit goes once around a memory before
- * it reuses bytes, so that buffers of a loop rotate through all that is free. The first writers of a tensor must follow the
- * last accesses of the tensors whose bytes it takes over. What does not fit is tried again with fewer merged iterations, then
- * with more loads, then with all copies. */
+ * A tensor lives from its first to its last access in the order that merging leaves. Next fit goes once around a memory
+ * before it reuses bytes, so that buffers of a loop rotate through all that is free. The first writers of a tensor must
+ * follow the last accesses of the tensors whose bytes it takes over. If the tensors do not fit, the compiler tries
+ * fewer merged iterations, then more loads, then all copies. */
 #include "target/trainium/timing/compiler.h"
 
 #include <limits.h>
@@ -434,7 +434,7 @@ static int compare_lives(const void *x, const void *y) {
   return (a->now > b->now) - (a->now < b->now);
 }
 
-/* Of the tensors in SBUF, in instructions. */
+/* The lifetimes of the tensors in SBUF, in instructions. */
 static int median_life(const allocator *m, birth *space) {
   const trn_program *p = m->c->program;
   size_t n = 0;

@@ -1,4 +1,4 @@
-/* compiler.h - what neuronx-cc does between source and machine, as far as times depend on it: loads and copies that need not
+/* compiler.h - the work of neuronx-cc between source and machine that changes times: loads and copies that need not
  * be, merged iterations, addresses, and the engines an instruction may run on. The order within an engine is chosen in machine.c. */
 #ifndef TW_TRAINIUM_COMPILER_H
 #define TW_TRAINIUM_COMPILER_H

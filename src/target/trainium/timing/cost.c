@@ -24,7 +24,7 @@ static double elements_of(const trn_compiled *c, const trn_instruction *in) {
   return (double)in->elements * members;
 }
 
-/* What the laws ask about the operands, pointers aside. */
+/* The properties of operands that the cost laws use, without pointers. */
 typedef struct data {
   bool reads_psum, touches_psum;
   bool all_16, widens; /* widens: 16 bits and less in, 32 out */

@@ -17,7 +17,7 @@ typedef struct trn_place {
  * instruction. */
 typedef struct trn_compiled {
   const trn_program *program;
-  /* Of operand k of instruction i: place[first_operand[i] + k]. NULL: as the program says. */
+  /* For operand k of instruction i: place[first_operand[i] + k]. NULL: as the program says. */
   trn_place *place;
   size_t *first_operand;
   bool *is_removed;
@@ -53,7 +53,7 @@ typedef enum trn_dma_kind { TRN_DMA_HARDWARE, TRN_DMA_SOFTWARE, TRN_DMA_STATIC }
 typedef struct trn_dma_cost {
   trn_dma_kind kind;
   double work[TRN_DMA_GROUPS]; /* of all engines of a group together */
-  double least;                /* of the engine with most of it, alone */
+  double least;                /* of the busiest engine alone */
   int64_t packet_bytes;
   int64_t read, written; /* bytes of HBM */
 } trn_dma_cost;
@@ -68,7 +68,7 @@ unsigned trn_legal_engines(const trn_compiled *, const trn_instruction *);
 /* Tables of functions on the Scalar engine: the number of the one with this function; 0: it is in each. */
 int trn_table_of(const char *function);
 
-/* Of operand k of an instruction of the program. */
+/* For operand k of an instruction of the program. */
 trn_place trn_place_of(const trn_compiled *, const trn_instruction *, int k);
 const trn_tensor *trn_tensor_of(const trn_compiled *, const trn_instruction *, int k);
 

@@ -17,7 +17,8 @@ bool trn_dma_start(trn_dma *d, trn_engine e, trn_transfer t) {
   return true;
 }
 
-/* What a group moves of a queue now; NULL: nothing yet. `next` is lowered to the time at which something can. */
+/* The transfer of a queue that a group moves now; NULL: nothing yet. `next` is lowered to the time at which something
+ * can. */
 static trn_transfer *moving(trn_dma_queue *q, int group, double now, double *next) {
   while (q->head[group] < q->n && q->transfer[q->head[group]].work[group] <= 0) q->head[group]++;
   if (q->head[group] == q->n) return NULL;

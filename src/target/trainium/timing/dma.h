@@ -21,7 +21,7 @@ typedef struct trn_transfer {
 } trn_transfer;
 
 /* Transfers that an engine has triggered, in order. Each group moves one after the other, so groups may be at different ones:
- * those before head[group] are done there. */
+ * transfers before head[group] are complete. */
 typedef struct trn_dma_queue {
   trn_transfer *transfer;
   size_t n, capacity, head[TRN_DMA_GROUPS];

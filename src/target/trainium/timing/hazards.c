@@ -2,7 +2,8 @@
  *
  * Each tensor that is written is cut into cells: the bytes between two neighbouring ends of runs that any instruction
  * touches, in each quadrant of 32 partitions if not all instructions touch the same partitions. A cell knows its last
- * writer and the readers since. Cells are fixed before the walk over the program, so an access costs what it covers. */
+ * writer and the readers since. Cells are fixed before the walk over the program, so the cost of an access is the
+ * number of its cells. */
 #include "target/trainium/timing/hazards.h"
 
 #include <stdlib.h>
@@ -219,8 +220,8 @@ static int class_of(const finder *f, int instruction) {
   return TRN_ENGINES;
 }
 
-/* The accesses of a list that matter to one that must follow all of them. An engine moves an instruction by fewer than
- * look_ahead places, so older ones of an engine than the last look_ahead follow from those. */
+/* The accesses of a list that constrain an access that must follow the whole list. An engine moves an instruction by
+ * fewer than look_ahead places, so older ones of an engine than the last look_ahead follow from those. */
 static void follow_list(finder *f, int to, int list, void (*visit)(finder *, int to, int from)) {
   int count[CLASSES] = {0};
   for (int i = list; i >= 0; i = f->node[i].next) {

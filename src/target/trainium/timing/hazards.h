@@ -18,7 +18,7 @@ typedef struct trn_hazards {
 } trn_hazards;
 
 tw_status trn_find_hazards(const trn_compiled *, trn_hazards *out, tw_error *);
-/* Of a program as its source has it, before the compiler. */
+/* For a program in the order of its source, before the compiler. */
 tw_status trn_find_program_hazards(const trn_program *, trn_hazards *out, tw_error *);
 void trn_hazards_free(trn_hazards *);
 

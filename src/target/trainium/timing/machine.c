@@ -40,7 +40,7 @@ double trn_clock_run(trn_clock *c, double start, double work, double fill) {
   return now + work / c->rate;
 }
 
-/* An engine's instructions in program order; those before `head` have been taken. */
+/* An engine's instructions in program order; earlier instructions than `head` have been taken. */
 typedef struct queue {
   int *instruction;
   size_t n, head;
@@ -211,7 +211,7 @@ static bool start_transfer(machine *m, int i, trn_engine e, double ready) {
   for (int g = 0; g < TRN_DMA_GROUPS; g++) m->out->dma_busy += cost.work[g] / TRN_DMA_GROUPS;
   m->out->hbm_read += cost.read;
   m->out->hbm_written += cost.written;
-  /* Software descriptors are prepared beside what the engine does next. */
+  /* Software descriptors are prepared while the engine continues. */
   m->queue[e].free = cost.kind == TRN_DMA_SOFTWARE ? ready : start + issue;
   m->out->busy[e] += issue;
   return add_span(m, (trn_span){i, e, start, start + issue});

@@ -2,9 +2,10 @@
  * several iterations at once: the maxima of four tiles are one instruction, and so are the copies of four transposes in a bank. All that it needs must then be there, which makes
  * iterations wait for each other.
  *
- * Candidates have one line of the source. Two of them may be one instruction if no path leads from one to the other: then they
- * have the same depth, the number of candidates of the line on the longest path to them. After each line the order is made
- * anew, by the least number in the program first, so that what comes next sees paths through merged instructions. */
+ * Candidates have one line of the source. Two instructions may be merged if no path leads from one to the other: then
+ * they have the same depth, the number of candidates of the line on the longest path to them. After each line the order
+ * is made anew, by the least number in the program first, so that what comes next sees paths through merged
+ * instructions. */
 #include "target/trainium/timing/merge.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 enum {
   ELEMENTS_MAX = 512, /* of a partition, that one instruction steps over: a bank of PSUM */
   KEYS_MAX = 64,
-  INSTRUCTIONS_MAX = 1 << 16, /* longer programs stay as they are: each line costs a walk over the program */
+  INSTRUCTIONS_MAX = 1 << 16, /* longer programs are not merged: each line costs a walk over the program */
 };
 
 typedef struct merger {
@@ -121,7 +122,7 @@ static int pop(int *heap, size_t *n) {
   return least;
 }
 
-/* What can come first by its number, members together. */
+/* The order by the first possible number, with the members of a group together. */
 static void make_order(merger *m) {
   size_t waiting_nodes = 0, placed = 0;
   memset(m->waiting, 0, m->n * sizeof *m->waiting);

@@ -23,7 +23,7 @@ static bool are_apart(const trn_program *p, int a, int b, trn_scope *of_a, trn_s
   return false;
 }
 
-/* Adds to what it reads. */
+/* Adds to the values that it reads. */
 static bool is_sum(const trn_instruction *in) {
   bool reads_result = false;
   for (int k = 1; k < in->n_operands; k++) reads_result |= in->operand[k].tensor == in->operand[0].tensor;

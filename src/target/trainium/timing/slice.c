@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "target/trainium/timing/hazards.h"
 
-/* Is the byte `at` bytes from the region's start in it? `d`: the first dimension to walk. */
+/* Is the byte at offset `at` from the region's start in the slice? `d`: the first dimension to walk. */
 static bool holds(const trn_region *r, int d, int64_t at) {
   const int64_t bytes = trn_element_bytes(r->type);
   if (d == r->n_dims) return at >= 0 && at < bytes;
@@ -46,7 +46,7 @@ static bool mark_outputs(const trn_program *p, uint64_t seed, uint8_t *needed) {
   return all;
 }
 
-/* Marks what marked instructions need, and their number; false if one needs what no region shows. */
+/* Marks what marked instructions need, and their number; false if an access needs data that no region describes. */
 static bool mark_needed(const trn_program *p, const trn_hazards *h, uint8_t *needed, size_t *n) {
   *n = 0;
   for (size_t i = 0; i < p->n_instructions; i++) /* what overwrites a part of a chosen result is needed, too */

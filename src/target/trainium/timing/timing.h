@@ -17,7 +17,7 @@ typedef struct trn_compiler {
   bool allocate;
   /* Readers of a plain copy read its source where the ISA allows that. */
   bool remove_copies;
-  /* What a load has brought is read again instead of loaded again, as far as SBUF has room. */
+  /* Loaded data is read again instead of loaded again, while SBUF has room. */
   bool remove_loads;
   /* Instructions of TRN_ENGINE_ANY go to the engine that is free first; else to the first legal one. */
   bool choose_engines;

@@ -1,4 +1,4 @@
-/* apply.c - see apply.h. Blocks that came from another shape are cut to this one. */
+/* apply.c - see apply.h. Blocks of another shape are clipped to this shape. */
 #include "target/x86/tune/apply.h"
 
 #include "target/x86/choose.h"

@@ -11,7 +11,7 @@
  * it gets all that this CPU has. */
 #define X86_ISA_COMMENT "tilewright isa: "
 
-/* Compiles with $TILEWRIGHT_CC or `cc`, confined (src/toolchain); the object is inspected, and none of it runs.
+/* Compiles with $TILEWRIGHT_CC or `cc`, confined (src/toolchain); the object is inspected and not run.
  * `object` is malloc'ed. TW_FAILED with the compiler's message; TW_NO_COMPILER without a compiler, TW_MISSING where the system
  * cannot confine it and the source is not trusted. */
 tw_status x86_build(const char *source, size_t length, bool trust, char **object, size_t *bytes, tw_error *);

@@ -8,8 +8,8 @@
  * rather than in L1. Decode shapes (m <= 16) read their weights from memory, as `bench` does: before each repeat the
  * caches are filled with other data, from outside.
  *
- * One kernel is measured at a time, and no compiler of this process runs meanwhile; compilers of other processes may.
- */
+ * One kernel is measured at a time, and no compiler of this process runs meanwhile; compilers of other processes
+ * may. */
 #define _GNU_SOURCE /* a lock that prefers writers */
 #include "target/x86/tune/measure.h"
 
@@ -98,8 +98,8 @@ static double deadline_of(const tw_artefact *a) {
 
 static bool is_over(const tw_artefact *a) { return tw_now() >= deadline_of(a); }
 
-/* Runs the kernel, but not past the deadline of the search: then TW_INTERRUPTED, which says nothing about the kernel.
- */
+/* Runs the kernel, but not past the deadline of the search: then TW_INTERRUPTED, which says nothing about the
+ * kernel. */
 static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double *seconds, tw_error *error) {
   if (is_over(a)) return tw_fail(error, TW_INTERRUPTED, "no time is left to run the kernel");
   const tw_status status = tw_sandbox_run(s, sets, limit_of(&a->problem, sets), deadline_of(a), seconds, error);
@@ -216,7 +216,7 @@ static tw_status add_set(timing *t, tw_error *error) {
   if (status == TW_OK)
     status = x86_verifier_make(t->problem, buffer, t->data->seed, t->sets ? w->made.seed : t->data->seed, &w->verifier,
                                error);
-  /* What is between the rows of A; x86_fill_rows makes the rows. */
+  /* The gaps between the rows of A; x86_fill_rows makes the rows. */
   memcpy(tw_sandbox_operand(t->process, A, t->sets), t->data->buffer[A], t->data->operand[A].bytes);
   t->sets++;
   return status;
@@ -393,7 +393,7 @@ static tw_status check_turned(const timing *t, tw_artefact *a, tw_error *error) 
   return status;
 }
 
-/* ---- what the machine can do: asked once ---- */
+/* ---- rates of the machine: asked once ---- */
 
 typedef struct rates {
   double peak, bandwidth; /* bandwidth: 0 for shapes whose weights stay in the cache */

@@ -12,8 +12,8 @@
 /* Multiply-adds, and loads, that a core starts in a cycle, and the cycles until a sum can be added to again: Zen 4 and
  * 5 and Intel's cores since Skylake, within a factor of two (A. Fog, instruction tables). */
 static const double STARTS = 2, LATENCY = 4;
-/* 16 x 16 x 16 units in 16 cycles, where vectors do 2 x 16 in one (Intel, Optimization Reference Manual, chapter 20).
- */
+/* 16 x 16 x 16 units in 16 cycles, where vectors do 2 x 16 in one (Intel, Optimization Reference Manual, chapter
+ * 20). */
 static const double AMX = 8;
 /* Bytes per second of one core, and cycles: typical of recent servers (x86-facts.md, section 1). */
 static const double CLOCK = 3.5e9, NEAR = 100e9, PACKING = 20e9;

@@ -38,8 +38,8 @@ static double c_at(const x86_verifier *v, const void *c, int64_t i, int64_t j) {
   return tw_operand_element(&v->operand[v->n_operands - 1], c, i, j);
 }
 
-/* Weights of magnitudes in [1/2, 1): no two errors cancel but by a chance of 2^-50. Where sums are exact, whole
- * numbers, few enough bits of them that a double holds all. */
+/* Weights of magnitudes in [1/2, 1): no two errors cancel but by a chance of 2^-50. If sums are exact: whole numbers
+ * with few bits, so that a double holds every sum. */
 static double draw_weight(const x86_verifier *v, tw_random *r) {
   const uint64_t most = v->gemm.n <= 1 << 14 ? 127 : 3;
   const double size = v->numerics.exact ? 1 + (double)tw_random_below(r, most) : 0.5 + 0.5 * tw_random_real(r);
@@ -130,8 +130,8 @@ static uint8_t negated(tw_type type, uint8_t x) {
   return type == TW_U8 ? (uint8_t)~x : type == TW_I8 && x != 0x80 ? (uint8_t)-x : x;
 }
 
-/* n elements from `from` to `to`, both with their rows' or columns' step: with random signs, and times powers of two.
- */
+/* n elements from `from` to `to`, both with their rows' or columns' step: with random signs, and times powers of
+ * two. */
 typedef struct piece {
   const char *from;
   char *to;

@@ -1,5 +1,5 @@
-/* verify.h - is C the product, without computing it? For the repeats of a measurement, whose inputs are new each time.
- */
+/* verify.h - is C the product, without computing it? For the repeats of a measurement, whose inputs are new each
+ * time. */
 #ifndef TW_X86_VERIFY_H
 #define TW_X86_VERIFY_H
 

@@ -191,7 +191,7 @@ static void write_call(const matmul *m, const char *indent, const char *j, int u
     tw_text_add(m->t, "c + (%s + %d) * %d);\n", j, u, m->c == STREAM ? each * PACKED : m->columns * 64);
 }
 
-/* This number of clusters in straight-line code, the first of them number `j`; B's stream continues through them. */
+/* This number of unrolled clusters, the first with number `j`; B's stream continues through them. */
 static void write_trip(const matmul *m, const char *indent, const char *j, int clusters) {
   if (m->b == STREAM)
     tw_text_add(m->t, "%sIn b_in(blocks_at(b_tile + %s * %d));\n", indent, j, m->columns * m->deep * PACKED);

@@ -9,7 +9,7 @@ static bool fills(const xd_program *p, const xd_descriptor *d) {
   return p->channels.at[d->channel].direction == XD_S2MM;
 }
 
-/* Marks the bytes that an execution touches, or says whether one of them is marked. */
+/* Marks the bytes that an execution accesses, or returns whether one of the bytes is marked. */
 static bool touch(const xd_pattern *p, int64_t shift, uint8_t *marks, bool look) {
   int64_t index[XD_DIMS] = {0};
   for (;;) {

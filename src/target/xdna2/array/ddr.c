@@ -57,8 +57,7 @@ double xd_ddr_run_ns(const xd_array *a, int64_t run, int64_t unit, int64_t strid
   return blocks * a->ddr_block_ns + fmax(0, row - (blocks - 1) * a->ddr_block_ns);
 }
 
-/* The number of shims whose descriptors read or write next to this one's runs: an open row of DDR serves all of them.
- */
+/* The number of shims whose descriptors read or write next to this one's runs: all of them use one open row of DDR. */
 static int beside(const xd_program *p, int at, const steps *s) {
   enum { NEAR = 64 }; /* commands of a group are adjacent */
   const xd_descriptor *d = &p->descriptors.at[at];

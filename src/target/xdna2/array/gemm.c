@@ -171,7 +171,7 @@ static void add_operands(const xd_gemm *g, xd_program *p) {
   }
 }
 
-/* All that FIFOs and programs of cores depend on, but for the numbers of tiles and steps. */
+/* Everything that determines FIFOs and programs of cores, except the numbers of tiles and steps. */
 static bool same_configuration(const xd_gemm *g, const xd_gemm *h) {
   const xd_gemm_shape s = xd_gemm_shape_of(g), t = xd_gemm_shape_of(h);
   return g->kernel == h->kernel && xd_same_cover(g->cover, h->cover) && g->c == h->c &&

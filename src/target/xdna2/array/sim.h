@@ -13,8 +13,8 @@ typedef enum event_kind { EV_CHANNEL, EV_SEGMENT, EV_SINK, EV_DDR, EV_CORE } eve
 
 enum { EVENT_KINDS = 8 };
 
-/* For an event: `agent` is owner * EVENT_KINDS + kind, owner: channel, route, core; `what`: SINK: which; DDR: version.
- */
+/* For an event: `agent` is owner * EVENT_KINDS + kind, owner: channel, route, core; `what`: SINK: which; DDR:
+ * version. */
 typedef tw_event event;
 
 static inline event_kind kind_of_event(const event *e) { return (event_kind)(e->agent % EVENT_KINDS); }

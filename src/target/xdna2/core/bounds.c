@@ -76,8 +76,8 @@ static int on_cycle(const xc_graph *g, const int *by, int *seen) {
   return -1;
 }
 
-/* The II that pays for the cycle through `node`: its latency over its distance, rounded up. INT_MAX without distance.
- */
+/* The II that pays for the cycle through `node`: its latency over its distance, rounded up. INT_MAX without
+ * distance. */
 static int ii_of_cycle(const xc_graph *g, const int *by, int node) {
   int latency = 0, distance = 0, i = node;
   do {

@@ -30,7 +30,7 @@ bool xd_core_parse_way(const char *name, xd_core_way *out) {
 
 /* ---- the call ---- */
 
-/* A zero-overhead loop costs nothing but the distance that its set-up needs from its end: prologue and body. */
+/* The only cost of a zero-overhead loop is the distance between its set-up and its end: prologue and body. */
 static int loop_cycles(xd_core_loop l, int iterations) {
   if (!iterations) return 0;
   const int stages = (l.length + l.ii - 1) / l.ii, to_end = stages * l.ii, need = xc_machine_aie2p()->loop_bundles;
@@ -39,7 +39,7 @@ static int loop_cycles(xd_core_loop l, int iterations) {
 
 static xd_core_loop loop_of(const xc_timetable *s) { return (xd_core_loop){s->ii, s->length}; }
 
-/* Prologue and epilogue hold all but the last, or first, of the overlapping iterations. */
+/* The prologue has all overlapping iterations except the last; the epilogue has all except the first. */
 static int code_bytes(const xc_machine *m, const xc_timetable *s) {
   const int stages = (s->length + s->ii - 1) / s->ii;
   return m->bundle_bytes * (stages == 1 ? s->length : (2 * (stages - 1) + s->copies) * s->ii);

@@ -2,8 +2,8 @@
  *
  * A kernel call computes C (m x n) += A (m x k) * B (k x n) on tiles in L1. It goes cluster by cluster: cluster[0] x
  * cluster[1] accumulators are loaded from C, accumulate over all of k, and are stored. The schedule is made for the
- * machine of configs/aie2p.core.txt, its registers are allocated, and a checker replays it; only then has it a result.
- */
+ * machine of configs/aie2p.core.txt, its registers are allocated, and a checker replays it; only then has it a
+ * result. */
 #ifndef TW_XDNA2_CORE_CORE_H
 #define TW_XDNA2_CORE_CORE_H
 

@@ -15,8 +15,8 @@ typedef struct drawing {
   int iterations, cycles;
 } drawing;
 
-/* Colours for loads of A and B, loads and stores of C, multiply-accumulates; distinguishable side by side and in grey.
- */
+/* Colours for loads of A and B, loads and stores of C, multiply-accumulates; distinguishable side by side and in
+ * grey. */
 static const char *colour_of(char role) {
   return role == 'A' ? "#4477aa" : role == 'B' ? "#66aa55" : role == 'C' ? "#ddaa33" : "#aa3355";
 }

@@ -191,7 +191,7 @@ static void read_signature(xd_reader *r, const xd_declaration *f, int line) {
   if (listed) xd_read_expect(r, ')');
 }
 
-/* Which of a call's arguments is the buffer or object of the operation's argument `n`. */
+/* The call's argument that is the buffer or object of the operation's argument `n`. */
 static const xd_value *pointer_of(const xd_call_arguments *a, int n) {
   for (int i = 0; i < a->n; i++)
     if ((a->at[i].kind == XD_OBJECT_VALUE || a->at[i].kind == XD_BUFFER_VALUE) && n-- == 0) return &a->at[i];

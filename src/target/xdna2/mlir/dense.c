@@ -81,7 +81,7 @@ uint8_t *xd_read_dense(xd_reader *r, const xd_shape *shape) {
     read_elements(&d, 0);
   xd_read_expect(r, '>');
   if (xd_read_take(r, ':')) {
-    if (xd_read_take_word(r, "tensor")) { /* as a memref, but for its word */
+    if (xd_read_take_word(r, "tensor")) { /* as a memref, except for its word */
       while (xd_going(r) && !xd_read_at(r, '>')) xd_read_next(r);
       xd_read_expect(r, '>');
     } else {

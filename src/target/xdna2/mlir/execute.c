@@ -70,8 +70,8 @@ static tw_status run(const xd_config *c, const xd_mlir_design *d, const xd_mlir_
  *
  * Up to XD_COMPARE_MACS every element is compared with the op's reference. Beyond that, tw_case_check compares a random
  * sample, checks every element for being written and finite, and makes the op's survey of all. Kernels with special
- * rounding must agree bit by bit: in random rows, at least one of each tile. All random choices are made after the run.
- */
+ * rounding must agree bit by bit: in random rows, at least one of each tile. All random choices are made after the
+ * run. */
 
 /* Rows of the narrowest tiles. */
 enum { TILE_ROWS = 32 };

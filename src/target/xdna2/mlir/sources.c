@@ -93,7 +93,7 @@ static void configuration_of(const char *design, const char *kernel, char id[TW_
   tw_hash_finish_text(&h, id);
 }
 
-/* What gemm.cpp reads about a size: its problem, its array, and where its operands are. */
+/* The description of a size that gemm.cpp reads: its problem, its array, and where its operands are. */
 static void add_layout(const xd_gemm *g, const tw_export *e, const char *design, const char *kernel, tw_text *t) {
   const tw_exported *c = &e->in_file[e->data.n_operands - 1];
   int64_t bytes[XD_GEMM_OPERANDS];

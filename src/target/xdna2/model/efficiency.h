@@ -1,8 +1,8 @@
 /* efficiency.h - from the micro-kernel's efficiency to the rates of a core and an array: equations 12 to 15 of the ATB
  * paper.
  *
- * Rates are operations (two per multiply-accumulate) per second, or per cycle where stated; efficiencies are fractions.
- */
+ * Rates are operations (two per multiply-accumulate) per second, or per cycle where stated; efficiencies are
+ * fractions. */
 #ifndef TW_XDNA2_EFFICIENCY_H
 #define TW_XDNA2_EFFICIENCY_H
 

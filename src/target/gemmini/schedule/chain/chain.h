@@ -5,8 +5,8 @@
  *                                                                             \----emit----> C source
  *
  * A chain is a list of the accelerator's commands and of the core's element-wise work, with loops, in program order.
- * Every operand says what it reads or writes: rows of the scratchpad or the accumulator, elements of an array in
- * memory; places are affine in the indices of the loops around the command. So dependences can be computed: the
+ * Every operand names the data that it reads or writes: rows of the scratchpad or the accumulator, elements of an array
+ * in memory; places are affine in the indices of the loops around the command. So dependences can be computed: the
  * rewrites (rewrite.c) ask for them, and check.c decides of a whole program whether the machine keeps every one.
  *
  * The machine's arrays are 4 x 4: a vector of n elements is blocks of 4. As a column it is the array's weights, 4 rows
@@ -233,7 +233,7 @@ typedef struct gm_product {
   gm_matrix matrix;
   bool transposed;
   gm_affine x;    /* scratchpad rows of x */
-  gm_space space; /* of out; GM_ACC_ADD adds to what is there. In the scratchpad sums are carried on by D. */
+  gm_space space; /* of out; GM_ACC_ADD adds to the accumulator. In the scratchpad sums are carried on by D. */
   gm_affine out;
   bool has_start;
   gm_affine start; /* D of the first product */

@@ -1,7 +1,7 @@
 /* check.c - checks that the machine keeps every dependence of a chain.
  *
  * The chain is traversed in program order, with the last writer of each row and each element, and whether that write
- * has ended. The order that the machine guarantees, and the order that it does not (facts, "who waits for whom"):
+ * has ended. Orders that the machine guarantees, and orders that it does not (facts, "who waits for whom"):
  *
  *  - Between loads, stores and computes the reservation station orders accesses to the same rows. No check is needed.
  *  - Computes follow each other without comparing rows, with one exception: a preload waits while the array still holds
@@ -15,7 +15,7 @@
  *    otherwise. So such sums need A to pass the transposer, which it does if it is not to be transposed.
  *  - config_ex waits until the array is empty, a fence until everything is.
  *  - The accumulator cannot be read by a compute (nothing takes its answer: Scratchpad.scala, acc_read_resp).
- *  - Nothing orders a load after a store by their addresses in memory, nor the core's own reads and writes: there must
+ *  - Addresses in memory order neither a load after a store nor the core's own reads and writes: there must
  *    be a fence between. The core's writes come before its later commands. Two mvouts to one element: likewise.
  *
  * Five further rules: Data must be written before they are read (each row as far as it is read). Every command must

@@ -113,7 +113,8 @@ static setting only(const gm_chain *c, int at, int end, gm_chain_kind kind) {
   return found;
 }
 
-/* In front of a loop: what all of it needs. What differs inside is set there, and is not known at its head. */
+/* In front of a loop: what all of it needs. Values that change inside a loop are set inside, and are unknown at its
+ * head. */
 static bool set_for_loop(gm_chain *c, settings *now, int *at, int *end) {
   setting load[4];
   int n = load_settings(c, *at, *end, load);
@@ -155,8 +156,8 @@ static bool set_for_loop(gm_chain *c, settings *now, int *at, int *end) {
   return true;
 }
 
-/* [at, *end): sets what changes. A loop's body begins with the configuration that holds at its head in every iteration.
- */
+/* [at, *end): sets what changes. A loop's body begins with the configuration that holds at its head in every
+ * iteration. */
 static bool configure_changes(gm_chain *c, int at, int *end, settings *now) {
   while (at < *end) {
     if (c->command[at].kind != GM_DO) {
@@ -176,7 +177,7 @@ static bool configure_changes(gm_chain *c, int at, int *end, settings *now) {
   return true;
 }
 
-/* Behind every mark of an operator: all that it needs, whatever is set already. */
+/* After every mark of an operator: all that it needs, whatever is set already. */
 static bool configure_operators(gm_chain *c) {
   for (int at = 0; at < c->n; at++) {
     if (c->command[at].kind != GM_OPERATOR) continue;

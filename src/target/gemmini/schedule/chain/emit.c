@@ -139,7 +139,7 @@ static void write_scale(emitter *e, const gm_chain_command *x) {
   *there = true;
 }
 
-/* What the commands in [from, to) need and is not there yet. */
+/* Loads that the commands in [from, to) need and that were not issued before. */
 static void write_bases(emitter *e, int from, int to) {
   for (int i = from; i < to; i++) {
     const gm_chain_command *x = &e->chain->command[i];

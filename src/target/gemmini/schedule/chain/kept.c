@@ -39,8 +39,8 @@ static void close_in_sums(gm_builder *b, gm_matrix A, gm_matrix B, gm_matrix K, 
       }
 }
 
-/* With sums in the array the rows of a vector are written one block after the other, while all of the vector before is
- * still read: every step has rows of its own. Moves *x to this place and returns the next free place. */
+/* With sums in the array, the rows of a vector are written block by block while the previous vector is still read:
+ * every step has rows of its own. Moves *x to this place and returns the next free place. */
 static gm_affine step_of(const gm_builder *b, gm_affine *x, gm_block t, int pitch) {
   if (!b->plan.os) return *x;
   *x = gm_plus(*x, t, pitch);

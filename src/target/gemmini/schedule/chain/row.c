@@ -82,8 +82,8 @@ static void square(gm_builder *b, gm_matrix from, gm_matrix to) {
 
 /* ---- the recurrence ----
  *
- * Vectors 0 .. count - 1 of a chain; chain index c is row c of the panel, or, backwards, row count - 1 - c + first_row.
- */
+ * Vectors 0 .. count - 1 of a chain; chain index c is row c of the panel, or, backwards, row count - 1 - c +
+ * first_row. */
 typedef struct recurrence {
   panel x, v; /* v: the vector added on the way to chain index c + 1 is in the row of its target (backward) or source */
   gm_matrix g;
@@ -171,8 +171,8 @@ static void steps_at_once(gm_builder *b, const recurrence *r, gm_matrix g[], pan
   if (rest) consume(b, r, use, done + s, rest, no_loop, 0);
 }
 
-/* Powers of G, and what is added with them, in banks that the products that make and use them do not share: A and D of
- * V_2s are rows of V_s, A and B of G_2s blocks of G_s; the recurrence reads X in bank 0. */
+/* Powers of G, and the terms added with them, are in different banks for the products that write and that read them: A
+ * and D of V_2s are rows of V_s, A and B of G_2s blocks of G_s; the recurrence reads X in bank 0. */
 static const int power_bank[3] = {1, 2, 3}, added_bank[3] = {2, 3, 1};
 
 /* From G^s and V_s to G^2s and V_2s: V_2s[t] needs V_s[t] and V_s[t + s], and count - 2 s of them are used. */

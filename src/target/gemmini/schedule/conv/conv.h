@@ -21,7 +21,7 @@
  * Where channels are few, `pack` columns of the kernel share a block: every row of the scratchpad holds that many
  * neighbouring pixels (the mvin repeats them), every block of weights as many columns' channels one below the other.
  *
- * Small images go several to a tile: their chunks lie one below the other, and so do their rows of results.
+ * Small images go several to a tile: their chunks are stored consecutively, and so are their rows of results.
  *
  * Where rows of results are short, each column of the kernel may have a plane of pixels of its own (`unfold`), loaded
  * that many times: the pixels that a tap needs for all results of a tile then follow each other, and the tile is one
@@ -41,8 +41,8 @@
 #include "tilewright/op.h"
 #include "tilewright/schedule.h"
 
-/* The problem in this machine's terms. A convolution of 1 x 1 without stride, padding or pooling is one row of pixels.
- */
+/* The problem in this machine's terms. A convolution of 1 x 1 without stride, padding or pooling is one row of
+ * pixels. */
 typedef struct gm_conv {
   tw_conv2d of; /* the original problem: the arrays' dimensions */
   int n, h, w, c, k, r, s, stride, pad;
@@ -125,7 +125,7 @@ extern const tw_language gm_conv_language;
 gm_conv_context gm_conv_context_of(const gm_config *, const gm_conv *, gm_conv_layout *);
 /* True if the plan is legal; then fills the layout. */
 tw_status gm_conv_layout_of(const gm_config *, const gm_conv *, const gm_conv_plan *, gm_conv_layout *, tw_error *);
-/* Replays a schedule; every prefix of it must be legal. */
+/* Replays a schedule; every prefix of the schedule must be legal. */
 tw_status gm_conv_replay(const gm_config *, const gm_conv *, const tw_schedule *, gm_conv_plan *, gm_conv_layout *,
                          tw_error *);
 /* "tiles of 2 x 56 pixels x 64 channels, ...": one line. Returns buffer. */

@@ -156,7 +156,7 @@ static void last_text(const gm_conv_emitter *e, const char *place, char loop, in
     snprintf(out, size, "%s + %s == %d", place, variable(loop), blocks - 1);
 }
 
-/* What blocks of weights lack at the ends of channels, or of the kernel's columns: " - (kk == 2 ? CUT_K : 0)". */
+/* Missing parts of weight blocks at the last channels or the last columns of the kernel: " - (kk == 2 ? CUT_K : 0)". */
 static void cuts_text(const gm_conv_emitter *e, char *out, size_t size) {
   const gm_conv *v = e->v;
   const gm_conv_plan *p = e->plan;

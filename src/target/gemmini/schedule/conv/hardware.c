@@ -1,9 +1,8 @@
-/* hardware.c - the hardware loop for convolutions: is a tile possible, what does it cost, the C that runs it.
+/* hardware.c - the hardware loop for convolutions: legality and cost of a tile, and the C that runs it.
  *
- * The loop (machine/loop_conv.h) does everything below the loops over tiles: it loads a tile's pixels and weights,
- * computes when all of them are there, stores, and begins with the next tile meanwhile. Tiles are walked by tiled_conv
- * of the machine's library (runtime/include/gemmini_conv.h): images, rows, columns, channels k, rows of the kernel,
- * channels c. */
+ * The loop (machine/loop_conv.h) does everything below the loops over tiles: it loads a tile's pixels and weights, then
+ * computes and stores. Meanwhile it loads the next tile. Tiles are walked by tiled_conv of the machine's library
+ * (runtime/include/gemmini_conv.h): images, rows, columns, channels k, rows of the kernel, channels c. */
 #include <math.h>
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include "target/gemmini/schedule/conv/conv.h"
 #include "target/gemmini/schedule/conv/hardware.h"
 
-/* Of the fields of config_st that describe images to be pooled. */
+/* The fields of config_st that describe pooling. */
 enum { IMAGE_LIMIT = 255 };
 
 /* The chunk of A: the pixels of the input that it holds, and their places. */
@@ -239,8 +239,8 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
         error, TW_USAGE,
         "a tile of the output needs at least %ld accumulator rows, but the machine has %d; use smaller tiles",
         (long)tile, gm_acc_rows(config));
-  /* A tile at the border of the image needs fewer rows than one inside; the first is the largest if there is one alone.
-   */
+  /* A tile at the border of the image needs fewer rows than one inside; the first is the largest if there is one
+   * alone. */
   l->image_rows = l->tiles_y == 1 ? gm_conv_extent(v, 0, v->out_h, v->p)
                                   : gm_min(v->p, (p->tile_p - 1) * v->pool_stride + (v->pool ? v->pool : 1));
   l->rows = p->tile_n * l->image_rows;
