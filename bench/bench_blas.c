@@ -34,7 +34,7 @@ typedef struct shape {
 typedef struct contest {
   shape s;
   float *a, *b, *c, *packed;
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   sgemm_function *rival;
 } contest;
 
@@ -49,7 +49,7 @@ static void call(const contest *x, int who) {
   switch (who) {
   case 0: call_blas(x, sgemm_); break;
   case 1: tw_gemm_pack(x->plan, x->b, x->packed, NULL); /* fall through */
-  case 2: tw_gemm_execute(x->plan, &o, NULL); break;
+  case 2: tw_gemm_plan_execute(x->plan, &o, NULL); break;
   default: call_blas(x, x->rival);
   }
 }
@@ -103,7 +103,7 @@ static int measure(const shape *s, int threads, int rounds, double slice, sgemm_
                              .b_transposed = s->tb,
                              .threads = threads};
   tw_error error;
-  if (tw_gemm_plan(&spec, &x.plan, &error) != TW_OK) return fprintf(stderr, "bench_blas: %s\n", error.text), 1;
+  if (tw_gemm_plan_create(&spec, &x.plan, &error) != TW_OK) return fprintf(stderr, "bench_blas: %s\n", error.text), 1;
   x.a = filled((size_t)s->m * (size_t)s->k), x.b = filled((size_t)s->k * (size_t)s->n);
   x.c = filled((size_t)s->m * (size_t)s->n);
   void *packed = NULL;
@@ -133,7 +133,7 @@ static int measure(const shape *s, int threads, int rounds, double slice, sgemm_
   fflush(stdout);
   free(x.a), free(x.b), free(x.c);
   tw_memory_free(packed);
-  tw_gemm_destroy(x.plan);
+  tw_gemm_plan_destroy(x.plan);
   return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/export.h"
 #include "target/cdna/toolchain.h"
+#include "target/parse.h"
 
 enum { TURNS = 400, TIMES = 7 };
 
@@ -163,7 +164,7 @@ static void make_gemm(cdna_arch arch, const struct row *r, work *w) {
   const char *const list[] = {words[0], words[1], words[2], words[3], words[4], words[5]};
   const tw_target *t = tw_target_find(arch == CDNA3 ? "cdna3" : "cdna4");
   if (tw_file_read(path, 1 << 20, &text, &length, &error) != TW_OK ||
-      tw_problem_parse("gemm", 6, list, &p, &error) != TW_OK ||
+      tw_problem_parse_words(NULL, "gemm", 6, list, &p, &error) != TW_OK ||
       cdna_launch_of(t, &p, text, length, &header, &error) != TW_OK)
     fail(&error);
   compile(arch, text, r->instruction, &header, w);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { ENTRIES = 1000, LINE = 4096 };
 
@@ -45,7 +45,7 @@ static int read_entries(const tw_target *target, const char *path, entry *entrie
     line[strcspn(line, "\n")] = '\0';
     if (!*line || *line == '#' || !strncmp(line, "environment ", strlen("environment "))) continue;
     if (*line != ' ') {
-      has_problem = tw_target_read(target, line, &problem, &error) == TW_OK &&
+      has_problem = tw_problem_parse(target, line, &problem, &error) == TW_OK &&
                     tw_target_supports(target, &problem, &error) == TW_OK;
       continue;
     }

@@ -15,6 +15,7 @@
 #include "target/gemmini/build.h"
 #include "target/gemmini/harness.h"
 #include "target/gemmini/toolchain.h"
+#include "target/parse.h"
 
 #define CODE "-O2", "-ffast-math", "-fno-common", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-std=gnu99", "-g1"
 
@@ -116,7 +117,7 @@ static bool measure(bench *b, const gm_config *config, size_t index) {
   const char *const words[] = {programs[index].m, programs[index].n, programs[index].k, "a=i8", "b=i8", "c=i8",
                                "acc=i32"};
   snprintf(path, sizeof path, "tests/data/gemmini/programs/%s.c", programs[index].name);
-  if (tw_problem_parse("gemm", 7, words, &p, &b->error) != TW_OK) return false;
+  if (tw_problem_parse_words(NULL, "gemm", 7, words, &p, &b->error) != TW_OK) return false;
   if (tw_file_read(path, 1 << 20, &source, &length, &b->error) != TW_OK) return false;
   bool done = write_inputs(b, &p, source, length);
 

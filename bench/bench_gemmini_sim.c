@@ -12,6 +12,7 @@
 #include "target/gemmini/build.h"
 #include "target/gemmini/run.h"
 #include "target/gemmini/target.h"
+#include "target/parse.h"
 
 enum { GOAL_BUSY = 18, GOAL_MEMORY = 12 }; /* million cycles a second */
 
@@ -84,7 +85,7 @@ static int run(const gm_config *c, const program *of, int repeats) {
   gm_run_result r;
   const gm_run_options options = {0};
   const tw_target t = gm_target_of(c);
-  if (tw_problem_parse("gemm", sizeof words / sizeof *words, words, &p, &e) ||
+  if (tw_problem_parse_words(NULL, "gemm", sizeof words / sizeof *words, words, &p, &e) ||
       tw_schedule_parse(of->steps, &schedule, &e) || tw_target_emit(&t, &p, &schedule, &source, &e) ||
       gm_build(c, &p, source, strlen(source), false, &elf, &size, &e) || tw_case_make(&p, 1, 0, &inputs, &e))
     return fail(&e);

@@ -26,7 +26,8 @@
 #include "evaluate/pool.h"
 #include "evaluate/ranks.h"
 #include "evaluate/text.h"
-#include "tilewright/tilewright.h"
+#include "search/result.h"
+#include "tilewright/extend/extend.h"
 
 enum {
   RANKS_MAX = 1000,
@@ -105,8 +106,8 @@ static double seconds_per_trial(int ranks) {
   tw_problem p;
   tw_bound bound;
   tw_error error;
-  if (tw_target_read(t, "gemm m=512 n=512 k=512", &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
-      tw_target_bound(t, &p, &bound, &error) != TW_OK)
+  if (tw_problem_parse(t, "gemm m=512 n=512 k=512", &p, &error) != TW_OK ||
+      tw_target_supports(t, &p, &error) != TW_OK || tw_target_bound(t, &p, &bound, &error) != TW_OK)
     fail(error.text);
   char *source = malloc(8000);
   memset(source, 'x', 8000);
@@ -168,7 +169,7 @@ static work work_per_candidate(const tw_target *t, int *samples) {
   tw_problem p;
   tw_error error;
   char *directory = NULL;
-  if (tw_target_read(t, problem_of(t), &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
+  if (tw_problem_parse(t, problem_of(t), &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
       tw_directory_temporary(&directory, &error) != TW_OK)
     fail(error.text);
   char *journal = tw_path_join(directory, "journal.sqlite");
@@ -184,13 +185,13 @@ static work work_per_candidate(const tw_target *t, int *samples) {
                          .dropout = -1,
                          .journal = journal,
                          .backend = &instant};
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   const double before = processor_seconds(), own = thread_seconds();
-  if (tw_search(t, &p, &o, &r, &error) != TW_OK) fail(error.text);
+  if (tw_search_into(t, &p, &o, &r, &error) != TW_OK) fail(error.text);
   const work used = {.one_thread = (thread_seconds() - own) / r.samples,
                      .all = (processor_seconds() - before) / r.samples};
   *samples = r.samples;
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   tw_directory_remove(directory);
   free(directory);
   free(journal);

@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "tilewright/op.h"
+#include "target/parse.h"
+#include "tilewright/extend/op.h"
 
 static double now(void) {
   struct timespec t;
@@ -15,7 +16,8 @@ static int measure(const char *m, const char *n, const char *k, const char *type
   tw_problem problem;
   tw_error error;
   tw_case c;
-  if (tw_problem_parse("gemm", 7, words, &problem, &error) != TW_OK) return fprintf(stderr, "%s\n", error.text), 1;
+  if (tw_problem_parse_words(NULL, "gemm", 7, words, &problem, &error) != TW_OK)
+    return fprintf(stderr, "%s\n", error.text), 1;
   for (int i = 0; type[0] == 'f' && i < 4; i++)
     if (tw_problem_set(&problem, (const char *[]){"a", "b", "c", "acc"}[i], "f32", &error) != TW_OK) return 1;
   double start = now();

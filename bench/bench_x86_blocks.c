@@ -39,7 +39,7 @@ static key keys[KEYS] = {{.name = "mc"},    {.name = "nc"},     {.name = "kc"}, 
                          {.name = "parts"}, {.name = "a_from"}, {.name = "sums"}, {.name = "pages"}};
 
 typedef struct plan { /* one choice, ready to run */
-  tw_gemm_planned p;
+  tw_gemm_plan p;
   bool large;
   char *packed, *workspace;
 } plan;
@@ -89,7 +89,7 @@ static bool make(plan *out, const x86_blocks *blocks, bool own_sums, bool large)
     return fprintf(stderr, "bench_x86_blocks: %s\n", error.text), false;
   const x86_tuned tuned = {.kernel = kernel, .blocks = blocks ? *blocks : (x86_blocks){0}};
   *out = (plan){.large = large};
-  tw_gemm_planned *p = &out->p;
+  tw_gemm_plan *p = &out->p;
   if (x86_describe(&given.spec, blocks ? &tuned : NULL, X86_B_PACKED, p, &error) != TW_OK)
     return fprintf(stderr, "bench_x86_blocks: %s\n", error.text), false;
   if (own_sums && p->blocks > 1) {
@@ -118,7 +118,7 @@ typedef struct shares {
 
 static double run(const plan *x, shares *out) {
   static double begun[THREADS_MAX], ended[THREADS_MAX];
-  const tw_gemm_planned *p = &x->p;
+  const tw_gemm_plan *p = &x->p;
   const tw_gemm_operands o = {.size = sizeof o, .a = given.a, .packed_b = x->packed, .c = given.c};
   const int parts = p->parts_m * p->parts_n;
   const double start = tw_now();
@@ -236,7 +236,7 @@ static void compare(const plan *usual, const plan *x) {
     ratio[r] = x == usual ? 1 : before / time[r];
   }
   const double t = median(time);
-  tw_gemm_print(&x->p, text, sizeof text);
+  tw_gemm_plan_print(&x->p, text, sizeof text);
   printf("%9.1f us %8.0f GFLOP/s  x%.3f  busy %.2f late %.2f  %s%s %s\n", t * 1e6,
          2e-9 * (double)(given.spec.m * given.spec.n * given.spec.k) / t, median(ratio), own.busy, own.late,
          x->p.plain ? "" : "own sums ", x->large ? "large pages" : "small pages", strstr(text, "mc="));

@@ -24,9 +24,10 @@
 #include "bench/rivals/results.h"
 #include "op/compare.h"
 #include "op/gemm_problem.h"
+#include "target/parse.h"
 #include "target/x86/cpu.h"
 #include "target/x86/rates.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 enum { ROUNDS_MAX = 64, ROUNDS_LEAST = 3, CHECKED = 200, PEAKS_MAX = 16, PATH = 4096 };
 static const double CASE_SECONDS = 12; /* then a case ends, if it had ROUNDS_LEAST rounds */
@@ -70,7 +71,8 @@ static bool make_inputs(inputs *in, const bench_case *c) {
   bench_problem(c, text, sizeof text);
   for (char *p = strtok_r(text, " ", &rest); p && n < 16; p = strtok_r(NULL, " ", &rest)) word[n++] = p;
   tw_error error;
-  if (tw_target_parse(tw_target_find("x86"), "gemm", n, (const char *const *)word, &in->problem, &error) != TW_OK ||
+  if (tw_problem_parse_words(tw_target_find("x86"), "gemm", n, (const char *const *)word, &in->problem, &error) !=
+          TW_OK ||
       tw_problem_set(&in->problem, "acc", strchr(c->kind->name, '*') || c->kind->arithmetic != X86_U8S8 ? "f32" : "i32",
                      &error) != TW_OK) {
     fprintf(stderr, "bench_x86_rivals: %s\n", error.text);

@@ -1,6 +1,7 @@
 # exports.cmake - what the shared libraries show: the functions that the headers in include/ mark with TW_API, by a version script
 # for the linker. Objects hide nothing, so that tests link the same objects as a shared library and reach internal functions.
-file(GLOB TW_PUBLIC_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/tilewright/*.h)
+file(GLOB TW_PUBLIC_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/tilewright/*.h
+     ${CMAKE_CURRENT_SOURCE_DIR}/include/tilewright/extend/*.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TW_PUBLIC_HEADERS})
 set(TW_EXPORTS)
 foreach(header IN LISTS TW_PUBLIC_HEADERS)

@@ -19,19 +19,19 @@ int main() {
   tw_error error;
   tw_problem problem;
   tw_wisdom wisdom;
-  const tw_device_planned *plan;
-  const char *keys[] = {"m=4096", "n=4096", "k=4096", "b_transposed=1"};
-  if (tw_problem_parse("gemm", 4, keys, &problem, &error) != TW_OK || tw_wisdom_load(nullptr, &wisdom, &error) != TW_OK ||
+  const tw_device_plan *plan;
+  if (tw_problem_parse(nullptr, "gemm m=4096 n=4096 k=4096 b_transposed=1", &problem, &error) != TW_OK ||
+      tw_wisdom_load(nullptr, &wisdom, &error) != TW_OK ||
       tw_device_run(&problem, &wisdom, nullptr, nullptr, nullptr, &plan, &error) != TW_OK) /* plans, launches nothing */
     return fail(error.text);
-  if (tw_device_workspace(plan) && cudaMalloc(&workspace, tw_device_workspace(plan)) != cudaSuccess) return fail("no memory");
+  if (tw_device_plan_workspace(plan) && cudaMalloc(&workspace, tw_device_plan_workspace(plan)) != cudaSuccess) return fail("no memory");
 
   for (int i = 0; i < 100; i++) /* starts the kernel and nothing else: also inside of a captured graph */
     if (tw_device_run(&problem, &wisdom, operands, workspace, stream, nullptr, &error) != TW_OK) return fail(error.text);
   if (cudaStreamSynchronize(stream) != cudaSuccess) return fail(cudaGetErrorString(cudaGetLastError()));
 
   char schedule[2000];
-  tw_device_print(plan, schedule, sizeof schedule);
+  tw_device_plan_print(plan, schedule, sizeof schedule);
   printf("%s", schedule);
   tw_device_forget();
   tw_wisdom_free(&wisdom);

@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
   char *source = NULL;
   int failed = 0;
 
-  tw_status status = tw_target_read(machine, "gemm m=512 n=512 k=512 b_transposed=1", &problem, &error);
+  tw_status status = tw_problem_parse(machine, "gemm m=512 n=512 k=512 b_transposed=1", &problem, &error);
   if (status == TW_OK) status = tw_target_supports(machine, &problem, &error);
   if (status == TW_OK) status = tw_wisdom_load(NULL, &known, &error); /* what a search found before, or a schedule */
   const tw_wisdom_entry *best = status == TW_OK ? tw_wisdom_find(&known, "cdna4", &problem, NULL) : NULL;
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   else if (status == TW_OK)
     status = tw_schedule_parse("tile m=64 n=128 k=64\nstages 2\n", &schedule, &error);
   if (status == TW_OK) status = tw_target_emit(machine, &problem, &schedule, &source, &error);
-  if (status == TW_OK) status = machine->exporter->sources(machine, &problem, &schedule, source, &files, &error);
+  if (status == TW_OK) status = tw_target_export(machine, &problem, &schedule, source, &files, &error);
   if (status != TW_OK) return fprintf(stderr, "%s\n", error.text), 1;
   for (size_t i = 0; i < files.n; i++) {
     const size_t size = files.file[i].size ? files.file[i].size : strlen(files.file[i].text);

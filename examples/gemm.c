@@ -20,17 +20,17 @@ int main(void) {
   for (int j = 0; j < N; j++) bias[j] = (float)j;
 
   /* C = relu(A B + bias), everything in f32. */
-  const tw_gemm_spec spec = {.size = sizeof spec, .m = M, .n = N, .k = K, .activation = TW_RELU};
-  tw_gemm_planned *plan;
+  const tw_gemm_spec spec = {.size = sizeof spec, .m = M, .n = N, .k = K, .activation = TW_ACTIVATION_RELU};
+  tw_gemm_plan *plan;
   tw_error error;
-  if (tw_gemm_plan(&spec, &plan, &error) != TW_OK) return fail(&error);
+  if (tw_gemm_plan_create(&spec, &plan, &error) != TW_OK) return fail(&error);
 
   void *packed;
   if (tw_memory_alloc(tw_gemm_packed_bytes(plan), &packed, &error) != TW_OK) return fail(&error);
   if (tw_gemm_pack(plan, b, packed, &error) != TW_OK) return fail(&error);
 
   const tw_gemm_operands operands = {.size = sizeof operands, .a = a, .packed_b = packed, .c = c, .bias = bias};
-  if (tw_gemm_execute(plan, &operands, &error) != TW_OK) return fail(&error);
+  if (tw_gemm_plan_execute(plan, &operands, &error) != TW_OK) return fail(&error);
 
   for (int i = 0; i < M; i++) /* small integers: every result is exact */
     for (int j = 0; j < N; j++) {
@@ -39,9 +39,9 @@ int main(void) {
       if (c[i][j] != (sum > 0 ? sum : 0)) return fprintf(stderr, "c[%d][%d] is wrong\n", i, j), 1;
     }
   char line[400];
-  tw_gemm_print(plan, line, sizeof line);
+  tw_gemm_plan_print(plan, line, sizeof line);
   puts(line);
   tw_memory_free(packed);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   return 0;
 }

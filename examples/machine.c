@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tilewright/tilewright.h>
+#include <tilewright/extend/extend.h>
 
 /* ---- the op: keys, operands, inputs, reference, comparison, cost ---- */
 
@@ -240,20 +240,22 @@ static int fail(const char *text) { return fprintf(stderr, "%s\n", text), 1; }
 int main(void) {
   tw_error error;
   tw_problem problem;
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result *r;
   if (tw_op_register(&scale, &error) || tw_target_register(&abacus, &error)) return fail(error.text);
   const tw_target *t = tw_target_find("abacus");
-  if (tw_problem_parse("scale", 2, (const char *[]){"n=4096", "reverse=1"}, &problem, &error)) return fail(error.text);
+  if (tw_problem_parse(t, "scale n=4096 reverse=1", &problem, &error)) return fail(error.text);
   if (tw_target_supports(t, &problem, &error) != TW_UNSUPPORTED)
     return fail("a key that abacus does not honour was taken");
   puts(error.text);
-  if (tw_problem_parse("scale", 2, (const char *[]){"n=4096", "factor=3"}, &problem, &error)) return fail(error.text);
+  if (tw_problem_parse(t, "scale n=4096 factor=3", &problem, &error)) return fail(error.text);
 
   const tw_search_options options = {.size = sizeof options, .seed = 1, .jobs = 1, .dropout = -1};
   if (tw_search(t, &problem, &options, &r, &error) != TW_OK) return fail(error.text);
-  for (size_t i = 0; i < r.n_rungs; i++) printf("%6.0f cycles  %s\n", r.rung[i].cost, r.rung[i].step);
-  printf("%d candidates, %d of them correct\n%s", r.samples, r.correct, r.source);
-  const bool best = strcmp(r.source, "lanes 16\nunroll 8\n") == 0; /* 832 cycles: no legal kernel takes fewer */
-  tw_search_result_free(&r);
+  const tw_rung *rung;
+  for (size_t i = 0; (rung = tw_search_result_rung(r, i)); i++) printf("%6.0f cycles  %s\n", rung->cost, rung->step);
+  const char *source = tw_search_result_source(r);
+  printf("%d candidates, %d of them correct\n%s", tw_search_result_samples(r), tw_search_result_correct(r), source);
+  const bool best = strcmp(source, "lanes 16\nunroll 8\n") == 0; /* 832 cycles: no legal kernel takes fewer */
+  tw_search_result_free(r);
   return best ? 0 : fail("the search did not find the best kernel");
 }

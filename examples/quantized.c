@@ -50,8 +50,8 @@ int main(void) {
 
   /* C = A W', A and C in f32. */
   const tw_gemm_spec spec = {.size = sizeof spec, .m = M, .n = N, .k = K, .b = TW_MXFP4, .b_transposed = true};
-  tw_gemm_planned *plan;
-  require(tw_gemm_plan(&spec, &plan, &error) == TW_OK);
+  tw_gemm_plan *plan;
+  require(tw_gemm_plan_create(&spec, &plan, &error) == TW_OK);
   void *packed;
   require(tw_memory_alloc(tw_gemm_packed_bytes(plan), &packed, &error) == TW_OK);
   require(tw_gemm_pack_codes(plan, codes, scales, packed, &error) == TW_OK);
@@ -59,7 +59,7 @@ int main(void) {
   for (int i = 0; i < M; i++)
     for (int p = 0; p < K; p++) a[i][p] = (float)((i + p) % 5 - 2);
   const tw_gemm_operands operands = {.size = sizeof operands, .a = a, .packed_b = packed, .c = c};
-  require(tw_gemm_execute(plan, &operands, &error) == TW_OK);
+  require(tw_gemm_plan_execute(plan, &operands, &error) == TW_OK);
 
   /* What the weights became is what was multiplied. */
   require(tw_format_decode(&packing, N, K, codes, scales, w, K, &error) == TW_OK);
@@ -70,6 +70,6 @@ int main(void) {
       if (fabs(sum - (double)c[i][j]) > 1e-3) return fprintf(stderr, "c[%d][%d] is wrong\n", i, j), 1;
     }
   free(w), free(codes), free(scales), tw_memory_free(packed);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   return 0;
 }

@@ -10,11 +10,10 @@ cat >"$work/user.c" <<'END'
 #include <stdio.h>
 #include <tilewright/tilewright.h>
 int main(void) {
-  const char *words[] = {"m=4", "n=5", "k=6"};
   tw_problem problem;
   char text[100];
   tw_error error;
-  if (tw_problem_parse("gemm", 3, words, &problem, &error) != TW_OK || !tw_target_at(0)) return 1;
+  if (tw_problem_parse(NULL, "gemm m=4 n=5 k=6", &problem, &error) != TW_OK || !tw_target_at(0)) return 1;
   tw_problem_print(&problem, text, sizeof text);
   return puts(text) < 0;
 }
@@ -48,20 +47,20 @@ int main() {
   const float a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8};
   float c[4] = {};
   tw_gemm_spec spec = {};
-  tw_gemm_planned *plan = nullptr;
+  tw_gemm_plan *plan = nullptr;
   tw_error error;
   spec.size = sizeof spec;
   spec.m = spec.n = spec.k = 2;
-  if (tw_gemm_plan(&spec, &plan, &error) != TW_OK) return 1;
+  if (tw_gemm_plan_create(&spec, &plan, &error) != TW_OK) return 1;
   void *packed = nullptr;
   if (tw_memory_alloc(tw_gemm_packed_bytes(plan), &packed, &error) != TW_OK) return 1;
   if (tw_gemm_pack(plan, b, packed, &error) != TW_OK) return 1;
   tw_gemm_operands operands = {};
   operands.size = sizeof operands;
   operands.a = a, operands.packed_b = packed, operands.c = c;
-  const bool right = tw_gemm_execute(plan, &operands, &error) == TW_OK && c[0] == 19 && c[3] == 50;
+  const bool right = tw_gemm_plan_execute(plan, &operands, &error) == TW_OK && c[0] == 19 && c[3] == 50;
   tw_memory_free(packed);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   return !(right && tw_format_find("mxfp4") && tw_bf16_to_f32(0x3f80) == 1);
 }
 END

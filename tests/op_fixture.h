@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "op/compare.h"
 #include "op/element.h"
+#include "target/parse.h"
 
 static inline tw_problem op_problem(const char *text) {
   char copy[512];
@@ -21,7 +22,7 @@ static inline tw_problem op_problem(const char *text) {
   for (char *word; (word = strtok(NULL, " "));) words[n++] = word;
   tw_problem p;
   tw_error error;
-  if (tw_problem_parse(op, n, words, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+  if (tw_problem_parse_words(NULL, op, n, words, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
   return p;
 }
 

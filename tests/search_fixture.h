@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "base/strings.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 /* What the tests set, and what they count. */
 static struct {

@@ -16,8 +16,9 @@
 #include "base/pages.h"
 #include "bench/rivals/rival.h"
 #include "op/element.h"
+#include "target/parse.h"
 #include "target/x86/rates.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 enum { DECODE_ROWS = 16, LINE = 4096, WORDS = 24, CALLS_MAX = 1 << 20 };
 static const size_t ROTATED_BYTES = (size_t)256 << 20;
@@ -62,7 +63,7 @@ static const char *map_inputs(worker *w, const char *path) {
 
 static const char *parse(worker *w, size_t n, const char *const words[]) {
   static tw_error error;
-  if (tw_target_parse(tw_target_find("x86"), "gemm", n, words, &w->problem, &error) != TW_OK) return error.text;
+  if (tw_problem_parse_words(tw_target_find("x86"), "gemm", n, words, &w->problem, &error) != TW_OK) return error.text;
   const tw_op *op = w->problem.op;
   tw_operand operand[TW_OPERANDS_MAX];
   op->operands(&w->problem, operand);

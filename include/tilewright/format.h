@@ -115,11 +115,10 @@ typedef struct tw_packing {
   tw_scale_rule rule;
   tw_rounding rounding;
   tw_overflow overflow;
-  int64_t group;        /* TW_SCALE_F32: values that share a scale along a row, an even number; or TW_GROUP_*. i2_s, tl1
+  int64_t group;   /* TW_SCALE_F32: values that share a scale along a row, an even number; or TW_GROUP_*. i2_s, tl1
                       and tl2: TW_GROUP_* only */
-  float magnitude;      /* encoding with TW_GROUP_ROW or _TENSOR when x is only a part of the row or tensor: its largest
+  float magnitude; /* encoding with TW_GROUP_ROW or _TENSOR when x is only a part of the row or tensor: its largest
                       (ABSMEAN: mean) magnitude, NaN if it holds a NaN or infinity. 0: taken from x. */
-  uint64_t reserved[3]; /* room to grow: 0 */
 } tw_packing;
 
 typedef struct tw_packed_size {

@@ -44,7 +44,12 @@ typedef enum tw_a_rounding {
   TW_A_INT8_GROUPS /* one for each group of k that shares a scale of B */
 } tw_a_rounding;
 
-typedef enum tw_activation { TW_LINEAR, TW_RELU, TW_GELU, TW_SILU } tw_activation; /* gelu: the tanh form */
+typedef enum tw_activation {
+  TW_ACTIVATION_LINEAR,
+  TW_ACTIVATION_RELU,
+  TW_ACTIVATION_GELU,
+  TW_ACTIVATION_SILU
+} tw_activation; /* gelu: the tanh form */
 
 /* The product that a plan computes. A member that is zero takes its default. */
 typedef struct tw_gemm_spec {
@@ -61,11 +66,11 @@ typedef struct tw_gemm_spec {
   const char *kernel;       /* a name of tw_gemm_kernel_at; default: the fastest that this CPU has for the types */
 } tw_gemm_spec;
 
-typedef struct tw_gemm_planned tw_gemm_planned;
+typedef struct tw_gemm_plan tw_gemm_plan;
 
-/* Chooses kernel, blocks and threads, and reserves all memory that execution needs. Release with tw_gemm_destroy. */
-TW_API tw_status tw_gemm_plan(const tw_gemm_spec *, tw_gemm_planned **out, tw_error *);
-TW_API void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
+/* Chooses kernel, blocks and threads, and reserves all memory that execution needs. Release with tw_gemm_plan_destroy. */
+TW_API tw_status tw_gemm_plan_create(const tw_gemm_spec *, tw_gemm_plan **out, tw_error *);
+TW_API void tw_gemm_plan_destroy(tw_gemm_plan *); /* NULL is fine */
 
 /* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT; that of tw_memory_alloc (memory.h)
  * is read fastest. B of a type with
@@ -73,9 +78,9 @@ TW_API void tw_gemm_destroy(tw_gemm_planned *); /* NULL is fine */
  * tw_gemm_pack_codes, as the planes of format.h for n rows of k columns: one row a column of B. Packing allocates a
  * column. */
 enum { TW_GEMM_ALIGNMENT = 64 };
-TW_API size_t tw_gemm_packed_bytes(const tw_gemm_planned *); /* 0 without a plan */
-TW_API tw_status tw_gemm_pack(const tw_gemm_planned *, const void *b, void *packed, tw_error *);
-TW_API tw_status tw_gemm_pack_codes(const tw_gemm_planned *, const void *codes, const void *scales, void *packed,
+TW_API size_t tw_gemm_packed_bytes(const tw_gemm_plan *); /* 0 without a plan */
+TW_API tw_status tw_gemm_pack(const tw_gemm_plan *, const void *b, void *packed, tw_error *);
+TW_API tw_status tw_gemm_pack_codes(const tw_gemm_plan *, const void *codes, const void *scales, void *packed,
                                     tw_error *);
 
 /* The operands of one execution. The vectors may be NULL: then their factor is 1 or their term 0. */
@@ -90,11 +95,11 @@ typedef struct tw_gemm_operands {
 } tw_gemm_operands;
 
 /* Allocates nothing. Any number of threads may execute one plan at once; each execution runs on the plan's threads. */
-TW_API tw_status tw_gemm_execute(const tw_gemm_planned *, const tw_gemm_operands *, tw_error *);
+TW_API tw_status tw_gemm_plan_execute(const tw_gemm_plan *, const tw_gemm_operands *, tw_error *);
 
 /* One line about the plan: kernel, blocks, threads. Returns the length it needs, as snprintf does. */
-TW_API size_t tw_gemm_print(const tw_gemm_planned *, char *buffer, size_t size);
-TW_API const char *tw_gemm_kernel(const tw_gemm_planned *); /* "f32-gemm-14x32-avx512" */
+TW_API size_t tw_gemm_plan_print(const tw_gemm_plan *, char *buffer, size_t size);
+TW_API const char *tw_gemm_plan_kernel(const tw_gemm_plan *); /* "f32-gemm-14x32-avx512" */
 
 /* Names of the kernels that this CPU can run, by index; NULL after the last. The environment variable
  * TILEWRIGHT_GEMM_ISA = portable, avx2, avxvnni, avx512, avx512vnni or avx512bf16 limits the instruction set; it is

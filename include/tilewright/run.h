@@ -13,21 +13,23 @@ typedef struct tw_run_options {
   uint64_t seed;     /* of the inputs; 0: an unpredictable one */
   int jobs;          /* threads that make inputs and expected outputs; 0 = all cores */
   bool trust;        /* the source is the caller's own: it is built even where the system cannot confine compilers */
-  const char *trace; /* tw_target.measure; NULL = none */
+  const char *trace; /* a file for a timeline in the Chrome trace format; NULL = none */
 } tw_run_options;
 
-typedef struct tw_run_result {
-  size_t size; /* sizeof(tw_run_result), set before the call: status.h */
-  tw_measurement measured;
-  tw_bound bound;
-  char coverage[240]; /* the compared part of the outputs: "every element", or "sampled: ..." */
-  uint64_t seed;      /* of the inputs */
-} tw_run_result;
+/* What a run found; released by tw_run_result_free. What the functions below return belongs to it. */
+typedef struct tw_run_result tw_run_result;
 
 /* `problem` is supported (tw_target_supports). TW_FAILED, with where and how, if the kernel does not compile, is wrong, or
- * is faster than the machine can be. `options` may be NULL. */
+ * is faster than the machine can be; *out is then NULL. `options` may be NULL. */
 TW_API tw_status tw_run(const tw_target *, const tw_problem *, const char *source, size_t length,
-                        const tw_run_options *, tw_run_result *out, tw_error *);
+                        const tw_run_options *, tw_run_result **out, tw_error *);
+TW_API void tw_run_result_free(tw_run_result *); /* NULL is fine */
+
+TW_API const tw_measurement *tw_run_result_measurement(const tw_run_result *);
+TW_API const tw_bound *tw_run_result_bound(const tw_run_result *);
+/* The compared part of the outputs: "every element", or "sampled: ...". */
+TW_API const char *tw_run_result_coverage(const tw_run_result *);
+TW_API uint64_t tw_run_result_seed(const tw_run_result *); /* of the inputs */
 
 #ifdef __cplusplus
 }

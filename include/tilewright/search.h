@@ -6,7 +6,7 @@
  * built, checked and measured on `jobs` threads. The best `beam` kernels that are correct and beat their parent are the next
  * beam. Where measuring is safe without a check and costs less (tw_traits.measures_first), a kernel that does not beat its
  * parent is not checked. On a simulated target the result depends on problem, target, options and start schedule alone, never
- * on `jobs` or timing, unless `seconds` cuts it short. tw_search neither reads nor writes wisdom: the command does.
+ * on `jobs` or timing, unless `seconds` cuts it short. tw_search neither reads nor writes wisdom: tw_tune (tune.h) does.
  *
  * With `exhaustive` the search has no beam: every kernel that the menu leads to, step by step from the baseline, is
  * built, checked and measured, if there are at most TW_EXHAUSTIVE_MOST of them. */
@@ -27,15 +27,13 @@ typedef struct tw_progress {
   double elapsed, left; /* seconds; left is an estimate, < 0 if unknown */
 } tw_progress;
 
-/* The same with more, for `watch`. */
+/* The same with more, for `watch`. Later versions may add members at the end. */
 typedef struct tw_search_status {
-  size_t size; /* sizeof(tw_search_status), as the library knows it: status.h */
   tw_progress progress;
   double best_cost;  /* in the target's unit; 0: no candidate is correct yet */
   double start_cost; /* of the baseline; 0: not known yet */
   double bound_cost; /* the lower bound */
   int recalled;      /* candidates of progress.done whose verdict came from the journal */
-  char reserved[4];  /* 0 */
 } tw_search_status;
 
 enum { TW_EXHAUSTIVE_MOST = 4000 };
@@ -43,9 +41,13 @@ enum { TW_EXHAUSTIVE_MOST = 4000 };
 /* How agents ask language models, and for how much. */
 typedef struct tw_model_options {
   size_t size;        /* sizeof(tw_model_options): status.h */
+  bool shuffle_menu;  /* the options of a planning prompt are in random order */
+  bool one_question;  /* plan and kernel are one answer */
+  bool own_menu;      /* one more question for each parent: options for this very program, added to the menu */
   double temperature; /* 0 = 1; < 0 = the server's default */
   int fixes;          /* repairs: how often a failed kernel is sent back with its error; 0 = once, < 0 = never */
   int at_once;        /* questions in flight; 0 = 4 */
+  int ancestors;      /* earlier versions of the program in a planning prompt, at most; 0 = none */
   double seconds;     /* that an answer may take; 0 = 600 */
   int reply_tokens;   /* of an answer, at most; 0 = the server's limit */
   /* Budgets of each agent: when one is used up, it is asked no more. 0 = none. */
@@ -58,11 +60,6 @@ typedef struct tw_model_options {
   const char *effort;  /* of reasoning: "low", "medium" or "high"; NULL = the server's default */
   double hide_scores;  /* probability with which a planning prompt has no measurements */
   double combine;      /* probability with which a planning prompt shows another parent, to be combined with this one */
-  int ancestors;       /* earlier versions of the program in a planning prompt, at most; 0 = none */
-  bool shuffle_menu;   /* the options of a planning prompt are in random order */
-  bool one_question;   /* plan and kernel are one answer */
-  bool own_menu;       /* one more question for each parent: options for this very program, added to the menu */
-  char reserved[1];    /* 0 */
 } tw_model_options;
 
 /* Parts that a search can do without, to measure their worth: bits of tw_search_options.without. */
@@ -77,8 +74,12 @@ enum {
 TW_API tw_status tw_without_parse(const char *names, uint64_t *out, tw_error *);
 
 typedef struct tw_search_options {
-  size_t size;              /* sizeof(tw_search_options): status.h */
-  bool exhaustive;          /* iterations, plans, kernels, beam and dropout then have no effect */
+  size_t size;     /* sizeof(tw_search_options): status.h */
+  bool exhaustive; /* iterations, plans, kernels, beam and dropout then have no effect */
+  bool trust;      /* sources that come from elsewhere are built even where the system cannot confine compilers */
+  /* `start` was found for this problem, as `start_source` always is: the result is no slower, unless the baseline is
+   * faster. */
+  bool start_is_exact;
   int iterations;           /* T; 0 = default */
   int plans;                /* N, per parent; 0 = default */
   int kernels;              /* K, per plan; 0 = default */
@@ -100,14 +101,9 @@ typedef struct tw_search_options {
   const char *const *agents;     /* who proposes, each with a share if one is given: "rules", "2*llm:MODEL" */
   size_t n_agents;               /* 0: "rules" alone */
   const tw_model_options *model; /* for agents that ask language models; NULL: defaults */
-  bool trust; /* sources that come from elsewhere are built even where the system cannot confine compilers */
-  const volatile int *interrupt;                        /* stop when it becomes non-zero; NULL = never */
+  const volatile int *interrupt; /* stop when it becomes non-zero; NULL = never */
   void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
   void *context;
-  /* `start` was found for this problem, as `start_source` always is: the result is no slower, unless the baseline is faster
-   * (known_lost). */
-  bool start_is_exact;
-  char reserved[7];    /* 0 */
   const char *command; /* the command line, for the journal and its reports; NULL: none */
   void (*watch)(void *context, const tw_search_status *); /* as `progress`; may be NULL */
   /* Of the command, which opens and closes it: where kernels are evaluated, `jobs` at a time. NULL: in threads, or by the runner. */
@@ -120,20 +116,25 @@ typedef struct tw_search_options {
   uint64_t without; /* bits TW_WITHOUT_*; a bit that changes nothing for the agents is an error */
 } tw_search_options;
 
+/* ---- the result ---- */
+
+/* What a search found; made by tw_search and tw_tune, released by tw_search_result_free. What the functions below return belongs
+ * to it. Later versions may add members at the end of the structs that they point to. */
+typedef struct tw_search_result tw_search_result;
+
 /* One rung of the ladder: a step of the schedule and its result. */
 typedef struct tw_rung {
   char step[TW_STEP_MAX]; /* "start" for the first */
   char why[480];
   char agent[64]; /* who took it */
   double cost, utilization;
-  /* Differs by less than tw_search_result.error from the last rung before it that does not: by nothing that is known. The command
-   * marks it `~`. */
+  /* Differs by less than tw_search_result_error from the last rung before it that does not: the difference means nothing. The
+   * command marks it `~`. */
   bool within_error;
-  uint64_t reserved[4]; /* room to grow: 0 */
 } tw_rung;
 
 /* A question that an agent asked a language model, and its result. */
-typedef struct tw_asked {
+typedef struct tw_model_call {
   char agent[64], model[64];
   uint64_t place; /* of the question in its iteration: ascending in the order of parents, plans and kernels */
   int iteration;
@@ -141,76 +142,54 @@ typedef struct tw_asked {
   bool recalled;                                /* the journal had the answer */
   int candidate;                                /* the kernel that was made of it; -1: none */
   double cost;                                  /* of that kernel; 0: it was not measured */
-  char outcome[160];    /* "a plan", what is wrong with the kernel or "correct", or why no answer came */
-  uint64_t reserved[4]; /* room to grow: 0 */
-} tw_asked;
+  char outcome[160]; /* "a plan", what is wrong with the kernel or "correct", or why no answer came */
+} tw_model_call;
 
 /* Who measured the result. Outcomes of tw_search_options.runner are checked for plausibility only. */
 typedef enum tw_cost_from {
   TW_COST_HERE,      /* this process */
   TW_COST_CONFIRMED, /* the runner, and then this process: the costs and the verdict are this process's */
-  TW_COST_REPORTED,  /* only the runner reported it: `notes` say why it was not confirmed */
+  TW_COST_REPORTED,  /* only the runner reported it: the notes say why it was not confirmed */
+  TW_COST_WISDOM,    /* an earlier search on this machine, with this compiler and version: tw_tune found it in wisdom */
 } tw_cost_from;
 
-typedef struct tw_search_result {
-  size_t size;                /* sizeof(tw_search_result), set before the call: status.h */
-  char *source;               /* of the best candidate */
-  bool has_recipe;            /* the target emits `source` from `schedule`; otherwise `source` has no schedule */
-  tw_schedule schedule;       /* the recipe, if there is one */
-  tw_measurement best, start; /* start: the baseline */
-  char *start_source;
-  size_t n_rungs;
-  tw_rung *rung; /* from the start to the best */
-  tw_bound bound;
-  int samples, correct; /* candidates evaluated (duplicates once), correct ones */
-  int recalled;         /* of the samples, how many the journal knew: an interrupted search was resumed */
-  int slower;           /* candidates slower than their parent, as measured or by a bound, and therefore not checked */
-  char coverage[240];   /* the compared part of the best kernel's outputs: "every element", or "sampled: ..."; "" if unknown */
-  size_t n_exchanges;
-  tw_asked *exchange; /* in the order of iterations and places */
-  double wall_seconds;
-  /* Lines for the user, each ended by a newline: steps of `start` that are illegal here, a journal that could not be written, ...;
-   * "" if there are none. */
-  char *notes;
-  /* By how much, as a fraction, costs may differ and mean nothing: tw_traits.error, or half of the distance between the quartiles
-   * of the timed rounds; 0: not known. */
-  double error;
-  bool is_baseline; /* no kernel beat the baseline by more than the noise: the best is the baseline */
-  /* `start_is_exact` or `start_source` were given, and each of these kernels was wrong, or slower than the baseline when both
-   * were measured in turns. */
-  bool known_lost;
-  char cost_from;   /* a tw_cost_from: of `best` and `start`. The rungs between them have the costs of the search */
-  char reserved[5]; /* 0 */
-} tw_search_result;
-
-/* TW_OK, or TW_INTERRUPTED with the best so far in *out (source is NULL if there was none yet); otherwise nothing is in
- * *out. The best kernel is checked once more on fresh inputs before it is returned, unless it was interrupted. */
-TW_API tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result *out,
+/* TW_OK, or TW_INTERRUPTED with the best so far in *out (NULL if there was none yet); otherwise *out is NULL. The best kernel is
+ * checked once more on fresh inputs before it is returned, unless the search was interrupted. */
+TW_API tw_status tw_search(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result **out,
                            tw_error *);
-TW_API void tw_search_result_free(tw_search_result *);
+TW_API void tw_search_result_free(tw_search_result *); /* NULL is fine */
 
-/* ---- a user's own program as the start --------------------------------------------------------------------- */
-
-/* How a result came about: the user's program rewritten, in competition with a fresh schedule where the target has one for the
- * problem. */
-typedef struct tw_improvement {
-  size_t size;            /* sizeof(tw_improvement), set before the call: status.h */
-  bool rewritten;         /* the best is the user's program, rewritten (or as it was): `schedule` lists rewrites */
-  tw_schedule rewrites;   /* that were kept */
-  tw_measurement after;   /* the user's program after them */
-  bool searched;          /* there is a fresh schedule ... */
-  tw_measurement fresh;   /* ... and this is what it takes */
-  tw_diagnosis diagnosis; /* of the user's program */
-} tw_improvement;
-
-/* Improves the user's program: diagnoses where its time goes, rewrites it as long as that helps and, unless
- * `rewrites_only`, searches for a schedule of the same problem. *out gets the better of both results; its start is
- * the user's program, and its improving steps begin there. `how` may be NULL. `seconds` limits both; rewrites use at
- * most half of it. TW_FAILED with one line if the program is wrong. A program that cannot be analysed is not
- * rewritten (diagnosis.fixed). TW_INTERRUPTED as for tw_search. Each kernel is checked like any candidate. */
-TW_API tw_status tw_improve(const tw_target *, const tw_problem *, const char *source, size_t length,
-                            const tw_search_options *, bool rewrites_only, tw_search_result *out, tw_improvement *how,
-                            tw_error *);
+TW_API const char *tw_search_result_source(const tw_search_result *);
+/* The schedule that the target emits the source from; NULL: the source has none. */
+TW_API const tw_schedule *tw_search_result_schedule(const tw_search_result *);
+TW_API const tw_measurement *tw_search_result_best(const tw_search_result *);
+/* The baseline, or the user's program; NULL: not measured, because the result comes from wisdom. */
+TW_API const tw_measurement *tw_search_result_start(const tw_search_result *);
+TW_API const char *tw_search_result_start_source(const tw_search_result *); /* NULL as above */
+TW_API tw_cost_from tw_search_result_cost_from(const tw_search_result *);
+TW_API const tw_bound *tw_search_result_bound(const tw_search_result *);
+/* By how much, as a fraction, costs may differ and mean nothing: the error of the target's model, or half of the distance between
+ * the quartiles of the timed rounds; 0: not known. */
+TW_API double tw_search_result_error(const tw_search_result *);
+/* The compared part of the best kernel's outputs: "every element", or "sampled: ..."; "" if unknown. */
+TW_API const char *tw_search_result_coverage(const tw_search_result *);
+/* The ladder from the start to the best, by index; NULL past the last. */
+TW_API const tw_rung *tw_search_result_rung(const tw_search_result *, size_t index);
+/* Questions to language models in the order of iterations and places, by index; NULL past the last. */
+TW_API const tw_model_call *tw_search_result_model_call(const tw_search_result *, size_t index);
+TW_API int tw_search_result_samples(const tw_search_result *);  /* candidates evaluated (duplicates once) */
+TW_API int tw_search_result_correct(const tw_search_result *);  /* ... that were correct */
+TW_API int tw_search_result_recalled(const tw_search_result *); /* ... that the journal knew: a search was resumed */
+/* ... that were slower than their parent, as measured or by a bound, and therefore not checked. */
+TW_API int tw_search_result_slower(const tw_search_result *);
+TW_API double tw_search_result_seconds(const tw_search_result *);
+/* No kernel beat the baseline by more than the noise: the best is the baseline. */
+TW_API bool tw_search_result_is_baseline(const tw_search_result *);
+/* The best is the user's program, rewritten or as it was (tw_tune_options.program): the rungs are rewrites. */
+TW_API bool tw_search_result_is_rewritten(const tw_search_result *);
+/* Lines for the user, each ended by a newline: steps of `start` that are illegal here, a journal that could not be written, ...;
+ * "" if there are none. */
+TW_API const char *tw_search_result_notes(const tw_search_result *);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
  * A call that can fail returns a tw_status and, on failure, writes one line a user can act on into the
  * caller's tw_error (which may be NULL). Programs branch on the status:
  *
- *   status = tw_gemm_plan(&spec, &plan, &error);
+ *   status = tw_gemm_plan_create(&spec, &plan, &error);
  *   if (status == TW_UNSUPPORTED) ...call another library... */
 #ifndef TILEWRIGHT_STATUS_H
 #define TILEWRIGHT_STATUS_H

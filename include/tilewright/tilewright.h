@@ -1,7 +1,8 @@
-/* tilewright.h - everything: find, check and run fast tiled kernels for tensor accelerators.
+/* tilewright.h - everything for programs that use the library: find, check and run fast tiled kernels for tensor accelerators.
  *
- *   tw_target_find -> tw_target_parse -> tw_target_supports -> tw_search -> source, schedule, measurements
- */
+ *   tw_target_find -> tw_problem_parse -> tw_target_supports -> tw_tune -> source, schedule, measurements
+ *
+ * extend/extend.h is for authors of targets and operations. */
 #ifndef TILEWRIGHT_H
 #define TILEWRIGHT_H
 
@@ -10,17 +11,15 @@
 #include "tilewright/gemm.h"
 #include "tilewright/machine.h"
 #include "tilewright/memory.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tilewright/problem.h"
 #include "tilewright/run.h"
 #include "tilewright/schedule.h"
 #include "tilewright/search.h"
 #include "tilewright/status.h"
 #include "tilewright/target.h"
 #include "tilewright/tensors.h"
+#include "tilewright/tune.h"
 #include "tilewright/type.h"
-#include "tilewright/verb.h"
-#include "tilewright/view.h"
 #include "tilewright/wisdom.h"
 
 #define TILEWRIGHT_VERSION "0.1.0"

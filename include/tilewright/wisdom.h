@@ -1,8 +1,8 @@
 /* wisdom.h - the best known kernel for each problem and target, kept between runs in one text file.
  *
  * An entry is a schedule or, if the kernel has none, a source. A problem may have one of each; only schedules are
- * useful for other shapes. The command reads wisdom before a search and stores the result. tw_search does neither: a
- * program calls the functions below.
+ * useful for other shapes. tw_tune (tune.h) reads wisdom before a search and stores the result; the command and the
+ * Python package call it. The functions below are for programs that keep wisdom themselves.
  *
  * $TILEWRIGHT_WISDOM, else $XDG_DATA_HOME/tilewright/wisdom.json, else ~/.local/share/tilewright/wisdom.json. The
  * file is written to a temporary file and renamed, under a lock: two concurrent searches lose nothing. */
@@ -27,7 +27,6 @@ typedef struct tw_wisdom_entry {
   /* What measured it: a digest of the machine, its compiler and driver, and the version of tilewright (tw_wisdom_machine); 0: not
    * known. Costs of different values are not compared. */
   uint64_t machine;
-  uint64_t reserved[3]; /* room to grow: 0 */
 } tw_wisdom_entry;
 
 typedef struct tw_wisdom {
@@ -65,7 +64,7 @@ TW_API const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *, const cha
  * versions kept the best kernel of a search even where the library's own was faster. */
 TW_API bool tw_wisdom_is_hopeless(const tw_target *, const tw_problem *, const tw_schedule *);
 
-/* From now on, libraries of targets in this process use the file's entries: on `x86`, tw_gemm_plan uses the tuned
+/* From now on, libraries of targets in this process use the file's entries: on `x86`, tw_gemm_plan_create uses the tuned
  * kernel and blocks for exactly the tuned problem. The call takes a second for each kernel that must be compiled;
  * planning takes no longer than before. *applied (may be NULL) is the number of entries in use. Entries that cannot
  * be used here (of another machine, or without a compiler) are skipped. TW_USAGE for a damaged file. */

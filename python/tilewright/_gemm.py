@@ -57,7 +57,7 @@ class _Call:
         self.operands, self.error, self.packed = sized("tw_gemm_operands"), ffi.new("tw_error *"), None
 
 
-_execute, _from_buffer, _NULL = lib.tw_gemm_execute, ffi.from_buffer, ffi.NULL
+_execute, _from_buffer, _NULL = lib.tw_gemm_plan_execute, ffi.from_buffer, ffi.NULL
 _NO_VECTORS = (_NULL, _NULL, _NULL)
 
 
@@ -83,7 +83,7 @@ class Gemm:
         threads: int = 0,
         kernel: Optional[str] = None,
     ):
-        spec, error, out = sized("tw_gemm_spec"), ffi.new("tw_error *"), ffi.new("tw_gemm_planned **")
+        spec, error, out = sized("tw_gemm_spec"), ffi.new("tw_error *"), ffi.new("tw_gemm_plan **")
         spec.m, spec.n, spec.k = m, n, k
         spec.a, spec.b, spec.c = _type(a), _type(b), _type(c)
         # 0 means 1 in the struct: zeros as the factors of the rows do what alpha=0 says.
@@ -97,9 +97,9 @@ class Gemm:
         for what, type_name in (("a", a), ("c", c)):
             if type_name not in _DTYPES:
                 raise UsageError(f"{what}='{type_name}' is not one of {', '.join(_DTYPES)}")
-        check(lib.tw_gemm_plan(spec, out, error), error)
+        check(lib.tw_gemm_plan_create(spec, out, error), error)
         self._plan, self._name = out[0], name
-        self._finalizer = weakref.finalize(self, lib.tw_gemm_destroy, out[0])
+        self._finalizer = weakref.finalize(self, lib.tw_gemm_plan_destroy, out[0])
         self._a = ((k, m) if a_transposed else (m, k), _DTYPES[a])
         self._b = ((n, k) if b_transposed else (k, n), np.dtype(_DTYPES.get(b, np.float32)))
         self._encoded = (b, n, k, group)
@@ -111,12 +111,12 @@ class Gemm:
 
     def __repr__(self) -> str:
         text = ffi.new("char[]", 400)
-        lib.tw_gemm_print(self._plan, text, 400)
+        lib.tw_gemm_plan_print(self._plan, text, 400)
         return f"<Gemm {text_of(text)}>"
 
     @property
     def kernel(self) -> str:
-        return text_of(lib.tw_gemm_kernel(self._plan))
+        return text_of(lib.tw_gemm_plan_kernel(self._plan))
 
     @staticmethod
     def _take(x: Any, what: str, shape: "tuple[int, ...]", dtype: Any) -> np.ndarray:

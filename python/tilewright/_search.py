@@ -76,7 +76,7 @@ class Tuned:
     source: str = field(repr=False)
     schedule: "Optional[list[str]]"  #: the recipe of `source`, if it has one
     best: Measurement
-    start: Measurement  #: the baseline
+    start: Optional[Measurement]  #: the baseline; None: the result is from wisdom, and the baseline was not measured
     start_source: str = field(repr=False)
     ladder: "list[Rung]" = field(repr=False)
     bound: Bound
@@ -86,13 +86,17 @@ class Tuned:
     seconds: float
     notes: str = field(repr=False)
     error: float  #: by how much, as a fraction, costs may differ and mean nothing; 0: not known
+    from_wisdom: bool = False  #: an earlier search found it: of `best`, only cost and utilization are known
 
     @property
     def speedup(self) -> float:
-        return self.start.cost / self.best.cost
+        """Over the baseline; NaN if the baseline was not measured."""
+        return self.start.cost / self.best.cost if self.start else float("nan")
 
     def __str__(self) -> str:
         """The ladder, as the command prints it: steps within the error are only counted."""
+        if self.start is None:
+            return f"  from wisdom  {100 * self.best.utilization:5.1f}%  {self.best.cost:14,.4g}"
         lines = [
             f"  {self.start.cost / r.cost:7.2f}x  {100 * r.utilization:5.1f}%"
             f"  {r.cost:{'14,.0f' if r.cost >= 1000 else '14.4g'}}  {r.step}"
@@ -137,10 +141,9 @@ def targets() -> "list[Target]":
     found, index = [], 0
     while target := lib.tw_target_at(index):
         error = ffi.new("tw_error *")
-        missing = None if target.available(target, error) == lib.TW_OK else text_of(error.text)
-        found.append(
-            Target(text_of(target.name), text_of(target.summary), text_of(target.unit), bool(target.traits.simulated), missing)
-        )
+        missing = None if lib.tw_target_available(target, error) == lib.TW_OK else text_of(error.text)
+        name, summary, unit = (text_of(of(target)) for of in (lib.tw_target_name, lib.tw_target_summary, lib.tw_target_unit))
+        found.append(Target(name, summary, unit, lib.tw_target_is_simulated(target), missing))
         index += 1
     return found
 
@@ -149,20 +152,20 @@ def ops() -> "list[str]":
     """The operations."""
     found, index = [], 0
     while op := lib.tw_op_at(index):
-        found.append(text_of(op.name))
+        found.append(text_of(lib.tw_op_name(op)))
         index += 1
     return found
 
 
-def _word(key: str, value: Value) -> str:
-    return f"{key}={int(value) if isinstance(value, (bool, np.bool_)) else value}"
-
-
 def _problem(target, op: str, keys: "dict[str, Value]"):
-    words = [ffi.new("char[]", _word(key, value).encode()) for key, value in keys.items()]
     problem, error = ffi.new("tw_problem *"), ffi.new("tw_error *")
-    array = ffi.new("char *[]", words or [ffi.NULL])
-    check(lib.tw_target_parse(target, op.encode(), len(words), ffi.cast("char const * const *", array), problem, error), error)
+    words = [op]
+    for key, value in keys.items():
+        word = f"{key}={int(value) if isinstance(value, (bool, np.bool_)) else value}"
+        if " " in word:
+            raise UsageError(f"'{word:.80}' must not contain a blank")
+        words.append(word)
+    check(lib.tw_problem_parse(target, " ".join(words).encode(), problem, error), error)
     check(lib.tw_target_supports(target, problem, error), error)
     return problem
 
@@ -197,21 +200,32 @@ def _steps(schedule) -> "list[str]":
     return [text_of(schedule.step[i]) for i in range(schedule.n)]
 
 
+def _list(at, r) -> "list[Any]":
+    """What an accessor returns for 0, 1, ..., until NULL."""
+    found = []
+    while item := at(r, len(found)):
+        found.append(item)
+    return found
+
+
 def _tuned(r) -> Tuned:
+    schedule, start, bound = lib.tw_search_result_schedule(r), lib.tw_search_result_start(r), lib.tw_search_result_bound(r)
+    rungs = _list(lib.tw_search_result_rung, r)
     return Tuned(
-        source=text_of(r.source),
-        schedule=_steps(r.schedule) if r.has_recipe else None,
-        best=_measurement(r.best),
-        start=_measurement(r.start),
-        start_source=text_of(r.start_source),
-        ladder=[Rung(text_of(x.step), text_of(x.why), text_of(x.agent), x.cost, x.utilization, x.within_error) for x in r.rung[0 : r.n_rungs]],
-        bound=Bound(r.bound.cost, text_of(r.bound.limit)),
-        samples=r.samples,
-        correct=r.correct,
-        coverage=text_of(r.coverage),
-        seconds=r.wall_seconds,
-        notes=text_of(r.notes),
-        error=r.error,
+        source=text_of(lib.tw_search_result_source(r)),
+        schedule=_steps(schedule) if schedule else None,
+        best=_measurement(lib.tw_search_result_best(r)),
+        start=_measurement(start) if start else None,
+        start_source=text_of(lib.tw_search_result_start_source(r)),
+        ladder=[Rung(text_of(x.step), text_of(x.why), text_of(x.agent), x.cost, x.utilization, x.within_error) for x in rungs],
+        bound=Bound(bound.cost, text_of(bound.limit)),
+        samples=lib.tw_search_result_samples(r),
+        correct=lib.tw_search_result_correct(r),
+        coverage=text_of(lib.tw_search_result_coverage(r)),
+        seconds=lib.tw_search_result_seconds(r),
+        notes=text_of(lib.tw_search_result_notes(r)),
+        error=lib.tw_search_result_error(r),
+        from_wisdom=lib.tw_search_result_cost_from(r) == lib.TW_COST_WISDOM,
     )
 
 
@@ -238,16 +252,21 @@ def tune(
     journal: Any = None,
     runner: Optional[str] = None,
     trust: bool = False,
+    wisdom: Any = True,
+    again: bool = False,
     progress: Optional[Callable[[Progress], Any]] = None,
     **keys: Value,
 ) -> Tuned:
-    """Searches for a kernel, as `tilewright tune` does: 0 means the default. `keys` are the op's: m=512, a="bf16".
+    """The best kernel for a problem: from wisdom, if an earlier call or `tilewright tune` found it on this machine, else from a search,
+    whose result becomes wisdom. 0 means the default. `keys` are the op's: m=512, a="bf16".
 
+    `wisdom` is a file; True: the one that `tilewright tune` uses; False: none. `again`: search even if wisdom has the problem.
     What `progress` raises ends the search and is raised again; Ctrl-C raises Interrupted, which has the best until then.
     """
     machine = _target(target)
     problem = _problem(machine, op, keys)
-    options, result, error = sized("tw_search_options"), sized("tw_search_result"), ffi.new("tw_error *")
+    options, tuning, error = sized("tw_search_options"), sized("tw_tune_options"), ffi.new("tw_error *")
+    out = ffi.new("tw_search_result **")
     interrupt = ffi.new("int *")
     keep = [_schedule(start)] if start is not None else []
     options.iterations, options.plans, options.kernels, options.beam = iterations, plans, kernels, beam
@@ -264,6 +283,10 @@ def tune(
                 raise UsageError(f"{name} must not be empty; leave it out for none")
             keep.append(ffi.new("char[]", value.encode()))
             setattr(options, name, keep[-1])
+    tuning.search, tuning.again, tuning.no_wisdom = options, again, wisdom is False or wisdom is None
+    if not isinstance(wisdom, bool) and wisdom is not None:
+        keep.append(ffi.new("char[]", fspath(wisdom).encode()))
+        tuning.wisdom = keep[-1]
     raised: "list[BaseException]" = []
 
     def stop(_type, value, _trace):
@@ -278,12 +301,11 @@ def tune(
             progress(Progress(p.done, p.planned, p.correct, p.best_utilization, p.elapsed, left))
 
     options.progress, options.interrupt = report, interrupt
-    status = lib.tw_search(machine, problem, options, result, error)
+    status = lib.tw_tune(machine, problem, tuning, out, error)
     try:
-        best = _tuned(result) if status in (lib.TW_OK, lib.TW_INTERRUPTED) and result.source else None
+        best = _tuned(out[0]) if out[0] else None
     finally:
-        if status in (lib.TW_OK, lib.TW_INTERRUPTED):
-            lib.tw_search_result_free(result)
+        lib.tw_search_result_free(out[0])
     if raised and not isinstance(raised[0], KeyboardInterrupt):
         raise raised[0]
     if raised or status == lib.TW_INTERRUPTED:
@@ -325,8 +347,14 @@ def run(source: str, op: str, *, target: str, seed: int = 0, jobs: int = 0, trus
     machine = _target(target)
     problem = _problem(machine, op, keys)
     data = source.encode()
-    options, result, error = sized("tw_run_options"), sized("tw_run_result"), ffi.new("tw_error *")
+    options, out, error = sized("tw_run_options"), ffi.new("tw_run_result **"), ffi.new("tw_error *")
     options.seed, options.jobs, options.trust = seed, jobs, trust
-    check(lib.tw_run(machine, problem, data, len(data), options, result, error), error)
-    bound = Bound(result.bound.cost, text_of(result.bound.limit))
-    return Run(_measurement(result.measured), bound, text_of(result.coverage), result.seed)
+    check(lib.tw_run(machine, problem, data, len(data), options, out, error), error)
+    result = ffi.gc(out[0], lib.tw_run_result_free)
+    bound = lib.tw_run_result_bound(result)
+    return Run(
+        _measurement(lib.tw_run_result_measurement(result)),
+        Bound(bound.cost, text_of(bound.limit)),
+        text_of(lib.tw_run_result_coverage(result)),
+        lib.tw_run_result_seed(result),
+    )

@@ -17,6 +17,7 @@
 #include "agent/candidate.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/search.h"
 
 /* A question to a model or a person, and the answer. */

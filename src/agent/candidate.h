@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "evaluate/verdict.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/schedule.h"
-#include "tilewright/target.h"
 
 typedef struct tw_digest {
   uint8_t byte[32];

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "base/template.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 enum {
   FILE_MOST = 1 << 20,

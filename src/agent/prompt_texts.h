@@ -12,7 +12,7 @@
 #ifndef TW_AGENT_PROMPT_TEXTS_H
 #define TW_AGENT_PROMPT_TEXTS_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* Constant after it was read, so threads may share it. NULL means the built-in texts in all calls below. */
 typedef struct tw_prompt_texts tw_prompt_texts;

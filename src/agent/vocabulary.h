@@ -6,7 +6,7 @@
 #ifndef TW_AGENT_VOCABULARY_H
 #define TW_AGENT_VOCABULARY_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* malloc'ed; "" if the source uses no name of a header. The headers are the included ones, or else the files of
  * NAME/runtime/include, which a machine's programs get automatically. Of the latter, names in `explained` (NULL: none)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { SIZE_MOST = 1 << 20 }; /* more is no size, but memory that was never set */
 
@@ -14,14 +14,14 @@ static size_t size_of(const void *given) {
   return size;
 }
 
-tw_status tw_sized_check(const char *type, const void *given, tw_error *error) {
+static tw_status check_size(const char *type, const void *given, tw_error *error) {
   const size_t size = size_of(given);
   if (size > sizeof size && size <= SIZE_MOST) return TW_OK;
   return tw_fail(error, TW_USAGE, "%s.size is %zu: set it to sizeof(%s) before the call", type, size, type);
 }
 
 tw_status tw_sized_take(const char *type, const void *given, void *own, size_t own_size, tw_error *error) {
-  const tw_status status = tw_sized_check(type, given, error);
+  const tw_status status = check_size(type, given, error);
   if (status != TW_OK) return status;
   const size_t size = size_of(given);
   const unsigned char *bytes = given;
@@ -35,13 +35,6 @@ tw_status tw_sized_take(const char *type, const void *given, void *own, size_t o
   memcpy(own, given, size < own_size ? size : own_size);
   memcpy(own, &own_size, sizeof own_size);
   return TW_OK;
-}
-
-void tw_sized_give(const void *own, size_t own_size, void *given) {
-  const size_t size = size_of(given);
-  memcpy(given, own, size < own_size ? size : own_size);
-  if (size > own_size) memset((unsigned char *)given + own_size, 0, size - own_size);
-  memcpy(given, &size, sizeof size);
 }
 
 const void *tw_sized_keep(const void *given, const void *own, size_t own_size) {

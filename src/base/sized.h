@@ -9,10 +9,6 @@
 
 /* A copy of the program's struct, `own_size` bytes: fields that it lacks are 0. `type` names the struct. */
 tw_status tw_sized_take(const char *type, const void *given, void *own, size_t own_size, tw_error *);
-/* Checks the size of a struct that the program wants filled. */
-tw_status tw_sized_check(const char *type, const void *given, tw_error *);
-/* Fills it as far as its size allows; fields unknown to the library are 0. Its size stays. */
-void tw_sized_give(const void *own, size_t own_size, void *given);
 /* `given` itself, or, if it is smaller than the library's struct, a malloc'ed copy of `own`, which tw_sized_take made
  * of it: for tables that stay in place. NULL without memory. */
 const void *tw_sized_keep(const void *given, const void *own, size_t own_size);

@@ -3,7 +3,7 @@
 #ifndef TW_BASE_UTILIZATION_H
 #define TW_BASE_UTILIZATION_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 static inline bool tw_is_memory_bound(const tw_bound *b) { return b->memory_cost > b->compute_cost; }
 

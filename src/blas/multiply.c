@@ -26,7 +26,7 @@ enum {
 enum { PLANS_KEPT = 8 };
 typedef struct known_plan {
   tw_gemm_spec spec; /* .m = 0: there is none */
-  tw_gemm_planned plan;
+  tw_gemm_plan plan;
 } known_plan;
 static _Thread_local known_plan known[PLANS_KEPT];
 static _Thread_local int next_known;
@@ -37,7 +37,7 @@ static bool same(const tw_gemm_spec *x, const tw_gemm_spec *y) {
          x->ldb == y->ldb && x->ldc == y->ldc && x->alpha == y->alpha && x->beta == y->beta;
 }
 
-static const tw_gemm_planned *plan_of(const tw_gemm_spec *s, tw_error *error) {
+static const tw_gemm_plan *plan_of(const tw_gemm_spec *s, tw_error *error) {
   for (int i = 0; i < PLANS_KEPT; i++)
     if (same(&known[i].spec, s)) return &known[i].plan;
   known_plan *k = &known[next_known];

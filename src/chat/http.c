@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "chat/internal.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 typedef struct receiver {
   tw_text body;

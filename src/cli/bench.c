@@ -42,7 +42,7 @@ static tw_status bench_library(const cli *c, const cli_subject *s, tw_error *err
 
 tw_status cli_bench(const cli *c, tw_error *error) {
   cli_subject subject;
-  cli_known known;
+  tw_known known;
   tw_status status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK) status = cli_usable(&subject, error);
   if (status != TW_OK) return status;

@@ -12,7 +12,9 @@
 #include "base/json.h"
 #include "base/strings.h"
 #include "evaluate/ranks.h"
-#include "tilewright/tilewright.h"
+#include "search/known.h"
+#include "search/result.h"
+#include "tilewright/extend/extend.h"
 
 enum { CLI_LIST_MAX = 64 };
 typedef struct cli_list {
@@ -164,15 +166,8 @@ tw_status cli_find_target(const char *name, const tw_target **, tw_error *);
 tw_status cli_usable(const cli_subject *, tw_error *);
 /* The file of --schedule; the empty schedule without it. */
 tw_status cli_read_schedule(const cli *, const cli_subject *, tw_schedule *, tw_error *);
-/* The best that wisdom knows for the subject: a schedule that is legal there, of this problem (is_exact) or of a near
- * shape, and a source of this very problem if that is better. Never fails for bad wisdom: says so on stderr. */
-typedef struct cli_known {
-  bool has_schedule, is_exact;
-  tw_schedule schedule;
-  tw_schedule recording; /* of a near shape, with steps that are illegal here; without steps: none */
-  char *source;          /* malloc'ed; NULL if there is none */
-} cli_known;
-void cli_find_known(const cli *, const cli_subject *, cli_known *);
+/* What wisdom has for the subject. Never fails for bad wisdom: says so on stderr. */
+void cli_find_known(const cli *, const cli_subject *, tw_known *);
 /* "'s' is not ...; did you mean ...": TW_USAGE. */
 tw_status cli_no_words(const cli *, size_t most, tw_error *);
 

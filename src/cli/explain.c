@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "target/parse.h"
 
 /* The words of the command line, by kind. */
 typedef struct split {
@@ -63,7 +64,7 @@ static tw_status explain(const cli *c, cli_subject *s, tw_explanation *out, tw_e
   tw_schedule steps = {0};
   split words = {0};
   tw_status status = split_words(c, t, &words, error);
-  if (status == TW_OK) status = tw_target_parse(t, c->words[0], words.n_op, words.op, &s->problem, error);
+  if (status == TW_OK) status = tw_problem_parse_words(t, c->words[0], words.n_op, words.op, &s->problem, error);
   if (status == TW_OK) status = tw_target_settle(t, &s->problem, error);
   if (status == TW_OK) status = cli_read_schedule(c, s, &steps, error);
   if (status == TW_OK) prepend(&steps, &words);

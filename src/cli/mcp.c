@@ -13,7 +13,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 #include "cli/mcp.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { LINE_LIMIT = 32 << 20, CALLS_MOST = 16 };
 enum { PARSE_ERROR = -32700, INVALID_REQUEST = -32600, NO_METHOD = -32601, INVALID_PARAMS = -32602, INTERNAL = -32603 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/mcp.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static const char SCHEME[] = "tilewright://";
 static const struct topic {

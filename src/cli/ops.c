@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "target/parse.h"
 
 const char *cli_key_values(const tw_key *key, char *buffer, size_t size) {
   switch (key->kind) {
@@ -106,7 +107,7 @@ static void print_keys(const tw_op *op) {
 static tw_status find(const char *name, const tw_op **out, tw_error *error) {
   tw_problem problem; /* for its message about unknown names */
   *out = tw_op_find(name);
-  return *out ? TW_OK : tw_problem_parse(name, 0, NULL, &problem, error);
+  return *out ? TW_OK : tw_problem_parse_words(NULL, name, 0, NULL, &problem, error);
 }
 
 tw_status cli_ops(const cli *c, tw_error *error) {

@@ -5,6 +5,8 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
 enum { SCHEDULE_LIMIT = 1 << 16 };
@@ -12,7 +14,8 @@ enum { SCHEDULE_LIMIT = 1 << 16 };
 tw_status cli_find_target(const char *name, const tw_target **out, tw_error *error) {
   const char *names[64];
   size_t n = 0;
-  if (!name) return tw_fail(error, TW_USAGE, "the target is missing; give -t TARGET (`tilewright targets` lists the targets)");
+  if (!name)
+    return tw_fail(error, TW_USAGE, "the target is missing; give -t TARGET (`tilewright targets` lists the targets)");
   const tw_status status = tw_target_open(name, out, error);
   if (status == TW_OK || strchr(name, '/') || strchr(name, '@') || !error || strncmp(error->text, "unknown target", 14))
     return status;
@@ -28,8 +31,8 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
                    "the op is missing; give an op, such as `gemm m=512 n=512 k=512` (`tilewright ops` lists the ops)");
   tw_error none = {0};
   const tw_status found = cli_find_target(c->options.target, &out->target, &none);
-  tw_status status = tw_target_parse(found == TW_OK ? out->target : NULL, c->words[first], c->n_words - first - 1,
-                                     c->words + first + 1, &out->problem, error);
+  tw_status status = tw_problem_parse_words(found == TW_OK ? out->target : NULL, c->words[first],
+                                            c->n_words - first - 1, c->words + first + 1, &out->problem, error);
   if (status == TW_OK && found != TW_OK) {
     *error = none;
     return found;
@@ -57,29 +60,11 @@ tw_status cli_read_schedule(const cli *c, const cli_subject *s, tw_schedule *out
   return status == TW_OK ? TW_OK : tw_fail(error, status, "schedule file '%s': %.1800s", path, why.text);
 }
 
-void cli_find_known(const cli *c, const cli_subject *s, cli_known *out) {
-  tw_wisdom wisdom = {0};
+void cli_find_known(const cli *c, const cli_subject *s, tw_known *out) {
   tw_error error = {0};
-  char *source = NULL;
-  *out = (cli_known){0};
-  if (c->options.no_wisdom) return;
-  if (tw_wisdom_load(NULL, &wisdom, &error) != TW_OK) {
+  *out = (tw_known){0};
+  if (!c->options.no_wisdom && tw_known_find(NULL, s->target, &s->problem, out, &error) != TW_OK)
     fprintf(stderr, "tilewright: continuing without wisdom: %s\n", error.text);
-    return;
-  }
-  const tw_wisdom_entry *entry = tw_wisdom_find(&wisdom, s->target->name, &s->problem, &out->is_exact);
-  /* The schedule of a neighbouring shape may be illegal for this one. */
-  if (entry) {
-    out->has_schedule = tw_target_emit(s->target, &s->problem, &entry->schedule, &source, NULL) == TW_OK;
-    if (out->has_schedule)
-      out->schedule = entry->schedule;
-    else if (!out->is_exact)
-      out->recording = entry->schedule;
-    free(source);
-  }
-  entry = tw_wisdom_find_source(&wisdom, s->target->name, &s->problem);
-  if (entry) out->source = strdup(entry->source);
-  tw_wisdom_free(&wisdom);
 }
 
 tw_status cli_no_words(const cli *c, size_t most, tw_error *error) {

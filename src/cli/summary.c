@@ -35,7 +35,7 @@ static json_t *json_ladder(const cli_subject *s, const tw_search_result *r) {
 static json_t *json_exchanges(const cli_subject *s, const tw_search_result *r) {
   json_t *list = json_array();
   for (size_t i = 0; i < r->n_exchanges; i++) {
-    const tw_asked *a = &r->exchange[i];
+    const tw_model_call *a = &r->exchange[i];
     json_t *object = json_object();
     json_object_set_new(object, "agent", tw_json_text(a->agent));
     json_object_set_new(object, "model", tw_json_text(a->model));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
 /* The parts of a machine beside the core. */

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,6 +10,8 @@
 #include "cli/cli.h"
 #include "cli/crew.h"
 #include "report/live.h"
+#include "tilewright/extend/target.h"
+#include "tilewright/tune.h"
 
 static tw_model_options model_options(const cli_options *o) {
   return (tw_model_options){
@@ -71,39 +72,6 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
   };
 }
 
-static void forget_entry(const cli_subject *s) {
-  tw_error error = {0};
-  if (tw_wisdom_forget(NULL, s->target->name, &s->problem, NULL, &error) != TW_OK)
-    fprintf(stderr, "tilewright: the entry in wisdom is not removed: %s\n", error.text);
-}
-
-/* The result was measured in this search and is faster than the baseline and than the known entries. So it replaces
- * them, whatever costs they claim. A rewritten program of a user is a source without a recipe: its steps belong to that
- * program. */
-static void keep_wisdom(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
-                        bool rewritten) {
-  const bool is_usual = r->is_baseline && !c->options.from; /* the kernel that is used without an entry */
-  const bool was_compared = !r->is_baseline && !rewritten;
-  const bool is_replaced = was_compared && (known->is_exact || known->source);
-  if (is_usual) {
-    if (r->known_lost) forget_entry(s);
-    return;
-  }
-  tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization, .found = (int64_t)time(NULL)};
-  tw_error error = {0};
-  if (r->cost_from != TW_COST_REPORTED) entry.machine = tw_wisdom_machine(s->target);
-  if (r->has_recipe && !rewritten)
-    entry.schedule = r->schedule;
-  else
-    entry.source = r->source;
-  snprintf(entry.target, sizeof entry.target, "%s", s->target->name);
-  snprintf(entry.unit, sizeof entry.unit, "%s", s->target->unit);
-  if (tw_problem_print(&s->problem, entry.problem, sizeof entry.problem) >= sizeof entry.problem) return;
-  if ((r->known_lost || is_replaced ? tw_wisdom_replace(NULL, &entry, &s->problem, &error)
-                                    : tw_wisdom_keep(NULL, &entry, &error)) != TW_OK)
-    fprintf(stderr, "tilewright: the result is not stored as wisdom: %s\n", error.text);
-}
-
 /* The notes of a search for its user: steps that were left out, a journal that could not be written, ... */
 static void print_notes(const tw_search_result *r) {
   for (const char *line = r->notes; line && *line; line += strcspn(line, "\n") + 1)
@@ -150,9 +118,8 @@ static void say_where(const cli *c, const cli_subject *s, const tw_search_result
 
 /* The result is shown before files are written: a full disk then costs the files and nothing else. `until`: when
  * --seconds ends; 0: without it. */
-static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *known, const tw_search_result *r,
-                         const tw_improvement *i, double until, tw_error *error) {
-  if (!c->options.no_wisdom) keep_wisdom(c, s, known, r, i && i->rewritten);
+static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_result *r, double until, tw_error *error) {
+  const tw_improvement *i = r->how;
   tw_status status = show(c, s, r, i, error);
   if (!c->options.out && i && i->rewritten) say_where(c, s, r);
   if (status == TW_OK) status = cli_draw_source(c, s, r->source, r->has_recipe || c->options.trust, "the best", error);
@@ -173,20 +140,22 @@ static tw_status deliver(const cli *c, const cli_subject *s, const cli_known *kn
   return written;
 }
 
-/* The search itself, or one that starts from a user's program. */
-static tw_status search(const cli *c, const cli_subject *s, const tw_search_options *options, tw_search_result *out,
-                        tw_improvement *how, tw_error *error) {
-  if (!c->options.from) return tw_search(s->target, &s->problem, options, out, error);
+/* With --from, the program is rewritten; named agents continue from it instead. */
+static tw_status search(const cli *c, const cli_subject *s, tw_search_options *search, tw_search_result **out,
+                        tw_error *error) {
+  tw_tune_options options = {.size = sizeof options,
+                             .again = true,
+                             .no_wisdom = c->options.no_wisdom,
+                             .rewrites_only = c->options.rewrites_only,
+                             .search = search};
   char *source = NULL;
-  size_t length = 0;
-  tw_status status = cli_read_source(c->options.from, &source, &length, error);
-  if (status == TW_OK && c->options.agents.n > 0) { /* the named user continues from it */
-    tw_search_options from = *options;
-    from.program = source;
-    status = tw_search(s->target, &s->problem, &from, out, error);
-  } else if (status == TW_OK) {
-    status = tw_improve(s->target, &s->problem, source, length, options, c->options.rewrites_only, out, how, error);
-  }
+  tw_status status =
+      c->options.from ? cli_read_source(c->options.from, &source, &options.program_length, error) : TW_OK;
+  if (c->options.agents.n)
+    search->program = source;
+  else
+    options.program = source;
+  if (status == TW_OK) status = tw_tune(s->target, &s->problem, &options, out, error);
   free(source);
   return status;
 }
@@ -242,9 +211,7 @@ static tw_status check_options(const cli *c, tw_error *error) {
 
 /* In this process; kernels are evaluated where the crew says. */
 static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *crew, tw_error *error) {
-  cli_known known;
-  tw_improvement how = {.size = sizeof how};
-  tw_search_result result = {.size = sizeof result};
+  tw_search_result *result = NULL;
   char *journal = NULL, *temporary = NULL;
   report_live *live = NULL;
   const double seconds = c->options.seconds;
@@ -267,27 +234,19 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
     free(journal);
     return status;
   }
-  cli_find_known(c, subject, &known);
-  if (known.has_schedule)
-    options.start = &known.schedule;
-  else if (known.recording.n)
-    options.start = &known.recording;
-  options.start_is_exact = known.has_schedule && known.is_exact;
-  options.start_source = known.source;
-  status = search(c, subject, &options, &result, &how, error);
+  status = search(c, subject, &options, &result, error);
   cli_clear_progress();
-  print_notes(&result);
   free(journal);
-  free(known.source);
-  const bool found = (status == TW_OK || status == TW_INTERRUPTED) && result.source;
+  const bool found = result;
   tw_status delivered = status;
-  if (found)
-    delivered =
-        deliver(c, subject, &known, &result, c->options.from && !c->options.agents.n ? &how : NULL, until, error);
+  if (found) {
+    print_notes(result);
+    delivered = deliver(c, subject, result, until, error);
+  }
   report_live_stop(live);
   if (temporary) tw_directory_remove(temporary);
   free(temporary);
-  tw_search_result_free(&result);
+  tw_search_result_free(result);
   if (!found) return status;
   if (delivered != TW_OK || status == TW_OK) return delivered;
   return tw_fail(error, TW_INTERRUPTED, "interrupted; the result so far is kept");

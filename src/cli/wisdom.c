@@ -138,7 +138,7 @@ static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
   tw_problem problem;
   char *made = NULL;
   tw_status status = cli_find_target(e->target, &t, error);
-  if (status == TW_OK) status = tw_target_read(t, e->problem, &problem, error);
+  if (status == TW_OK) status = tw_problem_parse(t, e->problem, &problem, error);
   if (status == TW_OK) status = tw_target_supports(t, &problem, error);
   if (status == TW_OK)
     status = t->build ? t->available(t, error) : tw_fail(error, TW_UNSUPPORTED, "%s cannot run kernels", t->name);

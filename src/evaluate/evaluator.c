@@ -6,8 +6,8 @@
 
 #include "base/process.h"
 #include "base/strings.h"
+#include "tilewright/extend/extend.h"
 #include "tilewright/machine.h"
-#include "tilewright/tilewright.h"
 
 /* The first line of `PROGRAM --version`. */
 static void add_version(tw_text *out, const char *program) {

@@ -6,7 +6,7 @@
 #define TW_EVALUATE_EVALUATOR_H
 
 #include "base/hash.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* Several lines, malloc'ed: tilewright's version, the target's description, its compiler with version. NULL without
  * memory. */

@@ -53,7 +53,7 @@ tw_status tw_plausible_entry(const char *target, const char *problem, double cos
   const tw_target *t = tw_target_find(target);
   tw_problem p;
   tw_bound bound;
-  if (!t || tw_target_read(t, problem, &p, NULL) != TW_OK || tw_target_supports(t, &p, NULL) != TW_OK ||
+  if (!t || tw_problem_parse(t, problem, &p, NULL) != TW_OK || tw_target_supports(t, &p, NULL) != TW_OK ||
       tw_target_bound(t, &p, &bound, NULL) != TW_OK)
     return TW_OK;
   return tw_plausible(t, &bound, cost, error);

@@ -19,7 +19,7 @@ static bool read_stated(const tw_trial *t, tw_problem *out) {
   snprintf(name, sizeof name, "%.*s", (int)strcspn(on + 4, " ,;*"), on + 4);
   const tw_target *machine = tw_target_find(name);
   if (!machine) machine = t->target;
-  return tw_target_read(machine, problem, out, NULL) == TW_OK && tw_target_supports(machine, out, NULL) == TW_OK;
+  return tw_problem_parse(machine, problem, out, NULL) == TW_OK && tw_target_supports(machine, out, NULL) == TW_OK;
 }
 
 /* "m=64 k=32": the keys of `p` whose values differ from `other`. */

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
 enum { INTERRUPTED = 130 }; /* in outcomes: 128 + SIGINT */
@@ -149,7 +150,7 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
   }
   if (!t->target)
     return tw_fail(error, TW_USAGE, "unknown target '%.60s'; `tilewright targets` lists the targets", target);
-  const tw_status status = tw_target_read(t->target, problem, &out->problem, error);
+  const tw_status status = tw_problem_parse(t->target, problem, &out->problem, error);
   if (status != TW_OK) return status;
   t->problem = &out->problem;
   return tw_target_supports(t->target, &out->problem, error);

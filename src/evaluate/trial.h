@@ -5,7 +5,7 @@
 #define TW_EVALUATE_TRIAL_H
 
 #include "evaluate/verdict.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 typedef struct tw_trial {
   const tw_target *target;

@@ -13,7 +13,7 @@
 #include "base/embedded.h"
 #include "base/strings.h"
 #include "launch/launch.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* The place of an operand in operands.bin. */
 typedef struct tw_exported {

@@ -2,7 +2,7 @@
 #ifndef TW_EXPORT_NPY_H
 #define TW_EXPORT_NPY_H
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* The dimensions in the order of memory: "(512, 4096)". */
 void tw_npy_shape(const tw_operand *, char *text, size_t size);

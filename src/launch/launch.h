@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "launch/expression.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 enum { TW_LAUNCH_LETS = 48, TW_LAUNCH_ARGUMENTS = 48, TW_LAUNCH_MAPS = 12, TW_LAUNCH_NAME = 64, TW_MAP_RANK = 5 };
 enum { TW_LAUNCH_KERNELS = 4, TW_LAUNCH_NO_OPERAND = -1 };

@@ -9,7 +9,7 @@
 #ifndef TW_NATIVE_ARENA_H
 #define TW_NATIVE_ARENA_H
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 enum {
   TW_ARENA_PAGE = 4096,

@@ -170,10 +170,10 @@ static void offset_scores(const tw_attention *a, uint64_t seed, void *q, void *k
     if (is_low(a, seed, row)) tw_set_element(a->type, q, row * a->d, fmax(-LARGEST_QUERY, fmin(low, LARGEST_QUERY)));
 }
 
-static tw_spread spread_of_query(uint64_t seed, int64_t row) {
+static tw_row_spread spread_of_query(uint64_t seed, int64_t row) {
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)row);
-  return (tw_spread){.amplitude = tw_random_below(&r, 16) == 0 ? AMPLITUDE * LOUD : AMPLITUDE};
+  return (tw_row_spread){.amplitude = tw_random_below(&r, 16) == 0 ? AMPLITUDE * LOUD : AMPLITUDE};
 }
 
 /* Backward, a log-sum-exp is close to that of its query's scores, or P would overflow. For many quiet scores of this

@@ -2,7 +2,7 @@
 #ifndef TW_OP_ATTENTION_H
 #define TW_OP_ATTENTION_H
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 typedef struct tw_attention {
   int64_t batches, query_heads, key_heads, queries, keys, d;

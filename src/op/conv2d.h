@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "op/gemm_problem.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* RSCK: weights[r][s][c][k], as the public Gemmini harnesses have it. KRSC: weights[k][r][s][c].
  * KCRS: weights[k][c][r][s], as in PyTorch. */

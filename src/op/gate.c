@@ -62,8 +62,8 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 }
 
 /* Amplitudes from 8 down to 2^-4: where act bends, and where it is 0 or its argument. */
-static tw_spread spread(uint64_t seed, int64_t row) {
-  return (tw_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
+static tw_row_spread spread(uint64_t seed, int64_t row) {
+  return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
 }
 
 /* One gate of 64 is so large that its square is infinite in binary32: act and its slope have limits there. */

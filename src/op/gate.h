@@ -3,7 +3,7 @@
 #define TW_OP_GATE_H
 
 #include "op/gemm_problem.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* SILU, GELU_ERF or GELU_TANH. */
 tw_glu tw_gate_act(const tw_problem *);

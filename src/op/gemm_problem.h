@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tilewright/extend/op.h"
 #include "tilewright/format.h"
-#include "tilewright/op.h"
 
 typedef enum tw_gemm_bias { TW_GEMM_BIAS_NONE, TW_GEMM_BIAS_ROW, TW_GEMM_BIAS_FULL } tw_gemm_bias;
 

@@ -15,8 +15,8 @@ typedef struct filling {
   uint64_t seed;
   int operand;
   const tw_operand *o;
-  tw_spread all, (*of_row)(uint64_t seed, int64_t row); /* of_row NULL: all */
-  bool signs;                                           /* a random sign on top */
+  tw_row_spread all, (*of_row)(uint64_t seed, int64_t row); /* of_row NULL: all */
+  bool signs;                                               /* a random sign on top */
   void *data;
 } filling;
 
@@ -24,7 +24,7 @@ static void fill_piece(void *context, size_t index) {
   const filling *f = context;
   const int64_t rows = tw_operand_rows(f->o), columns = tw_operand_columns(f->o), step = f->o->stride[f->o->rank - 1];
   for (int64_t row = (int64_t)index * ROWS; row < rows && row < ((int64_t)index + 1) * ROWS; row++) {
-    const tw_spread s = f->of_row ? f->of_row(f->seed, row) : f->all;
+    const tw_row_spread s = f->of_row ? f->of_row(f->seed, row) : f->all;
     const double unit = s.amplitude * 0x1p-24;
     const int64_t at = tw_operand_row_at(f->o, row);
     tw_random r;
@@ -189,12 +189,13 @@ void tw_fill_factors(uint64_t seed, int operand, const tw_operand *o, void *data
   fill_values(&(filling){.seed = seed, .operand = operand, .o = o, .all = {1, 0.75}, .signs = true, .data = data});
 }
 
-void tw_fill_rows(uint64_t seed, int operand, const tw_operand *o, tw_spread (*of_row)(uint64_t, int64_t), void *data) {
+void tw_fill_rows(uint64_t seed, int operand, const tw_operand *o, tw_row_spread (*of_row)(uint64_t, int64_t),
+                  void *data) {
   fill_values(&(filling){.seed = seed, .operand = operand, .o = o, .of_row = of_row, .data = data});
 }
 
-tw_spread tw_spread_by_row(uint64_t seed, int64_t row) {
-  return (tw_spread){.amplitude = 1. / (1 << (bits_of(seed, 39, row) & 7))};
+tw_row_spread tw_spread_by_row(uint64_t seed, int64_t row) {
+  return (tw_row_spread){.amplitude = 1. / (1 << (bits_of(seed, 39, row) & 7))};
 }
 
 /* ---- zeros ---- */

@@ -13,14 +13,14 @@ void tw_fill_uniform(uint64_t seed, int operand, const tw_operand *, double ampl
 void tw_fill_factors(uint64_t seed, int operand, const tw_operand *, void *data);
 
 /* As tw_fill_uniform, with a middle and an amplitude for each row. */
-typedef struct tw_spread {
+typedef struct tw_row_spread {
   double middle, amplitude;
-} tw_spread;
-void tw_fill_rows(uint64_t seed, int operand, const tw_operand *, tw_spread (*)(uint64_t seed, int64_t row),
+} tw_row_spread;
+void tw_fill_rows(uint64_t seed, int operand, const tw_operand *, tw_row_spread (*)(uint64_t seed, int64_t row),
                   void *data);
 
 /* Rows around 0 with an amplitude from 1 down to 2^-7. */
-tw_spread tw_spread_by_row(uint64_t seed, int64_t row);
+tw_row_spread tw_spread_by_row(uint64_t seed, int64_t row);
 
 /* As tw_fill_uniform, for operands of products: each line (a row, or a column) is of one of four manners, by chance,
  * and which of them there are how often is of the seed's choice, so that lines differ from each other and cases do.

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/random.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* act(sat8(round(scale * acc))), the scaling in binary32, ties to even. */
 int8_t tw_round_i8(int32_t acc, float scale, bool relu);

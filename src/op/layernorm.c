@@ -101,11 +101,11 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 }
 
 /* Rows have different means, so that subtracting the mean matters, and one of eight is so small that eps matters. */
-static tw_spread spread_of_row(uint64_t seed, int64_t row) {
+static tw_row_spread spread_of_row(uint64_t seed, int64_t row) {
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)row);
-  if (tw_random_below(&r, 8) == 0) return (tw_spread){.middle = 0, .amplitude = 0x1p-8};
-  return (tw_spread){.middle = 2 * tw_random_real(&r) - 1, .amplitude = 2};
+  if (tw_random_below(&r, 8) == 0) return (tw_row_spread){.middle = 0, .amplitude = 0x1p-8};
+  return (tw_row_spread){.middle = 2 * tw_random_real(&r) - 1, .amplitude = 2};
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {

@@ -53,14 +53,14 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 
 /* Steps of delta are around 0.4 and some are negative, so that a lost sign shows; A is negative, so that states do not
  * grow. */
-static tw_spread steps(uint64_t seed, int64_t row) {
+static tw_row_spread steps(uint64_t seed, int64_t row) {
   (void)seed, (void)row;
-  return (tw_spread){.middle = 0.4, .amplitude = 0.6};
+  return (tw_row_spread){.middle = 0.4, .amplitude = 0.6};
 }
 
-static tw_spread decays(uint64_t seed, int64_t row) {
+static tw_row_spread decays(uint64_t seed, int64_t row) {
   (void)seed, (void)row;
-  return (tw_spread){.middle = -0.5, .amplitude = 0.45};
+  return (tw_row_spread){.middle = -0.5, .amplitude = 0.45};
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {

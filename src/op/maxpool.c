@@ -44,8 +44,8 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 }
 
 /* Images have values around -1, 0 or 1: maxima that begin at 0 show. */
-static tw_spread spread(uint64_t seed, int64_t row) {
-  return (tw_spread){.middle = (double)((seed + (uint64_t)row) % 3) - 1, .amplitude = 1};
+static tw_row_spread spread(uint64_t seed, int64_t row) {
+  return (tw_row_spread){.middle = (double)((seed + (uint64_t)row) % 3) - 1, .amplitude = 1};
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 typedef struct tw_mpc {
   bool forward;

@@ -5,7 +5,7 @@
 #ifndef TW_OP_OPERAND_H
 #define TW_OP_OPERAND_H
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 int64_t tw_operand_rows(const tw_operand *);    /* the product of all dimensions but the last */
 int64_t tw_operand_columns(const tw_operand *); /* the last dimension */

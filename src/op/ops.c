@@ -52,3 +52,6 @@ tw_status tw_op_register(const tw_op *given, tw_error *error) {
   return op ? tw_registry_add(&added, full.name, op, find, "op", error)
             : tw_fail(error, TW_NO_MEMORY, "no memory for the op %s", full.name);
 }
+
+const char *tw_op_name(const tw_op *op) { return op->name; }
+const char *tw_op_summary(const tw_op *op) { return op->summary; }

@@ -2,11 +2,14 @@
 #ifndef TW_OP_OPS_H
 #define TW_OP_OPS_H
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
-/* Parses the words of a problem. */
+/* A function that parses the words of a problem. */
 typedef tw_status tw_problem_reader(const void *context, const char *op, size_t n_words, const char *const words[],
                                     tw_problem *out, tw_error *);
+/* Parses words where a target has `n` options. target/parse.h has the form that knows targets. */
+tw_status tw_problem_read_words(const tw_key *options, size_t n, const char *op, size_t n_words,
+                                const char *const words[], tw_problem *out, tw_error *);
 /* Has the words of one line read. */
 tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void *context, tw_problem *out, tw_error *);
 

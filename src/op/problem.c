@@ -157,6 +157,8 @@ static tw_status unknown_key(const tw_problem *p, const char *key, tw_error *err
 
 tw_status tw_problem_set(tw_problem *problem, const char *key, const char *text, tw_error *error) {
   const tw_value *at;
+  if (!problem->op) return tw_fail(error, TW_USAGE, "the problem has no operation; fill it with tw_problem_parse");
+  if (!key || !text) return tw_fail(error, TW_USAGE, "%s: a key and a value are needed", problem->op->name);
   const tw_key *found = find_key(problem, key, strlen(key), &at);
   if (!found) return unknown_key(problem, key, error);
   tw_value value = {.given = true};
@@ -219,12 +221,7 @@ static tw_status fill_defaults(tw_problem *problem, tw_error *error) {
   return TW_OK;
 }
 
-tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out,
-                           tw_error *error) {
-  return tw_problem_parse_with(NULL, 0, op, n_words, words, out, error);
-}
-
-tw_status tw_problem_parse_with(const tw_key *options, size_t n, const char *op, size_t n_words,
+tw_status tw_problem_read_words(const tw_key *options, size_t n, const char *op, size_t n_words,
                                 const char *const words[], tw_problem *out, tw_error *error) {
   tw_problem problem = {.op = tw_op_find(op), .options = options, .n_options = n};
   if (!problem.op) return unknown_op(op, error);
@@ -239,8 +236,8 @@ tw_status tw_problem_parse_with(const tw_key *options, size_t n, const char *op,
 
 tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void *context, tw_problem *out,
                            tw_error *error) {
-  const char *word[TW_KEYS_MAX];
-  char *copy = strdup(text), *rest = NULL;
+  const char *word[TW_KEYS_MAX + TW_OPTIONS_MAX];
+  char *copy = strdup(text ? text : ""), *rest = NULL;
   size_t n = 0;
   if (!copy) return tw_no_memory(error, "a problem");
   const char *op = strtok_r(copy, " ", &rest);
@@ -248,24 +245,14 @@ tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void
       op ? TW_OK
          : tw_fail(error, TW_USAGE, "the problem is missing; write an op and its keys, as in gemm m=512 n=512 k=512");
   for (char *w; status == TW_OK && (w = strtok_r(NULL, " ", &rest));) {
-    if (n == TW_KEYS_MAX)
-      status = tw_fail(error, TW_USAGE, "more than %d keys in '%.60s...'", TW_KEYS_MAX, text);
+    if (n == sizeof word / sizeof *word)
+      status = tw_fail(error, TW_USAGE, "more than %zu keys in '%.60s...'", n, text);
     else
       word[n++] = w;
   }
   if (status == TW_OK) status = read(context, op, n, word, out, error);
   free(copy);
   return status;
-}
-
-static tw_status read_plain(const void *context, const char *op, size_t n, const char *const words[], tw_problem *out,
-                            tw_error *error) {
-  (void)context;
-  return tw_problem_parse(op, n, words, out, error);
-}
-
-tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *error) {
-  return tw_problem_split(text, read_plain, NULL, out, error);
 }
 
 /* The key must exist: a name that is not in the table is a mistake in this program, and reads as zero. */

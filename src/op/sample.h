@@ -3,7 +3,7 @@
 #define TW_OP_SAMPLE_H
 
 #include "base/random.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* x as a whole number of [least, most]. */
 int64_t tw_limited(double x, int64_t least, int64_t most);

@@ -37,11 +37,11 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 }
 
 /* Every fourth row has values where exp overflows binary32, above or below 0: the maximum must be subtracted. */
-static tw_spread spread(uint64_t seed, int64_t row) {
+static tw_row_spread spread(uint64_t seed, int64_t row) {
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)row);
   const bool far = tw_random_below(&r, 4) == 0, below = tw_random_below(&r, 2);
-  return (tw_spread){.middle = !far ? 0 : below ? -120 : 120, .amplitude = 4};
+  return (tw_row_spread){.middle = !far ? 0 : below ? -120 : 120, .amplitude = 4};
 }
 
 /* Every fourth row has one element so large that exp overflows unless it is found: a maximum over part of a row

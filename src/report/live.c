@@ -33,7 +33,7 @@ void report_live_stop(report_live *l) { (void)l; }
 #include "base/json.h"
 #include "base/strings.h"
 #include "report/report.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { CONNECTIONS = 16, TIMEOUT_SECONDS = 20 };
 static const double LOOKS_SECONDS = 15, GRACE_SECONDS = 4; /* asked within the former: somebody looks */

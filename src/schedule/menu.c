@@ -1,6 +1,6 @@
 /* menu.c - tries steps and keeps those which the language accepts, which change the plan and which the model can price.
  * Equal predictions are in the order of their text, so that a menu does not depend on the order of its offers. */
-#include "tilewright/menu.h"
+#include "tilewright/extend/menu.h"
 
 #include <stdarg.h>
 #include <stdio.h>

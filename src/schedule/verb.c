@@ -1,6 +1,6 @@
 /* verb.c - the parser of schedule steps for every machine. It matches the words of a step with the cells of a verb's
  * row. */
-#include "tilewright/verb.h"
+#include "tilewright/extend/verb.h"
 
 #include <stdio.h>
 #include <string.h>

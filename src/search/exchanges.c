@@ -20,19 +20,19 @@ static void note(tw_exchanges *x, const char *agent, const tw_exchange *e, bool 
   pthread_mutex_lock(&x->lock);
   if (x->n == x->room) {
     const size_t room = x->room ? 2 * x->room : 64;
-    tw_asked *larger = tw_resize(x->asked, room, sizeof *larger);
+    tw_model_call *larger = tw_resize(x->asked, room, sizeof *larger);
     if (larger) x->asked = larger, x->room = room;
   }
   if (x->n < x->room) {
-    tw_asked *a = &x->asked[x->n++];
-    *a = (tw_asked){.place = e->place,
-                    .iteration = (int)((e->place >> TW_PLACE_BITS & UINT32_MAX) / TW_BEAM_MAX),
-                    .tokens_in = e->tokens_in,
-                    .tokens_out = e->tokens_out,
-                    .money = e->money,
-                    .seconds = e->seconds,
-                    .recalled = recalled,
-                    .candidate = TW_NONE};
+    tw_model_call *a = &x->asked[x->n++];
+    *a = (tw_model_call){.place = e->place,
+                         .iteration = (int)((e->place >> TW_PLACE_BITS & UINT32_MAX) / TW_BEAM_MAX),
+                         .tokens_in = e->tokens_in,
+                         .tokens_out = e->tokens_out,
+                         .money = e->money,
+                         .seconds = e->seconds,
+                         .recalled = recalled,
+                         .candidate = TW_NONE};
     tw_append_cut(a->agent, sizeof a->agent, agent);
     tw_append_cut(a->model, sizeof a->model, e->model ? e->model : "");
     tw_append_cut(a->outcome, sizeof a->outcome, e->trouble ? e->trouble : first_outcome(e));
@@ -60,14 +60,14 @@ tw_memo tw_exchanges_open(tw_exchanges *x) {
 }
 
 static int by_place(const void *x, const void *y) {
-  const tw_asked *a = x, *b = y;
+  const tw_model_call *a = x, *b = y;
   if (a->iteration != b->iteration) return a->iteration < b->iteration ? -1 : 1;
   return (a->place > b->place) - (a->place < b->place);
 }
 
 void tw_exchanges_take(const tw_state *s, tw_search_result *out) {
   const tw_exchanges *x = &s->exchanges;
-  tw_asked *list = x->n ? tw_new(x->n, sizeof *list) : NULL;
+  tw_model_call *list = x->n ? tw_new(x->n, sizeof *list) : NULL;
   if (!list) return;
   memcpy(list, x->asked, x->n * sizeof *list);
   qsort(list, x->n, sizeof *list, by_place);

@@ -99,20 +99,13 @@ static void take_fresh(tw_search_result *fresh, tw_search_result *r) {
   tw_mark_rungs(r);
 }
 
-static void add_notes(tw_search_result *r, const char *notes) {
-  tw_text text = {0};
-  tw_text_add(&text, "%s%s", r->notes ? r->notes : "", notes);
-  free(r->notes);
-  r->notes = tw_text_take(&text);
-}
-
 static tw_status compete(const improving *k, tw_search_result *r, tw_improvement *how) {
-  tw_search_result fresh = {.size = sizeof fresh};
+  tw_search_result fresh = {0};
   tw_error why = {0};
   tw_search_options options = *k->options;
   if (options.seconds > 0) options.seconds -= tw_now() - k->started;
   if (k->options->seconds > 0 && options.seconds <= 0) return TW_OK;
-  tw_status status = tw_search(k->target, k->problem, &options, &fresh, &why);
+  tw_status status = tw_search_into(k->target, k->problem, &options, &fresh, &why);
   if (fresh.source) {
     how->searched = true;
     how->fresh = fresh.best;
@@ -121,19 +114,16 @@ static tw_status compete(const improving *k, tw_search_result *r, tw_improvement
     r->recalled += fresh.recalled;
     r->slower += fresh.slower;
     r->known_lost = fresh.known_lost;
-    add_notes(r, fresh.notes ? fresh.notes : "");
+    for (const char *line = fresh.notes; line && *line; line += strcspn(line, "\n") + 1)
+      tw_search_result_note(r, "%.*s", (int)strcspn(line, "\n"), line);
     if (fresh.best.cost < r->best.cost) {
       how->rewritten = false;
       take_fresh(&fresh, r);
     }
   } else if (status != TW_INTERRUPTED) {
-    tw_text note = {0};
-    tw_text_add(&note, "no fresh schedule competes: %s\n", why.text);
-    char *line = tw_text_take(&note);
-    add_notes(r, line ? line : "");
-    free(line);
+    tw_search_result_note(r, "no fresh schedule competes: %s", why.text);
   }
-  tw_search_result_free(&fresh);
+  tw_search_result_clear(&fresh);
   return status == TW_INTERRUPTED ? status : TW_OK;
 }
 
@@ -146,7 +136,7 @@ static tw_status improve(const improving *k, const char *source, size_t length, 
   if (status == TW_INTERRUPTED || (status == TW_OK && tw_is_set(k->options->interrupt)))
     status = tw_fail(error, TW_INTERRUPTED, "interrupted; the result so far is kept");
   out->wall_seconds = tw_now() - k->started;
-  if (status != TW_OK && status != TW_INTERRUPTED) tw_search_result_free(out);
+  if (status != TW_OK && status != TW_INTERRUPTED) tw_search_result_clear(out);
   return status;
 }
 
@@ -154,15 +144,11 @@ tw_status tw_improve(const tw_target *target, const tw_problem *problem, const c
                      const tw_search_options *options, bool rewrites_only, tw_search_result *out, tw_improvement *how,
                      tw_error *error) {
   tw_search_options own;
-  tw_search_result result = {.size = sizeof result};
-  tw_improvement improvement = {0};
+  tw_improvement unused;
   const improving k = {.target = target, .problem = problem, .options = &own, .started = tw_now()};
-  tw_status status = tw_sized_check("tw_search_result", out, error);
-  if (status == TW_OK && how) status = tw_sized_check("tw_improvement", how, error);
-  if (status == TW_OK) status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
-  if (status != TW_OK) return status;
-  status = improve(&k, source, length, rewrites_only, &result, &improvement, error);
-  tw_sized_give(&result, sizeof result, out);
-  if (how) tw_sized_give(&improvement, sizeof improvement, how);
-  return status;
+  *out = (tw_search_result){0};
+  if (!how) how = &unused;
+  *how = (tw_improvement){0};
+  const tw_status status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
+  return status == TW_OK ? improve(&k, source, length, rewrites_only, out, how, error) : status;
 }

@@ -12,7 +12,7 @@
 #include "base/utilization.h"
 #include "evaluate/evaluator.h"
 #include "search/state.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 tw_status tw_check_members(size_t n, tw_error *error) {
   return n <= TW_MEMBERS_MAX

@@ -153,8 +153,7 @@ static void report_progress(void *context) {
     p.left = p.elapsed < o->seconds ? o->seconds - p.elapsed : 0;
   if (o->progress) o->progress(o->context, &p);
   if (!o->watch) return;
-  const tw_search_status status = {.size = sizeof status,
-                                   .progress = p,
+  const tw_search_status status = {.progress = p,
                                    .best_cost = s->best ? s->best->measured.cost : 0,
                                    .start_cost = s->start ? s->start->measured.cost : 0,
                                    .bound_cost = s->bound.cost,

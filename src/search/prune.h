@@ -2,7 +2,7 @@
 #ifndef TW_SEARCH_PRUNE_H
 #define TW_SEARCH_PRUNE_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* Removes dead steps: steps without effect on the emitted code (except comments) and on the predicted cost. A
  * later step overrides them, or they state a default. Does nothing to a schedule that is illegal for the problem. */

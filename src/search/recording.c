@@ -10,7 +10,7 @@
 #include "base/database.h"
 #include "base/files.h"
 #include "base/strings.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 enum { STEPS_MOST = 1 << 16 };
 static const double QUERY_SECONDS = 20;

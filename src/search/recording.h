@@ -6,8 +6,8 @@
 #ifndef TW_SEARCH_RECORDING_H
 #define TW_SEARCH_RECORDING_H
 
+#include "tilewright/extend/target.h"
 #include "tilewright/schedule.h"
-#include "tilewright/target.h"
 
 enum { TW_RECORDINGS_MOST = 8, TW_RECORDED_PLANS_MOST = 64 };
 

@@ -17,7 +17,7 @@
 #include "base/sized.h"
 #include "search/prune.h"
 #include "search/state.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 /* Iterations without a child that beats its parent, before the search gives up on new plans. */
 static const int PATIENCE = 3;
@@ -112,7 +112,6 @@ static tw_status prune_recipe(tw_state *s, tw_search_result *r, tw_error *error)
 
 static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error) {
   tw_search_result r = {
-      .size = sizeof r,
       .source = strdup(s->best->source),
       .has_recipe = s->best->recipe,
       .best = s->best->measured,
@@ -131,7 +130,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   r.is_baseline = s->best == s->start;
   r.known_lost = s->n_known;
   for (size_t i = 0; i < s->n_known; i++) r.known_lost = r.known_lost && s->known[i].lost;
-  r.cost_from = (char)s->cost_from;
+  r.cost_from = s->cost_from;
   tw_status status = s->best->recipe ? prune_recipe(s, &r, error) : TW_OK;
   if (status == TW_OK && !(r.source && r.start_source)) status = tw_no_memory(error, "the result");
   if (status == TW_OK) status = tw_climb(s, &r, error);
@@ -143,7 +142,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   if (status == TW_OK)
     *out = r;
   else
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   return status;
 }
 
@@ -164,7 +163,7 @@ static tw_status run_team(tw_state *s, size_t team, tw_error *error) {
 tw_status tw_search_by(const tw_search_subject *subject, const tw_search_options *options, tw_search_result *out,
                        tw_error *error) {
   tw_state s;
-  *out = (tw_search_result){.size = sizeof *out};
+  *out = (tw_search_result){0};
   const tw_stop interrupt = {.interrupt = options->interrupt}, *before = tw_stop_by(&interrupt);
   tw_status status = tw_state_open(&s, subject, options, error);
   if (status == TW_OK) status = tw_evaluate_starts(&s, subject->program, error);
@@ -262,28 +261,26 @@ static tw_status search(const tw_target *target, const tw_problem *problem, cons
   return status;
 }
 
-/* What is malloc'ed in a result has stood there since its first release: a program that is older than a member of this
- * kind would leak it, and tw_search must free it then. */
-tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
-                    tw_search_result *out, tw_error *error) {
+tw_status tw_search_into(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
+                         tw_search_result *out, tw_error *error) {
   tw_search_options own;
-  tw_search_result result = {.size = sizeof result};
-  tw_status status = tw_sized_check("tw_search_result", out, error);
-  if (status == TW_OK) status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
-  if (status != TW_OK) return status;
-  status = search(target, problem, &own, &result, error);
-  tw_sized_give(&result, sizeof result, out);
-  return status;
+  *out = (tw_search_result){0};
+  if (!target) return tw_fail(error, TW_USAGE, "the target is NULL; take one from tw_target_find");
+  if (!problem || !problem->op)
+    return tw_fail(error, TW_USAGE, "the problem has no operation; fill it with tw_problem_parse");
+  const tw_status status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
+  return status == TW_OK ? search(target, problem, &own, out, error) : status;
 }
 
-void tw_search_result_free(tw_search_result *given) {
-  tw_search_result r;
-  const tw_search_result none = {0};
-  if (tw_sized_take("tw_search_result", given, &r, sizeof r, NULL) != TW_OK) return;
-  free(r.source);
-  free(r.start_source);
-  free(r.rung);
-  free(r.exchange);
-  free(r.notes);
-  tw_sized_give(&none, sizeof none, given);
+tw_status tw_search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
+                    tw_search_result **out, tw_error *error) {
+  tw_search_result *r = calloc(1, sizeof *r);
+  *out = NULL;
+  if (!r) return tw_no_memory(error, "the result");
+  const tw_status status = tw_search_into(target, problem, options, r, error);
+  if (r->source)
+    *out = r;
+  else
+    tw_search_result_free(r);
+  return status;
 }

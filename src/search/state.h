@@ -9,6 +9,8 @@
 #include "evaluate/pool.h"
 #include "search/journal.h"
 #include "search/recording.h"
+#include "search/result.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/search.h"
 
 enum { TW_BEAM_MAX = 256, TW_STALL_ITERATIONS = 4, TW_MEMBERS_MAX = 16, TW_KNOWN_MOST = 2 };
@@ -19,7 +21,7 @@ typedef struct tw_exchanges {
   pthread_mutex_t lock;
   tw_memo journal; /* none: {0} */
   size_t n, room;
-  tw_asked *asked;
+  tw_model_call *asked;
 } tw_exchanges;
 
 /* Agents that propose together, and how much they search. */

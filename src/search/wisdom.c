@@ -32,6 +32,7 @@
 #include "evaluate/evaluator.h"
 #include "evaluate/plausible.h"
 #include "search/prune.h"
+#include "tilewright/extend/target.h"
 
 static const char FORMAT[] = "tilewright wisdom";
 enum { VERSION = 2, VERSION_OF_SCHEDULES = 1, SIZE_LIMIT = 64 << 20, LOCK_SECONDS = 10 };
@@ -73,7 +74,7 @@ static void rename_keys(tw_wisdom_entry *e) {
 static void rename_steps(tw_wisdom_entry *e) {
   const tw_target *t = tw_target_find(e->target);
   tw_problem p;
-  if (t && e->schedule.n && tw_target_read(t, e->problem, &p, NULL) == TW_OK)
+  if (t && e->schedule.n && tw_problem_parse(t, e->problem, &p, NULL) == TW_OK)
     tw_target_rename_steps(t, &p, &e->schedule);
 }
 
@@ -322,7 +323,7 @@ static tw_wisdom_entry *pruned(const tw_wisdom_entry *entry, size_t n) {
     const tw_target *t = tw_target_find(entry[i].target);
     tw_problem problem;
     out[i] = entry[i];
-    if (t && !out[i].source && tw_target_read(t, out[i].problem, &problem, NULL) == TW_OK &&
+    if (t && !out[i].source && tw_problem_parse(t, out[i].problem, &problem, NULL) == TW_OK &&
         tw_target_supports(t, &problem, NULL) == TW_OK)
       tw_prune_schedule(t, &problem, &out[i].schedule);
   }
@@ -363,7 +364,7 @@ static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
   tw_problem known;
   if (tw_problem_print(problem, text, sizeof text) >= sizeof text) return false;
   if (!strcmp(text, e->problem)) return true;
-  return tw_target_read(tw_target_find(e->target), e->problem, &known, NULL) == TW_OK &&
+  return tw_problem_parse(tw_target_find(e->target), e->problem, &known, NULL) == TW_OK &&
          tw_problem_print(&known, again, sizeof again) < sizeof again && !strcmp(text, again);
 }
 
@@ -482,8 +483,8 @@ const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *targe
       if (exact) *exact = true;
       return e;
     }
-    double d = tw_target_read(tw_target_find(target), e->problem, &known, NULL) == TW_OK ? distance(problem, &known)
-                                                                                         : HUGE_VAL;
+    double d = tw_problem_parse(tw_target_find(target), e->problem, &known, NULL) == TW_OK ? distance(problem, &known)
+                                                                                           : HUGE_VAL;
     if (d < least) {
       least = d;
       nearest = e;

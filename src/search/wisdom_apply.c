@@ -1,5 +1,5 @@
 /* wisdom_apply.c - loads the entries of wisdom into the libraries of targets that have one. */
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/wisdom.h"
 
 /* Earlier versions kept kernels that were slower than the library's own. The model is not exact, so only a large
@@ -21,7 +21,7 @@ tw_status tw_wisdom_apply(const char *path, size_t *applied, tw_error *error) {
     const tw_wisdom_entry *e = &wisdom.entry[i];
     const tw_target *t = tw_target_find(e->target);
     tw_problem problem;
-    if (!e->source && t && t->library && tw_target_read(t, e->problem, &problem, NULL) == TW_OK &&
+    if (!e->source && t && t->library && tw_problem_parse(t, e->problem, &problem, NULL) == TW_OK &&
         tw_target_supports(t, &problem, NULL) == TW_OK && !tw_wisdom_is_hopeless(t, &problem, &e->schedule))
       n += t->library->learn(t, &problem, &e->schedule, NULL) == TW_OK;
   }

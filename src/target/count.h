@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* Texts are static. What has no room is left out. */
 static inline void tw_count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {

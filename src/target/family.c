@@ -8,7 +8,8 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "op/ops.h"
-#include "tilewright/target.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 
 const tw_family *tw_family_of(const tw_target *t, const tw_op *op) {
   for (size_t i = 0; i < t->n_families; i++)
@@ -16,19 +17,19 @@ const tw_family *tw_family_of(const tw_target *t, const tw_op *op) {
   return NULL;
 }
 
-tw_status tw_target_parse(const tw_target *t, const char *op, size_t n_words, const char *const words[],
-                          tw_problem *out, tw_error *error) {
+tw_status tw_problem_parse_words(const tw_target *t, const char *op, size_t n_words, const char *const words[],
+                                 tw_problem *out, tw_error *error) {
   const tw_op *known = tw_op_find(op);
   const tw_family *f = t && known ? tw_family_of(t, known) : NULL;
-  return tw_problem_parse_with(f ? f->options : NULL, f ? f->n_options : 0, op, n_words, words, out, error);
+  return tw_problem_read_words(f ? f->options : NULL, f ? f->n_options : 0, op, n_words, words, out, error);
 }
 
 static tw_status read_words(const void *target, const char *op, size_t n, const char *const words[], tw_problem *out,
                             tw_error *error) {
-  return tw_target_parse(target, op, n, words, out, error);
+  return tw_problem_parse_words(target, op, n, words, out, error);
 }
 
-tw_status tw_target_read(const tw_target *t, const char *text, tw_problem *out, tw_error *error) {
+tw_status tw_problem_parse(const tw_target *t, const char *text, tw_problem *out, tw_error *error) {
   return tw_problem_split(text, read_words, t, out, error);
 }
 
@@ -193,9 +194,4 @@ void tw_inspection_free(tw_inspection *i) {
   i->finding = NULL;
   i->n_findings = 0;
   i->counted = i->json = NULL;
-}
-
-void tw_files_free(tw_files *files) {
-  for (size_t i = 0; i < files->n; i++) free(files->file[i].text);
-  *files = (tw_files){0};
 }

@@ -16,6 +16,7 @@
 #include "target/machines.h"
 #include "target/trainium/target.h"
 #include "target/xdna2/target.h"
+#include "tilewright/extend/target.h"
 
 enum { SIZE_LIMIT = 1 << 20, FILES_MAX = 1000, READ_MAX = 10000 };
 static const char ENDING[] = ".machine";

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "base/config_file.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 typedef struct tw_machine_kind {
   const char *folder; /* of its files in the program: "gemmini/configs/" */

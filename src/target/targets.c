@@ -3,7 +3,7 @@
 
 #include "base/registry.h"
 #include "base/sized.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 #include "target/cdna/target.h"
 #include "target/cuda/target.h"

@@ -1,12 +1,12 @@
 /* view.c - finds a machine's view and sorts out its words. */
-#include "tilewright/view.h"
+#include "tilewright/extend/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 const tw_view *tw_view_find(const tw_target *t, const char *name, tw_error *error) {
   const char *names[TW_VIEW_KEYS_MAX] = {NULL};

@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "base/files.h"
+#include "search/result.h"
 #include "search_fixture.h"
 
 static char *folder;
@@ -69,10 +70,10 @@ static inline tw_search_options options_of(const char *const *agents, size_t n) 
 static inline tw_search_result search(const char *agent, tw_search_options o) {
   const char *agents[] = {agent};
   tw_problem problem = fake_problem(64);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
   o.agents = agents, o.n_agents = 1;
-  if (tw_search(&fake_target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_search_into(&fake_target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   return r;
 }
 

@@ -4,6 +4,7 @@
 
 #include "test.h"
 
+#include "search/result.h"
 #include "search/state.h"
 #include "search_fixture.h"
 
@@ -133,7 +134,7 @@ static void the_ladder_of_sources_is_their_lineage(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   o.iterations = 6;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
   assert_false(r.has_recipe);
@@ -149,45 +150,45 @@ static void the_ladder_of_sources_is_their_lineage(void **state) {
   }
   assert_true(r.rung[r.n_rungs - 1].cost == r.best.cost);
   assert_true(writer.most_at_once > 1); /* all parents at once */
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void failures_come_back_with_their_messages(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 1);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   writer.breaks = true;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
   assert_int_equal(r.correct, 1); /* the start: nothing was mended */
   assert_true(writer.failures_seen > 0);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void what_failed_is_mended_as_often_as_the_agent_tries(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   writer.breaks = true;
   the_writer.mends = 1;
   o.iterations = 3;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
   assert_true(writer.mended > 0);
   assert_true(r.best.cost < r.start.cost);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_kernel_that_is_none_is_a_candidate_that_failed(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   writer.gives_nothing = true;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
   assert_true(r.best.cost < r.start.cost);
   assert_true(writer.failures_seen > 0);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void an_agent_that_proposes_no_more_leaves_what_was_found(void **state) {
@@ -195,7 +196,7 @@ static void an_agent_that_proposes_no_more_leaves_what_was_found(void **state) {
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
   for (int from = 1; from <= 3; from += 2) {
-    tw_search_result r = {.size = sizeof r};
+    tw_search_result r = {0};
     writer.refuses = TW_MISSING;
     writer.refuses_from = from;
     writer.requests = 0;
@@ -203,7 +204,7 @@ static void an_agent_that_proposes_no_more_leaves_what_was_found(void **state) {
     assert_non_null(strstr(r.notes, "writer proposes no more kernels: the budget is spent\n"));
     assert_null(strstr(strstr(r.notes, "no more") + 1, "no more")); /* said once */
     assert_true(from == 1 ? r.best.cost == r.start.cost : r.best.cost < r.start.cost);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -213,7 +214,7 @@ static void plans_are_divided_by_shares_and_recipes_go_on(void **state) {
   assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, NULL), TW_OK);
   const tw_member both[] = {{rules, 3}, {&the_writer, 1}};
   tw_search_options o = fake_options(2, 2);
-  tw_search_result r = {.size = sizeof r}, again = {.size = sizeof again};
+  tw_search_result r = {0}, again = {0};
   o.iterations = 8;
   assert_int_equal(search(both, 2, &o, &r, NULL), TW_OK);
   const int plans = writer.plans;
@@ -225,15 +226,15 @@ static void plans_are_divided_by_shares_and_recipes_go_on(void **state) {
   assert_string_equal(r.source, again.source);
   assert_int_equal(r.samples, again.samples);
   rules->close(rules, NULL);
-  tw_search_result_free(&r);
-  tw_search_result_free(&again);
+  tw_search_result_clear(&r);
+  tw_search_result_clear(&again);
 }
 
 static void a_resumed_search_asks_nothing_twice_and_ends_alike(void **state) {
   (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(4, 2);
-  tw_search_result whole = {.size = sizeof whole}, part = {.size = sizeof part}, rest = {.size = sizeof rest};
+  tw_search_result whole = {0}, part = {0}, rest = {0};
   o.iterations = 4;
   assert_int_equal(search(&alone, 1, &o, &whole, NULL), TW_OK);
   const int all = writer.asked;
@@ -251,24 +252,24 @@ static void a_resumed_search_asks_nothing_twice_and_ends_alike(void **state) {
   assert_string_equal(rest.source, whole.source);
   assert_int_equal(rest.samples, whole.samples);
   assert_int_equal(rest.n_rungs, whole.n_rungs);
-  tw_search_result_free(&whole);
-  tw_search_result_free(&part);
-  tw_search_result_free(&rest);
+  tw_search_result_clear(&whole);
+  tw_search_result_clear(&part);
+  tw_search_result_clear(&rest);
 }
 
 static void a_source_that_is_known_is_a_start(void **state) {
   (void)state;
   tw_search_options o = fake_options(4, 1);
   const tw_problem problem = fake_problem(16);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   o.start_source = "by hand\nkernel 4 2 2 1 3 0 0\n";
   o.iterations = 1;
-  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+  assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, NULL), TW_OK);
   assert_true(r.best.cost <= fake_cost(&(fake_state){{4, 2, 2, 1, 3, 0, 0}}));
   assert_false(r.has_recipe);
   assert_int_equal(r.n_rungs, 2);
   assert_string_equal(r.rung[1].step, "known source");
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void agents_are_named_with_their_shares(void **state) {

@@ -13,6 +13,7 @@
 #include "agent/prompt.h"
 #include "chat_server.h"
 #include "scripted.h"
+#include "search/result.h"
 
 /* What came of each question, in their order: its beginning. */
 static void expect_outcomes(const tw_search_result *r, size_t n, const char *const outcome[]) {
@@ -41,7 +42,7 @@ static void a_reply_becomes_a_kernel(void **state) {
   assert_non_null(strstr(log, "(do not repeat it)"));
   free(log);
   free(source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_failure_is_sent_back_with_its_message(void **state) {
@@ -67,13 +68,13 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   assert_true(r.exchange[2].cost == fake_cost(&better) && r.exchange[2].candidate == 2 && r.exchange[2].iteration == 1);
   assert_true(r.exchange[1].cost == 0 && r.exchange[1].seconds > 0 && !r.exchange[1].recalled);
   assert_true(strncmp(r.exchange[1].model, "exec:", 5) == 0);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   mending.fixes = -1;
   r = search(
       model(PLAN_OR("echo '```'; case \"$p\" in *'The last attempt'*) cat better;; *) cat broken;; esac; echo '```'")),
       o);
   assert_true(r.best.cost == r.start.cost);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   free(source);
 }
 
@@ -120,7 +121,7 @@ static void a_reply_without_a_kernel_is_sent_back_with_the_reason(void **state) 
   assert_non_null(strstr(prompt[5], "- no kernel: the reply has no code"));
   for (int i = 1; i < 6; i++) free(prompt[i]);
   free(source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* The second and third question for a kernel are lost, each after another attempt; the search goes on with the next. */
@@ -144,7 +145,7 @@ static void a_lost_question_is_one_candidate(void **state) {
   char *log = read_text("log");
   assert_int_equal(count(log, "# The last"), 0); /* nobody is told of it */
   free(log), free(source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_model_that_never_answers_is_asked_no_more(void **state) {
@@ -156,7 +157,7 @@ static void a_model_that_never_answers_is_asked_no_more(void **state) {
   assert_int_equal(count(log, "tensor accelerator"), 12); /* six, twice each */
   assert_non_null(strstr(r.notes, "gave no answer to 6 requests in a row"));
   free(log);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* A reply without a plan costs no question about a kernel. */
@@ -168,7 +169,7 @@ static void a_reply_that_is_no_plan_is_not_followed(void **state) {
   assert_int_equal(r.n_exchanges, 3);
   assert_non_null(strstr(r.notes, "3 answers without a plan, the first: the reply names no OPTION and has no PLAN"));
   assert_string_equal(r.exchange[0].outcome, "no plan");
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* Whatever comes back, the search ends with the best that it had and says a line of each kind. */
@@ -193,7 +194,7 @@ static void useless_replies_end_in_a_line_of_each_kind(void **state) {
     if (cases[i].says && !strstr(r.notes, cases[i].says)) fail_msg("case %zu: %s", i, r.notes);
     assert_true(r.n_exchanges > 0);
     if (cases[i].says && r.n_exchanges == 1) assert_non_null(strstr(r.exchange[0].outcome, cases[i].says));
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -205,21 +206,21 @@ static void nobody_pays_for_nothing(void **state) {
   tw_problem problem = fake_problem(64);
   tw_search_options o = options_of(agents, 1);
   o.iterations = 50, o.plans = 6, o.beam = 6;
-  tw_search_result r = {.size = sizeof r};
-  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+  tw_search_result r = {0};
+  assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, NULL), TW_OK);
   char *log = read_text("log");
   assert_int_equal(count(log, "tensor accelerator"), 6 + 12 + 12); /* 6 plans, 2 kernels each, each sent back once */
   assert_non_null(strstr(r.notes, "no kernel in 24 answers in a row"));
   free(log);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   write_file("log", "");
   o.iterations = 1, o.samples = 4; /* the start is one of them */
-  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+  assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, NULL), TW_OK);
   log = read_text("log");
   assert_int_equal(count(log, "tensor accelerator"), 2 + 4 + 4);
   free(log);
   free(agent);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_budget_ends_the_questions_and_not_the_search(void **state) {
@@ -235,8 +236,8 @@ static void a_budget_ends_the_questions_and_not_the_search(void **state) {
   tw_model_options three = hurried;
   three.questions = 3;
   o.model = &three;
-  tw_search_result r = {.size = sizeof r};
-  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+  tw_search_result r = {0};
+  assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, NULL), TW_OK);
   char *log = read_text("log");
   assert_int_equal(count(log, "tensor accelerator"), 3);
   assert_non_null(strstr(r.notes, "budget"));
@@ -245,7 +246,7 @@ static void a_budget_ends_the_questions_and_not_the_search(void **state) {
   free(log);
   free(agent);
   free(source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* A command reports no tokens: a fourth of the characters counts, and the output says so. */
@@ -265,7 +266,7 @@ static void tokens_and_money_are_limited_without_a_report(void **state) {
   tw_search_result r = search(agent, o);
   assert_int_equal(r.n_exchanges, 0);
   assert_non_null(strstr(r.notes, "0 of 1 tokens, and another question takes about"));
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   for (int money = 0; money < 2; money++) {
     write_file("log", "");
     limited.tokens = money ? 0 : 6000;
@@ -285,7 +286,7 @@ static void tokens_and_money_are_limited_without_a_report(void **state) {
     assert_true(fabs(spent - 3e-6 * (in + out)) < 1e-9);
     assert_non_null(strstr(r.notes, "(estimated as characters / 4)"));
     assert_non_null(strstr(r.notes, "the budget is used up ("));
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
   free(source);
 }
@@ -309,7 +310,7 @@ static void answers_of_the_journal_count_in_the_limit_of_requests(void **state) 
     assert_int_equal(count(log, "tensor accelerator"), 3);
     assert_non_null(strstr(r.notes, "the budget is used up (3 questions)"));
     free(log);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
   free(journal), free(source);
 }
@@ -338,8 +339,8 @@ static void a_resumed_search_asks_nothing_twice(void **state) {
   }
   assert_non_null(strstr(second.notes, "known from the journal"));
   free(log), free(log_after), free(journal), free(source);
-  tw_search_result_free(&first);
-  tw_search_result_free(&second);
+  tw_search_result_clear(&first);
+  tw_search_result_clear(&second);
 }
 
 static void two_models_share_the_work(void **state) {
@@ -360,7 +361,7 @@ static void two_models_share_the_work(void **state) {
   assert_int_equal(count(planned, "p\n"), 2);
   assert_int_equal(count(coded, "c\n"), 4);
   free(planned), free(coded), free(agent), free(source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* A server that does everything wrong, one thing after the other, among good answers: the search ends with the best
@@ -391,7 +392,7 @@ static void a_search_outlives_its_server(void **state) {
   static const char *const kinds[] = {"refused: HTTP 401", "malformed", "declined", "too long"};
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
     if (!strstr(r.notes, kinds[i])) fail_msg("no '%s': %s", kinds[i], r.notes);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   chat_server_stop(server);
 }
 
@@ -400,13 +401,13 @@ static void a_search_ends_when_its_samples_are_used_up(void **state) {
   tw_problem problem = fake_problem(64);
   for (int samples = 1; samples < 40; samples += 7) {
     tw_search_options o = fake_options(3, 2);
-    tw_search_result r = {.size = sizeof r};
+    tw_search_result r = {0};
     o.samples = samples;
     fake_reset();
-    assert_int_equal(tw_search(&fake_target, &problem, &o, &r, NULL), TW_OK);
+    assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, NULL), TW_OK);
     assert_int_equal(r.samples, samples);
     assert_int_equal(fake_builds, samples + 1); /* the best is checked once more */
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -419,7 +420,7 @@ static tw_search_result replay(const char *data, const char *machine, const char
   const tw_target *target = tw_target_find(machine);
   tw_problem problem;
   tw_error error = {0};
-  assert_int_equal(tw_target_read(target, text, &problem, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(target, text, &problem, &error), TW_OK);
   assert_int_equal(tw_target_supports(target, &problem, &error), TW_OK);
   char *agent;
   assert_true(asprintf(&agent,
@@ -438,8 +439,8 @@ static tw_search_result replay(const char *data, const char *machine, const char
                                .agents = agents,
                                .n_agents = 1,
                                .model = &hurried};
-  tw_search_result r = {.size = sizeof r};
-  if (tw_search(target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  tw_search_result r = {0};
+  if (tw_search_into(target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   free(agent);
   return r;
 }
@@ -450,13 +451,13 @@ static void a_planner_is_told_where_the_time_goes(void **state) {
   (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
-  assert_int_equal(tw_target_read(target, "gemm m=64 n=64 k=64", &problem, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse(target, "gemm m=64 n=64 k=64", &problem, NULL), TW_OK);
   assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
   const char *agents[] = {model("echo no")};
   tw_search_options o = options_of(agents, 1);
   o.iterations = 1, o.plans = 2;
-  tw_search_result r = {.size = sizeof r};
-  assert_int_equal(tw_search(target, &problem, &o, &r, NULL), TW_OK);
+  tw_search_result r = {0};
+  assert_int_equal(tw_search_into(target, &problem, &o, &r, NULL), TW_OK);
   char *log = read_text("log");
   assert_int_equal(count(log, "Where the time goes"), 2);
   double cycles = 0;
@@ -467,7 +468,7 @@ static void a_planner_is_told_where_the_time_goes(void **state) {
             sscanf(line, "- %lf cycles: %d loads bring again", &cycles, &loads) == 2;
   assert_true(found && cycles > 0 && cycles < r.start.cost && loads > 0);
   free(log);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static int asked(void) {
@@ -485,7 +486,7 @@ static void a_gemm_of_gemmini_by_hand_is_replayed(void **state) {
   assert_true(r.start.cost / r.best.cost > 2.9);
   assert_int_equal(r.n_rungs, 4);
   assert_string_equal(r.rung[3].step, "reordering");
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void tinympc_by_hand_is_replayed(void **state) {
@@ -495,7 +496,7 @@ static void tinympc_by_hand_is_replayed(void **state) {
   assert_int_equal(r.correct, 7);
   assert_true(r.start.cost / r.best.cost > 2.8);
   assert_non_null(strstr(r.notes, "1 answers without a kernel"));
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* How fast each is, is the machine's, and so is which of them is the next parent: the replies are whole programs, as
@@ -510,7 +511,7 @@ static void a_gemm_of_the_cpu_by_hand_is_replayed(void **state) {
   assert_int_equal(r.correct, 7);
   assert_true(r.best.cost < r.start.cost);
   free(program);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_gemm_of_cdna_by_hand_is_replayed(void **state) {
@@ -524,7 +525,7 @@ static void a_gemm_of_cdna_by_hand_is_replayed(void **state) {
   tw_search_result r = replay("cdna_gemm", "cdna3", "gemm m=128 n=128 k=128 a=bf16 b=bf16 c=f32", NULL, 1);
   assert_int_equal(asked(), 2);
   assert_true(r.start.cost / r.best.cost > 3);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* ---- the words ---- */
@@ -551,7 +552,7 @@ static void prompts_are_whole_for_every_machine_and_op(void **state) {
     tw_problem problem;
     tw_error error = {0};
     assert_non_null(target);
-    if (tw_target_read(target, PROBLEMS[i][1], &problem, &error) != TW_OK ||
+    if (tw_problem_parse(target, PROBLEMS[i][1], &problem, &error) != TW_OK ||
         tw_target_supports(target, &problem, &error) != TW_OK)
       fail_msg("%s: %s", PROBLEMS[i][1], error.text);
     tw_candidate *parent = tw_candidate_new();
@@ -593,7 +594,7 @@ static void an_example_is_shown_when_the_plan_calls_for_it(void **state) {
   (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
-  assert_int_equal(tw_problem_read(PROBLEMS[0][1], &problem, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, PROBLEMS[0][1], &problem, NULL), TW_OK);
   assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
   tw_candidate *parent = tw_candidate_new();
   tw_candidate_set_kernel(parent, NULL, strdup("the program\n"));

@@ -3,6 +3,7 @@
 #include "scripted.h"
 
 #include "agent/prompt.h"
+#include "search/result.h"
 
 static tw_search_result search_with(const char *agent, const tw_model_options *more, tw_search_options o) {
   o.model = more;
@@ -21,17 +22,17 @@ static char *log_of(const char *agent, const tw_model_options *more, int iterati
   tw_search_result r = search_with(agent, more, o);
   const fake_state plainest = fake_plainest();
   assert_true(r.best.cost < fake_cost(&plainest)); /* the model's kernels are used */
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   return read_text("log");
 }
 
 static void expect_usage(const char *agent, const tw_model_options *more, const char *part) {
   tw_problem problem = fake_problem(64);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_search_options o = options_of(&agent, 1);
   tw_error error = {0};
   o.model = more;
-  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, &error), TW_USAGE);
+  assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, &error), TW_USAGE);
   if (!strstr(error.text, part)) fail_msg("'%s' does not hold '%s'", error.text, part);
 }
 
@@ -98,7 +99,7 @@ static void a_menu_is_shuffled(void **state) {
   tw_search_options o = options_of(NULL, 0);
   o.iterations = 1, o.plans = 16, o.kernels = 1, o.beam = 1, o.dropout = 0;
   tw_search_result r = search_with(model(PLAN_OR(GROWING)), &more, o);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   char *log = read_text("log");
   const int tile = count(log, "1. tile: "), depth = count(log, "1. depth: ");
   assert_true(tile > 0 && depth > 0);
@@ -125,7 +126,7 @@ static void plan_and_kernel_come_in_one_answer(void **state) {
   assert_int_equal(r.n_exchanges, 1);
   assert_string_equal(r.rung[1].step, "depth");
   assert_string_equal(r.rung[1].why, "loads hide");
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   char *log = read_text("log");
   assert_int_equal(count(log, "Now you choose and write"), 1);
   assert_int_equal(count(log, "<<<<<<< SEARCH"), 1);
@@ -145,7 +146,7 @@ static void a_failed_kernel_of_one_answer_is_repaired(void **state) {
   assert_int_equal(r.n_exchanges, 2);
   const fake_state expected = {{0, 1, 0, 5, 0, 0, 0}};
   assert_true(r.best.cost == fake_cost(&expected));
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   more.own_menu = true;
   expect_usage(model("true"), &more, "cannot be combined");
 }

@@ -11,7 +11,7 @@
 #include "agent/prompt.h"
 #include "base/files.h"
 #include "test.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static const char *const PROBLEMS[][2] = {
     {"gemmini-16x16-int8", "conv2d n=1 h=8 w=8 c=16 k=16 r=3 s=3 pad=1"},
@@ -34,7 +34,7 @@ static fixture open_fixture(const char *target, const char *problem) {
   fixture f = {.target = tw_target_find(target), .parent = tw_candidate_new()};
   tw_error error = {0};
   size_t files;
-  if (tw_target_read(f.target, problem, &f.problem, &error) != TW_OK ||
+  if (tw_problem_parse(f.target, problem, &f.problem, &error) != TW_OK ||
       tw_target_supports(f.target, &f.problem, &error) != TW_OK || tw_directory_temporary(&f.folder, &error) != TW_OK ||
       tw_prompt_texts_write(f.folder, f.target, &files, &error) != TW_OK)
     fail_msg("%s: %s: %s", target, problem, error.text);

@@ -19,7 +19,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "evaluate/trial.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 /* ---- tokens ---- */
 
@@ -274,7 +274,7 @@ static int check_corpus(const char *path, const char *name, int *programs) {
     char *source = NULL, where[4096];
     if (!strncmp(line, "environment", 11)) continue;
     if (*line != ' ') {
-      usable = tw_target_read(target, line, &problem, NULL) == TW_OK &&
+      usable = tw_problem_parse(target, line, &problem, NULL) == TW_OK &&
                tw_target_supports(target, &problem, NULL) == TW_OK &&
                tw_prompt_available(target, &problem, NULL) == TW_OK;
       continue;
@@ -316,7 +316,7 @@ static void a_strange_name_is_found(void **state) {
   (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
-  assert_int_equal(tw_target_read(target, "gemm m=16 n=16 k=16", &problem, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse(target, "gemm m=16 n=16 k=16", &problem, NULL), TW_OK);
   assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
   static const char strange[] = "#define NONE 1\nvoid test(int8_t A[16][16]) {\n  const int a = NONE, *b = &a;\n"
                                 "  for (int i = 0, rows = 4; i < rows; i++) mvin(A, a + *b, 16, 16);\n"
@@ -329,7 +329,7 @@ static void what_all_prompts_share_comes_first(void **state) {
   (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
-  assert_int_equal(tw_target_read(target, "gemm m=64 n=64 k=64", &problem, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse(target, "gemm m=64 n=64 k=64", &problem, NULL), TW_OK);
   assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
   char *plan = prompt_of(target, &problem, "one program\n"), *other = NULL;
   tw_candidate *parent = tw_candidate_new();
@@ -382,7 +382,8 @@ static void expect_correct(const tw_embedded *file, char *run) {
   *rest++ = '\0';
   const tw_target *target = tw_target_find(run);
   assert_non_null(target);
-  if (tw_target_read(target, rest, &problem, &error) != TW_OK || tw_target_supports(target, &problem, &error) != TW_OK)
+  if (tw_problem_parse(target, rest, &problem, &error) != TW_OK ||
+      tw_target_supports(target, &problem, &error) != TW_OK)
     fail_msg("%s: %s", file->name, error.text);
   if (target->available(target, &error) != TW_OK) {
     print_message("%s is not run: %s\n", file->name, error.text);
@@ -443,7 +444,7 @@ static void real_plans_get_examples(void **state) {
       tw_problem problem;
       if (*e->d_name != searches[i].kind) continue;
       const tw_target *target = tw_target_find(searches[i].target);
-      assert_int_equal(tw_target_read(target, searches[i].problem, &problem, NULL), TW_OK);
+      assert_int_equal(tw_problem_parse(target, searches[i].problem, &problem, NULL), TW_OK);
       assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
       snprintf(path, sizeof path, TW_TEST_DATA "/agents/plans/%s", e->d_name);
       assert_int_equal(tw_file_read(path, 1 << 20, &plan, NULL, NULL), TW_OK);

@@ -8,12 +8,12 @@
 
 #include "base/files.h"
 #include "export/export.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static tw_problem problem_of(const char *text) {
   tw_problem p;
   tw_error error = {0};
-  if (tw_problem_read(text, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_problem_parse(NULL, text, &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }
 

@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { M = 3, N = 4, K = 5 };
 
 /* As in a program with two libraries: what tilewright does not support, another GEMM computes. */
 static tw_status multiply(tw_gemm_spec spec, const float a[M][K], const float b[K][N], float c[M][N], bool *by_other) {
-  tw_gemm_planned *plan = NULL;
+  tw_gemm_plan *plan = NULL;
   void *packed = NULL;
   *by_other = false;
-  tw_status status = tw_gemm_plan(&spec, &plan, NULL);
+  tw_status status = tw_gemm_plan_create(&spec, &plan, NULL);
   if (status == TW_UNSUPPORTED) {
     *by_other = true;
     for (int i = 0; i < M; i++)
@@ -27,9 +27,9 @@ static tw_status multiply(tw_gemm_spec spec, const float a[M][K], const float b[
   if (status == TW_OK) status = tw_memory_alloc(tw_gemm_packed_bytes(plan), &packed, NULL);
   if (status == TW_OK) status = tw_gemm_pack(plan, b, packed, NULL);
   const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = packed, .c = c};
-  if (status == TW_OK) status = tw_gemm_execute(plan, &o, NULL);
+  if (status == TW_OK) status = tw_gemm_plan_execute(plan, &o, NULL);
   tw_memory_free(packed);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   return status;
 }
 
@@ -61,9 +61,9 @@ static void what_a_target_lacks_is_told_from_what_is_wrong(void **state) {
     tw_status status;
   } cases[] = {
       {"gemmini-16x16-int8", "gemm m=16 n=16 k=16", TW_OK},
-      {"gemmini-16x16-int8", "softmax rows=4 cols=16", TW_UNSUPPORTED},     /* the op */
-      {"gemmini-16x16-int8", "gemm m=16 n=16 k=16 a=bf16", TW_UNSUPPORTED}, /* the type */
-      {"xdna2", "gemm m=512 n=512 k=512 threads=2", TW_USAGE},              /* no key of this target */
+      {"gemmini-16x16-int8", "softmax rows=4 cols=16", TW_UNSUPPORTED},        /* the op */
+      {"gemmini-16x16-int8", "gemm m=16 n=16 k=16 a=bf16", TW_UNSUPPORTED},    /* the type */
+      {"xdna2", "gemm m=512 n=512 k=512 threads=2", TW_USAGE},                 /* no key of this target */
       {"cuda-h200", "gemm m=16 n=16 k=0", TW_USAGE},                           /* the size of no product */
       {"cuda-h200", "gemm m=16 n=16 k=16 a=bf16 b=i8 c=e4m3", TW_UNSUPPORTED}, /* types that no target sums */
   };
@@ -73,7 +73,7 @@ static void what_a_target_lacks_is_told_from_what_is_wrong(void **state) {
     tw_problem p;
     tw_error error = {0};
     assert_non_null(t);
-    tw_status status = tw_target_read(t, cases[i].problem, &p, &error);
+    tw_status status = tw_problem_parse(t, cases[i].problem, &p, &error);
     if (status == TW_OK) status = tw_target_supports(t, &p, &error);
     if (status != cases[i].status) fail_msg("%s: %s (%s)", cases[i].problem, tw_status_name(status), error.text);
     assert_int_equal(error.status, status);

@@ -12,6 +12,7 @@
 #include "target/cdna/checks/checks.h"
 #include "target/cdna/layout/pattern.h"
 #include "target/cdna/toolchain.h"
+#include "target/parse.h"
 
 enum { GROUPS = 3, BLOCK = 128, ITEMS = GROUPS * BLOCK };
 
@@ -205,7 +206,7 @@ static void test_honest_kernels_have_no_findings(void **state) {
     snprintf(path, sizeof path, "%s/cdna/%s", TW_TEST_DATA, kernels[m / 2].file);
     if (m / 2) words[2] = "k=96";
     assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, &error), TW_OK);
-    tw_status status = tw_problem_parse("gemm", 6, words, &p, &error);
+    tw_status status = tw_problem_parse_words(NULL, "gemm", 6, words, &p, &error);
     if (status == TW_OK) status = tw_target_supports(t, &p, &error);
     if (status == TW_OK) status = t->build(t, &p, source, length, true, &artefact, &error);
     if (status == TW_OK) status = t->inspect(t, artefact, &i, &error);

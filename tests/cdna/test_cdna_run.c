@@ -11,7 +11,8 @@
 #include "base/random.h"
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/toolchain.h"
-#include "tilewright/target.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 
 static const char *const machines[] = {"cdna3", "cdna4"};
 
@@ -26,7 +27,7 @@ static tw_status run(const char *machine, const char *file, size_t n, const char
   snprintf(path, sizeof path, "%s/cdna/%s", TW_TEST_DATA, file);
   assert_non_null(t);
   assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, error), TW_OK);
-  tw_status status = tw_problem_parse("gemm", n, words, &p, error);
+  tw_status status = tw_problem_parse_words(NULL, "gemm", n, words, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
   if (status == TW_OK) status = t->build(t, &p, source, length, true, &artefact, error);
   if (status == TW_OK) status = tw_target_case(t, &p, 7, 2, &inputs, error);
@@ -109,7 +110,7 @@ static void test_other_languages_and_code_objects(void **state) {
   assert_non_null(both);
   memcpy(both, source, header);
   memcpy(both + header, object, size);
-  assert_int_equal(tw_problem_parse("gemm", 6, words, &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse_words(NULL, "gemm", 6, words, &p, &error), TW_OK);
   const tw_target *t = tw_target_find("cdna4");
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   if (t->build(t, &p, both, header + size, false, &artefact, &error) != TW_OK) fail_msg("%s", error.text);

@@ -12,7 +12,7 @@
 #include "target/cdna/object/object.h"
 #include "target/cdna/tiles.h"
 #include "target/cdna/toolchain.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 typedef struct sample {
   const char *machine, *problem, *schedule; /* steps with ';' between them */
@@ -28,7 +28,7 @@ static tw_status run_seen(const sample *x, const char *without, tw_inspection *s
   tw_artefact *artefact = NULL;
   char *source = NULL;
   assert_non_null(t);
-  tw_status status = tw_problem_read(x->problem, &p, error);
+  tw_status status = tw_problem_parse(NULL, x->problem, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
   if (status == TW_OK) status = tw_target_emit(t, &p, &s, &source, error);
   if (status == TW_OK && without) {
@@ -138,7 +138,7 @@ static void codes_are_changed_whole(void **state) {
   const tw_target *t = tw_target_find("cdna3");
   tw_problem p;
   (void)state;
-  assert_int_equal(tw_problem_read("gemm m=256 n=256 k=1024 b_transposed=1 a=e4m3 b=e5m2", &p, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, "gemm m=256 n=256 k=1024 b_transposed=1 a=e4m3 b=e5m2", &p, NULL), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, NULL), TW_OK);
   for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
     const tw_schedule s = schedule_of(schedules[i]);
@@ -169,7 +169,7 @@ static void c_is_compiled(void **state) {
   (void)state;
   assert_int_equal(tw_file_read(TW_TEST_DATA "/../../examples/tiles/gemm_cdna.c", 1 << 20, &source, &length, &error),
                    TW_OK);
-  assert_int_equal(tw_problem_read("gemm m=130 n=132 k=192 b_transposed=1 a=bf16 c=f32", &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, "gemm m=130 n=132 k=192 b_transposed=1 a=bf16 c=f32", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   if (t->build(t, &p, source, length, true, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(tw_target_case(t, &p, 7, 2, &inputs, &error), TW_OK);
@@ -274,7 +274,7 @@ static void exported_files_are_complete(void **state) {
   tw_files files;
   tw_error error = {0};
   (void)state;
-  assert_int_equal(tw_problem_read("gemm m=100 n=60 k=200", &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, "gemm m=100 n=60 k=200", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_emit(t, &p, &s, &source, &error), TW_OK);
   assert_int_equal(t->exporter->sources(t, &p, &s, source, &files, &error), TW_OK);
@@ -363,7 +363,7 @@ static void menus_are_legal(void **state) {
     tw_problem p;
     tw_menu menu = {0};
     const tw_schedule none = {0};
-    assert_int_equal(tw_problem_read("gemm m=512 n=512 k=512 b_transposed=1", &p, NULL), TW_OK);
+    assert_int_equal(tw_problem_parse(NULL, "gemm m=512 n=512 k=512 b_transposed=1", &p, NULL), TW_OK);
     assert_int_equal(tw_target_supports(t, &p, NULL), TW_OK);
     assert_int_equal(tw_target_steps(t, &p, &none, &menu, NULL), TW_OK);
     assert_true(menu.n > 20);
@@ -401,7 +401,7 @@ static void predictions_respect_the_bound(void **state) {
     tw_menu menu = {0};
     double cost = 0;
     tw_error error = {0};
-    assert_int_equal(tw_target_read(t, problem[i], &p, &error), TW_OK);
+    assert_int_equal(tw_problem_parse(t, problem[i], &p, &error), TW_OK);
     assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
     assert_int_equal(tw_target_baseline(t, &p, &baseline, &error), TW_OK);
     assert_int_equal(tw_target_bound(t, &p, &bound, &error), TW_OK);

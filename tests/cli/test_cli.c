@@ -16,7 +16,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "base/strings.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 static char *folder; /* of this test's own files; wisdom lies there too */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launch/launch.h"
+#include "target/parse.h"
 
 /* ---- expressions ---- */
 
@@ -120,7 +121,7 @@ static tw_problem gemm(const char *text) {
   tw_error error;
   strcpy(copy, text);
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  if (tw_problem_parse("gemm", n, word, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_problem_parse_words(NULL, "gemm", n, word, &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }
 

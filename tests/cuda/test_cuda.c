@@ -11,7 +11,8 @@
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/measure.h"
-#include "tilewright/tilewright.h"
+#include "target/parse.h"
+#include "tilewright/extend/extend.h"
 
 static void need_compiler(void) {
   tw_error why = {0};
@@ -43,7 +44,7 @@ static tw_problem problem_on(const tw_target *t, const char *text) {
       word[n++] = w;
     else
       op = w;
-  if (tw_problem_parse(op, n, word, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+  if (tw_problem_parse_words(NULL, op, n, word, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s", error.text);
   return p;
 }

@@ -8,7 +8,8 @@
 
 #include "base/files.h"
 #include "base/process.h"
-#include "tilewright/tilewright.h"
+#include "target/parse.h"
+#include "tilewright/extend/extend.h"
 
 /* What CUDA's files are: the kernel, and a program around it. */
 static char *exported(const char *const words[], size_t n, const char *op, const char *steps, char **test) {
@@ -18,7 +19,7 @@ static char *exported(const char *const words[], size_t n, const char *op, const
   tw_files files = {0};
   tw_error error = {0};
   char *source;
-  if (tw_problem_parse(op, n, words, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_problem_parse_words(NULL, op, n, words, &p, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(tw_target_settle(t, &p, &error), TW_OK);
   assert_int_equal(tw_schedule_parse(steps, &s, &error), TW_OK);
   if (tw_target_emit(t, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);

@@ -10,7 +10,7 @@
 
 #include "base/parallel.h"
 #include "target/cuda/device.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { M = 30, N = 40, K = 50, THREADS = 4 };
 
@@ -32,7 +32,7 @@ static void need_compiler(void) {
 static tw_problem problem(void) {
   tw_error error = {0};
   tw_problem p;
-  assert_int_equal(tw_problem_read(PROBLEM, &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, PROBLEM, &p, &error), TW_OK);
   snprintf(entry.target, sizeof entry.target, "cuda");
   snprintf(entry.unit, sizeof entry.unit, "seconds");
   tw_problem_print(&p, entry.problem, sizeof entry.problem);
@@ -41,18 +41,18 @@ static tw_problem problem(void) {
   return p;
 }
 
-static tw_device_planned *planned(void) {
+static tw_device_plan *planned(void) {
   tw_error error = {0};
-  tw_device_planned *plan = NULL;
+  tw_device_plan *plan = NULL;
   const tw_problem p = problem();
-  if (tw_device_plan(&p, &wisdom, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_device_plan_create(&p, &wisdom, &plan, &error) != TW_OK) fail_msg("%s", error.text);
   return plan;
 }
 
 typedef struct work {
-  const tw_device_planned *plan; /* NULL: each call finds it */
+  const tw_device_plan *plan; /* NULL: each call finds it */
   tw_problem problem;
-  const tw_device_planned *found[THREADS];
+  const tw_device_plan *found[THREADS];
   float *memory[THREADS][3];
   char *workspace[THREADS];
   tw_status status[THREADS];
@@ -61,7 +61,7 @@ typedef struct work {
 static void launch(void *with, size_t i) {
   work *w = with;
   void *const *operands = (void *const *)w->memory[i];
-  w->status[i] = w->plan ? tw_device_launch(w->plan, operands, w->workspace[i], NULL, NULL)
+  w->status[i] = w->plan ? tw_device_plan_launch(w->plan, operands, w->workspace[i], NULL, NULL)
                          : tw_device_run(&w->problem, &wisdom, operands, w->workspace[i], NULL, &w->found[i], NULL);
 }
 
@@ -94,9 +94,9 @@ static void what_wisdom_knows_is_launched_by_any_thread(void **state) {
   (void)state;
   need_compiler();
   work w = {.plan = planned()};
-  assert_int_equal(tw_device_workspace(w.plan), 100);
+  assert_int_equal(tw_device_plan_workspace(w.plan), 100);
   launch_by_all(&w);
-  tw_device_destroy((tw_device_planned *)w.plan);
+  tw_device_plan_destroy((tw_device_plan *)w.plan);
 }
 
 /* One call that looks up and launches: all threads get one plan, and other problems theirs. */
@@ -108,9 +108,9 @@ static void one_call_plans_once(void **state) {
   launch_by_all(&w);
   assert_non_null(w.found[0]);
   for (int t = 1; t < THREADS; t++) assert_ptr_equal(w.found[t], w.found[0]);
-  assert_int_equal(tw_device_workspace(w.found[0]), 100);
+  assert_int_equal(tw_device_plan_workspace(w.found[0]), 100);
   tw_problem other = w.problem;
-  const tw_device_planned *plan = NULL, *again = NULL;
+  const tw_device_plan *plan = NULL, *again = NULL;
   assert_int_equal(tw_problem_set(&other, "relu", "1", &error), TW_OK);
   if (tw_device_run(&other, &wisdom, NULL, NULL, NULL, &plan, &error) != TW_OK) fail_msg("%s", error.text);
   assert_ptr_not_equal(plan, w.found[0]);
@@ -120,7 +120,7 @@ static void one_call_plans_once(void **state) {
   void *const operands[] = {room, room, room};
   assert_int_equal(tw_device_run(&w.problem, &wisdom, operands, NULL, NULL, NULL, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "a workspace of 100 bytes"));
-  assert_int_equal(tw_problem_read("gemm m=3 n=4 k=5 a=i16 b=i16 c=i32 acc=i32", &other, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, "gemm m=3 n=4 k=5 a=i16 b=i16 c=i32 acc=i32", &other, &error), TW_OK);
   assert_int_not_equal(tw_device_run(&other, NULL, NULL, NULL, NULL, &plan, &error), TW_OK);
   assert_null(plan);
   tw_device_forget();
@@ -130,19 +130,19 @@ static void one_call_plans_once(void **state) {
 static void what_cannot_be_launched_is_told(void **state) {
   (void)state;
   need_compiler();
-  tw_device_planned *plan = planned();
+  tw_device_plan *plan = planned();
   tw_error error = {0};
   static _Alignas(64) float a[M * K], b[K * N + 1], c[M * N];
   void *const right[] = {a, b, c}, *const odd[] = {a, (char *)b + 4, c};
-  assert_int_equal(tw_device_launch(plan, right, NULL, NULL, &error), TW_USAGE);
+  assert_int_equal(tw_device_plan_launch(plan, right, NULL, NULL, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "a workspace of 100 bytes"));
-  assert_int_equal(tw_device_launch(plan, odd, a, NULL, &error), TW_USAGE);
+  assert_int_equal(tw_device_plan_launch(plan, odd, a, NULL, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "operand 1 is not at a multiple of 16 bytes"));
-  tw_device_destroy(plan);
-  tw_device_destroy(NULL);
+  tw_device_plan_destroy(plan);
+  tw_device_plan_destroy(NULL);
   tw_problem p;
-  assert_int_equal(tw_problem_read("gemm m=3 n=4 k=5 a=i16 b=i16 c=i32 acc=i32", &p, &error), TW_OK);
-  assert_int_not_equal(tw_device_plan(&p, NULL, &plan, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, "gemm m=3 n=4 k=5 a=i16 b=i16 c=i32 acc=i32", &p, &error), TW_OK);
+  assert_int_not_equal(tw_device_plan_create(&p, NULL, &plan, &error), TW_OK);
   assert_null(plan);
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/files.h"
 #include "target/cuda/gemm_model.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { ROWS_MAX = 600, FIRST = 8 /* that a search would try */ };
 
@@ -113,7 +113,7 @@ static size_t read_search(const char *path, size_t which, row out[ROWS_MAX]) {
   if (tw_file_read(path, 1 << 20, &text, NULL, &error) != TW_OK) fail_msg("%s", error.text);
   for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
     if (strncmp(line, "gemm ", 5) == 0 && ++problems == which + 1)
-      assert_int_equal(tw_problem_read(line, &p, &error), TW_OK);
+      assert_int_equal(tw_problem_parse(NULL, line, &p, &error), TW_OK);
     double us;
     int at = 0;
     if (problems != which + 1 || sscanf(line, "%lf %n", &us, &at) != 1 || n == ROWS_MAX) continue;
@@ -169,7 +169,7 @@ static void the_baseline_has_no_prediction(void **state) {
   tw_problem p;
   tw_error error = {0};
   double cost = 0;
-  assert_int_equal(tw_target_read(t, "gemm m=4096 n=4096 k=4096", &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(t, "gemm m=4096 n=4096 k=4096", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_predict(t, &p, &(tw_schedule){0}, &cost, &error), TW_MISSING);
   assert_non_null(strstr(error.text, "no prediction"));

@@ -10,7 +10,7 @@
 #include "target/cuda/device.h"
 #include "target/cuda/measure.h"
 #include "target/cuda/runner/protocol.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static const tw_target *target(void) {
   const tw_target *t = tw_target_find("cuda-h100-sxm");
@@ -37,7 +37,7 @@ static tw_status run_trusted(const char *kernel, bool trust, tw_measurement *m, 
   const char *problem = strcmp(kernel, "transposed") == 0
                             ? "gemm m=30 n=40 k=50 a=f32 b=f32 c=f32 acc=f32 a_transposed=1"
                             : "gemm m=30 n=40 k=50 a=f32 b=f32 c=f32 acc=f32";
-  assert_int_equal(tw_problem_read(problem, &p, error), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, problem, &p, error), TW_OK);
   if (tw_target_supports(t, &p, error) != TW_OK) fail_msg("%s", error->text);
   if (t->build(t, &p, source, strlen(source), trust, &artefact, error) != TW_OK) fail_msg("%s", error->text);
   assert_int_equal(tw_target_case(t, &p, 1, 1, &data, error), TW_OK);
@@ -187,8 +187,8 @@ static void weights_of_codes_are_timed_in_chains(void **state) {
   tw_case data = {0};
   tw_measurement m = {0};
   (void)state;
-  assert_int_equal(tw_problem_read("gemm m=1 n=16 k=256 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", &p, &error),
-                   TW_OK);
+  assert_int_equal(
+      tw_problem_parse(NULL, "gemm m=1 n=16 k=256 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", &p, &error), TW_OK);
   if (t->build(t, &p, source, strlen(source), true, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(tw_target_case(t, &p, 1, 1, &data, &error), TW_OK);
   t->until(artefact, 1e-12); /* nothing is compared */

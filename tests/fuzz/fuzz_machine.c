@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

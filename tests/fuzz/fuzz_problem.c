@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tilewright/op.h"
+#include "target/parse.h"
+#include "tilewright/extend/op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,11 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size >= sizeof text) return 0;
   memcpy(text, data, size);
   text[size] = '\0';
-  if (tw_problem_parse("gemm", split(text, words), words, &problem, &error) != TW_OK) return 0;
+  if (tw_problem_parse_words(NULL, "gemm", split(text, words), words, &problem, &error) != TW_OK) return 0;
   if (tw_problem_print(&problem, printed, sizeof printed) >= sizeof printed) abort();
   memcpy(text, printed, sizeof text);
   size_t n = split(text, words);
-  if (tw_problem_parse(words[0], n - 1, words + 1, &problem, &error) != TW_OK) abort();
+  if (tw_problem_parse_words(NULL, words[0], n - 1, words + 1, &problem, &error) != TW_OK) abort();
   tw_problem_print(&problem, again, sizeof again);
   if (strcmp(printed, again) != 0) abort();
   return 0;

@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tilewright/tilewright.h"
+#include "target/parse.h"
+#include "tilewright/extend/extend.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (wisdom.n != 0) abort();
     return 0;
   }
-  if (tw_problem_parse("gemm", 3, word, &problem, NULL) != TW_OK) abort();
+  if (tw_problem_parse_words(NULL, "gemm", 3, word, &problem, NULL) != TW_OK) abort();
   for (size_t i = 0; i < wisdom.n; i++) {
     const tw_wisdom_entry *e = tw_wisdom_find(&wisdom, wisdom.entry[i].target, &problem, &exact);
     if (e && strcmp(e->target, wisdom.entry[i].target) != 0) abort();

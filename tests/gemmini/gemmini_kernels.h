@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "gemmini_family.h"
 #include "op/operand.h"
+#include "target/parse.h"
 
 #define CONFIGS TW_TEST_DATA "/../../src/target/gemmini/configs/"
 
@@ -44,7 +45,7 @@ static inline tw_problem problem_of(const gm_config *config, const char *op, con
   for (char *w = strtok(text, " "); w; w = strtok(NULL, " ")) word[n++] = w;
   tw_problem p;
   tw_error error = {0};
-  if (tw_problem_parse(op, n, word, &p, &error) != TW_OK) fail_msg("%s: %s", words, error.text);
+  if (tw_problem_parse_words(NULL, op, n, word, &p, &error) != TW_OK) fail_msg("%s: %s", words, error.text);
   const char *in = tw_type_name(config->input_type), *acc = tw_type_name(config->acc_type);
   assert_int_equal(tw_problem_set(&p, "a", in, &error), TW_OK);
   assert_int_equal(tw_problem_set(&p, "b", in, &error), TW_OK);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "gemmini_yardstick.h"
+#include "target/parse.h"
 
 enum measured_set { MEASURED_PROGRAMS, MEASURED_PUBLISHED, MEASURED_TUNED, MEASURED_MICRO, MEASURED_SETS };
 static const char *const measured_set_name[MEASURED_SETS] = {"programs", "published", "tuned", "micro"};
@@ -46,7 +47,7 @@ static inline tw_problem measured_problem(const char *op, const char *keys) {
   snprintf(text, sizeof text, "%s", keys);
   for (char *word = strtok_r(text, " ", &save); word && n < 24; word = strtok_r(NULL, " ", &save)) words[n++] = word;
   if (!strcmp(op, "gemm")) return gemm_problem(words, n);
-  must(tw_problem_parse(op, n, words, &p, &error), &error);
+  must(tw_problem_parse_words(NULL, op, n, words, &p, &error), &error);
   static const char *const types[][2] = {{"a", "i8"}, {"b", "i8"}, {"out", "i8"}, {"acc", "i32"}};
   for (int t = 0; t < 4; t++)
     if (!tw_problem_given(&p, types[t][0])) must(tw_problem_set(&p, types[t][0], types[t][1], &error), &error);

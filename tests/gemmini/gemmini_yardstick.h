@@ -9,8 +9,9 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "target/gemmini/config.h"
+#include "target/parse.h"
 #include "test.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 typedef struct yardstick {
   char program[64];
@@ -39,7 +40,7 @@ static inline gm_config gemmini_config(const char *name) {
 static inline tw_problem gemm_problem(const char *const words[], size_t n) {
   tw_problem p;
   tw_error error = {0};
-  must(tw_problem_parse("gemm", n, words, &p, &error), &error);
+  must(tw_problem_parse_words(NULL, "gemm", n, words, &p, &error), &error);
   static const char *const types[][2] = {{"a", "i8"}, {"b", "i8"}, {"c", "i8"}, {"acc", "i32"}};
   for (int t = 0; t < 4; t++)
     if (!tw_problem_given(&p, types[t][0])) must(tw_problem_set(&p, types[t][0], types[t][1], &error), &error);

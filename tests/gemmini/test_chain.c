@@ -12,7 +12,8 @@
 #include "base/random.h"
 #include "gemmini_family.h"
 #include "target/gemmini/schedule/chain/chain.h"
-#include "tilewright/target.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 
 static gm_config config;
 
@@ -32,7 +33,7 @@ static tw_problem problem_of(bool forward, int horizon, int states, int inputs) 
   snprintf(text[0], 32, "horizon=%d", horizon), snprintf(text[1], 32, "states=%d", states),
       snprintf(text[2], 32, "inputs=%d", inputs);
   const char *words[] = {text[0], text[1], text[2], "type=f32"};
-  if (tw_problem_parse(forward ? "mpc_forward" : "mpc_backward", 4, words, &p, &error) != TW_OK)
+  if (tw_problem_parse_words(NULL, forward ? "mpc_forward" : "mpc_backward", 4, words, &p, &error) != TW_OK)
     fail_msg("%s", error.text);
   return p;
 }

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "configurations.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
 enum { STEPS = 6 };
@@ -29,7 +30,7 @@ static const tw_target *target_of(const configuration *c) {
 }
 
 static bool read_problem(const tw_target *t, const char *text, tw_problem *p) {
-  return tw_target_read(t, text, p, NULL) == TW_OK && tw_target_supports(t, p, NULL) == TW_OK;
+  return tw_problem_parse(t, text, p, NULL) == TW_OK && tw_target_supports(t, p, NULL) == TW_OK;
 }
 
 /* Cycles of a schedule whose kernel is right; ends the test where it is not. */

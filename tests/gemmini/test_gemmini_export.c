@@ -11,7 +11,8 @@
 #include "target/gemmini/export.h"
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/target.h"
-#include "tilewright/target.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 
 static void write_file(const char *directory, const char *name, const void *data, size_t size) {
   char path[1024];
@@ -120,7 +121,7 @@ static void test_chain(void **state) {
   tw_problem p;
   tw_error error = {0};
   const char *words[] = {"horizon=5", "states=6", "inputs=3"};
-  assert_int_equal(tw_problem_parse("mpc_forward", 3, words, &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse_words(NULL, "mpc_forward", 3, words, &p, &error), TW_OK);
   assert_int_equal(tw_problem_set(&p, "type", "f32", &error), TW_OK);
   tw_files files = {0};
   const char source[] = "void test(float *a, float *b, float *c, float *d, float *x, float *u) {}\n";

@@ -4,7 +4,8 @@
 #include "target/gemmini/rewrite/clean.h"
 #include "target/gemmini/rewrite/rewrite.h"
 #include "target/gemmini/target.h"
-#include "tilewright/tilewright.h"
+#include "target/parse.h"
+#include "tilewright/extend/extend.h"
 
 static gm_config config;
 static tw_target machine;
@@ -13,7 +14,7 @@ static tw_problem square(const char *m, const char *n, const char *k) {
   const char *words[] = {m, n, k};
   tw_problem p;
   tw_error error = {0};
-  must(tw_problem_parse("gemm", 3, words, &p, &error), &error);
+  must(tw_problem_parse_words(NULL, "gemm", 3, words, &p, &error), &error);
   must(tw_problem_set(&p, "c", "i8", &error), &error);
   for (int i = 0; i < 2; i++) must(tw_problem_set(&p, i ? "b" : "a", "i8", &error), &error);
   must(tw_problem_set(&p, "acc", "i32", &error), &error);

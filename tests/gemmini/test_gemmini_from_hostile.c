@@ -1,7 +1,9 @@
 /* tune --from on programs that are broken, endless, huge or fixed, and on searches that are cut short: one clear line,
  * or a result. */
 #include "gemmini_yardstick.h"
-#include "tilewright/tilewright.h"
+#include "search/result.h"
+#include "target/parse.h"
+#include "tilewright/extend/extend.h"
 
 #define HEAD "void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {\n"
 #define PRODUCT                                                                                                        \
@@ -16,7 +18,7 @@ static tw_problem problem_of(const tw_target *t, const char *op, const char *key
   tw_error error = {0};
   snprintf(text, sizeof text, "%s", keys);
   for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) word[n++] = at;
-  must(tw_problem_parse(op, n, (const char *const *)word, &p, &error), &error);
+  must(tw_problem_parse_words(NULL, op, n, (const char *const *)word, &p, &error), &error);
   must(tw_target_supports(t, &p, &error), &error);
   return p;
 }
@@ -36,7 +38,7 @@ static tw_status improve_square(const char *source, size_t length, tw_search_res
 }
 
 static void refuses(const char *source, size_t length, const char *part) {
-  tw_search_result out = {.size = sizeof out};
+  tw_search_result out = {0};
   tw_error error = {0};
   assert_int_equal(improve_square(source, length, &out, NULL, &error), TW_FAILED);
   if (!strstr(error.text, part)) fail_msg("'%s' does not say '%s'", error.text, part);
@@ -73,12 +75,12 @@ static void a_huge_program_is_handled(void **state) {
   (void)state;
   static const char source[] =
       HEAD PRODUCT "for (int i = 0; i < 500000; i++) config_ld(16 + i * 7919 % 64, 1.0f, 16, 1); fence(); }";
-  tw_search_result out = {.size = sizeof out};
-  tw_improvement how = {.size = sizeof how};
+  tw_search_result out = {0};
+  tw_improvement how = {0};
   tw_error error = {0};
   must(improve_square(source, sizeof source - 1, &out, &how, &error), &error);
   assert_true(out.schedule.n > 0 && how.after.cost * 100 < out.start.cost);
-  tw_search_result_free(&out);
+  tw_search_result_clear(&out);
 }
 
 /* Nothing repeats: a table is played, and the result is right. */
@@ -116,11 +118,11 @@ static void memory_of_its_own_is_not_rewritten(void **state) {
   static const char source[] = HEAD "static int8_t T[16][16]; " PRODUCT
                                     "mvout(&T[0][0], 0x80000000, 16, 16); fence(); mvin(&T[0][0], 32, 16, 16);\n"
                                     "mvout(&C[0][0], 32, 16, 16); fence(); }";
-  tw_search_result out = {.size = sizeof out};
+  tw_search_result out = {0};
   tw_error error = {0};
   must(improve_square(source, sizeof source - 1, &out, NULL, &error), &error);
   assert_int_equal(out.schedule.n, 0);
-  tw_search_result_free(&out);
+  tw_search_result_clear(&out);
 }
 
 /* ---- the start programs of the other ops ---- */
@@ -132,14 +134,14 @@ static double gain(const char *target, const char *op, const char *keys) {
   const tw_schedule nothing = {0};
   const tw_search_options options = {.size = sizeof options, .jobs = 1, .seed = 1};
   char *source = NULL;
-  tw_search_result out = {.size = sizeof out};
-  tw_improvement how = {.size = sizeof how};
+  tw_search_result out = {0};
+  tw_improvement how = {0};
   tw_error error = {0};
   must(tw_target_emit(t, &p, &nothing, &source, &error), &error);
   must(tw_improve(t, &p, source, strlen(source), &options, true, &out, &how, &error), &error);
   double times = out.start.cost / how.after.cost;
   print_message("%s %s: %.0f cycles, %.2fx\n", op, keys, how.after.cost, times);
-  tw_search_result_free(&out);
+  tw_search_result_clear(&out);
   free(source);
   return times;
 }
@@ -183,15 +185,15 @@ static void improve_naive(const tw_search_options *options, tw_status expected) 
   yardstick *all = yardstick_load(&n);
   for (size_t i = 0; i < n; i++) {
     if (strcmp(all[i].program, "p01_naive_same_bank.c") != 0) continue;
-    tw_search_result out = {.size = sizeof out};
-    tw_improvement how = {.size = sizeof how};
+    tw_search_result out = {0};
+    tw_improvement how = {0};
     tw_error error = {0};
     const tw_target *t = tw_target_find("gemmini-16x16-int8");
     tw_status status = tw_improve(t, &all[i].problem, all[i].source, all[i].length, options, true, &out, &how, &error);
     assert_int_equal(status, expected);
     assert_non_null(out.source);
     assert_true(how.after.cost <= out.start.cost);
-    tw_search_result_free(&out);
+    tw_search_result_clear(&out);
   }
   yardstick_free(all, n);
 }

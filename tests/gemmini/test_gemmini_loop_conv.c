@@ -13,6 +13,7 @@
 #include "op/conv2d.h"
 #include "target/gemmini/machine/functional.h"
 #include "target/gemmini/machine/loop_conv.h"
+#include "target/parse.h"
 
 static gm_config config(void) {
   char path[4096], *text = calloc(1, 65536);
@@ -213,7 +214,7 @@ static tw_problem parse(const char *text) {
   tw_error error;
   snprintf(copy, sizeof copy, "%s", text);
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
-  if (tw_problem_parse("conv2d", n, words, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+  if (tw_problem_parse_words(NULL, "conv2d", n, words, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
   return p;
 }
 

@@ -13,7 +13,7 @@
 #include "page.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/run.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 static const page the_page = {"docs/reference/accuracy-gemmini.md",
                               "<!-- table: made by build/tests/test_gemmini_rtl --write -->\n",

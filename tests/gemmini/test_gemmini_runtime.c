@@ -3,7 +3,8 @@
 #include "gemmini_yardstick.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/core/rv64.h"
-#include "tilewright/target.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 
 /* ---- tiled_matmul_auto ------------------------------------------------------------------------------------ */
 
@@ -24,7 +25,7 @@ static void is_right(const char *target_name, const variant *v, const char *para
   assert_non_null(target);
   snprintf(source, sizeof source, "%s\nvoid test(%s) {\n  tiled_matmul_auto(%s);\n  fence();\n}\n", define, parameters,
            v->call);
-  must(tw_problem_parse("gemm", v->n_words, v->words, &p, &error), &error);
+  must(tw_problem_parse_words(NULL, "gemm", v->n_words, v->words, &p, &error), &error);
   must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
   must(target->build(target, &p, source, strlen(source), false, &artefact, &error), &error);
@@ -159,7 +160,7 @@ static void source_is_right(const char *op, const char *text, const char *source
   tw_error error = {0};
   snprintf(copy, sizeof copy, "%s", text);
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
-  must(tw_problem_parse(op, n, words, &p, &error), &error);
+  must(tw_problem_parse_words(NULL, op, n, words, &p, &error), &error);
   must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
   must(target->build(target, &p, source, strlen(source), false, &artefact, &error), &error);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "tilewright/target.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 
 /* "m=64 ..." of a gemm, or "conv2d n=1 ...". */
 static tw_problem problem_of(const tw_target *target, const char *words) {
@@ -20,7 +21,7 @@ static tw_problem problem_of(const tw_target *target, const char *words) {
   tw_problem p;
   tw_error error = {0};
   const bool named = !strchr(word[0], '=');
-  if (tw_problem_parse(named ? word[0] : "gemm", n - named, word + named, &p, &error) != TW_OK ||
+  if (tw_problem_parse_words(NULL, named ? word[0] : "gemm", n - named, word + named, &p, &error) != TW_OK ||
       tw_target_supports(target, &p, &error) != TW_OK)
     fail_msg("%s: %s", words, error.text);
   return p;

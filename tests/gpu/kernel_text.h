@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "test.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 /* "op key=value ..." */
 static inline tw_problem problem_of(const char *text) {
   tw_problem p;
   tw_error error = {0};
-  if (tw_problem_read(text, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+  if (tw_problem_parse(NULL, text, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
   return p;
 }
 

@@ -14,7 +14,7 @@
 #include "base/process.h"
 #include "target/cuda/build.h"
 #include "target/cuda/tiles.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 typedef struct kernel_case {
   const char *config, *problem, *schedule;

@@ -13,7 +13,7 @@
 #include "target/cuda/device.h"
 #include "target/cuda/plain.h"
 #include "target/cuda/tiles.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static const cuda_config *config;
 

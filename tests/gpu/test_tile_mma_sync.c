@@ -15,7 +15,7 @@
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/tiles.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static cuda_config a100, l40s, ga10x, blackwell, turing, hopper;
 

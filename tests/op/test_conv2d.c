@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "op/conv2d.h"
+#include "target/parse.h"
 
 static tw_status try_parse(const char *text, tw_problem *problem, tw_error *error) {
   char copy[512];
@@ -16,7 +17,7 @@ static tw_status try_parse(const char *text, tw_problem *problem, tw_error *erro
   size_t n = 0;
   snprintf(copy, sizeof copy, "%s", text);
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
-  return tw_problem_parse("conv2d", n, words, problem, error);
+  return tw_problem_parse_words(NULL, "conv2d", n, words, problem, error);
 }
 
 static tw_problem parse(const char *text) {

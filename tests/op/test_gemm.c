@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "op/gemm_problem.h"
 #include "op/int8.h"
+#include "target/parse.h"
 
 static tw_problem parse(const char *text) {
   char copy[512];
@@ -19,7 +20,7 @@ static tw_problem parse(const char *text) {
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
   tw_problem problem;
   tw_error error;
-  if (tw_problem_parse("gemm", n, words, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+  if (tw_problem_parse_words(NULL, "gemm", n, words, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
   return problem;
 }
 

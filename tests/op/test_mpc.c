@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "op/mpc.h"
+#include "target/parse.h"
 
 static tw_problem parse(const char *text) {
   char copy[256];
@@ -20,7 +21,7 @@ static tw_problem parse(const char *text) {
   snprintf(copy, sizeof copy, "%s", text);
   char *save = NULL, *op = strtok_r(copy, " ", &save);
   for (char *word = strtok_r(NULL, " ", &save); word; word = strtok_r(NULL, " ", &save)) words[n++] = word;
-  if (tw_problem_parse(op, n, words, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
+  if (tw_problem_parse_words(NULL, op, n, words, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
   if (tw_problem_set(&problem, "type", "f32", &error) != TW_OK) fail_msg("%s", error.text);
   return problem;
 }
@@ -248,7 +249,7 @@ static void expect_refused(const char *op, const char *words, const char *messag
   tw_error error = {0};
   snprintf(copy, sizeof copy, "%s", words);
   for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) word[n++] = w;
-  tw_status status = tw_problem_parse(op, n, word, &p, &error);
+  tw_status status = tw_problem_parse_words(NULL, op, n, word, &p, &error);
   if (status == TW_OK) status = p.op->validate(&p, &error);
   assert_int_equal(tw_status_group(status), TW_USAGE);
   if (!strstr(error.text, message)) fail_msg("'%s' does not say '%s'", error.text, message);

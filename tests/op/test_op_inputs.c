@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "op/operand.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 enum { SEEDS = 4 };
 

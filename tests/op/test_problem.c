@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tilewright/op.h"
+#include "target/parse.h"
+#include "tilewright/extend/op.h"
 
 static tw_status parse(const char *text, tw_problem *problem, tw_error *error) {
   char copy[1024];
@@ -13,7 +14,7 @@ static tw_status parse(const char *text, tw_problem *problem, tw_error *error) {
   size_t n = 0;
   snprintf(copy, sizeof copy, "%s", text);
   for (char *word = strtok(copy, " "); word && n < 64; word = strtok(NULL, " ")) words[n++] = word;
-  return tw_problem_parse(n ? words[0] : "", n ? n - 1 : 0, words + 1, problem, error);
+  return tw_problem_parse_words(NULL, n ? words[0] : "", n ? n - 1 : 0, words + 1, problem, error);
 }
 
 static void expect_refused(const char *text, const char *message) {
@@ -31,7 +32,7 @@ static void expect_round_trip(const char *text, const char *printed) {
   if (parse(text, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
   assert_int_equal(tw_problem_print(&problem, buffer, sizeof buffer), strlen(printed));
   assert_string_equal(buffer, printed);
-  assert_int_equal(tw_problem_read(buffer, &again, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, buffer, &again, &error), TW_OK);
   char twice[512];
   tw_problem_print(&again, twice, sizeof twice);
   assert_string_equal(twice, printed);
@@ -122,8 +123,8 @@ static void old_names_mean_the_current_ones(void **state) {
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     tw_problem old, now;
     char text[512];
-    assert_int_equal(tw_problem_read(pairs[i][0], &old, NULL), TW_OK);
-    assert_int_equal(tw_problem_read(pairs[i][1], &now, NULL), TW_OK);
+    assert_int_equal(tw_problem_parse(NULL, pairs[i][0], &old, NULL), TW_OK);
+    assert_int_equal(tw_problem_parse(NULL, pairs[i][1], &now, NULL), TW_OK);
     assert_memory_equal(&old.value, &now.value, sizeof old.value);
     tw_problem_print(&old, text, sizeof text);
     assert_string_equal(text, pairs[i][1]);

@@ -15,6 +15,13 @@ SMALL = dict(m=32, n=32, k=32, target="gemmini-16x16-int8")
 
 
 class Search(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        before = os.environ.get("TILEWRIGHT_WISDOM")
+        os.environ["TILEWRIGHT_WISDOM"] = os.path.join(folder.name, "wisdom.json")
+        self.addCleanup(lambda: os.environ.pop("TILEWRIGHT_WISDOM") if before is None else os.environ.update(TILEWRIGHT_WISDOM=before))
+
     def test_lists(self):
         self.assertIn("gemm", tw.ops())
         names = [t.name for t in tw.targets()]
@@ -51,6 +58,24 @@ class Search(unittest.TestCase):
         cost, bound = tw.model("gemm", **SMALL, schedule=found.schedule)
         self.assertGreaterEqual(cost, bound.cost)
 
+    def test_a_second_call_is_answered_by_wisdom(self):
+        with tempfile.TemporaryDirectory() as folder:
+            wisdom = os.path.join(folder, "own.json")
+            options = dict(**SMALL, iterations=1, inputs=7, wisdom=wisdom)
+            first = tw.tune("gemm", **options)
+            self.assertFalse(first.from_wisdom)
+            second = tw.tune("gemm", **options, progress=lambda p: self.fail("a search"))
+            self.assertTrue(second.from_wisdom)
+            self.assertEqual((second.source, second.schedule, second.best.cost), (first.source, first.schedule, first.best.cost))
+            self.assertIsNone(second.start)
+            self.assertIn("from wisdom", str(second))
+            again = tw.tune("gemm", **options, again=True)
+            self.assertFalse(again.from_wisdom)
+            self.assertLessEqual(again.best.cost, first.best.cost)
+            os.remove(wisdom)
+            tw.tune("gemm", **{**options, "wisdom": False})
+            self.assertFalse(os.path.exists(wisdom))
+
     def test_errors_have_the_line_of_the_library(self):
         with self.assertRaisesRegex(tw.UsageError, "unknown target 'gemini'.*gemmini-16x16-int8"):
             tw.tune("gemm", m=1, n=1, k=1, target="gemini")
@@ -85,7 +110,7 @@ class Search(unittest.TestCase):
         self.assertEqual([tw.emit("gemm", **SMALL, schedule=s) for s in (None, [], "")], [plain] * 3)
         cost = tw.model("gemm", **SMALL, schedule=steps)
         self.assertEqual(tw.model("gemm", **SMALL, schedule="\n".join(steps)), cost)
-        started = tw.tune("gemm", **SMALL, iterations=1, plans=1, kernels=1, inputs=7, start="\n".join(steps))
+        started = tw.tune("gemm", **SMALL, iterations=1, plans=1, kernels=1, inputs=7, start="\n".join(steps), again=True)
         self.assertLessEqual(started.best.cost, tw.run(source, "gemm", **SMALL).measurement.cost)
         with self.assertRaisesRegex(tw.UsageError, "step 'foo'"):
             tw.model("gemm", **SMALL, schedule="foo")
@@ -98,14 +123,14 @@ class Search(unittest.TestCase):
 
     def test_agents_are_a_list_or_one(self):
         one = tw.tune("gemm", **SMALL, iterations=1, inputs=7, agents="rules")
-        self.assertEqual(one.source, tw.tune("gemm", **SMALL, iterations=1, inputs=7, agents=["rules"]).source)
+        self.assertEqual(one.source, tw.tune("gemm", **SMALL, iterations=1, inputs=7, agents=["rules"], wisdom=False).source)
         with self.assertRaisesRegex(tw.UsageError, "unknown agent 'ruels'"):
-            tw.tune("gemm", **SMALL, agents="ruels")
+            tw.tune("gemm", **SMALL, agents="ruels", again=True)
         with self.assertRaisesRegex(tw.UsageError, "list of strings"):
             tw.tune("gemm", **SMALL, agents=[None])
         for agents in ("llm:m@localhost:8000/v1", ["llm:m@host"], ["rules", "llm:http://host"]):
             with self.subTest(agents), self.assertRaisesRegex(tw.UsageError, "llm:"):
-                tw.tune("gemm", **SMALL, agents=agents)
+                tw.tune("gemm", **SMALL, agents=agents, again=True)
 
     def test_empty_names_are_no_defaults(self):
         for name in ("journal", "runner"):
@@ -141,8 +166,8 @@ class Search(unittest.TestCase):
     def test_journal_resumes(self):
         with tempfile.TemporaryDirectory() as folder:
             journal = os.path.join(folder, "journal.sqlite")
-            first = tw.tune("gemm", **SMALL, iterations=2, inputs=7, journal=journal)
-            again = tw.tune("gemm", **SMALL, iterations=2, inputs=7, journal=journal)
+            first = tw.tune("gemm", **SMALL, iterations=2, inputs=7, journal=journal, wisdom=False)
+            again = tw.tune("gemm", **SMALL, iterations=2, inputs=7, journal=journal, wisdom=False)
         self.assertEqual(first.source, again.source)
 
 

@@ -15,7 +15,8 @@
 
 #include "base/files.h"
 #include "evaluate/trial.h"
-#include "tilewright/tilewright.h"
+#include "search/result.h"
+#include "tilewright/extend/extend.h"
 
 /* Problems are lines of tests/data/budgets.txt: a size and a problem. A target that cannot run one is left out. */
 enum { PROBLEMS_MOST = 64 };
@@ -55,7 +56,7 @@ static char **named;
 static bool read_pair(const tw_target *t, const char *text, tw_problem *p, char **baseline) {
   tw_schedule schedule;
   *baseline = NULL;
-  return tw_target_read(t, text, p, NULL) == TW_OK && tw_target_supports(t, p, NULL) == TW_OK &&
+  return tw_problem_parse(t, text, p, NULL) == TW_OK && tw_target_supports(t, p, NULL) == TW_OK &&
          tw_target_baseline(t, p, &schedule, NULL) == TW_OK && tw_target_emit(t, p, &schedule, baseline, NULL) == TW_OK;
 }
 
@@ -100,9 +101,9 @@ static char *search(const tw_target *t, const tw_problem *p, const char *text, i
                                .start_is_exact = k.schedule,
                                .start_source = k.source,
                                .trust = true};
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
-  if (tw_search(t, p, &o, &r, &error) != TW_OK) fail_msg("%s: %s: %s", t->name, text, error.text);
+  if (tw_search_into(t, p, &o, &r, &error) != TW_OK) fail_msg("%s: %s: %s", t->name, text, error.text);
   if (samples == 1 && !r.is_baseline) fail_msg("%s: %s: one sample is the baseline's", t->name, text);
   if (t->traits.deterministic) {
     if (r.best.cost > r.start.cost) fail_msg("%s: %s: %g, the baseline %g", t->name, text, r.best.cost, r.start.cost);
@@ -114,7 +115,7 @@ static char *search(const tw_target *t, const tw_problem *p, const char *text, i
   if (schedule) *schedule = r.schedule;
   if (has_recipe) *has_recipe = r.has_recipe;
   char *source = strdup(r.source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   return source;
 }
 

@@ -30,7 +30,7 @@
 #include "base/strings.h"
 #include "evaluate/trial.h"
 #include "target/cuda/device.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 /* As `tilewright run` does. */
 static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *source, size_t length, double limit,
@@ -147,7 +147,7 @@ static bool one(const char *path, const char *machine, const tw_target *t, bool 
   *name = '\0';
   if (!has_device && expected != TW_UNBUILDABLE) return free(source), true;
   if (!t) t = tw_target_find(name + 4);
-  if (!t || tw_target_read(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+  if (!t || tw_problem_parse(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s: %s", path, error.text);
   const tw_verdict given = judge(t, &p, source, length, 0, &cost, &error);
   const bool fits = (given == expected && strstr(error.text, words)) || is_found_wrong(expected, given, error.text);

@@ -27,7 +27,7 @@
 #include "base/strings.h"
 #include "evaluate/trial.h"
 #include "target/x86/cpu.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static const char ENVIRONMENT[] = "environment ";
 enum { DIGITS = 16, LINE = 4096, DEEPEST = 6 };
@@ -121,7 +121,7 @@ static void line_now(corpus *c, const char *line, char *out, size_t size) {
   }
   if (texts_depend_on_environment(c->target) && !c->same_environment && !c->writes) return;
   if (*line != ' ') {
-    if (tw_target_read(c->target, line, &c->problem, &error) != TW_OK ||
+    if (tw_problem_parse(c->target, line, &c->problem, &error) != TW_OK ||
         tw_target_supports(c->target, &c->problem, &error) != TW_OK)
       fail_msg("%s: %s: %s", c->target->name, line, error.text);
     c->has_problem = true;
@@ -244,7 +244,7 @@ static int add(int argc, char **argv) {
   const bool with_cost = !strcmp(argv[2], "cost");
   for (int i = with_cost ? 3 : 2; i < argc; i++)
     snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? " " : "", argv[i]);
-  if (!t || tw_target_read(t, text, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+  if (!t || tw_problem_parse(t, text, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     return fprintf(stderr, "%s: %s: %s\n", argv[0], text, t ? error.text : "no such target"), 2;
   snprintf(path, sizeof path, "%s/corpus/%s.txt", TW_TEST_DATA, t->name);
   const tw_schedule baseline = {0};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "search/result.h"
 #include "search/state.h"
 #include "search_fixture.h"
 
@@ -78,7 +79,7 @@ static tw_search_result search(int model, const tw_search_options *options) {
                             .implement = implement,
                             .free_plan = free_plan,
                             .close = close_agent};
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
   const tw_problem p = fake_problem(16);
   assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, &error), TW_OK);
@@ -127,9 +128,9 @@ static void no_model_makes_it_worse(void **state) {
           better[model]++;
           assert_true(r.n_rungs >= 2 && r.rung[0].cost == r.start.cost && r.rung[r.n_rungs - 1].cost == r.best.cost);
         }
-        tw_search_result_free(&r);
+        tw_search_result_clear(&r);
       }
-      tw_search_result_free(&alone);
+      tw_search_result_clear(&alone);
     }
   assert_true(ended_short > 0); /* else there was nothing to gain or to lose */
   assert_true(better[GOOD] > 10);
@@ -145,7 +146,7 @@ static void models_have_a_budget_of_their_own(void **state) {
   asked = 0;
   tw_search_result r = search(GOOD, &o);
   assert_true(asked > 0);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* ---- parents much slower than the best ---- */
@@ -202,13 +203,13 @@ static void much_slower_kernels_take_no_place_and_few_questions(void **state) {
       .target = &fake_target, .problem = &p, .n_members = 1, .member = &alone, .is_patient = true};
   tw_search_options o = fake_options(1, 1);
   o.iterations = 3, o.plans = 2, o.kernels = 2, o.beam = 3;
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   assert_int_equal(tw_search_by(&subject, &o, &r, NULL), TW_OK);
   assert_int_equal(third.n, 3);
   assert_true(third.asked[0].cost == fake_cost(&FAST) && third.asked[0].plans == 2);
   assert_true(third.asked[1].cost == fake_cost(&NEAR) && third.asked[1].plans == 2);
   assert_true(third.asked[2].cost == fake_cost(&FAR[0]) && third.asked[2].plans == 1);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 int main(void) {

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "evaluate/pool.h"
 #include "evaluate/text.h"
+#include "search/result.h"
 #include "search_fixture.h"
 
 static int start(void **state) {
@@ -29,7 +30,7 @@ static const tw_target *gemmini(void) { return tw_target_find("gemmini-16x16-int
 static tw_problem problem_of(const char *text) {
   tw_problem p;
   tw_error error = {0};
-  if (tw_problem_read(text, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_problem_parse(NULL, text, &p, &error) != TW_OK) fail_msg("%s", error.text);
   if (tw_target_supports(gemmini(), &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }
@@ -296,11 +297,11 @@ static void a_search_ends_alike_wherever_it_evaluates(void **state) {
   (void)state;
   const tw_problem p = problem_of("gemm m=32 n=32 k=64");
   tw_search_options o = {.size = sizeof o, .seed = 5, .jobs = 2, .iterations = 2, .dropout = -1};
-  tw_search_result here = {.size = sizeof here}, there = {.size = sizeof there};
+  tw_search_result here = {0}, there = {0};
   tw_error error = {0};
-  assert_int_equal(tw_search(gemmini(), &p, &o, &here, NULL), TW_OK);
+  assert_int_equal(tw_search_into(gemmini(), &p, &o, &here, NULL), TW_OK);
   o.runner = TW_COMMAND " evaluate";
-  if (tw_search(gemmini(), &p, &o, &there, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_search_into(gemmini(), &p, &o, &there, &error) != TW_OK) fail_msg("%s", error.text);
   assert_string_equal(here.source, there.source);
   assert_true(here.best.cost == there.best.cost);
   assert_int_equal(here.samples, there.samples);
@@ -310,8 +311,8 @@ static void a_search_ends_alike_wherever_it_evaluates(void **state) {
   assert_int_equal(there.cost_from, TW_COST_CONFIRMED);
   assert_int_equal(here.best.n_counters, there.best.n_counters);
   assert_string_equal(here.best.counter[0].help, there.best.counter[0].help);
-  tw_search_result_free(&here);
-  tw_search_result_free(&there);
+  tw_search_result_clear(&here);
+  tw_search_result_clear(&there);
 }
 
 /* ---- runners that lie ---- */
@@ -370,13 +371,13 @@ static void the_result_of_a_runner_is_evaluated_again_here(void **state) {
       for (int honest = 0; honest < 2; honest++) {
         tw_target t = fake_target;
         tw_search_options o = fake_options(3, 1);
-        tw_search_result r = {.size = sizeof r};
+        tw_search_result r = {0};
         tw_error error = {0};
         o.iterations = 1;
         o.runner = honest ? TW_LYING_RUNNER " 16000" : TW_LYING_RUNNER " 5000";
         t.traits.deterministic = deterministic;
         if (!here) t.available = not_here;
-        const tw_status status = tw_search(&t, &p, &o, &r, &error);
+        const tw_status status = tw_search_into(&t, &p, &o, &r, &error);
         if (here && deterministic && !honest) {
           assert_int_equal(status, TW_FAILED);
           assert_non_null(
@@ -390,7 +391,7 @@ static void the_result_of_a_runner_is_evaluated_again_here(void **state) {
         assert_true(r.start.cost == r.best.cost);
         const char *note = "the result was not confirmed here (no such machine here)";
         assert_int_equal(strstr(r.notes, note) != NULL, !here);
-        tw_search_result_free(&r);
+        tw_search_result_clear(&r);
       }
 }
 
@@ -400,19 +401,19 @@ static void a_wrong_result_of_a_runner_is_found(void **state) {
   const tw_problem p = fake_problem(16);
   tw_target t = fake_target;
   tw_search_options o = fake_options(3, 1);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
   o.iterations = 1;
   o.runner = TW_LYING_RUNNER " 16000";
   o.start_source = "kernel 0 0 0 5 0 0 1\n"; /* cheats */
   o.program = "kernel 0 0 0 4 0 0 1\n";
-  assert_int_equal(tw_search(&t, &p, &o, &r, &error), TW_FAILED);
+  assert_int_equal(tw_search_into(&t, &p, &o, &r, &error), TW_FAILED);
   assert_non_null(
       strstr(error.text, "as correct, but here the verdict is \"wrong\" (C[3] is 0, not 7); check the runner"));
   t.available = not_here;
-  assert_int_equal(tw_search(&t, &p, &o, &r, NULL), TW_OK);
+  assert_int_equal(tw_search_into(&t, &p, &o, &r, NULL), TW_OK);
   assert_int_equal(r.cost_from, TW_COST_REPORTED);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* Outcomes of a runner are recalled for searches by runners only. */
@@ -425,19 +426,19 @@ static void a_journal_keeps_a_runner_apart(void **state) {
   for (int i = 0; i < 4; i++) {
     tw_target t = fake_target;
     tw_search_options o = fake_options(3, 1);
-    tw_search_result r = {.size = sizeof r};
+    tw_search_result r = {0};
     tw_error error = {0};
     o.iterations = 1;
     o.journal = path;
     if (i % 2 == 0) t.available = not_here;
     if (i % 2 == 0) o.runner = TW_LYING_RUNNER " 14000";
     const int before = fake_builds;
-    if (tw_search(&t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_search_into(&t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
     assert_int_equal(r.recalled > 0, i > 1);
     assert_int_equal(r.cost_from, i % 2 ? TW_COST_HERE : TW_COST_REPORTED);
     assert_int_equal(fake_builds > before, i % 2);
     assert_true(i % 2 ? r.best.cost < 14000 : r.best.cost == 14000);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
   tw_directory_remove(directory);
   free(directory);
@@ -465,20 +466,20 @@ static void one_measurement_at_a_time_and_builds_beside_it(void **state) {
   o.iterations = 2;
   for (int alone = 0; alone < 2; alone++) {
     tw_target t = fake_target;
-    tw_search_result r = {.size = sizeof r};
+    tw_search_result r = {0};
     t.measure = measure_alone;
     t.traits.device = alone ? device : NULL;
     fake.delay_ms = 3;
     most_on_device = measured = fake_running_most = 0;
     snprintf(device, sizeof device, "test:%d", (int)getpid());
-    assert_int_equal(tw_search(&t, &p, &o, &r, NULL), TW_OK);
+    assert_int_equal(tw_search_into(&t, &p, &o, &r, NULL), TW_OK);
     assert_true(measured > 10);
     if (alone)
       assert_int_equal(most_on_device, 1);
     else
       assert_true(most_on_device > 1);
     assert_true(fake_running_most > 1);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -541,7 +542,7 @@ static void a_trial_ends_at_its_deadline_and_when_interrupted(void **state) {
     tw_error error = {0};
     char *source;
     if (t->available(t, NULL) != TW_OK) continue;
-    assert_int_equal(tw_target_read(t, machine[i][1], &p, &error), TW_OK);
+    assert_int_equal(tw_problem_parse(t, machine[i][1], &p, &error), TW_OK);
     assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
     assert_int_equal(tw_target_baseline(t, &p, &baseline, &error), TW_OK);
     assert_int_equal(tw_target_emit(t, &p, &baseline, &source, &error), TW_OK);
@@ -578,7 +579,7 @@ static void simulators_look_at_the_clock(void **state) {
     tw_error error = {0};
     char *source;
     if (t->available(t, NULL) != TW_OK) continue;
-    assert_int_equal(tw_target_read(t, machine[i][1], &p, &error), TW_OK);
+    assert_int_equal(tw_problem_parse(t, machine[i][1], &p, &error), TW_OK);
     assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
     assert_int_equal(tw_target_baseline(t, &p, &baseline, &error), TW_OK);
     assert_int_equal(tw_target_emit(t, &p, &baseline, &source, &error), TW_OK);

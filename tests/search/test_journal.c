@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "search/journal.h"
+#include "search/result.h"
 #include "search_fixture.h"
 
 static char *directory, *file;
@@ -32,12 +33,12 @@ static int end(void **state) {
 static tw_status try_search(const tw_search_options *o, int64_t size, tw_search_result *r, tw_error *error) {
   tw_problem p = fake_problem(size);
   fake_builds = 0;
-  return tw_search(&fake_target, &p, o, r, error);
+  return tw_search_into(&fake_target, &p, o, r, error);
 }
 
 static tw_search_result search(const char *journal, uint64_t seed) {
   tw_search_options o = fake_options(seed, 2);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
   o.journal = journal;
   if (try_search(&o, 16, &r, &error) != TW_OK) fail_msg("%s", error.text);
@@ -95,7 +96,7 @@ static void every_candidate_is_in_the_journal_with_its_story(void **state) {
           "json_extract(memory, '$.scratchpad.size') <> 64)"),
       0);
   assert_int_equal(ask("SELECT count(*) FROM search WHERE finished IS NOT NULL AND seed = 1 AND agent = 'rules'"), 1);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void kill_at(void *context, const tw_progress *p) {
@@ -109,7 +110,7 @@ static void a_killed_search_goes_on_where_it_was_and_ends_alike(void **state) {
     pid_t child = fork();
     if (child == 0) {
       tw_search_options o = fake_options(3, 2);
-      tw_search_result r = {.size = sizeof r};
+      tw_search_result r = {0};
       fake.delay_ms = 1;
       o.journal = file;
       o.progress = kill_at;
@@ -129,8 +130,8 @@ static void a_killed_search_goes_on_where_it_was_and_ends_alike(void **state) {
   assert_int_equal(ask("SELECT count(*) FROM search"), 1);
   assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict = 'correct'"), whole.correct);
   assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict = 'correct' AND counters IS NULL"), 0);
-  tw_search_result_free(&whole);
-  tw_search_result_free(&rest);
+  tw_search_result_clear(&whole);
+  tw_search_result_clear(&rest);
 }
 
 static volatile int stop;
@@ -138,7 +139,7 @@ static void stop_at(void *context, const tw_progress *p) { stop = p->done >= *(i
 
 static void an_interrupted_search_goes_on_and_ends_alike(void **state) {
   (void)state;
-  tw_search_result whole = search(NULL, 3), part = {.size = sizeof part};
+  tw_search_result whole = search(NULL, 3), part = {0};
   tw_search_options o = fake_options(3, 2);
   int done = 50;
   fake.delay_ms = 1;
@@ -152,9 +153,9 @@ static void an_interrupted_search_goes_on_and_ends_alike(void **state) {
   tw_search_result rest = search(file, 3);
   assert_same_result(&whole, &rest);
   assert_true(fake_builds < whole.samples - 40);
-  tw_search_result_free(&whole);
-  tw_search_result_free(&part);
-  tw_search_result_free(&rest);
+  tw_search_result_clear(&whole);
+  tw_search_result_clear(&part);
+  tw_search_result_clear(&rest);
 }
 
 static void a_finished_search_is_not_done_again(void **state) {
@@ -165,8 +166,8 @@ static void a_finished_search_is_not_done_again(void **state) {
   assert_same_result(&once, &again);
   assert_int_equal(fake_builds, 2); /* the plainest one; the best one on fresh inputs */
   assert_int_equal(ask("SELECT count(*) FROM candidate"), rows);
-  tw_search_result_free(&once);
-  tw_search_result_free(&again);
+  tw_search_result_clear(&once);
+  tw_search_result_clear(&again);
 }
 
 static void candidates_that_fail_on_fresh_inputs_fail_again_in_a_second_run(void **state) {
@@ -177,8 +178,8 @@ static void candidates_that_fail_on_fresh_inputs_fail_again_in_a_second_run(void
   assert_true(ask("SELECT count(*) FROM candidate WHERE verdict = 'wrong on fresh inputs'") > 0);
   tw_search_result again = search(file, 2);
   assert_same_result(&once, &again);
-  tw_search_result_free(&once);
-  tw_search_result_free(&again);
+  tw_search_result_clear(&once);
+  tw_search_result_clear(&again);
 }
 
 static void another_seed_is_another_search_with_verdicts_of_its_own(void **state) {
@@ -186,28 +187,28 @@ static void another_seed_is_another_search_with_verdicts_of_its_own(void **state
   tw_search_result one = search(file, 1), two = search(file, 2);
   assert_int_equal(fake_builds, two.samples + 1);
   assert_int_equal(ask("SELECT count(*) FROM search"), 2);
-  tw_search_result_free(&one);
-  tw_search_result_free(&two);
+  tw_search_result_clear(&one);
+  tw_search_result_clear(&two);
 }
 
 static void other_options_recall_the_same_verdicts(void **state) {
   (void)state;
-  tw_search_result one = search(file, 1), two = {.size = sizeof two};
+  tw_search_result one = search(file, 1), two = {0};
   tw_search_options o = fake_options(1, 2);
   o.journal = file;
   o.beam = 2;
   assert_int_equal(try_search(&o, 16, &two, NULL), TW_OK);
   assert_true(fake_builds < two.samples);
   assert_int_equal(ask("SELECT count(*) FROM search"), 2);
-  tw_search_result_free(&one);
-  tw_search_result_free(&two);
+  tw_search_result_clear(&one);
+  tw_search_result_clear(&two);
 }
 
 /* ---- what is refused ---- */
 
 static void assert_refused(int64_t size, const char *word) {
   tw_search_options o = fake_options(1, 1);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
   o.journal = file;
   assert_int_equal(try_search(&o, size, &r, &error), TW_USAGE);
@@ -223,7 +224,7 @@ static void a_journal_of_another_problem_is_refused(void **state) {
   int64_t rows = ask("SELECT count(*) FROM candidate");
   assert_refused(17, "problem");
   assert_int_equal(ask("SELECT count(*) FROM candidate"), rows);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* A journal with old names of keys goes on under the current ones. */
@@ -254,7 +255,7 @@ static void a_journal_of_another_version_or_machine_is_refused(void **state) {
     snprintf(sql, sizeof sql, "UPDATE journal SET value = rtrim(value, 'x') WHERE key = '%s' RETURNING 1", keys[i]);
     ask(sql);
   }
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_journal_of_another_build_of_the_simulator_is_refused(void **state) {
@@ -262,7 +263,7 @@ static void a_journal_of_another_build_of_the_simulator_is_refused(void **state)
   tw_search_result r = search(file, 1);
   fake.plainest_factor = 1.5;
   assert_refused(16, "build");
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* Whether costs vary is a trait of the target, whatever their unit is. */
@@ -272,19 +273,19 @@ static void costs_are_compared_where_they_do_not_vary(void **state) {
   clock.unit = "seconds";
   const tw_problem problem = fake_problem(16);
   tw_search_options o = fake_options(1, 1);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error;
   o.journal = file;
   for (int varies = 1; varies >= 0; varies--) {
     clock.traits.deterministic = !varies;
     remove(file);
     fake.plainest_factor = 0;
-    assert_int_equal(tw_search(&clock, &problem, &o, &r, &error), TW_OK);
-    tw_search_result_free(&r);
+    assert_int_equal(tw_search_into(&clock, &problem, &o, &r, &error), TW_OK);
+    tw_search_result_clear(&r);
     fake.plainest_factor = 1.5;
-    assert_int_equal(tw_search(&clock, &problem, &o, &r, &error), varies ? TW_OK : TW_USAGE);
+    assert_int_equal(tw_search_into(&clock, &problem, &o, &r, &error), varies ? TW_OK : TW_USAGE);
     if (!varies) assert_non_null(strstr(error.text, "was 16000 seconds and is now 24000"));
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -323,21 +324,21 @@ static void a_damaged_journal_is_refused_or_of_no_consequence(void **state) {
   assert_int_equal(tw_file_read(file, 1 << 26, &data, &length, NULL), TW_OK);
   for (size_t part = 0; part < 8; part++) { /* truncations */
     tw_search_options o = fake_options(1, 2);
-    tw_search_result r = {.size = sizeof r};
+    tw_search_result r = {0};
     tw_error error = {0};
     o.journal = file;
     assert_int_equal(tw_file_write(file, data, length * part / 8 + 7 * (part > 0), NULL), TW_OK);
     tw_status status = try_search(&o, 16, &r, &error);
     if (status == TW_OK) {
       assert_string_equal(r.source, whole.source);
-      tw_search_result_free(&r);
+      tw_search_result_clear(&r);
     } else {
       assert_int_equal(status, TW_USAGE);
       assert_non_null(strstr(error.text, file));
     }
   }
   free(data);
-  tw_search_result_free(&whole);
+  tw_search_result_clear(&whole);
 }
 
 static void a_place_that_cannot_be_written_is_refused(void **state) {
@@ -357,7 +358,7 @@ static void a_full_disk_is_told_once_and_costs_nothing_but_the_journal(void **st
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, 100000}); /* writes beyond fail, as on a full disk */
     tw_search_options o = fake_options(1, 2);
-    tw_search_result r = {.size = sizeof r};
+    tw_search_result r = {0};
     o.journal = file;
     bool right = try_search(&o, 16, &r, NULL) == TW_OK && !strcmp(r.source, whole.source) && r.samples == whole.samples;
     const char *told = r.notes ? strstr(r.notes, file) : NULL;
@@ -370,8 +371,8 @@ static void a_full_disk_is_told_once_and_costs_nothing_but_the_journal(void **st
   tw_search_result rest = search(file, 1);                /* ... with room again, the rest is added */
   assert_same_result(&whole, &rest);
   assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict = 'correct'"), whole.correct);
-  tw_search_result_free(&whole);
-  tw_search_result_free(&rest);
+  tw_search_result_clear(&whole);
+  tw_search_result_clear(&rest);
 }
 
 int main(void) {

@@ -12,6 +12,8 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "evaluate/text.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
 static const tw_target *known_machine(size_t index) { /* the targets that files describe */
@@ -76,7 +78,7 @@ static char *problems_of(const char *text) {
 
 static bool problem_for(const tw_target *t, tw_problem *out) {
   static const char *const words[] = {"m=128", "n=512", "k=128"};
-  return tw_target_parse(t, "gemm", 3, words, out, NULL) == TW_OK && tw_target_supports(t, out, NULL) == TW_OK;
+  return tw_problem_parse_words(t, "gemm", 3, words, out, NULL) == TW_OK && tw_target_supports(t, out, NULL) == TW_OK;
 }
 
 /* Baseline, text and prediction of a product; the menu that follows. */

@@ -21,7 +21,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "evaluate/trial.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static const struct subject {
   const char *target, *problem;
@@ -162,7 +162,7 @@ static void try_mutant(size_t index, tw_random *r) {
   const tw_target *t = tw_target_find(subjects[index].target);
   tw_problem p;
   tw_error error = {0};
-  if (tw_target_read(t, subjects[index].problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+  if (tw_problem_parse(t, subjects[index].problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s", error.text);
   char *source = random_kernel(t, &p, r);
   const tw_trial trial = {.target = t,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { LINE = 4096, LEAST = 300 };
 
@@ -34,7 +34,7 @@ static void compare_keys(corpus *c, const char *problem) {
   char *renamed = tw_problem_renamed(problem), text[LINE], again[LINE];
   tw_problem now;
   assert_non_null(renamed);
-  assert_int_equal(tw_target_read(c->target, renamed, &now, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse(c->target, renamed, &now, NULL), TW_OK);
   assert_int_equal(tw_target_supports(c->target, &now, NULL), TW_OK);
   tw_problem_print(&c->problem, text, sizeof text);
   tw_problem_print(&now, again, sizeof again);
@@ -53,7 +53,7 @@ static void read_problem(corpus *c, char *line) {
   *problem++ = '\0';
   c->target = tw_target_find(line);
   if (!c->target) fail_msg("unknown target %s", line);
-  if (tw_target_read(c->target, problem, &c->problem, &error) != TW_OK ||
+  if (tw_problem_parse(c->target, problem, &c->problem, &error) != TW_OK ||
       tw_target_supports(c->target, &c->problem, &error) != TW_OK)
     fail_msg("%s %s: %s", line, problem, error.text);
   compare_keys(c, problem);
@@ -132,7 +132,7 @@ static void the_menu_has_current_names_only(void **state) {
     tw_problem p;
     tw_menu menu;
     const tw_schedule none = {0};
-    assert_int_equal(tw_target_read(t, subjects[i][1], &p, NULL), TW_OK);
+    assert_int_equal(tw_problem_parse(t, subjects[i][1], &p, NULL), TW_OK);
     assert_int_equal(tw_target_supports(t, &p, NULL), TW_OK);
     assert_int_equal(tw_target_steps(t, &p, &none, &menu, NULL), TW_OK);
     assert_true(menu.n > 0);

@@ -9,7 +9,9 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "search/prune.h"
+#include "search/result.h"
 #include "search_fixture.h"
+#include "target/parse.h"
 
 static tw_digest emitted(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
   char *source = NULL;
@@ -63,7 +65,8 @@ static void no_target_keeps_a_dead_step(void **state) {
   tw_problem p;
   const tw_target *t;
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
-    if (tw_target_parse(t, "gemm", 3, words, &p, NULL) != TW_OK || tw_target_supports(t, &p, NULL) != TW_OK) continue;
+    if (tw_problem_parse_words(t, "gemm", 3, words, &p, NULL) != TW_OK || tw_target_supports(t, &p, NULL) != TW_OK)
+      continue;
     targets++;
     for (uint64_t seed = 0; seed < WALKS; seed++) {
       tw_random random;
@@ -108,13 +111,13 @@ static void stop_soon(void *context, const tw_progress *p) {
 /* The start has a step that is overridden, one that changes nothing, and one that says what is so anyway. */
 static tw_search_result search(tw_search_options o, tw_status expected) {
   static tw_schedule known;
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   const tw_problem p = fake_problem(16);
   assert_int_equal(tw_schedule_parse("tile 1\nrename 0\nbank 3\nhoist 0\ntile 4\ndepth 2\nbank 2\n", &known, NULL),
                    TW_OK);
   fake_reset();
   o.start = &known;
-  assert_int_equal(tw_search(&fake_target, &p, &o, &r, NULL), expected);
+  assert_int_equal(tw_search_into(&fake_target, &p, &o, &r, NULL), expected);
   assert_true(r.has_recipe);
   assert_int_equal(count_dead(&fake_target, &p, &r.schedule), 0);
   for (size_t i = 0; i < r.n_rungs; i++) assert_null(strstr(r.rung[i].step, "rename"));
@@ -130,19 +133,19 @@ static void a_search_shows_no_dead_step_however_it_ends(void **state) {
   (void)state;
   tw_search_options o = fake_options(1, 1);
   tw_search_result whole = search(o, TW_OK);
-  tw_search_result_free(&whole);
+  tw_search_result_clear(&whole);
   for (int samples = 2; samples < 40; samples += 7) {
     o.samples = samples;
     tw_search_result r = search(o, TW_OK);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
   o = fake_options(1, 1);
   o.seconds = 1e-3; /* over before the search has begun */
-  tw_search_result late = {.size = sizeof late};
+  tw_search_result late = {0};
   const tw_problem p = fake_problem(16);
-  if (tw_search(&fake_target, &p, &o, &late, NULL) == TW_OK)
+  if (tw_search_into(&fake_target, &p, &o, &late, NULL) == TW_OK)
     assert_int_equal(count_dead(&fake_target, &p, &late.schedule), 0);
-  tw_search_result_free(&late);
+  tw_search_result_clear(&late);
   for (int done = 2; done < 20; done += 6) {
     o = fake_options(1, 1);
     o.interrupt = &stop;
@@ -150,7 +153,7 @@ static void a_search_shows_no_dead_step_however_it_ends(void **state) {
     o.context = &done;
     stop = 0;
     tw_search_result r = search(o, TW_INTERRUPTED);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -162,7 +165,7 @@ static void wisdom_stores_no_dead_step(void **state) {
   tw_wisdom_entry e = {.target = "gemmini-16x16-int8", .cost = 1e9, .unit = "cycles", .utilization = 0.01};
   const tw_target *t = tw_target_find(e.target);
   tw_problem p;
-  assert_int_equal(tw_target_parse(t, "gemm", 3, words, &p, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse_words(t, "gemm", 3, words, &p, NULL), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, NULL), TW_OK);
   tw_random random;
   tw_random_seed(&random, 3);

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "search/recording.h"
+#include "search/result.h"
 #include "search_fixture.h"
 
 static char *folder;
@@ -34,17 +35,17 @@ static char *write_file(const char *name, const char *text) {
 
 static tw_search_result search(const tw_search_options *o) {
   tw_problem problem = fake_problem(64);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
-  if (tw_search(&fake_target, &problem, o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_search_into(&fake_target, &problem, o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   return r;
 }
 
 static void expect_failure(const tw_search_options *o, const char *part) {
   tw_problem problem = fake_problem(64);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
-  assert_int_equal(tw_search(&fake_target, &problem, o, &r, &error), TW_USAGE);
+  assert_int_equal(tw_search_into(&fake_target, &problem, o, &r, &error), TW_USAGE);
   if (!strstr(error.text, part)) fail_msg("'%s' does not hold '%s'", error.text, part);
 }
 
@@ -55,7 +56,7 @@ static double cost_with(const char *recording, uint64_t seed, int samples, int j
   tw_search_result r = search(&o);
   const double cost = r.best.cost;
   assert_true(r.samples <= samples + samples / 2); /* the last stage may add some */
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   return cost;
 }
 
@@ -68,7 +69,7 @@ static void a_recorded_search_is_repeated_in_a_few_samples(void **state) {
   o.journal = journal;
   tw_search_result r = search(&o);
   assert_true(r.best.cost == fake_optimum());
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   double without = 0;
   for (uint64_t seed = 1; seed <= 3; seed++) {
     assert_true(cost_with(journal, seed, 4, 2) == fake_optimum());
@@ -93,7 +94,7 @@ static void an_illegal_step_gives_way_to_the_menus_steps_of_its_verb(void **stat
   assert_int_equal(found.value[BANK], 2);
   assert_int_not_equal(found.value[TILE], 0);
   assert_int_not_equal(found.value[ORDER], 5);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   free(steps);
 }
 
@@ -108,7 +109,7 @@ static void steps_of_wisdom_that_are_illegal_here_are_replaced_too(void **state)
   tw_search_result r = search(&o);
   assert_int_not_equal(fake_read(r.source).value[TILE], 0);
   assert_non_null(strstr(r.notes, "'tile 9'"));
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void the_full_search_follows_and_any_jobs_lead_to_the_same(void **state) {
@@ -144,7 +145,7 @@ static void recorded_plans_are_offered_to_a_model_without_a_question_for_a_plan(
           " *) printf '```c\\nkernel 2 1 0 5 0 0 0\\n```\\n';; esac",
           NULL, journal);
   assert_false(r.has_recipe);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   remove(log);
   /* The same kernel from the recorded plan. A new plan is "useless", so only the recorded one can lead to it. */
   r = ask("case \"$p\" in *'Now you plan'*) echo nothing;;"
@@ -156,7 +157,7 @@ static void recorded_plans_are_offered_to_a_model_without_a_question_for_a_plan(
   const char *kernel = strstr(text, "THE RECORDED WORDS"), *plan = strstr(text, "Now you plan");
   assert_non_null(kernel);
   assert_true(!plan || kernel < plan); /* questions for plans come after the recorded ones */
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   free(text);
   free(log);
   free(journal);
@@ -168,7 +169,7 @@ static void plans_without_a_model_are_an_error(void **state) {
   tw_search_result r = ask("case \"$p\" in *'Now you plan'*) printf 'OPTION: tile\\nPLAN: x\\n';;"
                            " *) printf '```c\\nkernel 2 1 0 5 0 0 0\\n```\\n';; esac",
                            NULL, journal);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   tw_search_options o = fake_options(1, 1);
   const char *recording = journal;
   o.reuse = &recording, o.n_reuse = 1;
@@ -203,7 +204,7 @@ static void bad_recordings_are_refused_in_a_line(void **state) {
   tw_search_options first = fake_options(1, 1);
   first.journal = journal;
   tw_search_result r = search(&first);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   recording = journal;
   change(journal, "UPDATE journal SET value = 'gemm m=1' WHERE key = 'problem'");
   expect_failure(&o, "is of the op gemm; expected one of fake");
@@ -221,8 +222,8 @@ static void bad_recordings_are_refused_in_a_line(void **state) {
   recording = empty;
   tw_error error = {0};
   tw_problem problem = fake_problem(64);
-  r = (tw_search_result){.size = sizeof r};
-  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, &error), TW_USAGE);
+  r = (tw_search_result){0};
+  assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, &error), TW_USAGE);
   free(empty);
   free(journal);
 }

@@ -4,6 +4,7 @@
 #include "base/status.h"
 
 #include "agent/agent.h"
+#include "search/result.h"
 #include "search_fixture.h"
 
 static int start(void **state) {
@@ -13,10 +14,10 @@ static int start(void **state) {
 }
 
 static tw_search_result search(const tw_search_options *options) {
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
   tw_problem p = fake_problem(16);
-  tw_status status = tw_search(&fake_target, &p, options, &r, &error);
+  tw_status status = tw_search_into(&fake_target, &p, options, &r, &error);
   if (status != TW_OK) fail_msg("%s", error.text);
   return r;
 }
@@ -52,7 +53,7 @@ static void finds_the_optimum_whatever_the_seed(void **state) {
     tw_search_result r = search(&o);
     assert_true(r.best.cost == fake_optimum());
     assert_true(r.samples < 450);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -66,10 +67,10 @@ static void the_result_is_the_same_for_any_jobs(void **state) {
     o.jobs = jobs;
     tw_search_result many = search(&o);
     assert_same_result(&one, &many);
-    tw_search_result_free(&many);
+    tw_search_result_clear(&many);
   }
   assert_true(fake_running_most > 1);
-  tw_search_result_free(&one);
+  tw_search_result_clear(&one);
 }
 
 static void seeds_take_different_ways(void **state) {
@@ -80,8 +81,8 @@ static void seeds_take_different_ways(void **state) {
   o.seed = 2;
   tw_search_result b = search(&o);
   assert_true(a.samples != b.samples || a.correct != b.correct || strcmp(a.source, b.source) != 0);
-  tw_search_result_free(&a);
-  tw_search_result_free(&b);
+  tw_search_result_clear(&a);
+  tw_search_result_clear(&b);
 }
 
 static void every_kernel_is_built_once(void **state) {
@@ -90,7 +91,7 @@ static void every_kernel_is_built_once(void **state) {
   tw_search_result r = search(&o);
   /* Once each, and the best once more on fresh inputs. */
   assert_int_equal(fake_builds, r.samples + 1);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void wrong_kernels_never_win(void **state) {
@@ -102,7 +103,7 @@ static void wrong_kernels_never_win(void **state) {
   assert_string_equal(r.source, r.start_source);
   assert_int_equal(r.correct, 1);
   assert_int_equal(r.n_rungs, 1);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_kernel_that_fails_on_fresh_inputs_gives_way_to_the_next(void **state) {
@@ -114,7 +115,7 @@ static void a_kernel_that_fails_on_fresh_inputs_gives_way_to_the_next(void **sta
   assert_null(strstr(r.source, "kernel 4 2 2")); /* bank 2 */
   assert_non_null(strstr(r.notes, "fresh"));
   assert_true(r.best.cost > fake_optimum() && r.best.cost < r.start.cost);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void the_ladder_goes_from_the_plainest_kernel_to_the_best_step_by_step(void **state) {
@@ -134,7 +135,7 @@ static void the_ladder_goes_from_the_plainest_kernel_to_the_best_step_by_step(vo
     assert_non_null(strstr(r.rung[i].why, "brings"));
   }
   assert_true(r.rung[r.n_rungs - 1].cost == r.best.cost);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void the_schedule_has_no_step_that_it_can_do_without(void **state) {
@@ -150,7 +151,7 @@ static void the_schedule_has_no_step_that_it_can_do_without(void **state) {
       assert_int_equal(fake_replay(&shorter, &s, NULL), TW_OK);
       assert_true(fake_cost(&s) > r.best.cost);
     }
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -173,7 +174,7 @@ static void steps_come_in_the_order_of_what_the_model_expects_of_them(void **sta
         assert_true(predict(&chosen) <= predict(&other));
       }
     }
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -189,7 +190,7 @@ static void a_search_that_gains_nothing_more_ends_before_its_iterations_are_spen
   tw_search_result r = search(&o);
   assert_true(r.best.cost == fake_optimum());
   assert_in_range(last, 2, 30);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void wisdom_is_replayed_and_illegal_steps_are_left_out_with_a_note(void **state) {
@@ -206,7 +207,7 @@ static void wisdom_is_replayed_and_illegal_steps_are_left_out_with_a_note(void *
   fake_state plainest = fake_plainest();
   assert_true(r.start.cost == fake_cost(&plainest));
   assert_non_null(strstr(r.notes, "'tile 77'"));
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* ---- stopping ---- */
@@ -227,32 +228,32 @@ static void an_interrupted_search_returns_the_best_so_far(void **state) {
   int calls = 0;
   tw_search_options o = fake_options(1, 2);
   tw_problem p = fake_problem(16);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error;
   stop = 0;
   stop_after = 30;
   o.interrupt = &stop;
   o.progress = stop_when_done;
   o.context = &calls;
-  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_INTERRUPTED);
+  assert_int_equal(tw_search_into(&fake_target, &p, &o, &r, &error), TW_INTERRUPTED);
   assert_int_equal(error.status, TW_INTERRUPTED);
   assert_true(r.samples >= 30 && r.samples < planned); /* how soon it stops is up to the system's scheduler */
   assert_true(calls >= 30);
   assert_true(r.best.cost < r.start.cost);
   assert_non_null(r.source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void an_interrupt_before_the_first_kernel_leaves_nothing(void **state) {
   (void)state;
   tw_search_options o = fake_options(1, 2);
   tw_problem p = fake_problem(16);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   stop = 1;
   o.interrupt = &stop;
-  assert_int_equal(tw_search(&fake_target, &p, &o, &r, NULL), TW_INTERRUPTED);
+  assert_int_equal(tw_search_into(&fake_target, &p, &o, &r, NULL), TW_INTERRUPTED);
   assert_null(r.source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* The bound is 1000: nothing is below nine tenths of it. */
@@ -261,11 +262,11 @@ static void what_is_faster_than_the_machine_can_be_is_no_result(void **state) {
   fake.plainest_factor = 0.01;
   tw_search_options o = fake_options(1, 2);
   tw_problem p = fake_problem(16);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
-  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_FAILED);
+  assert_int_equal(tw_search_into(&fake_target, &p, &o, &r, &error), TW_FAILED);
   if (!strstr(error.text, "faster than the machine can be")) fail_msg("%s", error.text);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_time_limit_ends_the_search_with_what_it_has(void **state) {
@@ -276,7 +277,7 @@ static void a_time_limit_ends_the_search_with_what_it_has(void **state) {
   tw_search_result r = search(&o);
   assert_true(r.samples < 100);
   assert_non_null(r.source);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note(void **state) {
@@ -287,7 +288,7 @@ static void when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note(v
   assert_non_null(strstr(r.notes, "no room in /tmp"));
   assert_string_equal(r.source, r.start_source);
   assert_true(r.samples < 20);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void bad_options_and_problems_are_refused_in_a_line(void **state) {
@@ -298,16 +299,16 @@ static void bad_options_and_problems_are_refused_in_a_line(void **state) {
   } bad[] = {{{.iterations = -1}, "iterations"}, {{.beam = 1 << 20}, "beam"},  {{.dropout = 1}, "dropout"},
              {{.dropout = NAN}, "dropout"},      {{.seconds = -1}, "seconds"}, {{.jobs = -2}, "jobs"}};
   tw_problem p = fake_problem(16);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error;
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     bad[i].options.size = sizeof bad[i].options;
-    assert_int_equal(tw_search(&fake_target, &p, &bad[i].options, &r, &error), TW_USAGE);
+    assert_int_equal(tw_search_into(&fake_target, &p, &bad[i].options, &r, &error), TW_USAGE);
     assert_non_null(strstr(error.text, bad[i].word));
   }
   p = fake_problem(999);
   tw_search_options o = fake_options(0, 1);
-  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_UNSUPPORTED);
+  assert_int_equal(tw_search_into(&fake_target, &p, &o, &r, &error), TW_UNSUPPORTED);
   assert_non_null(strstr(error.text, "999"));
 }
 

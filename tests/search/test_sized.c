@@ -2,6 +2,7 @@
  * work, newer, larger ones as long as they ask for nothing that the library does not know. The structs end at a page
  * that cannot be touched. */
 #include "guarded.h"
+#include "search/result.h"
 #include "search_fixture.h"
 #include "test.h"
 
@@ -51,14 +52,16 @@ static void takes(taker *call, const char *type, const void *known, size_t known
 }
 
 static tw_status plan(const void *spec, tw_error *error) {
-  tw_gemm_planned *planned;
-  const tw_status status = tw_gemm_plan(spec, &planned, error);
-  tw_gemm_destroy(planned);
+  tw_gemm_plan *planned;
+  const tw_status status = tw_gemm_plan_create(spec, &planned, error);
+  tw_gemm_plan_destroy(planned);
   return status;
 }
 
-static tw_gemm_planned *planned;
-static tw_status execute(const void *operands, tw_error *error) { return tw_gemm_execute(planned, operands, error); }
+static tw_gemm_plan *planned;
+static tw_status execute(const void *operands, tw_error *error) {
+  return tw_gemm_plan_execute(planned, operands, error);
+}
 
 static void products_of_programs_with_other_headers(void **state) {
   (void)state;
@@ -67,7 +70,7 @@ static void products_of_programs_with_other_headers(void **state) {
   float c = 0;
   tw_error error = {0};
   takes(plan, "tw_gemm_spec", &spec, sizeof spec, offsetof(tw_gemm_spec, kernel));
-  assert_int_equal(tw_gemm_plan(&spec, &planned, NULL), TW_OK);
+  assert_int_equal(tw_gemm_plan_create(&spec, &planned, NULL), TW_OK);
   void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(planned) + 63) / 64 * 64);
   assert_int_equal(tw_gemm_pack(planned, b, packed, NULL), TW_OK);
   const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = packed, .c = &c, .bias = bias};
@@ -76,7 +79,7 @@ static void products_of_programs_with_other_headers(void **state) {
 
   /* What an older program cannot say counts as 0: here the bias, and a k that must be given. */
   guarded older = as_compiled(&o, sizeof o, offsetof(tw_gemm_operands, bias), 0);
-  assert_int_equal(tw_gemm_execute(planned, (void *)older.data, NULL), TW_OK);
+  assert_int_equal(tw_gemm_plan_execute(planned, (void *)older.data, NULL), TW_OK);
   assert_true(c == 31);
   guarded_free(&older);
   older = as_compiled(&spec, sizeof spec, offsetof(tw_gemm_spec, k), 0);
@@ -84,16 +87,16 @@ static void products_of_programs_with_other_headers(void **state) {
   assert_non_null(strstr(error.text, "k=0"));
   guarded_free(&older);
   free(packed);
-  tw_gemm_destroy(planned);
+  tw_gemm_plan_destroy(planned);
 }
 
 static tw_status search(const void *options, tw_error *error) {
   const tw_problem p = fake_problem(16);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   fake_reset();
-  const tw_status status = tw_search(&fake_target, &p, options, &r, error);
+  const tw_status status = tw_search_into(&fake_target, &p, options, &r, error);
   assert_true((r.source != NULL) == (status == TW_OK));
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   return status;
 }
 
@@ -107,10 +110,12 @@ static tw_status run(const void *options, tw_error *error) {
   const tw_problem p = fake_problem(16);
   const tw_schedule none = {0};
   char *source;
-  tw_run_result r = {.size = sizeof r};
+  tw_run_result *r;
   fake_reset();
   assert_int_equal(tw_target_emit(&fake_target, &p, &none, &source, NULL), TW_OK);
   const tw_status status = tw_run(&fake_target, &p, source, strlen(source), options, &r, error);
+  assert_true((r != NULL) == (status == TW_OK));
+  tw_run_result_free(r);
   free(source);
   return status;
 }
@@ -163,7 +168,7 @@ static void a_target_of_a_program_with_an_older_header(void **state) {
   (void)state;
   const tw_problem p = fake_problem(16);
   tw_search_options o = fake_options(1, 1);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   static guarded g; /* it stays */
   g = as_compiled(&fake_target, sizeof fake_target, offsetof(tw_target, explainer), 0);
   fake_reset();
@@ -171,74 +176,84 @@ static void a_target_of_a_program_with_an_older_header(void **state) {
   const tw_target *t = tw_target_find(fake_target.name);
   assert_true(t && (const void *)t != (const void *)g.data && !t->machine_views);
   o.iterations = 1;
-  assert_int_equal(tw_search(t, &p, &o, &r, NULL), TW_OK);
-  tw_search_result_free(&r);
+  assert_int_equal(tw_search_into(t, &p, &o, &r, NULL), TW_OK);
+  tw_search_result_clear(&r);
 }
 
-/* ---- what the library fills in ---- */
+/* ---- mistakes in calls ---- */
 
-static void results_are_filled_as_far_as_the_program_has_room(void **state) {
+static void missing_arguments_are_named(void **state) {
+  (void)state;
+  const tw_problem p = fake_problem(16), none = {0};
+  const tw_search_options search_options = fake_options(1, 1);
+  const tw_tune_options bad_size = {.size = 3},
+                        bad_search = {.size = sizeof bad_search, .search = &(tw_search_options){0}},
+                        no_program = {.size = sizeof no_program, .rewrites_only = true};
+  tw_search_result *found;
+  tw_run_result *ran;
+  tw_problem edited = {0};
+  tw_error error = {0};
+  assert_int_equal(tw_search(NULL, &p, &search_options, &found, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "tw_target_find"));
+  assert_int_equal(tw_search(&fake_target, &none, &search_options, &found, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "tw_problem_parse"));
+  assert_int_equal(tw_tune(NULL, &p, NULL, &found, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "tw_target_find"));
+  assert_int_equal(tw_tune(&fake_target, NULL, NULL, &found, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "tw_problem_parse"));
+  assert_int_equal(tw_tune(&fake_target, &p, &bad_size, &found, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "tw_tune_options.size is 3"));
+  assert_int_equal(tw_tune(&fake_target, &p, &bad_search, &found, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "tw_search_options.size is 0"));
+  assert_int_equal(tw_tune(&fake_target, &p, &no_program, &found, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "tw_tune_options.program"));
+  assert_null(found);
+  assert_int_equal(tw_run(&fake_target, &p, NULL, 0, NULL, &ran, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "source is NULL"));
+  assert_int_equal(tw_run(&fake_target, &none, "", 0, NULL, &ran, &error), TW_USAGE);
+  assert_null(ran);
+  assert_int_equal(tw_problem_set(&edited, "m", "1", &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "tw_problem_parse"));
+  assert_int_equal(tw_problem_parse(NULL, NULL, &edited, &error), TW_USAGE);
+  assert_int_equal(tw_problem_parse(NULL, "gemm m=4 n=5 k=6", &edited, &error), TW_OK);
+  assert_int_equal(tw_problem_set(&edited, "m", NULL, &error), TW_USAGE);
+  assert_int_equal(tw_problem_set(&edited, "m", "0", &error), TW_USAGE);
+  assert_int_equal(tw_problem_int(&edited, "m"), 4); /* unchanged */
+  assert_int_equal(tw_problem_set(&edited, "m", "7", &error), TW_OK);
+  assert_int_equal(tw_problem_int(&edited, "m"), 7);
+  tw_search_result_free(NULL);
+  tw_run_result_free(NULL);
+}
+
+/* ---- results are read by functions ---- */
+
+static void a_result_is_read_by_functions(void **state) {
   (void)state;
   const tw_problem p = fake_problem(16);
   tw_search_options o = fake_options(1, 1);
-  tw_search_result whole = {.size = sizeof whole};
+  tw_search_result *r, whole;
   o.iterations = 1;
   fake_reset();
-  assert_int_equal(tw_search(&fake_target, &p, &o, &whole, NULL), TW_OK);
-  assert_int_equal(whole.size, sizeof whole);
-  const size_t sizes[] = {offsetof(tw_search_result, error), sizeof whole + MORE};
-  for (size_t i = 0; i < 2; i++) {
-    guarded g = as_compiled(&(size_t){0}, sizeof(size_t), sizes[i], 0xff);
-    tw_search_result *r = (void *)g.data;
-    fake_reset();
-    assert_int_equal(tw_search(&fake_target, &p, &o, r, NULL), TW_OK);
-    assert_int_equal(r->size, sizes[i]);
-    assert_string_equal(r->source, whole.source);
-    assert_true(r->best.cost == whole.best.cost && r->samples == whole.samples && r->n_rungs == whole.n_rungs);
-    if (sizes[i] > sizeof whole) {
-      assert_true(r->error == whole.error);
-      for (size_t at = sizeof whole; at < sizes[i]; at++) assert_int_equal(g.data[at], 0);
-    }
-    tw_search_result_free(r);
-    assert_null(r->source);
-    assert_int_equal(r->size, sizes[i]); /* for the next search */
-    guarded_free(&g);
-  }
-  tw_search_result_free(&whole);
-}
-
-static void results_without_a_size_are_refused_and_left_alone(void **state) {
-  (void)state;
-  const tw_problem p = fake_problem(16);
-  const tw_search_options o = fake_options(1, 1);
-  tw_search_result r, before;
-  tw_run_result run_result = {0};
-  tw_improvement how = {0};
-  tw_error error = {0};
-  memset(&r, 0, sizeof r);
-  r.samples = 7;
-  before = r;
-  assert_int_equal(tw_search(&fake_target, &p, &o, &r, &error), TW_USAGE);
-  assert_string_equal(error.text, "tw_search_result.size is 0: set it to sizeof(tw_search_result) before the call");
-  assert_memory_equal(&r, &before, sizeof r);
-  tw_search_result_free(&r); /* holds nothing */
-  assert_int_equal(tw_run(&fake_target, &p, "", 0, NULL, &run_result, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "tw_run_result.size is 0"));
-  r.size = sizeof r;
-  assert_int_equal(tw_improve(&fake_target, &p, "", 0, &o, true, &r, &how, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "tw_improvement.size is 0"));
-}
-
-/* ---- room inside of structs that are part of others ---- */
-
-static void room_that_is_not_zero_is_refused(void **state) {
-  (void)state;
-  tw_packing packing = {.format = tw_format_find("mxfp4")};
-  tw_error error = {0};
-  assert_int_equal(tw_packing_check(&packing, &error), TW_OK);
-  packing.reserved[1] = 1;
-  assert_int_equal(tw_packing_check(&packing, &error), TW_USAGE);
-  assert_non_null(strstr(error.text, "tw_packing.reserved"));
+  assert_int_equal(tw_search_into(&fake_target, &p, &o, &whole, NULL), TW_OK);
+  fake_reset();
+  assert_int_equal(tw_search(&fake_target, &p, &o, &r, NULL), TW_OK);
+  assert_string_equal(tw_search_result_source(r), whole.source);
+  assert_string_equal(tw_search_result_start_source(r), whole.start_source);
+  assert_int_equal(tw_search_result_schedule(r)->n, whole.schedule.n);
+  assert_true(tw_search_result_best(r)->cost == whole.best.cost && tw_search_result_start(r)->cost == whole.start.cost);
+  assert_true(tw_search_result_bound(r)->cost == whole.bound.cost && tw_search_result_error(r) == whole.error);
+  assert_string_equal(tw_search_result_rung(r, 0)->step, "start");
+  assert_non_null(tw_search_result_rung(r, whole.n_rungs - 1));
+  assert_null(tw_search_result_rung(r, whole.n_rungs));
+  assert_null(tw_search_result_model_call(r, 0));
+  assert_int_equal(tw_search_result_samples(r), whole.samples);
+  assert_int_equal(tw_search_result_correct(r), whole.correct);
+  assert_int_equal(tw_search_result_slower(r), whole.slower);
+  assert_int_equal(tw_search_result_cost_from(r), TW_COST_HERE);
+  assert_false(tw_search_result_is_rewritten(r));
+  assert_string_equal(tw_search_result_notes(r), "");
+  tw_search_result_free(r);
+  tw_search_result_clear(&whole);
 }
 
 int main(void) {
@@ -247,9 +262,8 @@ int main(void) {
       cmocka_unit_test(searches_of_programs_with_other_headers),
       cmocka_unit_test(ops_of_programs_with_other_headers),
       cmocka_unit_test(a_target_of_a_program_with_an_older_header),
-      cmocka_unit_test(results_are_filled_as_far_as_the_program_has_room),
-      cmocka_unit_test(results_without_a_size_are_refused_and_left_alone),
-      cmocka_unit_test(room_that_is_not_zero_is_refused),
+      cmocka_unit_test(missing_arguments_are_named),
+      cmocka_unit_test(a_result_is_read_by_functions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

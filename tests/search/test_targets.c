@@ -1,6 +1,7 @@
 /* test_targets.c - what is true of every target, whatever machine it is: its tables are complete, its families name
  * keys that their op has, keys that it does not honour are refused; and targets and ops can be added, by any thread. */
 #include "search_fixture.h"
+#include "target/parse.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -84,17 +85,17 @@ static void options_of_a_machine_are_no_keys_of_the_op_and_are_known_where_it_is
   tw_problem p, again;
   tw_error error = {0};
   char text[100];
-  assert_int_equal(tw_target_parse(tw_target_find("x86"), "gemm", 4, words, &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse_words(tw_target_find("x86"), "gemm", 4, words, &p, &error), TW_OK);
   assert_int_equal(tw_problem_int(&p, "threads"), 3);
   assert_true(tw_problem_given(&p, "threads"));
   tw_problem_print(&p, text, sizeof text);
   assert_string_equal(text, "gemm m=4 n=5 k=6 threads=3");
-  assert_int_equal(tw_target_read(tw_target_find("x86"), text, &again, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(tw_target_find("x86"), text, &again, &error), TW_OK);
   assert_int_equal(tw_problem_int(&again, "threads"), 3);
   assert_int_equal(tw_problem_set(&p, "threads", "5000", &error), TW_USAGE);
-  assert_int_equal(tw_target_parse(tw_target_find("xdna2"), "gemm", 4, words, &p, &error), TW_USAGE);
+  assert_int_equal(tw_problem_parse_words(tw_target_find("xdna2"), "gemm", 4, words, &p, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "gemm has no key 'threads'"));
-  assert_int_equal(tw_problem_read(text, &p, &error), TW_USAGE);
+  assert_int_equal(tw_problem_parse(NULL, text, &p, &error), TW_USAGE);
 }
 
 /* A problem with the example for each key that must be given. */
@@ -111,7 +112,7 @@ static tw_problem example_of(const tw_op *op) {
     word[n] = text[n];
     n++;
   }
-  if (tw_problem_parse(op->name, n, word, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_problem_parse_words(NULL, op->name, n, word, &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }
 

@@ -6,6 +6,7 @@
 #include "search_fixture.h"
 
 #include "base/clock.h"
+#include "search/result.h"
 #include "target/x86/bench.h"
 #include "target/x86/plan.h"
 #include "target/x86/tune/apply.h"
@@ -95,9 +96,9 @@ static int start(void **state) {
 
 static tw_search_result search(const tw_target *t, const tw_search_options *o) {
   const tw_problem p = fake_problem(10);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
-  if (tw_search(t, &p, o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_search_into(t, &p, o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   return r;
 }
 
@@ -117,7 +118,7 @@ static void a_search_starts_from_the_targets_baseline(void **state) {
   assert_int_equal(r.schedule.n, 2);
   assert_string_equal(r.schedule.step[0], "tile 3");
   assert_int_equal(r.n_rungs, 1);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_kernel_that_was_measured_at_a_good_moment_does_not_win(void **state) {
@@ -134,7 +135,7 @@ static void a_kernel_that_was_measured_at_a_good_moment_does_not_win(void **stat
     assert_true(r.is_baseline);
     assert_false(r.known_lost);
     if (samples[i] != 1 && !strstr(r.notes, "the baseline is kept")) fail_msg("%s", r.notes);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -148,7 +149,7 @@ static void a_baseline_that_was_measured_at_a_bad_moment_does_not_lose(void **st
   tw_search_result r = search(&t, &o);
   assert_true(r.is_baseline);
   if (!strstr(r.notes, "the baseline is kept")) fail_msg("%s", r.notes);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* The best kernel is wrong on the inputs of the confirmation. The next best was lucky, and must not take its place. */
@@ -163,7 +164,7 @@ static void the_next_best_is_compared_with_the_baseline_too(void **state) {
   tw_search_result r = search(&t, &o);
   if (!strstr(r.notes, "wrong on fresh ones")) fail_msg("%s", r.notes);
   assert_true(r.is_baseline);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 static void a_gain_below_the_noise_is_no_gain(void **state) {
@@ -173,13 +174,13 @@ static void a_gain_below_the_noise_is_no_gain(void **state) {
   noisy.noise = 0.5; /* the best kernel is some 40% better than the baseline */
   tw_search_result r = search(&t, &o);
   assert_true(r.is_baseline);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   noisy.noise = 0.01;
   memset(noisy.times, 0, sizeof noisy.times);
   r = search(&t, &o);
   assert_false(r.is_baseline);
   assert_true(cost_of(&r.schedule) < 0.9 * r.start.cost);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* How wisdom may know a kernel. */
@@ -214,7 +215,7 @@ static void a_known_kernel_that_is_slower_than_the_baseline_is_dropped(void **st
     assert_true(r.known_lost);
     assert_true(r.is_baseline);
     if (!strstr(r.notes, "is removed")) fail_msg("%s", r.notes);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
   free(source);
 }
@@ -229,7 +230,7 @@ static void a_known_source_that_is_wrong_is_dropped(void **state) {
   assert_true(r.known_lost);
   assert_true(r.is_baseline);
   if (!strstr(r.notes, "is removed")) fail_msg("%s", r.notes);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* What its user has is the better of both. */
@@ -252,7 +253,7 @@ static void of_a_known_schedule_and_a_known_source_the_faster_one_is_kept(void *
     assert_false(r.known_lost);
     const fake_state found = fake_read(r.source);
     if (true_cost(&found) > cost_of(&better)) fail_msg("%g after %g", true_cost(&found), cost_of(&better));
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
     free(source);
   }
 }
@@ -275,7 +276,7 @@ static void a_known_kernel_that_holds_is_kept_against_luck(void **state) {
       assert_false(r.known_lost);
       const fake_state found = fake_read(r.source);
       if (samples != 1 && true_cost(&found) > best) fail_msg("%d samples: %g after %g", samples, r.best.cost, best);
-      tw_search_result_free(&r);
+      tw_search_result_clear(&r);
     }
   free(source);
 }
@@ -346,7 +347,7 @@ static void a_search_ends_in_its_time(void **state) {
     const double took = tw_now() - before, most = fmax(1.2 * o.seconds, o.seconds + 2);
     if (took > most + 0.5) fail_msg("%g s were given, it took %.2f s", o.seconds, took); /* 0.5: other processes */
     assert_true(r.samples > 1);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
@@ -360,7 +361,7 @@ static void where_the_baseline_takes_all_of_the_time_the_search_says_so_and_ends
   assert_true(r.is_baseline);
   assert_int_equal(r.samples, 1);
   if (!strstr(r.notes, "no candidate was tried")) fail_msg("%s", r.notes);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* ---- real targets ---- */
@@ -384,22 +385,22 @@ static void the_baseline_of_x86_is_what_the_library_runs(void **state) {
     tw_error error = {0};
     tw_schedule schedule;
     x86_tuning tuning;
-    if (tw_target_read(t, problems[i], &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+    if (tw_problem_parse(t, problems[i], &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
       fail_msg("%s", error.text);
     if (tw_target_baseline(t, &p, &schedule, &error) != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     if (x86_tuning_of(&p, &schedule, &tuning, &error) != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     const tw_gemm_spec s = x86_spec_of(&p);
-    tw_gemm_planned *plain, *tuned;
+    tw_gemm_plan *plain, *tuned;
     assert_int_equal(x86_plan(&s, NULL, &plain, &error), TW_OK);
     const x86_tuned by_schedule = {.kernel = plain->kernel, .blocks = tuning.blocks};
     assert_int_equal(x86_plan(&s, &by_schedule, &tuned, &error), TW_OK);
     char a[400], b[400], name[X86_NAME];
-    tw_gemm_print(plain, a, sizeof a);
-    tw_gemm_print(tuned, b, sizeof b);
+    tw_gemm_plan_print(plain, a, sizeof a);
+    tw_gemm_plan_print(tuned, b, sizeof b);
     assert_string_equal(a, b);
-    assert_string_equal(x86_kernel_name(&tuning.kernel, name), tw_gemm_kernel(plain));
-    tw_gemm_destroy(plain);
-    tw_gemm_destroy(tuned);
+    assert_string_equal(x86_kernel_name(&tuning.kernel, name), tw_gemm_plan_kernel(plain));
+    tw_gemm_plan_destroy(plain);
+    tw_gemm_plan_destroy(tuned);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tilewright/menu.h"
+#include "tilewright/extend/menu.h"
 
 typedef struct plan {
   int64_t m;

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "tilewright/tilewright.h"
+#include "target/parse.h"
+#include "tilewright/extend/extend.h"
 
 static char *directory, *file;
 
@@ -66,7 +67,7 @@ static tw_problem gemm(const char *text) {
   tw_problem p;
   snprintf(copy, sizeof copy, "%s", text);
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  assert_int_equal(tw_problem_parse("gemm", n, word, &p, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse_words(NULL, "gemm", n, word, &p, NULL), TW_OK);
   return p;
 }
 
@@ -524,7 +525,7 @@ static void replacing_is_one_step(void **state) {
   tw_wisdom_free(&w);
   tw_wisdom_entry impossible = gemmini(1);
   tw_problem real;
-  assert_int_equal(tw_problem_read(impossible.problem, &real, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse(NULL, impossible.problem, &real, NULL), TW_OK);
   assert_int_equal(tw_wisdom_replace(file, &impossible, &real, NULL), TW_FAILED);
   assert_int_equal(load_count(), before - 1);
 }

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "agent/prompt.h"
+#include "search/result.h"
 #include "search/state.h"
 #include "search_fixture.h"
+#include "target/parse.h"
 
 /* ---- names ---- */
 
@@ -28,11 +30,11 @@ static void names_are_read_and_unknown_ones_are_an_error(void **state) {
 
 static void expect_unusable(const char *agent, uint64_t without) {
   tw_problem problem = fake_problem(64);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_search_options o = fake_options(1, 1);
   tw_error error = {0};
   o.agents = &agent, o.n_agents = 1, o.without = without;
-  assert_int_equal(tw_search(&fake_target, &problem, &o, &r, &error), TW_USAGE);
+  assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, &error), TW_USAGE);
   assert_non_null(strstr(error.text, without > 31 ? "unknown bits" : "changes nothing for the given agents"));
 }
 
@@ -113,13 +115,13 @@ static void a_random_agent_draws_each_step_alike(void **state) {
 
 static double search(const char *agent, uint64_t without, uint64_t seed) {
   tw_problem problem = fake_problem(64);
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_search_options o = fake_options(seed, 1);
   tw_error error = {0};
   o.agents = &agent, o.n_agents = 1, o.without = without;
-  if (tw_search(&fake_target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_search_into(&fake_target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   const double cost = r.best.cost;
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
   return cost;
 }
 
@@ -142,7 +144,7 @@ static char *prompt_of(const char *plan, uint64_t without) {
   tw_error error = {0};
   char *source = NULL, *prompt = NULL;
   const char *words[] = {"m=64", "n=64", "k=64"};
-  if (tw_target_parse(target, "gemm", 3, words, &problem, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_problem_parse_words(target, "gemm", 3, words, &problem, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
   assert_int_equal(tw_target_baseline(target, &problem, &baseline, NULL), TW_OK);
   if (tw_target_emit(target, &problem, &baseline, &source, &error) != TW_OK) fail_msg("%s", error.text);

@@ -10,8 +10,8 @@
 #include "base/parallel.h"
 #include "target/trainium/machine/data.h"
 #include "target/trainium/nki/syntax.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/run.h"
-#include "tilewright/target.h"
 
 /* ---- running a source ---- */
 
@@ -28,7 +28,7 @@ static result run_on(const char *target, const char *source, const char *problem
   tw_artefact *a;
   const tw_target *t = tw_target_find(target);
   assert_non_null(t);
-  if (tw_target_read(t, problem, &p, &out.error) != TW_OK || tw_target_supports(t, &p, &out.error) != TW_OK ||
+  if (tw_problem_parse(t, problem, &p, &out.error) != TW_OK || tw_target_supports(t, &p, &out.error) != TW_OK ||
       tw_target_case(t, &p, 7, 1, &k, &out.error) != TW_OK)
     fail_msg("%s: %s", problem, out.error.text);
   out.status = t->build(t, &p, source, strlen(source), false, &a, &out.error);
@@ -386,7 +386,7 @@ static void an_interrupt_ends_a_kernel(void **state) {
   tw_artefact *a;
   tw_error error;
   (void)state;
-  assert_int_equal(tw_target_read(t, "layernorm rows=128 cols=512 norm=rms eps=1e-6", &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(t, "layernorm rows=128 cols=512 norm=rms eps=1e-6", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_case(t, &p, 7, 1, &k, &error), TW_OK);
   assert_int_equal(t->build(t, &p, source, strlen(source), false, &a, &error), TW_OK);

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "search/result.h"
 #include "target/trainium/rewrite/edits.h"
 #include "target/trainium/rewrite/rewrite.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/search.h"
 
 static const char naive[] = "import neuronxcc.nki as nki\n"
@@ -37,7 +39,7 @@ static const char small[] = "gemm m=256 n=512 k=256 a=bf16 b=bf16 a_transposed=1
 static tw_problem problem_of(const tw_target *t, const char *text) {
   tw_problem p;
   tw_error error = {0};
-  if (tw_target_read(t, text, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+  if (tw_problem_parse(t, text, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s", error.text);
   return p;
 }
@@ -134,15 +136,15 @@ static void rewrites_alone_make_a_kernel_faster(void **state) {
   const tw_target *t = tw_target_find("trn2");
   const tw_problem p = problem_of(t, small);
   tw_search_options o = {.size = sizeof o, .jobs = 1, .inputs = 3};
-  tw_search_result r = {.size = sizeof r};
-  tw_improvement how = {.size = sizeof how};
+  tw_search_result r = {0};
+  tw_improvement how = {0};
   tw_error error = {0};
   (void)state;
   if (tw_improve(t, &p, naive, strlen(naive), &o, true, &r, &how, &error) != TW_OK) fail_msg("%s", error.text);
   assert_true(r.n_rungs >= 2 && how.rewritten);
   assert_true(how.after.cost < 0.9 * r.rung[0].cost);
   assert_non_null(strstr(r.source, "TILE_N = 512"));
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* The scripted agent answers a plan, then edits of which the first is wrong; it is told why and sends the right one. */
@@ -168,15 +170,15 @@ static void an_agent_edits_the_source(void **state) {
                                .n_agents = 1,
                                .model = &model,
                                .program = naive};
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
   (void)state;
-  if (tw_search(t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_search_into(t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(r.n_rungs, 2);
   assert_string_equal(r.rung[1].step, "larger loads");
   assert_non_null(strstr(r.source, "TILE_N = 512"));
   assert_true(r.rung[1].cost < 0.9 * r.rung[0].cost);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* ---- a real machine ---- */

@@ -9,6 +9,7 @@
 #include "op/exact.h"
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/timing/hazards.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/run.h"
 
 static double cost_of(const tw_target *t, const tw_problem *p, const tw_case *k, const tw_schedule *s) {
@@ -37,7 +38,7 @@ static void every_offered_step_is_correct(void **state) {
     tw_menu menu;
     tw_schedule start = {0};
     double best = 1;
-    if (tw_target_read(t, problems[i], &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
+    if (tw_problem_parse(t, problems[i], &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
         tw_target_case(t, &p, 3, 1, &k, &error) != TW_OK)
       fail_msg("%s", error.text);
     const double first = cost_of(t, &p, &k, &start);
@@ -76,7 +77,7 @@ static void what_does_not_fit_is_named(void **state) {
     tw_schedule s = {0};
     tw_error error = {0};
     char *source;
-    if (tw_target_read(t, cases[i].problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+    if (tw_problem_parse(t, cases[i].problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
       fail_msg("%s", error.text);
     if (cases[i].step) assert_int_equal(tw_schedule_add(&s, cases[i].step, &error), TW_OK);
     assert_int_equal(tw_status_group(tw_target_emit(t, &p, &s, &source, &error)), TW_USAGE);
@@ -107,7 +108,7 @@ static void a_part_of_a_kernel_computes_the_same(void **state) {
   tw_case k;
   tw_error error = {0};
   (void)state;
-  if (tw_target_read(t, "gemm m=512 n=8192 k=128 a=bf16 b=bf16 a_transposed=1", &p, &error) != TW_OK ||
+  if (tw_problem_parse(t, "gemm m=512 n=8192 k=128 a=bf16 b=bf16 a_transposed=1", &p, &error) != TW_OK ||
       tw_target_supports(t, &p, &error) != TW_OK || tw_target_case(t, &p, 5, 1, &k, &error) != TW_OK)
     fail_msg("%s", error.text);
   const size_t bytes = k.operand[2].bytes;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/run.h"
 
 static double cost_of(const tw_target *t, const tw_problem *p, const tw_case *k, const tw_schedule *s,
@@ -28,7 +29,7 @@ static double cost_of(const tw_target *t, const tw_problem *p, const tw_case *k,
 static tw_problem problem_of(const tw_target *t, const char *text) {
   tw_problem p;
   tw_error error = {0};
-  if (tw_target_read(t, text, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+  if (tw_problem_parse(t, text, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
     fail_msg("%s: %s", text, error.text);
   return p;
 }

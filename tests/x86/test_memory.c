@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 enum { PAGE = 2 << 20 };
 

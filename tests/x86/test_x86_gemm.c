@@ -122,14 +122,14 @@ static void packed_codes_take_their_bits(void **state) {
     for (size_t e = 0; e < sizeof expected / sizeof *expected; e++) {
       const tw_gemm_spec spec = {
           .size = sizeof spec, .m = 1, .n = N, .k = K, .a = TW_BF16, .b = expected[e].b, .kernel = name};
-      tw_gemm_planned *plan;
-      assert_int_equal(tw_gemm_plan(&spec, &plan, NULL), TW_OK);
+      tw_gemm_plan *plan;
+      assert_int_equal(tw_gemm_plan_create(&spec, &plan, NULL), TW_OK);
       const bool triples = expected[e].b == TW_TERNARY && kernel->isa >= X86_AVX512 && kernel->arithmetic == X86_F32;
       const size_t bits = (size_t)(kernel->isa >= X86_AVX512 ? expected[e].bits : expected[e].bits_elsewhere);
       const size_t codes = triples ? (size_t)N * K * 32 / 18 / 8 : (size_t)N * K * bits / 8;
       const size_t least = codes + (size_t)N * K / 32 * (size_t)expected[e].scale_bits / 8;
       assert_in_range(tw_gemm_packed_bytes(plan), least, least + least / 50 + 4096);
-      tw_gemm_destroy(plan);
+      tw_gemm_plan_destroy(plan);
     }
   }
 }
@@ -197,26 +197,26 @@ static void packed_weights_serve_every_m(void **state) {
                         .b = types[t][1],
                         .c = types[t][2],
                         .threads = 1};
-      tw_gemm_planned *first;
-      assert_int_equal(tw_gemm_plan(&s, &first, NULL), TW_OK);
+      tw_gemm_plan *first;
+      assert_int_equal(tw_gemm_plan_create(&s, &first, NULL), TW_OK);
       void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(first) + 63) / 64 * 64);
       assert_int_equal(tw_gemm_pack(first, b, packed, NULL), TW_OK);
       for (size_t m = 0; m < sizeof ms / sizeof *ms; m++) {
         s.m = ms[m];
-        tw_gemm_planned *plan;
+        tw_gemm_plan *plan;
         tw_error error = {0};
-        assert_int_equal(tw_gemm_plan(&s, &plan, NULL), TW_OK);
+        assert_int_equal(tw_gemm_plan_create(&s, &plan, NULL), TW_OK);
         memset(c, 0xff, sizeof c);
-        if (tw_gemm_execute(plan,
-                            &(tw_gemm_operands){.size = sizeof(tw_gemm_operands), .a = a, .packed_b = packed, .c = c},
-                            &error) != TW_OK)
-          fail_msg("%s for m=%d, packed for %s: %s", tw_gemm_kernel(plan), (int)ms[m], tw_gemm_kernel(first),
+        if (tw_gemm_plan_execute(
+                plan, &(tw_gemm_operands){.size = sizeof(tw_gemm_operands), .a = a, .packed_b = packed, .c = c},
+                &error) != TW_OK)
+          fail_msg("%s for m=%d, packed for %s: %s", tw_gemm_plan_kernel(plan), (int)ms[m], tw_gemm_plan_kernel(first),
                    error.text);
         for (int64_t e = 0; e < s.m * N; e++) assert_true(c[e] == 0);
-        tw_gemm_destroy(plan);
+        tw_gemm_plan_destroy(plan);
       }
       free(packed);
-      tw_gemm_destroy(first);
+      tw_gemm_plan_destroy(first);
     }
 }
 
@@ -268,8 +268,8 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
                         .kernel = name};
       s.a_rounding = products[t].rounding;
       if (products[t].b == TW_I4) s.group = 32;
-      tw_gemm_planned *plan;
-      if (tw_gemm_plan(&s, &plan, NULL) != TW_OK) continue; /* a kernel of other types */
+      tw_gemm_plan *plan;
+      if (tw_gemm_plan_create(&s, &plan, NULL) != TW_OK) continue; /* a kernel of other types */
       tw_random r;
       tw_random_seed_stream(&r, i, t);
       for (int q = 0; q < M * K; q++) put_random(&r, s.a, a, q);
@@ -281,12 +281,12 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
         memset(c[scaled], 0xff, sizeof c[scaled]);
         const tw_gemm_operands o = {
             .size = sizeof o, .a = a, .packed_b = packed, .c = c[scaled], .row_scale = scaled ? ones : NULL};
-        assert_int_equal(tw_gemm_execute(plan, &o, NULL), TW_OK);
+        assert_int_equal(tw_gemm_plan_execute(plan, &o, NULL), TW_OK);
       }
       assert_memory_equal(c[0], c[1], sizeof c[0]);
       computed++;
       free(packed);
-      tw_gemm_destroy(plan);
+      tw_gemm_plan_destroy(plan);
     }
   }
   assert_true(computed > 0);
@@ -295,9 +295,9 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
 /* ---- wrong arguments ---- */
 
 static void expect_refusal(tw_gemm_spec s, const char *part) {
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_error error = {0};
-  assert_int_not_equal(tw_gemm_plan(&s, &plan, &error), TW_OK);
+  assert_int_not_equal(tw_gemm_plan_create(&s, &plan, &error), TW_OK);
   assert_null(plan);
   if (!strstr(error.text, part)) fail_msg("'%s' does not say '%s'", error.text, part);
 }
@@ -307,9 +307,9 @@ static void wrong_descriptions_are_refused(void **state) {
   const tw_gemm_spec good = {.size = sizeof good, .m = 4, .n = 5, .k = 6};
   tw_gemm_spec s;
   tw_error error;
-  tw_gemm_planned *plan;
-  assert_int_equal(tw_gemm_plan(NULL, &plan, &error), TW_USAGE);
-  assert_int_equal(tw_gemm_plan(&good, NULL, &error), TW_USAGE);
+  tw_gemm_plan *plan;
+  assert_int_equal(tw_gemm_plan_create(NULL, &plan, &error), TW_USAGE);
+  assert_int_equal(tw_gemm_plan_create(&good, NULL, &error), TW_USAGE);
   s = good, s.m = 0, expect_refusal(s, "m=0");
   s = good, s.n = -3, expect_refusal(s, "n=-3");
   s = good, s.k = INT64_MAX, expect_refusal(s, "k=");
@@ -329,9 +329,9 @@ static void wrong_descriptions_are_refused(void **state) {
   s = good, s.a = s.b = TW_I8, s.c = TW_I32, s.k = 1 << 20, expect_refusal(s, "k=");
 }
 
-static void expect_bad_operands(const tw_gemm_planned *plan, tw_gemm_operands o, const char *part) {
+static void expect_bad_operands(const tw_gemm_plan *plan, tw_gemm_operands o, const char *part) {
   tw_error error = {0};
-  assert_int_equal(tw_gemm_execute(plan, &o, &error), TW_USAGE);
+  assert_int_equal(tw_gemm_plan_execute(plan, &o, &error), TW_USAGE);
   if (!strstr(error.text, part)) fail_msg("'%s' does not say '%s'", error.text, part);
 }
 
@@ -340,10 +340,10 @@ static void wrong_operands_are_refused(void **state) {
   static float a[4 * 6], b[6 * 5], c[4 * 5];
   const tw_gemm_spec spec = {.size = sizeof spec, .m = 4, .n = 5, .k = 6},
                      other = {.size = sizeof other, .m = 4, .n = 5, .k = 7};
-  tw_gemm_planned *plan, *second;
+  tw_gemm_plan *plan, *second;
   tw_error error;
-  assert_int_equal(tw_gemm_plan(&spec, &plan, NULL), TW_OK);
-  assert_int_equal(tw_gemm_plan(&other, &second, NULL), TW_OK);
+  assert_int_equal(tw_gemm_plan_create(&spec, &plan, NULL), TW_OK);
+  assert_int_equal(tw_gemm_plan_create(&other, &second, NULL), TW_OK);
   char *packed = aligned_alloc(TW_GEMM_ALIGNMENT, 1 << 16);
   assert_int_equal(tw_gemm_pack(plan, b, packed + 4, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "packed is not aligned"));
@@ -354,9 +354,9 @@ static void wrong_operands_are_refused(void **state) {
   assert_int_equal(tw_gemm_pack(plan, b, packed, NULL), TW_OK);
   const tw_gemm_operands good = {.size = sizeof good, .a = a, .packed_b = packed, .c = c};
   tw_gemm_operands o;
-  assert_int_equal(tw_gemm_execute(plan, &good, NULL), TW_OK);
-  assert_int_equal(tw_gemm_execute(plan, NULL, NULL), TW_USAGE);
-  assert_int_equal(tw_gemm_execute(NULL, &good, NULL), TW_USAGE);
+  assert_int_equal(tw_gemm_plan_execute(plan, &good, NULL), TW_OK);
+  assert_int_equal(tw_gemm_plan_execute(plan, NULL, NULL), TW_USAGE);
+  assert_int_equal(tw_gemm_plan_execute(NULL, &good, NULL), TW_USAGE);
   o = good, o.a = NULL, expect_bad_operands(plan, o, "a is NULL");
   o = good, o.packed_b = NULL, expect_bad_operands(plan, o, "packed_b is NULL");
   o = good, o.c = NULL, expect_bad_operands(plan, o, "c is NULL");
@@ -366,9 +366,9 @@ static void wrong_operands_are_refused(void **state) {
   o = good, o.packed_b = packed + 4, expect_bad_operands(plan, o, "aligned");
   expect_bad_operands(second, good, "packed_b was not packed by a plan");
   free(packed);
-  tw_gemm_destroy(plan);
-  tw_gemm_destroy(second);
-  tw_gemm_destroy(NULL);
+  tw_gemm_plan_destroy(plan);
+  tw_gemm_plan_destroy(second);
+  tw_gemm_plan_destroy(NULL);
 }
 
 int main(void) {

@@ -26,11 +26,11 @@ static int free_memory(void **state) {
   return 0;
 }
 
-static tw_gemm_planned *plan_of(tw_gemm_spec s) {
+static tw_gemm_plan *plan_of(tw_gemm_spec s) {
   s.size = sizeof s;
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_error error;
-  if (tw_gemm_plan(&s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_gemm_plan_create(&s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
   return plan;
 }
 
@@ -40,13 +40,13 @@ static void must_say(const tw_error *error, const char *part) {
 }
 
 static void no_plan(tw_gemm_spec s, const char *part) {
-  tw_gemm_planned *plan = (void *)memory;
+  tw_gemm_plan *plan = (void *)memory;
   tw_error error = {0};
-  assert_int_equal(tw_gemm_plan(&s, &plan, &error), TW_USAGE);
+  assert_int_equal(tw_gemm_plan_create(&s, &plan, &error), TW_USAGE);
   assert_null(plan);
-  must_say(&error, "tw_gemm_plan: ");
+  must_say(&error, "tw_gemm_plan_create: ");
   must_say(&error, part);
-  assert_int_equal(tw_gemm_plan(&s, &plan, NULL), TW_USAGE); /* the message may be unwanted */
+  assert_int_equal(tw_gemm_plan_create(&s, &plan, NULL), TW_USAGE); /* the message may be unwanted */
 }
 
 static void descriptions(void **state) {
@@ -87,9 +87,9 @@ static void types(void **state) {
       for (int c = -1; c <= TW_TYPE_COUNT; c++) {
         const tw_gemm_spec s = {
             .size = sizeof s, .m = M, .n = N, .k = K, .a = (tw_type)a, .b = (tw_type)b, .c = (tw_type)c};
-        tw_gemm_planned *plan;
+        tw_gemm_plan *plan;
         tw_error error = {0};
-        const tw_status status = tw_gemm_plan(&s, &plan, &error);
+        const tw_status status = tw_gemm_plan_create(&s, &plan, &error);
         plans += status == TW_OK;
         if (status != TW_OK) {
           const bool are_types =
@@ -98,7 +98,7 @@ static void types(void **state) {
           must_say(&error, "=");
           if (!strstr(error.text, "a=") && !strstr(error.text, "c=")) fail_msg("'%s' names no type", error.text);
         }
-        tw_gemm_destroy(plan);
+        tw_gemm_plan_destroy(plan);
       }
     }
   }
@@ -110,25 +110,25 @@ static void a_plan_that_is_missing(void **state) {
   tw_error error;
   const tw_gemm_operands o = {.size = sizeof o, .a = memory, .packed_b = memory + 64, .c = memory + 128};
   char line[80];
-  tw_gemm_destroy(NULL);
+  tw_gemm_plan_destroy(NULL);
   assert_int_equal(tw_gemm_packed_bytes(NULL), 0);
-  assert_string_equal(tw_gemm_kernel(NULL), "");
-  assert_true(tw_gemm_print(NULL, line, sizeof line) > 0);
+  assert_string_equal(tw_gemm_plan_kernel(NULL), "");
+  assert_true(tw_gemm_plan_print(NULL, line, sizeof line) > 0);
   assert_int_equal(tw_gemm_pack(NULL, memory, memory, &error), TW_USAGE);
   must_say(&error, "tw_gemm_pack: the plan is NULL");
   assert_int_equal(tw_gemm_pack_codes(NULL, memory, memory, memory, &error), TW_USAGE);
   must_say(&error, "tw_gemm_pack_codes: the plan is NULL");
-  assert_int_equal(tw_gemm_execute(NULL, &o, &error), TW_USAGE);
-  must_say(&error, "tw_gemm_execute: the plan is NULL");
+  assert_int_equal(tw_gemm_plan_execute(NULL, &o, &error), TW_USAGE);
+  must_say(&error, "tw_gemm_plan_execute: the plan is NULL");
 }
 
-static void no_pack(const tw_gemm_planned *plan, const void *b, void *packed, const char *part) {
+static void no_pack(const tw_gemm_plan *plan, const void *b, void *packed, const char *part) {
   tw_error error = {0};
   assert_int_equal(tw_gemm_pack(plan, b, packed, &error), TW_USAGE);
   must_say(&error, part);
 }
 
-static void no_pack_codes(const tw_gemm_planned *plan, const void *codes, const void *scales, void *packed,
+static void no_pack_codes(const tw_gemm_plan *plan, const void *codes, const void *scales, void *packed,
                           const char *part) {
   tw_error error = {0};
   assert_int_equal(tw_gemm_pack_codes(plan, codes, scales, packed, &error), TW_USAGE);
@@ -137,8 +137,8 @@ static void no_pack_codes(const tw_gemm_planned *plan, const void *codes, const 
 
 static void packing(void **state) {
   (void)state;
-  tw_gemm_planned *plain = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K});
-  tw_gemm_planned *coded = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K, .b = TW_I4, .group = 32});
+  tw_gemm_plan *plain = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K});
+  tw_gemm_plan *coded = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K, .b = TW_I4, .group = 32});
   char *b = memory, *packed = memory + (1 << 16);
   memset(memory, 0, MEMORY);
   assert_true(tw_gemm_packed_bytes(plain) <= 1 << 16);
@@ -157,19 +157,19 @@ static void packing(void **state) {
   no_pack_codes(coded, b, packed - N * K / 32 * 4 + 1, packed, "packed overlaps scales");
   for (int i = 0; i < MEMORY; i++) assert_int_equal(memory[i], 0);
   assert_int_equal(tw_gemm_pack_codes(coded, packed - N * K / 2, b, packed, NULL), TW_OK); /* just before it */
-  tw_gemm_destroy(plain);
-  tw_gemm_destroy(coded);
+  tw_gemm_plan_destroy(plain);
+  tw_gemm_plan_destroy(coded);
 }
 
-static void not_executed(const tw_gemm_planned *plan, tw_gemm_operands o, const char *part) {
+static void not_executed(const tw_gemm_plan *plan, tw_gemm_operands o, const char *part) {
   tw_error error = {0};
-  assert_int_equal(tw_gemm_execute(plan, &o, &error), TW_USAGE);
-  must_say(&error, "tw_gemm_execute: ");
+  assert_int_equal(tw_gemm_plan_execute(plan, &o, &error), TW_USAGE);
+  must_say(&error, "tw_gemm_plan_execute: ");
   must_say(&error, part);
 }
 
 /* The operand at `offset` of the struct ends with the first element of C, or begins with its last. */
-static void overlaps(const tw_gemm_planned *plan, tw_gemm_operands o, size_t offset, size_t bytes, const char *part) {
+static void overlaps(const tw_gemm_plan *plan, tw_gemm_operands o, size_t offset, size_t bytes, const char *part) {
   const char *c = o.c, *at[2] = {c - bytes + 4, c + M * N * 4 - 4};
   for (int i = 0; i < 2; i++) {
     memcpy((char *)&o + offset, &at[i], sizeof at[i]);
@@ -179,7 +179,7 @@ static void overlaps(const tw_gemm_planned *plan, tw_gemm_operands o, size_t off
 
 static void operands(void **state) {
   (void)state;
-  tw_gemm_planned *plan = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K});
+  tw_gemm_plan *plan = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K});
   const size_t packed_bytes = tw_gemm_packed_bytes(plan);
   char *a = memory, *packed = memory + (1 << 15), *c = memory + (1 << 17);
   memset(memory, 0, MEMORY);
@@ -198,15 +198,15 @@ static void operands(void **state) {
   overlaps(plan, good, offsetof(tw_gemm_operands, column_scale), N * 4, "c overlaps column_scale");
   o = good, o.c = packed + packed_bytes - 4, not_executed(plan, o, "c overlaps packed_b");
   for (int i = 0; i < M * N * 4; i++) assert_int_equal(c[i], 0x55);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   plan = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K, .a = TW_U8, .b = TW_I8, .c = TW_I32});
   assert_int_equal(tw_gemm_pack(plan, a, packed, NULL), TW_OK);
   o = good, o.bias = (const float *)(const void *)a,
-  not_executed(plan, o, "tw_gemm_execute: bias is unsupported with c=i32; use c=f32");
+  not_executed(plan, o, "tw_gemm_plan_execute: bias is unsupported with c=i32; use c=f32");
   o = good, o.row_scale = (const float *)(const void *)a,
-  not_executed(plan, o, "tw_gemm_execute: row_scale is unsupported with c=i32; use c=f32");
+  not_executed(plan, o, "tw_gemm_plan_execute: row_scale is unsupported with c=i32; use c=f32");
   o = good, o.column_scale = (const float *)(const void *)a, not_executed(plan, o, "column_scale is unsupported");
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
 }
 
 /* Weights of one plan in another: only those of the same n, k, types, groups and kernel are taken. */
@@ -226,28 +226,28 @@ static void weights_of_another_plan(void **state) {
   };
   enum { SPECS = sizeof specs / sizeof *specs };
   static float a[M * K], b[(N + 1) * K], c[M * (N + 1)];
-  tw_gemm_planned *plan[SPECS];
+  tw_gemm_plan *plan[SPECS];
   for (int i = 0; i < SPECS; i++) plan[i] = plan_of(specs[i]);
   for (int i = 0; i < SPECS; i++) {
     assert_true(tw_gemm_packed_bytes(plan[i]) <= MEMORY);
     assert_int_equal(tw_gemm_pack(plan[i], b, memory, NULL), TW_OK);
     for (int j = 0; j < SPECS; j++) {
       const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = memory, .c = c};
-      const bool same = i == j || strcmp(tw_gemm_kernel(plan[i]), tw_gemm_kernel(plan[j])) == 0;
+      const bool same = i == j || strcmp(tw_gemm_plan_kernel(plan[i]), tw_gemm_plan_kernel(plan[j])) == 0;
       const bool only_kernel = (i == 0 && j == 3) || (i == 3 && j == 0); /* the same here if there is no better */
       if (i == j || (only_kernel && same))
-        assert_int_equal(tw_gemm_execute(plan[j], &o, NULL), TW_OK);
+        assert_int_equal(tw_gemm_plan_execute(plan[j], &o, NULL), TW_OK);
       else
         not_executed(plan[j], o, "packed_b was not packed by a plan of this n, k, types and kernel");
     }
     tw_gemm_spec taller = specs[i]; /* m does not matter */
     taller.m = 1, taller.threads = 1;
-    tw_gemm_planned *other = plan_of(taller);
+    tw_gemm_plan *other = plan_of(taller);
     const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = memory, .c = c};
-    assert_int_equal(tw_gemm_execute(other, &o, NULL), TW_OK);
-    tw_gemm_destroy(other);
+    assert_int_equal(tw_gemm_plan_execute(other, &o, NULL), TW_OK);
+    tw_gemm_plan_destroy(other);
   }
-  for (int i = 0; i < SPECS; i++) tw_gemm_destroy(plan[i]);
+  for (int i = 0; i < SPECS; i++) tw_gemm_plan_destroy(plan[i]);
 }
 
 int main(void) {

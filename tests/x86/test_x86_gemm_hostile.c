@@ -30,14 +30,14 @@ static void must_be_exact(const exact *e, const char *what) {
   const int64_t at = exact_wrong(e);
   char line[400];
   if (at < 0) return;
-  tw_gemm_print(e->plan, line, sizeof line);
+  tw_gemm_plan_print(e->plan, line, sizeof line);
   fail_msg("%s: C[%d][%d] is wrong, %s", line, (int)(at / e->spec.ldc), (int)(at % e->spec.ldc), what);
 }
 
 static void run(const exact *e) {
   tw_error error;
   const tw_gemm_operands o = exact_operands(e);
-  if (tw_gemm_execute(e->plan, &o, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_gemm_plan_execute(e->plan, &o, &error) != TW_OK) fail_msg("%s", error.text);
 }
 
 typedef void check(exact *);
@@ -172,11 +172,11 @@ static void the_environment_limits_the_instruction_sets(void **state) {
     if (set > most) fail_msg("%s is beyond %s", name, sets[most]);
   }
   const tw_gemm_spec s = {.size = sizeof s, .m = 1, .n = 1, .k = 1};
-  tw_gemm_planned *plan;
-  assert_int_equal(tw_gemm_plan(&s, &plan, NULL), TW_OK);
+  tw_gemm_plan *plan;
+  assert_int_equal(tw_gemm_plan_create(&s, &plan, NULL), TW_OK);
   if (most == 0)
-    assert_true(begins_with(tw_gemm_kernel(plan), "f32-gemm-") && strstr(tw_gemm_kernel(plan), "portable"));
-  tw_gemm_destroy(plan);
+    assert_true(begins_with(tw_gemm_plan_kernel(plan), "f32-gemm-") && strstr(tw_gemm_plan_kernel(plan), "portable"));
+  tw_gemm_plan_destroy(plan);
 }
 
 int main(void) {

@@ -64,9 +64,9 @@ typedef struct data {
 static const product products[] = {
     {{.m = 64, .n = 300, .k = 500}, false},
     {{.m = 5, .n = 2000, .k = 200, .b_transposed = true}, true},
-    {{.m = 1000, .n = 8, .k = 300, .activation = TW_GELU}, true},
+    {{.m = 1000, .n = 8, .k = 300, .activation = TW_ACTIVATION_GELU}, true},
     {{.m = 1, .n = 3000, .k = 900, .a = TW_BF16, .b = TW_BF16, .c = TW_BF16}, false},
-    {{.m = 150, .n = 400, .k = 1500, .a = TW_BF16, .b = TW_BF16, .c = TW_F16, .activation = TW_SILU}, true},
+    {{.m = 150, .n = 400, .k = 1500, .a = TW_BF16, .b = TW_BF16, .c = TW_F16, .activation = TW_ACTIVATION_SILU}, true},
     {{.m = 90, .n = 500, .k = 700, .a = TW_I8, .b = TW_I8, .c = TW_I32}, false},
     {{.m = 33, .n = 700, .k = 400, .a = TW_U8, .b = TW_I8, .c = TW_F32, .a_transposed = true}, true},
     {{.m = 40, .n = 600, .k = 1024, .b = TW_MXFP4}, false},
@@ -78,7 +78,7 @@ static const product products[] = {
     {{.m = 1, .n = 650, .k = 3000, .b = TW_TERNARY}, false},
     {{.m = 1, .n = 500, .k = 4000, .b = TW_MXFP4, .c = TW_BF16}, true},
     /* more parts than threads */
-    {{.m = 300, .n = 900, .k = 700, .activation = TW_RELU}, true},
+    {{.m = 300, .n = 900, .k = 700, .activation = TW_ACTIVATION_RELU}, true},
     {{.m = 260, .n = 1000, .k = 1200, .a = TW_BF16, .b = TW_BF16}, false},
     {{.m = 500, .n = 1000, .k = 900, .a = TW_U8, .b = TW_I8, .c = TW_I32, .a_transposed = true}, false},
     {{.m = 16, .n = 2000, .k = 1024, .b = TW_MXFP4}, false},
@@ -108,12 +108,12 @@ static void *random_elements(tw_random *r, tw_type t, int64_t n) {
   return p;
 }
 
-static tw_gemm_planned *plan_of(const product *p, int threads) {
+static tw_gemm_plan *plan_of(const product *p, int threads) {
   tw_gemm_spec s = p->spec;
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_error error;
   s.size = sizeof s, s.threads = threads;
-  if (tw_gemm_plan(&s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_gemm_plan_create(&s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
   return plan;
 }
 
@@ -127,10 +127,10 @@ static data data_of(const product *p) {
   d.b = random_elements(&r, plain ? s->b : TW_F32, s->k * s->n);
   d.vector = random_elements(&r, TW_F32, s->m > s->n ? s->m : s->n);
   d.c = malloc(c_bytes(s));
-  tw_gemm_planned *plan = plan_of(p, 1);
+  tw_gemm_plan *plan = plan_of(p, 1);
   d.packed = aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
   if (tw_gemm_pack(plan, d.b, d.packed, &error) != TW_OK) fail_msg("%s", error.text);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   return d;
 }
 
@@ -142,11 +142,11 @@ static tw_gemm_operands operands_of(const product *p, const data *d, void *c) {
   return o;
 }
 
-static void execute(const product *p, const data *d, const tw_gemm_planned *plan, void *c) {
+static void execute(const product *p, const data *d, const tw_gemm_plan *plan, void *c) {
   tw_error error;
   const tw_gemm_operands o = operands_of(p, d, c);
   memset(c, 0xff, c_bytes(&p->spec));
-  if (tw_gemm_execute(plan, &o, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_gemm_plan_execute(plan, &o, &error) != TW_OK) fail_msg("%s", error.text);
 }
 
 /* ---- the claims ---- */
@@ -158,12 +158,12 @@ static void every_number_of_threads_gives_the_same_bits(void **state) {
     data d = data_of(p);
     char *one = malloc(c_bytes(&p->spec));
     for (int threads = 1; threads <= 9; threads++) {
-      tw_gemm_planned *plan = plan_of(p, threads);
+      tw_gemm_plan *plan = plan_of(p, threads);
       execute(p, &d, plan, threads == 1 ? one : d.c);
       char line[400];
-      tw_gemm_print(plan, line, sizeof line);
+      tw_gemm_plan_print(plan, line, sizeof line);
       if (threads > 1 && memcmp(one, d.c, c_bytes(&p->spec)) != 0) fail_msg("other bits than one thread: %s", line);
-      tw_gemm_destroy(plan);
+      tw_gemm_plan_destroy(plan);
     }
     free(one);
     free_data(&d);
@@ -177,13 +177,13 @@ static void fewer_threads_than_planned_do_all_of_the_work(void **state) {
     const product *p = &products[i];
     data d = data_of(p);
     char *alone = malloc(c_bytes(&p->spec)), *inside[2] = {malloc(c_bytes(&p->spec)), malloc(c_bytes(&p->spec))};
-    tw_gemm_planned *plan = plan_of(p, 4);
+    tw_gemm_plan *plan = plan_of(p, 4);
     execute(p, &d, plan, alone);
 #pragma omp parallel for num_threads(2) schedule(static, 1)
     for (int t = 0; t < 2; t++) execute(p, &d, plan, inside[t]);
     assert_memory_equal(alone, inside[0], c_bytes(&p->spec));
     assert_memory_equal(alone, inside[1], c_bytes(&p->spec));
-    tw_gemm_destroy(plan);
+    tw_gemm_plan_destroy(plan);
     free(alone), free(inside[0]), free(inside[1]);
     free_data(&d);
   }
@@ -192,7 +192,7 @@ static void fewer_threads_than_planned_do_all_of_the_work(void **state) {
 typedef struct user {
   const product *p;
   const data *d;
-  const tw_gemm_planned *plan;
+  const tw_gemm_plan *plan;
   char *c;
 } user;
 
@@ -209,7 +209,7 @@ static void users_share_a_plan(void **state) {
   for (int i = 0; i < PRODUCTS; i += 3) {
     const product *p = &products[i];
     data d = data_of(p);
-    tw_gemm_planned *plan = plan_of(p, 1 + i % 2);
+    tw_gemm_plan *plan = plan_of(p, 1 + i % 2);
     pthread_t thread[USERS];
     user users[USERS];
     execute(p, &d, plan, d.c);
@@ -222,7 +222,7 @@ static void users_share_a_plan(void **state) {
       assert_memory_equal(users[u].c, d.c, c_bytes(&p->spec));
       free(users[u].c);
     }
-    tw_gemm_destroy(plan);
+    tw_gemm_plan_destroy(plan);
     free_data(&d);
   }
 }
@@ -243,14 +243,14 @@ static void execution_allocates_nothing(void **state) {
   for (int i = 0; i < PRODUCTS; i++) {
     const product *p = &products[i];
     data d = data_of(p);
-    tw_gemm_planned *plan = plan_of(p, 2);
+    tw_gemm_plan *plan = plan_of(p, 2);
     execute(p, &d, plan, d.c); /* OpenMP makes its threads once */
     atomic_store(&allocations, 0);
     atomic_store(&counts, true);
     execute(p, &d, plan, d.c);
     atomic_store(&counts, false);
     assert_int_equal(atomic_load(&allocations), 0);
-    tw_gemm_destroy(plan);
+    tw_gemm_plan_destroy(plan);
     free_data(&d);
   }
 }
@@ -260,7 +260,7 @@ static void execution_allocates_nothing(void **state) {
 static void parts_are_dealt_once(void **state) {
   (void)state;
   enum { THREADS = 5, PARTS_M = 3, PARTS_N = 4, PARTS = PARTS_M * PARTS_N };
-  const tw_gemm_planned plan = {.threads = THREADS, .parts_m = PARTS_M, .parts_n = PARTS_N};
+  const tw_gemm_plan plan = {.threads = THREADS, .parts_m = PARTS_M, .parts_n = PARTS_N};
   x86_deal deal;
   int first[THREADS], taken[PARTS] = {0};
   x86_deal_parts(&deal, &plan);

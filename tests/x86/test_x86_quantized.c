@@ -130,20 +130,20 @@ static guarded random_vector(tw_random *r, int64_t n) {
 
 /* C, on `threads` threads. */
 static void execute(example *e, int threads, const tw_gemm_operands *o, char line[400]) {
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_error error;
   e->spec.size = sizeof e->spec;
   e->spec.threads = threads;
-  if (tw_gemm_plan(&e->spec, &plan, &error) != TW_OK) fail_msg("%s", error.text);
-  tw_gemm_print(plan, line, 400);
+  if (tw_gemm_plan_create(&e->spec, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+  tw_gemm_plan_print(plan, line, 400);
   if (!e->packed.map) {
     e->packed = guarded_new(tw_gemm_packed_bytes(plan), TW_GEMM_ALIGNMENT, 1);
     if (tw_gemm_pack(plan, e->given, e->packed.data, &error) != TW_OK) fail_msg("%s: %s", line, error.text);
   }
   tw_gemm_operands all = *o;
   all.packed_b = e->packed.data;
-  if (tw_gemm_execute(plan, &all, &error) != TW_OK) fail_msg("%s: %s", line, error.text);
-  tw_gemm_destroy(plan);
+  if (tw_gemm_plan_execute(plan, &all, &error) != TW_OK) fail_msg("%s: %s", line, error.text);
+  tw_gemm_plan_destroy(plan);
 }
 
 static void run_example(example *e, tw_random *r) {
@@ -263,19 +263,19 @@ static void special_rows_stay_visible(void **state) {
   for (int rounding = TW_A_INT8_ROWS; rounding <= TW_A_INT8_GROUPS; rounding++) {
     const tw_gemm_spec spec = {
         .size = sizeof spec, .m = M, .n = N, .k = K, .b = TW_MXFP4, .a_rounding = (tw_a_rounding)rounding};
-    tw_gemm_planned *plan;
-    assert_int_equal(tw_gemm_plan(&spec, &plan, NULL), TW_OK);
+    tw_gemm_plan *plan;
+    assert_int_equal(tw_gemm_plan_create(&spec, &plan, NULL), TW_OK);
     void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, tw_gemm_packed_bytes(plan));
     assert_int_equal(tw_gemm_pack(plan, b, packed, NULL), TW_OK);
     const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = packed, .c = c};
-    assert_int_equal(tw_gemm_execute(plan, &o, NULL), TW_OK);
+    assert_int_equal(tw_gemm_plan_execute(plan, &o, NULL), TW_OK);
     for (int j = 0; j < N; j++) {
       assert_true(isnan(c[0 * N + j]) && isnan(c[1 * N + j]));
       assert_true(c[2 * N + j] == 0 && c[3 * N + j] == 0);
       assert_true(isfinite(c[4 * N + j]));
     }
     free(packed);
-    tw_gemm_destroy(plan);
+    tw_gemm_plan_destroy(plan);
   }
 }
 
@@ -286,10 +286,10 @@ static void wrong_choices_are_refused(void **state) {
                           {.m = 4, .n = 4, .k = 8, .a = TW_I8, .b = TW_I8, .a_rounding = TW_A_INT8_ROWS},
                           {.m = 4, .n = 4, .k = 8, .b = TW_I4, .a_rounding = (tw_a_rounding)7}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    tw_gemm_planned *plan;
+    tw_gemm_plan *plan;
     tw_error error = {0};
     wrong[i].size = sizeof wrong[i];
-    assert_int_equal(tw_status_group(tw_gemm_plan(&wrong[i], &plan, &error)), TW_USAGE);
+    assert_int_equal(tw_status_group(tw_gemm_plan_create(&wrong[i], &plan, &error)), TW_USAGE);
     assert_null(plan);
     assert_non_null(strstr(error.text, "a_rounding"));
   }

@@ -22,10 +22,11 @@
 #include "base/process.h"
 #include "base/strings.h"
 #include "native/sandbox.h"
+#include "target/parse.h"
 #include "target/x86/bench.h"
 #include "target/x86/runner/task.h"
 #include "target/x86/tune/build.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static const char SIGNATURE[] =
     "#include <stdint.h>\n#include <stddef.h>\n#include <stdlib.h>\n#include <string.h>\n"
@@ -62,7 +63,7 @@ static tw_problem problem_of(const char *text) {
   snprintf(copy, sizeof copy, "%s", text);
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
   const tw_target *t = tw_target_find("x86");
-  assert_int_equal(tw_target_parse(t, "gemm", n, word, &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse_words(t, "gemm", n, word, &p, &error), TW_OK);
   if (tw_target_supports(t, &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }

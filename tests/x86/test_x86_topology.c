@@ -18,14 +18,14 @@ static void plan_there(const char *topology, char text[TEXT]) {
   setenv("HWLOC_SYNTHETIC", topology, 1);
   const tw_gemm_spec s = {
       .size = sizeof s, .m = 2048, .n = 1 << 18, .k = 1 << 13, .a = TW_BF16, .b = TW_BF16, .c = TW_BF16, .threads = 1};
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_error error;
-  if (tw_gemm_plan(&s, &plan, &error) != TW_OK) {
+  if (tw_gemm_plan_create(&s, &plan, &error) != TW_OK) {
     snprintf(text, TEXT, "%s", error.text);
     return;
   }
-  tw_gemm_print(plan, text, TEXT);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_print(plan, text, TEXT);
+  tw_gemm_plan_destroy(plan);
 }
 
 static void plan_on(const char *topology, char text[TEXT]) {

@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "search/result.h"
+#include "target/parse.h"
 #include "target/x86/cpu.h"
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/tune/apply.h"
 #include "target/x86/tune/measure.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 
 static const tw_target *target(void) { return tw_target_find("x86"); }
 
@@ -27,7 +29,7 @@ static tw_problem problem_of(const char *text) {
   tw_error error;
   snprintf(copy, sizeof copy, "%s", text);
   for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  assert_int_equal(tw_target_parse(tw_target_find("x86"), "gemm", n, word, &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse_words(tw_target_find("x86"), "gemm", n, word, &p, &error), TW_OK);
   if (tw_target_supports(target(), &p, &error) != TW_OK) fail_msg("%s", error.text);
   return p;
 }
@@ -170,18 +172,18 @@ static void schedules_make_right_kernels(void **state) {
 
 static void product(float *c, int64_t m, int64_t n, int64_t k, char *line, size_t size) {
   const tw_gemm_spec spec = {.size = sizeof spec, .m = m, .n = n, .k = k, .threads = 1};
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_error error;
   float *a = calloc((size_t)(m * k), sizeof *a), *b = calloc((size_t)(k * n), sizeof *b);
   for (int64_t i = 0; i < m * k; i++) a[i] = (float)(i % 7) - 3;
   for (int64_t i = 0; i < k * n; i++) b[i] = (float)(i % 5) - 2;
-  assert_int_equal(tw_gemm_plan(&spec, &plan, &error), TW_OK);
+  assert_int_equal(tw_gemm_plan_create(&spec, &plan, &error), TW_OK);
   void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(plan) + 63) / 64 * 64);
   assert_int_equal(tw_gemm_pack(plan, b, packed, &error), TW_OK);
   const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = packed, .c = c};
-  if (tw_gemm_execute(plan, &o, &error) != TW_OK) fail_msg("%s", error.text);
-  tw_gemm_print(plan, line, size);
-  tw_gemm_destroy(plan);
+  if (tw_gemm_plan_execute(plan, &o, &error) != TW_OK) fail_msg("%s", error.text);
+  tw_gemm_plan_print(plan, line, size);
+  tw_gemm_plan_destroy(plan);
   free(a);
   free(b);
   free(packed);
@@ -286,31 +288,31 @@ static void a_short_search_finds_a_better_kernel(void **state) {
                                .seed = 1,
                                .jobs = 2,
                                .start = &start};
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
-  if (tw_search(target(), &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_search_into(target(), &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   assert_true(r.samples >= 3 && r.correct >= 2);
   assert_true(r.best.cost <= r.start.cost && r.bound.cost > 0); /* how near they are is for bench, not for a test */
   assert_true(r.n_rungs >= 1);
   assert_non_null(strstr(r.source, "tilewright_kernel"));
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* The peak belongs to the machine and the types: a tuned kernel with a small tile does not lower it. */
 static void the_peak_does_not_depend_on_the_kernel(void **state) {
   (void)state;
   tw_gemm_spec s = {.size = sizeof s, .m = 64, .n = 64, .k = 64, .a = TW_F32, .b = TW_F32, .c = TW_F32, .threads = 1};
-  tw_gemm_planned *library, *slowest;
+  tw_gemm_plan *library, *slowest;
   tw_error error = {0};
   const char *limit;
   assert_int_equal(x86_plan(&s, NULL, &library, &error), TW_OK);
   s.kernel = "f32-gemm-4x8-portable";
-  if (tw_gemm_plan(&s, &slowest, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_gemm_plan_create(&s, &slowest, &error) != TW_OK) fail_msg("%s", error.text);
   const double fast = x86_peak_of(library, 1, &limit), slow = x86_peak_of(slowest, 1, &limit);
   assert_string_equal(limit, "multiply-adds");
   if (slow < 0.5 * fast) fail_msg("%g beside %g", slow, fast); /* other processes cannot halve the best of 40 runs */
-  tw_gemm_destroy(library);
-  tw_gemm_destroy(slowest);
+  tw_gemm_plan_destroy(library);
+  tw_gemm_plan_destroy(slowest);
 }
 
 /* Sums of three products are looked up in tables where the library does so: its limit is another one, and is named. */
@@ -318,13 +320,13 @@ static void look_ups_have_a_limit_of_their_own(void **state) {
   (void)state;
   tw_gemm_spec s = {
       .size = sizeof s, .m = 1, .n = 512, .k = 512, .a = TW_F32, .b = TW_TERNARY, .c = TW_F32, .threads = 1};
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_error error = {0};
   const char *limit;
   assert_int_equal(x86_plan(&s, NULL, &plan, &error), TW_OK);
   x86_peak_of(plan, 1, &limit);
   assert_string_equal(limit, plan->looks_up ? "table look-ups" : "multiply-adds");
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
 }
 
 int main(void) {

@@ -60,7 +60,7 @@ static inline void exact_put(tw_type t, void *data, int64_t i, int value) {
 
 typedef struct exact {
   tw_gemm_spec spec;
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   guarded a, b, packed, c;
   int8_t *a_value, *b_value; /* m x k and k x n, dense */
 } exact;
@@ -110,14 +110,14 @@ static inline tw_status exact_new(const exact_types *t, const tw_gemm_spec *spec
   e->b = exact_matrix(given, s->b_transposed, s->k, s->n, s->ldb, e->b_value, at_end);
   e->c = guarded_new(exact_c_bytes(s), exact_bytes(s->c), at_end);
   memset(e->c.data, 0xff, exact_c_bytes(s));
-  tw_status status = tw_gemm_plan(s, &e->plan, error);
+  tw_status status = tw_gemm_plan_create(s, &e->plan, error);
   if (status != TW_OK) return status;
   e->packed = guarded_new(tw_gemm_packed_bytes(e->plan), TW_GEMM_ALIGNMENT, at_end);
   return tw_gemm_pack(e->plan, e->b.data, e->packed.data, error);
 }
 
 static inline void exact_free(exact *e) {
-  tw_gemm_destroy(e->plan);
+  tw_gemm_plan_destroy(e->plan);
   guarded *all[] = {&e->a, &e->b, &e->packed, &e->c};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]->map) guarded_free(all[i]);

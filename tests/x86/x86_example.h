@@ -75,9 +75,9 @@ typedef struct operands {
 
 static inline double activation(tw_activation which, double x) {
   switch (which) {
-  case TW_RELU: return x < 0 ? 0 : x;
-  case TW_GELU: return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
-  case TW_SILU: return x / (1 + exp(-x));
+  case TW_ACTIVATION_RELU: return x < 0 ? 0 : x;
+  case TW_ACTIVATION_GELU: return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+  case TW_ACTIVATION_SILU: return x / (1 + exp(-x));
   default: return x;
   }
 }
@@ -108,7 +108,7 @@ static inline void expect(const example *e, const operands *x, double old, int64
   if (has_scales(s) && e->rounds_weights) off += 0x1p-8 * size * fabs(scale);
   const double before = scale * sum + bias + (s->beta != 0 ? (double)s->beta * old : 0);
   *value = activation(s->activation, before);
-  *bound = 1.2 * off + (s->activation >= TW_GELU ? 16 * u * fabs(before) + 1e-30 : 0);
+  *bound = 1.2 * off + (s->activation >= TW_ACTIVATION_GELU ? 16 * u * fabs(before) + 1e-30 : 0);
   if (s->c == TW_I8) { /* saturation brings nothing further apart */
     *value = *value > 127 ? 127 : *value < -128 ? -128 : *value;
     *bound += 0.5;
@@ -174,7 +174,7 @@ static inline void check_result(const example *e, const operands *x, const void 
 }
 
 /* Weights with scales: B becomes what its type holds of it; its planes, packed, must be the same bytes as B, packed. */
-static inline void quantize_b(const example *e, operands *x, const tw_gemm_planned *plan) {
+static inline void quantize_b(const example *e, operands *x, const tw_gemm_plan *plan) {
   const tw_gemm_spec *s = &e->spec;
   tw_packing packing = {.format = tw_format_of_type(s->b), .group = s->group};
   tw_packed_size size;
@@ -208,11 +208,11 @@ static inline void run_example(example *e, uint64_t seed) {
   tw_random r;
   tw_random_seed_stream(&r, seed, 1);
   operands x = make_operands(e, &r);
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_error error;
   char line[400];
-  if (tw_gemm_plan(s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
-  tw_gemm_print(plan, line, sizeof line);
+  if (tw_gemm_plan_create(s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+  tw_gemm_plan_print(plan, line, sizeof line);
   x.packed = guarded_new(tw_gemm_packed_bytes(plan), TW_GEMM_ALIGNMENT, e->at_end);
   if (tw_gemm_pack(plan, x.b.data, x.packed.data, &error) != TW_OK) fail_msg("%s: %s", line, error.text);
   x.o.packed_b = x.packed.data;
@@ -220,20 +220,20 @@ static inline void run_example(example *e, uint64_t seed) {
   fill_c(e, &x, &r);
   void *old = malloc(c_bytes(s));
   memcpy(old, x.c.data, c_bytes(s));
-  if (tw_gemm_execute(plan, &x.o, &error) != TW_OK) fail_msg("%s: %s", line, error.text);
+  if (tw_gemm_plan_execute(plan, &x.o, &error) != TW_OK) fail_msg("%s: %s", line, error.text);
   check_result(e, &x, old, line);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
 
   /* The same bits on any number of threads. */
   void *one = malloc(c_bytes(s));
   memcpy(one, x.c.data, c_bytes(s));
   for (int threads = 1; threads <= 3; threads++) {
     s->threads = threads;
-    if (tw_gemm_plan(s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_gemm_plan_create(s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
     memcpy(x.c.data, old, c_bytes(s));
-    if (tw_gemm_execute(plan, &x.o, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_gemm_plan_execute(plan, &x.o, &error) != TW_OK) fail_msg("%s", error.text);
     if (memcmp(one, x.c.data, c_bytes(s)) != 0) fail_msg("%s: %d threads give other bits", line, threads);
-    tw_gemm_destroy(plan);
+    tw_gemm_plan_destroy(plan);
   }
   free(one);
   free(old);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "tilewright/tilewright.h"
+#include "target/parse.h"
+#include "tilewright/extend/extend.h"
 
 #define CONFIG1 "a=bf16 b=bfp16 c=bf16 acc=bf16"
 #define PAPER "m=4096 n=2048 k=4096 " CONFIG1
@@ -36,7 +37,7 @@ static tw_status explain(const char *problem, const char *choice, tw_explanation
   assert_non_null(t);
   snprintf(of_problem, sizeof of_problem, "%s", problem);
   snprintf(of_choice, sizeof of_choice, "%s", choice);
-  tw_status status = tw_problem_parse("gemm", split(of_problem, words), words, &p, error);
+  tw_status status = tw_problem_parse_words(NULL, "gemm", split(of_problem, words), words, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
   return status == TW_OK ? t->explainer->explain(t, &p, split(of_choice, choices), choices, out, error) : status;
 }
@@ -210,7 +211,8 @@ static void bad_problems_get_one_line(void **state) {
   const char *const conv[] = {"n=1", "h=8", "w=8", "c=8", "k=8", "r=3", "s=3"};
   tw_problem p;
   tw_error error = {0};
-  if (tw_problem_parse("conv2d", sizeof conv / sizeof *conv, conv, &p, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_problem_parse_words(NULL, "conv2d", sizeof conv / sizeof *conv, conv, &p, &error) != TW_OK)
+    fail_msg("%s", error.text);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_UNSUPPORTED);
   assert_non_null(strstr(error.text, "op conv2d is not supported"));
 }
@@ -226,13 +228,13 @@ static void configurations_have_names(void **state) {
     const char *const words[] = {"m=64", "n=64", "k=64", config};
     tw_problem p;
     tw_error error;
-    if (tw_target_parse(t, "gemm", 4, words, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+    if (tw_problem_parse_words(t, "gemm", 4, words, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
       fail_msg("%s", error.text);
     tw_problem_print(&p, text, sizeof text);
     snprintf(expected, sizeof expected, "gemm m=64 n=64 k=64 %s", types[i]);
     assert_string_equal(text, expected);
     const char *const both[] = {"m=64", "n=64", "k=64", config, "b=i8"};
-    assert_int_equal(tw_target_parse(t, "gemm", 5, both, &p, &error), TW_OK);
+    assert_int_equal(tw_problem_parse_words(t, "gemm", 5, both, &p, &error), TW_OK);
     assert_int_equal(tw_target_supports(t, &p, &error), TW_UNSUPPORTED);
     assert_non_null(strstr(error.text, "has b=bfp16, but b=i8 is given; leave one out"));
   }
@@ -244,7 +246,7 @@ static void the_bound_is_below_every_prediction(void **state) {
   const char *const words[] = {"m=4096", "n=2048", "k=4096"};
   tw_problem p;
   tw_bound b;
-  assert_int_equal(tw_problem_parse("gemm", 3, words, &p, NULL), TW_OK);
+  assert_int_equal(tw_problem_parse_words(NULL, "gemm", 3, words, &p, NULL), TW_OK);
   assert_int_equal(tw_target_bound(t, &p, &b, NULL), TW_OK);
   const double once = b.compute_cost, work = 2.0 * 4096 * 2048 * 4096 / 58.9824e12;
   assert_true(once > work && once < work + 200e-6); /* and the dispatch */
@@ -299,7 +301,7 @@ static char *drawn(const char *choice, bool as_picture, tw_status expected, tw_e
   char *text = NULL;
   tw_problem p;
   snprintf(of_choice, sizeof of_choice, "%s", choice);
-  assert_int_equal(tw_problem_parse("gemm", split(of_problem, words), words, &p, error), TW_OK);
+  assert_int_equal(tw_problem_parse_words(NULL, "gemm", split(of_problem, words), words, &p, error), TW_OK);
   assert_int_equal(t->explainer->draw(t, &p, split(of_choice, choices), choices, as_picture, &text, error), expected);
   return text;
 }

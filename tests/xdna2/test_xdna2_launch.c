@@ -6,8 +6,8 @@
 
 #include "test.h"
 
-#include "tilewright/op.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/op.h"
+#include "tilewright/extend/target.h"
 
 enum { N = 16 };
 typedef struct arrays {

@@ -6,9 +6,10 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "target/parse.h"
 #include "target/xdna2/mlir/read.h"
 #include "target/xdna2/mlir/write.h"
-#include "tilewright/tilewright.h"
+#include "tilewright/extend/extend.h"
 #include "xdna2_gemm.h"
 
 /* Multiples of the macro-tile of 64x128 and of T_K, and sizes with each remainder. */
@@ -148,7 +149,7 @@ static void write_folder(const char *folder, const char *size, bool runtime, boo
   tw_files files = {0};
   tw_error error;
   char path[600];
-  if (tw_target_parse(target, "gemm", sizeof words / sizeof *words, words, &p, &error) != TW_OK ||
+  if (tw_problem_parse_words(target, "gemm", sizeof words / sizeof *words, words, &p, &error) != TW_OK ||
       tw_target_supports(target, &p, &error) != TW_OK ||
       tw_schedule_parse(runtime ? "tile m=16 k=16 n=16\nruntime_sizes\n" : "tile m=16 k=16 n=16\n", &s, &error) !=
           TW_OK ||

@@ -11,8 +11,11 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "search/result.h"
+#include "target/parse.h"
 #include "target/xdna2/array/execute.h"
 #include "target/xdna2/array/plan.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/search.h"
 #include "xdna2_array.h"
 
@@ -36,7 +39,7 @@ static tw_problem problem_of(const char *m, const char *n, const char *k, const 
   snprintf(copy, sizeof copy, "%s", types);
   for (char *next; (next = strsep(&rest, " ")); count++) snprintf(words[count], 32, "%s", next);
   for (size_t i = 0; i < count; i++) word[i] = words[i];
-  if (tw_problem_parse("gemm", count, word, &p, &error) || tw_target_supports(target, &p, &error) ||
+  if (tw_problem_parse_words(NULL, "gemm", count, word, &p, &error) || tw_target_supports(target, &p, &error) ||
       p.op->validate(&p, &error))
     fail_msg("%s", error.text);
   return p;
@@ -186,7 +189,7 @@ static void wrong_problems_are_refused_in_one_line(void **state) {
       else
         words[n++] = word;
     }
-    tw_status status = tw_problem_parse("gemm", n, words, &p, &error);
+    tw_status status = tw_problem_parse_words(NULL, "gemm", n, words, &p, &error);
     if (status == TW_OK) status = tw_target_supports(target, &p, &error);
     if (status == TW_OK) status = tw_target_emit(target, &p, &none, &source, &error);
     free(source);
@@ -312,13 +315,13 @@ static void the_search_beats_the_plain_design(void **state) {
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
   const tw_search_options options = {
       .size = sizeof options, .iterations = 3, .plans = 2, .kernels = 2, .beam = 2, .dropout = -1, .seed = 1};
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error;
-  if (tw_search(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  if (tw_search_into(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
   assert_true(r.best.cost < 0.8 * r.start.cost);
   assert_int_equal(r.correct + r.slower, r.samples);
   assert_true(r.correct > 1 && r.slower > 0);
-  tw_search_result_free(&r);
+  tw_search_result_clear(&r);
 }
 
 /* What is not checked does not depend on threads, and a journal recalls it: the second search of each pair ends
@@ -328,7 +331,7 @@ static void designs_that_are_not_checked_change_nothing(void **state) {
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
   char journal[] = "/tmp/tw-test-xdna2-XXXXXX";
   close(mkstemp(journal));
-  tw_search_result first = {.size = sizeof first};
+  tw_search_result first = {0};
   for (int i = 0; i < 3; i++) {
     const tw_search_options options = {.size = sizeof options,
                                        .iterations = 3,
@@ -339,9 +342,9 @@ static void designs_that_are_not_checked_change_nothing(void **state) {
                                        .seed = 1,
                                        .jobs = i ? 2 : 1,
                                        .journal = i ? journal : NULL};
-    tw_search_result r = {.size = sizeof r};
+    tw_search_result r = {0};
     tw_error error;
-    if (tw_search(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_search_into(target, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
     if (i == 0) {
       first = r;
       continue;
@@ -351,9 +354,9 @@ static void designs_that_are_not_checked_change_nothing(void **state) {
     assert_int_equal(r.samples, first.samples);
     assert_int_equal(r.correct, first.correct);
     assert_int_equal(r.slower, first.slower);
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
-  tw_search_result_free(&first);
+  tw_search_result_clear(&first);
   unlink(journal);
 }
 
@@ -413,17 +416,18 @@ static void the_search_finds_the_best_of_all_designs(void **state) {
     const tw_problem p = problem_of(q[0], q[1], q[2], q[3]);
     const tw_search_options all = {.size = sizeof all, .exhaustive = true, .dropout = -1, .seed = 1},
                             some = {.size = sizeof some, .dropout = -1, .seed = 1};
-    tw_search_result every = {.size = sizeof every}, found = {.size = sizeof found};
+    tw_search_result every = {0}, found = {0};
     tw_error error;
-    if (tw_search(target, &p, &all, &every, &error) != TW_OK || tw_search(target, &p, &some, &found, &error) != TW_OK)
+    if (tw_search_into(target, &p, &all, &every, &error) != TW_OK ||
+        tw_search_into(target, &p, &some, &found, &error) != TW_OK)
       fail_msg("%s", error.text);
     assert_true(every.samples > 500 && every.correct == every.samples);
     assert_true(found.samples < every.samples);
     if (found.best.cost > 1.002 * every.best.cost) /* most of it is the dispatch; less is below what is known of it */
       fail_msg("%s %s %s %s: %.9g of %d designs, %.9g of %d that the search met", q[0], q[1], q[2], q[3],
                every.best.cost, every.samples, found.best.cost, found.samples);
-    tw_search_result_free(&every);
-    tw_search_result_free(&found);
+    tw_search_result_clear(&every);
+    tw_search_result_clear(&found);
   }
 }
 
@@ -431,9 +435,9 @@ static void too_many_designs_are_not_enumerated(void **state) {
   (void)state;
   const tw_problem p = problem_of("64", "64", "32", "a=i8 b=i8 c=i32");
   const tw_search_options all = {.size = sizeof all, .exhaustive = true, .dropout = -1, .seed = 1};
-  tw_search_result r = {.size = sizeof r};
+  tw_search_result r = {0};
   tw_error error = {0};
-  assert_int_equal(tw_search(target, &p, &all, &r, &error), TW_USAGE);
+  assert_int_equal(tw_search_into(target, &p, &all, &r, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "exhaustive: the menu leads to more than 4000 kernels"));
 }
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tilewright/target.h"
+#include "target/parse.h"
+#include "tilewright/extend/target.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -21,7 +22,7 @@ static tw_status run(const char *text, const char *const words[], size_t n_words
   tw_artefact *a = NULL;
   tw_measurement m;
   *error = (tw_error){0};
-  tw_status status = tw_problem_parse("gemm", n_words, words, &p, error);
+  tw_status status = tw_problem_parse_words(NULL, "gemm", n_words, words, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
   if (status == TW_OK) status = t->build(t, &p, text, strlen(text), false, &a, error);
   if (status == TW_OK) status = tw_target_case(t, &p, 1, 1, &k, error);

@@ -16,7 +16,7 @@ from ._routes import ROUTES
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
-_launch, _cast = lib.tw_device_launch, ffi.cast
+_launch, _cast = lib.tw_device_plan_launch, ffi.cast
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  #: None in a PyTorch without CUDA
 
 
@@ -30,7 +30,7 @@ class Plan:
 
     def __init__(self, planned: Any, n: int, device: torch.device):
         self._plan, self._calls, self.n, self.device, self._index = planned, [], n, device, device.index or 0
-        self.workspace = lib.tw_device_workspace(planned)
+        self.workspace = lib.tw_device_plan_workspace(planned)
 
     def __call__(self, *addresses: int) -> None:
         """Starts the kernel on the current stream; every address must be a multiple of 16."""
@@ -169,10 +169,10 @@ def has_kernel(op: str, keys: "dict[str, Any]") -> bool:
 
 def load(problem: Any, known: Any, n: int, device: torch.device) -> Plan:
     """Compiles and loads the kernel that the wisdom `known` has; any thread may do so."""
-    out, error = ffi.new("tw_device_planned **"), ffi.new("tw_error *")
+    out, error = ffi.new("tw_device_plan **"), ffi.new("tw_error *")
     with torch.cuda.device(device):
         torch.cuda.mem_get_info(device)  # makes the context current in this thread
-        status = lib.tw_device_plan(problem, known, out, error)
+        status = lib.tw_device_plan_create(problem, known, out, error)
     check(status, error)
     return Plan(out[0], n, device)
 

@@ -12,7 +12,7 @@ from .._gemm import _type
 from .._library import check, ffi, lib, sized, text_of
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-_execute, _cast, _NULL = lib.tw_gemm_execute, ffi.cast, ffi.NULL
+_execute, _cast, _NULL = lib.tw_gemm_plan_execute, ffi.cast, ffi.NULL
 
 
 class _Scratch(threading.local):
@@ -38,10 +38,10 @@ class _Part:
     """C = op(A) op(B) + bias, or the same added to C, for a range of k."""
 
     def __init__(self, spec: Any):
-        error, out = ffi.new("tw_error *"), ffi.new("tw_gemm_planned **")
-        check(lib.tw_gemm_plan(spec, out, error), error)
+        error, out = ffi.new("tw_error *"), ffi.new("tw_gemm_plan **")
+        check(lib.tw_gemm_plan_create(spec, out, error), error)
         self.planned = out[0]
-        weakref.finalize(self, lib.tw_gemm_destroy, out[0])
+        weakref.finalize(self, lib.tw_gemm_plan_destroy, out[0])
         self.packed_bytes = (lib.tw_gemm_packed_bytes(out[0]) + 63) & ~63
         self._calls: "list[Any]" = []
 
@@ -106,7 +106,7 @@ class Plan:
             self._parts.append((part, begin * steps[0], begin * steps[1], self.packed_bytes))
             self.packed_bytes += part.packed_bytes
         #: Plans of one kind share packed weights, whatever their m.
-        self.kind = n, k, dtype, b, group, spec.ldb, b_transposed, tuple(text_of(lib.tw_gemm_kernel(p[0].planned)) for p in self._parts)
+        self.kind = n, k, dtype, b, group, spec.ldb, b_transposed, tuple(text_of(lib.tw_gemm_plan_kernel(p[0].planned)) for p in self._parts)
 
     def _room(self) -> torch.Tensor:
         whole = torch.empty(self.packed_bytes + 64, dtype=torch.uint8)

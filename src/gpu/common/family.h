@@ -11,9 +11,9 @@
 
 #include "base/strings.h"
 #include "gpu/common/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
-#include "tilewright/verb.h"
+#include "tilewright/extend/menu.h"
+#include "tilewright/extend/op.h"
+#include "tilewright/extend/verb.h"
 
 /* The argument of the functions of a language. */
 typedef struct tw_tile_context {

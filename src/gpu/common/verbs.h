@@ -2,7 +2,7 @@
 #ifndef TW_TILE_VERBS_H
 #define TW_TILE_VERBS_H
 
-#include "tilewright/verb.h"
+#include "tilewright/extend/verb.h"
 
 /* The pipeline depth, in the plan's `stages`. */
 #define TW_TILE_STAGES(plan, least_, most_, then_)                                                                     \

@@ -12,7 +12,7 @@
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/object/object.h"
 #include "target/cdna/time/report.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 struct tw_artefact {
   const cdna_machine *machine;

@@ -3,7 +3,7 @@
 #define TW_CDNA_EXPORT_H
 
 #include "launch/launch.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* The launch of a source for the problem: target.c. */
 tw_status cdna_launch_of(const tw_target *, const tw_problem *, const char *source, size_t length, tw_launch *,

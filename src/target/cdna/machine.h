@@ -7,7 +7,7 @@
 #include "target/cdna/arch.h"
 #include "target/cdna/grid/caches.h"
 #include "target/cdna/time/rates.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 typedef struct cdna_machine {
   char name[32], summary[160];

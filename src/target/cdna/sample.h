@@ -3,7 +3,7 @@
 #ifndef TW_CDNA_SAMPLE_H
 #define TW_CDNA_SAMPLE_H
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 typedef struct cdna_sampler {
   size_t kernels; /* workgroups of the launch that are sampled */

@@ -4,7 +4,7 @@
 #define TW_CDNA_TARGET_H
 
 #include "target/machines.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 extern tw_machine_list cdna_machine_list;
 const tw_target *cdna_target_at(size_t index); /* NULL past the last */

@@ -4,8 +4,8 @@
 
 #include "gpu/common/machine.h"
 #include "target/cdna/machine.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/menu.h"
+#include "tilewright/extend/op.h"
 
 /* The machine's description for the kernels of src/gpu. */
 tw_tile_machine cdna_tile_machine(const cdna_machine *);

@@ -7,7 +7,7 @@
 #define TW_CUDA_INPUTS_H
 
 #include "target/cuda/runner/protocol.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* CUDA_FILES_HIGH: our descriptors are above the descriptors of other processes. */
 enum { CUDA_INPUT_SETS = 3, CUDA_FILES_HIGH = 20 };

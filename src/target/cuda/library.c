@@ -11,9 +11,9 @@
 #include "target/cuda/measure.h"
 #include "target/cuda/start.h"
 #include "tilewright/device.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
-struct tw_device_planned {
+struct tw_device_plan {
   cuda_kernel kernel;
   CUmodule module;
   CUfunction function[TW_LAUNCH_KERNELS];
@@ -40,7 +40,7 @@ static tw_status fail(CUresult result, const char *what, tw_error *error) {
 }
 
 /* The source in wisdom; otherwise the source of its schedule, or of the baseline. */
-static tw_status source_of(const tw_target *t, const tw_problem *p, const tw_wisdom *wisdom, tw_device_planned *out,
+static tw_status source_of(const tw_target *t, const tw_problem *p, const tw_wisdom *wisdom, tw_device_plan *out,
                            char **source, tw_error *error) {
   const char *name = cuda_config_here()->name;
   char target[64];
@@ -61,7 +61,7 @@ static tw_status source_of(const tw_target *t, const tw_problem *p, const tw_wis
   return tw_target_emit(t, p, &out->schedule, source, error);
 }
 
-static tw_status load(tw_device_planned *p, tw_error *error) {
+static tw_status load(tw_device_plan *p, tw_error *error) {
   CUresult result = driver.cuModuleLoadData(&p->module, p->kernel.cubin);
   const tw_launch *l = &p->kernel.launch;
   if (!result && l->n_maps && !driver.cuTensorMapEncodeTiled)
@@ -73,7 +73,8 @@ static tw_status load(tw_device_planned *p, tw_error *error) {
   return result ? fail(result, "the driver cannot load the kernel", error) : TW_OK;
 }
 
-tw_status tw_device_plan(const tw_problem *problem, const tw_wisdom *wisdom, tw_device_planned **out, tw_error *error) {
+tw_status tw_device_plan_create(const tw_problem *problem, const tw_wisdom *wisdom, tw_device_plan **out,
+                                tw_error *error) {
   const tw_target *t = tw_target_find("cuda");
   tw_operand operand[TW_OPERANDS_MAX];
   tw_problem p = *problem;
@@ -81,7 +82,7 @@ tw_status tw_device_plan(const tw_problem *problem, const tw_wisdom *wisdom, tw_
   *out = NULL;
   pthread_once(&once, load_driver);
   if (missing) return tw_fail(error, TW_NO_DEVICE, "%s", missing);
-  tw_device_planned *plan = tw_new(1, sizeof *plan);
+  tw_device_plan *plan = tw_new(1, sizeof *plan);
   tw_status status = plan ? cuda_need_device(NULL, error) : tw_no_memory(error, NULL);
   if (status == TW_OK) status = tw_target_settle(t, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
@@ -93,25 +94,25 @@ tw_status tw_device_plan(const tw_problem *problem, const tw_wisdom *wisdom, tw_
   if (status == TW_OK)
     *out = plan;
   else
-    tw_device_destroy(plan);
+    tw_device_plan_destroy(plan);
   return status;
 }
 
-void tw_device_destroy(tw_device_planned *p) {
+void tw_device_plan_destroy(tw_device_plan *p) {
   if (!p) return;
   if (p->module) driver.cuModuleUnload(p->module);
   cuda_kernel_free(&p->kernel);
   free(p);
 }
 
-size_t tw_device_workspace(const tw_device_planned *p) { return p ? (size_t)p->kernel.launch.workspace : 0; }
+size_t tw_device_plan_workspace(const tw_device_plan *p) { return p ? (size_t)p->kernel.launch.workspace : 0; }
 
-size_t tw_device_print(const tw_device_planned *p, char *buffer, size_t size) {
+size_t tw_device_plan_print(const tw_device_plan *p, char *buffer, size_t size) {
   return tw_schedule_print(&p->schedule, buffer, size);
 }
 
-tw_status tw_device_launch(const tw_device_planned *p, void *const operands[], void *workspace, void *stream,
-                           tw_error *error) {
+tw_status tw_device_plan_launch(const tw_device_plan *p, void *const operands[], void *workspace, void *stream,
+                                tw_error *error) {
   const tw_launch *l = &p->kernel.launch;
   const CUdeviceptr room = (CUdeviceptr)(uintptr_t)workspace;
   CUdeviceptr operand[TW_OPERANDS_MAX];
@@ -141,7 +142,7 @@ typedef struct kept_plan {
   struct kept_plan *next;
   tw_problem problem; /* as requested */
   CUcontext context;
-  tw_device_planned *plan;
+  tw_device_plan *plan;
 } kept_plan;
 
 static kept_plan *kept;
@@ -155,10 +156,10 @@ static bool same_problem(const tw_problem *a, const tw_problem *b) {
 }
 
 static tw_status keep_kernel(const tw_problem *problem, const tw_wisdom *wisdom, CUcontext context,
-                             const tw_device_planned **out, tw_error *error) {
+                             const tw_device_plan **out, tw_error *error) {
   kept_plan *k = tw_new(1, sizeof *k);
   if (!k) return tw_no_memory(error, NULL);
-  const tw_status status = tw_device_plan(problem, wisdom, &k->plan, error);
+  const tw_status status = tw_device_plan_create(problem, wisdom, &k->plan, error);
   if (status != TW_OK) {
     free(k);
     return status;
@@ -172,8 +173,8 @@ static tw_status keep_kernel(const tw_problem *problem, const tw_wisdom *wisdom,
 }
 
 tw_status tw_device_run(const tw_problem *problem, const tw_wisdom *wisdom, void *const operands[], void *workspace,
-                        void *stream, const tw_device_planned **plan, tw_error *error) {
-  const tw_device_planned *found = NULL;
+                        void *stream, const tw_device_plan **plan, tw_error *error) {
+  const tw_device_plan *found = NULL;
   CUcontext context = NULL;
   tw_status status = TW_OK;
   pthread_once(&once, load_driver);
@@ -186,7 +187,7 @@ tw_status tw_device_run(const tw_problem *problem, const tw_wisdom *wisdom, void
   if (!found) status = keep_kernel(problem, wisdom, context, &found, error);
   pthread_mutex_unlock(&lock);
   if (plan) *plan = found;
-  return status == TW_OK && operands ? tw_device_launch(found, operands, workspace, stream, error) : status;
+  return status == TW_OK && operands ? tw_device_plan_launch(found, operands, workspace, stream, error) : status;
 }
 
 void tw_device_forget(void) {
@@ -194,7 +195,7 @@ void tw_device_forget(void) {
   while (kept) {
     kept_plan *k = kept;
     kept = k->next;
-    tw_device_destroy(k->plan);
+    tw_device_plan_destroy(k->plan);
     free(k);
   }
   pthread_mutex_unlock(&lock);

@@ -3,7 +3,7 @@
 #define TW_CUDA_MEASURE_H
 
 #include "target/cuda/config.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 const cuda_config *cuda_config_of(const tw_target *); /* target.c */
 

@@ -3,7 +3,7 @@
 #define TW_CUDA_PLAIN_H
 
 #include "base/template.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* Has the op such a kernel? */
 bool cuda_has_plain(const tw_problem *);

@@ -3,7 +3,7 @@
 #define TW_CUDA_TARGET_H
 
 #include "target/machines.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 extern tw_machine_list cuda_machine_list;
 const tw_target *cuda_target_at(size_t index); /* NULL past the last */

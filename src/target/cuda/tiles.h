@@ -4,8 +4,8 @@
 
 #include "gpu/common/machine.h"
 #include "target/cuda/config.h"
-#include "tilewright/menu.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/menu.h"
+#include "tilewright/extend/op.h"
 
 /* The traits of a machine; header NULL where the vocabulary does not reach (before sm_80). */
 tw_tile_machine cuda_tile_machine(const cuda_config *);

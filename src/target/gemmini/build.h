@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "target/gemmini/config.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* Is the compiler here? TW_NO_COMPILER with what to install if not. */
 tw_status gm_build_available(const gm_config *, tw_error *);

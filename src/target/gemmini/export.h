@@ -11,7 +11,7 @@
 #ifndef TW_GEMMINI_EXPORT_H
 #define TW_GEMMINI_EXPORT_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* tw_exporter.sources */
 tw_status gm_export(const tw_target *, const tw_problem *, const tw_schedule *, const char *source, tw_files *out,

@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "target/gemmini/config.h"
 #include "target/gemmini/kernel_source.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* gemmini_params.h for a configuration. */
 tw_status gm_harness_params(const gm_config *, char **text, tw_error *);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 #include "tilewright/status.h"
 
 enum { GM_NAME_MAX = 64, GM_SOURCE_MAX = 8 << 20 };

@@ -5,7 +5,7 @@
 #include "target/gemmini/config.h"
 #include "target/gemmini/core/rv64.h"
 #include "target/gemmini/machine/machine.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 typedef struct gm_run_options {
   const char *trace;             /* file for a timeline; NULL = none */

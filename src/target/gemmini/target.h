@@ -4,7 +4,7 @@
 
 #include "target/gemmini/config.h"
 #include "target/machines.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 extern tw_machine_list gm_machine_list;
 /* By position; NULL past the last. */

@@ -2,7 +2,7 @@
 #ifndef TW_TRAINIUM_EXPORT_H
 #define TW_TRAINIUM_EXPORT_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 extern const tw_exporter trn_exporter;
 

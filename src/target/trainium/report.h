@@ -3,7 +3,7 @@
 #define TW_TRAINIUM_REPORT_H
 
 #include "target/trainium/timing/timing.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 void trn_report(const trn_config *, const trn_program *, const trn_timing *, tw_measurement *out);
 /* The timeline in the form that tw_target.measure documents, to a file. */

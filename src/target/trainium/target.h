@@ -4,7 +4,7 @@
 
 #include "target/machines.h"
 #include "target/trainium/timing/timing.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 extern tw_machine_list trn_machine_list;
 /* By position; NULL past the last. */

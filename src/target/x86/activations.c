@@ -12,7 +12,7 @@ static x86_real real_of(tw_type type) {
 }
 
 /* Elements [first, first + n) of row `row` of op(A), in A's type. */
-static const void *row_at(const tw_gemm_planned *p, const void *a, int64_t row, int64_t first, int64_t n, void *room) {
+static const void *row_at(const tw_gemm_plan *p, const void *a, int64_t row, int64_t first, int64_t n, void *room) {
   const tw_gemm_spec *s = &p->spec;
   const size_t bytes = (size_t)tw_type_bits(s->a) / 8;
   const char *from = a;
@@ -22,7 +22,7 @@ static const void *row_at(const tw_gemm_planned *p, const void *a, int64_t row, 
   return room;
 }
 
-void x86_row_scales(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, float *scale, void *room) {
+void x86_row_scales(const tw_gemm_plan *p, const void *a, int64_t row, int64_t rows, float *scale, void *room) {
   const int64_t k = p->spec.k, block = p->layout.block * x86_kernel_group(p->kernel);
   const x86_real type = real_of(p->spec.a);
   if (!p->spec.a_transposed) {
@@ -40,16 +40,16 @@ void x86_row_scales(const tw_gemm_planned *p, const void *a, int64_t row, int64_
   }
 }
 
-int64_t x86_run(const tw_gemm_planned *p) {
+int64_t x86_run(const tw_gemm_plan *p) {
   return p->codes.group_units * x86_kernel_group(p->kernel) % X86_RUN == 0 ? X86_RUN : X86_EIGHT;
 }
 
-int64_t x86_units_in_runs(const tw_gemm_planned *p, int64_t units) {
+int64_t x86_units_in_runs(const tw_gemm_plan *p, int64_t units) {
   const int64_t run = x86_run(p) / x86_kernel_group(p->kernel);
   return x86_ceil_div(units, run) * run;
 }
 
-void x86_round_strips(const tw_gemm_planned *p, const void *a, int64_t row, int64_t strips, int64_t rows, int64_t unit,
+void x86_round_strips(const tw_gemm_plan *p, const void *a, int64_t row, int64_t strips, int64_t rows, int64_t unit,
                       int64_t units, const x86_rounded *out) {
   const int64_t group = x86_kernel_group(p->kernel), first = unit * group;
   const int64_t n = x86_min(units * group, p->spec.k - first);

@@ -5,11 +5,11 @@
 #include "target/x86/plan.h"
 
 /* TW_A_INT8_ROWS: the scales of `rows` rows from `row` on. `room`: for a transposed A, a strip of a block, as f32. */
-void x86_row_scales(const tw_gemm_planned *, const void *a, int64_t row, int64_t rows, float *scale, void *room);
+void x86_row_scales(const tw_gemm_plan *, const void *a, int64_t row, int64_t rows, float *scale, void *room);
 
 /* Contiguous elements of a row in strips (kernel.h); units of a row, filled up to whole runs. */
-int64_t x86_run(const tw_gemm_planned *);
-int64_t x86_units_in_runs(const tw_gemm_planned *, int64_t units);
+int64_t x86_run(const tw_gemm_plan *);
+int64_t x86_units_in_runs(const tw_gemm_plan *, int64_t units);
 
 /* The destination of strips, for one block of k (x86_quantize in kernel.h). */
 typedef struct x86_rounded {
@@ -20,7 +20,7 @@ typedef struct x86_rounded {
   void *room;      /* for a transposed A: a strip of a block, as f32 */
 } x86_rounded;
 /* `strips` (of a transposed A: 1) of `rows` rows, from row `row` on. */
-void x86_round_strips(const tw_gemm_planned *, const void *a, int64_t row, int64_t strips, int64_t rows, int64_t unit,
+void x86_round_strips(const tw_gemm_plan *, const void *a, int64_t row, int64_t strips, int64_t rows, int64_t unit,
                       int64_t units, const x86_rounded *);
 
 #endif

@@ -40,7 +40,7 @@ tw_gemm_spec x86_spec_of(const tw_problem *p) {
                         .ldb = g.ldb,
                         .ldc = g.ldc,
                         .alpha = g.scale,
-                        .activation = g.relu ? TW_RELU : TW_LINEAR,
+                        .activation = g.relu ? TW_ACTIVATION_RELU : TW_ACTIVATION_LINEAR,
                         .group = (int)g.group,
                         .a_rounding = (tw_a_rounding)g.a_rounding,
                         .threads = (int)tw_problem_int(p, "threads")};
@@ -48,7 +48,7 @@ tw_gemm_spec x86_spec_of(const tw_problem *p) {
 
 typedef struct subject {
   const tw_problem *problem;
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n_operands;
   void *buffer[TW_OPERANDS_MAX];
@@ -91,7 +91,7 @@ static tw_status prepare(subject *s, uint64_t seed, tw_error *error) {
 static void release(subject *s) {
   for (size_t i = 0; i < s->n_operands; i++) tw_memory_free(s->buffer[i]);
   tw_memory_free(s->packed);
-  tw_gemm_destroy(s->plan);
+  tw_gemm_plan_destroy(s->plan);
 }
 
 static double at(const tw_operand *o, const void *data, int64_t row, int64_t column) {
@@ -129,7 +129,7 @@ static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error 
 
 static tw_status check(const subject *s, uint64_t seed, tw_error *error) {
   tw_gemm_operands o = operands_of(s, 0);
-  tw_status status = tw_gemm_execute(s->plan, &o, error);
+  tw_status status = tw_gemm_plan_execute(s->plan, &o, error);
   tw_random r;
   tw_random_seed_stream(&r, seed, 0x9e37);
   for (int i = 0; status == TW_OK && i < CHECKED; i++)
@@ -146,7 +146,7 @@ typedef struct times {
 
 static void execute(const subject *s, size_t copy) {
   const tw_gemm_operands o = operands_of(s, copy);
-  tw_gemm_execute(s->plan, &o, NULL);
+  tw_gemm_plan_execute(s->plan, &o, NULL);
 }
 
 /* In runs long enough for the clock. */
@@ -198,8 +198,8 @@ static void fill_bench(const subject *s, tw_bench *out) {
                bandwidth = s->copies > 1 ? t.memory : x86_read_bandwidth(threads);
   const double bytes = (double)s->stride;
   tw_measurement *m = &out->measurement;
-  snprintf(out->kernel, sizeof out->kernel, "%s", tw_gemm_kernel(s->plan));
-  tw_gemm_print(s->plan, out->plan, sizeof out->plan);
+  snprintf(out->kernel, sizeof out->kernel, "%s", tw_gemm_plan_kernel(s->plan));
+  tw_gemm_plan_print(s->plan, out->plan, sizeof out->plan);
   m->cost = m->seconds = seconds;
   m->spread = t.spread;
   m->utilization = operations / seconds / peak;
@@ -225,7 +225,7 @@ tw_status x86_bench(const tw_target *t, const tw_problem *p, uint64_t seed, tw_b
   (void)t;
   subject s = {.problem = p};
   const tw_gemm_spec spec = x86_spec_of(p);
-  tw_status status = tw_gemm_plan(&spec, &s.plan, error);
+  tw_status status = tw_gemm_plan_create(&spec, &s.plan, error);
   if (status == TW_OK) status = prepare(&s, seed, error);
   if (status == TW_OK) status = check(&s, seed, error);
   if (status == TW_OK) fill_bench(&s, out);

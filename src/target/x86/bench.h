@@ -2,8 +2,8 @@
 #ifndef TW_X86_BENCH_H
 #define TW_X86_BENCH_H
 
+#include "tilewright/extend/target.h"
 #include "tilewright/gemm.h"
-#include "tilewright/target.h"
 
 /* The problem as the library takes it. */
 tw_gemm_spec x86_spec_of(const tw_problem *);

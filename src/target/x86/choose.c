@@ -70,18 +70,18 @@ tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_er
   for (int i = 0; (k = x86_kernel_at(i)); i++) {
     if (s->kernel && strcmp(s->kernel, k->name) != 0) continue;
     if (s->kernel && !runs_here(k))
-      return tw_fail(error, TW_UNSUPPORTED, "tw_gemm_plan: kernel=%s needs %s, which this CPU lacks", s->kernel,
+      return tw_fail(error, TW_UNSUPPORTED, "tw_gemm_plan_create: kernel=%s needs %s, which this CPU lacks", s->kernel,
                      x86_isa_name(k->isa));
     if (s->kernel && !fits(k, s))
-      return tw_fail(error, TW_UNSUPPORTED, "tw_gemm_plan: kernel=%s does not support a=%s b=%s", s->kernel,
+      return tw_fail(error, TW_UNSUPPORTED, "tw_gemm_plan_create: kernel=%s does not support a=%s b=%s", s->kernel,
                      tw_type_name(s->a), tw_type_name(s->b));
     if (x86_computes(k, s) && (!best || rate(k, s) >= rate(best, s))) best = k;
   }
   *out = best;
   if (best) return TW_OK;
-  if (s->kernel) return tw_fail(error, TW_USAGE, "tw_gemm_plan: unknown kernel=%s", s->kernel);
+  if (s->kernel) return tw_fail(error, TW_USAGE, "tw_gemm_plan_create: unknown kernel=%s", s->kernel);
   return tw_fail(error, TW_UNSUPPORTED,
-                 "tw_gemm_plan: unsupported types a=%s b=%s; expected a=f32, bf16 or f16 with b=f32, bf16, f16 or "
+                 "tw_gemm_plan_create: unsupported types a=%s b=%s; expected a=f32, bf16 or f16 with b=f32, bf16, f16 or "
                  "a packed type, or a=u8 or i8 with b=i8",
                  tw_type_name(s->a), tw_type_name(s->b));
 }
@@ -95,7 +95,7 @@ const char *tw_gemm_kernel_at(size_t index) {
 
 /* ---- blocks ---- */
 
-int64_t x86_block_step(const tw_gemm_planned *p, int64_t units) {
+int64_t x86_block_step(const tw_gemm_plan *p, int64_t units) {
   enum { STEP = 16, UNROLLED = 4 };
   if (p->has_codes && p->codes.form == X86_T3) return UNROLLED * p->codes.step;
   int64_t step = p->has_codes && p->codes.group_units < units ? p->codes.group_units : STEP;
@@ -112,7 +112,7 @@ int64_t x86_block_step(const tw_gemm_planned *p, int64_t units) {
  * C, which a fifth of it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
 enum { SHORT_BLOCK = 256 };
 
-int64_t x86_choose_block(const tw_gemm_planned *p) {
+int64_t x86_choose_block(const tw_gemm_plan *p) {
   const x86_kernel *k = p->kernel;
   const int64_t units = x86_ceil_div(p->spec.k, x86_kernel_group(k)), step = x86_block_step(p, units);
   enum { VECTOR_ROWS = 14 };
@@ -126,7 +126,7 @@ int64_t x86_choose_block(const tw_gemm_planned *p) {
   return x86_ceil_div(x86_ceil_div(units, blocks), step) * step;
 }
 
-bool x86_converts_a(const tw_gemm_planned *p) {
+bool x86_converts_a(const tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
   const tw_type taken[X86_ARITHMETICS] = {
       [X86_F32] = TW_F32, [X86_BF16] = TW_BF16, [X86_U8S8] = TW_U8, [X86_S8S8] = TW_I8};
@@ -142,7 +142,7 @@ enum { COLUMNS_WORTH_PACKING = 512 };
 /* AMX waits for its tiles of A in any case. It reads rows in place as fast as packed ones, unless many of the 32 rows
  * share a set of L1 or L2. Measured on 16 cores with rows of 8256 bytes: 1.05 to 1.16 times as fast in place; with 8192
  * bytes 0.8 to 1. */
-static bool rows_spread(const tw_gemm_planned *p) {
+static bool rows_spread(const tw_gemm_plan *p) {
   enum { SPREAD = 1024 };
   return p->kernel->isa == X86_AMX && p->a_stride % SPREAD != 0;
 }
@@ -151,7 +151,7 @@ static bool rows_spread(const tw_gemm_planned *p) {
  * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): four parts instead
  * of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096 of bf16. Smaller parts lose time:
  * parts that pack B pack it for few rows. One thread has one part. Large parts of vectors' kernels may be more. */
-static int parts_for_each_thread(const tw_gemm_planned *p, int threads, double worth) {
+static int parts_for_each_thread(const tw_gemm_plan *p, int threads, double worth) {
   enum { MOST = 4, MOST_LARGE = 8, LARGE = 400, WORTH_A_PART = 4, WORTH_PACKING = 50 };
   const double each = worth / threads;
   if (threads == 1) return 1;
@@ -171,7 +171,7 @@ typedef struct fetches {
  * cycles for 16 units of k of 32 rows and a panel, and waits for each line of 64 bytes from the last cache for 8: a
  * panel, or 32 rows of A, cost as much as 87 rows. Measured on 16 cores, 1024^3: 8 x 8 parts instead of 16 x 4 1.12
  * times as fast with bf16 (1.14 by this estimate), and instead of 8 x 4 1.2 times with u8. */
-static fetches fetches_of(const tw_gemm_planned *p) {
+static fetches fetches_of(const tw_gemm_plan *p) {
   if (p->kernel->isa == X86_AMX) return (fetches){87, 2.7, 0};
   return (fetches){p->packs_b ? 20 : 4, 0, 0.01};
 }
@@ -183,12 +183,12 @@ static fetches fetches_of(const tw_gemm_planned *p) {
  * does the work of eight instructions, four with its loads. Where parts pack B, each thread also waits for lines that
  * other cores wrote. */
 static const double INSTRUCTIONS_WORTH_A_THREAD = 4000;
-static int threads_worth(const tw_gemm_planned *p, double worth) {
+static int threads_worth(const tw_gemm_plan *p, double worth) {
   worth /= p->kernel->isa == X86_AMX || p->packs_b ? 4 : 3;
   return worth >= p->spec.threads ? p->spec.threads : worth < 1 ? 1 : (int)worth;
 }
 
-static void choose_parts(tw_gemm_planned *p) {
+static void choose_parts(tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
   const double at_once = (double)(x86_isa_lanes(p->kernel->isa) * x86_kernel_group(p->kernel));
   const double worth = (double)s->m * (double)s->n * (double)s->k / at_once / INSTRUCTIONS_WORTH_A_THREAD;
@@ -231,11 +231,11 @@ bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
 enum { STRIPS_WORTH_EXPANSION = 20 };
 
 /* Do not do this if panels are read from memory: high tiles read them in fewer passes. */
-static bool takes_two_panels(const tw_gemm_planned *p) {
+static bool takes_two_panels(const tw_gemm_plan *p) {
   return !p->on_codes && p->spec.m > ROWS_ON_CODES && p->kernel->wide_rows && x86_panels(p) > 1;
 }
 
-void x86_choose_blocks(tw_gemm_planned *p) {
+void x86_choose_blocks(tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
   const x86_cpu *cpu = x86_this_cpu();
   p->on_codes = x86_runs_on_codes(s, p->kernel->coded_rows);

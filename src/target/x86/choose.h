@@ -10,22 +10,22 @@ tw_status x86_choose_kernel(const tw_gemm_spec *, const x86_kernel **out, tw_err
 /* Blocks of k are a multiple of this: of groups of units that share a scale (if there are several in `units`), and of
  * 16 units, which are a multiple of the unrolling, of the rows of units in lines of codes, and of AMX's units; for
  * X86_T3, which has neither groups nor AMX, of some lines. The plan has kernel, description and codes. */
-int64_t x86_block_step(const tw_gemm_planned *, int64_t units);
+int64_t x86_block_step(const tw_gemm_plan *, int64_t units);
 /* Units of k in a block, a multiple of x86_block_step: depends on kernel and weights alone, so that packed weights
  * serve every m. */
-int64_t x86_choose_block(const tw_gemm_planned *);
+int64_t x86_choose_block(const tw_gemm_plan *);
 bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
 /* True if tiles work on codes, so that no panel is expanded. `coded_rows`: of the kernel's (AMX has none). */
 bool x86_runs_on_codes(const tw_gemm_spec *, int coded_rows);
 /* Does the CPU have the kernel's instructions, and does the kernel compute the types? */
 bool x86_computes(const x86_kernel *, const tw_gemm_spec *);
 /* Fills a_mode, mc, nc, rho, parts_m, parts_n, threads. */
-void x86_choose_blocks(tw_gemm_planned *);
+void x86_choose_blocks(tw_gemm_plan *);
 
 int x86_kernel_group(const x86_kernel *);
 bool x86_sums_are_integers(const x86_kernel *);
 /* True if elements of A must be converted before the kernel can read them. After the last whole unit of k they always
  * must. */
-bool x86_converts_a(const tw_gemm_planned *);
+bool x86_converts_a(const tw_gemm_plan *);
 
 #endif

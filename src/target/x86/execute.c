@@ -1,4 +1,4 @@
-/* execute.c - tw_gemm_execute: arguments, workspaces, threads. */
+/* execute.c - tw_gemm_plan_execute: arguments, workspaces, threads. */
 #include <string.h>
 
 #include "base/sized.h"
@@ -34,7 +34,7 @@ static size_t matrix_bytes(int64_t rows, int64_t columns, int64_t pitch, tw_type
   return (size_t)((rows - 1) * pitch + columns) * (size_t)tw_type_bits(type) / 8;
 }
 
-static tw_status check_overlap(const tw_gemm_planned *p, const tw_gemm_operands *o, tw_error *error) {
+static tw_status check_overlap(const tw_gemm_plan *p, const tw_gemm_operands *o, tw_error *error) {
   const tw_gemm_spec *s = &p->spec;
   const size_t c_bytes = matrix_bytes(s->m, s->n, s->ldc, s->c), real = sizeof(float);
   const struct {
@@ -49,21 +49,21 @@ static tw_status check_overlap(const tw_gemm_planned *p, const tw_gemm_operands 
       {"column_scale", o->column_scale, (size_t)s->n * real}};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (overlap(o->c, c_bytes, others[i].data, others[i].bytes))
-      return tw_fail(error, TW_USAGE, "tw_gemm_execute: c overlaps %s", others[i].name);
+      return tw_fail(error, TW_USAGE, "tw_gemm_plan_execute: c overlaps %s", others[i].name);
   return TW_OK;
 }
 
-static tw_status check_operands(const tw_gemm_planned *p, const tw_gemm_operands *o, tw_error *error) {
-  if (!o->a) return tw_fail(error, TW_USAGE, "tw_gemm_execute: a is NULL");
-  if (!o->packed_b) return tw_fail(error, TW_USAGE, "tw_gemm_execute: packed_b is NULL");
-  if (!o->c) return tw_fail(error, TW_USAGE, "tw_gemm_execute: c is NULL");
+static tw_status check_operands(const tw_gemm_plan *p, const tw_gemm_operands *o, tw_error *error) {
+  if (!o->a) return tw_fail(error, TW_USAGE, "tw_gemm_plan_execute: a is NULL");
+  if (!o->packed_b) return tw_fail(error, TW_USAGE, "tw_gemm_plan_execute: packed_b is NULL");
+  if (!o->c) return tw_fail(error, TW_USAGE, "tw_gemm_plan_execute: c is NULL");
   if ((uintptr_t)o->packed_b % TW_GEMM_ALIGNMENT)
-    return tw_fail(error, TW_USAGE, "tw_gemm_execute: packed_b is not aligned to %d bytes", TW_GEMM_ALIGNMENT);
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan_execute: packed_b is not aligned to %d bytes", TW_GEMM_ALIGNMENT);
   if (memcmp(o->packed_b, &p->layout, sizeof p->layout) != 0)
     return tw_fail(error, TW_USAGE,
-                   "tw_gemm_execute: packed_b was not packed by a plan of this n, k, types and kernel");
+                   "tw_gemm_plan_execute: packed_b was not packed by a plan of this n, k, types and kernel");
   if (p->spec.c == TW_I32 && (o->bias || o->row_scale || o->column_scale))
-    return tw_fail(error, TW_USAGE, "tw_gemm_execute: %s is unsupported with c=i32; use c=f32",
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan_execute: %s is unsupported with c=i32; use c=f32",
                    o->bias        ? "bias"
                    : o->row_scale ? "row_scale"
                                   : "column_scale");
@@ -82,7 +82,7 @@ static int this_thread(void) { return 0; }
 /* Cores differ in speed: by their kind, or because another process or virtual machine uses the same core. Where there
  * are more parts than threads, each thread starts the next part when it is free. All parts are computed even if fewer
  * threads were started. */
-static void run_parts(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace) {
+static void run_parts(const tw_gemm_plan *p, const tw_gemm_operands *o, char *workspace) {
   const int parts = p->parts_m * p->parts_n;
   if (p->threads == 1) {
     for (int i = 0; i < parts; i++) x86_run_part(p, o, workspace, i);
@@ -95,11 +95,11 @@ static void run_parts(const tw_gemm_planned *p, const tw_gemm_operands *o, char 
     x86_run_part(p, o, workspace + (size_t)this_thread() * p->bytes_per_thread, i);
 }
 
-tw_status tw_gemm_execute(const tw_gemm_planned *p, const tw_gemm_operands *given, tw_error *error) {
+tw_status tw_gemm_plan_execute(const tw_gemm_plan *p, const tw_gemm_operands *given, tw_error *error) {
   tw_gemm_operands operands;
   const tw_gemm_operands *const o = &operands;
-  if (!p) return tw_fail(error, TW_USAGE, "tw_gemm_execute: the plan is NULL");
-  if (!given) return tw_fail(error, TW_USAGE, "tw_gemm_execute: the operands are NULL");
+  if (!p) return tw_fail(error, TW_USAGE, "tw_gemm_plan_execute: the plan is NULL");
+  if (!given) return tw_fail(error, TW_USAGE, "tw_gemm_plan_execute: the operands are NULL");
   tw_status status = tw_sized_take("tw_gemm_operands", given, &operands, sizeof operands, error);
   if (status == TW_OK) status = check_operands(p, o, error);
   if (status != TW_OK) return status;

@@ -17,7 +17,7 @@
 #include "target/x86/weights.h"
 
 typedef struct job {
-  const tw_gemm_planned *p;
+  const tw_gemm_plan *p;
   const tw_gemm_operands *o;
   const void *b;                      /* unpacked, if parts pack it */
   float scale;                        /* size of its elements */
@@ -47,7 +47,7 @@ static float *scales_of_rows(const job *j) { return (void *)(j->workspace + j->p
 
 static void finish_columns(const job *j, const strip *t, int64_t column, int64_t columns, const void *sums,
                            int64_t sums_stride) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const tw_gemm_operands *o = j->o;
   const int64_t element = tw_type_bits(p->spec.c) / 8;
   const x86_finish f = {.sums = sums,
@@ -76,7 +76,7 @@ static void finish_tile(const job *j, const strip *t, int64_t column, int64_t co
 enum { SCALES_AHEAD = 1024 }; /* bytes that scales are fetched before they are used */
 
 static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   return (x86_coded){.units = x86_filled(p, x86_block_units(p, block)),
                      .group_units = p->codes.group_units,
                      .codes = b->packed,
@@ -90,7 +90,7 @@ static x86_coded coded_of(const job *j, int64_t block, const panel *b) {
                      .next_step = b->next_step};
 }
 
-static x86_coded_tile *const *tiles_on_codes(const tw_gemm_planned *p, const void *packed) {
+static x86_coded_tile *const *tiles_on_codes(const tw_gemm_plan *p, const void *packed) {
   const x86_form form = p->expands ? X86_S8 : p->codes.form;
   x86_coded_tile *const *powers = p->kernel->powers[form];
   const bool fit = p->codes.scale_bytes == 1 && !((const char *)packed)[X86_LARGE_SCALES];
@@ -99,7 +99,7 @@ static x86_coded_tile *const *tiles_on_codes(const tw_gemm_planned *p, const voi
 
 static void run_coded(const job *j, const strip *t, int64_t block, int64_t columns, const panel *b, void *sums,
                       int64_t stride, bool accumulate) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   x86_coded o = coded_of(j, block, b);
   o.codes = b->b, o.a = t->a, o.c = sums, o.c_stride = stride, o.columns = columns, o.accumulate = accumulate,
   o.strips = t->n;
@@ -118,7 +118,7 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
  * prefetched by the hardware. */
 static void fetch_c(const job *j, const strip *t, int64_t column, int64_t columns) {
   enum { PAGE = 4096 };
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const int64_t element = tw_type_bits(p->spec.c) / 8;
   if (p->spec.ldc * element < PAGE) return;
   for (int64_t i = 0; i < t->rows; i++) {
@@ -127,18 +127,18 @@ static void fetch_c(const job *j, const strip *t, int64_t column, int64_t column
   }
 }
 
-static x86_tile *tile_on(const tw_gemm_planned *p, int64_t rows, int64_t columns) {
+static x86_tile *tile_on(const tw_gemm_plan *p, int64_t rows, int64_t columns) {
   const x86_kernel *k = p->kernel;
   const bool wide = columns > k->columns, direct = p->a_mode == X86_A_IN_PLACE;
   return (wide ? direct ? k->wide_direct : k->wide_packed : direct ? k->direct : k->packed)[rows - 1];
 }
 
 /* May a tile go on from strip to strip? Not if sums are finished tile by tile. */
-static bool takes_strips(const tw_gemm_planned *p, int64_t block, bool plain) { return plain || block < p->blocks - 1; }
+static bool takes_strips(const tw_gemm_plan *p, int64_t block, bool plain) { return plain || block < p->blocks - 1; }
 
 /* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
 static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const int64_t columns = x86_min(b->columns, j->column + j->columns - column);
   char *sums = j->workspace + p->tile_at;
   int64_t stride = b->columns * X86_UNIT;
@@ -183,7 +183,7 @@ static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) 
 
 /* Up to `most` strips of the same height. */
 static bool next_strips(const job *j, strips *s, int64_t block, int64_t most, strip *t) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   if (s->left == 0) return false;
   const bool taller = s->taller > 0;
   t->row = s->next_row;
@@ -206,7 +206,7 @@ static bool next_strips(const job *j, strips *s, int64_t block, int64_t most, st
 }
 
 static void round_strips(const job *j, const strip *t, int64_t block, int64_t units) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   float *row_scales = scales_of_rows(j) + (t->row - j->row);
   const x86_rounded to = {.row_scales = row_scales,
                           .to = (char *)t->a,
@@ -220,7 +220,7 @@ static void round_strips(const job *j, const strip *t, int64_t block, int64_t un
 
 /* Strips that are rounded at once: for a transposed A one, whose rows are gathered first; otherwise as many as stay in
  * L1, because each is read twice. */
-static int64_t rounded_at_once(const tw_gemm_planned *p) {
+static int64_t rounded_at_once(const tw_gemm_plan *p) {
   enum { ROOM = 16384 };
   if (p->spec.a_transposed) return 1;
   if (p->spec.a_rounding == TW_A_INT8_GROUPS) return INT64_MAX;
@@ -229,7 +229,7 @@ static int64_t rounded_at_once(const tw_gemm_planned *p) {
 }
 
 static void pack_strip(const job *j, const strip *t, int64_t block, int64_t units) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const int64_t unit = block * p->layout.block, bytes = tw_type_bits(p->spec.a) / 8;
   const bool whole = (unit + units) * x86_kernel_group(p->kernel) <= p->spec.k;
   const char *from = (const char *)j->o->a + t->row * p->spec.lda * bytes + unit * X86_UNIT;
@@ -266,7 +266,7 @@ static void pack_strips(const job *j, strips s, int64_t block) {
 enum { PARTS_MOST = 4 };
 
 static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool last) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const int64_t parts = x86_min(count, PARTS_MOST);
   const int64_t line = p->expands ? p->codes.vector * p->codes.bits / 8 : p->on_codes ? p->codes.vector : X86_LINE;
   b->next_step = line / parts;
@@ -278,7 +278,7 @@ static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, in
 /* The panels in the form that tiles read: codes are expanded, to units or, for tiles on codes, to 8-bit codes, unless
  * the tiles read them directly. */
 static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, int64_t scales) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const int64_t width = p->kernel->columns;
   b->b = b->packed, b->stride = bytes;
   if (!p->has_codes || (p->on_codes && !p->expands)) return;
@@ -295,14 +295,14 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
 
 /* For the panels that hold the next `columns`. A tile on codes processes all panels at once if their sums fit, and no
  * other strip waits for them: a call for each costs a tenth of the time with ternary codes, which have short panels. */
-static int64_t panels_at_once(const tw_gemm_planned *p, int64_t strips_in_all, int64_t columns, bool plain) {
+static int64_t panels_at_once(const tw_gemm_plan *p, int64_t strips_in_all, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
   if (p->on_codes && strips_in_all == 1 && !p->expands && (plain || p->blocks > 1)) return panels;
   return p->wide || p->looks_up ? x86_min(panels, 2) : 1;
 }
 
 static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, bool plain) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const int64_t width = p->kernel->columns, units = x86_block_units(p, block), end = j->column + j->columns;
   const int64_t bytes = (int64_t)x86_panel_bytes(p, units);
   const strips all = strips_of(j, row, rows, block);
@@ -329,13 +329,13 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
 }
 
 static void pack_b(const job *j, int64_t block) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const int64_t first = j->column / p->kernel->columns, n = x86_ceil_div(j->columns, p->kernel->columns);
   x86_pack_panels(p, j->b, j->scale, block, first, n, j->workspace + p->b_at);
 }
 
 static void run_block(const job *j, bool plain) {
-  const tw_gemm_planned *p = j->p;
+  const tw_gemm_plan *p = j->p;
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
   for (int64_t block = 0; block < p->blocks; block++) {
     if (p->packs_b) pack_b(j, block);
@@ -344,11 +344,11 @@ static void run_block(const job *j, bool plain) {
   }
 }
 
-void x86_run_part(const tw_gemm_planned *p, const tw_gemm_operands *o, char *workspace, int part) {
+void x86_run_part(const tw_gemm_plan *p, const tw_gemm_operands *o, char *workspace, int part) {
   x86_run_part_on(p, o, NULL, 1, workspace, part);
 }
 
-void x86_run_part_on(const tw_gemm_planned *p, const tw_gemm_operands *o, const void *b, float scale, char *workspace,
+void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const void *b, float scale, char *workspace,
                      int part) {
   const int at_m = part % p->parts_m, at_n = part / p->parts_m;
   const int64_t width = p->kernel->columns, panels = x86_panels(p);
@@ -370,7 +370,7 @@ void x86_run_part_on(const tw_gemm_planned *p, const tw_gemm_operands *o, const 
 
 /* ---- parts and threads ---- */
 
-void x86_deal_parts(x86_deal *d, const tw_gemm_planned *p) {
+void x86_deal_parts(x86_deal *d, const tw_gemm_plan *p) {
   d->threads = p->threads;
   d->parts = p->parts_m * p->parts_n;
   for (int i = 0; i < d->threads; i++) atomic_init(&d->taken[i], 0);

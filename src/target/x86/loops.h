@@ -8,10 +8,10 @@
 
 /* Computes part `part` of parts_m x parts_n of C. Parts do not overlap. `workspace`: bytes_per_thread of the calling
  * thread's own, aligned to TW_GEMM_ALIGNMENT. */
-void x86_run_part(const tw_gemm_planned *, const tw_gemm_operands *, char *workspace, int part);
+void x86_run_part(const tw_gemm_plan *, const tw_gemm_operands *, char *workspace, int part);
 
 /* As above for plans that pack B (`packs_b`): B unpacked, and the factor of its elements (x86_pack_panels). */
-void x86_run_part_on(const tw_gemm_planned *, const tw_gemm_operands *, const void *b, float scale, char *workspace,
+void x86_run_part_on(const tw_gemm_plan *, const tw_gemm_operands *, const void *b, float scale, char *workspace,
                      int part);
 
 /* The assignment of parts to threads. Each begins with parts of its own, the same in each call: the operands are in its
@@ -22,7 +22,7 @@ typedef struct x86_deal {
   atomic_int taken[X86_THREADS_MOST]; /* of the parts of each thread; side by side, so that looking at all is fast */
 } x86_deal;
 
-void x86_deal_parts(x86_deal *, const tw_gemm_planned *);
+void x86_deal_parts(x86_deal *, const tw_gemm_plan *);
 /* The next part for a thread; -1: there is none. `*from`, 0 at first, is how far the thread has looked. Any number of
  * threads, each with any number of its own from 0 on, computes all parts. */
 int x86_next_part(x86_deal *, int thread, int *from);

@@ -49,8 +49,8 @@ static void convert_row(x86_arithmetic arithmetic, tw_type type, void *to, const
     for (int64_t i = 0; i < n; i++) ((int16_t *)to)[i] = ((const uint8_t *)from)[i];
 }
 
-bool x86_pack_columns_of_a(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit,
-                           int64_t units, void *to) {
+bool x86_pack_columns_of_a(const tw_gemm_plan *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
+                           void *to) {
   const tw_gemm_spec *s = &p->spec;
   const x86_kernel *k = p->kernel;
   const tw_type taken = k->arithmetic == X86_F32    ? TW_F32
@@ -65,7 +65,7 @@ bool x86_pack_columns_of_a(const tw_gemm_planned *p, const void *a, int64_t row,
   return true;
 }
 
-void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
+void x86_convert_rows(const tw_gemm_plan *p, const void *a, int64_t row, int64_t rows, int64_t unit, int64_t units,
                       void *to, int64_t stride) {
   const tw_gemm_spec *s = &p->spec;
   const x86_arithmetic arithmetic = p->kernel->arithmetic;
@@ -86,7 +86,7 @@ void x86_convert_rows(const tw_gemm_planned *p, const void *a, int64_t row, int6
 /* ---- B ---- */
 
 /* One panel of one block of k, units [first, ...) of it, element by element. */
-static void pack_elements(const tw_gemm_planned *p, const void *b, int64_t block, int64_t panel, int64_t first_unit,
+static void pack_elements(const tw_gemm_plan *p, const void *b, int64_t block, int64_t panel, int64_t first_unit,
                           char *to) {
   const tw_gemm_spec *s = &p->spec;
   const int64_t columns = p->kernel->columns, group = x86_kernel_group(p->kernel),
@@ -109,7 +109,7 @@ static void pack_elements(const tw_gemm_planned *p, const void *b, int64_t block
 }
 
 /* Is B of the kernel's own type, so that packing only moves it? s8s8 also sums its columns. */
-static bool only_moves_b(const tw_gemm_planned *p) {
+static bool only_moves_b(const tw_gemm_plan *p) {
   const x86_arithmetic arithmetic = p->kernel->arithmetic;
   return (arithmetic == X86_F32 && p->spec.b == TW_F32) || (arithmetic == X86_BF16 && p->spec.b == TW_BF16) ||
          arithmetic == X86_U8S8;
@@ -120,7 +120,7 @@ static void scale_elements(float *x, int64_t n, float scale) {
 }
 
 /* Rows of B are read in runs of several panels, so that a page serves more than one of them. */
-void x86_pack_panels(const tw_gemm_planned *p, const void *b, float scale, int64_t block, int64_t panel, int64_t panels,
+void x86_pack_panels(const tw_gemm_plan *p, const void *b, float scale, int64_t block, int64_t panel, int64_t panels,
                      void *to_start) {
   enum { RUN = 32 /* units */ };
   const tw_gemm_spec *s = &p->spec;
@@ -149,12 +149,12 @@ void x86_pack_panels(const tw_gemm_planned *p, const void *b, float scale, int64
 }
 
 /* Everything that is not written later is zero. */
-void x86_begin_packed(const tw_gemm_planned *p, void *out) {
+void x86_begin_packed(const tw_gemm_plan *p, void *out) {
   memset(out, 0, p->has_codes ? tw_gemm_packed_bytes(p) : x86_panel_at(p, 0, 0));
   memcpy(out, &p->layout, sizeof p->layout);
 }
 
-static tw_status check_packed(const char *function, const tw_gemm_planned *p, const void *packed, tw_error *error) {
+static tw_status check_packed(const char *function, const tw_gemm_plan *p, const void *packed, tw_error *error) {
   if (!p) return tw_fail(error, TW_USAGE, "%s: the plan is NULL", function);
   if (!packed) return tw_fail(error, TW_USAGE, "%s: packed is NULL", function);
   if ((uintptr_t)packed % TW_GEMM_ALIGNMENT)
@@ -162,12 +162,12 @@ static tw_status check_packed(const char *function, const tw_gemm_planned *p, co
   return TW_OK;
 }
 
-static bool overlaps(const tw_gemm_planned *p, const void *packed, const void *other, size_t bytes) {
+static bool overlaps(const tw_gemm_plan *p, const void *packed, const void *other, size_t bytes) {
   const uintptr_t to = (uintptr_t)packed, from = (uintptr_t)other;
   return other && from < to + tw_gemm_packed_bytes(p) && to < from + bytes;
 }
 
-tw_status tw_gemm_pack_codes(const tw_gemm_planned *p, const void *codes, const void *scales, void *packed,
+tw_status tw_gemm_pack_codes(const tw_gemm_plan *p, const void *codes, const void *scales, void *packed,
                              tw_error *error) {
   static const char name[] = "tw_gemm_pack_codes";
   tw_status status = check_packed(name, p, packed, error);
@@ -188,7 +188,7 @@ tw_status tw_gemm_pack_codes(const tw_gemm_planned *p, const void *codes, const 
   return x86_pack_weights(p, NULL, codes, scales, packed, error);
 }
 
-tw_status tw_gemm_pack(const tw_gemm_planned *p, const void *b, void *packed, tw_error *error) {
+tw_status tw_gemm_pack(const tw_gemm_plan *p, const void *b, void *packed, tw_error *error) {
   tw_status status = check_packed("tw_gemm_pack", p, packed, error);
   if (status != TW_OK) return status;
   if (!b) return tw_fail(error, TW_USAGE, "tw_gemm_pack: b is NULL");

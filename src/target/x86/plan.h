@@ -61,7 +61,7 @@ typedef struct x86_workspaces {
   char *memory;   /* n x threads x bytes_per_thread; pages are touched when they are first used */
 } x86_workspaces;
 
-struct tw_gemm_planned {
+struct tw_gemm_plan {
   tw_gemm_spec spec; /* defaults filled in; `kernel` is NULL */
   const x86_kernel *kernel;
   x86_layout layout;
@@ -105,30 +105,30 @@ typedef struct x86_strips {
   int64_t n, low, taller; /* the last may have fewer rows than `low` */
 } x86_strips;
 
-static inline x86_strips x86_strips_of(const tw_gemm_planned *p, int64_t rows) {
+static inline x86_strips x86_strips_of(const tw_gemm_plan *p, int64_t rows) {
   const int64_t n = x86_ceil_div(rows, p->strip_rows);
   if (p->kernel->step > 1) return (x86_strips){.n = n, .low = p->strip_rows};
   return (x86_strips){.n = n, .low = rows / n, .taller = rows % n};
 }
 
 /* The first row of part `index` of parts_m. If strips are whole tiles, parts are whole tiles, too. */
-static inline int64_t x86_part_row(const tw_gemm_planned *p, int index) {
+static inline int64_t x86_part_row(const tw_gemm_plan *p, int index) {
   if (p->kernel->step == 1) return x86_part_start(p->spec.m, index, p->parts_m);
   return x86_min(x86_part_start(x86_ceil_div(p->spec.m, p->strip_rows), index, p->parts_m) * p->strip_rows, p->spec.m);
 }
 
-static inline int64_t x86_panels(const tw_gemm_planned *p) { return x86_ceil_div(p->spec.n, p->kernel->columns); }
+static inline int64_t x86_panels(const tw_gemm_plan *p) { return x86_ceil_div(p->spec.n, p->kernel->columns); }
 
 /* Bytes from the start of packed B to panel `panel` of block `block` of k; to its scales. */
-size_t x86_panel_at(const tw_gemm_planned *, int64_t block, int64_t panel);
-size_t x86_scales_at(const tw_gemm_planned *, int64_t block, int64_t panel);
-size_t x86_panel_bytes(const tw_gemm_planned *, int64_t units); /* of units or codes */
-int64_t x86_block_units(const tw_gemm_planned *, int64_t block);
+size_t x86_panel_at(const tw_gemm_plan *, int64_t block, int64_t panel);
+size_t x86_scales_at(const tw_gemm_plan *, int64_t block, int64_t panel);
+size_t x86_panel_bytes(const tw_gemm_plan *, int64_t units); /* of units or codes */
+int64_t x86_block_units(const tw_gemm_plan *, int64_t block);
 /* Units filled up to whole lines of codes, if there are codes; groups of a block that share a scale. */
-int64_t x86_filled(const tw_gemm_planned *, int64_t units);
-int64_t x86_groups(const tw_gemm_planned *, int64_t units);
-bool x86_scales_are_shared(const tw_gemm_planned *);          /* one for each column of B */
-size_t x86_row_bytes(const tw_gemm_planned *, int64_t units); /* of a packed row of A */
-bool x86_quantizes(const tw_gemm_spec *);                     /* A is rounded to int8 */
+int64_t x86_filled(const tw_gemm_plan *, int64_t units);
+int64_t x86_groups(const tw_gemm_plan *, int64_t units);
+bool x86_scales_are_shared(const tw_gemm_plan *);          /* one for each column of B */
+size_t x86_row_bytes(const tw_gemm_plan *, int64_t units); /* of a packed row of A */
+bool x86_quantizes(const tw_gemm_spec *);                  /* A is rounded to int8 */
 
 #endif

@@ -21,23 +21,21 @@ static x86_b_mode b_mode(const tw_gemm_spec *s) {
   return s->threads == 1 || s->m <= ROWS_OF_A_THREAD || small ? X86_B_STORED : X86_B_PACKED_FOR_ROWS;
 }
 
-tw_status x86_product_plan(const tw_gemm_spec *s, tw_gemm_planned *out, tw_error *error) {
+tw_status x86_product_plan(const tw_gemm_spec *s, tw_gemm_plan *out, tw_error *error) {
   return x86_describe(s, NULL, b_mode(s), out, error);
 }
 
 /* Bytes of B that all threads pack together. */
-static size_t packed_bytes(const tw_gemm_planned *p) {
+static size_t packed_bytes(const tw_gemm_plan *p) {
   const size_t bytes = p->packs_b ? 0 : tw_gemm_packed_bytes(p);
   return (bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT;
 }
 
-size_t x86_product_bytes(const tw_gemm_planned *p) {
-  return packed_bytes(p) + (size_t)p->threads * p->bytes_per_thread;
-}
+size_t x86_product_bytes(const tw_gemm_plan *p) { return packed_bytes(p) + (size_t)p->threads * p->bytes_per_thread; }
 
 /* Few panels are packed one at a time, so that all threads have some. */
 void x86_product_begin(x86_product *x) {
-  const tw_gemm_planned *p = x->plan;
+  const tw_gemm_plan *p = x->plan;
   x->operands = (tw_gemm_operands){.a = x->a, .packed_b = x->memory, .c = x->c};
   x->workspaces = x->memory + packed_bytes(p);
   x->together = X86_PANELS_AT_ONCE;
@@ -49,7 +47,7 @@ void x86_product_begin(x86_product *x) {
 }
 
 static void pack(x86_product *x, int64_t task) {
-  const tw_gemm_planned *p = x->plan;
+  const tw_gemm_plan *p = x->plan;
   const int64_t block = task / x->groups, panel = task % x->groups * x->together;
   x86_pack_panels(p, x->b, x->scale, block, panel, x86_min(x->together, x86_panels(p) - panel),
                   x->memory + x86_panel_at(p, block, panel));
@@ -61,7 +59,7 @@ static void wait_for(const atomic_int *done, int64_t tasks) {
 }
 
 void x86_product_compute(x86_product *x, int member, int thread) {
-  const tw_gemm_planned *p = x->plan;
+  const tw_gemm_plan *p = x->plan;
   const int64_t tasks = p->packs_b ? 0 : x->groups * p->blocks;
   for (int64_t i; (i = atomic_fetch_add(&x->next_packing, 1)) < tasks; atomic_fetch_add(&x->packed_so_far, 1))
     pack(x, i);

@@ -9,13 +9,13 @@
 #include "target/x86/loops.h"
 
 /* The plan of a product for `spec->threads` threads, in the caller's memory; it holds nothing that must be freed. */
-tw_status x86_product_plan(const tw_gemm_spec *, tw_gemm_planned *, tw_error *);
+tw_status x86_product_plan(const tw_gemm_spec *, tw_gemm_plan *, tw_error *);
 
 /* Bytes of `memory` below, which must be aligned to TW_GEMM_ALIGNMENT. */
-size_t x86_product_bytes(const tw_gemm_planned *);
+size_t x86_product_bytes(const tw_gemm_plan *);
 
 typedef struct x86_product {
-  const tw_gemm_planned *plan;
+  const tw_gemm_plan *plan;
   const void *a, *b;
   void *c;
   float scale; /* of B's elements, which are f32; otherwise 1 */

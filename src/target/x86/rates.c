@@ -32,7 +32,7 @@ double x86_peak(const x86_kernel *k, int threads) {
   return rate;
 }
 
-double x86_peak_of(const tw_gemm_planned *p, int threads, const char **limit) {
+double x86_peak_of(const tw_gemm_plan *p, int threads, const char **limit) {
   static const double LOOK_UPS = 1.5;
   const x86_kernel *k;
   double peak = 0;

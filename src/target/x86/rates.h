@@ -14,7 +14,7 @@ double x86_peak(const x86_kernel *, int threads);
  * of the fastest multiply-add instruction for them. Where the library looks up sums of three products in tables, a
  * look-up and an addition do the work of three multiply-adds. Two instructions instead of three: 1.5 times the rate.
  * `limit` (static text) names the case. */
-double x86_peak_of(const tw_gemm_planned *, int threads, const char **limit);
+double x86_peak_of(const tw_gemm_plan *, int threads, const char **limit);
 
 /* Bytes a second that `threads` threads read from memory, each from its own part of 256 MiB, 64 bytes at a time. 0
  * without the memory for it. */

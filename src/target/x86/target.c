@@ -81,9 +81,9 @@ static tw_status check(const tw_target *t, const tw_problem *p, tw_error *error)
                    "%s: scale and bias together are not supported; the library scales the sums without the bias",
                    t->name);
   const tw_gemm_spec spec = x86_spec_of(p);
-  tw_gemm_planned *plan;
-  const tw_status status = tw_gemm_plan(&spec, &plan, error);
-  if (status == TW_OK) tw_gemm_destroy(plan);
+  tw_gemm_plan *plan;
+  const tw_status status = tw_gemm_plan_create(&spec, &plan, error);
+  if (status == TW_OK) tw_gemm_plan_destroy(plan);
   return status;
 }
 

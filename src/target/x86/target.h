@@ -2,7 +2,7 @@
 #ifndef TW_X86_TARGET_H
 #define TW_X86_TARGET_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 const tw_target *x86_target_at(size_t index); /* NULL past the first */
 

@@ -65,9 +65,7 @@ unsigned x86_forms_of_type(tw_type type) {
   return forms;
 }
 
-static const struct kept *kept_by(const tw_gemm_planned *p) {
-  return kept_of(p->spec.b, x86_forms_of_kernel(p->kernel));
-}
+static const struct kept *kept_by(const tw_gemm_plan *p) { return kept_of(p->spec.b, x86_forms_of_kernel(p->kernel)); }
 
 static x86_codes codes_of(const x86_kernel *k, const struct kept *w) {
   const int lanes = x86_isa_lanes(k->isa);
@@ -83,7 +81,7 @@ static x86_codes codes_of(const x86_kernel *k, const struct kept *w) {
                      .step = x86_coded_step(&s, w->form)};
 }
 
-tw_status x86_settle_weights(tw_gemm_planned *p, tw_error *error) {
+tw_status x86_settle_weights(tw_gemm_plan *p, tw_error *error) {
   const tw_gemm_spec *s = &p->spec;
   const int64_t elements = x86_kernel_group(p->kernel);
   p->packing = (tw_packing){.format = tw_format_of_type(s->b), .group = s->group};
@@ -91,14 +89,14 @@ tw_status x86_settle_weights(tw_gemm_planned *p, tw_error *error) {
   if (!free_groups) {
     if (s->group && s->group != (int64_t)p->packing.format->block)
       return tw_fail(error, TW_USAGE,
-                     "tw_gemm_plan: group=%d is unsupported with b=%s, which has a scale for every %zu elements",
+                     "tw_gemm_plan_create: group=%d is unsupported with b=%s, which has a scale for every %zu elements",
                      s->group, tw_type_name(s->b), p->packing.format->block);
     p->packing.group = 0;
   }
   const bool whole_rows = free_groups && s->group == TW_GROUP_ROW;
   const int64_t group = free_groups ? s->group : (int64_t)p->packing.format->block;
   if (!whole_rows && group % 8)
-    return tw_fail(error, TW_USAGE, "tw_gemm_plan: group=%d is not a multiple of 8", (int)group);
+    return tw_fail(error, TW_USAGE, "tw_gemm_plan_create: group=%d is not a multiple of 8", (int)group);
   p->codes = codes_of(p->kernel, kept_by(p));
   p->codes.scale_bytes = free_groups ? 4 : 1;
   p->codes.group_units = whole_rows ? INT64_C(1) << 40 : group / elements;
@@ -107,22 +105,22 @@ tw_status x86_settle_weights(tw_gemm_planned *p, tw_error *error) {
 
 static size_t round_up(size_t bytes) { return (bytes + X86_LINE - 1) / X86_LINE * X86_LINE; }
 
-int64_t x86_filled(const tw_gemm_planned *p, int64_t units) {
+int64_t x86_filled(const tw_gemm_plan *p, int64_t units) {
   return p->has_codes ? x86_ceil_div(units, p->codes.step) * p->codes.step : units;
 }
 
-int64_t x86_groups(const tw_gemm_planned *p, int64_t units) {
+int64_t x86_groups(const tw_gemm_plan *p, int64_t units) {
   return x86_scales_are_shared(p) ? 1 : x86_ceil_div(units, p->codes.group_units);
 }
 
-bool x86_scales_are_shared(const tw_gemm_planned *p) { return p->has_codes && p->codes.group_units >= p->units; }
+bool x86_scales_are_shared(const tw_gemm_plan *p) { return p->has_codes && p->codes.group_units >= p->units; }
 
-size_t x86_codes_bytes(const tw_gemm_planned *p, int64_t units) {
+size_t x86_codes_bytes(const tw_gemm_plan *p, int64_t units) {
   const int64_t vectors = x86_filled(p, units) * p->kernel->columns * X86_UNIT / p->codes.vector;
   return round_up((size_t)(vectors / p->codes.fields * p->codes.line));
 }
 
-size_t x86_scales_bytes(const tw_gemm_planned *p, int64_t units) {
+size_t x86_scales_bytes(const tw_gemm_plan *p, int64_t units) {
   return round_up((size_t)(x86_groups(p, units) * p->kernel->columns * p->codes.scale_bytes));
 }
 
@@ -135,7 +133,7 @@ typedef struct column {
   float scale; /* of all of it, if blocks share one */
 } column;
 
-static unsigned code_of(const tw_gemm_planned *p, const struct kept *w, float value, float scale) {
+static unsigned code_of(const tw_gemm_plan *p, const struct kept *w, float value, float scale) {
   const float x = scale == 0 || isnan(scale) ? 0 : value / scale;
   const x86_codes *c = &p->codes;
   if (w->encode) return w->encode(x);
@@ -162,7 +160,7 @@ static void put_six_bits(char *line, int64_t word, int64_t words, int64_t slot, 
 }
 
 /* Writes the code of element q of the unit of column j, `unit` units from the panel's start. */
-static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_t j, int64_t q, unsigned code) {
+static void put_code(const tw_gemm_plan *p, char *lines, int64_t unit, int64_t j, int64_t q, unsigned code) {
   const x86_codes *c = &p->codes;
   const int64_t group = x86_kernel_group(p->kernel), lanes = c->vector / X86_UNIT, container = X86_UNIT / group;
   const int64_t vector = (unit * p->kernel->columns + j) / lanes;
@@ -197,7 +195,7 @@ static void put_code(const tw_gemm_planned *p, char *lines, int64_t unit, int64_
 }
 
 /* Is it one that tiles for powers of two cannot take? */
-static bool put_scale(const tw_gemm_planned *p, char *scales, int64_t at, float scale) {
+static bool put_scale(const tw_gemm_plan *p, char *scales, int64_t at, float scale) {
   if (p->codes.scale_bytes == 4) {
     memcpy(scales + at * 4, &scale, sizeof scale);
     return false;
@@ -208,14 +206,14 @@ static bool put_scale(const tw_gemm_planned *p, char *scales, int64_t at, float 
 }
 
 /* The scale of elements [from, to). */
-static float scale_of(const tw_gemm_planned *p, const column *c, int64_t from, int64_t to) {
+static float scale_of(const tw_gemm_plan *p, const column *c, int64_t from, int64_t to) {
   for (int64_t q = from; q < to; q++)
     if (!isfinite(c->value[q])) return NAN;
   return tw_format_scale(&p->packing, 1, (size_t)p->spec.k, c->codes, c->scales, 0, (size_t)from);
 }
 
 /* One column of one block. Has it large scales? */
-static bool pack_block(const tw_gemm_planned *p, const column *c, int64_t block, int64_t j, char *panel, char *scales) {
+static bool pack_block(const tw_gemm_plan *p, const column *c, int64_t block, int64_t j, char *panel, char *scales) {
   const struct kept *w = kept_by(p);
   const int64_t elements = x86_kernel_group(p->kernel), columns = p->kernel->columns;
   const int64_t units = x86_block_units(p, block), first = block * p->layout.block * elements;
@@ -232,8 +230,8 @@ static bool pack_block(const tw_gemm_planned *p, const column *c, int64_t block,
   return large;
 }
 
-tw_status x86_pack_weights(const tw_gemm_planned *p, const float *b, const void *codes, const void *scales,
-                           char *packed, tw_error *error) {
+tw_status x86_pack_weights(const tw_gemm_plan *p, const float *b, const void *codes, const void *scales, char *packed,
+                           tw_error *error) {
   const tw_gemm_spec *s = &p->spec;
   column c = {0};
   tw_status status = tw_format_sizes(&p->packing, 1, (size_t)s->k, &c.size, error);

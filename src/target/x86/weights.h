@@ -13,15 +13,15 @@ unsigned x86_forms_of_kernel(const x86_kernel *);
 unsigned x86_forms_of_schedule(const x86_variant *);
 unsigned x86_forms_of_type(tw_type);
 /* Fills the plan's codes and packing from spec.b and spec.group. TW_USAGE with the reason if they do not fit. */
-tw_status x86_settle_weights(tw_gemm_planned *, tw_error *);
+tw_status x86_settle_weights(tw_gemm_plan *, tw_error *);
 
 /* Bytes of one panel of a block of `units`, each a multiple of 64. */
-size_t x86_codes_bytes(const tw_gemm_planned *, int64_t units);
-size_t x86_scales_bytes(const tw_gemm_planned *, int64_t units);
+size_t x86_codes_bytes(const tw_gemm_plan *, int64_t units);
+size_t x86_scales_bytes(const tw_gemm_plan *, int64_t units);
 
 /* Packs all of B. `b` is f32 and rounded to the type; or, if `codes` is not NULL, its planes are taken
  * (tw_gemm_pack_codes). */
-tw_status x86_pack_weights(const tw_gemm_planned *, const float *b, const void *codes, const void *scales, char *packed,
+tw_status x86_pack_weights(const tw_gemm_plan *, const float *b, const void *codes, const void *scales, char *packed,
                            tw_error *);
 
 #endif

@@ -8,7 +8,7 @@
 #define TW_XDNA2_DESIGN_H
 
 #include "target/xdna2/config.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 typedef struct xd_design {
   const xd_kernel *kernel;

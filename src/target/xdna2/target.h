@@ -3,7 +3,7 @@
 #define TW_XDNA2_TARGET_H
 
 #include "target/machines.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 extern tw_machine_list xd_machine_list;
 /* By position; NULL past the last. */

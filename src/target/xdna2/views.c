@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/strings.h"
+#include "target/parse.h"
 #include "target/xdna2/rate.h"
 
 static void open_svg(tw_text *t, int width, int height, const char *title) {
@@ -124,7 +125,7 @@ static tw_status read_design(const tw_target *t, const char *const value[], xd_d
   for (int i = 0; i < 4; i++) snprintf(text[3 + i], sizeof *text, "%s=%s", keys[i], tw_type_name(types[i]));
   for (int i = TILE; i <= KERNEL; i++) snprintf(text[4 + i], sizeof *text, "%s=%.60s", roofline_keys[i].name, value[i]);
   for (int i = 0; i < 10; i++) words[i] = text[i];
-  const tw_status status = tw_target_parse(t, "gemm", 7, words, p, error);
+  const tw_status status = tw_problem_parse_words(t, "gemm", 7, words, p, error);
   return status == TW_OK ? xd_design_parse(c, p, 3, words + 7, d, error) : status;
 }
 

@@ -17,7 +17,7 @@
 #include "base/strings.h"
 #include "target/cdna/emulator/observe.h"
 #include "target/cdna/machine.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 typedef enum cdna_check {
   CDNA_CHECK_BOUNDS, /* the emulator's own: it stops the kernel */

@@ -7,7 +7,7 @@
 
 #include "target/cdna/emulator/observe.h"
 #include "target/cdna/machine.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 enum { CDNA_LINE = 128 };
 

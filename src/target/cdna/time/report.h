@@ -3,7 +3,7 @@
 #define TW_CDNA_REPORT_H
 
 #include "target/cdna/time/time.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* Adds a kernel to a launch of several; figures that are not sums are the main kernel's. */
 void cdna_times_add(cdna_times *, const cdna_times *one, bool is_main);

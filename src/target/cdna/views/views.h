@@ -6,8 +6,8 @@
 #include "base/strings.h"
 #include "target/cdna/layout/pattern.h"
 #include "target/cdna/machine.h"
-#include "tilewright/target.h"
-#include "tilewright/view.h"
+#include "tilewright/extend/target.h"
+#include "tilewright/extend/view.h"
 
 /* Ended by a NULL name: the target's machine_views. */
 extern const tw_view cdna_views[];

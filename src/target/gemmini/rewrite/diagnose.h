@@ -3,7 +3,7 @@
 #define TW_GEMMINI_REWRITE_DIAGNOSE_H
 
 #include "target/gemmini/rewrite/stream.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* The cost of a removable effect is the difference between two simulations of the command stream: with the effect and
  * without; causes that cannot be removed alone are counters of the machine. */

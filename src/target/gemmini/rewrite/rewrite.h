@@ -2,7 +2,7 @@
 #ifndef TW_GEMMINI_REWRITE_REWRITE_H
 #define TW_GEMMINI_REWRITE_REWRITE_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 tw_status gm_study(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust, uint64_t seed,
                    int jobs, const tw_stop *, tw_program **out, tw_error *);

@@ -13,7 +13,7 @@
 #include "target/gemmini/core/rv64.h"
 #include "target/gemmini/machine/functional.h"
 #include "target/gemmini/run.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 enum {
   GM_FENCE = 127, /* a funct that no command has: the core's fence */

@@ -10,7 +10,7 @@
 #ifndef TW_GEMMINI_FAMILY_H
 #define TW_GEMMINI_FAMILY_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 #include "target/gemmini/config.h"
 

@@ -16,7 +16,7 @@
 #define TW_GEMMINI_LEVERS_H
 
 #include "target/gemmini/schedule/operand.h"
-#include "tilewright/menu.h"
+#include "tilewright/extend/menu.h"
 
 /* The context of their functions: the first member of the context of a family's language. */
 typedef struct gm_lever_context {

@@ -15,7 +15,7 @@
 #ifndef TW_GEMMINI_PLAN_H
 #define TW_GEMMINI_PLAN_H
 
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 #include "tilewright/schedule.h"
 
 #include "op/gemm_problem.h"

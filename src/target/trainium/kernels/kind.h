@@ -7,7 +7,7 @@
 
 #include "base/template.h"
 #include "target/trainium/config.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 enum { TRN_PLAN_MAX = 256 };
 

@@ -8,7 +8,7 @@
 #include "target/trainium/config.h"
 #include "target/trainium/nki/syntax.h"
 #include "target/trainium/program.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 enum { NKI_SCALARS_MAX = 16 };
 

@@ -5,7 +5,7 @@
 #ifndef TW_TRAINIUM_REWRITE_REWRITE_H
 #define TW_TRAINIUM_REWRITE_REWRITE_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 extern const tw_rewriter trn_rewriter;
 

@@ -23,7 +23,7 @@ typedef struct runner {
   whole_gemm *gemm;
   whole_packed_bytes *packed_bytes;
   whole_pack *pack;
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   char *packed;
   size_t bytes, stride; /* bytes of a set's weights */
   bool packs;
@@ -133,7 +133,7 @@ static void multiply(void *context, uint32_t set) {
   }
   const void *bias = last == D ? NULL : tw_native_operand(&r->process, D, 0);
   const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = b, .c = c, .bias = bias};
-  tw_gemm_execute(r->plan, &o, NULL);
+  tw_gemm_plan_execute(r->plan, &o, NULL);
 }
 
 int main(void) {

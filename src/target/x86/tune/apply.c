@@ -3,7 +3,7 @@
 
 #include "target/x86/choose.h"
 
-int64_t x86_tuned_block(const x86_tuned *t, const tw_gemm_planned *p, int64_t chosen) {
+int64_t x86_tuned_block(const x86_tuned *t, const tw_gemm_plan *p, int64_t chosen) {
   if (!t || t->blocks.kc <= 0) return chosen;
   const int64_t elements = x86_kernel_group(t->kernel), units = x86_ceil_div(p->spec.k, elements);
   const int64_t step = x86_block_step(p, units);
@@ -11,11 +11,11 @@ int64_t x86_tuned_block(const x86_tuned *t, const tw_gemm_planned *p, int64_t ch
   return x86_min(block, x86_ceil_div(units, step) * step);
 }
 
-static bool can_read_in_place(const tw_gemm_planned *p) {
+static bool can_read_in_place(const tw_gemm_plan *p) {
   return !x86_converts_a(p) && p->spec.k % x86_kernel_group(p->kernel) == 0;
 }
 
-void x86_tune_blocks(tw_gemm_planned *p, const x86_blocks *b) {
+void x86_tune_blocks(tw_gemm_plan *p, const x86_blocks *b) {
   if (b->panels > 0 && !p->on_codes) {
     p->wide = b->panels == 2;
     p->strip_rows = p->wide ? p->kernel->wide_rows : p->kernel->rows;
@@ -35,13 +35,13 @@ void x86_tune_blocks(tw_gemm_planned *p, const x86_blocks *b) {
   if (b->ahead > 0) p->ahead = b->ahead;
 }
 
-static unsigned heights_of_strips(const tw_gemm_planned *p, int64_t rows) {
+static unsigned heights_of_strips(const tw_gemm_plan *p, int64_t rows) {
   const x86_strips s = x86_strips_of(p, rows);
   const int64_t last = rows - (s.n - 1) * s.low - x86_min(s.taller, s.n - 1);
   return 1u << (last - 1) | (s.n > 1 ? 1u << (s.low - 1) : 0) | (s.taller ? 1u << s.low : 0);
 }
 
-x86_heights x86_heights_of(const tw_gemm_planned *p) {
+x86_heights x86_heights_of(const tw_gemm_plan *p) {
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
   unsigned all = 0;
   for (int t = 0; t < p->parts_m; t++) {
@@ -57,7 +57,7 @@ x86_heights x86_heights_of(const tw_gemm_planned *p) {
   return (x86_heights){.packed = all, .wide_packed = wide};
 }
 
-bool x86_has_heights(const tw_gemm_planned *p) {
+bool x86_has_heights(const tw_gemm_plan *p) {
   const x86_kernel *k = p->kernel;
   const x86_heights used = x86_heights_of(p);
   if (!k->packed) return true;

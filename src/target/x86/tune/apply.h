@@ -10,25 +10,25 @@ typedef struct x86_tuned {
   x86_blocks blocks;
 } x86_tuned;
 
-/* tw_gemm_plan with what `tuned` says; NULL: with what x86_choose_* say. */
-tw_status x86_plan(const tw_gemm_spec *, const x86_tuned *, tw_gemm_planned **out, tw_error *);
+/* tw_gemm_plan_create with what `tuned` says; NULL: with what x86_choose_* say. */
+tw_status x86_plan(const tw_gemm_spec *, const x86_tuned *, tw_gemm_plan **out, tw_error *);
 
 /* The same plan in the caller's memory, without workspaces: for x86_run_part with workspaces of bytes_per_thread of the
  * caller's. With X86_B_STORED execution is x86_run_part_on. */
-tw_status x86_describe(const tw_gemm_spec *, const x86_tuned *, x86_b_mode, tw_gemm_planned *, tw_error *);
+tw_status x86_describe(const tw_gemm_spec *, const x86_tuned *, x86_b_mode, tw_gemm_plan *, tw_error *);
 
 /* Units of k in a block; `chosen` is what x86_choose_block says of the plan. */
-int64_t x86_tuned_block(const x86_tuned *, const tw_gemm_planned *, int64_t chosen);
+int64_t x86_tuned_block(const x86_tuned *, const tw_gemm_plan *, int64_t chosen);
 /* Sets the blocks in a plan that has all of x86_choose_blocks; blocks that do not fit the plan are left unchanged. */
-void x86_tune_blocks(tw_gemm_planned *, const x86_blocks *);
+void x86_tune_blocks(tw_gemm_plan *, const x86_blocks *);
 
 /* The numbers of rows that execution asks of the kernel's functions: bit r - 1. A kernel that was emitted for the plan
  * has no others. */
 typedef struct x86_heights {
   unsigned packed, direct, wide_packed, wide_direct, coded;
 } x86_heights;
-x86_heights x86_heights_of(const tw_gemm_planned *);
+x86_heights x86_heights_of(const tw_gemm_plan *);
 /* Does the kernel have them? One without any functions passes: it is about to be emitted. */
-bool x86_has_heights(const tw_gemm_planned *);
+bool x86_has_heights(const tw_gemm_plan *);
 
 #endif

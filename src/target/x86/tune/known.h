@@ -1,9 +1,9 @@
-/* known.h - the best kernels that searches found, for tw_gemm_plan: a registry that wisdom fills (tw_wisdom_apply). */
+/* known.h - the best kernels that searches found, for tw_gemm_plan_create: a registry that wisdom fills (tw_wisdom_apply). */
 #ifndef TW_X86_KNOWN_H
 #define TW_X86_KNOWN_H
 
 #include "target/x86/tune/apply.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* The known entry for exactly this description; NULL if none. Constant time except for the number of entries. */
 const x86_tuned *x86_known(const tw_gemm_spec *);

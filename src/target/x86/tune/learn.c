@@ -36,14 +36,14 @@ static tw_status load(const char *object, size_t bytes, x86_tuned *out, tw_error
 
 tw_status x86_learn(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_error *error) {
   tw_gemm_spec s = x86_spec_of(p);
-  tw_gemm_planned *plan = NULL;
+  tw_gemm_plan *plan = NULL;
   x86_tuned tuned = {0};
   char *source = NULL, *object = NULL;
   size_t bytes = 0;
-  tw_status status = tw_gemm_plan(&s, &plan, error); /* fills defaults in, as every plan does */
+  tw_status status = tw_gemm_plan_create(&s, &plan, error); /* fills defaults in, as every plan does */
   if (status != TW_OK) return status;
   s = plan->spec;
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   status = x86_emit(t, p, schedule, &source, error);
   if (status == TW_OK) status = x86_build(source, strlen(source), true, &object, &bytes, error);
   if (status == TW_OK) status = load(object, bytes, &tuned, error);

@@ -414,7 +414,7 @@ static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
   static size_t n;
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   tw_gemm_spec s = x86_spec_of(p);
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   tw_status status = x86_plan(&s, NULL, &plan, error); /* the default kernel represents the types */
   if (status != TW_OK) return status;
   const x86_kernel *kernel = plan->kernel;
@@ -441,17 +441,17 @@ static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
     out->bandwidth = known[i].bandwidth;
   }
   pthread_mutex_unlock(&lock);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   return TW_OK;
 }
 
 /* Bytes of the weights, packed as the library does. */
 static double weight_bytes(const tw_problem *p) {
   tw_gemm_spec s = x86_spec_of(p);
-  tw_gemm_planned *plan;
-  if (tw_gemm_plan(&s, &plan, NULL) != TW_OK) return 0;
+  tw_gemm_plan *plan;
+  if (tw_gemm_plan_create(&s, &plan, NULL) != TW_OK) return 0;
   const double bytes = (double)tw_gemm_packed_bytes(plan);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   return bytes;
 }
 

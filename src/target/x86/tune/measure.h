@@ -3,7 +3,7 @@
 #ifndef TW_X86_MEASURE_H
 #define TW_X86_MEASURE_H
 
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 tw_status x86_artefact(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
                        tw_artefact **, tw_error *);

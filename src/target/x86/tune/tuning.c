@@ -187,18 +187,18 @@ static void add_step(tw_schedule *s, const char *format, ...) {
   tw_schedule_add(s, step, NULL);
 }
 
-/* The plan of tw_gemm_plan without wisdom, as steps. Blocks and parts are chosen alike for the library's kernels and
+/* The plan of tw_gemm_plan_create without wisdom, as steps. Blocks and parts are chosen alike for the library's kernels and
  * for tuned ones, so no step names them. */
 tw_status x86_baseline(const tw_target *target, const tw_problem *p, tw_schedule *out, tw_error *error) {
   const tw_gemm_spec s = x86_spec_of(p);
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   x86_variant k;
   (void)target;
   *out = (tw_schedule){0};
   const tw_status status = x86_plan(&s, NULL, &plan, error);
   if (status != TW_OK) return status;
   const bool is_known = x86_variant_of(plan->kernel, &k), wide = plan->wide;
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   if (!is_known) return tw_fail(error, TW_FAILED, "the library's kernel for this problem has no schedule");
   add_step(out, "isa %s", x86_isa_name(k.isa));
   if (k.isa == X86_AMX) return TW_OK; /* its tile has one form */
@@ -230,11 +230,11 @@ static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error
   if (form < X86_FORMS && kernel.coded_rows) kernel.coded[form] = some;
   if (form < X86_FORMS) kernel.expand[form] = nothing;
   const x86_tuned tuned = {.kernel = &kernel, .blocks = t->blocks};
-  tw_gemm_planned *plan;
+  tw_gemm_plan *plan;
   const tw_status status = x86_plan(s, &tuned, &plan, error);
   if (status != TW_OK) return status;
   const x86_heights used = x86_heights_of(plan);
-  tw_gemm_destroy(plan);
+  tw_gemm_plan_destroy(plan);
   k->forms_left_out = ~(form < X86_FORMS ? 1u << form : 0u);
   k->packed_left_out = ~used.packed, k->direct_left_out = ~used.direct, k->coded_left_out = ~used.coded;
   k->wide_packed_left_out = ~used.wide_packed, k->wide_direct_left_out = ~used.wide_direct;

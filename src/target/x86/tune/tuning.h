@@ -18,8 +18,8 @@
 
 #include "target/x86/runtime/tuned.h"
 #include "target/x86/variant.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/gemm.h"
-#include "tilewright/target.h"
 
 typedef struct x86_tuning {
   x86_variant kernel; /* isa, arithmetic, rows, vectors, unroll, prefetch */

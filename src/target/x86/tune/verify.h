@@ -4,7 +4,7 @@
 #define TW_X86_VERIFY_H
 
 #include "op/gemm_numerics.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 enum { X86_VECTORS = 2, X86_ROWS = 32 /* that are filled or verified together */ };
 

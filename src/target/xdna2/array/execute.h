@@ -4,7 +4,7 @@
 
 #include "target/xdna2/array/gemm_array.h"
 #include "target/xdna2/array/run.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* Moves and computes every byte of the case. For problems of more than XD_CHECK_MACS multiply-accumulates only a part:
  * a macro-tile and the remainder of each of m and n, and likewise two steps of K. The op's reference defines the

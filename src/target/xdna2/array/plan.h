@@ -16,7 +16,7 @@
 #define TW_XDNA2_ARRAY_PLAN_H
 
 #include "target/xdna2/array/gemm_array.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* The plainest design of the problem: small tiles on all cores that its sizes reach. Types of the problem are
  * settled. */

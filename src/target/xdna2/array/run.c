@@ -7,7 +7,7 @@
 #include "target/xdna2/array/ddr.h"
 #include "target/xdna2/array/scalar.h"
 #include "target/xdna2/array/sim.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 
 /* ---- the host ---- */
 

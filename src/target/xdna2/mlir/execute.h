@@ -4,7 +4,7 @@
 
 #include "target/xdna2/array/gemm_array.h"
 #include "target/xdna2/mlir/read.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* The computation of a design, and the layout of its operands in DDR. */
 typedef struct xd_mlir_work {

@@ -4,7 +4,7 @@
 #define TW_XDNA2_MLIR_SOURCES_H
 
 #include "target/xdna2/array/gemm_array.h"
-#include "tilewright/target.h"
+#include "tilewright/extend/target.h"
 
 /* Appends the files. A design that object FIFOs have no words for has a README.md that says why, and neither
  * design.mlir nor run.py. On failure the caller frees the files. */

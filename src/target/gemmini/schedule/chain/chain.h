@@ -19,8 +19,8 @@
 
 #include "op/mpc.h"
 #include "target/gemmini/config.h"
-#include "tilewright/target.h"
-#include "tilewright/verb.h"
+#include "tilewright/extend/target.h"
+#include "tilewright/extend/verb.h"
 
 /* ---- the form ---- */
 

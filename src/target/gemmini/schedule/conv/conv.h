@@ -38,7 +38,7 @@
 #include "target/gemmini/schedule/levers.h"
 #include "target/gemmini/schedule/operand.h"
 #include "target/gemmini/schedule/slots.h"
-#include "tilewright/op.h"
+#include "tilewright/extend/op.h"
 #include "tilewright/schedule.h"
 
 /* The problem in this machine's terms. A convolution of 1 x 1 without stride, padding or pooling is one row of

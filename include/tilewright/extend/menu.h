@@ -1,29 +1,16 @@
-/* menu.h - the legal next steps of a schedule, and how a target builds them.
+/* menu.h - how a target builds the menu of a schedule: its legal next steps. ../target.h has the menu itself.
  *
  * A target offers steps as text, in tables and loops. A step stays on the menu if its language (verb.h) accepts it,
  * if it changes the plan, and if the target's model predicts a cost for the new kernel. */
-#ifndef TILEWRIGHT_MENU_H
-#define TILEWRIGHT_MENU_H
+#ifndef TILEWRIGHT_EXTEND_MENU_H
+#define TILEWRIGHT_EXTEND_MENU_H
 
-#include "tilewright/verb.h"
+#include "tilewright/extend/verb.h"
+#include "tilewright/target.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A legal next step of a schedule. A plan of the search is one `lever`; its parameters are alternatives of it. */
-typedef struct tw_menu_item {
-  char step[TW_STEP_MAX]; /* the line to append to the schedule */
-  char lever[32];         /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
-  char why[240];          /* the purpose of the step, in words, with the model's numbers */
-  double predicted_cost;  /* the analytic model's cost of the kernel after this step (target's unit) */
-} tw_menu_item;
-
-typedef struct tw_menu {
-  size_t n;
-  tw_menu_item *item; /* free with tw_menu_free */
-} tw_menu;
-TW_API void tw_menu_free(tw_menu *);
 
 /* Fill the first block, offer, finish. */
 typedef struct tw_menu_builder {

@@ -1,17 +1,16 @@
-/* op.h - what is computed.
+/* op.h - how an operation is defined, for authors of operations and targets. problem.h is for users.
  *
  * An op (`gemm`, `conv2d`, ...) has a table of keys (sizes, types, epilogue); a problem is an op with a value
  * for each key. From a problem the op derives its operands (shapes, layouts), random inputs, the reference
  * result, and its cost in operations and bytes. Ops know nothing of targets. */
-#ifndef TILEWRIGHT_OP_H
-#define TILEWRIGHT_OP_H
+#ifndef TILEWRIGHT_EXTEND_OP_H
+#define TILEWRIGHT_EXTEND_OP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tilewright/status.h"
-#include "tilewright/type.h"
+#include "tilewright/problem.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,39 +20,7 @@ extern "C" {
  * between rows (pitch) must still hold it after the run. */
 #define TW_POISON 0xFF
 
-enum { TW_KEYS_MAX = 32, TW_OPTIONS_MAX = 4, TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
-
-typedef enum tw_key_kind { TW_KEY_INT, TW_KEY_BOOL, TW_KEY_REAL, TW_KEY_TYPE, TW_KEY_CHOICE } tw_key_kind;
-
-/* One key of an op's table. `fallback` is the text of its default; NULL means that the key must be given.
- * An INT has a value from min to max; a CHOICE is one of the '|'-separated words of `choices`, its value the index. */
-typedef struct tw_key {
-  const char *name;
-  tw_key_kind kind;
-  const char *fallback;
-  int64_t min, max;
-  const char *choices;
-  const char *help;
-  int64_t example; /* of an INT, for messages; 0 = 512 */
-} tw_key;
-
-typedef struct tw_value {
-  bool given; /* by the user, or filled in by tw_problem_set */
-  int64_t i;  /* INT, BOOL, TYPE (a tw_type), CHOICE (index) */
-  double r;   /* REAL */
-} tw_value;
-
-typedef struct tw_op tw_op;
-
-/* A plain value: copy it freely. */
-typedef struct tw_problem {
-  const tw_op *op;
-  tw_value value[TW_KEYS_MAX]; /* in the order of op->keys */
-  /* Options of the target (tw_family.options): how it computes the problem, not the problem itself. */
-  const tw_key *options;
-  size_t n_options;
-  tw_value option[TW_OPTIONS_MAX];
-} tw_problem;
+enum { TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
 
 /* An array that a kernel reads or writes. Element [i][j]... is i * stride[0] + j * stride[1] + ... elements after its
  * begin. Strides are at least 1, and elements do not overlap. The bytes between elements are not written. */
@@ -95,6 +62,8 @@ typedef struct tw_effort {
 struct tw_op {
   size_t size; /* sizeof(tw_op), of an op that a program adds: status.h */
   const char *name, *summary;
+  /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
+  bool inputs_cached;
   const tw_key *keys;
   size_t n_keys;
   /* Checks between keys (each key alone is already checked), after the target has filled types in. */
@@ -121,42 +90,11 @@ struct tw_op {
    * kernel's outputs. TW_FAILED if an output is wrong. Otherwise coverage.survey describes the test, or stays empty
    * where the problem has no such test. NULL: no problem of the op has one. */
   tw_status (*survey)(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
-  /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
-  bool inputs_cached;
-  char reserved[7]; /* room to grow: 0 */
 };
 
-TW_API const tw_op *tw_op_find(const char *name); /* NULL if there is none */
-TW_API const tw_op *tw_op_at(size_t index);       /* NULL past the last */
 /* Adds an op of your own to the list, for all threads. It must stay where it is until the process ends. TW_USAGE if the
  * name is taken, or which function it lacks. Of one that is smaller than the library's struct a copy is listed. */
 TW_API tw_status tw_op_register(const tw_op *, tw_error *);
-
-/* Parses `key=value` words and fills in defaults. Types that are not given stay TW_TYPE_NONE until a target sets
- * them. Errors name the key, the allowed values and an example. */
-TW_API tw_status tw_problem_parse(const char *op, size_t n_words, const char *const words[], tw_problem *out,
-                                  tw_error *);
-/* Parses one line in the form of tw_problem_print: "gemm m=4 n=4 k=4". */
-TW_API tw_status tw_problem_read(const char *text, tw_problem *out, tw_error *);
-/* tw_problem_parse where a machine has `n` options: for tw_target_parse (target.h). */
-TW_API tw_status tw_problem_parse_with(const tw_key *options, size_t n, const char *op, size_t n_words,
-                                       const char *const words[], tw_problem *out, tw_error *);
-/* Sets one key, or option, by text, as tw_problem_parse does. */
-TW_API tw_status tw_problem_set(tw_problem *, const char *key, const char *text, tw_error *);
-TW_API int64_t tw_problem_int(const tw_problem *, const char *key); /* INT, BOOL or CHOICE; the key must exist */
-TW_API double tw_problem_real(const tw_problem *, const char *key);
-TW_API tw_type tw_problem_type(const tw_problem *, const char *key);
-TW_API bool tw_problem_given(const tw_problem *, const char *key);
-/* The keys of the op, then the machine's options: the i-th, with its value, if that is asked for; NULL past the last. */
-TW_API const tw_key *tw_problem_key(const tw_problem *, size_t i, const tw_value **value);
-TW_API bool tw_problem_is_default(const tw_problem *, size_t i); /* has the i-th its default value? */
-/* "gemm m=512 n=512 k=512 ...": every key that differs from its default; parses back to the same problem.
- * Returns the length it needs, as snprintf does. */
-TW_API size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);
-TW_API char *tw_problem_text(const tw_problem *); /* the same, malloc'ed; NULL without memory */
-/* A problem's line with the current names of keys and choices in place of old ones; malloc'ed, NULL without memory. Lines of
- * unknown ops stay as they are. The functions above read old names, too. */
-TW_API char *tw_problem_renamed(const char *text);
 
 /* A problem with inputs and expected outputs: made once, then read by any number of threads. */
 typedef struct tw_case {

@@ -10,8 +10,8 @@
  * Old names: the name of a verb or an argument may be followed by its old names, as in "cluster|team". A choice may be
  * followed by its old word, as in "direct_to_lds=direct|registers". Old names are parsed like current ones;
  * tw_step_rename replaces them. */
-#ifndef TILEWRIGHT_VERB_H
-#define TILEWRIGHT_VERB_H
+#ifndef TILEWRIGHT_EXTEND_VERB_H
+#define TILEWRIGHT_EXTEND_VERB_H
 
 #include <stdbool.h>
 #include <stddef.h>

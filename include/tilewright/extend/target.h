@@ -1,0 +1,341 @@
+/* target.h - how a machine is described, for authors of targets: what it can run, how a schedule becomes source, how source is
+ * built, checked, measured. ../target.h is for users.
+ *
+ *   tw_target      a core of functions that every machine fills
+ *     tw_family[]  machine x op: one for each op that it runs, with the keys of the op that it honours
+ *     tables that only some have: tw_quick, tw_explainer, tw_exporter, tw_library, tw_rewriter,
+ *       tw_launcher, tw_view[]
+ *
+ * All functions but `include` are thread-safe on a const target: the search evaluates candidates on every core at
+ * once. */
+#ifndef TILEWRIGHT_EXTEND_TARGET_H
+#define TILEWRIGHT_EXTEND_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tilewright/extend/menu.h"
+#include "tilewright/extend/op.h"
+#include "tilewright/extend/view.h"
+#include "tilewright/target.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_artefact tw_artefact; /* a built kernel; its content is private to the target */
+
+/* The result of `bench` for a target with a library of its own. */
+typedef struct tw_bench {
+  char kernel[64];            /* the kernel that ran */
+  char plan[400];             /* one line about how */
+  tw_measurement measurement; /* its counters are the bench's results: gflops, ... */
+  tw_bound bound;
+} tw_bench;
+
+/* One buffer of a kernel. */
+typedef struct tw_buffer_use {
+  const char *name; /* static text: "a" */
+  size_t memory;    /* index into tw_explanation.memory */
+  double bytes;     /* bytes of all buffers in one instance of that memory */
+  char what[120];   /* copies x rows x columns x type */
+} tw_buffer_use;
+
+/* The analytic model's result for one choice of tiles, without a kernel. memory[0] is the memory that the tiles are
+ * made for: its `used` is the sum of the buffers. */
+enum { TW_BUFFERS_MAX = 16, TW_QUANTITIES_MAX = 32 };
+typedef struct tw_explanation {
+  char choice[200]; /* one line: the tiles and the kernel as understood */
+  size_t n_buffers;
+  tw_buffer_use buffer[TW_BUFFERS_MAX];
+  size_t n_memories;
+  tw_memory_use memory[TW_MEMORIES_MAX];
+  bool fits;        /* every memory holds its buffers */
+  char misfit[300]; /* if not: one line, and how to repair it */
+  size_t n_quantities;
+  tw_counter quantity[TW_QUANTITIES_MAX]; /* "intensity", "predicted_tflops", ... */
+  char limit[200];                        /* the limit of the predicted rate, in words */
+} tw_explanation;
+
+/* A part of a program's time, and the cost that would be saved without it. */
+typedef struct tw_finding {
+  char what[200];    /* in words */
+  double cost;       /* in the target's unit; the costs of two findings can overlap */
+  double count;      /* how many commands, ... it is about */
+  char example[200]; /* one of them; "" if there is none to show */
+} tw_finding;
+
+enum { TW_FINDINGS_MAX = 24 };
+typedef struct tw_diagnosis {
+  char fixed[300]; /* why the program cannot be rewritten; "" if it can */
+  size_t n;        /* the most expensive first */
+  tw_finding finding[TW_FINDINGS_MAX];
+} tw_diagnosis;
+
+typedef struct tw_program tw_program; /* a user's program as the target understands it */
+
+/* Traits of a target. The core decides by these, never by a target's name or unit. */
+typedef struct tw_traits {
+  bool simulated;     /* a model of the machine computes the cost; no clock measures it */
+  bool deterministic; /* a kernel has the same cost whenever it is measured */
+  /* `measure` needs no `check` before it, and costs less: a search then checks only kernels that are at least as
+   * fast as their parent */
+  bool measures_first;
+  bool own_reference; /* `check` computes exact values by itself: its case needs no expected outputs */
+  double
+      reference_up_to; /* with own_reference: problems of up to this number of operations still have expected outputs */
+  double simulation_rate; /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
+  /* error of computed costs: mean of |computed / measured - 1|; 0 = unknown, or costs are measured. Smaller
+   * differences are not significant. */
+  double error;
+  const char *error_of;    /* where that number is from, in words */
+  const char *language;    /* of sources: "C" */
+  const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
+  const char *prompts;     /* folder of src/target/ whose prompts/ have the texts for agents; NULL: none */
+  const char *device;      /* the device that a measurement occupies on this machine: "cpu"; NULL = none */
+  /* 1: with measures_first, the kernel is measured again after `check`, when the target can compare the runs; the
+   * first measurement is not the cost. */
+  uint64_t measures_checked;
+  /* The program that compiles kernels, whose version costs depend on: "cc". NULL: no program does, or the description has its
+   * version. */
+  const char *(*compiler)(void);
+} tw_traits;
+
+/* ---- machine x op ---- */
+
+/* A text for an agent that writes source: topic is "architecture", "isa", "rules", "kernel", "menu" or "example". */
+typedef struct tw_topic {
+  const char *topic, *text; /* a list ends with NULL */
+} tw_topic;
+
+/* One op on one target. */
+typedef struct tw_family {
+  const char
+      *op; /* "gemm"; "*": any that no family before it names, for machines that run whatever a source computes */
+  const char
+      *keys; /* the op's keys that it supports, separated by blanks; other keys must have their default. "*": all */
+  const tw_key
+      *options;     /* options of the target, given like keys: how the op is computed, not what; each has a default */
+  size_t n_options; /* at most TW_OPTIONS_MAX */
+  /* Fills in types that were not given; the error lists the target's types. TW_USAGE of it, and of `check`, `bound` and `baseline`, tells
+   * the user TW_UNSUPPORTED: the problem is one that the machine does not compute. */
+  tw_status (*settle)(const tw_target *, tw_problem *, tw_error *);
+  /* Can the machine run it, now that the op has validated it? If not, why, in a sentence. NULL: whatever is valid. */
+  tw_status (*check)(const tw_target *, const tw_problem *, tw_error *);
+  /* steps, emit, predict: of schedules. All three, or none where kernels come as source alone.
+   * steps: the legal next ones after a schedule. */
+  tw_status (*steps)(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
+  /* The kernel's source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
+  tw_status (*emit)(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+  /* The analytic model's cost of a schedule, without running it. TW_MISSING: the kernel has no model. */
+  tw_status (*predict)(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
+  tw_status (*bound)(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
+  /* Texts about the op for agents. NULL: none. */
+  const tw_topic *topics;
+  /* The schedule of the kernel that users have without tuning: a search starts from it. NULL: the empty schedule. */
+  tw_status (*baseline)(const tw_target *, const tw_problem *, tw_schedule *out, tw_error *);
+  /* The steps that a schedule of the problem may have, to replace old names by current ones. NULL, or a function that
+   * returns NULL: the family has no table of steps. */
+  const tw_language *(*language)(const tw_target *, const tw_problem *, const tw_schedule *);
+} tw_family;
+
+/* ---- optional tables ---- */
+
+/* A quick lower bound of a kernel's cost: hopeless kernels are not measured. */
+typedef struct tw_quick {
+  double (*least)(const tw_target *, const tw_artefact *); /* 0 where it is not known */
+} tw_quick;
+
+/* A model of tiles, without a kernel: explains the choice that `words` make, "key=value" with the keys of `keys` (ended by
+ * NULL), each at most once. The problem is settled; the op's reference need not know its types. */
+typedef struct tw_explainer {
+  const char *const *keys;
+  /* Tiles that do not fit are explained, too. */
+  tw_status (*explain)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[],
+                       tw_explanation *, tw_error *);
+  /* The innermost kernel of that choice, instruction by instruction: a table of text or a picture (SVG), to a
+   * malloc'ed string. */
+  tw_status (*draw)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[], bool as_picture,
+                    char **out, tw_error *);
+} tw_explainer;
+
+/* Further outputs of a kernel: files. */
+typedef struct tw_exporter {
+  /* The files that `--out` writes beside the kernel, for the tools of the real machine. On failure there is nothing
+   * to free. */
+  tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, const char *source, tw_files *out,
+                       tw_error *);
+  /* Where it puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL: it has no floor plans. */
+  tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);
+} tw_exporter;
+
+/* A library of the machine's own, which programs call. */
+typedef struct tw_library {
+  /* Checks and times the kernel that the library chooses for the problem. */
+  tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
+  /* Makes it use a schedule for the problem from now on (tw_wisdom_apply). */
+  tw_status (*learn)(const tw_target *, const tw_problem *, const tw_schedule *, tw_error *);
+} tw_library;
+
+/* A user's program as the start of a search. */
+typedef struct tw_rewriter {
+  /* Runs the program and analyses it for rewriting. TW_FAILED if it is wrong. If it cannot be analysed, it has no
+   * rewrites, and the diagnosis says why. `stop` must outlive the program: long operations end with TW_INTERRUPTED when it says so. `trust` as for build. */
+  tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+                     uint64_t seed, int jobs, const tw_stop *stop, tw_program **out, tw_error *);
+  tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
+  /* The rewrites that apply after the steps of `schedule` and that the target's model expects to pay, the best first; each
+   * item's `step` is one rewrite. */
+  tw_status (*rewrites)(const tw_program *, const tw_schedule *, tw_menu *out, tw_error *);
+  /* The program's source after the rewrites of `schedule`; TW_USAGE with the step named if one does not apply. */
+  tw_status (*rewrite)(const tw_program *, const tw_schedule *, char **source, tw_error *);
+  void (*forget)(tw_program *);
+} tw_rewriter;
+
+/* One argument of a kernel that is launched by hand. */
+typedef struct tw_raw_argument {
+  int64_t at;   /* byte of the kernel's argument block; -1: the next one at its natural alignment */
+  bool is_data; /* a buffer, whose address the kernel gets; otherwise a value */
+  void *data;   /* of a buffer: its bytes, before and after */
+  size_t bytes; /* of the buffer, or of the value: 4 or 8 */
+  bool writable;
+  uint64_t value;
+  bool undefined; /* the bytes mean nothing before the kernel writes them */
+  char name[64];  /* for messages */
+} tw_raw_argument;
+
+/* What a check found. */
+typedef struct tw_check_finding {
+  char *text; /* one line */
+  /* Identifies the finding in other runs of the kernel, on other inputs and grids: "CHECK KERNEL INSTRUCTION PLACE". */
+  char *key;
+  uint64_t at; /* address of the instruction in the program: with the key, the place of this finding */
+  bool is_warning;
+} tw_check_finding;
+
+/* Additional checks of a run, and their findings, for targets that support them. */
+typedef struct tw_inspection {
+  const char *checks; /* names of the target's, separated by commas; "all", "none", or "usual" */
+  bool counts;        /* of every instruction */
+  size_t n_findings;
+  tw_check_finding *finding; /* malloc'ed, and their texts */
+  char *counted;             /* the counts in words; NULL: none */
+  char *json;                /* the counts as a JSON object; NULL: none */
+} tw_inspection;
+/* Adds a finding, whose texts the inspection then owns. Without memory false: they are freed. */
+TW_API bool tw_inspection_add(tw_inspection *, tw_check_finding);
+TW_API void tw_inspection_free(tw_inspection *); /* its findings and counts */
+
+typedef struct tw_raw_launch {
+  const char *kernel; /* NULL: the only one */
+  uint32_t grid[3], block[3];
+  uint64_t shared; /* bytes beyond the kernel's own */
+  size_t n;
+  tw_raw_argument *argument;
+  int jobs;                  /* threads; 0 = all cores */
+  bool trust;                /* as for build */
+  tw_inspection *inspection; /* NULL: none */
+  char note[208];            /* filled in: a remark about the result; may stay empty */
+  /* Only some workgroups of the grid: `groups` of them (0: all), from number `first_group` on, or evenly spread over the grid. */
+  uint64_t first_group, groups;
+  uint32_t spread_groups, untimed, time_only; /* 1 or 0; untimed: results alone; time_only: no results */
+} tw_raw_launch;
+
+/* Runs programs without an op: the caller judges the result. */
+typedef struct tw_launcher {
+  /* `data` is a compiled program or source. */
+  tw_status (*run)(const tw_target *, const void *data, size_t size, tw_raw_launch *, tw_measurement *out, tw_error *);
+  /* Program texts contain their launch: no option is required, and given options are added to the text as //: lines. */
+  bool whole;
+} tw_launcher;
+
+/* ---- the machine ---- */
+
+struct tw_target {
+  size_t size;         /* sizeof(tw_target), of a target that a program adds: status.h */
+  const char *name;    /* "gemmini-16x16-int8" */
+  const char *summary; /* one line */
+  const char *unit;    /* of cost: "cycles" or "seconds" */
+  tw_traits traits;
+  const void *config; /* the target's own */
+  size_t n_families;
+  const tw_family *family;
+  const tw_topic *topics; /* about the machine; NULL: none */
+
+  /* The core. */
+
+  /* Whether the target is usable here. TW_NO_COMPILER, TW_NO_DEVICE or TW_MISSING names what to install. */
+  tw_status (*available)(const tw_target *, tw_error *);
+  /* Memories with sizes and rates, matrix unit, peak: several lines of text, to a malloc'ed string. */
+  char *(*describe)(const tw_target *);
+  /* Builds a source, cached by content; TW_FAILED with the compiler's message. Compilers are confined. Where the
+   * system cannot confine them, TW_MISSING, unless the caller trusts the source. */
+  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+                     tw_artefact **, tw_error *);
+  /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
+  tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
+  /* Sets the additional checks of following `check` calls, which add their findings to the tw_inspection; it must outlive these calls. TW_USAGE
+   * for an unsupported check. NULL: the target has none. */
+  tw_status (*inspect)(const tw_target *, tw_artefact *, tw_inspection *, tw_error *);
+  /* Adds a folder of the user's own headers, which sources built from now on may include: at most eight, searched in
+   * the order in which they are added. The list belongs to the process, not to the target: all machines of this kind
+   * use it. So call this before other threads build. NULL: the target has no such folders. */
+  tw_status (*include)(const tw_target *, const char *folder, tw_error *);
+  /* The part of the outputs that the check covered, if the kernel was correct: "every element", or "sampled: " and the
+   * sample in words. NULL: every element of the problem's outputs. */
+  void (*coverage)(const tw_target *, const tw_artefact *, char *text, size_t size);
+  /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
+   * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
+   * what was measured. Events thread_sort_index come first and put the units in order. Times are in
+   * the target's unit, or microseconds where that is seconds. On a simulated target this is the run that `check` made,
+   * if it was made without a trace. */
+  tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
+                       tw_error *);
+  void (*release)(tw_artefact *);
+
+  /* Optional; NULL: the target has none. */
+  const tw_quick *quick;
+  const tw_explainer *explainer;
+  const tw_exporter *exporter;
+  const tw_library *library;
+  const tw_rewriter *rewriter;
+  const tw_launcher *launcher;
+  const tw_view *machine_views; /* ended by a NULL name: view.h */
+
+  /* Following checks and measurements wait for a device until this interrupt is set, and then end with
+   * TW_INTERRUPTED. NULL: the target never waits. */
+  void (*wait)(tw_artefact *, const tw_stop *);
+  /* The following measurements may end as soon as their cost is known to exceed this one. 0: no limit. NULL: measurements are
+   * always made in full. */
+  void (*until)(tw_artefact *, double cost);
+  /* The languages of its schedules one by one, NULL past the last: for the reference of steps. NULL: there are none. */
+  const tw_language *(*language)(size_t index);
+  /* As `check`, of a random part of the outputs, in less time; `coverage` says which part. A search checks its candidates by
+   * it, and its result by `check`. NULL: `check` is used. */
+  tw_status (*check_part)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
+};
+
+/* ---- functions of the core ---- */
+
+/* NULL: the machine does not run the op. */
+TW_API const tw_family *tw_family_of(const tw_target *, const tw_op *);
+/* Rejects unsupported keys and fills in types that were not given, before the op validates the problem. */
+TW_API tw_status tw_target_settle(const tw_target *, tw_problem *, tw_error *);
+/* Replaces old names in the steps by current ones (verb.h). Returns whether any step changed. */
+TW_API bool tw_target_rename_steps(const tw_target *, const tw_problem *, tw_schedule *);
+/* The text of the target, or of its family, about a topic: static, or NULL. */
+TW_API const char *tw_target_topic(const tw_target *, const tw_problem *, const char *topic);
+/* A case for the target's check and measure. */
+TW_API tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t seed, int threads, tw_case *out,
+                                tw_error *);
+
+/* Adds a target of your own to the list: tw_target_find and its users know it from now on, on all threads. It
+ * must stay where it is until the process ends. TW_USAGE if the name is taken, or which function it lacks. Of one that is
+ * smaller than the library's struct a copy is listed. */
+TW_API tw_status tw_target_register(const tw_target *, tw_error *);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

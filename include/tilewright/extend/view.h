@@ -1,0 +1,31 @@
+/* view.h - how a view of a machine is described, for authors of targets. ../target.h has tw_view_show for users. */
+#ifndef TILEWRIGHT_EXTEND_VIEW_H
+#define TILEWRIGHT_EXTEND_VIEW_H
+
+#include "tilewright/target.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TW_VIEW_KEYS_MAX = 16 };
+
+typedef struct tw_view_key {
+  const char *name;  /* "tile" */
+  const char *usual; /* its value where it is not given; NULL: it must be */
+  const char *help;
+} tw_view_key;
+
+typedef struct tw_view {
+  const char *name, *summary;
+  const tw_view_key *keys; /* at most TW_VIEW_KEYS_MAX, ended by a NULL name */
+  /* value[i] belongs to keys[i]. Text in lines, one SVG, or one JSON object, to a malloc'ed string. */
+  tw_status (*show)(const tw_target *, const char *const value[], tw_view_form, char **out, tw_error *);
+} tw_view;
+
+/* NULL if the target has no such view; *error then lists its views. */
+TW_API const tw_view *tw_view_find(const tw_target *, const char *name, tw_error *);
+#ifdef __cplusplus
+}
+#endif
+#endif
