@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../src"
 declare -A may=(
   [base]="" [launch]="" [op]="" [format]="" [schedule]="" [native]="" [toolchain]="" [gpu]="op" [export]="launch op"
   [target]="export native toolchain gpu launch op format schedule"
-  [evaluate]="" [chat]="" [agent]="chat evaluate" [search]="agent evaluate" [report]="" [mpi]="evaluate" [cli]="report search agent evaluate format"
+  [evaluate]="" [chat]="" [agent]="chat evaluate" [search]="agent evaluate" [report]="" [mpi]="evaluate" [cli]="report search agent evaluate format target/parse.h"
   [blas]="target/x86/product.h")
 status=0
 

@@ -77,7 +77,7 @@ def _load():
         if version != expected:
             raise ImportError(f"{path} is tilewright {version}, and this package is for {expected}: install both from one tree")
         for name in ffi.list_types()[0]:
-            size = library.tw_size_of(name.encode())
+            size = library.tw_size_of(name.encode()) if getattr(ffi.typeof(name), "fields", None) else 0  # 0: opaque
             if size and size != ffi.sizeof(name):
                 raise ImportError(f"{path} was built from other headers than this package ({name}): build and install both again")
         return ffi, library, version
