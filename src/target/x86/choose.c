@@ -80,10 +80,11 @@ tw_status x86_choose_kernel(const tw_gemm_spec *s, const x86_kernel **out, tw_er
   *out = best;
   if (best) return TW_OK;
   if (s->kernel) return tw_fail(error, TW_USAGE, "tw_gemm_plan_create: unknown kernel=%s", s->kernel);
-  return tw_fail(error, TW_UNSUPPORTED,
-                 "tw_gemm_plan_create: unsupported types a=%s b=%s; expected a=f32, bf16 or f16 with b=f32, bf16, f16 or "
-                 "a packed type, or a=u8 or i8 with b=i8",
-                 tw_type_name(s->a), tw_type_name(s->b));
+  return tw_fail(
+      error, TW_UNSUPPORTED,
+      "tw_gemm_plan_create: unsupported types a=%s b=%s; expected a=f32, bf16 or f16 with b=f32, bf16, f16 or "
+      "a packed type, or a=u8 or i8 with b=i8",
+      tw_type_name(s->a), tw_type_name(s->b));
 }
 
 const char *tw_gemm_kernel_at(size_t index) {
