@@ -322,13 +322,13 @@ static void the_result_of_a_large_problem_is_compared_in_full_if_time_permits(vo
   p.op = &op;
   for (int seconds = 0; seconds < 2; seconds++) {
     tw_search_options o = fake_options(1, 1);
-    tw_search_result r = {.size = sizeof r};
+    tw_search_result r = {0};
     tw_error error = {0};
     o.samples = 1;
     o.seconds = seconds;
-    if (tw_search(&t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+    if (tw_search_into(&t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
     assert_string_equal(r.coverage, seconds ? "sampled: a few elements" : "every element");
-    tw_search_result_free(&r);
+    tw_search_result_clear(&r);
   }
 }
 
