@@ -608,8 +608,8 @@ static void convolutions_are_run_and_impossible_ones_refused(void **state) {
   expect_failure("$T run conv.c " CONV " pool=2 pool_stride=4" ON, 2, "strides of at most 3");
   expect_failure("$T run conv.c " CONV " pool=2 pool_pad=1" ON, 2, "relu=1");
   expect_failure("$T run conv.c conv2d n=1 h=3 w=600 c=1 k=1 r=1 s=1 pool=2" ON, 2, "255 columns");
-  expect_failure("$T run conv.c " CONV " -t gemmini-4x4-fp32", 2,
-                 "conv2d supports int8 only; use -t gemmini-16x16-int8");
+  expect_failure("$T run conv.c " CONV " weight_layout=kcrs -t gemmini-4x4-fp32", 2,
+                 "weight_layout=kcrs is not supported; use rsck or krsc");
   expect_failure("$T run conv.c conv2d n=60000 h=100 w=100 c=3 k=4 r=3 s=3" ON, 2, "room for");
 }
 

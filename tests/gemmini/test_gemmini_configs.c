@@ -73,12 +73,17 @@ static bool compiler_is_missing(void) {
 }
 
 static void kernels_of_all_configurations_are_right(void **state) {
-  static const char *const integer[] = {"gemm m=40 n=72 k=100 bias=row relu=1", "gemm m=40 n=72 k=100",
+  static const char *const integer[] = {"gemm m=40 n=72 k=100 bias=row relu=1",
+                                        "gemm m=40 n=72 k=100",
                                         "gemm m=33 n=20 k=64 c=i32 bias=full",
                                         "conv2d n=1 h=9 w=9 c=8 k=24 r=3 s=3 pad=1 relu=1",
-                                        "conv2d n=1 h=8 w=8 c=3 k=16 r=3 s=3 pad=1 pool=2 pool_stride=2"};
-  static const char *const real[] = {"gemm m=10 n=14 k=9 c=f32 bias=row", "mpc_forward horizon=3 states=12 inputs=4",
-                                     "mpc_backward horizon=2 states=6 inputs=3", "gemm m=33 n=20 k=24 relu=1",
+                                        "conv2d n=1 h=8 w=8 c=3 k=16 r=3 s=3 pad=1 pool=2 pool_stride=2",
+                                        "conv2d n=1 h=7 w=7 c=20 k=17 r=1 s=1 stride=2 out=i32"};
+  static const char *const real[] = {"gemm m=10 n=14 k=9 c=f32 bias=row",
+                                     "conv2d n=1 h=7 w=7 c=5 k=9 r=3 s=3 pad=1 relu=1",
+                                     "mpc_forward horizon=3 states=12 inputs=4",
+                                     "mpc_backward horizon=2 states=6 inputs=3",
+                                     "gemm m=33 n=20 k=24 relu=1",
                                      "mpc_forward horizon=2 states=5 inputs=2"};
   size_t kernels = 0, walks = 0;
   (void)state;
@@ -87,12 +92,12 @@ static void kernels_of_all_configurations_are_right(void **state) {
     const tw_target *t = target_of(&configurations[i]);
     const char *const *problem = configurations[i].real ? real : integer;
     size_t done = 0;
-    for (size_t j = 0; j < 5 && !done; j++) { /* a problem that the machine has the parts for */
+    for (size_t j = 0; j < 6 && !done; j++) { /* a problem that the machine has the parts for */
       tw_problem p;
       tw_random r;
       tw_schedule s = {0};
       tw_random_seed(&r, 100 * i + j);
-      if (!read_problem(t, problem[(i + j) % 5], &p)) continue;
+      if (!read_problem(t, problem[(i + j) % 6], &p)) continue;
       if (i % 4 == 0) run_schedule(t, &p, &s, i + 1);
       random_walk(t, &p, &r, &s);
       run_schedule(t, &p, &s, i + 2);

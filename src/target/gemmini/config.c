@@ -6,6 +6,17 @@
 
 #include <stddef.h>
 
+const char *gm_c_type(tw_type type) {
+  switch (type) {
+  case TW_I8: return "int8_t";
+  case TW_I32: return "int32_t";
+  case TW_F32: return "float";
+  case TW_BF16:
+  case TW_F16: return "uint16_t";
+  default: return NULL;
+  }
+}
+
 #define KEY(field, kind, low, high)                                                                                    \
   { #field, TW_CONFIG_##kind, offsetof(gm_config, field), low, high, 1, NULL, NULL }
 /* Limits of queues, banks and delays are the simulator's (machine/internal.h). */

@@ -71,6 +71,9 @@ typedef struct gm_config {
   int icache_bytes, icache_ways, dcache_bytes, dcache_ways;
 } gm_config;
 
+/* The C type of an element, as in the generator's header: of 16-bit floats the bits. NULL: no type of a machine. */
+const char *gm_c_type(tw_type);
+
 /* Derived, used everywhere. */
 static inline int gm_input_bytes(const gm_config *c) { return tw_type_bits(c->input_type) / 8; }
 static inline int gm_acc_bytes(const gm_config *c) { return tw_type_bits(c->acc_type) / 8; }

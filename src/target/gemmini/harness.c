@@ -40,17 +40,6 @@ static tw_status finish(tw_text *t, char **text, tw_error *error) {
   return *text ? TW_OK : tw_no_memory(error, NULL);
 }
 
-static const char *c_type(tw_type type) {
-  switch (type) {
-  case TW_I8: return "int8_t";
-  case TW_I32: return "int32_t";
-  case TW_F32: return "float";
-  case TW_BF16:
-  case TW_F16: return "uint16_t"; /* the bits */
-  default: return NULL;
-  }
-}
-
 /* ---- gemmini_params.h ------------------------------------------------------------------------------------- */
 
 /* Tiles that one command can move: 64 bytes of a row (GemminiConfigs.scala, generateHeader), at least one. */
@@ -176,10 +165,10 @@ static void add_problem_macros(tw_text *t, const tw_problem *p, const gm_entry *
 static tw_status add_arrays(tw_text *t, const tw_operand *operand, size_t n, const gm_entry *e, tw_error *error) {
   for (size_t i = 0; i < n; i++) {
     const tw_operand *o = &operand[i];
-    if (!c_type(o->type))
+    if (!gm_c_type(o->type))
       return tw_fail(error, TW_USAGE, "%s has type %s, which programs for Gemmini cannot declare", o->name,
                      tw_type_name(o->type));
-    tw_text_add(t, "extern %s %s%s", c_type(o->type), e->pasted ? "" : "gm_operand_",
+    tw_text_add(t, "extern %s %s%s", gm_c_type(o->type), e->pasted ? "" : "gm_operand_",
                 e->pasted ? e->parameter[i] : o->name);
     for (int d = 0; d + 1 < o->rank; d++) tw_text_add(t, "[%" PRId64 "]", o->dims[d]);
     tw_text_add(t, "[%" PRId64 "] __asm__(\"gm_operand_%zu\");\n#define %s_MATRIX_NAME %s\n", tw_operand_pitch(o), i,

@@ -33,14 +33,13 @@ static tw_status fill_gemm_types(const tw_target *t, tw_problem *p, tw_error *er
 }
 
 static tw_status fill_conv2d_types(const tw_target *t, tw_problem *p, tw_error *error) {
-  if (gm_config_of(t)->input_type != TW_I8)
-    return tw_fail(error, TW_USAGE, "%s: conv2d supports int8 only; use -t gemmini-16x16-int8", t->name);
   return fill_product_types(t, p, "out", error);
 }
 
 static tw_status fill_chain_types(const tw_target *t, tw_problem *p, tw_error *error) {
   if (gm_config_of(t)->input_type != TW_F32)
-    return tw_fail(error, TW_USAGE, "%s: %s supports f32 only; use -t gemmini-4x4-fp32", t->name, p->op->name);
+    return tw_fail(error, TW_USAGE, "%s: %s supports f32 only, as TinyMPC does; use -t gemmini-4x4-fp32", t->name,
+                   p->op->name);
   return fill_type(t, p, "type", TW_F32, TW_F32, error);
 }
 
@@ -85,6 +84,8 @@ static tw_status check_chain(const tw_target *t, const tw_problem *p, tw_error *
 static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error *error) {
   const gm_config *c = gm_config_of(t);
   const tw_conv2d v = tw_conv2d_of(p);
+  if (v.layout == TW_CONV2D_KCRS)
+    return tw_fail(error, TW_USAGE, "%s: weight_layout=kcrs is not supported; use rsck or krsc", t->name);
   if (v.output == c->acc_type && v.output != c->input_type && (v.relu || v.pool))
     return tw_fail(error, TW_USAGE, "%s: out=%s is stored unchanged from the accumulator; relu and pool require out=%s",
                    t->name, tw_type_name(v.output), tw_type_name(c->input_type));

@@ -1,17 +1,6 @@
 /* gemm.c - a gemm problem in this machine's terms: blocks, pitches, C types. */
 #include "target/gemmini/schedule/plan.h"
 
-static const char *c_name(tw_type type) {
-  switch (type) {
-  case TW_I8: return "int8_t";
-  case TW_I32: return "int32_t";
-  case TW_F32: return "float";
-  case TW_BF16:
-  case TW_F16: return "uint16_t"; /* as in the generator's header: the bits */
-  default: return NULL;
-  }
-}
-
 tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_gemm *g, tw_error *error) {
   const tw_gemm p = tw_gemm_of(problem);
   if (p.a != config->input_type || p.b != config->input_type)
@@ -38,9 +27,9 @@ tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_ge
       .input_bytes = gm_input_bytes(config),
       .acc_bytes = gm_acc_bytes(config),
       .output_bytes = tw_type_bits(p.c) / 8,
-      .input_type = c_name(config->input_type),
-      .acc_type = c_name(config->acc_type),
-      .output_type = c_name(p.c),
+      .input_type = gm_c_type(config->input_type),
+      .acc_type = gm_c_type(config->acc_type),
+      .output_type = gm_c_type(p.c),
   };
   g->mb = gm_ceil_div(g->m, config->dim);
   g->nb = gm_ceil_div(g->n, config->dim);

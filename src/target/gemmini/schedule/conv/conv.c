@@ -4,15 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *c_name(tw_type type) {
-  switch (type) {
-  case TW_I8: return "int8_t";
-  case TW_I32: return "int32_t";
-  case TW_F32: return "float";
-  default: return NULL;
-  }
-}
-
 /* config_st has two bits for the window, its stride and its padding (gemmini.h). */
 enum { POOL_LIMIT = 3 };
 
@@ -25,8 +16,9 @@ static tw_status check_pooling(const gm_config *config, const tw_conv2d *p, tw_e
   if (p->pool_pad && !p->relu)
     return tw_fail(error, TW_USAGE, "%s pools with zeros outside of the image; pool_pad=%" PRId64 " requires relu=1",
                    config->name, p->pool_pad);
-  if (p->output != TW_I8)
-    return tw_fail(error, TW_USAGE, "%s pools only out=i8 (found out=%s)", config->name, tw_type_name(p->output));
+  if (p->output != config->input_type)
+    return tw_fail(error, TW_USAGE, "%s pools only out=%s (found out=%s)", config->name,
+                   tw_type_name(config->input_type), tw_type_name(p->output));
   return TW_OK;
 }
 
@@ -86,9 +78,9 @@ tw_status gm_conv_from(const gm_config *config, const tw_problem *problem, gm_co
       .input_bytes = gm_input_bytes(config),
       .acc_bytes = gm_acc_bytes(config),
       .output_bytes = tw_type_bits(p.output) / 8,
-      .input_type = c_name(config->input_type),
-      .acc_type = c_name(config->acc_type),
-      .output_type = c_name(p.output),
+      .input_type = gm_c_type(config->input_type),
+      .acc_type = gm_c_type(config->acc_type),
+      .output_type = gm_c_type(p.output),
   };
   flatten(v);
   return TW_OK;
