@@ -1,63 +1,9 @@
-/* multiply.c - the Tensor engine: the product of two operands, summed in binary32 in the order of the contraction.
- *
- * It is most of the time of a check, so one loop is compiled for several processors. Products are rounded before they are
- * added, whatever the processor has (target.cmake): the bits are equal on all. */
+/* multiply.c - the Tensor engine: the product of two operands, and the transpose of one. */
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/product.h"
 #include "target/trainium/machine/data.h"
-
-/* Sums that stay in registers: up to ROWS rows of one or two vectors. Cells are read as floats. */
-enum { LANES = 16, ROWS = 8, WIDTH = 2 * LANES };
-typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef float cell __attribute__((may_alias));
-
-#define BODY static inline __attribute__((always_inline)) void
-
-/* Rows of operands; row i + 1 begins `pitch` floats after row i. */
-typedef struct operand {
-  const cell *at;
-  int64_t pitch;
-} operand;
-
-/* sum [m][n] = s [k][m]^T x [k][n]; m is a multiple of ROWS, n of WIDTH. */
-BODY products(int rows, int vectors, int64_t k, int64_t m, int64_t n, operand s, operand x, float *sum) {
-  for (int64_t c = 0; c < n; c += vectors * LANES)
-    for (int64_t r = 0; r < m; r += rows) {
-      lanes total[ROWS][2] = {{{0}}};
-      for (int64_t i = 0; i < k; i++)
-        for (int v = 0; v < vectors; v++) {
-          const lanes from = *(const lanes *)(x.at + i * x.pitch + c + v * LANES);
-          for (int row = 0; row < rows; row++) total[row][v] += s.at[i * s.pitch + r + row] * from;
-        }
-      for (int row = 0; row < rows; row++)
-        for (int v = 0; v < vectors; v++) *(lanes *)(sum + (r + row) * n + c + v * LANES) = total[row][v];
-    }
-}
-
-typedef void product(int64_t k, int64_t m, int64_t n, operand s, operand x, float *sum);
-
-static void portable(int64_t k, int64_t m, int64_t n, operand s, operand x, float *sum) {
-  products(4, 1, k, m, n, s, x, sum);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void avx2(int64_t k, int64_t m, int64_t n, operand s, operand x, float *sum) {
-  products(4, 1, k, m, n, s, x, sum);
-}
-__attribute__((target("avx512f"))) static void avx512(int64_t k, int64_t m, int64_t n, operand s, operand x,
-                                                      float *sum) {
-  products(8, 2, k, m, n, s, x, sum);
-}
-#endif
-
-static product *fastest(void) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return avx512;
-  if (__builtin_cpu_supports("avx2")) return avx2;
-#endif
-  return portable;
-}
 
 /* Where the free elements of a partition are, from its first one, in order. */
 typedef struct places {
@@ -92,13 +38,14 @@ static uint8_t mark_of_row(const trn_view *dst, const trn_view *v, const places 
 }
 
 /* An operand as rows of `pitch` floats: the tensor's cells where they have that form, else a copy in `room`. */
-static operand dense(const trn_view *dst, const trn_view *v, int64_t pitch, float *room, uint8_t *undefined) {
+static tw_rows dense(const trn_view *dst, const trn_view *v, int64_t pitch, float *room, uint8_t *undefined) {
   places p;
   find_places(v, &p);
   for (int64_t i = 0; v->array->undefined && i < v->size[0]; i++)
     *undefined |= mark_of_row(dst, v, &p, v->offset + i * v->stride[0]);
   const bool is_real = trn_type_is_real(v->type);
-  if (p.is_dense && p.n == pitch && is_real) return (operand){(const cell *)(v->array->cell + v->offset), v->stride[0]};
+  if (p.is_dense && p.n == pitch && is_real)
+    return (tw_rows){(const tw_real *)(v->array->cell + v->offset), v->stride[0]};
   for (int64_t i = 0; i < v->size[0]; i++) {
     const int64_t begin = v->offset + i * v->stride[0];
     float *row = room + i * pitch;
@@ -110,7 +57,7 @@ static operand dense(const trn_view *dst, const trn_view *v, int64_t pitch, floa
     }
     for (int64_t j = p.n; j < pitch; j++) row[j] = 0;
   }
-  return (operand){room, pitch};
+  return (tw_rows){room, pitch};
 }
 
 /* Writes or adds a row of sums. */
@@ -138,13 +85,14 @@ bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_vie
   find_places(dst, &p);
   int64_t columns = 1;
   for (int d = 1; d < stationary->n; d++) columns *= stationary->size[d];
-  const int64_t k = stationary->size[0], m = (columns + ROWS - 1) / ROWS * ROWS, n = (p.n + WIDTH - 1) / WIDTH * WIDTH;
+  const int64_t k = stationary->size[0], m = (columns + TW_PRODUCT_ROWS - 1) / TW_PRODUCT_ROWS * TW_PRODUCT_ROWS,
+                n = (p.n + TW_PRODUCT_COLUMNS - 1) / TW_PRODUCT_COLUMNS * TW_PRODUCT_COLUMNS;
   float *sum = malloc((size_t)(m * n + k * (m + n)) * sizeof *sum);
   if (!sum) return false;
   uint8_t undefined = 0;
-  const operand s = dense(dst, stationary, m, sum + m * n, &undefined),
+  const tw_rows s = dense(dst, stationary, m, sum + m * n, &undefined),
                 x = dense(dst, moving, n, sum + m * n + k * m, &undefined);
-  fastest()(k, m, n, s, x, sum);
+  tw_product(k, m, n, s, x, sum);
   for (int64_t r = 0; r < columns; r++) put(dst, &p, dst->offset + r * dst->stride[0], sum + r * n, adds, undefined);
   free(sum);
   return true;
