@@ -25,6 +25,12 @@ void tw_trace_span(tw_trace *t, const char *lane, const char *name, double from,
           digits, from / t->ticks, digits, (to - from) / t->ticks);
 }
 
+void tw_trace_value(tw_trace *t, const char *name, double at, double value) {
+  begin_event(t);
+  fprintf(t->file, "{\"name\":\"%s\",\"ph\":\"C\",\"pid\":1,\"ts\":%.*f,\"args\":{\"value\":%.0f}}", name,
+          t->ticks == 1 ? 0 : 4, at / t->ticks, value);
+}
+
 void tw_trace_end(tw_trace *t, const char *lane, double from, double to) {
   tw_trace_span(t, lane, "kernel", from, to);
   fputs("\n]}\n", t->file);

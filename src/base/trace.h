@@ -18,6 +18,8 @@ tw_trace tw_trace_begin(FILE *, double ticks);
 void tw_trace_lane(tw_trace *, const char *lane);
 /* Times are ticks. */
 void tw_trace_span(tw_trace *, const char *lane, const char *name, double from, double to);
+/* A number over time, such as bytes in use: its value from `at` on. A viewer draws each name as a curve. */
+void tw_trace_value(tw_trace *, const char *name, double at, double value);
 /* Adds the span "kernel", the measured interval, and closes the list. */
 void tw_trace_end(tw_trace *, const char *lane, double from, double to);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/files.h"
@@ -399,6 +400,36 @@ static void an_interrupt_ends_a_kernel(void **state) {
   free(source);
 }
 
+static void a_trace_shows_memory_over_time(void **state) {
+  const tw_target *t = tw_target_find("trn2");
+  char *source = example("rmsnorm.py"), path[] = "/tmp/test_nki.XXXXXX", *text;
+  tw_problem p;
+  tw_case k;
+  tw_artefact *a;
+  tw_measurement m;
+  tw_error error;
+  (void)state;
+  assert_int_equal(tw_problem_parse(t, "layernorm rows=128 cols=512 norm=rms eps=1e-6", &p, &error), TW_OK);
+  assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
+  assert_int_equal(tw_target_case(t, &p, 7, 1, &k, &error), TW_OK);
+  assert_int_equal(t->build(t, &p, source, strlen(source), false, &a, &error), TW_OK);
+  assert_int_not_equal(close(mkstemp(path)), -1);
+  assert_int_equal(t->measure(t, a, &k, path, &m, &error), TW_OK);
+  assert_int_equal(tw_file_read(path, 1 << 20, &text, NULL, &error), TW_OK);
+  unlink(path);
+  double most = 0, last = -1;
+  static const char name[] = "{\"name\":\"SBUF bytes of a partition\"";
+  for (const char *at = text; (at = strstr(at, name)); at++) {
+    last = strtod(strstr(at, "\"value\":") + 8, NULL);
+    if (last > most) most = last;
+  }
+  assert_true(last == 0 && most == (double)m.memory[0].used && most >= 4 * 512);
+  free(text);
+  t->release(a);
+  tw_case_free(&k);
+  free(source);
+}
+
 static void deep_and_long_texts_are_rejected(void **state) {
   enum { N = 100000 };
   char *text = malloc(N + 10);
@@ -502,6 +533,7 @@ int main(void) {
                                      cmocka_unit_test(products_have_the_bits_of_a_plain_loop),
                                      cmocka_unit_test(free_dimensions_may_have_any_strides),
                                      cmocka_unit_test(an_interrupt_ends_a_kernel),
+                                     cmocka_unit_test(a_trace_shows_memory_over_time),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,25 +9,21 @@
 #include "target/count.h"
 
 static const struct {
-  const char *busy, *help;
-} engines[TRN_ENGINES] = {{"tensor_busy", "time in which the Tensor engine worked"},
-                          {"vector_busy", "time in which the Vector engine worked"},
-                          {"scalar_busy", "time in which the Scalar engine worked"},
-                          {"gpsimd_busy", "time in which the GpSimd engine worked"},
-                          {"sync_busy", "time in which the Sync engine started transfers"}};
+  const char *name, *busy;
+} engines[TRN_ENGINES] = {{"Tensor", "tensor_busy"},
+                          {"Vector", "vector_busy"},
+                          {"Scalar", "scalar_busy"},
+                          {"GpSimd", "gpsimd_busy"},
+                          {"Sync", "sync_busy"}};
 
 /* The engine that was busy the longest. */
 static void name_bottleneck(const trn_timing *t, tw_measurement *out) {
-  const char *what = "the DMA engines";
+  char what[40] = "the DMA engines";
   double most = t->dma_busy;
   for (int e = 0; e < TRN_ENGINES; e++) {
     if (t->busy[e] <= most) continue;
     most = t->busy[e];
-    what = e == TRN_TENSOR   ? "the Tensor engine"
-           : e == TRN_VECTOR ? "the Vector engine"
-           : e == TRN_SCALAR ? "the Scalar engine"
-           : e == TRN_GPSIMD ? "the GpSimd engine"
-                             : "the Sync engine";
+    snprintf(what, sizeof what, "the %s engine", engines[e].name);
   }
   snprintf(out->bottleneck, sizeof out->bottleneck, "%s: busy for %.0f%% of the time", what, 100 * most / t->total);
 }
@@ -36,7 +32,8 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
   *out = (tw_measurement){.cost = t->total * 1e-9, .seconds = t->total * 1e-9};
   name_bottleneck(t, out);
   tw_count(out, "device", "us", "first transfer to the end of the last instruction", t->device * 1e-3);
-  for (int e = 0; e < TRN_ENGINES; e++) tw_count(out, engines[e].busy, "us", engines[e].help, t->busy[e] * 1e-3);
+  for (int e = 0; e < TRN_ENGINES; e++)
+    tw_count(out, engines[e].busy, "us", "time in which this engine worked", t->busy[e] * 1e-3);
   tw_count(out, "dma_busy", "us", "time in which a DMA engine moved packets, mean over the engines",
            t->dma_busy * 1e-3);
   tw_count(out, "instructions", "", "instructions of all engines", (double)p->n_instructions);
@@ -45,8 +42,8 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
   tw_count(out, "hbm_read", "bytes", "read from HBM", (double)t->hbm_read);
   tw_count(out, "hbm_written", "bytes", "written to HBM", (double)t->hbm_written);
   out->n_memories = 2;
-  out->memory[0] = (tw_memory_use){"SBUF partition", (size_t)t->sbuf_used, (size_t)c->memory.sbuf_bytes};
-  out->memory[1] = (tw_memory_use){"PSUM partition", (size_t)t->psum_used,
+  out->memory[0] = (tw_memory_use){"SBUF partition", (size_t)t->most_used[TRN_SBUF], (size_t)c->memory.sbuf_bytes};
+  out->memory[1] = (tw_memory_use){"PSUM partition", (size_t)t->most_used[TRN_PSUM],
                                    (size_t)(c->memory.psum_bank_bytes * c->memory.psum_banks)};
 }
 
@@ -75,6 +72,13 @@ tw_status trn_report_trace(const trn_program *p, const trn_timing *t, const char
     snprintf(name, sizeof name, "%s%s%s line %d", trn_opcode_name(in->opcode), in->function ? " " : "",
              in->function ? in->function : "", in->line);
     tw_trace_span(&trace, lane_name(s->lane), name, s->start, s->end);
+  }
+  int64_t used[TRN_MEMORIES] = {0};
+  for (size_t i = 0; i < t->n_changes; i++) {
+    const trn_change *c = &t->change[i];
+    used[c->memory] += c->bytes;
+    tw_trace_value(&trace, c->memory == TRN_SBUF ? "SBUF bytes of a partition" : "PSUM bytes of a partition", c->at,
+                   (double)used[c->memory]);
   }
   tw_trace_end(&trace, "kernel", 0, t->total);
   if (fclose(file)) return tw_fail(error, TW_MISSING, "%s: %s", path, strerror(errno));

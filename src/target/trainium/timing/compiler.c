@@ -280,7 +280,7 @@ typedef struct block {
 
 typedef struct arena {
   int64_t size, bank; /* bank 0: none */
-  int64_t cursor, used;
+  int64_t cursor;
   block *block;
   size_t n, capacity;
 } arena;
@@ -399,8 +399,6 @@ static tw_status place_tensor(allocator *m, int tensor, int now, tw_error *error
   }
   if (!put(m, a, tensor, at, bytes)) return tw_fail(error, TW_FAILED, "trainium timing: out of memory");
   m->life[tensor].address = at;
-  const int64_t live = live_bytes(m, a, now);
-  if (live > a->used) a->used = live;
   return TW_OK;
 }
 
@@ -506,8 +504,6 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
     if (status == TW_OK && !sort_reused(c, first, count))
       status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
   }
-  c->sbuf_used = m.arena[TRN_SBUF].used;
-  c->psum_used = m.arena[TRN_PSUM].used;
   for (int k = 0; k < TRN_MEMORIES; k++) free(m.arena[k].block);
   free(m.life);
   free(order);

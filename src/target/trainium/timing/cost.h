@@ -29,7 +29,6 @@ typedef struct trn_compiled {
   size_t *first_reused;
   int *reused;
   size_t n_reused, reused_capacity;
-  int64_t sbuf_used, psum_used;
   size_t copies_removed, loads_removed;
   bool static_dma, software_arguments; /* as in trn_compiler; the latter where hardware descriptors exist */
   int look_ahead;

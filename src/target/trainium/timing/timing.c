@@ -3,8 +3,46 @@
 
 #include <stdlib.h>
 
+#include "base/strings.h"
 #include "target/trainium/timing/compiler.h"
 #include "target/trainium/timing/machine.h"
+
+static int compare_changes(const void *x, const void *y) {
+  const trn_change *a = x, *b = y;
+  if (a->at != b->at) return (a->at > b->at) - (a->at < b->at);
+  return (a->bytes > b->bytes) - (a->bytes < b->bytes); /* what is freed comes first */
+}
+
+/* From the first access to the last one, whatever their order in the program. */
+static bool find_changes(const trn_compiled *c, trn_timing *t) {
+  const trn_program *p = c->program;
+  trn_change *all = calloc(2 * p->n_tensors + 1, sizeof *all); /* of tensor i: its birth at 2 i, its death after that */
+  if (!all) return false;
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    if (c->is_removed[i]) continue;
+    for (int k = 0; k < p->instruction[i].n_operands; k++) {
+      const int tensor = trn_place_of(c, &p->instruction[i], k).tensor;
+      trn_change *life = all + 2 * tensor;
+      const double from = t->start[i], to = t->end[i];
+      if (!life->bytes || from < life[0].at) life[0].at = from;
+      if (!life->bytes || to > life[1].at) life[1].at = to;
+      life[0].memory = life[1].memory = p->tensor[tensor].memory;
+      life[0].bytes = p->tensor[tensor].bytes;
+      life[1].bytes = -life[0].bytes;
+    }
+  }
+  for (size_t k = 0; k < 2 * p->n_tensors; k++)
+    if (all[k].bytes && all[k].memory != TRN_HBM) all[t->n_changes++] = all[k];
+  qsort(all, t->n_changes, sizeof *all, compare_changes);
+  int64_t used[TRN_MEMORIES] = {0};
+  for (size_t k = 0; k < t->n_changes; k++) {
+    int64_t *now = &used[all[k].memory], *most = &t->most_used[all[k].memory];
+    *now += all[k].bytes;
+    if (*now > *most) *most = *now;
+  }
+  t->change = all;
+  return true;
+}
 
 tw_status trn_time(const trn_config *config, const trn_program *p, const trn_compiler *compiler, trn_timing *out,
                    tw_error *error) {
@@ -15,8 +53,7 @@ tw_status trn_time(const trn_config *config, const trn_program *p, const trn_com
   if (status != TW_OK) return status;
   status = trn_find_hazards(&c, &h, error);
   if (status == TW_OK) status = trn_run_machine(config, &c, &h, out, error);
-  out->sbuf_used = c.sbuf_used;
-  out->psum_used = c.psum_used;
+  if (status == TW_OK && !find_changes(&c, out)) status = tw_no_memory(error, NULL);
   out->copies_removed = c.copies_removed;
   out->loads_removed = c.loads_removed;
   out->total = out->device + config->launch_ns;
@@ -30,5 +67,6 @@ void trn_timing_free(trn_timing *t) {
   free(t->span);
   free(t->start);
   free(t->end);
+  free(t->change);
   *t = (trn_timing){0};
 }

@@ -40,16 +40,25 @@ typedef struct trn_span {
   double start, end;
 } trn_span;
 
+/* A tensor's first access takes its bytes of each partition, its last one frees them. */
+typedef struct trn_change {
+  double at;
+  trn_memory memory;
+  int64_t bytes; /* negative: freed */
+} trn_change;
+
 typedef struct trn_timing {
   double total;                       /* launch to the end of the last instruction: the cost */
   double device;                      /* first DMA trigger to the end of the last instruction */
   double busy[TRN_ENGINES], dma_busy; /* dma_busy: mean over the DMA engines */
   int64_t hbm_read, hbm_written;      /* bytes */
-  int64_t sbuf_used, psum_used;       /* bytes of a partition, at most */
+  int64_t most_used[TRN_MEMORIES];    /* bytes of a partition at one time */
   size_t copies_removed, loads_removed, table_loads;
   size_t n_spans;
   trn_span *span;
   double *start, *end; /* of each instruction of the program */
+  trn_change *change;  /* of SBUF and PSUM, in order of time */
+  size_t n_changes;
 } trn_timing;
 
 /* TW_FAILED if tensors do not fit, with the line of the one that does not. */
