@@ -49,6 +49,11 @@ static const kernel_case cases[] = {
      "tile x=32 y=2 n=32 consumers=2;fold 2;products 6"},
     {"conv2d n=2 c=70 h=40 w=33 k=100 r=5 s=7 stride=2 scale=0.5 weight_layout=krsc a=f16 b=f16 out=f32 acc=f32",
      "tile x=16 y=4 n=64 consumers=3;stages 3"},
+    {"conv2d n=8 c=64 h=512 w=256 k=128 r=5 s=7 weight_layout=kcrs image_layout=nchw a=f32 b=f32 out=f32 acc=f32 "
+     "arithmetic=tf32",
+     "tile x=8 y=8 n=128 consumers=2"},
+    {"conv3d n=2 c=3 d=9 h=20 w=33 k=24 t=3 r=3 s=3 a=f32 b=f32 out=f32 acc=f32 arithmetic=tf32",
+     "tile x=32 y=2 n=32;fold 1"},
     {"softmax rows=333 cols=1000 a=bf16", "row warps=1"},
     {"softmax rows=4096 cols=32768 a=f32", "row warps=32"},
     {"gate rows=8192 cols=14336 pass=backward a=bf16", "chunks 2;threads 128"},
@@ -106,7 +111,7 @@ static void launches_cover_their_problems(void **state) {
       assert_int_equal(a->box[0], b->box[0]);
       assert_int_equal(a->dims[0] % a->box[0], 0);
       assert_int_equal(b->dims[0] % a->dims[0], 0);
-      assert_int_equal(a->swizzle, a->box[0] * 2);
+      assert_int_equal(a->swizzle, a->box[0] * tw_type_bits(a->type) / 8);
       assert_true(l.workspace >= a->strides[3] * a->dims[4] + b->strides[1] * b->dims[2]);
     } else if (strcmp(p.op->name, "rotary") == 0) {
       assert_true(threads * 2 * 16 * 3 >= (int64_t)p.op->bytes(&p) / 2 / 2); /* at most three heads a thread here */
@@ -180,6 +185,8 @@ static void what_cannot_be_is_refused(void **state) {
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32;products 2",
           "1, 3 or 6");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=4 n=32", "must be 64");
+  refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32;products 3",
+          "requires f32");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
   refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no tile kernels");
@@ -231,12 +238,36 @@ static void menus_offer_what_is_legal(void **state) {
   }
 }
 
+/* Three products of bf16 parts are outside the bound of f32 in short sums, so menus do not offer them there. */
+static void short_sums_are_not_offered_three_products(void **state) {
+  static const struct {
+    const char *problem, *schedule;
+    bool offered;
+  } of[] = {{"conv3d n=2 c=3 d=9 h=20 w=33 k=24 t=3 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32", false},
+            {"conv3d n=2 c=3 d=9 h=20 w=33 k=24 t=3 r=3 s=3 a=f32 b=f32 out=f32 acc=f32 arithmetic=tf32",
+             "tile x=8 y=8 n=32", true},
+            {"conv2d n=2 c=128 h=20 w=33 k=24 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32", true},
+            {"gemm m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128", false},
+            {"gemm m=512 n=512 k=2048 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 6", true}};
+  (void)state;
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    const tw_problem p = problem_of(of[i].problem);
+    const tw_schedule s = schedule_of(of[i].schedule);
+    tw_menu menu;
+    bool offered = false;
+    assert_int_equal(cuda_tiles_steps(config, &p, &s, &menu, NULL), TW_OK);
+    for (size_t j = 0; j < menu.n; j++) offered |= strcmp(menu.item[j].step, "products 3") == 0;
+    assert_int_equal(offered, of[i].offered);
+    tw_menu_free(&menu);
+  }
+}
+
 int main(void) {
   config = cuda_config_find("h100-sxm");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launches_cover_their_problems),  cmocka_unit_test(what_cannot_be_is_refused),
       cmocka_unit_test(every_op_has_a_plainest_kernel), cmocka_unit_test(menus_offer_what_is_legal),
-      cmocka_unit_test(every_kernel_compiles),
+      cmocka_unit_test(every_kernel_compiles),          cmocka_unit_test(short_sums_are_not_offered_three_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,7 @@ static void set_problem(tw_slots *s, const tw_conv *v, const tw_tile_conv_plan *
 static void set_plan(tw_slots *s, const tw_conv *v, const tw_tile_conv_plan *p) {
   const tw_tile_parts parts = p->products ? tw_tile_parts_of(p->products) : (tw_tile_parts){1, 0, 0};
   const tw_type factor = p->products ? TW_BF16 : v->input;
+  const bool tf32 = factor == TW_F32;
   tw_slots_number(s, "x", p->x);
   tw_slots_number(s, "y", p->y);
   tw_slots_number(s, "n", p->n);
@@ -51,7 +52,9 @@ static void set_plan(tw_slots *s, const tw_conv *v, const tw_tile_conv_plan *p) 
   tw_slots_number(s, "padded", p->padded);
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_text(s, "factor_name", tw_type_name(factor));
-  tw_slots_text(s, "type", tw_tile_type_word(factor));
+  tw_slots_text(s, "type", tf32 ? "tf32" : tw_tile_type_word(factor));
+  tw_slots_flag(s, "tf32", tf32);
+  tw_slots_number(s, "bytes", tw_type_bits(factor) / 8);
   tw_slots_text(s, "element", tw_tile_type_word(v->input));
   tw_slots_text(s, "output", tw_tile_type_word(v->output));
   tw_slots_number_or_empty(s, "registers_copy", p->registers_copy);

@@ -7,7 +7,8 @@
  *
  *   tile x=8 y=8 n=96 consumers=2  x * y = 64 pixels for each consumer warpgroup, n output channels
  *   fold 2                         number of folded dimensions, from the innermost
- *   products 3                     f32 as a sum of products of bf16 parts (gemm_warp_specialized.h)
+ *   products 3                     f32 as a sum of products of bf16 parts (gemm_warp_specialized.h); with arithmetic=tf32, no
+ *                                  such step multiplies tf32
  *   promote k=256                  partial sums of this many k are added to a second accumulator
  *   stages 4                       tiles in flight
  *

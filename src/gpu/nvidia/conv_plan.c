@@ -10,7 +10,6 @@ enum {
   STAGES_MAX = 8,
   ALIGNMENT = 1024,
   BARRIER_BYTES = 8,
-  ELEMENT = 2,
   OVERHEAD = 40,
   PLACES = 64,
   TURNED_PITCH = 68 /* floats: turned_sums of the header */
@@ -35,11 +34,11 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 }
 
 static tw_status check_products(const tw_conv *v, const PLAN *p, tw_error *error) {
-  if ((v->input == TW_F32) != (p->products != 0))
+  if (v->input != TW_F32 && p->products)
+    return tw_fail(error, TW_USAGE, "products %d requires f32 operands; leave it out", p->products);
+  if (v->input == TW_F32 && !p->products && v->arithmetic != TW_ARITHMETIC_TF32)
     return tw_fail(error, TW_USAGE,
-                   v->input == TW_F32 ? "f32 is multiplied as bf16 parts; use 'products 3'"
-                                      : "products %d requires f32 operands; leave it out",
-                   p->products);
+                   "tensor cores multiply f32 as tf32; use arithmetic=tf32, or bf16 parts with 'products 6'");
   if (p->products && p->products != 1 && p->products != 3 && p->products != 6)
     return tw_fail(error, TW_USAGE, "unsupported products %d; expected 1, 3 or 6", p->products);
   if (p->products == 1 && v->arithmetic != TW_ARITHMETIC_BF16)
@@ -72,7 +71,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE, "fold %d makes %" PRId64 " channels, which is too many; use a smaller fold",
                    p->fold, channels);
   p->channels = (int)channels;
-  const int panel = machine->panel_bytes / ELEMENT;
+  const int element = v->input == TW_F32 && !p->products ? 4 : 2, panel = machine->panel_bytes / element;
   p->k = p->channels <= panel / 4 ? panel / 4 : p->channels <= panel / 2 ? panel / 2 : panel;
   p->padded = (p->channels + p->k - 1) / p->k * p->k;
   p->planes = p->products ? tw_tile_parts_of(p->products).planes : 1;
@@ -92,7 +91,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
     return tw_fail(error, TW_USAGE,
                    "n=%d needs %d registers per thread for accumulators, which exceeds %d; use a smaller n", p->n, sums,
                    have);
-  const int64_t stage = (int64_t)p->planes * (PLACES * p->groups + p->n) * p->k * ELEMENT;
+  const int64_t stage = (int64_t)p->planes * (PLACES * p->groups + p->n) * p->k * element;
   p->width = p->n % 32 ? 16 : 32;
   const int64_t results = v->images_first ? (int64_t)p->groups * p->width * TURNED_PITCH * 4 : 0;
   if (!p->stages) {
@@ -106,7 +105,7 @@ static tw_status settle(const tw_tile_machine *machine, const tw_problem *proble
                    "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
                    "; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, machine->shared_bytes);
-  if (stage / p->planes % ALIGNMENT || (int64_t)p->n * p->k * ELEMENT % ALIGNMENT)
+  if (stage / p->planes % ALIGNMENT || (int64_t)p->n * p->k * element % ALIGNMENT)
     return tw_fail(error, TW_USAGE, "unsupported n=%d; tiles of %d x %d elements must start at multiples of %d bytes",
                    p->n, p->n, p->k, ALIGNMENT);
   return TW_OK;
@@ -117,9 +116,9 @@ static void begin_tile(const void *with, void *plan) {
   const tw_conv v = tw_tile_conv_of(c->problem);
   *(PLAN *)plan = (PLAN){.groups = 2};
   if (v.input != TW_F32) return;
-  const bool full = v.arithmetic != TW_ARITHMETIC_BF16; /* then sums that are cut are short */
-  ((PLAN *)plan)->products = full ? 6 : 1;
-  ((PLAN *)plan)->promote = full ? c->machine->panel_bytes / ELEMENT : 0;
+  const bool full = v.arithmetic == TW_ARITHMETIC_FULL; /* then sums that are cut are short */
+  ((PLAN *)plan)->products = full ? 6 : v.arithmetic == TW_ARITHMETIC_BF16 ? 1 : 0;
+  ((PLAN *)plan)->promote = full ? c->machine->panel_bytes / 2 : 0;
 }
 
 static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
@@ -164,7 +163,8 @@ static const tw_verb verbs[] = {
 static const tw_language language = {"convolutions on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
-  const bool f32 = tw_tile_conv_of(c->problem).input == TW_F32;
+  const tw_conv v = tw_tile_conv_of(c->problem);
+  const int64_t terms = v.c * v.window[0] * v.window[1] * v.window[2];
   /* A search tries some steps of each lever, so different kinds of tiles are different levers. */
   static const char *const kind[3][2] = {{"narrow tile, 1 group", "wide tile, 1 group"},
                                          {"narrow tile, 2 groups", "wide tile, 2 groups"},
@@ -178,8 +178,9 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     tw_menu_offer(m, "fold", "folding the window into channels fills the copies of inputs with few channels", "fold %d",
                   i);
   static const int products[] = {1, 3, 6};
-  for (size_t i = 0; f32 && i < sizeof products / sizeof *products; i++)
-    tw_menu_offer(m, "products", "f32 on the matrix unit, as bf16 parts", "products %d", products[i]);
+  for (size_t i = 0; v.input == TW_F32 && i < sizeof products / sizeof *products; i++)
+    if (tw_tile_products_suffice(products[i], v.arithmetic, terms))
+      tw_menu_offer(m, "products", "f32 on the matrix unit, as bf16 parts", "products %d", products[i]);
   for (int i = 128; i <= 1024; i *= 2)
     tw_menu_offer(m, "promote", "the matrix unit truncates long sums; promotion adds short sums in f32", "promote k=%d",
                   i);

@@ -49,9 +49,13 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
 
 tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *p, tw_type a) { return p->products ? TW_BF16 : a; }
 
-/* Three products are off by some 2^-18 of each: below f32's own rounding in sums of a thousand. */
+bool tw_tile_products_suffice(int products, tw_arithmetic arithmetic, int64_t k) {
+  if (products < 3) return arithmetic == TW_ARITHMETIC_BF16;
+  return products > 3 || arithmetic != TW_ARITHMETIC_FULL || k >= 1024;
+}
+
 static int usual_products(tw_arithmetic arithmetic, int64_t k) {
-  return arithmetic == TW_ARITHMETIC_BF16 ? 1 : k < 1024 ? 6 : 3;
+  return arithmetic == TW_ARITHMETIC_BF16 ? 1 : tw_tile_products_suffice(3, arithmetic, k) ? 3 : 6;
 }
 
 /* Sums of more than some hundred products that are cut are off by more than f32's rounding. */
@@ -459,7 +463,7 @@ static const tw_offer fixed[] = {
 };
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
-  const tw_type a = tw_gemm_of(c->problem).a;
+  const tw_gemm g = tw_gemm_of(c->problem);
   offer_tiles(m);
   for (int i = 1; i <= 32; i *= 2) {
     tw_menu_offer(m, "rasterize", "concurrent tiles share rows and columns in the L2", "rasterize m=%d", i);
@@ -476,9 +480,10 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     tw_menu_offer(m, "split_k_workspace", "blocks that share a very long k keep every processor busy with few tiles",
                   "split_k_workspace %d", i);
   static const int products[] = {1, 3, 6};
-  for (size_t i = 0; a == TW_F32 && i < sizeof products / sizeof *products; i++)
-    tw_menu_offer(m, "products", "f32 on the matrix unit, as bf16 parts", "products %d", products[i]);
-  for (int i = 128; a == TW_F32 && i <= 1024; i *= 2)
+  for (size_t i = 0; g.a == TW_F32 && i < sizeof products / sizeof *products; i++)
+    if (tw_tile_products_suffice(products[i], g.arithmetic, g.k))
+      tw_menu_offer(m, "products", "f32 on the matrix unit, as bf16 parts", "products %d", products[i]);
+  for (int i = 128; g.a == TW_F32 && i <= 1024; i *= 2)
     tw_menu_offer(m, "promote", "the matrix unit truncates long sums; promotion adds short sums in f32", "promote k=%d",
                   i);
   tw_menu_offer_all(m, sizeof fixed / sizeof *fixed, fixed);

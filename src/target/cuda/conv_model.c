@@ -28,11 +28,12 @@ double cuda_predict_conv(const void *with, const void *plan) {
                         cuda_ceil_div((double)v->out[2], p->x);
   const double tiles = cuda_ceil_div(blocks, p->groups) * cuda_ceil_div((double)v->k, p->n);
   const double products = p->products ? p->products : 1, rows = 64.0 * p->groups;
-  const double multiply = products * rows * p->n * p->k * 2 / 4096 / MULTIPLIED;
-  const double copy = p->planes * (rows + p->n) * p->k * 2 / (CUDA_L2_BYTES_ALL / processors);
+  const double bytes = v->input == TW_F32 && !p->products ? 4 : 2; /* tf32 is multiplied at half the rate of bf16 */
+  const double multiply = products * rows * p->n * p->k * bytes / 4096 / MULTIPLIED;
+  const double copy = p->planes * (rows + p->n) * p->k * bytes / (CUDA_L2_BYTES_ALL / processors);
   const double cycles = cuda_ceil_div(tiles, processors) *
                         (steps * fmax(multiply, fmax(copy, 1000.0 / p->stages)) + CUDA_DRAM_LATENCY +
                          (p->promote ? steps * p->k / p->promote * p->n : 0) + rows * p->n * 4 / CUDA_L2_BYTES);
-  const double images = places * p->padded * 2 * p->planes;
+  const double images = places * p->padded * bytes * p->planes;
   return cycles / clock + (2 * images + (double)v->n * out * (double)v->k * 4) / bandwidth;
 }

@@ -19,6 +19,18 @@ template <int Parts, class Type> TW_FN void store_parts(Type *to, i64 apart, flo
   }
 }
 
+/* Eight floats that copies round to tf32. */
+template <int Parts> TW_FN void store_parts(tf32 *to, i64, float (&value)[8]) {
+  static_assert(Parts == 1, "tf32 has no parts");
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    vec16 v;
+#pragma unroll
+    for (int i = 0; i < 4; i++) v.word[i] = bits_of(value[4 * half + i]);
+    store16(to + 4 * half, v);
+  }
+}
+
 /* Over the 32 threads of a warp; all get it. */
 template <class Reduce> TW_FN float over_warp(float x) {
 #pragma unroll
