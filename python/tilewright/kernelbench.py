@@ -152,8 +152,9 @@ def _imports(names: "dict[str, Any]", body: str) -> "list[str]":
     return lines
 
 
-def new_source(original: str, traced: torch.fx.GraphModule) -> str:
-    """The user's file and ModelNew: a Model with the same parameters, whose forward is the rewritten graph."""
+def new_source(original: str, traced: torch.fx.GraphModule, tf32: bool = True) -> str:
+    """The user's file and ModelNew: a Model with the same parameters, whose forward is the rewritten graph. `tf32`: convolutions may round to
+    tf32 where PyTorch's do."""
     code = traced.graph.python_code("self")
     body = code.src.strip("\n")
     modules = any(node.op == "call_module" for node in traced.graph.nodes)
@@ -167,6 +168,7 @@ def new_source(original: str, traced: torch.fx.GraphModule) -> str:
             "import tilewright.torch",
             "",
             "tilewright.torch.allow_split_float32()  # the tolerance of KernelBench permits it",
+            *([] if tf32 else ["tilewright.torch.allow_tf32_convolutions(False)  # PyTorch's result is more accurate than tf32"]),
             "",
             "",
             "class ModelNew(Model):",
@@ -209,6 +211,30 @@ def redrawn(value: Any) -> Any:
     return value
 
 
+#: How the note of a call begins whose kernel was right, but too far from PyTorch's own result.
+DIFFERS = "PyTorch's, because the results differ by more than KernelBench's tolerance: "
+
+
+def _agrees(traced: Any, model: Any, inputs: "list[Any]") -> bool:
+    with torch.no_grad():
+        return agree(traced(*inputs), model(*inputs))
+
+
+def _tuned(traced: Any, inputs: "list[Any]", seconds: float, model: Any, drawn: "list[Any]") -> Any:
+    """Tunes the calls. Where both models then disagree, PyTorch computes them: its convolutions may round to tf32, which a kernel that does
+    not round contradicts, and the other way round."""
+    tuned = twt.tune(traced, tuple(inputs), seconds=seconds, backward=False)
+    with twt.replaced(traced):
+        used = [c for c in tuned.calls if c.is_used]
+        if used and not _agrees(traced, model, drawn):
+            for call in used:
+                twt._device.reject(twt._device.problem_text(call.op, call.keys), True)
+                call.note, call.is_dropped = DIFFERS + call.note, True
+            tuned.after = tuned.before
+            twt.forget()
+    return tuned
+
+
 def work(path: Path, device: str, seconds: float, out: Optional[Path]) -> "dict[str, Any]":
     """Does all of it; returns what `--json` prints."""
     file = load(path)
@@ -217,16 +243,20 @@ def work(path: Path, device: str, seconds: float, out: Optional[Path]) -> "dict[
     if not rewriter.replaced:
         return report
     twt.allow_split_float32()
+    twt.allow_tf32_convolutions(None)
+    drawn = [redrawn(x) for x in inputs]
+    tf32 = True
     if device == "cuda":
-        tuned = twt.tune(traced, tuple(inputs), seconds=seconds, backward=False)
+        tuned = _tuned(traced, inputs, seconds, model, drawn)
+        if any(c.note.startswith(DIFFERS) and c.keys.get("arithmetic") == "tf32" for c in tuned.calls):
+            twt.allow_tf32_convolutions(False)
+            tf32, tuned = False, _tuned(traced, inputs, seconds, model, drawn)
         report["calls"] = [{"problem": f"{c.op} {c.keys}", "pytorch": c.pytorch, "tilewright": c.tilewright, "is_used": c.is_used, "note": c.note} for c in tuned.calls]
         report["before"], report["after"] = tuned.before, tuned.after
     twt.replace(traced)
-    with torch.no_grad():
-        inputs = [redrawn(x) for x in inputs]
-        report["agree"] = agree(traced(*inputs), model(*inputs))
+    report["agree"] = _agrees(traced, model, drawn)
     out = out or path.with_name(path.stem + "_new.py")
-    out.write_text(new_source(path.read_text(), traced))
+    out.write_text(new_source(path.read_text(), traced, tf32))
     report["file"] = str(out)
     return report
 

@@ -1,8 +1,8 @@
 """tilewright.torch on an NVIDIA GPU: what test_torch.py checks on the CPU, with kernels that a search found here, beside PyTorch.
 
-    PYTHONPATH=python python3 tests/python/gpu_torch.py [SECONDS OF TUNING]
+    PYTHONPATH=python python3 tests/python/gpu_torch.py [SECONDS OF TUNING [CHECK...]]
 
-Prints a line for each check, and tables of errors and times. The exit status is the number of checks that failed.
+Prints a line for each check, or for the checks named, and tables of errors and times. The exit status is the number of checks that failed.
 """
 
 import copy
@@ -23,6 +23,7 @@ import tilewright.torch as twt  # noqa: E402
 from tilewright.torch import _attention, _device, _gate, _gemm, _packed, _rows, _tune  # noqa: E402
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 60
+ONLY = sys.argv[2:]
 spec = importlib.util.spec_from_file_location("torch_block", Path(__file__).resolve().parents[2] / "examples" / "torch_block.py")
 block = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(block)
@@ -32,6 +33,8 @@ failed = 0
 def check(name, work):
     """Prints what `work` returns; a failure does not end the rest."""
     global failed
+    if ONLY and name not in ONLY:
+        return
     begin = time.monotonic()
     try:
         said = work()

@@ -445,6 +445,16 @@ class Tuning(unittest.TestCase):
         torch.set_float32_matmul_precision("highest")
         self.assertFalse(_gemm.is_known((8, 8), (8, 1), (8, 8), (8, 1), torch.float32, "cuda", True, ""))
 
+    def test_convolutions_round_to_tf32_where_those_of_pytorch_do(self):
+        self.addCleanup(setattr, torch.backends.cudnn, "allow_tf32", torch.backends.cudnn.allow_tf32)
+        self.addCleanup(twt.allow_tf32_convolutions)
+        for allowed in (True, False):
+            torch.backends.cudnn.allow_tf32 = allowed
+            self.assertEqual(_routes.has_tf32_convolutions(), allowed)
+            twt.allow_tf32_convolutions(not allowed)
+            self.assertEqual(_routes.has_tf32_convolutions(), not allowed)
+            twt.allow_tf32_convolutions()
+
     def test_kernels_are_off_while_a_model_is_timed_without(self):
         keys = dict(m=256, n=512, k=1024, b_transposed=1, a="bf16", b="bf16", c="bf16")
         text = _device.problem_text("gemm", keys)

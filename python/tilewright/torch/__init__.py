@@ -11,7 +11,7 @@ except ImportError as _error:
 
 from ._functions import gated_linear, layer_norm, linear, matmul, rms_norm, rotary, scaled_dot_product_attention, softmax
 from ._modules import LayerNorm, Linear, PackedLinear, RMSNorm, Softmax, replace, replaced, restore
-from ._routes import allow_split_float32, forget
+from ._routes import allow_split_float32, allow_tf32_convolutions, forget
 from ._tune import Call, TuneReport, tune
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Softmax",
     "TuneReport",
     "allow_split_float32",
+    "allow_tf32_convolutions",
     "forget",
     "gated_linear",
     "layer_norm",

@@ -9,7 +9,7 @@ import torch
 
 from . import _device
 from ._register import operator
-from ._routes import is_direct, may_split, planned, start
+from ._routes import has_tf32_convolutions, is_direct, may_split, planned, start
 
 _PYTORCH = {1: torch.nn.functional.conv1d, 2: torch.nn.functional.conv2d, 3: torch.nn.functional.conv3d}
 
@@ -57,16 +57,16 @@ def _padding(x: torch.Tensor, padding: Sequence[int]) -> "tuple[int, list[int]]"
 
 
 def _route(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor], stride: int, pad: int, added: "list[int]") -> Any:
-    key = ("conv", x.shape, x.dtype, x.device, weight.shape, bias is not None, stride, pad, tuple(added), may_split())
-    if x.dtype == torch.float32 and not may_split():
+    rounded = x.dtype == torch.float32 and has_tf32_convolutions()
+    key = ("conv", x.shape, x.dtype, x.device, weight.shape, bias is not None, stride, pad, tuple(added), may_split(), rounded)
+    if x.dtype == torch.float32 and not (rounded or may_split()):
         return False
     shape = list(x.shape)
     for i in range(len(added) // 2):
         shape[-1 - i] += added[2 * i] + added[2 * i + 1]
     name = _device.TYPES.get(x.dtype)
-    return planned(
-        key, _op(x.dim() - 2), 3 if bias is None else 4, x, lambda: {**_keys(shape, weight.shape, bias is not None, stride, pad), "b": name, "out": name}
-    )
+    more = {"b": name, "out": name, **({"arithmetic": "tf32"} if rounded else {})}
+    return planned(key, _op(x.dim() - 2), 3 if bias is None else 4, x, lambda: {**_keys(shape, weight.shape, bias is not None, stride, pad), **more})
 
 
 def by_pytorch(x, weight, bias, stride, padding):

@@ -94,6 +94,23 @@ def may_split() -> bool:
     return _may_split or torch.get_float32_matmul_precision() != "highest"
 
 
+_tf32_convolutions: "Optional[bool]" = None
+
+
+def allow_tf32_convolutions(allowed: "Optional[bool]" = None) -> None:
+    """Lets float32 convolutions on CUDA round their operands to tf32. None, the default: where PyTorch's own do
+    (torch.backends.cudnn.allow_tf32, which PyTorch begins with)."""
+    global _tf32_convolutions
+    _tf32_convolutions = allowed
+
+
+def has_tf32_convolutions() -> bool:
+    if _tf32_convolutions is not None:
+        return _tf32_convolutions
+    newer = getattr(torch.backends.cudnn, "conv", None)  # of PyTorch 2.9, which may refuse to read the older name
+    return newer.fp32_precision == "tf32" if hasattr(newer, "fp32_precision") else torch.backends.cudnn.allow_tf32
+
+
 def is_direct(*tensors: "Optional[torch.Tensor]") -> bool:
     """Would the dispatcher do nothing but call the kernel, or autograd's node around it? Then a call need not pass it, which takes
     longer than all that this package does. Modes, transforms, autocast, tracing and subclasses of tensors need the operator."""
