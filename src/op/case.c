@@ -30,7 +30,7 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
   made.n_operands = op->operands(problem, made.operand);
   status = check_room(&made, error);
   if (status != TW_OK) return status;
-  for (size_t i = 0; i < made.n_operands; i++) {
+  for (size_t i = 0; i < made.n_operands && !tw_is_stop_asked(); i++) {
     size_t bytes = made.operand[i].bytes;
     made.buffer[i] = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     if (!made.buffer[i]) {
@@ -41,7 +41,7 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
     memset(made.buffer[i], TW_POISON, bytes); /* for outputs, gaps between rows stay so */
   }
   const tw_stop *before = tw_parallel_until(tw_stop_of_thread());
-  op->inputs(problem, seed, made.buffer);
+  if (!tw_is_stop_asked()) op->inputs(problem, seed, made.buffer);
   tw_parallel_until(before);
   if (tw_is_stop_asked()) {
     tw_case_free(&made);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/parallel.h"
 #include "base/random.h"
 #include "search/result.h"
 #include "target/parse.h"
@@ -262,6 +263,21 @@ static void wisdom_that_cannot_be_used_is_passed_over(void **state) {
 
 /* ---- the search ---- */
 
+/* The rates of the machine take a second to measure. A measurement that is stopped has no result, and is not kept. */
+static void a_stopped_bound_is_not_kept(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("m=64 n=64 k=64 a=u8 b=i8 c=i32 threads=1"); /* no other test asks for its rates */
+  volatile int interrupt = 1;
+  const tw_stop stop = {.interrupt = &interrupt}, *before = tw_stop_by(&stop);
+  tw_bound bound;
+  tw_error error;
+  assert_int_equal(tw_target_bound(target(), &p, &bound, &error), TW_INTERRUPTED);
+  interrupt = 0;
+  if (tw_target_bound(target(), &p, &bound, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_true(bound.cost > 1e-8 && bound.cost < 1e-2); /* 64^3 products: 50 GFLOP/s to 50 TFLOP/s, and a margin */
+  tw_stop_by(before);
+}
+
 /* A kernel that has its three repeats counts: the repeats end early enough for the checks that follow. */
 static void repeats_end_in_time_for_the_last_checks(void **state) {
   (void)state;
@@ -339,6 +355,7 @@ int main(void) {
       cmocka_unit_test(wisdom_reaches_the_plan_of_its_problem_alone),
       cmocka_unit_test(wisdom_that_cannot_be_used_is_passed_over),
       cmocka_unit_test(wisdom_that_is_much_slower_than_the_library_is_passed_over),
+      cmocka_unit_test(a_stopped_bound_is_not_kept),
       cmocka_unit_test(repeats_end_in_time_for_the_last_checks),
       cmocka_unit_test(a_short_search_finds_a_better_kernel),
   };

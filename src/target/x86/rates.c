@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/pages.h"
+#include "base/parallel.h"
 #include "target/x86/choose.h"
 #include "target/x86/cpu.h"
 
@@ -17,11 +18,12 @@ static const size_t READ_BYTES = (size_t)256 << 20; /* several times any last-le
 /* The sum of each thread's best rate: a thread that the system suspends for a while does not lower the rate of other
  * threads. */
 double x86_peak(const x86_kernel *k, int threads) {
+  const tw_stop *stop = tw_stop_of_thread();
   double rate = 0;
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : rate)
   for (int i = 0; i < threads; i++) {
     double best = 1e300;
-    for (int run = 0; run < RUNS; run++) {
+    for (int run = 0; run < RUNS && !tw_is_stopped(stop); run++) {
       const double start = tw_now();
       k->spin(ROUNDS);
       const double seconds = tw_now() - start;
@@ -86,7 +88,7 @@ double x86_read_bandwidth(int threads) {
   double best = 0;
   if (!memory) return 0;
   memset(memory, 1, READ_BYTES);
-  for (int run = 0; run < READS; run++) {
+  for (int run = 0; run < READS && !tw_is_stop_asked(); run++) {
     const double rate = (double)READ_BYTES / x86_read_seconds(memory, READ_BYTES, threads);
     if (rate > best) best = rate;
   }

@@ -98,6 +98,11 @@ static double deadline_of(const tw_artefact *a) {
 
 static bool is_over(const tw_artefact *a) { return tw_now() >= deadline_of(a); }
 
+/* Large operands make each step long: between two of them the search may have been stopped. */
+static tw_status unless_stopped(tw_status status, tw_error *error) {
+  return status == TW_OK && tw_is_stop_asked() ? tw_fail(error, TW_INTERRUPTED, "interrupted") : status;
+}
+
 /* Runs the kernel, but not past the deadline of the search: then TW_INTERRUPTED, which says nothing about the
  * kernel. */
 static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double *seconds, tw_error *error) {
@@ -155,6 +160,7 @@ static tw_status compare(tw_artefact *a, const tw_case *data, void *const actual
 static tw_status run_and_compare(tw_sandbox *s, tw_artefact *a, const tw_case *data, tw_error *error) {
   void *actual[TW_OPERANDS_MAX];
   double seconds;
+  if (unless_stopped(TW_OK, error) != TW_OK) return TW_INTERRUPTED;
   memcpy(actual, data->buffer, sizeof actual);
   actual[data->n_operands - 1] = tw_sandbox_operand(s, data->n_operands - 1, 0);
   memcpy(tw_sandbox_operand(s, A, 0), data->buffer[0], data->operand[0].bytes);
@@ -213,6 +219,7 @@ static tw_status add_set(timing *t, tw_error *error) {
     memcpy(tw_sandbox_operand(t->process, B, 0), buffer[B], t->data->operand[B].bytes);
     status = tw_sandbox_prepare(t->process, t->sets, START_SECONDS, error);
   }
+  status = unless_stopped(status, error);
   if (status == TW_OK)
     status = x86_verifier_make(t->problem, buffer, t->data->seed, t->sets ? w->made.seed : t->data->seed, &w->verifier,
                                error);
@@ -310,14 +317,16 @@ static tw_status for_rows(const timing *t, uint32_t sets, tw_parallel_function *
 /* One repeat: *seconds for each of `sets`. One randomly chosen set is compared element by element. */
 static tw_status repeat(const timing *t, uint32_t sets, double *seconds, tw_error *error) {
   tw_sandbox *s = t->process;
-  tw_status status = for_rows(t, sets, fill_piece, error);
+  const tw_status filled = for_rows(t, sets, fill_piece, error);
+  tw_status status = unless_stopped(filled, error);
   if (status != TW_OK) return status;
   tw_sandbox_poison(s, sets);
   if (t->cool) tw_sandbox_cool(s, t->cool);
   status = run(s, t->artefact, sets, seconds, error);
   *seconds /= sets;
+  status = unless_stopped(status, error);
   if (status == TW_OK) status = tw_sandbox_margins(s, sets, error);
-  if (status == TW_OK) status = for_rows(t, sets, verify_piece, error);
+  if (status == TW_OK) status = unless_stopped(for_rows(t, sets, verify_piece, error), error);
   return status == TW_OK ? compare_set(t, (uint32_t)(tw_random_system() % sets), error) : status;
 }
 
@@ -440,9 +449,11 @@ static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
     if (known[i].bandwidth == 0) known[i].bandwidth = x86_read_bandwidth(threads);
     out->bandwidth = known[i].bandwidth;
   }
+  const bool stopped = tw_is_stop_asked();
+  if (stopped) known[i].kernel = NULL; /* a rate that was cut short is not the machine's */
   pthread_mutex_unlock(&lock);
   tw_gemm_plan_destroy(plan);
-  return TW_OK;
+  return stopped ? tw_fail(error, TW_INTERRUPTED, "interrupted") : TW_OK;
 }
 
 /* Bytes of the weights, packed as the library does. */
