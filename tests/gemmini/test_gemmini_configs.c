@@ -108,6 +108,23 @@ static void kernels_of_all_configurations_are_right(void **state) {
   assert_true(kernels >= CONFIGURATIONS - 4 && walks >= CONFIGURATIONS - 8);
 }
 
+/* The passes of TinyMPC on arrays other than 4 x 4: the steps that need an identity matrix of the array's size. */
+static void tinympc_is_right_on_larger_arrays(void **state) {
+  static const char *const steps[] = {"fuse", "hoist", "merge", "keep_resident", "unfence"};
+  (void)state;
+  if (compiler_is_missing()) skip();
+  for (size_t i = 0; i < CONFIGURATIONS; i++) {
+    if (strcmp(configurations[i].name, "fp32-16x16") != 0) continue;
+    const tw_target *t = target_of(&configurations[i]);
+    tw_problem p;
+    tw_schedule s = {0};
+    assert_true(read_problem(t, "mpc_backward horizon=5 states=12 inputs=4", &p));
+    for (size_t j = 0; j < sizeof steps / sizeof *steps; j++)
+      assert_int_equal(tw_schedule_add(&s, steps[j], NULL), TW_OK);
+    run_schedule(t, &p, &s, 3);
+  }
+}
+
 /* ---- gemmini_params.h ---- */
 
 static const char header[] =
@@ -216,6 +233,7 @@ static void other_headers_say_what_they_say(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(kernels_of_all_configurations_are_right),
+      cmocka_unit_test(tinympc_is_right_on_larger_arrays),
       cmocka_unit_test(the_default_header_makes_the_default_machine),
       cmocka_unit_test(other_headers_say_what_they_say),
   };

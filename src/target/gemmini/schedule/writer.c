@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool continues_factor(const char *after) { return *after && strchr(" */%", *after) && strchr("*/%", after[1]); }
@@ -27,13 +28,22 @@ static void drop_neutral(char *line) {
 }
 
 void gm_write_list(gm_writer *w, const char *format, va_list arguments) {
-  char line[1024];
-  vsnprintf(line, sizeof line, format, arguments);
+  va_list again;
+  va_copy(again, arguments);
+  const int length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  char *line = tw_new((size_t)length + 1, 1);
+  if (!line) {
+    w->text.failed = true;
+    return;
+  }
+  vsnprintf(line, (size_t)length + 1, format, arguments);
   drop_neutral(line);
   if (line[0] == '}') w->depth--;
   tw_text_add(&w->text, "%*s%s\n", 2 * w->depth, "", line);
   const char *brace = strrchr(line, '{');
   if (brace && !strchr(brace, '}')) w->depth++;
+  free(line);
 }
 
 void gm_write(gm_writer *w, const char *format, ...) {

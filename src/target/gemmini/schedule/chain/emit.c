@@ -5,6 +5,7 @@
  * one instruction; left to itself GCC makes every 64-bit constant anew, three to five instructions each. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "target/gemmini/schedule/chain/chain.h"
@@ -164,14 +165,17 @@ static void write_arrays(emitter *e) {
       continue;
     }
     int dim = e->config->dim;
-    char rows[512] = "";
+    tw_text rows = {0};
     for (int r = 0; r < dim; r++) {
-      snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "%s{", r ? ", " : "");
-      for (int c = 0; c < dim; c++)
-        snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "%s%d", c ? ", " : "", r == c);
-      snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "}");
+      tw_text_add(&rows, "%s{", r ? ", " : "");
+      for (int c = 0; c < dim; c++) tw_text_add(&rows, "%s%d", c ? ", " : "", r == c);
+      tw_text_add_string(&rows, "}");
     }
-    gm_write(&e->out, "static const float %s[%d][%d] __attribute__((aligned(64))) = {%s};", a->name, dim, dim, rows);
+    char *text = tw_text_take(&rows);
+    e->out.text.failed |= !text;
+    gm_write(&e->out, "static const float %s[%d][%d] __attribute__((aligned(64))) = {%s};", a->name, dim, dim,
+             text ? text : "");
+    free(text);
   }
 }
 
