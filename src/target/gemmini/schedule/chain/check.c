@@ -63,7 +63,7 @@ typedef struct checker {
   char why[200];
 } checker;
 
-enum { RING = 64, LEAST_ROWS = 4 /* of a matrix in the array (ExecuteController.scala, total_rows) */ };
+enum { RING = 128, LEAST_ROWS = 4 /* of a matrix in the array (ExecuteController.scala, total_rows) */ };
 
 static bool no(checker *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool no(checker *k, const char *format, ...) {

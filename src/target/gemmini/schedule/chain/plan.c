@@ -32,7 +32,7 @@ tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *probl
                             .n = (int)m.states,
                             .m = (int)m.inputs,
                             .horizon = (int)m.horizon,
-                            .widest = config->dma_max_bytes / gm_input_bytes(config)};
+                            .widest = config->max_block_cols};
   if (config->input_type != TW_F32 || config->acc_type != TW_F32)
     return tw_fail(error, TW_USAGE, "%s: %s supports f32 only; use -t gemmini-4x4-fp32", config->name,
                    problem->op->name);
