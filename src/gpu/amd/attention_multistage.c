@@ -22,7 +22,8 @@ tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *machine, 
                  tw_type_name(a.type), a.d);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_attention_multistage(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                             tw_error *error) {
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, tile = p->keys * d * ELEMENT;
@@ -197,6 +198,6 @@ const tw_tile_family tw_tile_attention_multistage = {.language = &language,
                                                      .plan_size = sizeof(PLAN),
                                                      .supports = tw_tile_attention_multistage_supports,
                                                      .plainest = plainest,
-                                                     .settle = settle,
+                                                     .settle = settle_attention_multistage,
                                                      .offers = offers,
                                                      .write = write};

@@ -92,7 +92,8 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_p
   return machine->back_loop(machine, &loop, NULL, error);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_attention_backward(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                           tw_error *error) {
   PLAN *p = plan;
   const int d = (int)tw_attention_of(problem).d;
   if (p->hand_scheduled) return check_hand_scheduled(machine, problem, p, error);
@@ -239,6 +240,6 @@ const tw_tile_family tw_tile_attention_multistage_backward = {.language = &langu
                                                               .plan_size = sizeof(PLAN),
                                                               .supports = tw_tile_attention_multistage_supports,
                                                               .plainest = plainest,
-                                                              .settle = settle,
+                                                              .settle = settle_attention_backward,
                                                               .offers = offers,
                                                               .write = write};

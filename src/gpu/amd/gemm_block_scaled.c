@@ -44,7 +44,8 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
                  each);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                          tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
   if (p->hand_scheduled) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
@@ -239,6 +240,6 @@ const tw_tile_family tw_tile_block_scaled = {.language = &language,
                                              .plan_size = sizeof(PLAN),
                                              .supports = supports,
                                              .plainest = plainest,
-                                             .settle = settle,
+                                             .settle = settle_gemm_block_scaled,
                                              .offers = offers,
                                              .write = write};

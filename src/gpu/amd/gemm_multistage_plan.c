@@ -103,7 +103,8 @@ static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
   return TW_OK;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                        tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
   const int size = element_bytes(g->a), groups = p->groups_m * p->groups_n, row = p->k * size;
@@ -400,6 +401,6 @@ const tw_tile_family tw_tile_multistage = {.language = &language,
                                            .plan_size = sizeof(PLAN),
                                            .supports = supports,
                                            .plainest = plainest,
-                                           .settle = settle,
+                                           .settle = settle_gemm_multistage,
                                            .offers = offers,
                                            .write = tw_tile_multistage_write};

@@ -12,7 +12,7 @@ static int64_t items_of(const tw_problem *p) {
   return tw_problem_int(p, "rows") * (tw_problem_int(p, "cols") / chunk_of(p));
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+static tw_status settle_gate(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
   if (tw_problem_int(p, "cols") % chunk_of(p))
     return tw_fail(error, TW_USAGE,
@@ -52,6 +52,6 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *p, cons
 
 const tw_tile_family tw_tile_gate = {.language = &tw_tile_gate_language,
                                      .plan_size = sizeof(tw_tile_rows_plan),
-                                     .settle = settle,
+                                     .settle = settle_gate,
                                      .offers = tw_tile_rows_offers,
                                      .write = write};

@@ -10,7 +10,7 @@
 
 enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8 }; /* floats of a row that a thread keeps; warps of a block */
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
   const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
   const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
@@ -82,12 +82,12 @@ static tw_status write_softmax(const tw_tile_machine *machine, const tw_problem 
 
 const tw_tile_family tw_tile_layernorm = {.language = &tw_tile_row_language,
                                           .plan_size = sizeof(tw_tile_rows_plan),
-                                          .settle = settle,
+                                          .settle = settle_row,
                                           .offers = tw_tile_rows_offers,
                                           .write = write_layernorm};
 
 const tw_tile_family tw_tile_softmax = {.language = &tw_tile_row_language,
                                         .plan_size = sizeof(tw_tile_rows_plan),
-                                        .settle = settle,
+                                        .settle = settle_row,
                                         .offers = tw_tile_rows_offers,
                                         .write = write_softmax};

@@ -5,7 +5,7 @@
 
 enum { THREADS_USUAL = 256 };
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+static tw_status settle_rotary(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
   if (tw_problem_int(p, "transposed"))
     return tw_fail(error, TW_USAGE, "unsupported transposed=1: the tuned kernel has positions first");
@@ -50,6 +50,6 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *p, cons
 
 const tw_tile_family tw_tile_rotary = {.language = &tw_tile_rotary_language,
                                        .plan_size = sizeof(tw_tile_rows_plan),
-                                       .settle = settle,
+                                       .settle = settle_rotary,
                                        .offers = tw_tile_rows_offers,
                                        .write = write};

@@ -44,7 +44,8 @@ static int64_t shared_bytes(const PLAN *p, int d, int stages) {
   return ALIGNMENT + (tiles > results ? tiles : results);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_attention_mma_sync(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                           tw_error *error) {
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, threads = p->warps * machine->warp_threads, rows = p->queries / p->warps;
@@ -155,6 +156,6 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
 const tw_tile_family tw_tile_attention_mma_sync = {.language = &language,
                                                    .plan_size = sizeof(PLAN),
                                                    .supports = supports,
-                                                   .settle = settle,
+                                                   .settle = settle_attention_mma_sync,
                                                    .offers = offers,
                                                    .write = write};

@@ -41,7 +41,8 @@ static int64_t shared_bytes(const PLAN *p, int d, int stages) {
   return ALIGNMENT + (tiles > results ? tiles : results);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_attention_mma_sync_backward(const tw_tile_machine *machine, const tw_problem *problem,
+                                                    void *plan, tw_error *error) {
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d;
@@ -131,6 +132,6 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
 const tw_tile_family tw_tile_attention_mma_sync_backward = {.language = &language,
                                                             .plan_size = sizeof(PLAN),
                                                             .supports = supports,
-                                                            .settle = settle,
+                                                            .settle = settle_attention_mma_sync_backward,
                                                             .offers = offers,
                                                             .write = write};

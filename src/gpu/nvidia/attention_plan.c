@@ -44,7 +44,8 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
                  tw_type_name(a.type), a.d);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_attention(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                  tw_error *error) {
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = p->width = ((int)a.d + PANEL - 1) / PANEL * PANEL;
@@ -290,7 +291,7 @@ static tw_status write_backward(const tw_tile_machine *machine, const tw_problem
 const tw_tile_family tw_tile_attention = {.language = &forward,
                                           .plan_size = sizeof(PLAN),
                                           .supports = supports_forward,
-                                          .settle = settle,
+                                          .settle = settle_attention,
                                           .offers = offers,
                                           .write = write_forward};
 

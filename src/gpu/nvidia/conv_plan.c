@@ -46,7 +46,7 @@ static tw_status check_products(const tw_conv *v, const PLAN *p, tw_error *error
   return TW_OK;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_conv(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   const tw_conv conv = tw_tile_conv_of(problem), *v = &conv;
   PLAN *p = plan;
   const tw_status status = check_products(v, p, error);
@@ -191,6 +191,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 const tw_tile_family tw_tile_conv = {.language = &language,
                                      .plan_size = sizeof(PLAN),
                                      .supports = supports,
-                                     .settle = settle,
+                                     .settle = settle_conv,
                                      .offers = offers,
                                      .write = tw_tile_conv_write};

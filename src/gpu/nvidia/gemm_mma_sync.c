@@ -129,7 +129,8 @@ static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, 
                  stages, p->shared_bytes, have, p->blocks);
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_gemm_mma_sync(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                      tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
   PLAN *p = plan;
   tw_status status = check_tile(machine, &g, p, error);
@@ -258,6 +259,6 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
 const tw_tile_family tw_tile_gemm_mma_sync = {.language = &language,
                                               .plan_size = sizeof(PLAN),
                                               .supports = supports,
-                                              .settle = settle,
+                                              .settle = settle_gemm_mma_sync,
                                               .offers = offers,
                                               .write = write};

@@ -89,7 +89,8 @@ tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int blocks, int th
   return TW_OK;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                    tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
   const int panel = codes_of_panel(g), load = g->b == TW_TERNARY ? 4 : 1;
@@ -236,6 +237,6 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
 const tw_tile_family tw_tile_skinny = {.language = &language,
                                        .plan_size = sizeof(PLAN),
                                        .supports = supports,
-                                       .settle = settle,
+                                       .settle = settle_gemm_skinny,
                                        .offers = offers,
                                        .write = write};

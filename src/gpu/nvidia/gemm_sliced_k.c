@@ -72,7 +72,8 @@ static int registers(const tw_gemm *g, const PLAN *p) {
   return sums + operand + each * (scaled(g) ? 5 : 4) * (steps_of(p) > STEPS_EARLY ? 2 : 1) + REGISTERS_BESIDE;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_gemm_sliced_k(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                      tw_error *error) {
   const tw_gemm of = tw_gemm_of(problem), *g = &of;
   PLAN *p = plan;
   if (!p->rows) p->rows = 16;
@@ -213,6 +214,6 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
 const tw_tile_family tw_tile_sliced_k = {.language = &language,
                                          .plan_size = sizeof(PLAN),
                                          .supports = supports,
-                                         .settle = settle,
+                                         .settle = settle_gemm_sliced_k,
                                          .offers = offers,
                                          .write = write};

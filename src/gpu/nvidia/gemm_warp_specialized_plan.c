@@ -309,7 +309,8 @@ static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, 
   return TW_OK;
 }
 
-static tw_status settle(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
+static tw_status settle_gemm_warp_specialized(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
+                                              tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   tw_tile_gemm_plan *p = plan;
   tw_status status = check_types(machine, g, p, error);
@@ -492,6 +493,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 const tw_tile_family tw_tile_gemm = {.language = &language,
                                      .plan_size = sizeof(tw_tile_gemm_plan),
                                      .supports = supports,
-                                     .settle = settle,
+                                     .settle = settle_gemm_warp_specialized,
                                      .offers = offers,
                                      .write = tw_tile_gemm_write};

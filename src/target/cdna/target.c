@@ -47,7 +47,7 @@ static tw_type usual_type(const char *key, tw_type first) {
   return first == TW_U8 ? TW_I8 : first;
 }
 
-static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status settle_problem(const tw_target *t, tw_problem *p, tw_error *error) {
   tw_status status = TW_OK;
   tw_type first = TW_TYPE_NONE;
   for (size_t i = 0; status == TW_OK && i < p->op->n_keys; i++) {
@@ -230,7 +230,7 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
 
 static const tw_family families[] = {{.op = "*",
                                       .keys = "*",
-                                      .settle = settle,
+                                      .settle = settle_problem,
                                       .steps = steps,
                                       .emit = emit,
                                       .predict = predict,

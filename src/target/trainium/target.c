@@ -66,7 +66,7 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-static tw_status settle(const tw_target *t, tw_problem *p, tw_error *error) {
+static tw_status settle_problem(const tw_target *t, tw_problem *p, tw_error *error) {
   (void)t;
   tw_type first = TW_TYPE_NONE;
   for (size_t i = 0; i < p->op->n_keys; i++) {
@@ -307,7 +307,7 @@ static tw_family families[KINDS + 1]; /* kinds, and any other op from source */
 static void fill_families(void) {
   for (size_t i = 0; i <= KINDS; i++) {
     tw_family *f = &families[i];
-    *f = (tw_family){.op = "*", .keys = "*", .options = options, .settle = settle, .bound = bound};
+    *f = (tw_family){.op = "*", .keys = "*", .options = options, .settle = settle_problem, .bound = bound};
     f->n_options = sizeof options / sizeof *options;
     if (i == KINDS) break;
     f->op = kinds[i]->op;
