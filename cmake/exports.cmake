@@ -5,10 +5,10 @@ file(GLOB TW_PUBLIC_HEADERS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/includ
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${TW_PUBLIC_HEADERS})
 set(TW_EXPORTS)
 foreach(header IN LISTS TW_PUBLIC_HEADERS)
-  file(STRINGS ${header} lines REGEX "^TW_API ")
+  file(STRINGS ${header} lines REGEX "^(TW_API |tw_[a-z0-9_]+[(])") # the name may follow the type on a line of its own
   foreach(line IN LISTS lines)
-    if(line MATCHES "[ *](tw_[a-z0-9_]+)[(]")
-      string(APPEND TW_EXPORTS "    ${CMAKE_MATCH_1};\n")
+    if(line MATCHES "(^|[ *])(tw_[a-z0-9_]+)[(]")
+      string(APPEND TW_EXPORTS "    ${CMAKE_MATCH_2};\n")
     endif()
   endforeach()
 endforeach()

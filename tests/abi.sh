@@ -49,6 +49,8 @@ cc -Iinclude "$work/sizes.c" -L"$build" -ltilewright -Wl,-rpath,"$build" -o "$wo
   done
 } | grep -v '^member .*[.]reserved ' | LC_ALL=C sort -u >"$work/now"
 if grep '^padding' "$work/now"; then exit 1; fi
+marked=$(cat include/tilewright/*.h include/tilewright/extend/*.h | grep -c '^TW_API ') shown=$(grep -c '^    tw_' "$build/exports.map")
+[ "$marked" -eq "$shown" ] || { echo "the headers mark $marked functions, and cmake/exports.cmake finds $shown"; exit 1; }
 if unknown=$(grep '^[sl].* 0$' "$work/now"); then
   echo "tw_size_of does not know, so bindings cannot compare (src/base/version.c):"
   echo "$unknown"
