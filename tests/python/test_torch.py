@@ -696,6 +696,21 @@ class KernelBench(unittest.TestCase):
         torch.testing.assert_close(ours(*inputs), theirs(*inputs), rtol=1e-4, atol=1e-4)
         self.assertIn("tilewright", (self.folder / "new.py").read_text())
 
+    def test_a_kernel_whose_result_differs_is_left_to_pytorch(self):
+        """Both models agree on positive inputs only. What is rejected stays so for other processes, which run the new file."""
+        keys = dict(m=256, n=512, k=1024, b_transposed=1, a="bf16", b="bf16", c="bf16")
+        text = _device.problem_text("gemm", keys)
+        self.addCleanup(_device.reject, text, False)
+        self.addCleanup(setattr, twt, "tune", twt.tune)
+        for value, agrees in ((1.0, True), (-1.0, False)):
+            call = twt.Call("gemm", keys, 1, 2e-3, 1e-3)
+            twt.tune = lambda *_, **more: twt.TuneReport(2e-3, 1e-3, [call], 1.0, False)  # noqa: B023
+            inputs = [torch.tensor([value])]
+            report = kernelbench._tuned(torch.nn.Identity(), inputs, 1, torch.nn.ReLU(), inputs)
+            self.assertEqual((call.is_used, text in _device.rejected()), (agrees, not agrees))
+            self.assertEqual(call.note.startswith(kernelbench.DIFFERS), not agrees)
+            self.assertEqual(report.after, 1e-3 if agrees else 2e-3)
+
     def test_nothing_to_replace(self):
         result = self.run_on(MODEL[: MODEL.index("        x = torch.einsum")] + "        return A\n" + MODEL[MODEL.index("\ndef get_inputs") :])
         self.assertEqual((result.returncode, result.stderr), (1, ""))
