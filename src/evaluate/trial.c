@@ -119,6 +119,21 @@ int tw_trial_more_cases(const tw_problem *p) {
   return p->op->operations(p) > LARGE ? 2 : 4;
 }
 
+/* The last case may be compared in full where the first was sampled. */
+static void add_cases_to_coverage(stage *s) {
+  const tw_target *t = s->trial->target;
+  char last[sizeof s->out->coverage], *coverage = s->out->coverage;
+  const size_t length = strlen(coverage), room = sizeof s->out->coverage - length;
+  const int cases = 1 + s->trial->more_cases;
+  snprintf(last, sizeof last, "%s", EVERY_ELEMENT);
+  if (t->coverage) t->coverage(t, s->artefact, last, sizeof last);
+  if (!strcmp(last, EVERY_ELEMENT) && strcmp(coverage, EVERY_ELEMENT) != 0)
+    snprintf(coverage, sizeof s->out->coverage, "%s of the last of %d cases, samples of the first %d", EVERY_ELEMENT,
+             cases, cases - 1);
+  else
+    snprintf(coverage + length, room, ", in %d cases", cases);
+}
+
 /* Right once may be luck, or an answer that was known: other inputs are of other manners, too. */
 static void check_on_others(stage *s) {
   const tw_trial *trial = s->trial;
@@ -138,10 +153,7 @@ static void check_on_others(stage *s) {
     if (status != TW_OK) judge(s->out, status, TW_UNCONFIRMED);
     tw_case_free(&other);
   }
-  char *coverage = s->out->coverage;
-  const size_t length = strlen(coverage);
-  if (s->out->verdict == TW_CORRECT && trial->more_cases)
-    snprintf(coverage + length, sizeof s->out->coverage - length, ", in %d cases", 1 + trial->more_cases);
+  if (s->out->verdict == TW_CORRECT && trial->more_cases) add_cases_to_coverage(s);
 }
 
 void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *out) {

@@ -21,9 +21,10 @@ struct tw_artefact {
   tw_launch launch;
   cdna_result_counts counts; /* for the last run */
   double whole;              /* workgroups of the launch for each that was executed */
-  char coverage[200];        /* for the last check */
+  char coverage[240];        /* for the last check */
   tw_inspection *inspection; /* for checks; NULL: none */
   bool has_printed;          /* a user's kernel, in one of its launches */
+  bool trust;                /* the source is the library's own, or its user vouches for it */
   cdna_checker *checker;     /* while one runs */
   /* for each kernel, its counts during the check, and the initial workspace (NULL: as at the start of the launch); for
    * this case */

@@ -23,7 +23,8 @@ static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of 
 enum {
   GROUPS_LEAST = 3,
   GROUPS_USUAL = 12,
-  GROUPS_MOST = 32,
+  GROUPS_MOST = 32, /* of a trusted kernel */
+  GROUPS_UNTRUSTED = 512,
   PARTNERS = 8,
   PLACES_LEAST = 64,
   PLACES_MOST = 1 << 15,
@@ -36,15 +37,24 @@ typedef struct box {
 
 bool cdna_sample_possible(const tw_problem *p) { return p->op->exact && p->op->exact_cost; }
 
-bool cdna_sample_is_large(const tw_case *c) {
-  static const double ELEMENTS_MOST = 1 << 25;
+static double output_elements(const tw_case *c) {
   double elements = 0;
   for (size_t i = 0; i < c->n_operands; i++) {
     double n = c->operand[i].is_output;
     for (int d = 0; d < c->operand[i].rank; d++) n *= (double)c->operand[i].dims[d];
     elements += n;
   }
-  return c->problem->op->operations(c->problem) > CDNA_SAMPLE_ABOVE || elements > ELEMENTS_MOST;
+  return elements;
+}
+
+bool cdna_sample_is_large(const tw_case *c) {
+  static const double ELEMENTS_MOST = 1 << 25;
+  return c->problem->op->operations(c->problem) > CDNA_SAMPLE_ABOVE || output_elements(c) > ELEMENTS_MOST;
+}
+
+double cdna_sample_work(const tw_case *c) {
+  static const double OF_AN_ELEMENT = 60; /* of a row operation, in units of a product's multiply-adds */
+  return fmax(c->problem->op->operations(c->problem), OF_AN_ELEMENT * output_elements(c));
 }
 
 static int64_t rows_of(const tw_operand *o) {
@@ -209,12 +219,19 @@ static bool leaves_too_much(const drawn *d, uint64_t groups, double elements) {
   return d->drawn * divergence > 14;
 }
 
-static int choose(uint64_t groups, double operations, tw_random *r, uint64_t id[GROUPS_MOST]) {
+/* How many workgroups may be drawn: each takes a search through the outputs. */
+static int most_groups(const cdna_sampler *s, const tw_case *c) {
+  static const double SEARCHED = 8e9; /* bytes */
+  double bytes = 1;
+  for (size_t i = 0; i < c->n_operands; i++) bytes += c->operand[i].is_output ? (double)c->operand[i].bytes : 0;
+  if (s->trust || s->of_parts || SEARCHED / bytes < GROUPS_MOST) return GROUPS_MOST;
+  return SEARCHED / bytes > GROUPS_UNTRUSTED ? GROUPS_UNTRUSTED : (int)(SEARCHED / bytes);
+}
+
+static int choose(uint64_t groups, double operations, int limit, tw_random *r, uint64_t id[]) {
   const double each = operations / (double)groups;
   /* more where a workgroup's part is small */
-  const int most = groups / 8 > GROUPS_MOST    ? GROUPS_MOST
-                   : groups / 8 > GROUPS_USUAL ? (int)(groups / 8)
-                                               : GROUPS_USUAL;
+  const int most = groups / 8 > (uint64_t)limit ? limit : groups / 8 > GROUPS_USUAL ? (int)(groups / 8) : GROUPS_USUAL;
   int n = RUN_BUDGET / each > most ? most : (int)(RUN_BUDGET / each);
   if (n < GROUPS_LEAST) n = GROUPS_LEAST;
   if ((uint64_t)n > groups) n = (int)groups;
@@ -289,7 +306,9 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
   void *buffer[TW_OPERANDS_MAX] = {0};
   tw_status status = TW_OK;
   tw_random random;
-  uint64_t seed = 1, id[GROUPS_MOST + PARTNERS];
+  uint64_t seed = 1, id[GROUPS_UNTRUSTED + PARTNERS];
+  part *const seen = tw_new(GROUPS_UNTRUSTED + PARTNERS, sizeof *seen);
+  if (!seen) return tw_no_memory(error, NULL);
   if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) seed = c->seed + 1;
   tw_random_seed(&random, seed);
   for (size_t i = 0; i < c->n_operands && status == TW_OK; i++) {
@@ -304,10 +323,9 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
   int executed = 0;
   for (size_t k = 0; k < s->kernels && status == TW_OK; k++) {
     const double operations = c->problem->op->operations(c->problem) / (double)s->kernels;
-    const int chosen = choose(s->groups[k], operations, &random, id);
+    const int chosen = choose(s->groups[k], operations, most_groups(s, c), &random, id);
     const int n = s->kernels == 1 ? add_partners(s->groups[k], &random, id, chosen) : chosen;
     drawn sum[TW_OPERANDS_MAX] = {0};
-    part seen[GROUPS_MOST + PARTNERS];
     int n_seen = 0;
     for (int i = 0; i < n && status == TW_OK; i++) {
       if (is_among(id, i)) continue; /* by chance */
@@ -347,9 +365,16 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
                        (unsigned long long)groups, most[j], o->name);
     if (o->is_output) free(buffer[j]);
   }
-  snprintf(text, size,
-           "sampled: %d of %llu %s, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
-           "elements compared",
-           executed, (unsigned long long)groups, s->of_parts ? "parts" : "workgroups", all.compared, all.elements);
+  const char *what = s->of_parts ? "parts" : "workgroups";
+  const int n = snprintf(
+      text, size,
+      "sampled: %d of %llu %s, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
+      "elements compared",
+      executed, (unsigned long long)groups, what, all.compared, all.elements);
+  /* all but 1 % of samples find errors in a larger share */
+  if ((uint64_t)executed < groups && n > 0 && (size_t)n < size)
+    snprintf(text + n, size - (size_t)n, "; errors in less than %.2g%% of the %s can escape",
+             100 * (1 - pow(0.01, 1. / executed)), what);
+  free(seen);
   return status;
 }

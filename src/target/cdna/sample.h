@@ -12,6 +12,7 @@ typedef struct cdna_sampler {
   /* Executes one workgroup on buffers of the case's operands, with the case's inputs. */
   tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *);
   void *context;
+  bool trust;    /* of an untrusted kernel more workgroups are executed */
   bool of_parts; /* the unit of execution is not a workgroup but an independent part of the launch */
 } cdna_sampler;
 
@@ -22,6 +23,8 @@ bool cdna_sample_possible(const tw_problem *);
 /* True if executing the whole grid with checks takes longer than a minute: for its operations, or for the elements of
  * its outputs, of which row operations have many. */
 bool cdna_sample_is_large(const tw_case *);
+/* Work of executing all of it, in multiply-adds. */
+double cdna_sample_work(const tw_case *);
 /* TW_FAILED with the place and kind of a wrong result; else `text` describes the comparison. */
 tw_status cdna_sample_check(const cdna_sampler *, const tw_case *, char *text, size_t size, tw_error *);
 

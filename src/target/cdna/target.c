@@ -93,6 +93,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   bool clustered = false;
   tw_status status = a ? TW_OK : tw_no_memory(error, NULL);
   if (a) a->machine = cdna_machine_of(t);
+  if (a) a->trust = trust;
   const size_t header = header_length(source, length);
   const bool is_object = cdna_object_is(source + header, length - header);
   if (status == TW_OK && is_object && !header)
