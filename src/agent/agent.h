@@ -51,6 +51,8 @@ typedef struct tw_request {
   const tw_diagnosis *diagnosis; /* diagnosis of the parent, for a prompt (tw_prompt_diagnose); NULL: none */
   size_t n_lineage;
   const tw_candidate *const *lineage; /* from the start to the parent, both included */
+  size_t n_relatives;
+  const tw_candidate *const *relative; /* other children of the parent's ancestors, by number */
   size_t n_children;
   const tw_candidate *const *child; /* results of the parent's earlier children: verdicts, messages, costs; by number */
   size_t n_beam;

@@ -47,8 +47,12 @@ static char *write_cost(const tw_target *target, double cost) {
 static char *write_feedback(const tw_request *r) {
   const tw_measurement *m = &r->parent->measured;
   tw_text t = {0};
-  tw_text_add_string(&t, "It takes ");
-  add_cost(&t, r->target, m->cost);
+  if (m->cost > 0) {
+    tw_text_add_string(&t, "It takes ");
+    add_cost(&t, r->target, m->cost);
+  } else {
+    tw_text_add_string(&t, "It was not measured");
+  }
   if (m->utilization > 0)
     tw_text_add(&t, ", %.1f%% of %s", 100 * m->utilization,
                 r->bound ? tw_utilization_of(r->bound) : "the machine's peak");
@@ -116,18 +120,6 @@ static void add_deed(tw_text *t, const tw_candidate *c) {
   tw_text_add(t, "%s%s%s", what, c->why[0] ? ": " : "", c->why);
 }
 
-static char *write_history(const tw_request *r) {
-  tw_text t = {0};
-  for (size_t i = 0; r->n_lineage > 1 && i < r->n_lineage; i++) {
-    tw_text_add_string(&t, "- ");
-    add_cost(&t, r->target, r->lineage[i]->measured.cost);
-    tw_text_add_string(&t, ": ");
-    add_deed(&t, r->lineage[i]);
-    tw_text_add_string(&t, "\n");
-  }
-  return tw_text_take(&t);
-}
-
 /* The nearest first. */
 static char *write_ancestors(const tw_request *r) {
   tw_text t = {0};
@@ -148,21 +140,44 @@ static int length_of_line(const char *text, int most) {
 /* A request without an answer says nothing about its plan. */
 static bool tells_something(const tw_candidate *c) { return c->source || c->recipe || c->reply; }
 
+/* A candidate's change and its result, in a line. */
+static void add_attempt(tw_text *t, const tw_target *target, const tw_candidate *c) {
+  add_deed(t, c);
+  tw_text_add_string(t, " -> ");
+  if (tw_verdict_has_cost(c->verdict) && c->measured.cost > 0)
+    add_cost(t, target, c->measured.cost);
+  else
+    tw_text_add_string(t, tw_verdict_name(c->verdict));
+  if (c->message) tw_text_add(t, " (%.*s)", length_of_line(c->message, LINE_SHOWN), c->message);
+  tw_text_add_string(t, "\n");
+}
+
 static char *write_attempts(const tw_request *r) {
   tw_text t = {0};
   size_t first = r->n_children > ATTEMPTS_SHOWN ? r->n_children - ATTEMPTS_SHOWN : 0;
   for (size_t i = first; i < r->n_children; i++) {
-    const tw_candidate *c = r->child[i];
-    if (!tells_something(c)) continue;
+    if (!tells_something(r->child[i])) continue;
     tw_text_add_string(&t, "- ");
-    add_deed(&t, c);
-    tw_text_add_string(&t, " -> ");
-    if (tw_verdict_has_cost(c->verdict) && c->measured.cost > 0)
-      add_cost(&t, r->target, c->measured.cost);
-    else
-      tw_text_add_string(&t, tw_verdict_name(c->verdict));
-    if (c->message) tw_text_add(&t, " (%.*s)", length_of_line(c->message, LINE_SHOWN), c->message);
+    add_attempt(&t, r->target, r->child[i]);
+  }
+  return tw_text_take(&t);
+}
+
+/* The way to the program, and what else was tried from its earlier versions. */
+static char *write_history(const tw_request *r) {
+  tw_text t = {0};
+  const size_t first = r->n_relatives > ATTEMPTS_SHOWN ? r->n_relatives - ATTEMPTS_SHOWN : 0;
+  for (size_t i = 0; r->n_lineage > 1 && i < r->n_lineage; i++) {
+    tw_text_add_string(&t, "- ");
+    add_cost(&t, r->target, r->lineage[i]->measured.cost);
+    tw_text_add_string(&t, ": ");
+    add_deed(&t, r->lineage[i]);
     tw_text_add_string(&t, "\n");
+    for (size_t k = first; k < r->n_relatives; k++) {
+      if (r->relative[k]->parent != r->lineage[i]->number || !tells_something(r->relative[k])) continue;
+      tw_text_add_string(&t, "  - also tried from there: ");
+      add_attempt(&t, r->target, r->relative[k]);
+    }
   }
   return tw_text_take(&t);
 }

@@ -37,8 +37,8 @@ typedef struct asking {
 
 /* The surroundings of a parent. */
 typedef struct family {
-  const tw_candidate **lineage, **child;
-  size_t n_lineage, n_children;
+  const tw_candidate **lineage, **child, **relative;
+  size_t n_lineage, n_children, n_relatives;
 } family;
 
 struct tw_round {
@@ -100,17 +100,28 @@ static int next_member(tw_state *s, const tw_candidate *parent) {
   return chosen;
 }
 
+static bool is_among(const tw_candidate *const *list, size_t n, int number) {
+  for (size_t i = 0; i < n; i++)
+    if (list[i]->number == number) return true;
+  return false;
+}
+
 static bool meet_family(const tw_state *s, const tw_candidate *parent, family *f) {
   f->n_lineage = 1;
   for (int up = parent->parent; up != TW_NONE; up = s->all[up]->parent) f->n_lineage++;
   f->lineage = tw_new(f->n_lineage, sizeof *f->lineage);
   f->child = tw_new(s->n, sizeof *f->child);
-  if (!f->lineage || !f->child) return false;
+  f->relative = tw_new(s->n, sizeof *f->relative);
+  if (!f->lineage || !f->child || !f->relative) return false;
   size_t i = f->n_lineage;
   f->lineage[--i] = parent;
   for (int up = parent->parent; up != TW_NONE; up = s->all[up]->parent) f->lineage[--i] = s->all[up];
   for (size_t n = 0; n < s->n; n++)
-    if (s->all[n]->parent == parent->number) f->child[f->n_children++] = s->all[n];
+    if (s->all[n]->parent == parent->number)
+      f->child[f->n_children++] = s->all[n];
+    else if (s->all[n]->parent != TW_NONE && is_among(f->lineage, f->n_lineage, s->all[n]->parent) &&
+             !is_among(f->lineage, f->n_lineage, s->all[n]->number))
+      f->relative[f->n_relatives++] = s->all[n];
   return true;
 }
 
@@ -133,6 +144,8 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .parent = s->beam[place],
       .n_lineage = f->n_lineage,
       .lineage = f->lineage,
+      .n_relatives = f->n_relatives,
+      .relative = f->relative,
       .n_children = f->n_children,
       .child = f->child,
       .n_beam = s->n_beam,
@@ -444,6 +457,7 @@ void tw_round_free(tw_round *r) {
   for (size_t i = 0; r->family && i < r->n_families; i++) {
     free(r->family[i].lineage);
     free(r->family[i].child);
+    free(r->family[i].relative);
   }
   free(r->family);
   free(r->asking);

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "agent/prompt.h"
+#include "agent/reply.h"
 #include "chat_server.h"
+#include "evaluate/trial.h"
 #include "scripted.h"
 #include "search/result.h"
 
@@ -528,6 +530,90 @@ static void a_gemm_of_cdna_by_hand_is_replayed(void **state) {
   tw_search_result_clear(&r);
 }
 
+/* ---- searches that a language model answered ---- */
+
+static char *read_answer(const char *search, int n) {
+  char path[512], *text = NULL;
+  snprintf(path, sizeof path, TW_TEST_DATA "/agents/%s/%02d.txt", search, n);
+  assert_int_equal(tw_file_read(path, 1 << 20, &text, NULL, NULL), TW_OK);
+  return text;
+}
+
+/* The program of an answer; `parent`: the one that its edits change. */
+static char *program_of(const char *search, int n, const char *parent) {
+  char *answer = read_answer(search, n), *source = NULL;
+  tw_error error = {0};
+  if (tw_reply_source(answer, parent, &source, &error) != TW_OK) fail_msg("%s %d: %s", search, n, error.text);
+  free(answer);
+  return source;
+}
+
+static char *plainest(const char *machine, const char *text) {
+  const tw_target *target = tw_target_find(machine);
+  const tw_schedule plain = {0};
+  tw_problem problem;
+  char *source = NULL;
+  assert_int_equal(tw_problem_parse(target, text, &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_emit(target, &problem, &plain, &source, NULL), TW_OK);
+  return source;
+}
+
+#define LONG_GEMM "gemm m=12544 n=64 k=256"
+#define LONG_CONV "conv2d n=4 h=16 w=16 c=256 k=256 r=3 s=3"
+#define SPLIT_GEMM "gemm m=512 n=512 k=1024 a=bf16 b=bf16 c=f32"
+
+/* Each third of the answers: two plans, then a kernel for each. bench/replay_answers.py repeats the searches in full. */
+static void all_answers_of_a_model_are_used(void **state) {
+  (void)state;
+  static const struct {
+    const char *search, *machine, *problem;
+    int parent[3]; /* answers whose kernels are the parents of each iteration; 0: the plainest */
+  } searches[] = {{"gemmini_gemm", "gemmini-16x16-int8", LONG_GEMM, {0, 4, 7}},
+                  {"gemmini_conv", "gemmini-16x16-int8", LONG_CONV, {0, 4, 7}},
+                  {"cdna4_gemm", "cdna4", SPLIT_GEMM, {0, 3, 3}}};
+  for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
+    for (int n = 1; n <= 12; n++) {
+      const int parent = searches[i].parent[(n - 1) / 4];
+      if ((n - 1) % 4 < 2) {
+        char lever[TW_LEVER_MAX], why[TW_WHY_MAX], *answer = read_answer(searches[i].search, n);
+        assert_true(tw_prompt_read_plan(answer, lever, why));
+        free(answer);
+        continue;
+      }
+      char *program =
+          parent ? program_of(searches[i].search, parent, "") : plainest(searches[i].machine, searches[i].problem);
+      char *source = program_of(searches[i].search, n, program);
+      assert_string_not_equal(source, program);
+      free(source), free(program);
+    }
+}
+
+/* docs/lab/2026-11-language-model-searches.md has these costs; other compilers may move them a little. */
+static void the_best_kernels_of_a_model_have_their_costs(void **state) {
+  (void)state;
+  static const struct {
+    const char *search, *problem;
+    int answer;
+    double cycles;
+  } best[] = {{"gemmini_gemm", LONG_GEMM, 11, 805294}, {"gemmini_conv", LONG_CONV, 11, 1840366}};
+  const tw_target *target = tw_target_find("gemmini-16x16-int8");
+  for (size_t i = 0; i < sizeof best / sizeof *best; i++) {
+    tw_problem problem;
+    assert_int_equal(tw_problem_parse(target, best[i].problem, &problem, NULL), TW_OK);
+    assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+    char *source = program_of(best[i].search, best[i].answer, "");
+    const tw_trial trial = {
+        .target = target, .problem = &problem, .source = source, .length = strlen(source), .seed = 1};
+    const tw_setting setting = {.jobs = 1};
+    tw_outcome outcome;
+    tw_trial_run(&trial, &setting, &outcome);
+    if (outcome.verdict != TW_CORRECT) fail_msg("%s: %s", best[i].search, outcome.error.text);
+    assert_true(outcome.measured.cost < 1.005 * best[i].cycles && outcome.measured.cost > 0.995 * best[i].cycles);
+    free(source);
+  }
+}
+
 /* ---- the words ---- */
 
 static const char *const PROBLEMS[][2] = {
@@ -661,6 +747,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_gemm_of_cdna_by_hand_is_replayed, start, end),
       cmocka_unit_test_setup_teardown(a_gemm_of_the_cpu_by_hand_is_replayed, start, end),
       cmocka_unit_test(prompts_are_whole_for_every_machine_and_op),
+      cmocka_unit_test(all_answers_of_a_model_are_used),
+      cmocka_unit_test(the_best_kernels_of_a_model_have_their_costs),
       cmocka_unit_test(an_example_is_shown_when_the_plan_calls_for_it),
       cmocka_unit_test(plans_are_read_whatever_is_around_them),
   };
