@@ -4,6 +4,7 @@ Problems and parts: table 6 of Autocomp (C. Hong et al., arXiv 2505.18574): GEMM
 14 x 14, 256 to 256 channels, 3 x 3, on Gemmini. A search has the command's defaults unless the row says otherwise. The speed-up is over
 Gemmini's software library. NAME: rows to run [all]. Prints the table of all rows in OUT.csv: mean and standard deviation over the
 seeds, and the mean number of samples."""
+import usage  # answers --help
 import statistics
 import sys
 import tempfile

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """One case of cuda_rivals.py's, launched a few times, for a profiler: ncu --set full python3 bench/cuda_profile.py DIR NAME"""
+import usage  # answers --help
 import json
 import os
 import sys

@@ -9,6 +9,7 @@ TARGET [default: cuda-h100-sxm] may be a GPU before Hopper: its kernels are comp
 there, and timed beside cublasLt's kernels for Ampere and PyTorch's FlashAttention-2 (bench/cuda_cases_ampere.txt).
 Results are checked against f32 or f64 on poisoned outputs. Times are medians of bursts inside captured graphs, ours and theirs in turn,
 operands rotated through more than the L2 holds. Every kernel runs in a worker that is killed when it hangs. Ratio above 1: ours is faster."""
+import usage  # answers --help
 import concurrent.futures
 import json
 import os

@@ -6,6 +6,7 @@ paper FILE  runs the three programs of figures 33 to 37 of the Autocomp paper. F
 
 TILEWRIGHT: the command to use. The searches use one thread and seed 2, and do not depend on the machine's speed.
 """
+import usage  # answers --help
 import json
 import os
 import re

@@ -4,6 +4,7 @@ Shapes: table 2 of Autocomp (C. Hong et al., arXiv 2505.18574). A base shape of 
 then searched with its recording (--reuse) and without, with the paper's beam 6, 6 plans and 2 kernels. The speed-up is over Gemmini's
 software library, after 25, 50, 100 and 200 samples, as a geometric mean over the six shapes; the paper has 4.6 with reuse and 3.7
 without after 100 calls of a model, 5.0 and 4.2 after 200. Prints the table of all rows in OUT.csv."""
+import usage  # answers --help
 import os
 import statistics
 import sys

@@ -5,6 +5,7 @@
 The CPU computes a product too small for its time to matter. On CUDA a call only starts the kernel that wisdom has for the product below; tune
 it first: tilewright tune gemm m=128 n=128 k=128 a=bf16 b=bf16 c=bf16 -t cuda.
 """
+import usage  # answers --help
 
 import sys
 import time

@@ -13,7 +13,7 @@ fail() { echo "$1"; cat "$work/out"; exit 1; }
 finds() {
   case $1 in
     c) "$example" "$TILEWRIGHT_WISDOM" >"$work/out" 2>"$work/progress" ;;
-    python) python3 -c 'import tilewright as tw
+    python) /usr/bin/python3 -c 'import tilewright as tw
 found = tw.tune("gemm", m=64, n=64, k=64, target="gemmini-16x16-int8", iterations=1)
 print(found.source if not found.from_wisdom else "from wisdom")' >"$work/out" ;;
     command) "$command" wisdom show $problem >"$work/out" ;;
@@ -25,7 +25,7 @@ print(found.source if not found.from_wisdom else "from wisdom")' >"$work/out" ;;
   fi
 }
 users="c command"
-if python3 -c 'import cffi, numpy' 2>/dev/null; then users="$users python"; fi
+if /usr/bin/python3 -c 'import cffi, numpy' 2>/dev/null; then users="$users python"; fi
 for first in $users; do
   rm -f "$TILEWRIGHT_WISDOM"
   if [ "$first" = command ]; then

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Each script of bench/ answers --help with its name and does nothing else. Scripts that import NumPy or PyTorch first are passed over (-S).
+set -eu
+bench=$(cd "$(dirname "$0")/../bench" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/empty"
+cd "$folder/empty"
+failed=0 answered=0
+export PYTHONDONTWRITEBYTECODE=1
+for script in "$bench"/*.py; do
+  name=$(basename "$script")
+  ! grep -q '^Used by\|Used by cuda_rivals.py' "$script" || continue # a module of others
+  if /usr/bin/python3 -S "$script" --help >"$folder/out" 2>"$folder/err" </dev/null; then
+    grep -q "$name" "$folder/out" || { echo "$name --help does not name the script"; failed=1; }
+    answered=$((answered + 1))
+  elif ! tail -1 "$folder/err" | grep -q '^ModuleNotFoundError'; then
+    echo "$name --help fails:" && tail -3 "$folder/err" && failed=1
+  fi
+done
+[ -z "$(ls -A)" ] || { echo "--help leaves files:" && ls -A && failed=1; }
+[ "$answered" -ge 6 ] || { echo "only $answered scripts answered"; failed=1; }
+exit $failed
