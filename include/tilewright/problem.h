@@ -72,6 +72,8 @@ TW_API bool tw_problem_given(const tw_problem *, const char *key);
 /* The keys of the op, then the machine's options: the i-th, with its value, if that is asked for; NULL past the last. */
 TW_API const tw_key *tw_problem_key(const tw_problem *, size_t i, const tw_value **value);
 TW_API bool tw_problem_is_default(const tw_problem *, size_t i); /* has the i-th its default value? */
+/* The number of its operands. A kernel takes a pointer to each, in the order of `tilewright ops`. The types must be set. */
+TW_API size_t tw_problem_operands(const tw_problem *);
 /* "gemm m=512 n=512 k=512 ...": every key that differs from its default; parses back to the same problem.
  * Returns the length it needs, as snprintf does. */
 TW_API size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);

@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "op/ops.h"
+#include "tilewright/extend/op.h"
 
 const tw_key *tw_problem_key(const tw_problem *p, size_t i, const tw_value **value) {
   const size_t n = p->op->n_keys, option = i < n ? 0 : i - n;
@@ -263,6 +264,11 @@ static tw_value value_of(const tw_problem *problem, const char *key) {
 
 int64_t tw_problem_int(const tw_problem *problem, const char *key) { return value_of(problem, key).i; }
 double tw_problem_real(const tw_problem *problem, const char *key) { return value_of(problem, key).r; }
+size_t tw_problem_operands(const tw_problem *p) {
+  tw_operand operand[TW_OPERANDS_MAX];
+  return p->op->operands(p, operand);
+}
+
 tw_type tw_problem_type(const tw_problem *problem, const char *key) { return (tw_type)value_of(problem, key).i; }
 bool tw_problem_given(const tw_problem *problem, const char *key) { return value_of(problem, key).given; }
 

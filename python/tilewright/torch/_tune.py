@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional, Sequence
 
 import torch
 
-from .._library import Error, FailedError
+from .._library import Error, FailedError, lib
 from . import _attention, _contest, _conv, _device, _gate, _gemm, _packed, _rows
 from ._modules import replaced
 from ._routes import forget, recording
@@ -229,15 +229,8 @@ def _fits_a_graph(op: str, keys: "dict[str, Any]") -> bool:
     return op != "attention" or keys.get("pass") != "backward"
 
 
-#: Operands of a kernel, of each op; a bias is one more.
-_OPERANDS = {"gemm": 3, "layernorm": 4, "softmax": 2, "rotary": 4, "attention": 5, "gate": 2, "conv2d": 3, "conv3d": 3}
-
-
 def _operands(op: str, keys: "dict[str, Any]") -> int:
-    if keys.get("pass") == "backward":
-        return {"attention": 9, "gate": 3}[op]
-    more = bool(keys.get("bias")) + bool(keys.get("packed")) - (keys.get("norm") == "rms")
-    return _OPERANDS[op] + more
+    return lib.tw_problem_operands(_device._problem(_device.target(), op, keys))
 
 
 def _in_turn(call: Call) -> "tuple[float, float]":
