@@ -42,3 +42,9 @@ const void *tw_sized_keep(const void *given, const void *own, size_t own_size) {
   void *copy = malloc(own_size);
   return copy ? memcpy(copy, own, own_size) : NULL;
 }
+
+tw_status tw_check_subject(const tw_target *t, const tw_problem *p, tw_error *error) {
+  if (!t) return tw_fail(error, TW_USAGE, "the target is NULL; take one from tw_target_find");
+  if (!p || !p->op) return tw_fail(error, TW_USAGE, "the problem has no operation; fill it with tw_problem_parse");
+  return TW_OK;
+}

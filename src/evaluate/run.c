@@ -41,11 +41,10 @@ tw_status tw_run(const tw_target *target, const tw_problem *problem, const char 
                  const tw_run_options *options, tw_run_result **out, tw_error *error) {
   tw_run_options o = {0};
   *out = NULL;
-  if (!target) return tw_fail(error, TW_USAGE, "the target is NULL; take one from tw_target_find");
-  if (!problem || !problem->op)
-    return tw_fail(error, TW_USAGE, "the problem has no operation; fill it with tw_problem_parse");
+  tw_status status = tw_check_subject(target, problem, error);
+  if (status != TW_OK) return status;
   if (!source) return tw_fail(error, TW_USAGE, "the source is NULL; give the text of a kernel");
-  tw_status status = options ? tw_sized_take("tw_run_options", options, &o, sizeof o, error) : TW_OK;
+  status = options ? tw_sized_take("tw_run_options", options, &o, sizeof o, error) : TW_OK;
   if (status != TW_OK) return status;
   tw_run_result *r = calloc(1, sizeof *r);
   if (!r) return tw_no_memory(error, "the result");

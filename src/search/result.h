@@ -28,8 +28,8 @@ struct tw_search_result {
   int samples, correct; /* candidates evaluated (duplicates once), correct ones */
   int recalled;         /* of the samples, how many the journal knew: an interrupted search was resumed */
   int slower;           /* candidates slower than their parent, as measured or by a bound, and therefore not checked */
-  char coverage
-      [240]; /* the compared part of the best kernel's outputs: "every element", or "sampled: ..."; "" if unknown */
+  /* The compared part of the best kernel's outputs: "every element", or "sampled: ..."; "" if unknown. */
+  char coverage[240];
   size_t n_exchanges;
   tw_model_call *exchange; /* in the order of iterations and places */
   double wall_seconds;

@@ -265,10 +265,8 @@ tw_status tw_search_into(const tw_target *target, const tw_problem *problem, con
                          tw_search_result *out, tw_error *error) {
   tw_search_options own;
   *out = (tw_search_result){0};
-  if (!target) return tw_fail(error, TW_USAGE, "the target is NULL; take one from tw_target_find");
-  if (!problem || !problem->op)
-    return tw_fail(error, TW_USAGE, "the problem has no operation; fill it with tw_problem_parse");
-  const tw_status status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
+  tw_status status = tw_check_subject(target, problem, error);
+  if (status == TW_OK) status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
   return status == TW_OK ? search(target, problem, &own, out, error) : status;
 }
 

@@ -122,11 +122,9 @@ static tw_status tune(tuning *t, tw_search_result *r, tw_error *error) {
 tw_status tw_tune(const tw_target *target, const tw_problem *problem, const tw_tune_options *options,
                   tw_search_result **out, tw_error *error) {
   tuning t = {.target = target};
-  tw_status status = TW_OK;
   *out = NULL;
-  if (!target) return tw_fail(error, TW_USAGE, "the target is NULL; take one from tw_target_find");
-  if (!problem || !problem->op)
-    return tw_fail(error, TW_USAGE, "the problem has no operation; fill it with tw_problem_parse");
+  tw_status status = tw_check_subject(target, problem, error);
+  if (status != TW_OK) return status;
   if (options) status = tw_sized_take("tw_tune_options", options, &t.options, sizeof t.options, error);
   t.problem = *problem;
   t.search = (tw_search_options){.size = sizeof t.search, .dropout = -1, .seed = 1};
