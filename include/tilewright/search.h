@@ -114,6 +114,7 @@ typedef struct tw_search_options {
   const char *const *reuse;
   size_t n_reuse;
   uint64_t without; /* bits TW_WITHOUT_*; a bit that changes nothing for the agents is an error */
+  double began;     /* the time limit begins at this time of CLOCK_MONOTONIC, in seconds; 0 = with the call */
 } tw_search_options;
 
 /* ---- the result ---- */

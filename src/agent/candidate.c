@@ -24,14 +24,15 @@ void tw_candidate_free(tw_candidate *candidate) {
   free(candidate);
 }
 
-bool tw_candidate_set_kernel(tw_candidate *candidate, const tw_schedule *recipe, char *source) {
+bool tw_candidate_set_kernel(tw_candidate *candidate, const tw_target *target, const tw_schedule *recipe,
+                             char *source) {
   candidate->recipe = recipe ? malloc(sizeof *recipe) : NULL;
   if (candidate->recipe) {
     *candidate->recipe = *recipe;
     candidate->recipe_digest = tw_schedule_digest(recipe);
   }
   candidate->source = source;
-  candidate->source_digest = source ? tw_source_digest(source) : candidate->recipe_digest;
+  candidate->source_digest = source ? tw_target_source_digest(target, source) : candidate->recipe_digest;
   return !recipe || candidate->recipe;
 }
 
@@ -62,7 +63,14 @@ static void add_code(tw_hash *hash, const char *begin, const char *end, bool *pe
   *pending_newline = false;
 }
 
-tw_digest tw_source_digest(const char *source) {
+tw_digest tw_target_source_digest(const tw_target *target, const char *source) {
+  return tw_source_digest(source, target->traits.line_comment);
+}
+
+tw_digest tw_source_digest(const char *source, const char *line_comment) {
+  const char *comment = line_comment ? line_comment : "//";
+  const size_t length = strlen(comment);
+  const bool is_c = !strcmp(comment, "//");
   tw_digest digest = {{0}};
   tw_hash hash;
   bool pending_newline = false;
@@ -70,10 +78,10 @@ tw_digest tw_source_digest(const char *source) {
   const char *begin = source, *s = source;
   tw_hash_start(&hash);
   while (*s) {
-    if (s[0] == '/' && s[1] == '*' && strstr(s + 2, "*/")) {
+    if (is_c && s[0] == '/' && s[1] == '*' && strstr(s + 2, "*/")) {
       add_code(&hash, begin, s, &pending_newline);
       begin = s = strstr(s + 2, "*/") + 2;
-    } else if (line_is_empty && s[0] == '/' && s[1] == '/' && s[2] != ':') { /* `//:` is a launch */
+    } else if (line_is_empty && !strncmp(s, comment, length) && !(is_c && s[2] == ':')) { /* `//:` is a launch */
       s += strcspn(s, "\n");
       begin = s;
     } else if (*s == '\n') {

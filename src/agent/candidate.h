@@ -55,14 +55,16 @@ tw_candidate *tw_candidate_new(void);
 void tw_candidate_free(tw_candidate *);
 /* Takes ownership of the source (may be NULL), copies the schedule (may be NULL) and computes the digests. False
  * without memory for the schedule: the source then has none. */
-bool tw_candidate_set_kernel(tw_candidate *, const tw_schedule *recipe, char *source);
+bool tw_candidate_set_kernel(tw_candidate *, const tw_target *, const tw_schedule *recipe, char *source);
 
 tw_digest tw_schedule_digest(const tw_schedule *);
-/* The same for sources that differ only in block comments, in lines that are a `//` comment, and in white space at the
- * ends of lines: the comment that tells a kernel's schedule is no part of the kernel; lines that begin with `//:` are
- * (docs/reference/kernel-header.md). This is no C parser: two sources of one digest may differ, so a digest may only
- * spare an evaluation, never lend a verdict to another text. */
-tw_digest tw_source_digest(const char *source);
+/* Equal for sources that differ only in comment lines and in white space at the ends of lines, because the comment with
+ * a kernel's schedule is no part of the kernel. `line_comment` begins a comment line: "//" (NULL) or "#". With "//",
+ * block comments of C are skipped, too, and lines that begin with `//:` are code (docs/reference/kernel-header.md).
+ * Sources are not parsed. Different kernels may therefore have one digest: it may spare an evaluation, but it must not
+ * give a verdict to another text. */
+tw_digest tw_source_digest(const char *source, const char *line_comment);
+tw_digest tw_target_source_digest(const tw_target *, const char *source);
 
 /* From a digest to a number, for as many as there are. Start with {0}. */
 typedef struct tw_index {

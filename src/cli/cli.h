@@ -58,6 +58,7 @@ typedef struct cli {
   const char **words;  /* words that are neither the subcommand nor an option */
   bool *printed;       /* set after the one JSON object is printed */
   const char *command; /* the whole command line; NULL without memory */
+  double began;        /* tw_now() at the start of the command */
 } cli;
 
 typedef struct cli_command {

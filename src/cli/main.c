@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/program.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -162,7 +163,7 @@ static int invoke(int argc, char *argv[]) {
   tw_error error = {0};
   bool printed = false;
   char *command = print_command(argc, argv);
-  cli c = {.printed = &printed, .command = command};
+  cli c = {.printed = &printed, .command = command, .began = tw_now()};
   signal(SIGXFSZ, SIG_IGN); /* a write above the limit on file sizes then fails with an error */
   tw_status status = dispatch(&c, argc, argv, &error);
   if (status != TW_OK) print_failure(&c, argc, argv, status, &error);

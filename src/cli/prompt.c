@@ -102,7 +102,7 @@ tw_status cli_prompt(const cli *c, tw_error *error) {
   if (status == TW_OK && c->options.plan) status = cli_read_source(c->options.plan, &plan, &length, error);
   if (status == TW_OK && !(k = tw_candidate_new())) status = tw_no_memory(error, "a program");
   if (status == TW_OK) {
-    tw_candidate_set_kernel(k, NULL, source);
+    tw_candidate_set_kernel(k, subject.target, NULL, source);
     source = NULL;
     k->parent = TW_NONE;
     if (planning && !c->options.no_run) status = measure(c, &subject, k, error);

@@ -104,7 +104,7 @@ static int next_by_model(const tw_state *s, const tw_schedule *beginning, const 
 static bool is_same_kernel(const tw_state *s, const tw_schedule *schedule) {
   char *source = NULL;
   if (tw_target_emit(s->target, &s->problem, schedule, &source, NULL) != TW_OK) return false;
-  tw_digest digest = tw_source_digest(source);
+  tw_digest digest = tw_target_source_digest(s->target, source);
   free(source);
   return !memcmp(&digest, &s->best->source_digest, sizeof digest);
 }

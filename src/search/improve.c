@@ -49,12 +49,12 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
   if (status == TW_OK && !start) status = tw_no_memory(error, "the program");
   if (status == TW_OK) status = tw_rewrites_open(k->target, program, &member.agent, error);
   if (status == TW_OK) {
-    const double left = stop.deadline - tw_now();
     options.exhaustive = false;
     options.iterations = ITERATIONS_MOST;
     options.plans = options.beam = 1;
     options.kernels = REWRITES_AT_ONCE;
-    options.seconds = seconds <= 0 ? 0 : left > 1e-3 ? left : 1e-3;
+    options.seconds = seconds;
+    options.began = k->started;
     options.start = NULL;
     options.start_source = NULL;
     const tw_search_subject subject = {.target = k->target,
@@ -103,8 +103,8 @@ static tw_status compete(const improving *k, tw_search_result *r, tw_improvement
   tw_search_result fresh = {0};
   tw_error why = {0};
   tw_search_options options = *k->options;
-  if (options.seconds > 0) options.seconds -= tw_now() - k->started;
-  if (k->options->seconds > 0 && options.seconds <= 0) return TW_OK;
+  if (options.seconds > 0 && k->started + options.seconds <= tw_now()) return TW_OK;
+  options.began = k->started;
   tw_status status = tw_search_into(k->target, k->problem, &options, &fresh, &why);
   if (fresh.source) {
     how->searched = true;
@@ -145,10 +145,11 @@ tw_status tw_improve(const tw_target *target, const tw_problem *problem, const c
                      tw_error *error) {
   tw_search_options own;
   tw_improvement unused;
-  const improving k = {.target = target, .problem = problem, .options = &own, .started = tw_now()};
+  improving k = {.target = target, .problem = problem, .options = &own, .started = tw_now()};
   *out = (tw_search_result){0};
   if (!how) how = &unused;
   *how = (tw_improvement){0};
   const tw_status status = tw_sized_take("tw_search_options", options, &own, sizeof own, error);
+  if (own.began > 0) k.started = own.began;
   return status == TW_OK ? improve(&k, source, length, rewrites_only, out, how, error) : status;
 }

@@ -157,6 +157,7 @@ tw_status tw_state_open(tw_state *s, const tw_search_subject *subject, const tw_
   s->memo = tw_exchanges_open(&s->exchanges);
   s->by_runner = options->runner || (options->backend && !options->backend->is_own);
   s->started = tw_now();
+  s->began = options->began > 0 ? options->began : s->started;
   s->deadline = s->last_measurement = s->trial_seconds = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
   if (status == TW_OK) status = tw_check_members(subject->n_members, error);

@@ -45,7 +45,7 @@ tw_candidate *tw_state_emit(const tw_state *s, const tw_schedule *schedule, int 
   tw_error message = {0};
   char *source = NULL;
   tw_target_emit(s->target, &s->problem, schedule, &source, &message);
-  if (!tw_candidate_set_kernel(c, schedule, source)) {
+  if (!tw_candidate_set_kernel(c, s->target, schedule, source)) {
     tw_candidate_free(c);
     return NULL;
   }

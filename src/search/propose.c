@@ -257,7 +257,8 @@ static tw_status make_candidate(asking *a, const tw_order *order, const tw_kerne
     return why;
   }
   tw_candidate *c = tw_candidate_new();
-  if (!c || !tw_candidate_set_kernel(c, kernel->has_recipe ? &kernel->recipe : NULL, kernel->source)) {
+  if (!c ||
+      !tw_candidate_set_kernel(c, a->request.target, kernel->has_recipe ? &kernel->recipe : NULL, kernel->source)) {
     if (!c) free(kernel->source);
     free(kernel->reply);
     tw_candidate_free(c);

@@ -17,7 +17,7 @@ typedef struct effect {
 static bool find_effect(const tw_target *t, const tw_problem *p, const tw_schedule *s, effect *out) {
   char *source = NULL;
   if (tw_target_emit(t, p, s, &source, NULL) != TW_OK) return false;
-  out->source = tw_source_digest(source);
+  out->source = tw_target_source_digest(t, source);
   free(source);
   out->cost = 0;
   out->predicted = tw_target_predict(t, p, s, &out->cost, NULL);

@@ -10,7 +10,7 @@
 /* Adds a kernel to the starts; takes the source over. `recipe` may be NULL. */
 static tw_status add_start(tw_state *s, const tw_schedule *recipe, char *source, const char *lever, tw_error *error) {
   tw_candidate *c = source ? tw_candidate_new() : NULL;
-  if (!c || !tw_candidate_set_kernel(c, recipe, source)) {
+  if (!c || !tw_candidate_set_kernel(c, s->target, recipe, source)) {
     if (!c) free(source);
     tw_candidate_free(c);
     return tw_no_memory(error, "a candidate");
@@ -90,7 +90,7 @@ static bool is_out_of_time(tw_state *s) {
   tw_team_set_deadline(s);
   if (s->options.seconds <= 0 || tw_now() < s->deadline) return false;
   tw_state_note(s, "measuring %s took %.1f s of the %g s given, so no candidate was tried", tw_state_start_name(s),
-                tw_now() - s->started, s->options.seconds);
+                tw_now() - s->began, s->options.seconds);
   return true;
 }
 

@@ -59,7 +59,7 @@ typedef struct tw_state {
   tw_case data;              /* inputs and expected outputs; none where that is elsewhere */
   tw_bound bound;
   tw_journal *journal;      /* NULL = none */
-  double started, deadline; /* by tw_now. Candidates start up to the deadline */
+  double began, started, deadline; /* by tw_now: the time limit, the search; candidates start up to the deadline */
   double last_measurement;  /* measurements end by then, so that the result can be confirmed in time */
   double share;             /* of the time, up to the end of this team */
   double case_seconds;      /* seconds for the inputs and expected outputs */

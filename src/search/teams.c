@@ -117,10 +117,13 @@ static void pass_on_beam(tw_state *s) {
   if (end < room) s->beam[s->n_beam++] = s->start;
 }
 
+/* The time to stop a compiler and to print and store the result. */
+static const double ENDING_SECONDS = .2;
+
 double tw_state_end(const tw_state *s) {
   const double seconds = s->options.seconds;
   if (seconds <= 0) return HUGE_VAL;
-  return s->started + fmax(1.2 * seconds, seconds + 2) -
+  return s->began + fmax(1.2 * seconds, seconds + 2) - ENDING_SECONDS -
          s->case_seconds; /* files of the result have such a case, too */
 }
 
@@ -132,10 +135,10 @@ void tw_team_set_deadline(tw_state *s) {
   const tw_candidate *like = s->best ? s->best : s->start;
   const double trial = like->seconds - like->build_seconds;
   const double rounds = s->n_known || !tw_is_clearly_faster(like, s->start) ? 4 * s->trial_seconds : 0;
-  s->last_measurement = fmax(tw_state_end(s) - s->case_seconds - trial, s->started + s->options.seconds);
+  s->last_measurement = fmax(tw_state_end(s) - s->case_seconds - trial, s->began + s->options.seconds);
   const double last_start = s->last_measurement - like->seconds - rounds;
-  const double half = s->started + s->options.seconds / 2;
-  s->deadline = fmin(s->started + s->options.seconds * s->share, fmax(last_start, half));
+  const double half = s->began + s->options.seconds / 2;
+  s->deadline = fmin(s->began + s->options.seconds * s->share, fmax(last_start, half));
 }
 
 /* Teams share only time: the duration of evaluations. */

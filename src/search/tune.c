@@ -130,6 +130,7 @@ tw_status tw_tune(const tw_target *target, const tw_problem *problem, const tw_t
   t.search = (tw_search_options){.size = sizeof t.search, .dropout = -1, .seed = 1};
   if (status == TW_OK && t.options.search)
     status = tw_sized_take("tw_search_options", t.options.search, &t.search, sizeof t.search, error);
+  if (t.search.began <= 0) t.search.began = tw_now();
   if (status == TW_OK && t.options.rewrites_only && !t.options.program)
     status = tw_fail(error, TW_USAGE, "rewrites_only requires a program to rewrite; set tw_tune_options.program");
   if (status != TW_OK) return status;

@@ -642,7 +642,7 @@ static void prompts_are_whole_for_every_machine_and_op(void **state) {
         tw_target_supports(target, &problem, &error) != TW_OK)
       fail_msg("%s: %s", PROBLEMS[i][1], error.text);
     tw_candidate *parent = tw_candidate_new();
-    tw_candidate_set_kernel(parent, NULL, strdup("the program\n"));
+    tw_candidate_set_kernel(parent, target, NULL, strdup("the program\n"));
     parent->parent = TW_NONE;
     parent->measured.cost = 123;
     tw_request request = {.target = target, .problem = &problem, .parent = parent, .iteration = 3, .iterations = 10};
@@ -683,7 +683,7 @@ static void an_example_is_shown_when_the_plan_calls_for_it(void **state) {
   assert_int_equal(tw_problem_parse(NULL, PROBLEMS[0][1], &problem, NULL), TW_OK);
   assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
   tw_candidate *parent = tw_candidate_new();
-  tw_candidate_set_kernel(parent, NULL, strdup("the program\n"));
+  tw_candidate_set_kernel(parent, target, NULL, strdup("the program\n"));
   tw_request request = {.target = target, .problem = &problem, .parent = parent};
   char *with, *without;
   assert_int_equal(tw_prompt_implement(&request, "Change the TILING of n", NULL, &with, NULL), TW_OK);

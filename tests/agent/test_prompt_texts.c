@@ -39,7 +39,7 @@ static fixture open_fixture(const char *target, const char *problem) {
       tw_prompt_texts_write(f.folder, f.target, &files, &error) != TW_OK)
     fail_msg("%s: %s: %s", target, problem, error.text);
   assert_true(files > 5);
-  tw_candidate_set_kernel(f.parent, NULL, strdup("the program\n"));
+  tw_candidate_set_kernel(f.parent, f.target, NULL, strdup("the program\n"));
   f.parent->parent = TW_NONE;
   f.parent->measured.cost = 123;
   return f;

@@ -179,7 +179,7 @@ static char *prompt_of(const tw_target *target, const tw_problem *problem, const
   tw_error error = {0};
   char *prompt = NULL;
   tw_candidate *parent = tw_candidate_new();
-  tw_candidate_set_kernel(parent, NULL, strdup(source));
+  tw_candidate_set_kernel(parent, target, NULL, strdup(source));
   tw_request request = {.target = target, .problem = problem, .parent = parent, .iteration = 1, .iterations = 1};
   tw_random random;
   tw_random_seed(&random, 1);
@@ -333,7 +333,7 @@ static void what_all_prompts_share_comes_first(void **state) {
   assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
   char *plan = prompt_of(target, &problem, "one program\n"), *other = NULL;
   tw_candidate *parent = tw_candidate_new();
-  tw_candidate_set_kernel(parent, NULL, strdup("another program\n"));
+  tw_candidate_set_kernel(parent, target, NULL, strdup("another program\n"));
   const tw_request request = {.target = target, .problem = &problem, .parent = parent};
   assert_int_equal(tw_prompt_implement(&request, "a plan", NULL, &other, NULL), TW_OK);
   size_t same = 0;
@@ -449,7 +449,7 @@ static void real_plans_get_examples(void **state) {
       snprintf(path, sizeof path, TW_TEST_DATA "/agents/plans/%s", e->d_name);
       assert_int_equal(tw_file_read(path, 1 << 20, &plan, NULL, NULL), TW_OK);
       tw_candidate *parent = tw_candidate_new();
-      tw_candidate_set_kernel(parent, NULL, strdup("a program\n"));
+      tw_candidate_set_kernel(parent, target, NULL, strdup("a program\n"));
       const tw_request request = {.target = target, .problem = &problem, .parent = parent};
       assert_int_equal(tw_prompt_implement(&request, plan, NULL, &prompt, NULL), TW_OK);
       plans++;

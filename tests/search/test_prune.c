@@ -17,7 +17,7 @@ static tw_digest emitted(const tw_target *t, const tw_problem *p, const tw_sched
   char *source = NULL;
   tw_digest none = {{0}};
   if (tw_target_emit(t, p, s, &source, NULL) != TW_OK) return none;
-  const tw_digest digest = tw_source_digest(source);
+  const tw_digest digest = tw_target_source_digest(t, source);
   free(source);
   return digest;
 }

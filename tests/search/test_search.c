@@ -1,6 +1,7 @@
 /* test_search.c - the beam search, on a target whose best kernel is known. */
 #include "test.h"
 
+#include "base/clock.h"
 #include "base/status.h"
 
 #include "agent/agent.h"
@@ -280,6 +281,17 @@ static void a_time_limit_ends_the_search_with_what_it_has(void **state) {
   tw_search_result_clear(&r);
 }
 
+static void the_time_before_the_search_counts(void **state) {
+  (void)state;
+  tw_search_options o = fake_options(1, 1);
+  o.seconds = 100;
+  o.began = tw_now() - 101;
+  tw_search_result r = search(&o);
+  assert_int_equal(r.samples, 1);
+  assert_non_null(strstr(r.notes, "of the 100 s given"));
+  tw_search_result_clear(&r);
+}
+
 static void when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note(void **state) {
   (void)state;
   fake.unavailable = true;
@@ -389,10 +401,12 @@ static void every_lever_gets_its_turn_also_those_that_the_model_dislikes(void **
 
 /* ---- when two sources are the same kernel ---- */
 
-static bool same(const char *a, const char *b) {
-  tw_digest x = tw_source_digest(a), y = tw_source_digest(b);
+static bool are_same(const char *a, const char *b, const char *line_comment) {
+  tw_digest x = tw_source_digest(a, line_comment), y = tw_source_digest(b, line_comment);
   return !memcmp(&x, &y, sizeof x);
 }
+
+static bool same(const char *a, const char *b) { return are_same(a, b, NULL); }
 
 static void comments_are_no_part_of_a_kernel(void **state) {
   (void)state;
@@ -407,6 +421,14 @@ static void comments_are_no_part_of_a_kernel(void **state) {
   assert_false(same("/* unended", "/* unended, too"));
 }
 
+static void python_has_its_own_comments(void **state) {
+  (void)state;
+  assert_true(are_same("# one\nx = 1\n", "x = 1\n  # more\n", "#"));
+  assert_false(are_same("x = (a\n  // 2)\n", "x = (a\n  // 3)\n", "#")); /* a division */
+  assert_false(are_same("f(a /*b)\ng(c */ d)", "f(a /*c)\ng(c */ d)", "#"));
+  assert_false(are_same("if a:\n  x = 1\n  y = 1\n", "if a:\n  x = 1\ny = 1\n", "#"));
+}
+
 static void an_index_keeps_the_first_number_of_each_key(void **state) {
   (void)state;
   tw_index index = {0};
@@ -414,16 +436,16 @@ static void an_index_keeps_the_first_number_of_each_key(void **state) {
   char text[16];
   for (int i = 0; i < 3000; i++) {
     snprintf(text, sizeof text, "%d", i % 1500);
-    d = tw_source_digest(text);
+    d = tw_source_digest(text, NULL);
     assert_true(tw_index_add(&index, &d, i));
   }
   assert_int_equal(index.n, 1500);
   for (int i = 0; i < 1500; i++) {
     snprintf(text, sizeof text, "%d", i);
-    d = tw_source_digest(text);
+    d = tw_source_digest(text, NULL);
     assert_int_equal(tw_index_find(&index, &d), i);
   }
-  d = tw_source_digest("-1");
+  d = tw_source_digest("-1", NULL);
   assert_int_equal(tw_index_find(&index, &d), TW_NONE);
   tw_index_free(&index);
 }
@@ -445,12 +467,14 @@ int main(void) {
       cmocka_unit_test_setup(an_interrupt_before_the_first_kernel_leaves_nothing, start),
       cmocka_unit_test_setup(what_is_faster_than_the_machine_can_be_is_no_result, start),
       cmocka_unit_test_setup(a_time_limit_ends_the_search_with_what_it_has, start),
+      cmocka_unit_test_setup(the_time_before_the_search_counts, start),
       cmocka_unit_test_setup(when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note, start),
       cmocka_unit_test_setup(bad_options_and_problems_are_refused_in_a_line, start),
       cmocka_unit_test_setup(dropout_never_hides_all_levers, start),
       cmocka_unit_test_setup(without_dropout_the_first_plan_is_what_the_model_likes_best_and_all_plans_differ, start),
       cmocka_unit_test_setup(every_lever_gets_its_turn_also_those_that_the_model_dislikes, start),
       cmocka_unit_test_setup(comments_are_no_part_of_a_kernel, start),
+      cmocka_unit_test(python_has_its_own_comments),
       cmocka_unit_test_setup(an_index_keeps_the_first_number_of_each_key, start),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,7 +149,7 @@ static char *prompt_of(const char *plan, uint64_t without) {
   assert_int_equal(tw_target_baseline(target, &problem, &baseline, NULL), TW_OK);
   if (tw_target_emit(target, &problem, &baseline, &source, &error) != TW_OK) fail_msg("%s", error.text);
   tw_candidate *parent = tw_candidate_new();
-  tw_candidate_set_kernel(parent, NULL, source);
+  tw_candidate_set_kernel(parent, target, NULL, source);
   parent->measured.cost = 16000;
   tw_request request = {
       .target = target, .problem = &problem, .parent = parent, .iteration = 1, .iterations = 1, .without = without};

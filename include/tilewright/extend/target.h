@@ -100,6 +100,8 @@ typedef struct tw_traits {
   /* The program that compiles kernels, whose version costs depend on: "cc". NULL: no program does, or the description has its
    * version. */
   const char *(*compiler)(void);
+  /* The beginning of a comment line in sources: "#". NULL: "//", and block comments of C. */
+  const char *line_comment;
 } tw_traits;
 
 /* ---- machine x op ---- */

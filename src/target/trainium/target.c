@@ -334,6 +334,7 @@ static void fill_target(const void *values, tw_target *out) {
                                 .error = c->error,
                                 .error_of = c->error_of,
                                 .language = "NKI",
+                                .line_comment = "#",
                                 .prompts = "trainium",
                                 .source_name = "kernel.py"},
                      .config = c,
