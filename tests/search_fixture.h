@@ -26,7 +26,7 @@ static struct {
   bool wrong_on_fresh_inputs;  /* the fastest kernels fail on any but the first seed */
   uint64_t first_seed;
 } fake;
-static atomic_int fake_builds, fake_running, fake_running_most;
+static atomic_int fake_emits, fake_builds, fake_running, fake_running_most;
 
 /* ---- an op: one output of four elements ---- */
 
@@ -179,6 +179,7 @@ static tw_status fake_emit(const tw_target *t, const tw_problem *p, const tw_sch
                            tw_error *error) {
   (void)t, (void)p;
   fake_state s;
+  atomic_fetch_add(&fake_emits, 1);
   tw_status status = fake_replay(schedule, &s, error);
   if (status != TW_OK) return status;
   tw_text text = {0};
@@ -279,7 +280,7 @@ static const tw_target fake_target = {
 
 static inline void fake_reset(void) {
   memset(&fake, 0, sizeof fake);
-  fake_builds = fake_running = fake_running_most = 0;
+  fake_emits = fake_builds = fake_running = fake_running_most = 0;
 }
 
 /* The least cost of all kernels that are right and compile. */

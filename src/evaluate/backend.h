@@ -12,6 +12,7 @@ struct tw_backend {
   const char *name;
   bool
       is_own; /* elsewhere, but processes of this very program on the same kind of machine: its outcomes are as good as here */
+  bool is_away;      /* on other computers only: it does not use the cores of this one */
   bool is_elsewhere; /* makes inputs and expected outputs itself: `data` is not looked at */
   void *own;
   /* `data`, `bound`: as in tw_setting. When the flag is set, the outcome is TW_SKIPPED soon. */

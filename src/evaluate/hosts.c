@@ -243,7 +243,8 @@ tw_status tw_backend_hosts(const char *path, void (*say)(const char *line), tw_b
   all->tell = say;
   pthread_mutex_init(&all->lock, NULL);
   pthread_cond_init(&all->changed, NULL);
-  *b = (tw_backend){.name = "hosts", .is_elsewhere = true, .own = all, .evaluate = evaluate, .close = close_hosts};
+  *b = (tw_backend){
+      .name = "hosts", .is_away = true, .is_elsewhere = true, .own = all, .evaluate = evaluate, .close = close_hosts};
   tw_status status = read_hosts(path, all, error);
   if (status == TW_OK && !(all->connection = tw_new(all->n, sizeof *all->connection)))
     status = tw_no_memory(error, "the hosts");

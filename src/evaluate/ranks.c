@@ -267,6 +267,14 @@ static tw_status greet(crew *c, const char *about, tw_text *notes, tw_error *err
                         "no rank runs on the same kind of machine as rank 0; start ranks on computers of one kind");
 }
 
+static bool is_away(const crew *c) {
+  char here[sizeof c->slot[0].host] = "";
+  gethostname(here, sizeof here - 1);
+  for (size_t i = 0; i < c->n; i++)
+    if (!strcmp(c->slot[i].host, here)) return false;
+  return true;
+}
+
 static int by_rank(const void *a, const void *b) { return ((const slot *)a)->rank - ((const slot *)b)->rank; }
 
 tw_status tw_backend_ranks(tw_ranks *ranks, const char *about, tw_backend **out, size_t *slots, char **notes,
@@ -292,8 +300,13 @@ tw_status tw_backend_ranks(tw_ranks *ranks, const char *about, tw_backend **out,
     free(c);
     return status;
   }
-  *b = (tw_backend){
-      .name = "ranks", .is_own = true, .is_elsewhere = true, .own = c, .evaluate = evaluate, .close = close_crew};
+  *b = (tw_backend){.name = "ranks",
+                    .is_own = true,
+                    .is_away = is_away(c),
+                    .is_elsewhere = true,
+                    .own = c,
+                    .evaluate = evaluate,
+                    .close = close_crew};
   *slots = c->n;
   *out = b;
   return TW_OK;

@@ -27,13 +27,19 @@ static tw_status follow(tw_state *s, size_t from, tw_error *error) {
 }
 
 tw_status tw_enumerate(tw_state *s, tw_error *error) {
-  const size_t first = s->n;
   s->iteration = s->options.iterations = 1;
-  for (size_t i = 0; i < s->n && !tw_state_is_stopped(s); i++) {
-    const tw_status status = follow(s, i, error);
+  size_t next = 0;
+  for (; next < s->n && !tw_state_is_stopped(s) && !tw_state_is_full(s); next++) {
+    const size_t first = s->n;
+    const tw_status status = follow(s, next, error);
     if (status != TW_OK) return status;
+    tw_state_hand_over(s, first); /* evaluated while the next ones are made */
+    tw_state_poll(s);
   }
-  tw_state_note(s, "exhaustive: the menu leads to %zu kernels; all are evaluated", s->n);
-  tw_state_evaluate(s, first);
+  if (next == s->n)
+    tw_state_note(s, "exhaustive: the menu leads to %zu kernels; all are evaluated", s->n);
+  else
+    tw_state_note(s, "exhaustive: ended after %zu kernels; the menu leads to more", s->n);
+  tw_state_await(s);
   return TW_OK;
 }

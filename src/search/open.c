@@ -184,6 +184,7 @@ tw_status tw_state_open(tw_state *s, const tw_search_subject *subject, const tw_
 }
 
 void tw_state_close(tw_state *s, bool finished) {
+  tw_state_abandon(s);
   tw_journal_close(s->journal, finished);
   tw_exchanges_close(&s->exchanges);
   for (size_t i = 0; i < s->n; i++) tw_candidate_free(s->all[i]);

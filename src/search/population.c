@@ -12,12 +12,14 @@
 
 bool tw_state_is_interrupted(const tw_state *s) { return tw_is_set(s->options.interrupt); }
 
-static bool is_used_up(const tw_state *s, size_t in_flight) {
-  return s->options.samples > 0 && (size_t)s->samples + in_flight >= (size_t)s->options.samples;
+static bool are_enough(const tw_state *s, int samples) {
+  return s->options.samples > 0 && samples >= s->options.samples;
 }
 
+bool tw_state_is_full(const tw_state *s) { return are_enough(s, s->samples + s->in_flight); }
+
 bool tw_state_is_stopped(const tw_state *s) {
-  return tw_state_is_interrupted(s) || tw_now() >= s->deadline || is_used_up(s, 0);
+  return tw_state_is_interrupted(s) || tw_now() >= s->deadline || are_enough(s, s->samples);
 }
 
 bool tw_is_better(const tw_candidate *a, const tw_candidate *b) {
@@ -136,7 +138,7 @@ static void report_progress(void *context) {
   tw_state *s = context;
   const tw_search_options *o = &s->options;
   if (!o->progress && !o->watch) return;
-  int to_come = s->in_flight;
+  int to_come = s->in_flight + s->to_propose;
   if (s->iteration < o->iterations && !s->is_patient)
     to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
   tw_progress p = {
@@ -172,10 +174,7 @@ static void count_candidate(tw_state *s, tw_candidate *c) {
   report_progress(s);
 }
 
-static void take_outcome(void *context, tw_job *job) {
-  tw_state *s = context;
-  tw_candidate *c = job->owner;
-  const tw_outcome *o = &job->outcome;
+static void take_outcome(tw_state *s, tw_candidate *c, const tw_outcome *o) {
   c->verdict = o->verdict;
   c->measured = o->measured;
   tw_set_utilization(&s->bound, &c->measured);
@@ -196,6 +195,11 @@ static void take_outcome(void *context, tw_job *job) {
   count_candidate(s, c);
 }
 
+static void end_evaluation(void *context, tw_job *job) {
+  take_outcome(context, job->owner, &job->outcome);
+  free(job);
+}
+
 static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
   return (tw_trial){.target = s->target,
                     .problem = &s->problem,
@@ -208,35 +212,45 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .check_part = true};
 }
 
+/* Threads of this process leave no core for planning. Planning on the cores on which a kernel is timed would change the
+ * time. */
+static bool may_overlap(const tw_state *s) {
+  return s->backend->is_away || (s->backend->is_elsewhere && !s->target->traits.device);
+}
+
 static tw_pool pool_of(tw_state *s) {
   return (tw_pool){
       .backend = s->backend,
       .data = &s->data,
       .bound = &s->bound,
       .jobs = s->options.jobs,
+      .holds = !may_overlap(s),
       .deadline = s->deadline,
       .interrupt = s->options.interrupt,
-      .done = take_outcome,
+      .done = end_evaluation,
       .tick = report_progress,
       .context = s,
   };
 }
 
-static void evaluate(tw_state *s, tw_candidate *const *fresh, size_t n) {
-  tw_job *job = n ? tw_new(n, sizeof *job) : NULL, **all = n ? tw_new(n, sizeof *all) : NULL;
-  const tw_pool pool = pool_of(s);
-  s->in_flight = (int)n;
-  for (size_t i = 0; i < n; i++) {
-    if (!job || !all) {
-      fresh[i]->verdict = TW_SKIPPED;
-      continue;
-    }
-    job[i] = (tw_job){.trial = trial_of(s, fresh[i]), .owner = fresh[i]};
-    all[i] = &job[i];
+/* Starts an evaluation; without memory the candidate is skipped. */
+static void start_evaluation(tw_state *s, tw_candidate *c) {
+  if (!s->batch) {
+    s->pool = pool_of(s);
+    s->batch = tw_batch_open(&s->pool);
   }
-  if (job && all) tw_pool_run(&pool, all, n);
-  free(job);
-  free(all);
+  tw_job *job = s->batch ? tw_new(1, sizeof *job) : NULL;
+  if (!job) {
+    c->verdict = TW_SKIPPED;
+    return;
+  }
+  *job = (tw_job){.trial = trial_of(s, c), .owner = c};
+  s->in_flight++;
+  tw_batch_add(s->batch, job);
+}
+
+void tw_state_poll(tw_state *s) {
+  if (s->batch) tw_batch_poll(s->batch);
 }
 
 static void ignore(void *context, tw_job *job) { (void)context, (void)job; }
@@ -284,24 +298,35 @@ static bool recall(tw_state *s, tw_candidate *c) {
   return false;
 }
 
-void tw_state_evaluate(tw_state *s, size_t first) {
-  size_t n = 0;
-  tw_candidate **fresh = tw_new(s->n - first + 1, sizeof(tw_candidate *));
+void tw_state_hand_over(tw_state *s, size_t first) {
   for (size_t i = first; i < s->n; i++) {
     tw_candidate *c = s->all[i];
     if (c->verdict != TW_PENDING) { /* a duplicate, or illegal */
       if (s->journal) tw_journal_record(s->journal, c);
-    } else if (!is_used_up(s, n) && s->journal && recall(s, c)) {
+    } else if (tw_state_is_full(s)) {
+      c->verdict = TW_SKIPPED;
+    } else if (s->journal && recall(s, c)) {
       s->in_flight++;
       count_candidate(s, c);
-    } else if (!is_used_up(s, n) && fresh) {
-      fresh[n++] = c;
     } else {
-      c->verdict = TW_SKIPPED;
+      start_evaluation(s, c);
     }
   }
-  evaluate(s, fresh, n);
-  free(fresh);
+}
+
+void tw_state_await(tw_state *s) {
+  tw_batch_close(s->batch);
+  s->batch = NULL;
+}
+
+void tw_state_abandon(tw_state *s) {
+  if (s->batch) tw_batch_abandon(s->batch);
+  tw_state_await(s);
+}
+
+void tw_state_evaluate(tw_state *s, size_t first) {
+  tw_state_hand_over(s, first);
+  tw_state_await(s);
 }
 
 void tw_state_reconsider(tw_state *s, tw_candidate *c) {
@@ -311,5 +336,6 @@ void tw_state_reconsider(tw_state *s, tw_candidate *c) {
   c->limit = 0;
   free(c->message);
   c->message = NULL;
-  evaluate(s, &c, 1);
+  start_evaluation(s, c);
+  tw_state_await(s);
 }

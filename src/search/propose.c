@@ -1,10 +1,13 @@
 /* propose.c - plan and implement: collects the agents' proposals for the parents in the beam.
  *
- * Each parent's plans are divided among the agents by their shares. An agent gets all its requests at once, and then
- * its orders for kernels in rounds: as many alternatives of each plan as are wanted, then more of a plan some of whose
- * kernels turned out to be known. A kernel is compared with earlier kernels of its parent and agent, and with the
- * search's state before them: the outcome does not depend on threads or on the time of an answer. Candidates are
- * numbered in the order of the beam, then of the agents, plans and alternatives. */
+ * Each parent's plans are divided among the agents by their shares. An agent gets all its requests at once. Then it gets
+ * its orders for kernels, for a few parents at a time: their kernels are evaluated while the agent makes kernels for the
+ * next parents. An agent that asks models gets all orders at once, since it waits and does not compute.
+ *
+ * Orders come in rounds: as many alternatives of each plan as are wanted, then more of a plan some of whose kernels
+ * turned out to be known. A kernel is compared with earlier kernels of its parent and agent, and with the candidates
+ * before the iteration. So the result depends neither on threads, nor on the time of an answer, nor on how many parents
+ * are taken at a time. Candidates are numbered in the order of the beam, then of the agents, plans and alternatives. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -43,6 +46,7 @@ typedef struct family {
 
 struct tw_round {
   tw_state *state;
+  int known_before; /* the number of the first candidate that agents do not know yet */
   tw_stop stop;
   size_t n, n_families;
   asking *asking;
@@ -54,18 +58,24 @@ struct tw_round {
   asking **by;
 };
 
+enum { ORDERS_PER_THREAD = 4 }; /* made together */
 static const char NO_MEMORY[] = "no memory for plans and kernels";
 
 /* ---- services of the search for agents ---- */
 
+static bool is_listed(const tw_round *r, const tw_index *index, const tw_digest *key) {
+  const int number = tw_index_find(index, key);
+  return number != TW_NONE && number < r->known_before;
+}
+
 static bool is_known(const void *context, const tw_schedule *schedule) {
-  const tw_state *s = context;
+  const tw_round *r = context;
   tw_digest digest = tw_schedule_digest(schedule);
-  return tw_index_find(&s->recipes, &digest) != TW_NONE;
+  return is_listed(r, &r->state->recipes, &digest);
 }
 
 static void look_up_experience(const void *context, const char *lever, int *tried, int *paid) {
-  const tw_state *s = context;
+  const tw_state *s = ((const tw_round *)context)->state;
   *tried = *paid = 0;
   for (size_t i = 0; i < s->n_levers; i++)
     if (!strcmp(s->experience[i].lever, lever)) {
@@ -75,7 +85,7 @@ static void look_up_experience(const void *context, const char *lever, int *trie
 }
 
 static const tw_candidate *candidate_at(const void *context, int number) {
-  const tw_state *s = context;
+  const tw_state *s = ((const tw_round *)context)->state;
   return number >= 0 && (size_t)number < s->n ? s->all[number] : NULL;
 }
 
@@ -133,6 +143,9 @@ static size_t recorded_plans(const tw_state *s, size_t member) {
   return s->recordings->n_plans - recorded_before(s);
 }
 
+/* Threads that make plans and kernels. Jobs elsewhere take no core of this computer. */
+static int planners(const tw_state *s) { return s->backend->is_elsewhere ? tw_cores() : s->options.jobs; }
+
 static tw_request request_of(const tw_round *r, const family *f, size_t place, size_t member, size_t plans) {
   const tw_state *s = r->state;
   const tw_search_options *o = &s->options;
@@ -160,13 +173,13 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .dropout = o->dropout,
       .without = o->without,
       .place = stream << TW_PLACE_BITS,
-      .jobs = o->jobs,
+      .jobs = planners(s),
       .stop = &r->stop,
       .memo = &s->memo,
       .known = is_known,
       .experience = look_up_experience,
       .candidate = candidate_at,
-      .context = s,
+      .context = r,
   };
   tw_random_seed_stream(&request.random, o->seed, stream);
   return request;
@@ -349,16 +362,16 @@ static bool order_more(tw_round *r, asking *a, size_t plan) {
   return true;
 }
 
-/* Whether the kernel is new, in the search and in this round. */
-static bool is_new(const tw_state *s, const asking *a, const tw_candidate *c) {
-  if (!c->source || tw_index_find(&s->sources, &c->source_digest) != TW_NONE) return false;
+/* Whether the kernel is new, in the search before this round and among the kernels for this request. */
+static bool is_new(const tw_round *r, const asking *a, const tw_candidate *c) {
+  if (!c->source || is_listed(r, &r->state->sources, &c->source_digest)) return false;
   for (size_t i = 0; i < a->n_taken; i++)
     if (a->taken[i]->source && !memcmp(&a->taken[i]->source_digest, &c->source_digest, sizeof(tw_digest))) return false;
   return true;
 }
 
 /* Takes kernels in their order until a plan lacks some; false without memory. */
-static bool take_answers(const tw_state *s, asking *a) {
+static bool take_answers(const tw_round *r, asking *a) {
   size_t room = a->n_taken;
   for (size_t i = 0; i < a->proposal.n; i++) room += a->drawer[i].n_ordered - a->drawer[i].n_taken;
   tw_candidate **taken = tw_resize(a->taken, room + 1, sizeof(tw_candidate *));
@@ -369,7 +382,7 @@ static bool take_answers(const tw_state *s, asking *a) {
     while (d->n_new < a->request.kernels && d->n_taken < d->n_ordered) {
       tw_candidate *c = d->candidate[d->n_taken++];
       if (!c) continue;
-      d->n_new += is_new(s, a, c);
+      d->n_new += is_new(r, a, c);
       a->taken[a->n_taken++] = c;
     }
     if (d->n_new < a->request.kernels && d->n_ordered < a->proposal.plan[a->next].n_alternatives) return true;
@@ -379,10 +392,11 @@ static bool take_answers(const tw_state *s, asking *a) {
 
 static bool is_open(const asking *a) { return a->status == TW_OK && a->next < a->proposal.n; }
 
-static void make_kernels(tw_round *r) {
+/* The kernels for the requests from..to-1. */
+static void make_kernels(tw_round *r, size_t from, size_t to) {
   for (bool first = true;; first = false) {
     r->n_orders = 0;
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = from; i < to; i++) {
       asking *a = &r->asking[i];
       bool done = true;
       if (!is_open(a)) continue;
@@ -392,11 +406,22 @@ static void make_kernels(tw_round *r) {
     }
     if (r->n_orders == 0) return;
     implement_all(r);
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = from; i < to; i++) {
       asking *a = &r->asking[i];
-      if (!take_answers(r->state, a)) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
+      if (!take_answers(r, a)) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
     }
   }
+}
+
+/* The end of the next requests whose kernels are made together: enough for all threads, and few, so that the first are
+ * evaluated soon. */
+static size_t end_of_slice(const tw_round *r, size_t from) {
+  if (r->state->member[0].agent->asks_models) return r->n; /* all of a team, or none */
+  const size_t wanted = ORDERS_PER_THREAD * (size_t)planners(r->state);
+  size_t to = from;
+  for (size_t orders = 0; to < r->n && orders < wanted; to++)
+    orders += r->asking[to].proposal.n * r->asking[to].request.kernels;
+  return to;
 }
 
 /* ---- into the search ---- */
@@ -412,30 +437,72 @@ static void heed(tw_state *s, const asking *a) {
     tw_state_note(s, "no plans after candidate %d: %s", a->request.parent->number, a->error.text);
 }
 
-/* Numbers the kernels of all parents. Fails only if requests were sent and every request failed. */
-static tw_status gather(tw_round *r, tw_error *error) {
+/* Numbers the kernels for a request and hands them to the evaluator. */
+static tw_status gather(tw_round *r, asking *a, tw_error *error) {
+  tw_state *s = r->state;
+  const size_t first = s->n;
+  tw_status status = TW_OK;
+  size_t kept = 0;
+  for (size_t i = 0; i < a->n_taken; i++) {
+    if (status != TW_OK)
+      tw_candidate_free(a->taken[i]);
+    else if ((status = tw_state_add(s, a->taken[i], error)) == TW_OK)
+      a->taken[kept++] = a->taken[i];
+  }
+  a->n_taken = kept;
+  heed(s, a);
+  tw_state_hand_over(s, first);
+  return status;
+}
+
+/* Leaves the kernels for a request to tw_round_free. */
+static void drop(asking *a) {
+  for (size_t plan = 0; plan < a->proposal.n && a->drawer; plan++) a->drawer[plan].n_taken = 0;
+  a->n_taken = 0;
+}
+
+static bool is_failure(const asking *a) {
+  return a->status != TW_OK && tw_status_group(a->status) != TW_MISSING && a->status != TW_INTERRUPTED;
+}
+
+/* Kernels for the requests from number `from` on. */
+static int still_to_make(const tw_round *r, size_t from) {
+  size_t n = 0;
+  for (size_t i = from; i < r->n; i++) n += r->asking[i].proposal.n * r->asking[i].request.kernels;
+  return (int)n;
+}
+
+/* Makes the kernels and starts their evaluation, until the samples suffice. Fails only if every request failed. */
+static tw_status make_all(tw_round *r, tw_error *error) {
   tw_state *s = r->state;
   tw_status status = TW_OK;
   const asking *failed = NULL;
-  size_t n_failed = 0;
-  for (size_t i = 0; i < r->n; i++) {
-    asking *a = &r->asking[i];
-    size_t kept = 0;
-    for (size_t j = 0; j < a->n_taken; j++) {
-      if (status != TW_OK)
-        tw_candidate_free(a->taken[j]);
-      else if ((status = tw_state_add(s, a->taken[j], error)) == TW_OK)
-        a->taken[kept++] = a->taken[j];
+  size_t n_failed = 0, n = 0;
+  s->to_propose = still_to_make(r, 0);
+  for (size_t from = 0, to; status == TW_OK && from < r->n; from = to) {
+    to = end_of_slice(r, from);
+    make_kernels(r, from, to);
+    for (size_t i = from; i < to; i++) {
+      asking *a = &r->asking[i];
+      const bool is_wanted =
+          status == TW_OK && (i == 0 || s->member[a->member].agent->asks_models || !tw_state_is_full(s));
+      if (!is_wanted) {
+        drop(a);
+        continue;
+      }
+      status = gather(r, a, error);
+      n++;
+      if (is_failure(a)) {
+        failed = a;
+        n_failed++;
+      }
     }
-    a->n_taken = kept;
-    heed(s, a);
-    if (a->status != TW_OK && tw_status_group(a->status) != TW_MISSING && a->status != TW_INTERRUPTED) {
-      failed = a;
-      n_failed++;
-    }
+    s->to_propose = still_to_make(r, to);
+    tw_state_poll(s);
+    if (to < r->n && (tw_state_is_stopped(s) || tw_state_is_full(s))) break;
   }
-  if (status == TW_OK && n_failed > 0 && n_failed == r->n)
-    return tw_fail(error, failed->status, "%s", failed->error.text);
+  s->to_propose = 0;
+  if (status == TW_OK && n_failed > 0 && n_failed == n) return tw_fail(error, failed->status, "%s", failed->error.text);
   return status;
 }
 
@@ -472,11 +539,11 @@ tw_status tw_propose(tw_state *s, tw_round **out, tw_error *error) {
   tw_round *r = *out = tw_new(1, sizeof *r);
   if (!r) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   r->state = s;
+  r->known_before = (int)s->n;
   r->stop = (tw_stop){.deadline = isfinite(s->deadline) ? s->deadline : 0, .interrupt = s->options.interrupt};
   if (!divide(r)) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   tw_parallel_for((int)s->n_members, s->n_members, plan_with, r);
-  make_kernels(r);
-  return gather(r, error);
+  return make_all(r, error);
 }
 
 /* Whether the candidate's author can repair it. A request without an answer cannot be repaired. A repair that repeats
@@ -506,6 +573,7 @@ static bool order_mends(tw_round *r, asking *a) {
 
 tw_status tw_mend(tw_round *r, tw_error *error) {
   tw_status status = TW_OK;
+  r->known_before = (int)r->state->n;
   r->n_orders = 0;
   for (size_t i = 0; i < r->n && !tw_state_is_stopped(r->state); i++)
     if (!order_mends(r, &r->asking[i])) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);

@@ -3,9 +3,9 @@
  * Method: Autocomp (C. Hong et al., section 3): in each iteration every parent in the beam gets plans, and each plan
  * gets kernels. The best correct kernels that beat their parent are the next parents. tw_search is the whole flow.
  *
- * Why the outcome does not depend on `jobs`: candidates are numbered before they are evaluated, in the order of the
- * beam; evaluation changes only a candidate's own verdict; everything that is decided is decided between iterations, by
- * cost and number. Why a resumed search ends alike: the same numbers are proposed again, and the journal recalls the
+ * Why the outcome does not depend on `jobs`: candidates are numbered in the order of the beam, whatever was evaluated
+ * meanwhile; evaluation changes only a candidate's own verdict; everything that is decided is decided between
+ * iterations, by cost and number. Why a resumed search ends alike: the same numbers are proposed again, and the journal recalls the
  * verdicts of equal sources. */
 #include <math.h>
 #include <stdio.h>
@@ -82,12 +82,12 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   memmove(&s->best_cost[1], &s->best_cost[0], sizeof s->best_cost - sizeof s->best_cost[0]);
   s->best_cost[0] = s->best->measured.cost;
   tw_status status = tw_propose(s, &round, &why);
+  tw_state_await(s);
   if (status != TW_OK && s->iteration == 1 &&
       !tw_team_asks_models(&s->team[0])) { /* the target is at fault, not a server */
     tw_round_free(round);
     return tw_fail(error, status, "%s", why.text);
   }
-  tw_state_evaluate(s, first);
   if (status == TW_OK) status = mend_all(s, round, &why);
   tw_round_free(round);
   const bool may_pass = is_answered_by_models(s); /* the next round may fare better: patience decides */

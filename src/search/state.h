@@ -91,8 +91,11 @@ typedef struct tw_state {
   int recalled;         /* samples whose verdict came from the journal */
   int slower;           /* and slower than their parent, not checked */
   tw_cost_from cost_from;
-  int in_flight; /* handed to the evaluator and not ended yet */
-  tw_text notes; /* lines for the user */
+  int in_flight;   /* handed to the evaluator and not ended yet */
+  int to_propose;  /* candidates of this iteration that are not made yet, at most */
+  tw_pool pool;    /* of the batch */
+  tw_batch *batch; /* of the candidates in flight; NULL: none */
+  tw_text notes;   /* lines for the user */
 } tw_state;
 
 /* The subject of a search, in addition to its options. */
@@ -126,6 +129,15 @@ tw_status tw_state_follow(const tw_state *, const tw_candidate *from, const tw_m
 tw_status tw_state_add(tw_state *, tw_candidate *, tw_error *);
 /* Evaluates all that are pending from number `first` on, or recalls their verdicts, journals them, keeps the count. */
 void tw_state_evaluate(tw_state *, size_t first);
+/* The same in two steps: candidates are evaluated while the caller makes more of them, then it waits. Until then a
+ * candidate that was handed over belongs to the evaluator. Where planning would disturb measurements, they begin with
+ * the wait. */
+void tw_state_hand_over(tw_state *, size_t first);
+void tw_state_await(tw_state *);
+/* Skips what has not begun, and waits for the rest. */
+void tw_state_abandon(tw_state *);
+/* Takes outcomes that are there, without waiting. */
+void tw_state_poll(tw_state *);
 /* Builds and checks a candidate on the inputs of another seed; the verdict is returned, not recorded. */
 void tw_state_check(tw_state *, const tw_candidate *, uint64_t seed, const tw_case *, tw_outcome *);
 /* Builds, checks and measures one again, alone: its recorded cost stays. */
@@ -133,6 +145,7 @@ void tw_state_measure(tw_state *, const tw_candidate *, tw_outcome *);
 /* Checks one that was too slow to be checked when it was met. */
 void tw_state_reconsider(tw_state *, tw_candidate *);
 bool tw_state_is_stopped(const tw_state *); /* interrupted, out of time, or of samples */
+bool tw_state_is_full(const tw_state *);    /* candidates in flight are all samples that are left */
 bool tw_state_is_interrupted(const tw_state *);
 /* A strict order: by cost, among equals by number. */
 bool tw_is_better(const tw_candidate *, const tw_candidate *);
@@ -162,8 +175,8 @@ double tw_state_end(const tw_state *);
 /* starts.c: the start and the best known kernels of other searches are evaluated and make the first beam. */
 tw_status tw_evaluate_starts(tw_state *, const char *program, tw_error *);
 
-/* propose.c: plan and implement for each parent in the beam; failed kernels can be repaired until the round is
- * freed. */
+/* propose.c: plan and implement for each parent in the beam, and start the evaluation of the kernels; failed kernels
+ * can be repaired until the round is freed. */
 typedef struct tw_round tw_round;
 tw_status tw_propose(tw_state *, tw_round **out, tw_error *);
 /* Replaces failed kernels of the round by repairs. */

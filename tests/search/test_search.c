@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include "agent/agent.h"
+#include "evaluate/backend.h"
 #include "search/result.h"
 #include "search_fixture.h"
 
@@ -72,6 +73,46 @@ static void the_result_is_the_same_for_any_jobs(void **state) {
   }
   assert_true(fake_running_most > 1);
   tw_search_result_clear(&one);
+}
+
+/* Evaluates here as if it were elsewhere. The first trials wait until kernels are made meanwhile: up to 20 ms each. */
+static void evaluate_away(tw_backend *b, size_t slot, const tw_trial *trial, const tw_case *data, const tw_bound *bound,
+                          const volatile int *interrupt, tw_outcome *out) {
+  static const struct timespec ms = {.tv_nsec = 1000000};
+  static atomic_int waits;
+  atomic_bool *overlaps = b->own;
+  const int emits = atomic_load(&fake_emits);
+  (void)slot, (void)data;
+  for (int i = 0; i < 20 && atomic_fetch_add(&waits, 1) < 5000 && !atomic_load(overlaps); i++) {
+    nanosleep(&ms, NULL);
+    if (atomic_load(&fake_emits) > emits) atomic_store(overlaps, true);
+  }
+  const tw_setting setting = {.bound = bound, .jobs = 1, .interrupt = interrupt};
+  tw_trial_run(trial, &setting, out);
+}
+
+static void kernels_are_evaluated_elsewhere_while_others_are_made_and_the_result_is_the_same(void **state) {
+  (void)state;
+  atomic_bool overlaps = false;
+  tw_backend away = {.name = "away", .is_own = true, .is_elsewhere = true, .own = &overlaps, .evaluate = evaluate_away};
+  tw_search_options o = fake_options(3, 4);
+  o.beam = 64, o.plans = 20, o.kernels = 2, o.iterations = 4;
+  tw_search_result here = search(&o);
+  for (int samples = 0; samples < 600; samples += 300) { /* 0: no limit */
+    o.samples = samples;
+    o.backend = NULL;
+    if (samples) {
+      tw_search_result_clear(&here);
+      here = search(&o);
+      assert_true(here.samples <= samples);
+    }
+    o.backend = &away;
+    tw_search_result there = search(&o);
+    assert_same_result(&here, &there);
+    tw_search_result_clear(&there);
+  }
+  assert_true(overlaps);
+  tw_search_result_clear(&here);
 }
 
 static void seeds_take_different_ways(void **state) {
@@ -454,6 +495,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(finds_the_optimum_whatever_the_seed, start),
       cmocka_unit_test_setup(the_result_is_the_same_for_any_jobs, start),
+      cmocka_unit_test_setup(kernels_are_evaluated_elsewhere_while_others_are_made_and_the_result_is_the_same, start),
       cmocka_unit_test_setup(seeds_take_different_ways, start),
       cmocka_unit_test_setup(every_kernel_is_built_once, start),
       cmocka_unit_test_setup(wrong_kernels_never_win, start),
