@@ -9,5 +9,7 @@ enum { TW_LARGE_PAGE = 2 << 20 }; /* bytes: of x86-64 and of arm64 with pages of
 /* Whole pages of TW_LARGE_PAGE, if the system has such pages; else as many small ones, aligned likewise. For free();
  * NULL without memory. */
 void *tw_new_pages(size_t bytes);
+/* Asks for large pages where whole ones are inside an array that has not been written. Small arrays stay as they are. */
+void tw_wish_large_pages(void *array, size_t bytes);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pages.h"
 #include "base/parallel.h"
 #include "op/ops.h"
 
@@ -38,6 +39,7 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
       return tw_fail(error, TW_NO_MEMORY, "out of memory: %zu MB for operand %s", bytes / 1000000,
                      made.operand[i].name);
     }
+    tw_wish_large_pages(made.buffer[i], bytes);
     memset(made.buffer[i], TW_POISON, bytes); /* for outputs, gaps between rows stay so */
   }
   const tw_stop *before = tw_parallel_until(tw_stop_of_thread());

@@ -16,7 +16,7 @@ int64_t tw_sample_part(tw_random *r, int64_t size, int64_t i, int64_t n) {
   return tw_random_between(r, part(size, i, n), part(size, i + 1, n) - 1);
 }
 
-static int by_place(const void *a, const void *b) {
+int tw_place_order(const void *a, const void *b) {
   const tw_place *x = a, *y = b;
   if (x->row != y->row) return x->row < y->row ? -1 : 1;
   return x->column < y->column ? -1 : x->column > y->column;
@@ -31,6 +31,6 @@ tw_place *tw_sample_elements(tw_random *r, int64_t rows, int64_t columns, double
   for (int64_t i = 0; i < down; i++)
     for (int64_t j = 0; j < across; j++)
       place[(*n)++] = (tw_place){tw_sample_part(r, rows, i, down), tw_sample_part(r, columns, j, across)};
-  qsort(place, *n, sizeof *place, by_place);
+  qsort(place, *n, sizeof *place, tw_place_order);
   return place;
 }

@@ -1,5 +1,6 @@
 /* written.c - the comparison of a run that computed only a part of the outputs (tw_compare_written). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/strings.h"
 #include "op/exact.h"
@@ -9,25 +10,53 @@
 static const double BUDGET = 1e8;
 enum { LEAST = 256, MOST = 2048 };
 
-static bool is_written(const tw_operand *o, const void *actual, int64_t i) {
-  const int64_t columns = tw_operand_columns(o);
-  return !tw_is_poison(o, actual, i / columns, i % columns);
+/* The first element at or after `i` of all of an operand's memory that is not poison; `end`: none. */
+static int64_t next_written(const unsigned char *data, size_t size, int64_t i, int64_t end) {
+  const uint64_t poison = UINT64_MAX / 255 * TW_POISON;
+  const int64_t step = (int64_t)(sizeof poison / size);
+  uint64_t word;
+  while (i + step <= end && (memcpy(&word, data + (size_t)i * size, sizeof word), word == poison)) i += step;
+  while (i < end && (word = poison, memcpy(&word, data + (size_t)i * size, size), word == poison)) i++;
+  return i;
 }
 
-/* One written element of each of `n` equal parts of all that were written; malloc'ed, in order. */
+/* The element at a place of memory; false between elements. */
+static bool element_at(const tw_operand *o, int64_t at, tw_place *out) {
+  int64_t index[TW_RANK_MAX] = {0};
+  bool seen[TW_RANK_MAX] = {false};
+  for (int n = 0; n < o->rank; n++) {
+    int next = -1;
+    for (int d = 0; d < o->rank; d++)
+      if (!seen[d] && (next < 0 || o->stride[d] > o->stride[next])) next = d;
+    seen[next] = true;
+    if (o->dims[next] == 1) continue;
+    index[next] = at / o->stride[next];
+    at %= o->stride[next];
+    if (index[next] >= o->dims[next]) return false;
+  }
+  *out = (tw_place){0, index[o->rank - 1]};
+  for (int d = 0; d < o->rank - 1; d++) out->row = out->row * o->dims[d] + index[d];
+  return at == 0;
+}
+
+/* One written element of each of `n` equal parts of all that were written; malloc'ed, in order. They are found in the
+ * order of memory, which need not be the order of elements. */
 static tw_place *choose(const tw_operand *o, const void *actual, tw_random *r, double wanted, size_t *n) {
-  const int64_t columns = tw_operand_columns(o), elements = tw_operand_rows(o) * columns;
+  const size_t size = (size_t)tw_type_bits(o->type) / 8;
+  const int64_t end = (int64_t)(o->bytes / size);
+  tw_place element;
   int64_t written = 0, seen = 0;
-  for (int64_t i = 0; i < elements; i++) written += is_written(o, actual, i);
+  for (int64_t i = 0; (i = next_written(actual, size, i, end)) < end; i++) written += element_at(o, i, &element);
   const int64_t parts = tw_limited(wanted, written < LEAST ? written : LEAST, written < MOST ? written : MOST);
   tw_place *place = tw_new((size_t)parts + 1, sizeof *place);
   *n = 0;
   int64_t next = parts ? tw_sample_part(r, written, 0, parts) : 0;
-  for (int64_t i = 0; place && i < elements && (int64_t)*n < parts; i++) {
-    if (!is_written(o, actual, i) || seen++ != next) continue;
-    place[(*n)++] = (tw_place){i / columns, i % columns};
+  for (int64_t i = 0; place && (int64_t)*n < parts && (i = next_written(actual, size, i, end)) < end; i++) {
+    if (!element_at(o, i, &element) || seen++ != next) continue;
+    place[(*n)++] = element;
     if ((int64_t)*n < parts) next = tw_sample_part(r, written, (int64_t)*n, parts);
   }
+  if (place) qsort(place, *n, sizeof *place, tw_place_order);
   return place;
 }
 

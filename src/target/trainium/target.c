@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/exact.h"
@@ -220,18 +221,18 @@ static tw_status execute_and_compare(const tw_target *t, tw_artefact *a, const t
   tw_status status = TW_OK;
   for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
     const tw_operand *o = &k->operand[i];
-    actual[i] = aligned_alloc(64, (o->bytes + 127) & ~(size_t)63);
-    if (!actual[i])
-      status = tw_no_memory(error, NULL);
-    else if (o->is_output)
+    actual[i] =
+        o->is_output ? aligned_alloc(64, (o->bytes + 127) & ~(size_t)63) : k->buffer[i]; /* inputs are read only */
+    if (!actual[i]) status = tw_no_memory(error, NULL);
+    if (status == TW_OK && o->is_output) tw_wish_large_pages(actual[i], o->bytes);
+    if (status == TW_OK && o->is_output)
       tw_blank_output(o, needed ? 0 : k->seed, k->buffer[i], actual[i]); /* of seed 0: poison alone */
-    else
-      memcpy(actual[i], k->buffer[i], o->bytes);
   }
   if (status == TW_OK) status = execute(t, a, k, actual, needed, error);
   if (status == TW_OK) status = trn_check_races(&a->program, error);
   if (status == TW_OK) status = compare(a, k, actual, needed, error);
-  for (size_t i = 0; i < k->n_operands; i++) free(actual[i]);
+  for (size_t i = 0; i < k->n_operands; i++)
+    if (k->operand[i].is_output) free(actual[i]);
   return status;
 }
 

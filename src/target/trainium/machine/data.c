@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/pages.h"
 #include "base/strings.h"
 #include "tilewright/format.h"
 
@@ -68,7 +69,10 @@ bool trn_array_make(trn_array *a, int64_t n, bool is_defined) {
     trn_array_free(a);
     return false;
   }
-  if (!is_defined) memset(a->undefined, 1, (size_t)n);
+  tw_wish_large_pages(a->cell, (size_t)n * sizeof *a->cell);
+  if (is_defined) return true;
+  tw_wish_large_pages(a->undefined, (size_t)n);
+  memset(a->undefined, 1, (size_t)n);
   return true;
 }
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "op/element.h"
+#include "op/operand.h"
 #include "target/trainium/nki/value.h"
 
 /* ---- directives: "#: name = value" ---- */
@@ -102,6 +104,17 @@ static tw_operand in_memory_order(const tw_operand *given) {
   return o;
 }
 
+/* A row of an operand as cells of a tensor. */
+static void fill_row(const tw_operand *o, const void *buffer, int64_t from, bool is_real, uint32_t *cell) {
+  const int64_t step = o->stride[o->rank - 1], all = o->dims[o->rank - 1];
+  double x[TRN_CHUNK];
+  for (int64_t first = 0; first < all; first += TRN_CHUNK) {
+    const int64_t n = all - first < TRN_CHUNK ? all - first : TRN_CHUNK;
+    tw_element_row(o->type, buffer, from + first * step, step, n, x);
+    for (int64_t i = 0; i < n; i++) cell[first + i] = is_real ? tw_bits_of((float)x[i]) : (uint32_t)(int32_t)x[i];
+  }
+}
+
 /* An operand as a tensor in HBM. */
 static nki_value tensor_of(nki_run *r, const tw_operand *given, const void *buffer) {
   const tw_operand ordered = in_memory_order(given), *o = &ordered;
@@ -112,16 +125,9 @@ static nki_value tensor_of(nki_run *r, const tw_operand *given, const void *buff
   strncpy(entry->name, o->name, sizeof entry->name - 1);
   if (!r->computes || o->is_output) return nki_of(v);
   nki_data(r, v);
-  int64_t at[TW_RANK_MAX] = {0};
-  for (int64_t i = 0; i < t->array.n; i++) {
-    int64_t from = 0;
-    for (int d = 0; d < o->rank; d++) from += at[d] * o->stride[d];
-    const double x = tw_element(o->type, buffer, from);
-    const float f = (float)x;
-    const int32_t integer = (int32_t)x;
-    memcpy(&t->array.cell[i], trn_type_is_real(t->type) ? (const void *)&f : (const void *)&integer, 4);
-    for (int d = o->rank - 1; d >= 0 && ++at[d] == o->dims[d]; d--) at[d] = 0;
-  }
+  for (int64_t row = 0; row < tw_operand_rows(o); row++)
+    fill_row(o, buffer, tw_operand_row_at(o, row), trn_type_is_real(t->type),
+             t->array.cell + row * o->dims[o->rank - 1]);
   return nki_of(v);
 }
 
