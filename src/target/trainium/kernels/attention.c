@@ -1,6 +1,8 @@
 /* attention.c - forward attention on Trainium (attention.py.in): 128 queries at once against sections of keys.
  *
  *   section 2048     keys whose scores are in PSUM at once; maxima and sums are carried between sections
+ *   ahead 1          sections whose scores are computed before the products of a section
+ *   load 8           tiles of keys and of values in one transfer
  *   copy vector      the engine that takes turned tiles of P out of PSUM
  *   key scalar       the engine that takes turned keys out of PSUM */
 #include <math.h>
@@ -8,12 +10,17 @@
 #include "target/trainium/kernels/kind.h"
 
 typedef struct plan {
-  int section, copy, key;
+  int section, ahead, load, copy, key;
 } plan;
 
 static const tw_verb verbs[] = {
     {TW_VERB("section", "section 2048", "Keep the scores of this many keys in PSUM at once.", 1,
              TW_NUMBER("", plan, section, 128, 3072))},
+    {TW_VERB("ahead", "ahead 1", "Compute the scores of this many sections before the products of a section.", 1,
+             TW_NUMBER("", plan, ahead, 0, 2))},
+    {TW_VERB("load", "load 8",
+             "Transfer this many tiles of keys and of values at once; neighbours go to one partition.", 1,
+             TW_NUMBER("", plan, load, 1, 32))},
     {TW_VERB("copy", "copy vector", "Copy transposed tiles of P out of PSUM on this engine.", 1,
              TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
     {TW_VERB("key", "key scalar", "Copy transposed keys out of PSUM on this engine.", 1,
@@ -23,7 +30,7 @@ static const tw_language language = {"attention on Trainium", sizeof verbs / siz
 
 static void start(const trn_subject *s, void *out) {
   (void)s;
-  *(plan *)out = (plan){.section = 512};
+  *(plan *)out = (plan){.section = 512, .load = 1};
 }
 
 /* The type of operands of the Tensor engine. */
@@ -53,7 +60,11 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
                    (long long)sk);
   if (p->section % 128)
     return tw_fail(error, TW_USAGE, "unsupported section %d; expected a multiple of 128", p->section);
-  const int64_t bytes = sk * size * 2 + 2 * p->section * size + 64 * d + 16 * 1024;
+  const int64_t banks = (p->section + 511) / 512 * (1 + p->ahead) + 2;
+  if (banks > s->config->memory.psum_banks)
+    return tw_fail(error, TW_USAGE, "unsupported section %d with ahead %d: %lld banks of PSUM; expected at most %d",
+                   p->section, p->ahead, (long long)banks, s->config->memory.psum_banks);
+  const int64_t bytes = sk * size * 2 + 2 * p->section * size + 2 * p->load * d * size + 64 * d + 16 * 1024;
   if (bytes > s->config->memory.sbuf_bytes)
     return tw_fail(error, TW_USAGE, "unsupported sk=%lld: %lld bytes of a partition of SBUF; expected at most %lld",
                    (long long)sk, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
@@ -82,10 +93,12 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   else
     w->scalar += by_scalar / 2, w->vector += by_vector / 2;
   w->bytes = s->problem->op->bytes(s->problem);
-  w->run_bytes = d * trn_key_bytes(s, "a");
-  w->transfers = 3 * tiles + (double)trn_key(s, "b") * (double)trn_key(s, "hkv") * (double)trn_key(s, "sk") / 128;
+  const bool adjacent = !trn_key(s, "causal") && trn_key(s, "hkv") == 1;
+  w->run_bytes = d * trn_key_bytes(s, "a") * (adjacent ? p->load : 1);
+  w->transfers =
+      3 * tiles + 2 * (double)trn_key(s, "b") * (double)trn_key(s, "hkv") * (double)trn_key(s, "sk") / 128 / p->load;
   /* what waits at the end of each section: the last block's exponentials and products */
-  w->first = sections * 1500;
+  w->first = sections * 1500 / (1 + p->ahead);
 }
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
@@ -93,7 +106,11 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   for (int n = 512; n <= 3072; n += 512)
     tw_menu_offer(m, "section", "larger sections carry fewer partial sums and keep more work in flight", "section %d",
                   n);
-  static const tw_offer offers[] = {{"copy", "copy vector", "Scalar is free for exponentials"},
+  trn_offer_powers(m, "load", "fewer and longer transfers", "load ", 1, 32);
+  static const tw_offer offers[] = {{"ahead", "ahead 0", "one section has all of PSUM"},
+                                    {"ahead", "ahead 1", "the Tensor engine has work while Scalar makes exponentials"},
+                                    {"ahead", "ahead 2", "two sections hide longer waits"},
+                                    {"copy", "copy vector", "Scalar is free for exponentials"},
                                     {"copy", "copy scalar", "Vector is free for maxima"},
                                     {"copy", "copy any", "the engine that is free first copies"},
                                     {"key", "key vector", "Scalar begins with exponentials"},
@@ -114,6 +131,9 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_number(slots, "query_tiles", sq / 128);
   tw_slots_number(slots, "key_step", trn_key(s, "hkv") * d);
   tw_slots_number(slots, "section", p->section);
+  tw_slots_number(slots, "ahead", p->ahead);
+  tw_slots_number(slots, "load", p->load);
+  tw_slots_flag(slots, "adjacent", !causal);
   tw_slots_flag(slots, "sections", p->section < sk);
   tw_slots_flag(slots, "causal", causal);
   tw_slots_number(slots, "later", sk - sq);
@@ -127,12 +147,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   trn_copy_slots(s, slots, "key_call", "key_from", "key_engine", (trn_choice)p->key);
 }
 
-const trn_kind trn_attention = {.op = "attention",
-                                .language = &language,
-                                .template = "trainium/kernels/attention.py.in",
-                                .plan_size = sizeof(plan),
-                                .start = start,
-                                .legal = legal,
-                                .work = work,
-                                .offer = offer,
-                                .fill = fill};
+TRN_KIND(attention, NULL);

@@ -115,12 +115,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   trn_copy_slots(s, slots, "copy", "from", "engine", (trn_choice)p->copy);
 }
 
-const trn_kind trn_conv2d = {.op = "conv2d",
-                             .language = &language,
-                             .template = "trainium/kernels/conv2d.py.in",
-                             .plan_size = sizeof(plan),
-                             .start = start,
-                             .legal = legal,
-                             .work = work,
-                             .offer = offer,
-                             .fill = fill};
+TRN_KIND(conv2d, NULL);

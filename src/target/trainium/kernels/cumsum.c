@@ -57,12 +57,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_flag(slots, "casts", trn_key_bytes(s, "a") < 4);
 }
 
-const trn_kind trn_cumsum = {.op = "cumsum",
-                             .language = &language,
-                             .template = "trainium/kernels/cumsum.py.in",
-                             .plan_size = sizeof(plan),
-                             .start = start,
-                             .legal = legal,
-                             .work = work,
-                             .offer = offer,
-                             .fill = fill};
+TRN_KIND(cumsum, NULL);

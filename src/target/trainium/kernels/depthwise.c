@@ -78,12 +78,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_number(slots, "every", p->share > 0 ? p->share : 1);
 }
 
-const trn_kind trn_depthwise = {.op = "depthwise",
-                                .language = &language,
-                                .template = "trainium/kernels/depthwise.py.in",
-                                .plan_size = sizeof(plan),
-                                .start = start,
-                                .legal = legal,
-                                .work = work,
-                                .offer = offer,
-                                .fill = fill};
+TRN_KIND(depthwise, NULL);

@@ -139,13 +139,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   trn_copy_slots(s, slots, "copy", "from", "engine", (trn_choice)p->copy);
 }
 
-const trn_kind trn_gemm = {.op = "gemm",
-                           .keys = "m n k a_transposed a b c acc",
-                           .language = &language,
-                           .template = "trainium/kernels/gemm.py.in",
-                           .plan_size = sizeof(plan),
-                           .start = start,
-                           .legal = legal,
-                           .work = work,
-                           .offer = offer,
-                           .fill = fill};
+TRN_KIND(gemm, "m n k a_transposed a b c acc");

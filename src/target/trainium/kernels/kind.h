@@ -37,6 +37,11 @@ typedef struct trn_kind {
   void (*fill)(const trn_subject *, const void *plan, tw_slots *);
 } trn_kind;
 
+/* The kind of op NAME in kernels/NAME.c, whose functions have the names of their fields. */
+#define TRN_KIND(NAME, KEYS)                                                                                           \
+  const trn_kind trn_##NAME = {                                                                                        \
+      #NAME, (KEYS), &language, "trainium/kernels/" #NAME ".py.in", sizeof(plan), start, legal, work, offer, fill}
+
 tw_status trn_kind_steps(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *,
                          tw_error *);
 tw_status trn_kind_emit(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, char **source,

@@ -117,12 +117,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_text(slots, "sum_engine", trn_engine_argument((trn_choice)p->sum));
 }
 
-const trn_kind trn_mamba = {.op = "mamba",
-                            .language = &language,
-                            .template = "trainium/kernels/mamba.py.in",
-                            .plan_size = sizeof(plan),
-                            .start = start,
-                            .legal = legal,
-                            .work = work,
-                            .offer = offer,
-                            .fill = fill};
+TRN_KIND(mamba, NULL);

@@ -83,12 +83,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_text(slots, "columns_engine", trn_engine_argument((trn_choice)p->columns));
 }
 
-const trn_kind trn_maxpool = {.op = "maxpool",
-                              .language = &language,
-                              .template = "trainium/kernels/maxpool.py.in",
-                              .plan_size = sizeof(plan),
-                              .start = start,
-                              .legal = legal,
-                              .work = work,
-                              .offer = offer,
-                              .fill = fill};
+TRN_KIND(maxpool, NULL);

@@ -12,8 +12,8 @@ enum { INSTRUCTIONS = 6 };
 
 static const tw_verb verbs[] = {
     {TW_VERB("width", "width 1024", "Process this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 8192))},
-    {TW_VERB("share", "share 3", "Run this many of the six products and sums on GpSimd, the remaining ones on Vector.", 1,
-             TW_NUMBER("", plan, share, 0, INSTRUCTIONS))},
+    {TW_VERB("share", "share 3", "Run this many of the six products and sums on GpSimd, the remaining ones on Vector.",
+             1, TW_NUMBER("", plan, share, 0, INSTRUCTIONS))},
 };
 static const tw_language language = {"rotary on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -77,12 +77,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   }
 }
 
-const trn_kind trn_rotary = {.op = "rotary",
-                             .language = &language,
-                             .template = "trainium/kernels/rotary.py.in",
-                             .plan_size = sizeof(plan),
-                             .start = start,
-                             .legal = legal,
-                             .work = work,
-                             .offer = offer,
-                             .fill = fill};
+TRN_KIND(rotary, NULL);
