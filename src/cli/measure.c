@@ -33,9 +33,16 @@ static const char *end_of_name(const char *text) {
   return *end == ':' && end - text < 12 ? end : NULL;
 }
 
+/* Readers of NKI and MLIR begin with the line. */
+static bool begins_with_line(const char *text) {
+  int length = 0;
+  return sscanf(text, "line %*[0-9]:%n", &length) == 0 && length > 0;
+}
+
 char *cli_name_source(const cli *c, const char *text) {
   const char *file = source_file(c), *end;
   tw_text t = {0};
+  if (file && begins_with_line(text)) tw_text_add(&t, "%s: ", file);
   for (const char *at = text; *at;)
     if (file && (at == text || !strchr("/._-", at[-1])) && (end = end_of_name(at)) != NULL)
       tw_text_add_string(&t, file), at = end;

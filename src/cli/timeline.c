@@ -1,8 +1,8 @@
 /* timeline.c - see timeline.h. A lane is a unit (`tid` of the trace); lanes have the trace's own order. Spans of one
  * unit that overlap are drawn in rows below each other, each in the first row that is free; when the rows run out, over
  * each other in the last; lanes without room are counted below. Spans that are too short to see are merged into a bar
- * that covers them: a picture has thousands of bars, a trace may have millions of spans. The trace has one event a
- * line, so only one is in memory as JSON. */
+ * that covers them: a picture has thousands of bars, a trace may have millions of spans. Numbers over time are curves below
+ * the lanes (curve.h). The trace has one event a line, so only one is in memory as JSON. */
 #include "cli/timeline.h"
 
 #include <errno.h>
@@ -16,12 +16,14 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/strings.h"
+#include "cli/curve.h"
 #include "cli/html.h"
 
 enum {
   LANES = 48, /* a compute unit of cdna has 42 */
   ROWS = 4,
   NAMES = 14,
+  CURVES = 8,
   WIDTH = 1000,
   LEFT = 84,
   RIGHT = 30,
@@ -62,7 +64,9 @@ typedef struct picture {
   char name[NAMES][40];
   tw_text bars[LANES][ROWS], cells[LANES][ROWS][NAMES]; /* cells: merged bars, one path for each colour */
   int shown, top;                                       /* spans; pixels above the lanes */
-  bool is_data;                                         /* bars are numbers of a JSON array, which a page draws */
+  cli_curve curve[CURVES];
+  int n_curves;
+  bool is_data; /* bars are numbers of a JSON array, which a page draws */
 } picture;
 
 static const char *const colour[NAMES] = {"#3b6fb6", "#1d9a6c", "#e08a2e", "#8a5bb5", "#c0392b", "#5fb0c9", "#9aa53a",
@@ -75,6 +79,7 @@ typedef void on_span(void *context, const span *);
 typedef struct reader {
   on_span *lane; /* for every lane that the trace orders, before its spans; may be NULL */
   on_span *span;
+  on_span *value; /* a number from `from` on, which is in `to` */
   void *context;
 } reader;
 
@@ -92,6 +97,10 @@ static void read_event(const char *line, const reader *r) {
   s.from = json_number_value(json_object_get(event, "ts"));
   s.to = s.from + json_number_value(json_object_get(event, "dur"));
   if (phase && strcmp(phase, "X") == 0) r->span(r->context, &s);
+  if (phase && strcmp(phase, "C") == 0) {
+    s.to = json_number_value(json_object_get(json_object_get(event, "args"), "value"));
+    r->value(r->context, &s);
+  }
   if (phase && strcmp(phase, "M") == 0 && strcmp(s.name, "thread_sort_index") == 0 && r->lane) r->lane(r->context, &s);
   json_decref(event);
 }
@@ -139,6 +148,25 @@ static void measure_span(void *context, const span *s) {
     p->to = s->to;
   }
   if (s->to > p->from) p->from = s->to; /* here: the end of the last span */
+}
+
+/* NULL: there are too many. */
+static cli_curve *curve_of(picture *p, const char *name) {
+  int i = 0;
+  while (i < p->n_curves && strcmp(p->curve[i].name, name) != 0) i++;
+  if (i == CURVES) return NULL;
+  cli_curve *c = &p->curve[i];
+  if (i == p->n_curves) {
+    snprintf(c->name, sizeof c->name, "%s", name);
+    c->x = LEFT;
+    p->n_curves++;
+  }
+  return c;
+}
+
+static void measure_value(void *context, const span *s) {
+  cli_curve *c = curve_of(context, s->name);
+  if (c) c->most = fmax(c->most, s->to);
 }
 
 static void set_window(picture *p) {
@@ -204,6 +232,15 @@ static void draw_span(void *context, const span *s) {
   b->covered[name] += fmax(s->to - s->from, 1e-9); /* a span without length is seen too */
   n->free_at[row] = fmax(n->free_at[row], s->to);
   p->shown++;
+}
+
+static void draw_value(void *context, const span *s) {
+  picture *p = context;
+  cli_curve *c = curve_of(p, s->name);
+  if (c && s->from < p->from)
+    c->value = c->low = c->high = s->to;
+  else if (c && s->from <= p->to)
+    cli_curve_step(c, x_of(p, s->from), s->to);
 }
 
 /* ---- the page ---- */
@@ -284,7 +321,7 @@ static void add_cells(tw_text *out, picture *p, int l, int row, int y) {
 static char *svg_of(picture *p) {
   tw_text out = {0}, legend = {0};
   p->top = add_legend(&legend, p) + 6;
-  int bottom = lane_top(p, p->n_lanes);
+  const int curves = lane_top(p, p->n_lanes), bottom = curves + p->n_curves * CLI_CURVE_HEIGHT;
   tw_text_add(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH,
               bottom + AXIS);
   tw_text_add_string(&out, "<style>text{font:12px system-ui,sans-serif;fill:#1c2330}</style>\n"
@@ -310,11 +347,14 @@ static char *svg_of(picture *p) {
       add_row(&out, &p->bars[l][row], y + ROW * row);
     }
   }
+  for (int i = 0; i < p->n_curves; i++)
+    cli_curve_draw(&p->curve[i], &out, curves + i * CLI_CURVE_HEIGHT, LEFT, x_of(p, p->to));
   tw_text_add_string(&out, "</svg>\n");
   return tw_text_take(&out);
 }
 
 static void picture_free(picture *p) {
+  for (int i = 0; i < p->n_curves; i++) cli_curve_free(&p->curve[i]);
   for (int l = 0; l < LANES; l++)
     for (int row = 0; row < ROWS; row++) {
       tw_text_free(&p->bars[l][row]);
@@ -360,10 +400,10 @@ static tw_status write_picture(const cli_timeline *t, const char *trace, const c
   if (!p) return tw_no_memory(error, "the timeline");
   p->t = t;
   p->is_data = is_data;
-  tw_status status = read_trace(trace, &(reader){note_lane, measure_span, p}, error);
+  tw_status status = read_trace(trace, &(reader){note_lane, measure_span, measure_value, p}, error);
   set_window(p);
   if (is_data) p->scale *= ZOOM;
-  if (status == TW_OK && p->scale > 0) status = read_trace(trace, &(reader){NULL, draw_span, p}, error);
+  if (status == TW_OK && p->scale > 0) status = read_trace(trace, &(reader){NULL, draw_span, draw_value, p}, error);
   if (status == TW_OK && !p->shown && t->to > 0)
     status = tw_fail(error, TW_USAGE, "the run has nothing to draw between %s %.0f and %.0f; choose another --window",
                      t->unit, t->from, t->to);

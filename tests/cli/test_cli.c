@@ -475,6 +475,31 @@ static void pictures_of_long_runs_stay_small(void **state) {
   free(svg);
 }
 
+/* Memory in use is a curve below the lanes, with its largest value. */
+static void numbers_over_time_are_drawn(void **state) {
+  (void)state;
+  const char *problem = "gemm m=128 n=512 k=256 a=bf16 b=bf16 -t trn2";
+  char command[200];
+  snprintf(command, sizeof command, "$T emit %s > curve.py", problem);
+  expect_output(command, "");
+  snprintf(command, sizeof command, "$T run curve.py %s --timeline curve.svg", problem);
+  expect_output(command, "correct");
+  char *svg = contents_of("curve.svg");
+  assert_int_equal(occurrences(svg, "class=\"curve\""), 2);
+  const char *at = strstr(svg, "SBUF bytes of a partition, at most ");
+  int most = 0;
+  assert_non_null(at);
+  assert_int_equal(sscanf(at, "SBUF bytes of a partition, at most %d<", &most), 1);
+  assert_true(most >= 512 * 2);
+  free(svg);
+}
+
+static void errors_in_a_source_name_its_file(void **state) {
+  (void)state;
+  write_text("broken.py", "import nki\n@nki.jit\ndef k(x)\n    return x\n");
+  expect_failure("$T run broken.py softmax rows=128 cols=64 -t trn2", 1, "broken.py: line 3: expected ':'");
+}
+
 static void windows_of_timelines_are_checked(void **state) {
   (void)state;
   write_kernel("drawn.c", "");
@@ -1187,6 +1212,8 @@ int main(void) {
       cmocka_unit_test(keys_of_mpc_are_checked),
       cmocka_unit_test(timelines_are_drawn),
       cmocka_unit_test(pictures_of_long_runs_stay_small),
+      cmocka_unit_test(numbers_over_time_are_drawn),
+      cmocka_unit_test(errors_in_a_source_name_its_file),
       cmocka_unit_test(windows_of_timelines_are_checked),
       cmocka_unit_test(wrong_kernels_are_told_how_they_are_wrong),
       cmocka_unit_test(sources_that_are_none_are_refused),
