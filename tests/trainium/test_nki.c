@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/files.h"
 #include "base/parallel.h"
+#include "base/strings.h"
 #include "target/trainium/machine/data.h"
 #include "target/trainium/nki/syntax.h"
 #include "tilewright/extend/target.h"
@@ -366,6 +367,25 @@ static const struct {
     {"@nki.jit\ndef k():\n    pass\n", "no parameter for operand 'x'"},
 };
 
+/* Texts that make a deep tree without a bracket. */
+static void long_chains_are_rejected(void **state) {
+  static const struct {
+    const char *begin, *link;
+  } chains[] = {{"x", ".a"}, {"x", "[0]"}, {"x", "(1)"}, {"1", "+1"}, {"2", "**2"}, {"1", " and 1"}, {"1", " or 1"}};
+  enum { LINKS = 200000 };
+  (void)state;
+  for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+    tw_text text = {0};
+    tw_text_add(&text, KERNEL "    t = %s", chains[i].begin);
+    for (int k = 0; k < LINKS; k++) tw_text_add_string(&text, chains[i].link);
+    tw_text_add_string(&text, "\n    return y\n");
+    char *source = tw_text_take(&text);
+    const result r = run_on("trn2", source, "softmax rows=128 cols=64");
+    assert_non_null(strstr(r.error.text, "line 4: expressions or blocks are nested too deeply"));
+    free(source);
+  }
+}
+
 static void each_mistake_is_one_clear_line(void **state) {
   int wrong = 0;
   (void)state;
@@ -530,6 +550,7 @@ int main(void) {
                                      cmocka_unit_test(activations_add_up_in_the_accumulator),
                                      cmocka_unit_test(constants_of_numpy_and_reductions_over_loops_are_right),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
+                                     cmocka_unit_test(long_chains_are_rejected),
                                      cmocka_unit_test(products_have_the_bits_of_a_plain_loop),
                                      cmocka_unit_test(free_dimensions_may_have_any_strides),
                                      cmocka_unit_test(an_interrupt_ends_a_kernel),

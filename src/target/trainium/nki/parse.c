@@ -404,7 +404,7 @@ static nki_node *subscripts(parser *p) {
 
 static nki_node *primary(parser *p) {
   nki_node *n = atom(p);
-  for (;;) {
+  for (const int depth = p->depth;; deeper(p)) { /* what follows a primary makes it deeper */
     if (at(p, "(")) {
       n = call(p, n);
     } else if (at(p, "[")) {
@@ -422,6 +422,7 @@ static nki_node *primary(parser *p) {
       next(p);
       n = attribute;
     } else {
+      p->depth = depth;
       return n;
     }
   }
@@ -435,8 +436,10 @@ static nki_node *power(parser *p) {
   nki_node *out = node(p, NKI_BINARY);
   out->op = NKI_OP('*', '*');
   next(p);
+  deeper(p);
   out->a = n;
   out->b = unary(p);
+  p->depth--;
   return out;
 }
 
@@ -458,11 +461,14 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 static nki_node *binary(parser *p, int level) {
   if (level == LEVELS) return unary(p);
   nki_node *n = binary(p, level + 1);
-  for (;;) {
+  for (const int depth = p->depth;; deeper(p)) {
     const char *op = NULL;
     for (int i = 0; i < 6 && levels[level][i]; i++)
       if (at(p, levels[level][i])) op = levels[level][i];
-    if (!op) return n;
+    if (!op) {
+      p->depth = depth;
+      return n;
+    }
     nki_node *out = node(p, NKI_BINARY);
     out->op = op[1] ? NKI_OP(op[0], op[1]) : op[0];
     next(p);
@@ -517,29 +523,23 @@ static nki_node *inversion(parser *p) {
   return n;
 }
 
-static nki_node *conjunction(parser *p) {
-  nki_node *n = inversion(p);
-  while (at(p, "and")) {
-    nki_node *out = node(p, NKI_AND);
+/* Parts with a word between them, from the left. */
+static nki_node *chain(parser *p, const char *word, nki_kind kind, nki_node *(*part)(parser *)) {
+  nki_node *n = part(p);
+  const int depth = p->depth;
+  for (; at(p, word); deeper(p)) {
+    nki_node *out = node(p, kind);
     next(p);
     out->a = n;
-    out->b = inversion(p);
+    out->b = part(p);
     n = out;
   }
+  p->depth = depth;
   return n;
 }
 
-static nki_node *disjunction(parser *p) {
-  nki_node *n = conjunction(p);
-  while (at(p, "or")) {
-    nki_node *out = node(p, NKI_OR);
-    next(p);
-    out->a = n;
-    out->b = conjunction(p);
-    n = out;
-  }
-  return n;
-}
+static nki_node *conjunction(parser *p) { return chain(p, "and", NKI_AND, inversion); }
+static nki_node *disjunction(parser *p) { return chain(p, "or", NKI_OR, conjunction); }
 
 static void parameters(parser *p, const char *end, bool has_types, list *out);
 
