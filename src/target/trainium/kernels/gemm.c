@@ -33,12 +33,11 @@ static const tw_language language = {"gemm on Trainium", sizeof verbs / sizeof *
 /* A has its rows of m first: tiles are transposed. */
 static bool turns(const trn_subject *s) { return !trn_key(s, "a_transposed"); }
 
-/* Bytes of a partition of SBUF: two buffers of each operand that is not kept, so that loads overlap with products. */
+/* Bytes of a partition of SBUF: a block's panels. What is left over lets loads of the next block overlap with products. */
 static int64_t sbuf_bytes(const trn_subject *s, const plan *p) {
   const int64_t k = trn_key(s, "k"), a_bytes = trn_key_bytes(s, "a"), width = (int64_t)p->n * p->tile_n;
   const int64_t rows = k * p->m * a_bytes, columns = k / TILE * width * trn_key_bytes(s, "b");
-  return rows * (p->keep == KEEP_ROWS ? 1 : 2) + columns * (p->keep == KEEP_COLUMNS ? 1 : 2) + (turns(s) ? rows : 0) +
-         2 * width * trn_key_bytes(s, "c");
+  return rows * (turns(s) ? 2 : 1) + columns + 2 * width * trn_key_bytes(s, "c");
 }
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
