@@ -104,7 +104,8 @@ static double run_once(work *w, const char *checks, uint64_t *instructions) {
 static void compile(cdna_arch arch, const char *source, const char *name, const tw_launch *header, work *w) {
   size_t size;
   tw_error error;
-  if (cdna_compile(arch, source, strlen(source), true, header, &w->bytes, &size, &error) != TW_OK ||
+  if (cdna_compile(arch, source, strlen(source), &(tw_evaluation){.trust = true}, header, &w->bytes, &size, &error) !=
+          TW_OK ||
       cdna_object_read(w->bytes, size, name, &w->object, &error) != TW_OK)
     fail(&error);
 }

@@ -181,11 +181,11 @@ static char *describe(const tw_target *t) {
 }
 
 /* The compiler: a source is a schedule that says all. */
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
                        tw_artefact **out, tw_error *error) {
   tw_schedule s;
   plan kernel;
-  (void)t, (void)length, (void)trust; /* nobody else is given the source */
+  (void)t, (void)length, (void)e; /* the source is no program */
   if (tw_schedule_parse(source, &s, error) != TW_OK || plan_of(p, &s, &kernel, error) != TW_OK) return TW_FAILED;
   if (!(*out = malloc(sizeof **out))) return tw_no_memory(error, NULL);
   (*out)->kernel = kernel;
@@ -193,10 +193,10 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
 }
 
 /* The simulator: all lanes of a vector, vector by vector. */
-static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_error *error) {
   const float *x = k->buffer[0], factor = (float)tw_problem_real(k->problem, "factor");
   float *y = malloc(k->operand[1].bytes);
-  (void)t;
+  (void)t, (void)e;
   if (!y) return tw_no_memory(error, NULL);
   memset(y, TW_POISON, k->operand[1].bytes);
   for (int64_t at = 0; at < k->operand[0].dims[0]; at += a->kernel.lanes)
@@ -206,9 +206,9 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   return status;
 }
 
-static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_measurement *out,
                          tw_error *error) {
-  (void)t, (void)trace, (void)error;
+  (void)t, (void)e, (void)error;
   *out = (tw_measurement){.cost = cycles_of(k->problem, &a->kernel)};
   out->cycles = out->cost;
   out->utilization = operations(k->problem) / LANES / out->cost;

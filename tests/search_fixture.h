@@ -203,9 +203,9 @@ static bool fake_is_plainest(const fake_state *s) {
   fake_state plainest = fake_plainest();
   return !memcmp(s, &plainest, sizeof plainest);
 }
-static tw_status fake_build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
-                            tw_artefact **out, tw_error *error) {
-  (void)t, (void)p, (void)length, (void)trust;
+static tw_status fake_build(const tw_target *t, const tw_problem *p, const char *source, size_t length,
+                            tw_evaluation *e, tw_artefact **out, tw_error *error) {
+  (void)t, (void)p, (void)length, (void)e;
   fake_state *s = malloc(sizeof *s);
   *s = fake_read(source);
   atomic_fetch_add(&fake_builds, 1);
@@ -224,17 +224,18 @@ static tw_status fake_build(const tw_target *t, const tw_problem *p, const char 
     free(s);
   return status;
 }
-static tw_status fake_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_error *error) {
-  (void)t;
+static tw_status fake_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_evaluation *e,
+                            tw_error *error) {
+  (void)t, (void)e;
   const fake_state *s = (const fake_state *)artefact;
   if (s->value[CHEAT] || (fake.all_wrong && !fake_is_plainest(s))) return tw_fail(error, TW_FAILED, "C[3] is 0, not 7");
   if (fake.wrong_on_fresh_inputs && data->seed != fake.first_seed && s->value[BANK] == 2)
     return tw_fail(error, TW_FAILED, "C[1] is 0, not 7");
   return TW_OK;
 }
-static tw_status fake_measure(const tw_target *t, tw_artefact *artefact, const tw_case *data, const char *trace,
+static tw_status fake_measure(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_evaluation *e,
                               tw_measurement *out, tw_error *error) {
-  (void)t, (void)data, (void)trace, (void)error;
+  (void)t, (void)data, (void)e, (void)error;
   double cost = fake_cost((const fake_state *)artefact) * (fake.plainest_factor ? fake.plainest_factor : 1);
   *out = (tw_measurement){.cost = cost, .cycles = cost, .utilization = 1000 / cost, .n_counters = 1, .n_memories = 1};
   out->counter[0] = (tw_counter){"array_busy", "cycles", "when the array computes", 1000};

@@ -260,3 +260,8 @@ char *tw_path_join(const char *directory, const char *name) {
 }
 
 bool tw_file_exists(const char *path) { return access(path, F_OK) == 0; }
+
+bool tw_directory_is_readable(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && access(path, R_OK | X_OK) == 0;
+}

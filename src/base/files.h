@@ -36,5 +36,6 @@ void tw_directory_remove(const char *path);
 /* Joins with one '/' between: a malloc'ed string, NULL without memory. */
 char *tw_path_join(const char *directory, const char *name);
 bool tw_file_exists(const char *path);
+bool tw_directory_is_readable(const char *path);
 
 #endif

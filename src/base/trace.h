@@ -1,4 +1,4 @@
-/* trace.h - a run as a timeline in the Chrome trace format, one event a line, as tw_target.measure says. */
+/* trace.h - a run as a timeline in the Chrome trace format, one event a line, as tw_evaluation.trace says. */
 #ifndef TW_BASE_TRACE_H
 #define TW_BASE_TRACE_H
 

@@ -61,6 +61,11 @@ typedef struct cli {
   double began;        /* tw_now() at the start of the command */
 } cli;
 
+/* The folders of --include. */
+static inline tw_headers cli_headers(const cli *c) {
+  return (tw_headers){.n = c->options.include.n, .folder = c->options.include.text};
+}
+
 typedef struct cli_command {
   const char *name, *arguments, *summary;
   const char *options; /* names of the options it takes, separated by blanks */

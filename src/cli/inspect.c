@@ -84,7 +84,7 @@ static tw_status write_known(const char *path, const tw_inspection *i, tw_error 
 
 tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual, cli_inspection *out, tw_error *error) {
   const cli_options *o = &c->options;
-  const bool can = t->inspect != NULL;
+  const bool can = t->traits.inspects;
   *out = (cli_inspection){.by = {.checks = o->checks ? o->checks
                                            : can     ? usual
                                                      : "none",

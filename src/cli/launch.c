@@ -284,7 +284,8 @@ tw_status cli_launch(const cli *c, tw_error *error) {
                           .n = n,
                           .argument = raw,
                           .jobs = (int)c->options.jobs,
-                          .trust = c->options.trust};
+                          .trust = c->options.trust,
+                          .headers = cli_headers(c)};
   tw_measurement measured = {0};
   char *data = NULL;
   size_t size = 0;

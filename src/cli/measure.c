@@ -89,7 +89,8 @@ static tw_status build_check_measure(const cli *c, const cli_subject *s, const c
   const tw_setting setting = {.bound = &out->bound,
                               .jobs = (int)c->options.jobs,
                               .trace = trace,
-                              .inspection = out->inspection.wanted ? &out->inspection.by : NULL};
+                              .inspection = out->inspection.wanted ? &out->inspection.by : NULL,
+                              .headers = cli_headers(c)};
   tw_status status = tw_target_bound(t, &s->problem, &out->bound, error);
   if (status != TW_OK) return status;
   tw_trial_run(&trial, &setting, &out->trial);

@@ -7,14 +7,19 @@
 #include "base/files.h"
 #include "cli/cli.h"
 
-/* The user's headers apply to all sources that are compiled from here on. */
-static tw_status use_headers(const cli *c, tw_error *error) {
+/* Can the target's sources include headers from the folders of --include? */
+static tw_status check_headers(const cli *c, tw_error *error) {
   const tw_target *t = NULL;
-  if (!c->options.include.n) return TW_OK;
+  const tw_headers own = cli_headers(c);
+  if (!own.n) return TW_OK;
   tw_status status = cli_find_target(c->options.target, &t, error);
-  for (size_t i = 0; i < c->options.include.n && status == TW_OK && t->include; i++)
-    status = t->include(t, c->options.include.text[i], error);
-  if (status != TW_OK || t->include) return status;
+  if (status != TW_OK) return status;
+  if (own.n > TW_HEADERS_MAX)
+    return tw_fail(error, TW_USAGE, "--include names %zu folders; at most %d are supported", own.n, TW_HEADERS_MAX);
+  for (size_t i = 0; i < own.n; i++)
+    if (!tw_directory_is_readable(own.folder[i]))
+      return tw_fail(error, TW_USAGE, "--include %s: not a readable folder", own.folder[i]);
+  if (t->traits.user_headers) return TW_OK;
   return tw_fail(error, TW_UNSUPPORTED, "%s does not support headers of your own; leave out --include", t->name);
 }
 
@@ -31,7 +36,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
         "the file is missing; write `tilewright run FILE OP key=value... -t TARGET`; `tilewright emit` writes one");
   if (!from_schedule && !tw_file_exists(c->words[0]))
     return tw_fail(error, TW_USAGE, "cannot read '%s': %s", c->words[0], strerror(ENOENT));
-  tw_status status = use_headers(c, error);
+  tw_status status = check_headers(c, error);
   if (status != TW_OK) return status;
   if (cli_is_launch(c)) return cli_launch(c, error);
   if (c->options.no_timing || c->options.timing_only || c->options.workgroups)

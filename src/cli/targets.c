@@ -16,7 +16,7 @@ enum { TABLES = 7 };
 
 static void list_tables(const tw_target *t, table out[TABLES]) {
   const table all[TABLES] = {
-      {"quick", "`tune` does not measure kernels that a quick estimate rules out", t->quick},
+      {"quick", "`tune` does not measure kernels that a quick estimate rules out", t->traits.bounds_builds},
       {"explainer", "`model` explains tiles and prints the micro-kernel", t->explainer},
       {"exporter", "`emit` writes files for the machine's own tools, and floor plans", t->exporter},
       {"library", "`bench` times the library, which uses kernels of `tune`", t->library},

@@ -24,6 +24,7 @@ typedef struct stage {
   const tw_bound *bound;
   tw_artefact *artefact;
   tw_stop stop;
+  tw_evaluation evaluation;
   tw_outcome *out;
 } stage;
 
@@ -52,21 +53,24 @@ static tw_status check_on(stage *s, const tw_case *data) {
   const tw_target *t = s->trial->target;
   int lock = -1;
   tw_status status = tw_device_lock(t->traits.device, true, &s->stop, &lock, &s->out->error);
-  if (status == TW_OK)
-    status = (s->trial->check_part && t->check_part ? t->check_part : t->check)(t, s->artefact, data, &s->out->error);
+  s->evaluation.coverage[0] = '\0';
+  if (status == TW_OK) status = t->check(t, s->artefact, data, &s->evaluation, &s->out->error);
   tw_device_unlock(lock);
   return unless_stopped(s, status);
 }
 
+/* The compared part of the outputs, in the last check. */
+static const char *coverage_of(const stage *s) {
+  return *s->evaluation.coverage ? s->evaluation.coverage : EVERY_ELEMENT;
+}
+
 static bool check(stage *s) {
-  const tw_target *t = s->trial->target;
   const tw_status status = check_on(s, s->data);
   if (status != TW_OK) {
     judge(s->out, status, TW_WRONG);
     return false;
   }
-  snprintf(s->out->coverage, sizeof s->out->coverage, "%s", EVERY_ELEMENT);
-  if (t->coverage) t->coverage(t, s->artefact, s->out->coverage, sizeof s->out->coverage);
+  snprintf(s->out->coverage, sizeof s->out->coverage, "%.*s", (int)sizeof s->out->coverage - 1, coverage_of(s));
   return true;
 }
 
@@ -75,7 +79,7 @@ static bool measure(stage *s, tw_verdict if_failed) {
   int lock = -1;
   tw_measurement *m = &s->out->measured;
   tw_status status = tw_device_lock(t->traits.device, false, &s->stop, &lock, &s->out->error);
-  if (status == TW_OK) status = t->measure(t, s->artefact, s->data, s->setting->trace, m, &s->out->error);
+  if (status == TW_OK) status = t->measure(t, s->artefact, s->data, &s->evaluation, m, &s->out->error);
   tw_device_unlock(lock);
   status = unless_stopped(s, status);
   if (status == TW_OK && !(isfinite(m->cost) && m->cost > 0))
@@ -92,14 +96,15 @@ static bool measure(stage *s, tw_verdict if_failed) {
 
 /* True if it is too slow to be useful: then it is not checked, where measuring comes first. */
 static bool is_too_slow(stage *s) {
-  const tw_target *t = s->trial->target;
-  const double limit = s->trial->limit, least = t->quick ? t->quick->least(t, s->artefact) : 0;
+  const double limit = s->trial->limit, least = s->evaluation.least;
   if (least > limit) {
     tw_outcome_fail(s->out, TW_SLOWER, TW_OK, "not measured: its cost is at least %g", least);
     return true;
   }
-  if (t->until) t->until(s->artefact, limit);
-  if (!measure(s, TW_WRONG)) return true;
+  s->evaluation.limit = limit;
+  const bool measured = measure(s, TW_WRONG);
+  s->evaluation.limit = 0;
+  if (!measured) return true;
   s->out->verdict = TW_SLOWER;
   return s->out->measured.cost > limit;
 }
@@ -121,12 +126,10 @@ int tw_trial_more_cases(const tw_problem *p) {
 
 /* The last case may be compared in full where the first was sampled. */
 static void add_cases_to_coverage(stage *s) {
-  const tw_target *t = s->trial->target;
-  char last[sizeof s->out->coverage], *coverage = s->out->coverage;
+  const char *last = coverage_of(s);
+  char *coverage = s->out->coverage;
   const size_t length = strlen(coverage), room = sizeof s->out->coverage - length;
   const int cases = 1 + s->trial->more_cases;
-  snprintf(last, sizeof last, "%s", EVERY_ELEMENT);
-  if (t->coverage) t->coverage(t, s->artefact, last, sizeof last);
   if (!strcmp(last, EVERY_ELEMENT) && strcmp(coverage, EVERY_ELEMENT) != 0)
     snprintf(coverage, sizeof s->out->coverage, "%s of the last of %d cases, samples of the first %d", EVERY_ELEMENT,
              cases, cases - 1);
@@ -167,19 +170,20 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
              .data = setting->data,
              .bound = setting->bound,
              .stop = {.deadline = trial->deadline, .interrupt = setting->interrupt},
+             .evaluation = {.trust = trial->trust,
+                            .headers = setting->headers,
+                            .in_part = trial->check_part,
+                            .inspection = t->traits.inspects ? setting->inspection : NULL,
+                            .trace = setting->trace},
              .out = out};
+  s.evaluation.stop = &s.stop;
   const tw_stop *before = tw_stop_by(&s.stop), *loops_before = tw_parallel_until(&s.stop);
-  tw_status status = t->build(t, trial->problem, trial->source, trial->length, trial->trust, &s.artefact, &out->error);
+  tw_status status = t->build(t, trial->problem, trial->source, trial->length, &s.evaluation, &s.artefact, &out->error);
   if (status != TW_OK) status = unless_stopped(&s, status);
   const double built = tw_now();
-  if (status == TW_OK && setting->inspection && t->inspect) {
-    status = t->inspect(t, s.artefact, setting->inspection, &out->error);
-    if (status != TW_OK) t->release(s.artefact);
-  }
   if (status != TW_OK) {
     judge(out, status, TW_UNBUILDABLE);
   } else {
-    if (t->wait) t->wait(s.artefact, &s.stop);
     if (!s.data &&
         (status = tw_target_case(t, trial->problem, trial->seed, setting->jobs, &made, &out->error)) == TW_OK)
       s.data = &made;

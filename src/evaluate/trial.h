@@ -16,7 +16,7 @@ typedef struct tw_trial {
   double limit;    /* a kernel of higher cost need not be checked, where the target measures first; 0: none */
   bool trust;      /* the source is the library's own, or its user vouches for it (tw_target.build) */
   bool check_only; /* built and checked, not measured */
-  bool check_part; /* by tw_target.check_part: a full check of the best kernel follows; not in the text */
+  bool check_part; /* tw_evaluation.in_part: a full check of the best kernel follows; not in the text */
   int more_cases;  /* number of further cases on which a correct kernel is checked; their seeds follow from this one */
   double seconds;  /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
   /* By tw_now: the evaluation ends then, and says nothing about the kernel. 0: none. Not in the text. */
@@ -40,8 +40,9 @@ typedef struct tw_setting {
   const tw_case *data;           /* the trial's inputs and expected outputs; NULL: they are made */
   const tw_bound *bound;         /* of the problem; NULL: taken from the target */
   int jobs;                      /* threads that make them; 0 = all cores */
-  const char *trace;             /* tw_target.measure; NULL = none */
-  tw_inspection *inspection;     /* of the check (tw_target.inspect); NULL = none */
+  const char *trace;             /* as in tw_evaluation; NULL = none */
+  tw_inspection *inspection;     /* as in tw_evaluation; NULL = none */
+  tw_headers headers;            /* as in tw_evaluation */
   const volatile int *interrupt; /* what fails after it was set says nothing about the kernel; NULL = never */
 } tw_setting;
 

@@ -255,7 +255,7 @@ tw_status tw_finish(tw_state *s, tw_error *error) {
     tw_state_note(s, "the schedule of the best candidate could not be measured step by step: %s", why.text);
   tw_defend(s);
   /* The baseline was checked before. If its check took all of the time, a second check would exceed it. */
-  if (s->best == s->start && !s->target->check_part && tw_now() > s->last_measurement) return TW_OK;
+  if (s->best == s->start && !s->target->traits.checks_part && tw_now() > s->last_measurement) return TW_OK;
   if (!tw_state_is_interrupted(s) && (status = confirm(s, error)) != TW_OK) return status;
   return TW_OK;
 }

@@ -29,10 +29,10 @@ static tw_status run(const char *machine, const char *file, size_t n, const char
   assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, error), TW_OK);
   tw_status status = tw_problem_parse_words(NULL, "gemm", n, words, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
-  if (status == TW_OK) status = t->build(t, &p, source, length, true, &artefact, error);
+  if (status == TW_OK) status = t->build(t, &p, source, length, &(tw_evaluation){.trust = true}, &artefact, error);
   if (status == TW_OK) status = tw_target_case(t, &p, 7, 2, &inputs, error);
-  if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
-  if (status == TW_OK) status = t->measure(t, artefact, &inputs, NULL, &measured, error);
+  if (status == TW_OK) status = t->check(t, artefact, &inputs, &(tw_evaluation){0}, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &inputs, &(tw_evaluation){0}, &measured, error);
   if (status == TW_OK) assert_true(measured.cost > 0);
   tw_case_free(&inputs);
   if (artefact) t->release(artefact);
@@ -103,7 +103,8 @@ static void test_other_languages_and_code_objects(void **state) {
   expect_ok(machines[1], "gemm.hip", 6, words);
   snprintf(path, sizeof path, "%s/cdna/gemm.cl", TW_TEST_DATA);
   assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, &error), TW_OK);
-  assert_int_equal(cdna_compile(CDNA4, source, length, true, NULL, &object, &size, &error), TW_OK);
+  assert_int_equal(cdna_compile(CDNA4, source, length, &(tw_evaluation){.trust = true}, NULL, &object, &size, &error),
+                   TW_OK);
   expect_print(object, size, "mm", 3, 64, "column 0: 0.0 1,-2,3,0|   cl|100%\ncolumn 1: 0.5 1,-2,3,1|   cl|100%\n");
   const size_t header = (size_t)(strstr(source, "__kernel") - source);
   char *both = malloc(header + size);
@@ -113,16 +114,16 @@ static void test_other_languages_and_code_objects(void **state) {
   assert_int_equal(tw_problem_parse_words(NULL, "gemm", 6, words, &p, &error), TW_OK);
   const tw_target *t = tw_target_find("cdna4");
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
-  if (t->build(t, &p, both, header + size, false, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
+  if (t->build(t, &p, both, header + size, &(tw_evaluation){0}, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(tw_target_case(t, &p, 7, 2, &inputs, &error), TW_OK);
-  if (t->check(t, artefact, &inputs, &error) != TW_OK) fail_msg("%s", error.text);
+  if (t->check(t, artefact, &inputs, &(tw_evaluation){0}, &error) != TW_OK) fail_msg("%s", error.text);
   tw_case_free(&inputs);
   t->release(artefact);
-  assert_int_equal(t->build(t, &p, object, size, false, &artefact, &error), TW_FAILED);
+  assert_int_equal(t->build(t, &p, object, size, &(tw_evaluation){0}, &artefact, &error), TW_FAILED);
   assert_non_null(
       strstr(error.text, "a code object does not describe its launch; give --kernel, --grid, --block and --arg, as"));
   const tw_target *other = tw_target_find("cdna3");
-  assert_int_equal(other->build(other, &p, both, header + size, false, &artefact, &error), TW_FAILED);
+  assert_int_equal(other->build(other, &p, both, header + size, &(tw_evaluation){0}, &artefact, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "run it with -t cdna4"));
   free(both);
   free(object);
@@ -165,7 +166,8 @@ static void test_quotients_are_rounded_correctly(void **state) {
     cdna_object o;
     const cdna_kernel *k;
     cdna_memory m = {0};
-    if (cdna_compile((cdna_arch)arch, source, length, true, NULL, &object, &size, &error) != TW_OK)
+    if (cdna_compile((cdna_arch)arch, source, length, &(tw_evaluation){.trust = true}, NULL, &object, &size, &error) !=
+        TW_OK)
       fail_msg("%s", error.text);
     assert_int_equal(cdna_object_read(object, size, "divide", &o, &error), TW_OK);
     assert_int_equal(cdna_object_kernel(&o, "divide", &k, &error), TW_OK);
@@ -225,7 +227,8 @@ static void test_what_compilers_seldom_emit(void **state) {
   snprintf(path, sizeof path, "%s/cdna/rare.c", TW_TEST_DATA);
   assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, &error), TW_OK);
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
-    if (cdna_compile((cdna_arch)arch, source, length, true, NULL, &object, &size, &error) != TW_OK)
+    if (cdna_compile((cdna_arch)arch, source, length, &(tw_evaluation){.trust = true}, NULL, &object, &size, &error) !=
+        TW_OK)
       fail_msg("%s", error.text);
     int out[64 * 6] = {7, 3, 11};
     run_rare(arch, object, size, "scalar_atomics", out, sizeof out);
@@ -338,7 +341,7 @@ static void test_lines_are_the_users(void **state) {
   size_t size, barriers = 0, atomics = 0;
   cdna_object o;
   (void)state;
-  if (cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error) != TW_OK)
+  if (cdna_compile(CDNA4, source, sizeof source - 1, &(tw_evaluation){0}, NULL, &object, &size, &error) != TW_OK)
     fail_msg("%s", error.text);
   assert_int_equal(cdna_object_read(object, size, "lines", &o, &error), TW_OK);
   const cdna_segment *s = o.segment;
@@ -381,25 +384,29 @@ static void test_headers_come_from_the_users_folders(void **state) {
   char *folder = NULL, *second = NULL, *object = NULL, path[4096 + 8];
   size_t size;
   (void)state;
-  assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error), TW_FAILED);
+  const char *folders[2];
+  tw_evaluation own = {.headers = {.folder = folders}};
+  assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, &own, NULL, &object, &size, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "mine.h"));
   assert_int_equal(tw_directory_temporary(&folder, &error), TW_OK);
   snprintf(path, sizeof path, "%s/mine.h", folder);
-  assert_int_equal(cdna_include(path, &error), TW_USAGE); /* not there */
+  own.headers.n = 1;
+  folders[0] = path; /* does not exist; then it is a file */
+  assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, &own, NULL, &object, &size, &error), TW_USAGE);
   assert_int_equal(tw_file_write(path, "#define MINE 4\n", 15, &error), TW_OK);
-  assert_int_equal(cdna_include(path, &error), TW_USAGE); /* no folder */
-  assert_int_equal(cdna_include(folder, &error), TW_OK);
-  assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error), TW_FAILED);
+  assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, &own, NULL, &object, &size, &error), TW_USAGE);
+  folders[0] = folder;
+  assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, &own, NULL, &object, &size, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "also.h"));
   assert_int_equal(tw_directory_temporary(&second, &error), TW_OK);
   snprintf(path, sizeof path, "%s/also.h", second);
   assert_int_equal(tw_file_write(path, "#define ALSO 3\n", 15, &error), TW_OK);
-  assert_int_equal(cdna_include(second, &error), TW_OK); /* beside the first */
-  if (cdna_compile(CDNA4, source, sizeof source - 1, false, NULL, &object, &size, &error) != TW_OK)
+  folders[own.headers.n++] = second;
+  if (cdna_compile(CDNA4, source, sizeof source - 1, &own, NULL, &object, &size, &error) != TW_OK)
     fail_msg("%s", error.text);
   expect_print(object, size, "k", 1, 2,
                "-1  0.00|text|a  |1099511627776 2c\n0  0.50|text|a  |1099511627776 2c\nseven 1\n6\n4\n");
-  assert_int_equal(cdna_compile(CDNA4, away, sizeof away - 1, false, NULL, &(char *){NULL}, &size, &error), TW_FAILED);
+  assert_int_equal(cdna_compile(CDNA4, away, sizeof away - 1, &own, NULL, &(char *){NULL}, &size, &error), TW_FAILED);
   free(object);
   tw_directory_remove(folder);
   tw_directory_remove(second);

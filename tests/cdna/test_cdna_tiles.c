@@ -36,11 +36,11 @@ static tw_status run_seen(const sample *x, const char *without, tw_inspection *s
     assert_non_null(cut);
     memset(cut, ' ', strcspn(cut, "\\"));
   }
-  if (status == TW_OK) status = t->build(t, &p, source, strlen(source), true, &artefact, error);
-  if (status == TW_OK && seen) status = t->inspect(t, artefact, seen, error);
+  tw_evaluation e = {.trust = true, .inspection = seen};
+  if (status == TW_OK) status = t->build(t, &p, source, strlen(source), &e, &artefact, error);
   if (status == TW_OK) status = tw_target_case(t, &p, 7, 2, &inputs, error);
-  if (status == TW_OK) status = t->check(t, artefact, &inputs, error);
-  if (status == TW_OK) status = t->measure(t, artefact, &inputs, NULL, measured, error);
+  if (status == TW_OK) status = t->check(t, artefact, &inputs, &e, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &inputs, &e, measured, error);
   tw_case_free(&inputs);
   if (artefact) t->release(artefact);
   free(source);
@@ -171,9 +171,10 @@ static void c_is_compiled(void **state) {
                    TW_OK);
   assert_int_equal(tw_problem_parse(NULL, "gemm m=130 n=132 k=192 b_transposed=1 a=bf16 c=f32", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
-  if (t->build(t, &p, source, length, true, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
+  if (t->build(t, &p, source, length, &(tw_evaluation){.trust = true}, &artefact, &error) != TW_OK)
+    fail_msg("%s", error.text);
   assert_int_equal(tw_target_case(t, &p, 7, 2, &inputs, &error), TW_OK);
-  if (t->check(t, artefact, &inputs, &error) != TW_OK) fail_msg("%s", error.text);
+  if (t->check(t, artefact, &inputs, &(tw_evaluation){0}, &error) != TW_OK) fail_msg("%s", error.text);
   tw_case_free(&inputs);
   t->release(artefact);
   free(source);

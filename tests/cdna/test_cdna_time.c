@@ -215,7 +215,8 @@ static double time_reads(cdna_arch arch, int width, int stride) {
   tw_text_add_string(&text, source);
   free(source);
   source = tw_text_take(&text);
-  if (cdna_compile(arch, source, strlen(source), true, NULL, &bytes, &size, &error) != TW_OK ||
+  if (cdna_compile(arch, source, strlen(source), &(tw_evaluation){.trust = true}, NULL, &bytes, &size, &error) !=
+          TW_OK ||
       cdna_object_read(bytes, size, "lds_reads", &o, &error) != TW_OK ||
       cdna_object_kernel(&o, NULL, &k, &error) != TW_OK)
     fail_msg("%s", error.text);

@@ -142,7 +142,7 @@ static tw_status build(const char *target, const char *problem, const char *sour
   const tw_target *t = tw_target_find(target);
   const tw_problem p = problem_on(t, problem);
   tw_artefact *artefact = NULL;
-  const tw_status status = t->build(t, &p, source, strlen(source), false, &artefact, error);
+  const tw_status status = t->build(t, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, error);
   if (status == TW_OK) t->release(artefact);
   return status;
 }
@@ -243,9 +243,9 @@ static void without_a_device_a_kernel_is_compiled_and_no_more(void **state) {
   tw_case data;
   tw_error error = {0};
   assert_int_equal(tw_target_emit(t, &p, &plainest, &source, &error), TW_OK);
-  assert_int_equal(t->build(t, &p, source, strlen(source), false, &artefact, &error), TW_OK);
+  assert_int_equal(t->build(t, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error), TW_OK);
   assert_int_equal(tw_target_case(t, &p, 1, 1, &data, &error), TW_OK);
-  assert_int_equal(t->check(t, artefact, &data, &error), TW_NO_DEVICE);
+  assert_int_equal(t->check(t, artefact, &data, &(tw_evaluation){0}, &error), TW_NO_DEVICE);
   assert_non_null(strstr(error.text, "the kernel compiles for sm_90a"));
   assert_non_null(strstr(error.text, "no device"));
   tw_case_free(&data);
@@ -260,11 +260,11 @@ static tw_status run_on_device(const char *problem, const char *source, tw_measu
   const tw_problem p = problem_on(t, problem);
   tw_artefact *artefact = NULL;
   tw_case data = {0};
-  tw_status status = t->build(t, &p, source, strlen(source), false, &artefact, error);
+  tw_status status = t->build(t, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, error);
   if (status != TW_OK) return status;
   assert_int_equal(tw_target_case(t, &p, 1, 4, &data, error), TW_OK);
-  status = t->check(t, artefact, &data, error);
-  if (status == TW_OK) status = t->measure(t, artefact, &data, NULL, m, error);
+  status = t->check(t, artefact, &data, &(tw_evaluation){0}, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &data, &(tw_evaluation){0}, m, error);
   tw_case_free(&data);
   t->release(artefact);
   return status;

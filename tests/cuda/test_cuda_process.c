@@ -21,7 +21,7 @@ static const tw_target *target(void) {
   return NULL;
 }
 
-static double until; /* what more is not wanted */
+static double limit; /* tw_evaluation.limit */
 
 static tw_status run_trusted(const char *kernel, bool trust, tw_measurement *m, tw_error *error) {
   static const char format[] =
@@ -39,14 +39,14 @@ static tw_status run_trusted(const char *kernel, bool trust, tw_measurement *m, 
                             : "gemm m=30 n=40 k=50 a=f32 b=f32 c=f32 acc=f32";
   assert_int_equal(tw_problem_parse(NULL, problem, &p, error), TW_OK);
   if (tw_target_supports(t, &p, error) != TW_OK) fail_msg("%s", error->text);
-  if (t->build(t, &p, source, strlen(source), trust, &artefact, error) != TW_OK) fail_msg("%s", error->text);
+  tw_evaluation e = {.trust = trust, .limit = limit};
+  if (t->build(t, &p, source, strlen(source), &e, &artefact, error) != TW_OK) fail_msg("%s", error->text);
   assert_int_equal(tw_target_case(t, &p, 1, 1, &data, error), TW_OK);
-  t->until(artefact, until);
-  tw_status status = t->measure(t, artefact, &data, NULL, m, error);
-  if (status == TW_OK) status = t->check(t, artefact, &data, error); /* known by now */
+  tw_status status = t->measure(t, artefact, &data, &e, m, error);
+  if (status == TW_OK) status = t->check(t, artefact, &data, &e, error); /* known by now */
   tw_case_free(&data);
   if (status == TW_OK && !trust && (status = tw_target_case(t, &p, 2, 1, &data, error)) == TW_OK) {
-    status = t->check(t, artefact, &data, error);
+    status = t->check(t, artefact, &data, &e, error);
     tw_case_free(&data);
   }
   t->release(artefact);
@@ -103,12 +103,12 @@ static void what_is_much_too_slow_is_timed_briefly(void **state) {
   tw_measurement m = {0};
   tw_error error = {0};
   tw_status right = TW_FAILED;
-  until = 1e-9;
+  limit = 1e-9;
   for (int i = 0; i < 6 && m.spread.rounds != 11; i++) /* a time that looks like a lie is taken in full */
     right = run_again("right", "nothing", &m, &error);
   const size_t rounds = m.spread.rounds;
   const tw_status wrong = run_again("skips", "wrong result", &m, &error);
-  until = 0;
+  limit = 0;
   assert_int_equal(right, TW_OK);
   assert_int_equal(rounds, 11);
   assert_true(wrong == TW_FAILED && strstr(error.text, "wrong result: C[0][5]"));
@@ -189,12 +189,13 @@ static void weights_of_codes_are_timed_in_chains(void **state) {
   (void)state;
   assert_int_equal(
       tw_problem_parse(NULL, "gemm m=1 n=16 k=256 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", &p, &error), TW_OK);
-  if (t->build(t, &p, source, strlen(source), true, &artefact, &error) != TW_OK) fail_msg("%s", error.text);
+  if (t->build(t, &p, source, strlen(source), &(tw_evaluation){.trust = true}, &artefact, &error) != TW_OK)
+    fail_msg("%s", error.text);
   assert_int_equal(tw_target_case(t, &p, 1, 1, &data, &error), TW_OK);
-  t->until(artefact, 1e-12); /* nothing is compared */
+  tw_evaluation e = {.limit = 1e-12}; /* nothing is compared */
   const double *alone = NULL;
   for (int tries = 0; !alone && tries < 6; tries++) { /* a launch that had to wait looks too slow for chains */
-    if (t->measure(t, artefact, &data, NULL, &m, &error) != TW_OK) fail_msg("%s", error.text);
+    if (t->measure(t, artefact, &data, &e, &m, &error) != TW_OK) fail_msg("%s", error.text);
     for (size_t i = 0; i < m.n_counters; i++)
       if (!strcmp(m.counter[i].name, "alone_us")) alone = &m.counter[i].value;
   }

@@ -478,10 +478,11 @@ static void expect_same_on_the_machine(const tw_target *t, const tw_problem *p, 
   char *source = NULL;
   const int array = tw_mpc_of(p).forward ? TW_MPC_U : TW_MPC_BACK_D;
   if (gm_chain_source(&config, p, s, plan, c, &source, &error) != TW_OK ||
-      t->build(t, p, source, strlen(source), false, &a, &error) != TW_OK || tw_case_make(p, 23, 1, &k, &error) != TW_OK)
+      t->build(t, p, source, strlen(source), &(tw_evaluation){0}, &a, &error) != TW_OK ||
+      tw_case_make(p, 23, 1, &k, &error) != TW_OK)
     fail_msg("%s", error.text);
   run_chain(c, p, 23, k.buffer[array]);
-  tw_status status = t->check(t, a, &k, &error);
+  tw_status status = t->check(t, a, &k, &(tw_evaluation){0}, &error);
   if (!*why && status != TW_OK) fail_msg("passes the check, and on the machine: %s\n%s", error.text, source);
   if (*why && (status == TW_OK || !strstr(error.text, why))) fail_msg("the machine does not refuse it: %s", source);
   t->release(a);
@@ -644,9 +645,9 @@ static void programs_are_right_on_the_simulated_machine(void **state) {
     tw_measurement m;
     char *source = NULL;
     if (tw_target_emit(t, &p, &s, &source, &error) != TW_OK ||
-        t->build(t, &p, source, strlen(source), false, &a, &error) != TW_OK ||
-        tw_case_make(&p, 21, 1, &k, &error) != TW_OK || t->check(t, a, &k, &error) != TW_OK ||
-        t->measure(t, a, &k, NULL, &m, &error) != TW_OK)
+        t->build(t, &p, source, strlen(source), &(tw_evaluation){0}, &a, &error) != TW_OK ||
+        tw_case_make(&p, 21, 1, &k, &error) != TW_OK || t->check(t, a, &k, &(tw_evaluation){0}, &error) != TW_OK ||
+        t->measure(t, a, &k, &(tw_evaluation){0}, &m, &error) != TW_OK)
       fail_msg("%zu: %s", i, error.text);
     cycles[i] = m.cycles;
     t->release(a);

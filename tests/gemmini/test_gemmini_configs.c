@@ -42,9 +42,9 @@ static double run_schedule(const tw_target *t, const tw_problem *p, const tw_sch
   tw_error error = {0};
   for (size_t i = 0; i < s->n; i++) snprintf(steps + strlen(steps), sizeof steps - strlen(steps), "%s; ", s->step[i]);
   if (tw_target_emit(t, p, s, &source, &error) != TW_OK) fail_msg("%s: %s: %s", t->name, steps, error.text);
-  if (t->build(t, p, source, strlen(source), true, &a, &error) != TW_OK ||
-      tw_target_case(t, p, seed, 1, &k, &error) != TW_OK || t->check(t, a, &k, &error) != TW_OK ||
-      t->measure(t, a, &k, NULL, &m, &error) != TW_OK)
+  if (t->build(t, p, source, strlen(source), &(tw_evaluation){.trust = true}, &a, &error) != TW_OK ||
+      tw_target_case(t, p, seed, 1, &k, &error) != TW_OK || t->check(t, a, &k, &(tw_evaluation){0}, &error) != TW_OK ||
+      t->measure(t, a, &k, &(tw_evaluation){0}, &m, &error) != TW_OK)
     fail_msg("%s: %s: %s: %s", t->name, p->op->name, steps, error.text);
   t->release(a);
   tw_case_free(&k);

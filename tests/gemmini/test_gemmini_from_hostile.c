@@ -104,9 +104,9 @@ static void a_program_without_loops_becomes_a_table(void **state) {
   must(tw_schedule_add(&bare, "bare commands", &error), &error);
   must(t->rewriter->rewrite(program, &bare, &rewritten, &error), &error);
   assert_non_null(strstr(rewritten, "static const step_t step[]"));
-  must(t->build(t, &p, rewritten, strlen(rewritten), false, &artefact, &error), &error);
+  must(t->build(t, &p, rewritten, strlen(rewritten), &(tw_evaluation){0}, &artefact, &error), &error);
   must(tw_case_make(&p, 7, 1, &data, &error), &error);
-  must(t->check(t, artefact, &data, &error), &error);
+  must(t->check(t, artefact, &data, &(tw_evaluation){0}, &error), &error);
   t->release(artefact);
   t->rewriter->forget(program);
   tw_case_free(&data);

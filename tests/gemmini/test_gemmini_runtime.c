@@ -28,8 +28,9 @@ static void is_right(const char *target_name, const variant *v, const char *para
   must(tw_problem_parse_words(NULL, "gemm", v->n_words, v->words, &p, &error), &error);
   must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
-  must(target->build(target, &p, source, strlen(source), false, &artefact, &error), &error);
-  if (target->check(target, artefact, &c, &error) != TW_OK) fail_msg("%s: %s\n%s", v->words[0], error.text, source);
+  must(target->build(target, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error), &error);
+  if (target->check(target, artefact, &c, &(tw_evaluation){0}, &error) != TW_OK)
+    fail_msg("%s: %s\n%s", v->words[0], error.text, source);
   target->release(artefact);
   tw_case_free(&c);
 }
@@ -163,8 +164,9 @@ static void source_is_right(const char *op, const char *text, const char *source
   must(tw_problem_parse_words(NULL, op, n, words, &p, &error), &error);
   must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
-  must(target->build(target, &p, source, strlen(source), false, &artefact, &error), &error);
-  if (target->check(target, artefact, &c, &error) != TW_OK) fail_msg("%s: %s\n%s", text, error.text, source);
+  must(target->build(target, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error), &error);
+  if (target->check(target, artefact, &c, &(tw_evaluation){0}, &error) != TW_OK)
+    fail_msg("%s: %s\n%s", text, error.text, source);
   target->release(artefact);
   tw_case_free(&c);
 }

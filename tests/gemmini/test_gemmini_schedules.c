@@ -36,8 +36,8 @@ static void must_be_right(const tw_target *target, const char *words, const tw_s
   tw_schedule_print(schedule, steps, sizeof steps);
   assert_int_equal(tw_case_make(&problem, 5, 1, &data, &error), TW_OK);
   if (tw_target_emit(target, &problem, schedule, &source, &error) != TW_OK ||
-      target->build(target, &problem, source, strlen(source), false, &artefact, &error) != TW_OK ||
-      target->check(target, artefact, &data, &error) != TW_OK)
+      target->build(target, &problem, source, strlen(source), &(tw_evaluation){0}, &artefact, &error) != TW_OK ||
+      target->check(target, artefact, &data, &(tw_evaluation){0}, &error) != TW_OK)
     fail_msg("%s: %s\nschedule:\n%s\n%s", words, error.text, steps, source ? source : "");
   target->release(artefact);
   free(source);

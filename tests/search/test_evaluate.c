@@ -449,14 +449,14 @@ static void a_journal_keeps_a_runner_apart(void **state) {
 static char device[64];
 static atomic_int on_device, most_on_device, measured;
 
-static tw_status measure_alone(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace,
+static tw_status measure_alone(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e,
                                tw_measurement *out, tw_error *error) {
   const int n = atomic_fetch_add(&on_device, 1) + 1;
   if (n > atomic_load(&most_on_device)) atomic_store(&most_on_device, n);
   nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
   atomic_fetch_sub(&on_device, 1);
   atomic_fetch_add(&measured, 1);
-  return fake_measure(t, a, k, trace, out, error);
+  return fake_measure(t, a, k, e, out, error);
 }
 
 static void one_measurement_at_a_time_and_builds_beside_it(void **state) {
@@ -583,10 +583,10 @@ static void simulators_look_at_the_clock(void **state) {
     assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
     assert_int_equal(tw_target_baseline(t, &p, &baseline, &error), TW_OK);
     assert_int_equal(tw_target_emit(t, &p, &baseline, &source, &error), TW_OK);
-    assert_int_equal(t->build(t, &p, source, strlen(source), true, &a, &error), TW_OK);
+    assert_int_equal(t->build(t, &p, source, strlen(source), &(tw_evaluation){.trust = true}, &a, &error), TW_OK);
     assert_int_equal(tw_target_case(t, &p, 1, 1, &data, &error), TW_OK);
     tw_stop_by(&stop);
-    const tw_status status = t->check(t, a, &data, &error);
+    const tw_status status = t->check(t, a, &data, &(tw_evaluation){0}, &error);
     tw_stop_by(NULL);
     if (status == TW_OK || !strstr(error.text, "interrupted")) fail_msg("%s: %d, %s", t->name, status, error.text);
     t->release(a);

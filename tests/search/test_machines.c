@@ -117,9 +117,9 @@ static double measured(const tw_target *t) {
   if (t->available(t, NULL) != TW_OK || !t->traits.simulated || !problem_for(t, &p)) return 0;
   tw_target_baseline(t, &p, &s, NULL);
   if (tw_target_emit(t, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
-  if (t->build(t, &p, source, strlen(source), true, &a, &error) != TW_OK ||
-      tw_target_case(t, &p, 1, 1, &k, &error) != TW_OK || t->check(t, a, &k, &error) != TW_OK ||
-      t->measure(t, a, &k, NULL, &m, &error) != TW_OK)
+  if (t->build(t, &p, source, strlen(source), &(tw_evaluation){.trust = true}, &a, &error) != TW_OK ||
+      tw_target_case(t, &p, 1, 1, &k, &error) != TW_OK || t->check(t, a, &k, &(tw_evaluation){0}, &error) != TW_OK ||
+      t->measure(t, a, &k, &(tw_evaluation){0}, &m, &error) != TW_OK)
     fail_msg("%s: %s", t->name, error.text);
   t->release(a);
   tw_case_free(&k);

@@ -145,11 +145,11 @@ static char *random_kernel(const tw_target *t, const tw_problem *p, tw_random *r
 static tw_status compare_all(const tw_target *t, const tw_problem *p, const char *source, uint64_t seed,
                              tw_error *error) {
   tw_artefact *a = NULL;
-  tw_status status = t->build(t, p, source, strlen(source), true, &a, error);
+  tw_status status = t->build(t, p, source, strlen(source), &(tw_evaluation){.trust = true}, &a, error);
   for (uint64_t i = 0; i < FRESH_CASES && status == TW_OK; i++) {
     tw_case data = {0};
     status = tw_case_make(p, seed + i, 1, &data, error);
-    if (status == TW_OK) status = t->check(t, a, &data, error);
+    if (status == TW_OK) status = t->check(t, a, &data, &(tw_evaluation){0}, error);
     tw_case_free(&data);
   }
   if (a) t->release(a);

@@ -50,7 +50,6 @@ static void optional_tables_are_complete(void **state) {
   const tw_target *t;
   (void)state;
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
-    if (t->quick) assert_non_null(t->quick->least);
     if (t->explainer)
       assert_true(t->explainer->keys && *t->explainer->keys && t->explainer->explain && t->explainer->draw);
     if (t->exporter) assert_non_null(t->exporter->sources); /* floor plans are not for every machine */

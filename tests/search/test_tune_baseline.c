@@ -51,9 +51,10 @@ static void sleep_for(double seconds) {
             NULL);
 }
 
-static tw_status noisy_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_error *error) {
+static tw_status noisy_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_evaluation *e,
+                             tw_error *error) {
   sleep_for(noisy.check_seconds);
-  return fake_check(t, artefact, data, error);
+  return fake_check(t, artefact, data, e, error);
 }
 
 static double true_cost(const fake_state *s) {
@@ -63,10 +64,10 @@ static double true_cost(const fake_state *s) {
   return noisy.all_slower && !is_baseline(s) ? 1.1 * fake_cost(&baseline) : fake_cost(s);
 }
 
-static tw_status noisy_measure(const tw_target *t, tw_artefact *artefact, const tw_case *data, const char *trace,
+static tw_status noisy_measure(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_evaluation *e,
                                tw_measurement *out, tw_error *error) {
   const fake_state *s = (const fake_state *)artefact;
-  const tw_status status = fake_measure(t, artefact, data, trace, out, error);
+  const tw_status status = fake_measure(t, artefact, data, e, out, error);
   const int n = (*times_of(s))++;
   const double first = is_baseline(s) ? noisy.bad_moment : noisy.luck;
   const double factor = n == 0 && first > 0 ? first : 1 + noisy.noise * (n % 3 - 1);
@@ -283,16 +284,10 @@ static void a_known_kernel_that_holds_is_kept_against_luck(void **state) {
 
 /* ---- large problems: a sample during the search, everything for the result ---- */
 
-static bool has_compared_all; /* the last check */
-
-static tw_status large_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_error *error) {
-  has_compared_all = data->has_expected;
-  return fake_check(t, artefact, data, error);
-}
-
-static void large_coverage(const tw_target *t, const tw_artefact *artefact, char *text, size_t size) {
-  (void)t, (void)artefact;
-  snprintf(text, size, "%s", has_compared_all ? "every element" : "sampled: a few elements");
+static tw_status large_check(const tw_target *t, tw_artefact *artefact, const tw_case *data, tw_evaluation *e,
+                             tw_error *error) {
+  snprintf(e->coverage, sizeof e->coverage, "%s", data->has_expected ? "every element" : "sampled: a few elements");
+  return fake_check(t, artefact, data, e, error);
 }
 
 /* A reference of 4 seconds at least, as a search estimates it. */
@@ -317,7 +312,6 @@ static void the_result_of_a_large_problem_is_compared_in_full_if_time_permits(vo
   t.traits.own_reference = true;
   t.traits.reference_up_to = 1e6;
   t.check = large_check;
-  t.coverage = large_coverage;
   tw_problem p = fake_problem(10);
   p.op = &op;
   for (int seconds = 0; seconds < 2; seconds++) {

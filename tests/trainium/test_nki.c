@@ -33,10 +33,10 @@ static result run_on(const char *target, const char *source, const char *problem
   if (tw_problem_parse(t, problem, &p, &out.error) != TW_OK || tw_target_supports(t, &p, &out.error) != TW_OK ||
       tw_target_case(t, &p, 7, 1, &k, &out.error) != TW_OK)
     fail_msg("%s: %s", problem, out.error.text);
-  out.status = t->build(t, &p, source, strlen(source), false, &a, &out.error);
+  out.status = t->build(t, &p, source, strlen(source), &(tw_evaluation){0}, &a, &out.error);
   if (out.status == TW_OK) {
-    out.status = t->check(t, a, &k, &out.error);
-    if (out.status == TW_OK) out.status = t->measure(t, a, &k, NULL, &out.measured, &out.error);
+    out.status = t->check(t, a, &k, &(tw_evaluation){0}, &out.error);
+    if (out.status == TW_OK) out.status = t->measure(t, a, &k, &(tw_evaluation){0}, &out.measured, &out.error);
     t->release(a);
   }
   tw_case_free(&k);
@@ -410,10 +410,10 @@ static void an_interrupt_ends_a_kernel(void **state) {
   assert_int_equal(tw_problem_parse(t, "layernorm rows=128 cols=512 norm=rms eps=1e-6", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_case(t, &p, 7, 1, &k, &error), TW_OK);
-  assert_int_equal(t->build(t, &p, source, strlen(source), false, &a, &error), TW_OK);
+  assert_int_equal(t->build(t, &p, source, strlen(source), &(tw_evaluation){0}, &a, &error), TW_OK);
   const tw_stop stop = {.interrupt = &flag};
   tw_stop_by(&stop);
-  assert_int_equal(t->check(t, a, &k, &error), TW_INTERRUPTED);
+  assert_int_equal(t->check(t, a, &k, &(tw_evaluation){0}, &error), TW_INTERRUPTED);
   tw_stop_by(NULL);
   t->release(a);
   tw_case_free(&k);
@@ -432,9 +432,9 @@ static void a_trace_shows_memory_over_time(void **state) {
   assert_int_equal(tw_problem_parse(t, "layernorm rows=128 cols=512 norm=rms eps=1e-6", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_case(t, &p, 7, 1, &k, &error), TW_OK);
-  assert_int_equal(t->build(t, &p, source, strlen(source), false, &a, &error), TW_OK);
+  assert_int_equal(t->build(t, &p, source, strlen(source), &(tw_evaluation){0}, &a, &error), TW_OK);
   assert_int_not_equal(close(mkstemp(path)), -1);
-  assert_int_equal(t->measure(t, a, &k, path, &m, &error), TW_OK);
+  assert_int_equal(t->measure(t, a, &k, &(tw_evaluation){.trace = path}, &m, &error), TW_OK);
   assert_int_equal(tw_file_read(path, 1 << 20, &text, NULL, &error), TW_OK);
   unlink(path);
   double most = 0, last = -1;

@@ -18,9 +18,10 @@ static double cost_of(const tw_target *t, const tw_problem *p, const tw_case *k,
   tw_error error = {0};
   char *source;
   if (tw_target_emit(t, p, s, &source, &error) != TW_OK) fail_msg("%s", error.text);
-  if (t->build(t, p, source, strlen(source), false, &a, &error) != TW_OK) fail_msg("%s\n%s", error.text, source);
-  if (t->check(t, a, k, &error) != TW_OK) fail_msg("%s\n%s", error.text, source);
-  if (t->measure(t, a, k, NULL, &m, &error) != TW_OK) fail_msg("%s\n%s", error.text, source);
+  if (t->build(t, p, source, strlen(source), &(tw_evaluation){0}, &a, &error) != TW_OK)
+    fail_msg("%s\n%s", error.text, source);
+  if (t->check(t, a, k, &(tw_evaluation){0}, &error) != TW_OK) fail_msg("%s\n%s", error.text, source);
+  if (t->measure(t, a, k, &(tw_evaluation){0}, &m, &error) != TW_OK) fail_msg("%s\n%s", error.text, source);
   t->release(a);
   free(source);
   return m.cost;

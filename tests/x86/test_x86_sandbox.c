@@ -74,11 +74,11 @@ static tw_status run_on(const char *problem, const char *source, tw_measurement 
   const tw_problem p = problem_of(problem);
   tw_artefact *artefact = NULL;
   tw_case data;
-  tw_status status = t->build(t, &p, source, strlen(source), false, &artefact, error);
+  tw_status status = t->build(t, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, error);
   if (status != TW_OK) return status;
   assert_int_equal(tw_case_make(&p, 1, 1, &data, error), TW_OK);
-  status = t->check(t, artefact, &data, error);
-  if (status == TW_OK) status = t->measure(t, artefact, &data, NULL, m, error);
+  status = t->check(t, artefact, &data, &(tw_evaluation){0}, error);
+  if (status == TW_OK) status = t->measure(t, artefact, &data, &(tw_evaluation){0}, m, error);
   tw_case_free(&data);
   t->release(artefact);
   return status;

@@ -156,11 +156,13 @@ static void schedules_make_right_kernels(void **state) {
     snprintf(text, sizeof text, "isa %s\n%s", widest(problems[i]), on_codes ? codes[i % 2] : rest[i % 3]);
     const tw_schedule s = schedule_of(text);
     tw_status status = tw_target_emit(target(), &p, &s, &source, &error);
-    if (status == TW_OK) status = target()->build(target(), &p, source, strlen(source), false, &artefact, &error);
+    if (status == TW_OK)
+      status = target()->build(target(), &p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error);
     if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     assert_int_equal(tw_case_make(&p, 7, 1, &data, &error), TW_OK);
-    status = target()->check(target(), artefact, &data, &error);
-    if (status == TW_OK && i % MEASURED == 0) status = target()->measure(target(), artefact, &data, NULL, &m, &error);
+    status = target()->check(target(), artefact, &data, &(tw_evaluation){0}, &error);
+    if (status == TW_OK && i % MEASURED == 0)
+      status = target()->measure(target(), artefact, &data, &(tw_evaluation){0}, &m, &error);
     if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     if (i % MEASURED == 0) assert_true(m.cost > 0 && m.n_counters >= 3);
     tw_case_free(&data);

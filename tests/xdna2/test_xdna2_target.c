@@ -61,9 +61,9 @@ static tw_measurement measured(const tw_problem *p, const char *steps, const cha
   tw_case inputs;
   char *source = NULL;
   if (tw_target_emit(target, p, &s, &source, &error) ||
-      target->build(target, p, source, strlen(source), false, &artefact, &error) ||
-      tw_case_make(p, 3, 1, &inputs, &error) || target->check(target, artefact, &inputs, &error) ||
-      target->measure(target, artefact, &inputs, trace, &m, &error))
+      target->build(target, p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error) ||
+      tw_case_make(p, 3, 1, &inputs, &error) || target->check(target, artefact, &inputs, &(tw_evaluation){0}, &error) ||
+      target->measure(target, artefact, &inputs, &(tw_evaluation){.trace = trace}, &m, &error))
     fail_msg("%s: %s", steps, error.text);
   target->release(artefact);
   tw_case_free(&inputs);
@@ -227,7 +227,7 @@ static void every_step_of_the_menu_builds(void **state) {
     char *source;
     tw_schedule_add(&s, menu.item[i].step, &error);
     if (tw_target_emit(target, &p, &s, &source, &error) ||
-        target->build(target, &p, source, strlen(source), false, &artefact, &error))
+        target->build(target, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error))
       fail_msg("%s: %s", menu.item[i].step, error.text);
     target->release(artefact);
     free(source);

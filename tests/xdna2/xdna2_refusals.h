@@ -24,10 +24,10 @@ static tw_status run(const char *text, const char *const words[], size_t n_words
   *error = (tw_error){0};
   tw_status status = tw_problem_parse_words(NULL, "gemm", n_words, words, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
-  if (status == TW_OK) status = t->build(t, &p, text, strlen(text), false, &a, error);
+  if (status == TW_OK) status = t->build(t, &p, text, strlen(text), &(tw_evaluation){0}, &a, error);
   if (status == TW_OK) status = tw_target_case(t, &p, 1, 1, &k, error);
-  if (status == TW_OK) status = t->check(t, a, &k, error);
-  if (status == TW_OK) status = t->measure(t, a, &k, NULL, &m, error);
+  if (status == TW_OK) status = t->check(t, a, &k, &(tw_evaluation){0}, error);
+  if (status == TW_OK) status = t->measure(t, a, &k, &(tw_evaluation){0}, &m, error);
   if (status == TW_OK) assert_true(m.cycles > 0);
   tw_case_free(&k);
   if (a) t->release(a);

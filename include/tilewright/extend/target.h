@@ -3,11 +3,10 @@
  *
  *   tw_target      a core of functions that every machine fills
  *     tw_family[]  machine x op: one for each op that it runs, with the keys of the op that it honours
- *     tables that only some have: tw_quick, tw_explainer, tw_exporter, tw_library, tw_rewriter,
- *       tw_launcher, tw_view[]
+ *     tables that only some have: tw_explainer, tw_exporter, tw_library, tw_rewriter, tw_launcher, tw_view[]
+ *   tw_evaluation  how one kernel is built, checked and measured
  *
- * All functions but `include` are thread-safe on a const target: the search evaluates candidates on every core at
- * once. */
+ * All functions are thread-safe on a const target: the search evaluates candidates on every core at once. */
 #ifndef TILEWRIGHT_EXTEND_TARGET_H
 #define TILEWRIGHT_EXTEND_TARGET_H
 
@@ -102,6 +101,10 @@ typedef struct tw_traits {
   const char *(*compiler)(void);
   /* The beginning of a comment line in sources: "#". NULL: "//", and block comments of C. */
   const char *line_comment;
+  bool bounds_builds; /* `build` gives a lower bound of a kernel's cost (tw_evaluation.least) */
+  bool checks_part;   /* `check` can compare a part of the outputs (tw_evaluation.in_part) */
+  bool inspects;      /* `check` has additional checks (tw_evaluation.inspection) */
+  bool user_headers;  /* sources can include headers of the user (tw_evaluation.headers) */
 } tw_traits;
 
 /* ---- machine x op ---- */
@@ -143,11 +146,6 @@ typedef struct tw_family {
 } tw_family;
 
 /* ---- optional tables ---- */
-
-/* A quick lower bound of a kernel's cost: hopeless kernels are not measured. */
-typedef struct tw_quick {
-  double (*least)(const tw_target *, const tw_artefact *); /* 0 where it is not known */
-} tw_quick;
 
 /* A model of tiles, without a kernel: explains the choice that `words` make, "key=value" with the keys of `keys` (ended by
  * NULL), each at most once. The problem is settled; the op's reference need not know its types. */
@@ -229,6 +227,37 @@ typedef struct tw_inspection {
 TW_API bool tw_inspection_add(tw_inspection *, tw_check_finding);
 TW_API void tw_inspection_free(tw_inspection *); /* its findings and counts */
 
+/* The user's own folders of headers, which sources may include, in the order of the search: at most TW_HEADERS_MAX. */
+enum { TW_HEADERS_MAX = 8 };
+typedef struct tw_headers {
+  size_t n;
+  const char *const *folder;
+} tw_headers;
+
+/* ---- one evaluation ---- */
+
+/* How `build`, `check` and `measure` evaluate one kernel. Start with {0}. The caller fills in the first part and passes the
+ * struct to all three functions; they fill in the second part. */
+typedef struct tw_evaluation {
+  bool trust;         /* build: the caller vouches for the source, so compilers need not be confined */
+  tw_headers headers; /* build: empty unless traits.user_headers */
+  /* check and measure: waits for a device and long computations end with TW_INTERRUPTED when it says so. NULL: never. */
+  const tw_stop *stop;
+  /* check: compare a random part of the outputs, in less time. A target without traits.checks_part compares everything. */
+  bool in_part;
+  tw_inspection *inspection; /* check: additional checks, which add their findings. NULL unless traits.inspects */
+  /* measure: the measurement may end as soon as the cost is known to exceed this. 0: no limit. */
+  double limit;
+  /* measure: a file for a timeline in the Chrome trace format; NULL: none. Complete events ("ph": "X"), one on each line,
+   * which begins with {"name", `tid` the unit; one named "kernel" spans the measured time. Events thread_sort_index come
+   * first and put the units in order. Times are in the target's unit, or in microseconds where the unit is seconds. */
+  const char *trace;
+
+  double least; /* by build: a lower bound of the cost, without running the kernel; 0: unknown */
+  /* by check: the compared part of the outputs, "every element" or "sampled: " and the sample in words. "": every element. */
+  char coverage[320];
+} tw_evaluation;
+
 typedef struct tw_raw_launch {
   const char *kernel; /* NULL: the only one */
   uint32_t grid[3], block[3];
@@ -236,7 +265,8 @@ typedef struct tw_raw_launch {
   size_t n;
   tw_raw_argument *argument;
   int jobs;                  /* threads; 0 = all cores */
-  bool trust;                /* as for build */
+  bool trust;                /* as in tw_evaluation */
+  tw_headers headers;        /* as in tw_evaluation */
   tw_inspection *inspection; /* NULL: none */
   char note[208];            /* filled in: a remark about the result; may stay empty */
   /* Only some workgroups of the grid: `groups` of them (0: all), from number `first_group` on, or evenly spread over the grid. */
@@ -273,31 +303,18 @@ struct tw_target {
   char *(*describe)(const tw_target *);
   /* Builds a source, cached by content; TW_FAILED with the compiler's message. Compilers are confined. Where the
    * system cannot confine them, TW_MISSING, unless the caller trusts the source. */
-  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+  tw_status (*build)(const tw_target *, const tw_problem *, const char *source, size_t length, tw_evaluation *,
                      tw_artefact **, tw_error *);
-  /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. */
-  tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
-  /* Sets the additional checks of following `check` calls, which add their findings to the tw_inspection; it must outlive these calls. TW_USAGE
-   * for an unsupported check. NULL: the target has none. */
-  tw_status (*inspect)(const tw_target *, tw_artefact *, tw_inspection *, tw_error *);
-  /* Adds a folder of the user's own headers, which sources built from now on may include: at most eight, searched in
-   * the order in which they are added. The list belongs to the process, not to the target: all machines of this kind
-   * use it. So call this before other threads build. NULL: the target has no such folders. */
-  tw_status (*include)(const tw_target *, const char *folder, tw_error *);
-  /* The part of the outputs that the check covered, if the kernel was correct: "every element", or "sampled: " and the
-   * sample in words. NULL: every element of the problem's outputs. */
-  void (*coverage)(const tw_target *, const tw_artefact *, char *text, size_t size);
-  /* Cost, utilization, memory in use, counters. `trace` (may be NULL) is a file for a timeline in the Chrome
-   * trace format: complete events ("ph": "X"), one a line that begins with {"name", `tid` the unit; one named "kernel" spans
-   * what was measured. Events thread_sort_index come first and put the units in order. Times are in
-   * the target's unit, or microseconds where that is seconds. On a simulated target this is the run that `check` made,
-   * if it was made without a trace. */
-  tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
+  /* Runs the artefact on the case with poisoned outputs. TW_FAILED with where and how if it is wrong. TW_USAGE for an
+   * unsupported additional check. */
+  tw_status (*check)(const tw_target *, tw_artefact *, const tw_case *, tw_evaluation *, tw_error *);
+  /* Cost, utilization, memory in use, counters. On a simulated target this is the run that `check` made, if it was made
+   * without a trace. */
+  tw_status (*measure)(const tw_target *, tw_artefact *, const tw_case *, tw_evaluation *, tw_measurement *,
                        tw_error *);
   void (*release)(tw_artefact *);
 
   /* Optional; NULL: the target has none. */
-  const tw_quick *quick;
   const tw_explainer *explainer;
   const tw_exporter *exporter;
   const tw_library *library;
@@ -305,17 +322,8 @@ struct tw_target {
   const tw_launcher *launcher;
   const tw_view *machine_views; /* ended by a NULL name: view.h */
 
-  /* Following checks and measurements wait for a device until this interrupt is set, and then end with
-   * TW_INTERRUPTED. NULL: the target never waits. */
-  void (*wait)(tw_artefact *, const tw_stop *);
-  /* The following measurements may end as soon as their cost is known to exceed this one. 0: no limit. NULL: measurements are
-   * always made in full. */
-  void (*until)(tw_artefact *, double cost);
   /* The languages of its schedules one by one, NULL past the last: for the reference of steps. NULL: there are none. */
   const tw_language *(*language)(size_t index);
-  /* As `check`, of a random part of the outputs, in less time; `coverage` says which part. A search checks its candidates by
-   * it, and its result by `check`. NULL: `check` is used. */
-  tw_status (*check_part)(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
 };
 
 /* ---- functions of the core ---- */

@@ -122,7 +122,7 @@ static tw_status add_object(const tw_target *target, const tw_launch *l, const c
   const cdna_arch arch = ((const cdna_machine *)target->config)->arch;
   char *object = NULL;
   size_t size = 0;
-  const tw_status status = cdna_compile(arch, source, strlen(source), false, l, &object, &size, error);
+  const tw_status status = cdna_compile(arch, source, strlen(source), &(tw_evaluation){0}, l, &object, &size, error);
   if (tw_status_group(status) == TW_MISSING) return TW_OK;
   if (status != TW_OK) return status;
   out->file[out->n].name = "kernel.co";

@@ -86,14 +86,14 @@ tw_status cdna_launch_of(const tw_target *t, const tw_problem *p, const char *so
   return status;
 }
 
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
                        tw_artefact **out, tw_error *error) {
   tw_artefact *a = tw_new(1, sizeof *a);
   size_t size = 0;
   bool clustered = false;
   tw_status status = a ? TW_OK : tw_no_memory(error, NULL);
   if (a) a->machine = cdna_machine_of(t);
-  if (a) a->trust = trust;
+  if (a) a->trust = e->trust;
   const size_t header = header_length(source, length);
   const bool is_object = cdna_object_is(source + header, length - header);
   if (status == TW_OK && is_object && !header)
@@ -116,7 +116,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
     status = a->bytes ? TW_OK : tw_no_memory(error, NULL);
     if (a->bytes) memcpy(a->bytes, source + header, size);
   } else if (status == TW_OK) {
-    status = cdna_compile(cdna_arch_of(t), source, length, trust, &a->launch, &a->bytes, &size, error);
+    status = cdna_compile(cdna_arch_of(t), source, length, e, &a->launch, &a->bytes, &size, error);
   }
   if (status == TW_OK)
     status = cdna_object_read(a->bytes, size, is_object ? "the code object" : "the compiled kernel", &a->object, error);
@@ -135,20 +135,9 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   return tw_status_group(status) == TW_USAGE ? TW_FAILED : status;
 }
 
-static tw_status inspect(const tw_target *t, tw_artefact *a, tw_inspection *i, tw_error *error) {
-  unsigned checks;
-  (void)t;
-  a->inspection = i;
-  return cdna_checks_parse(i->checks, &checks, error);
-}
-
-static tw_status include(const tw_target *t, const char *folder, tw_error *error) {
-  (void)t;
-  return cdna_include(folder, error);
-}
-
-static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_error *error) {
   const cdna_kernel *kernel = NULL;
+  a->inspection = e->inspection;
   tw_status status = a->inspection ? cdna_checker_new(a->inspection, &a->checker, error) : TW_OK;
   a->watched = k;
   cdna_artefact_forget(a);
@@ -157,18 +146,14 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
     cdna_checker_report(a->checker, &a->object, kernel, cdna_machine_of(t), a->inspection);
   cdna_checker_free(a->checker);
   a->checker = NULL;
+  snprintf(e->coverage, sizeof e->coverage, "%s", a->coverage);
   return status;
-}
-
-static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
-  (void)t;
-  snprintf(text, size, "%s", a->coverage);
 }
 
 /* An output as a timed run finds it. */
 static void poison(const tw_operand *o, const void *given, void *to) { tw_blank_output(o, 0, given, to); }
 
-static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_measurement *out,
                          tw_error *error) {
   void *buffer[TW_OPERANDS_MAX] = {0};
   cdna_times times = {0};
@@ -183,12 +168,12 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   double packing = 0;
   const cdna_manner how = {.group = CDNA_ALL_GROUPS,
                            .times = &times,
-                           .spans = trace ? &spans : NULL,
+                           .spans = e->trace ? &spans : NULL,
                            .problem = k->problem,
                            .data = k,
                            .packing = &packing};
   if (status == TW_OK) status = cdna_case_run(a, k, buffer, &how, error);
-  if (status == TW_OK && trace) status = cdna_write_trace(&spans, times.mhz, trace, error);
+  if (status == TW_OK && e->trace) status = cdna_write_trace(&spans, times.mhz, e->trace, error);
   /* the workgroups that were executed are taken to be alike */
   if (status == TW_OK) cdna_report(cdna_machine_of(t), &a->counts, a->whole, &times, k->problem, out);
   if (status == TW_OK && packing > 0 && out->n_counters < TW_COUNTERS_MAX)
@@ -255,6 +240,8 @@ static void fill_target(const void *values, tw_target *out) {
                  .language = "C",
                  .source_name = "kernel.c",
                  .prompts = "cdna",
+                 .inspects = true,
+                 .user_headers = true,
                  .compiler = compiler},
       .config = m,
       .n_families = sizeof families / sizeof *families,
@@ -262,10 +249,7 @@ static void fill_target(const void *values, tw_target *out) {
       .available = available,
       .describe = describe,
       .build = build,
-      .inspect = inspect,
-      .include = include,
       .check = check,
-      .coverage = coverage,
       .measure = measure,
       .release = release,
       .exporter = &cdna_exporter,

@@ -54,21 +54,23 @@ static language language_of(const char *source) {
                                             : C;
 }
 
-/* The user's folders. Added before anything is compiled. */
-enum { HEADERS_MAX = 8 };
-static char headers[HEADERS_MAX][PATH_MAX];
-static int n_headers;
+/* The user's folders by their absolute names, because the compiler runs in another folder. */
+typedef struct headers {
+  char folder[TW_HEADERS_MAX][PATH_MAX];
+  int n;
+} headers;
 
-tw_status cdna_include(const char *folder, tw_error *error) {
+static tw_status find_headers(const tw_headers *given, headers *out, tw_error *error) {
   struct stat s;
-  char path[PATH_MAX];
-  if (!realpath(folder, path) || stat(path, &s) || !S_ISDIR(s.st_mode) || access(path, R_OK | X_OK))
-    return tw_fail(error, TW_USAGE, "--include %s: not a readable folder", folder);
-  for (int i = 0; i < n_headers; i++)
-    if (!strcmp(headers[i], path)) return TW_OK;
-  if (n_headers == HEADERS_MAX)
-    return tw_fail(error, TW_USAGE, "--include %s: more than %d folders", folder, HEADERS_MAX);
-  memcpy(headers[n_headers++], path, sizeof path);
+  out->n = 0;
+  if (given->n > TW_HEADERS_MAX)
+    return tw_fail(error, TW_USAGE, "%zu folders of headers; at most %d are supported", given->n, TW_HEADERS_MAX);
+  for (size_t i = 0; i < given->n; i++) {
+    char *path = out->folder[out->n];
+    if (!realpath(given->folder[i], path) || stat(path, &s) || !S_ISDIR(s.st_mode) || access(path, R_OK | X_OK))
+      return tw_fail(error, TW_USAGE, "'%s' is not a readable folder of headers", given->folder[i]);
+    out->n++;
+  }
   return TW_OK;
 }
 
@@ -139,7 +141,7 @@ static void find_libraries(language of, libraries *l) {
 /* ---- one compilation ---- */
 
 typedef struct command {
-  const char *argv[80 + 2 * HEADERS_MAX + DEFINES_MAX];
+  const char *argv[80 + 2 * TW_HEADERS_MAX + DEFINES_MAX];
   int n;
 } command;
 
@@ -149,10 +151,10 @@ static void add(command *c, const char *const words[]) {
 #define ADD(c, ...) add(c, (const char *const[]){__VA_ARGS__, NULL})
 
 /* A folder of the user's has HIP's headers itself, as ROCm's has. */
-static bool has_hip(void) {
+static bool has_hip(const headers *own) {
   char path[PATH_MAX + 32];
-  for (int i = 0; i < n_headers; i++) {
-    snprintf(path, sizeof path, "%.*s/hip/hip_runtime.h", PATH_MAX, headers[i]);
+  for (int i = 0; i < own->n; i++) {
+    snprintf(path, sizeof path, "%.*s/hip/hip_runtime.h", PATH_MAX, own->folder[i]);
     if (access(path, R_OK) == 0) return true;
   }
   return false;
@@ -205,8 +207,8 @@ static tw_status refuse_debugging(const char *source, tw_error *error) {
 }
 
 static tw_status compile_in(const tw_toolchain *tools, const char *directory, cdna_arch arch, const char *source,
-                            size_t length, bool trust, char define[][64], int n_defines, char **object, size_t *size,
-                            tw_error *error) {
+                            size_t length, bool trust, const headers *own, char define[][64], int n_defines,
+                            char **object, size_t *size, tw_error *error) {
   static const char *const names[] = {"kernel.s", "kernel.cpp", "kernel.cl", "kernel.hip", "kernel.c"};
   const language l = language_of(source);
   const char *name = names[l];
@@ -215,9 +217,9 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   libraries found;
   find_libraries(l, &found);
   ADD(&c, "", "-nogpulib", "-g1", l == HIP ? "-S" : "-c");
-  for (int i = 0; i < n_headers; i++) ADD(&c, "-I", headers[i]);
+  for (int i = 0; i < own->n; i++) ADD(&c, "-I", own->folder[i]);
   if (l == HIP)
-    add_hip(&c, arch, includes, has_hip(), brings_hip(source));
+    add_hip(&c, arch, includes, has_hip(own), brings_hip(source));
   else
     ADD(&c, "--target=amdgcn-amd-amdhsa", arch == CDNA3 ? "-mcpu=gfx942" : "-mcpu=gfx950");
   if (l == OPENCL) ADD(&c, "-x", "cl", "-cl-std=CL2.0", "-O3", "-include", "opencl/prelude.h");
@@ -232,10 +234,10 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   /* a source in HIP may include what its host code needs: headers of C and C++ */
   static const char *const usual[] = {"/usr/include", "/usr/lib/gcc", "/usr/lib/clc"};
   enum { USUAL = sizeof usual / sizeof *usual, LIBRARIES = sizeof device_libraries / sizeof *device_libraries };
-  const char *folders[USUAL + LIBRARIES + HEADERS_MAX + 1] = {NULL};
+  const char *folders[USUAL + LIBRARIES + TW_HEADERS_MAX + 1] = {NULL};
   memcpy(folders, usual, sizeof usual);
   memcpy(folders + USUAL, device_libraries, sizeof device_libraries);
-  for (int i = 0; i < n_headers; i++) folders[USUAL + LIBRARIES + i] = headers[i];
+  for (int i = 0; i < own->n; i++) folders[USUAL + LIBRARIES + i] = own->folder[i];
   const tw_tool_run run = {.argv = c.argv,
                            .directory = directory,
                            .read = l == HIP || l == OPENCL ? folders : folders + USUAL + LIBRARIES,
@@ -252,13 +254,15 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   return status;
 }
 
-tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, bool trust, const tw_launch *launch,
-                       char **object, size_t *size, tw_error *error) {
+tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, const tw_evaluation *how,
+                       const tw_launch *launch, char **object, size_t *size, tw_error *error) {
   char define[DEFINES_MAX][64], key[TW_HASH_TEXT], *directory = NULL;
   int n = 0;
   tw_hash h;
   tw_toolchain tools;
-  tw_status status = tw_toolchain_open(&kind, &tools, error);
+  headers own;
+  tw_status status = find_headers(&how->headers, &own, error);
+  if (status == TW_OK) status = tw_toolchain_open(&kind, &tools, error);
   if (status != TW_OK) return status;
   tw_hash_start(&h);
   tw_hash_add_string(&h, tools.identity);
@@ -277,11 +281,11 @@ tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, bool t
     tw_hash_add_string(&h, define[n]);
   }
   tw_hash_finish_text(&h, key);
-  if (!n_headers && tw_cache_get(CACHE, key, object, size)) return TW_OK;
+  if (!own.n && tw_cache_get(CACHE, key, object, size)) return TW_OK;
   status = tw_directory_temporary(&directory, error);
   if (status == TW_OK)
-    status = compile_in(&tools, directory, arch, source, length, trust, define, n, object, size, error);
-  if (status == TW_OK && !n_headers) tw_cache_put(CACHE, key, *object, *size);
+    status = compile_in(&tools, directory, arch, source, length, how->trust, &own, define, n, object, size, error);
+  if (status == TW_OK && !own.n) tw_cache_put(CACHE, key, *object, *size);
   if (directory) tw_directory_remove(directory);
   free(directory);
   return status;

@@ -11,22 +11,20 @@
 #include "base/embedded.h"
 #include "launch/launch.h"
 #include "target/cdna/arch.h"
+#include "tilewright/extend/target.h"
 #include "tilewright/status.h"
 
 /* TW_NO_COMPILER with what to install. */
 tw_status cdna_toolchain_find(tw_error *);
 
-/* Adds a folder of the user's own headers, for all sources that are compiled from now on. The compiler may read it
- * (-I), and code objects made with it are not kept. TW_USAGE if the folder cannot be read. */
-tw_status cdna_include(const char *folder, tw_error *);
-
 /* The name by which tile kernels include a file of the library; NULL: it is not a header for them. */
 const char *cdna_header(const tw_embedded *);
 
-/* The compiler runs confined; where the system cannot confine it, only trusted sources are compiled. `launch` gives
- * macros (its lets) and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's
- * message. */
-tw_status cdna_compile(cdna_arch, const char *source, size_t length, bool trust, const tw_launch *launch, char **object,
-                       size_t *size, tw_error *);
+/* The compiler runs confined; where the system cannot confine it, only trusted sources are compiled. It may read the
+ * user's folders of headers (-I); code objects with such headers are not cached. `launch` gives macros (its lets) and may
+ * be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's message, TW_USAGE if a folder cannot
+ * be read. */
+tw_status cdna_compile(cdna_arch, const char *source, size_t length, const tw_evaluation *, const tw_launch *launch,
+                       char **object, size_t *size, tw_error *);
 
 #endif

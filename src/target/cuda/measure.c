@@ -51,8 +51,8 @@ struct tw_artefact {
   char coverage[sizeof((tw_coverage *)0)->text]; /* of the last comparison */
   known_case checked, measured;                  /* on which it was right; the second needs no check */
   struct session *later; /* of a measurement: the kept data are compared when the verdict is requested */
-  tw_stop stop;          /* when not to wait for a device any longer */
-  double until;          /* seconds: slower kernels are timed briefly; 0: none */
+  const tw_stop *stop;   /* of the present check or measurement */
+  double limit;          /* seconds: slower kernels are timed briefly; 0: none */
 };
 
 enum { CHAINS = 9, FIRST_LAUNCHES = 2, IDLE_LAUNCHES = 8, LEAST_LAUNCHES = 11, SLOW_LAUNCHES = 3, MOST_LAUNCHES = 201 };
@@ -68,14 +68,14 @@ static const double MORE = 1.02; /* times the useful time, for three launches of
 /* share of the wall time that the events must show; seconds per launch */
 static const double HIDDEN = 0.7, BESIDES = 6e-5;
 
-tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
                         tw_artefact **out, tw_error *error) {
   tw_artefact *a = calloc(1, sizeof *a);
   if (!a) return tw_no_memory(error, NULL);
   a->problem = *p;
   a->config = cuda_config_of(t);
-  a->trust = trust;
-  const tw_status status = cuda_build(a->config, p, source, length, trust, &a->kernel, error);
+  a->trust = e->trust;
+  const tw_status status = cuda_build(a->config, p, source, length, e->trust, &a->kernel, error);
   if (status == TW_OK)
     *out = a;
   else
@@ -141,9 +141,6 @@ void cuda_release(tw_artefact *a) {
   free(a);
 }
 
-void cuda_wait(tw_artefact *a, const tw_stop *stop) { a->stop = *stop; }
-void cuda_until(tw_artefact *a, double cost) { a->until = cost; }
-
 /* Without a device the kernel is only compiled, and the result says so. */
 static tw_status need_device(const tw_artefact *a, tw_error *error) {
   tw_error why = {0};
@@ -175,7 +172,7 @@ static tw_status open_session(const tw_artefact *a, const tw_case *data, bool fr
   s->copy_limit = ALLOWANCE + bytes / COPIES;
   if (status == TW_OK && !s->keeps)
     status = cuda_process_open(a->config, &a->kernel, s->inputs, false, &s->process, error);
-  if (status == TW_OK) status = cuda_lease_take(a->config, &a->stop, &s->lease, error);
+  if (status == TW_OK) status = cuda_lease_take(a->config, a->stop, &s->lease, error);
   if (status == TW_OK && s->keeps) status = find_process(a, fresh, s, error);
   return status == TW_OK ? cuda_process_begin(s->process, s->lease.device, error) : status;
 }
@@ -311,11 +308,6 @@ static tw_status check(tw_artefact *a, const tw_case *data, bool fresh, bool *ag
   *again = is_doubtful(&s, status);
   close_session(&s);
   return status;
-}
-
-void cuda_coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
-  (void)t;
-  snprintf(text, size, "%s", a->coverage);
 }
 
 /* ---- time ---- */
@@ -544,9 +536,9 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
   if (status == TW_OK) status = time_few(&s, &expected, error);
   if (status == TW_OK && is_chained(a) && expected < SLOW_SECONDS) {
     status = time_chains(&s, expected, &chains, error);
-    is_slow = status == TW_OK && a->until > 0 && chains.rounds.lower > MORE * a->until;
+    is_slow = status == TW_OK && a->limit > 0 && chains.rounds.lower > MORE * a->limit;
   } else if (status == TW_OK) {
-    status = time_slow(&s, a->until, expected, idle, &times, &is_slow, error);
+    status = time_slow(&s, a->limit, expected, idle, &times, &is_slow, error);
   }
   const bool in_full = status == TW_OK && !is_slow;
   if (in_full) status = run_and_keep(&s, 0, NULL, error);
@@ -578,12 +570,11 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
   return status;
 }
 
-tw_status cuda_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
+static tw_status check_once(tw_artefact *a, const tw_case *data, tw_error *error) {
   tw_measurement same;
   tw_error why = {0};
   bool again = false;
   tw_status status;
-  (void)t;
   if (is_known(&a->measured, data)) return TW_OK;
   if (a->later && a->later->inputs->seed == data->seed) {
     again = a->later->is_used;
@@ -599,11 +590,21 @@ tw_status cuda_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw
   return status;
 }
 
-tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, const char *trace, tw_measurement *out,
+tw_status cuda_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_evaluation *e, tw_error *error) {
+  (void)t;
+  a->stop = e->stop;
+  const tw_status status = check_once(a, data, error);
+  snprintf(e->coverage, sizeof e->coverage, "%s", a->coverage);
+  return status;
+}
+
+tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, tw_evaluation *e, tw_measurement *out,
                        tw_error *error) {
   tw_error why = {0};
   bool again = false;
-  if (trace)
+  a->stop = e->stop;
+  a->limit = e->limit;
+  if (e->trace)
     return tw_fail(error, TW_UNSUPPORTED, "%s does not record timelines; leave out --trace and --timeline", t->name);
   tw_status status = measure(a, data, false, out, &again, &why);
   if (again) status = measure(a, data, true, out, &again, &why);

@@ -7,15 +7,12 @@
 
 const cuda_config *cuda_config_of(const tw_target *); /* target.c */
 
-tw_status cuda_artefact(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+tw_status cuda_artefact(const tw_target *, const tw_problem *, const char *source, size_t length, tw_evaluation *,
                         tw_artefact **, tw_error *);
-tw_status cuda_check(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
-void cuda_wait(tw_artefact *, const tw_stop *);
-void cuda_until(tw_artefact *, double cost);
-tw_status cuda_measure(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
+tw_status cuda_check(const tw_target *, tw_artefact *, const tw_case *, tw_evaluation *, tw_error *);
+tw_status cuda_measure(const tw_target *, tw_artefact *, const tw_case *, tw_evaluation *, tw_measurement *,
                        tw_error *);
 void cuda_release(tw_artefact *);
-void cuda_coverage(const tw_target *, const tw_artefact *, char *text, size_t size);
 tw_status cuda_bound_on(const cuda_config *, const tw_problem *, tw_bound *, tw_error *);
 tw_status cuda_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
 

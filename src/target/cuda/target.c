@@ -133,10 +133,7 @@ static void fill_target(const void *values, tw_target *out) {
                      .describe = describe,
                      .build = cuda_artefact,
                      .check = cuda_check,
-                     .coverage = cuda_coverage,
                      .measure = cuda_measure,
-                     .wait = cuda_wait,
-                     .until = cuda_until,
                      .release = cuda_release,
                      .exporter = &cuda_exporter,
                      .language = cuda_tiles_language};

@@ -50,11 +50,11 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
                        tw_artefact **out, tw_error *error) {
   tw_artefact *a = calloc(1, sizeof *a);
   if (!a) return tw_no_memory(error, NULL);
-  tw_status status = gm_build(gm_config_of(t), p, source, length, trust, &a->elf, &a->size, error);
+  tw_status status = gm_build(gm_config_of(t), p, source, length, e->trust, &a->elf, &a->size, error);
   if (status != TW_OK) {
     free(a);
     return status;
@@ -90,7 +90,8 @@ static void report_cycles(const tw_target *t, const tw_artefact *a, const tw_cas
   tw_append_cut(error->text, sizeof error->text, more);
 }
 
-static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_error *error) {
+  (void)e;
   execute(t, a, k, NULL);
   if (a->verdict == TW_FAILED && gm_relies_on_timing(&a->error)) report_cycles(t, a, k, &a->error);
   if (a->verdict != TW_OK && error) *error = a->error;
@@ -139,9 +140,9 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
       (tw_memory_use){"accumulator", r->memory.acc_rows * (size_t)(c->dim * gm_acc_bytes(c)), (size_t)c->acc_bytes};
 }
 
-static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_measurement *out,
                          tw_error *error) {
-  if (a->ran_on != k || trace) execute(t, a, k, trace);
+  if (a->ran_on != k || e->trace) execute(t, a, k, e->trace);
   if (a->verdict != TW_OK) {
     if (error) *error = a->error;
     return a->verdict;

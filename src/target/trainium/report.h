@@ -6,7 +6,7 @@
 #include "tilewright/extend/target.h"
 
 void trn_report(const trn_config *, const trn_program *, const trn_timing *, tw_measurement *out);
-/* The timeline in the form that tw_target.measure documents, to a file. */
+/* The timeline in the form that tw_evaluation.trace documents, to a file. */
 tw_status trn_report_trace(const trn_program *, const trn_timing *, const char *path, tw_error *);
 
 #endif

@@ -131,9 +131,9 @@ trn_compiler trn_compiler_of(const tw_problem *p) {
 
 /* ---- kernels ---- */
 
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
                        tw_artefact **out, tw_error *error) {
-  (void)t, (void)p, (void)trust; /* kernels are interpreted here, never run by the host's Python */
+  (void)t, (void)p, (void)e; /* kernels are interpreted here, never run by the host's Python */
   if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the source holds a zero byte");
   tw_artefact *a = tw_new(1, sizeof *a);
   if (a) a->source = strdup(source);
@@ -180,7 +180,7 @@ static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, v
 
 tw_status trn_program_of(const tw_target *t, const char *source, const tw_case *k, trn_program *out, tw_error *error) {
   tw_artefact *a = NULL;
-  tw_status status = build(t, k->problem, source, strlen(source), true, &a, error);
+  tw_status status = build(t, k->problem, source, strlen(source), &(tw_evaluation){.trust = true}, &a, error);
   if (status != TW_OK) return status;
   status = execute(t, a, k, NULL, NULL, error);
   if (status == TW_OK) {
@@ -236,27 +236,24 @@ static tw_status execute_and_compare(const tw_target *t, tw_artefact *a, const t
   return status;
 }
 
-static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
-  return execute_and_compare(t, a, k, NULL, error);
-}
-
 static tw_status check_part(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
   uint8_t *needed = NULL;
-  if (!is_sampled(k->problem)) return check(t, a, k, error);
   tw_status status = a->has_program ? TW_OK : execute(t, a, k, NULL, NULL, error);
   if (status == TW_OK) status = trn_slice(&a->program, tw_random_system(), &needed, error);
   if (status == TW_OK) status = execute_and_compare(t, a, k, needed, error);
-  if (status == TW_MISSING) status = check(t, a, k, error); /* no element was written, or that cannot be told */
   free(needed);
   return status;
 }
 
-static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
-  (void)t;
-  snprintf(text, size, "%s", a->coverage);
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_error *error) {
+  tw_status status = e->in_part && is_sampled(k->problem) ? check_part(t, a, k, error) : TW_MISSING;
+  if (status == TW_MISSING) /* in full; or no element was written, or that cannot be told */
+    status = execute_and_compare(t, a, k, NULL, error);
+  snprintf(e->coverage, sizeof e->coverage, "%s", a->coverage);
+  return status;
 }
 
-static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_measurement *out,
                          tw_error *error) {
   trn_timing timing;
   tw_status status = a->has_program ? TW_OK : execute(t, a, k, NULL, NULL, error);
@@ -265,7 +262,7 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, c
   if (status != TW_OK) return status;
   trn_report(config(t), &a->program, &timing, out);
   out->utilization = k->problem->op->operations(k->problem) / peak_macs(config(t)) / out->seconds;
-  if (trace) status = trn_report_trace(&a->program, &timing, trace, error);
+  if (e->trace) status = trn_report_trace(&a->program, &timing, e->trace, error);
   trn_timing_free(&timing);
   return status;
 }
@@ -330,6 +327,7 @@ static void fill_target(const void *values, tw_target *out) {
                      .traits = {.simulated = true,
                                 .deterministic = true,
                                 .measures_first = true, /* times need no data */
+                                .checks_part = true,
                                 .own_reference = true,
                                 .reference_up_to = sample_above,
                                 .error = c->error,
@@ -345,8 +343,6 @@ static void fill_target(const void *values, tw_target *out) {
                      .describe = describe,
                      .build = build,
                      .check = check,
-                     .check_part = check_part,
-                     .coverage = coverage,
                      .measure = measure,
                      .release = release,
                      .rewriter = &trn_rewriter,

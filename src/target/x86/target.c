@@ -129,10 +129,8 @@ static const tw_target x86 = {
     .describe = describe,
     .build = x86_artefact,
     .check = x86_check,
-    .coverage = x86_coverage,
     .measure = x86_measure,
     .release = x86_release,
-    .wait = x86_wait,
     .library = &library,
     .language = language,
 };

@@ -246,15 +246,15 @@ static tw_status build_design(const tw_target *t, const tw_problem *p, const cha
   return status;
 }
 
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
                        tw_artefact **out, tw_error *error) {
-  (void)trust; /* designs are read, not compiled */
   if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
   tw_artefact *a = tw_new(1, sizeof *a);
   if (!a) return tw_no_memory(error, NULL);
   a->problem = *p;
   const tw_status status = (xd_mlir_is(source) ? build_design : build_schedule)(t, p, source, a, error);
   if (status == TW_OK) {
+    e->least = a->is_read ? 0 : xd_plan_least(config(t), &a->gemm);
     *out = a;
     return TW_OK;
   }
@@ -262,27 +262,21 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   return tw_status_group(status) == TW_USAGE ? TW_FAILED : status;
 }
 
-static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_error *error) {
-  if (a->is_read) return xd_mlir_check(config(t), &a->design, &a->work, k, error);
-  return xd_execute_check(config(t), &a->gemm, k, error);
+static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_error *error) {
+  if (a->is_read) {
+    const tw_status status = xd_mlir_check(config(t), &a->design, &a->work, k, error);
+    if (status == TW_OK) xd_mlir_coverage(&a->work, &a->problem, e->coverage, sizeof e->coverage);
+    return status;
+  }
+  const tw_status status = xd_execute_check(config(t), &a->gemm, k, error);
+  if (status == TW_OK) xd_execute_coverage(&a->gemm, &a->problem, e->coverage, sizeof e->coverage);
+  return status;
 }
 
-static void coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
-  (void)t;
-  if (a->is_read)
-    xd_mlir_coverage(&a->work, &a->problem, text, size);
-  else
-    xd_execute_coverage(&a->gemm, &a->problem, text, size);
-}
-
-static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, const char *trace, tw_measurement *out,
+static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_measurement *out,
                          tw_error *error) {
-  if (a->is_read) return xd_mlir_measure(config(t), &a->design, &a->work, k, trace, out, error);
-  return xd_execute_measure(config(t), &a->gemm, trace, out, error);
-}
-
-static double least(const tw_target *t, const tw_artefact *a) {
-  return a->is_read ? 0 : xd_plan_least(config(t), &a->gemm);
+  if (a->is_read) return xd_mlir_measure(config(t), &a->design, &a->work, k, e->trace, out, error);
+  return xd_execute_measure(config(t), &a->gemm, e->trace, out, error);
 }
 
 static void release(tw_artefact *a) {
@@ -294,8 +288,9 @@ static tw_status launch(const tw_target *t, const void *data, size_t size, tw_ra
                         tw_error *error) {
   if (strlen(data) != size) return tw_fail(error, TW_FAILED, "the design holds a zero byte");
   if (!xd_mlir_is(data))
-    return tw_fail(error, TW_USAGE,
-                   "the file has no MLIR module, and a design text requires an op, as in `tilewright run FILE gemm m=64 ...`");
+    return tw_fail(
+        error, TW_USAGE,
+        "the file has no MLIR module, and a design text requires an op, as in `tilewright run FILE gemm m=64 ...`");
   return xd_mlir_launch(config(t), data, l, out, error);
 }
 
@@ -319,7 +314,6 @@ static const tw_family families[] = {{.op = "gemm",
                                       .bound = bound,
                                       .language = family_language}};
 static const tw_launcher launcher = {.run = launch, .whole = true};
-static const tw_quick quick = {.least = least};
 static const tw_explainer explainer = {.keys = xd_design_keys, .explain = explain, .draw = draw};
 static const tw_exporter exporter = {.sources = sources, .floorplan = floorplan};
 
@@ -336,6 +330,7 @@ static void fill_target(const void *values, tw_target *out) {
                  .simulation_rate = 0.1, /* bench_xdna2_array: 4096^3 in timing mode runs at 0.085 to 0.13 */
                  .error = c->error,
                  .error_of = c->error_of,
+                 .bounds_builds = true,
                  .language = "schedule or MLIR",
                  .source_name = "design.txt",
                  .prompts = "xdna2"},
@@ -346,10 +341,8 @@ static void fill_target(const void *values, tw_target *out) {
       .describe = describe,
       .build = build,
       .check = check,
-      .coverage = coverage,
       .measure = measure,
       .release = release,
-      .quick = &quick,
       .explainer = &explainer,
       .exporter = &exporter,
       .machine_views = xd_views,

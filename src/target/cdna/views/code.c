@@ -245,7 +245,7 @@ tw_status cdna_show_code(const tw_target *t, const char *const value[], tw_view_
   }
   status = tw_file_read(value[FILE_KEY], FILE_LIMIT, &data, &size, error);
   if (status == TW_OK && !cdna_object_is(data, size))
-    status = cdna_compile(cdna_arch_of(t), data, size, false, NULL, &compiled, &size, error);
+    status = cdna_compile(cdna_arch_of(t), data, size, &(tw_evaluation){0}, NULL, &compiled, &size, error);
   if (status == TW_OK) status = cdna_object_read(compiled ? compiled : data, size, value[FILE_KEY], &object, error);
   if (status == TW_OK && object.arch != cdna_arch_of(t))
     status = tw_fail(error, TW_USAGE, "%s is for %s; use -t %s", value[FILE_KEY], cdna_processor(object.arch),

@@ -30,9 +30,10 @@ static tw_status time_of(const tw_program *p, const char *source, double *cost, 
   const tw_target *t = p->target;
   tw_artefact *a;
   tw_measurement m = {0};
-  tw_status status = t->build(t, &p->problem, source, strlen(source), true, &a, error);
+  tw_evaluation e = {.trust = true};
+  tw_status status = t->build(t, &p->problem, source, strlen(source), &e, &a, error);
   if (status != TW_OK) return status;
-  status = t->measure(t, a, &p->given, NULL, &m, error);
+  status = t->measure(t, a, &p->given, &e, &m, error);
   *cost = m.cost;
   t->release(a);
   return status;
@@ -42,11 +43,12 @@ static tw_status check(const tw_target *t, const tw_problem *problem, const char
                        uint64_t seed, int jobs, tw_error *error) {
   tw_case k;
   tw_artefact *a;
-  tw_status status = t->build(t, problem, source, length, trust, &a, error);
+  tw_evaluation e = {.trust = trust};
+  tw_status status = t->build(t, problem, source, length, &e, &a, error);
   if (status != TW_OK) return status;
   status = tw_target_case(t, problem, seed, jobs, &k, error);
   if (status == TW_OK) {
-    status = t->check(t, a, &k, error);
+    status = t->check(t, a, &k, &e, error);
     tw_case_free(&k);
   }
   t->release(a);

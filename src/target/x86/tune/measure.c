@@ -59,14 +59,14 @@ static const int64_t ALONE = 1 << 16; /* elements of A that one thread makes or 
 /* Builders hold it shared, a measurement alone. */
 static pthread_rwlock_t machine = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
-tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
                        tw_artefact **out, tw_error *error) {
   (void)t;
   tw_artefact *a = calloc(1, sizeof *a);
   if (!a) return tw_no_memory(error, NULL);
   a->problem = *p;
   pthread_rwlock_rdlock(&machine);
-  const tw_status status = x86_build(source, length, trust, &a->object, &a->bytes, error);
+  const tw_status status = x86_build(source, length, e->trust, &a->object, &a->bytes, error);
   pthread_rwlock_unlock(&machine);
   if (status == TW_OK)
     *out = a;
@@ -83,13 +83,6 @@ void x86_release(tw_artefact *a) {
 /* ---- the process ---- */
 
 static double limit_of(const tw_problem *p, uint32_t sets) { return 10 + 2 * p->op->operations(p) * sets / SLOWEST; }
-
-void x86_wait(tw_artefact *a, const tw_stop *stop) { a->stop = stop; }
-
-void x86_coverage(const tw_target *t, const tw_artefact *a, char *text, size_t size) {
-  (void)t;
-  snprintf(text, size, "%s", *a->coverage ? a->coverage : "every element");
-}
 
 /* By tw_now: when the search has no more time for this kernel; HUGE_VAL: never. */
 static double deadline_of(const tw_artefact *a) {
@@ -173,14 +166,16 @@ static tw_status run_and_compare(tw_sandbox *s, tw_artefact *a, const tw_case *d
   return status;
 }
 
-tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_error *error) {
+tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_evaluation *e, tw_error *error) {
   (void)t;
+  a->stop = e->stop;
   tw_sandbox *s = NULL;
   const double start = tw_now();
   tw_status status = open_process(a, data, 1, false, &s, error);
   if (status == TW_OK) status = run_and_compare(s, a, data, error);
   tw_sandbox_close(s);
   a->check_seconds = tw_now() - start;
+  snprintf(e->coverage, sizeof e->coverage, "%s", a->coverage);
   return status;
 }
 
@@ -514,14 +509,16 @@ static size_t cool_bytes(const tw_problem *p) {
   return (size_t)(cache < COOL_LEAST ? COOL_LEAST : cache > COOL_MOST ? COOL_MOST : cache);
 }
 
-tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, const char *trace, tw_measurement *out,
+tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, tw_evaluation *e, tw_measurement *out,
                       tw_error *error) {
   const tw_problem *p = &a->problem;
   timing time = {.artefact = a, .problem = p, .data = data, .room = room_of(p, data), .cool = cool_bytes(p)};
   tw_spread spread = {0};
   rates r;
   (void)t;
-  if (trace) return tw_fail(error, TW_UNSUPPORTED, "x86 does not record timelines; leave out --trace and --timeline");
+  a->stop = e->stop;
+  if (e->trace)
+    return tw_fail(error, TW_UNSUPPORTED, "x86 does not record timelines; leave out --trace and --timeline");
   if (!(time.set = tw_new(time.room, sizeof *time.set))) return tw_no_memory(error, NULL);
   pthread_rwlock_wrlock(&machine);
   tw_status status = rates_of(p, &r, error);

@@ -5,14 +5,11 @@
 
 #include "tilewright/extend/target.h"
 
-tw_status x86_artefact(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+tw_status x86_artefact(const tw_target *, const tw_problem *, const char *source, size_t length, tw_evaluation *,
                        tw_artefact **, tw_error *);
-tw_status x86_check(const tw_target *, tw_artefact *, const tw_case *, tw_error *);
-tw_status x86_measure(const tw_target *, tw_artefact *, const tw_case *, const char *trace, tw_measurement *,
-                      tw_error *);
+tw_status x86_check(const tw_target *, tw_artefact *, const tw_case *, tw_evaluation *, tw_error *);
+tw_status x86_measure(const tw_target *, tw_artefact *, const tw_case *, tw_evaluation *, tw_measurement *, tw_error *);
 void x86_release(tw_artefact *);
-void x86_wait(tw_artefact *, const tw_stop *);
-void x86_coverage(const tw_target *, const tw_artefact *, char *text, size_t size);
 /* Problems of more multiply-adds have no expected outputs in a search: a sample is compared. */
 #define X86_REFERENCE_UP_TO 2.5e9
 /* After some timed repeats, at `now`: can the kernel have its least number of repeats, or one more, by `last`? So a

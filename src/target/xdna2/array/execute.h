@@ -14,7 +14,7 @@ tw_status xd_execute_check(const xd_config *, const xd_gemm *, const tw_case *, 
 /* The checked part of a problem, in words. */
 void xd_execute_coverage(const xd_gemm *, const tw_problem *, char *text, size_t size);
 
-/* The whole problem in timing mode. `trace`: see tw_target.measure; may be NULL. */
+/* The whole problem in timing mode. `trace`: see tw_evaluation.trace; may be NULL. */
 tw_status xd_execute_measure(const xd_config *, const xd_gemm *, const char *trace, tw_measurement *out, tw_error *);
 
 /* ---- of any program ---- */

@@ -1,4 +1,4 @@
-/* trace.h - a run as a timeline in the Chrome trace format (tw_target.measure says how). */
+/* trace.h - a run as a timeline in the Chrome trace format (tw_evaluation.trace says how). */
 #ifndef TW_XDNA2_ARRAY_TRACE_H
 #define TW_XDNA2_ARRAY_TRACE_H
 
