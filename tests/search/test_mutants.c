@@ -156,7 +156,7 @@ static tw_status compare_all(const tw_target *t, const tw_problem *p, const char
   return status;
 }
 
-static struct { int judged, built, accepted; } sum[SUBJECTS];
+static struct { int judged, built, accepted, wrong; } sum[SUBJECTS];
 
 static void try_mutant(size_t index, tw_random *r) {
   const tw_target *t = tw_target_find(subjects[index].target);
@@ -181,7 +181,8 @@ static void try_mutant(size_t index, tw_random *r) {
     char name[64];
     snprintf(name, sizeof name, "accepted-%s-%016" PRIx64, t->name, trial.seed);
     tw_file_write(name, source, strlen(source), NULL);
-    fail_msg("%s: %s was accepted and is wrong: %s", subjects[index].problem, name, error.text);
+    print_message("%s: %s was accepted and is wrong: %s\n", subjects[index].problem, name, error.text);
+    sum[index].wrong++;
   }
   free(source);
 }
@@ -209,10 +210,14 @@ static void what_is_accepted_is_right(void **state) {
   for (int round = 0; seconds > 0 ? tw_now() < end : round < FEW; round++)
     for (size_t i = 0; i < SUBJECTS && (seconds == 0 || tw_now() < end); i++)
       if (is_wanted(i)) try_mutant(i, &r);
-  for (size_t i = 0; i < SUBJECTS; i++)
-    if (sum[i].judged)
-      print_message("%-20s %-52s %d judged, %d built, %d accepted\n", subjects[i].target, subjects[i].problem,
-                    sum[i].judged, sum[i].built, sum[i].accepted);
+  int wrong = 0;
+  for (size_t i = 0; i < SUBJECTS; i++) {
+    if (!sum[i].judged) continue;
+    print_message("%-20s %-52s %d judged, %d built, %d accepted, %d of them wrong\n", subjects[i].target,
+                  subjects[i].problem, sum[i].judged, sum[i].built, sum[i].accepted, sum[i].wrong);
+    wrong += sum[i].wrong;
+  }
+  assert_int_equal(wrong, 0);
 }
 
 int main(int argc, char **argv) {

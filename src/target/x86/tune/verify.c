@@ -25,7 +25,7 @@ static void read_row(const tw_operand *o, const void *data, bool transposed, int
   tw_element_row(o->type, data, i * o->stride[transposed], o->stride[!transposed], n, out);
 }
 
-static void read_a(const x86_verifier *v, const void *a, int64_t i, double *out) {
+void x86_read_a(const x86_verifier *v, const void *a, int64_t i, double *out) {
   read_row(&v->operand[0], a, v->gemm.a_transposed, i, v->gemm.k, out);
 }
 
@@ -123,6 +123,27 @@ void x86_verifier_free(x86_verifier *v) {
   *v = (x86_verifier){0};
 }
 
+/* Adds `sign` times what the elements of two columns are in the sums that an exchange of elements changes. */
+static void count_columns(x86_verifier *v, const int64_t column[2], double sign) {
+  double fourths = v->fourths * v->fourths;
+  for (int i = 0; i < 2; i++) {
+    const int64_t j = column[i];
+    double fourth = 0, sum = 0;
+    for (int64_t q = 0; q < v->gemm.k; q++) {
+      const double b = b_at(v, q, j), balanced = b / v->term[q];
+      for (int x = 0; x < X86_VECTORS; x++) v->product[x][q] += sign * b * v->weight[x][j];
+      fourth += balanced * balanced * balanced * balanced;
+      sum += b;
+    }
+    fourths += sign * sqrt(fourth) / (double)v->gemm.n;
+    v->sums += sign * sum * sum;
+  }
+  v->fourths = sqrt(fmax(fourths, 0));
+}
+
+void x86_verifier_forget(x86_verifier *v, const int64_t column[2]) { count_columns(v, column, -1); }
+void x86_verifier_learn(x86_verifier *v, const int64_t column[2]) { count_columns(v, column, 1); }
+
 /* ---- new inputs ---- */
 
 /* The value of other sign, as the type has it. */
@@ -212,6 +233,19 @@ tw_status x86_fill_rows(const x86_verifier *v, uint64_t seed, int64_t first, con
   return TW_OK;
 }
 
+void x86_negate_a(const x86_verifier *v, void *a, int64_t i, int64_t first, int64_t end) {
+  const tw_operand *o = &v->operand[0];
+  const bool across = v->gemm.a_transposed;
+  const size_t size = (size_t)tw_type_bits(o->type) / 8;
+  for (int64_t p = first; p < end; p++) {
+    uint8_t *x = (uint8_t *)a + (size_t)(i * o->stride[across] + p * o->stride[!across]) * size;
+    if (size == 1)
+      *x = negated(o->type, *x);
+    else
+      x[size - 1] ^= 0x80;
+  }
+}
+
 /* ---- expected values ---- */
 
 static tw_status wrong(int64_t i, const char *what, tw_error *error) {
@@ -275,8 +309,7 @@ static tw_status verify_row(const x86_verifier *v, const double row[], const dou
   return TW_OK;
 }
 
-static tw_status verify_element(const x86_verifier *v, const double row[], const void *c, int64_t i, int64_t j,
-                                tw_error *error) {
+double x86_element(const x86_verifier *v, const double row[], int64_t j, double *tolerance) {
   const tw_gemm *g = &v->gemm;
   double sum = 0;
   tw_gemm_sizes s = {0};
@@ -286,16 +319,23 @@ static tw_status verify_element(const x86_verifier *v, const double row[], const
     tw_gemm_sizes_add(&s, x, y);
   }
   if (g->c == TW_I8) { /* exact */
-    const double rounded = tw_round_i8((int32_t)sum, g->scale, g->relu);
-    return c_at(v, c, i, j) == rounded ? TW_OK : wrong(i, "has an element that differs from the product", error);
+    *tolerance = 0;
+    return tw_round_i8((int32_t)sum, g->scale, g->relu);
   }
   tw_gemm_sizes_finish(&s);
   s.value = (double)g->scale * sum;
   if (v->d) s.value += s.bias = tw_operand_element(&v->operand[2], v->d, 0, j);
   if (g->relu && s.value < 0) s.value = 0;
-  return fabs(c_at(v, c, i, j) - s.value) <= tw_gemm_tolerance(g, &v->numerics, &s, false)
-             ? TW_OK
-             : wrong(i, "has an element that differs from the product", error);
+  *tolerance = tw_gemm_tolerance(g, &v->numerics, &s, false);
+  return s.value;
+}
+
+tw_status x86_verify_element(const x86_verifier *v, const double row[], const void *c, int64_t i, int64_t j,
+                             tw_error *error) {
+  double tolerance;
+  const double right = x86_element(v, row, j, &tolerance);
+  return fabs(c_at(v, c, i, j) - right) <= tolerance ? TW_OK
+                                                     : wrong(i, "has an element that differs from the product", error);
 }
 
 /* Some elements of a row of a product that is not linear, and all that look as if they were not written. Samples of all
@@ -306,10 +346,10 @@ static tw_status verify_some(const x86_verifier *v, const double row[], const vo
   const int64_t each = SAMPLES / g->m > 2 ? SAMPLES / g->m : 2;
   tw_status status = TW_OK;
   for (int64_t x = 0; status == TW_OK && x < each; x++)
-    status = verify_element(v, row, c, i, x % 2 ? tw_random_between(r, 0, g->n - 1) : (i * each + x) % g->n, error);
+    status = x86_verify_element(v, row, c, i, x % 2 ? tw_random_between(r, 0, g->n - 1) : (i * each + x) % g->n, error);
   for (int64_t j = 0; status == TW_OK && j < g->n; j++)
     if (tw_is_poison(&v->operand[v->n_operands - 1], c, i, j)) /* for i8 it is an ordinary number */
-      status = g->c == TW_I8 ? verify_element(v, row, c, i, j, error) : wrong(i, "was not written", error);
+      status = g->c == TW_I8 ? x86_verify_element(v, row, c, i, j, error) : wrong(i, "was not written", error);
   return status;
 }
 
@@ -322,7 +362,7 @@ tw_status x86_verify_rows(const x86_verifier *v, int64_t first, const void *a, c
   tw_random r;
   tw_random_seed(&r, tw_random_system());
   for (int64_t i = first; status == TW_OK && i < g->m && i < first + X86_ROWS; i++) {
-    read_a(v, a, i, row);
+    x86_read_a(v, a, i, row);
     if (linear) {
       read_row(&v->operand[v->n_operands - 1], c, false, i, g->n, result);
       status = verify_row(v, row, result, i, error);

@@ -22,7 +22,8 @@ typedef struct x86_verifier {
   double column;           /* in the mean square: a column's norm as it is */
   double sums;             /* squares of the columns' sums */
   double biases;           /* squares of the bias, summed */
-  const void *b, *d;
+  void *b;
+  const void *d;
   float *down, *up; /* k: powers of two that undo the terms of the A that new inputs are like, and that fit B's
                        (tw_term_exponent) */
 } x86_verifier;
@@ -38,5 +39,18 @@ void x86_verifier_free(x86_verifier *);
 tw_status x86_fill_rows(const x86_verifier *, uint64_t seed, int64_t first, const void *like, void *a, tw_error *);
 /* TW_FAILED if X86_ROWS rows of C from `first` on cannot belong to act(scale * op(A) op(B) + bias). */
 tw_status x86_verify_rows(const x86_verifier *, int64_t first, const void *a, const void *c, tw_error *);
+
+/* ---- for changes.h ---- */
+
+void x86_read_a(const x86_verifier *, const void *a, int64_t i, double *out); /* row i of op(A) */
+/* Elements [first, end) of row i of op(A) get the other sign: bits that are turned where the type has no sign. */
+void x86_negate_a(const x86_verifier *, void *a, int64_t i, int64_t first, int64_t end);
+/* The right element of column j of C for a row of op(A), and its tolerance. */
+double x86_element(const x86_verifier *, const double row[], int64_t j, double *tolerance);
+/* TW_FAILED if C has another. */
+tw_status x86_verify_element(const x86_verifier *, const double row[], const void *c, int64_t i, int64_t j, tw_error *);
+/* Two columns of B leave the precomputed sums, and are in them again after their elements were exchanged. */
+void x86_verifier_forget(x86_verifier *, const int64_t column[2]);
+void x86_verifier_learn(x86_verifier *, const int64_t column[2]);
 
 #endif
