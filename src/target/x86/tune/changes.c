@@ -15,10 +15,11 @@ typedef struct range {
   int64_t first, end; /* of units along k */
 } range;
 
-/* 1 to 2^x of n units, every x as often as any other. */
+/* 2^x of n units, every x as often as any other; in half of all cases 1. */
 static range draw_range(tw_random *r, int64_t n) {
   int powers = 1;
-  while ((int64_t)1 << powers <= n) powers++;
+  while ((int64_t)1 << powers <= n && powers < 62) powers++;
+  if (tw_random_below(r, 2)) powers = 1;
   const int64_t most = (int64_t)1 << tw_random_below(r, (uint64_t)powers), count = most < n ? most : n;
   const int64_t first = tw_random_between(r, 0, n - count);
   return (range){first, first + count};

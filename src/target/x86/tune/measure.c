@@ -59,8 +59,8 @@ static const double WEIGHTS = 8e6; /* elements of B of all sets: a tenth of a se
 static const int64_t COOL_LEAST = 32 << 20, COOL_MOST = 256 << 20;
 static const int64_t ALONE = 1 << 16; /* elements of A that one thread makes or verifies as fast as many */
 /* Sets that change before a repeat, at most; sets for each of them; repeats for each in which some sets keep their A;
- * repeats at least with a change of B, and with such sets. */
-enum { CHANGES_MOST = 8, SETS_FOR_A_CHANGE = 8, KEPT_IN = 4, CHANGES_LEAST = 3, KEPT_LEAST = 2 };
+ * repeats at least with a change of B, and with such sets; with such sets where they take little time. */
+enum { CHANGES_MOST = 8, SETS_FOR_A_CHANGE = 8, KEPT_IN = 4, CHANGES_LEAST = 3, KEPT_LEAST = 2, KEPT_WELL = 8 };
 static const double CHANGES_SHARE = 0.25; /* of the time of a measurement, for more than CHANGES_LEAST */
 
 /* Builders hold it shared, a measurement alone. */
@@ -340,8 +340,8 @@ typedef struct changes {
 static void choose_changes(timing *t, uint32_t sets, bool keep, changes *out) {
   const double taken = tw_now() - t->began;
   const bool has_time = t->changed < CHANGES_LEAST || t->changing <= CHANGES_SHARE * taken;
-  const size_t most = sets / SETS_FOR_A_CHANGE < CHANGES_MOST ? sets / SETS_FOR_A_CHANGE : CHANGES_MOST;
-  const size_t n = 1 + tw_random_below(&t->random, most ? most : 1);
+  const size_t share = keep ? sets : sets / SETS_FOR_A_CHANGE, most = share < CHANGES_MOST ? share : CHANGES_MOST;
+  const size_t n = keep ? most : 1 + tw_random_below(&t->random, most ? most : 1);
   out->n = 0;
   if (!keep) keep = tw_random_below(&t->random, KEPT_IN) == 0 && t->kept * KEPT_IN < t->repeats;
   for (uint32_t i = 0; i < t->sets; i++) t->set[i].keeps_a = false;
@@ -350,9 +350,10 @@ static void choose_changes(timing *t, uint32_t sets, bool keep, changes *out) {
     bool known = false;
     for (size_t j = 0; j < out->n; j++) known |= out->set[j] == set;
     if (known) continue;
-    out->of_a[out->n] = keep && (!has_time || tw_random_below(&t->random, 2));
-    out->of_b[out->n] = has_time && t->set[set].verifier.gemm.n > 1;
-    t->set[set].keeps_a = keep && (out->of_a[out->n] || out->of_b[out->n]);
+    const bool can = has_time && t->set[set].verifier.gemm.n > 1;
+    out->of_a[out->n] = keep && (!can || tw_random_below(&t->random, 2)); /* one alone is harder to notice */
+    out->of_b[out->n] = can && !out->of_a[out->n];
+    t->set[set].keeps_a = keep;
     out->set[out->n++] = set;
   }
   t->repeats++;
@@ -387,8 +388,8 @@ static tw_status verify_changes(timing *t, const changes *x, tw_error *error) {
   return status;
 }
 
-/* One repeat: *seconds for each of `sets`. One randomly chosen set is compared element by element. `keep`: some set has
- * its A of the last repeat in any case. */
+/* One repeat: *seconds for each of `sets`. One randomly chosen set is compared element by element. `keep`: some sets
+ * have their A of the last repeat in any case, and as many as possible: the time does not count. */
 static tw_status repeat(timing *t, uint32_t sets, bool keep, double *seconds, tw_error *error) {
   tw_sandbox *s = t->process;
   changes change;
@@ -435,7 +436,9 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
   }
   if (status == TW_OK && n < REPEATS_LEAST && tw_now() - start <= WALL_SECONDS)
     status = tw_fail(error, TW_INTERRUPTED, "the time was up after %zu repeats", n);
-  while (status == TW_OK && t->kept < KEPT_LEAST && tw_now() - start <= WALL_SECONDS && tw_now() < last)
+  const double enough = 1.5 * (tw_now() - start);
+  while (status == TW_OK && t->kept < KEPT_WELL && tw_now() - start <= WALL_SECONDS && tw_now() < last &&
+         (t->kept < KEPT_LEAST || tw_now() - start < enough))
     status = repeat(t, sets, true, &seconds, error);
   *out = tw_spread_of(time, n);
   return status;
