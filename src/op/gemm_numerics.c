@@ -208,8 +208,9 @@ static double rounding_mean(const tw_gemm *g, const tw_gemm_numerics *n, const t
  * of each element is at most half a step of (largest magnitude) / 127: in all by at most step / 2 times the sum of |b|,
  * which is at most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
  *
- * tf32 cuts 13 bits (bf16 16): both factors of a product are off by up to 2^-10 (2^-7), always towards 0, so the sum is
- * off by that part of itself, at most 8 largest |b|_2 (Hoeffding), and by as much again at random. Hopper's matrix unit
+ * tf32 cuts 13 bits (bf16 16): both factors of a product are off by up to 2^-10 (2^-7), always towards 0, so each
+ * product by up to twice that of itself, with the product's sign: at most 8 |products|_2 of it in all, since signs are
+ * random (Hoeffding). Hopper's matrix unit
  * for 8 bits keeps 14 bits in sums of 32 products (DeepSeek-V3, 2024, section 3.3.2) and cuts lower bits. */
 static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double scale = fabs((double)g->scale);
@@ -219,7 +220,7 @@ static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_
     const double norms = fmin(sqrt((double)g->k), 8) * s->column;
     off += n->a_step * s->largest * (s->weights > 0 ? fmin(norms, s->weights) : norms);
   }
-  off += n->factors * fmin(s->products, 16 * s->largest * s->column) + n->cut * 8 * s->largest * s->column;
+  off += n->factors * fmin(s->products, 8 * s->norm) + n->cut * 8 * s->largest * s->column;
   return off + n->of_blocks * 8 * s->column;
 }
 
@@ -238,7 +239,7 @@ static double besides_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw
   const double scale = fabs((double)g->scale), size = s->largest * s->column;
   const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);
   double off = 3 * TW_U32 * (sum + fabs(s->bias)) + 0.41 * n->weights * fmin(s->products, s->norm);
-  off += 0.58 * n->a_step * size + n->factors * fmin(s->products, 1.5 * size) + n->cut * size;
+  off += 0.58 * n->a_step * size + n->factors * fmin(s->products, s->norm) + n->cut * size;
   return off + n->of_blocks * s->column;
 }
 
