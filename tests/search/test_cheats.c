@@ -211,7 +211,7 @@ static void x86_is_not_fooled(void **state) {
 
 static void xdna2_is_not_fooled(void **state) {
   (void)state;
-  judge_all("xdna2", "xdna2", true, 35, 0);
+  judge_all("xdna2", "xdna2", true, 39, 0);
 }
 
 static void cdna_is_not_fooled(void **state) {

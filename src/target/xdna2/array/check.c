@@ -27,6 +27,28 @@ static tw_status check_places(const xd_config *c, const xd_program *p, tw_error 
   return status;
 }
 
+/* Buffers are apart here. On the device they are where the design says. */
+static tw_status check_addresses(const xd_program *p, xd_place t, int64_t size, tw_error *error) {
+  for (size_t i = 0; i < p->buffers.n; i++) {
+    const xd_buffer *x = &p->buffers.at[i];
+    if (x->external || !x->placed || !xd_same_place(x->tile, t)) continue;
+    if (x->placed - 1 < 0 || x->placed - 1 > size - x->bytes)
+      return tw_fail(error, TW_USAGE,
+                     "%s: buffer %s of %" PRId64 " bytes at address %" PRId64 " exceeds the tile's %" PRId64 " bytes",
+                     xd_place_label(t).text, x->name, x->bytes, x->placed - 1, size);
+    for (size_t k = 0; k < i; k++) {
+      const xd_buffer *y = &p->buffers.at[k];
+      if (y->external || !y->placed || !xd_same_place(y->tile, t)) continue;
+      if (x->placed < y->placed + y->bytes && y->placed < x->placed + x->bytes)
+        return tw_fail(error, TW_USAGE,
+                       "%s: buffers %s and %s overlap (addresses %" PRId64 " and %" PRId64
+                       "); change an address, or leave both out",
+                       xd_place_label(t).text, y->name, x->name, y->placed - 1, x->placed - 1);
+    }
+  }
+  return TW_OK;
+}
+
 static tw_status check_memory(const xd_config *c, const xd_program *p, xd_place t, tw_error *error) {
   const bool compute = xd_kind_of(t) == XD_COMPUTE;
   const int64_t size = xd_kind_of(t) == XD_SHIM ? 0 : compute ? c->l1_bytes : c->l2_bytes;
@@ -39,7 +61,7 @@ static tw_status check_memory(const xd_config *c, const xd_program *p, xd_place 
   if (used > size)
     return tw_fail(error, TW_USAGE, "%s: buffers need %" PRId64 " bytes, but the tile has %" PRId64,
                    xd_place_label(t).text, used, size);
-  return TW_OK;
+  return check_addresses(p, t, size, error);
 }
 
 static tw_status check_locks(const xd_config *c, const xd_program *p, xd_place t, tw_error *error) {

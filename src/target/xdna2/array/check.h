@@ -5,7 +5,8 @@
 #include "target/xdna2/array/program.h"
 
 /* For a lowered program. TW_USAGE with one line that names tile, number and limit:
- * - tiles that do not exist; buffers (and the stack) that exceed a tile's memory; channels, locks, lock values, links
+ * - tiles that do not exist; buffers (and the stack) that exceed a tile's memory, or overlap at the
+ *   addresses that a design gives them; channels, locks, lock values, links
  *   of a switch that exceed their number;
  * - descriptors: number, dims, sizes and steps that exceed their fields; partial words; addresses outside the buffer;
  *   chains across channels;

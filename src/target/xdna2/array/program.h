@@ -41,6 +41,7 @@ typedef struct xd_buffer {
   char name[XD_NAME];
   xd_place tile; /* external buffer: none */
   int64_t bytes;
+  int64_t placed; /* its address in the tile's memory, plus 1; 0: the compiler chooses it */
   bool external;
   int argument;     /* external buffer of a design from a file: its place among the sequence's arguments */
   tw_type type;     /* type of its elements, for source text; TW_TYPE_NONE: bytes */

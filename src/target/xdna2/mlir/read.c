@@ -129,7 +129,7 @@ void xd_read_buffer(xd_reader *r, xd_slice result) {
   xd_read_attributes(r, &a);
   const xd_slice symbol = xd_attribute_text(r, &a, "sym_name");
   xd_attribute_true(r, &a, "use_write_rtp");
-  xd_attribute_number(r, &a, "address", 0); /* its address is ignored: buffers do not overlap */
+  b.placed = xd_attribute_number(r, &a, "address", -1) + 1;
   xd_attribute_number(r, &a, "mem_bank", 0);
   xd_attributes_end(r, &a, "aie.buffer");
   xd_read_expect(r, ':');
