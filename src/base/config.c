@@ -111,8 +111,9 @@ tw_status tw_config_set(tw_config_record *r, const char *key, char *value, tw_co
     if (strcmp(key, r->key[i].name) != 0) continue;
     if (r->line[i]) return tw_fail(error, TW_USAGE, AT "%s is given twice", PLACE(at), key);
     if (!*value) return tw_fail(error, TW_USAGE, AT "%s has no value", PLACE(at), key);
-    r->line[i] = at.line;
-    return parse_value(&r->key[i], value, r->out, at, error);
+    const tw_status status = parse_value(&r->key[i], value, r->out, at, error);
+    r->line[i] = status == TW_OK ? at.line : -at.line;
+    return status;
   }
   const char *names[TW_CONFIG_KEYS_MAX];
   for (size_t i = 0; i < r->n; i++) names[i] = r->key[i].name;

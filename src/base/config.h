@@ -52,7 +52,7 @@ typedef struct tw_config_record {
   const tw_config_key *key;
   size_t n; /* at most TW_CONFIG_KEYS_MAX */
   void *out;
-  int line[TW_CONFIG_KEYS_MAX]; /* line of the key; 0: none */
+  int line[TW_CONFIG_KEYS_MAX]; /* line of the key; 0: none; negative: its value is wrong */
 } tw_config_record;
 
 /* Calls `line` for each line that holds something, without comment and white space around, until one fails. */

@@ -18,6 +18,7 @@ struct tw_config_file {
   tw_config_record record; /* of it */
   int line[TW_CONFIG_SECTIONS_MAX][TW_CONFIG_KEYS_MAX]; /* line of each key, in the last record of the section */
   bool was_read[TW_CONFIG_SECTIONS_MAX];
+  bool is_incomplete; /* a wrong record of a repeated section may lack values */
   tw_text problems;
   size_t n_problems;
   tw_error first;
@@ -28,6 +29,7 @@ static size_t *count_of(const tw_config_section *s, char *whole) { return (size_
 
 static void add_problem(tw_config_file *f, const tw_error *e) {
   if (!f->n_problems++) f->first = *e;
+  if (f->section != NOWHERE && section_of(f)->stride) f->is_incomplete = true;
   tw_text_add(&f->problems, "%s\n", e->text);
 }
 
@@ -166,7 +168,9 @@ tw_status tw_config_read(const tw_config_schema *schema, const char *text, const
   if (status == TW_OK) {
     end_record(f, (tw_config_place){origin, lines});
     check_sections(f);
-    if (!f->n_problems && schema->check) schema->check(out, f);
+    /* A wrong line leaves its key as the base has it, so the others can be checked beside it. */
+    const bool is_whole = f->is_derived && !f->is_incomplete;
+    if ((is_whole || !f->n_problems) && schema->check) schema->check(out, f);
     if (f->n_problems) status = tw_fail(error, TW_USAGE, "%s", f->first.text);
   }
   char *all = tw_text_take(&f->problems);
@@ -202,6 +206,7 @@ void tw_config_wrong(tw_config_file *f, const char *keys, const char *format, ..
   for (; *keys; keys += strspn(keys, " ")) {
     const size_t n = strcspn(keys, " ");
     const int at = line_of(f, keys, n);
+    if (at < 0) return; /* said before */
     if (at > line) line = at;
     keys += n;
   }

@@ -32,8 +32,8 @@ typedef struct tw_config_schema {
   size_t n;          /* at most TW_CONFIG_SECTIONS_MAX */
   size_t bytes;      /* of the whole */
   const char *words; /* keys of the first section that only describe, with blanks between them */
-  /* Checks that involve several keys, by tw_config_wrong; fills derived values. Called when every line was right. NULL:
-   * none. */
+  /* Checks that involve several keys, by tw_config_wrong; fills derived values. Called when every value is within its
+   * limits: with a base also beside wrong lines, whose keys have the base's values. NULL: none. */
   void (*check)(void *whole, tw_config_file *);
 } tw_config_schema;
 
@@ -44,7 +44,7 @@ tw_status tw_config_read(const tw_config_schema *, const char *text, const char 
                          char **problems, tw_error *);
 
 /* For check: a problem of these keys ("spad_bytes spad_banks", "dma.engines"), at the last line that gives one of
- * them. */
+ * them. Nothing where one of their lines is wrong by itself. */
 void tw_config_wrong(tw_config_file *, const char *keys, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The NAME of `base = NAME`, which is the first line that is not empty; NULL if it is missing. `line` gets its

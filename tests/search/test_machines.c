@@ -282,6 +282,23 @@ static void all_problems_are_listed(void **state) {
   free(problems);
 }
 
+/* Values that contradict each other are found beside wrong lines, unless a wrong line is one of theirs. */
+static void contradictions_are_found_beside_wrong_lines(void **state) {
+  (void)state;
+  char *problems = problems_of("base = gemmini-16x16-int8\ndimm = 8\n\nacc_banks = 32\nacc_bytes = 8192\n");
+  assert_non_null(strstr(problems, ":2: unknown key"));
+  assert_non_null(strstr(problems, ":5: an accumulator bank holds fewer rows (4) than dim = 16"));
+  free(problems);
+  problems = problems_of("base = gemmini-16x16-int8\nacc_banks = 33\nacc_bytes = 1024\n");
+  assert_non_null(strstr(problems, ":2: acc_banks = 33"));
+  assert_null(strstr(problems, "an accumulator bank"));
+  free(problems);
+  problems = problems_of("base = xdna2\nl1_bytes = 1024\n[kernel]\nname = new\n"); /* a kernel without values is not checked */
+  assert_non_null(strstr(problems, "lacks the key"));
+  assert_null(strstr(problems, "stack"));
+  free(problems);
+}
+
 static void the_error_of_a_text_counts_its_problems(void **state) {
   const tw_target *t = NULL;
   tw_error error = {0};
@@ -374,6 +391,7 @@ int main(void) {
       cmocka_unit_test(a_trial_carries_its_machine),
       cmocka_unit_test(wrong_files_say_where),
       cmocka_unit_test(all_problems_are_listed),
+      cmocka_unit_test(contradictions_are_found_beside_wrong_lines),
       cmocka_unit_test(the_error_of_a_text_counts_its_problems),
       cmocka_unit_test(mutated_files_never_crash),
   };
