@@ -2,7 +2,8 @@
  * differs from it. docs/guide/your-own-machine.md is the guide.
  *
  * A file `my.machine` becomes a target "my@1a2b3c4d": its name, and eight digits made of its values. Two files with the same name and
- * values are the same target; comments and the order of lines do not count. Wisdom, journals and runs are kept by that name.
+ * values are the same target; comments and the order of lines do not count. Wisdom and journals know a machine by its digits: a file
+ * that is renamed keeps them. They show the name.
  *
  *   tw_target_open("my.machine", &target, &error)
  */

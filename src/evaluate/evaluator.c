@@ -20,11 +20,11 @@ static void add_version(tw_text *out, const char *program) {
 }
 
 char *tw_evaluator_text(const tw_target *t) {
-  char *machine = tw_machine_text(t); /* of a user's machine file: every value */
-  char *description = t->describe ? t->describe(t) : NULL;
+  char *machine = tw_machine_text(t); /* of a user's machine file: every value; its name and summary do not count */
+  char *description = !machine && t->describe ? t->describe(t) : NULL;
   const char *compiler = t->traits.compiler ? t->traits.compiler() : NULL;
   tw_text out = {0};
-  tw_text_add(&out, "tilewright %s\n%s\n%s", TILEWRIGHT_VERSION, t->name, description ? description : "");
+  tw_text_add(&out, "tilewright %s\n%s\n%s", TILEWRIGHT_VERSION, machine ? strchr(t->name, '@') : t->name, description ? description : "");
   if (compiler) add_version(&out, compiler);
   if (machine) tw_text_add_string(&out, machine);
   free(machine);

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
+#include "base/machine_name.h"
 #include "base/strings.h"
 #include "evaluate/text.h"
 
@@ -189,6 +190,10 @@ static bool rename_problem(tw_journal *j) {
   return done;
 }
 
+static bool is_same(const char *key, const char *a, const char *b) {
+  return strcmp(key, "target") ? !strcmp(a, b) : tw_same_machine(a, b);
+}
+
 static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
   const char *key[SUBJECTS], *value[SUBJECTS];
   list_subject(subject, key, value);
@@ -204,7 +209,7 @@ static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subjec
     const char *found = code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
     if (code != SQLITE_ROW && code != SQLITE_DONE)
       status = refuse_now(j, error);
-    else if (!found || strcmp(found, value[i]) != 0) {
+    else if (!found || !is_same(key[i], found, value[i])) {
       bool brief = strcmp(key[i], "machine") != 0;
       status = tw_fail(error, TW_USAGE,
                        "the journal %s is of another %s%s%s%s; use another --out, or discard the journal with --fresh",

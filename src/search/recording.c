@@ -9,6 +9,7 @@
 #include "agent/prompt.h"
 #include "base/database.h"
 #include "base/files.h"
+#include "base/machine_name.h"
 #include "base/strings.h"
 #include "tilewright/extend/op.h"
 
@@ -78,7 +79,7 @@ static tw_status check_subject(const reader *r, const tw_target *target, const t
   while (status == TW_OK && sqlite3_step(s) == SQLITE_ROW) {
     const char *key = text_of(s, 0), *value = text_of(s, 1);
     const size_t op = strcspn(value, " ");
-    if (!strcmp(key, "target") && strcmp(value, target->name) != 0)
+    if (!strcmp(key, "target") && !tw_same_machine(value, target->name))
       status = tw_fail(error, TW_USAGE, "recording '%s' is of the target %s; expected one of %s", r->path, value,
                        target->name);
     if (!strcmp(key, "problem") && (strlen(problem->op->name) != op || strncmp(value, problem->op->name, op) != 0))

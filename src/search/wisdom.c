@@ -28,6 +28,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/lock.h"
+#include "base/machine_name.h"
 #include "base/strings.h"
 #include "evaluate/evaluator.h"
 #include "evaluate/plausible.h"
@@ -245,7 +246,7 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
   *changed = false;
   for (size_t i = 0; i < wisdom->n; i++) {
     tw_wisdom_entry *old = &wisdom->entry[i];
-    if (strcmp(old->target, entry->target) != 0 || strcmp(old->problem, entry->problem) != 0 ||
+    if (!tw_same_machine(old->target, entry->target) || strcmp(old->problem, entry->problem) != 0 ||
         !old->source != !entry->source)
       continue;
     const bool comparable = !old->machine || !entry->machine || old->machine == entry->machine;
@@ -374,7 +375,7 @@ static size_t remove_entries(tw_wisdom *wisdom, const char *target, const tw_pro
   size_t kept = 0;
   for (size_t i = 0; i < all; i++) {
     tw_wisdom_entry *e = &wisdom->entry[i];
-    if (!strcmp(e->target, target) && is_named(e, p))
+    if (tw_same_machine(e->target, target) && is_named(e, p))
       free(e->source);
     else
       wisdom->entry[kept++] = *e;
@@ -478,7 +479,7 @@ const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *targe
   for (size_t i = 0; i < wisdom->n; i++) {
     const tw_wisdom_entry *e = &wisdom->entry[i];
     tw_problem known;
-    if (e->source || strcmp(e->target, target) != 0) continue;
+    if (e->source || !tw_same_machine(e->target, target)) continue;
     if (is_named(e, problem)) {
       if (exact) *exact = true;
       return e;
@@ -497,7 +498,7 @@ const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *wisdom, const char
   const tw_wisdom_entry *best = NULL;
   for (size_t i = 0; i < wisdom->n; i++) {
     const tw_wisdom_entry *e = &wisdom->entry[i];
-    if (!strcmp(e->target, target) && is_named(e, problem) && (!best || e->cost < best->cost)) best = e;
+    if (tw_same_machine(e->target, target) && is_named(e, problem) && (!best || e->cost < best->cost)) best = e;
   }
   return best && best->source ? best : NULL;
 }

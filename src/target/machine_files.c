@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/machine_name.h"
 #include "base/strings.h"
 #include "target/cdna/target.h"
 #include "target/cuda/target.h"
@@ -37,6 +38,16 @@ static tw_machine *find_known(const char *name) {
   for (size_t i = 0; i < known.n; i++)
     if (strcmp(known.machine[i]->name, name) == 0) return known.machine[i];
   return NULL;
+}
+
+/* The same machine under another name: its file was renamed. */
+static const tw_machine *find_renamed(const char *name) {
+  const tw_machine *found = NULL;
+  pthread_mutex_lock(&known.lock);
+  for (size_t i = 0; i < known.n && !found; i++)
+    if (tw_same_machine(known.machine[i]->name, name)) found = known.machine[i];
+  pthread_mutex_unlock(&known.lock);
+  return found;
 }
 
 /* Keeps the machine, or frees it and returns the one that is the same. */
@@ -228,6 +239,7 @@ tw_status tw_target_open(const char *name, const tw_target **out, tw_error *erro
     status = open_file(name, &m, error);
   } else {
     char *path = search_file(name, at ? (size_t)(at - name) : strlen(name));
+    if (!path && (m = find_renamed(name))) return *out = &m->target, TW_OK;
     if (!path) return tw_fail(error, TW_USAGE, "unknown target '%.80s'; `tilewright targets` lists the targets", name);
     status = open_file(path, &m, error);
     if (status == TW_OK && at && strcmp(m->name, name) != 0)

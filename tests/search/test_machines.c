@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "evaluate/evaluator.h"
 #include "evaluate/text.h"
 #include "target/parse.h"
 #include "tilewright/extend/target.h"
@@ -162,8 +163,19 @@ static void values_make_the_name_and_words_do_not(void **state) {
   assert_true(strncmp(a->name, "own@", 4) == 0 && strlen(a->name) == 12);
   assert_string_not_equal(a->name, c->name);
   assert_ptr_equal(tw_target_find(a->name), a);
+  char renamed[32], digest[TW_HASH_TEXT], again[TW_HASH_TEXT];
+  snprintf(renamed, sizeof renamed, "other%s", strchr(a->name, '@'));
+  assert_ptr_equal(tw_target_find(renamed), a); /* wisdom that was found under another name of the file */
+  assert_null(tw_target_find("other@00000000"));
   const tw_target *named = read_machine("base = gemmini-16x16-int8\nname = lab-3\nl2_ways = 4\n");
   assert_true(strncmp(named->name, "lab-3@", 6) == 0);
+  const tw_target *same = read_machine("base = gemmini-16x16-int8\nname = lab-4\nsummary = ours\nl2_ways = 4\n");
+  tw_evaluator_digest(named, digest); /* a journal goes on under another name */
+  tw_evaluator_digest(same, again);
+  assert_ptr_not_equal(named, same);
+  assert_string_equal(digest, again);
+  tw_evaluator_digest(c, again);
+  assert_string_not_equal(digest, again);
 }
 
 static void the_stated_error_is_of_the_machine_that_was_measured(void **state) {

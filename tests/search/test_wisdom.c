@@ -94,6 +94,30 @@ static void another_order_of_keys_is_the_same_problem(void **state) {
   tw_wisdom_free(&w);
 }
 
+/* A machine file that is renamed keeps its wisdom: the digits say what machine it is. */
+static void a_renamed_machine_keeps_its_wisdom(void **state) {
+  (void)state;
+  tw_wisdom_entry e = entry("gemm m=64 n=32 k=16", 120, "tile m=16");
+  snprintf(e.target, sizeof e.target, "mine@1a2b3c4d");
+  assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+  e = entry("gemm m=64 n=32 k=16", 100, "tile m=32");
+  snprintf(e.target, sizeof e.target, "lab@1a2b3c4d");
+  assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
+  tw_wisdom w = load();
+  tw_problem p = gemm("m=64 n=32 k=16");
+  bool exact = false;
+  assert_int_equal(w.n, 1);
+  assert_string_equal(w.entry[0].target, "lab@1a2b3c4d"); /* the last name */
+  assert_ptr_equal(tw_wisdom_find(&w, "mine@1a2b3c4d", &p, &exact), &w.entry[0]);
+  assert_true(exact);
+  assert_null(tw_wisdom_find(&w, "lab@1a2b3c4e", &p, NULL));
+  assert_null(tw_wisdom_find(&w, "lab", &p, NULL));
+  tw_wisdom_free(&w);
+  size_t forgotten = 0;
+  assert_int_equal(tw_wisdom_forget(file, "mine@1a2b3c4d", &p, &forgotten, NULL), TW_OK);
+  assert_int_equal(forgotten, 1);
+}
+
 static void old_names_of_steps_are_replaced(void **state) {
   (void)state;
   tw_wisdom_entry e = entry("gemm m=512 n=512 k=512 a=bf16 b=bf16", 1e-6, "tile m=128 n=128 groups=2 turns");
@@ -669,6 +693,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_missing_file_is_empty_wisdom, start, end),
       cmocka_unit_test_setup_teardown(another_order_of_keys_is_the_same_problem, start, end),
+      cmocka_unit_test_setup_teardown(a_renamed_machine_keeps_its_wisdom, start, end),
       cmocka_unit_test_setup_teardown(old_names_of_steps_are_replaced, start, end),
       cmocka_unit_test_setup_teardown(what_is_kept_is_found_again, start, end),
       cmocka_unit_test_setup_teardown(costs_of_different_machines_are_not_compared, start, end),
