@@ -55,10 +55,10 @@ static void make_image(image *im, const uint8_t *data, size_t size) {
   memcpy(im->code, data, size);
 }
 
-static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
-                        char why[256]) {
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2,
+                        rv64_answer *answer, char why[256]) {
   (void)context, (void)why;
-  *rd = rs1 ^ rs2 ^ instruction;
+  answer->value = rs1 ^ rs2 ^ instruction;
   return cycle + (rs1 & 15);
 }
 static uint64_t refill(void *context, uint64_t cycle, uint64_t line, rv64_miss why) {

@@ -922,7 +922,7 @@ static void features_the_machine_lacks_are_refused_by_name(void **state) {
   for (uint8_t funct = GM_LOOP_WS; funct <= GM_LOOP_WS_STRIDES_DC; funct++)
     refuses(m, (gm_command){.funct = funct, .rs1 = 0, .rs2 = 0}, "a hardware loop must be unrolled");
   refuses(m, (gm_command){.funct = GM_LOOP_CONV, .rs1 = 0, .rs2 = 0}, "a hardware loop must be unrolled");
-  refuses(m, (gm_command){.funct = GM_COUNTER, .rs1 = 0, .rs2 = 0}, "event counters are not modelled");
+  refuses(m, (gm_command){.funct = GM_COUNTER, .rs1 = 0, .rs2 = 0}, "this model has no time");
   refuses(m, (gm_command){.funct = GM_MVOUT_SPAD, .rs1 = 0, .rs2 = 0}, "mvout_spad");
   refuses(m, (gm_command){.funct = 22, .rs1 = 0, .rs2 = 0}, "funct 22: no such command");
   apply(m, (gm_command){.funct = GM_FLUSH, .rs1 = 0, .rs2 = 0});

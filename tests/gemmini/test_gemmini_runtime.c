@@ -264,9 +264,9 @@ static void hardware_loops_name_their_halves(void **state) {
 
 /* ---- libc ------------------------------------------------------------------------------------------------- */
 
-static uint64_t accept(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
-                       char why[256]) {
-  (void)context, (void)instruction, (void)rs1, (void)rs2, (void)rd, (void)why;
+static uint64_t accept(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2,
+                       rv64_answer *answer, char why[256]) {
+  (void)context, (void)instruction, (void)rs1, (void)rs2, (void)answer, (void)why;
   return cycle;
 }
 

@@ -31,11 +31,15 @@ static const uint64_t BASE = 0x80000000;
 
 static uint64_t size_fields(int cols, int rows) { return (uint64_t)rows << 48 | (uint64_t)cols << 32; }
 
-static void issue(bench *b, int funct, uint64_t rs1, uint64_t rs2) {
+/* Returns the answer. */
+static uint64_t issue(bench *b, int funct, uint64_t rs1, uint64_t rs2) {
   char why[256] = "";
-  uint64_t rd, taken = b->ports.command(b->machine, b->cycle, (uint32_t)funct << 25 | 0x7b, rs1, rs2, &rd, why);
+  rv64_answer answer = {0, 0};
+  uint64_t taken = b->ports.command(b->machine, b->cycle, (uint32_t)funct << 25 | 0x7b, rs1, rs2, &answer, why);
   if (taken == UINT64_MAX) fail_msg("%s", why);
   b->cycle = taken + 1;
+  if (answer.cycle > b->cycle) b->cycle = answer.cycle;
+  return answer.value;
 }
 
 static uint64_t fence(bench *b) {
@@ -243,6 +247,89 @@ static void rows_settled_in_advance_come_at_the_same_time(void **state) {
   }
 }
 
+/* ---- event counters ---- */
+
+enum { RESET = 1, THAW = 2, FREEZE = 4, EXTERNAL = 1 << 31 }; /* rs1 of an access */
+static uint64_t count_of(bench *b, unsigned counter) { return issue(b, GM_COUNTER, counter << 4, 0); }
+static void count(bench *b, unsigned counter, unsigned event, uint64_t external) {
+  issue(b, GM_COUNTER, external | event << 12 | 8 | counter << 4, 0);
+}
+
+static void work(bench *b) {
+  for (int i = 0; i < 6; i++) mvin(b, (uint64_t)i * 1024, SPAD(i & 1, 16 * i), 16, 16);
+  for (int i = 0; i < 12; i++) pair(b, SPAD(i & 1, 16 * (i % 6)), SPAD(2, 0), ACC(0, 16 * i), 16);
+  for (int i = 0; i < 6; i++) mvout(b, 65536 + (uint64_t)i * 1024, ACC(0, 16 * i), 16, 16);
+}
+
+/* Against counts that are made in another way: rows that enter the array, commands, cycles. */
+static void events_are_counted(void **state) {
+  enum { EXECUTES = 24, FULL = 41, ACTIVE = 42 };
+  bench *b = *state;
+  count(b, 0, EXECUTES, 0);
+  count(b, 1, 9, 0); /* loads: rows but the first of each */
+  count(b, 2, ACTIVE, 0);
+  count(b, 3, FULL, 0);
+  for (unsigned i = 4; i < 8; i++) count(b, i, i, 0); /* three of the seven combinations of busy controllers */
+  const uint64_t start = b->cycle;
+  gm_machine_start(b->machine, start);
+  const uint64_t loads = count_of(b, 1), full = count_of(b, 3);
+  assert_int_equal(loads, 0);
+  work(b);
+  const uint64_t end = fence(b);
+  const gm_counters c = gm_machine_finish(b->machine, start, end);
+  const uint64_t rows = c.array_busy + c.array_preload; /* the first of 16 is read while the controller still decides */
+  assert_int_equal(count_of(b, 0), rows + c.bank_conflict - rows / 16);
+  assert_true(count_of(b, 1) >= 6 * 15);
+  const uint64_t active = count_of(b, 2), asked = b->cycle;
+  assert_true(active > 0 && active < end - start);
+  assert_true(count_of(b, 4) + count_of(b, 5) + count_of(b, 6) + count_of(b, 7) > 0);
+  const uint64_t cycles = count_of(b, 3) - full + c.commands; /* a cycle without a command to take, or one with */
+  assert_true(cycles + 40 > asked - start && cycles < asked - start + 40);
+}
+
+/* Exactly one of MAIN_* is high while a controller is busy, and no more cycles than the station is. */
+static void the_busy_controllers_are_counted_once(void **state) {
+  bench *b = *state;
+  uint64_t sum = 0;
+  for (unsigned i = 0; i < 7; i++) count(b, i, i + 1, 0);
+  count(b, 7, 42, 0);
+  work(b);
+  fence(b);
+  for (unsigned i = 0; i < 7; i++) sum += count_of(b, i);
+  const uint64_t station = count_of(b, 7);
+  assert_true(sum > 0 && sum <= station + 8 && station <= sum + 40);
+}
+
+static void counters_freeze_and_reset(void **state) {
+  bench *b = *state;
+  count(b, 0, 42, 0);
+  count(b, 7, 1, EXTERNAL);
+  assert_int_equal(count_of(b, 7), 0);
+  work(b);
+  assert_true(count_of(b, 7) <= (uint64_t)b->config.rs_load);
+  for (int i = 0; i < 8; i++) mvin(b, (uint64_t)i * 1024, SPAD(0, 16 * i), 16, 16);
+  assert_true(count_of(b, 7) >= 2); /* loads in the station */
+  issue(b, GM_COUNTER, FREEZE, 0);
+  const uint64_t frozen = count_of(b, 0);
+  assert_true(frozen > 0);
+  fence(b);
+  assert_int_equal(count_of(b, 0), frozen);
+  issue(b, GM_COUNTER, THAW, 0);
+  assert_true(count_of(b, 0) > frozen);
+  assert_int_equal(count_of(b, 7), 0);
+  issue(b, GM_COUNTER, RESET, 0);
+  assert_int_equal(count_of(b, 0), 0);
+}
+
+static void other_events_are_refused(void **state) {
+  bench *b = *state;
+  char why[256] = "";
+  rv64_answer answer = {0, 0};
+  const uint32_t access = (uint32_t)GM_COUNTER << 25 | 0x7b;
+  assert_true(b->ports.command(b->machine, b->cycle, access, 8 | 15 << 12, 0, &answer, why) == UINT64_MAX);
+  assert_non_null(strstr(why, "event 15 is not modelled; use 1 to 9"));
+}
+
 static void more_banks_than_it_holds_are_refused(void **state) {
   const bench *b = *state;
   for (int of_acc = 0; of_acc < 2; of_acc++) {
@@ -258,6 +345,10 @@ static void more_banks_than_it_holds_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(more_banks_than_it_holds_are_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(events_are_counted, setup, teardown),
+      cmocka_unit_test_setup_teardown(the_busy_controllers_are_counted_once, setup, teardown),
+      cmocka_unit_test_setup_teardown(counters_freeze_and_reset, setup, teardown),
+      cmocka_unit_test_setup_teardown(other_events_are_refused, setup, teardown),
       cmocka_unit_test(rows_settled_in_advance_come_at_the_same_time),
       cmocka_unit_test_setup_teardown(a_config_may_come_at_any_time, setup, teardown),
       cmocka_unit_test_setup_teardown(loads_take_what_the_rtl_takes, setup, teardown),

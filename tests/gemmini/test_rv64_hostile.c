@@ -6,10 +6,10 @@
 
 #include "base/random.h"
 
-static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
-                        char why[256]) {
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2,
+                        rv64_answer *answer, char why[256]) {
   (void)context;
-  *rd = rs1 ^ rs2 ^ instruction;
+  answer->value = rs1 ^ rs2 ^ instruction;
   if (instruction >> 25 == 1) snprintf(why, 256, "no such command");
   return instruction >> 25 == 1 ? UINT64_MAX : cycle + (rs1 & 31);
 }

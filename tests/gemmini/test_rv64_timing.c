@@ -248,15 +248,15 @@ static uint64_t refill(void *context, uint64_t cycle, uint64_t line, rv64_miss w
   return cycle + m->latency;
 }
 static void writeback(void *context, uint64_t cycle, uint64_t line) { record(context, 'W', cycle, line); }
-static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
-                        char why[256]) {
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2,
+                        rv64_answer *answer, char why[256]) {
   machine *m = context;
   (void)instruction;
   if (rs1 == 99) {
     snprintf(why, 256, "unknown command %llu", (unsigned long long)rs2);
     return UINT64_MAX;
   }
-  *rd = rs1 + rs2;
+  answer->value = rs1 + rs2;
   record(m, 'C', cycle, 0);
   return ++m->commands == 2 && cycle < m->busy_until ? m->busy_until : cycle;
 }

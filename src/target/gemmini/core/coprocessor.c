@@ -11,7 +11,8 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
   uint32_t encoding = (uint32_t)in->imm;
   bool xd = encoding >> 14 & 1, xs1 = encoding >> 13 & 1, xs2 = encoding >> 12 & 1;
   unsigned rd = xd ? in->rd : RV64_SINK;
-  uint64_t t = *issue, result = 0;
+  uint64_t t = *issue;
+  rv64_answer answer = {0, 0};
   if (xs1) t = later(t, core->x_ready[in->rs1]);
   if (xs2) t = later(t, core->x_ready[in->rs2]);
   if (xd) t = later(t, core->x_ready[rd]);
@@ -25,7 +26,7 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
   uint64_t offered = t + STAGES_TO_WRITE_BACK;
   if (core->ports->place) core->ports->place(core->ports->context, pc);
   uint64_t taken = core->ports->command(core->ports->context, offered, encoding, xs1 ? core->x[in->rs1] : 0,
-                                        xs2 ? core->x[in->rs2] : 0, &result, why);
+                                        xs2 ? core->x[in->rs2] : 0, &answer, why);
   if (taken == UINT64_MAX) {
     rv64_fault(core, pc, "%s", why[0] ? why : "the coprocessor refused the command");
     return false;
@@ -37,8 +38,8 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
   core->last_command = t;
   core->unfenced = true;
   if (xd) {
-    core->x[rd] = result;
-    core->x_ready[rd] = t + STAGES_TO_WRITE_BACK + COMMAND_RESULT_READY;
+    core->x[rd] = answer.value;
+    core->x_ready[rd] = later(t + STAGES_TO_WRITE_BACK, answer.cycle) + COMMAND_RESULT_READY;
   }
   *issue = t;
   return true;

@@ -111,15 +111,21 @@ void rv64_describe_code(const rv64_memory *, uint64_t pc, char *text, size_t siz
 /* RV64_RIGHT_MISS: the store's line is there, but only to be read. */
 typedef enum rv64_miss { RV64_LOAD_MISS, RV64_STORE_MISS, RV64_RIGHT_MISS, RV64_FETCH_MISS } rv64_miss;
 
+/* What a command returns to the core, and the cycle from which it is there; 0: at once. */
+typedef struct rv64_answer {
+  uint64_t value, cycle;
+} rv64_answer;
+
 /* Events that leave the core. Every function gets the cycle at which it happens and returns the cycle at which the core
  * may go on (>= cycle). Cycles of calls do not decrease. Only writeback and refill may lead or lag commands and fences
  * by a few cycles of pipeline. A NULL function means a machine that answers at once (command: illegal instruction). */
 typedef struct rv64_ports {
   void *context;
   /* A custom-0..3 instruction, operands read, offered at write-back. Returns the cycle at which it was taken;
-   * if later than `cycle`, the core replays it as Rocket does. *rd is written back if the instruction has xd
-   * set. Returns UINT64_MAX after describing a fault in *why (a line without file or place; the core adds those). */
-  uint64_t (*command)(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
+   * if later than `cycle`, the core replays it as Rocket does. The answer, {0, 0} before the call, is written back if
+   * the instruction has xd set. Returns UINT64_MAX after describing a fault in *why (a line without file or place; the
+   * core adds those). */
+  uint64_t (*command)(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, rv64_answer *,
                       char why[256]);
   /* The next command, or load while commands are in flight, is at pc; a load reads those bytes. May be NULL. */
   void (*place)(void *context, uint64_t pc);

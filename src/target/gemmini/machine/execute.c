@@ -621,6 +621,8 @@ static int seen(const gm_executor *x, uint64_t now) {
   return n;
 }
 
+bool gm_executor_busy(const gm_machine *m, uint64_t cycle) { return seen(&m->ex, cycle) || in_flight(&m->ex); }
+
 static void decide(gm_machine *m) {
   gm_executor *x = &m->ex;
   const int commands = seen(x, m->now);

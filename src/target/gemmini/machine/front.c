@@ -10,7 +10,9 @@
  * queues are stepped cycle by cycle. */
 #include "target/gemmini/machine/internal.h"
 
-static bool is_plain(const gm_command *c) { return c->funct <= GM_FLUSH || c->funct == GM_MVIN3; }
+static bool is_plain(const gm_command *c) {
+  return c->funct <= GM_FLUSH || c->funct == GM_MVIN3 || c->funct == GM_COUNTER;
+}
 
 static bool known(gm_machine *m, const gm_command *c) {
   switch (c->funct) {
@@ -22,7 +24,8 @@ static bool known(gm_machine *m, const gm_command *c) {
   case GM_PRELOAD:
   case GM_COMPUTE_PRELOADED:
   case GM_COMPUTE_ACCUMULATED:
-  case GM_FLUSH: return true;
+  case GM_FLUSH:
+  case GM_COUNTER: return true;
   case GM_LOOP_WS:
   case GM_LOOP_WS_BOUNDS:
   case GM_LOOP_WS_ADDRS_AB:
@@ -45,9 +48,7 @@ static bool known(gm_machine *m, const gm_command *c) {
              c->funct);
     return false;
   }
-  const char *what = c->funct == GM_MVOUT_SPAD ? "mvout_spad"
-                     : c->funct == GM_COUNTER  ? "the performance counters"
-                                               : "this command";
+  const char *what = c->funct == GM_MVOUT_SPAD ? "mvout_spad" : "this command";
   snprintf(
       m->why, sizeof m->why,
       "Gemmini command %d: %s is not modelled; use mvin, preload, compute, mvout, config, fence, loop_ws or loop_conv",

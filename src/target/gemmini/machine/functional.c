@@ -189,7 +189,7 @@ bool gm_arch_apply(gm_arch *g, const gm_command *command, char why[256]) {
   case GM_COMPUTE_PRELOADED:
   case GM_COMPUTE_ACCUMULATED: return gm_arch_compute(g, command, why);
   case GM_FLUSH: return true; /* flush of the TLB: addresses are not translated here */
-  case GM_COUNTER: return gm_fault(why, "counter: the machine's event counters are not modelled; use rdcycle");
+  case GM_COUNTER: return gm_fault(why, "counter: event counters count cycles, and this model has no time");
   case GM_MVOUT_SPAD: return gm_fault(why, "mvout_spad: not in this machine; use mvout and mvin");
   default:
     if ((command->funct >= GM_LOOP_WS && command->funct <= GM_LOOP_WS_STRIDES_DC) ||

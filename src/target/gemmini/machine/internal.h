@@ -381,6 +381,21 @@ typedef struct gm_front {
   uint32_t moved;    /* the queues that have changed in this cycle, a bit each */
 } gm_front;
 
+/* ---- event counters (CounterFile.scala): events.c ---- */
+enum { GM_EVENT_COUNTERS = 8 }; /* Configs.scala: num_counter */
+
+typedef struct gm_events {
+  bool counts; /* the program has used a counter */
+  bool is_frozen;
+  struct {
+    uint32_t count, snapshot;
+    uint8_t event;
+    bool external;
+  } counter[GM_EVENT_COUNTERS];
+  uint64_t now;  /* signals in the cycle of the last step, a bit for each event */
+  uint64_t from; /* the first cycle after it */
+} gm_events;
+
 /* ---- the whole ---- */
 
 /* For each unit, the cycle until which it sleeps. A unit that did something, or may in the next cycle, wakes then;
@@ -425,6 +440,8 @@ struct gm_machine {
   bool fencing; /* the core waits at a fence */
   gm_counters counters;
   uint64_t counted_from;
+  gm_events events;
+  rv64_answer answer;             /* to the last access of an event counter; cycle 0: none yet */
   uint64_t limit;                 /* the last cycle that may be simulated */
   bool loads_accumulate;          /* a load into the accumulator that adds has been on its way */
   uint64_t place;                 /* of the next command */
@@ -528,6 +545,19 @@ void gm_read_step(gm_machine *); /* load controller, DMA reader, and the L2's po
 void gm_execute_step(gm_machine *);
 void gm_store_step(gm_machine *);
 void gm_station_step(gm_machine *);
+/* Before the units of a step, if the program uses event counters. */
+void gm_events_step(gm_machine *);
+/* A command has entered the station in this cycle. */
+void gm_events_allocated(gm_machine *);
+/* An access, with the station's entries at the start of the cycle. */
+void gm_events_access(gm_machine *, uint64_t rs1, uint64_t valid_before);
+/* Controller.scala: the station holds more than a lone preload. */
+static inline bool gm_station_busy(const gm_machine *m) {
+  const uint64_t held = m->rs.valid;
+  return held && !(m->rs.lone_preload && !(held & (held - 1)));
+}
+/* ExecuteController.scala: it sees a command, or a matrix is in the array. */
+bool gm_executor_busy(const gm_machine *, uint64_t cycle);
 void gm_front_step(gm_machine *);
 
 /* The scratchpad bank that a row settled in advance is written to in this cycle or a later one, as a bit. */

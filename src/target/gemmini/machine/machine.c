@@ -108,6 +108,7 @@ __attribute__((noinline)) static void step(gm_machine *m) {
   m->spad_written = gm_settled_bank(m, m->now);
   m->spad_read = m->acc_written = m->acc_accumulated = 0;
   m->ex.mesh_done = -1;
+  if (m->events.counts) gm_events_step(m);
   if (awake(m, GM_UNIT_ARRAY)) {
     m->wake[GM_UNIT_ARRAY] = GM_NEVER;
     gm_array_step(m);
@@ -205,10 +206,9 @@ static void load(void *context, uint64_t pc, uint64_t address, unsigned size) {
   if (m->loads_count && !m->any_order) gm_arch_core_reads(m->arch, pc, address, size);
 }
 
-static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2, uint64_t *rd,
-                        char why[256]) {
+static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uint64_t rs1, uint64_t rs2,
+                        rv64_answer *answer, char why[256]) {
   gm_machine *m = context;
-  (void)rd;
   if ((instruction & 0x7f) != 0x7b) { /* custom-3 */
     snprintf(why, 256, "custom instruction 0x%08x: unsupported; Gemmini uses custom-3 only", instruction);
     return UINT64_MAX;
@@ -225,14 +225,18 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   gm_front_push(m, &given);
   if (m->trace.file) gm_trace_span(m, "core", accepted > cycle ? "waits to issue" : "issues", cycle, accepted + 1);
   if (m->listener.command) m->listener.command(m->listener.context, &given, cycle, accepted);
+  if (given.funct == GM_COUNTER) { /* the only command with an answer */
+    m->answer.cycle = 0;
+    while (!m->answer.cycle && !m->why[0]) advance(m);
+    if (failed(m, why)) return UINT64_MAX;
+    *answer = m->answer;
+  }
   return accepted;
 }
 
 /* The value of io.busy (Controller.scala:443): a lone preload does not count. */
 static bool busy(const gm_machine *m) {
-  uint64_t held = m->rs.valid;
-  bool station = held && !(__builtin_popcountll(held) == 1 && m->rs.lone_preload);
-  return !front_empty(m) || station || gm_loader_busy(m) || gm_storer_busy(m);
+  return !front_empty(m) || gm_station_busy(m) || gm_loader_busy(m) || gm_storer_busy(m);
 }
 
 static uint64_t fence(void *context, uint64_t cycle, char why[256]) {

@@ -47,7 +47,8 @@ int gm_station_queue(const gm_command *c) {
   case GM_MVIN2:
   case GM_MVIN3: return GM_LD;
   case GM_MVOUT: return GM_ST;
-  case GM_FLUSH: return GM_QUEUES;
+  case GM_FLUSH:
+  case GM_COUNTER: return GM_QUEUES;
   default: return GM_EX;
   }
 }
@@ -181,11 +182,13 @@ static void issue(gm_machine *m, int queue) {
   if (e->is_config && queue != GM_EX) gm_station_complete(m, i); /* complete_on_issue */
 }
 
-/* Takes the command at the end of the front queues if its queue has an entry free. A flush passes by. */
+/* Takes the command at the end of the front queues if its queue has an entry free. A flush or an access of an event counter passes
+ * by. */
 static bool allocate(gm_machine *m, int head, uint64_t valid_at_start) {
   gm_station *s = &m->rs;
   const gm_command *c = &m->front.slot[head].command;
   const int queue = m->front.slot[head].station_queue;
+  if (c->funct == GM_COUNTER) gm_events_access(m, c->rs1, valid_at_start);
   if (queue == GM_QUEUES) return true;
   const uint64_t free_entries = s->mask[queue] & ~valid_at_start;
   if (!free_entries) return false;
@@ -200,6 +203,7 @@ static bool allocate(gm_machine *m, int head, uint64_t valid_at_start) {
   s->valid |= UINT64_C(1) << i;
   s->waiting[queue].entry[s->waiting[queue].end++ % GM_RS_MAX] = (uint8_t)i;
   look_at_next(s, queue);
+  gm_events_allocated(m);
   m->counters.commands++;
   if (e->is_config)
     m->counters.configs++;

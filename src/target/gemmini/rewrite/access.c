@@ -111,6 +111,7 @@ bool gm_decode_access(gm_decoder *d, const gm_event *e, gm_access *a, const char
     return true;
   case GM_COMPUTE_PRELOADED:
   case GM_COMPUTE_ACCUMULATED: compute(d, e, a); return true;
+  case GM_COUNTER: *why = "an event counter, whose value depends on the time of each command"; return false;
   default: *why = "the hardware loop, which decides by itself what it loads and when"; return false;
   }
 }

@@ -139,7 +139,8 @@ uint64_t gm_stream_cycles(const gm_stream *s) {
   if (!m) return UINT64_MAX;
   const rv64_ports port = gm_machine_ports(m);
   char why[256];
-  uint64_t now = port.fence(port.context, 100, why), rd, start = now;
+  uint64_t now = port.fence(port.context, 100, why), start = now;
+  rv64_answer answer;
   for (size_t i = 0; i < s->n && now != UINT64_MAX; i++) {
     const gm_event *e = &s->event[i];
     if (e->dead) continue;
@@ -150,7 +151,7 @@ uint64_t gm_stream_cycles(const gm_stream *s) {
     now += e->gap;
     now = e->funct == GM_FENCE
               ? port.fence(port.context, now, why)
-              : port.command(port.context, now, (uint32_t)e->funct << 25 | 0x7b, e->rs1, e->rs2, &rd, why);
+              : port.command(port.context, now, (uint32_t)e->funct << 25 | 0x7b, e->rs1, e->rs2, &answer, why);
   }
   gm_machine_free(m);
   return now == UINT64_MAX ? now : now - start;
