@@ -62,9 +62,12 @@ static void fill_target(tw_machine *m) {
 }
 
 /* The stated error is of the machine that was measured: another one has it only where no number differs. */
+static bool inherits_error(const tw_machine *m, const void *base_values) {
+  return !m->target.traits.simulated || !differs(m->kind->schema, m->values, base_values);
+}
+
 static void state_error(tw_machine *m, const void *base_values, const char *text) {
-  if (!m->target.traits.simulated || tw_config_gives(text, "error")) return;
-  if (!differs(m->kind->schema, m->values, base_values)) return;
+  if (tw_config_gives(text, "error") || inherits_error(m, base_values)) return;
   m->target.traits.error = 0;
   m->target.traits.error_of = NOT_MEASURED;
 }
@@ -129,15 +132,15 @@ const tw_machine *tw_machines_find(tw_machine_list *l, const tw_target *t) {
 
 /* ---- of a user ---- */
 
-/* What is measured on the machine depends on its values, and not on words about it; but an error that is stated decides
- * what a search takes for the same. */
-static void digits_of(const tw_machine *m, bool states_error, char out[9]) {
+/* What is measured on the machine depends on its values, and not on words about it; but an error of its own decides what
+ * a search takes for the same. */
+static void digits_of(const tw_machine *m, bool has_own_error, char out[9]) {
   tw_hash h;
   char digits[TW_HASH_TEXT], *values = tw_config_print(m->kind->schema, m->values, NULL, false);
   tw_hash_start(&h);
   tw_hash_add_string(&h, m->kind->folder);
   tw_hash_add_string(&h, values ? values : "");
-  if (states_error) tw_hash_add(&h, &m->target.traits.error, sizeof(double));
+  if (has_own_error) tw_hash_add(&h, &m->target.traits.error, sizeof(double));
   tw_hash_finish_text(&h, digits);
   memcpy(out, digits, 8);
   out[8] = '\0';
@@ -153,7 +156,15 @@ static void set_text(tw_machine *m, const char *key, const char *text) {
       snprintf(values + s->offset + s->key[i].offset, (size_t)s->key[i].high, "%s", text);
 }
 
-static tw_status name_machine(tw_machine *m, const char *text, const char *origin, const char *stem, tw_error *error) {
+/* Does the file state an error that the machine would not have without it? Calls fill_target. */
+static bool states_new_error(tw_machine *m, const tw_machine *base, const char *text) {
+  fill_target(m);
+  const double inherited = inherits_error(m, base->values) ? base->target.traits.error : 0;
+  return tw_config_gives(text, "error") && m->target.traits.error != inherited;
+}
+
+static tw_status name_machine(tw_machine *m, const tw_machine *base, const char *text, const char *origin,
+                              const char *stem, tw_error *error) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+";
   enum { MOST = 31 }; /* the room that every kind has for a name */
   char digits[9];
@@ -166,8 +177,7 @@ static tw_status name_machine(tw_machine *m, const char *text, const char *origi
         error, TW_USAGE,
         "%s: the name \"%.60s\" must have 1 to %d letters, digits or -_.+; rename the file or add `name = ...`", origin,
         name, MOST);
-  fill_target(m); /* for its error */
-  digits_of(m, tw_config_gives(text, "error"), digits);
+  digits_of(m, states_new_error(m, base, text), digits);
   tw_text_add(&full, "%s@%s", name, digits);
   m->name = tw_text_take(&full);
   set_text(m, "name", name);
@@ -201,7 +211,7 @@ tw_status tw_machine_make(const tw_machine *base, const char *text, const char *
   m->kind = base->kind;
   m->base = &base->target;
   tw_status status = tw_config_read(m->kind->schema, text, origin, base->values, m->values, problems, error);
-  if (status == TW_OK) status = name_machine(m, text, origin, stem, error);
+  if (status == TW_OK) status = name_machine(m, base, text, origin, stem, error);
   if (status != TW_OK) {
     tw_machine_free(m);
     return status;
