@@ -168,7 +168,7 @@ tw_status tw_config_read(const tw_config_schema *schema, const char *text, const
   if (status == TW_OK) {
     end_record(f, (tw_config_place){origin, lines});
     check_sections(f);
-    /* A wrong line leaves its key as the base has it, so the others can be checked beside it. */
+    /* A wrong line leaves its key as the base has it, so values that are right can be checked beside it. */
     const bool is_whole = f->is_derived && !f->is_incomplete;
     if ((is_whole || !f->n_problems) && schema->check) schema->check(out, f);
     if (f->n_problems) status = tw_fail(error, TW_USAGE, "%s", f->first.text);
@@ -311,6 +311,18 @@ char *tw_config_print(const tw_config_schema *schema, const void *whole, const v
   for (size_t i = 0; i < schema->n; i++)
     print_section(&schema->section[i], whole, base, i || with_words ? NULL : schema->words, &out);
   return tw_text_take(&out);
+}
+
+bool tw_config_times_differ(const tw_config_schema *schema, const void *whole, const void *base) {
+  tw_text out = {0}, without = {0};
+  tw_text_add(&without, "%s %s", schema->words ? schema->words : "", schema->parts ? schema->parts : "");
+  char *keys = tw_text_take(&without);
+  for (size_t i = 0; i < schema->n; i++) print_section(&schema->section[i], whole, base, i ? NULL : keys, &out);
+  char *changes = tw_text_take(&out);
+  const bool any = !keys || !changes || *changes;
+  free(changes);
+  free(keys);
+  return any;
 }
 
 const char *tw_config_text(const tw_config_schema *schema, const void *whole, const char *key) {
