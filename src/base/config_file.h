@@ -32,6 +32,7 @@ typedef struct tw_config_schema {
   size_t n;          /* at most TW_CONFIG_SECTIONS_MAX */
   size_t bytes;      /* of the whole */
   const char *words; /* keys of the first section that only describe, with blanks between them */
+  const char *parts; /* likewise, of parts that may be absent: what does not use them takes the same time. NULL: none */
   /* Checks that involve several keys, by tw_config_wrong; fills derived values. Called when every value is within its
    * limits: with a base also beside wrong lines, whose keys have the base's values. NULL: none. */
   void (*check)(void *whole, tw_config_file *);
@@ -53,6 +54,8 @@ char *tw_config_base(const char *text, int *line);
 /* Was the key of the first section given in the text? */
 bool tw_config_gives(const char *text, const char *key);
 
+/* Do the values differ in a key that is neither a word nor a part? */
+bool tw_config_times_differ(const tw_config_schema *, const void *whole, const void *base);
 /* All keys and values, each on a line; with a base, only the different ones. A malloc'ed text, NULL without memory. */
 char *tw_config_print(const tw_config_schema *, const void *whole, const void *base, bool with_words);
 /* A TEXT of the first section. */

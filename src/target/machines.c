@@ -46,14 +46,6 @@ static tw_status read_embedded(const tw_machine_kind *k, const tw_embedded *file
   return status;
 }
 
-/* Do the values differ in a key that does more than describe? */
-static bool differs(const tw_config_schema *schema, const void *a, const void *b) {
-  char *changes = tw_config_print(schema, a, b, false);
-  const bool any = !changes || *changes;
-  free(changes);
-  return any;
-}
-
 static void fill_target(tw_machine *m) {
   m->target = (tw_target){.size = sizeof(tw_target)};
   m->kind->fill(m->values, &m->target);
@@ -61,9 +53,9 @@ static void fill_target(tw_machine *m) {
   m->target.summary = tw_config_text(m->kind->schema, m->values, "summary");
 }
 
-/* The stated error is of the machine that was measured: another one has it only where no number differs. */
+/* The stated error is of the machine that was measured: another one has it only where nothing that takes time differs. */
 static bool inherits_error(const tw_machine *m, const void *base_values) {
-  return !m->target.traits.simulated || !differs(m->kind->schema, m->values, base_values);
+  return !m->target.traits.simulated || !tw_config_times_differ(m->kind->schema, m->values, base_values);
 }
 
 static void state_error(tw_machine *m, const void *base_values, const char *text) {

@@ -204,6 +204,12 @@ static void other_headers_say_what_they_say(void **state) {
   assert_true(t->traits.error == 0);
   free(changes);
   free(text);
+  text = file_of_header("#define ACC_READ_SMALL_WIDTH\n#define ACC_READ_FULL_WIDTH\n", "",
+                        &error); /* an earlier generator */
+  changes = tw_machine_changes(target_of_file(text));
+  assert_string_equal(changes, "base = gemmini-16x16-int8\n");
+  free(changes);
+  free(text);
   text = file_of_header("int8_t elem_t;\ntypedef int32_t acc_t;",
                         "uint16_t elem_t;\ntypedef float acc_t;\n#define ELEM_T_EXP_BITS 8\n#define ELEM_T_SIG_BITS 8",
                         &error);

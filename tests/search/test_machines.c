@@ -186,6 +186,11 @@ static void the_stated_error_is_of_the_machine_that_was_measured(void **state) {
   own = read_machine("base = gemmini-16x16-int8\nllc_miss = 51\n");
   assert_true(own->traits.error == 0);
   assert_string_equal(own->traits.error_of, "this machine has not been measured");
+  own =
+      read_machine("base = gemmini-16x16-int8\nhas_relu = 0\nacc_read_full_width = 0\n"); /* parts that take no time */
+  assert_true(own->traits.error == t->traits.error);
+  own = read_machine("base = gemmini-16x16-int8\nhas_loop_conv = 0\n"); /* a queue less */
+  assert_true(own->traits.error == 0);
   own = read_machine("base = gemmini-16x16-int8\nllc_miss = 51\nerror = 0.03\n");
   assert_true(own->traits.error == 0.03);
   assert_non_null(strstr(own->traits.error_of, "stated in"));

@@ -148,6 +148,8 @@ const tw_config_schema gm_config_schema = {.what = "machine",
                                            .n = 1,
                                            .bytes = sizeof(gm_config),
                                            .words = "name summary error error_of",
+                                           .parts = "has_relu has_max_pool has_training_convs has_dw_convs "
+                                                    "acc_read_full_width acc_read_small_width",
                                            .check = check};
 
 tw_status gm_config_parse(const char *text, const char *origin, gm_config *out, tw_error *error) {

@@ -131,7 +131,11 @@ tw_status gm_params_read(const char *text, const char *origin, gm_params *out, t
   add(out, "has_mvin_scale", "HAS_MVIN_SCALE", has(text, "HAS_MVIN_SCALE"));
   add(out, "mvin_scales_acc", "HAS_MVIN_ACC_SCALE", has(text, "HAS_MVIN_ACC_SCALE"));
   add(out, "has_pixel_repeats", "HAS_FIRST_LAYER_OPTIMIZATIONS", has(text, "HAS_FIRST_LAYER_OPTIMIZATIONS"));
-  add(out, "acc_read_full_width", "ACC_READ_FULL_WIDTH", has(text, "ACC_READ_FULL_WIDTH"));
-  add(out, "acc_read_small_width", "ACC_READ_SMALL_WIDTH", has(text, "ACC_READ_SMALL_WIDTH"));
+  /* Headers of generators before these options have neither line: both parts are there. */
+  const bool full = has(text, "ACC_READ_FULL_WIDTH"), small = has(text, "ACC_READ_SMALL_WIDTH");
+  if (full || small) {
+    add(out, "acc_read_full_width", "ACC_READ_FULL_WIDTH", full);
+    add(out, "acc_read_small_width", "ACC_READ_SMALL_WIDTH", small);
+  }
   return TW_OK;
 }
