@@ -53,7 +53,7 @@ static place new_place(void) {
   p.start = tw_path_join(p.folder, "start.o"), p.libc = tw_path_join(p.folder, "libc.o");
   p.params = tw_path_join(p.folder, "gemmini_params.h"), p.elf = tw_path_join(p.folder, "program.elf");
   char *source = tw_path_join(p.folder, "start.S"), *submodule = tw_path_join(p.folder, "rocc-software"),
-       *deeper = tw_path_join(submodule, "src");
+       *deeper = tw_path_join(submodule, "src"), *include = tw_path_join(p.folder, "include");
   put(&p, "start.S",
       "  .section .text.start, \"ax\"\n  .globl _start\n_start:\n  .option push\n  .option norelax\n"
       "  la gp, __global_pointer$\n  .option pop\n  call main\n  .globl _exit\n_exit: csrw 0x8c3, a0\n1: j 1b\n"
@@ -62,6 +62,7 @@ static place new_place(void) {
       "  .globl __wrap_printf\n__wrap_printf:\n  fence\n  tail __real_printf\n");
   assert_int_equal(tw_directory_make(submodule, &error), TW_OK);
   assert_int_equal(tw_directory_make(deeper, &error), TW_OK);
+  assert_int_equal(tw_directory_make(include, &error), TW_OK);
   put(&p, "rocc-software/src/xcustom.h", "#include <rocc.h>\n");
   put(&p, "time.h", "");
   const char *const start[] = {
@@ -85,6 +86,7 @@ static place new_place(void) {
   free(source);
   free(submodule);
   free(deeper);
+  free(include);
   return p;
 }
 
@@ -220,9 +222,6 @@ static void convolutions_for_training_are_right(void **state) {
   assert_true(done > 0);
 }
 
-/* The only part that the machine lacks here: event counters. */
-static bool may_lack(const char *program) { return !strncmp(program, "gemmini_counter", strlen("gemmini_counter")); }
-
 /* Programs that take hours on a core, and one that calls a macro with arguments that its own header lacks. */
 static bool is_left_out(const char *program) {
   static const char *const all[] = {"tiled_matmul_cpu.c", "tiled_matmul_option.c", "transpose_scale.c"};
@@ -231,39 +230,93 @@ static bool is_left_out(const char *program) {
   return strstr(program, "_perf.") != NULL;
 }
 
+/* The line "#define NAME NUMBER" of a header with another number; frees `text`. */
+static char *set_number(char *text, const char *name, int number) {
+  char line[64];
+  tw_text t = {0};
+  snprintf(line, sizeof line, "#define %s ", name);
+  const char *at = strstr(text, line);
+  if (!at) fail_msg("the checkout's gemmini_params.h lacks %s", name);
+  tw_text_add_bytes(&t, text, (size_t)(at - text));
+  tw_text_add(&t, "%s%d%s", line, number, at + strcspn(at, "\n"));
+  free(text);
+  return tw_text_take(&t);
+}
+
+/* The checkout's own header for this machine comes before the one in the checkout. */
+static void put_params(const place *p, const char *checkout, const gm_config *c) {
+  char *path = tw_path_join(checkout, "include/gemmini_params.h"), *text = NULL;
+  size_t size;
+  tw_error error;
+  if (tw_file_read(path, 1 << 20, &text, &size, &error)) fail_msg("%s", error.text);
+  text = set_number(text, "DIM", c->dim);
+  text = set_number(text, "BANK_NUM", c->spad_banks);
+  text = set_number(text, "BANK_ROWS", gm_spad_bank_rows(c));
+  text = set_number(text, "ACC_ROWS", gm_acc_rows(c));
+  put(p, "include/gemmini_params.h", text);
+  free(text);
+  free(path);
+}
+
+/* Two limits of gemmini_counter.c depend on the time of loads. Blocks of the rectangular convolutions have no column where a packet of
+ * the DMA is shorter than a row of the accumulator (MAX_BLOCK_LEN_ACC is 0). */
+static bool is_excused(const gm_config *c, const char *program, const char *why) {
+  if (!strcmp(program, "gemmini_counter.c")) return strstr(why, "too small") || strstr(why, "changed too little");
+  return c->dma_max_bytes < c->dim * gm_acc_bytes(c) && strstr(why, "0 columns");
+}
+
+typedef struct counts {
+  size_t right, early, lacking, excused, wrong; /* early: right, but reads a result before a fence */
+} counts;
+
+static void run_public_program(const place *p, const gm_config *c, const char *checkout, const char *name, counts *n) {
+  char *folder = tw_path_join(checkout, "bareMetalC"), *source = tw_path_join(folder, name), why[512];
+  const char *const options[] = {
+      "-ffast-math", "-fno-builtin", "-DBAREMETAL=1", "-DID_STRING=", "-DPRINT_TILE=0", "-I", checkout, NULL};
+  compile(p, source, options);
+  run(p, c, false, why);
+  const bool early = strstr(why, "before a fence");
+  if (early) run(p, c, true, why);
+  const bool lacks = strstr(why, "this machine is weight-stationary only"), excused = is_excused(c, name, why);
+  if (*why && !lacks) print_message("%s: %s\n", name, why);
+  if (!*why)
+    n->right++, n->early += early;
+  else
+    n->lacking += lacks, n->excused += excused, n->wrong += !lacks && !excused;
+  free(source);
+  free(folder);
+}
+
 static void public_programs_are_right(void **state) {
+  static const char *const machines[] = {"default", "8x8", "32x32-of-4x4-tiles-ws"};
   const char *checkout = getenv("GEMMINI_ROCC_TESTS");
   (void)state;
   if (!checkout || compiler_is_missing()) skip();
-  char *folder = tw_path_join(checkout, "bareMetalC"), why[512];
-  DIR *d = opendir(folder);
-  if (!d) fail_msg("no %s", folder);
+  char *folder = tw_path_join(checkout, "bareMetalC");
   place p = new_place();
-  const gm_config c = config_of(&configurations[0]);
-  size_t right = 0, lacking = 0, wrong = 0, early = 0;
-  for (struct dirent *e; (e = readdir(d));) {
-    const size_t length = strlen(e->d_name);
-    if (length < 3 || strcmp(e->d_name + length - 2, ".c") != 0) continue;
-    if (is_left_out(e->d_name)) continue;
-    char *source = tw_path_join(folder, e->d_name);
-    const char *const options[] = {
-        "-ffast-math", "-fno-builtin", "-DBAREMETAL=1", "-DID_STRING=", "-DPRINT_TILE=0", "-I", checkout, NULL};
-    compile(&p, source, options);
-    run(&p, &c, false, why);
-    if (strstr(why, "before a fence")) run(&p, &c, true, why), early++;
-    const bool is_right = !*why, lacks = may_lack(e->d_name) && strstr(why, "is not modelled");
-    if (!is_right && !lacks) print_message("%s: %s\n", e->d_name, why);
-    right += is_right, lacking += lacks, wrong += !is_right && !lacks;
-    free(source);
+  for (size_t i = 0; i < CONFIGURATIONS; i++) {
+    bool wanted = false;
+    for (size_t j = 0; j < sizeof machines / sizeof *machines; j++)
+      wanted |= !strcmp(machines[j], configurations[i].name);
+    if (!wanted) continue;
+    DIR *d = opendir(folder);
+    if (!d) fail_msg("no %s", folder);
+    const gm_config c = config_of(&configurations[i]);
+    put_params(&p, checkout, &c);
+    counts n = {0};
+    for (struct dirent *e; (e = readdir(d));) {
+      const size_t length = strlen(e->d_name);
+      if (length > 2 && !strcmp(e->d_name + length - 2, ".c") && !is_left_out(e->d_name))
+        run_public_program(&p, &c, checkout, e->d_name, &n);
+    }
+    closedir(d);
+    print_message("%s: %zu programs are right, %zu of them read a result before a fence; %zu need the other dataflow\n",
+                  configurations[i].name, n.right, n.early, n.lacking);
+    assert_int_equal(n.wrong, 0);
+    assert_true(n.excused <= 2 && n.right >= (c.dataflow == GM_BOTH_DATAFLOWS ? 40 : 30));
   }
-  closedir(d);
   free(folder);
   remove_place(&p);
-  print_message("checkout: %zu programs are right, %zu of them read a result before a fence; %zu need parts that are "
-                "not modelled\n",
-                right, early, lacking);
-  assert_int_equal(wrong, 0);
-  assert_true(right >= 40);
 }
 
 int main(void) {
