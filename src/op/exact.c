@@ -152,7 +152,10 @@ tw_status tw_compare_places(const tw_problem *p, void *const buffers[], const tw
   if (!it.value || !it.bound) status = tw_no_memory(error, "the comparison");
   for (size_t from = 0, size; status == TW_OK && from < n; from += size) {
     size = n - from < most ? n - from : most;
+    const tw_stop *before = tw_parallel_until(tw_stop_of_thread());
     status = p->op->exact(p, buffers, operand, size, place + from, it.value, it.bound, threads, error);
+    tw_parallel_until(before);
+    if (status == TW_OK && tw_is_stop_asked()) status = tw_fail(error, TW_INTERRUPTED, "interrupted");
     const piece part = {.place = (tw_place *)place + from, .value = it.value, .bound = it.bound};
     if (status == TW_OK) compare_piece(o, size, &part, actual, found);
   }
