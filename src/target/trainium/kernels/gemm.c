@@ -77,8 +77,9 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double a_loads = p->keep == KEEP_ROWS ? 1 : n_blocks, b_loads = p->keep == KEEP_COLUMNS ? 1 : m_blocks;
   const double by_vector = m / TILE * n * c->vector.psum / c->vector.ghz,
                turned = turns(s) ? m / TILE * k * a_loads * c->vector.psum / c->vector.ghz : 0;
-  w->tensor = m / TILE * (k / TILE) * n / c->tensor.ghz *
-              (trn_key_bytes(s, "a") > 2 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16);
+  const double row = (trn_key_bytes(s, "a") > 2 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16) / c->tensor.ghz;
+  /* a narrow product ends before the next stationary tile is there */
+  w->tensor = m / TILE * (k / TILE) * n / p->tile_n * fmax(p->tile_n * row, c->tensor.load_ns);
   w->vector = turned + by_vector * (p->copy == TRN_CHOOSE_ANY ? 0.6 : p->copy == TRN_CHOOSE_VECTOR ? 1 : 0);
   w->scalar = m / TILE * n / c->scalar.ghz * (p->copy == TRN_CHOOSE_ANY ? 0.4 : p->copy == TRN_CHOOSE_SCALAR ? 1 : 0);
   w->bytes =
