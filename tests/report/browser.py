@@ -103,6 +103,10 @@ def check_run(browser, page):
             browser.open(page)
             expect(fits(browser), '%d pixels, %s: nothing is wider than the window' % (width, 'dark' if dark else 'light'))
             expect(browser.errors() == [], '... and the console is empty')
+            bars = browser.js('return new Set([...document.querySelectorAll("#steps .gauge")].map(e => Math.round(e.getBoundingClientRect().left))).size')
+            expect(bars == 1, '... the bars of all steps begin in one column')
+            wide = browser.js('return [...document.querySelectorAll("#levers .scroll, #counters .scroll, #candidates .scroll")].filter(e => e.scrollWidth > e.clientWidth + 1).length')
+            expect(wide == 0, '... and no table is wider than its card')
     browser.shape(1280)
     browser.open(page)
 
@@ -161,6 +165,8 @@ def check_many(browser, page):
     expect(browser.js('return document.querySelectorAll("img").length') == 0, '... or an image')
     browser.js('R.openDetail(R.runs[0], R.runs[0].candidates.find(c => c.n > 100 && c.verdict === "correct"))')
     expect(browser.wait('return document.querySelector("#detail pre .add")'), 'its difference is shown')
+    twin = browser.js('const run = R.runs[0]; return R.describe(run.candidates.find(c => c.twin !== undefined), run)')
+    expect('the kernel of #0: correct – 100,000,000 cycles' in twin, 'a duplicate has the verdict and the cost of its kernel: ' + twin[:200])
     same = browser.js('''const c = R.runs[0].candidates.find(c => c.n > 100 && c.verdict === "correct");
         return [R.sourceOf(R.runs[0], c.n), c.n]''')
     expect('changed(%d);' % same[1] in same[0] and same[0].count('\n') == 200, 'a source is put together as it was')

@@ -68,8 +68,7 @@ R.prepare = run => {
   run.target = run.target || summary.target || '';
   run.version = run.version || summary.tilewright || '';
   run.startCandidate = list[0];
-  const kernelOf = c => (c && run.byNumber.get(c.twin)) || c; /* a duplicate has the measurement of its twin */
-  run.bestCandidate = kernelOf(run.byNumber.get(run.best));
+  run.bestCandidate = R.kernelOf(run, run.byNumber.get(run.best));
   const cost = which => R.finite(summary[which] && summary[which][run.unit]) ? summary[which][run.unit] : undefined;
   run.startCost = cost('start') ?? (run.startCandidate && run.startCandidate.cost);
   run.bestCost = cost('best') ?? (run.bestCandidate && run.bestCandidate.cost);
@@ -89,15 +88,19 @@ R.prepare = run => {
   return run;
 };
 
+/* A duplicate has the measurement of its twin. */
+R.kernelOf = (run, c) => (c && run.byNumber.get(c.twin)) || c;
+R.verdictOf = (run, c) => c.twin === undefined ? c.verdict : 'the kernel of #' + c.twin + ': ' + R.kernelOf(run, c).verdict;
+
 R.titleOf = c => '#' + c.n + (c.iteration ? ', iteration ' + c.iteration : '');
 R.planOf = c => [c.lever, c.step && c.step !== c.lever ? c.step : ''].filter(Boolean).join(': ');
 R.describe = (c, run) => {
-  const lines = [];
+  const lines = [], k = R.kernelOf(run, c);
   if (R.planOf(c)) lines.push(R.planOf(c));
   if (c.why) lines.push(c.why);
-  lines.push(c.verdict + (c.twin !== undefined ? ' of #' + c.twin : '') + (c.cost > 0 ? ' – ' + R.amount(c.cost, run.unit) : ''));
-  if (c.cost > 0) lines.push(R.times(run.startCost / c.cost) + ' the start, ' + R.percent(c.utilization) + ' of ' + run.utilizationOf);
-  if (c.message) lines.push(c.message.length > 240 ? c.message.slice(0, 240) + '…' : c.message);
+  lines.push(R.verdictOf(run, c) + (k.cost > 0 ? ' – ' + R.amount(k.cost, run.unit) : ''));
+  if (k.cost > 0) lines.push(R.times(run.startCost / k.cost) + ' the start, ' + R.percent(k.utilization) + ' of ' + run.utilizationOf);
+  if (k.message) lines.push(k.message.length > 240 ? k.message.slice(0, 240) + '…' : k.message);
   return lines.join('\n');
 };
 

@@ -19,9 +19,9 @@ R.panels.push({
       const ratio = a > 0 && b > 0 ? b / a : undefined;
       return R.el('tr', {},
         R.el('td', {}, name),
-        R.el('td', {class: 'n'}, show(a)), R.el('td', {class: 'n'}, show(b)), R.el('td', {class: 'n'}, bound),
-        R.el('td', {class: 'n'}, ratio === undefined ? '' : R.times(ratio)),
-        R.el('td', {}, share !== undefined && R.el('div', {class: 'gauge', title: R.percent(share) + ' of the cost of the best'},
+        R.el('td', {class: 'n'}, show(a)), R.el('td', {class: 'n'}, show(b)), R.el('td', {class: 'n wide'}, bound),
+        R.el('td', {class: 'n wide'}, ratio === undefined ? '' : R.times(ratio)),
+        R.el('td', {class: 'wide'}, share !== undefined && R.el('div', {class: 'gauge', title: R.percent(share) + ' of the cost of the best'},
           R.el('i', {'width%': Math.min(100, 100 * share)}))),
         R.el('td', {class: 'help soft small'}, help || ''));
     };
@@ -34,8 +34,8 @@ R.panels.push({
       rows.push(row(n, start[n], best[n], '', v => R.amount(v, unit === 'seconds' ? unit : ''), [unit && unit !== 'seconds' ? '(' + unit + ')' : '', R.legendOf(run, n).help].filter(Boolean).join(' ')));
     }
     body.append(R.el('div', {class: 'scroll'}, R.el('table', {},
-      R.el('thead', {}, R.el('tr', {}, R.el('th', {}, ''), ['start', 'best', 'bound', 'best / start'].map(t => R.el('th', {class: 'n'}, t)),
-        R.el('th', {}, 'share of cost'), R.el('th', {class: 'help'}, ''))), R.el('tbody', {}, rows))));
+      R.el('thead', {}, R.el('tr', {}, R.el('th', {}, ''), ['start', 'best'].map(t => R.el('th', {class: 'n'}, t)), ['bound', 'best / start'].map(t => R.el('th', {class: 'n wide'}, t)),
+        R.el('th', {class: 'wide'}, 'share of cost'), R.el('th', {class: 'help'}, ''))), R.el('tbody', {}, rows))));
     const memory = (run.summary && run.summary.best.memory) || (run.bestCandidate && run.bestCandidate.memory);
     if (!memory) return;
     body.append(R.el('h3', {}, 'Memory of the best'), R.el('div', {class: 'two'}, Object.entries(memory).map(([name, m]) =>

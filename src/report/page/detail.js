@@ -53,20 +53,21 @@ R.sourceView = text => {
 
 R.detailFacts = (run, c) => {
   const parent = run.byNumber.get(c.parent), out = [];
+  const k = R.kernelOf(run, c), before = R.kernelOf(run, parent);
   const fact = (name, value) => { if (value !== undefined && value !== '') out.push(R.el('dt', {}, name), R.el('dd', {}, value)); };
   const open = n => R.el('button', {type: 'button', onclick: () => R.openDetail(run, run.byNumber.get(n))}, '#' + n);
-  fact('verdict', c.verdict);
-  if (c.cost > 0) fact('cost', R.amount(c.cost, run.unit) + ', ' + R.times(run.startCost / c.cost) + ' the start, ' + R.percent(c.utilization) + ' of ' + run.utilizationOf);
-  if (c.cost > 0 && parent && parent.cost > 0) fact('against its parent', R.times(parent.cost / c.cost));
+  fact('verdict', R.verdictOf(run, c));
+  if (k.cost > 0) fact('cost', R.amount(k.cost, run.unit) + ', ' + R.times(run.startCost / k.cost) + ' the start, ' + R.percent(k.utilization) + ' of ' + run.utilizationOf);
+  if (k.cost > 0 && before && before.cost > 0) fact('against its parent', R.times(before.cost / k.cost));
   fact('plan', R.planOf(c));
   fact('why', c.why);
-  fact('message', c.message);
+  fact('message', k.message);
   if (parent) fact('parent', open(c.parent));
   if (c.twin !== undefined) fact('same kernel as', open(c.twin));
   if (c.mends !== undefined) fact('repairs', open(c.mends));
   if (c.children.length) fact('children', R.plural(c.children.length, 'candidate'));
   fact('proposed by', c.agent);
-  fact('checked', c.coverage);
+  fact('checked', k.coverage);
   fact('evaluated by', c.place);
   if (c.took > 0) fact('took', R.seconds(c.took) + (R.finite(c.at) ? ', ended ' + R.seconds(c.at) + ' after the start of the search' : ''));
   return R.el('dl', {class: 'facts'}, out);
@@ -76,6 +77,7 @@ R.openDetail = async (run, c) => {
   if (!c) return;
   const dialog = document.getElementById('detail'), view = R.el('div', {});
   const tabs = [['diff', 'Difference from the parent'], ['source', 'Source'], ['schedule', 'Schedule'], ['counters', 'Counters']];
+  const kernel = R.kernelOf(run, c);
   const sources = R.sourcesOf(run, c).catch(() => ({}));
   const leftOut = R.sources().left_out, left = leftOut ? ' The sources of ' + leftOut + ' candidates are left out; the journal has them.' : '';
   const draw = {
@@ -86,7 +88,7 @@ R.openDetail = async (run, c) => {
     },
     source: async () => { const s = await sources; return s.source ? R.sourceView(s.source) : R.el('p', {class: 'soft'}, 'This page has no source of the candidate.' + left); },
     schedule: async () => c.schedule ? R.sourceView(c.schedule) : R.el('p', {class: 'soft'}, 'The source has no schedule.'),
-    counters: async () => c.counters ? R.el('table', {}, R.el('tbody', {}, Object.entries(c.counters).map(([k, v]) => R.el('tr', {}, R.el('td', {}, k), R.el('td', {class: 'n'}, R.number(v)))))) : R.el('p', {class: 'soft'}, 'No counters.'),
+    counters: async () => kernel.counters ? R.el('table', {}, R.el('tbody', {}, Object.entries(kernel.counters).map(([k, v]) => R.el('tr', {}, R.el('td', {}, k), R.el('td', {class: 'n'}, R.number(v)))))) : R.el('p', {class: 'soft'}, 'No counters.'),
   };
   const bar = R.el('div', {class: 'tools', role: 'tablist'});
   const pick = async which => {
@@ -113,13 +115,13 @@ R.panels.push({
       const words = s.text.toLowerCase().split(/\s+/).filter(Boolean);
       let list = run.candidates.filter(c => !R.hidden.has(c.verdict) && words.every(w => [c.n, c.verdict, c.lever, c.step, c.why, c.message, c.agent, c.place].join(' ').toLowerCase().includes(w)));
       list = list.sort((a, b) => { const x = a[s.sort], y = b[s.sort]; return x === y ? a.n - b.n : x === undefined ? 1 : y === undefined ? -1 : (x < y ? -1 : 1) * (s.down ? -1 : 1); });
-      out.replaceChildren(R.el('table', {}, R.el('thead', {}, R.el('tr', {}, columns.map(([key, text], i) => R.el('th', {class: i !== 2 && i < 5 ? 'n' : '', 'aria-sort': s.sort === key ? (s.down ? 'descending' : 'ascending') : null},
+      out.replaceChildren(R.el('table', {}, R.el('thead', {}, R.el('tr', {}, columns.map(([key, text], i) => R.el('th', {class: (i !== 2 && i < 5 ? 'n' : '') + ([1, 4, 6].includes(i) ? ' wide' : ''), 'aria-sort': s.sort === key ? (s.down ? 'descending' : 'ascending') : null},
         R.el('button', {type: 'button', onclick: () => { s.down = s.sort === key && !s.down; s.sort = key; fill(); }}, text + (s.sort === key ? (s.down ? ' ↓' : ' ↑') : '')))))),
         R.el('tbody', {}, list.slice(0, s.shown).map(c => R.el('tr', {class: 'row' + (c.n === run.best ? ' best' : ''), tabindex: 0,
           onclick: () => R.openDetail(run, c), onkeydown: e => { if (e.key === 'Enter') R.openDetail(run, c); }},
-          R.el('td', {class: 'n'}, c.n), R.el('td', {class: 'n'}, c.iteration), R.el('td', {}, R.el('i', {class: 'key', color: R.colorOf(c.verdict)}), ' ' + c.verdict),
-          R.el('td', {class: 'n'}, c.cost > 0 ? R.amount(c.cost, run.unit) : ''), R.el('td', {class: 'n'}, c.cost > 0 ? R.percent(c.utilization) : ''),
-          R.el('td', {}, R.planOf(c).slice(0, 160)), R.el('td', {}, c.agent || ''))))));
+          R.el('td', {class: 'n'}, c.n), R.el('td', {class: 'n wide'}, c.iteration), R.el('td', {class: 'line'}, R.el('i', {class: 'key', color: R.colorOf(c.verdict)}), ' ' + c.verdict),
+          R.el('td', {class: 'n'}, c.cost > 0 ? R.amount(c.cost, run.unit) : ''), R.el('td', {class: 'n wide'}, c.cost > 0 ? R.percent(c.utilization) : ''),
+          R.el('td', {}, R.planOf(c).slice(0, 160)), R.el('td', {class: 'wide'}, c.agent || ''))))));
       more.replaceChildren(R.el('span', {class: 'soft small'}, R.plural(list.length, 'candidate') + '. '),
         list.length > s.shown ? R.el('button', {type: 'button', onclick: () => { s.shown += 200; fill(); }}, 'Show more') : '');
     };

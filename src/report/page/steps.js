@@ -12,10 +12,12 @@ R.panels.push({
   draw: (body, run) => {
     const rungs = R.rungsOf(run), top = d3.max(rungs, r => r.cost) || 1;
     const error = run.summary && run.summary.error;
+    const list = R.el('div', {class: 'rungs'});
     let before = null;
+    body.append(list);
     for (const r of rungs) {
       const gain = before ? before / r.cost : null;
-      body.append(R.el('div', {class: 'rung' + (r.faint ? ' faint' : '')},
+      list.append(R.el('div', {class: 'rung' + (r.faint ? ' faint' : '')},
         R.el('span', {}, r.step),
         R.el('div', {class: 'gauge', title: R.amount(r.cost, run.unit)}, R.el('i', {'width%': 100 * r.cost / top})),
         R.el('span', {class: 'value'}, R.amount(r.cost, run.unit) + (gain ? '  ' + (r.faint ? '~' : '') + R.times(gain) : '')),
