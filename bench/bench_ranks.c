@@ -1,24 +1,25 @@
 /* bench_ranks.c - how many ranks one rank 0 keeps busy.
  *
- *   bench_ranks [TARGET FILE]...      FILE: seconds of evaluations of that target, one on each line
+ *   taskset -c 0 bench_ranks [TARGET FILE]...      FILE: seconds of evaluations of that target, one on each line
+ *   taskset -c 0 bench_ranks --work TARGET         the second part alone
  *
  * 1. The processor time of rank 0 for a trial: this program's own pool and backend for ranks, with 2,560 trials and ranks of which one
- *    answers whenever all have a trial. It grows with the ranks, since each has a thread.
+ *    answers whenever all have a trial. The searching thread and the one that receives are serial; each rank has a thread besides.
  * 2. The processor time of rank 0 for a candidate of a search (menus, texts, duplicates, journal): tw_search with an evaluator that
- *    answers at once, --beam 64 --plans 20 --kernels 2 --samples 320.
- *    The part of one thread does not shrink with the cores of rank 0's computer: at most what the searching thread takes beside 63 others.
- * 3. From both, and FILE's times drawn at random: the share of time that ranks evaluate, in a simulation of iterations. Rank 0 does one
- *    thing at a time: it prepares all candidates of an iteration, then sends to idle ranks and takes answers. An answer is seen after half
- *    a millisecond, as ranks and rank 0 look each millisecond. No memory, network or file system is modelled. */
+ *    answers at once, --beam 64 --plans 20 --kernels 2, and with the defaults. On one core, so that the time of an agent's call is known
+ *    for each parent; an agent's call is divided among cores, up to its number of requests or orders. All else is serial.
+ * 3. From both, and FILE's times drawn at random: the share of time that ranks evaluate, in a simulation of iterations like the largest of
+ *    part 2. Rank 0 makes kernels for a few parents at a time, as src/search/propose.c does, and ranks evaluate meanwhile. An answer is
+ *    seen after half a millisecond, as ranks and rank 0 look each millisecond. No memory, network or file system is modelled. */
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
+#include "base/cores.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/random.h"
@@ -26,33 +27,30 @@
 #include "evaluate/pool.h"
 #include "evaluate/ranks.h"
 #include "evaluate/text.h"
-#include "search/result.h"
+#include "search/state.h"
 #include "tilewright/extend/extend.h"
 
 enum {
   RANKS_MAX = 1000,
   TRIALS = 2560,
-  DEFAULT_TRIALS = 32,
-  CANDIDATES = 320,
   CORES = 64,
   TIMES_MAX = 100000,
-  ITERATIONS = 4
+  ITERATIONS = 4,
+  PARENTS_MAX = 64,
+  ROUNDS_MAX = 400,
+  ORDERS_PER_THREAD = 4, /* as in propose.c */
 };
 static const double LATENCY = 0.5e-3;
 static const int sizes[] = {16, 64, 128, 256, 512, 1000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static double processor_seconds(void) {
-  struct rusage r;
-  getrusage(RUSAGE_SELF, &r);
-  return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + 1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
-}
-
-static double thread_seconds(void) {
+static double seconds_of(clockid_t clock) {
   struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+static double processor_seconds(void) { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
+static double thread_seconds(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
 static void fail(const char *what) {
   fprintf(stderr, "bench_ranks: %s\n", what);
@@ -65,6 +63,7 @@ static struct {
   pthread_mutex_t lock;
   int ranks, hello;
   int from[RANKS_MAX + 1], n, taken; /* answers that wait, and that were taken */
+  double receiver;                   /* processor seconds of the thread that receives */
   char *answer;
 } mail = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -82,6 +81,7 @@ static char *receive(int *from) {
     *from = ++mail.hello;
     return strdup("host\nabout");
   }
+  mail.receiver = thread_seconds();
   pthread_mutex_lock(&mail.lock);
   const int busy = mail.ranks < TRIALS - mail.taken ? mail.ranks : TRIALS - mail.taken;
   *from = mail.n && mail.n >= busy ? mail.from[--mail.n] : 0;
@@ -100,8 +100,13 @@ static void set_outcome(tw_outcome *out, double cost) {
   snprintf(out->coverage, sizeof out->coverage, "every element");
 }
 
-/* Processor seconds of rank 0 for each of TRIALS trials. */
-static double seconds_per_trial(int ranks) {
+/* Processor seconds of rank 0 for a trial. */
+typedef struct trial_work {
+  double search, receive; /* of the two serial threads */
+  double ranks;           /* of all threads of ranks */
+} trial_work;
+
+static trial_work work_per_trial(int ranks) {
   const tw_target *t = tw_target_find("gemmini-16x16-int8");
   tw_problem p;
   tw_bound bound;
@@ -127,16 +132,16 @@ static double seconds_per_trial(int ranks) {
   }
   const tw_pool pool = {
       .backend = b, .bound = &bound, .jobs = (int)slots, .deadline = HUGE_VAL, .done = ignore_job, .tick = ignore_tick};
-  const double before = processor_seconds();
+  const double before = processor_seconds(), before_here = thread_seconds();
   tw_pool_run(&pool, all, TRIALS);
-  const double used = processor_seconds() - before;
+  const double used = processor_seconds() - before, here = thread_seconds() - before_here;
   for (int i = 0; i < TRIALS; i++)
     if (job[i].outcome.verdict != TW_CORRECT) fail("a trial has no outcome");
   b->close(b);
   free(mail.answer);
   free(notes);
   free(source);
-  return used / TRIALS;
+  return (trial_work){here / TRIALS, mail.receiver / TRIALS, (used - here - mail.receiver) / TRIALS};
 }
 
 /* ---- a search whose evaluator answers at once ---- */
@@ -161,41 +166,138 @@ static const char *problem_of(const tw_target *t) {
                                        : "gemm m=512 n=1024 k=512";
 }
 
+/* A call of the agent on one core. */
+typedef struct call {
+  size_t n;
+  double seconds;
+} call;
+
+/* The kernels for one parent. */
+typedef struct parent_work {
+  const void *request;
+  size_t n_rounds;
+  call round[ROUNDS_MAX];
+  double serial; /* seconds of the searching thread outside of the agent */
+} parent_work;
+
+/* An iteration. */
 typedef struct work {
-  double one_thread, all; /* processor seconds of rank 0 for a candidate; plans are made by several threads */
+  call plan;
+  size_t n_parents;
+  parent_work parent[PARENTS_MAX];
+  double serial; /* before the first parent */
+  int samples;
 } work;
 
-static work work_per_candidate(const tw_target *t, int *samples) {
+static struct {
+  tw_agent *inner;
+  work now, largest;
+  double left_agent; /* thread_seconds */
+  int samples, done; /* at the beginning of the iteration; so far */
+} watched;
+
+/* All candidates of the iteration before have ended. */
+static void end_iteration(void) {
+  watched.now.samples = watched.done - watched.samples;
+  watched.samples = watched.done;
+  if (watched.now.n_parents && watched.now.samples >= watched.largest.samples) watched.largest = watched.now;
+}
+
+static void watch_plan(tw_agent *agent, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
+  (void)agent;
+  const double before = thread_seconds();
+  end_iteration();
+  watched.now = (work){.serial = before - watched.left_agent};
+  watched.inner->plan(watched.inner, n, request, proposal);
+  watched.left_agent = thread_seconds();
+  watched.now.plan = (call){n, watched.left_agent - before};
+}
+
+/* On one core the orders of a call are for one parent. */
+static void watch_implement(tw_agent *agent, size_t n, const tw_order order[], tw_kernel kernel[]) {
+  (void)agent;
+  work *w = &watched.now;
+  const double before = thread_seconds();
+  if (!w->n_parents || w->parent[w->n_parents - 1].request != order[0].request) {
+    if (w->n_parents == PARENTS_MAX) fail("too many parents");
+    w->parent[w->n_parents++].request = order[0].request;
+  }
+  parent_work *p = &w->parent[w->n_parents - 1];
+  p->serial += before - watched.left_agent;
+  watched.inner->implement(watched.inner, n, order, kernel);
+  const double made = thread_seconds();
+  /* The search computes digests on several threads, too: their time is found here and taken from the serial time. */
+  for (size_t i = 0; i < n; i++) {
+    if (kernel[i].source) tw_target_source_digest(order[i].request->target, kernel[i].source);
+    tw_schedule_digest(&kernel[i].recipe);
+  }
+  watched.left_agent = thread_seconds();
+  p->serial -= watched.left_agent - made;
+  if (p->n_rounds == ROUNDS_MAX) fail("too many rounds");
+  p->round[p->n_rounds++] = (call){n, watched.left_agent - before};
+}
+
+static void watch_free_plan(tw_agent_plan *plan) { watched.inner->free_plan(plan); }
+
+static void watch_progress(void *context, const tw_progress *p) {
+  (void)context;
+  watched.done = p->done;
+}
+
+/* The largest iteration of a search. `wide`: --beam 64 --plans 20 --kernels 2; else the defaults. */
+static const work *work_of_search(const tw_target *t, bool wide) {
   tw_problem p;
   tw_error error;
   char *directory = NULL;
+  tw_member member = {.share = 1};
   if (tw_problem_parse(t, problem_of(t), &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
-      tw_directory_temporary(&directory, &error) != TW_OK)
+      tw_agent_open("rules", t, NULL, &member, &error) != TW_OK || tw_directory_temporary(&directory, &error) != TW_OK)
     fail(error.text);
+  memset(&watched, 0, sizeof watched);
+  watched.inner = member.agent;
+  tw_agent watching = *member.agent;
+  watching.plan = watch_plan, watching.implement = watch_implement, watching.free_plan = watch_free_plan;
+  member.agent = &watching;
   char *journal = tw_path_join(directory, "journal.sqlite");
   tw_backend instant = {.name = "instant", .is_own = true, .is_elsewhere = true, .evaluate = answer_at_once};
   tw_search_options o = {.size = sizeof o,
-                         .beam = 64,
-                         .plans = 20,
-                         .kernels = 2,
-                         .iterations = 12,
-                         .samples = CANDIDATES,
-                         .jobs = CORES,
+                         .beam = wide ? PARENTS_MAX : 0,
+                         .plans = wide ? 20 : 0,
+                         .kernels = wide ? 2 : 0,
+                         .iterations = wide ? 4 : 6,
+                         .jobs = 1,
                          .inputs = 1,
                          .dropout = -1,
                          .journal = journal,
+                         .progress = watch_progress,
                          .backend = &instant};
+  const tw_search_subject subject = {.target = t, .problem = &p, .n_members = 1, .member = &member};
   tw_search_result r = {0};
-  const double before = processor_seconds(), own = thread_seconds();
-  if (tw_search_into(t, &p, &o, &r, &error) != TW_OK) fail(error.text);
-  const work used = {.one_thread = (thread_seconds() - own) / r.samples,
-                     .all = (processor_seconds() - before) / r.samples};
-  *samples = r.samples;
+  if (tw_search_by(&subject, &o, &r, &error) != TW_OK) fail(error.text);
+  watched.inner->close(watched.inner, NULL);
   tw_search_result_clear(&r);
   tw_directory_remove(directory);
   free(directory);
   free(journal);
-  return used;
+  return &watched.largest;
+}
+
+static void print_work(const char *name, const work *w) {
+  double agent = w->plan.seconds, serial = w->serial;
+  size_t orders = 0, first = 0, rounds = 0;
+  for (size_t i = 0; i < w->n_parents; i++) {
+    serial += w->parent[i].serial;
+    rounds += w->parent[i].n_rounds;
+    for (size_t k = 0; k < w->parent[i].n_rounds; k++) {
+      orders += w->parent[i].round[k].n;
+      agent += w->parent[i].round[k].seconds;
+    }
+    first += w->parent[i].round[0].n;
+  }
+  printf("%s: an iteration of %zu parents has %zu orders (%zu at first; %zu calls) and %d evaluations; rank 0, for "
+         "each evaluation: %.0f us "
+         "in agents and digests, %.0f us serial\n",
+         name, w->n_parents, orders, first, rounds, w->samples, 1e6 * agent / w->samples, 1e6 * serial / w->samples);
 }
 
 /* ---- the simulation ---- */
@@ -214,72 +316,109 @@ static void read_times(const char *path) {
   if (!n_times) fail("a file of evaluation times has no number");
 }
 
-/* Share of time that `ranks` ranks evaluate in iterations of `candidates`. *bottleneck: share in which rank 0 works while a rank is idle
- * and a candidate waits, or before the first is sent. */
-static double busy_share(int ranks, int candidates, double per_trial, double per_candidate, double *bottleneck) {
-  static double end[RANKS_MAX]; /* HUGE_VAL: idle */
-  double clock = 0, evaluated = 0, blocked = 0;
-  tw_random random;
-  tw_random_seed(&random, 36);
-  for (int iteration = 0; iteration < ITERATIONS; iteration++) {
-    clock += candidates * per_candidate, blocked += candidates * per_candidate;
-    for (int i = 0; i < ranks; i++) end[i] = HUGE_VAL;
-    int sent = 0, idle = ranks, ended = 0;
-    while (ended < candidates) {
-      if (sent < candidates && idle) { /* half of a trial's work is sending */
-        int i = 0;
-        while (end[i] != HUGE_VAL) i++;
-        const double takes = times[tw_random_below(&random, n_times)];
-        clock += per_trial / 2, blocked += per_trial / 2;
-        end[i] = clock + LATENCY + takes;
-        evaluated += takes;
-        sent++, idle--;
-        continue;
+/* The time at which each trial of an iteration is handed over, from its beginning, with so many cores. */
+static double hand_over_times(const work *w, int cores, double per_trial, double at[]) {
+  const double rate = (double)w->samples / (double)w->n_parents;
+  double clock = w->serial + w->plan.seconds / (double)(w->plan.n < (size_t)cores ? w->plan.n : (size_t)cores);
+  double made = 0;
+  int n = 0;
+  for (size_t from = 0, to; from < w->n_parents; from = to) {
+    size_t orders = 0, rounds = 0;
+    for (to = from; to < w->n_parents && orders < ORDERS_PER_THREAD * (size_t)cores; to++) {
+      orders += w->parent[to].round[0].n;
+      if (w->parent[to].n_rounds > rounds) rounds = w->parent[to].n_rounds;
+    }
+    for (size_t k = 0; k < rounds; k++) {
+      call all = {0};
+      for (size_t i = from; i < to; i++)
+        if (k < w->parent[i].n_rounds) {
+          all.n += w->parent[i].round[k].n;
+          all.seconds += w->parent[i].round[k].seconds;
+        }
+      const size_t turns = (all.n + (size_t)cores - 1) / (size_t)cores; /* of equal orders */
+      clock += all.seconds / (double)all.n * (double)turns;
+    }
+    for (size_t i = from; i < to; i++) {
+      made += rate;
+      clock += w->parent[i].serial;
+      for (; n < w->samples && (n < made - 1e-9 || i + 1 == w->n_parents); n++) {
+        clock += per_trial;
+        at[n] = clock;
       }
-      int first = 0;
-      for (int i = 1; i < ranks; i++)
-        if (end[i] < end[first]) first = i;
-      if (end[first] + LATENCY > clock) clock = end[first] + LATENCY;
-      clock += per_trial / 2;
-      end[first] = HUGE_VAL;
-      ended++, idle++;
     }
   }
-  *bottleneck = blocked / clock;
+  return clock;
+}
+
+/* Share of time that `ranks` ranks evaluate. *starved: share of the ranks' time in which a rank waits for a candidate
+ * that is not made yet. */
+static double busy_share(int ranks, const work *w, int cores, const trial_work *trial, double *starved,
+                         double *per_second) {
+  static double idle_from[RANKS_MAX], at[2 * TRIALS + 1000];
+  double clock = 0, evaluated = 0, waited = 0, receiver = 0;
+  tw_random random;
+  tw_random_seed(&random, 36);
+  if (w->samples > (int)(sizeof at / sizeof *at)) fail("too many evaluations in an iteration");
+  const double made = hand_over_times(w, cores, trial->search, at);
+  for (int iteration = 0; iteration < ITERATIONS; iteration++) {
+    double end = clock + made;
+    for (int i = 0; i < ranks; i++) idle_from[i] = clock;
+    for (int n = 0; n < w->samples; n++) {
+      int first = 0;
+      for (int i = 1; i < ranks; i++)
+        if (idle_from[i] < idle_from[first]) first = i;
+      const double takes = times[tw_random_below(&random, n_times)], ready = clock + at[n];
+      const double start = (ready > idle_from[first] ? ready : idle_from[first]) + trial->ranks + LATENCY;
+      if (ready > idle_from[first]) waited += ready - idle_from[first];
+      const double answered = start + takes + LATENCY;
+      receiver = (answered > receiver ? answered : receiver) + trial->receive;
+      idle_from[first] = receiver;
+      evaluated += takes;
+      if (receiver > end) end = receiver;
+    }
+    clock = end;
+  }
+  *starved = waited / ranks / clock;
+  *per_second = ITERATIONS * w->samples / clock;
   return evaluated / ranks / clock;
 }
 
-static void print_target(const char *name, const char *path, const double per_trial[SIZES]) {
+static void print_target(const char *name, const char *path, const trial_work per_trial[SIZES]) {
   const tw_target *t = tw_target_find(name);
-  int samples = 0;
   double mean = 0;
   if (!t) fail("unknown target; `tilewright targets` lists them");
-  read_times(path);
+  if (path) read_times(path);
   for (size_t i = 0; i < n_times; i++) mean += times[i] / (double)n_times;
-  const work w = work_per_candidate(t, &samples);
-  const double many = w.one_thread + (w.all - w.one_thread) / CORES;
-  printf("\n%s: %zu evaluations, mean %.3g s; rank 0, for each of %d candidates: %.0f us, of which %.0f us on one "
-         "thread\n",
-         name, n_times, mean, samples, 1e6 * w.all, 1e6 * w.one_thread);
-  printf("| ranks | busy, %d candidates, 1 core at rank 0 | busy, %d cores | rank 0 limits | busy, defaults: %d, %d "
-         "cores |\n",
-         TRIALS, CORES, DEFAULT_TRIALS, CORES);
-  for (int i = 0; i < SIZES; i++) {
-    double limit, other;
-    const double one = busy_share(sizes[i], TRIALS, per_trial[i], w.all, &other);
-    const double large = busy_share(sizes[i], TRIALS, per_trial[i], many, &limit);
-    const double small = busy_share(sizes[i], DEFAULT_TRIALS, per_trial[i], many, &other);
-    printf("| %d | %.1f%% | %.1f%% | %.1f%% | %.1f%% |\n", sizes[i], 100 * one, 100 * large, 100 * limit, 100 * small);
+  for (int wide = 1; wide >= 0; wide--) {
+    const work *w = work_of_search(t, wide);
+    printf("\n%s, ", wide ? "--beam 64 --plans 20 --kernels 2" : "defaults");
+    print_work(name, w);
+    if (!path) continue;
+    printf("%zu evaluation times, mean %.3g s\n| ranks | busy, %d cores at rank 0 | wait for rank 0 | evaluations/s | "
+           "busy, 1 core |\n",
+           n_times, mean, CORES);
+    for (int i = 0; i < SIZES; i++) {
+      double starved, rate, other;
+      const double one = busy_share(sizes[i], w, 1, &per_trial[i], &other, &rate);
+      const double large = busy_share(sizes[i], w, CORES, &per_trial[i], &starved, &rate);
+      printf("| %d | %.1f%% | %.1f%% | %.4g | %.1f%% |\n", sizes[i], 100 * large, 100 * starved, rate, 100 * one);
+    }
   }
   fflush(stdout);
 }
 
 int main(int argc, char **argv) {
-  double per_trial[SIZES];
-  printf("rank 0, processor time for a trial:");
+  trial_work per_trial[SIZES] = {0};
+  if (argc == 3 && !strcmp(argv[1], "--work")) {
+    print_target(argv[2], NULL, per_trial);
+    return 0;
+  }
+  if (tw_cores() != 1) fail("needs one core; start it with `taskset -c 0`");
+  printf("rank 0, us for a trial, searching + receiving + threads of ranks:");
   for (int i = 0; i < SIZES; i++) {
-    per_trial[i] = seconds_per_trial(sizes[i]);
-    printf(" %d ranks %.0f us%s", sizes[i], 1e6 * per_trial[i], i + 1 < SIZES ? "," : "\n");
+    per_trial[i] = work_per_trial(sizes[i]);
+    printf(" %d ranks %.0f + %.0f + %.0f%s", sizes[i], 1e6 * per_trial[i].search, 1e6 * per_trial[i].receive,
+           1e6 * per_trial[i].ranks, i + 1 < SIZES ? "," : "\n");
     fflush(stdout);
   }
   for (int i = 1; i + 1 < argc; i += 2) print_target(argv[i], argv[i + 1], per_trial);

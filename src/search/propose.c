@@ -261,22 +261,38 @@ static void plan_with(void *context, size_t member) {
 
 /* ---- kernels ---- */
 
-/* The result of an order as a candidate; NULL if nothing was tried. */
-static tw_status make_candidate(asking *a, const tw_order *order, const tw_kernel *kernel, tw_candidate **out) {
+/* Orders of one agent, their kernels, and the candidates of these. */
+typedef struct answers {
+  const char *agent;
+  size_t n;
+  tw_order *order;
+  asking **by;
+  tw_kernel *kernel;
+  tw_candidate **candidate; /* NULL: nothing was tried; the kernel's message says why */
+} answers;
+
+static bool was_tried(const tw_kernel *kernel) {
   const tw_status why = kernel->message.status;
-  *out = NULL;
-  if (!kernel->source && (tw_status_group(why) == TW_MISSING || why == TW_INTERRUPTED)) {
-    a->error = kernel->message;
-    return why;
-  }
+  return kernel->source || (tw_status_group(why) != TW_MISSING && why != TW_INTERRUPTED);
+}
+
+/* The i-th kernel as a candidate. On any thread, since digests of long sources take time. */
+static void make_candidate(void *context, size_t i) {
+  const answers *all = context;
+  const asking *a = all->by[i];
+  const tw_order *order = &all->order[i];
+  tw_kernel *kernel = &all->kernel[i];
+  if (!was_tried(kernel)) return;
   tw_candidate *c = tw_candidate_new();
   if (!c ||
       !tw_candidate_set_kernel(c, a->request.target, kernel->has_recipe ? &kernel->recipe : NULL, kernel->source)) {
     if (!c) free(kernel->source);
     free(kernel->reply);
     tw_candidate_free(c);
-    return tw_no_memory(&a->error, "another candidate");
+    tw_no_memory(&kernel->message, "another candidate");
+    return;
   }
+  c->agent = all->agent;
   c->iteration = a->request.iteration;
   c->parent = a->request.parent->number;
   c->limit = a->request.parent->measured.cost;
@@ -292,8 +308,7 @@ static tw_status make_candidate(asking *a, const tw_order *order, const tw_kerne
     c->message = strdup(kernel->message.text);
     c->reply = kernel->reply;
   }
-  *out = c;
-  return TW_OK;
+  all->candidate[i] = c;
 }
 
 static void add_order(tw_round *r, asking *a, size_t plan, size_t alternative, const tw_candidate *failed, int mended,
@@ -320,22 +335,33 @@ static void implement_with(void *context, size_t member) {
   size_t n = 0;
   for (size_t i = 0; i < r->n_orders; i++) n += r->by[i]->member == member;
   if (n == 0) return;
-  tw_order *order = tw_new(n, sizeof *order);
-  tw_kernel *kernel = tw_new(n, sizeof *kernel);
-  for (size_t i = 0, k = 0; order && i < r->n_orders; i++)
-    if (r->by[i]->member == member) order[k++] = r->order[i];
-  if (order && kernel) agent->implement(agent, n, order, kernel);
+  answers all = {.agent = agent->name,
+                 .order = tw_new(n, sizeof *all.order),
+                 .by = tw_new(n, sizeof *all.by),
+                 .kernel = tw_new(n, sizeof *all.kernel),
+                 .candidate = tw_new(n, sizeof *all.candidate)};
+  const bool has_room = all.order && all.by && all.kernel && all.candidate;
+  for (size_t i = 0; has_room && i < r->n_orders; i++) {
+    if (r->by[i]->member != member) continue;
+    all.order[all.n] = r->order[i];
+    all.by[all.n++] = r->by[i];
+  }
+  if (has_room) agent->implement(agent, n, all.order, all.kernel);
+  if (has_room) tw_parallel_for(planners(r->state), n, make_candidate, &all);
   for (size_t i = 0, k = 0; i < r->n_orders; i++) {
     asking *a = r->by[i];
     if (a->member != member) continue;
-    const tw_status status = order && kernel ? make_candidate(a, &order[k], &kernel[k], r->place[i])
-                                             : tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
-    if (status != TW_OK) a->status = status;
-    if (*r->place[i]) (*r->place[i])->agent = agent->name;
+    *r->place[i] = has_room ? all.candidate[k] : NULL;
+    if (!has_room)
+      a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
+    else if (!all.candidate[k])
+      a->status = (a->error = all.kernel[k].message).status;
     k++;
   }
-  free(order);
-  free(kernel);
+  free(all.order);
+  free(all.by);
+  free(all.kernel);
+  free(all.candidate);
 }
 
 static void implement_all(tw_round *r) {
