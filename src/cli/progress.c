@@ -1,5 +1,6 @@
 /* progress.c - how far a search is: for people at a terminal, for logs, for programs. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,11 +31,25 @@ static const char *print_time(double seconds, char text[24]) {
 static void describe(const tw_target *target, const tw_search_status *s, tw_text *out) {
   const tw_progress *p = &s->progress;
   char cost[CLI_NUMBER], time[24];
-  tw_text_add(out, "%d/%d candidates, %d correct", p->done, p->planned, p->correct);
+  tw_text_add(out, "%d/%d candidates", p->done, p->planned);
   if (s->best_cost > 0) tw_text_add(out, ", best %s", cli_print_cost(target, s->best_cost, cost));
   if (s->best_cost > 0 && s->start_cost > 0) tw_text_add(out, " (%.2fx)", s->start_cost / s->best_cost);
   if (rate_of(s) > 0) tw_text_add(out, ", %.3g/s", rate_of(s));
   if (p->left >= 0) tw_text_add(out, ", %s left", print_time(p->left, time));
+  tw_text_add(out, ", %d correct", p->correct);
+}
+
+/* "[###---] " in the columns that the line leaves; "" if they are few. */
+static void print_bar(const tw_progress *p, size_t room, char bar[BAR + 4]) {
+  static const size_t LEAST = 8;
+  const size_t columns = room < BAR + 3 ? (room < LEAST + 3 ? 0 : LEAST) : BAR;
+  const double share = p->planned > 0 ? fmin(1, (double)p->done / p->planned) : 0;
+  bar[0] = '\0';
+  if (!columns) return;
+  memset(bar + 1, '-', columns);
+  memset(bar + 1, '#', (size_t)(share * (double)columns));
+  bar[0] = '[';
+  memcpy(bar + 1 + columns, "] ", 3);
 }
 
 /* A terminal has one line of its width; a pipe gets a line a minute. */
@@ -52,13 +67,10 @@ void cli_show_progress(void *context, const tw_search_status *s) {
     last = p->elapsed;
     fprintf(stderr, "tilewright: %s\n", line);
   } else {
-    char bar[BAR + 1];
-    const size_t width = cli_width(), room = width > BAR + 4 ? width - BAR - 4 : 0;
-    const int full = p->planned > 0 ? BAR * p->done / p->planned : 0;
-    memset(bar, '-', BAR);
-    memset(bar, '#', (size_t)(full < 0 ? 0 : full > BAR ? BAR : full));
-    bar[BAR] = '\0';
-    fprintf(stderr, "\r\033[K[%s] %.*s", bar, (int)room, line);
+    char bar[BAR + 4];
+    const size_t width = cli_width() - 1, length = strlen(line);
+    print_bar(p, width > length ? width - length : 0, bar);
+    fprintf(stderr, "\r\033[K%s%.*s", bar, (int)width, line);
   }
   free(line);
   fflush(stderr);
