@@ -141,6 +141,8 @@ static void report_progress(void *context) {
   int to_come = s->in_flight + s->to_propose;
   if (s->iteration < o->iterations && !s->is_patient)
     to_come += (o->iterations - s->iteration) * o->beam * o->plans * o->kernels;
+  if (o->samples > 0 && to_come > o->samples - s->samples)
+    to_come = o->samples > s->samples ? o->samples - s->samples : 0;
   tw_progress p = {
       .iteration = s->iteration,
       .iterations = s->is_patient ? 0 : o->iterations,
