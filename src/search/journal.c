@@ -49,6 +49,7 @@ struct tw_journal {
   size_t n_models;
   tw_candidate **waiting; /* could not be written yet */
   size_t n_waiting, room;
+  bool is_together;   /* a transaction is open: candidates wait for its end */
   char evaluator[80]; /* the machine of a runner's outcomes; "" before it is known */
   char reason[200];   /* why not */
   char trouble[800];
@@ -472,10 +473,6 @@ bool tw_journal_is_machine(tw_journal *j, const char *digest) {
   return !j->evaluator[0] || !strcmp(j->evaluator, digest);
 }
 
-void tw_journal_together(tw_journal *j, bool begin) {
-  if (j && !run(j, begin ? "BEGIN" : "COMMIT") && !begin) run(j, "ROLLBACK"); /* a full disk */
-}
-
 void tw_journal_state(tw_journal *j, const char *key, const char *text, double number) {
   if (!j) return;
   sqlite3_bind_int64(j->state, 1, j->search);
@@ -496,19 +493,39 @@ static void retry_waiting(tw_journal *j) {
   j->n_waiting = kept;
 }
 
-static void wait_in_memory(tw_journal *j, tw_candidate *c) {
+static bool wait_in_memory(tw_journal *j, tw_candidate *c) {
   if (j->n_waiting == j->room) {
     size_t room = j->room ? 2 * j->room : 64;
     tw_candidate **larger = tw_resize(j->waiting, room, sizeof(tw_candidate *));
-    if (!larger) return;
+    if (!larger) return false;
     j->waiting = larger;
     j->room = room;
   }
   j->waiting[j->n_waiting++] = c;
+  return true;
+}
+
+/* Candidates of a transaction stay in memory until it has succeeded: a full disk loses none. */
+static void end_together(tw_journal *j) {
+  bool done = true;
+  for (size_t i = 0; done && i < j->n_waiting; i++) done = write_candidate(j, j->waiting[i]);
+  if (done && run(j, "COMMIT")) {
+    j->n_waiting = 0;
+  } else {
+    run(j, "ROLLBACK");
+    j->has_described = false;
+  }
+}
+
+void tw_journal_together(tw_journal *j, bool begin) {
+  if (!j) return;
+  if (!begin && j->is_together) end_together(j);
+  j->is_together = begin && run(j, "BEGIN");
 }
 
 void tw_journal_record(tw_journal *j, tw_candidate *c) {
   if (c->verdict == TW_SKIPPED || c->verdict == TW_PENDING) return;
+  if (j->is_together && wait_in_memory(j, c)) return;
   retry_waiting(j);
   if (j->n_waiting > 0 || !write_candidate(j, c)) wait_in_memory(j, c);
 }

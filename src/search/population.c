@@ -252,7 +252,10 @@ static void start_evaluation(tw_state *s, tw_candidate *c) {
 }
 
 void tw_state_poll(tw_state *s) {
-  if (s->batch) tw_batch_poll(s->batch);
+  if (!s->batch) return;
+  tw_journal_together(s->journal, true);
+  tw_batch_poll(s->batch);
+  tw_journal_together(s->journal, false);
 }
 
 static void ignore(void *context, tw_job *job) { (void)context, (void)job; }

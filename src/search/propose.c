@@ -508,6 +508,7 @@ static tw_status make_all(tw_round *r, tw_error *error) {
   for (size_t from = 0, to; status == TW_OK && from < r->n; from = to) {
     to = end_of_slice(r, from);
     make_kernels(r, from, to);
+    tw_journal_together(s->journal, true);
     for (size_t i = from; i < to; i++) {
       asking *a = &r->asking[i];
       const bool is_wanted =
@@ -523,6 +524,7 @@ static tw_status make_all(tw_round *r, tw_error *error) {
         n_failed++;
       }
     }
+    tw_journal_together(s->journal, false);
     s->to_propose = still_to_make(r, to);
     tw_state_poll(s);
     if (to < r->n && (tw_state_is_stopped(s) || tw_state_is_full(s))) break;
