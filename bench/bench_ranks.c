@@ -9,7 +9,7 @@
  *    answers at once, --beam 64 --plans 20 --kernels 2, and with the defaults. On one core, so that the time of an agent's call is known
  *    for each parent; an agent's call is divided among cores, up to its number of requests or orders. All else is serial.
  * 3. From both, and FILE's times drawn at random: the share of time that ranks evaluate, in a simulation of iterations like the largest of
- *    part 2. Rank 0 makes kernels for a few parents at a time, as src/search/propose.c does, and ranks evaluate meanwhile. An answer is
+ *    part 2; with the options of wide searches its parents are repeated until they have 2,560 evaluations. Rank 0 makes kernels for a few parents at a time, as src/search/propose.c does, and ranks evaluate meanwhile. An answer is
  *    seen after half a millisecond, as ranks and rank 0 look each millisecond. No memory, network or file system is modelled. */
 #include <float.h>
 #include <math.h>
@@ -38,7 +38,8 @@ enum {
   ITERATIONS = 4,
   PARENTS_MAX = 64,
   ROUNDS_MAX = 400,
-  ORDERS_PER_THREAD = 4, /* as in propose.c */
+  ITERATIONS_WATCHED = 4, /* 1 parent, up to 40, and PARENTS_MAX; the last one makes nothing */
+  ORDERS_PER_THREAD = 4,  /* as in propose.c */
 };
 static const double LATENCY = 0.5e-3;
 static const int sizes[] = {16, 64, 128, 256, 512, 1000};
@@ -193,6 +194,7 @@ static struct {
   tw_agent *inner;
   work now, largest;
   double left_agent; /* thread_seconds */
+  int iteration;
   int samples, done; /* at the beginning of the iteration; so far */
 } watched;
 
@@ -207,6 +209,10 @@ static void watch_plan(tw_agent *agent, size_t n, const tw_request *const reques
   (void)agent;
   const double before = thread_seconds();
   end_iteration();
+  if (++watched.iteration == ITERATIONS_WATCHED) { /* enough is known: no plans end the search */
+    for (size_t i = 0; i < n; i++) proposal[i].n = 0;
+    return;
+  }
   watched.now = (work){.serial = before - watched.left_agent};
   watched.inner->plan(watched.inner, n, request, proposal);
   watched.left_agent = thread_seconds();
@@ -264,7 +270,7 @@ static const work *work_of_search(const tw_target *t, bool wide) {
                          .beam = wide ? PARENTS_MAX : 0,
                          .plans = wide ? 20 : 0,
                          .kernels = wide ? 2 : 0,
-                         .iterations = wide ? 4 : 6,
+                         .iterations = ITERATIONS_WATCHED,
                          .jobs = 1,
                          .inputs = 1,
                          .dropout = -1,
@@ -316,70 +322,82 @@ static void read_times(const char *path) {
   if (!n_times) fail("a file of evaluation times has no number");
 }
 
-/* The time at which each trial of an iteration is handed over, from its beginning, with so many cores. */
-static double hand_over_times(const work *w, int cores, double per_trial, double at[]) {
+/* The time at which each of n trials of an iteration is handed over, from its beginning, with so many cores. Parents are
+ * repeated until they have n trials. */
+static double hand_over_times(const work *w, int n, int cores, double per_trial, double at[]) {
   const double rate = (double)w->samples / (double)w->n_parents;
   double clock = w->serial + w->plan.seconds / (double)(w->plan.n < (size_t)cores ? w->plan.n : (size_t)cores);
   double made = 0;
-  int n = 0;
-  for (size_t from = 0, to; from < w->n_parents; from = to) {
+  int sent = 0;
+  for (size_t from = 0, to; sent < n; from = to) {
     size_t orders = 0, rounds = 0;
-    for (to = from; to < w->n_parents && orders < ORDERS_PER_THREAD * (size_t)cores; to++) {
-      orders += w->parent[to].round[0].n;
-      if (w->parent[to].n_rounds > rounds) rounds = w->parent[to].n_rounds;
+    for (to = from; to < from + w->n_parents && orders < ORDERS_PER_THREAD * (size_t)cores; to++) {
+      const parent_work *p = &w->parent[to % w->n_parents];
+      orders += p->round[0].n;
+      if (p->n_rounds > rounds) rounds = p->n_rounds;
     }
     for (size_t k = 0; k < rounds; k++) {
       call all = {0};
-      for (size_t i = from; i < to; i++)
-        if (k < w->parent[i].n_rounds) {
-          all.n += w->parent[i].round[k].n;
-          all.seconds += w->parent[i].round[k].seconds;
-        }
+      for (size_t i = from; i < to; i++) {
+        const parent_work *p = &w->parent[i % w->n_parents];
+        if (k >= p->n_rounds) continue;
+        all.n += p->round[k].n;
+        all.seconds += p->round[k].seconds;
+      }
       const size_t turns = (all.n + (size_t)cores - 1) / (size_t)cores; /* of equal orders */
       clock += all.seconds / (double)all.n * (double)turns;
     }
     for (size_t i = from; i < to; i++) {
       made += rate;
-      clock += w->parent[i].serial;
-      for (; n < w->samples && (n < made - 1e-9 || i + 1 == w->n_parents); n++) {
+      clock += w->parent[i % w->n_parents].serial;
+      for (; sent < n && sent < made - 1e-9; sent++) {
         clock += per_trial;
-        at[n] = clock;
+        at[sent] = clock;
       }
     }
   }
   return clock;
 }
 
-/* Share of time that `ranks` ranks evaluate. *starved: share of the ranks' time in which a rank waits for a candidate
- * that is not made yet. */
-static double busy_share(int ranks, const work *w, int cores, const trial_work *trial, double *starved,
+/* Share of time that `ranks` ranks evaluate. *starved: share of the ranks' time before a trial for which it waited. */
+static double busy_share(int ranks, const work *w, int candidates, int cores, const trial_work *trial, double *starved,
                          double *per_second) {
-  static double idle_from[RANKS_MAX], at[2 * TRIALS + 1000];
+  static double idle_from[RANKS_MAX], answered[RANKS_MAX], at[TRIALS]; /* answered HUGE_VAL: idle */
   double clock = 0, evaluated = 0, waited = 0, receiver = 0;
   tw_random random;
   tw_random_seed(&random, 36);
-  if (w->samples > (int)(sizeof at / sizeof *at)) fail("too many evaluations in an iteration");
-  const double made = hand_over_times(w, cores, trial->search, at);
+  const double made = hand_over_times(w, candidates, cores, trial->search, at);
   for (int iteration = 0; iteration < ITERATIONS; iteration++) {
+    int sent = 0, ended = 0;
+    for (int i = 0; i < ranks; i++) idle_from[i] = clock, answered[i] = HUGE_VAL;
     double end = clock + made;
-    for (int i = 0; i < ranks; i++) idle_from[i] = clock;
-    for (int n = 0; n < w->samples; n++) {
-      int first = 0;
-      for (int i = 1; i < ranks; i++)
-        if (idle_from[i] < idle_from[first]) first = i;
-      const double takes = times[tw_random_below(&random, n_times)], ready = clock + at[n];
-      const double start = (ready > idle_from[first] ? ready : idle_from[first]) + trial->ranks + LATENCY;
-      if (ready > idle_from[first]) waited += ready - idle_from[first];
-      const double answered = start + takes + LATENCY;
-      receiver = (answered > receiver ? answered : receiver) + trial->receive;
-      idle_from[first] = receiver;
-      evaluated += takes;
-      if (receiver > end) end = receiver;
+    while (ended < candidates) {
+      int idle = -1, first = -1; /* idle for the longest; the first to answer */
+      for (int i = 0; i < ranks; i++)
+        if (answered[i] == HUGE_VAL)
+          idle = idle < 0 || idle_from[i] < idle_from[idle] ? i : idle;
+        else
+          first = first < 0 || answered[i] < answered[first] ? i : first;
+      const double ready = sent < candidates ? clock + at[sent] : HUGE_VAL;
+      const double start = idle < 0 ? HUGE_VAL : fmax(ready, idle_from[idle]);
+      if (start < (first < 0 ? HUGE_VAL : answered[first])) {
+        const double takes = times[tw_random_below(&random, n_times)];
+        waited += start - idle_from[idle];
+        answered[idle] = start + trial->ranks + LATENCY + takes + LATENCY;
+        evaluated += takes;
+        sent++;
+      } else {
+        receiver = fmax(answered[first], receiver) + trial->receive;
+        idle_from[first] = receiver;
+        answered[first] = HUGE_VAL;
+        end = fmax(end, receiver);
+        ended++;
+      }
     }
     clock = end;
   }
   *starved = waited / ranks / clock;
-  *per_second = ITERATIONS * w->samples / clock;
+  *per_second = ITERATIONS * candidates / clock;
   return evaluated / ranks / clock;
 }
 
@@ -394,13 +412,15 @@ static void print_target(const char *name, const char *path, const trial_work pe
     printf("\n%s, ", wide ? "--beam 64 --plans 20 --kernels 2" : "defaults");
     print_work(name, w);
     if (!path) continue;
-    printf("%zu evaluation times, mean %.3g s\n| ranks | busy, %d cores at rank 0 | wait for rank 0 | evaluations/s | "
+    const int candidates = wide ? TRIALS : w->samples < TRIALS ? w->samples : TRIALS;
+    printf("%d evaluations in an iteration; %zu times, mean %.3g s\n| ranks | busy, %d cores at rank 0 | wait for rank "
+           "0 | evaluations/s | "
            "busy, 1 core |\n",
-           n_times, mean, CORES);
+           candidates, n_times, mean, CORES);
     for (int i = 0; i < SIZES; i++) {
       double starved, rate, other;
-      const double one = busy_share(sizes[i], w, 1, &per_trial[i], &other, &rate);
-      const double large = busy_share(sizes[i], w, CORES, &per_trial[i], &starved, &rate);
+      const double one = busy_share(sizes[i], w, candidates, 1, &per_trial[i], &other, &rate);
+      const double large = busy_share(sizes[i], w, candidates, CORES, &per_trial[i], &starved, &rate);
       printf("| %d | %.1f%% | %.1f%% | %.4g | %.1f%% |\n", sizes[i], 100 * large, 100 * starved, rate, 100 * one);
     }
   }

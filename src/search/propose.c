@@ -4,7 +4,7 @@
  * its orders for kernels, for a few parents at a time: their kernels are evaluated while the agent makes kernels for the
  * next parents. An agent that asks models gets all orders at once, since it waits and does not compute.
  *
- * Orders come in rounds: as many alternatives of each plan as are wanted, then more of a plan some of whose kernels
+ * Orders come in rounds: as many alternatives of each plan as are wanted, then more of plans some of whose kernels
  * turned out to be known. A kernel is compared with earlier kernels of its parent and agent, and with the candidates
  * before the iteration. So the result depends neither on threads, nor on the time of an answer, nor on how many parents
  * are taken at a time. Candidates are numbered in the order of the beam, then of the agents, plans and alternatives. */
@@ -369,15 +369,30 @@ static void implement_all(tw_round *r) {
   if (r->n_orders) tw_parallel_for((int)members, members, implement_with, r);
 }
 
-static size_t most_alternatives(const asking *a, const drawer *d, const tw_agent_plan *plan) {
-  const size_t wanted = d->n_ordered + a->request.kernels - d->n_new;
+/* Whether the kernel is new, in the search before this round and among the kernels for this request. */
+static bool is_new(const tw_round *r, const asking *a, const tw_candidate *c) {
+  if (!c->source || is_listed(r, &r->state->sources, &c->source_digest)) return false;
+  for (size_t i = 0; i < a->n_taken; i++)
+    if (a->taken[i]->source && !memcmp(&a->taken[i]->source_digest, &c->source_digest, sizeof(tw_digest))) return false;
+  return true;
+}
+
+/* Kernels that the plan lacks, as far as its answers tell that were not taken yet. */
+static size_t missing(const tw_round *r, const asking *a, const drawer *d) {
+  size_t have = d->n_new;
+  for (size_t k = d->n_taken; k < d->n_ordered; k++) have += d->candidate[k] && is_new(r, a, d->candidate[k]);
+  return have < a->request.kernels ? a->request.kernels - have : 0;
+}
+
+static size_t most_alternatives(const tw_round *r, const asking *a, const drawer *d, const tw_agent_plan *plan) {
+  const size_t wanted = d->n_ordered + missing(r, a, d);
   return wanted < plan->n_alternatives ? wanted : plan->n_alternatives;
 }
 
 /* Orders the remaining kernels of the plan; false without memory. */
 static bool order_more(tw_round *r, asking *a, size_t plan) {
   drawer *d = &a->drawer[plan];
-  const size_t first = d->n_ordered, most = most_alternatives(a, d, &a->proposal.plan[plan]);
+  const size_t first = d->n_ordered, most = most_alternatives(r, a, d, &a->proposal.plan[plan]);
   if (!d->candidate) {
     const size_t room = a->proposal.plan[plan].n_alternatives + 1;
     d->candidate = tw_new(room, sizeof(tw_candidate *));
@@ -385,14 +400,6 @@ static bool order_more(tw_round *r, asking *a, size_t plan) {
   }
   if (!d->candidate || !d->mended || !make_room(r, r->n_orders + most - first)) return false;
   for (; d->n_ordered < most; d->n_ordered++) add_order(r, a, plan, d->n_ordered, NULL, 0, &d->candidate[d->n_ordered]);
-  return true;
-}
-
-/* Whether the kernel is new, in the search before this round and among the kernels for this request. */
-static bool is_new(const tw_round *r, const asking *a, const tw_candidate *c) {
-  if (!c->source || is_listed(r, &r->state->sources, &c->source_digest)) return false;
-  for (size_t i = 0; i < a->n_taken; i++)
-    if (a->taken[i]->source && !memcmp(&a->taken[i]->source_digest, &c->source_digest, sizeof(tw_digest))) return false;
   return true;
 }
 
@@ -418,15 +425,17 @@ static bool take_answers(const tw_round *r, asking *a) {
 
 static bool is_open(const asking *a) { return a->status == TW_OK && a->next < a->proposal.n; }
 
-/* The kernels for the requests from..to-1. */
+/* The kernels for the requests from..to-1. Where answers cost nothing, all plans that seem to lack kernels get orders at
+ * once, so that all threads have work; what turns out to be too much is not taken. */
 static void make_kernels(tw_round *r, size_t from, size_t to) {
+  const bool one_by_one = r->state->member[0].agent->asks_models; /* all of a team, or none */
   for (bool first = true;; first = false) {
     r->n_orders = 0;
     for (size_t i = from; i < to; i++) {
       asking *a = &r->asking[i];
       bool done = true;
       if (!is_open(a)) continue;
-      for (size_t plan = a->next; done && plan < (first ? a->proposal.n : a->next + 1); plan++)
+      for (size_t plan = a->next; done && plan < (first || !one_by_one ? a->proposal.n : a->next + 1); plan++)
         done = order_more(r, a, plan);
       if (!done) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
     }
