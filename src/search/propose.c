@@ -426,7 +426,7 @@ static bool take_answers(const tw_round *r, asking *a) {
 static bool is_open(const asking *a) { return a->status == TW_OK && a->next < a->proposal.n; }
 
 /* The kernels for the requests from..to-1. Where answers cost nothing, all plans that seem to lack kernels get orders at
- * once, so that all threads have work; what turns out to be too much is not taken. */
+ * once, so that all threads have work; kernels beyond the wanted ones are freed. */
 static void make_kernels(tw_round *r, size_t from, size_t to) {
   const bool one_by_one = r->state->member[0].agent->asks_models; /* all of a team, or none */
   for (bool first = true;; first = false) {
