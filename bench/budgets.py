@@ -34,6 +34,7 @@ def arguments():
     parser.add_argument("--problem", action="append", help="tune this problem instead of those of the file; may be repeated")
     parser.add_argument("--samples", default="1 2 5", help="budgets in samples [default: %(default)s]")
     parser.add_argument("--seconds", default="1 2 5", help="budgets in seconds [default: %(default)s]")
+    parser.add_argument("--threads", type=int, default=1, help="of gemm on x86 [default: 1]")
     parser.add_argument("--cold", action="store_true", help="begin each search with an empty kernel cache and no wisdom")
     parser.add_argument("--failures", action="store_true", help="print only searches that break a promise")
     parser.add_argument("--left-out", action="store_true", help="print why problems are left out")
@@ -53,7 +54,8 @@ class Pair:
 
     def __init__(self, options, target, problem, folder):
         self.options, self.target, self.problem = options, target, problem
-        self.words = [*problem.split(), *(["threads=1"] if target == "x86" else []),
+        has_threads = target == "x86" and problem.startswith("gemm ")  # of x86's ops
+        self.words = [*problem.split(), *([f"threads={options.threads}"] if has_threads else []),
                       "-t", target, "--jobs", "1", "--seed", "1", "--json"]
         self.folder = folder
         self.environment = dict(os.environ)
