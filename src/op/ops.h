@@ -28,5 +28,6 @@ extern const tw_op tw_op_maxpool;
 extern const tw_op tw_op_depthwise;
 extern const tw_op tw_op_mamba;
 extern const tw_op tw_op_gate;
+extern const tw_op tw_op_elementwise;
 
 #endif

@@ -1,4 +1,4 @@
-/* Kernels of tiles beside gemm: attention, rotary, layernorm, softmax and gate compile, start as they must, and refuse
+/* Kernels of tiles beside gemm: attention, rotary, layernorm, softmax, gate and elementwise compile, start as they must, and refuse
  * the rest. */
 #include "gpu/kernel_text.h"
 #include "test.h"
@@ -58,6 +58,8 @@ static const kernel_case cases[] = {
     {"softmax rows=4096 cols=32768 a=f32", "row warps=32"},
     {"gate rows=8192 cols=14336 pass=backward a=bf16", "chunks 2;threads 128"},
     {"gate rows=333 cols=100 act=gelu_erf a=f32", "chunks 1;streaming"},
+    {"elementwise rows=4096 cols=32768 f=elu alpha=0.5 a=f32", "chunks 2;threads 128"},
+    {"elementwise rows=333 cols=1000 f=softplus a=bf16", "chunks 1;streaming"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -119,6 +121,8 @@ static void launches_cover_their_problems(void **state) {
       const bool backward = tw_problem_int(&p, "pass") == 1;
       const int chunks = strstr(cases[i].schedule, "chunks 2") ? 2 : 1;
       assert_true(threads * 16 * chunks * (backward ? 5 : 3) >= (int64_t)p.op->bytes(&p));
+    } else if (strcmp(p.op->name, "elementwise") == 0) {
+      assert_true(threads * 16 * (strstr(cases[i].schedule, "chunks 2") ? 2 : 1) >= (int64_t)p.op->bytes(&p) / 2);
     } else {
       assert_true(threads >= tw_problem_int(&p, "rows") * 32);
     }
@@ -208,7 +212,8 @@ static void every_op_has_a_plainest_kernel(void **state) {
     assert_true(menu.n > 0);
     tw_menu_free(&menu);
     const bool plain = cuda_has_plain_rows(&p) || strcmp(p.op->name, "rotary") == 0 ||
-                       strcmp(p.op->name, "gate") == 0 || strcmp(p.op->name, "attention") == 0;
+                       strcmp(p.op->name, "gate") == 0 || strcmp(p.op->name, "elementwise") == 0 ||
+                       strcmp(p.op->name, "attention") == 0;
     assert_int_equal(tw_target_emit(old, &p, &none, &source, &error), plain ? TW_OK : TW_UNSUPPORTED);
     if (plain)
       free(source);

@@ -3,7 +3,7 @@
  * rotary: a thread rotates 16 bytes of each half of `heads` neighbouring heads by the same angles. Steps:
  *   heads 2          heads of a thread
  *   threads 256      threads of a block
- * gate: a thread computes `chunks` times 16 bytes of each half. Steps:
+ * gate, elementwise: a thread computes `chunks` times 16 bytes, of each half of a gate. Steps:
  *   chunks 2         chunks of a thread
  *   threads 256      threads of a block
  * layernorm, softmax: `warps` warps keep a row in registers. Steps:
@@ -25,6 +25,6 @@ typedef struct tw_tile_rows_plan {
   int64_t blocks, block_threads; /* of the launch */
 } tw_tile_rows_plan;
 
-extern const tw_tile_family tw_tile_rotary, tw_tile_layernorm, tw_tile_softmax, tw_tile_gate;
+extern const tw_tile_family tw_tile_rotary, tw_tile_layernorm, tw_tile_softmax, tw_tile_gate, tw_tile_elementwise;
 
 #endif

@@ -172,6 +172,7 @@ static const tw_tile_kind table[] = {
     {"layernorm", CDNA, NULL, &tw_tile_layernorm, cdna_predict_rows, {"row warps=1"}},
     {"softmax", CDNA, NULL, &tw_tile_softmax, cdna_predict_rows, {"row warps=1"}},
     {"gate", CDNA, NULL, &tw_tile_gate, cdna_predict_rows, {"chunks 1"}},
+    {"elementwise", CDNA, NULL, &tw_tile_elementwise, cdna_predict_rows, {"chunks 1"}},
 };
 static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};
 

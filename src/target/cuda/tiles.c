@@ -145,6 +145,7 @@ static const tw_tile_kind table[] = {
     {"layernorm", BOTH, NULL, &tw_tile_layernorm, cuda_predict_rows, PLAINEST_ROW},
     {"softmax", BOTH, NULL, &tw_tile_softmax, cuda_predict_rows, PLAINEST_ROW},
     {"gate", BOTH, NULL, &tw_tile_gate, cuda_predict_rows, {"chunks 1"}},
+    {"elementwise", BOTH, NULL, &tw_tile_elementwise, cuda_predict_rows, {"chunks 1"}},
 };
 static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};
 

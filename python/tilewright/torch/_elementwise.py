@@ -1,0 +1,101 @@
+"""tilewright::elementwise: a function of each element. PyTorch's compiler fuses such calls, so compiled code leaves them to it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import torch
+
+from .._library import UsageError
+from ._register import Direct, operator
+from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start
+
+_F = torch.nn.functional
+#: PyTorch's function for each of the op's; `a` and `b` are alpha and beta.
+FUNCTIONS: "dict[str, Callable[[torch.Tensor, float, float], torch.Tensor]]" = {
+    "relu": lambda x, a, b: torch.relu(x),
+    "leaky_relu": lambda x, a, b: _F.leaky_relu(x, a),
+    "elu": lambda x, a, b: _F.elu(x, a),
+    "selu": lambda x, a, b: torch.selu(x),
+    "sigmoid": lambda x, a, b: torch.sigmoid(x),
+    "hard_sigmoid": lambda x, a, b: _F.hardsigmoid(x),
+    "tanh": lambda x, a, b: torch.tanh(x),
+    "hard_tanh": lambda x, a, b: _F.hardtanh(x, b, a),
+    "silu": lambda x, a, b: _F.silu(x),
+    "gelu_erf": lambda x, a, b: _F.gelu(x),
+    "gelu_tanh": lambda x, a, b: _F.gelu(x, approximate="tanh"),
+    "softplus": lambda x, a, b: _F.softplus(x, a),
+    "softsign": lambda x, a, b: _F.softsign(x),
+    "scale": lambda x, a, b: x * a,
+}
+#: Elements that one launch computes. Longer tensors are computed in equal parts by one kernel, whose check would take minutes otherwise.
+LONGEST = 1 << 26
+
+
+def by_pytorch(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0) -> torch.Tensor:
+    return FUNCTIONS[f](x, alpha, beta)
+
+
+def parts_of(shape: Any) -> int:
+    """Into how many parts of whole rows a tensor is divided; the fewest that are short enough, or one part."""
+    numel = math.prod(shape)
+    rows = numel // shape[-1]
+    return next((p for p in range(-(-numel // LONGEST), rows + 1) if rows % p == 0), 1)
+
+
+def _keys(shape: Any, f: str, alpha: float, beta: float) -> "dict[str, Any]":
+    made: "dict[str, Any]" = dict(rows=math.prod(shape[:-1]) // parts_of(shape), cols=shape[-1], f=f)
+    if f in ("leaky_relu", "elu", "hard_tanh", "softplus", "scale"):
+        made["alpha"] = alpha
+    return dict(made, beta=beta) if f == "hard_tanh" else made
+
+
+def route(x: torch.Tensor, f: str, alpha: float, beta: float) -> Any:
+    if not x.dim():
+        return False
+    return planned(("elementwise", x.shape, x.dtype, x.device, f, alpha, beta), "elementwise", 2, x, lambda: _keys(x.shape, f, alpha, beta))
+
+
+def _elementwise(x, f, alpha, beta):
+    plan = route(x, f, alpha, beta)
+    if not plan:
+        return by_pytorch(x, f, alpha, beta).contiguous()
+    x, out = x.contiguous(), x.new_empty(x.shape)
+    parts = parts_of(x.shape)
+    if parts == 1:
+        start(plan, x, out)
+    else:
+        for part, to in zip(x.view(parts, -1), out.view(parts, -1)):
+            start(plan, part, to)
+    return out
+
+
+def _setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[0])
+    ctx.how = inputs[1:]
+
+
+def _backward(ctx: Any, g: torch.Tensor):
+    (x,) = ctx.saved_tensors
+    with torch.enable_grad():
+        leaf = x.detach().requires_grad_()
+        (found,) = torch.autograd.grad(by_pytorch(leaf, *ctx.how), leaf, g)
+    return found, None, None, None
+
+
+operation = operator(
+    "elementwise(Tensor x, str f, float alpha, float beta) -> Tensor", _elementwise, lambda x, f, alpha, beta: x.new_empty(x.shape), setup=_setup, backward=_backward
+)
+_direct = Direct(_elementwise, _setup, _backward)
+
+
+def elementwise(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0) -> torch.Tensor:
+    """A function of each element, by its name in the op `elementwise`: relu, leaky_relu, elu, selu, sigmoid, hard_sigmoid, tanh, hard_tanh,
+    silu, gelu_erf, gelu_tanh, softplus, softsign or scale. `alpha` and `beta` are the op's."""
+    if f not in FUNCTIONS:
+        raise UsageError(f"tilewright.torch.elementwise: unknown function '{f}'; expected {', '.join(FUNCTIONS)}")
+    alpha, beta = float(alpha), float(beta)
+    if is_traced(x) or (not is_compiling() and is_plain(x) and not route(x, f, alpha, beta)):
+        return by_pytorch(x, f, alpha, beta)
+    return (_direct if is_direct(x) else operation)(x, f, alpha, beta)

@@ -1,0 +1,208 @@
+/* elementwise.c - a function of each element: y[i][j] = f(x[i][j]).
+ *
+ *   relu          max(x, 0)                      leaky_relu     x > 0 ? x : alpha x
+ *   elu           x > 0 ? x : alpha (e^x - 1)    selu           elu of 1.6732632, times 1.0507010
+ *   sigmoid       1 / (1 + e^-x)                 hard_sigmoid   x / 6 + 1/2, within 0..1
+ *   tanh                                         hard_tanh      x, within beta..alpha
+ *   silu          x / (1 + e^-x)                 gelu_erf, gelu_tanh, as in gemm
+ *   softplus      log(1 + e^(alpha x)) / alpha   softsign       x / (1 + |x|)
+ *   scale         alpha x
+ *
+ * The C parameters of a kernel are x and y [rows][cols], dense, of type a. */
+#include "op/elementwise.h"
+
+#include <math.h>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "op/element.h"
+#include "op/exact.h"
+#include "op/gemm_numerics.h"
+#include "op/inputs.h"
+#include "op/numerics.h"
+#include "op/ops.h"
+
+static const char *const names[TW_ELEMENTWISE_FUNCTIONS] = {
+    [TW_RELU] = "relu",
+    [TW_LEAKY_RELU] = "leaky_relu",
+    [TW_ELU] = "elu",
+    [TW_SELU] = "selu",
+    [TW_SIGMOID] = "sigmoid",
+    [TW_HARD_SIGMOID] = "hard_sigmoid",
+    [TW_TANH] = "tanh",
+    [TW_HARD_TANH] = "hard_tanh",
+    [TW_SILU] = "silu",
+    [TW_GELU_ERF_OF] = "gelu_erf",
+    [TW_GELU_TANH_OF] = "gelu_tanh",
+    [TW_SOFTPLUS] = "softplus",
+    [TW_SOFTSIGN] = "softsign",
+    [TW_SCALE] = "scale",
+};
+
+static const tw_key keys[] = {
+    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 8192, .help = "vectors"},
+    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 23, .example = 8192, .help = "elements of a vector"},
+    {.name = "f",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "relu",
+     .choices =
+         "relu|leaky_relu|elu|selu|sigmoid|hard_sigmoid|tanh|hard_tanh|silu|gelu_erf|gelu_tanh|softplus|softsign|"
+         "scale",
+     .help = "the function"},
+    {.name = "alpha",
+     .kind = TW_KEY_REAL,
+     .fallback = "1",
+     .help = "slope of leaky_relu below 0, factor of elu and scale, upper limit of hard_tanh, steepness of softplus"},
+    {.name = "beta", .kind = TW_KEY_REAL, .fallback = "-1", .help = "lower limit of hard_tanh"},
+    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of both operands: f32, f16 or bf16"},
+};
+
+tw_elementwise tw_elementwise_function(const tw_problem *p) { return (tw_elementwise)tw_problem_int(p, "f"); }
+const char *tw_elementwise_name(tw_elementwise f) { return names[f]; }
+
+static tw_status validate(const tw_problem *p, tw_error *error) {
+  const tw_type a = tw_problem_type(p, "a");
+  const tw_elementwise f = tw_elementwise_function(p);
+  const double alpha = tw_problem_real(p, "alpha"), beta = tw_problem_real(p, "beta");
+  if (!tw_is_real(a))
+    return tw_fail(error, TW_UNSUPPORTED, "elementwise does not support a=%s; expected f32, f16 or bf16",
+                   tw_type_name(a));
+  if ((double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols") > 0x1p40)
+    return tw_fail(error, TW_USAGE, "rows times cols must be at most 2^40; choose smaller ones");
+  if (fabs(alpha) > 0x1p16 || fabs(beta) > 0x1p16)
+    return tw_fail(error, TW_USAGE, "alpha and beta must be within -65536..65536 (found %g and %g)", alpha, beta);
+  if (f == TW_HARD_TANH && alpha < beta)
+    return tw_fail(error, TW_USAGE, "hard_tanh requires beta <= alpha (found beta=%g alpha=%g)", beta, alpha);
+  if (f == TW_SOFTPLUS && !(alpha >= 0x1p-16))
+    return tw_fail(error, TW_USAGE, "softplus requires alpha >= 2^-16 (found %g)", alpha);
+  return TW_OK;
+}
+
+static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
+  const tw_type a = tw_problem_type(p, "a");
+  const int64_t dims[] = {tw_problem_int(p, "rows"), tw_problem_int(p, "cols")};
+  out[0] = tw_operand_dense("x", a, 2, dims);
+  out[1] = tw_operand_dense("y", a, 2, dims);
+  out[1].is_output = true;
+  return 2;
+}
+
+/* Amplitudes from 8 down to 2^-4: where functions bend, and where they are near a line. */
+static tw_row_spread spread(uint64_t seed, int64_t row) {
+  return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
+}
+
+/* One element of about 64 is so large that its exponential and its square are infinite in binary32. */
+static void enlarge(const tw_problem *p, uint64_t seed, void *x) {
+  const tw_type a = tw_problem_type(p, "a");
+  const int64_t n = tw_problem_int(p, "rows") * tw_problem_int(p, "cols");
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)1 << 60);
+  for (int64_t at = (int64_t)tw_random_below(&r, 64); a != TW_F16 && at < n;
+       at += 1 + (int64_t)tw_random_below(&r, 127))
+    tw_set_element(a, x, at, tw_random_below(&r, 2) ? 0x1p66 : -0x1p66);
+}
+
+static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  tw_fill_rows(seed, 0, &o[0], spread, buffers[0]);
+  tw_zero_a_row(seed, 0, &o[0], buffers[0]);
+  enlarge(p, seed, buffers[0]);
+}
+
+typedef struct job {
+  const void *x;
+  tw_type type;
+  tw_elementwise f;
+  double alpha, beta;
+  int64_t cols;
+} job;
+
+static double value_at(const job *j, double x) {
+  switch (j->f) {
+  case TW_RELU: return fmax(x, 0);
+  case TW_LEAKY_RELU: return x > 0 ? x : j->alpha * x;
+  case TW_ELU: return x > 0 ? x : j->alpha * expm1(x);
+  case TW_SELU: return TW_SELU_SCALE * (x > 0 ? x : TW_SELU_ALPHA * expm1(x));
+  case TW_SIGMOID: return 1 / (1 + exp(-x));
+  case TW_HARD_SIGMOID: return fmin(fmax(x / 6 + 0.5, 0), 1);
+  case TW_TANH: return tanh(x);
+  case TW_HARD_TANH: return fmin(fmax(x, j->beta), j->alpha);
+  case TW_SILU: return tw_gemm_act(TW_GLU_SILU, x);
+  case TW_GELU_ERF_OF: return tw_gemm_act(TW_GLU_GELU_ERF, x);
+  case TW_GELU_TANH_OF: return tw_gemm_act(TW_GLU_GELU_TANH, x);
+  case TW_SOFTPLUS: return fmax(x, 0) + log1p(exp(-fabs(j->alpha * x))) / j->alpha;
+  case TW_SOFTSIGN: return x / (1 + fabs(x));
+  default: return j->alpha * x;
+  }
+}
+
+/* The error in binary32, before the result is rounded to its type. An exponential of x is off by x units and some more
+ * of itself: its argument is a rounded product. 1 + erf(x) and 1 + tanh(x) are off by units of 1, where gelu is small. */
+static double error_at(const job *j, double x, double value) {
+  const double size = fabs(value);
+  switch (j->f) {
+  case TW_RELU:
+  case TW_HARD_TANH: return 0;
+  case TW_LEAKY_RELU:
+  case TW_SCALE: return 2 * TW_U32 * size;
+  case TW_HARD_SIGMOID: return 4 * TW_U32;
+  case TW_SOFTSIGN: return 8 * TW_U32 * size;
+  case TW_SIGMOID:
+  case TW_SILU: return (32 + 4 * fmin(fabs(x), 128)) * TW_U32 * size + 4 * fabs(x) * tw_least_real(TW_F32);
+  case TW_SOFTPLUS: return (32 + 4 * fmin(fabs(j->alpha * x), 128)) * TW_U32 * size;
+  case TW_GELU_ERF_OF:
+  case TW_GELU_TANH_OF: return 32 * TW_U32 * fmax(fmin(fabs(x), 8), size);
+  default: return 48 * TW_U32 * size; /* e^x - 1 and tanh, which are x near 0 */
+  }
+}
+
+static bool make_element(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
+  const job *j = context;
+  for (int64_t i = 0; i < count; i++) {
+    const double x = tw_element(j->type, j->x, row * j->cols + first + i);
+    value[i] = value_at(j, x);
+    bound[i] = tw_store_error(j->type, value[i], error_at(j, x, value[i]) + tw_least_real(TW_F32));
+  }
+  return true;
+}
+
+static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
+                       double value[], double bound[], int threads, tw_error *error) {
+  (void)operand;
+  const job j = {.x = buffers[0],
+                 .type = tw_problem_type(p, "a"),
+                 .f = tw_elementwise_function(p),
+                 .alpha = (double)(float)tw_problem_real(p, "alpha"),
+                 .beta = (double)(float)tw_problem_real(p, "beta"),
+                 .cols = tw_problem_int(p, "cols")};
+  return tw_exact_elements(make_element, &j, n, place, value, bound, threads, error);
+}
+
+static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  (void)operand;
+  *element = 64; /* a function and its bound in double */
+  *row = 64 * (double)tw_problem_int(p, "cols");
+}
+
+/* An operation for each element; an exponential or a quotient counts as one. */
+static double operations(const tw_problem *p) {
+  return (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
+}
+
+const tw_op tw_op_elementwise = {
+    .name = "elementwise",
+    .summary = "a function of each element: activations of neural networks, and a product with a number",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .validate = validate,
+    .operands = operands,
+    .inputs = inputs,
+    .reference = tw_exact_reference,
+    .compare = tw_exact_compare,
+    .operations = operations,
+    .bytes = tw_operands_once,
+    .exact = exact,
+    .exact_cost = exact_cost,
+};
