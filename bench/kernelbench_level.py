@@ -27,14 +27,19 @@ def files(repository, level):
     return {int(path.name.split("_")[0]): path for path in found}
 
 
+def draw_on(device):
+    """Lets models make their tensors there."""
+    for name in ("rand", "randn", "randint", "tensor"):
+        setattr(torch, name, functools.partial(getattr(torch, name), device=device))
+
+
 # ---- what would be replaced ----
 
 
 def coverage(paths):
     """Shapes come from tensors without data."""
     counts = {True: 0, False: 0}
-    for name in ("rand", "randn", "randint", "tensor"):
-        setattr(torch, name, functools.partial(getattr(torch, name), device="meta"))
+    draw_on("meta")
     for number, path in sorted(paths.items()):
         try:
             _, _, rewriter, _ = kernelbench.rewritten(kernelbench.load(path), "meta")
@@ -99,6 +104,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10, help="of tuning each model")
     parser.add_argument("--until", type=float, default=float("inf"), help="begin no model after this many seconds")
     parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--draw-on-gpu", action="store_true", help="inputs are drawn on the GPU: get_inputs of large models takes minutes on a CPU")
     parser.add_argument("--no-tf32", action="store_true", help="PyTorch's convolutions in f32 [default: as PyTorch begins, in tf32]")
     o = parser.parse_args()
     paths = files(o.repository, o.level)
@@ -107,6 +113,8 @@ def main():
     if o.coverage:
         return coverage(paths)
     torch.backends.cudnn.allow_tf32 = not o.no_tf32
+    if o.draw_on_gpu:
+        draw_on("cuda")
     begin, rows = time.monotonic(), []
     evaluated, timing = evaluation(o.repository)
     for number, path in paths.items():

@@ -10,7 +10,9 @@ in wisdom, which NEW.py needs when it runs. The exit status is 0 only if both mo
 from __future__ import annotations
 
 import argparse
+import copy
 import json
+import math
 import operator
 import re
 import sys
@@ -63,15 +65,63 @@ def _is_last(dim: Any, x: Any) -> bool:
     return isinstance(dim, int) and x is not None and dim in (-1, len(x) - 1)
 
 
-class Rewriter:
-    """Replaces nodes of a graph; `shape_of` knows the shapes of values."""
+# ---- functions of elements ----
 
-    def __init__(self, traced: torch.fx.GraphModule, shapes: "dict[str, Any]"):
-        self.traced, self.shapes, self.replaced = traced, shapes, []
+#: By PyTorch's name: the op's function, and PyTorch's names and defaults of its alpha and beta.
+ELEMENTWISE: "dict[str, tuple[str, tuple[tuple[str, float], ...]]]" = {
+    **{name: (name, ()) for name in ("relu", "selu", "sigmoid", "tanh", "silu", "softsign")},
+    "hardsigmoid": ("hard_sigmoid", ()),
+    "leaky_relu": ("leaky_relu", (("negative_slope", 0.01),)),
+    "elu": ("elu", (("alpha", 1.0),)),
+    "hardtanh": ("hard_tanh", (("max_val", 1.0), ("min_val", -1.0))),
+    "softplus": ("softplus", (("beta", 1.0),)),
+}
+#: Formulas that models write for a function of the op, as calls of the graph.
+FORMULAS = {
+    "mul(x, sigmoid(x))": "silu",
+    "mul(sigmoid(x), x)": "silu",
+    "truediv(x, add(1, abs(x)))": "softsign",
+    "truediv(x, add(abs(x), 1))": "softsign",
+    f"mul(mul(0.5, x), add(tanh(mul(add(x, mul(pow(x, 3.0), 0.044715)), {math.sqrt(2 / math.pi)})), 1.0))": "gelu_tanh",
+    f"mul(mul(0.5, x), add(1.0, tanh(mul({math.sqrt(2 / math.pi)}, add(x, mul(0.044715, pow(x, 3.0)))))))": "gelu_tanh",
+}
+
+
+def _name_of(called: Any) -> str:
+    return called if isinstance(called, str) else getattr(called, "__name__", "")
+
+
+def _text_of(value: Any, x: torch.fx.Node) -> str:
+    """The calls that compute a value from x."""
+    if value is x:
+        return "x"
+    if not isinstance(value, torch.fx.Node):
+        return repr(value)
+    if value.op not in ("call_function", "call_method") or value.kwargs:
+        return value.name
+    return f"{_name_of(value.target)}({', '.join(_text_of(arg, x) for arg in value.args)})"
+
+
+def _sources(node: torch.fx.Node, depth: int) -> "dict[torch.fx.Node, None]":
+    """The nodes that the node is computed from, in at most `depth` calls."""
+    found = dict.fromkeys(node.all_input_nodes)
+    for source in list(found) if depth else ():
+        found.update(_sources(source, depth - 1))
+    return found
+
+
+class Rewriter:
+    """Replaces nodes of a graph; `shapes` has those of floating-point tensors, by the names of nodes."""
+
+    def __init__(self, traced: torch.fx.GraphModule, shapes: "dict[str, Any]", numbers: "set[str]" = frozenset()):
+        self.traced, self.shapes, self.numbers, self.replaced = traced, shapes, numbers, []
         self.kept: "list[str]" = []
 
     def shape(self, node: Any) -> Any:
         return self.shapes.get(node.name) if isinstance(node, torch.fx.Node) else None
+
+    def is_number(self, value: Any) -> bool:
+        return value.name in self.numbers if isinstance(value, torch.fx.Node) else type(value) in (int, float)
 
     def function(self, node: torch.fx.Node) -> "Optional[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]":
         """What computes a call of a function or method instead."""
@@ -93,21 +143,50 @@ class Rewriter:
             return twt.rms_norm, args, more
         if called is getattr(torch.nn.functional, "scaled_dot_product_attention", None):
             return twt.scaled_dot_product_attention, args, more
-        return None
+        return self.elementwise(name, args, more)
+
+    def elementwise(self, name: str, args: "tuple[Any, ...]", more: "dict[str, Any]") -> "Optional[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]":
+        if not args or self.shape(args[0]) is None:
+            return None
+        if name == "mul" and len(args) == 2 and not more and self.is_number(args[1]):
+            return twt.elementwise, (args[0], "scale", args[1]), {}
+        if name == "gelu" and len(args) == 1 and set(more) <= {"approximate"}:
+            return twt.elementwise, (args[0], "gelu_tanh" if more.get("approximate") == "tanh" else "gelu_erf"), {}
+        f, named = ELEMENTWISE.get(name, ("", ()))
+        if not f or len(args) > 1 or more.pop("inplace", False) or set(more) - {key for key, _ in named}:
+            return None
+        return twt.elementwise, (args[0], f, *(more.get(key, default) for key, default in named)), {}
+
+    def put(self, node: torch.fx.Node, found: "tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]") -> None:
+        """Lets a call compute the node."""
+        with self.traced.graph.inserting_after(node):
+            new = self.traced.graph.call_function(*found)
+        self.shapes[new.name] = self.shape(node)
+        node.replace_all_uses_with(new)
+        self.traced.graph.erase_node(node)
+        self.replaced.append(found[0].__name__)
+
+    def put_formulas(self) -> None:
+        """The longest first: their parts are not used afterwards."""
+        for node in reversed(list(self.traced.graph.nodes)):
+            for x in _sources(node, 8) if node.op == "call_function" and node.users else ():
+                f = FORMULAS.get(_text_of(node, x))
+                if f and self.shape(x) is not None:
+                    self.put(node, (twt.elementwise, (x, f), {}))
+                    self.traced.graph.eliminate_dead_code()
+                    break
 
     def run(self) -> None:
+        self.put_formulas()
         for node in list(self.traced.graph.nodes):
+            if node.target is twt.elementwise:
+                continue
             if node.op in ("call_function", "call_method") and node.target not in (getattr, operator.getitem):
                 found = self.function(node)
                 if found is None:
                     self.kept.append(node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target)))
                     continue
-                with self.traced.graph.inserting_after(node):
-                    new = self.traced.graph.call_function(*found)
-                self.shapes[new.name] = self.shape(node)
-                node.replace_all_uses_with(new)
-                self.traced.graph.erase_node(node)
-                self.replaced.append(found[0].__name__)
+                self.put(node, found)
             elif node.op == "call_module":
                 module = self.traced.get_submodule(node.target)
                 known = twt._modules.has_operator(module)
@@ -116,19 +195,22 @@ class Rewriter:
         self.traced.recompile()
 
 
-def _shapes_of(traced: torch.fx.GraphModule, inputs: "list[Any]") -> "dict[str, Any]":
-    shapes = {}
+def _values_of(traced: torch.fx.GraphModule, inputs: "list[Any]") -> "tuple[dict[str, Any], set[str]]":
+    """The shapes of nodes that are floating-point tensors, and the nodes that are numbers."""
+    shapes, numbers = {}, set()
 
     class Recorder(torch.fx.Interpreter):
         def run_node(self, node):
             value = super().run_node(node)
-            if isinstance(value, torch.Tensor):
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
                 shapes[node.name] = tuple(value.shape)
+            elif type(value) in (int, float):
+                numbers.add(node.name)
             return value
 
     with torch.no_grad():
         Recorder(traced).run(*inputs)
-    return shapes
+    return shapes, numbers
 
 
 # ---- the new file ----
@@ -190,10 +272,10 @@ def rewritten(file: types.ModuleType, device: str) -> "tuple[Any, Any, Any, list
     model = file.Model(*file.get_init_inputs()).to(device).eval()
     inputs = moved(file.get_inputs(), device)
     try:
-        traced = torch.fx.symbolic_trace(model)
+        traced = torch.fx.symbolic_trace(copy.deepcopy(model))  # its modules are replaced, and the model's are not
     except Exception as error:
         raise UsageError(f"{file.__file__}: torch.fx cannot trace Model.forward ({type(error).__name__}: {error})") from error
-    rewriter = Rewriter(traced, _shapes_of(traced, inputs))
+    rewriter = Rewriter(traced, *_values_of(traced, inputs))
     rewriter.run()
     return model, traced, rewriter, inputs
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ import torch
 import tilewright as tw
 import tilewright.torch as twt
 from tilewright import kernelbench
-from tilewright.torch import _attention, _contest, _conv, _device, _gemm, _host, _kept, _packed, _routes, _rows, _tune
+from tilewright.torch import _attention, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 # fixed, so that a failure repeats; SEED=N draws others
@@ -265,6 +266,19 @@ class Rows(unittest.TestCase):
                 inputs = new(2, 3, 4, 5), new(2, 3, heads, 5), new(2, 3, heads, 5)
                 self.assertTrue(torch.autograd.gradcheck(lambda *t: _attention.attention(*t, causal, 0.3)[0], inputs))
 
+    def test_functions_of_elements(self):
+        """Each is PyTorch's, with its gradient; long tensors are divided into equal parts of whole rows."""
+        x = torch.linspace(-4, 4, 30, dtype=torch.double).view(5, 6)
+        for f, by_pytorch in _elementwise.FUNCTIONS.items():
+            with self.subTest(f):
+                self.assertTrue(torch.equal(twt.elementwise(x, f, 0.75, -0.5), by_pytorch(x, 0.75, -0.5)))
+                self.assertTrue(torch.equal(_elementwise.operation(x, f, 0.75, -0.5), by_pytorch(x, 0.75, -0.5)))
+                leaf = (x + 0.01).requires_grad_()
+                self.assertTrue(torch.autograd.gradcheck(lambda y: _elementwise.operation(y, f, 0.75, -0.5), (leaf,)))
+        with self.assertRaisesRegex(tw.UsageError, "unknown function 'sine'; expected relu"):
+            twt.elementwise(x, "sine")
+        self.assertEqual([_elementwise.parts_of(shape) for shape in ((4096, 4096), (4096, 393216), (7, 1 << 26), (1, 1 << 30))], [1, 32, 7, 1])
+
     def test_attention(self):
         for dtype in (torch.float32, torch.bfloat16):
             for causal, scale, heads, sk in ((False, None, 4, 9), (True, None, 2, 7), (True, 0.2, 1, 7), (True, None, 4, 9)):
@@ -322,6 +336,7 @@ class Tuning(unittest.TestCase):
             ("softmax", dict(rows=5, cols=16, a="f32")),
             ("gate", dict(rows=5, cols=16, act="silu", a="f32")),
             ("gate", {**dict(rows=5, cols=16, act="gelu_tanh", a="f32"), "pass": "backward"}),
+            ("elementwise", dict(rows=5, cols=16, f="hard_tanh", alpha=0.5, beta=-0.25, a="f32")),
             ("rotary", dict(b=2, h=3, s=4, d=8, a="f32")),
             ("attention", dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32")),
             ("attention", {**dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32"), "pass": "backward"}),
@@ -680,8 +695,8 @@ class KernelBench(unittest.TestCase):
         result = self.run_on(MODEL, "--json", "-o", str(self.folder / "new.py"))
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
-        self.assertEqual(report["replaced"], ["matmul", "Linear", "softmax", "matmul"])
-        self.assertEqual(report["pytorch"], ["relu", "tril"])
+        self.assertEqual(report["replaced"], ["matmul", "Linear", "elementwise", "softmax", "matmul"])
+        self.assertEqual(report["pytorch"], ["tril"])
         scope = {}
         self.addCleanup(twt.allow_split_float32, False)  # which the new file allows
         exec((self.folder / "new.py").read_text(), scope)
@@ -725,6 +740,46 @@ class KernelBench(unittest.TestCase):
             self.assertEqual(result.returncode, 2)
             self.assertRegex(result.stderr, "^tilewright.kernelbench: .*" + said)
             self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_formulas_of_activations(self):
+        """Calls and formulas become functions of elements; a mask and another formula do not."""
+        body = {
+            "torch.nn.functional.leaky_relu(A, negative_slope=0.2)": ["elementwise"],
+            "torch.nn.functional.hardtanh(A, min_val=-2.0, max_val=0.5)": ["elementwise"],
+            "A * torch.sigmoid(A)": ["elementwise"],
+            "A / (1 + torch.abs(A))": ["elementwise"],
+            "0.5 * A * (1.0 + torch.tanh(0.7978845608028654 * (A + 0.044715 * torch.pow(A, 3.0))))": ["elementwise"],
+            "torch.sigmoid(A) * torch.tanh(A)": ["elementwise", "elementwise"],
+            "A * 3.5": ["elementwise"],
+            "A * (A > 0)": [],
+            "A / (1 + torch.abs(A + 1))": [],
+        }
+        for text, replaced in body.items():
+            file = types.ModuleType("model")
+            file.__file__ = "model.py"
+            exec(
+                "import torch\nclass Model(torch.nn.Module):\n    def forward(self, A):\n        return " + text + "\n"
+                "def get_inputs():\n    return [torch.randn(4, 8)]\ndef get_init_inputs():\n    return []\n",
+                file.__dict__,
+            )
+            model, traced, rewriter, inputs = kernelbench.rewritten(file, "cpu")
+            with self.subTest(text):
+                self.assertEqual(rewriter.replaced, replaced)
+                torch.testing.assert_close(traced(*inputs), model(*inputs))
+
+    def test_modules_are_compared_with_pytorchs(self):
+        """The model keeps PyTorch's modules: a wrong result of a replaced module shows."""
+        self.addCleanup(twt.allow_split_float32, False)  # which `work` permits
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.py"
+            path.write_text(
+                "import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                "        self.layer = torch.nn.Linear(8, 8)\n    def forward(self, A):\n        return self.layer(A)\n"
+                "def get_inputs():\n    return [torch.randn(4, 8)]\ndef get_init_inputs():\n    return []\n"
+            )
+            self.assertTrue(kernelbench.work(path, "cpu", 1, None)["agree"])
+            with unittest.mock.patch.object(twt._functions, "linear", lambda x, weight, bias: torch.zeros(4, 8)):
+                self.assertFalse(kernelbench.work(path, "cpu", 1, None)["agree"])
 
     def test_equations(self):
         for equation, right in (("bijl,lk->bijk", True), ("ik, kj -> ij", True), ("ik,kj->ji", False), ("bik,bkj->bij", False), ("iik,kj->iij", False)):
