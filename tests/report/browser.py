@@ -190,7 +190,7 @@ def check_live(browser, command, folder):
     address = re.search(r'http://127\.0\.0\.1:\d+/[0-9a-f]{32}/', search.stderr.readline()).group(0)
     browser.shape(1280)
     expect(browser.open(address), 'the live page is drawn')
-    browser.wait('return R.runs[0].candidates.length > 3', 20)
+    browser.wait('return (R.runs[0].candidates || []).length > 3', 20)
     before = browser.js('return R.runs[0].candidates.length')
     running = search.poll() is None
     written = subprocess.run([command, 'report', out], capture_output=True, text=True)
