@@ -1,13 +1,13 @@
 /* launch.c - `tilewright run FILE --kernel NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] [--lds BYTES] --arg SPEC... -t
- * TARGET`: runs any kernel of a program, without an op. Arguments in order, each at its natural alignment or at a byte:
+ * TARGET`: runs any kernel of a program, without an op. Arguments have their natural alignment, or start at a given byte:
  *
- *   in=FILE            a buffer that is read
- *   out=FILE:BYTES     a buffer of that many bytes, 0x5a before, written to FILE afterwards
- *   inout=FILE:OUT     read from FILE, written to OUT
+ *   in=FILE            an input buffer with the bytes of FILE
+ *   out=FILE:BYTES     a buffer of BYTES bytes, filled with 0x5a before the run, written to FILE after the run
+ *   inout=FILE:OUT     a buffer read from FILE before the run, written to OUT after the run
  *   u32= i32= u64= f32= null
- *   @BYTE:SPEC         at this byte of the kernel's arguments
+ *   @BYTE:SPEC         an argument at this byte of the argument buffer
  *
- * A FILE that is a .npy is its data; what comes out of an inout of one is a .npy with the same header. */
+ * From a .npy FILE, the array's data is read. The OUT of such an inout is a .npy file with the header of FILE. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -105,12 +105,14 @@ static tw_status parse_three(const char *option, const char *text, uint32_t out[
   char copy[100], *rest = copy, *word;
   int n = 0;
   out[0] = out[1] = out[2] = 1;
-  snprintf(copy, sizeof copy, "%s", text ? text : "");
+  if (!text)
+    return tw_fail(error, TW_USAGE, "--%s is missing; give one to three numbers, as in --%s 16,4", option, option);
+  snprintf(copy, sizeof copy, "%s", text);
   while ((word = strsep(&rest, ",")) && n < 4) {
     int64_t value;
     if (n == 3 || !tw_parse_int(word, &value) || value < 1 || value > UINT32_MAX)
       return tw_fail(error, TW_USAGE, "--%s %s: expected one to three whole numbers of at least 1, as in --%s 16,4",
-                     option, text ? text : "", option);
+                     option, text, option);
     out[n++] = (uint32_t)value;
   }
   return TW_OK;

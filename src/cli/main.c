@@ -48,7 +48,7 @@ const cli_command cli_commands[] = {
     {"quantize", "IN OUT --to FORMAT", "convert a file of tensors to another number format",
      "to scale-rule group rounding overflow all jobs verbose json", cli_quantize, false},
     {"wisdom", "list | show " SUBJECT " | forget " SUBJECT " | export [FILE] | import FILE",
-     "list, show, export or import the best known schedules", "target verify jobs json", cli_wisdom, true},
+     "list, show, forget, export or import the best known schedules", "target verify jobs json", cli_wisdom, true},
     {"cache", "[clear]", "list or clear the build cache", "json", cli_cache, false},
     {"manual", "SECTION", NULL, "", cli_manual, true}, /* for ./dev docs; not listed, because users do not need it */
     {0},

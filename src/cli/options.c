@@ -52,8 +52,8 @@ static const cli_option table[] = {
      "launch without an op: pass an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, "
      "null"},
     {"kernel", 0, LIST, offsetof(cli_options, kernel_names), 0, 0, "NAME",
-     "run: launch the kernel NAME; NAME=gemm declares that the function NAME of a design computes gemm\n"
-     "model: write the core's instruction schedule to the file NAME, as a picture if it ends in .svg"},
+     "run: launch the kernel NAME; for a design, NAME=gemm says that its function NAME computes a gemm\n"
+     "model: write the core's instruction schedule to a file called NAME, as a picture if NAME ends in .svg"},
     {"kernel-cycles", 0, LIST, offsetof(cli_options, kernel_cycles), 0, 0, "NAME=N",
      "set the cycles of one call of the function NAME of a design"},
     {"floorplan", 0, TEXT, offsetof(cli_options, floorplan), 0, 0, "FILE",
@@ -62,10 +62,10 @@ static const cli_option table[] = {
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "targets: convert a gemmini_params.h to a machine file and print it\n"
      "tune: start from this program: report where its time goes, and rewrite it\n"
-     "emit: write the files of --out for this kernel"},
-    {"write", 0, TEXT, offsetof(cli_options, write), 0, 0, "WHAT",
-     "targets: print a machine file with every value of the machine WHAT, commented out\n"
-     "prompt: write the built-in prompt texts to the folder WHAT; edit them for --prompts"},
+     "emit: with --out, write the files for this kernel source, not for a schedule"},
+    {"write", 0, TEXT, offsetof(cli_options, write), 0, 0, "NAME",
+     "targets: print a machine file with every value of the machine NAME, commented out\n"
+     "prompt: write the built-in prompt texts to the folder NAME; edit them for --prompts"},
     {"prompts", 0, TEXT, offsetof(cli_options, prompts), 0, 0, "DIR",
      "read the texts of prompts from this folder [default: the built-in texts]"},
     {"context", 0, TEXT, offsetof(cli_options, context), 0, 0, "FILE",
@@ -105,19 +105,19 @@ static const cli_option table[] = {
     {"seed", 0, INTEGER, offsetof(cli_options, seed), 0, 9e18, "N",
      "set the random seed for inputs and search [default: random inputs, search seed 1]"},
     {"iterations", 0, INTEGER, offsetof(cli_options, iterations), 1, 1000, "N",
-     "set the number of iterations of the beam search [default: 10; 3 to 10 for slow simulations]"},
+     "set the number of iterations of the beam search [default: 10; down to 3 for slow simulations]"},
     {"plans", 0, INTEGER, offsetof(cli_options, plans), 1, 256, "N",
-     "set the number of plans for each kernel in the beam [default: 4; 2 to 4 for slow simulations; 6 with models]"},
+     "set the number of plans for each kernel in the beam [default: 4; down to 2 for slow simulations; 6 with models]"},
     {"kernels", 0, INTEGER, offsetof(cli_options, kernels), 1, 256, "N",
-     "set the number of kernels for each plan [default: 2; 1 or 2 for slow simulations; 2 with models]"},
+     "set the number of kernels for each plan [default: 2; down to 1 for slow simulations; 2 with models]"},
     {"beam", 0, INTEGER, offsetof(cli_options, beam), 1, 256, "N",
-     "keep N candidates after each iteration [default: 4; 1 to 4 for slow simulations; 6 with models]"},
+     "keep N candidates after each iteration [default: 4; down to 1 for slow simulations; 6 with models]"},
     {"dropout", 0, REAL, offsetof(cli_options, dropout), 0, 0.99, "P",
      "hide each menu entry from a plan with probability P [default: 0.3; 0.7 with models]"},
     {"without", 0, TEXT, offsetof(cli_options, without), 0, 0, "LIST",
-     "run the search without these parts, to measure their worth: a list separated by commas; menu, isa, feedback, "
-     "examples "
-     "for models; feedback, model for rules"},
+     "switch off parts of the search to measure their effect: names separated by commas. With models: menu, isa, "
+     "feedback, "
+     "examples. With rules: feedback, model"},
     {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
      "choose the agent that proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME doubles its "
      "plans; "

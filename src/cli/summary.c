@@ -12,7 +12,7 @@ static double speedup(const tw_search_result *r, double cost) { return cost > 0 
 
 static const char *noise_of(const cli_subject *s) {
   if (s->target->traits.simulated && s->target->traits.error_of) return s->target->traits.error_of;
-  if (s->target->traits.error <= 0) return "half the spread (quartiles) of the rounds that were timed";
+  if (s->target->traits.error <= 0) return "half of the distance between the quartiles of the timed rounds";
   return s->target->traits.error_of;
 }
 

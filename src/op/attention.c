@@ -55,7 +55,7 @@ static const tw_key keys[] = {
      .max = 1 << 22,
      .fallback = "0",
      .example = 0,
-     .help = "keys that a query sees at most, up to its own, with causal=1 (sliding window); 0 = all"},
+     .help = "sliding window with causal=1: a query sees at most this many keys, up to its own; 0 = all"},
     {.name = "pass",
      .kind = TW_KEY_CHOICE,
      .fallback = "forward",

@@ -64,7 +64,7 @@ static const tw_key keys[] = {
      .kind = TW_KEY_INT,
      .fallback = "0",
      .max = WINDOW_LIMIT,
-     .help = "padding of the pooling input; it never wins"},
+     .help = "padding of the pooling input; padding is never the maximum"},
     {.name = "bias", .kind = TW_KEY_CHOICE, .fallback = "none", .choices = "none|row", .help = "bias: 1 x k"},
     {.name = "relu", .kind = TW_KEY_BOOL, .fallback = "0", .help = "replace negative results by 0"},
     {.name = "scale", .kind = TW_KEY_REAL, .fallback = "1", .help = "factor on the accumulator"},

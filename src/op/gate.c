@@ -29,12 +29,12 @@ static const tw_key keys[] = {
      .kind = TW_KEY_CHOICE,
      .fallback = "silu",
      .choices = "silu|gelu_erf|gelu_tanh",
-     .help = "act of the first half"},
+     .help = "activation of the first half"},
     {.name = "pass",
      .kind = TW_KEY_CHOICE,
      .fallback = "forward",
      .choices = "forward|backward",
-     .help = "result, or gradient of x"},
+     .help = "forward computes the result; backward computes the gradient of x"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32, f16 or bf16"},
 };
 
@@ -157,7 +157,7 @@ static double operations(const tw_problem *p) {
 
 const tw_op tw_op_gate = {
     .name = "gate",
-    .summary = "gate of a gated MLP: act of one half of each row times the other, forward and backward",
+    .summary = "gated activation of an MLP: act(first half) * second half of each row, forward and backward",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .validate = validate,

@@ -243,7 +243,9 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
   const bool mx = g->b == TW_MXFP4 || g->b == TW_MXFP6 || g->b == TW_MXFP8;
   if (g->quantize && (!tw_is_real(g->a) || !mx || g->a_rounding))
     return tw_fail(error, TW_USAGE,
-                   "quantize needs a of f32, f16 or bf16, b of mxfp4, mxfp6 or mxfp8 and no a_rounding");
+                   "quantize requires a=f32, f16 or bf16, b=mxfp4, mxfp6 or mxfp8, and a_rounding=exact; "
+                   "found a=%s b=%s%s",
+                   tw_type_name(g->a), tw_type_name(g->b), g->a_rounding ? " and another a_rounding" : "");
   if (!g->quantize && g->rule != TW_RULE_FLOOR)
     return tw_fail(error, TW_USAGE,
                    "scale_rule requires quantize=mxfp4, mxfp6 or mxfp8; it chooses how quantize makes scales");

@@ -138,7 +138,7 @@ static double operations(const tw_problem *p) {
 
 const tw_op tw_op_mamba = {
     .name = "mamba",
-    .summary = "Mamba's selective scan: a decaying state for each channel, driven by its inputs",
+    .summary = "Mamba's selective scan: each channel has a decaying state, to which its inputs are added",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .validate = validate,

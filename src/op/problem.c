@@ -152,7 +152,7 @@ static tw_status unknown_key(const tw_problem *p, const char *key, tw_error *err
     snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", n ? " " : "", k->name);
   }
   const char *near = tw_nearest_word(key, names, n);
-  if (near) return tw_fail(error, TW_USAGE, "%s has no key '%s': did you mean '%s'?", op, key, near);
+  if (near) return tw_fail(error, TW_USAGE, "%s has no key '%s'; did you mean '%s'?", op, key, near);
   return tw_fail(error, TW_USAGE, "%s has no key '%s'; its keys are %s", op, key, all);
 }
 

@@ -127,7 +127,7 @@ static double operations(const tw_problem *p) {
 
 const tw_op tw_op_rotary = {
     .name = "rotary",
-    .summary = "rotary position embedding: pairs of elements of each head turned by its position's angles",
+    .summary = "rotary position embedding: rotates pairs of elements of each head by the angles of the position",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .validate = validate,

@@ -1,7 +1,7 @@
 /* run.c - reads a run's directory: the journal, and the files that a search writes at its end.
  *
- * The journal is opened for reading while a search may write to it (SQLite's write-ahead log). It has tables alone, and
- * no query may take longer than QUERY_SECONDS (base/database.h). */
+ * The journal is opened for reading while a search may write to it (SQLite's write-ahead log). It must have only
+ * tables, no views or triggers. No query may take longer than QUERY_SECONDS (base/database.h). */
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@ const tw_view *tw_view_find(const tw_target *t, const char *name, tw_error *erro
   if (!n)
     tw_fail(error, TW_UNSUPPORTED, "%s has no views", t->name);
   else if (near)
-    tw_fail(error, TW_USAGE, "%s has no view '%s': did you mean '%s'?", t->name, name, near);
+    tw_fail(error, TW_USAGE, "%s has no view '%s'; did you mean '%s'?", t->name, name, near);
   else
     tw_fail(error, TW_USAGE, "%s has no view '%s'; it has %s", t->name, name, list ? list : "others");
   free(list);
@@ -47,7 +47,7 @@ static tw_status take_word(const tw_view *v, const char *word, const char *value
   snprintf(name, sizeof name, "%.*s", (int)length, word);
   const char *near = tw_nearest_word(name, names, n);
   if (!word[length]) return tw_fail(error, TW_USAGE, "'%s' is not key=value", word);
-  if (near) return tw_fail(error, TW_USAGE, "view %s has no key '%s': did you mean '%s'?", v->name, name, near);
+  if (near) return tw_fail(error, TW_USAGE, "view %s has no key '%s'; did you mean '%s'?", v->name, name, near);
   return tw_fail(error, TW_USAGE, "view %s has no key '%s'; `tilewright view` lists them", v->name, name);
 }
 

@@ -1,9 +1,9 @@
-/* view.c - the files that a tool chain's programs read and run: as little as is the same on every distribution.
+/* view.c - the files that a tool chain's programs may read and run: the smallest set that works on every distribution.
  *
- * The programs themselves and, where they are installed below a prefix of their own (/opt/riscv, /usr/lib/llvm-14), all
- * of that; the folders in a driver's search path, except folders of the whole system (/usr/lib, /usr/bin); the loader,
- * the folder of this process's C library, which is where the libraries of the system's programs are, and the loader's
- * cache. */
+ * - the programs, and their whole prefix if they have their own (/opt/riscv, /usr/lib/llvm-14);
+ * - the folders in a driver's search path, except folders of the whole system (/usr/lib, /usr/bin);
+ * - the loader and its cache;
+ * - the folder of this process's C library, which has the libraries of the system's programs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>

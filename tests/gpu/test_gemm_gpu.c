@@ -268,7 +268,7 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("gemm m=4 n=4 k=4 scales=row a=f32 b=f32 c=f32 acc=f32", "scales needs");
   op_expect_refused("gemm m=4 n=4 k=4 arithmetic=tf32 a=f16 b=f16 c=f32 acc=f32", "needs a=f32 b=f32");
   op_expect_refused("gemm m=4 n=4 k=4 arithmetic=fast_accum a=f16 b=f16 c=f32 acc=f32", "e4m3 or e5m2");
-  op_expect_refused("gemm m=4 n=4 k=4 quantize=mxfp4 a=bf16 b=bf16 c=f32 acc=f32", "quantize needs");
+  op_expect_refused("gemm m=4 n=4 k=4 quantize=mxfp4 a=bf16 b=bf16 c=f32 acc=f32", "quantize requires");
   op_expect_refused("gemm m=4 n=4 k=4 scale_rule=even a=bf16 b=mxfp4 c=f32 acc=f32", "requires quantize=");
   op_expect_refused("gemm m=4 n=4 k=4 packed=1 a=bf16 b=bf16 c=f32 acc=f32", "packed=1 needs");
   op_expect_refused("gemm m=4 n=4 k=4 packed=1 a=i8 b=i4 c=i32 acc=i32", "packed=1 needs");

@@ -1,9 +1,9 @@
 /* mfma.c - matrix instructions: registers to matrices by the maps of layout/mfma.h, products, and back.
  *
- * Order of summation: on CDNA3 as in fused.h. For CDNA4 and for sparse instructions none is published, and the order is
- * ours: each element is C plus the products in ascending k, each product and sum rounded once to the type of C. Small
- * integers are exact. Scaled instructions scale the items before the multiplication, which is exact; with scales so far
- * from 1 that it might not be, sums of blocks are scaled, in double. XF32 cuts its items to 10 bits of fraction. */
+ * Order of summation: fused.h defines it for CDNA3. It is not published for CDNA4 and for sparse instructions. There, this
+ * file adds the products to C in ascending k and rounds each product and sum once to the type of C. Small integers are
+ * exact. Scaled instructions scale the items before the multiplication, which is exact. If a scale is too far from 1 for
+ * that, sums of blocks are scaled in double. XF32 cuts its items to 10 bits of fraction. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>

@@ -18,10 +18,10 @@ static inline bool in_buffer(const rv64_store *s, uint64_t address, unsigned mas
 
 static inline unsigned byte_mask(uint64_t address, unsigned size) { return ((1u << size) - 1) << (address & 7); }
 
-/* Reads, and sc, are refused and replayed while bytes of them wait in the store buffer. It drains in the first cycle
+/* Reads and sc are replayed while some of their bytes are in the store buffer. The buffer drains in the first cycle
  * from the store's WB without a load in EX: a load that issues one or two cycles after the store prevents it
  * (DCache.scala 479-500, 541-552). */
-static inline uint64_t behind_stores(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
+static inline uint64_t after_stores(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   if (unlikely(t < core->store[0].time + 3)) {
     unsigned mask = byte_mask(address, size);
     if (in_buffer(&core->store[0], address, mask, t) || in_buffer(&core->store[1], address, mask, t))
@@ -32,7 +32,7 @@ static inline uint64_t behind_stores(rv64_core *core, uint64_t pc, uint64_t addr
 
 /* A load that issues at t; returns when it issues successfully. */
 static inline uint64_t data_load(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
-  t = behind_stores(core, pc, address, size, t);
+  t = after_stores(core, pc, address, size, t);
   uint64_t line = address >> LINE_SHIFT;
   if (unlikely(core->unfenced) && core->ports->lost) t = rv64_wait_for_probes(core, t);
   if (unlikely(line + 1 != core->dcache.last_line) && !rv64_cache_find(&core->dcache, line))

@@ -23,8 +23,8 @@ static uint64_t atomic_result(unsigned op, uint64_t old, uint64_t operand, unsig
   }
 }
 
-/* What has read first goes from WB to the second place of the store buffer before it can drain, a cycle later than a
- * store does (pstore1_rmw, DCache.scala 492-510). */
+/* A read-modify-write goes from WB to the second place of the store buffer before it can drain: one cycle later than a
+ * plain store (pstore1_rmw, DCache.scala 492-510). */
 static uint64_t store_in_place(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   t = data_store(core, pc, address, size, t);
   core->store[0].time++;
@@ -43,7 +43,7 @@ bool rv64_atomic(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *is
     bool held = core->reservation == (address >> 3) + 1;
     if (held) memcpy(p, &operand, size);
     core->reservation = 0;
-    t = behind_stores(core, pc, address, size, t);
+    t = after_stores(core, pc, address, size, t);
     if (held) t = store_in_place(core, pc, address, size, t);
     core->x[in->rd] = !held;
     core->x_ready[in->rd] = t + NARROW_LOAD_READY;

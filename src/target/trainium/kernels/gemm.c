@@ -21,7 +21,7 @@ static const tw_verb verbs[] = {
              TW_NUMBER("m", plan, m, 1, BLOCKS_MAX), TW_NUMBER("n", plan, n, 1, BLOCKS_MAX))},
     {TW_VERB("tile", "tile n=512", "Multiply this many columns with one instruction.", 1,
              TW_NUMBER("n", plan, tile_n, 64, 512))},
-    {TW_VERB("keep", "keep columns", "Keep a panel of this operand in SBUF while blocks of the other operand stream.",
+    {TW_VERB("keep", "keep columns", "Keep a panel of A (rows) or B (columns) in SBUF; the other operand streams.",
              1, TW_CHOICE("", plan, keep, KEEP_NOTHING, "nothing|columns|rows"))},
     {TW_VERB("load", "load k=4", "Transfer this many rows of k to each partition in one DMA.", 1,
              TW_NUMBER("k", plan, load, 1, LOAD_MAX))},

@@ -66,8 +66,9 @@ static void tiled(const void *spec, void *tuning) {
 
 #define NUMBER(name_, field_, least_, most_) TW_NUMBER(name_, x86_tuning, field_, least_, most_)
 static const tw_verb verbs[] = {
-    {TW_VERB("isa", "isa avx512; `tilewright targets x86` lists the sets of this CPU",
-             "Choose the instruction set of the kernel.", 1, TW_READ("", x86_tuning, kernel.isa, read_isa)),
+    {TW_VERB("isa", "isa avx512",
+             "Choose the instruction set of the kernel; `tilewright targets x86` lists the sets of this CPU.", 1,
+             TW_READ("", x86_tuning, kernel.isa, read_isa)),
      .then = then_settle},
     {TW_VERB("tile", "tile rows=14 vectors=2", "Set the register tile: rows and vectors.", 2,
              NUMBER("rows", kernel.rows, 1, X86_COLUMNS_MAX), NUMBER("vectors", kernel.vectors, 1, X86_COLUMNS_MAX)),

@@ -1,5 +1,5 @@
-/* hints.c - properties of the functions that cores call which the text lacks, in comments that begin with //: as in
- * launches of other machines (docs/reference/kernel-header.md). `tilewright run` writes its options there:
+/* hints.c - reads comments that begin with //: (docs/reference/kernel-header.md). They give properties of called functions
+ * that MLIR does not contain. `tilewright run` writes its options as such comments:
  *
  *   //: kernel NAME=gemm[,a=i8,c=i32][,block=4x8x8]   C += A B, of the sizes of its arguments; row-major without block
  *   //: kernel NAME=OTHER                              as a known function (zero_i32, matmul_bf16_f32)

@@ -1,7 +1,7 @@
-/* ports.c - the explicit form: which buffers a core holds at each point. The text has only locks and buffers; the DMA's
- * descriptors connect them. The lock that a channel acquires before it moves a buffer must be released by the core, and
- * the lock that the channel releases must be acquired by the core. So each ring of a core's tile is a port, whose
- * buffers are used in turn, and along the core's program every buffer that it uses must be held. */
+/* ports.c - finds the buffers that a core holds at each point of its program. The source has only locks and buffers, which the
+ * DMA's descriptors connect. The core must release the lock that a channel acquires before it moves a buffer. The core must
+ * acquire the lock that the channel releases. Each ring of descriptors of a core's tile is therefore a port, whose buffers
+ * are used in turn. At each point of the program, the core must hold every buffer that it uses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,7 +201,7 @@ static bool brings_b(const xd_core *core, int port) {
   return false;
 }
 
-static bool switches(const xd_core *core) {
+static bool has_switching_call(const xd_core *core) {
   for (size_t i = 0; i < core->ops.n; i++) {
     const xd_op *op = &core->ops.at[i];
     if (op->kind == XD_CALL && op->call.micro && op->call.micro->switches) return true;
@@ -217,7 +217,7 @@ void xd_read_steps(xd_reader *r) {
   for (size_t c = 0; c < p->cores.n; c++) {
     const xd_core old = p->cores.at[c];
     xd_core new = {.tile = old.tile};
-    if (!switches(&old)) continue;
+    if (!has_switching_call(&old)) continue;
     for (size_t i = 0; i < old.ops.n; i++) {
       xd_append(&new.ops, sizeof step, &old.ops.at[i], &p->failed);
       if (old.ops.at[i].kind == XD_ACQUIRE && brings_b(&old, old.ops.at[i].port))

@@ -1,7 +1,7 @@
 /* write_core.c - the program of each core as structured loops.
  *
- * A port's acquire states how many objects the core holds then (the meaning of objectfifo.acquire). Its view is valid
- * until the next one, and objects released since then are skipped in it. */
+ * An acquire of a port gives the number of objects that the core then holds (as objectfifo.acquire). The view of an acquire is
+ * valid until the next acquire. Accesses through the view skip objects that were released since. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,7 +252,7 @@ static bool is_written(const xd_program *p, int buffer) {
   return false;
 }
 
-/* A lock that the sequence opens and a core takes. */
+/* Is it a lock that the host's sequence sets and a core acquires? */
 static bool is_barrier(const xd_program *p, int lock) {
   for (size_t i = 0; i < p->sequence.n; i++)
     if (p->sequence.at[i].kind == XD_SET_LOCK && p->sequence.at[i].lock == lock) return true;
